@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What is kept for each low-priority connection beside the policy's own state, and the records
+ * that user space reads. Included by every BPF program here and mirrored in `src/flow.rs`.
+ */
+#ifndef NETNICE_FLOW_H
+#define NETNICE_FLOW_H
+
+#include "parameters.h"
+#include "report.h"
+
+/* What a cgroup asks for its sockets; value of the per-cgroup settings. */
+struct placement {
+	u64 group;                        /* names the run or attachment in `totals`; 0 = none */
+	char control[16];                 /* congestion control, NUL-padded; 15 characters at most */
+	u8 dscp;                          /* to be set on each socket; 0xff = leave as it is */
+	u8 reserved[7];
+	struct policy_parameters parameters;
+	u32 padding;
+};
+
+/* Lives in the socket (map `flows`) from the moment one of our controls is put on it. */
+struct flow {
+	u64 group;                        /* from struct placement; 0 when put on by other means */
+	u64 since_ns;                     /* CLOCK_MONOTONIC at which the control took over */
+	u64 bytes_acked_at_start;
+	u64 bytes_received_at_start;
+	struct policy_parameters parameters;
+	u32 padding;
+};
+
+/* Sums over the finished connections of a group (map `totals`, keyed by group). */
+struct totals {
+	u64 sockets;                      /* connections that ran under one of our controls */
+	u64 bytes_sent;                   /* acknowledged by the peer */
+	u64 bytes_received;
+	u64 yields;
+	u64 without_timestamps;           /* connections whose peer sends no timestamps */
+};
+
+#endif

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The kernel types that the programs touch, with only the members they touch. Offsets are
+ * relocated at load time (CO-RE), so one object serves all kernels that have these members.
+ */
+#ifndef NETNICE_KERNEL_TYPES_H
+#define NETNICE_KERNEL_TYPES_H
+
+typedef unsigned char __u8;
+typedef unsigned short __u16;
+typedef unsigned int __u32;
+typedef unsigned long long __u64;
+typedef signed char __s8;
+typedef short __s16;
+typedef int __s32;
+typedef long long __s64;
+typedef __u16 __be16;
+typedef __u32 __be32;
+typedef __u16 __sum16;
+typedef __u32 __wsum;
+typedef __u8 u8;
+typedef __u16 u16;
+typedef __u32 u32;
+typedef __u64 u64;
+typedef __s8 s8;
+typedef __s32 s32;
+typedef __s64 s64;
+typedef _Bool bool;
+enum { false = 0, true = 1 };
+
+/* linux/bpf.h: the values used here are part of the stable user-space interface. */
+enum {
+	BPF_MAP_TYPE_HASH = 1,
+	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_CGROUP_STORAGE = 19,
+	BPF_MAP_TYPE_SK_STORAGE = 24,
+};
+enum { BPF_ANY = 0, BPF_NOEXIST = 1, BPF_F_NO_PREALLOC = 1 };
+enum { BPF_SK_STORAGE_GET_F_CREATE = 1 };
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct sock_common {
+	unsigned short skc_family;
+	volatile unsigned char skc_state;
+	__u16 skc_num;
+	__be16 skc_dport;
+	__be32 skc_daddr;
+	__be32 skc_rcv_saddr;
+};
+
+struct sock {
+	struct sock_common __sk_common;
+	unsigned long sk_pacing_rate;
+	u32 sk_pacing_status;
+};
+
+struct inet_sock {
+	struct sock sk;
+};
+
+struct inet_connection_sock {
+	struct inet_sock icsk_inet;
+	const struct tcp_congestion_ops *icsk_ca_ops;
+	__u8 icsk_ca_state : 5;
+	__u8 icsk_retransmits;
+	__u64 icsk_ca_priv[13]; /* 104 bytes since 4.13 */
+};
+
+struct tcp_options_received {
+	__u32 rcv_tsval;
+	__u32 rcv_tsecr;
+	__u16 saw_tstamp : 1;
+	__u16 tstamp_ok : 1;
+};
+
+struct tcp_sock {
+	struct inet_connection_sock inet_conn;
+	__u32 snd_cwnd;
+	__u32 snd_ssthresh;
+	__u32 snd_cwnd_cnt;
+	__u32 prior_cwnd;
+	__u32 mss_cache;
+	__u32 srtt_us; /* smoothed round trip time, in eighths of a microsecond */
+	__u32 packets_out;
+	__u32 sacked_out;
+	__u32 lost_out;
+	__u32 retrans_out;
+	__u32 delivered;
+	__u32 rate_delivered;
+	__u32 rate_interval_us;
+	__u64 tcp_mstamp; /* most recent packet received or sent, in microseconds */
+	__u64 bytes_acked;
+	__u64 bytes_received;
+	struct tcp_options_received rx_opt;
+};
+
+struct ack_sample {
+	__u32 pkts_acked;
+	__s32 rtt_us;
+	__u32 in_flight;
+};
+
+struct rate_sample {
+	__u64 prior_mstamp;
+	__u32 prior_delivered;
+	__s32 delivered;
+	long interval_us;
+	long rtt_us;
+	__s32 losses;
+	__u32 acked_sacked;
+	__u32 prior_in_flight;
+	bool is_app_limited;
+	bool is_retrans;
+};
+
+#pragma clang attribute pop
+
+enum tcp_ca_state {
+	TCP_CA_Open = 0,
+	TCP_CA_Disorder = 1,
+	TCP_CA_CWR = 2,
+	TCP_CA_Recovery = 3,
+	TCP_CA_Loss = 4,
+};
+
+enum tcp_ca_event {
+	CA_EVENT_TX_START = 0,
+	CA_EVENT_CWND_RESTART = 1,
+	CA_EVENT_COMPLETE_CWR = 2,
+	CA_EVENT_LOSS = 3,
+};
+
+enum { TCP_CONG_NON_RESTRICTED = 1 };
+enum { SK_PACING_NONE = 0, SK_PACING_NEEDED = 1, SK_PACING_FQ = 2 };
+
+#endif

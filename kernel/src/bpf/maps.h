@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The maps that all BPF objects of netnice share. They are pinned by name, so that whichever
+ * object is loaded first creates them and the others find them.
+ */
+#ifndef NETNICE_MAPS_H
+#define NETNICE_MAPS_H
+
+#include "kernel_types.h"
+#include <bpf/bpf_helpers.h>
+#include "flow.h"
+
+/* One `struct flow` in every socket that one of our controls governs. */
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct flow);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+} flows SEC(".maps");
+
+/* Sums over finished connections, by group; an entry is made and removed by user space. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4096);
+	__type(key, u64);
+	__type(value, struct totals);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+} totals SEC(".maps");
+
+#endif
