@@ -1,2 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! placeholder
+//! The congestion controls of netnice.
+//!
+//! The deployable algorithms are written once, as integer C in `policy/`: the BPF congestion
+//! controls include those files, and this crate compiles the same files natively. They do no I/O
+//! and are told the time, so that what is tested and simulated is what runs in the kernel.
+
+pub mod netnice;
+pub mod policy;
+pub mod tcplp;

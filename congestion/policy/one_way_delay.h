@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * The one-way delay of a data packet from the timestamp option (RFC 7323; LP03 III-A.2).
+ *
+ * The peer's TSval runs from a random offset in a unit of the peer's choice, so only differences
+ * to the connection's first sample mean anything, and they are taken in wrapping arithmetic. The
+ * paper subtracts the echoed TSecr; here the packet's own send time stands in its place. It is
+ * the same instant, but in microseconds, and it belongs to the newest packet that the ACK covers
+ * where TSecr belongs to the oldest: with delayed ACKs the wait for the second packet is then no
+ * part of the delay.
+ */
+#ifndef NETNICE_POLICY_ONE_WAY_DELAY_H
+#define NETNICE_POLICY_ONE_WAY_DELAY_H
+
+#include "integer.h"
+
+#define ONE_WAY_DELAY_MILLISECOND_TICK_US 1000U /* what RFC 7323 hosts send, unless told apart */
+#define ONE_WAY_DELAY_MICROSECOND_TICK_US 1U    /* Linux with the tcp_usec_ts route feature */
+#define ONE_WAY_DELAY_TICK_UNUSABLE 0U          /* neither: this peer's clock can't be read */
+
+/* The first sample lies here, so that smaller delays stay positive. */
+#define ONE_WAY_DELAY_ORIGIN_US (1U << 30)
+
+#define ONE_WAY_DELAY_TELL_MICROSECONDS_AFTER_US 20000U
+#define ONE_WAY_DELAY_TELL_MILLISECONDS_AFTER_US 2000000U
+
+struct one_way_delay {
+	u32 first_tsval;
+	u32 first_sent_us;
+	u32 first_received_us;
+	u16 tick_us;
+	u8 started;
+	u8 told; /* the tick has been measured, not assumed */
+};
+
+/*
+ * Tells the peer's tick from how far its clock went while ours went `elapsed_us`. A microsecond
+ * clock is 1000 times too fast for a millisecond one, so 20 ms are enough to tell; a clock that is
+ * neither needs longer, since queueing shifts the stamps too. Returns 1 when the tick has changed
+ * and earlier delays no longer compare with later ones.
+ */
+POLICY_INLINE int one_way_delay_tell_tick(struct one_way_delay *clock, u32 ticks, u32 elapsed_us)
+{
+	if (clock->told || elapsed_us < ONE_WAY_DELAY_TELL_MICROSECONDS_AFTER_US)
+		return 0;
+	if (ticks > elapsed_us / 32 && ticks > 600) {
+		clock->told = 1;
+		clock->tick_us = ONE_WAY_DELAY_MICROSECOND_TICK_US;
+		return 1;
+	}
+	if (elapsed_us < ONE_WAY_DELAY_TELL_MILLISECONDS_AFTER_US)
+		return 0;
+	clock->told = 1;
+	if (ticks >= elapsed_us / 2000 && ticks <= elapsed_us / 500)
+		return 0;
+	clock->tick_us = ONE_WAY_DELAY_TICK_UNUSABLE;
+	return 1;
+}
+
+/*
+ * The relative one-way delay in microseconds, around ONE_WAY_DELAY_ORIGIN_US, of a packet sent at
+ * `sent_us` whose ACK carries `tsval` and arrived at `received_us` (both on our clock). Zero where
+ * it can't be known. `*restarted` is set when earlier values no longer compare with this one.
+ */
+POLICY_INLINE u32 one_way_delay_sample(struct one_way_delay *clock, u32 tsval, u32 sent_us,
+				       u32 received_us, u8 *restarted)
+{
+	u32 ticks;
+
+	*restarted = 0;
+	if (!clock->started) {
+		clock->started = 1;
+		clock->told = 0;
+		clock->tick_us = ONE_WAY_DELAY_MILLISECOND_TICK_US;
+		clock->first_tsval = tsval;
+		clock->first_sent_us = sent_us;
+		clock->first_received_us = received_us;
+	}
+	ticks = tsval - clock->first_tsval;
+	if (one_way_delay_tell_tick(clock, ticks, received_us - clock->first_received_us))
+		*restarted = 1;
+	if (clock->tick_us == ONE_WAY_DELAY_TICK_UNUSABLE)
+		return 0;
+	return ONE_WAY_DELAY_ORIGIN_US + ticks * clock->tick_us - (sent_us - clock->first_sent_us);
+}
+
+#endif

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * TCP-LP (Kuzmanovic and Knightly, "TCP-LP: A Distributed Algorithm for Low Priority Data
+ * Transfer", INFOCOM 2003; LP03 in docs/papers), as the paper has it.
+ *
+ *   (1)  sd_i = (1 - gamma) * sd_{i-1} + gamma * d_i
+ *   (2)  early congestion indication:  sd_i > d_min + (d_max - d_min) * delta
+ *
+ * What a real kernel adds, and nothing else: delays that wrap and come in either unit
+ * (one_way_delay.h), delayed ACKs (delayed_ack.h), no samples during loss recovery, a fresh average
+ * after an idle period, and a d_min that is forgotten within minutes.
+ */
+#ifndef NETNICE_POLICY_TCPLP_H
+#define NETNICE_POLICY_TCPLP_H
+
+#include "delayed_ack.h"
+#include "integer.h"
+#include "one_way_delay.h"
+#include "parameters.h"
+#include "report.h"
+
+#define TCPLP_GAMMA_PERMILLE 125U /* 1/8, LP03 III-D.1 */
+#define TCPLP_DELTA_PERMILLE 150U /* 0.15, LP03 III-D.2 */
+#define TCPLP_INFERENCE_RTTS 3U   /* itt, LP03 III-D.3 */
+#define TCPLP_MINIMUM_CWND 1U     /* LP03 III-B.2 */
+
+/* d_min is the smallest delay of this and the previous epoch: it lives two to four minutes. */
+#define TCPLP_EPOCH_US 120000000U
+
+struct tcplp {
+	struct policy_report report; /* must be first */
+	struct one_way_delay clock;
+	u32 smoothed_us; /* sd, 0 before the first sample */
+	u32 minimum_us;  /* d_min */
+	u32 span_us;     /* d_max - d_min */
+	u32 epoch_minimum_us;
+	u32 epoch_start_us;
+	u32 inference_end_us;
+	u32 ignore_end_us;
+	u32 credit; /* packets acknowledged towards the next increase of cwnd */
+	u16 gamma_permille;
+	u16 delta_permille;
+	u16 inference_rtts;
+	u8 lone_acks;
+	u8 inference_runs : 1;
+	u8 ignoring : 1;
+	u8 indicated : 1; /* the newest sample was an early congestion indication */
+};
+
+/* One ACK of new data, in the terms of any TCP. Times are in microseconds and may wrap. */
+struct tcplp_ack {
+	u32 now_us;
+	u32 sample_rtt_us;   /* of the newest packet covered; 0 if unknown or ambiguous (Karn) */
+	u32 smoothed_rtt_us; /* RFC 6298 */
+	u32 tsval;           /* of the ACK, if has_timestamp */
+	u32 acked;           /* packets */
+	u32 in_flight;       /* packets still out */
+	u32 cwnd;            /* packets */
+	u32 ssthresh;        /* packets */
+	u8 has_timestamp;
+	u8 in_recovery; /* any state but open: samples don't count */
+	u8 cwnd_limited;
+};
+
+POLICY_INLINE void tcplp_init(struct tcplp *state, const struct policy_parameters *wanted)
+{
+	state->gamma_permille = wanted->gamma_permille ? wanted->gamma_permille :
+							  TCPLP_GAMMA_PERMILLE;
+	state->delta_permille = wanted->delta_permille ? wanted->delta_permille :
+							  TCPLP_DELTA_PERMILLE;
+	state->inference_rtts = wanted->inference_rtts ? wanted->inference_rtts :
+							  TCPLP_INFERENCE_RTTS;
+}
+
+/* The early congestion indication's threshold above d_min: equation (2). */
+POLICY_INLINE u32 tcplp_threshold_us(const struct tcplp *state)
+{
+	return (u32)((u64)state->span_us * state->delta_permille / 1000);
+}
+
+/* d_min and d_max. The span is kept when d_min moves: a clock that drifts moves both alike. */
+POLICY_INLINE void tcplp_learn_extremes(struct tcplp *state, u32 delay_us, u32 now_us)
+{
+	if (now_us - state->epoch_start_us > TCPLP_EPOCH_US) {
+		state->minimum_us = state->epoch_minimum_us;
+		state->epoch_minimum_us = delay_us;
+		state->epoch_start_us = now_us;
+	}
+	state->epoch_minimum_us = policy_min(state->epoch_minimum_us, delay_us);
+	if (delay_us < state->minimum_us) {
+		state->span_us += state->minimum_us - delay_us;
+		state->minimum_us = delay_us;
+	}
+	state->span_us = policy_max(state->span_us, delay_us - state->minimum_us);
+}
+
+/* Equation (1), in whole microseconds. */
+POLICY_INLINE u32 tcplp_smooth_us(u32 smoothed_us, u32 delay_us, u32 gamma_permille)
+{
+	if (delay_us >= smoothed_us)
+		return smoothed_us +
+		       (u32)(((u64)(delay_us - smoothed_us) * gamma_permille + 500) / 1000);
+	return smoothed_us - (u32)(((u64)(smoothed_us - delay_us) * gamma_permille + 500) / 1000);
+}
+
+/* Takes the one-way delay that an ACK brings; sets `indicated`. */
+POLICY_INLINE void tcplp_sample(struct tcplp *state, const struct tcplp_ack *ack)
+{
+	int prompt = delayed_ack_is_prompt(&state->lone_acks, ack->acked, ack->in_flight);
+	u32 delay_us = 0;
+	u8 restarted = 0;
+
+	state->indicated = 0;
+	if (ack->in_recovery || !ack->sample_rtt_us)
+		return;
+	if (ack->has_timestamp)
+		delay_us = one_way_delay_sample(&state->clock, ack->tsval,
+						ack->now_us - ack->sample_rtt_us, ack->now_us,
+						&restarted);
+	state->report.signal = delay_us ? POLICY_SIGNAL_ONE_WAY_DELAY : POLICY_SIGNAL_ROUND_TRIP;
+	if (!delay_us)
+		delay_us = ack->sample_rtt_us;
+	if (restarted)
+		state->smoothed_us = 0;
+	if (!prompt && (!state->smoothed_us || delay_us > state->smoothed_us))
+		return;
+	if (!state->smoothed_us) {
+		state->smoothed_us = delay_us;
+		state->minimum_us = delay_us;
+		state->epoch_minimum_us = delay_us;
+		state->epoch_start_us = ack->now_us;
+		state->span_us = 0;
+	}
+	tcplp_learn_extremes(state, delay_us, ack->now_us);
+	state->smoothed_us = tcplp_smooth_us(state->smoothed_us, delay_us, state->gamma_permille);
+	state->report.threshold_us = tcplp_threshold_us(state);
+	state->report.delay_over_minimum_us =
+		state->smoothed_us > state->minimum_us ? state->smoothed_us - state->minimum_us : 0;
+	state->indicated = state->report.delay_over_minimum_us > state->report.threshold_us;
+}
+
+/* cwnd += increase for each cwnd packets acknowledged. */
+POLICY_INLINE u32 tcplp_increase(struct tcplp *state, u32 cwnd, u32 acked)
+{
+	state->credit += acked;
+	if (state->credit >= cwnd) {
+		state->credit -= cwnd;
+		if (state->credit > cwnd)
+			state->credit = 0;
+		cwnd += 1;
+	}
+	return cwnd;
+}
+
+/* LP03's congestion avoidance (its figure 3), at each new ACK. Returns the new cwnd. */
+POLICY_INLINE u32 tcplp_avoid(struct tcplp *state, const struct tcplp_ack *ack)
+{
+	u32 cwnd = ack->cwnd;
+
+	if (state->inference_runs && !policy_after(state->inference_end_us, ack->now_us))
+		state->inference_runs = 0;
+	if (state->ignoring && !policy_after(state->ignore_end_us, ack->now_us))
+		state->ignoring = 0;
+
+	if (state->indicated && !state->ignoring) {
+		if (state->inference_runs) {
+			cwnd = TCPLP_MINIMUM_CWND;
+			state->report.phase = POLICY_YIELDING;
+			state->report.yields += 1;
+		} else {
+			cwnd = policy_max(cwnd / 2, TCPLP_MINIMUM_CWND);
+			state->report.phase = POLICY_INFERENCE;
+		}
+		state->credit = 0;
+		state->inference_runs = 1;
+		state->inference_end_us =
+			ack->now_us + state->inference_rtts * ack->smoothed_rtt_us;
+		state->ignoring = 1;
+		state->ignore_end_us = ack->now_us + ack->smoothed_rtt_us;
+	} else if (!state->inference_runs) {
+		state->report.phase = POLICY_AVOIDANCE;
+		if (ack->cwnd_limited)
+			cwnd = tcplp_increase(state, cwnd, ack->acked);
+	}
+	return cwnd;
+}
+
+/*
+ * The window after an ACK outside loss recovery. Slow start is Reno's (LP derives from Reno, LP03
+ * IV): it fills the queue once, and so learns d_max. Indications count in congestion avoidance.
+ */
+POLICY_INLINE u32 tcplp_on_ack(struct tcplp *state, const struct tcplp_ack *ack)
+{
+	u32 room;
+
+	if (ack->cwnd >= ack->ssthresh)
+		return tcplp_avoid(state, ack);
+	state->report.phase = POLICY_SLOW_START;
+	if (!ack->cwnd_limited)
+		return ack->cwnd;
+	room = ack->ssthresh - ack->cwnd;
+	return ack->cwnd + policy_min(ack->acked, room);
+}
+
+/* A loss: Reno's answer (RFC 5681, equation 4), and the next RTT's indications are ignored. */
+POLICY_INLINE u32 tcplp_on_loss(struct tcplp *state, u32 cwnd, u32 now_us, u32 smoothed_rtt_us)
+{
+	state->ignoring = 1;
+	state->ignore_end_us = now_us + smoothed_rtt_us;
+	return policy_max(cwnd / 2, 2);
+}
+
+/* Sending again after an idle period: the average of then says nothing about now. */
+POLICY_INLINE void tcplp_on_restart(struct tcplp *state)
+{
+	if (state->smoothed_us)
+		state->smoothed_us = state->minimum_us;
+	state->inference_runs = 0;
+	state->indicated = 0;
+	state->credit = 0;
+}
+
+#endif

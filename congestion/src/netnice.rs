@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! netnice, the default control: `policy/netnice.h`.
+
+use std::time::Duration;
+
+use crate::policy::{Parameters, Report, State};
+
+/// One ACK. Times are in microseconds and may wrap.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ack {
+    /// Now.
+    pub now_us: u32,
+    /// Round-trip time of the newest packet covered; 0 if unknown or ambiguous (Karn).
+    pub sample_rtt_us: u32,
+    /// TSval of the ACK, if `has_timestamp`.
+    pub tsval: u32,
+    /// Packets newly delivered.
+    pub acked: u32,
+    /// Packets still out.
+    pub in_flight: u32,
+    /// Packets delivered in all.
+    pub delivered: u32,
+    /// The same when the newest packet covered was sent.
+    pub prior_delivered: u32,
+    /// Packets delivered in `rate_interval_us`; 0 if unknown.
+    pub rate_delivered: u32,
+    /// The interval of the delivery-rate sample.
+    pub rate_interval_us: u32,
+    /// Congestion window in packets.
+    pub cwnd: u32,
+    /// The peer sends timestamps (RFC 7323).
+    pub has_timestamp: bool,
+    /// In fast recovery, or after a time-out.
+    pub in_recovery: bool,
+    /// After a time-out.
+    pub after_timeout: bool,
+    /// The program, not the window, limits the connection.
+    pub app_limited: bool,
+}
+
+unsafe extern "C" {
+    fn native_netnice_init(state: *mut State, wanted: *const Parameters);
+    fn native_netnice_on_ack(state: *mut State, ack: *const Ack) -> u32;
+    fn native_netnice_pacing_us(state: *const State, smoothed_rtt_us: u32) -> u32;
+}
+
+/// The state of one connection under netnice.
+#[derive(Clone, Debug)]
+pub struct NetNice(State);
+
+impl NetNice {
+    /// A new connection.
+    pub fn new(parameters: &Parameters) -> Self {
+        let mut state = State::zeroed();
+        // SAFETY: the state is zeroed and as large as any policy's.
+        unsafe { native_netnice_init(&mut state, parameters) };
+        Self(state)
+    }
+
+    /// An ACK: returns the new cwnd in packets.
+    pub fn on_ack(&mut self, ack: &Ack) -> u32 {
+        // SAFETY: the state was initialised by `new`; the call only touches state and ack.
+        unsafe { native_netnice_on_ack(&mut self.0, ack) }
+    }
+
+    /// The time over which a whole window is to be sent.
+    pub fn pacing_interval(&self, smoothed_rtt: Duration) -> Duration {
+        let rtt_us = u32::try_from(smoothed_rtt.as_micros()).unwrap_or(u32::MAX);
+        // SAFETY: as above.
+        Duration::from_micros(unsafe { native_netnice_pacing_us(&self.0, rtt_us) }.into())
+    }
+
+    /// What the policy tells about itself.
+    pub fn report(&self) -> &Report {
+        &self.0.report
+    }
+}

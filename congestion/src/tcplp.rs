@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! TCP-LP as the paper has it: `policy/tcplp.h`.
+
+use crate::policy::{Parameters, Report, State};
+
+/// One ACK of new data. Times are in microseconds and may wrap.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ack {
+    /// Now.
+    pub now_us: u32,
+    /// Round-trip time of the newest packet covered; 0 if unknown or ambiguous (Karn).
+    pub sample_rtt_us: u32,
+    /// Smoothed round-trip time (RFC 6298).
+    pub smoothed_rtt_us: u32,
+    /// TSval of the ACK, if `has_timestamp`.
+    pub tsval: u32,
+    /// Packets acknowledged.
+    pub acked: u32,
+    /// Packets still out.
+    pub in_flight: u32,
+    /// Congestion window in packets.
+    pub cwnd: u32,
+    /// Slow-start threshold in packets.
+    pub ssthresh: u32,
+    /// The peer sends timestamps (RFC 7323).
+    pub has_timestamp: bool,
+    /// In any state but open: samples don't count.
+    pub in_recovery: bool,
+    /// The window, not the program, limits the connection.
+    pub cwnd_limited: bool,
+}
+
+unsafe extern "C" {
+    fn native_tcplp_init(state: *mut State, wanted: *const Parameters);
+    fn native_tcplp_sample(state: *mut State, ack: *const Ack);
+    fn native_tcplp_on_ack(state: *mut State, ack: *const Ack) -> u32;
+    fn native_tcplp_on_loss(state: *mut State, cwnd: u32, now_us: u32, smoothed_rtt_us: u32)
+    -> u32;
+    fn native_tcplp_on_restart(state: *mut State);
+    #[cfg(test)]
+    fn native_tcplp_smooth_us(smoothed_us: u32, delay_us: u32, gamma_permille: u32) -> u32;
+}
+
+/// The state of one connection under TCP-LP.
+#[derive(Clone, Debug)]
+pub struct TcpLp(State);
+
+impl TcpLp {
+    /// A new connection.
+    pub fn new(parameters: &Parameters) -> Self {
+        let mut state = State::zeroed();
+        // SAFETY: the state is zeroed and as large as any policy's.
+        unsafe { native_tcplp_init(&mut state, parameters) };
+        Self(state)
+    }
+
+    /// An ACK of new data: takes its delay sample and returns the new cwnd in packets. In
+    /// recovery the window belongs to the loss recovery and is returned as it is.
+    pub fn on_ack(&mut self, ack: &Ack) -> u32 {
+        // SAFETY: the state was initialised by `new`; both calls only touch state and ack.
+        unsafe {
+            native_tcplp_sample(&mut self.0, ack);
+            if ack.in_recovery {
+                ack.cwnd
+            } else {
+                native_tcplp_on_ack(&mut self.0, ack)
+            }
+        }
+    }
+
+    /// A loss: returns the new ssthresh in packets.
+    pub fn on_loss(&mut self, cwnd: u32, now_us: u32, smoothed_rtt_us: u32) -> u32 {
+        // SAFETY: as above.
+        unsafe { native_tcplp_on_loss(&mut self.0, cwnd, now_us, smoothed_rtt_us) }
+    }
+
+    /// Sending again after an idle period.
+    pub fn on_restart(&mut self) {
+        // SAFETY: as above.
+        unsafe { native_tcplp_on_restart(&mut self.0) }
+    }
+
+    /// What the policy tells about itself.
+    pub fn report(&self) -> &Report {
+        &self.0.report
+    }
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What every congestion control here needs of a connection: casts, and the flow's book-keeping. */
+#ifndef NETNICE_CONNECTION_H
+#define NETNICE_CONNECTION_H
+
+#include "kernel_types.h"
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include "maps.h"
+
+static __always_inline struct tcp_sock *tcp_sk(struct sock *sk)
+{
+	return (struct tcp_sock *)sk;
+}
+
+static __always_inline void *congestion_state(struct sock *sk)
+{
+	return ((struct inet_connection_sock *)sk)->icsk_ca_priv;
+}
+
+static __always_inline u8 congestion_state_of_kernel(const struct sock *sk)
+{
+	const struct inet_connection_sock *icsk = (const struct inet_connection_sock *)sk;
+
+	return BPF_CORE_READ_BITFIELD(icsk, icsk_ca_state);
+}
+
+/* Packets that the kernel believes to be in the network: tcp_packets_in_flight(). */
+static __always_inline u32 packets_in_flight(const struct tcp_sock *tp)
+{
+	u32 left = tp->sacked_out + tp->lost_out;
+	u32 out = tp->packets_out + tp->retrans_out;
+
+	return out > left ? out - left : 0;
+}
+
+static __always_inline bool peer_sends_timestamps(const struct tcp_sock *tp)
+{
+	const struct tcp_options_received *options = &tp->rx_opt;
+
+	return BPF_CORE_READ_BITFIELD(options, tstamp_ok);
+}
+
+/* Whether the window, not the program, holds the connection back: tcp_is_cwnd_limited(). */
+static __always_inline bool cwnd_limited(const struct tcp_sock *tp)
+{
+	if (BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited))
+		return true;
+	return tp->snd_cwnd < tp->snd_ssthresh && tp->snd_cwnd < 2 * tp->max_packets_out;
+}
+
+static __always_inline u32 smoothed_rtt_us(const struct tcp_sock *tp)
+{
+	return tp->srtt_us >> 3;
+}
+
+/*
+ * Opens the books of a connection that one of our controls takes over. Whoever placed the control
+ * may have opened them first, with a group and parameters.
+ */
+static __always_inline struct flow *flow_begin(struct sock *sk)
+{
+	struct flow *flow = bpf_sk_storage_get(&flows, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+
+	if (flow && !flow->since_ns) {
+		flow->since_ns = bpf_ktime_get_ns();
+		flow->bytes_acked_at_start = tcp_sk(sk)->bytes_acked;
+		flow->bytes_received_at_start = tcp_sk(sk)->bytes_received;
+	}
+	return flow;
+}
+
+/* Closes the books: the connection ends, or another control takes it over. */
+static __always_inline void flow_end(struct sock *sk, const struct policy_report *report)
+{
+	struct flow *flow = bpf_sk_storage_get(&flows, sk, 0, 0);
+	struct totals *sums;
+	u64 group;
+
+	if (!flow)
+		return;
+	group = flow->group;
+	sums = bpf_map_lookup_elem(&totals, &group);
+	if (sums && flow->since_ns) {
+		const struct tcp_sock *tp = tcp_sk(sk);
+
+		__sync_fetch_and_add(&sums->sockets, 1);
+		__sync_fetch_and_add(&sums->bytes_sent,
+				     tp->bytes_acked - flow->bytes_acked_at_start);
+		__sync_fetch_and_add(&sums->bytes_received,
+				     tp->bytes_received - flow->bytes_received_at_start);
+		__sync_fetch_and_add(&sums->yields, report->yields);
+		if (!peer_sends_timestamps(tp))
+			__sync_fetch_and_add(&sums->without_timestamps, 1);
+	}
+	bpf_sk_storage_delete(&flows, sk);
+}
+
+#endif

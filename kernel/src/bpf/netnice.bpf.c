@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The default control: hands the kernel's events to congestion/policy/netnice.h. */
+#include "connection.h"
+#include "netnice.h"
+
+char _license[] SEC("license") = "GPL";
+
+_Static_assert(sizeof(struct netnice) <= 104, "state must fit icsk_ca_priv");
+
+extern int LINUX_KERNEL_VERSION __kconfig;
+#define KERNEL_6_10 ((6 << 16) + (10 << 8))
+
+/* Sets the rate at which TCP itself paces, also where no fq queue discipline is in place. */
+static __always_inline void set_pacing_rate(struct sock *sk, const struct netnice *state)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 rtt_us = smoothed_rtt_us(tp);
+	u64 bytes = (u64)tp->snd_cwnd * (tp->mss_cache + 40);
+	u32 window_us;
+
+	if (!rtt_us)
+		return;
+	window_us = netnice_pacing_us(state, rtt_us);
+	if (!window_us)
+		window_us = 1;
+	sk->sk_pacing_rate = bytes * 1000000 / window_us;
+}
+
+SEC("struct_ops")
+void BPF_PROG(netnice_begin, struct sock *sk)
+{
+	struct netnice *state = congestion_state(sk);
+	struct policy_parameters none = {};
+	struct flow *flow = flow_begin(sk);
+
+	__builtin_memset(state, 0, sizeof(*state));
+	netnice_init(state, flow ? &flow->parameters : &none);
+	state->round_end = tcp_sk(sk)->delivered;
+	if (sk->sk_pacing_status == SK_PACING_NONE)
+		sk->sk_pacing_status = SK_PACING_NEEDED;
+	set_pacing_rate(sk, state);
+}
+
+SEC("struct_ops")
+void BPF_PROG(netnice_end, struct sock *sk)
+{
+	const struct netnice *state = congestion_state(sk);
+
+	flow_end(sk, &state->report);
+}
+
+static __always_inline void control(struct sock *sk, const struct rate_sample *sample)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct netnice *state = congestion_state(sk);
+	u8 kernel_state = congestion_state_of_kernel(sk);
+	struct netnice_ack ack = {
+		.now_us = (u32)tp->tcp_mstamp,
+		.sample_rtt_us = sample->rtt_us > 0 ? (u32)sample->rtt_us : 0,
+		.tsval = tp->rx_opt.rcv_tsval,
+		.acked = sample->acked_sacked,
+		.in_flight = packets_in_flight(tp),
+		.delivered = tp->delivered,
+		.prior_delivered = sample->prior_delivered,
+		.rate_delivered = sample->delivered > 0 ? (u32)sample->delivered : 0,
+		.rate_interval_us = sample->interval_us > 0 ? (u32)sample->interval_us : 0,
+		.cwnd = tp->snd_cwnd,
+		.has_timestamp = peer_sends_timestamps(tp),
+		.in_recovery = kernel_state >= TCP_CA_Recovery,
+		.after_timeout = kernel_state == TCP_CA_Loss,
+		.app_limited = sample->is_app_limited,
+	};
+	u32 cwnd;
+
+	if (sample->delivered < 0 || sample->interval_us <= 0)
+		ack.rate_delivered = 0;
+	cwnd = netnice_on_ack(state, &ack);
+	tp->snd_cwnd = policy_min(cwnd, tp->snd_cwnd_clamp);
+	set_pacing_rate(sk, state);
+}
+
+/* Since 6.10 the callback is told the ACK's number and flags too, ahead of the sample. */
+SEC("struct_ops")
+int netnice_cong_control(u64 *ctx)
+{
+	struct sock *sk = (struct sock *)ctx[0];
+
+	if (LINUX_KERNEL_VERSION >= KERNEL_6_10)
+		control(sk, (const struct rate_sample *)ctx[3]);
+	else
+		control(sk, (const struct rate_sample *)ctx[1]);
+	return 0;
+}
+
+/* The window itself is set in cong_control; this only tells the kernel's own machinery. */
+SEC("struct_ops")
+u32 BPF_PROG(netnice_ssthresh, struct sock *sk)
+{
+	return policy_max(tcp_sk(sk)->snd_cwnd / 2, NETNICE_MINIMUM_CWND);
+}
+
+SEC("struct_ops")
+u32 BPF_PROG(netnice_undo_cwnd, struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	return policy_max(tp->snd_cwnd, tp->prior_cwnd);
+}
+
+/* Bursts are queues of one's own making: no more than two packets at once where rates are low. */
+SEC("struct_ops")
+u32 BPF_PROG(netnice_min_tso_segs, struct sock *sk)
+{
+	const struct netnice *state = congestion_state(sk);
+
+	return state->report.phase == POLICY_YIELDING ? 2 : 1;
+}
+
+SEC(".struct_ops.link")
+struct tcp_congestion_ops netnice = {
+	.init = (void *)netnice_begin,
+	.release = (void *)netnice_end,
+	.cong_control = (void *)netnice_cong_control,
+	.ssthresh = (void *)netnice_ssthresh,
+	.undo_cwnd = (void *)netnice_undo_cwnd,
+	.min_tso_segs = (void *)netnice_min_tso_segs,
+	.flags = TCP_CONG_NON_RESTRICTED,
+	.name = "netnice",
+};
