@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Compiles every `src/bpf/*.bpf.c` and writes a table of the objects for `objects.rs`.
+
+use std::env;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use libbpf_cargo::SkeletonBuilder;
+
+fn main() {
+    let sources = Path::new("src/bpf");
+    let policy = Path::new("../congestion/policy");
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+    for directory in [sources, policy] {
+        println!("cargo::rerun-if-changed={}", directory.display());
+    }
+
+    let mut names: Vec<String> = fs::read_dir(sources)
+        .expect("src/bpf can be read")
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .filter_map(|name| Some(name.strip_suffix(".bpf.c")?.to_owned()))
+        .collect();
+    names.sort();
+
+    let mut table = String::from("[\n");
+    for name in &names {
+        let object = out.join(format!("{name}.bpf.o"));
+        let built = SkeletonBuilder::new()
+            .source(sources.join(format!("{name}.bpf.c")))
+            .obj(&object)
+            .clang_args([
+                "-Wall".into(),
+                "-Werror".into(),
+                "-mcpu=v3".into(),
+                format!("-I{}", sources.display()),
+                format!("-I{}", policy.display()),
+            ])
+            .build();
+        if let Err(error) = built {
+            eprintln!("{error:#}");
+            panic!("{name}.bpf.c does not compile; is clang installed?");
+        }
+        writeln!(
+            table,
+            "    Object {{ name: {name:?}, version: \"{:016x}\", \
+             bytes: &Aligned(*include_bytes!({object:?})) }},",
+            hash(&fs::read(&object).expect("the object was just written")),
+        )
+        .expect("a String can be written to");
+    }
+    table.push(']');
+    fs::write(out.join("objects.rs"), table).expect("OUT_DIR can be written to");
+}
+
+/// FNV-1a: enough to tell one version of an object from another.
+fn hash(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}

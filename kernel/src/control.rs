@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Congestion controls: registering them with the kernel, and replacing them by newer versions.
+//!
+//! A control is registered for all network namespaces at once. What keeps it registered is a pin
+//! `NAME-VERSION` in the BPF file system of [`Pins`]: of a link where the kernel has links for
+//! congestion controls (6.4), else of the map that holds the callbacks.
+
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+use std::path::{Path, PathBuf};
+
+use libbpf_rs::{ErrorKind, Link, MapCore, MapHandle, MapMut, MapType};
+
+use crate::error::{Context, Error, Result};
+use crate::objects::{OBJECTS, Object};
+use crate::pins::Pins;
+use crate::release;
+
+/// `BPF_F_LINK`: the map is to be registered by a link.
+const F_LINK: u32 = 1 << 13;
+
+/// One of the congestion controls in this binary.
+#[derive(Clone, Copy)]
+pub struct Control {
+    object: &'static Object,
+}
+
+/// What [`Control::register`] found or did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Registered {
+    /// This very version was there.
+    Already,
+    /// It was not there and now is.
+    New,
+    /// Another version was there; live connections keep it until they end.
+    Replaced,
+    /// Another program has registered the name and holds it where we cannot see; its version is
+    /// not known, and parameters set by us do not reach it.
+    Foreign,
+}
+
+impl Control {
+    /// The control that all commands use unless told otherwise.
+    pub fn default_control() -> Self {
+        Self::all()
+            .find(|control| control.name() == "netnice")
+            .expect("netnice.bpf.c is part of this crate")
+    }
+
+    /// All controls in this binary.
+    pub fn all() -> impl Iterator<Item = Self> {
+        OBJECTS
+            .iter()
+            .filter(|object| object.name != "placement")
+            .map(|object| Self { object })
+    }
+
+    /// The control called `name`.
+    pub fn find(name: &str) -> Result<Self> {
+        Self::all()
+            .find(|control| control.name() == name)
+            .ok_or_else(|| Error::UnknownControl {
+                name: name.to_owned(),
+                known: Self::all()
+                    .map(|control| control.name())
+                    .collect::<Vec<_>>()
+                    .join(", "),
+            })
+    }
+
+    /// The name by which `TCP_CONGESTION` knows it.
+    pub fn name(self) -> &'static str {
+        self.object.name
+    }
+
+    /// A hash of the compiled control, in 16 hexadecimal digits.
+    pub fn version(self) -> &'static str {
+        self.object.version
+    }
+
+    /// Whether the kernel has a control of this name, whoever registered it.
+    pub fn is_registered(self) -> bool {
+        fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")
+            .is_ok_and(|names| names.split_whitespace().any(|name| name == self.name()))
+    }
+
+    /// Makes sure that the kernel has this version, registering or replacing it as needed.
+    pub fn register(self, pins: &Pins) -> Result<Registered> {
+        let pin = pins
+            .bpf()
+            .join(format!("{}-{}", self.name(), self.version()));
+        if pin.exists() {
+            return Ok(Registered::Already);
+        }
+        let _loading = pins.while_loading()?;
+        if pin.exists() {
+            return Ok(Registered::Already);
+        }
+        let stale = self.stale_pin(pins)?;
+        if release::kernel() >= (6, 4) {
+            self.register_by_link(pins, &pin, stale)
+        } else {
+            self.register_by_map(pins, &pin, stale)
+        }
+    }
+
+    fn register_by_link(
+        self,
+        pins: &Pins,
+        pin: &Path,
+        stale: Option<PathBuf>,
+    ) -> Result<Registered> {
+        let mut object = self.object.load(pins, |_| Ok(()))?;
+        let mut map = struct_ops(&mut object);
+        match (map.attach_struct_ops(), stale) {
+            (Ok(mut link), stale) => {
+                link.pin(pin).map_err(|error| self.object.explain(&error))?;
+                // A pin without a registration behind it: unregistered by other means.
+                if let Some(stale) = stale {
+                    remove(&stale)?;
+                }
+                Ok(Registered::New)
+            }
+            // The attempt has filled the map in, so that it can take the place of the old one.
+            (Err(error), Some(stale)) if error.kind() == ErrorKind::AlreadyExists => {
+                let link = Link::open(&stale).map_err(|error| self.object.explain(&error))?;
+                replace(&link, &map)
+                    .doing(|| format!("replacing the registered control `{}`", self.name()))?;
+                fs::rename(&stale, pin).doing(|| format!("renaming {}", stale.display()))?;
+                Ok(Registered::Replaced)
+            }
+            (Err(error), None) if error.kind() == ErrorKind::AlreadyExists => {
+                Ok(Registered::Foreign)
+            }
+            (Err(error), _) => Err(self.object.explain(&error)),
+        }
+    }
+
+    /// Before 6.4: the value of the map is the registration, and the pin of the map its handle.
+    fn register_by_map(
+        self,
+        pins: &Pins,
+        pin: &Path,
+        stale: Option<PathBuf>,
+    ) -> Result<Registered> {
+        let mut object = self.object.load(pins, |open| {
+            for mut map in open.maps_mut() {
+                if map.map_type() == MapType::StructOps {
+                    let flags = map.map_flags() & !F_LINK;
+                    map.set_map_flags(flags)?;
+                }
+            }
+            Ok(())
+        })?;
+        let mut map = struct_ops(&mut object);
+        let replaced = stale.is_some();
+        if let Some(stale) = stale {
+            unregister_map(&stale)?;
+        }
+        match map.attach_struct_ops() {
+            Ok(mut link) => {
+                // Dropping the link would unregister the control.
+                link.disconnect();
+                map.pin(pin).map_err(|error| self.object.explain(&error))?;
+                Ok(if replaced {
+                    Registered::Replaced
+                } else {
+                    Registered::New
+                })
+            }
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(Registered::Foreign),
+            Err(error) => Err(self.object.explain(&error)),
+        }
+    }
+
+    /// The pin of another version of this control.
+    fn stale_pin(self, pins: &Pins) -> Result<Option<PathBuf>> {
+        let bpf = pins.bpf();
+        for entry in fs::read_dir(&bpf).doing(|| format!("reading {}", bpf.display()))? {
+            let entry = entry.doing(|| format!("reading {}", bpf.display()))?;
+            let name = entry.file_name();
+            if split_pin(&name.to_string_lossy()).is_some_and(|(name, _)| name == self.name()) {
+                return Ok(Some(entry.path()));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Takes the controls out of the kernel that only a pinned map keeps there. Where pins are of
+/// links it is enough to remove these.
+pub(crate) fn unregister_all(bpf: &Path) -> Result<()> {
+    if release::kernel() >= (6, 4) {
+        return Ok(());
+    }
+    let Ok(entries) = fs::read_dir(bpf) else {
+        return Ok(());
+    };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let known = |name| Control::all().any(|control| control.name() == name);
+        if split_pin(&name.to_string_lossy()).is_some_and(|(name, _)| known(name)) {
+            unregister_map(&entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+/// Splits `NAME-VERSION`.
+fn split_pin(pin: &str) -> Option<(&str, &str)> {
+    pin.rsplit_once('-').filter(|(_, version)| {
+        version.len() == 16 && version.bytes().all(|byte| byte.is_ascii_hexdigit())
+    })
+}
+
+fn struct_ops(object: &mut libbpf_rs::Object) -> MapMut<'_> {
+    object
+        .maps_mut()
+        .find(|map| map.map_type() == MapType::StructOps)
+        .expect("each control has one struct_ops map")
+}
+
+/// Puts the callbacks in `map` in the place of those that `link` has registered.
+fn replace(link: &Link, map: &MapMut<'_>) -> io::Result<()> {
+    // SAFETY: both file descriptors are open for the duration of the call.
+    let answer = unsafe {
+        libbpf_rs::libbpf_sys::bpf_link_update(
+            link.as_fd().as_raw_fd(),
+            map.as_fd().as_raw_fd(),
+            std::ptr::null(),
+        )
+    };
+    if answer < 0 {
+        return Err(io::Error::from_raw_os_error(-answer));
+    }
+    Ok(())
+}
+
+/// Unregisters the control whose callbacks are in the map pinned at `pin`, and removes the pin.
+fn unregister_map(pin: &Path) -> Result<()> {
+    let map = MapHandle::from_pinned_path(pin)
+        .map_err(io::Error::other)
+        .doing(|| format!("opening {}", pin.display()))?;
+    map.delete(&0u32.to_ne_bytes())
+        .map_err(io::Error::other)
+        .doing(|| format!("unregistering {}", pin.display()))?;
+    remove(pin)
+}
+
+fn remove(pin: &Path) -> Result<()> {
+    fs::remove_file(pin).doing(|| format!("removing {}", pin.display()))
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What can go wrong, each in one line that says what to do.
+
+use std::io;
+
+/// Shorthand for results of this crate.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why something could not be done. Its `Display` is one line for the user.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The caller lacks a privilege.
+    #[error("{action} needs root: use sudo, or have `sudo netnice install` run once")]
+    NeedsRoot {
+        /// What was about to be done.
+        action: &'static str,
+    },
+    /// The kernel does not describe its types.
+    #[error(
+        "this kernel has no BTF (/sys/kernel/btf/vmlinux is missing): boot one that is built with \
+         CONFIG_DEBUG_INFO_BTF=y, as Debian 11, Ubuntu 20.10, Fedora 32 and later are"
+    )]
+    NoBtf,
+    /// There is no congestion control of that name among ours.
+    #[error("there is no control `{name}`: choose one of {known}")]
+    UnknownControl {
+        /// What was asked for.
+        name: String,
+        /// What there is, separated by commas.
+        known: String,
+    },
+    /// The kernel would not take a BPF object.
+    #[error("this kernel refuses the BPF object `{object}`: {reason} (see `netnice check`)")]
+    Refused {
+        /// Name of the object.
+        object: String,
+        /// The kernel's or libbpf's reason.
+        reason: String,
+        /// All that libbpf had to say, with the verifier's log.
+        log: String,
+    },
+    /// A system call failed.
+    #[error("{doing}: {source}")]
+    System {
+        /// What was being done, to what.
+        doing: String,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+}
+
+impl Error {
+    /// The long form of the reason, where there is one: the log of libbpf and of the verifier.
+    pub fn log(&self) -> Option<&str> {
+        match self {
+            Self::Refused { log, .. } => Some(log),
+            _ => None,
+        }
+    }
+
+    /// The error number of the system call that failed, where one did.
+    pub fn errno(&self) -> Option<i32> {
+        match self {
+            Self::System { source, .. } => source.raw_os_error(),
+            _ => None,
+        }
+    }
+}
+
+/// Names what was being done when an operating system call failed.
+pub(crate) trait Context<T> {
+    /// Turns the error into [`Error::System`].
+    fn doing(self, what: impl FnOnce() -> String) -> Result<T>;
+}
+
+impl<T, E: Into<io::Error>> Context<T> for std::result::Result<T, E> {
+    fn doing(self, what: impl FnOnce() -> String) -> Result<T> {
+        self.map_err(|error| Error::System {
+            doing: what(),
+            source: error.into(),
+        })
+    }
+}

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Where the kernel's side of netnice lives between calls: a BPF file system of our own, and the
+//! locks that tell the last user to clear it.
+//!
+//! ```text
+//! /run/netnice/lock       every user of the pins holds it shared; the last one clears them
+//! /run/netnice/loading    held while objects are loaded
+//! /run/netnice/bpf/       the BPF file system
+//! ```
+//!
+//! There is one such place for all mount namespaces: a process in another mount namespace than
+//! that of PID 1 (`ip netns exec` makes one) uses the files of PID 1's.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg};
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
+use nix::sched::{CloneFlags, setns, unshare};
+use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
+
+use crate::control;
+use crate::error::{Context, Error, Result};
+
+const HOME: &str = "/run/netnice";
+
+/// The directory for all files of a running netnice, as seen from this process.
+pub fn home() -> PathBuf {
+    match namespace_of_init() {
+        Some(_) => Path::new("/proc/1/root").join(&HOME[1..]),
+        None => PathBuf::from(HOME),
+    }
+}
+
+/// The mount namespace of PID 1, if it is another than ours and we may enter it.
+fn namespace_of_init() -> Option<File> {
+    let ours = fs::metadata("/proc/self/ns/mnt").ok()?;
+    let init = fs::metadata("/proc/1/ns/mnt").ok()?;
+    if ours.ino() == init.ino() {
+        return None;
+    }
+    File::open("/proc/1/ns/mnt").ok()
+}
+
+/// A share in the pinned maps, programs and links; the last share to be given back clears them.
+#[derive(Debug)]
+pub struct Pins {
+    home: PathBuf,
+    lock: Flock<File>,
+}
+
+impl Pins {
+    /// Takes a share, making and mounting what is missing. Needs root.
+    pub fn open() -> Result<Self> {
+        if !nix::unistd::geteuid().is_root() {
+            return Err(Error::NeedsRoot {
+                action: "loading a congestion control into the kernel",
+            });
+        }
+        let home = home();
+        let lock = lock(&home, "lock", FlockArg::LockShared)?;
+        let pins = Self { home, lock };
+        if !pins.mounted() {
+            // Two that come at once would mount twice, the second over the first's pins.
+            let _loading = pins.while_loading()?;
+            if !pins.mounted() {
+                pins.mount()?;
+            }
+        }
+        Ok(pins)
+    }
+
+    /// The directory for all files of a running netnice.
+    pub fn home(&self) -> &Path {
+        &self.home
+    }
+
+    /// The mount point of our BPF file system.
+    pub fn bpf(&self) -> PathBuf {
+        self.home.join("bpf")
+    }
+
+    /// Where the maps that all objects share are pinned by name.
+    pub(crate) fn maps(&self) -> PathBuf {
+        self.bpf().join("maps")
+    }
+
+    /// Keeps others from loading at the same time, until the value is dropped.
+    pub(crate) fn while_loading(&self) -> Result<Flock<File>> {
+        lock(&self.home, "loading", FlockArg::LockExclusive)
+    }
+
+    /// Gives the share back. If it was the last one and `still_needed` says no, all pins go, the
+    /// file system is unmounted and the directory is removed; returns whether that was done.
+    pub fn close(self, still_needed: impl FnOnce(&Path) -> bool) -> Result<bool> {
+        let Self { home, lock } = self;
+        match lock.relock(FlockArg::LockExclusiveNonblock) {
+            // Another one uses the pins and will find itself last, later.
+            Err(Errno::EWOULDBLOCK) => return Ok(false),
+            Err(error) => return Err(error).doing(|| format!("locking {}", home.display())),
+            Ok(()) => {}
+        }
+        if still_needed(&home) {
+            return Ok(false);
+        }
+        let bpf = home.join("bpf");
+        control::unregister_all(&bpf)?;
+        // Unmounting alone would not do: another mount namespace may hold a copy of the mount.
+        clear(&bpf).doing(|| format!("unpinning from {}", bpf.display()))?;
+        if is_bpf(&bpf) {
+            in_namespace_of_init(|| umount2(&Path::new(HOME).join("bpf"), MntFlags::MNT_DETACH))
+                .doing(|| format!("unmounting {}", bpf.display()))?;
+        }
+        // Who waits for the lock meanwhile finds the file gone and makes a new one.
+        fs::remove_dir_all(&home).doing(|| format!("removing {}", home.display()))?;
+        Ok(true)
+    }
+
+    fn mounted(&self) -> bool {
+        is_bpf(&self.bpf())
+    }
+
+    fn mount(&self) -> Result<()> {
+        let bpf = self.bpf();
+        directory(&bpf)?;
+        in_namespace_of_init(|| {
+            mount(
+                Some("netnice"),
+                &Path::new(HOME).join("bpf"),
+                Some("bpf"),
+                MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC,
+                Some("mode=0755"),
+            )
+        })
+        .doing(|| format!("mounting a BPF file system at {}", bpf.display()))?;
+        directory(&self.maps())
+    }
+}
+
+/// Makes a directory that others may enter but not change; it is fine if it is there.
+pub(crate) fn directory(path: &Path) -> Result<()> {
+    match fs::DirBuilder::new().mode(0o755).create(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        other => other.doing(|| format!("making {}", path.display())),
+    }
+}
+
+/// Opens and locks a file in `home`, and makes sure that it is still the one that others see.
+fn lock(home: &Path, name: &str, how: FlockArg) -> Result<Flock<File>> {
+    let path = home.join(name);
+    loop {
+        directory(home)?;
+        let file = match OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .mode(0o600)
+            .custom_flags(libc::O_NOFOLLOW)
+            .open(&path)
+        {
+            // The last user removed the directory in between.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            other => other.doing(|| format!("opening {}", path.display()))?,
+        };
+        let opened = file
+            .metadata()
+            .doing(|| format!("reading {}", path.display()))?;
+        let lock = match Flock::lock(file, how) {
+            Ok(lock) => lock,
+            Err((_, Errno::EINTR)) => continue,
+            Err((_, error)) => return Err(error).doing(|| format!("locking {}", path.display())),
+        };
+        if fs::metadata(&path).is_ok_and(|there| there.ino() == opened.ino()) {
+            return Ok(lock);
+        }
+    }
+}
+
+fn is_bpf(path: &Path) -> bool {
+    statfs(path).is_ok_and(|found| found.filesystem_type() == BPF_FS_MAGIC)
+}
+
+/// Removes everything in a directory of a BPF file system. The kernel gives the objects up later.
+fn clear(directory: &Path) -> io::Result<()> {
+    let entries = match fs::read_dir(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        other => other?,
+    };
+    for entry in entries {
+        let entry = entry?;
+        // The kernel's own files have a dot in their names and stay; ours may not have one.
+        if entry.file_name().as_encoded_bytes().contains(&b'.') {
+            continue;
+        }
+        if entry.file_type()?.is_dir() {
+            clear(&entry.path())?;
+            fs::remove_dir(entry.path())?;
+        } else {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+/// Runs `work` in the mount namespace of PID 1, on a thread of its own where that is another.
+fn in_namespace_of_init(
+    work: impl FnOnce() -> nix::Result<()> + Send,
+) -> std::result::Result<(), Errno> {
+    let Some(namespace) = namespace_of_init() else {
+        return work();
+    };
+    std::thread::scope(|scope| {
+        scope
+            .spawn(|| {
+                // A thread that shares its root and working directory may not change namespace.
+                unshare(CloneFlags::CLONE_FS)?;
+                setns(&namespace, CloneFlags::CLONE_NEWNS)?;
+                work()
+            })
+            .join()
+            .unwrap_or(Err(Errno::EIO))
+    })
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The release of the running kernel.
+
+/// Major and minor number of the running kernel, (0, 0) if it does not tell.
+pub fn kernel() -> (u32, u32) {
+    nix::sys::utsname::uname()
+        .ok()
+        .and_then(|names| parse(&names.release().to_string_lossy()))
+        .unwrap_or((0, 0))
+}
+
+fn parse(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit());
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse;
+
+    #[test]
+    fn releases_of_distributions_are_understood() {
+        assert_eq!(parse("6.1.0-28-amd64"), Some((6, 1)));
+        assert_eq!(parse("5.15.0-91-generic"), Some((5, 15)));
+        assert_eq!(parse("6.18-rc3"), Some((6, 18)));
+        assert_eq!(parse("plan9"), None);
+    }
+}
