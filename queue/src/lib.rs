@@ -1,2 +1,35 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! placeholder
+//! Links and queue disciplines without I/O, and the units they are described in.
+//!
+//! Nothing in this crate reads a clock or touches a socket: time is passed in, so the simulator drives a [`Link`] with
+//! virtual time and the emulated link drives the very same code with the real clock.
+//!
+//! ```
+//! use netnice_queue::{DropTail, Link, LinkConfig, Time};
+//! use std::time::Duration;
+//!
+//! // 12 Mb/s, 10 ms: a packet of 1500 bytes takes 1 ms to send and 10 ms to travel.
+//! let config = LinkConfig { rate: Some("12mbit".parse()?), delay: Duration::from_millis(10), ..LinkConfig::default() };
+//! let mut link = Link::new(config, DropTail::packets(83));
+//! link.offer(Time::ZERO, vec![0u8; 1500]).unwrap();
+//! assert_eq!(link.next_event(), Some(Time::from_millis(11)));
+//! let delivery = link.deliver(Time::from_millis(11)).unwrap();
+//! assert_eq!(delivery.due, Time::from_millis(11));
+//! # Ok::<(), netnice_queue::UnitError>(())
+//! ```
+//!
+//! A new discipline is one file that implements [`QueueDiscipline`], and one `pub use` here.
+
+mod discipline;
+mod drop_tail;
+mod link;
+mod time;
+pub mod units;
+
+pub use discipline::{DropCause, Dropped, Packet, QueueDiscipline};
+pub use drop_tail::DropTail;
+pub use link::{Delivery, Link, LinkConfig, LinkCounters, Queued};
+pub use time::Time;
+pub use units::{
+    Bytes, LossFraction, QueueBound, QueueLimit, Rate, UnitError, format_delay, parse_delay,
+};

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What can go wrong, each as one line that says what to do.
+
+use std::io;
+
+use netnice_queue::UnitError;
+
+/// An error of the lab.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LabError {
+    /// The caller lacks a privilege.
+    #[error("{action} needs root (CAP_SYS_ADMIN and CAP_NET_ADMIN); run it with sudo")]
+    Privilege {
+        /// What was attempted.
+        action: &'static str,
+    },
+    /// No TUN driver.
+    #[error(
+        "/dev/net/tun is missing; load it with `modprobe tun`, or give the container the device (--device /dev/net/tun)"
+    )]
+    NoTun,
+    /// A quantity could not be read.
+    #[error(transparent)]
+    Unit(#[from] UnitError),
+    /// A link was described wrongly.
+    #[error("link: {0}")]
+    Spec(String),
+    /// Links are nested deeper than addresses last.
+    #[error("links nest at most {limit} deep; leave a shell behind a link first")]
+    TooDeep {
+        /// The deepest nesting allowed.
+        limit: usize,
+    },
+    /// More links start in one namespace than addresses last.
+    #[error("at most {limit} links can start behind one link at a time; stop another one first")]
+    TooMany {
+        /// The most links allowed.
+        limit: usize,
+    },
+    /// The kernel does not know, or does not allow, a congestion control.
+    #[error("congestion control `{name}` cannot be used ({source}); available are: {available}")]
+    CongestionControl {
+        /// The control asked for.
+        name: String,
+        /// The controls the kernel lists, separated by spaces.
+        available: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// A system call failed.
+    #[error("cannot {action}: {source}")]
+    Os {
+        /// What was attempted.
+        action: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// A thread of the lab panicked.
+    #[error("the {0} thread panicked; this is a bug, please report it")]
+    Panicked(String),
+    /// A measurement was described wrongly.
+    #[error("testbed: {0}")]
+    Testbed(String),
+}
+
+/// Adds what was attempted to an error of the operating system.
+pub(crate) trait Attempted<T> {
+    /// The same result, with `action` in its error ("cannot {action}: …").
+    fn attempted(self, action: impl Into<String>) -> Result<T, LabError>;
+}
+
+impl<T, E: Into<io::Error>> Attempted<T> for Result<T, E> {
+    fn attempted(self, action: impl Into<String>) -> Result<T, LabError> {
+        self.map_err(|source| LabError::Os {
+            action: action.into(),
+            source: source.into(),
+        })
+    }
+}

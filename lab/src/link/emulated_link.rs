@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Setting up, holding and taking down an emulated link.
+
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
+use std::sync::mpsc::{self, Sender};
+use std::thread::{self, JoinHandle};
+
+use netnice_queue::{Bytes, QueueBound};
+use nix::ifaddrs::getifaddrs;
+use nix::sys::eventfd::{EfdFlags, EventFd};
+
+use super::addresses::Addresses;
+use super::driver::{Driver, Progress, Request};
+use super::tun::Tun;
+use super::{Direction, LinkReport, LinkSpec, MTU};
+use crate::error::Attempted;
+use crate::netlink::Netlink;
+use crate::{LabError, Namespace};
+
+/// The near device. There is one in a namespace, and its presence tells that we are behind a link.
+const NEAR_DEVICE: &str = "nn-near";
+/// The far devices: one for each link started from a namespace.
+const FAR_DEVICE: &str = "nn-far%d";
+/// Packets that may wait unread in a device; more than any burst that a stalled link must survive.
+const DEVICE_QUEUE: u32 = 20_000;
+
+/// A running link between two namespaces.
+///
+/// ```text
+///   near namespace          this process          far namespace
+///   command, 10.77.0.1 === TUN == up/down == TUN === 10.77.0.2, servers
+/// ```
+///
+/// Started on an ordinary machine, both namespaces are new and isolated. Started behind another link (in its near
+/// namespace), the far side is that very namespace, which forwards: so links nest, and whatever is innermost reaches
+/// the far end of the outermost one through all of them, without address translation. See [`EmulatedLink::server`].
+///
+/// Stopping, dropping, or any death of the process takes everything down.
+#[derive(Debug)]
+pub struct EmulatedLink {
+    spec: LinkSpec,
+    near: Namespace,
+    far: Namespace,
+    addresses: Addresses,
+    ipv6: bool,
+    devices: [u32; 2],
+    wake: Arc<EventFd>,
+    requests: Sender<Request>,
+    thread: Option<JoinHandle<Progress>>,
+}
+
+impl EmulatedLink {
+    /// Starts a link from the namespace of the calling thread. Needs root.
+    pub fn start(spec: &LinkSpec) -> Result<EmulatedLink, LabError> {
+        spec.check()?;
+        let behind = link_we_are_behind()?;
+        let far = match behind {
+            Some(_) => Namespace::current()?,
+            None => Namespace::create()?,
+        };
+        let near = Namespace::create()?;
+        let far_tun = far.run(|| Tun::open(FAR_DEVICE))??;
+        let addresses = match behind {
+            Some(outer) => {
+                // The kernel gave the device the smallest free number, so no other link has these addresses.
+                let number = far_tun
+                    .name
+                    .trim_start_matches(|c: char| !c.is_ascii_digit())
+                    .parse();
+                outer.behind(number.unwrap_or(usize::MAX))?
+            }
+            None => Addresses::OUTERMOST,
+        };
+        let near_tun = near.run(|| Tun::open(NEAR_DEVICE))??;
+        let buffers = buffer_limit(spec);
+        let near_ipv6 = near.run(|| set_up_near(&near_tun, addresses, buffers))??;
+        let far_ipv6 = far.run(|| set_up_far(&far_tun, addresses, behind.is_some(), buffers))??;
+
+        let devices = [near_tun.index, far_tun.index];
+        let driver = Driver::new(spec, near_tun.file, far_tun.file);
+        let wake = EventFd::from_value_and_flags(0, EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK);
+        let wake = Arc::new(wake.attempted("create an event file descriptor")?);
+        let (requests, inbox) = mpsc::channel();
+        let thread = thread::Builder::new().name("emulated-link".into()).spawn({
+            let (spec, wake) = (spec.clone(), Arc::clone(&wake));
+            move || driver.run(&spec, &wake, &inbox)
+        });
+        let thread = Some(thread.attempted("start the link's thread")?);
+        let ipv6 = near_ipv6 && far_ipv6;
+        Ok(EmulatedLink {
+            spec: spec.clone(),
+            near,
+            far,
+            addresses,
+            ipv6,
+            devices,
+            wake,
+            requests,
+            thread,
+        })
+    }
+
+    /// What the link was made to be.
+    pub fn spec(&self) -> &LinkSpec {
+        &self.spec
+    }
+
+    /// The namespace in which commands are behind the link.
+    pub fn near(&self) -> &Namespace {
+        &self.near
+    }
+
+    /// The namespace on the other side: one of this link's own, or the one the link was started in.
+    pub fn far(&self) -> &Namespace {
+        &self.far
+    }
+
+    /// Address of the near end.
+    pub fn near_ipv4(&self) -> Ipv4Addr {
+        self.addresses.near().0
+    }
+
+    /// Address of the near end, where the machine has IPv6.
+    pub fn near_ipv6(&self) -> Option<Ipv6Addr> {
+        self.ipv6.then_some(self.addresses.near().1)
+    }
+
+    /// Address of this link's own far end.
+    pub fn far_ipv4(&self) -> Ipv4Addr {
+        self.addresses.far().0
+    }
+
+    /// Address of this link's own far end, where the machine has IPv6.
+    pub fn far_ipv6(&self) -> Option<Ipv6Addr> {
+        self.ipv6.then_some(self.addresses.far().1)
+    }
+
+    /// Address of the far end of the outermost link, where servers run: beyond this link and all it is nested in.
+    pub fn server(&self) -> Ipv4Addr {
+        Addresses::OUTERMOST.far().0
+    }
+
+    /// Variables for commands behind the link: `NETNICE_NEAR` is their own address, `NETNICE_FAR` the outermost far
+    /// end ([`EmulatedLink::server`]); `NETNICE_NEAR6` and `NETNICE_FAR6` the same in IPv6, where the machine has it.
+    pub fn environment(&self) -> Vec<(&'static str, String)> {
+        let mut variables = vec![
+            ("NETNICE_NEAR", self.near_ipv4().to_string()),
+            ("NETNICE_FAR", self.server().to_string()),
+        ];
+        if let Some(near) = self.near_ipv6() {
+            variables.push(("NETNICE_NEAR6", near.to_string()));
+            variables.push(("NETNICE_FAR6", Addresses::OUTERMOST.far().1.to_string()));
+        }
+        variables
+    }
+
+    /// The link so far.
+    pub fn report(&self) -> Result<LinkReport, LabError> {
+        let (reply, answer) = mpsc::sync_channel(1);
+        let gone = || LabError::Panicked("emulated-link".into());
+        self.requests
+            .send(Request::Report(reply))
+            .map_err(|_| gone())?;
+        self.wake.write(1).attempted("wake the link")?;
+        self.judged(answer.recv().map_err(|_| gone())?)
+    }
+
+    /// Stops the link, takes its devices and namespaces down, and says how it went.
+    pub fn stop(mut self) -> Result<LinkReport, LabError> {
+        // The devices' own counters go with the devices.
+        let last = self.report()?;
+        self.join()?;
+        Ok(last)
+    }
+
+    fn judged(&self, progress: Progress) -> Result<LinkReport, LabError> {
+        let Progress {
+            mut report,
+            failure,
+        } = progress;
+        // A device counts as transmitted what we read from it, and drops what finds its queue full.
+        let drops = |namespace: &Namespace, index: u32| {
+            namespace.run(|| {
+                Netlink::open()?
+                    .statistics(index)
+                    .map(|stats| (stats.tx_dropped, stats.rx_dropped))
+            })
+        };
+        let (near, far) = (
+            drops(&self.near, self.devices[0])?,
+            drops(&self.far, self.devices[1])?,
+        );
+        if let (Ok((near_out, near_in)), Ok((far_out, far_in))) = (&near, &far) {
+            report.up.device_drops = near_out + far_in;
+            report.down.device_drops = far_out + near_in;
+        }
+        report.judge(failure.as_deref());
+        Ok(report)
+    }
+
+    fn join(&mut self) -> Result<(), LabError> {
+        let Some(thread) = self.thread.take() else {
+            return Ok(());
+        };
+        let _ = self.requests.send(Request::Stop);
+        let _ = self.wake.write(1);
+        thread
+            .join()
+            .map(drop)
+            .map_err(|_| LabError::Panicked("emulated-link".into()))
+    }
+}
+
+impl Drop for EmulatedLink {
+    fn drop(&mut self) {
+        // A panic of the thread has already been printed.
+        let _ = self.join();
+    }
+}
+
+/// The link behind which the calling thread is, if any.
+fn link_we_are_behind() -> Result<Option<Addresses>, LabError> {
+    let interfaces = getifaddrs().attempted("list network interfaces")?;
+    let near = interfaces.filter(|interface| interface.interface_name == NEAR_DEVICE);
+    let mut addresses =
+        near.filter_map(|interface| Some(interface.address?.as_sockaddr_in()?.ip()));
+    Ok(addresses.find_map(Addresses::of_near_end))
+}
+
+/// Bytes that sockets must be able to buffer, so that the link and not the hosts is the bottleneck.
+fn buffer_limit(spec: &LinkSpec) -> u64 {
+    let in_flight = [Direction::Up, Direction::Down].map(|direction| {
+        let Some(rate) = spec.direction(direction).rate else {
+            return 0;
+        };
+        let queue = match spec.queue_bound(direction) {
+            Some(QueueBound::Packets(packets)) => (packets * MTU) as u64,
+            Some(QueueBound::Bytes(bytes)) => bytes,
+            None => 0,
+        };
+        rate.bytes_in(spec.base_rtt()).get() + queue
+    });
+    // Four times: the kernel counts its own overhead, and retransmissions keep data longer.
+    in_flight
+        .into_iter()
+        .max()
+        .unwrap_or(0)
+        .saturating_mul(4)
+        .min(Bytes::new(1 << 30).get())
+}
+
+/// Configures the near side, in its namespace. Whether it has IPv6.
+fn set_up_near(tun: &Tun, addresses: Addresses, buffers: u64) -> Result<bool, LabError> {
+    let (ipv4, ipv6) = addresses.near();
+    let netlink = Netlink::open().attempted("open rtnetlink")?;
+    set_up_loopback(&netlink)?;
+    raise_buffers(buffers);
+    let has_ipv6 = set_up_device(&netlink, tun, ipv4, ipv6)?;
+    let add_routes = |any: IpAddr| {
+        netlink
+            .add_route(any, 0, Some(tun.index))
+            .attempted("add the default route of the near side")?;
+        // Whatever of our prefix is no link (yet) must not be sent back where it came from.
+        let (prefix, length) = addresses.delegated(any);
+        netlink
+            .add_route(prefix, length, None)
+            .attempted("add a route of the near side")
+    };
+    add_routes(Ipv4Addr::UNSPECIFIED.into())?;
+    if has_ipv6 {
+        add_routes(Ipv6Addr::UNSPECIFIED.into())?;
+    }
+    Ok(has_ipv6)
+}
+
+/// Configures the far side, in its namespace. Whether it has IPv6.
+fn set_up_far(
+    tun: &Tun,
+    addresses: Addresses,
+    nested: bool,
+    buffers: u64,
+) -> Result<bool, LabError> {
+    let (ipv4, ipv6) = addresses.far();
+    let netlink = Netlink::open().attempted("open rtnetlink")?;
+    if !nested {
+        set_up_loopback(&netlink)?;
+        raise_buffers(buffers);
+    }
+    let has_ipv6 = set_up_device(&netlink, tun, ipv4, ipv6)?;
+    let families = [Some(IpAddr::V4(ipv4)), has_ipv6.then_some(IpAddr::V6(ipv6))];
+    for family in families.into_iter().flatten() {
+        let (prefix, length) = addresses.delegated(family);
+        netlink
+            .add_route(prefix, length, Some(tun.index))
+            .attempted("add the route of the far side")?;
+    }
+    // A nested link's far side passes packets on; an outermost one answers "unreachable" for what is not there.
+    let forwarding = fs::write("/proc/sys/net/ipv4/ip_forward", "1");
+    let forwarding6 = if has_ipv6 {
+        fs::write("/proc/sys/net/ipv6/conf/all/forwarding", "1")
+    } else {
+        Ok(())
+    };
+    if nested {
+        forwarding
+            .and(forwarding6)
+            .attempted("turn forwarding on (is /proc/sys writable?)")?;
+    }
+    Ok(has_ipv6)
+}
+
+fn set_up_loopback(netlink: &Netlink) -> Result<(), LabError> {
+    let index = nix::net::if_::if_nametoindex("lo").attempted("find the loopback device")?;
+    netlink
+        .bring_up(index, None)
+        .attempted("bring the loopback device up")
+}
+
+/// Gives the device its size, state and addresses. Whether IPv6 is among them.
+fn set_up_device(
+    netlink: &Netlink,
+    tun: &Tun,
+    ipv4: Ipv4Addr,
+    ipv6: Ipv6Addr,
+) -> Result<bool, LabError> {
+    let settings = format!("/proc/sys/net/ipv6/conf/{}", tun.name);
+    let has_ipv6 = fs::read_to_string(format!("{settings}/disable_ipv6"))
+        .is_ok_and(|value| value.trim() == "0");
+    // No link-local address, and so no router solicitation on a link that is being measured.
+    let _ = fs::write(format!("{settings}/addr_gen_mode"), "1");
+    netlink
+        .bring_up(tun.index, Some((MTU as u32, DEVICE_QUEUE)))
+        .attempted(format!("bring {} up", tun.name))?;
+    netlink
+        .add_address(tun.index, ipv4.into(), 30)
+        .attempted(format!("give {} the address {ipv4}", tun.name))?;
+    if has_ipv6 {
+        netlink
+            .add_address(tun.index, ipv6.into(), 64)
+            .attempted(format!("give {} the address {ipv6}", tun.name))?;
+    }
+    Ok(has_ipv6)
+}
+
+/// Raises the limits of TCP's socket buffers in the calling thread's namespace, which is ours, to at least `limit`.
+fn raise_buffers(limit: u64) {
+    for setting in ["tcp_rmem", "tcp_wmem"] {
+        let path = format!("/proc/sys/net/ipv4/{setting}");
+        let Ok(text) = fs::read_to_string(&path) else {
+            continue;
+        };
+        let values: Vec<u64> = text
+            .split_whitespace()
+            .filter_map(|value| value.parse().ok())
+            .collect();
+        match values[..] {
+            // Best effort: where /proc/sys is read-only, long fat links are limited by the hosts.
+            [min, default, max] if max < limit => {
+                drop(fs::write(&path, format!("{min} {default} {limit}")))
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The emulated link: two TUN devices in two namespaces, and a real-time thread that carries packets between them.
+
+mod addresses;
+mod driver;
+mod emulated_link;
+mod report;
+pub(crate) mod scheduling;
+mod spec;
+mod tun;
+
+pub use emulated_link::EmulatedLink;
+pub use report::{DirectionReport, Lateness, LinkReport};
+pub use scheduling::SchedulingClass;
+pub use spec::{Direction, DirectionChanges, DirectionSpec, LinkSpec, MTU};

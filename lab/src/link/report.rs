@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a link did, how late it was, and whether measurements over it can be trusted.
+
+use std::fmt;
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+use netnice_queue::LinkCounters;
+use serde::{Deserialize, Serialize};
+
+use super::{Direction, SchedulingClass};
+use crate::serde_seconds;
+
+/// Share of packets that may be later than the bound.
+const TOLERATED_LATE: f64 = 0.01;
+
+/// How much later than due packets were handed over.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Lateness {
+    /// Half of the packets were at most this late, in seconds when serialised.
+    #[serde(with = "serde_seconds")]
+    pub p50: Duration,
+    /// 99 % of the packets were at most this late.
+    #[serde(with = "serde_seconds")]
+    pub p99: Duration,
+    /// The latest packet.
+    #[serde(with = "serde_seconds")]
+    pub max: Duration,
+    /// Share of the packets later than the link's bound, 0 to 1.
+    pub late_fraction: f64,
+}
+
+impl Lateness {
+    pub(crate) fn of(histogram: &Histogram<u64>, bound: Duration) -> Lateness {
+        if histogram.is_empty() {
+            return Lateness::default();
+        }
+        let bound = bound.as_nanos() as u64;
+        let late = histogram.len() - histogram.count_between(0, bound);
+        Lateness {
+            p50: Duration::from_nanos(histogram.value_at_quantile(0.5)),
+            p99: Duration::from_nanos(histogram.value_at_quantile(0.99)),
+            max: Duration::from_nanos(histogram.max()),
+            late_fraction: late as f64 / histogram.len() as f64,
+        }
+    }
+}
+
+/// One direction of a link, from its start to the report.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct DirectionReport {
+    /// Packets that entered the link.
+    pub offered: u64,
+    /// Packets that came out.
+    pub delivered: u64,
+    /// Bytes that came out, network headers included.
+    pub delivered_bytes: u64,
+    /// Packets dropped at a full queue.
+    pub dropped_queue_full: u64,
+    /// Packets lost at random.
+    pub dropped_random_loss: u64,
+    /// Packets still inside.
+    pub inside: u64,
+    /// Packets waiting at most.
+    pub max_queue_packets: u64,
+    /// Longest wait of a packet before its transmission, in seconds when serialised.
+    #[serde(with = "serde_seconds")]
+    pub max_queue_wait: Duration,
+    /// Packets that the entering device dropped because the link did not read them in time: lost in no queue of ours.
+    pub device_drops: u64,
+    /// Packets that the device at the exit refused.
+    pub refused: u64,
+    /// How late packets were.
+    pub lateness: Lateness,
+}
+
+impl DirectionReport {
+    pub(crate) fn new(
+        counters: LinkCounters,
+        inside: usize,
+        refused: u64,
+        lateness: Lateness,
+    ) -> DirectionReport {
+        DirectionReport {
+            offered: counters.offered,
+            delivered: counters.delivered,
+            delivered_bytes: counters.delivered_bytes,
+            dropped_queue_full: counters.queue_full,
+            dropped_random_loss: counters.random_loss,
+            inside: inside as u64,
+            max_queue_packets: counters.max_queue_packets as u64,
+            max_queue_wait: counters.max_queue_wait,
+            device_drops: 0,
+            refused,
+            lateness,
+        }
+    }
+}
+
+/// A link, from its start to the report.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LinkReport {
+    /// From the near side to the far side.
+    pub up: DirectionReport,
+    /// From the far side to the near side.
+    pub down: DirectionReport,
+    /// The class in which the kernel scheduled the link.
+    pub scheduling: SchedulingClass,
+    /// Processor time that the link's thread used, what the kernel did on its behalf included, in seconds when
+    /// serialised.
+    #[serde(with = "serde_seconds")]
+    pub processor_time: Duration,
+    /// Time since the link began, in seconds when serialised.
+    #[serde(with = "serde_seconds")]
+    pub elapsed: Duration,
+    /// The lateness that the link's user can bear, in seconds when serialised.
+    #[serde(with = "serde_seconds")]
+    pub lateness_bound: Duration,
+    /// Whether measurements over this link can be trusted: at most 1 % of the packets in each direction were later than
+    /// the bound, and none was lost outside the link's own queue and loss.
+    pub trustworthy: bool,
+    /// Why, in words.
+    pub reason: String,
+}
+
+impl LinkReport {
+    /// One direction.
+    pub fn direction(&self, direction: Direction) -> &DirectionReport {
+        match direction {
+            Direction::Up => &self.up,
+            Direction::Down => &self.down,
+        }
+    }
+
+    /// Sets `trustworthy` and `reason` from the rest and from what ended the link early, if anything did.
+    pub(crate) fn judge(&mut self, failure: Option<&str>) {
+        let mut faults = Vec::new();
+        if let Some(failure) = failure {
+            faults.push(format!("the link stopped early: {failure}"));
+        }
+        for direction in [Direction::Up, Direction::Down] {
+            let report = self.direction(direction);
+            let lateness = &report.lateness;
+            if lateness.late_fraction > TOLERATED_LATE {
+                faults.push(format!(
+                    "{:.1} % of the packets {direction} were more than {:?} late (at most {:?})",
+                    100.0 * lateness.late_fraction,
+                    self.lateness_bound,
+                    lateness.max,
+                ));
+            }
+            if report.device_drops > 0 {
+                faults.push(format!(
+                    "{} packets {direction} were lost before the link read them",
+                    report.device_drops
+                ));
+            }
+            if report.refused > 0 {
+                faults.push(format!(
+                    "{} packets {direction} were refused at the exit",
+                    report.refused
+                ));
+            }
+        }
+        let class = match self.scheduling {
+            SchedulingClass::Ordinary => {
+                "; without real-time scheduling any load on this machine delays the link"
+            }
+            _ => "",
+        };
+        self.trustworthy = faults.is_empty();
+        self.reason = match self.trustworthy {
+            true => format!(
+                "99 % of the packets were at most {:?} late{class}",
+                self.up.lateness.p99.max(self.down.lateness.p99)
+            ),
+            false => format!("{}{class}", faults.join("; ")),
+        };
+    }
+}
+
+impl fmt::Display for LinkReport {
+    /// One line for people.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let verdict = if self.trustworthy {
+            "trustworthy"
+        } else {
+            "NOT TRUSTWORTHY"
+        };
+        write!(
+            f,
+            "link {verdict}: {} ({} scheduling)",
+            self.reason, self.scheduling
+        )?;
+        for direction in [Direction::Up, Direction::Down] {
+            let report = self.direction(direction);
+            write!(
+                f,
+                "; {direction}: {} delivered, {} dropped at the queue, {} lost",
+                report.delivered, report.dropped_queue_full, report.dropped_random_loss
+            )?;
+        }
+        Ok(())
+    }
+}

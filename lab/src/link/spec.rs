@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a link is to be, as it is written on a command line or in a program.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use netnice_queue::{
+    DropTail, Link, LinkConfig, LossFraction, QueueBound, QueueLimit, Queued, Rate, format_delay,
+    parse_delay,
+};
+
+use crate::LabError;
+
+/// Largest packet on a link, in bytes.
+pub const MTU: usize = 1500;
+
+/// Longest delay, which bounds what a link must hold.
+const MAX_DELAY: Duration = Duration::from_secs(60);
+
+/// A direction on a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    /// From the near side, where the command runs, to the far side.
+    Up,
+    /// From the far side to the near side.
+    Down,
+}
+
+impl fmt::Display for Direction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Direction::Up => "up",
+            Direction::Down => "down",
+        })
+    }
+}
+
+/// One direction of a link.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct DirectionSpec {
+    /// Rate; `None` is no limit, and no queue.
+    pub rate: Option<Rate>,
+    /// One-way propagation delay.
+    pub delay: Duration,
+    /// Limit of the drop-tail queue; `None` is 100 ms at the link's rate.
+    pub queue: Option<QueueLimit>,
+    /// Random loss of packets as they arrive, before the queue.
+    pub loss: LossFraction,
+}
+
+impl DirectionSpec {
+    /// The limit used where none is given.
+    pub const DEFAULT_QUEUE: QueueLimit = QueueLimit::Time(Duration::from_millis(100));
+}
+
+/// A link of two directions.
+///
+/// ```
+/// use netnice_lab::{Direction, LinkSpec};
+///
+/// let mut spec = LinkSpec::symmetric("rate=10mbit,delay=20ms,queue=2.5bdp".parse()?);
+/// spec.change(Direction::Down, "loss=1%".parse()?);
+/// assert_eq!(spec.base_rtt().as_millis(), 40);
+/// # Ok::<(), netnice_lab::LabError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct LinkSpec {
+    /// From the near side to the far side.
+    pub up: DirectionSpec,
+    /// From the far side to the near side.
+    pub down: DirectionSpec,
+    /// Seed of the random losses; each direction has its own stream.
+    pub seed: u64,
+    /// Lateness that a measurement over this link can bear (see `LinkReport`).
+    pub lateness_bound: Duration,
+}
+
+impl Default for LinkSpec {
+    fn default() -> LinkSpec {
+        LinkSpec::symmetric(DirectionChanges::default())
+    }
+}
+
+impl LinkSpec {
+    /// A link that is the same in both directions: unlimited, without delay, except for what is given.
+    pub fn symmetric(both: DirectionChanges) -> LinkSpec {
+        let mut spec = LinkSpec {
+            up: DirectionSpec::default(),
+            down: DirectionSpec::default(),
+            seed: 1,
+            lateness_bound: Duration::from_millis(1),
+        };
+        spec.change(Direction::Up, both);
+        spec.change(Direction::Down, both);
+        spec
+    }
+
+    /// Changes what `changes` gives, in one direction.
+    pub fn change(&mut self, direction: Direction, changes: DirectionChanges) {
+        let spec = match direction {
+            Direction::Up => &mut self.up,
+            Direction::Down => &mut self.down,
+        };
+        spec.rate = changes.rate.or(spec.rate);
+        spec.delay = changes.delay.unwrap_or(spec.delay);
+        spec.queue = changes.queue.or(spec.queue);
+        spec.loss = changes.loss.unwrap_or(spec.loss);
+    }
+
+    /// One direction.
+    pub fn direction(&self, direction: Direction) -> &DirectionSpec {
+        match direction {
+            Direction::Up => &self.up,
+            Direction::Down => &self.down,
+        }
+    }
+
+    /// Propagation delay there and back, without queueing and transmission.
+    pub fn base_rtt(&self) -> Duration {
+        self.up.delay + self.down.delay
+    }
+
+    /// The queue's limit of one direction in packets or bytes; `None` where it has no rate and so no queue.
+    pub fn queue_bound(&self, direction: Direction) -> Option<QueueBound> {
+        let spec = self.direction(direction);
+        let limit = spec.queue.unwrap_or(DirectionSpec::DEFAULT_QUEUE);
+        Some(limit.resolve(spec.rate?, self.base_rtt(), MTU))
+    }
+
+    /// Longest time a packet waits in a full queue of one direction; zero where there is no queue.
+    pub fn max_queueing_delay(&self, direction: Direction) -> Duration {
+        let (Some(rate), Some(bound)) =
+            (self.direction(direction).rate, self.queue_bound(direction))
+        else {
+            return Duration::ZERO;
+        };
+        let bytes = match bound {
+            QueueBound::Packets(packets) => (packets * MTU) as u64,
+            QueueBound::Bytes(bytes) => bytes,
+        };
+        rate.time_to_send(netnice_queue::Bytes::new(bytes))
+    }
+
+    /// Checks what can be wrong with a link as a whole.
+    pub fn check(&self) -> Result<(), LabError> {
+        for direction in [Direction::Up, Direction::Down] {
+            let spec = self.direction(direction);
+            if let (None, Some(queue)) = (spec.rate, spec.queue) {
+                return Err(LabError::Spec(format!(
+                    "queue={queue} has no meaning {direction} without a rate; give a rate such as 10mbit"
+                )));
+            }
+            if spec.delay > MAX_DELAY {
+                return Err(LabError::Spec(format!(
+                    "delay {} is too long; allowed are 0ms to {}",
+                    format_delay(spec.delay),
+                    format_delay(MAX_DELAY)
+                )));
+            }
+            if matches!(self.queue_bound(direction), Some(QueueBound::Bytes(bytes)) if bytes < MTU as u64)
+            {
+                return Err(LabError::Spec(format!(
+                    "a queue of less than {MTU}B takes no full packet; write queue={MTU}B or more, or queue=1p"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// The sans-IO link of one direction.
+    pub(crate) fn link<P: netnice_queue::Packet>(
+        &self,
+        direction: Direction,
+    ) -> Link<P, DropTail<Queued<P>>> {
+        let spec = self.direction(direction);
+        let config = LinkConfig {
+            rate: spec.rate,
+            delay: spec.delay,
+            loss: spec.loss,
+            // Two streams from one seed.
+            seed: self
+                .seed
+                .wrapping_mul(2)
+                .wrapping_add(matches!(direction, Direction::Down) as u64),
+        };
+        Link::new(
+            config,
+            DropTail::new(
+                self.queue_bound(direction)
+                    .unwrap_or(QueueBound::Packets(1)),
+            ),
+        )
+    }
+}
+
+/// What is given of a direction: `rate=5mbit,delay=10ms,queue=20p,loss=1%`, each at most once, in any order.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct DirectionChanges {
+    /// Rate, if given.
+    pub rate: Option<Rate>,
+    /// One-way delay, if given.
+    pub delay: Option<Duration>,
+    /// Queue limit, if given.
+    pub queue: Option<QueueLimit>,
+    /// Random loss, if given.
+    pub loss: Option<LossFraction>,
+}
+
+impl FromStr for DirectionChanges {
+    type Err = LabError;
+
+    fn from_str(text: &str) -> Result<DirectionChanges, LabError> {
+        let mut changes = DirectionChanges::default();
+        for item in text.split(',') {
+            let Some((key, value)) = item.split_once('=') else {
+                return Err(LabError::Spec(format!(
+                    "`{item}` is not KEY=VALUE; write it as rate=5mbit,delay=10ms,queue=20p,loss=1%"
+                )));
+            };
+            let repeated = match key {
+                "rate" => changes.rate.replace(value.parse()?).is_some(),
+                "delay" => changes.delay.replace(parse_delay(value)?).is_some(),
+                "queue" => changes.queue.replace(value.parse()?).is_some(),
+                "loss" => changes.loss.replace(value.parse()?).is_some(),
+                _ => {
+                    return Err(LabError::Spec(format!(
+                        "unknown key `{key}`; allowed are rate, delay, queue, loss"
+                    )));
+                }
+            };
+            if repeated {
+                return Err(LabError::Spec(format!(
+                    "`{key}` is given twice in `{text}`; give it once"
+                )));
+            }
+        }
+        Ok(changes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_direction_can_differ() {
+        let mut spec = LinkSpec::symmetric("rate=10mbit,delay=20ms,queue=2.5bdp".parse().unwrap());
+        assert_eq!(
+            spec.queue_bound(Direction::Up),
+            Some(QueueBound::Packets(83))
+        );
+        spec.change(
+            Direction::Up,
+            "rate=5mbit,queue=20p,loss=1%".parse().unwrap(),
+        );
+        assert_eq!(
+            spec.queue_bound(Direction::Up),
+            Some(QueueBound::Packets(20))
+        );
+        assert_eq!(
+            spec.queue_bound(Direction::Down),
+            Some(QueueBound::Packets(83))
+        );
+        assert_eq!(spec.up.delay, Duration::from_millis(20));
+        assert_eq!(
+            spec.max_queueing_delay(Direction::Up),
+            Duration::from_millis(48)
+        );
+        assert!(spec.check().is_ok());
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        for (text, expected) in [
+            ("rate=10mb", "write 10mbit"),
+            ("delay", "is not KEY=VALUE"),
+            ("jitter=1ms", "allowed are rate, delay, queue, loss"),
+            ("rate=1mbit,rate=2mbit", "given twice"),
+            ("", "is not KEY=VALUE"),
+        ] {
+            let error = text.parse::<DirectionChanges>().unwrap_err().to_string();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+        for (text, expected) in [
+            ("queue=10p", "give a rate"),
+            ("delay=61s", "allowed are 0ms to 60s"),
+            ("rate=1mbit,queue=100B", "takes no full packet"),
+        ] {
+            let error = LinkSpec::symmetric(text.parse().unwrap())
+                .check()
+                .unwrap_err()
+                .to_string();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Drop-tail: first in, first out; what arrives at a full queue is dropped.
+
+use std::collections::VecDeque;
+
+use crate::{DropCause, Dropped, Packet, QueueBound, QueueDiscipline, Time};
+
+/// A first-in first-out queue that drops arrivals while it is full.
+///
+/// Counted in bytes, a packet is taken where it fits as a whole, so a small packet may still fit where a large one did
+/// not.
+#[derive(Debug, Clone)]
+pub struct DropTail<P> {
+    waiting: VecDeque<P>,
+    bytes: u64,
+    bound: QueueBound,
+}
+
+impl<P> DropTail<P> {
+    /// A queue of at most `bound`.
+    pub fn new(bound: QueueBound) -> DropTail<P> {
+        DropTail {
+            waiting: VecDeque::new(),
+            bytes: 0,
+            bound,
+        }
+    }
+
+    /// A queue of at most `limit` packets, whatever their size.
+    pub fn packets(limit: usize) -> DropTail<P> {
+        DropTail::new(QueueBound::Packets(limit))
+    }
+
+    /// A queue of at most `limit` bytes.
+    pub fn bytes(limit: u64) -> DropTail<P> {
+        DropTail::new(QueueBound::Bytes(limit))
+    }
+}
+
+impl<P: Packet> QueueDiscipline<P> for DropTail<P> {
+    fn enqueue(&mut self, _now: Time, packet: P) -> Result<(), Dropped<P>> {
+        let length = packet.length() as u64;
+        let fits = match self.bound {
+            QueueBound::Packets(limit) => self.waiting.len() < limit,
+            QueueBound::Bytes(limit) => self.bytes + length <= limit,
+        };
+        if !fits {
+            return Err(Dropped {
+                packet,
+                cause: DropCause::QueueFull,
+            });
+        }
+        self.bytes += length;
+        self.waiting.push_back(packet);
+        Ok(())
+    }
+
+    fn dequeue(&mut self, _now: Time) -> Option<P> {
+        let packet = self.waiting.pop_front()?;
+        self.bytes -= packet.length() as u64;
+        Some(packet)
+    }
+
+    fn packets(&self) -> usize {
+        self.waiting.len()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packet(length: usize) -> Vec<u8> {
+        vec![0; length]
+    }
+
+    #[test]
+    fn a_limit_in_packets_ignores_their_size() {
+        let mut queue = DropTail::packets(2);
+        assert!(queue.enqueue(Time::ZERO, packet(1500)).is_ok());
+        assert!(queue.enqueue(Time::ZERO, packet(40)).is_ok());
+        let dropped = queue.enqueue(Time::ZERO, packet(1)).unwrap_err();
+        assert_eq!(dropped.cause, DropCause::QueueFull);
+        assert_eq!(dropped.packet.len(), 1);
+        assert_eq!(
+            (
+                QueueDiscipline::packets(&queue),
+                QueueDiscipline::bytes(&queue)
+            ),
+            (2, 1540)
+        );
+    }
+
+    #[test]
+    fn a_limit_in_bytes_takes_what_fits_as_a_whole() {
+        let mut queue = DropTail::bytes(3000);
+        assert!(queue.enqueue(Time::ZERO, packet(1500)).is_ok());
+        assert!(queue.enqueue(Time::ZERO, packet(1501)).is_err());
+        assert!(queue.enqueue(Time::ZERO, packet(1500)).is_ok());
+        assert!(queue.enqueue(Time::ZERO, packet(1)).is_err());
+        assert_eq!(queue.dequeue(Time::ZERO).unwrap().len(), 1500);
+        assert_eq!(QueueDiscipline::bytes(&queue), 1500);
+    }
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A point on the clock of whoever drives a link.
+
+use std::fmt;
+use std::ops::{Add, Sub};
+use std::time::Duration;
+
+/// Nanoseconds since an origin chosen by the driver: the start of a simulation, or of the monotonic clock.
+///
+/// Only differences have a meaning of their own. Lasts 584 years; arithmetic saturates there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Time(u64);
+
+impl Time {
+    /// The origin.
+    pub const ZERO: Time = Time(0);
+
+    /// The point `nanoseconds` after the origin.
+    pub const fn from_nanos(nanoseconds: u64) -> Time {
+        Time(nanoseconds)
+    }
+
+    /// The point `milliseconds` after the origin.
+    pub const fn from_millis(milliseconds: u64) -> Time {
+        Time(milliseconds.saturating_mul(1_000_000))
+    }
+
+    /// Nanoseconds since the origin.
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+
+    /// How long after `earlier` this point is; zero where it is before it.
+    pub const fn saturating_since(self, earlier: Time) -> Duration {
+        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Add<Duration> for Time {
+    type Output = Time;
+
+    fn add(self, duration: Duration) -> Time {
+        let nanoseconds = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        Time(self.0.saturating_add(nanoseconds))
+    }
+}
+
+impl Sub<Time> for Time {
+    type Output = Duration;
+
+    /// Same as [`Time::saturating_since`].
+    fn sub(self, earlier: Time) -> Duration {
+        self.saturating_since(earlier)
+    }
+}
+
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}.{:09}s",
+            self.0 / 1_000_000_000,
+            self.0 % 1_000_000_000
+        )
+    }
+}

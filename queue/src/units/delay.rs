@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Delays: a `Duration`, as people write it.
+
+use std::fmt;
+use std::time::Duration;
+
+use super::{UnitError, decimal};
+
+const UNITS: [(&str, u64); 4] = [
+    ("s", 1_000_000_000),
+    ("ms", 1_000_000),
+    ("us", 1_000),
+    ("ns", 1),
+];
+
+/// Nanoseconds in the unit called `name`, or `None` where there is no such unit.
+pub(super) fn unit(name: &str) -> Option<u64> {
+    UNITS
+        .iter()
+        .find(|(unit, _)| *unit == name)
+        .map(|&(_, nanoseconds)| nanoseconds)
+}
+
+/// Reads a delay such as `20ms`, `200us`, `1s` or `1.5s`.
+pub fn parse_delay(text: &str) -> Result<Duration, UnitError> {
+    let advice = "write it as 20ms, 200us or 1.5s (units: ns, us, ms, s)";
+    let (number, name) = decimal::split_unit(text);
+    let Some(unit) = unit(name) else {
+        let problem = match name {
+            "" => "has no unit".to_owned(),
+            _ => format!("has the unknown unit `{name}`"),
+        };
+        return Err(UnitError::new("delay", text, problem, advice));
+    };
+    decimal::scale(number, unit)
+        .map(Duration::from_nanos)
+        .ok_or_else(|| {
+            UnitError::new(
+                "delay",
+                text,
+                "has no number that can be read before its unit",
+                advice,
+            )
+        })
+}
+
+/// Writes a delay so that [`parse_delay`] reads the same one back; saturates at 584 years.
+pub fn format_delay(delay: Duration) -> String {
+    struct Text(u64);
+    impl fmt::Display for Text {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            decimal::write(f, self.0, &UNITS)
+        }
+    }
+    match delay {
+        Duration::ZERO => "0ms".to_owned(),
+        _ => Text(u64::try_from(delay.as_nanos()).unwrap_or(u64::MAX)).to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn reads_the_usual_delays() {
+        for (text, delay) in [
+            ("20ms", Duration::from_millis(20)),
+            ("200us", Duration::from_micros(200)),
+            ("1s", Duration::from_secs(1)),
+            ("1.5s", Duration::from_millis(1500)),
+            ("0ms", Duration::ZERO),
+        ] {
+            assert_eq!(parse_delay(text).unwrap(), delay, "{text}");
+        }
+        assert_eq!(format_delay(Duration::from_micros(1500)), "1.5ms");
+    }
+
+    #[test]
+    fn a_delay_without_a_known_unit_is_refused() {
+        for text in ["20", "20m", "20msec", "ms", "-5ms", "1e3ms", ""] {
+            let error = parse_delay(text).unwrap_err().to_string();
+            assert!(error.contains("write it as 20ms"), "{text}: {error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn text_reads_back_as_the_same_delay(nanoseconds in any::<u64>()) {
+            let delay = Duration::from_nanos(nanoseconds);
+            prop_assert_eq!(parse_delay(&format_delay(delay)).unwrap(), delay);
+        }
+    }
+}
