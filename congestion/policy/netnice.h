@@ -5,7 +5,7 @@
  *
  *   signal     the smallest queueing delay of a round. Bursts, one's own and others', pass; a
  *              queue that stands for a whole round does not.
- *   threshold  two packets at the link's rate, and no less than a floor for clocks and schedulers.
+ *   threshold  one and a half packets at the link's rate, no less than a floor for clocks and schedulers.
  *   back-off   what stands in the queue is taken out of the window, whosever it is, and 1/16 more,
  *              so that the queue runs empty (and all see the true minimum) and flows turn equal.
  *              Beside a flow that keeps a queue this ends within rounds at two packets.
@@ -23,13 +23,15 @@
 #include "report.h"
 
 #define NETNICE_THRESHOLD_US 1000U     /* the threshold's floor: stamps' grain, schedulers */
-#define NETNICE_THRESHOLD_PACKETS 2U   /* a delayed ACK releases two packets at once */
+#define NETNICE_THRESHOLD_HALF_PACKETS 3U /* one and a half: a delayed ACK releases two at once */
 #define NETNICE_MINIMUM_CWND 2U        /* the second packet gets the ACK sent at once */
 #define NETNICE_SURPLUS_SHIFT 4U       /* the back-off beyond the queue: cwnd / 16 */
 #define NETNICE_PROBE_ROUNDS 8U        /* longest pause between probes while yielding */
 #define NETNICE_PROBE_PAUSE_US 1000000U
-#define NETNICE_SLOW_START_SAMPLES 4U  /* samples in a row over the threshold end slow start */
+#define NETNICE_INFERENCE_ROUNDS 3U    /* itt of TCP-LP: no growth, and a recurrence means others */
+#define NETNICE_INDICATION_PACKETS 4U  /* over the threshold in a row, at the least */
 #define NETNICE_RELEARN_US 30000000U   /* a delay so long unmoved is a longer path, no queue */
+#define NETNICE_DRIFT_US 2000U          /* twice the grain of a millisecond clock */
 #define NETNICE_NO_SAMPLE 0xffffffffU
 
 struct netnice {
@@ -39,8 +41,10 @@ struct netnice {
 	u32 minimum_one_way_us;
 	u32 round_end;         /* `delivered` at which the round ends */
 	u32 round_queue_us;    /* smallest queueing delay of the round */
-	u32 round_one_way_us;  /* smallest one-way delay above its minimum */
-	u32 previous_queue_us; /* of the round before, while yielding */
+	u32 reaction_mark;     /* `delivered` at the last reaction: older packets don't count */
+	u32 over_packets;      /* in a row that met a queue over the threshold */
+	u32 over_queue_us;     /* the queueing delay that the last two of them agree on */
+	u32 latest_queue_us;
 	u32 packet_ns;         /* time of one packet at the link's rate */
 	u32 plateau;           /* the last window that filled the link without a queue */
 	u32 growth;            /* packets per round */
@@ -50,9 +54,9 @@ struct netnice {
 	u32 steady_high_us;
 	u32 threshold_floor_us;
 	u8 lone_acks;
-	u8 over_in_a_row;
-	u8 settle; /* rounds until the last back-off shows */
-	u8 probe_rounds;
+	u8 inference;    /* rounds until the inference time-out */
+	u8 recurrences;  /* indications within inference time-outs */
+	u8 probe_rounds; /* round trips between probes while yielding */
 	u8 slow_start : 1;
 	u8 round_prompt : 1; /* a sample of this round is surely free of a delayed ACK */
 	u8 recovering : 1;
@@ -82,7 +86,6 @@ POLICY_INLINE void netnice_init(struct netnice *state, const struct policy_param
 							   NETNICE_THRESHOLD_US;
 	state->minimum_rtt_us = NETNICE_NO_SAMPLE;
 	state->round_queue_us = NETNICE_NO_SAMPLE;
-	state->round_one_way_us = NETNICE_NO_SAMPLE;
 	state->plateau = NETNICE_NO_SAMPLE;
 	state->growth = 1;
 	state->slow_start = 1;
@@ -91,15 +94,13 @@ POLICY_INLINE void netnice_init(struct netnice *state, const struct policy_param
 POLICY_INLINE u32 netnice_threshold_us(const struct netnice *state)
 {
 	return policy_max(state->threshold_floor_us,
-			  NETNICE_THRESHOLD_PACKETS * (state->packet_ns / 1000));
+			  NETNICE_THRESHOLD_HALF_PACKETS * (state->packet_ns / 2000));
 }
 
-/* How many packets a queueing delay means at the link's rate. */
-POLICY_INLINE u32 netnice_backlog(const struct netnice *state, u32 queue_us)
+/* A flow's part of a queue: as much of the queue as it has of all that is on the way. */
+POLICY_INLINE u32 netnice_own_backlog(const struct netnice *state, u32 cwnd, u32 queue_us)
 {
-	if (!state->packet_ns)
-		return 0;
-	return (u32)((u64)queue_us * 1000 / state->packet_ns);
+	return (u32)((u64)cwnd * queue_us / (state->minimum_rtt_us + queue_us));
 }
 
 /* The window that fills the path without a queue, by the highest rate ever delivered. */
@@ -132,7 +133,9 @@ POLICY_INLINE u32 netnice_queue_us(struct netnice *state, const struct netnice_a
 	if (restarted || !state->minimum_one_way_us || delay_us < state->minimum_one_way_us)
 		state->minimum_one_way_us = delay_us;
 	delay_us -= state->minimum_one_way_us;
-	state->round_one_way_us = policy_min(state->round_one_way_us, delay_us);
+	/* A round trip at its minimum proves the way there empty: the clocks drift, follow. */
+	if (delay_us > NETNICE_DRIFT_US && queue_us < state->threshold_floor_us / 4)
+		state->minimum_one_way_us += (delay_us - NETNICE_DRIFT_US) / 8;
 	return policy_min(queue_us, delay_us);
 }
 
@@ -147,6 +150,15 @@ POLICY_INLINE void netnice_learn_rate(struct netnice *state, const struct netnic
 		state->packet_ns = packet_ns;
 }
 
+/* Only packets sent from now on tell what the reaction did. */
+POLICY_INLINE void netnice_mark_reaction(struct netnice *state, u32 delivered)
+{
+	state->reaction_mark = delivered;
+	state->over_packets = 0;
+	state->growth = 1;
+	state->credit = 0;
+}
+
 POLICY_INLINE u32 netnice_yield(struct netnice *state)
 {
 	state->report.phase = POLICY_YIELDING;
@@ -157,20 +169,32 @@ POLICY_INLINE u32 netnice_yield(struct netnice *state)
 	return NETNICE_MINIMUM_CWND;
 }
 
-/* A queue stood through the whole round: take it out of the window. */
-POLICY_INLINE u32 netnice_back_off(struct netnice *state, u32 cwnd, u32 queue_us)
+/*
+ * An early congestion indication: take the queue out of the window. A second one within the
+ * inference time-out, in which the window did not grow, is the work of others: halve at least.
+ * A third ends in yielding.
+ */
+POLICY_INLINE u32 netnice_back_off(struct netnice *state, const struct netnice_ack *ack, u32 cwnd)
 {
-	u32 backlog = netnice_backlog(state, queue_us);
-	u32 surplus = cwnd >> NETNICE_SURPLUS_SHIFT;
+	u32 backlog = netnice_own_backlog(state, cwnd, state->over_queue_us);
+	u32 surplus = policy_max(cwnd >> NETNICE_SURPLUS_SHIFT, 1);
+	u32 filled = cwnd > backlog ? cwnd - backlog : NETNICE_MINIMUM_CWND;
+	u32 target = filled > surplus ? filled - surplus : 0;
 
-	state->plateau = cwnd > backlog ? cwnd - backlog : NETNICE_MINIMUM_CWND;
-	state->growth = 1;
-	state->credit = 0;
-	state->settle = 1;
-	if (cwnd <= backlog + surplus + NETNICE_MINIMUM_CWND)
+	netnice_mark_reaction(state, ack->delivered);
+	if (state->inference) {
+		state->recurrences += 1;
+		target = policy_min(target, cwnd / 2);
+		state->plateau = filled;
+	} else {
+		state->recurrences = 0;
+		state->plateau = policy_max(filled, policy_min(state->plateau, cwnd));
+	}
+	state->inference = NETNICE_INFERENCE_ROUNDS;
+	if (target <= NETNICE_MINIMUM_CWND || state->recurrences >= 2)
 		return netnice_yield(state);
 	state->report.phase = POLICY_INFERENCE;
-	return cwnd - backlog - surplus;
+	return target;
 }
 
 /*
@@ -183,6 +207,7 @@ POLICY_INLINE void netnice_relearn(struct netnice *state, u32 queue_us, u32 now_
 		state->steady_since_us = now_us | 1;
 		state->steady_low_us = queue_us;
 		state->steady_high_us = queue_us;
+		return;
 	}
 	state->steady_low_us = policy_min(state->steady_low_us, queue_us);
 	state->steady_high_us = policy_max(state->steady_high_us, queue_us);
@@ -199,68 +224,61 @@ POLICY_INLINE void netnice_relearn(struct netnice *state, u32 queue_us, u32 now_
 }
 
 /* Nothing but two packets now and then, until a pair of them finds no queue. */
-POLICY_INLINE u32 netnice_yielding_round(struct netnice *state, const struct netnice_ack *ack,
-					 u32 queue_us, u32 threshold_us)
+POLICY_INLINE void netnice_yielding_round(struct netnice *state, const struct netnice_ack *ack,
+					  u32 previous_queue_us, u32 queue_us, u32 threshold_us)
 {
 	if (queue_us <= threshold_us) {
 		state->report.phase = POLICY_SLOW_START;
 		state->slow_start = 1;
-		state->over_in_a_row = 0;
-		state->probe_rounds = 0;
-		return ack->cwnd;
+		state->over_packets = 0;
+		state->inference = 0;
+		return;
 	}
-	if (queue_us >= state->previous_queue_us && state->probe_rounds < NETNICE_PROBE_ROUNDS)
+	if (queue_us >= previous_queue_us && state->probe_rounds < NETNICE_PROBE_ROUNDS)
 		state->probe_rounds *= 2;
 	netnice_relearn(state, queue_us, ack->now_us);
-	return NETNICE_MINIMUM_CWND;
 }
 
-/* The pace of growth for the coming round, after a round without a queue. */
-POLICY_INLINE void netnice_plan_growth(struct netnice *state, u32 cwnd)
+/* The pace of growth for the coming round: packets. */
+POLICY_INLINE u32 netnice_plan_growth(const struct netnice *state, u32 cwnd, u32 queue_us,
+				      u32 threshold_us)
 {
 	if (cwnd < state->plateau)
-		state->growth = policy_max((state->plateau - cwnd) / 2, 1);
-	else
-		state->growth = policy_max(policy_min(state->growth * 2, cwnd / 4), 1);
+		return policy_max((state->plateau - cwnd) / 2, 1);
+	if (state->inference)
+		return 0;
+	if (queue_us > threshold_us / 2)
+		return 1;
+	return policy_max(policy_min(state->growth * 2, cwnd / 2), 1);
 }
 
-/* What a finished round means for the window. */
-POLICY_INLINE u32 netnice_round(struct netnice *state, const struct netnice_ack *ack, u32 cwnd)
+/* What a finished round means. */
+POLICY_INLINE void netnice_round(struct netnice *state, const struct netnice_ack *ack, u32 cwnd)
 {
+	u32 previous_queue_us = state->report.delay_over_minimum_us;
 	u32 queue_us = state->round_queue_us;
 	u32 threshold_us = netnice_threshold_us(state);
 
 	if (queue_us == NETNICE_NO_SAMPLE || (!state->round_prompt && queue_us > threshold_us))
-		return cwnd;
+		return;
 	state->report.delay_over_minimum_us = queue_us;
 	state->report.threshold_us = threshold_us;
-
-	/* An empty round trip is proof that the way there was empty: follow the peer's clock. */
-	if (state->minimum_one_way_us && state->round_one_way_us != NETNICE_NO_SAMPLE &&
-	    queue_us < threshold_us / 4)
-		state->minimum_one_way_us += state->round_one_way_us / 8;
-
-	if (state->settle) {
-		state->settle -= 1;
-	} else if (state->report.phase == POLICY_YIELDING) {
-		cwnd = netnice_yielding_round(state, ack, queue_us, threshold_us);
-	} else if (queue_us > threshold_us && !state->slow_start) {
-		cwnd = netnice_back_off(state, cwnd, queue_us);
+	if (state->report.phase == POLICY_YIELDING) {
+		netnice_yielding_round(state, ack, previous_queue_us, queue_us, threshold_us);
 	} else if (!state->slow_start) {
-		state->report.phase = POLICY_AVOIDANCE;
-		if (queue_us <= threshold_us / 2)
-			netnice_plan_growth(state, cwnd);
-		else
-			state->growth = 1;
+		if (state->inference)
+			state->inference -= 1;
+		if (!state->inference)
+			state->report.phase = POLICY_AVOIDANCE;
+		state->growth = netnice_plan_growth(state, cwnd, queue_us, threshold_us);
 	}
-	state->previous_queue_us = queue_us;
-	return cwnd;
 }
 
 /* Growth between the ends of rounds. */
 POLICY_INLINE u32 netnice_grow(struct netnice *state, const struct netnice_ack *ack, u32 cwnd)
 {
-	if (state->settle || ack->app_limited || state->over_in_a_row)
+	if (ack->app_limited || state->over_packets ||
+	    (s32)(ack->prior_delivered - state->reaction_mark) < 0)
 		return cwnd;
 	if (state->slow_start)
 		return cwnd + ack->acked;
@@ -275,53 +293,63 @@ POLICY_INLINE u32 netnice_grow(struct netnice *state, const struct netnice_ack *
 }
 
 /*
- * Slow start ends at the first queue that stays for some samples. The packets that met it left a
- * round trip ago, at half the window.
+ * Slow start ends at the first indication. The packets that met the queue left a round trip ago,
+ * at half the window.
  */
-POLICY_INLINE u32 netnice_leave_slow_start(struct netnice *state, u32 cwnd)
+POLICY_INLINE u32 netnice_leave_slow_start(struct netnice *state, const struct netnice_ack *ack,
+					   u32 cwnd)
 {
 	u32 product = netnice_bandwidth_delay_product(state);
 
+	netnice_mark_reaction(state, ack->delivered);
 	state->slow_start = 0;
 	state->plateau = policy_min(cwnd, product);
-	state->settle = 1;
-	state->growth = 1;
+	state->inference = 1;
+	state->recurrences = 0;
 	state->report.phase = POLICY_INFERENCE;
 	return policy_max(policy_min(cwnd / 2, product), NETNICE_MINIMUM_CWND);
 }
 
 /* A loss: Reno's answer (RFC 5681, equation 4), and a cautious return. */
-POLICY_INLINE u32 netnice_on_loss(struct netnice *state, u32 cwnd)
+POLICY_INLINE u32 netnice_on_loss(struct netnice *state, const struct netnice_ack *ack, u32 cwnd)
 {
+	netnice_mark_reaction(state, ack->delivered);
 	state->plateau = policy_max(cwnd - cwnd / 4, NETNICE_MINIMUM_CWND);
 	state->slow_start = 0;
-	state->growth = 1;
-	state->credit = 0;
-	state->settle = 1;
 	return policy_max(cwnd / 2, NETNICE_MINIMUM_CWND);
+}
+
+/* Takes the delay sample that an ACK brings. */
+POLICY_INLINE void netnice_sample(struct netnice *state, const struct netnice_ack *ack)
+{
+	int prompt = delayed_ack_is_prompt(&state->lone_acks, ack->acked, ack->in_flight);
+	u32 queue_us;
+
+	if (!ack->sample_rtt_us || ack->in_recovery)
+		return;
+	queue_us = netnice_queue_us(state, ack);
+	state->round_queue_us = policy_min(state->round_queue_us, queue_us);
+	if (prompt)
+		state->round_prompt = 1;
+	if (queue_us <= netnice_threshold_us(state)) {
+		state->over_packets = 0;
+	} else if (prompt && (s32)(ack->prior_delivered - state->reaction_mark) >= 0) {
+		state->over_queue_us = policy_min(state->latest_queue_us, queue_us);
+		state->latest_queue_us = queue_us;
+		state->over_packets += ack->acked;
+	}
 }
 
 /* The window after an ACK. */
 POLICY_INLINE u32 netnice_on_ack(struct netnice *state, const struct netnice_ack *ack)
 {
 	u32 cwnd = ack->cwnd;
-	int prompt = delayed_ack_is_prompt(&state->lone_acks, ack->acked, ack->in_flight);
 
 	netnice_learn_rate(state, ack);
-	if (ack->sample_rtt_us && !ack->in_recovery) {
-		u32 queue_us = netnice_queue_us(state, ack);
-
-		state->round_queue_us = policy_min(state->round_queue_us, queue_us);
-		if (prompt)
-			state->round_prompt = 1;
-		if (queue_us <= netnice_threshold_us(state))
-			state->over_in_a_row = 0;
-		else if (prompt && state->over_in_a_row < 255)
-			state->over_in_a_row += 1;
-	}
+	netnice_sample(state, ack);
 	if (ack->in_recovery) {
 		if (!state->recovering && !ack->after_timeout)
-			cwnd = netnice_on_loss(state, cwnd);
+			cwnd = netnice_on_loss(state, ack, cwnd);
 		state->recovering = 1;
 		if (ack->after_timeout)
 			cwnd = policy_min(cwnd + ack->acked, policy_max(state->plateau / 2, 2));
@@ -330,18 +358,19 @@ POLICY_INLINE u32 netnice_on_ack(struct netnice *state, const struct netnice_ack
 	state->recovering = 0;
 
 	if ((s32)(ack->prior_delivered - state->round_end) >= 0) {
-		cwnd = netnice_round(state, ack, cwnd);
+		netnice_round(state, ack, cwnd);
 		state->round_end = ack->delivered;
 		state->round_queue_us = NETNICE_NO_SAMPLE;
-		state->round_one_way_us = NETNICE_NO_SAMPLE;
 		state->round_prompt = 0;
 	}
 	if (state->report.phase == POLICY_YIELDING)
 		return NETNICE_MINIMUM_CWND;
-	if (state->slow_start && state->over_in_a_row >= NETNICE_SLOW_START_SAMPLES)
-		cwnd = netnice_leave_slow_start(state, cwnd);
-	else
+	if (state->over_packets < policy_max(cwnd - cwnd / 4, NETNICE_INDICATION_PACKETS))
 		cwnd = netnice_grow(state, ack, cwnd);
+	else if (state->slow_start)
+		cwnd = netnice_leave_slow_start(state, ack, cwnd);
+	else
+		cwnd = netnice_back_off(state, ack, cwnd);
 	return policy_max(cwnd, NETNICE_MINIMUM_CWND);
 }
 
@@ -352,7 +381,7 @@ POLICY_INLINE u32 netnice_pacing_us(const struct netnice *state, u32 smoothed_rt
 
 	if (state->report.phase != POLICY_YIELDING)
 		return state->slow_start ? smoothed_rtt_us / 2 :
-					   smoothed_rtt_us - smoothed_rtt_us / 6;
+					   smoothed_rtt_us - smoothed_rtt_us / 16;
 	pause_us = state->probe_rounds * smoothed_rtt_us;
 	return policy_max(policy_min(pause_us, NETNICE_PROBE_PAUSE_US), smoothed_rtt_us);
 }

@@ -22,8 +22,51 @@ pub enum Control {
     TcpLp(TcpLp),
     /// Additive increase, multiplicative decrease.
     Reno,
+    /// RFC 9438 without its Reno-friendly region's finer points.
+    Cubic(Cubic),
     /// A fixed window, as of a sender limited by its peer's buffer.
     Fixed,
+}
+
+#[derive(Default)]
+pub struct Cubic {
+    maximum: f64,
+    origin: f64,
+    epoch_ns: Option<u64>,
+    cwnd: f64,
+    friendly: f64,
+}
+
+impl Cubic {
+    fn on_ack(&mut self, now: u64, rtt_us: u32, acked: u32, cwnd: u32, slow_start: bool) -> u32 {
+        if slow_start {
+            self.epoch_ns = None;
+            return cwnd + acked;
+        }
+        let epoch = *self.epoch_ns.get_or_insert_with(|| {
+            self.cwnd = cwnd.into();
+            self.friendly = self.cwnd;
+            self.origin = self.maximum.max(self.cwnd);
+            now
+        });
+        let k = if self.maximum > 0.0 { (self.origin * 0.3 / 0.4).cbrt() } else { 0.0 };
+        let t = (now - epoch) as f64 / 1e9 + f64::from(rtt_us) / 1e6;
+        let target = 0.4 * (t - k).powi(3) + self.origin;
+        self.friendly += 3.0 * 0.3 / 1.7 * f64::from(acked) / self.cwnd;
+        if target > self.cwnd {
+            self.cwnd += (target - self.cwnd) / self.cwnd * f64::from(acked);
+        } else {
+            self.cwnd += 0.01 * f64::from(acked) / self.cwnd;
+        }
+        self.cwnd = self.cwnd.max(self.friendly);
+        self.cwnd as u32
+    }
+
+    fn on_loss(&mut self, cwnd: u32) -> u32 {
+        self.epoch_ns = None;
+        self.maximum = if f64::from(cwnd) < self.maximum { f64::from(cwnd) * 0.85 } else { cwnd.into() };
+        ((f64::from(cwnd) * 0.7) as u32).max(2)
+    }
 }
 
 impl Control {
@@ -78,6 +121,25 @@ enum Event {
     AckTimer,
     Ack,
     LossSeen,
+    Inject,
+}
+
+/// Packets nobody reacts for: UDP, or the answers of a web server.
+#[derive(Clone, Copy)]
+pub struct Injection {
+    pub start_ns: u64,
+    pub interval_ns: u64,
+    pub burst: u32,
+    /// On for half of this period, off for the other; 0 = always on.
+    pub period_ns: u64,
+}
+
+#[derive(Default)]
+pub struct Injected {
+    pub sent: u64,
+    pub lost: u64,
+    /// Backlog in packets met by each burst.
+    pub met: Vec<f64>,
 }
 
 pub struct Flow {
@@ -130,6 +192,14 @@ impl Flow {
         }
     }
 
+    pub fn report(&self) -> Option<(u32, u32, u32, netnice_congestion::policy::Phase)> {
+        match &self.control {
+            Control::NetNice(c) => Some((c.report().delay_over_minimum_us, c.report().threshold_us, c.report().yields, c.report().phase())),
+            Control::TcpLp(c) => Some((c.report().delay_over_minimum_us, c.report().threshold_us, c.report().yields, c.report().phase())),
+            _ => None,
+        }
+    }
+
     pub fn fixed(window: u32, start_s: f64, stop_s: f64) -> Self {
         let mut flow = Self::new(Control::Fixed, start_s, stop_s);
         flow.cwnd = window;
@@ -145,6 +215,9 @@ pub struct Bottleneck {
     events: BinaryHeap<Reverse<(u64, u64, Event, usize)>>,
     queue: VecDeque<Packet>,
     serving: Option<Packet>,
+    injections: Vec<Injection>,
+    pub injected: Vec<Injected>,
+    served_until_ns: u64,
 }
 
 impl Bottleneck {
@@ -157,6 +230,9 @@ impl Bottleneck {
             events: BinaryHeap::new(),
             queue: VecDeque::new(),
             serving: None,
+            injections: Vec::new(),
+            injected: Vec::new(),
+            served_until_ns: 0,
         };
         for flow in 0..this.flows.len() {
             this.at(this.flows[flow].start_ns, Event::Start, flow);
@@ -168,6 +244,39 @@ impl Bottleneck {
         self.order += 1;
         self.events
             .push(Reverse((time, self.order, event, flow)));
+    }
+
+    pub fn inject(&mut self, injection: Injection) {
+        self.injections.push(injection);
+        self.injected.push(Injected::default());
+        self.at(injection.start_ns, Event::Inject, self.injections.len() - 1);
+    }
+
+    fn injecting(&mut self, index: usize) {
+        let injection = self.injections[index];
+        let on = injection.period_ns == 0 || self.now % injection.period_ns < injection.period_ns / 2;
+        if on {
+            let residual = if self.serving.is_some() { (self.served_until_ns - self.now) as f64 / self.packet_ns() as f64 } else { 0.0 };
+            let met = self.queue.len() as f64 + residual;
+            self.injected[index].met.push(met);
+            for _ in 0..injection.burst {
+                self.injected[index].sent += 1;
+                if self.queue.len() >= self.path.queue_packets && self.serving.is_some() {
+                    self.injected[index].lost += 1;
+                } else {
+                    self.queue.push_back(Packet { flow: usize::MAX, sent_ns: self.now, prior_delivered: 0, prior_delivered_ns: 0 });
+                    self.serve();
+                }
+            }
+        }
+        // Bursts come at uneven times, or they would keep step with the flows' own cycles.
+        let turn = self.injected[index].met.len() as u64;
+        let uneven = if injection.period_ns == 0 {
+            (turn * 2_654_435_761 % 1000) * injection.interval_ns / 1000
+        } else {
+            injection.interval_ns / 2
+        };
+        self.at(self.now + injection.interval_ns / 2 + uneven, Event::Inject, index);
     }
 
     pub fn packet_ns(&self) -> u64 {
@@ -209,8 +318,10 @@ impl Bottleneck {
                 Event::Served => {
                     let packet = self.serving.take().expect("a packet is served");
                     let due = self.now + self.path.one_way_ns;
-                    self.flows[packet.flow].arrivals.push_back(packet);
-                    self.at(due, Event::Received, packet.flow);
+                    if packet.flow != usize::MAX {
+                        self.flows[packet.flow].arrivals.push_back(packet);
+                        self.at(due, Event::Received, packet.flow);
+                    }
                     self.serve();
                 }
                 Event::Received => self.receive(flow),
@@ -221,6 +332,7 @@ impl Bottleneck {
                 }
                 Event::Ack => self.ack(flow),
                 Event::LossSeen => self.loss(flow),
+                Event::Inject => self.injecting(flow),
             }
         }
         self.now = end;
@@ -283,6 +395,7 @@ impl Bottleneck {
             && let Some(packet) = self.queue.pop_front()
         {
             self.serving = Some(packet);
+            self.served_until_ns = self.now + self.packet_ns();
             self.at(self.now + self.packet_ns(), Event::Served, packet.flow);
         }
     }
@@ -346,6 +459,9 @@ impl Bottleneck {
                     }
                 }
             }
+            Control::Cubic(control) => {
+                control.on_ack(now, rtt_us, acked, cwnd, cwnd < flow.ssthresh)
+            }
             Control::TcpLp(control) => {
                 let new = control.on_ack(&tcplp::Ack {
                     now_us,
@@ -396,6 +512,10 @@ impl Bottleneck {
             match &mut flow.control {
                 Control::Reno => {
                     flow.cwnd = (flow.cwnd / 2).max(2);
+                    flow.ssthresh = flow.cwnd;
+                }
+                Control::Cubic(control) => {
+                    flow.cwnd = control.on_loss(flow.cwnd);
                     flow.ssthresh = flow.cwnd;
                 }
                 Control::TcpLp(control) => {
