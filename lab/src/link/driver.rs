@@ -122,7 +122,9 @@ pub(super) struct Driver {
     pool: Vec<Frame>,
     lateness_bound: Duration,
     scheduling: SchedulingClass,
+    spec: String,
     began: Time,
+    stolen_before: Duration,
 }
 
 impl Driver {
@@ -136,7 +138,9 @@ impl Driver {
             pool: Vec::new(),
             lateness_bound: spec.lateness_bound,
             scheduling: SchedulingClass::Ordinary,
+            spec: spec.to_string(),
             began: now(),
+            stolen_before: scheduling::stolen_time(),
         }
     }
 
@@ -229,8 +233,10 @@ impl Driver {
         let report = LinkReport {
             up: self.lanes[0].report(self.lateness_bound),
             down: self.lanes[1].report(self.lateness_bound),
+            spec: self.spec.clone(),
             scheduling: self.scheduling,
             processor_time,
+            stolen_time: scheduling::stolen_time().saturating_sub(self.stolen_before),
             elapsed: now() - self.began,
             lateness_bound: self.lateness_bound,
             trustworthy: false,

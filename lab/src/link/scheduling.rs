@@ -95,9 +95,22 @@ fn set_scheduler(mut attributes: libc::sched_attr) -> std::io::Result<()> {
     }
 }
 
-/// Keeps memory in place and timers sharp for the calling thread. Best effort: lateness is measured in any case.
+/// Keeps the process's memory in place and the calling thread's timers sharp. Best effort: lateness is measured in any
+/// case.
 pub(crate) fn make_responsive() {
+    // Not MCL_FUTURE: it makes later allocations of threads without privilege fail at their limit, and what a link
+    // allocates later it uses all the time.
     // SAFETY: mlockall takes flags only; ONFAULT locks pages as they are used rather than all of them now.
-    unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE | libc::MCL_ONFAULT) };
+    unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_ONFAULT) };
     let _ = nix::sys::prctl::set_timerslack(1);
+}
+
+/// Processor time that a hypervisor gave to others while this machine wanted it, since the boot, over all processors.
+/// Zero where there is none or it does not say.
+pub(crate) fn stolen_time() -> Duration {
+    // "cpu user nice system idle iowait irq softirq steal guest guest_nice", in ticks of 10 ms whatever the kernel's.
+    let ticks = std::fs::read_to_string("/proc/stat")
+        .ok()
+        .and_then(|text| text.lines().next()?.split_whitespace().nth(8)?.parse().ok());
+    Duration::from_millis(ticks.map_or(0, |ticks: u64| ticks.saturating_mul(10)))
 }

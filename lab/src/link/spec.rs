@@ -50,6 +50,21 @@ pub struct DirectionSpec {
     pub loss: LossFraction,
 }
 
+impl fmt::Display for DirectionSpec {
+    /// As [`DirectionChanges`] reads it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(rate) = self.rate {
+            let queue = self.queue.unwrap_or(DirectionSpec::DEFAULT_QUEUE);
+            write!(f, "rate={rate},queue={queue},")?;
+        }
+        write!(f, "delay={}", format_delay(self.delay))?;
+        match self.loss {
+            LossFraction::NONE => Ok(()),
+            loss => write!(f, ",loss={loss}"),
+        }
+    }
+}
+
 impl DirectionSpec {
     /// The limit used where none is given.
     pub const DEFAULT_QUEUE: QueueLimit = QueueLimit::Time(Duration::from_millis(100));
@@ -80,6 +95,15 @@ pub struct LinkSpec {
 impl Default for LinkSpec {
     fn default() -> LinkSpec {
         LinkSpec::symmetric(DirectionChanges::default())
+    }
+}
+
+impl fmt::Display for LinkSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.up == self.down {
+            true => write!(f, "{}", self.up),
+            false => write!(f, "up {} down {}", self.up, self.down),
+        }
     }
 }
 
@@ -269,6 +293,13 @@ mod tests {
             Duration::from_millis(48)
         );
         assert!(spec.check().is_ok());
+        let text = "rate=5mbit,queue=20p,delay=20ms,loss=1%";
+        assert_eq!(spec.up.to_string(), text);
+        assert_eq!(
+            spec.to_string(),
+            format!("up {text} down rate=10mbit,queue=2.5bdp,delay=20ms")
+        );
+        assert_eq!(LinkSpec::symmetric(text.parse().unwrap()).to_string(), text);
     }
 
     #[test]

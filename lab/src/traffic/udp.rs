@@ -167,6 +167,9 @@ pub struct UdpReport {
     /// Smallest one-way delay from program to program, in seconds when serialised.
     #[serde(with = "serde_seconds")]
     pub min_delay: Duration,
+    /// Half of the packets took at most this long.
+    #[serde(with = "serde_seconds")]
+    pub p50_delay: Duration,
     /// Mean one-way delay.
     #[serde(with = "serde_seconds")]
     pub mean_delay: Duration,
@@ -220,6 +223,7 @@ impl Prepared {
                 received: delays.len(),
                 goodput,
                 min_delay: nonzero(Duration::from_nanos(delays.min())),
+                p50_delay: nonzero(Duration::from_nanos(delays.value_at_quantile(0.5))),
                 mean_delay: nonzero(Duration::from_nanos(delays.mean() as u64)),
                 p99_delay: nonzero(Duration::from_nanos(delays.value_at_quantile(0.99))),
                 max_delay: nonzero(Duration::from_nanos(delays.max())),
