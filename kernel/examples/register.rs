@@ -16,12 +16,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ),
         Err(error) => {
             eprintln!("{}", error.log().unwrap_or_default());
-            pins.close(|_| false)?;
+            pins.close()?;
             return Err(error.into());
         }
     }
     std::io::stdin().read_line(&mut String::new())?;
-    let cleared = pins.close(|_| false)?;
+    let cleared = pins.close()?;
     println!("cleared: {cleared}");
     Ok(())
 }

@@ -14,7 +14,7 @@ use libbpf_rs::{ErrorKind, Link, MapCore, MapHandle, MapMut, MapType};
 
 use crate::error::{Context, Error, Result};
 use crate::objects::{OBJECTS, Object};
-use crate::pins::Pins;
+use crate::pins::{Loading, Pins};
 use crate::release;
 
 /// `BPF_F_LINK`: the map is to be registered by a link.
@@ -87,13 +87,25 @@ impl Control {
 
     /// Makes sure that the kernel has this version, registering or replacing it as needed.
     pub fn register(self, pins: &Pins) -> Result<Registered> {
-        let pin = pins
-            .bpf()
-            .join(format!("{}-{}", self.name(), self.version()));
-        if pin.exists() {
+        if self.is_pinned(pins) {
             return Ok(Registered::Already);
         }
-        let _loading = pins.while_loading()?;
+        self.register_while(&pins.while_loading()?, pins)
+    }
+
+    /// Whether this version is registered, by one of our pins.
+    pub(crate) fn is_pinned(self, pins: &Pins) -> bool {
+        self.pin(pins).exists()
+    }
+
+    fn pin(self, pins: &Pins) -> PathBuf {
+        pins.bpf()
+            .join(format!("{}-{}", self.name(), self.version()))
+    }
+
+    /// [`Self::register`] for who has the right to load already.
+    pub(crate) fn register_while(self, _: &Loading, pins: &Pins) -> Result<Registered> {
+        let pin = self.pin(pins);
         if pin.exists() {
             return Ok(Registered::Already);
         }

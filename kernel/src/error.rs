@@ -30,6 +30,31 @@ pub enum Error {
         /// What there is, separated by commas.
         known: String,
     },
+    /// There is no cgroup2 that we can use.
+    #[error(
+        "no cgroup2 hierarchy can be used ({0}): boot with cgroup2, or `mount -t cgroup2 none \
+         /sys/fs/cgroup/unified`"
+    )]
+    NoCgroup2(#[source] io::Error),
+    /// There is no such cgroup.
+    #[error(
+        "there is no cgroup `{name}`: give its path, absolute or below the mount point of cgroup2 \
+         (`cat /proc/PID/cgroup` shows that of a process)"
+    )]
+    UnknownCgroup {
+        /// What was asked for.
+        name: String,
+    },
+    /// A parameter of a control lies outside its range.
+    #[error("{name} is {value}: choose a value from {allowed}")]
+    OutOfRange {
+        /// Of the parameter.
+        name: &'static str,
+        /// What was asked for.
+        value: String,
+        /// The range.
+        allowed: String,
+    },
     /// The kernel would not take a BPF object.
     #[error("this kernel refuses the BPF object `{object}`: {reason} (see `netnice check`)")]
     Refused {
@@ -81,4 +106,9 @@ impl<T, E: Into<io::Error>> Context<T> for std::result::Result<T, E> {
             source: error.into(),
         })
     }
+}
+
+/// libbpf-rs hides the error number; its text has what there is to know.
+pub(crate) fn libbpf(error: libbpf_rs::Error) -> io::Error {
+    io::Error::other(format!("{error:#}"))
 }

@@ -2,10 +2,18 @@
 //! Low priority on the running kernel: the BPF congestion controls, where they are kept between
 //! calls, and how they are put on cgroups, processes and sockets.
 
+mod background;
+pub mod cgroup;
+mod cgroup_programs;
+pub mod connections;
 pub mod control;
 mod error;
+pub mod flow;
 mod objects;
 pub mod pins;
+pub mod placement;
+pub mod records;
 pub mod release;
+pub mod run;
 
 pub use error::{Error, Result};

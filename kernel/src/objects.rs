@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The compiled BPF objects, embedded in the binary, and how they get into the kernel.
 
-use std::sync::{Mutex, PoisonError};
+use std::cell::RefCell;
 
-use libbpf_rs::{ErrorKind, OpenObject, PrintLevel};
+use libbpf_rs::{ErrorKind, MapCore, MapHandle, OpenObject, PrintLevel};
 
 use crate::error::{Error, Result};
 use crate::pins::Pins;
@@ -24,8 +24,10 @@ pub(crate) struct Object {
 /// All objects, by name.
 pub(crate) static OBJECTS: &[Object] = &include!(concat!(env!("OUT_DIR"), "/objects.rs"));
 
-/// What libbpf has said since the last load began.
-static SAID: Mutex<String> = Mutex::new(String::new());
+thread_local! {
+    /// What libbpf has said on this thread since the last load began.
+    static SAID: RefCell<String> = const { RefCell::new(String::new()) };
+}
 
 impl Object {
     /// The object called `name`.
@@ -41,15 +43,16 @@ impl Object {
         adjust: impl FnOnce(&mut OpenObject) -> libbpf_rs::Result<()>,
     ) -> Result<libbpf_rs::Object> {
         libbpf_rs::set_print(Some((PrintLevel::Warn, |_, line| {
-            said().push_str(&line);
+            SAID.with_borrow_mut(|said| said.push_str(&line));
         })));
-        said().clear();
+        SAID.with_borrow_mut(String::clear);
         let load = || {
             let mut open = libbpf_rs::ObjectBuilder::default()
                 .name(self.name)?
                 .pin_root_path(pins.maps())?
                 .open_memory(&self.bytes.0)?;
             adjust(&mut open)?;
+            unpin_changed_maps(pins, &open);
             open.load()
         };
         load().map_err(|error| self.explain(&error))
@@ -68,11 +71,24 @@ impl Object {
         Error::Refused {
             object: self.name.to_owned(),
             reason: format!("{error:#}").replace('\n', " "),
-            log: said().clone(),
+            log: SAID.with_borrow(String::clone),
         }
     }
 }
 
-fn said() -> std::sync::MutexGuard<'static, String> {
-    SAID.lock().unwrap_or_else(PoisonError::into_inner)
+/// Removes the pins of shared maps that are not as this object knows them: another version made
+/// them. What already uses these keeps them.
+fn unpin_changed_maps(pins: &Pins, open: &OpenObject) {
+    for map in open.maps() {
+        let pin = pins.maps().join(map.name());
+        if let Ok(pinned) = MapHandle::from_pinned_path(&pin) {
+            let same = pinned.map_type() == map.map_type()
+                && pinned.key_size() == map.key_size()
+                && pinned.value_size() == map.value_size();
+            if !same {
+                // Failing to, the load will fail and say why.
+                let _ = std::fs::remove_file(pin);
+            }
+        }
+    }
 }

@@ -6,6 +6,8 @@
 //! /run/netnice/lock       every user of the pins holds it shared; the last one clears them
 //! /run/netnice/loading    held while objects are loaded
 //! /run/netnice/bpf/       the BPF file system
+//! /run/netnice/cgroups/   a record of each cgroup that has been given low priority
+//! /run/netnice/installed  there if the controls are to stay without a user
 //! ```
 //!
 //! There is one such place for all mount namespaces: a process in another mount namespace than
@@ -24,6 +26,7 @@ use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
 
 use crate::control;
 use crate::error::{Context, Error, Result};
+use crate::records;
 
 const HOME: &str = "/run/netnice";
 
@@ -50,6 +53,12 @@ fn namespace_of_init() -> Option<File> {
 pub struct Pins {
     home: PathBuf,
     lock: Flock<File>,
+}
+
+/// The right to load and pin, which one process has at a time.
+#[derive(Debug)]
+pub(crate) struct Loading {
+    _lock: Flock<File>,
 }
 
 impl Pins {
@@ -89,13 +98,37 @@ impl Pins {
     }
 
     /// Keeps others from loading at the same time, until the value is dropped.
-    pub(crate) fn while_loading(&self) -> Result<Flock<File>> {
-        lock(&self.home, "loading", FlockArg::LockExclusive)
+    pub(crate) fn while_loading(&self) -> Result<Loading> {
+        let lock = lock(&self.home, "loading", FlockArg::LockExclusive)?;
+        Ok(Loading { _lock: lock })
     }
 
-    /// Gives the share back. If it was the last one and `still_needed` says no, all pins go, the
-    /// file system is unmounted and the directory is removed; returns whether that was done.
-    pub fn close(self, still_needed: impl FnOnce(&Path) -> bool) -> Result<bool> {
+    /// Keeps the pins when the last share is given back, until [`Self::set_installed`] is called
+    /// again with `false`.
+    pub fn set_installed(&self, installed: bool) -> Result<()> {
+        let marker = self.home.join("installed");
+        let result = if installed {
+            fs::write(&marker, "")
+        } else {
+            match fs::remove_file(&marker) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+                other => other,
+            }
+        };
+        result.doing(|| format!("writing {}", marker.display()))
+    }
+
+    /// Whether [`Self::set_installed`] has been called with `true`.
+    pub fn is_installed(&self) -> bool {
+        self.home.join("installed").exists()
+    }
+
+    /// Clears what earlier calls have left, then gives the share back. If it was the last one and
+    /// no cgroup needs the pins they all go, the file system is unmounted and the directory is
+    /// removed; returns whether that was done.
+    pub fn close(self) -> Result<bool> {
+        records::clear(&self.home)?;
+        let installed = self.is_installed();
         let Self { home, lock } = self;
         match lock.relock(FlockArg::LockExclusiveNonblock) {
             // Another one uses the pins and will find itself last, later.
@@ -103,7 +136,8 @@ impl Pins {
             Err(error) => return Err(error).doing(|| format!("locking {}", home.display())),
             Ok(()) => {}
         }
-        if still_needed(&home) {
+        // Only now is it sure that no new record is made.
+        if installed || records::clear(&home)? {
             return Ok(false);
         }
         let bpf = home.join("bpf");

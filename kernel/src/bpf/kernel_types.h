@@ -47,6 +47,21 @@ enum tcp_ca_event {
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
+struct net;
+struct socket;
+
+struct in6_addr {
+	__u8 bytes[16];
+};
+
+typedef struct {
+	struct net *net;
+} possible_net_t;
+
+typedef struct {
+	__u32 val;
+} kuid_t;
+
 struct sock_common {
 	unsigned short skc_family;
 	volatile unsigned char skc_state;
@@ -54,12 +69,17 @@ struct sock_common {
 	__be16 skc_dport;
 	__be32 skc_daddr;
 	__be32 skc_rcv_saddr;
+	struct in6_addr skc_v6_daddr;
+	struct in6_addr skc_v6_rcv_saddr;
+	possible_net_t skc_net;
 };
 
 struct sock {
 	struct sock_common __sk_common;
 	unsigned long sk_pacing_rate;
 	u32 sk_pacing_status;
+	struct socket *sk_socket;
+	kuid_t sk_uid;
 };
 
 struct inet_sock {
@@ -96,6 +116,7 @@ struct tcp_sock {
 	__u32 sacked_out;
 	__u32 lost_out;
 	__u32 retrans_out;
+	__u32 total_retrans;
 	__u32 delivered;
 	__u32 rate_delivered;
 	__u32 rate_interval_us;

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A process of our own that outlives this one: it has no terminal, no open files, and no parent
+//! that would have to wait for it.
+
+use std::fs::File;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+
+use nix::sys::signal::{SigHandler, SigSet, SigmaskHow, Signal, signal, sigprocmask};
+use nix::sys::wait::waitpid;
+use nix::unistd::{ForkResult, chdir, fork, setsid};
+
+use crate::error::{Context, Result};
+
+/// Runs `work` in a new process in the background, with no file open but `kept`. Only one thread
+/// may be running.
+pub(crate) fn spawn(kept: Option<BorrowedFd<'_>>, work: impl FnOnce()) -> Result<()> {
+    let starting = || "starting a process in the background".to_owned();
+    let kept = kept.map(|kept| kept.as_raw_fd());
+    // SAFETY: as the caller has only this thread, the child's memory is in a consistent state.
+    match unsafe { fork() }.doing(starting)? {
+        ForkResult::Parent { child } => {
+            // It ends at once: the work is done by a child of its own, which thus has no parent.
+            waitpid(child, None).doing(starting)?;
+            Ok(())
+        }
+        ForkResult::Child => {
+            // SAFETY: as above.
+            if setsid().is_ok() && matches!(unsafe { fork() }, Ok(ForkResult::Child)) {
+                detach(kept);
+                work();
+            }
+            // SAFETY: ends the process without running what the parent is to run at its end.
+            unsafe { libc::_exit(0) }
+        }
+    }
+}
+
+/// Lets go of the terminal, the working directory and all files; a signal that is meant for the
+/// command does not end us.
+fn detach(kept: Option<RawFd>) {
+    for number in [
+        Signal::SIGHUP,
+        Signal::SIGINT,
+        Signal::SIGQUIT,
+        Signal::SIGTERM,
+        Signal::SIGUSR1,
+        Signal::SIGUSR2,
+        Signal::SIGPIPE,
+    ] {
+        // SAFETY: ignoring a signal runs no code of ours.
+        let _ = unsafe { signal(number, SigHandler::SigIgn) };
+    }
+    let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None);
+    let _ = chdir("/");
+    let _ = nix::sys::prctl::set_name(c"netnice");
+    if let Ok(null) = File::options().read(true).write(true).open("/dev/null") {
+        let null = null.as_fd();
+        let _ = nix::unistd::dup2_stdin(null);
+        let _ = nix::unistd::dup2_stdout(null);
+        let _ = nix::unistd::dup2_stderr(null);
+    }
+    close_from(3, kept);
+}
+
+/// Closes all files from `first` on, but for `kept`. Values that own them must not be used.
+fn close_from(first: RawFd, kept: Option<RawFd>) {
+    let close = |from: RawFd, to: libc::c_uint| {
+        // SAFETY: the callers run nothing that relies on the files closed here.
+        unsafe { libc::syscall(libc::SYS_close_range, from, to, 0) };
+    };
+    match kept.filter(|kept| *kept >= first) {
+        Some(kept) => {
+            if kept > first {
+                close(first, (kept - 1) as libc::c_uint);
+            }
+            close(kept + 1, libc::c_uint::MAX);
+        }
+        None => close(first, libc::c_uint::MAX),
+    }
+}

@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The cgroup2 hierarchy: finding it wherever it is mounted, or mounting it for ourselves, and
+//! making, entering and removing directories in it.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::path::Path;
+
+use nix::dir::Dir;
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, openat};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::stat::{Mode, fstat, mkdirat};
+use nix::sys::statfs::{CGROUP2_SUPER_MAGIC, fstatfs};
+use nix::unistd::{UnlinkatFlags, unlinkat};
+
+use crate::error::{Context, Error, Result};
+
+/// How the names of cgroups begin that netnice makes, and removes once they are empty.
+pub(crate) const OURS: [&str; 2] = ["netnice-run-", "netnice-pid-"];
+
+/// The cgroup2 file system, or the part of it that can be seen.
+#[derive(Debug)]
+pub struct Hierarchy {
+    root: OwnedFd,
+    /// Path of `root` itself in the form of `/proc/PID/cgroup`; "/" for all of it.
+    prefix: String,
+    /// Where it is mounted; nowhere if only for ourselves.
+    mounted_at: Option<String>,
+}
+
+/// One directory of the hierarchy.
+#[derive(Debug)]
+pub struct Cgroup {
+    directory: OwnedFd,
+    path: String,
+    id: u64,
+}
+
+impl Hierarchy {
+    /// Finds where cgroup2 is mounted; where it is not, or not visible, mounts it for the life of
+    /// the value without a place in the file system.
+    pub fn find() -> Result<Self> {
+        let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+        let found = mounts
+            .lines()
+            .filter_map(mount_point)
+            .find_map(|(root, at)| {
+                let directory = open_directory(None, &at).ok()?;
+                let magic = fstatfs(&directory).ok()?.filesystem_type();
+                (magic == CGROUP2_SUPER_MAGIC).then_some(Self {
+                    root: directory,
+                    prefix: root,
+                    mounted_at: Some(at),
+                })
+            });
+        match found {
+            Some(hierarchy) => Ok(hierarchy),
+            None => Ok(Self {
+                root: mount_detached().map_err(Error::NoCgroup2)?,
+                prefix: "/".to_owned(),
+                mounted_at: None,
+            }),
+        }
+    }
+
+    /// Where cgroup2 is mounted, unless it had to be mounted for ourselves.
+    pub fn mounted_at(&self) -> Option<&str> {
+        self.mounted_at.as_deref()
+    }
+
+    /// Opens a cgroup by its path as `/proc/PID/cgroup` has it.
+    pub fn open(&self, path: &str) -> Result<Cgroup> {
+        let beneath = if self.prefix == "/" {
+            Some(path)
+        } else {
+            path.strip_prefix(self.prefix.as_str())
+        };
+        let beneath = beneath
+            .filter(|path| !path.split('/').any(|part| part == ".."))
+            .ok_or_else(|| Error::UnknownCgroup {
+                name: path.to_owned(),
+            })?;
+        let relative = match beneath.trim_matches('/') {
+            "" => ".",
+            path => path,
+        };
+        let directory = match open_directory(Some(self.root.as_fd()), relative) {
+            Err(Errno::ENOENT | Errno::ENOTDIR) => {
+                return Err(Error::UnknownCgroup {
+                    name: path.to_owned(),
+                });
+            }
+            other => other.doing(|| format!("opening the cgroup {path}"))?,
+        };
+        Cgroup::new(directory, path.to_owned())
+    }
+
+    /// Opens a cgroup by a path that a user gave: in the file system, or relative to the top of
+    /// the hierarchy.
+    pub fn open_given(&self, path: &str) -> Result<Cgroup> {
+        let mounted = self.mounted_at.as_deref().and_then(|at| {
+            let absolute = fs::canonicalize(path).ok()?;
+            let beneath = absolute.strip_prefix(at).ok()?;
+            let prefix = self.prefix.trim_end_matches('/');
+            Some(format!("{prefix}/{}", beneath.to_str()?))
+        });
+        match mounted {
+            Some(path) => self.open(path.trim_end_matches('/')),
+            None => self.open(&format!("/{}", path.trim_matches('/'))),
+        }
+    }
+
+    /// The cgroup of a process, or of this one.
+    pub fn of(&self, pid: Option<i32>) -> Result<Cgroup> {
+        let file = match pid {
+            Some(pid) => format!("/proc/{pid}/cgroup"),
+            None => "/proc/self/cgroup".to_owned(),
+        };
+        let lines = fs::read_to_string(&file).doing(|| format!("reading {file}"))?;
+        let path = lines
+            .lines()
+            .find_map(|line| line.strip_prefix("0::"))
+            .ok_or_else(|| Error::NoCgroup2(io::ErrorKind::Unsupported.into()))?;
+        self.open(path)
+    }
+}
+
+impl Cgroup {
+    fn new(directory: OwnedFd, path: String) -> Result<Self> {
+        let id = fstat(&directory)
+            .doing(|| format!("reading the cgroup {path}"))?
+            .st_ino;
+        Ok(Self {
+            directory,
+            path,
+            id,
+        })
+    }
+
+    /// The path as `/proc/PID/cgroup` has it.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The kernel's number for it, not used again while the system runs.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// The last part of the path.
+    pub fn name(&self) -> &str {
+        self.path.rsplit('/').next().unwrap_or_default()
+    }
+
+    /// Whether netnice made it, for a run or for processes given to `renice`.
+    pub fn is_ours(&self) -> bool {
+        OURS.iter().any(|prefix| self.name().starts_with(prefix))
+    }
+
+    /// Makes a child called `name`, with `-2` and so on appended if that name is taken.
+    pub fn create_child(&self, name: &str) -> Result<Self> {
+        let mode = Mode::from_bits_truncate(0o755);
+        let mut attempt = 1;
+        let mut chosen = name.to_owned();
+        while let Err(error) = mkdirat(&self.directory, chosen.as_str(), mode) {
+            if error != Errno::EEXIST || attempt == 100 {
+                return Err(error).doing(|| format!("making a cgroup in {}", self.path));
+            }
+            attempt += 1;
+            chosen = format!("{name}-{attempt}");
+        }
+        self.open_child(&chosen)
+    }
+
+    fn open_child(&self, name: &str) -> Result<Self> {
+        let path = format!("{}/{name}", self.path.trim_end_matches('/'));
+        let directory = open_directory(Some(self.directory.as_fd()), name)
+            .doing(|| format!("opening the cgroup {path}"))?;
+        Self::new(directory, path)
+    }
+
+    /// The cgroups right below this one.
+    pub fn children(&self) -> Result<Vec<Self>> {
+        let reading = || format!("reading the cgroup {}", self.path);
+        let mut directory =
+            Dir::openat(&self.directory, ".", directory_flags(), Mode::empty()).doing(reading)?;
+        let mut children = Vec::new();
+        for entry in directory.iter() {
+            let entry = entry.doing(reading)?;
+            let name = entry.file_name().to_string_lossy();
+            let is_directory = entry.file_type() == Some(nix::dir::Type::Directory);
+            if is_directory && name != "." && name != ".." {
+                // It may have gone since it was listed.
+                children.extend(self.open_child(&name).ok());
+            }
+        }
+        Ok(children)
+    }
+
+    /// The processes in it, without those of its children.
+    pub fn processes(&self) -> Result<Vec<i32>> {
+        let listed = self.read("cgroup.procs")?;
+        // Processes outside of our PID namespace are listed as 0.
+        let pids = listed.lines().filter_map(|line| line.parse().ok());
+        Ok(pids.filter(|pid| *pid != 0).collect())
+    }
+
+    /// The processes in it and in all cgroups below.
+    pub fn processes_beneath(&self) -> Result<Vec<i32>> {
+        let mut processes = self.processes()?;
+        for child in self.children()? {
+            processes.extend(child.processes_beneath()?);
+        }
+        Ok(processes)
+    }
+
+    /// Moves a process into it, with all its threads; 0 is the caller.
+    pub fn enter(&self, pid: i32) -> Result<()> {
+        self.open_file("cgroup.procs", OFlag::O_WRONLY)
+            .and_then(|mut file| file.write_all(pid.to_string().as_bytes()))
+            .doing(|| format!("moving process {pid} into the cgroup {}", self.path))
+    }
+
+    /// Whether a process lives in it or below.
+    pub fn is_populated(&self) -> Result<bool> {
+        Ok(!self.read("cgroup.events")?.contains("populated 0"))
+    }
+
+    /// Waits until no process lives in it or below, or until it is removed.
+    pub fn wait_until_empty(&self) -> Result<()> {
+        let waiting = || format!("watching the cgroup {}", self.path);
+        let mut file = match self.open_file("cgroup.events", OFlag::O_RDONLY) {
+            Err(error) if gone(&error) => return Ok(()),
+            other => other.doing(waiting)?,
+        };
+        // The kernel says nothing when the directory is removed, and may be late in saying that
+        // the cgroup is empty: who else removes it then is noticed by asking.
+        let mut patience: u16 = 250;
+        loop {
+            let mut events = String::new();
+            match io::Seek::rewind(&mut file).and_then(|()| file.read_to_string(&mut events)) {
+                Err(error) if gone(&error) => return Ok(()),
+                other => other.doing(waiting)?,
+            };
+            if events.contains("populated 0") {
+                return Ok(());
+            }
+            let mut wait = [PollFd::new(file.as_fd(), PollFlags::POLLPRI)];
+            match poll(&mut wait, PollTimeout::from(patience)) {
+                Ok(0) => patience = patience.saturating_mul(2).min(16_000),
+                Ok(_) | Err(Errno::EINTR) => {}
+                Err(error) => return Err(error).doing(waiting),
+            }
+        }
+    }
+
+    /// The cgroup above this one.
+    pub fn parent(&self) -> Result<Self> {
+        let path = match self.path.trim_end_matches('/').rsplit_once('/') {
+            None | Some(("", _)) => "/",
+            Some((above, _)) => above,
+        };
+        let directory = open_directory(Some(self.directory.as_fd()), "..")
+            .doing(|| format!("opening the cgroup {path}"))?;
+        Self::new(directory, path.to_owned())
+    }
+
+    /// Removes it and all below, none of which may have a process in it.
+    pub fn remove(self) -> Result<()> {
+        for child in self.children()? {
+            child.remove()?;
+        }
+        let above = self.parent()?;
+        match unlinkat(&above.directory, self.name(), UnlinkatFlags::RemoveDir) {
+            Ok(()) | Err(Errno::ENOENT) => Ok(()),
+            Err(error) => Err(error).doing(|| format!("removing the cgroup {}", self.path)),
+        }
+    }
+
+    fn read(&self, name: &str) -> Result<String> {
+        let mut text = String::new();
+        self.open_file(name, OFlag::O_RDONLY)
+            .and_then(|mut file| file.read_to_string(&mut text))
+            .doing(|| format!("reading {name} of the cgroup {}", self.path))?;
+        Ok(text)
+    }
+
+    fn open_file(&self, name: &str, flags: OFlag) -> io::Result<File> {
+        let flags = flags | OFlag::O_CLOEXEC | OFlag::O_NOFOLLOW;
+        Ok(openat(&self.directory, name, flags, Mode::empty())?.into())
+    }
+}
+
+impl AsFd for Cgroup {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.directory.as_fd()
+    }
+}
+
+fn gone(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENODEV))
+}
+
+fn directory_flags() -> OFlag {
+    OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC | OFlag::O_NOFOLLOW
+}
+
+fn open_directory(at: Option<BorrowedFd<'_>>, path: &str) -> nix::Result<OwnedFd> {
+    match at {
+        Some(at) => openat(at, path, directory_flags(), Mode::empty()),
+        None => nix::fcntl::open(Path::new(path), directory_flags(), Mode::empty()),
+    }
+}
+
+/// Root within the file system, and mount point, of a line of mountinfo that is about cgroup2.
+fn mount_point(line: &str) -> Option<(String, String)> {
+    let (mount, file_system) = line.split_once(" - ")?;
+    if file_system.split(' ').next() != Some("cgroup2") {
+        return None;
+    }
+    let mut fields = mount.split(' ').skip(3);
+    let (root, at) = (unescape(fields.next()?), unescape(fields.next()?));
+    // A mount of what lies outside of our cgroup namespace does not hold the paths we know.
+    (!root.starts_with("/..")).then_some((root, at))
+}
+
+/// Resolves the octal escapes of mountinfo for blanks and the like.
+fn unescape(field: &str) -> String {
+    let mut bytes = Vec::with_capacity(field.len());
+    let mut rest = field.as_bytes();
+    while let Some((&byte, after)) = rest.split_first() {
+        let code = (byte == b'\\')
+            .then(|| after.get(..3))
+            .flatten()
+            .and_then(|digits| std::str::from_utf8(digits).ok())
+            .and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        match code {
+            Some(code) => {
+                bytes.push(code);
+                rest = &after[3..];
+            }
+            None => {
+                bytes.push(byte);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Mounts cgroup2 without a mount point: it is there for as long as the file descriptor is.
+fn mount_detached() -> io::Result<OwnedFd> {
+    const FSCONFIG_CMD_CREATE: libc::c_uint = 6;
+    let descriptor = |answer: libc::c_long| -> io::Result<OwnedFd> {
+        let number = libc::c_int::try_from(answer).map_err(io::Error::other)?;
+        if number < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the kernel has just made this descriptor for us.
+        Ok(unsafe { OwnedFd::from_raw_fd(number) })
+    };
+    // SAFETY: the name is a NUL-terminated string; close-on-exec is the only flag (1).
+    let context = descriptor(unsafe { libc::syscall(libc::SYS_fsopen, c"cgroup2".as_ptr(), 1) })?;
+    let none = std::ptr::null::<libc::c_void>();
+    // SAFETY: this command takes no key, value or number.
+    let created = unsafe {
+        libc::syscall(
+            libc::SYS_fsconfig,
+            context.as_raw_fd(),
+            FSCONFIG_CMD_CREATE,
+            none,
+            none,
+            0,
+        )
+    };
+    if created < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: close-on-exec (1) and nosuid, nodev, noexec (14) are numbers, not pointers.
+    let mounted =
+        descriptor(unsafe { libc::syscall(libc::SYS_fsmount, context.as_raw_fd(), 1, 14) })?;
+    // What fsmount gives is an O_PATH descriptor, which BPF does not take.
+    Ok(open_directory(Some(mounted.as_fd()), ".")?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{mount_point, unescape};
+
+    #[test]
+    fn cgroup2_is_found_at_either_usual_place_and_nothing_else_is() {
+        let at = |line| mount_point(line).map(|(root, at)| format!("{root} {at}"));
+        assert_eq!(
+            at("35 24 0:30 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate"),
+            Some("/ /sys/fs/cgroup".into())
+        );
+        assert_eq!(
+            at("41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw"),
+            Some("/ /sys/fs/cgroup/unified".into())
+        );
+        assert_eq!(
+            at("36 31 0:33 / /sys/fs/cgroup/devices rw - cgroup cgroup rw,devices"),
+            None
+        );
+        assert_eq!(at("41 31 0:38 /../.. /mnt rw - cgroup2 cgroup2 rw"), None);
+    }
+
+    #[test]
+    fn escapes_of_mountinfo_are_resolved() {
+        assert_eq!(unescape(r"/a\040b\134c"), r"/a b\c");
+        assert_eq!(unescape(r"/ends\04"), r"/ends\04");
+    }
+}

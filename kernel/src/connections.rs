@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The low-priority connections of the moment, in all network namespaces that the reader may see.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::Path;
+use std::time::Duration;
+
+use crate::control::Control;
+use crate::error::{Context, Result};
+use crate::flow::{Record, Totals, unpadded};
+use crate::pins;
+use crate::placement;
+
+/// What a connection is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Finding out what the path carries.
+    SlowStart,
+    /// Probing for more.
+    Avoidance,
+    /// Has given way and watches whether others are still there.
+    Inference,
+    /// Others are there: sending next to nothing.
+    Yielding,
+}
+
+impl Phase {
+    /// The name in the words of the field.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::SlowStart => "slow start",
+            Self::Avoidance => "avoidance",
+            Self::Inference => "inference",
+            Self::Yielding => "yielding",
+        }
+    }
+}
+
+/// Where a control takes the delay from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// Nothing measured yet.
+    None,
+    /// Timestamps of the peer (RFC 7323): only the way to it counts.
+    OneWayDelay,
+    /// The peer sends no timestamps: its way back counts too.
+    RoundTrip,
+}
+
+/// One low-priority connection.
+#[derive(Clone, Debug)]
+pub struct Connection {
+    /// Names the socket for as long as the kernel runs.
+    pub cookie: u64,
+    /// Of the socket's file, as in `/proc/PID/fd`; 0 once no process has it open.
+    pub inode: u64,
+    /// Inode number of the network namespace.
+    pub network_namespace: u32,
+    /// User id of who made the socket.
+    pub user: u32,
+    /// Our end.
+    pub local: SocketAddr,
+    /// The other end.
+    pub remote: SocketAddr,
+    /// Name of the congestion control.
+    pub control: String,
+    /// Congestion window, in packets.
+    pub cwnd: u32,
+    /// Slow-start threshold, in packets.
+    pub ssthresh: u32,
+    /// Bytes of a full packet's data.
+    pub mss: u16,
+    /// Smoothed round-trip time.
+    pub rtt: Duration,
+    /// Rate at which the peer last acknowledged, in bytes per second.
+    pub delivery_rate: u64,
+    /// Rate that the kernel does not exceed, in bytes per second.
+    pub pacing_rate: u64,
+    /// Packets sent again.
+    pub retransmitted: u32,
+    /// Acknowledged by the peer since the control took over.
+    pub bytes_sent: u64,
+    /// Come in since the control took over.
+    pub bytes_received: u64,
+    /// For how long the control has had the connection.
+    pub age: Duration,
+    /// The cgroup, by id, whose settings put the control there; 0 if it was something else.
+    pub group: u64,
+    /// Latest filtered delay, above the smallest one known.
+    pub delay_over_minimum: Duration,
+    /// The delay above the smallest one that makes the control give way.
+    pub threshold: Duration,
+    /// How often the window was given up to others.
+    pub yields: u32,
+    /// What the connection is doing.
+    pub phase: Phase,
+    /// Where the delay comes from.
+    pub signal: Signal,
+}
+
+/// Lists the connections that have one of our controls. Where nothing has been loaded there are
+/// none. Needs no privilege; who is not root sees those of the own network namespace.
+pub fn list() -> Result<Vec<Connection>> {
+    let Some(pin) = placement::list_pin(&pins::home().join("bpf")) else {
+        return Ok(Vec::new());
+    };
+    let mut connections =
+        read(&pin).doing(|| format!("reading the list of connections at {}", pin.display()))?;
+    connections.sort_by_key(|connection| std::cmp::Reverse(connection.age));
+    Ok(connections)
+}
+
+/// Sums over the connections of a group that are still open, in the form of [`Totals`].
+pub fn open_totals(group: u64) -> Result<Totals> {
+    let mut sums = Totals::default();
+    for connection in list()?
+        .iter()
+        .filter(|connection| connection.group == group)
+    {
+        sums.sockets += 1;
+        sums.bytes_sent += connection.bytes_sent;
+        sums.bytes_received += connection.bytes_received;
+        sums.yields += u64::from(connection.yields);
+        sums.without_timestamps += u64::from(connection.signal == Signal::RoundTrip);
+    }
+    Ok(sums)
+}
+
+fn read(pin: &Path) -> io::Result<Vec<Connection>> {
+    let mut bytes = Vec::new();
+    File::open(pin)?.read_to_end(&mut bytes)?;
+    Ok(parse(&bytes))
+}
+
+/// Records of a newer version may be longer, those of an older one shorter: the rest is zero.
+fn parse(mut bytes: &[u8]) -> Vec<Connection> {
+    let mut connections = Vec::new();
+    while let Some(size) = bytes
+        .first_chunk::<4>()
+        .map(|size| u32::from_ne_bytes(*size))
+    {
+        let Some((record, rest)) = bytes.split_at_checked(size.max(4) as usize) else {
+            break;
+        };
+        let mut whole = [0; size_of::<Record>()];
+        let shared = whole.len().min(record.len());
+        whole[..shared].copy_from_slice(&record[..shared]);
+        connections.extend(Connection::from_record(&bytemuck::cast(whole)));
+        bytes = rest;
+    }
+    connections
+}
+
+impl Connection {
+    /// `None` if the socket listens, has another control by now, or is not connected yet.
+    fn from_record(record: &Record) -> Option<Self> {
+        const SYN_SENT: u32 = 2;
+        const CLOSE: u32 = 7;
+        const LISTEN: u32 = 10;
+        let control = unpadded(&record.control);
+        let ours = Control::all().any(|known| known.name() == control);
+        if !ours || matches!(record.state, SYN_SENT | CLOSE | LISTEN) {
+            return None;
+        }
+        let interval = u64::from(record.delivered_interval_us);
+        let bytes = u64::from(record.delivered) * u64::from(record.mss);
+        Some(Self {
+            cookie: record.cookie,
+            inode: record.inode,
+            network_namespace: record.network_namespace,
+            user: record.user,
+            local: address(record.family, &record.local_address, record.local_port),
+            remote: address(record.family, &record.remote_address, record.remote_port),
+            control,
+            cwnd: record.cwnd,
+            ssthresh: record.ssthresh,
+            mss: record.mss,
+            rtt: Duration::from_micros(record.smoothed_rtt_us.into()),
+            delivery_rate: (bytes * 1_000_000).checked_div(interval).unwrap_or(0),
+            pacing_rate: record.pacing_rate,
+            retransmitted: record.retransmitted,
+            bytes_sent: record.bytes_acked,
+            bytes_received: record.bytes_received,
+            age: Duration::from_nanos(record.age_ns),
+            group: record.group,
+            delay_over_minimum: Duration::from_micros(record.report.delay_over_minimum_us.into()),
+            threshold: Duration::from_micros(record.report.threshold_us.into()),
+            yields: record.report.yields,
+            phase: match record.report.phase {
+                0 => Phase::SlowStart,
+                2 => Phase::Inference,
+                3 => Phase::Yielding,
+                _ => Phase::Avoidance,
+            },
+            signal: match record.report.signal {
+                1 => Signal::OneWayDelay,
+                2 => Signal::RoundTrip,
+                _ => Signal::None,
+            },
+        })
+    }
+}
+
+/// An IPv4 address that an IPv6 socket is connected to is shown as what it is.
+fn address(family: u16, bytes: &[u8; 16], port: u16) -> SocketAddr {
+    let address = if i32::from(family) == libc::AF_INET {
+        IpAddr::V4(Ipv4Addr::new(bytes[0], bytes[1], bytes[2], bytes[3]))
+    } else {
+        IpAddr::V6(Ipv6Addr::from(*bytes)).to_canonical()
+    };
+    SocketAddr::new(address, port)
+}
+
+#[cfg(test)]
+mod tests {
+    use bytemuck::Zeroable;
+
+    use super::*;
+    use crate::flow::padded;
+
+    fn record() -> Record {
+        let mut record = Record {
+            size: size_of::<Record>() as u32,
+            state: 1,
+            family: libc::AF_INET as u16,
+            remote_port: 443,
+            mss: 1000,
+            control: padded("netnice"),
+            delivered: 30,
+            delivered_interval_us: 20_000,
+            ..Record::zeroed()
+        };
+        record.remote_address[..4].copy_from_slice(&[192, 0, 2, 1]);
+        record
+    }
+
+    #[test]
+    fn a_record_becomes_a_connection() {
+        let connections = parse(bytemuck::bytes_of(&record()));
+        assert_eq!(connections.len(), 1);
+        assert_eq!(connections[0].remote.to_string(), "192.0.2.1:443");
+        // 30 packets of 1000 bytes in 20 ms.
+        assert_eq!(connections[0].delivery_rate, 1_500_000);
+    }
+
+    #[test]
+    fn records_of_other_versions_are_understood_as_far_as_they_go() {
+        let mut longer = record();
+        longer.size += 8;
+        let mut bytes = bytemuck::bytes_of(&longer).to_vec();
+        bytes.extend([0xff; 8]);
+        let mut shorter = record();
+        shorter.size -= size_of::<crate::flow::Report>() as u32;
+        shorter.report.yields = 9;
+        bytes.extend(&bytemuck::bytes_of(&shorter)[..shorter.size as usize]);
+        let connections = parse(&bytes);
+        assert_eq!(connections.len(), 2);
+        assert_eq!(connections[1].yields, 0);
+    }
+
+    #[test]
+    fn what_is_not_a_low_priority_connection_is_left_out() {
+        let mut listening = record();
+        listening.state = 10;
+        let mut moved = record();
+        moved.control = padded("cubic");
+        for record in [listening, moved] {
+            assert!(parse(bytemuck::bytes_of(&record)).is_empty());
+        }
+        assert!(parse(&[1, 0, 0]).is_empty());
+        assert!(parse(&[0; 64]).is_empty());
+    }
+}

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What user space and the BPF programs exchange: the structs of `bpf/flow.h`, byte for byte.
+
+use bytemuck::{Pod, Zeroable};
+
+use crate::error::{Error, Result};
+
+/// DSCP of the Lower-Effort per-hop behaviour (RFC 8622).
+pub const DSCP_LOWER_EFFORT: u8 = 1;
+
+/// Tells the programs to leave the DSCP of sockets as it is.
+pub(crate) const DSCP_UNCHANGED: u8 = 0xff;
+
+/// What a user may set of a control; a field that is not set has the control's own default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct Parameters {
+    delta_permille: u16,
+    gamma_permille: u16,
+    inference_rtts: u16,
+    reserved: u16,
+    threshold_us: u32,
+}
+
+impl Parameters {
+    /// Sets where the threshold lies between the smallest and the largest one-way delay.
+    pub fn delta(mut self, fraction: f64) -> Result<Self> {
+        self.delta_permille = permille("delta", fraction)?;
+        Ok(self)
+    }
+
+    /// Sets the weight of a new sample in the smoothed delay.
+    pub fn gamma(mut self, weight: f64) -> Result<Self> {
+        self.gamma_permille = permille("gamma", weight)?;
+        Ok(self)
+    }
+
+    /// Sets the inference time-out, in round-trip times.
+    pub fn inference_rtts(mut self, rtts: u16) -> Result<Self> {
+        if !(1..=100).contains(&rtts) {
+            return Err(out_of_range("inference-rtts", &rtts, "1 to 100"));
+        }
+        self.inference_rtts = rtts;
+        Ok(self)
+    }
+
+    /// Sets the floor under the threshold, above the smallest delay.
+    pub fn threshold(mut self, floor: std::time::Duration) -> Result<Self> {
+        self.threshold_us = u32::try_from(floor.as_micros())
+            .ok()
+            .filter(|floor| (100..=1_000_000).contains(floor))
+            .ok_or_else(|| out_of_range("threshold", &format!("{floor:?}"), "0.1ms to 1s"))?;
+        Ok(self)
+    }
+
+    /// Whether nothing is set.
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+fn permille(name: &'static str, fraction: f64) -> Result<u16> {
+    let permille = (fraction * 1000.0).round();
+    if !(1.0..=1000.0).contains(&permille) {
+        return Err(out_of_range(name, &fraction, "0.001 to 1"));
+    }
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // checked just above
+    Ok(permille as u16)
+}
+
+fn out_of_range(name: &'static str, value: &dyn std::fmt::Display, allowed: &str) -> Error {
+    Error::OutOfRange {
+        name,
+        value: value.to_string(),
+        allowed: allowed.to_owned(),
+    }
+}
+
+/// `struct placement`: what a cgroup asks for its sockets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct Placement {
+    pub(crate) group: u64,
+    pub(crate) control: [u8; 16],
+    pub(crate) dscp: u8,
+    pub(crate) reserved: [u8; 7],
+    pub(crate) parameters: Parameters,
+    pub(crate) padding: u32,
+}
+
+/// `struct flow`: what each of our sockets keeps beside the control's own state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct Flow {
+    pub(crate) group: u64,
+    pub(crate) since_ns: u64,
+    pub(crate) bytes_acked_at_start: u64,
+    pub(crate) bytes_received_at_start: u64,
+    pub(crate) parameters: Parameters,
+    pub(crate) unguarded: u8,
+    pub(crate) reserved: [u8; 3],
+    pub(crate) previous: [u8; 16],
+}
+
+/// Sums over connections of a group (`struct totals`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct Totals {
+    /// Connections that ran under one of our controls.
+    pub sockets: u64,
+    /// Bytes that the peers have acknowledged.
+    pub bytes_sent: u64,
+    /// Bytes that have come in.
+    pub bytes_received: u64,
+    /// How often the connections gave way to others.
+    pub yields: u64,
+    /// Connections whose peer sends no timestamps.
+    pub without_timestamps: u64,
+}
+
+/// `struct policy_report`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct Report {
+    pub(crate) delay_over_minimum_us: u32,
+    pub(crate) threshold_us: u32,
+    pub(crate) yields: u32,
+    pub(crate) phase: u8,
+    pub(crate) signal: u8,
+    pub(crate) reserved: u16,
+}
+
+/// `struct connection`: one record of the iterator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct Record {
+    pub(crate) size: u32,
+    pub(crate) state: u32,
+    pub(crate) cookie: u64,
+    pub(crate) inode: u64,
+    pub(crate) network_namespace: u32,
+    pub(crate) user: u32,
+    pub(crate) family: u16,
+    pub(crate) local_port: u16,
+    pub(crate) remote_port: u16,
+    pub(crate) mss: u16,
+    pub(crate) local_address: [u8; 16],
+    pub(crate) remote_address: [u8; 16],
+    pub(crate) control: [u8; 16],
+    pub(crate) cwnd: u32,
+    pub(crate) ssthresh: u32,
+    pub(crate) smoothed_rtt_us: u32,
+    pub(crate) delivered: u32,
+    pub(crate) delivered_interval_us: u32,
+    pub(crate) retransmitted: u32,
+    pub(crate) pacing_rate: u64,
+    pub(crate) bytes_acked: u64,
+    pub(crate) bytes_received: u64,
+    pub(crate) age_ns: u64,
+    pub(crate) group: u64,
+    pub(crate) report: Report,
+}
+
+/// A name in the kernel's form: NUL-padded, 15 characters at most.
+pub(crate) fn padded(name: &str) -> [u8; 16] {
+    let mut padded = [0; 16];
+    let length = name.len().min(15);
+    padded[..length].copy_from_slice(&name.as_bytes()[..length]);
+    padded
+}
+
+/// A name out of the kernel's form.
+pub(crate) fn unpadded(name: &[u8; 16]) -> String {
+    let end = name.iter().position(|byte| *byte == 0).unwrap_or(16);
+    String::from_utf8_lossy(&name[..end]).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn structs_have_the_sizes_that_the_programs_use() {
+        // Counted by hand from bpf/flow.h.
+        assert_eq!(size_of::<Parameters>(), 12);
+        assert_eq!(size_of::<Placement>(), 48);
+        assert_eq!(size_of::<Flow>(), 64);
+        assert_eq!(size_of::<Totals>(), 40);
+        assert_eq!(size_of::<Record>(), 168);
+    }
+
+    #[test]
+    fn parameters_outside_their_ranges_are_refused_by_name() {
+        let none = Parameters::default();
+        assert_eq!(none.delta(0.15).unwrap().delta_permille, 150);
+        assert_eq!(none.gamma(1.0).unwrap().gamma_permille, 1000);
+        assert_eq!(
+            none.threshold(Duration::from_millis(2))
+                .unwrap()
+                .threshold_us,
+            2000
+        );
+        for (error, name) in [
+            (none.delta(0.0).unwrap_err(), "delta"),
+            (none.delta(1.1).unwrap_err(), "delta"),
+            (none.delta(f64::NAN).unwrap_err(), "delta"),
+            (none.gamma(-0.5).unwrap_err(), "gamma"),
+            (none.inference_rtts(0).unwrap_err(), "inference-rtts"),
+            (none.inference_rtts(101).unwrap_err(), "inference-rtts"),
+            (
+                none.threshold(Duration::from_micros(99)).unwrap_err(),
+                "threshold",
+            ),
+            (
+                none.threshold(Duration::from_secs(5000)).unwrap_err(),
+                "threshold",
+            ),
+        ] {
+            let line = error.to_string();
+            assert!(line.contains(name) && !line.contains('\n'), "{line}");
+        }
+    }
+
+    #[test]
+    fn names_survive_the_kernels_form() {
+        assert_eq!(unpadded(&padded("netnice")), "netnice");
+        assert_eq!(
+            unpadded(&padded("longer_than_the_kernel_allows")),
+            "longer_than_the"
+        );
+    }
+}

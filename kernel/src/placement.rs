@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Low priority for the sockets of a cgroup: the programs of `bpf/placement.bpf.c`, and what each
+//! cgroup asks of them.
+
+use std::fs::{self, Permissions};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use bytemuck::Zeroable;
+use libbpf_rs::{MapCore, MapFlags, MapHandle, Program, ProgramMut};
+
+use crate::cgroup::Cgroup;
+use crate::cgroup_programs::{self as programs, Hook};
+use crate::control::{Control, Registered};
+use crate::error::{Context, Result, libbpf};
+use crate::flow::{DSCP_LOWER_EFFORT, DSCP_UNCHANGED, Flow, Parameters, Placement, Totals};
+use crate::objects::Object;
+use crate::pins::{self, Loading, Pins};
+
+const PLACE: &str = "netnice_place";
+const GUARD: &str = "netnice_guard";
+const LIST: &str = "netnice_list";
+
+/// Which control connections are to have, and with what parameters.
+#[derive(Clone, Copy)]
+pub struct Settings {
+    /// The congestion control.
+    pub control: Control,
+    /// What to set of the control.
+    pub parameters: Parameters,
+    /// Whether packets are to be marked DSCP LE (RFC 8622) as well.
+    pub mark: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            control: Control::default_control(),
+            parameters: Parameters::default(),
+            mark: true,
+        }
+    }
+}
+
+/// The loaded programs and shared maps.
+pub struct Placer {
+    place: OwnedFd,
+    guard: OwnedFd,
+    placements: MapHandle,
+    flows: MapHandle,
+    totals: MapHandle,
+}
+
+impl Placer {
+    /// Makes sure that the kernel has both a control and the programs of this version; what is
+    /// missing is loaded at once, on one thread each, and pinned.
+    pub fn with(control: Control, pins: &Pins) -> Result<(Registered, Self)> {
+        if control.is_pinned(pins) && is_complete(&directory(pins)) {
+            return Ok((Registered::Already, Self::open(pins)?));
+        }
+        let loading = pins.while_loading()?;
+        std::thread::scope(|scope| {
+            let registering = scope.spawn(|| control.register_while(&loading, pins));
+            load(&loading, pins)?;
+            let registered = registering.join().expect("registering does not panic")?;
+            Ok((registered, Self::open(pins)?))
+        })
+    }
+
+    /// Takes the programs that are pinned, or loads and pins them.
+    pub fn open(pins: &Pins) -> Result<Self> {
+        let directory = directory(pins);
+        if !is_complete(&directory) {
+            load(&pins.while_loading()?, pins)?;
+        }
+        let open_program = |name: &str| {
+            Program::fd_from_pinned_path(directory.join(name))
+                .map_err(libbpf)
+                .doing(|| format!("opening the pinned program {name}"))
+        };
+        let open_map = |name: &str| {
+            MapHandle::from_pinned_path(pins.maps().join(name))
+                .map_err(libbpf)
+                .doing(|| format!("opening the pinned map {name}"))
+        };
+        Ok(Self {
+            place: open_program(PLACE)?,
+            guard: open_program(GUARD)?,
+            placements: open_map("placements")?,
+            flows: open_map("flows")?,
+            totals: open_map("totals")?,
+        })
+    }
+
+    /// Gives the sockets that are made in a cgroup from now on what `settings` ask for.
+    pub fn attach(&self, cgroup: &Cgroup, settings: &Settings) -> Result<()> {
+        let attaching = || format!("attaching to the cgroup {}", cgroup.path());
+        for (name, program, hook) in [
+            (PLACE, &self.place, Hook::SocketOps),
+            (GUARD, &self.guard, Hook::SetSockOpt),
+        ] {
+            programs::attach(cgroup.as_fd(), program.as_fd(), hook).doing(attaching)?;
+            programs::detach(cgroup.as_fd(), name, hook, Some(program.as_fd())).doing(attaching)?;
+        }
+        let placement = Placement {
+            group: cgroup.id(),
+            control: crate::flow::padded(settings.control.name()),
+            dscp: if settings.mark {
+                DSCP_LOWER_EFFORT
+            } else {
+                DSCP_UNCHANGED
+            },
+            parameters: settings.parameters,
+            ..Placement::zeroed()
+        };
+        let key = cgroup.id().to_ne_bytes();
+        self.placements
+            .update(&key, bytemuck::bytes_of(&placement), MapFlags::ANY)
+            .map_err(libbpf)
+            .doing(attaching)
+    }
+
+    /// Makes a place for sums over the finished connections of a cgroup's sockets.
+    pub fn count(&self, group: u64) -> Result<()> {
+        let zero = Totals::default();
+        self.totals
+            .update(
+                &group.to_ne_bytes(),
+                bytemuck::bytes_of(&zero),
+                MapFlags::ANY,
+            )
+            .map_err(libbpf)
+            .doing(|| "making a place for sums".into())
+    }
+
+    /// The sums over the finished connections of a cgroup's sockets, if [`Self::count`] was called.
+    pub fn totals(&self, group: u64) -> Option<Totals> {
+        let bytes = self
+            .totals
+            .lookup(&group.to_ne_bytes(), MapFlags::ANY)
+            .ok()??;
+        bytemuck::try_pod_read_unaligned(&bytes).ok()
+    }
+
+    /// Writes beside a socket what a control is to find there when it takes over.
+    pub(crate) fn set_flow(&self, socket: impl AsFd, flow: &Flow) -> Result<()> {
+        self.flows
+            .update(&key_of(&socket), bytemuck::bytes_of(flow), MapFlags::ANY)
+            .map_err(libbpf)
+            .doing(|| "writing the settings of a connection".into())
+    }
+
+    /// What is kept beside a socket, if one of our controls has been put on it.
+    pub(crate) fn flow(&self, socket: impl AsFd) -> Option<Flow> {
+        let bytes = self.flows.lookup(&key_of(&socket), MapFlags::ANY).ok()??;
+        bytemuck::try_pod_read_unaligned(&bytes).ok()
+    }
+
+    /// Forgets what is kept beside a socket.
+    pub(crate) fn forget_flow(&self, socket: impl AsFd) {
+        // That there is nothing to forget is no error.
+        let _ = self.flows.delete(&key_of(&socket));
+    }
+}
+
+/// Takes low priority off the sockets that are made in a cgroup from now on; returns whether
+/// there was something to take off.
+pub fn detach(cgroup: &Cgroup) -> Result<bool> {
+    let mut detached = 0;
+    for (name, hook) in [(PLACE, Hook::SocketOps), (GUARD, Hook::SetSockOpt)] {
+        detached += programs::detach(cgroup.as_fd(), name, hook, None)
+            .doing(|| format!("detaching from the cgroup {}", cgroup.path()))?;
+    }
+    Ok(detached > 0)
+}
+
+/// Whether a cgroup asks for low priority.
+pub fn is_attached(cgroup: &Cgroup) -> Result<bool> {
+    programs::is_attached(cgroup.as_fd(), PLACE, Hook::SocketOps)
+        .doing(|| format!("asking what is attached to the cgroup {}", cgroup.path()))
+}
+
+/// Removes the sums of a group from the pinned map, where there is one.
+pub(crate) fn forget_totals(bpf: &Path, group: u64) {
+    if let Ok(totals) = MapHandle::from_pinned_path(bpf.join("maps/totals")) {
+        // That there is nothing to forget is no error.
+        let _ = totals.delete(&group.to_ne_bytes());
+    }
+}
+
+/// The pinned iterator that lists all connections; of this version if there is one.
+pub(crate) fn list_pin(bpf: &Path) -> Option<PathBuf> {
+    let ours = bpf
+        .join(format!("placement-{}", object().version))
+        .join(LIST);
+    if ours.exists() {
+        return Some(ours);
+    }
+    fs::read_dir(bpf)
+        .ok()?
+        .flatten()
+        .filter(|entry| {
+            entry
+                .file_name()
+                .to_string_lossy()
+                .starts_with("placement-")
+        })
+        .map(|entry| entry.path().join(LIST))
+        .find(|pin| pin.exists())
+}
+
+fn object() -> &'static Object {
+    Object::find("placement").expect("placement.bpf.c is part of this crate")
+}
+
+/// Where the programs of this version are pinned.
+fn directory(pins: &Pins) -> PathBuf {
+    pins.bpf().join(format!("placement-{}", object().version))
+}
+
+fn load(_: &Loading, pins: &Pins) -> Result<()> {
+    let (object, directory) = (object(), directory(pins));
+    if is_complete(&directory) {
+        return Ok(());
+    }
+    let pinning = || format!("pinning to {}", directory.display());
+    remove_others(pins)?;
+    pins::directory(&directory)?;
+    let loaded = object.load(pins, |_| Ok(()))?;
+    let program = |name: &str| -> ProgramMut<'_> {
+        let found = loaded.progs_mut().find(|program| program.name() == name);
+        found.expect("the programs of placement.bpf.c are known")
+    };
+    for name in [PLACE, GUARD] {
+        program(name)
+            .pin(directory.join(name))
+            .map_err(libbpf)
+            .doing(pinning)?;
+    }
+    let flows = loaded.maps().find(|map| map.name() == "flows");
+    let flows = flows.expect("maps.h declares the map");
+    let mut list = program(LIST)
+        .attach_iter(flows.as_fd())
+        .map_err(|error| object.explain(&error))?;
+    // Pinned last: it tells that all is there.
+    let pin = directory.join(LIST);
+    list.pin(&pin).map_err(libbpf).doing(pinning)?;
+    // The program itself shows a reader no more than ss would.
+    fs::set_permissions(&pin, Permissions::from_mode(0o444)).doing(pinning)
+}
+
+fn is_complete(directory: &Path) -> bool {
+    directory.join(LIST).exists()
+}
+
+/// Removes the pins of other versions and those that a crash has left incomplete. Cgroups that
+/// have another version attached keep it.
+fn remove_others(pins: &Pins) -> Result<()> {
+    let bpf = pins.bpf();
+    let reading = || format!("reading {}", bpf.display());
+    for entry in fs::read_dir(&bpf).doing(reading)? {
+        let entry = entry.doing(reading)?;
+        if entry
+            .file_name()
+            .to_string_lossy()
+            .starts_with("placement-")
+        {
+            fs::remove_dir_all(entry.path())
+                .doing(|| format!("unpinning {}", entry.path().display()))?;
+        }
+    }
+    Ok(())
+}
+
+fn key_of(socket: &impl AsFd) -> [u8; 4] {
+    use std::os::fd::AsRawFd;
+    socket.as_fd().as_raw_fd().to_ne_bytes()
+}

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What netnice has made of cgroups, written down so that the next call clears what a crash or
+//! `kill -9` has left.
+//!
+//! There is one file in `/run/netnice/cgroups` for each cgroup. Who still works on the cgroup
+//! holds the file locked, and the kernel lets go of the lock when that process ends.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg};
+
+use crate::cgroup::{Cgroup, Hierarchy};
+use crate::error::{Context, Error, Result};
+use crate::pins::{self, Pins};
+use crate::placement;
+
+/// How a cgroup has come to have low priority.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Made by us for processes; goes when the last of them ends.
+    Made,
+    /// Was there before us, and has our programs attached until they are detached.
+    Attached,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Made => "made",
+            Self::Attached => "attached",
+        }
+    }
+}
+
+/// The written record of a cgroup, held locked.
+#[derive(Debug)]
+pub struct Record {
+    _lock: Flock<File>,
+    path: PathBuf,
+}
+
+/// A record as another call finds it.
+enum Found {
+    /// Not in use, and now ours. What it says is missing if its writer was cut short.
+    Free(Record, Option<Content>),
+    Busy,
+    Gone,
+}
+
+/// What a record says.
+struct Content {
+    kind: Kind,
+    id: u64,
+    path: String,
+}
+
+impl Record {
+    /// Writes down a cgroup. The value keeps others from clearing it until it is dropped.
+    pub fn new(pins: &Pins, kind: Kind, cgroup: &Cgroup) -> Result<Self> {
+        let directory = directory(pins.home());
+        pins::directory(&directory)?;
+        let path = directory.join(cgroup.id().to_string());
+        let writing = || format!("writing {}", path.display());
+        // Others look at it only once it has its name, and by then it is locked.
+        let hidden = directory.join(format!(".{}", std::process::id()));
+        let file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .custom_flags(libc::O_NOFOLLOW)
+            .open(&hidden)
+            .doing(writing)?;
+        let mut file = lock(file, FlockArg::LockExclusive).doing(writing)?;
+        writeln!(file, "{} {} {}", kind.name(), cgroup.id(), cgroup.path()).doing(writing)?;
+        fs::rename(&hidden, &path).doing(writing)?;
+        Ok(Self { _lock: file, path })
+    }
+
+    /// Removes it: the cgroup is none of our business any more.
+    pub fn remove(self) -> Result<()> {
+        fs::remove_file(&self.path).doing(|| format!("removing {}", self.path.display()))
+    }
+}
+
+/// Waits until nobody holds the record of a cgroup, or it is gone.
+pub(crate) fn wait_until_released(home: &Path, id: u64) {
+    if let Ok(file) = File::open(directory(home).join(id.to_string())) {
+        // An error means that there is nothing to wait for.
+        let _ = lock(file, FlockArg::LockShared);
+    }
+}
+
+/// The paths of all cgroups on record that are `kind`.
+pub fn paths(home: &Path, kind: Kind) -> Vec<String> {
+    let entries = fs::read_dir(directory(home))
+        .into_iter()
+        .flatten()
+        .flatten();
+    entries
+        .filter_map(|entry| parse(&fs::read_to_string(entry.path()).ok()?))
+        .filter(|content| content.kind == kind)
+        .map(|content| content.path)
+        .collect()
+}
+
+/// Forgets the record of a cgroup.
+pub(crate) fn remove(home: &Path, id: u64) {
+    // Nothing to remove is fine.
+    let _ = fs::remove_file(directory(home).join(id.to_string()));
+}
+
+/// Clears all that is on record and no longer in use; returns whether something still is.
+pub(crate) fn clear(home: &Path) -> Result<bool> {
+    let directory = directory(home);
+    let Ok(entries) = fs::read_dir(&directory) else {
+        return Ok(false);
+    };
+    let mut in_use = false;
+    let mut hierarchy = None;
+    for entry in entries {
+        let entry = entry.doing(|| format!("reading {}", directory.display()))?;
+        if entry.file_name().as_encoded_bytes().starts_with(b".") {
+            continue;
+        }
+        let (record, content) = match take(&entry.path())? {
+            Found::Free(record, content) => (record, content),
+            Found::Gone => continue,
+            Found::Busy => {
+                in_use = true;
+                continue;
+            }
+        };
+        if hierarchy.is_none() {
+            hierarchy = Some(Hierarchy::find()?);
+        }
+        let done = match (&content, &hierarchy) {
+            (Some(content), Some(hierarchy)) => clear_one(home, hierarchy, content)?,
+            // Whoever wrote it was killed before it had done anything.
+            _ => true,
+        };
+        if done {
+            record.remove()?;
+        } else {
+            in_use = true;
+        }
+    }
+    Ok(in_use)
+}
+
+/// Removes a cgroup that has served; returns whether it is gone.
+fn clear_one(home: &Path, hierarchy: &Hierarchy, content: &Content) -> Result<bool> {
+    let gone = match hierarchy.open(&content.path) {
+        Err(Error::UnknownCgroup { .. }) => true,
+        Err(error) => return Err(error),
+        Ok(cgroup) if cgroup.id() != content.id => true,
+        Ok(cgroup) => match content.kind {
+            Kind::Attached => !placement::is_attached(&cgroup)?,
+            Kind::Made if cgroup.is_populated()? => false,
+            // If a process has come in between this fails, and the next call tries again.
+            Kind::Made => cgroup.remove().is_ok(),
+        },
+    };
+    if gone {
+        placement::forget_totals(&home.join("bpf"), content.id);
+    }
+    Ok(gone)
+}
+
+/// Locks a record and reads it, unless somebody holds it.
+fn take(path: &Path) -> Result<Found> {
+    let reading = || format!("reading {}", path.display());
+    let file = match OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(libc::O_NOFOLLOW)
+        .open(path)
+    {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Found::Gone),
+        other => other.doing(reading)?,
+    };
+    let mut file = match lock(file, FlockArg::LockExclusiveNonblock) {
+        Err(Errno::EWOULDBLOCK) => return Ok(Found::Busy),
+        other => other.doing(reading)?,
+    };
+    // Another call may have cleared it, and the name may be in use again.
+    let opened = file.metadata().doing(reading)?.ino();
+    if !fs::metadata(path).is_ok_and(|there| there.ino() == opened) {
+        return Ok(Found::Busy);
+    }
+    let mut text = String::new();
+    file.read_to_string(&mut text).doing(reading)?;
+    let path = path.to_owned();
+    Ok(Found::Free(Record { _lock: file, path }, parse(&text)))
+}
+
+fn parse(text: &str) -> Option<Content> {
+    let mut fields = text.strip_suffix('\n')?.splitn(3, ' ');
+    let kind = match fields.next()? {
+        "made" => Kind::Made,
+        "attached" => Kind::Attached,
+        _ => return None,
+    };
+    Some(Content {
+        kind,
+        id: fields.next()?.parse().ok()?,
+        path: fields.next()?.to_owned(),
+    })
+}
+
+fn lock(mut file: File, how: FlockArg) -> nix::Result<Flock<File>> {
+    loop {
+        match Flock::lock(file, how) {
+            Ok(lock) => return Ok(lock),
+            Err((unlocked, Errno::EINTR)) => file = unlocked,
+            Err((_, error)) => return Err(error),
+        }
+    }
+}
+
+fn directory(home: &Path) -> PathBuf {
+    home.join("cgroups")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Kind, parse};
+
+    #[test]
+    fn a_record_that_was_cut_short_says_nothing() {
+        let whole = parse("attached 77 /system.slice/a b.service\n").unwrap();
+        assert_eq!(whole.kind, Kind::Attached);
+        assert_eq!(
+            (whole.id, whole.path.as_str()),
+            (77, "/system.slice/a b.service")
+        );
+        for cut in ["", "made 7", "made 77 /netnice-run-1", "other 7 /x\n"] {
+            assert!(parse(cut).is_none(), "{cut:?}");
+        }
+    }
+}
