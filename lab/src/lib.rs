@@ -1,5 +1,54 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Network namespaces, an emulated link, real traffic over it, and measurement.
+//! Network namespaces, an emulated link, real traffic over it, and measurement. Linux, root.
+//!
+//! # A link
+//!
+//! [`EmulatedLink`] joins two network namespaces by a link with a rate, a delay, a queue and a loss in each direction.
+//! The kernel's own TCP crosses it. The *near* side is where the program under test runs, the *far* side is the world:
+//!
+//! ```no_run
+//! use std::process::Command;
+//! use netnice_lab::{Direction, EmulatedLink, LinkSpec};
+//!
+//! let mut spec = LinkSpec::symmetric("rate=10mbit,delay=20ms,queue=2.5bdp".parse()?);
+//! spec.change(Direction::Up, "rate=2mbit,loss=0.1%".parse()?);
+//! let link = EmulatedLink::start(&spec)?;
+//! let mut server = link.far().spawn(Command::new("python3").args(["-m", "http.server", "80"]))?;
+//! let mut command = Command::new("curl");
+//! command.arg(format!("http://{}/", link.server())).envs(link.environment());
+//! let status = link.near().status(&mut command)?;
+//! server.kill().and_then(|()| server.wait()).ok();
+//! println!("{status}, {}", link.stop()?);
+//! # Ok::<(), netnice_lab::LabError>(())
+//! ```
+//!
+//! Nothing has a name or a mount, so nothing is left behind, whatever kills the process. Links nest: one started behind
+//! another (on a thread or in a process in its near namespace) has that namespace as its far side, and traffic from the
+//! innermost namespace crosses them all on its way to the outermost far end.
+//!
+//! A link is only as good as its timing. It runs as a real-time thread, measures how much later than due it handed over
+//! each packet, and [`LinkReport`] says whether a measurement over it can be trusted, and why not.
+//!
+//! # Traffic
+//!
+//! [`Testbed`] runs flows over a link and reports what became of each: [`Bulk`] (TCP under a named congestion control),
+//! [`Udp`] (constant or square wave), [`Web`] (small fetches). [`statistics`] sums repeated runs up.
+//!
+//! ```no_run
+//! use std::time::Duration;
+//! use netnice_lab::{Bulk, Direction, LinkSpec, Testbed, Web};
+//! use netnice_queue::Bytes;
+//!
+//! let seconds = Duration::from_secs;
+//! let report = Testbed::new(&LinkSpec::symmetric("rate=10mbit,delay=20ms,queue=2.5bdp".parse()?))?
+//!     .flow("bulk", Bulk::new("cubic").direction(Direction::Down).from(seconds(5)))
+//!     .flow("web", Web::new(Bytes::new(10_000), Duration::from_millis(300)))
+//!     .run(seconds(30))?;
+//! println!("bulk {:.0} bit/s", report.goodput("bulk", seconds(10), seconds(30))?);
+//! println!("web {:?} s, 95 % within {:?} s", report.web("web")?.mean(), report.web("web")?.p95());
+//! assert!(report.link.trustworthy, "{}", report.link);
+//! # Ok::<(), netnice_lab::LabError>(())
+//! ```
 
 mod error;
 pub mod link;

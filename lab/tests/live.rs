@@ -239,6 +239,18 @@ fn a_fetch_takes_two_round_trips() {
 }
 
 #[test]
+fn a_flow_that_cannot_connect_gets_nothing() {
+    let report = testbed("delay=1ms,loss=100%")
+        .flow("bulk", Bulk::new("reno"))
+        .flow("web", Web::new(Bytes::new(100), ms(500)))
+        .run(ms(1000))
+        .unwrap();
+    assert_eq!(report.bulk("bulk").unwrap().goodput.total_bytes(), 0);
+    assert_eq!(report.web("web").unwrap().failed, 2);
+    assert_eq!(report.web("web").unwrap().mean(), None);
+}
+
+#[test]
 fn testbeds_run_side_by_side() {
     let goodputs: Vec<f64> = std::thread::scope(|scope| {
         let run = || {
@@ -295,6 +307,7 @@ fn links_nest_and_add_their_delays() {
             expected + 3.0,
         );
     }
+    assert!(inner.is_nested() && !outer.is_nested());
     let variables: std::collections::HashMap<_, _> = innermost.environment().into_iter().collect();
     assert_eq!(variables["NETNICE_FAR"], outer.far_ipv4().to_string());
     assert_ne!(variables["NETNICE_NEAR"], outer.near_ipv4().to_string());

@@ -52,7 +52,8 @@ pub struct EmulatedLink {
 }
 
 impl EmulatedLink {
-    /// Starts a link from the namespace of the calling thread. Needs root.
+    /// Starts a link from the namespace of the calling thread. Needs root (CAP_SYS_ADMIN and CAP_NET_ADMIN); with
+    /// CAP_SYS_NICE and CAP_IPC_LOCK, which root has, it runs in real time and the memory in use is locked in place.
     pub fn start(spec: &LinkSpec) -> Result<EmulatedLink, LabError> {
         spec.check()?;
         let behind = link_we_are_behind()?;
@@ -100,6 +101,11 @@ impl EmulatedLink {
             requests,
             thread,
         })
+    }
+
+    /// Whether the link was started behind another one, so that its far side is that one's near side.
+    pub fn is_nested(&self) -> bool {
+        self.addresses != Addresses::OUTERMOST
     }
 
     /// What the link was made to be.

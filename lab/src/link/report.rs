@@ -15,6 +15,9 @@ use crate::serde_seconds;
 const TOLERATED_LATE: f64 = 0.01;
 
 /// How much later than due packets were handed over.
+///
+/// Due is counted from when the link read a packet. That it may have read the packet late cannot be seen, but the same
+/// thread reads and hands over in turn, so the one is about as late as the other.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Lateness {
     /// Half of the packets were at most this late, in seconds when serialised.
