@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+#
+# Arguments for the program go into ARGS: make demo ARGS='--seconds 10'
+
+CARGO ?= cargo
+PREFIX ?= /usr/local
+# Root is needed for the kernel, not for compiling.
+SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
+AS_ROOT := $(if $(SUDO),--config 'target."cfg(unix)".runner = "$(SUDO) -E"')
+C_SOURCES = $(shell find congestion kernel -name '*.[ch]' | sort)
+SCRIPTS = scripts/prerequisites .ci/run
+
+.DEFAULT_GOAL := help
+.PHONY: help build demo test lint format bench install
+
+help: ## Show this list
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 18
+
+build: ## Compile netnice to target/release/netnice
+	@scripts/prerequisites build
+	$(CARGO) build --release --locked --package netnice
+
+demo: ## See the difference on an emulated link: two minutes, needs root
+	@scripts/prerequisites build demo
+	$(CARGO) build --release --locked --package netnice
+	$(SUDO) target/release/netnice demo $(ARGS)
+
+test: ## Run all tests: the live ones need root
+	@scripts/prerequisites build demo
+	$(CARGO) test --locked --workspace $(AS_ROOT) $(ARGS)
+
+lint: ## Check style and common mistakes
+	@scripts/prerequisites build lint
+	$(CARGO) fmt --all -- --check
+	$(CARGO) clippy --locked --workspace --all-targets -- --deny warnings
+	clang-format --dry-run -Werror $(C_SOURCES)
+	shellcheck $(SCRIPTS)
+
+format: ## Format the sources
+	@scripts/prerequisites build lint
+	$(CARGO) fmt --all
+	clang-format -i $(C_SOURCES)
+
+bench: ## Measure the controls beside others: takes long, needs root and a quiet machine
+	@scripts/prerequisites build
+	$(CARGO) build --release --locked --package netnice-bench
+	$(SUDO) target/release/netnice-bench $(ARGS)
+
+install: build ## Install the program to /usr/local/bin, or below PREFIX
+	$(if $(DESTDIR),,$(SUDO)) install -D -m 755 target/release/netnice $(DESTDIR)$(PREFIX)/bin/netnice
