@@ -6,7 +6,7 @@
  *   signal     the smallest queueing delay of a round. Bursts, one's own and others', pass; a
  *              queue that stands for a whole round does not.
  *   threshold  one and a half packets at the link's rate, no less than a floor for clocks and schedulers.
- *   back-off   what stands in the queue is taken out of the window, whosever it is, and 1/16 more,
+ *   back-off   what stands in the queue is taken out of the window, whosever it is, and 1/32 more,
  *              so that the queue runs empty (and all see the true minimum) and flows turn equal.
  *              Beside a flow that keeps a queue this ends within rounds at two packets.
  *   yielding   two packets back to back (so that no ACK is delayed) every 1, 2, 4, 8 round trips.
@@ -25,10 +25,10 @@
 #define NETNICE_THRESHOLD_US 1000U     /* the threshold's floor: stamps' grain, schedulers */
 #define NETNICE_THRESHOLD_HALF_PACKETS 3U /* one and a half: a delayed ACK releases two at once */
 #define NETNICE_MINIMUM_CWND 2U        /* the second packet gets the ACK sent at once */
-#define NETNICE_SURPLUS_SHIFT 4U       /* the back-off beyond the queue: cwnd / 16 */
+#define NETNICE_SURPLUS_SHIFT 5U       /* the back-off beyond the queue: cwnd / 32 */
 #define NETNICE_PROBE_ROUNDS 8U        /* longest pause between probes while yielding */
 #define NETNICE_PROBE_PAUSE_US 1000000U
-#define NETNICE_INFERENCE_ROUNDS 3U    /* itt of TCP-LP: no growth, and a recurrence means others */
+#define NETNICE_INFERENCE_ROUNDS 2U    /* itt of TCP-LP: no growth, and a recurrence means others */
 #define NETNICE_INDICATION_PACKETS 4U  /* over the threshold in a row, at the least */
 #define NETNICE_RELEARN_US 30000000U   /* a delay so long unmoved is a longer path, no queue */
 #define NETNICE_DRIFT_US 2000U          /* twice the grain of a millisecond clock */
@@ -314,7 +314,7 @@ POLICY_INLINE u32 netnice_leave_slow_start(struct netnice *state, const struct n
 POLICY_INLINE u32 netnice_on_loss(struct netnice *state, const struct netnice_ack *ack, u32 cwnd)
 {
 	netnice_mark_reaction(state, ack->delivered);
-	state->plateau = policy_max(cwnd - cwnd / 4, NETNICE_MINIMUM_CWND);
+	state->plateau = policy_max(cwnd - cwnd / 8, NETNICE_MINIMUM_CWND);
 	state->slow_start = 0;
 	return policy_max(cwnd / 2, NETNICE_MINIMUM_CWND);
 }
@@ -365,7 +365,7 @@ POLICY_INLINE u32 netnice_on_ack(struct netnice *state, const struct netnice_ack
 	}
 	if (state->report.phase == POLICY_YIELDING)
 		return NETNICE_MINIMUM_CWND;
-	if (state->over_packets < policy_max(cwnd - cwnd / 4, NETNICE_INDICATION_PACKETS))
+	if (state->over_packets < policy_max(cwnd - cwnd / 8, NETNICE_INDICATION_PACKETS))
 		cwnd = netnice_grow(state, ack, cwnd);
 	else if (state->slow_start)
 		cwnd = netnice_leave_slow_start(state, ack, cwnd);

@@ -81,3 +81,72 @@ fn square_trace() {
     u.inject(Injection { start_ns: 0, interval_ns: pn * 3 / 2, burst: 1, period_ns: 3_200_000_000 });
     u.run_watching(30.0, 0.02, |b, t| println!("{t:.2} cwnd {} backlog {} {:?}", b.flows[0].cwnd, b.backlog(), b.flows[0].report()));
 }
+
+#[test]
+fn score() {
+    for (label, cells) in [
+        ("10/40 1-5bdp", vec![(10.0, 38, 40), (10.0, 40, 83), (10.0, 42, 100), (10.3, 41, 60), (9.7, 43, 150)]),
+        ("10/40 .25bdp", vec![(10.0, 38, 8), (10.0, 40, 8), (10.3, 42, 9), (9.7, 44, 9)]),
+        ("100/40", vec![(100.0, 38, 333), (103.0, 40, 700), (97.0, 42, 1000)]),
+        ("100/4", vec![(100.0, 4, 33), (103.0, 5, 100), (97.0, 4, 170)]),
+        ("10/4", vec![(10.0, 4, 10), (10.3, 5, 17), (9.7, 4, 30)]),
+        ("1.5/40", vec![(1.5, 38, 12), (1.55, 40, 25), (1.45, 42, 15)]),
+        ("10/200", vec![(10.0, 195, 167), (10.3, 200, 400), (9.7, 205, 800)]),
+        ("100/200", vec![(100.0, 195, 1667), (103.0, 205, 4000)]),
+    ] {
+        let n = cells.len() as f64;
+        let mut m = [0.0; 12];
+        for (rate, rtt, q) in cells {
+            let path = || Path::new(rate, rtt, q);
+            let mut b = Bottleneck::new(path(), vec![Flow::new(c("netnice"), 0.0, 1e9)]);
+            b.run(30.0);
+            let r = b.flows[0].received;
+            b.run(60.0);
+            m[0] += (b.flows[0].received - r) as f64 * b.packet_ns() as f64 / 30e7;
+            for (i, other) in ["reno", "cubic"].iter().enumerate() {
+                let mut z = Bottleneck::new(path(), vec![Flow::new(c(other), 5.0, 1e9)]);
+                z.run(30.0); let zr = z.flows[0].received; z.run(120.0);
+                let mut d = Bottleneck::new(path(), vec![Flow::new(c("netnice"), 0.0, 1e9), Flow::new(c(other), 5.0, 1e9)]);
+                d.run(30.0);
+                let (a, r) = (d.flows[0].received, d.flows[1].received);
+                d.run(120.0);
+                let (a, r) = ((d.flows[0].received - a) as f64, (d.flows[1].received - r) as f64);
+                m[1 + 2 * i] += a / (a + r) * 100.0;
+                m[2 + 2 * i] += r / (z.flows[0].received - zr) as f64 * 100.0;
+            }
+            let mut e = Bottleneck::new(path(), vec![Flow::new(c("netnice"), 0.0, 1e9), Flow::new(c("netnice"), 30.0, 1e9)]);
+            e.run(60.0);
+            let (x, y) = (e.flows[0].received, e.flows[1].received);
+            e.run(90.0);
+            let (x, y) = ((e.flows[0].received - x) as f64, (e.flows[1].received - y) as f64);
+            m[5] += (x + y).powi(2) / 2.0 / (x * x + y * y);
+            m[6] += (x + y) * e.packet_ns() as f64 / 30e7;
+            let mut w = Bottleneck::new(path(), vec![Flow::new(c("netnice"), 0.0, 1e9)]);
+            w.inject(Injection { start_ns: 10_000_000_000, interval_ns: 300_000_000, burst: 1, period_ns: 0 });
+            w.inject(Injection { start_ns: 10_000_000_000 + w.path.one_way_ns * 2, interval_ns: 300_000_000, burst: 7, period_ns: 0 });
+            w.run(10.0); let r = w.flows[0].received; w.run(70.0);
+            let base = (rtt * 2) as f64 * 1e6 + 8.0 * w.packet_ns() as f64;
+            let mut t: Vec<f64> = w.injected[0].met.iter().zip(&w.injected[1].met).map(|(a, b)| (a + b) * w.packet_ns() as f64 / base + 1.0).collect();
+            m[7] += t.iter().sum::<f64>() / t.len() as f64;
+            t.sort_by(f64::total_cmp);
+            m[8] += t[t.len() * 95 / 100];
+            m[9] += (w.flows[0].received - r) as f64 * w.packet_ns() as f64 / 60e7;
+            let mut u = Bottleneck::new(path(), vec![Flow::new(c("netnice"), 0.0, 1e9)]);
+            let pn = u.packet_ns();
+            u.inject(Injection { start_ns: 0, interval_ns: pn * 3 / 2, burst: 1, period_ns: 3_200_000_000 });
+            u.run(6.4); let f = u.flows[0].received; u.run(70.4);
+            m[10] += (u.flows[0].received - f) as f64 * pn as f64 / 64e7 / (2.0 / 3.0);
+            m[11] += 100.0 * u.injected[0].lost as f64 / u.injected[0].sent as f64;
+        }
+        for x in &mut m { *x /= n; }
+        println!("score {label:13} alone {:5.1} | reno {:5.2} {:5.1} | cubic {:5.2} {:5.1} | two {:.3} {:5.1} | web {:.3} {:.3} {:5.1} | square {:5.1} {:.2}", m[0], m[1], m[2], m[3], m[4], m[5], m[6], m[7], m[8], m[9], m[10], m[11]);
+    }
+}
+
+#[test]
+fn web_trace() {
+    let mut w = Bottleneck::new(Path::new(10.0, 40, 83), vec![Flow::new(c("netnice"), 0.0, 1e9)]);
+    w.inject(Injection { start_ns: 10_000_000_000, interval_ns: 300_000_000, burst: 1, period_ns: 0 });
+    w.inject(Injection { start_ns: 10_000_000_000 + w.path.one_way_ns * 2, interval_ns: 300_000_000, burst: 7, period_ns: 0 });
+    w.run_watching(14.0, 0.02, |b, t| println!("{t:.2} cwnd {} backlog {} {:?}", b.flows[0].cwnd, b.backlog(), b.flows[0].report()));
+}

@@ -272,7 +272,7 @@ impl Bottleneck {
         // Bursts come at uneven times, or they would keep step with the flows' own cycles.
         let turn = self.injected[index].met.len() as u64;
         let uneven = if injection.period_ns == 0 {
-            (turn * 2_654_435_761 % 1000) * injection.interval_ns / 1000
+            injection.interval_ns / 2 + (turn * 2_654_435_761 % 1000) * injection.interval_ns / 5000 - injection.interval_ns / 10
         } else {
             injection.interval_ns / 2
         };
