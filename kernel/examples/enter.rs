@@ -4,7 +4,7 @@ fn main() {
     let t = std::time::Instant::now();
     match netnice_kernel::run::enter(&Default::default()) {
         Ok(e) => {
-            eprintln!("{:?} {:?}", e.registered(), t.elapsed());
+            eprintln!("{:?} {:?}", e.means(), t.elapsed());
             std::mem::forget(e);
         }
         Err(e) => {

@@ -13,7 +13,7 @@ use crate::error::{Context, Result};
 
 /// Runs `work` in a new process in the background, with no file open but `kept`. Only one thread
 /// may be running.
-pub(crate) fn spawn(kept: Option<BorrowedFd<'_>>, work: impl FnOnce()) -> Result<()> {
+pub fn spawn(kept: Option<BorrowedFd<'_>>, work: impl FnOnce()) -> Result<()> {
     let starting = || "starting a process in the background".to_owned();
     let kept = kept.map(|kept| kept.as_raw_fd());
     // SAFETY: as the caller has only this thread, the child's memory is in a consistent state.

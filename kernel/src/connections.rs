@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The low-priority connections of the moment, in all network namespaces that the reader may see.
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::collections::HashSet;
+use std::fs::{self, Permissions};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::path::Path;
+use std::os::fd::AsFd;
+use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
+
+use libbpf_rs::MapCore;
 
 use crate::control::Control;
 use crate::error::{Context, Result};
-use crate::flow::{Record, Totals, unpadded};
-use crate::pins;
-use crate::placement;
+use crate::flow::{Finished, Record, Totals, unpadded};
+use crate::pins::{self, Pins};
+use crate::programs::Set;
 
 /// What a connection is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,38 +103,90 @@ pub struct Connection {
     pub signal: Signal,
 }
 
-/// Lists the connections that have one of our controls. Where nothing has been loaded there are
-/// none. Needs no privilege; who is not root sees those of the own network namespace.
+const LIST: &str = "netnice_list";
+const ENDED: &str = "netnice_ended";
+
+fn programs() -> Set {
+    Set::new("connections")
+}
+
+/// Loads and pins what lists the connections, unless it is there already. From then on anybody
+/// may [`list`] them.
+pub fn load(pins: &Pins) -> Result<()> {
+    if programs().is_pinned(pins) {
+        return Ok(());
+    }
+    programs().load(&pins.while_loading()?, pins, |loaded, directory| {
+        for (name, map) in [(LIST, "flows"), (ENDED, "finished")] {
+            let map = loaded.maps().find(|known| known.name() == map);
+            let map = map.expect("maps.h declares the map");
+            let program = loaded.progs_mut().find(|program| program.name() == name);
+            let program = program.expect("connections.bpf.c has the program");
+            let mut iterator = program.attach_iter(map.as_fd())?;
+            let pin = directory.join(name);
+            iterator.pin(&pin)?;
+            // The programs themselves show a reader no more than is the reader's to see.
+            fs::set_permissions(&pin, Permissions::from_mode(0o444)).map_err(libbpf_rs::Error::from)?;
+        }
+        Ok(())
+    })
+}
+
+/// Whether [`list`] can tell: whether root has loaded the means.
+pub fn can_be_listed() -> bool {
+    programs().find(&pins::home().join("bpf"), LIST).is_some()
+}
+
+/// Lists the connections that have one of our controls. Where the means have not been loaded
+/// there seem to be none. Who is not root sees those of the own network namespace.
 pub fn list() -> Result<Vec<Connection>> {
-    let Some(pin) = placement::list_pin(&pins::home().join("bpf")) else {
+    let Some(pin) = programs().find(&pins::home().join("bpf"), LIST) else {
         return Ok(Vec::new());
     };
-    let mut connections =
-        read(&pin).doing(|| format!("reading the list of connections at {}", pin.display()))?;
+    let bytes = fs::read(&pin)
+        .doing(|| format!("reading the list of connections at {}", pin.display()))?;
+    let mut connections = parse(&bytes);
     connections.sort_by_key(|connection| std::cmp::Reverse(connection.age));
     Ok(connections)
 }
 
-/// Sums over the connections of a group that are still open, in the form of [`Totals`].
-pub fn open_totals(group: u64) -> Result<Totals> {
-    let mut sums = Totals::default();
-    for connection in list()?
-        .iter()
-        .filter(|connection| connection.group == group)
-    {
-        sums.sockets += 1;
-        sums.bytes_sent += connection.bytes_sent;
-        sums.bytes_received += connection.bytes_received;
-        sums.yields += u64::from(connection.yields);
-        sums.without_timestamps += u64::from(connection.signal == Signal::RoundTrip);
+/// Sums over the connections of a group that are still open.
+pub(crate) fn open_totals(group: u64) -> Result<Totals> {
+    let open = list()?;
+    Ok(sums(open.iter().filter(|one| one.group == group)))
+}
+
+/// Sums over the connections with these cookies that belong to no group, open or finished.
+pub(crate) fn totals_of(cookies: &HashSet<u64>) -> Result<Totals> {
+    let Some(pin) = programs().find(&pins::home().join("bpf"), ENDED) else {
+        return Ok(Totals::default());
+    };
+    let open = list()?;
+    let mut sums = sums(open.iter().filter(|one| cookies.contains(&one.cookie)));
+    // Read later, so that none that ends meanwhile is missed.
+    let bytes = fs::read(&pin).doing(|| format!("reading {}", pin.display()))?;
+    for finished in bytes.chunks_exact(size_of::<Finished>()) {
+        let finished: Finished = bytemuck::pod_read_unaligned(finished);
+        let counted = open.iter().any(|one| one.cookie == finished.cookie);
+        if cookies.contains(&finished.cookie) && !counted {
+            sums.add(&finished.totals);
+        }
     }
     Ok(sums)
 }
 
-fn read(pin: &Path) -> io::Result<Vec<Connection>> {
-    let mut bytes = Vec::new();
-    File::open(pin)?.read_to_end(&mut bytes)?;
-    Ok(parse(&bytes))
+fn sums<'a>(connections: impl Iterator<Item = &'a Connection>) -> Totals {
+    let mut sums = Totals::default();
+    for connection in connections {
+        sums.add(&Totals {
+            sockets: 1,
+            bytes_sent: connection.bytes_sent,
+            bytes_received: connection.bytes_received,
+            yields: connection.yields.into(),
+            without_timestamps: (connection.signal == Signal::RoundTrip).into(),
+        });
+    }
+    sums
 }
 
 /// Records of a newer version may be longer, those of an older one shorter: the rest is zero.

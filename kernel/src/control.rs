@@ -52,7 +52,7 @@ impl Control {
     pub fn all() -> impl Iterator<Item = Self> {
         OBJECTS
             .iter()
-            .filter(|object| object.name != "placement")
+            .filter(|object| !matches!(object.name, "placement" | "connections"))
             .map(|object| Self { object })
     }
 

@@ -55,6 +55,26 @@ pub enum Error {
         /// The range.
         allowed: String,
     },
+    /// There is no such process.
+    #[error("there is no process {pid}: `ps` or `pgrep NAME` shows the numbers of those there are")]
+    UnknownProcess {
+        /// What was asked for.
+        pid: i32,
+    },
+    /// Without root, the control has to be there already.
+    #[error(
+        "the control `{control}` is not registered, and registering it needs root: use sudo, or \
+         have `sudo netnice install` run once"
+    )]
+    NotRegistered {
+        /// Its name.
+        control: &'static str,
+    },
+    /// A supervisor that is not ours is there before us, and the kernel allows one only.
+    #[error(
+        "another program supervises this one by seccomp, and the kernel allows one only: use sudo"
+    )]
+    Supervised,
     /// The kernel would not take a BPF object.
     #[error("this kernel refuses the BPF object `{object}`: {reason} (see `netnice check`)")]
     Refused {

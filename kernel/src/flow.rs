@@ -118,6 +118,27 @@ pub struct Totals {
     pub without_timestamps: u64,
 }
 
+impl Totals {
+    /// Adds what came of other connections.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.sockets += other.sockets;
+        self.bytes_sent += other.bytes_sent;
+        self.bytes_received += other.bytes_received;
+        self.yields += other.yields;
+        self.without_timestamps += other.without_timestamps;
+    }
+}
+
+/// `struct finished`: what came of a connection that belongs to no group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct Finished {
+    pub(crate) cookie: u64,
+    pub(crate) user: u32,
+    pub(crate) reserved: u32,
+    pub(crate) totals: Totals,
+}
+
 /// `struct policy_report`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]

@@ -2,7 +2,7 @@
 //! Low priority on the running kernel: the BPF congestion controls, where they are kept between
 //! calls, and how they are put on cgroups, processes and sockets.
 
-mod background;
+pub mod background;
 pub mod cgroup;
 mod cgroup_programs;
 pub mod connections;
@@ -12,8 +12,12 @@ pub mod flow;
 mod objects;
 pub mod pins;
 pub mod placement;
+pub mod process;
+mod programs;
 pub mod records;
 pub mod release;
 pub mod run;
+mod socket;
+mod supervisor;
 
 pub use error::{Error, Result};

@@ -2,25 +2,22 @@
 //! Low priority for the sockets of a cgroup: the programs of `bpf/placement.bpf.c`, and what each
 //! cgroup asks of them.
 
-use std::fs::{self, Permissions};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use bytemuck::Zeroable;
-use libbpf_rs::{MapCore, MapFlags, MapHandle, Program, ProgramMut};
+use libbpf_rs::{MapCore, MapFlags, MapHandle, Program};
 
 use crate::cgroup::Cgroup;
 use crate::cgroup_programs::{self as programs, Hook};
 use crate::control::{Control, Registered};
 use crate::error::{Context, Result, libbpf};
 use crate::flow::{DSCP_LOWER_EFFORT, DSCP_UNCHANGED, Flow, Parameters, Placement, Totals};
-use crate::objects::Object;
-use crate::pins::{self, Loading, Pins};
+use crate::pins::{Loading, Pins};
+use crate::programs::Set;
 
 const PLACE: &str = "netnice_place";
 const GUARD: &str = "netnice_guard";
-const LIST: &str = "netnice_list";
 
 /// Which control connections are to have, and with what parameters.
 #[derive(Clone, Copy)]
@@ -56,7 +53,7 @@ impl Placer {
     /// Makes sure that the kernel has both a control and the programs of this version; what is
     /// missing is loaded at once, on one thread each, and pinned.
     pub fn with(control: Control, pins: &Pins) -> Result<(Registered, Self)> {
-        if control.is_pinned(pins) && is_complete(&directory(pins)) {
+        if control.is_pinned(pins) && programs().is_pinned(pins) {
             return Ok((Registered::Already, Self::open(pins)?));
         }
         let loading = pins.while_loading()?;
@@ -70,10 +67,10 @@ impl Placer {
 
     /// Takes the programs that are pinned, or loads and pins them.
     pub fn open(pins: &Pins) -> Result<Self> {
-        let directory = directory(pins);
-        if !is_complete(&directory) {
+        if !programs().is_pinned(pins) {
             load(&pins.while_loading()?, pins)?;
         }
+        let directory = programs().directory(pins);
         let open_program = |name: &str| {
             Program::fd_from_pinned_path(directory.join(name))
                 .map_err(libbpf)
@@ -143,6 +140,12 @@ impl Placer {
         bytemuck::try_pod_read_unaligned(&bytes).ok()
     }
 
+    /// Removes the sums of a group.
+    pub(crate) fn forget_totals(&self, group: u64) {
+        // That there is nothing to remove is no error.
+        let _ = self.totals.delete(&group.to_ne_bytes());
+    }
+
     /// Writes beside a socket what a control is to find there when it takes over.
     pub(crate) fn set_flow(&self, socket: impl AsFd, flow: &Flow) -> Result<()> {
         self.flows
@@ -189,88 +192,17 @@ pub(crate) fn forget_totals(bpf: &Path, group: u64) {
     }
 }
 
-/// The pinned iterator that lists all connections; of this version if there is one.
-pub(crate) fn list_pin(bpf: &Path) -> Option<PathBuf> {
-    let ours = bpf
-        .join(format!("placement-{}", object().version))
-        .join(LIST);
-    if ours.exists() {
-        return Some(ours);
-    }
-    fs::read_dir(bpf)
-        .ok()?
-        .flatten()
-        .filter(|entry| {
-            entry
-                .file_name()
-                .to_string_lossy()
-                .starts_with("placement-")
-        })
-        .map(|entry| entry.path().join(LIST))
-        .find(|pin| pin.exists())
+fn programs() -> Set {
+    Set::new("placement")
 }
 
-fn object() -> &'static Object {
-    Object::find("placement").expect("placement.bpf.c is part of this crate")
-}
-
-/// Where the programs of this version are pinned.
-fn directory(pins: &Pins) -> PathBuf {
-    pins.bpf().join(format!("placement-{}", object().version))
-}
-
-fn load(_: &Loading, pins: &Pins) -> Result<()> {
-    let (object, directory) = (object(), directory(pins));
-    if is_complete(&directory) {
-        return Ok(());
-    }
-    let pinning = || format!("pinning to {}", directory.display());
-    remove_others(pins)?;
-    pins::directory(&directory)?;
-    let loaded = object.load(pins, |_| Ok(()))?;
-    let program = |name: &str| -> ProgramMut<'_> {
-        let found = loaded.progs_mut().find(|program| program.name() == name);
-        found.expect("the programs of placement.bpf.c are known")
-    };
-    for name in [PLACE, GUARD] {
-        program(name)
-            .pin(directory.join(name))
-            .map_err(libbpf)
-            .doing(pinning)?;
-    }
-    let flows = loaded.maps().find(|map| map.name() == "flows");
-    let flows = flows.expect("maps.h declares the map");
-    let mut list = program(LIST)
-        .attach_iter(flows.as_fd())
-        .map_err(|error| object.explain(&error))?;
-    // Pinned last: it tells that all is there.
-    let pin = directory.join(LIST);
-    list.pin(&pin).map_err(libbpf).doing(pinning)?;
-    // The program itself shows a reader no more than ss would.
-    fs::set_permissions(&pin, Permissions::from_mode(0o444)).doing(pinning)
-}
-
-fn is_complete(directory: &Path) -> bool {
-    directory.join(LIST).exists()
-}
-
-/// Removes the pins of other versions and those that a crash has left incomplete. Cgroups that
-/// have another version attached keep it.
-fn remove_others(pins: &Pins) -> Result<()> {
-    let bpf = pins.bpf();
-    let reading = || format!("reading {}", bpf.display());
-    for entry in fs::read_dir(&bpf).doing(reading)? {
-        let entry = entry.doing(reading)?;
-        if entry
-            .file_name()
-            .to_string_lossy()
-            .starts_with("placement-")
-        {
-            fs::remove_dir_all(entry.path())
-                .doing(|| format!("unpinning {}", entry.path().display()))?;
+fn load(loading: &Loading, pins: &Pins) -> Result<()> {
+    programs().load(loading, pins, |loaded, directory| {
+        for mut program in loaded.progs_mut() {
+            program.pin(directory.join(program.name()))?;
         }
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 fn key_of(socket: &impl AsFd) -> [u8; 4] {

@@ -7,31 +7,59 @@ use crate::background;
 use crate::cgroup::{Cgroup, Hierarchy};
 use crate::connections;
 use crate::control::Registered;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::flow::Totals;
 use crate::pins::Pins;
 use crate::placement::{Placer, Settings};
 use crate::records::{self, Kind, Record};
+use crate::supervisor::{self, Supervised};
 
 /// Proof that this process has low priority, and the means to learn what came of it.
-pub struct Entered {
-    placer: Placer,
-    group: u64,
-    registered: Registered,
-    /// Keeps the sums until they have been read.
-    _record: Record,
-    _pins: Pins,
+pub struct Entered(How);
+
+enum How {
+    Cgroup {
+        placer: Placer,
+        group: u64,
+        registered: Registered,
+        /// Keeps the sums until they have been read.
+        _record: Record,
+        _pins: Pins,
+    },
+    Supervised(Supervised),
+    /// A supervisor of netnice's has been there before.
+    Already,
 }
 
-/// Moves this process into a cgroup of its own whose sockets get low priority. The cgroup is
-/// removed when the last process in it has ended, even if netnice itself is killed before.
+/// Gives low priority to this process, which must have only one thread, and to all that it starts
+/// from now on. As root this is done by a cgroup, else, and where that is not possible, by a
+/// supervisor.
 pub fn enter(settings: &Settings) -> Result<Entered> {
+    if !nix::unistd::geteuid().is_root() {
+        return enter_supervisor(settings).map(Entered);
+    }
     let pins = Pins::open()?;
-    let cgroup = Hierarchy::find()?
+    match own_cgroup() {
+        Ok(cgroup) => enter_cgroup(settings, pins, &cgroup),
+        // No cgroup2, or none that could be changed: a container may have it read-only.
+        Err(_) => {
+            Placer::with(settings.control, &pins)?;
+            enter_supervisor(settings)
+        }
+    }
+    .map(Entered)
+}
+
+fn own_cgroup() -> Result<Cgroup> {
+    Hierarchy::find()?
         .of(None)?
-        .create_child(&format!("netnice-run-{}", getpid()))?;
-    let record = Record::new(&pins, Kind::Made, &cgroup)?;
-    tidy_up_later(&cgroup)?;
+        .create_child(&format!("netnice-run-{}", getpid()))
+}
+
+/// The cgroup is removed when the last process in it has ended, even if netnice is killed before.
+fn enter_cgroup(settings: &Settings, pins: Pins, cgroup: &Cgroup) -> Result<How> {
+    let record = Record::new(&pins, Kind::Made, cgroup)?;
+    tidy_up_later(cgroup)?;
     // Moving waits for other processors, loading computes: they do not hinder each other.
     let (loaded, moved) = std::thread::scope(|scope| {
         let moving = scope.spawn(|| cgroup.enter(getpid().as_raw()));
@@ -40,8 +68,8 @@ pub fn enter(settings: &Settings) -> Result<Entered> {
     });
     let (registered, placer) = moved.and(loaded)?;
     placer.count(cgroup.id())?;
-    placer.attach(&cgroup, settings)?;
-    Ok(Entered {
+    placer.attach(cgroup, settings)?;
+    Ok(How::Cgroup {
         placer,
         group: cgroup.id(),
         registered,
@@ -50,22 +78,43 @@ pub fn enter(settings: &Settings) -> Result<Entered> {
     })
 }
 
+fn enter_supervisor(settings: &Settings) -> Result<How> {
+    match supervisor::enter(settings) {
+        Err(Error::Supervised) if supervisor::is_supervised(settings) => Ok(How::Already),
+        other => other.map(How::Supervised),
+    }
+}
+
 impl Entered {
-    /// Whether the control was there, and if so, whose.
-    pub fn registered(&self) -> Registered {
-        self.registered
+    /// How the low priority came about, in words.
+    pub fn means(&self) -> &'static str {
+        match &self.0 {
+            How::Cgroup {
+                registered: Registered::Foreign,
+                ..
+            } => "cgroup, with a control that another netnice out of sight has registered",
+            How::Cgroup { .. } => "cgroup",
+            How::Supervised(_) => "supervisor",
+            How::Already => "supervisor of an outer `netnice run`",
+        }
     }
 
-    /// Sums over the connections so far, those that are still open included.
-    pub fn totals(&self) -> Result<Totals> {
-        let mut sums = connections::open_totals(self.group)?;
-        let finished = self.placer.totals(self.group).unwrap_or_default();
-        sums.sockets += finished.sockets;
-        sums.bytes_sent += finished.bytes_sent;
-        sums.bytes_received += finished.bytes_received;
-        sums.yields += finished.yields;
-        sums.without_timestamps += finished.without_timestamps;
-        Ok(sums)
+    /// Sums over the connections so far, those that are still open included; `None` where they
+    /// are not known.
+    pub fn totals(&self) -> Result<Option<Totals>> {
+        match &self.0 {
+            How::Already
+            | How::Cgroup {
+                registered: Registered::Foreign,
+                ..
+            } => Ok(None),
+            How::Cgroup { placer, group, .. } => {
+                let mut sums = connections::open_totals(*group)?;
+                sums.add(&placer.totals(*group).unwrap_or_default());
+                Ok(Some(sums))
+            }
+            How::Supervised(supervised) => supervised.totals().map(Some),
+        }
     }
 }
 

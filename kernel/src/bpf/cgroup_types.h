@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The contexts of cgroup programs and iterators. Those of cgroup programs are part of the stable
- * user-space interface (linux/bpf.h): the verifier knows them by offset, so that all members up
- * to the last one used must be here.
+ * The contexts of cgroup programs. They are part of the stable user-space interface
+ * (linux/bpf.h): the verifier knows them by offset, so that all members up to the last one used
+ * must be here.
  */
 #ifndef NETNICE_CGROUP_TYPES_H
 #define NETNICE_CGROUP_TYPES_H
@@ -72,51 +72,8 @@ struct bpf_sockopt {
 	__s32 retval;
 };
 
-/* The kernel's own types again: relocated at load time. */
-#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
-
-struct seq_file;
-
-struct bpf_iter_meta {
-	struct seq_file *seq;
-};
-
-struct bpf_iter__bpf_sk_storage_map {
-	struct bpf_iter_meta *meta;
-	struct sock *sk;
-	void *value;
-};
-
-struct inode {
-	unsigned long i_ino;
-};
-
-struct socket_alloc {
-	struct inode vfs_inode;
-};
-
-struct ns_common {
-	unsigned int inum;
-};
-
-struct net {
-	struct ns_common ns;
-};
-
-struct nsproxy {
-	struct net *net_ns;
-};
-
-struct task_struct {
-	struct nsproxy *nsproxy;
-};
-
-#pragma clang attribute pop
-
-enum { AF_INET = 2, AF_INET6 = 10 };
 enum { IPPROTO_TCP = 6, IPPROTO_MPTCP = 262 };
 enum { SOL_IP = 0, SOL_TCP = 6, SOL_IPV6 = 41 };
 enum { IP_TOS = 1, TCP_CONGESTION = 13, IPV6_TCLASS = 67 };
-enum { TCP_SYN_RECV = 3, TCP_LISTEN = 10 };
 
 #endif

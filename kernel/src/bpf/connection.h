@@ -71,28 +71,47 @@ static __always_inline struct flow *flow_begin(struct sock *sk)
 	return flow;
 }
 
+/* Sums of a connection, to be kept beyond its end. */
+static __always_inline void flow_totals(const struct tcp_sock *tp, const struct flow *flow,
+					const struct policy_report *report, struct totals *to)
+{
+	to->sockets = 1;
+	to->bytes_sent = tp->bytes_acked - flow->bytes_acked_at_start;
+	to->bytes_received = tp->bytes_received - flow->bytes_received_at_start;
+	to->yields = report->yields;
+	to->without_timestamps = !peer_sends_timestamps(tp);
+}
+
+static __always_inline void add_to_group(struct totals *sums, const struct totals *one)
+{
+	__sync_fetch_and_add(&sums->sockets, one->sockets);
+	__sync_fetch_and_add(&sums->bytes_sent, one->bytes_sent);
+	__sync_fetch_and_add(&sums->bytes_received, one->bytes_received);
+	__sync_fetch_and_add(&sums->yields, one->yields);
+	__sync_fetch_and_add(&sums->without_timestamps, one->without_timestamps);
+}
+
 /* Closes the books: the connection ends, or another control takes it over. */
 static __always_inline void flow_end(struct sock *sk, const struct policy_report *report)
 {
 	struct flow *flow = bpf_sk_storage_get(&flows, sk, 0, 0);
+	struct finished last = {};
 	struct totals *sums;
 	u64 group;
 
 	if (!flow)
 		return;
 	group = flow->group;
-	sums = bpf_map_lookup_elem(&totals, &group);
-	if (sums && flow->since_ns) {
-		const struct tcp_sock *tp = tcp_sk(sk);
-
-		__sync_fetch_and_add(&sums->sockets, 1);
-		__sync_fetch_and_add(&sums->bytes_sent,
-				     tp->bytes_acked - flow->bytes_acked_at_start);
-		__sync_fetch_and_add(&sums->bytes_received,
-				     tp->bytes_received - flow->bytes_received_at_start);
-		__sync_fetch_and_add(&sums->yields, report->yields);
-		if (!peer_sends_timestamps(tp))
-			__sync_fetch_and_add(&sums->without_timestamps, 1);
+	last.cookie = sk->__sk_common.skc_cookie.counter;
+	if (flow->since_ns) {
+		flow_totals(tcp_sk(sk), flow, report, &last.totals);
+		sums = bpf_map_lookup_elem(&totals, &group);
+		if (sums) {
+			add_to_group(sums, &last.totals);
+		} else if (!group && last.cookie) {
+			last.user = sk->sk_uid.val;
+			bpf_map_update_elem(&finished, &last.cookie, &last, BPF_ANY);
+		}
 	}
 	bpf_sk_storage_delete(&flows, sk);
 }

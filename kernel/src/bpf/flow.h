@@ -40,6 +40,17 @@ struct totals {
 	u64 without_timestamps;           /* connections whose peer sends no timestamps */
 };
 
+/*
+ * What came of a finished connection that belongs to no group (map `finished`): user space finds
+ * it by the socket's cookie, if it has asked for that while the connection lived.
+ */
+struct finished {
+	u64 cookie;
+	u32 user;
+	u32 reserved;
+	struct totals totals;
+};
+
 /* One connection, as the iterator `connections` writes it. Append, and raise `size`. */
 struct connection {
 	u32 size;                         /* of this record */

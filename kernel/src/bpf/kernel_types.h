@@ -32,11 +32,13 @@ enum { false = 0, true = 1 };
 enum {
 	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_LRU_HASH = 9,
 	BPF_MAP_TYPE_CGROUP_STORAGE = 19,
 	BPF_MAP_TYPE_SK_STORAGE = 24,
 };
 enum { BPF_ANY = 0, BPF_NOEXIST = 1, BPF_F_NO_PREALLOC = 1 };
 enum { BPF_SK_STORAGE_GET_F_CREATE = 1 };
+enum { AF_INET = 2, AF_INET6 = 10 };
 
 enum tcp_ca_event {
 	CA_EVENT_TX_START = 0,
@@ -59,6 +61,10 @@ typedef struct {
 } possible_net_t;
 
 typedef struct {
+	__s64 counter;
+} atomic64_t;
+
+typedef struct {
 	__u32 val;
 } kuid_t;
 
@@ -72,6 +78,7 @@ struct sock_common {
 	struct in6_addr skc_v6_daddr;
 	struct in6_addr skc_v6_rcv_saddr;
 	possible_net_t skc_net;
+	atomic64_t skc_cookie; /* 0 until somebody asks for it */
 };
 
 struct sock {

@@ -28,4 +28,13 @@ struct {
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
 } totals SEC(".maps");
 
+/* The latest finished connections of no group, keyed by the socket's cookie. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, u64);
+	__type(value, struct finished);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+} finished SEC(".maps");
+
 #endif

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Sets of pinned programs: `NAME-VERSION/` in the BPF file system holds what one object offers.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::error::{Context, Result};
+use crate::objects::Object;
+use crate::pins::{self, Loading, Pins};
+
+/// The programs of one object, wherever they are.
+#[derive(Clone, Copy)]
+pub(crate) struct Set(&'static Object);
+
+impl Set {
+    /// The programs of the object called `name`, which must be part of this crate.
+    pub(crate) fn new(name: &str) -> Self {
+        Self(Object::find(name).expect("the object is part of this crate"))
+    }
+
+    /// Where the programs of this version are pinned.
+    pub(crate) fn directory(self, pins: &Pins) -> PathBuf {
+        pins.bpf().join(self.directory_name())
+    }
+
+    /// Whether the programs of this version are pinned.
+    pub(crate) fn is_pinned(self, pins: &Pins) -> bool {
+        self.directory(pins).exists()
+    }
+
+    /// Finds a pin of this version, or if there is none of another.
+    pub(crate) fn find(self, bpf: &Path, name: &str) -> Option<PathBuf> {
+        let ours = bpf.join(self.directory_name()).join(name);
+        if ours.exists() {
+            return Some(ours);
+        }
+        let versions = fs::read_dir(bpf).ok()?.flatten();
+        versions
+            .filter(|entry| self.is_version(&entry.file_name().to_string_lossy()))
+            .map(|entry| entry.path().join(name))
+            .find(|pin| pin.exists())
+    }
+
+    /// Loads the object and lets `pin` pin what it offers to the directory it is told. The pins
+    /// of other versions are removed; cgroups that have these attached keep them.
+    pub(crate) fn load(
+        self,
+        _: &Loading,
+        pins: &Pins,
+        pin: impl FnOnce(&libbpf_rs::Object, &Path) -> libbpf_rs::Result<()>,
+    ) -> Result<()> {
+        if self.is_pinned(pins) {
+            return Ok(());
+        }
+        let (bpf, directory) = (pins.bpf(), self.directory(pins));
+        // It gets its name when all is there, so that a crash leaves nothing that seems whole.
+        let unfinished = bpf.join(format!("unfinished-{}", self.0.name));
+        let pinning = || format!("pinning to {}", directory.display());
+        for entry in fs::read_dir(&bpf).doing(pinning)?.flatten() {
+            if self.is_version(&entry.file_name().to_string_lossy()) || entry.path() == unfinished {
+                fs::remove_dir_all(entry.path())
+                    .doing(|| format!("unpinning {}", entry.path().display()))?;
+            }
+        }
+        pins::directory(&unfinished)?;
+        let loaded = self.0.load(pins, |_| Ok(()))?;
+        pin(&loaded, &unfinished).map_err(|error| self.0.explain(&error))?;
+        fs::rename(&unfinished, &directory).doing(pinning)
+    }
+
+    fn directory_name(self) -> String {
+        format!("{}-{}", self.0.name, self.0.version)
+    }
+
+    fn is_version(self, directory: &str) -> bool {
+        let version = directory.strip_prefix(self.0.name);
+        version.is_some_and(|version| version.starts_with('-'))
+    }
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Options of TCP sockets, whoever's they are.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+
+use nix::sys::socket::sockopt::{Ipv4Tos, Ipv6TClass, TcpCongestion};
+use nix::sys::socket::{getsockopt, setsockopt};
+
+/// Whether a socket is one of TCP, or of Multipath TCP, which passes its options on to TCP.
+pub(crate) fn is_tcp(socket: &impl AsFd) -> bool {
+    let protocol = integer(socket, libc::SO_PROTOCOL);
+    matches!(protocol, Ok(libc::IPPROTO_TCP | libc::IPPROTO_MPTCP))
+}
+
+/// The name of the congestion control.
+pub(crate) fn control(socket: &impl AsFd) -> io::Result<String> {
+    let name = getsockopt(socket, TcpCongestion)?;
+    Ok(name.to_string_lossy().trim_end_matches('\0').to_owned())
+}
+
+/// Puts a congestion control on a socket.
+pub(crate) fn set_control(socket: &impl AsFd, name: &str) -> io::Result<()> {
+    Ok(setsockopt(socket, TcpCongestion, &OsString::from(name))?)
+}
+
+/// Sets the DSCP of all packets to come; the kernel keeps the ECN bits beside it.
+pub(crate) fn set_dscp(socket: &impl AsFd, dscp: u8) -> io::Result<()> {
+    let field = i32::from(dscp) << 2;
+    if integer(socket, libc::SO_DOMAIN)? == libc::AF_INET6 {
+        setsockopt(socket, Ipv6TClass, &field)?;
+    }
+    // An IPv6 socket may be connected to an IPv4 address.
+    Ok(setsockopt(socket, Ipv4Tos, &field)?)
+}
+
+/// The number that names a socket for as long as the kernel runs.
+pub(crate) fn cookie(socket: &impl AsFd) -> io::Result<u64> {
+    option(socket, libc::SO_COOKIE)
+}
+
+fn integer(socket: &impl AsFd, name: libc::c_int) -> io::Result<libc::c_int> {
+    option(socket, name)
+}
+
+fn option<T: bytemuck::Pod>(socket: &impl AsFd, name: libc::c_int) -> io::Result<T> {
+    let mut value = T::zeroed();
+    let mut length = size_of::<T>() as libc::socklen_t;
+    // SAFETY: `value` has room for `length` bytes, and any bytes make a valid value.
+    let answer = unsafe {
+        libc::getsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::SOL_SOCKET,
+            name,
+            std::ptr::from_mut(&mut value).cast(),
+            &mut length,
+        )
+    };
+    if answer < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, UdpSocket};
+
+    use super::*;
+
+    #[test]
+    fn options_are_set_on_sockets_of_both_families() {
+        for address in ["127.0.0.1:0", "[::1]:0"] {
+            let socket = TcpListener::bind(address).unwrap();
+            assert!(is_tcp(&socket));
+            set_control(&socket, "reno").unwrap();
+            assert_eq!(control(&socket).unwrap(), "reno");
+            set_dscp(&socket, 1).unwrap();
+            assert_eq!(getsockopt(&socket, Ipv4Tos).unwrap(), 4);
+            assert_ne!(cookie(&socket).unwrap(), 0);
+        }
+        let socket = TcpListener::bind("[::1]:0").unwrap();
+        set_dscp(&socket, 1).unwrap();
+        assert_eq!(getsockopt(&socket, Ipv6TClass).unwrap(), 4);
+    }
+
+    #[test]
+    fn udp_is_not_tcp() {
+        assert!(!is_tcp(&UdpSocket::bind("127.0.0.1:0").unwrap()));
+    }
+}

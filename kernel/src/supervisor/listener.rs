@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The kernel's side of supervision: installing the filter, receiving the calls that it puts
+//! before us, and answering them.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+
+/// Where supervised system calls come in.
+pub(super) struct Listener(OwnedFd);
+
+/// A system call that waits for an answer.
+pub(super) struct Call {
+    pub(super) id: u64,
+    /// The thread that called.
+    pub(super) thread: u32,
+    pub(super) architecture: u32,
+    pub(super) number: u32,
+    pub(super) arguments: [u64; 6],
+}
+
+/// Installs the filter for this thread and all that it starts from now on.
+pub(super) fn install(program: &mut [libc::sock_filter]) -> io::Result<Listener> {
+    let program = libc::sock_fprog {
+        len: u16::try_from(program.len()).map_err(io::Error::other)?,
+        filter: program.as_mut_ptr(),
+    };
+    let install = |flags: libc::c_ulong| {
+        // SAFETY: the kernel reads `program`, which outlives the call.
+        let answer = unsafe {
+            libc::syscall(
+                libc::SYS_seccomp,
+                libc::SECCOMP_SET_MODE_FILTER,
+                flags,
+                &raw const program,
+            )
+        };
+        if answer < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the kernel has just made this descriptor for us.
+        Ok(unsafe { OwnedFd::from_raw_fd(answer as RawFd) })
+    };
+    // Without this (before 5.19) a signal makes the program repeat a call that we have begun.
+    let flags = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER;
+    match install(flags | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV) {
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => install(flags),
+        other => other,
+    }
+    .map(Listener)
+}
+
+impl From<OwnedFd> for Listener {
+    fn from(descriptor: OwnedFd) -> Self {
+        Self(descriptor)
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+impl Listener {
+    /// Takes the next call; `None` if its caller has gone meanwhile.
+    pub(super) fn receive(&self) -> io::Result<Option<Call>> {
+        // SAFETY: all members are numbers. The kernel insists on zeroes.
+        let mut call: libc::seccomp_notif = unsafe { std::mem::zeroed() };
+        match self.control(libc::SECCOMP_IOCTL_NOTIF_RECV, &mut call) {
+            Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::EINTR)) => {
+                return Ok(None);
+            }
+            other => other?,
+        };
+        Ok(Some(Call {
+            id: call.id,
+            thread: call.pid,
+            architecture: call.data.arch,
+            number: call.data.nr as u32,
+            arguments: call.data.args,
+        }))
+    }
+
+    /// Whether the caller still waits; only then does its thread number mean that thread.
+    pub(super) fn still_waits(&self, call: &Call) -> bool {
+        let mut id = call.id;
+        self.control(libc::SECCOMP_IOCTL_NOTIF_ID_VALID, &mut id).is_ok()
+    }
+
+    /// Lets the call go its way.
+    pub(super) fn proceed(&self, call: &Call) {
+        self.respond(call, 0, 0, libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32);
+    }
+
+    /// The call seems to have succeeded, with `value` as its result.
+    pub(super) fn succeed(&self, call: &Call, value: i64) {
+        self.respond(call, value, 0, 0);
+    }
+
+    /// The call fails.
+    pub(super) fn fail(&self, call: &Call, error: &io::Error) {
+        let number = error.raw_os_error().unwrap_or(libc::ENOMEM);
+        self.respond(call, 0, -number, 0);
+    }
+
+    /// Gives the caller a copy of `descriptor` as the result of its call. Fails if the caller has
+    /// gone, or has no room for it.
+    pub(super) fn hand_over(
+        &self,
+        call: &Call,
+        descriptor: BorrowedFd<'_>,
+        close_on_exec: bool,
+    ) -> io::Result<()> {
+        let mut order = libc::seccomp_notif_addfd {
+            id: call.id,
+            flags: libc::SECCOMP_ADDFD_FLAG_SEND as u32,
+            srcfd: descriptor.as_raw_fd() as u32,
+            newfd: 0,
+            newfd_flags: if close_on_exec { libc::O_CLOEXEC as u32 } else { 0 },
+        };
+        match self.control(libc::SECCOMP_IOCTL_NOTIF_ADDFD, &mut order) {
+            // Before 5.14 handing over and answering are two steps.
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
+                order.flags = 0;
+                let number = self.control(libc::SECCOMP_IOCTL_NOTIF_ADDFD, &mut order)?;
+                self.succeed(call, number.into());
+                Ok(())
+            }
+            other => other.map(drop),
+        }
+    }
+
+    fn respond(&self, call: &Call, val: i64, error: i32, flags: u32) {
+        let id = call.id;
+        let mut answer = libc::seccomp_notif_resp { id, val, error, flags };
+        // If it fails the caller has gone.
+        let _ = self.control(libc::SECCOMP_IOCTL_NOTIF_SEND, &mut answer);
+    }
+
+    fn control<T>(&self, request: libc::Ioctl, argument: &mut T) -> io::Result<libc::c_int> {
+        // SAFETY: each of the requests above reads or writes just the type it is called with,
+        // whose size is part of the request's number.
+        let answer = unsafe { libc::ioctl(self.0.as_raw_fd(), request, std::ptr::from_mut(argument)) };
+        if answer < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(answer)
+    }
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Low priority without root, or without cgroup2: a seccomp filter puts each `socket` call of the
+//! program before a process of ours, which makes the socket itself, with the congestion control
+//! and the DSCP set, and hands it over as the result. This holds for programs of any kind, static
+//! ones and those in other languages too, and needs no right over the program.
+//!
+//! The supervisor is a process in the background that ends when the last program under the filter
+//! has ended. It does not hang on the process that started it: if that one is killed, the program
+//! keeps its low priority. Were the supervisor itself killed, `socket` would fail with ENOSYS.
+
+mod caller;
+mod filter;
+mod listener;
+mod serve;
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+
+use nix::sys::socket::{
+    AddressFamily, MsgFlags, SockFlag, SockType, recv, send, socketpair,
+};
+
+use crate::background;
+use crate::error::{Context, Error, Result};
+use crate::flow::Totals;
+use crate::placement::Settings;
+use crate::socket;
+
+/// A connection to the supervisor of this process.
+pub struct Supervised {
+    supervisor: OwnedFd,
+}
+
+/// Puts this thread, and all that it starts from now on, under a supervisor. Only one thread may
+/// be running.
+pub(crate) fn enter(settings: &Settings) -> Result<Supervised> {
+    if !settings.control.is_registered() {
+        return Err(Error::NotRegistered {
+            control: settings.control.name(),
+        });
+    }
+    let root = nix::unistd::geteuid().is_root();
+    if !root && !settings.parameters.is_default() {
+        return Err(Error::NeedsRoot {
+            action: "setting parameters of the control",
+        });
+    }
+    let starting = || "starting a supervisor".to_owned();
+    let (here, there) = socketpair(
+        AddressFamily::Unix,
+        SockType::SeqPacket,
+        None,
+        SockFlag::SOCK_CLOEXEC,
+    )
+    .doing(starting)?;
+    let settings = *settings;
+    background::spawn(Some(there.as_fd()), || serve::run(there.as_fd(), &settings))?;
+    drop(there);
+    if !root {
+        // Else the kernel fears that a program with more rights than its caller is tricked.
+        nix::sys::prctl::set_no_new_privs().doing(starting)?;
+    }
+    let listener = match listener::install(&mut filter::program(settings.mark)) {
+        Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
+            return Err(Error::Supervised);
+        }
+        other => other.doing(|| "installing a seccomp filter with a supervisor".into())?,
+    };
+    caller::send_descriptor(here.as_raw_fd(), &listener.as_fd()).doing(starting)?;
+    Ok(Supervised { supervisor: here })
+}
+
+/// Whether a supervisor of netnice is above us already: whether sockets come with the control.
+pub(crate) fn is_supervised(settings: &Settings) -> bool {
+    let socket = nix::sys::socket::socket(
+        AddressFamily::Inet,
+        SockType::Stream,
+        SockFlag::SOCK_CLOEXEC,
+        None,
+    );
+    socket.is_ok_and(|socket| {
+        socket::control(&socket).is_ok_and(|name| name == settings.control.name())
+    })
+}
+
+impl Supervised {
+    /// Sums over the connections so far, those that are still open included. Connections that
+    /// programs have accepted are not known to a supervisor without root.
+    pub fn totals(&self) -> Result<Totals> {
+        let asking = || "asking the supervisor for its sums".to_owned();
+        let mut answer = [0; size_of::<Totals>()];
+        let supervisor = self.supervisor.as_raw_fd();
+        send(supervisor, b"?", MsgFlags::MSG_NOSIGNAL).doing(asking)?;
+        let length = recv(supervisor, &mut answer, MsgFlags::empty()).doing(asking)?;
+        if length != answer.len() {
+            return Err(io::Error::from(io::ErrorKind::UnexpectedEof)).doing(asking);
+        }
+        Ok(bytemuck::cast(answer))
+    }
+}

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the supervisor does with the calls put before it.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::unix::fs::MetadataExt;
+
+use bytemuck::Zeroable;
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::socket::{MsgFlags, recv, send};
+
+use super::caller::{self, Wanted};
+use super::filter::{CONVENTIONS, socketcall};
+use super::listener::{Call, Listener};
+use crate::connections;
+use crate::flow::{DSCP_LOWER_EFFORT, Flow, Totals};
+use crate::pins::Pins;
+use crate::placement::{Placer, Settings};
+use crate::socket;
+
+/// More than this many sockets are not remembered; the first ones are forgotten.
+const REMEMBERED: usize = 100_000;
+
+struct Supervisor<'a> {
+    settings: &'a Settings,
+    listener: Listener,
+    /// As root: the means to pass on parameters, and to count by group.
+    placer: Option<Placer>,
+    group: u64,
+    /// Inode numbers of the sockets made: with these it can be told whether a descriptor is one
+    /// of TCP where Yama forbids to copy it.
+    inodes: HashSet<u64>,
+    cookies: HashSet<u64>,
+}
+
+/// What a call asks for.
+#[derive(Debug, PartialEq, Eq)]
+enum Request {
+    Socket(Wanted),
+    Option {
+        descriptor: u64,
+        level: u64,
+        name: u64,
+    },
+}
+
+/// Serves until the last program under the filter has ended. The filter's descriptor comes over
+/// `client`, then questions for sums.
+pub(super) fn run(client: BorrowedFd<'_>, settings: &Settings) {
+    let pins = Pins::open().ok();
+    let Ok(Some(listener)) = caller::receive_descriptor(client.as_raw_fd()) else {
+        if let Some(pins) = pins {
+            let _ = pins.close();
+        }
+        return;
+    };
+    let mut supervisor = Supervisor {
+        settings,
+        listener: Listener::from(listener),
+        placer: pins.as_ref().and_then(|pins| Placer::open(pins).ok()),
+        group: u64::from(std::process::id()) | 1 << 63,
+        inodes: HashSet::new(),
+        cookies: HashSet::new(),
+    };
+    if let Some(placer) = &supervisor.placer {
+        let _ = placer.count(supervisor.group);
+    }
+    supervisor.serve(client);
+    if let Some(placer) = &supervisor.placer {
+        placer.forget_totals(supervisor.group);
+    }
+    if let Some(pins) = pins {
+        let _ = pins.close();
+    }
+}
+
+impl Supervisor<'_> {
+    fn serve(&mut self, client: BorrowedFd<'_>) {
+        let mut client = Some(client);
+        loop {
+            let calls = PollFd::new(self.listener.as_fd(), PollFlags::POLLIN);
+            let mut wait = vec![calls];
+            wait.extend(client.map(|client| PollFd::new(client, PollFlags::POLLIN)));
+            match poll(&mut wait, PollTimeout::NONE) {
+                Ok(_) | Err(Errno::EINTR) => {}
+                Err(_) => return,
+            }
+            let events = |at: usize| wait.get(at).and_then(PollFd::revents);
+            let (calls, questions) = (events(0), events(1));
+            if questions.is_some_and(|events| !events.is_empty()) {
+                client = client.filter(|client| self.answer_question(client.as_raw_fd()));
+            }
+            let Some(calls) = calls else { continue };
+            if calls.contains(PollFlags::POLLIN) {
+                // An error means that the caller has gone.
+                if let Ok(Some(call)) = self.listener.receive() {
+                    self.answer(&call);
+                }
+            } else if !calls.is_empty() {
+                // The last program under the filter has ended, and so has who started us.
+                return;
+            }
+        }
+    }
+
+    fn answer(&mut self, call: &Call) {
+        match self.request(call) {
+            Some(Request::Socket(wanted)) if wanted.is_tcp() => self.make_socket(call, wanted),
+            Some(Request::Option {
+                descriptor,
+                level,
+                name,
+            }) if self.is_ours_to_set(call, descriptor, level, name) => {
+                self.listener.succeed(call, 0);
+            }
+            _ => self.listener.proceed(call),
+        }
+    }
+
+    fn make_socket(&mut self, call: &Call, wanted: Wanted) {
+        let made = match caller::make_socket(call.thread, wanted) {
+            Ok(made) if self.listener.still_waits(call) => made,
+            // The namespace may have been that of another thread with the same number.
+            Ok(_) => return,
+            Err(error) => return self.listener.fail(call, &error),
+        };
+        let placed = self.place(&made);
+        match self.listener.hand_over(call, made.as_fd(), wanted.close_on_exec()) {
+            Ok(()) if placed => self.remember(made),
+            Ok(()) => {}
+            Err(error) => self.listener.fail(call, &error),
+        }
+    }
+
+    /// Without a control by that name, as when it has been unregistered, the socket is an
+    /// ordinary one.
+    fn place(&self, made: &OwnedFd) -> bool {
+        if let Some(placer) = &self.placer {
+            let flow = Flow {
+                group: self.group,
+                parameters: self.settings.parameters,
+                ..Flow::zeroed()
+            };
+            let _ = placer.set_flow(made, &flow);
+        }
+        if self.settings.mark {
+            let _ = socket::set_dscp(made, DSCP_LOWER_EFFORT);
+        }
+        socket::set_control(made, self.settings.control.name()).is_ok()
+    }
+
+    fn remember(&mut self, made: OwnedFd) {
+        if self.inodes.len() >= REMEMBERED {
+            self.inodes.clear();
+            self.cookies.clear();
+        }
+        self.cookies.extend(socket::cookie(&made));
+        let inode = File::from(made).metadata().map(|file| file.ino());
+        self.inodes.extend(inode);
+    }
+
+    /// Whether an option is one that the program may not set, on a socket of TCP.
+    fn is_ours_to_set(&self, call: &Call, descriptor: u64, level: u64, name: u64) -> bool {
+        let is = |known: (libc::c_int, libc::c_int)| {
+            (level as libc::c_int, name as libc::c_int) == known
+        };
+        if is((libc::SOL_TCP, libc::TCP_CONGESTION)) {
+            return true;
+        }
+        if !self.settings.mark
+            || !(is((libc::SOL_IP, libc::IP_TOS)) || is((libc::SOL_IPV6, libc::IPV6_TCLASS)))
+        {
+            return false;
+        }
+        let known = caller::socket_inode(call.thread, descriptor)
+            .is_some_and(|inode| self.inodes.contains(&inode));
+        known
+            || caller::copy_descriptor(call.thread, descriptor)
+                .is_ok_and(|copy| socket::is_tcp(&copy))
+    }
+
+    /// What the call asks for; `None` if that can not be read.
+    fn request(&self, call: &Call) -> Option<Request> {
+        let convention = CONVENTIONS.iter().find(|convention| {
+            let numbers = [convention.socket, convention.setsockopt];
+            convention.architecture == call.architecture
+                && (numbers.contains(&call.number) || convention.socketcall == Some(call.number))
+        })?;
+        if convention.socketcall != Some(call.number) {
+            let is_socket = call.number == convention.socket;
+            return Some(Request::new(is_socket, &call.arguments));
+        }
+        let is_socket = call.arguments[0] == socketcall::SOCKET;
+        let arguments = caller::read_arguments(call.thread, call.arguments[1], 3).ok()?;
+        Some(Request::new(is_socket, &arguments))
+    }
+
+    /// Answers one question of who started us; returns whether there may be another.
+    fn answer_question(&self, client: RawFd) -> bool {
+        let mut question = [0];
+        if !matches!(recv(client, &mut question, MsgFlags::empty()), Ok(1)) {
+            return false;
+        }
+        let sums = self.totals();
+        send(client, bytemuck::bytes_of(&sums), MsgFlags::MSG_NOSIGNAL).is_ok()
+    }
+
+    fn totals(&self) -> Totals {
+        match &self.placer {
+            Some(placer) => {
+                let mut sums = connections::open_totals(self.group).unwrap_or_default();
+                sums.add(&placer.totals(self.group).unwrap_or_default());
+                sums
+            }
+            None => connections::totals_of(&self.cookies).unwrap_or_default(),
+        }
+    }
+}
+
+impl Request {
+    fn new(is_socket: bool, arguments: &[u64]) -> Self {
+        // All are `int`: the upper half means nothing.
+        let number = |at: usize| arguments[at] as libc::c_int;
+        if is_socket {
+            Self::Socket(Wanted {
+                domain: number(0),
+                kind: number(1),
+                protocol: number(2),
+            })
+        } else {
+            Self::Option {
+                descriptor: arguments[0] & 0xffff_ffff,
+                level: arguments[1] & 0xffff_ffff,
+                name: arguments[2] & 0xffff_ffff,
+            }
+        }
+    }
+}
