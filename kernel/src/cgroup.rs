@@ -6,6 +6,7 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use nix::dir::Dir;
 use nix::errno::Errno;
@@ -228,28 +229,36 @@ impl Cgroup {
         Ok(!self.read("cgroup.events")?.contains("populated 0"))
     }
 
-    /// Waits until no process lives in it or below, or until it is removed.
-    pub fn wait_until_empty(&self) -> Result<()> {
+    /// Waits until no process lives in it or below, or it is removed, but no longer than `limit`;
+    /// returns whether that has come.
+    pub fn wait_until_empty(&self, limit: Option<Duration>) -> Result<bool> {
         let waiting = || format!("watching the cgroup {}", self.path);
+        let deadline = limit.map(|limit| Instant::now() + limit);
         let mut file = match self.open_file("cgroup.events", OFlag::O_RDONLY) {
-            Err(error) if gone(&error) => return Ok(()),
+            Err(error) if gone(&error) => return Ok(true),
             other => other.doing(waiting)?,
         };
         // The kernel says nothing when the directory is removed, and may be late in saying that
         // the cgroup is empty: who else removes it then is noticed by asking.
-        let mut patience: u16 = 250;
+        let mut patience = Duration::from_millis(250);
         loop {
             let mut events = String::new();
             match io::Seek::rewind(&mut file).and_then(|()| file.read_to_string(&mut events)) {
-                Err(error) if gone(&error) => return Ok(()),
+                Err(error) if gone(&error) => return Ok(true),
                 other => other.doing(waiting)?,
             };
             if events.contains("populated 0") {
-                return Ok(());
+                return Ok(true);
             }
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            if left == Some(Duration::ZERO) {
+                return Ok(false);
+            }
+            let timeout = patience.min(left.unwrap_or(patience));
+            let timeout = PollTimeout::try_from(timeout).unwrap_or(PollTimeout::MAX);
             let mut wait = [PollFd::new(file.as_fd(), PollFlags::POLLPRI)];
-            match poll(&mut wait, PollTimeout::from(patience)) {
-                Ok(0) => patience = patience.saturating_mul(2).min(16_000),
+            match poll(&mut wait, timeout) {
+                Ok(0) => patience = (patience * 2).min(Duration::from_secs(16)),
                 Ok(_) | Err(Errno::EINTR) => {}
                 Err(error) => return Err(error).doing(waiting),
             }

@@ -126,7 +126,8 @@ pub fn load(pins: &Pins) -> Result<()> {
             let pin = directory.join(name);
             iterator.pin(&pin)?;
             // The programs themselves show a reader no more than is the reader's to see.
-            fs::set_permissions(&pin, Permissions::from_mode(0o444)).map_err(libbpf_rs::Error::from)?;
+            fs::set_permissions(&pin, Permissions::from_mode(0o444))
+                .map_err(libbpf_rs::Error::from)?;
         }
         Ok(())
     })
@@ -143,8 +144,8 @@ pub fn list() -> Result<Vec<Connection>> {
     let Some(pin) = programs().find(&pins::home().join("bpf"), LIST) else {
         return Ok(Vec::new());
     };
-    let bytes = fs::read(&pin)
-        .doing(|| format!("reading the list of connections at {}", pin.display()))?;
+    let bytes =
+        fs::read(&pin).doing(|| format!("reading the list of connections at {}", pin.display()))?;
     let mut connections = parse(&bytes);
     connections.sort_by_key(|connection| std::cmp::Reverse(connection.age));
     Ok(connections)

@@ -35,7 +35,7 @@ pub enum Error {
         "no cgroup2 hierarchy can be used ({0}): boot with cgroup2, or `mount -t cgroup2 none \
          /sys/fs/cgroup/unified`"
     )]
-    NoCgroup2(#[source] io::Error),
+    NoCgroup2(io::Error),
     /// There is no such cgroup.
     #[error(
         "there is no cgroup `{name}`: give its path, absolute or below the mount point of cgroup2 \
@@ -44,6 +44,20 @@ pub enum Error {
     UnknownCgroup {
         /// What was asked for.
         name: String,
+    },
+    /// systemd knows no such unit, or it does not run.
+    #[error("systemd has no cgroup for `{name}`: `systemctl status {name}` shows whether it runs")]
+    UnknownUnit {
+        /// What was asked for.
+        name: String,
+    },
+    /// There is nothing to detach.
+    #[error("the cgroup {path} has not been given low priority: {others}")]
+    NotAttached {
+        /// What was asked for.
+        path: String,
+        /// Which ones have.
+        others: String,
     },
     /// A parameter of a control lies outside its range.
     #[error("{name} is {value}: choose a value from {allowed}")]
@@ -58,6 +72,12 @@ pub enum Error {
     /// There is no such process.
     #[error("there is no process {pid}: `ps` or `pgrep NAME` shows the numbers of those there are")]
     UnknownProcess {
+        /// What was asked for.
+        pid: i32,
+    },
+    /// A process of another user.
+    #[error("process {pid} belongs to another user, or hides its files: use sudo")]
+    NotOurs {
         /// What was asked for.
         pid: i32,
     },
@@ -86,12 +106,12 @@ pub enum Error {
         log: String,
     },
     /// A system call failed.
-    #[error("{doing}: {source}")]
+    #[error("{doing}: {answer}")]
     System {
         /// What was being done, to what.
         doing: String,
         /// The kernel's answer.
-        source: io::Error,
+        answer: io::Error,
     },
 }
 
@@ -107,7 +127,7 @@ impl Error {
     /// The error number of the system call that failed, where one did.
     pub fn errno(&self) -> Option<i32> {
         match self {
-            Self::System { source, .. } => source.raw_os_error(),
+            Self::System { answer, .. } => answer.raw_os_error(),
             _ => None,
         }
     }
@@ -123,7 +143,7 @@ impl<T, E: Into<io::Error>> Context<T> for std::result::Result<T, E> {
     fn doing(self, what: impl FnOnce() -> String) -> Result<T> {
         self.map_err(|error| Error::System {
             doing: what(),
-            source: error.into(),
+            answer: error.into(),
         })
     }
 }

@@ -2,7 +2,9 @@
 //! Low priority on the running kernel: the BPF congestion controls, where they are kept between
 //! calls, and how they are put on cgroups, processes and sockets.
 
+pub mod attach;
 pub mod background;
+pub mod capability;
 pub mod cgroup;
 mod cgroup_programs;
 pub mod connections;
@@ -16,6 +18,7 @@ pub mod process;
 mod programs;
 pub mod records;
 pub mod release;
+pub mod renice;
 pub mod run;
 mod socket;
 mod supervisor;

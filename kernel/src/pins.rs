@@ -53,6 +53,16 @@ fn namespace_of_init() -> Option<File> {
 pub struct Pins {
     home: PathBuf,
     lock: Flock<File>,
+    given_back: bool,
+}
+
+impl Drop for Pins {
+    fn drop(&mut self) {
+        if !self.given_back {
+            // What can not be cleared now, the next call clears.
+            let _ = self.give_back();
+        }
+    }
 }
 
 /// The right to load and pin, which one process has at a time.
@@ -71,7 +81,11 @@ impl Pins {
         }
         let home = home();
         let lock = lock(&home, "lock", FlockArg::LockShared)?;
-        let pins = Self { home, lock };
+        let pins = Self {
+            home,
+            lock,
+            given_back: false,
+        };
         if !pins.mounted() {
             // Two that come at once would mount twice, the second over the first's pins.
             let _loading = pins.while_loading()?;
@@ -125,31 +139,37 @@ impl Pins {
 
     /// Clears what earlier calls have left, then gives the share back. If it was the last one and
     /// no cgroup needs the pins they all go, the file system is unmounted and the directory is
-    /// removed; returns whether that was done.
-    pub fn close(self) -> Result<bool> {
-        records::clear(&self.home)?;
-        let installed = self.is_installed();
-        let Self { home, lock } = self;
-        match lock.relock(FlockArg::LockExclusiveNonblock) {
-            // Another one uses the pins and will find itself last, later.
-            Err(Errno::EWOULDBLOCK) => return Ok(false),
-            Err(error) => return Err(error).doing(|| format!("locking {}", home.display())),
-            Ok(()) => {}
-        }
-        // Only now is it sure that no new record is made.
-        if installed || records::clear(&home)? {
+    /// removed; returns whether that was done. Dropping the value does the same, without a word.
+    pub fn close(mut self) -> Result<bool> {
+        self.given_back = true;
+        self.give_back()
+    }
+
+    fn give_back(&self) -> Result<bool> {
+        let home = &self.home;
+        records::clear(home)?;
+        if self.is_installed() {
             return Ok(false);
         }
-        let bpf = home.join("bpf");
+        match self.lock.relock(FlockArg::LockExclusiveNonblock) {
+            // Another one uses the pins and will find itself last, later.
+            Err(Errno::EWOULDBLOCK) => return Ok(false),
+            other => other.doing(|| format!("locking {}", home.display()))?,
+        }
+        // Only now is it sure that no new record is made, and that nobody installs.
+        if records::clear(home)? || self.is_installed() {
+            return Ok(false);
+        }
+        let bpf = self.bpf();
         control::unregister_all(&bpf)?;
         // Unmounting alone would not do: another mount namespace may hold a copy of the mount.
         clear(&bpf).doing(|| format!("unpinning from {}", bpf.display()))?;
-        if is_bpf(&bpf) {
+        if self.mounted() {
             in_namespace_of_init(|| umount2(&Path::new(HOME).join("bpf"), MntFlags::MNT_DETACH))
                 .doing(|| format!("unmounting {}", bpf.display()))?;
         }
         // Who waits for the lock meanwhile finds the file gone and makes a new one.
-        fs::remove_dir_all(&home).doing(|| format!("removing {}", home.display()))?;
+        fs::remove_dir_all(home).doing(|| format!("removing {}", home.display()))?;
         Ok(true)
     }
 

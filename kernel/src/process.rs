@@ -42,10 +42,19 @@ pub(crate) fn sockets(pid: i32) -> io::Result<Vec<(RawFd, u64)>> {
     let mut sockets = Vec::new();
     for entry in fs::read_dir(format!("/proc/{pid}/fd"))? {
         let Ok(entry) = entry else { continue };
-        let Ok(link) = fs::read_link(entry.path()) else { continue };
-        let inode = (link.to_str())
-            .and_then(|link| link.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok());
-        let number = entry.file_name().to_str().and_then(|name| name.parse().ok());
+        let Ok(link) = fs::read_link(entry.path()) else {
+            continue;
+        };
+        let inode = (link.to_str()).and_then(|link| {
+            link.strip_prefix("socket:[")?
+                .strip_suffix(']')?
+                .parse()
+                .ok()
+        });
+        let number = entry
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse().ok());
         sockets.extend(number.zip(inode));
     }
     Ok(sockets)
@@ -57,7 +66,12 @@ pub fn with_descendants(pid: i32) -> Result<Vec<i32>> {
         return Err(Error::UnknownProcess { pid });
     }
     let parents: Vec<(i32, i32)> = all()
-        .filter_map(|pid| Some((pid, parent_of(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)?)))
+        .filter_map(|pid| {
+            Some((
+                pid,
+                parent_of(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)?,
+            ))
+        })
         .collect();
     let mut family = vec![pid];
     let mut known = HashSet::from([pid]);
@@ -104,7 +118,10 @@ mod tests {
 
     #[test]
     fn a_child_descends_from_this_process_and_an_unknown_one_is_named() {
-        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .unwrap();
         let family = with_descendants(std::process::id() as i32).unwrap();
         let found = family.contains(&(child.id() as i32));
         child.kill().unwrap();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Low priority for this process and all that it starts from now on.
 
+use std::time::Duration;
+
 use nix::unistd::getpid;
 
 use crate::background;
@@ -23,8 +25,8 @@ enum How {
         group: u64,
         registered: Registered,
         /// Keeps the sums until they have been read.
+        pins: Pins,
         _record: Record,
-        _pins: Pins,
     },
     Supervised(Supervised),
     /// A supervisor of netnice's has been there before.
@@ -73,8 +75,8 @@ fn enter_cgroup(settings: &Settings, pins: Pins, cgroup: &Cgroup) -> Result<How>
         placer,
         group: cgroup.id(),
         registered,
+        pins,
         _record: record,
-        _pins: pins,
     })
 }
 
@@ -99,6 +101,14 @@ impl Entered {
         }
     }
 
+    /// Makes ready what [`Self::totals`] needs, so that it takes no time when it is called.
+    pub fn prepare_totals(&self) -> Result<()> {
+        match &self.0 {
+            How::Cgroup { pins, .. } => connections::load(pins),
+            How::Supervised(_) | How::Already => Ok(()),
+        }
+    }
+
     /// Sums over the connections so far, those that are still open included; `None` where they
     /// are not known.
     pub fn totals(&self) -> Result<Option<Totals>> {
@@ -108,7 +118,13 @@ impl Entered {
                 registered: Registered::Foreign,
                 ..
             } => Ok(None),
-            How::Cgroup { placer, group, .. } => {
+            How::Cgroup {
+                placer,
+                group,
+                pins,
+                ..
+            } => {
+                connections::load(pins)?;
                 let mut sums = connections::open_totals(*group)?;
                 sums.add(&placer.totals(*group).unwrap_or_default());
                 Ok(Some(sums))
@@ -117,6 +133,9 @@ impl Entered {
         }
     }
 }
+
+/// A command that runs for longer may be asked about by `status`.
+const LASTING: Duration = Duration::from_millis(500);
 
 /// Leaves a process behind that removes a cgroup of ours once nobody holds its record and no
 /// process lives in it. The caller may not have moved there yet: it would take that one along.
@@ -127,7 +146,10 @@ pub(crate) fn tidy_up_later(cgroup: &Cgroup) -> Result<()> {
         records::wait_until_released(pins.home(), id);
         // Whatever fails here, the next call finds the record and tries again.
         if let Ok(cgroup) = Hierarchy::find().and_then(|hierarchy| hierarchy.open(&path)) {
-            let _ = cgroup.wait_until_empty();
+            if let Ok(false) = cgroup.wait_until_empty(Some(LASTING)) {
+                let _ = connections::load(&pins);
+            }
+            let _ = cgroup.wait_until_empty(None);
         }
         let _ = pins.close();
     })

@@ -3,10 +3,11 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 
+use nix::sched::{CloneFlags, setns};
 use nix::sys::socket::sockopt::{Ipv4Tos, Ipv6TClass, TcpCongestion};
-use nix::sys::socket::{getsockopt, setsockopt};
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, getsockopt, setsockopt};
 
 /// Whether a socket is one of TCP, or of Multipath TCP, which passes its options on to TCP.
 pub(crate) fn is_tcp(socket: &impl AsFd) -> bool {
@@ -23,6 +24,45 @@ pub(crate) fn control(socket: &impl AsFd) -> io::Result<String> {
 /// Puts a congestion control on a socket.
 pub(crate) fn set_control(socket: &impl AsFd, name: &str) -> io::Result<()> {
     Ok(setsockopt(socket, TcpCongestion, &OsString::from(name))?)
+}
+
+/// The control that sockets get in the network namespace that this one is in. Where we may not
+/// look there it is taken to be as in our own.
+pub(crate) fn usual_control(socket: &impl AsFd) -> io::Result<String> {
+    let here = || {
+        let new = nix::sys::socket::socket(
+            AddressFamily::Inet,
+            SockType::Stream,
+            SockFlag::SOCK_CLOEXEC,
+            None,
+        )?;
+        control(&new)
+    };
+    let Ok(namespace) = network_namespace(socket) else {
+        return here();
+    };
+    std::thread::scope(|scope| {
+        let there = scope.spawn(|| {
+            // On a thread of its own: the rest of the process stays where it is.
+            setns(&namespace, CloneFlags::CLONE_NEWNET)?;
+            here()
+        });
+        there
+            .join()
+            .expect("nothing here panics")
+            .or_else(|_: io::Error| here())
+    })
+}
+
+fn network_namespace(socket: &impl AsFd) -> io::Result<OwnedFd> {
+    const SIOCGSKNS: libc::Ioctl = 0x894c;
+    // SAFETY: the request takes no argument.
+    let namespace = unsafe { libc::ioctl(socket.as_fd().as_raw_fd(), SIOCGSKNS) };
+    if namespace < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel has just made this descriptor for us.
+    Ok(unsafe { OwnedFd::from_raw_fd(namespace) })
 }
 
 /// Sets the DSCP of all packets to come; the kernel keeps the ECN bits beside it.

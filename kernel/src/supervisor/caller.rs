@@ -29,10 +29,7 @@ impl Wanted {
     pub(super) fn is_tcp(self) -> bool {
         matches!(self.domain, libc::AF_INET | libc::AF_INET6)
             && self.kind & 0xf == libc::SOCK_STREAM
-            && matches!(
-                self.protocol,
-                0 | libc::IPPROTO_TCP | libc::IPPROTO_MPTCP
-            )
+            && matches!(self.protocol, 0 | libc::IPPROTO_TCP | libc::IPPROTO_MPTCP)
     }
 
     pub(super) fn close_on_exec(self) -> bool {

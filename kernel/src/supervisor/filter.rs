@@ -247,7 +247,13 @@ mod tests {
                     accumulator = u32::from_ne_bytes(data[from..from + 4].try_into().unwrap());
                 }
                 0x54 => accumulator &= step.k,
-                0x15 => at += usize::from(if accumulator == step.k { step.jt } else { step.jf }),
+                0x15 => {
+                    at += usize::from(if accumulator == step.k {
+                        step.jt
+                    } else {
+                        step.jf
+                    })
+                }
                 0x06 => return step.k,
                 code => panic!("instruction {code:#x}"),
             }
@@ -257,9 +263,8 @@ mod tests {
     #[test]
     fn stream_sockets_of_both_families_are_put_before_the_supervisor() {
         let program = program(true);
-        let socket = |number, arch, domain, kind| {
-            decide(&program, arch, number, [domain, kind, 0, 0, 0, 0])
-        };
+        let socket =
+            |number, arch, domain, kind| decide(&program, arch, number, [domain, kind, 0, 0, 0, 0]);
         let flags = (libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK) as u64;
         for (number, arch) in [(41, NATIVE), (41 | X32, NATIVE), (359, I386)] {
             assert_eq!(socket(number, arch, 2, 1), NOTIFY);
@@ -271,7 +276,11 @@ mod tests {
         }
         assert_eq!(decide(&program, I386, 102, [1, 0, 0, 0, 0, 0]), NOTIFY);
         assert_eq!(decide(&program, I386, 102, [14, 0, 0, 0, 0, 0]), NOTIFY);
-        assert_eq!(decide(&program, I386, 102, [3, 0, 0, 0, 0, 0]), ALLOW, "connect");
+        assert_eq!(
+            decide(&program, I386, 102, [3, 0, 0, 0, 0, 0]),
+            ALLOW,
+            "connect"
+        );
         assert_eq!(decide(&program, I386, 41, [2, 1, 0, 0, 0, 0]), ALLOW);
     }
 
@@ -280,10 +289,13 @@ mod tests {
         for (guarded, expected) in [(true, NOTIFY), (false, ALLOW)] {
             let program = program(guarded);
             for (number, arch) in [(54, NATIVE), (541 | X32, NATIVE), (366, I386)] {
-                let option = |level, name| {
-                    decide(&program, arch, number, [3, level, name, 0, 4, 0])
-                };
-                assert_eq!(option(6, 13), ERRNO, "TCP_CONGESTION succeeds, without effect");
+                let option =
+                    |level, name| decide(&program, arch, number, [3, level, name, 0, 4, 0]);
+                assert_eq!(
+                    option(6, 13),
+                    ERRNO,
+                    "TCP_CONGESTION succeeds, without effect"
+                );
                 assert_eq!(option(0, 1), expected, "IP_TOS");
                 assert_eq!(option(41, 67), expected, "IPV6_TCLASS");
                 assert_eq!(option(6, 1), ALLOW, "TCP_NODELAY");

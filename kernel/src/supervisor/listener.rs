@@ -84,7 +84,8 @@ impl Listener {
     /// Whether the caller still waits; only then does its thread number mean that thread.
     pub(super) fn still_waits(&self, call: &Call) -> bool {
         let mut id = call.id;
-        self.control(libc::SECCOMP_IOCTL_NOTIF_ID_VALID, &mut id).is_ok()
+        self.control(libc::SECCOMP_IOCTL_NOTIF_ID_VALID, &mut id)
+            .is_ok()
     }
 
     /// Lets the call go its way.
@@ -116,7 +117,11 @@ impl Listener {
             flags: libc::SECCOMP_ADDFD_FLAG_SEND as u32,
             srcfd: descriptor.as_raw_fd() as u32,
             newfd: 0,
-            newfd_flags: if close_on_exec { libc::O_CLOEXEC as u32 } else { 0 },
+            newfd_flags: if close_on_exec {
+                libc::O_CLOEXEC as u32
+            } else {
+                0
+            },
         };
         match self.control(libc::SECCOMP_IOCTL_NOTIF_ADDFD, &mut order) {
             // Before 5.14 handing over and answering are two steps.
@@ -132,7 +137,12 @@ impl Listener {
 
     fn respond(&self, call: &Call, val: i64, error: i32, flags: u32) {
         let id = call.id;
-        let mut answer = libc::seccomp_notif_resp { id, val, error, flags };
+        let mut answer = libc::seccomp_notif_resp {
+            id,
+            val,
+            error,
+            flags,
+        };
         // If it fails the caller has gone.
         let _ = self.control(libc::SECCOMP_IOCTL_NOTIF_SEND, &mut answer);
     }
@@ -140,7 +150,8 @@ impl Listener {
     fn control<T>(&self, request: libc::Ioctl, argument: &mut T) -> io::Result<libc::c_int> {
         // SAFETY: each of the requests above reads or writes just the type it is called with,
         // whose size is part of the request's number.
-        let answer = unsafe { libc::ioctl(self.0.as_raw_fd(), request, std::ptr::from_mut(argument)) };
+        let answer =
+            unsafe { libc::ioctl(self.0.as_raw_fd(), request, std::ptr::from_mut(argument)) };
         if answer < 0 {
             return Err(io::Error::last_os_error());
         }

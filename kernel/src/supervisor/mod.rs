@@ -16,9 +16,7 @@ mod serve;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
-use nix::sys::socket::{
-    AddressFamily, MsgFlags, SockFlag, SockType, recv, send, socketpair,
-};
+use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockType, recv, send, socketpair};
 
 use crate::background;
 use crate::error::{Context, Error, Result};

@@ -28,6 +28,7 @@ struct Supervisor<'a> {
     listener: Listener,
     /// As root: the means to pass on parameters, and to count by group.
     placer: Option<Placer>,
+    pins: Option<&'a Pins>,
     group: u64,
     /// Inode numbers of the sockets made: with these it can be told whether a descriptor is one
     /// of TCP where Yama forbids to copy it.
@@ -51,15 +52,13 @@ enum Request {
 pub(super) fn run(client: BorrowedFd<'_>, settings: &Settings) {
     let pins = Pins::open().ok();
     let Ok(Some(listener)) = caller::receive_descriptor(client.as_raw_fd()) else {
-        if let Some(pins) = pins {
-            let _ = pins.close();
-        }
         return;
     };
     let mut supervisor = Supervisor {
         settings,
         listener: Listener::from(listener),
         placer: pins.as_ref().and_then(|pins| Placer::open(pins).ok()),
+        pins: pins.as_ref(),
         group: u64::from(std::process::id()) | 1 << 63,
         inodes: HashSet::new(),
         cookies: HashSet::new(),
@@ -70,9 +69,6 @@ pub(super) fn run(client: BorrowedFd<'_>, settings: &Settings) {
     supervisor.serve(client);
     if let Some(placer) = &supervisor.placer {
         placer.forget_totals(supervisor.group);
-    }
-    if let Some(pins) = pins {
-        let _ = pins.close();
     }
 }
 
@@ -127,7 +123,10 @@ impl Supervisor<'_> {
             Err(error) => return self.listener.fail(call, &error),
         };
         let placed = self.place(&made);
-        match self.listener.hand_over(call, made.as_fd(), wanted.close_on_exec()) {
+        match self
+            .listener
+            .hand_over(call, made.as_fd(), wanted.close_on_exec())
+        {
             Ok(()) if placed => self.remember(made),
             Ok(()) => {}
             Err(error) => self.listener.fail(call, &error),
@@ -210,6 +209,8 @@ impl Supervisor<'_> {
     fn totals(&self) -> Totals {
         match &self.placer {
             Some(placer) => {
+                // Without them only what has ended counts.
+                let _ = self.pins.map(connections::load);
                 let mut sums = connections::open_totals(self.group).unwrap_or_default();
                 sums.add(&placer.totals(self.group).unwrap_or_default());
                 sums

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Low priority for a whole cgroup that somebody else has made: a slice, a service, a container.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::cgroup::{Cgroup, Hierarchy};
+use crate::error::{Context, Error, Result};
+use crate::pins::{self, Pins};
+use crate::placement::{self, Placer, Settings};
+use crate::records::{self, Kind, Record};
+use crate::renice::{self, Outcome};
+
+/// Finds the cgroup that a user means: a path in the cgroup file system or below its top, or the
+/// name of a unit where systemd runs.
+pub fn find(name: &str) -> Result<Cgroup> {
+    let hierarchy = Hierarchy::find()?;
+    match hierarchy.open_given(name) {
+        Err(Error::UnknownCgroup { .. }) if !name.contains('/') => {}
+        other => return other,
+    }
+    match unit(name)? {
+        Some(path) => hierarchy.open(&path),
+        None => Err(Error::UnknownCgroup {
+            name: name.to_owned(),
+        }),
+    }
+}
+
+/// The cgroup of a unit; `None` where no systemd runs.
+fn unit(name: &str) -> Result<Option<String>> {
+    if !systemd_runs() {
+        return Ok(None);
+    }
+    // Not looked up in PATH: this may run as root with the caller's environment.
+    let systemctl = ["/usr/bin/systemctl", "/bin/systemctl"];
+    let Some(systemctl) = systemctl.iter().find(|path| Path::new(path).exists()) else {
+        return Ok(None);
+    };
+    let answer = Command::new(systemctl)
+        .args(["show", "--property=ControlGroup", "--value", "--", name])
+        .env_clear()
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .output()
+        .doing(|| format!("asking systemd about {name}"))?;
+    let path = String::from_utf8_lossy(&answer.stdout).trim().to_owned();
+    if path.is_empty() {
+        return Err(Error::UnknownUnit {
+            name: name.to_owned(),
+        });
+    }
+    Ok(Some(path))
+}
+
+/// Gives low priority to all that lives in a cgroup or will. It stays until [`detach`], until the
+/// cgroup is removed, or until the system stops.
+pub fn attach(cgroup: &Cgroup, settings: &Settings) -> Result<Outcome> {
+    let pins = Pins::open()?;
+    let (_, placer) = Placer::with(settings.control, &pins)?;
+    let record = Record::new(&pins, Kind::Attached, cgroup)?;
+    placer.attach(cgroup, settings)?;
+    drop(record);
+    let processes = cgroup.processes_beneath()?;
+    let mut outcome = renice::set_open(&processes, Some(settings), &placer);
+    outcome.future = true;
+    pins.close()?;
+    Ok(outcome)
+}
+
+/// Takes it away again, from the open connections too.
+pub fn detach(cgroup: &Cgroup) -> Result<Outcome> {
+    if !nix::unistd::geteuid().is_root() {
+        return Err(Error::NeedsRoot {
+            action: "changing a cgroup",
+        });
+    }
+    if !placement::is_attached(cgroup)? {
+        let others = records::paths(&pins::home(), Kind::Attached);
+        return Err(Error::NotAttached {
+            path: cgroup.path().to_owned(),
+            others: match others.is_empty() {
+                true => "no cgroup has".to_owned(),
+                false => format!("{} has", others.join(", ")),
+            },
+        });
+    }
+    let pins = Pins::open()?;
+    let placer = Placer::open(&pins)?;
+    placement::detach(cgroup)?;
+    records::remove(pins.home(), cgroup.id());
+    let mut outcome = renice::set_open(&cgroup.processes_beneath()?, None, &placer);
+    outcome.future = true;
+    pins.close()?;
+    Ok(outcome)
+}
+
+/// The paths of the cgroups that have been given low priority and still exist.
+pub fn attached() -> Vec<String> {
+    let paths = records::paths(&pins::home(), Kind::Attached);
+    let Ok(hierarchy) = Hierarchy::find() else {
+        return paths;
+    };
+    let exists = |path: &String| hierarchy.open(path).is_ok();
+    paths.into_iter().filter(exists).collect()
+}
+
+/// Whether systemd is the system's service manager.
+pub fn systemd_runs() -> bool {
+    fs::exists("/run/systemd/system").unwrap_or(false)
+}
