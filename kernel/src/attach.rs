@@ -20,23 +20,18 @@ pub fn find(name: &str) -> Result<Cgroup> {
         Err(Error::UnknownCgroup { .. }) if !name.contains('/') => {}
         other => return other,
     }
-    match unit(name)? {
-        Some(path) => hierarchy.open(&path),
-        None => Err(Error::UnknownCgroup {
-            name: name.to_owned(),
-        }),
-    }
+    hierarchy.open(&unit(name)?)
 }
 
-/// The cgroup of a unit; `None` where no systemd runs.
-fn unit(name: &str) -> Result<Option<String>> {
-    if !systemd_runs() {
-        return Ok(None);
-    }
+/// The cgroup of a unit.
+fn unit(name: &str) -> Result<String> {
     // Not looked up in PATH: this may run as root with the caller's environment.
     let systemctl = ["/usr/bin/systemctl", "/bin/systemctl"];
-    let Some(systemctl) = systemctl.iter().find(|path| Path::new(path).exists()) else {
-        return Ok(None);
+    let systemctl = systemctl.iter().find(|path| Path::new(path).exists());
+    let Some(systemctl) = systemctl.filter(|_| systemd_runs()) else {
+        return Err(Error::NoSystemd {
+            name: name.to_owned(),
+        });
     };
     let answer = Command::new(systemctl)
         .args(["show", "--property=ControlGroup", "--value", "--", name])
@@ -51,7 +46,7 @@ fn unit(name: &str) -> Result<Option<String>> {
             name: name.to_owned(),
         });
     }
-    Ok(Some(path))
+    Ok(path)
 }
 
 /// Gives low priority to all that lives in a cgroup or will. It stays until [`detach`], until the

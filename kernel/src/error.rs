@@ -45,6 +45,15 @@ pub enum Error {
         /// What was asked for.
         name: String,
     },
+    /// It may be the name of a unit, but nobody can be asked.
+    #[error(
+        "there is no cgroup `{name}`, and no systemd runs here that could know a unit of that \
+         name: give the path of a cgroup (`cat /proc/PID/cgroup` shows that of a process)"
+    )]
+    NoSystemd {
+        /// What was asked for.
+        name: String,
+    },
     /// systemd knows no such unit, or it does not run.
     #[error("systemd has no cgroup for `{name}`: `systemctl status {name}` shows whether it runs")]
     UnknownUnit {

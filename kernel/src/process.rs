@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Running processes: which descend from which, and the files they have open.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -58,6 +58,20 @@ pub(crate) fn sockets(pid: i32) -> io::Result<Vec<(RawFd, u64)>> {
         sockets.extend(number.zip(inode));
     }
     Ok(sockets)
+}
+
+/// For each of these sockets, by inode, the first process found to have it open.
+pub fn owners(inodes: &HashSet<u64>) -> HashMap<u64, i32> {
+    let mut owners = HashMap::new();
+    for pid in all() {
+        // Those of other users can be looked at by root only.
+        for (_, inode) in sockets(pid).unwrap_or_default() {
+            if inodes.contains(&inode) {
+                owners.entry(inode).or_insert(pid);
+            }
+        }
+    }
+    owners
 }
 
 /// The process and all that descend from it.

@@ -1,3 +1,65 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! placeholder
-fn main() {}
+//! `netnice`: low priority for network transfers.
+
+mod commands;
+mod foreground;
+mod low_priority;
+mod signals;
+mod style;
+mod text;
+mod usage;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+/// Low priority for network transfers: they take what others leave, and give way within a
+/// round-trip time or two.
+///
+/// A congestion control loaded into the kernel watches the one-way delay of each connection. As
+/// soon as others use the line the delay grows, and the connection makes room; when the line is
+/// idle it fills it. Nothing has to be changed at the other end, in the network, or in programs.
+#[derive(Debug, Parser)]
+#[command(name = "netnice", version, after_long_help = EXAMPLES, max_term_width = 100)]
+#[command(subcommand_required = true, arg_required_else_help = true)]
+struct Netnice {
+    #[command(subcommand)]
+    command: commands::Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  Upload a backup without anybody noticing:
+      sudo netnice run -- rsync -a /home/ backup.example.org:/home/
+  The same for a transfer that runs already:
+      sudo netnice renice --pid 1234
+  For a service, until it is detached or the system stops:
+      sudo netnice attach backup.service
+  What is going on:
+      netnice status --watch
+  Use by everybody, without root, from now on:
+      sudo netnice install
+
+Exit codes:
+  0 done, 1 failed, 2 wrong usage; `run` has that of the command.";
+
+fn main() -> ExitCode {
+    let netnice = match Netnice::try_parse() {
+        Ok(netnice) => netnice,
+        Err(error) => return usage::complain(&error),
+    };
+    match netnice.command.run() {
+        Ok(code) => code,
+        Err(error) => {
+            // What went wrong below is part of the one line.
+            eprintln!("netnice: {error:#}");
+            let log = error
+                .downcast_ref::<netnice_kernel::Error>()
+                .and_then(netnice_kernel::Error::log);
+            if let Some(log) = log.filter(|_| std::env::var_os("NETNICE_LOG").is_some()) {
+                eprintln!("{log}");
+            }
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `netnice detach`: takes back what `netnice attach` has given.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Args;
+use netnice_kernel::attach;
+
+use super::renice::Told;
+use crate::text;
+
+const EXAMPLES: &str = "\
+Examples:
+  sudo netnice detach backup.service
+  sudo netnice detach /sys/fs/cgroup/backups";
+
+/// Give best effort back to a cgroup, or to a unit of systemd.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
+pub struct Arguments {
+    /// Path of a cgroup, absolute or below the mount point of cgroup2, or the name of a unit
+    #[arg(value_name = "CGROUP|UNIT")]
+    cgroup: String,
+    /// Tell what was done as one line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Detaches, and says what was changed.
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let cgroup = attach::find(&arguments.cgroup)?;
+    let outcome = attach::detach(&cgroup)?;
+    if arguments.json {
+        println!("{}", serde_json::to_string(&Told::from(&outcome))?);
+    } else {
+        println!(
+            "netnice: {} has best effort again, {} included",
+            cgroup.path(),
+            text::count(outcome.sockets as u64, "open connection"),
+        );
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `netnice install`: for all users, from boot on.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use netnice_kernel::attach;
+
+use super::register::register;
+
+const EXAMPLES: &str = "\
+Examples:
+  sudo netnice install
+  sudo ./netnice install --prefix /opt/netnice
+
+What it does:
+  Copies this program to PREFIX/bin, and registers the controls, now and by a unit of systemd at
+  each boot. From then on `netnice run`, `renice` of one's own processes and `status` need no root.
+  Installing again upgrades: connections that are open keep the version they began with.
+  `sudo netnice uninstall` undoes all of it.";
+
+/// Where the unit goes that registers the controls at boot.
+const UNIT: &str = "/etc/systemd/system/netnice.service";
+
+/// Register the controls now and at boot, so that all users can use them.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
+pub struct Arguments {
+    /// The program goes to bin below this directory
+    #[arg(long, default_value = "/usr/local", value_name = "DIRECTORY")]
+    prefix: PathBuf,
+}
+
+/// Installs, and says what was done.
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    need_root("install")?;
+    let program = program(&arguments.prefix)?;
+    copy_to(&program)?;
+    register()?;
+    if attach::systemd_runs() {
+        fs::write(UNIT, unit(&program)).with_context(|| format!("writing {UNIT}"))?;
+        systemctl(&["daemon-reload"])?;
+        systemctl(&["enable", "--now", "netnice.service"])?;
+        println!("netnice: installed as {}; netnice.service registers it at boot", program.display());
+    } else {
+        println!(
+            "netnice: installed as {0} and registered; no systemd runs here, so have `{0} register` \
+             run at boot",
+            program.display()
+        );
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Both commands change files of the system.
+pub(super) fn need_root(command: &str) -> Result<()> {
+    if !nix::unistd::geteuid().is_root() {
+        bail!("{command} needs root: use sudo");
+    }
+    Ok(())
+}
+
+/// Where the program goes.
+pub(super) fn program(prefix: &Path) -> Result<PathBuf> {
+    let program = prefix.join("bin/netnice");
+    if !program.is_absolute() || program.to_str().is_none_or(|path| path.contains(['%', '"', '\\'])) {
+        bail!("--prefix {}: give an absolute path without %, \" and \\", prefix.display());
+    }
+    Ok(program)
+}
+
+/// Removes the unit, where there is one.
+pub(super) fn remove_unit() -> Result<()> {
+    if !Path::new(UNIT).exists() {
+        return Ok(());
+    }
+    if attach::systemd_runs() {
+        systemctl(&["disable", "--now", "netnice.service"])?;
+    }
+    fs::remove_file(UNIT).with_context(|| format!("removing {UNIT}"))?;
+    if attach::systemd_runs() {
+        systemctl(&["daemon-reload"])?;
+    }
+    Ok(())
+}
+
+/// Copies this program, so that at any time the whole old one or the whole new one is there.
+fn copy_to(program: &Path) -> Result<()> {
+    let copying = || format!("copying this program to {}", program.display());
+    let ours = fs::metadata("/proc/self/exe").with_context(copying)?;
+    if fs::metadata(program).is_ok_and(|there| (there.dev(), there.ino()) == (ours.dev(), ours.ino())) {
+        return Ok(());
+    }
+    let directory = program.parent().context("the path has no directory")?;
+    fs::create_dir_all(directory).with_context(copying)?;
+    let unfinished = directory.join(format!(".netnice-{}", std::process::id()));
+    let copied = File::open("/proc/self/exe").and_then(|mut from| {
+        let mut to = File::options()
+            .write(true)
+            .create_new(true)
+            .mode(0o755)
+            .open(&unfinished)?;
+        io::copy(&mut from, &mut to)?;
+        to.sync_all()?;
+        fs::rename(&unfinished, program)
+    });
+    if copied.is_err() {
+        // Perhaps it was not even made.
+        let _ = fs::remove_file(&unfinished);
+    }
+    copied.with_context(copying)
+}
+
+fn unit(program: &Path) -> String {
+    let program = program.display();
+    format!(
+        "[Unit]\n\
+         Description=Low priority for network transfers (netnice)\n\
+         Documentation=https://github.com/netnice/netnice\n\
+         ConditionPathExists=/sys/kernel/btf/vmlinux\n\
+         \n\
+         [Service]\n\
+         Type=oneshot\n\
+         RemainAfterExit=yes\n\
+         ExecStart=\"{program}\" register\n\
+         ExecStop=\"{program}\" unregister\n\
+         \n\
+         [Install]\n\
+         WantedBy=multi-user.target\n"
+    )
+}
+
+fn systemctl(arguments: &[&str]) -> Result<()> {
+    let line = format!("systemctl {}", arguments.join(" "));
+    // Not looked up in PATH: this runs as root with the caller's environment.
+    let path = ["/usr/bin/systemctl", "/bin/systemctl"];
+    let path = path.iter().find(|path| Path::new(path).exists());
+    let status = Command::new(path.context("systemd runs, but there is no systemctl")?)
+        .args(arguments)
+        .env_clear()
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .with_context(|| line.clone())?;
+    if !status.success() {
+        bail!("{line} failed: `journalctl -u netnice.service` may tell why");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prefix_that_systemd_would_misread_is_refused() {
+        assert_eq!(program(Path::new("/usr/local")).unwrap(), Path::new("/usr/local/bin/netnice"));
+        for wrong in ["relative", "/opt/50%", "/opt/a\"b"] {
+            assert!(program(Path::new(wrong)).is_err(), "{wrong}");
+        }
+    }
+}

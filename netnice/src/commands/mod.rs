@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The commands, one file each: `Arguments` with the help text, and `run`.
+
+mod attach;
+mod check;
+mod detach;
+mod install;
+mod register;
+mod renice;
+mod run;
+mod status;
+mod uninstall;
+mod unregister;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Subcommand;
+
+macro_rules! commands {
+    ($($(#[$attribute:meta])* $module:ident => $name:ident,)*) => {
+        /// What netnice can do.
+        #[derive(Debug, Subcommand)]
+        pub enum Command {
+            $($(#[$attribute])* $name($module::Arguments),)*
+        }
+
+        impl Command {
+            /// Does it.
+            pub fn run(self) -> Result<ExitCode> {
+                match self {
+                    $(Self::$name(arguments) => $module::run(&arguments),)*
+                }
+            }
+        }
+    };
+}
+
+commands! {
+    run => Run,
+    renice => Renice,
+    attach => Attach,
+    detach => Detach,
+    status => Status,
+    check => Check,
+    install => Install,
+    uninstall => Uninstall,
+    #[command(hide = true)]
+    register => Register,
+    #[command(hide = true)]
+    unregister => Unregister,
+}

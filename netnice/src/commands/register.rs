@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `netnice register`: loads everything and keeps it, for use at boot.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Args;
+use netnice_kernel::connections;
+use netnice_kernel::control::Control;
+use netnice_kernel::pins::Pins;
+use netnice_kernel::placement::Placer;
+
+/// Register the controls until `netnice unregister` or the end of the system.
+#[derive(Debug, Args)]
+pub struct Arguments {}
+
+/// Registers.
+pub fn run(_: &Arguments) -> Result<ExitCode> {
+    register()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Loads the controls, the programs for cgroups and the list of connections, and keeps them.
+pub(super) fn register() -> Result<()> {
+    let pins = Pins::open()?;
+    for control in Control::all() {
+        control.register(&pins)?;
+    }
+    Placer::open(&pins)?;
+    connections::load(&pins)?;
+    pins.set_installed(true)?;
+    pins.close()?;
+    Ok(())
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `netnice renice`: low priority for a running process, and back.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Args;
+use netnice_kernel::process;
+use netnice_kernel::renice::{self, Outcome};
+use serde::Serialize;
+
+use crate::low_priority::LowPriority;
+use crate::text;
+
+const EXAMPLES: &str = "\
+Examples:
+  The transfer that is slowing everybody down:
+      sudo netnice renice --pid $(pgrep -o rsync)
+  Back to best effort:
+      sudo netnice renice --pid 1234 --off
+
+What is covered:
+  The open TCP connections of the process and its children. As root, those that they open from now
+  on as well: the processes are moved into a cgroup below their own, and back with --off. Without
+  root it works for one's own processes, once the control is registered (`sudo netnice install`),
+  and for the open connections only.";
+
+/// Give low priority to the connections of a running process and its children.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
+pub struct Arguments {
+    /// The process
+    #[arg(long, value_parser = clap::value_parser!(i32).range(1..))]
+    pid: i32,
+    /// Give best effort back: the control that the connections had before
+    #[arg(long)]
+    off: bool,
+    /// Tell what was done as one line of JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    low_priority: LowPriority,
+}
+
+/// Changes the process and says what was changed.
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let outcome = match arguments.off {
+        true => renice::unset(arguments.pid)?,
+        false => renice::set(arguments.pid, &arguments.low_priority.settings()?)?,
+    };
+    if arguments.json {
+        println!("{}", serde_json::to_string(&Told::from(&outcome))?);
+    } else {
+        println!("netnice: {}", in_words(arguments, &outcome));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What `--json` prints, here and for `attach` and `detach`.
+#[derive(Debug, Serialize)]
+pub(super) struct Told<'a> {
+    processes: usize,
+    sockets: usize,
+    denied: usize,
+    future: bool,
+    attached: Option<&'a str>,
+}
+
+impl<'a> From<&'a Outcome> for Told<'a> {
+    fn from(outcome: &'a Outcome) -> Self {
+        Self {
+            processes: outcome.processes,
+            sockets: outcome.sockets,
+            denied: outcome.denied,
+            future: outcome.future,
+            attached: outcome.attached.as_deref(),
+        }
+    }
+}
+
+fn in_words(arguments: &Arguments, outcome: &Outcome) -> String {
+    let name = process::name(arguments.pid).unwrap_or_else(|| "it".to_owned());
+    let mut words = format!(
+        "{} of {} ({name}{}) {} {}",
+        text::count(outcome.sockets as u64, "open connection"),
+        arguments.pid,
+        match outcome.processes.saturating_sub(1) {
+            0 => String::new(),
+            children => format!(" and {children} below it"),
+        },
+        if outcome.sockets == 1 { "has" } else { "have" },
+        if arguments.off { "best effort again" } else { "low priority now" },
+    );
+    words += match (outcome.future, &outcome.attached) {
+        (true, _) => ", and so do those to come",
+        (false, Some(_)) => "",
+        (false, None) => "; those to come are as before, to change these too takes root",
+    };
+    if let Some(cgroup) = &outcome.attached {
+        words += &format!(
+            "; those to come have low priority: {cgroup} has, see `netnice detach --help`"
+        );
+    }
+    if outcome.denied > 0 {
+        let processes = match outcome.denied {
+            1 => "1 process".to_owned(),
+            many => format!("{many} processes"),
+        };
+        words += &format!("; the connections of {processes} could not be reached, it takes root");
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Command {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
+
+    fn words(line: &str, outcome: &Outcome) -> String {
+        let command = Command::try_parse_from(line.split(' ')).unwrap();
+        in_words(&command.arguments, outcome)
+    }
+
+    #[test]
+    fn what_was_not_done_is_said() {
+        let outcome = Outcome {
+            processes: 3,
+            sockets: 2,
+            ..Outcome::default()
+        };
+        let partly = words("renice --pid 2147483647", &outcome);
+        assert!(partly.starts_with("2 open connections of 2147483647 (it and 2 below it) have low"));
+        assert!(partly.ends_with("takes root"), "{partly}");
+        let whole = Outcome {
+            future: true,
+            ..outcome.clone()
+        };
+        let whole = words("renice --pid 2147483647 --off", &whole);
+        assert!(whole.ends_with("best effort again, and so do those to come"), "{whole}");
+        let attached = Outcome {
+            attached: Some("/system.slice".to_owned()),
+            ..outcome
+        };
+        assert!(words("renice --pid 7 --off", &attached).contains("/system.slice has"));
+    }
+}

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `netnice run`: a command whose connections have low priority.
+
+use std::ffi::{CString, OsStr, OsString};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context, Result};
+use clap::Args;
+use netnice_kernel::flow::Totals;
+use netnice_kernel::run::{Entered, enter};
+use nix::errno::Errno;
+use nix::sys::resource::{Resource, setrlimit};
+use nix::sys::signal::{SigHandler, Signal, raise, signal};
+use nix::unistd::execv;
+use serde::Serialize;
+
+use crate::foreground::{self, Ended};
+use crate::low_priority::LowPriority;
+use crate::signals::HeldSignals;
+use crate::text;
+
+const EXAMPLES: &str = "\
+Examples:
+  A backup that nobody notices, and a line at the end on what it did:
+      sudo netnice run -v -- rsync -a /home/ backup.example.org:/home/
+  A server whose answers take what others leave:
+      sudo netnice run -- python3 -m http.server
+  A shell: all that is started in it has low priority:
+      sudo netnice run -- bash
+
+What is covered:
+  All TCP connections that the command and its children send over, from the first byte, IPv4 and
+  IPv6, as client and as server, whatever the programs are written in. They can not undo it. Not
+  covered are UDP, and so QUIC, connections that were open before, and downloads: of these the
+  sender decides, and it is not ours.
+
+As root and not:
+  As root the command gets a cgroup of its own, and runs as the very process that netnice was.
+  Without root it runs under a supervisor that makes its sockets; for this the control has to be
+  registered, as `sudo netnice install` does, and parameters can not be set. Programs that gain
+  privileges, such as sudo, do not gain any under it.
+
+Exit code:
+  That of the command; 127 if there is no such command, 126 if it can not be run.";
+
+/// Run a command with low priority for its network transfers.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
+pub struct Arguments {
+    /// Say at the end, in one line on stderr, what was moved to low priority
+    #[arg(short, long)]
+    verbose: bool,
+    /// The same as one line of JSON on stderr
+    #[arg(long)]
+    json: bool,
+    /// What to run, with its arguments
+    #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+    #[command(flatten)]
+    low_priority: LowPriority,
+}
+
+/// Runs the command; its exit code is ours.
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let (name, rest) = arguments.command.split_first().context("there is no command")?;
+    let program = match find(name) {
+        Ok(program) => program,
+        Err(error) => return Ok(cannot_run(name, &error)),
+    };
+    let settings = arguments.low_priority.settings()?;
+    if arguments.verbose || arguments.json {
+        return run_and_tell(arguments, &program, rest, &settings);
+    }
+    let entered = enter(&settings)?;
+    let error = become_command(&program, &arguments.command)?;
+    drop(entered);
+    Ok(cannot_run(name, &error.into()))
+}
+
+/// Puts the command in the place of this process: its exit code, signals, terminal and files are
+/// what they would be without netnice.
+fn become_command(program: &Path, command: &[OsString]) -> Result<Errno> {
+    let text = |text: &OsStr| CString::new(text.as_bytes()).context("the command has a zero byte");
+    let path = text(program.as_os_str())?;
+    let words = command.iter().map(|word| text(word)).collect::<Result<Vec<_>>>()?;
+    // Rust programs ignore it, but others rely on it.
+    // SAFETY: the default action runs no code of ours.
+    unsafe { signal(Signal::SIGPIPE, SigHandler::SigDfl) }.context("restoring SIGPIPE")?;
+    let Err(mut error) = execv(&path, &words);
+    if error == Errno::ENOEXEC {
+        // As all shells do with a script that does not say who is to run it.
+        let mut shell = vec![c"sh".to_owned(), path];
+        shell.extend(words.into_iter().skip(1));
+        let Err(other) = execv(c"/bin/sh", &shell);
+        error = other;
+    }
+    // SAFETY: ignoring a signal runs no code of ours.
+    let _ = unsafe { signal(Signal::SIGPIPE, SigHandler::SigIgn) };
+    Ok(error)
+}
+
+/// Stays until the command has ended, to say what came of it.
+fn run_and_tell(
+    arguments: &Arguments,
+    program: &Path,
+    rest: &[OsString],
+    settings: &netnice_kernel::placement::Settings,
+) -> Result<ExitCode> {
+    let signals = HeldSignals::hold()?;
+    let entered = enter(settings)?;
+    let name = &arguments.command[0];
+    let mut command = Command::new(program);
+    std::os::unix::process::CommandExt::arg0(command.args(rest), name);
+    let child = match signals.release_for(&mut command).spawn() {
+        Ok(child) => child,
+        Err(error) => return Ok(cannot_run(name, &error)),
+    };
+    // Meanwhile, so that the end is not delayed. If it fails the sums will tell.
+    let _ = entered.prepare_totals();
+    let ended = foreground::wait(&child, &signals)?;
+    tell(arguments, &entered, settings.control.name());
+    match ended {
+        Ended::Exited(code) => Ok(ExitCode::from(code)),
+        Ended::Killed(number) => Ok(die_of(number)),
+    }
+}
+
+/// Ends this process by the signal that ended the command, so that a shell sees what it would.
+fn die_of(number: Signal) -> ExitCode {
+    // The command has left its core, if it was to leave one.
+    let _ = setrlimit(Resource::RLIMIT_CORE, 0, 0);
+    // SAFETY: the default action runs no code of ours.
+    let _ = unsafe { signal(number, SigHandler::SigDfl) };
+    let _ = nix::sys::signal::SigSet::from(number).thread_unblock();
+    let _ = raise(number);
+    ExitCode::from(128 + number as u8)
+}
+
+fn cannot_run(name: &OsStr, error: &io::Error) -> ExitCode {
+    let name = name.display();
+    if error.kind() == io::ErrorKind::NotFound {
+        eprintln!("netnice: there is no command `{name}`: give its path, or see that it is in PATH");
+        ExitCode::from(127)
+    } else {
+        eprintln!("netnice: `{name}` can not be run: {error}");
+        ExitCode::from(126)
+    }
+}
+
+/// Finds a command as execvp does: by its path if it has a slash, else along `PATH`.
+fn find(name: &OsStr) -> io::Result<PathBuf> {
+    if name.as_bytes().contains(&b'/') {
+        let path = PathBuf::from(name);
+        path.metadata()?;
+        return Ok(path);
+    }
+    let directories = std::env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
+    let mut denied = false;
+    for directory in std::env::split_paths(&directories) {
+        let path = match directory.as_os_str().is_empty() {
+            true => Path::new(".").join(name),
+            false => directory.join(name),
+        };
+        match path.metadata() {
+            Ok(file) if file.is_file() && file.permissions().mode() & 0o111 != 0 => {
+                return Ok(path);
+            }
+            Ok(file) => denied |= file.is_file(),
+            Err(error) => denied |= error.kind() == io::ErrorKind::PermissionDenied,
+        }
+    }
+    match denied && !name.is_empty() {
+        true => Err(io::ErrorKind::PermissionDenied.into()),
+        false => Err(io::ErrorKind::NotFound.into()),
+    }
+}
+
+/// What `--json` prints.
+#[derive(Debug, Serialize)]
+struct Summary<'a> {
+    control: &'a str,
+    means: &'a str,
+    /// Missing where they are not known.
+    connections: Option<u64>,
+    bytes_sent: Option<u64>,
+    bytes_received: Option<u64>,
+    yields: Option<u64>,
+    without_timestamps: Option<u64>,
+}
+
+fn tell(arguments: &Arguments, entered: &Entered, control: &str) {
+    let totals = match entered.totals() {
+        Ok(totals) => totals,
+        Err(error) => {
+            eprintln!("netnice: {error}");
+            None
+        }
+    };
+    if arguments.json {
+        let summary = Summary {
+            control,
+            means: entered.means(),
+            connections: totals.map(|totals| totals.sockets),
+            bytes_sent: totals.map(|totals| totals.bytes_sent),
+            bytes_received: totals.map(|totals| totals.bytes_received),
+            yields: totals.map(|totals| totals.yields),
+            without_timestamps: totals.map(|totals| totals.without_timestamps),
+        };
+        match serde_json::to_string(&summary) {
+            Ok(line) => eprintln!("{line}"),
+            Err(error) => eprintln!("netnice: {error}"),
+        }
+    } else {
+        eprintln!("netnice: {}", in_words(totals, entered.means(), control));
+    }
+}
+
+fn in_words(totals: Option<Totals>, means: &str, control: &str) -> String {
+    let Some(totals) = totals else {
+        return format!("low priority ({control}) by {means}; what came of it is not known here");
+    };
+    if totals.sockets == 0 {
+        return "nothing was moved: no TCP connection was opened (UDP, and so QUIC, is not \
+                governed)"
+            .to_owned();
+    }
+    let mut words = format!(
+        "{} at low priority ({control}, by {means}): {} sent, {} received, gave way {}",
+        text::count(totals.sockets, "connection"),
+        text::bytes(totals.bytes_sent),
+        text::bytes(totals.bytes_received),
+        text::count(totals.yields, "time"),
+    );
+    if totals.without_timestamps > 0 {
+        let without = text::count(totals.without_timestamps, "peer");
+        words += &format!("; {without} sent no timestamps, so round trips were measured instead");
+    }
+    if totals.bytes_received > 4 * totals.bytes_sent.max(10_000) {
+        words += "; it mostly received, and of a download the sender governs the rate";
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_found_as_a_shell_finds_them() {
+        assert!(find(OsStr::new("sh")).unwrap().ends_with("sh"));
+        assert_eq!(find(OsStr::new("/bin/sh")).unwrap(), Path::new("/bin/sh"));
+        for missing in ["no-such-command-here", "/no/such/command", ""] {
+            let error = find(OsStr::new(missing)).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::NotFound, "{missing}");
+        }
+    }
+
+    #[test]
+    fn the_summary_says_what_was_moved_or_why_nothing_was() {
+        let nothing = in_words(Some(Totals::default()), "cgroup", "netnice");
+        assert!(nothing.contains("no TCP connection"), "{nothing}");
+        let upload = Totals {
+            sockets: 1,
+            bytes_sent: 12_345_678,
+            bytes_received: 1000,
+            yields: 3,
+            without_timestamps: 0,
+        };
+        assert_eq!(
+            in_words(Some(upload), "cgroup", "netnice"),
+            "1 connection at low priority (netnice, by cgroup): 12.3 MB sent, 1.00 kB received, \
+             gave way 3 times"
+        );
+        let download = Totals {
+            bytes_sent: 500,
+            bytes_received: 5_000_000,
+            without_timestamps: 1,
+            ..upload
+        };
+        let words = in_words(Some(download), "cgroup", "netnice");
+        assert!(words.contains("the sender governs"), "{words}");
+        assert!(words.contains("1 peer sent no timestamps"), "{words}");
+        let unknown = in_words(None, "supervisor of an outer `netnice run`", "netnice");
+        assert!(unknown.contains("not known"), "{unknown}");
+    }
+}

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `netnice status`: the low-priority connections of the moment.
+
+use std::collections::{HashMap, HashSet};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use clap::Args;
+use netnice_kernel::attach;
+use netnice_kernel::connections::{self, Connection, Phase, Signal};
+use netnice_kernel::pins::{self, Pins};
+use netnice_kernel::process;
+use serde::Serialize;
+
+use crate::{style, text};
+
+const EXAMPLES: &str = "\
+Examples:
+  netnice status
+  netnice status --watch
+  netnice status --json | jq '.connections[].peer'
+
+Columns:
+  STATE    slow start: finding out what the path carries; avoidance: probing for more; inference:
+           has given way, watches whether others are still there; yielding: they are
+  RATE     what the peer last acknowledged; with --watch, over the time since the last line
+  DELAY    latest filtered delay above the smallest one, and the threshold above that
+  YIELDS   how often the window was given up to others
+  SIGNAL   where the delay comes from
+
+Root sees all connections, others those of their own network namespace.";
+
+/// Show the connections that have low priority now.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
+pub struct Arguments {
+    /// Show them again every second
+    #[arg(short, long)]
+    watch: bool,
+    /// Print one JSON object; with --watch one a second, each in a line
+    #[arg(long)]
+    json: bool,
+}
+
+/// Shows them, once or until interrupted.
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let mut view = View::default();
+    loop {
+        make_visible()?;
+        let connections = connections::list()?;
+        view.look_up(&connections);
+        let shown = match arguments.json {
+            true => view.json(&connections)?,
+            false => view.table(&connections),
+        };
+        let clear = arguments.watch && !arguments.json && style::on_terminal();
+        let clear = if clear { "\x1b[H\x1b[J" } else { "" };
+        text::print(&format!("{clear}{shown}\n"))?;
+        if !arguments.watch {
+            return Ok(ExitCode::SUCCESS);
+        }
+        view.remember(&connections);
+        std::thread::sleep(Duration::from_secs(1));
+    }
+}
+
+/// Root can load what lists the connections, if there may be any.
+fn make_visible() -> Result<()> {
+    if connections::can_be_listed() || !pins::home().join("bpf").exists() {
+        return Ok(());
+    }
+    if !nix::unistd::geteuid().is_root() {
+        bail!("the list of connections is not open to all yet: use sudo, or try in a second");
+    }
+    let pins = Pins::open()?;
+    connections::load(&pins)?;
+    pins.close()?;
+    Ok(())
+}
+
+/// What is kept from one look to the next.
+#[derive(Default)]
+struct View {
+    /// Inodes of sockets, and who has them open.
+    owners: HashMap<u64, Owner>,
+    /// Bytes sent by each connection at the last look.
+    sent: HashMap<u64, u64>,
+    last: Option<Instant>,
+}
+
+#[derive(Clone)]
+struct Owner {
+    pid: i32,
+    name: String,
+}
+
+/// One connection as `--json` has it. Times are in milliseconds, rates in bits per second.
+#[derive(Serialize)]
+struct Told<'a> {
+    pid: Option<i32>,
+    process: Option<&'a str>,
+    control: &'a str,
+    local: String,
+    peer: String,
+    state: &'static str,
+    rate: u64,
+    pacing_rate: u64,
+    cwnd: u32,
+    ssthresh: u32,
+    mss: u16,
+    rtt: f64,
+    delay_over_minimum: f64,
+    threshold: f64,
+    yields: u32,
+    retransmitted: u32,
+    bytes_sent: u64,
+    bytes_received: u64,
+    signal: Option<&'static str>,
+    age: f64,
+    user: u32,
+    network_namespace: u32,
+    socket: u64,
+}
+
+#[derive(Serialize)]
+struct ToldAll<'a> {
+    connections: Vec<Told<'a>>,
+    attached: Vec<String>,
+}
+
+impl View {
+    /// Looks through /proc only if there is a socket whose owner is not known.
+    fn look_up(&mut self, connections: &[Connection]) {
+        let open = connections.iter().map(|connection| connection.inode);
+        let open: HashSet<u64> = open.filter(|inode| *inode != 0).collect();
+        self.owners.retain(|inode, _| open.contains(inode));
+        if open.iter().any(|inode| !self.owners.contains_key(inode)) {
+            for (inode, pid) in process::owners(&open) {
+                let name = process::name(pid).unwrap_or_default();
+                self.owners.insert(inode, Owner { pid, name });
+            }
+        }
+    }
+
+    fn remember(&mut self, connections: &[Connection]) {
+        let sent = connections.iter().map(|one| (one.cookie, one.bytes_sent));
+        self.sent = sent.collect();
+        self.last = Some(Instant::now());
+    }
+
+    /// In bytes per second.
+    fn rate(&self, connection: &Connection) -> u64 {
+        match (self.last, self.sent.get(&connection.cookie)) {
+            (Some(last), Some(before)) => {
+                let bytes = connection.bytes_sent.saturating_sub(*before);
+                (bytes as f64 / last.elapsed().as_secs_f64()) as u64
+            }
+            _ => connection.delivery_rate,
+        }
+    }
+
+    fn table(&self, connections: &[Connection]) -> String {
+        let attached = attach::attached();
+        let attached = match attached.is_empty() {
+            true => String::new(),
+            false => format!("attached: {}\n", attached.join(", ")),
+        };
+        if connections.is_empty() {
+            return format!(
+                "{attached}no connection has low priority now: `netnice run -- COMMAND` gives it to \
+                 a command, `netnice renice --pid PID` to a running one"
+            );
+        }
+        let heading = [
+            "PROCESS", "CONTROL", "PEER", "STATE", "RATE", "CWND", "RTT", "DELAY", "YIELDS",
+            "SENT", "RECEIVED", "SIGNAL",
+        ];
+        let mut rows = vec![heading.map(str::to_owned).to_vec()];
+        rows.extend(connections.iter().map(|connection| self.row(connection)));
+        let mut lines = text::table(&rows, &[0, 1, 2, 3, 11]);
+        for (line, connection) in lines.iter_mut().skip(1).zip(connections) {
+            if matches!(connection.phase, Phase::Yielding | Phase::Inference) {
+                *line = style::attention(&*line);
+            }
+        }
+        lines[0] = style::heading(&lines[0]);
+        format!("{attached}{}", lines.join("\n"))
+    }
+
+    fn row(&self, connection: &Connection) -> Vec<String> {
+        let owner = self.owners.get(&connection.inode);
+        vec![
+            owner.map_or("-".to_owned(), |owner| format!("{} ({})", owner.name, owner.pid)),
+            connection.control.clone(),
+            connection.remote.to_string(),
+            connection.phase.name().to_owned(),
+            text::rate(self.rate(connection)),
+            connection.cwnd.to_string(),
+            text::time(connection.rtt),
+            delays(connection),
+            connection.yields.to_string(),
+            text::bytes(connection.bytes_sent),
+            text::bytes(connection.bytes_received),
+            match connection.signal {
+                Signal::None => "none yet",
+                Signal::OneWayDelay => "one-way delay",
+                Signal::RoundTrip => "rtt: peer sends no timestamps",
+            }
+            .to_owned(),
+        ]
+    }
+
+    fn json(&self, connections: &[Connection]) -> Result<String> {
+        let milliseconds = |time: Duration| time.as_micros() as f64 / 1000.0;
+        let connections = connections.iter().map(|one| {
+            let owner = self.owners.get(&one.inode);
+            Told {
+                pid: owner.map(|owner| owner.pid),
+                process: owner.map(|owner| owner.name.as_str()),
+                control: &one.control,
+                local: one.local.to_string(),
+                peer: one.remote.to_string(),
+                state: one.phase.name(),
+                rate: 8 * self.rate(one),
+                pacing_rate: one.pacing_rate.saturating_mul(8),
+                cwnd: one.cwnd,
+                ssthresh: one.ssthresh,
+                mss: one.mss,
+                rtt: milliseconds(one.rtt),
+                delay_over_minimum: milliseconds(one.delay_over_minimum),
+                threshold: milliseconds(one.threshold),
+                yields: one.yields,
+                retransmitted: one.retransmitted,
+                bytes_sent: one.bytes_sent,
+                bytes_received: one.bytes_received,
+                signal: match one.signal {
+                    Signal::None => None,
+                    Signal::OneWayDelay => Some("one-way delay"),
+                    Signal::RoundTrip => Some("rtt"),
+                },
+                age: milliseconds(one.age),
+                user: one.user,
+                network_namespace: one.network_namespace,
+                socket: one.inode,
+            }
+        });
+        let all = ToldAll {
+            connections: connections.collect(),
+            attached: attach::attached(),
+        };
+        Ok(serde_json::to_string(&all)?)
+    }
+}
+
+fn delays(connection: &Connection) -> String {
+    if connection.signal == Signal::None {
+        return "-".to_owned();
+    }
+    let over = text::time(connection.delay_over_minimum);
+    let over = over.trim_end_matches(" ms");
+    format!("{over} / {}", text::time(connection.threshold))
+}

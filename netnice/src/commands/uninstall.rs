@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `netnice uninstall`: undoes `netnice install`.
+
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use netnice_kernel::attach;
+
+use super::install::{need_root, program, remove_unit};
+use super::unregister::unregister;
+
+const EXAMPLES: &str = "\
+Example:
+  sudo netnice uninstall
+
+What it does:
+  Detaches all cgroups, removes the unit of systemd and the program, and takes the controls out of
+  the kernel. Commands under `netnice run` keep theirs until they end, and so do open connections.";
+
+/// Undo `netnice install`.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
+pub struct Arguments {
+    /// Where it was installed
+    #[arg(long, default_value = "/usr/local", value_name = "DIRECTORY")]
+    prefix: PathBuf,
+}
+
+/// Uninstalls, and says what was done.
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    need_root("uninstall")?;
+    let program = program(&arguments.prefix)?;
+    for path in attach::attached() {
+        attach::detach(&attach::find(&path)?)?;
+    }
+    remove_unit()?;
+    match fs::remove_file(&program) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        other => other.with_context(|| format!("removing {}", program.display()))?,
+    }
+    if unregister()? {
+        println!("netnice: uninstalled");
+    } else {
+        println!("netnice: uninstalled; commands that run keep their low priority until they end");
+    }
+    Ok(ExitCode::SUCCESS)
+}

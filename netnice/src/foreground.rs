@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A command in the foreground: the terminal is its own, signals go to it, and netnice waits.
+//!
+//! The command stays in our process group, so that the terminal's Ctrl-C and Ctrl-Z reach both of
+//! us; we let Ctrl-C pass. A shell makes a group of its own and takes the terminal, and we see to
+//! it that it comes back.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::process::{Child, ExitCode};
+
+use anyhow::{Context, Result};
+use nix::errno::Errno;
+use nix::sys::signal::{Signal, kill, killpg};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::{Pid, getpgid, getpgrp, getpid, tcgetpgrp, tcsetpgrp};
+
+use crate::signals::{Arrived, HeldSignals};
+
+/// How a command has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// By itself, with this exit code.
+    Exited(u8),
+    /// Killed by a signal.
+    Killed(Signal),
+}
+
+/// A shell's way to say it: the exit code, or 128 and the number of the signal.
+impl From<Ended> for ExitCode {
+    fn from(ended: Ended) -> ExitCode {
+        match ended {
+            Ended::Exited(code) => code.into(),
+            Ended::Killed(signal) => (128 + signal as u8).into(),
+        }
+    }
+}
+
+/// Waits for the command, started from this thread, and passes signals on.
+pub fn wait(child: &Child, signals: &HeldSignals) -> Result<Ended> {
+    let child = Pid::from_raw(child.id() as i32);
+    let ended = loop {
+        let flags = WaitPidFlag::WNOHANG | WaitPidFlag::WUNTRACED;
+        match waitpid(child, Some(flags)) {
+            Ok(WaitStatus::Exited(_, code)) => break Ended::Exited(code as u8),
+            Ok(WaitStatus::Signaled(_, signal, _)) => break Ended::Killed(signal),
+            Ok(WaitStatus::Stopped(..)) => stop_too(child),
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(error) => return Err(error).context("waiting for the command"),
+        }
+        if let Some(Arrived::FromProcess(signal)) = signals.wait(None) {
+            let _ = kill(child, signal);
+        }
+    };
+    take_terminal_back();
+    Ok(ended)
+}
+
+/// A shell that suspends itself leaves the terminal to the one we were started from.
+fn stop_too(child: Pid) {
+    let group = getpgid(Some(child)).unwrap_or(child);
+    // Ctrl-Z in our own group has stopped us as well.
+    if group == getpgrp() {
+        return;
+    }
+    hand_terminal(group, getpgrp());
+    let _ = kill(getpid(), Signal::SIGSTOP);
+    hand_terminal(getpgrp(), group);
+    let _ = killpg(group, Signal::SIGCONT);
+}
+
+fn hand_terminal(from: Pid, to: Pid) {
+    let terminal = io::stdin();
+    if tcgetpgrp(terminal.as_fd()) == Ok(from) {
+        let _ = tcsetpgrp(terminal.as_fd(), to);
+    }
+}
+
+/// A shell that was killed has not given the terminal back. Anyone alive who has it may keep it.
+fn take_terminal_back() {
+    let terminal = io::stdin();
+    let Ok(foreground) = tcgetpgrp(terminal.as_fd()) else {
+        return;
+    };
+    if killpg(foreground, None) == Err(Errno::ESRCH) {
+        let _ = tcsetpgrp(terminal.as_fd(), getpgrp());
+    }
+}

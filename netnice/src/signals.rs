@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Signals held back so that they are taken one by one, and nothing is left half done.
+
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, pthread_sigmask};
+use nix::sys::time::TimeSpec;
+
+/// The signals by which people and programs talk to a command.
+const TOLD: [Signal; 6] = [
+    Signal::SIGINT,
+    Signal::SIGQUIT,
+    Signal::SIGTERM,
+    Signal::SIGHUP,
+    Signal::SIGUSR1,
+    Signal::SIGUSR2,
+];
+
+/// A signal that has arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Arrived {
+    /// A child has ended, stopped or gone on.
+    Child,
+    /// Typed at the terminal, which sends it to all of the foreground.
+    FromTerminal(Signal),
+    /// Sent to us by a process.
+    FromProcess(Signal),
+}
+
+/// Signals held back in this thread, and in those that it starts.
+pub struct HeldSignals {
+    held: SigSet,
+    before: SigSet,
+}
+
+impl HeldSignals {
+    /// Holds back what may end us, and the news of children. Call before other threads are started.
+    pub fn hold() -> Result<HeldSignals> {
+        let mut held: SigSet = TOLD.into_iter().collect();
+        held.add(Signal::SIGCHLD);
+        let mut blocked = held;
+        // Stops who takes the terminal from the background, as we do after a shell.
+        blocked.add(Signal::SIGTTOU);
+        let mut before = SigSet::empty();
+        pthread_sigmask(SigmaskHow::SIG_BLOCK, Some(&blocked), Some(&mut before))
+            .context("holding signals back")?;
+        Ok(HeldSignals { held, before })
+    }
+
+    /// Gives `command` its signals as we had them.
+    pub fn release_for<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        let before = self.before;
+        let restore = move || -> io::Result<()> {
+            pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&before), None)?;
+            Ok(())
+        };
+        // SAFETY: pthread_sigmask may be called between fork and exec.
+        unsafe { command.pre_exec(restore) }
+    }
+
+    /// Waits for a signal, at most for `timeout` if there is one.
+    pub fn wait(&self, timeout: Option<Duration>) -> Option<Arrived> {
+        let timeout = timeout.map(TimeSpec::from_duration);
+        let timeout = timeout
+            .as_ref()
+            .map_or(std::ptr::null(), |time| time.as_ref());
+        // SAFETY: siginfo_t is a plain C structure for which all zeroes is a valid value.
+        let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+        // SAFETY: all pointers are null or to values that live through the call.
+        let number = unsafe { libc::sigtimedwait(self.held.as_ref(), &mut info, timeout) };
+        match Signal::try_from(number).ok()? {
+            Signal::SIGCHLD => Some(Arrived::Child),
+            signal if info.si_code > 0 => Some(Arrived::FromTerminal(signal)),
+            signal => Some(Arrived::FromProcess(signal)),
+        }
+    }
+}

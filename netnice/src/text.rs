@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Numbers as people read them, and tables of them.
+
+use std::io::Write;
+use std::time::Duration;
+
+use anyhow::Context;
+
+/// A number of bytes: `12.3 MB`.
+pub fn bytes(bytes: u64) -> String {
+    scaled(bytes as f64, &["B", "kB", "MB", "GB", "TB"])
+}
+
+/// A rate given in bytes per second, in bits: `9.56 Mb/s`.
+pub fn rate(bytes_per_second: u64) -> String {
+    scaled(bytes_per_second as f64 * 8.0, &["b/s", "kb/s", "Mb/s", "Gb/s"])
+}
+
+/// A time: `40.2 ms`.
+pub fn time(time: Duration) -> String {
+    let milliseconds = time.as_secs_f64() * 1e3;
+    format!("{} ms", three_digits(milliseconds))
+}
+
+/// How many of something: `1 connection`, `2 connections`.
+pub fn count(number: u64, one: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {one}{plural}")
+}
+
+fn scaled(mut value: f64, units: &[&str]) -> String {
+    let mut unit = 0;
+    while value >= 999.5 && unit + 1 < units.len() {
+        value /= 1000.0;
+        unit += 1;
+    }
+    let number = if unit == 0 {
+        format!("{value:.0}")
+    } else {
+        three_digits(value)
+    };
+    format!("{number} {}", units[unit])
+}
+
+fn three_digits(value: f64) -> String {
+    match value {
+        ..9.995 => format!("{value:.2}"),
+        ..99.95 => format!("{value:.1}"),
+        _ => format!("{value:.0}"),
+    }
+}
+
+/// Prints on stdout. That nobody reads it any more is not worth a word.
+pub fn print(text: &str) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => std::process::exit(0),
+        other => other.context("writing to stdout"),
+    }
+}
+
+/// Lines up the columns; numbers are flush right, that is all but the columns named in `left`.
+pub fn table(rows: &[Vec<String>], left: &[usize]) -> Vec<String> {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..columns)
+        .map(|column| {
+            let cells = rows.iter().filter_map(|row| row.get(column));
+            cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+        })
+        .collect();
+    rows.iter()
+        .map(|row| {
+            let cells = row.iter().enumerate().map(|(column, cell)| {
+                let width = widths[column];
+                match left.contains(&column) {
+                    true => format!("{cell:<width$}"),
+                    false => format!("{cell:>width$}"),
+                }
+            });
+            cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_three_digits_and_a_unit() {
+        assert_eq!(bytes(0), "0 B");
+        assert_eq!(bytes(999), "999 B");
+        assert_eq!(bytes(1000), "1.00 kB");
+        assert_eq!(bytes(999_600), "1.00 MB");
+        assert_eq!(bytes(12_345_678), "12.3 MB");
+        assert_eq!(rate(1_195_000), "9.56 Mb/s");
+        assert_eq!(time(Duration::from_micros(40_240)), "40.2 ms");
+        assert_eq!(time(Duration::from_micros(9_996)), "10.0 ms");
+        assert_eq!(count(1, "connection"), "1 connection");
+        assert_eq!(count(0, "connection"), "0 connections");
+    }
+
+    #[test]
+    fn columns_line_up() {
+        let row = |name: &str, number: &str| vec![name.to_owned(), number.to_owned()];
+        let lines = table(&[row("curl", "7"), row("rsync", "123")], &[0]);
+        assert_eq!(lines, ["curl     7", "rsync  123"]);
+    }
+}

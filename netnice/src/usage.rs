@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Wrong usage, told in one line.
+
+use std::process::ExitCode;
+
+use clap::CommandFactory;
+use clap::error::ErrorKind;
+
+use crate::Netnice;
+
+/// Says what is wrong and where to read more; help and version are printed as they are.
+pub fn complain(error: &clap::Error) -> ExitCode {
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            // A reader that has seen enough closes the pipe.
+            let _ = error.print();
+            ExitCode::SUCCESS
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            let _ = error.print();
+            ExitCode::from(2)
+        }
+        _ => {
+            let arguments: Vec<_> = std::env::args_os().collect();
+            let command = arguments.get(1).and_then(|argument| argument.to_str());
+            eprintln!("netnice: {}", one_line(error, command));
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// clap's message without its layout: what is wrong, the tips, and the command whose help to read.
+fn one_line(error: &clap::Error, command: Option<&str>) -> String {
+    let mut parts = Vec::new();
+    for paragraph in error.render().to_string().split("\n\n") {
+        let text = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
+        let layout = ["Usage: ", "For more information"];
+        if text.is_empty() || layout.iter().any(|layout| text.starts_with(layout)) {
+            continue;
+        }
+        let text = text.strip_prefix("error: ").unwrap_or(&text);
+        parts.push(text.strip_prefix("tip: ").unwrap_or(text).to_owned());
+    }
+    let all = Netnice::command();
+    let known = all.get_subcommands().filter(|command| !command.is_hide_set());
+    let known: Vec<&str> = known.map(|command| command.get_name()).collect();
+    if error.kind() == ErrorKind::InvalidSubcommand {
+        parts.push(format!("there are {}", known.join(", ")));
+    }
+    let command = command.filter(|command| known.contains(command));
+    let command = command.map_or(String::new(), |command| format!(" {command}"));
+    format!("{}; see `netnice{command} --help`", parts.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::one_line;
+
+    fn complaint(line: &str) -> String {
+        let error = crate::Netnice::try_parse_from(line.split(' ')).unwrap_err();
+        one_line(&error, line.split(' ').nth(1))
+    }
+
+    #[test]
+    fn each_mistake_is_named_in_one_line() {
+        for (line, expected) in [
+            ("netnice rnu", "there are run, renice, "),
+            ("netnice rnu", "see `netnice --help`"),
+            ("netnice run --contrl netnice -- true", "--control"),
+            ("netnice run --control vegas -- true", "netnice, tcplp"),
+            ("netnice run --delta 7 -- true", "0.001 to 1"),
+            ("netnice run --delta much -- true", "0.001 to 1"),
+            ("netnice run --threshold 2 -- true", "2ms"),
+            ("netnice run --threshold 5s -- true", "0.1ms to 1s"),
+            ("netnice run --inference-rtts 0 -- true", "1 to 100"),
+            ("netnice run", "<COMMAND>"),
+            ("netnice run", "see `netnice run --help`"),
+            ("netnice run --delta 7 -- true", "see `netnice run --help`"),
+            ("netnice renice", "--pid"),
+            ("netnice renice --pid init", "init"),
+            ("netnice attach", "<CGROUP|UNIT>"),
+        ] {
+            let complaint = complaint(line);
+            assert!(complaint.contains(expected), "{line}: {complaint}");
+            assert!(!complaint.contains('\n'), "{line}: {complaint}");
+        }
+    }
+}
