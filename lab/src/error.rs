@@ -39,22 +39,22 @@ pub enum LabError {
         limit: usize,
     },
     /// The kernel does not know, or does not allow, a congestion control.
-    #[error("congestion control `{name}` cannot be used ({source}); available are: {available}")]
+    #[error("congestion control `{name}` cannot be used ({answer}); available are: {available}")]
     CongestionControl {
         /// The control asked for.
         name: String,
         /// The controls the kernel lists, separated by spaces.
         available: String,
         /// What the kernel said.
-        source: io::Error,
+        answer: io::Error,
     },
     /// A system call failed.
-    #[error("cannot {action}: {source}")]
+    #[error("cannot {action}: {answer}")]
     Os {
         /// What was attempted.
         action: String,
         /// What the kernel said.
-        source: io::Error,
+        answer: io::Error,
     },
     /// A thread of the lab panicked.
     #[error("the {0} thread panicked; this is a bug, please report it")]
@@ -72,9 +72,9 @@ pub(crate) trait Attempted<T> {
 
 impl<T, E: Into<io::Error>> Attempted<T> for Result<T, E> {
     fn attempted(self, action: impl Into<String>) -> Result<T, LabError> {
-        self.map_err(|source| LabError::Os {
+        self.map_err(|answer| LabError::Os {
             action: action.into(),
-            source: source.into(),
+            answer: answer.into(),
         })
     }
 }

@@ -37,7 +37,7 @@ impl Namespace {
                         },
                         errno => LabError::Os {
                             action: "create a network namespace".into(),
-                            source: errno.into(),
+                            answer: errno.into(),
                         },
                     })?;
                     Namespace::current()

@@ -38,7 +38,7 @@ impl Tun {
             },
             _ => LabError::Os {
                 action: "open /dev/net/tun".into(),
-                source: error,
+                answer: error,
             },
         })?;
         // SAFETY: ifreq is a plain C structure for which all zeroes is a valid value.
@@ -60,7 +60,7 @@ impl Tun {
             },
             errno => LabError::Os {
                 action: format!("create TUN device {name}"),
-                source: errno.into(),
+                answer: errno.into(),
             },
         })?;
         let name: String = request

@@ -149,14 +149,14 @@ fn address_of(socket: &Socket) -> Result<SocketAddr, LabError> {
 fn set_congestion(socket: &Socket, name: &str) -> Result<(), LabError> {
     socket
         .set_tcp_congestion(name.as_bytes())
-        .map_err(|source| {
+        .map_err(|answer| {
             let list =
                 std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")
                     .unwrap_or_default();
             LabError::CongestionControl {
                 name: name.into(),
                 available: list.trim().into(),
-                source,
+                answer,
             }
         })
 }
