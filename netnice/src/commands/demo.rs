@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `netnice demo`: what low priority does, shown with real programs over an emulated link.
+
+mod progress;
+mod report;
+mod stage;
+
+use std::process::ExitCode;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use clap::Args;
+use nix::sys::signal::Signal;
+use nix::unistd::geteuid;
+
+use crate::leftovers::Guard;
+use crate::signals::HeldSignals;
+use progress::Progress;
+use report::{Demonstration, Run};
+use stage::{Bulk, Stage};
+
+/// Time for the bulk transfer to find its rate before anything is measured.
+const SETTLING: Duration = Duration::from_secs(3);
+/// Time for queues to empty between phases.
+const PAUSE: Duration = Duration::from_millis(500);
+
+const EXAMPLES: &str = "\
+What happens:
+  A server with an uplink of 10 Mb/s, 40 ms of round trip and a queue of 83 packets serves a page
+  of 10 kB (python3 -m http.server), which a visitor fetches every 0.3 s (curl). Three times: while
+  nothing else happens, while rsync uploads a backup over the same link, and while
+  `netnice run -- rsync` does. Server, rsync and visitor are real programs on this kernel's TCP,
+  the link is `netnice link`'s. The other connections use cubic, whatever this machine's default.
+
+Needs root, curl, python3 and rsync. Changes nothing on this machine and leaves nothing behind.
+
+Examples:
+  sudo netnice demo                    under two minutes
+  sudo netnice demo --seconds 10       rougher, in 45 seconds
+  sudo netnice demo --runs 5 --json    with the spread over five runs, for a script";
+
+/// Show what low priority does, with a web server and rsync over an emulated link.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
+pub struct Arguments {
+    /// Seconds to measure in each of the three phases
+    #[arg(long, default_value_t = 33, value_name = "SECONDS",
+          value_parser = clap::value_parser!(u64).range(2..=600))]
+    seconds: u64,
+    /// Runs of the three phases
+    #[arg(long, default_value_t = 1, value_name = "NUMBER",
+          value_parser = clap::value_parser!(u32).range(1..=100))]
+    runs: u32,
+    /// All figures as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// One of the things that happen beside the visitor's fetches.
+const PHASES: [(Option<Bulk>, &str); 3] = [
+    (None, "no bulk transfer"),
+    (Some(Bulk::Plain), "rsync"),
+    (Some(Bulk::LowPriority), "netnice run -- rsync"),
+];
+
+/// Runs the demonstration and prints what came of it.
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    if !geteuid().is_root() {
+        bail!("the demo needs root, for the emulated link; run it with sudo");
+    }
+    stage::check_programs()?;
+    let mut guard = Guard::post()?;
+    let signals = HeldSignals::hold()?;
+    let measured = Duration::from_secs(arguments.seconds);
+    let once = PHASES
+        .iter()
+        .map(|(bulk, _)| measured + PAUSE + bulk.map_or(Duration::ZERO, |_| SETTLING))
+        .sum::<Duration>();
+    let mut progress = Progress::new(once * arguments.runs);
+
+    let mut demonstration = Demonstration::new(arguments.seconds);
+    for number in 1..=arguments.runs {
+        let of_runs = match arguments.runs {
+            1 => String::new(),
+            runs => format!("run {number} of {runs}, "),
+        };
+        let outcome = run_once(measured, &of_runs, &mut guard, &signals, &mut progress);
+        match outcome {
+            Ok(run) => demonstration.add(run),
+            Err(error) => match error.downcast_ref::<stage::Interrupted>() {
+                Some(stage::Interrupted(signal)) => return Ok(interrupted(*signal, progress)),
+                None => return Err(error),
+            },
+        }
+    }
+    progress.finish();
+    demonstration.print(arguments.json)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn interrupted(signal: Signal, progress: Progress) -> ExitCode {
+    progress.finish();
+    eprintln!("netnice: the demo was interrupted; nothing is left behind");
+    ExitCode::from(128 + signal as u8)
+}
+
+fn run_once(
+    measured: Duration,
+    of_runs: &str,
+    guard: &mut Guard,
+    signals: &HeldSignals,
+    progress: &mut Progress,
+) -> Result<Run> {
+    let longest = SETTLING + measured + PAUSE;
+    let mut stage = Stage::set(longest, guard, signals)?;
+    let mut phases = Vec::new();
+    let outcome = PHASES
+        .iter()
+        .enumerate()
+        .try_for_each(|(number, (bulk, name))| {
+            progress.begin(format!(
+                "{of_runs}{} of {}: {name}",
+                number + 1,
+                PHASES.len()
+            ));
+            phases.push((*name, stage.measure(*bulk, measured, SETTLING, progress)?));
+            progress.advance(PAUSE);
+            thread::sleep(PAUSE);
+            Ok(())
+        });
+    // Whatever happened, the programs must be gone before their files are.
+    guard.clear();
+    let report = stage.strike()?;
+    outcome.map(|()| Run::new(phases, report))
+}

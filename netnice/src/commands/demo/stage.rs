@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The link, and the programs on both sides of it.
+
+mod programs;
+
+use std::fs;
+use std::net::Ipv4Addr;
+use std::path::Path;
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use netnice_lab::{EmulatedLink, LinkReport, LinkSpec};
+use nix::sys::signal::Signal;
+use tempfile::TempDir;
+
+use super::progress::Progress;
+use crate::leftovers::{self, Guard};
+use crate::signals::{Arrived, HeldSignals};
+use programs::Programs;
+
+pub use programs::check_programs;
+
+/// The link of the demonstration.
+pub const LINK: &str = "rate=10mbit,delay=20ms,queue=83p";
+/// Size of the page.
+pub const PAGE_BYTES: usize = 10_000;
+/// Time between the beginnings of two fetches.
+pub const FETCH_EVERY: Duration = Duration::from_millis(300);
+
+/// Longest time between two looks at signals and the progress bar.
+const TICK: Duration = Duration::from_millis(100);
+/// Time for a server to open its port.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The bulk transfer that goes on beside the fetches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bulk {
+    /// As it is.
+    Plain,
+    /// Under `netnice run`.
+    LowPriority,
+}
+
+/// Somebody pressed Ctrl-C, or the like.
+#[derive(Debug, thiserror::Error)]
+#[error("interrupted by {0}")]
+pub struct Interrupted(pub Signal);
+
+/// What was measured in one phase.
+#[derive(Debug, Clone, Default)]
+pub struct Phase {
+    /// Response times of the fetches, in seconds.
+    pub response_times: Vec<f64>,
+    /// Fetches that failed.
+    pub failed: usize,
+    /// What the bulk transfer brought to the other side, in bits per second.
+    pub bulk_rate: Option<f64>,
+}
+
+/// The link with its servers. The server's machine is the near side, the visitor and the place of
+/// the backup are the far side: so pages and backup leave through the same queue.
+pub struct Stage<'a> {
+    link: EmulatedLink,
+    programs: Programs<'a>,
+    signals: &'a HeldSignals,
+    directory: TempDir,
+}
+
+impl<'a> Stage<'a> {
+    /// Sets the stage for bulk transfers of at most `longest`.
+    pub fn set(
+        longest: Duration,
+        guard: &mut Guard,
+        signals: &'a HeldSignals,
+    ) -> Result<Stage<'a>> {
+        let spec = LinkSpec::symmetric(LINK.parse()?);
+        let directory = tempfile::Builder::new()
+            .prefix("netnice-demo-")
+            .tempdir()
+            .context("making a directory for the demo's files")?;
+        guard.cover_directory(directory.path())?;
+        let rate = spec.up.rate.expect("the link has a rate");
+        // Half as much again, so that it does not end before its time.
+        let backup_bytes = rate.bytes_in(longest * 3 / 2).get();
+        make_files(directory.path(), backup_bytes).with_context(|| {
+            format!(
+                "writing {} MB to {} (TMPDIR chooses another place)",
+                backup_bytes / 1_000_000,
+                directory.path().display()
+            )
+        })?;
+
+        let link = EmulatedLink::start(&spec)?;
+        guard.cover(link.near())?;
+        guard.cover(link.far())?;
+        let programs = Programs::new(directory.path(), signals);
+        link.near().run(forget_metrics)??;
+        programs.use_cubic(&link)?;
+        let mut stage = Stage {
+            link,
+            programs,
+            signals,
+            directory,
+        };
+        stage.start_servers()?;
+        Ok(stage)
+    }
+
+    fn start_servers(&mut self) -> Result<()> {
+        let (near, far) = (self.link.near_ipv4(), self.link.far_ipv4());
+        let web = self.programs.web_server(self.link.near(), near)?;
+        let backup = self.programs.backup_server(self.link.far(), far)?;
+        self.wait_for(web, programs::WEB_SERVER, near, programs::WEB_PORT)?;
+        self.wait_for(backup, programs::BACKUP_SERVER, far, programs::BACKUP_PORT)
+    }
+
+    /// Waits until a server answers.
+    fn wait_for(&self, mut server: Child, name: &str, address: Ipv4Addr, port: u16) -> Result<()> {
+        let deadline = Instant::now() + PATIENCE;
+        let answers = || {
+            let connect =
+                || std::net::TcpStream::connect_timeout(&(address, port).into(), TICK).is_ok();
+            let from = match address == self.link.near_ipv4() {
+                true => self.link.far(),
+                false => self.link.near(),
+            };
+            from.run(connect)
+        };
+        while !answers()? {
+            if server.try_wait()?.is_some() || Instant::now() > deadline {
+                bail!(
+                    "the {} does not answer: {}",
+                    name.replace('-', " "),
+                    self.programs.last_words(name)
+                );
+            }
+            self.sleep(Duration::from_millis(20))?;
+        }
+        Ok(())
+    }
+
+    /// Fetches for as long as `measured`, beside a bulk transfer that has had time to settle.
+    pub fn measure(
+        &mut self,
+        bulk: Option<Bulk>,
+        measured: Duration,
+        settling: Duration,
+        progress: &mut Progress,
+    ) -> Result<Phase> {
+        let (near, far) = (self.link.near_ipv4(), self.link.far_ipv4());
+        let mut bulk = bulk
+            .map(|bulk| self.programs.bulk(self.link.near(), far, bulk))
+            .transpose()?;
+        if let Some(transfer) = &mut bulk {
+            self.pass(settling, progress, |_| Ok(settling))?;
+            self.check_still_running(transfer)?;
+        }
+
+        let before = self.received();
+        let began = Instant::now();
+        let mut fetches = Vec::new();
+        self.pass(measured, progress, |elapsed| {
+            let due = FETCH_EVERY * fetches.len() as u32;
+            if elapsed >= due {
+                fetches.push(self.programs.fetch(self.link.far(), near)?);
+            }
+            Ok(FETCH_EVERY * fetches.len() as u32)
+        })?;
+        let seconds = began.elapsed().as_secs_f64();
+        let received = self.received() - before;
+
+        let mut phase = Phase::default();
+        for fetch in fetches {
+            match programs::response_time(fetch)? {
+                Some(time) => phase.response_times.push(time),
+                None => phase.failed += 1,
+            }
+        }
+        if let Some(mut transfer) = bulk {
+            self.check_still_running(&mut transfer)?;
+            leftovers::end(&mut transfer);
+            self.programs.forget_backup();
+            phase.bulk_rate = Some(8.0 * received as f64 / seconds);
+        }
+        if phase.response_times.is_empty() {
+            bail!(
+                "no fetch of the page succeeded: {}",
+                self.programs.last_words(programs::VISITOR)
+            );
+        }
+        Ok(phase)
+    }
+
+    /// Lets time pass; `act` is told how much of it has, and says when it wants to be called next.
+    fn pass(
+        &self,
+        time: Duration,
+        progress: &mut Progress,
+        mut act: impl FnMut(Duration) -> Result<Duration>,
+    ) -> Result<()> {
+        let began = Instant::now();
+        let mut shown = Duration::ZERO;
+        loop {
+            let elapsed = began.elapsed();
+            progress.advance(elapsed.min(time) - shown);
+            shown = elapsed.min(time);
+            if elapsed >= time {
+                return Ok(());
+            }
+            let next = act(elapsed)?.min(time);
+            self.sleep(next.saturating_sub(began.elapsed()).min(TICK))?;
+        }
+    }
+
+    /// Sleeps unless there is a signal that means the end.
+    fn sleep(&self, time: Duration) -> Result<()> {
+        let until = Instant::now() + time;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            match self.signals.wait(Some(left)) {
+                Some(Arrived::FromTerminal(signal) | Arrived::FromProcess(signal)) => {
+                    return Err(Interrupted(signal).into());
+                }
+                _ if left.is_zero() => return Ok(()),
+                _ => {}
+            }
+        }
+    }
+
+    fn check_still_running(&self, transfer: &mut Child) -> Result<()> {
+        match transfer.try_wait()? {
+            None => Ok(()),
+            Some(status) => bail!(
+                "rsync ended too early ({status}): {}",
+                self.programs.last_words(programs::TRANSFER)
+            ),
+        }
+    }
+
+    /// Bytes of the backup that have arrived.
+    fn received(&self) -> u64 {
+        fs::metadata(self.programs.received()).map_or(0, |file| file.len())
+    }
+
+    /// Takes the stage down; how the link did.
+    pub fn strike(self) -> Result<LinkReport> {
+        let report = self.link.stop()?;
+        // Open files in it do not hinder, but a failure should be known.
+        self.directory
+            .close()
+            .context("removing the demo's files")?;
+        Ok(report)
+    }
+}
+
+/// In the calling thread's namespace, connections do not begin with what earlier ones have learnt.
+fn forget_metrics() -> Result<()> {
+    let path = "/proc/sys/net/ipv4/tcp_no_metrics_save";
+    fs::write(path, "1").with_context(|| format!("writing 1 to {path}"))
+}
+
+/// The page, and the backup: incompressible, so that it is what it seems.
+fn make_files(directory: &Path, backup_bytes: u64) -> std::io::Result<()> {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = |bytes: usize| -> Vec<u8> {
+        let words = (0..bytes.div_ceil(8)).flat_map(|_| {
+            // xorshift64
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state.to_ne_bytes()
+        });
+        words.take(bytes).collect()
+    };
+    let pages = directory.join("pages");
+    fs::create_dir(&pages)?;
+    fs::write(pages.join(programs::PAGE), random(PAGE_BYTES))?;
+    fs::create_dir(directory.join("received"))?;
+    let mut backup = fs::File::create(directory.join(programs::BACKUP))?;
+    let mut left = backup_bytes as usize;
+    while left > 0 {
+        let chunk = random(left.min(1 << 20));
+        std::io::Write::write_all(&mut backup, &chunk)?;
+        left -= chunk.len();
+    }
+    Ok(())
+}

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The real programs of the demonstration and how they are called.
+
+use std::env;
+use std::fs::{self, File};
+use std::net::Ipv4Addr;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+use netnice_lab::{EmulatedLink, Namespace};
+use nix::ifaddrs::{InterfaceAddress, getifaddrs};
+
+use super::Bulk;
+use crate::signals::HeldSignals;
+
+pub const WEB_PORT: u16 = 8000;
+pub const BACKUP_PORT: u16 = 8730;
+pub const PAGE: &str = "page";
+pub const BACKUP: &str = "backup";
+
+/// The parts that programs play, by which [`Programs::last_words`] knows them.
+pub const ROUTES: &str = "routes";
+pub const WEB_SERVER: &str = "web-server";
+pub const BACKUP_SERVER: &str = "backup-server";
+pub const TRANSFER: &str = "transfer";
+pub const VISITOR: &str = "visitor";
+
+/// Time for a fetch before it counts as failed.
+const FETCH_SECONDS: &str = "10";
+
+/// Programs and the Debian packages that have them.
+const NEEDED: [(&str, &str); 4] = [
+    ("curl", "curl"),
+    ("ip", "iproute2"),
+    ("python3", "python3"),
+    ("rsync", "rsync"),
+];
+
+/// Names all programs that are missing at once.
+pub fn check_programs() -> Result<()> {
+    let missing: Vec<_> = NEEDED
+        .iter()
+        .filter(|(program, _)| !is_there(program))
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let join = |names: Vec<&str>, with: &str| names.join(with);
+    let programs = join(
+        missing.iter().map(|(program, _)| *program).collect(),
+        " and ",
+    );
+    let packages = join(missing.iter().map(|(_, package)| *package).collect(), " ");
+    match is_there("apt-get") {
+        true => bail!("the demo needs {programs}; run: apt-get install {packages}"),
+        false => bail!("the demo needs {programs}; install the package(s) {packages}"),
+    }
+}
+
+fn is_there(program: &str) -> bool {
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&path).any(|directory| directory.join(program).is_file())
+}
+
+/// Starts the programs, all with their files in one directory.
+pub struct Programs<'a> {
+    directory: PathBuf,
+    signals: &'a HeldSignals,
+}
+
+impl<'a> Programs<'a> {
+    pub fn new(directory: &Path, signals: &'a HeldSignals) -> Programs<'a> {
+        Programs {
+            directory: directory.to_owned(),
+            signals,
+        }
+    }
+
+    /// Makes cubic the control of connections from the near side, whatever the machine's default.
+    /// By the route, as the sysctl chooses in a namespace only from what the machine allows all.
+    pub fn use_cubic(&self, link: &EmulatedLink) -> Result<()> {
+        let address = link.near_ipv4();
+        let device = link.near().run(|| device_of(address))?;
+        let device = device.context("the link's near device has gone")?;
+        let mut command = Command::new("ip");
+        command
+            .args(["route", "add", &format!("{}/32", link.far_ipv4())])
+            .args([
+                "dev",
+                &device,
+                "src",
+                &address.to_string(),
+                "congctl",
+                "cubic",
+            ])
+            .stdout(Stdio::null());
+        let mut child = self.start(link.near(), ROUTES, &mut command)?;
+        if !child.wait().context("waiting for ip")?.success() {
+            bail!(
+                "cannot choose cubic for the rival connections: {}",
+                self.last_words(ROUTES)
+            );
+        }
+        Ok(())
+    }
+
+    /// Serves the page.
+    pub fn web_server(&self, namespace: &Namespace, address: Ipv4Addr) -> Result<Child> {
+        let mut command = Command::new("python3");
+        command
+            .args(["-I", "-m", "http.server", "--bind", &address.to_string()])
+            .arg("--directory")
+            .arg(self.directory.join("pages"))
+            .arg(WEB_PORT.to_string())
+            .stdout(Stdio::null());
+        self.start(namespace, WEB_SERVER, &mut command)
+    }
+
+    /// Takes the backup.
+    pub fn backup_server(&self, namespace: &Namespace, address: Ipv4Addr) -> Result<Child> {
+        let configuration = self.directory.join("rsyncd.conf");
+        let received = self.directory.join("received");
+        let text = format!(
+            "use chroot = false\nuid = 0\ngid = 0\n[backup]\npath = {}\nread only = false\n",
+            received.display()
+        );
+        fs::write(&configuration, text)
+            .with_context(|| format!("writing {}", configuration.display()))?;
+        let mut command = Command::new("rsync");
+        command
+            .args(["--daemon", "--no-detach", "--log-file=/dev/null"])
+            .arg(format!("--address={address}"))
+            .arg(format!("--port={BACKUP_PORT}"))
+            .arg(format!("--config={}", configuration.display()))
+            .stdout(Stdio::null());
+        self.start(namespace, BACKUP_SERVER, &mut command)
+    }
+
+    /// Uploads the backup, straight into its file: its size is what has arrived.
+    pub fn bulk(&self, namespace: &Namespace, address: Ipv4Addr, bulk: Bulk) -> Result<Child> {
+        let rsync = ["rsync", "--inplace", "--whole-file"];
+        let mut command = match bulk {
+            Bulk::Plain => {
+                let mut command = Command::new(rsync[0]);
+                command.args(&rsync[1..]);
+                command
+            }
+            Bulk::LowPriority => {
+                let netnice = env::current_exe().context("finding netnice's own program")?;
+                let mut command = Command::new(netnice);
+                command.args(["run", "--"]).args(rsync);
+                command
+            }
+        };
+        command
+            .arg(self.directory.join(BACKUP))
+            .arg(format!("rsync://{address}:{BACKUP_PORT}/backup/"))
+            .stdout(Stdio::null());
+        self.start(namespace, TRANSFER, &mut command)
+    }
+
+    /// Fetches the page once; [`response_time`] tells how that went.
+    pub fn fetch(&self, namespace: &Namespace, address: Ipv4Addr) -> Result<Child> {
+        let mut command = Command::new("curl");
+        command
+            // Whatever proxies and defaults the user has: this visitor comes directly.
+            .args([
+                "--disable",
+                "--noproxy",
+                "*",
+                "--silent",
+                "--show-error",
+                "--fail",
+            ])
+            .args(["--max-time", FETCH_SECONDS, "--output", "/dev/null"])
+            .args(["--write-out", "%{time_total}"])
+            .arg(format!("http://{address}:{WEB_PORT}/{PAGE}"))
+            .stdout(Stdio::piped());
+        self.start(namespace, VISITOR, &mut command)
+    }
+
+    /// The last line that `program` has written to its standard error.
+    pub fn last_words(&self, program: &str) -> String {
+        let text = fs::read(self.errors(program)).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        let last = text.lines().rfind(|line| !line.trim().is_empty());
+        last.unwrap_or("it did not say why").trim().to_owned()
+    }
+
+    /// Where the backup arrives.
+    pub fn received(&self) -> PathBuf {
+        self.directory.join("received").join(BACKUP)
+    }
+
+    /// Makes place for the next backup.
+    pub fn forget_backup(&self) {
+        // Where it cannot be removed, the next rsync overwrites it, and the size tells less: but
+        // the server that wrote it and we are the same user.
+        let _ = fs::remove_file(self.received());
+    }
+
+    fn errors(&self, program: &str) -> PathBuf {
+        self.directory.join(format!("errors-of-{program}"))
+    }
+
+    fn start(&self, namespace: &Namespace, name: &str, command: &mut Command) -> Result<Child> {
+        let errors = File::options()
+            .create(true)
+            .append(true)
+            .open(self.errors(name))
+            .context("opening a file for what programs say")?;
+        command
+            // Ctrl-C is for us, who end them.
+            .process_group(0)
+            .env_remove("RSYNC_PROXY")
+            .stdin(Stdio::null())
+            .stderr(errors);
+        Ok(namespace.spawn(self.signals.release_for(command))?)
+    }
+}
+
+/// The network device, in the calling thread's namespace, that has this address.
+fn device_of(address: Ipv4Addr) -> Option<String> {
+    let has_it = |interface: &InterfaceAddress| {
+        let theirs = interface
+            .address
+            .as_ref()
+            .and_then(|theirs| theirs.as_sockaddr_in());
+        theirs.is_some_and(|theirs| theirs.ip() == address)
+    };
+    Some(getifaddrs().ok()?.find(has_it)?.interface_name)
+}
+
+/// Waits for a fetch; its duration in seconds by curl's own clock, unless it failed.
+pub fn response_time(fetch: Child) -> Result<Option<f64>> {
+    let output = fetch.wait_with_output().context("waiting for curl")?;
+    let time = String::from_utf8_lossy(&output.stdout).trim().parse().ok();
+    Ok(time.filter(|_| output.status.success()))
+}

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `netnice link`: a command, or a shell, behind an emulated link.
+
+mod far;
+mod shell;
+
+use std::ffi::OsString;
+use std::io::IsTerminal;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitCode};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use netnice_lab::{Direction, DirectionChanges, EmulatedLink, LabError, LinkReport, LinkSpec};
+use netnice_queue::{LossFraction, QueueLimit, Rate, parse_delay};
+
+use crate::leftovers::Guard;
+use crate::signals::HeldSignals;
+use crate::{foreground, style, text};
+
+use super::run::{cannot_run, find};
+use far::FarCommand;
+
+const EXAMPLES: &str = "\
+Examples:
+  A shell behind a slow line; `exit` leaves it:
+      netnice link --rate 10mbit --delay 20ms --queue 2.5bdp
+
+  A web server on the far side, fetched from through a lossy line:
+      netnice link --rate 2mbit --delay 50ms --loss 1% \\
+          --far 'python3 -m http.server' -- sh -c 'curl -s http://$NETNICE_FAR:8000/'
+
+  Like a home: 5 Mb/s up with much buffer, 50 Mb/s down:
+      netnice link --delay 10ms --up rate=5mbit,queue=500ms --down rate=50mbit
+
+  Links nest; this has 45 ms each way, and the loss of the inner link:
+      netnice link --delay 40ms -- netnice link --delay 5ms --loss 0.1%
+
+Behind the link:
+  The command has a network of its own, with the link as the only way out. On the other side is
+  another such network, where --far runs; there is no way to the Internet. Its variables:
+      NETNICE_NEAR, NETNICE_NEAR6   addresses of the command's own side
+      NETNICE_FAR, NETNICE_FAR6     addresses of the far side; behind several links that of the
+                                    outermost, unless --far is given: then where that runs
+      NETNICE_LINK                  the link in short, for a prompt
+  As with `ip netns exec`, the command runs as root. So does a shell after `sudo netnice link`; to
+  have one's own user there: sudo netnice link ... -- sudo -u \"$USER\" -i
+
+At the end:
+  The exit code is the command's (128 + N if signal N killed it; 127 if there is no such command,
+  126 if it can not be run). What still runs behind the link
+  is ended, and the link's report goes to stderr: what it carried and dropped, and whether this
+  machine kept up with it. If it says NOT TRUSTWORTHY, figures measured over it are not.";
+
+/// Run a shell or a command behind an emulated link.
+///
+/// Real TCP of this kernel crosses a link of the given rate, delay, queue and loss, between two
+/// network namespaces. Needs root; changes nothing on this machine.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
+pub struct Arguments {
+    /// Rate in each direction: 10mbit, 1.5mbit, 500kbit [default: no limit]
+    #[arg(long)]
+    rate: Option<Rate>,
+    /// Propagation delay in each direction, so half of the round trip: 20ms, 200us [default: none]
+    #[arg(long, value_parser = parse_delay)]
+    delay: Option<Duration>,
+    /// Limit of the drop-tail queue of each direction: 83p (packets), 100kB, 50ms (at the link's
+    /// rate), 2.5bdp (times rate and round trip) [default: 100ms]
+    #[arg(long)]
+    queue: Option<QueueLimit>,
+    /// Share of packets lost at random in each direction: 1%, 0.0001 [default: none]
+    #[arg(long)]
+    loss: Option<LossFraction>,
+    /// What differs from the command to the far side: rate=5mbit,delay=10ms,queue=20p,loss=1%
+    #[arg(long, value_name = "KEY=VALUE,...")]
+    up: Option<DirectionChanges>,
+    /// What differs from the far side to the command, as for --up
+    #[arg(long, value_name = "KEY=VALUE,...")]
+    down: Option<DirectionChanges>,
+    /// Seed of the random losses: the same seed loses the same packets
+    #[arg(long, default_value_t = 1, value_name = "NUMBER")]
+    seed: u64,
+    /// Run this on the far side, by `sh -c`, until COMMAND ends. COMMAND begins once it listens
+    #[arg(long, value_name = "COMMAND")]
+    far: Option<OsString>,
+    /// Report as one line of JSON, the last on stderr
+    #[arg(long)]
+    json: bool,
+    /// Report only what is wrong
+    #[arg(short, long, conflicts_with = "json")]
+    quiet: bool,
+    /// What to run behind the link, with its arguments [default: your shell]
+    #[arg(trailing_var_arg = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+impl Arguments {
+    fn spec(&self) -> Result<LinkSpec, LabError> {
+        let mut spec = LinkSpec::symmetric(DirectionChanges {
+            rate: self.rate,
+            delay: self.delay,
+            queue: self.queue,
+            loss: self.loss,
+        });
+        for (direction, changes) in [(Direction::Up, self.up), (Direction::Down, self.down)] {
+            spec.change(direction, changes.unwrap_or_default());
+        }
+        spec.seed = self.seed;
+        spec.check()?;
+        Ok(spec)
+    }
+}
+
+/// Runs the command; its exit code is ours.
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let spec = match arguments.spec() {
+        Ok(spec) => spec,
+        Err(error) => {
+            eprintln!("netnice: {error}; see `netnice link --help`");
+            return Ok(ExitCode::from(2));
+        }
+    };
+    let program = match arguments.command.first().map(|name| (name, find(name))) {
+        Some((name, Err(error))) => return Ok(cannot_run(name, &error)),
+        Some((_, Ok(program))) => Some(program),
+        None => None,
+    };
+    let mut guard = Guard::post()?;
+    let signals = HeldSignals::hold()?;
+    let link = EmulatedLink::start(&spec)?;
+    guard.cover(link.near())?;
+    guard.cover(link.far())?;
+
+    let far = arguments
+        .far
+        .as_ref()
+        .map(|command| FarCommand::start(command, &link, &signals))
+        .transpose()?;
+    let mut command = match program {
+        Some(program) => {
+            let mut command = Command::new(program);
+            command.arg0(&arguments.command[0]);
+            command.args(&arguments.command[1..]);
+            command
+        }
+        None => shell::command(&short(&spec))?,
+    };
+    command
+        .envs(link.environment())
+        .env("NETNICE_LINK", short(&spec));
+    if let Some(far) = &far {
+        command.envs(far.environment());
+    }
+    if arguments.command.is_empty() && std::io::stderr().is_terminal() && !arguments.quiet {
+        eprintln!(
+            "netnice: behind a link of {spec}; the far side is {} ($NETNICE_FAR); `exit` leaves it",
+            far.as_ref().map_or(link.server(), |_| link.far_ipv4())
+        );
+    }
+    let code = match link.near().spawn(signals.release_for(&mut command)) {
+        Ok(child) => foreground::wait(&child, &signals).map(ExitCode::from),
+        Err(LabError::Os { answer, .. }) => Ok(cannot_run(command.get_program(), &answer)),
+        Err(error) => Err(error.into()),
+    };
+
+    if let Some(far) = far {
+        far.stop();
+    }
+    let left = guard.clear();
+    let report = link.stop()?;
+    if left > 0 && !arguments.quiet {
+        let left = text::count(left as u64, "program");
+        eprintln!("netnice: ended {left} that still ran behind the link");
+    }
+    print(&report, arguments)?;
+    code
+}
+
+fn print(report: &LinkReport, arguments: &Arguments) -> Result<()> {
+    if arguments.json {
+        let line = serde_json::to_string(report).context("writing the report as JSON")?;
+        eprintln!("{line}");
+    } else if !report.trustworthy {
+        eprintln!("netnice: {}", style::alarm(report));
+    } else if !arguments.quiet {
+        eprintln!("netnice: {report}");
+    }
+    Ok(())
+}
+
+/// The link in a few characters: `10mbit 20ms`, `5mbit/50mbit 20ms 1%`.
+fn short(spec: &LinkSpec) -> String {
+    let both = |up: String, down: String| match up == down {
+        true => up,
+        false => format!("{up}/{down}"),
+    };
+    let of =
+        |what: fn(&netnice_lab::DirectionSpec) -> String| both(what(&spec.up), what(&spec.down));
+    let rate = of(|spec| spec.rate.map_or("-".into(), |rate| rate.to_string()));
+    let delay = of(|spec| netnice_queue::format_delay(spec.delay));
+    let loss = of(|spec| spec.loss.to_string());
+    let mut parts = vec![rate, delay, loss];
+    parts.retain(|part| part != "-" && part != "0ms" && part != "0%");
+    match parts.is_empty() {
+        true => "link".into(),
+        false => parts.join(" "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Command {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
+
+    fn parse(line: &str) -> Result<LinkSpec> {
+        Command::try_parse_from(line.split_whitespace())?
+            .arguments
+            .spec()
+    }
+
+    #[test]
+    fn both_directions_are_alike_but_for_what_is_said_of_one() {
+        let spec = parse("link --rate 10mbit --delay 20ms --up rate=5mbit --down loss=1%").unwrap();
+        assert_eq!(
+            spec.to_string(),
+            "up rate=5mbit,queue=100ms,delay=20ms down rate=10mbit,queue=100ms,delay=20ms,loss=1%"
+        );
+        assert_eq!(short(&spec), "5mbit/10mbit 20ms 0%/1%");
+    }
+
+    #[test]
+    fn the_short_form_leaves_out_what_is_not_there() {
+        for (line, expected) in [
+            ("link --rate 10mbit --delay 20ms", "10mbit 20ms"),
+            ("link --delay 1.5ms --loss 1%", "1.5ms 1%"),
+            ("link", "link"),
+        ] {
+            assert_eq!(short(&parse(line).unwrap()), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_queue_without_a_rate_is_a_mistake() {
+        let error = parse("link --queue 20p").unwrap_err().to_string();
+        assert!(error.contains("give a rate"), "{error}");
+    }
+}

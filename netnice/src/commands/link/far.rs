@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The command on the far side: started first, waited for until it listens, ended last.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use netnice_lab::EmulatedLink;
+
+use crate::leftovers;
+use crate::signals::HeldSignals;
+
+/// Time that a server has to open its port before COMMAND begins in any case.
+const PATIENCE: Duration = Duration::from_secs(5);
+const TICK: Duration = Duration::from_millis(5);
+
+pub struct FarCommand {
+    text: String,
+    child: Child,
+    environment: Vec<(&'static str, String)>,
+}
+
+impl FarCommand {
+    /// Starts it, and waits until a socket listens that did not before, or it has ended.
+    pub fn start(
+        command: &OsStr,
+        link: &EmulatedLink,
+        signals: &HeldSignals,
+    ) -> Result<FarCommand> {
+        let mut environment = vec![("NETNICE_FAR", link.far_ipv4().to_string())];
+        environment.extend(link.far_ipv6().map(|far| ("NETNICE_FAR6", far.to_string())));
+        let listening = || link.far().run(count_listening);
+        let before = listening()?;
+        let mut shell = Command::new("sh");
+        shell
+            .arg("-c")
+            .arg(command)
+            .envs(link.environment())
+            .envs(environment.clone())
+            // COMMAND has the terminal, its Ctrl-C and stdout; what the server says is a side matter.
+            .process_group(0)
+            .stdin(Stdio::null())
+            .stdout(io::stderr().as_fd().try_clone_to_owned()?);
+        let child = link.far().spawn(signals.release_for(&mut shell))?;
+        let mut far = FarCommand {
+            text: OsString::from(command).to_string_lossy().into_owned(),
+            child,
+            environment,
+        };
+        let deadline = Instant::now() + PATIENCE;
+        while listening()? <= before && !far.has_ended() {
+            if Instant::now() > deadline {
+                eprintln!(
+                    "netnice: `{}` does not listen anywhere yet; going on",
+                    far.text
+                );
+                break;
+            }
+            thread::sleep(TICK);
+        }
+        Ok(far)
+    }
+
+    /// Where it runs, for commands on the other side.
+    pub fn environment(&self) -> Vec<(&'static str, String)> {
+        self.environment.clone()
+    }
+
+    /// Ends it; says so if it had failed before.
+    pub fn stop(mut self) {
+        if let Ok(Some(status)) = self.child.try_wait() {
+            if !status.success() {
+                eprintln!(
+                    "netnice: on the far side `{}` failed: {}",
+                    self.text,
+                    in_words(status)
+                );
+            }
+            return;
+        }
+        leftovers::end(&mut self.child);
+    }
+
+    fn has_ended(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(Some(_)) | Err(_))
+    }
+}
+
+fn in_words(status: ExitStatus) -> String {
+    use std::os::unix::process::ExitStatusExt;
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit code {code}"),
+        (None, signal) => format!("killed by signal {}", signal.unwrap_or_default()),
+    }
+}
+
+/// Sockets in the calling thread's network namespace that a client can talk to.
+fn count_listening() -> usize {
+    const TCP_LISTEN: &str = "0A";
+    let count = |name: &str, wanted: fn(&str) -> bool| {
+        let table = fs::read_to_string(format!("/proc/thread-self/net/{name}")).unwrap_or_default();
+        // "sl local_address rem_address st ..."
+        let states = table
+            .lines()
+            .skip(1)
+            .filter_map(|line| line.split_whitespace().nth(3));
+        states.filter(|state| wanted(state)).count()
+    };
+    ["tcp", "tcp6"]
+        .map(|name| count(name, |state| state == TCP_LISTEN))
+        .iter()
+        .sum::<usize>()
+        + ["udp", "udp6"]
+            .map(|name| count(name, |_| true))
+            .iter()
+            .sum::<usize>()
+}
