@@ -52,6 +52,7 @@ fn unit(name: &str) -> Result<String> {
 /// Gives low priority to all that lives in a cgroup or will. It stays until [`detach`], until the
 /// cgroup is removed, or until the system stops.
 pub fn attach(cgroup: &Cgroup, settings: &Settings) -> Result<Outcome> {
+    need_root()?;
     let pins = Pins::open()?;
     let (_, placer) = Placer::with(settings.control, &pins)?;
     let record = Record::new(&pins, Kind::Attached, cgroup)?;
@@ -64,13 +65,18 @@ pub fn attach(cgroup: &Cgroup, settings: &Settings) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// Takes it away again, from the open connections too.
-pub fn detach(cgroup: &Cgroup) -> Result<Outcome> {
+fn need_root() -> Result<()> {
     if !nix::unistd::geteuid().is_root() {
         return Err(Error::NeedsRoot {
             action: "changing a cgroup",
         });
     }
+    Ok(())
+}
+
+/// Takes it away again, from the open connections too.
+pub fn detach(cgroup: &Cgroup) -> Result<Outcome> {
+    need_root()?;
     if !placement::is_attached(cgroup)? {
         let others = records::paths(&pins::home(), Kind::Attached);
         return Err(Error::NotAttached {

@@ -11,7 +11,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[non_exhaustive]
 pub enum Error {
     /// The caller lacks a privilege.
-    #[error("{action} needs root: use sudo, or have `sudo netnice install` run once")]
+    #[error("{action} needs root: use sudo")]
     NeedsRoot {
         /// What was about to be done.
         action: &'static str,

@@ -50,8 +50,9 @@ pub fn set(pid: i32, settings: &Settings) -> Result<Outcome> {
                 action: "setting parameters of the control",
             });
         }
+        reachable(pid)?;
         Sockets::default().place(&family, settings, None, &mut outcome);
-        return denied(pid, outcome);
+        return Ok(outcome);
     }
     let pins = Pins::open()?;
     let (_, placer) = Placer::with(settings.control, &pins)?;
@@ -62,7 +63,7 @@ pub fn set(pid: i32, settings: &Settings) -> Result<Outcome> {
     // The connections have been served by then, whatever became of the cgroups.
     pins.close()?;
     moved?;
-    denied(pid, outcome)
+    Ok(outcome)
 }
 
 /// Takes low priority off a process and its descendants.
@@ -70,8 +71,9 @@ pub fn unset(pid: i32) -> Result<Outcome> {
     let family = process::with_descendants(pid)?;
     let mut outcome = Outcome::default();
     if !geteuid().is_root() {
+        reachable(pid)?;
         Sockets::default().restore(&family, None, &mut outcome);
-        return denied(pid, outcome);
+        return Ok(outcome);
     }
     let pins = Pins::open()?;
     // Without the programs no cgroup can have them, and no socket has a record of ours.
@@ -81,7 +83,7 @@ pub fn unset(pid: i32) -> Result<Outcome> {
     let family = process::with_descendants(pid)?;
     Sockets::default().restore(&family, Some(&placer), &mut outcome);
     pins.close()?;
-    denied(pid, outcome)
+    Ok(outcome)
 }
 
 /// Gives low priority to, or takes it from, the open connections of given processes. For use
@@ -96,12 +98,14 @@ pub(crate) fn set_open(pids: &[i32], settings: Option<&Settings>, placer: &Place
     outcome
 }
 
-/// A process that is another's is an error; that some of its descendants are is not.
-fn denied(pid: i32, outcome: Outcome) -> Result<Outcome> {
-    if outcome.denied == outcome.processes && !geteuid().is_root() {
-        return Err(Error::NotOurs { pid });
+/// That the process itself is another's is an error; that some of its descendants are is not.
+fn reachable(pid: i32) -> Result<()> {
+    match process::sockets(pid) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            Err(Error::NotOurs { pid })
+        }
+        _ => Ok(()),
     }
-    Ok(outcome)
 }
 
 /// Moves the process and its descendants, each into a new child of the cgroup that it is in. A

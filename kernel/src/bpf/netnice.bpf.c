@@ -20,7 +20,7 @@ static __always_inline void set_pacing_rate(struct sock *sk, const struct netnic
 
 	if (!rtt_us)
 		return;
-	window_us = netnice_pacing_us(state, rtt_us);
+	window_us = netnice_pacing_us(state, tp->snd_cwnd, rtt_us);
 	if (!window_us)
 		window_us = 1;
 	sk->sk_pacing_rate = bytes * 1000000 / window_us;

@@ -47,7 +47,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         println!(
             "netnice: {} has low priority now, {} included",
             cgroup.path(),
-            text::count(outcome.sockets as u64, "open connection"),
+            text::count(outcome.sockets as u64, "open TCP socket"),
         );
     }
     Ok(ExitCode::SUCCESS)

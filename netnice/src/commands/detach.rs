@@ -37,7 +37,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         println!(
             "netnice: {} has best effort again, {} included",
             cgroup.path(),
-            text::count(outcome.sockets as u64, "open connection"),
+            text::count(outcome.sockets as u64, "open TCP socket"),
         );
     }
     Ok(ExitCode::SUCCESS)

@@ -82,7 +82,7 @@ fn in_words(arguments: &Arguments, outcome: &Outcome) -> String {
     let name = process::name(arguments.pid).unwrap_or_else(|| "it".to_owned());
     let mut words = format!(
         "{} of {} ({name}{}) {} {}",
-        text::count(outcome.sockets as u64, "open connection"),
+        text::count(outcome.sockets as u64, "open TCP socket"),
         arguments.pid,
         match outcome.processes.saturating_sub(1) {
             0 => String::new(),
@@ -136,7 +136,7 @@ mod tests {
             ..Outcome::default()
         };
         let partly = words("renice --pid 2147483647", &outcome);
-        assert!(partly.starts_with("2 open connections of 2147483647 (it and 2 below it) have low"));
+        assert!(partly.starts_with("2 open TCP sockets of 2147483647 (it and 2 below it) have low"));
         assert!(partly.ends_with("takes root"), "{partly}");
         let whole = Outcome {
             future: true,

@@ -140,7 +140,7 @@ fn die_of(number: Signal) -> ExitCode {
     ExitCode::from(128 + number as u8)
 }
 
-fn cannot_run(name: &OsStr, error: &io::Error) -> ExitCode {
+pub(super) fn cannot_run(name: &OsStr, error: &io::Error) -> ExitCode {
     let name = name.display();
     if error.kind() == io::ErrorKind::NotFound {
         eprintln!("netnice: there is no command `{name}`: give its path, or see that it is in PATH");
@@ -152,7 +152,7 @@ fn cannot_run(name: &OsStr, error: &io::Error) -> ExitCode {
 }
 
 /// Finds a command as execvp does: by its path if it has a slash, else along `PATH`.
-fn find(name: &OsStr) -> io::Result<PathBuf> {
+pub(super) fn find(name: &OsStr) -> io::Result<PathBuf> {
     if name.as_bytes().contains(&b'/') {
         let path = PathBuf::from(name);
         path.metadata()?;
