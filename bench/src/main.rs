@@ -31,7 +31,11 @@ struct Arguments {
     #[arg(long, value_delimiter = ',', default_value = "cubic,reno,bbr")]
     rivals: Vec<String>,
     /// Tests to run: alone, beside, web, square, two.
-    #[arg(long, value_delimiter = ',', default_value = "alone,beside,web,square,two")]
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "alone,beside,web,square,two"
+    )]
     tests: Vec<Test>,
     /// Runs of each trial.
     #[arg(long, default_value_t = 5)]
@@ -63,7 +67,10 @@ fn main() -> Result<()> {
     }
     for cell in &cells {
         let of_cell: Vec<_> = outcomes.iter().filter(|o| o.trial.cell == *cell).collect();
-        print!("{}", report::table(cell, &of_cell, &arguments.controls, &arguments.rivals));
+        print!(
+            "{}",
+            report::table(cell, &of_cell, &arguments.controls, &arguments.rivals)
+        );
     }
     Ok(())
 }
@@ -144,7 +151,9 @@ fn run_all(trials: &[Trial], jobs: usize) -> Result<Vec<Outcome>> {
             scope.spawn(|| {
                 loop {
                     let index = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(trial) = trials.get(index) else { break };
+                    let Some(trial) = trials.get(index) else {
+                        break;
+                    };
                     match trial.run() {
                         Ok(outcome) => {
                             done.lock().expect("no panic").insert(index, outcome);

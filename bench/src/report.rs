@@ -13,7 +13,13 @@ struct Table<'a> {
 }
 
 impl Table<'_> {
-    fn values(&self, test: Test, control: Option<&str>, rival: Option<&str>, name: &str) -> Vec<f64> {
+    fn values(
+        &self,
+        test: Test,
+        control: Option<&str>,
+        rival: Option<&str>,
+        name: &str,
+    ) -> Vec<f64> {
         self.outcomes
             .iter()
             .filter(|outcome| {
@@ -31,7 +37,9 @@ impl Table<'_> {
             Some(reference) => values.iter().zip(&reference).map(|(v, r)| v / r).collect(),
             None => values,
         };
-        let Some(summary) = Summary::of(&ratios) else { return };
+        let Some(summary) = Summary::of(&ratios) else {
+            return;
+        };
         let (scale, unit) = if percent { (100.0, " %") } else { (1.0, "") };
         let digits = if percent { 2 } else { 3 };
         let _ = writeln!(
@@ -56,7 +64,12 @@ pub fn table(cell: &Cell, outcomes: &[&Outcome], controls: &[String], rivals: &[
         let _ = writeln!(table.text, " {control}");
         let idle = table.values(Test::Alone, reference, None, "goodput");
         let alone = table.values(Test::Alone, name, None, "goodput");
-        table.row("alone, of what the first rival gets", alone, Some(idle.clone()), true);
+        table.row(
+            "alone, of what the first rival gets",
+            alone,
+            Some(idle.clone()),
+            true,
+        );
         for rival in rivals {
             let rival_name = Some(rival.as_str());
             let of = |value| table.values(Test::Beside, name, rival_name, value);
@@ -65,16 +78,34 @@ pub fn table(cell: &Cell, outcomes: &[&Outcome], controls: &[String], rivals: &[
             let rival_alone = table.values(Test::Alone, rival_name, None, "goodput");
             table.row(&format!("share beside {rival}"), share, None, true);
             table.row(&format!("{rival} keeps"), kept, Some(rival_alone), true);
-            table.row(&format!("link taken 1 s after {rival} starts"), after, None, true);
-            table.row(&format!("seconds to 90 % after {rival} ends"), back, None, false);
+            table.row(
+                &format!("link taken 1 s after {rival} starts"),
+                after,
+                None,
+                true,
+            );
+            table.row(
+                &format!("seconds to 90 % after {rival} ends"),
+                back,
+                None,
+                false,
+            );
         }
-        for (value, label) in [("web_mean", "web mean, times no bulk"), ("web_p95", "web p95, times no bulk")] {
+        for (value, label) in [
+            ("web_mean", "web mean, times no bulk"),
+            ("web_p95", "web p95, times no bulk"),
+        ] {
             let with = table.values(Test::Web, name, None, value);
             let without = table.values(Test::Web, None, None, value);
             table.row(label, with, Some(without), false);
         }
         let bulk = table.values(Test::Web, name, None, "goodput");
-        table.row("bulk during web, of the idle link", bulk, Some(idle.clone()), true);
+        table.row(
+            "bulk during web, of the idle link",
+            bulk,
+            Some(idle.clone()),
+            true,
+        );
         let excess = table.values(Test::Square, name, None, "excess");
         table.row("square wave, share of the excess", excess, None, true);
         let loss = table.values(Test::Square, name, None, "udp_loss");
@@ -85,7 +116,11 @@ pub fn table(cell: &Cell, outcomes: &[&Outcome], controls: &[String], rivals: &[
         table.row("two flows, Jain's index", jain, None, false);
     }
     let worst = outcomes.iter().map(|o| o.lateness_p99).fold(0.0, f64::max);
-    let _ = writeln!(table.text, " worst p99 lateness of the link: {:.3} ms", worst * 1e3);
+    let _ = writeln!(
+        table.text,
+        " worst p99 lateness of the link: {:.3} ms",
+        worst * 1e3
+    );
     for outcome in outcomes.iter().filter(|o| o.distrust.is_some()) {
         let _ = writeln!(
             table.text,

@@ -114,7 +114,10 @@ impl Trial {
             Test::Alone => {
                 let report = bed.run(settle + window)?;
                 values.insert("goodput", report.goodput("bulk", settle, settle + window)?);
-                values.insert("from_start", report.goodput("bulk", Duration::ZERO, settle)?);
+                values.insert(
+                    "from_start",
+                    report.goodput("bulk", Duration::ZERO, settle)?,
+                );
                 report
             }
             Test::Beside => {

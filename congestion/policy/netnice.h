@@ -22,16 +22,18 @@
 #include "parameters.h"
 #include "report.h"
 
-#define NETNICE_THRESHOLD_US 1000U     /* the threshold's floor: stamps' grain, schedulers */
+#define NETNICE_THRESHOLD_US 1000U        /* the threshold's floor: stamps' grain, schedulers */
 #define NETNICE_THRESHOLD_HALF_PACKETS 3U /* one and a half: a delayed ACK releases two at once */
-#define NETNICE_MINIMUM_CWND 2U        /* the second packet gets the ACK sent at once */
-#define NETNICE_SURPLUS_SHIFT 5U       /* the back-off beyond the queue: cwnd / 32 */
-#define NETNICE_PROBE_ROUNDS 8U        /* longest pause between probes while yielding */
+#define NETNICE_MINIMUM_CWND 2U           /* the second packet gets the ACK sent at once */
+#define NETNICE_SURPLUS_SHIFT 5U          /* the back-off beyond the queue: cwnd / 32 */
+#define NETNICE_PROBE_CWND 4U             /* of which pacing lets out two at a time */
+#define NETNICE_PROBE_ROUNDS 8U           /* longest pause between probes while yielding */
 #define NETNICE_PROBE_PAUSE_US 1000000U
-#define NETNICE_INFERENCE_ROUNDS 2U    /* itt of TCP-LP: no growth, and a recurrence means others */
-#define NETNICE_INDICATION_PACKETS 4U  /* over the threshold in a row, at the least */
-#define NETNICE_RELEARN_US 30000000U   /* a delay so long unmoved is a longer path, no queue */
-#define NETNICE_DRIFT_US 2000U          /* twice the grain of a millisecond clock */
+#define NETNICE_INFERENCE_ROUNDS 2U   /* itt of TCP-LP: no growth, and a recurrence means others */
+#define NETNICE_INDICATION_PACKETS 4U /* over the threshold in a row, at the least */
+#define NETNICE_RELEARN_US 30000000U  /* a delay so long unmoved is a longer path, no queue */
+#define NETNICE_RATE_LEAK_SHIFT 13U /* the highest rate is forgotten within some thousand rounds */
+#define NETNICE_DRIFT_US 2000U      /* twice the grain of a millisecond clock */
 #define NETNICE_NO_SAMPLE 0xffffffffU
 
 struct netnice {
@@ -39,17 +41,17 @@ struct netnice {
 	struct one_way_delay clock;
 	u32 minimum_rtt_us;
 	u32 minimum_one_way_us;
-	u32 round_end;         /* `delivered` at which the round ends */
-	u32 round_queue_us;    /* smallest queueing delay of the round */
-	u32 reaction_mark;     /* `delivered` at the last reaction: older packets don't count */
-	u32 over_packets;      /* in a row that met a queue over the threshold */
-	u32 over_queue_us;     /* the queueing delay that the last two of them agree on */
+	u32 round_end;      /* `delivered` at which the round ends */
+	u32 round_queue_us; /* smallest queueing delay of the round */
+	u32 reaction_mark;  /* `delivered` at the last reaction: older packets don't count */
+	u32 over_packets;   /* in a row that met a queue over the threshold */
+	u32 over_queue_us;  /* the queueing delay that the last two of them agree on */
 	u32 latest_queue_us;
-	u32 packet_ns;         /* time of one packet at the link's rate */
-	u32 plateau;           /* the last window that filled the link without a queue */
-	u32 growth;            /* packets per round */
-	u32 credit;            /* progress towards the next packet of growth */
-	u32 steady_since_us;   /* while yielding: where the delay has stayed since when */
+	u32 packet_ns;       /* time of one packet at the link's rate */
+	u32 plateau;         /* the last window that filled the link without a queue */
+	u32 growth;          /* packets per round */
+	u32 credit;          /* progress towards the next packet of growth */
+	u32 steady_since_us; /* while yielding: where the delay has stayed since when */
 	u32 steady_low_us;
 	u32 steady_high_us;
 	u32 threshold_floor_us;
@@ -82,8 +84,8 @@ struct netnice_ack {
 
 POLICY_INLINE void netnice_init(struct netnice *state, const struct policy_parameters *wanted)
 {
-	state->threshold_floor_us = wanted->threshold_us ? wanted->threshold_us :
-							   NETNICE_THRESHOLD_US;
+	state->threshold_floor_us =
+		wanted->threshold_us ? wanted->threshold_us : NETNICE_THRESHOLD_US;
 	state->minimum_rtt_us = NETNICE_NO_SAMPLE;
 	state->round_queue_us = NETNICE_NO_SAMPLE;
 	state->plateau = NETNICE_NO_SAMPLE;
@@ -100,7 +102,7 @@ POLICY_INLINE u32 netnice_threshold_us(const struct netnice *state)
 /* A flow's part of a queue: as much of the queue as it has of all that is on the way. */
 POLICY_INLINE u32 netnice_own_backlog(const struct netnice *state, u32 cwnd, u32 queue_us)
 {
-	return (u32)((u64)cwnd * queue_us / (state->minimum_rtt_us + queue_us));
+	return (u32)((u64)cwnd * queue_us / ((u64)state->minimum_rtt_us + queue_us));
 }
 
 /* The window that fills the path without a queue, by the highest rate ever delivered. */
@@ -154,6 +156,7 @@ POLICY_INLINE void netnice_learn_rate(struct netnice *state, const struct netnic
 POLICY_INLINE void netnice_mark_reaction(struct netnice *state, u32 delivered)
 {
 	state->reaction_mark = delivered;
+	state->round_end = delivered;
 	state->over_packets = 0;
 	state->growth = 1;
 	state->credit = 0;
@@ -170,6 +173,17 @@ POLICY_INLINE u32 netnice_yield(struct netnice *state)
 }
 
 /*
+ * The back-off beyond the queue, a share of the window: rounded up as often as its fraction says,
+ * so that small windows too give way in proportion, and flows turn equal.
+ */
+POLICY_INLINE u32 netnice_surplus(u32 cwnd, u32 dither)
+{
+	u32 rounding = dither & ((1U << NETNICE_SURPLUS_SHIFT) - 1);
+
+	return (cwnd + rounding) >> NETNICE_SURPLUS_SHIFT;
+}
+
+/*
  * An early congestion indication: take the queue out of the window. A second one within the
  * inference time-out, in which the window did not grow, is the work of others: halve at least.
  * A third ends in yielding.
@@ -177,10 +191,11 @@ POLICY_INLINE u32 netnice_yield(struct netnice *state)
 POLICY_INLINE u32 netnice_back_off(struct netnice *state, const struct netnice_ack *ack, u32 cwnd)
 {
 	u32 backlog = netnice_own_backlog(state, cwnd, state->over_queue_us);
-	u32 surplus = policy_max(cwnd >> NETNICE_SURPLUS_SHIFT, 1);
+	u32 surplus = netnice_surplus(cwnd, ack->delivered);
 	u32 filled = cwnd > backlog ? cwnd - backlog : NETNICE_MINIMUM_CWND;
-	u32 target = filled > surplus ? filled - surplus : 0;
+	u32 target;
 
+	target = filled > surplus ? filled - surplus : 0;
 	netnice_mark_reaction(state, ack->delivered);
 	if (state->inference) {
 		state->recurrences += 1;
@@ -223,6 +238,16 @@ POLICY_INLINE void netnice_relearn(struct netnice *state, u32 queue_us, u32 now_
 	state->steady_since_us = 0;
 }
 
+/*
+ * A probe is two packets together. When one is still out, the next would go alone, its ACK would
+ * be held, and so would all that follow: no sample would ever be free of the receiver's wait.
+ * Linux sends no more than half a window at once, hence four for two.
+ */
+POLICY_INLINE u32 netnice_probe_cwnd(const struct netnice_ack *ack)
+{
+	return ack->in_flight ? policy_min(ack->in_flight, NETNICE_PROBE_CWND) : NETNICE_PROBE_CWND;
+}
+
 /* Nothing but two packets now and then, until a pair of them finds no queue. */
 POLICY_INLINE void netnice_yielding_round(struct netnice *state, const struct netnice_ack *ack,
 					  u32 previous_queue_us, u32 queue_us, u32 threshold_us)
@@ -249,7 +274,7 @@ POLICY_INLINE u32 netnice_plan_growth(const struct netnice *state, u32 cwnd, u32
 		return 0;
 	if (queue_us > threshold_us / 2)
 		return 1;
-	return policy_max(policy_min(state->growth * 2, cwnd / 2), 1);
+	return policy_max(policy_min(state->growth * 2, cwnd / 4), 1);
 }
 
 /* What a finished round means. */
@@ -263,6 +288,9 @@ POLICY_INLINE void netnice_round(struct netnice *state, const struct netnice_ack
 		return;
 	state->report.delay_over_minimum_us = queue_us;
 	state->report.threshold_us = threshold_us;
+	/* One sample that was too good (ACKs that came in a heap) must not last for ever. */
+	if (state->report.phase != POLICY_YIELDING && !ack->app_limited)
+		state->packet_ns += state->packet_ns >> NETNICE_RATE_LEAK_SHIFT;
 	if (state->report.phase == POLICY_YIELDING) {
 		netnice_yielding_round(state, ack, previous_queue_us, queue_us, threshold_us);
 	} else if (!state->slow_start) {
@@ -277,19 +305,23 @@ POLICY_INLINE void netnice_round(struct netnice *state, const struct netnice_ack
 /* Growth between the ends of rounds. */
 POLICY_INLINE u32 netnice_grow(struct netnice *state, const struct netnice_ack *ack, u32 cwnd)
 {
+	u64 progress;
+
 	if (ack->app_limited || state->over_packets ||
 	    (s32)(ack->prior_delivered - state->reaction_mark) < 0)
 		return cwnd;
-	if (state->slow_start)
-		return cwnd + ack->acked;
-	state->credit += policy_min(ack->acked, cwnd) * state->growth;
-	if (state->credit >= cwnd) {
-		u32 packets = state->credit / cwnd;
-
-		state->credit -= packets * cwnd;
-		cwnd += packets;
+	if (state->slow_start) {
+		/* Back from yielding the path's capacity is known: no need to overshoot it. */
+		if (!state->report.yields || cwnd < netnice_bandwidth_delay_product(state))
+			return cwnd + ack->acked;
+		state->slow_start = 0;
+		state->plateau = cwnd;
+		state->report.phase = POLICY_AVOIDANCE;
+		return cwnd;
 	}
-	return cwnd;
+	progress = (u64)policy_min(ack->acked, cwnd) * state->growth + state->credit;
+	state->credit = (u32)(progress % cwnd);
+	return cwnd + (u32)(progress / cwnd);
 }
 
 /*
@@ -364,7 +396,7 @@ POLICY_INLINE u32 netnice_on_ack(struct netnice *state, const struct netnice_ack
 		state->round_prompt = 0;
 	}
 	if (state->report.phase == POLICY_YIELDING)
-		return NETNICE_MINIMUM_CWND;
+		return netnice_probe_cwnd(ack);
 	if (state->over_packets < policy_max(cwnd - cwnd / 8, NETNICE_INDICATION_PACKETS))
 		cwnd = netnice_grow(state, ack, cwnd);
 	else if (state->slow_start)
@@ -374,16 +406,16 @@ POLICY_INLINE u32 netnice_on_ack(struct netnice *state, const struct netnice_ack
 	return policy_max(cwnd, NETNICE_MINIMUM_CWND);
 }
 
-/* The time over which a whole window is to be sent: the pacing rate is cwnd packets per that. */
-POLICY_INLINE u32 netnice_pacing_us(const struct netnice *state, u32 smoothed_rtt_us)
+/* The time over which `cwnd` packets are to be sent: the pacing rate is the one by the other. */
+POLICY_INLINE u32 netnice_pacing_us(const struct netnice *state, u32 cwnd, u32 smoothed_rtt_us)
 {
 	u32 pause_us;
 
 	if (state->report.phase != POLICY_YIELDING)
 		return state->slow_start ? smoothed_rtt_us / 2 :
 					   smoothed_rtt_us - smoothed_rtt_us / 16;
-	pause_us = state->probe_rounds * smoothed_rtt_us;
-	return policy_max(policy_min(pause_us, NETNICE_PROBE_PAUSE_US), smoothed_rtt_us);
+	pause_us = policy_min(state->probe_rounds * smoothed_rtt_us, NETNICE_PROBE_PAUSE_US);
+	return policy_max(pause_us, smoothed_rtt_us) * cwnd / 2;
 }
 
 #endif

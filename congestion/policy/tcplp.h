@@ -64,12 +64,12 @@ struct tcplp_ack {
 
 POLICY_INLINE void tcplp_init(struct tcplp *state, const struct policy_parameters *wanted)
 {
-	state->gamma_permille = wanted->gamma_permille ? wanted->gamma_permille :
-							  TCPLP_GAMMA_PERMILLE;
-	state->delta_permille = wanted->delta_permille ? wanted->delta_permille :
-							  TCPLP_DELTA_PERMILLE;
-	state->inference_rtts = wanted->inference_rtts ? wanted->inference_rtts :
-							  TCPLP_INFERENCE_RTTS;
+	state->gamma_permille =
+		wanted->gamma_permille ? wanted->gamma_permille : TCPLP_GAMMA_PERMILLE;
+	state->delta_permille =
+		wanted->delta_permille ? wanted->delta_permille : TCPLP_DELTA_PERMILLE;
+	state->inference_rtts =
+		wanted->inference_rtts ? wanted->inference_rtts : TCPLP_INFERENCE_RTTS;
 }
 
 /* The early congestion indication's threshold above d_min: equation (2). */

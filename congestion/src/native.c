@@ -43,13 +43,13 @@ u32 native_netnice_on_ack(struct netnice *state, const struct netnice_ack *ack)
 	return netnice_on_ack(state, ack);
 }
 
-u32 native_netnice_pacing_us(const struct netnice *state, u32 smoothed_rtt_us)
+u32 native_netnice_pacing_us(const struct netnice *state, u32 cwnd, u32 smoothed_rtt_us)
 {
-	return netnice_pacing_us(state, smoothed_rtt_us);
+	return netnice_pacing_us(state, cwnd, smoothed_rtt_us);
 }
 
 /* The sizes that Rust mirrors, for a test that the mirrors are true. */
 const u32 native_sizes[] = {
 	sizeof(struct policy_report), sizeof(struct policy_parameters), sizeof(struct tcplp),
-	sizeof(struct tcplp_ack),     sizeof(struct netnice),		sizeof(struct netnice_ack),
+	sizeof(struct tcplp_ack),     sizeof(struct netnice),           sizeof(struct netnice_ack),
 };

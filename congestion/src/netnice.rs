@@ -42,7 +42,7 @@ pub struct Ack {
 unsafe extern "C" {
     fn native_netnice_init(state: *mut State, wanted: *const Parameters);
     fn native_netnice_on_ack(state: *mut State, ack: *const Ack) -> u32;
-    fn native_netnice_pacing_us(state: *const State, smoothed_rtt_us: u32) -> u32;
+    fn native_netnice_pacing_us(state: *const State, cwnd: u32, smoothed_rtt_us: u32) -> u32;
 }
 
 /// The state of one connection under netnice.
@@ -64,11 +64,11 @@ impl NetNice {
         unsafe { native_netnice_on_ack(&mut self.0, ack) }
     }
 
-    /// The time over which a whole window is to be sent.
-    pub fn pacing_interval(&self, smoothed_rtt: Duration) -> Duration {
+    /// The time over which a window of `cwnd` packets is to be sent.
+    pub fn pacing_interval(&self, cwnd: u32, smoothed_rtt: Duration) -> Duration {
         let rtt_us = u32::try_from(smoothed_rtt.as_micros()).unwrap_or(u32::MAX);
         // SAFETY: as above.
-        Duration::from_micros(unsafe { native_netnice_pacing_us(&self.0, rtt_us) }.into())
+        Duration::from_micros(unsafe { native_netnice_pacing_us(&self.0, cwnd, rtt_us) }.into())
     }
 
     /// What the policy tells about itself.

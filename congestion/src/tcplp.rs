@@ -55,8 +55,8 @@ impl TcpLp {
         Self(state)
     }
 
-    /// An ACK of new data: takes its delay sample and returns the new cwnd in packets. In
-    /// recovery the window belongs to the loss recovery and is returned as it is.
+    /// An ACK of new data: takes its delay sample and returns the new cwnd in packets; one
+    /// below the old is the new ssthresh too, or slow start would undo it. In recovery the window belongs to the loss recovery and is returned as it is.
     pub fn on_ack(&mut self, ack: &Ack) -> u32 {
         // SAFETY: the state was initialised by `new`; both calls only touch state and ack.
         unsafe {

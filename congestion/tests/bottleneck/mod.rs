@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use netnice_congestion::netnice::{self, NetNice};
-use netnice_congestion::policy::Parameters;
+use netnice_congestion::policy::{Parameters, Phase, Report};
 use netnice_congestion::tcplp::{self, TcpLp};
 
 const MICROSECOND: u64 = 1_000;
@@ -24,8 +24,6 @@ pub enum Control {
     Reno,
     /// RFC 9438 without its Reno-friendly region's finer points.
     Cubic(Cubic),
-    /// A fixed window, as of a sender limited by its peer's buffer.
-    Fixed,
 }
 
 #[derive(Default)]
@@ -49,7 +47,11 @@ impl Cubic {
             self.origin = self.maximum.max(self.cwnd);
             now
         });
-        let k = if self.maximum > 0.0 { (self.origin * 0.3 / 0.4).cbrt() } else { 0.0 };
+        let k = if self.maximum > 0.0 {
+            (self.origin * 0.3 / 0.4).cbrt()
+        } else {
+            0.0
+        };
         let t = (now - epoch) as f64 / 1e9 + f64::from(rtt_us) / 1e6;
         let target = 0.4 * (t - k).powi(3) + self.origin;
         self.friendly += 3.0 * 0.3 / 1.7 * f64::from(acked) / self.cwnd;
@@ -64,7 +66,11 @@ impl Cubic {
 
     fn on_loss(&mut self, cwnd: u32) -> u32 {
         self.epoch_ns = None;
-        self.maximum = if f64::from(cwnd) < self.maximum { f64::from(cwnd) * 0.85 } else { cwnd.into() };
+        self.maximum = if f64::from(cwnd) < self.maximum {
+            f64::from(cwnd) * 0.85
+        } else {
+            cwnd.into()
+        };
         ((f64::from(cwnd) * 0.7) as u32).max(2)
     }
 }
@@ -79,6 +85,7 @@ impl Control {
 }
 
 /// The path all flows share. Times in nanoseconds.
+#[derive(Clone)]
 pub struct Path {
     pub bits_per_second: u64,
     pub one_way_ns: u64,
@@ -161,7 +168,7 @@ pub struct Flow {
     ack_timer: u64,
     acks: VecDeque<(Vec<Packet>, u32)>,
     arrivals: VecDeque<Packet>,
-    /// Packets received so far.
+    pub sent: u64,
     pub received: u64,
     pub losses: u64,
 }
@@ -187,23 +194,19 @@ impl Flow {
             ack_timer: 0,
             acks: VecDeque::new(),
             arrivals: VecDeque::new(),
+            sent: 0,
             received: 0,
             losses: 0,
         }
     }
 
-    pub fn report(&self) -> Option<(u32, u32, u32, netnice_congestion::policy::Phase)> {
+    /// What a low-priority policy tells about itself.
+    pub fn report(&self) -> Option<&Report> {
         match &self.control {
-            Control::NetNice(c) => Some((c.report().delay_over_minimum_us, c.report().threshold_us, c.report().yields, c.report().phase())),
-            Control::TcpLp(c) => Some((c.report().delay_over_minimum_us, c.report().threshold_us, c.report().yields, c.report().phase())),
+            Control::NetNice(control) => Some(control.report()),
+            Control::TcpLp(control) => Some(control.report()),
             _ => None,
         }
-    }
-
-    pub fn fixed(window: u32, start_s: f64, stop_s: f64) -> Self {
-        let mut flow = Self::new(Control::Fixed, start_s, stop_s);
-        flow.cwnd = window;
-        flow
     }
 }
 
@@ -242,8 +245,7 @@ impl Bottleneck {
 
     fn at(&mut self, time: u64, event: Event, flow: usize) {
         self.order += 1;
-        self.events
-            .push(Reverse((time, self.order, event, flow)));
+        self.events.push(Reverse((time, self.order, event, flow)));
     }
 
     pub fn inject(&mut self, injection: Injection) {
@@ -254,9 +256,14 @@ impl Bottleneck {
 
     fn injecting(&mut self, index: usize) {
         let injection = self.injections[index];
-        let on = injection.period_ns == 0 || self.now % injection.period_ns < injection.period_ns / 2;
+        let on =
+            injection.period_ns == 0 || self.now % injection.period_ns < injection.period_ns / 2;
         if on {
-            let residual = if self.serving.is_some() { (self.served_until_ns - self.now) as f64 / self.packet_ns() as f64 } else { 0.0 };
+            let residual = if self.serving.is_some() {
+                (self.served_until_ns - self.now) as f64 / self.packet_ns() as f64
+            } else {
+                0.0
+            };
             let met = self.queue.len() as f64 + residual;
             self.injected[index].met.push(met);
             for _ in 0..injection.burst {
@@ -264,7 +271,12 @@ impl Bottleneck {
                 if self.queue.len() >= self.path.queue_packets && self.serving.is_some() {
                     self.injected[index].lost += 1;
                 } else {
-                    self.queue.push_back(Packet { flow: usize::MAX, sent_ns: self.now, prior_delivered: 0, prior_delivered_ns: 0 });
+                    self.queue.push_back(Packet {
+                        flow: usize::MAX,
+                        sent_ns: self.now,
+                        prior_delivered: 0,
+                        prior_delivered_ns: 0,
+                    });
                     self.serve();
                 }
             }
@@ -272,11 +284,16 @@ impl Bottleneck {
         // Bursts come at uneven times, or they would keep step with the flows' own cycles.
         let turn = self.injected[index].met.len() as u64;
         let uneven = if injection.period_ns == 0 {
-            injection.interval_ns / 2 + (turn * 2_654_435_761 % 1000) * injection.interval_ns / 5000 - injection.interval_ns / 10
+            injection.interval_ns / 2 + (turn * 2_654_435_761 % 1000) * injection.interval_ns / 5000
+                - injection.interval_ns / 10
         } else {
             injection.interval_ns / 2
         };
-        self.at(self.now + injection.interval_ns / 2 + uneven, Event::Inject, index);
+        self.at(
+            self.now + injection.interval_ns / 2 + uneven,
+            Event::Inject,
+            index,
+        );
     }
 
     pub fn packet_ns(&self) -> u64 {
@@ -342,7 +359,10 @@ impl Bottleneck {
         match &flow.control {
             Control::NetNice(control) if flow.smoothed_rtt_us > 0 => {
                 let rtt = std::time::Duration::from_micros(flow.smoothed_rtt_us.into());
-                Some(control.pacing_interval(rtt).as_nanos() as u64 / u64::from(flow.cwnd))
+                Some(
+                    control.pacing_interval(flow.cwnd, rtt).as_nanos() as u64
+                        / u64::from(flow.cwnd),
+                )
             }
             _ => None,
         }
@@ -355,7 +375,14 @@ impl Bottleneck {
                 return;
             }
             let pacing = self.pacing_ns(flow);
-            let burst = if pacing.is_some() && flow.cwnd == 2 { 2 } else { 1 };
+            let probing = flow
+                .report()
+                .is_some_and(|report| report.phase() == Phase::Yielding);
+            let burst = if pacing.is_some() && probing && flow.cwnd >= 4 {
+                2
+            } else {
+                1
+            };
             if pacing.is_some() && self.now < flow.next_send_ns {
                 if !flow.send_pending {
                     let due = flow.next_send_ns;
@@ -370,8 +397,8 @@ impl Bottleneck {
                     flow.delivered_ns = self.now;
                 }
                 flow.in_flight += 1;
-                flow.next_send_ns =
-                    self.now.max(flow.next_send_ns) + pacing.unwrap_or(0);
+                flow.sent += 1;
+                flow.next_send_ns = self.now.max(flow.next_send_ns) + pacing.unwrap_or(0);
                 let packet = Packet {
                     flow: index,
                     sent_ns: self.now,
@@ -445,7 +472,6 @@ impl Bottleneck {
         let now_us = (now / MICROSECOND) as u32;
         let cwnd = flow.cwnd;
         flow.cwnd = match &mut flow.control {
-            Control::Fixed => cwnd,
             Control::Reno => {
                 if cwnd < flow.ssthresh {
                     cwnd + acked
@@ -505,7 +531,6 @@ impl Bottleneck {
         let now_us = (self.now / MICROSECOND) as u32;
         let flow = &mut self.flows[index];
         flow.in_flight -= 1;
-        flow.delivered += 1;
         let recovering = flow.delivered < flow.recover_until;
         if !recovering {
             flow.recover_until = flow.delivered + flow.in_flight;
@@ -522,7 +547,7 @@ impl Bottleneck {
                     flow.cwnd = control.on_loss(flow.cwnd, now_us, flow.smoothed_rtt_us);
                     flow.ssthresh = flow.cwnd;
                 }
-                Control::NetNice(_) | Control::Fixed => {}
+                Control::NetNice(_) => {}
             }
         }
         self.try_send(index);

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The netnice control against numbers worked out by hand from its rules.
+
+use std::time::Duration;
+
+use netnice_congestion::netnice::{Ack, NetNice};
+use netnice_congestion::policy::{Parameters, Phase};
+use proptest::prelude::*;
+
+const MINIMUM_RTT_US: u32 = 40_000;
+/// Of one packet, at 10 Mb/s.
+const PACKET_US: u32 = 1_200;
+
+/// A connection to feed with queueing delays, ACK by ACK, two packets each.
+struct Connection {
+    control: NetNice,
+    now_us: u32,
+    delivered: u32,
+    cwnd: u32,
+}
+
+impl Connection {
+    fn new(cwnd: u32) -> Self {
+        Self {
+            control: NetNice::new(&Parameters::default()),
+            now_us: 5_000_000,
+            delivered: 0,
+            cwnd,
+        }
+    }
+
+    fn ack(&mut self, queue_us: u32) -> Ack {
+        self.now_us += 2 * PACKET_US;
+        self.delivered += 2;
+        let in_flight = self.cwnd.saturating_sub(2);
+        Ack {
+            now_us: self.now_us,
+            sample_rtt_us: MINIMUM_RTT_US + queue_us,
+            tsval: (self.now_us - MINIMUM_RTT_US / 2) / 1000,
+            acked: 2,
+            in_flight,
+            delivered: self.delivered,
+            prior_delivered: self.delivered.saturating_sub(in_flight + 2),
+            rate_delivered: 10,
+            rate_interval_us: 10 * PACKET_US,
+            cwnd: self.cwnd,
+            has_timestamp: false,
+            ..Ack::default()
+        }
+    }
+
+    fn step(&mut self, queue_us: u32) -> u32 {
+        let ack = self.ack(queue_us);
+        self.cwnd = self.control.on_ack(&ack);
+        self.cwnd
+    }
+
+    /// Steps with one queueing delay until the window shrinks.
+    fn until_back_off(&mut self, queue_us: u32) -> u32 {
+        for _ in 0..1000 {
+            let before = self.cwnd;
+            if self.step(queue_us) < before {
+                return self.cwnd;
+            }
+        }
+        panic!("no back-off at {queue_us} us");
+    }
+
+    fn phase(&self) -> Phase {
+        self.control.report().phase()
+    }
+
+    /// In congestion avoidance, with an empty queue for long.
+    fn settled(cwnd: u32) -> Self {
+        let mut connection = Self::new(cwnd);
+        connection.step(0);
+        connection.until_back_off(20_000);
+        for _ in 0..40 {
+            connection.step(0);
+            connection.cwnd = cwnd;
+        }
+        assert_eq!(connection.phase(), Phase::Avoidance);
+        connection
+    }
+}
+
+#[test]
+fn slow_start_doubles_and_leaves_at_the_first_queue() {
+    let mut connection = Connection::new(10);
+    assert_eq!(connection.step(0), 12);
+    assert_eq!(connection.step(0), 14);
+    // min_rtt / packet = 40 / 1.2 = 33.3, so at most 34; half of 14 is less.
+    assert_eq!(connection.until_back_off(5_000), 7);
+    assert_eq!(connection.phase(), Phase::Inference);
+}
+
+#[test]
+fn the_threshold_is_one_and_a_half_packets_or_its_floor() {
+    let mut connection = Connection::new(10);
+    for _ in 0..10 {
+        connection.step(0);
+    }
+    assert_eq!(connection.control.report().threshold_us, PACKET_US * 3 / 2);
+    let parameters = Parameters {
+        threshold_us: 5_000,
+        ..Parameters::default()
+    };
+    connection = Connection::new(10);
+    connection.control = NetNice::new(&parameters);
+    for _ in 0..10 {
+        connection.step(0);
+    }
+    assert_eq!(connection.control.report().threshold_us, 5_000);
+}
+
+#[test]
+fn back_off_takes_its_part_of_the_queue_and_a_little_more() {
+    let mut connection = Connection::settled(40);
+    // 40 * 10 / (40 + 10) = 8 of the queue, and 40 / 32 = 1.25, rounded either way.
+    let cwnd = connection.until_back_off(10_000);
+    assert!(cwnd == 31 || cwnd == 30, "{cwnd}");
+    assert_eq!(connection.phase(), Phase::Inference);
+}
+
+#[test]
+fn a_queue_that_stays_ends_in_yielding() {
+    let mut connection = Connection::settled(40);
+    connection.until_back_off(10_000);
+    // Within the inference time-out it is halved at least, and then given up.
+    assert!(connection.until_back_off(10_000) <= 15);
+    let mut reactions = 0;
+    while connection.phase() != Phase::Yielding {
+        connection.until_back_off(10_000);
+        reactions += 1;
+        assert!(reactions <= 3, "still at {}", connection.cwnd);
+    }
+    assert!(connection.cwnd <= 4);
+    assert_eq!(connection.control.report().yields, 1);
+}
+
+#[test]
+fn one_window_of_samples_is_needed() {
+    let mut connection = Connection::settled(40);
+    // Seven eighths of 40 packets, two at a time: at the 18th ACK in a row.
+    for _ in 0..17 {
+        assert_eq!(connection.step(10_000), 40);
+    }
+    // One packet that met no queue begins the count anew.
+    connection.step(0);
+    connection.cwnd = 40;
+    for _ in 0..17 {
+        assert_eq!(connection.step(10_000), 40);
+    }
+    assert!(connection.step(10_000) < 40);
+}
+
+#[test]
+fn probes_while_yielding_become_rarer() {
+    let mut connection = Connection::settled(40);
+    while connection.phase() != Phase::Yielding {
+        connection.until_back_off(50_000);
+    }
+    let rtt = Duration::from_millis(90);
+    assert_eq!(connection.control.pacing_interval(2, rtt), rtt);
+    let mut intervals = Vec::new();
+    for round in 0..6 {
+        connection.step(50_000 + round * 1000);
+        intervals.push(connection.control.pacing_interval(2, rtt).as_millis() / 90);
+    }
+    assert!(intervals.is_sorted(), "{intervals:?}");
+    assert_eq!(intervals.last(), Some(&8));
+    // No pause is longer than a second, however long the round trip.
+    let pause = connection
+        .control
+        .pacing_interval(2, Duration::from_millis(400));
+    assert_eq!(pause, Duration::from_secs(1));
+}
+
+#[test]
+fn a_probe_that_meets_no_queue_starts_anew() {
+    let mut connection = Connection::settled(40);
+    while connection.phase() != Phase::Yielding {
+        connection.until_back_off(50_000);
+    }
+    for _ in 0..4 {
+        connection.step(0);
+    }
+    assert!(connection.cwnd > 4);
+    assert_eq!(connection.phase(), Phase::SlowStart);
+}
+
+#[test]
+fn a_loss_halves() {
+    let mut connection = Connection::settled(40);
+    let mut ack = connection.ack(0);
+    ack.in_recovery = true;
+    assert_eq!(connection.control.on_ack(&ack), 20);
+}
+
+#[test]
+fn held_acks_do_not_convict() {
+    let mut connection = Connection::settled(20);
+    for _ in 0..100 {
+        let mut ack = connection.ack(40_000);
+        ack.acked = 1;
+        ack.in_flight = 0;
+        connection.cwnd = connection.control.on_ack(&ack);
+    }
+    assert!(connection.cwnd >= 20, "{}", connection.cwnd);
+}
+
+proptest! {
+    #[test]
+    fn whatever_comes_the_window_stays_within_bounds(
+        acks in prop::collection::vec(any::<(u32, u32, u32, u8, u32, u32, u32, u32, u32, u8)>(), 1..200),
+    ) {
+        let mut control = NetNice::new(&Parameters::default());
+        let mut cwnd = 10_u32;
+        for (now_us, sample_rtt_us, tsval, acked, in_flight, delivered, prior_delivered,
+             rate_delivered, rate_interval_us, flags) in acks {
+            let acked = u32::from(acked);
+            let after = control.on_ack(&Ack {
+                now_us, sample_rtt_us, tsval, acked, in_flight, delivered, prior_delivered,
+                rate_delivered, rate_interval_us, cwnd,
+                has_timestamp: flags & 1 != 0,
+                in_recovery: flags & 6 != 0,
+                after_timeout: flags & 4 != 0,
+                app_limited: flags & 8 != 0,
+            });
+            prop_assert!(after >= 1);
+            // At the most it heads for a window that was right before.
+            prop_assert!(after <= 10 + 200 * 255);
+            cwnd = after;
+        }
+    }
+}

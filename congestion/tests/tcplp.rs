@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! TCP-LP against numbers worked out by hand from equations (1) and (2) and the paper's figure 3.
+
+use netnice_congestion::policy::{Parameters, Phase, Signal};
+use netnice_congestion::tcplp::{Ack, TcpLp};
+use proptest::prelude::*;
+
+const RTT_US: u32 = 100_000;
+
+/// Where the receiver's clock stands when the sender's is at zero, in milliseconds.
+const OFFSET_MS: u32 = 0xffff_ff00;
+
+/// A connection to feed with one-way delays.
+struct Connection {
+    control: TcpLp,
+    now_us: u32,
+    cwnd: u32,
+    ssthresh: u32,
+}
+
+impl Connection {
+    fn new(cwnd: u32) -> Self {
+        Self {
+            control: TcpLp::new(&Parameters::default()),
+            now_us: 5_000_000,
+            cwnd,
+            ssthresh: cwnd,
+        }
+    }
+
+    fn ack(&self, delay_ms: u32, acked: u32) -> Ack {
+        let sent_us = self.now_us - RTT_US;
+        Ack {
+            now_us: self.now_us,
+            sample_rtt_us: RTT_US,
+            smoothed_rtt_us: RTT_US,
+            tsval: (sent_us / 1000 + delay_ms).wrapping_add(OFFSET_MS),
+            acked,
+            in_flight: self.cwnd.saturating_sub(acked),
+            cwnd: self.cwnd,
+            ssthresh: self.ssthresh,
+            has_timestamp: true,
+            in_recovery: false,
+            cwnd_limited: true,
+        }
+    }
+
+    /// An ACK of two packets `after_ms` later, whose packets took `delay_ms` on their way.
+    fn step(&mut self, after_ms: u32, delay_ms: u32) -> u32 {
+        self.now_us += after_ms * 1000;
+        self.take(self.ack(delay_ms, 2))
+    }
+
+    fn take(&mut self, ack: Ack) -> u32 {
+        let before = self.cwnd;
+        self.cwnd = self.control.on_ack(&ack);
+        if self.cwnd < before {
+            self.ssthresh = self.cwnd;
+        }
+        self.cwnd
+    }
+
+    fn over_minimum_us(&self) -> u32 {
+        self.control.report().delay_over_minimum_us
+    }
+}
+
+#[test]
+fn equation_1_smooths_by_an_eighth() {
+    let mut connection = Connection::new(10);
+    connection.step(10, 20);
+    connection.step(10, 60);
+    // sd = 7/8 * 20 ms + 1/8 * 60 ms = 25 ms, d_min = 20 ms.
+    assert_eq!(connection.over_minimum_us(), 5_000);
+    connection.step(10, 20);
+    // sd = 7/8 * 25 ms + 1/8 * 20 ms = 24.375 ms.
+    assert_eq!(connection.over_minimum_us(), 4_375);
+}
+
+#[test]
+fn equation_2_sets_the_threshold_at_15_percent_of_the_span() {
+    let mut connection = Connection::new(10);
+    connection.step(10, 20);
+    connection.step(10, 120);
+    // (d_max - d_min) * delta = 100 ms * 0.15.
+    assert_eq!(connection.control.report().threshold_us, 15_000);
+    // A smaller minimum widens the span from below: 110 ms * 0.15.
+    connection.step(10, 10);
+    assert_eq!(connection.control.report().threshold_us, 16_500);
+}
+
+/// A connection whose d_min is 20 ms and d_max 120 ms, in congestion avoidance, average settled.
+fn learned(cwnd: u32) -> Connection {
+    let mut connection = Connection::new(cwnd);
+    connection.ssthresh = u32::MAX;
+    connection.step(10, 20);
+    connection.step(10, 120);
+    for _ in 0..60 {
+        connection.step(10, 20);
+    }
+    connection.cwnd = cwnd;
+    connection.ssthresh = cwnd;
+    connection
+}
+
+#[test]
+fn the_first_indication_halves_and_a_second_within_itt_leaves_one() {
+    let mut connection = learned(20);
+    // sd rises by an eighth of 100 ms at each sample: 12.5 ms, then 23.4 ms > 15 ms.
+    assert_eq!(connection.step(10, 120), 20);
+    assert_eq!(connection.step(10, 120), 10);
+    assert_eq!(connection.control.report().phase(), Phase::Inference);
+    // The round trip after a reaction is left alone.
+    assert_eq!(connection.step(50, 120), 10);
+    assert_eq!(connection.step(49, 120), 10);
+    // After it, and within itt = 3 RTT, another indication leaves one packet.
+    assert_eq!(connection.step(2, 120), 1);
+    assert_eq!(connection.control.report().phase(), Phase::Yielding);
+    assert_eq!(connection.control.report().yields, 1);
+}
+
+#[test]
+fn nothing_grows_during_the_inference_phase() {
+    let mut connection = learned(20);
+    connection.step(10, 120);
+    assert_eq!(connection.step(10, 120), 10);
+    // itt = 3 RTT = 300 ms, in which the queue is gone.
+    for _ in 0..29 {
+        assert_eq!(connection.step(10, 20), 10);
+    }
+    assert_eq!(connection.control.report().phase(), Phase::Inference);
+    // Then one packet for each window: ten packets in five ACKs.
+    let windows: Vec<u32> = (0..6).map(|_| connection.step(10, 20)).collect();
+    assert_eq!(windows, [10, 10, 10, 10, 11, 11]);
+    assert_eq!(connection.control.report().phase(), Phase::Avoidance);
+}
+
+#[test]
+fn an_indication_after_itt_is_a_first_one_again() {
+    let mut connection = learned(20);
+    connection.step(10, 120);
+    assert_eq!(connection.step(10, 120), 10);
+    for _ in 0..40 {
+        connection.step(10, 20);
+    }
+    let cwnd = connection.cwnd;
+    connection.step(10, 120);
+    assert_eq!(connection.step(10, 120), cwnd / 2);
+}
+
+#[test]
+fn one_packet_is_the_least() {
+    let mut connection = learned(1);
+    connection.step(10, 120);
+    assert_eq!(connection.step(10, 120), 1);
+}
+
+#[test]
+fn slow_start_is_renos() {
+    let mut connection = Connection::new(10);
+    connection.ssthresh = 15;
+    assert_eq!(connection.step(10, 20), 12);
+    assert_eq!(connection.step(10, 120), 14);
+    assert_eq!(connection.step(10, 120), 15);
+    assert_eq!(connection.control.report().phase(), Phase::SlowStart);
+}
+
+#[test]
+fn held_acks_clear_but_do_not_convict() {
+    let mut connection = learned(1);
+    for _ in 0..20 {
+        // Alone in flight and held for 40 ms by the receiver.
+        connection.now_us += RTT_US;
+        let mut ack = connection.ack(60, 1);
+        ack.in_flight = 0;
+        connection.take(ack);
+        assert_ne!(connection.control.report().phase(), Phase::Yielding);
+        if connection.cwnd > 1 {
+            return;
+        }
+    }
+    panic!("starved at one packet");
+}
+
+#[test]
+fn samples_in_recovery_do_not_count() {
+    let mut connection = learned(20);
+    for _ in 0..10 {
+        connection.now_us += 10_000;
+        let mut ack = connection.ack(500, 2);
+        ack.in_recovery = true;
+        connection.take(ack);
+    }
+    assert_eq!(connection.step(10, 20), 20);
+    assert_eq!(connection.control.report().threshold_us, 15_000);
+}
+
+#[test]
+fn a_loss_halves_and_silences_indications_for_a_round_trip() {
+    let mut connection = learned(20);
+    assert_eq!(
+        connection.control.on_loss(20, connection.now_us, RTT_US),
+        10
+    );
+    (connection.cwnd, connection.ssthresh) = (10, 10);
+    // Growth goes on, two packets an ACK, but nothing is answered for 100 ms.
+    for _ in 0..9 {
+        assert!(connection.step(10, 120) >= 10);
+    }
+    assert_eq!(connection.step(11, 120), 5);
+}
+
+#[test]
+fn a_microsecond_clock_is_recognised() {
+    let mut connection = Connection::new(10);
+    let mut stamped = |delay_ms: u32| {
+        connection.now_us += 30_000;
+        let mut ack = connection.ack(0, 2);
+        ack.tsval = connection.now_us - RTT_US + delay_ms * 1000 + 0x8000_0000;
+        connection.take(ack);
+        connection.over_minimum_us()
+    };
+    for _ in 0..20 {
+        stamped(20);
+    }
+    assert_eq!(stamped(60), 5_000);
+}
+
+#[test]
+fn without_timestamps_the_round_trip_serves() {
+    let mut connection = Connection::new(10);
+    for (rtt_us, expected_us) in [(100_000, 0), (180_000, 10_000)] {
+        connection.now_us += 10_000;
+        let mut ack = connection.ack(20, 2);
+        ack.has_timestamp = false;
+        ack.sample_rtt_us = rtt_us;
+        connection.take(ack);
+        assert_eq!(connection.over_minimum_us(), expected_us);
+    }
+    assert_eq!(connection.control.report().signal(), Signal::RoundTrip);
+}
+
+#[test]
+fn parameters_are_taken() {
+    let parameters = Parameters {
+        delta_permille: 500,
+        gamma_permille: 500,
+        ..Parameters::default()
+    };
+    let mut connection = Connection::new(10);
+    connection.control = TcpLp::new(&parameters);
+    connection.step(10, 20);
+    connection.step(10, 120);
+    assert_eq!(connection.over_minimum_us(), 50_000);
+    assert_eq!(connection.control.report().threshold_us, 50_000);
+}
+
+#[test]
+fn the_minimum_is_forgotten_within_minutes() {
+    let mut connection = learned(20);
+    // The path becomes 30 ms longer: for good.
+    for _ in 0..(250 * 10) {
+        connection.step(100, 50);
+    }
+    assert!(
+        connection.over_minimum_us() < 1_000,
+        "{}",
+        connection.over_minimum_us()
+    );
+    assert_eq!(connection.control.report().threshold_us, 15_000);
+}
+
+proptest! {
+    #[test]
+    fn whatever_comes_the_window_stays_within_bounds(
+        acks in prop::collection::vec(any::<(u32, u32, u32, u32, u8, u32, u32, bool, bool)>(), 1..200),
+    ) {
+        let mut control = TcpLp::new(&Parameters::default());
+        let mut cwnd = 10;
+        for (now_us, sample_rtt_us, smoothed_rtt_us, tsval, acked, in_flight, ssthresh, has_timestamp, in_recovery) in acks {
+            let acked = u32::from(acked);
+            let after = control.on_ack(&Ack {
+                now_us, sample_rtt_us, smoothed_rtt_us, tsval, acked, in_flight, cwnd, ssthresh,
+                has_timestamp, in_recovery, cwnd_limited: true,
+            });
+            prop_assert!(after >= 1);
+            prop_assert!(after <= cwnd + acked.max(1));
+            cwnd = after;
+        }
+    }
+}
