@@ -2,6 +2,7 @@
 //! Measures how the controls yield and how they fill an idle link: real kernel TCP over the
 //! emulated link, every row a ratio within one run.
 
+mod cost;
 mod report;
 mod trial;
 
@@ -40,9 +41,15 @@ struct Arguments {
     /// Runs of each trial.
     #[arg(long, default_value_t = 5)]
     runs: usize,
+    /// Seconds over which goodput is measured, once flows have settled; longer on long paths.
+    #[arg(long, default_value_t = 30)]
+    window: u64,
     /// Trials at a time: more than one only while the links are slow enough for this machine.
     #[arg(long, default_value_t = 1)]
     jobs: usize,
+    /// Also tells what each control costs the processor for each ACK.
+    #[arg(long)]
+    cost: bool,
     /// Writes every outcome here as JSON.
     #[arg(long)]
     json: Option<std::path::PathBuf>,
@@ -59,6 +66,9 @@ fn main() -> Result<()> {
     let cells = cells(&arguments.cells)?;
     let trials = trials(&arguments, &cells);
     let outcomes = run_all(&trials, arguments.jobs)?;
+    if arguments.cost {
+        print!("{}", cost::table(&arguments.controls)?);
+    }
     pins.close()?;
 
     if let Some(path) = &arguments.json {
@@ -105,6 +115,7 @@ fn trials(arguments: &Arguments, cells: &[Cell]) -> Vec<Trial> {
                     control: control.cloned(),
                     rival: rival.cloned(),
                     run,
+                    window: std::time::Duration::from_secs(arguments.window),
                 });
             };
             for &test in &arguments.tests {

@@ -78,6 +78,9 @@ pub struct Trial {
     pub rival: Option<String>,
     /// Counts repetitions.
     pub run: usize,
+    /// Over which goodput is measured, at the least.
+    #[serde(skip)]
+    pub window: Duration,
 }
 
 /// What a trial gave: named values, shares and ratios from 0 to 1, times in seconds.
@@ -100,8 +103,8 @@ impl Trial {
     pub fn run(&self) -> Result<Outcome> {
         let rtt = self.cell.spec.base_rtt();
         // Long paths need longer to settle: BDPs of packets, round trip by round trip.
-        let settle = Duration::from_secs(10).max(rtt * 150);
-        let window = Duration::from_secs(30).max(rtt * 300);
+        let settle = Duration::from_secs(10).max(rtt * 120);
+        let window = self.window.max(rtt * 150);
         let rate = self.cell.spec.up.rate.context("a cell has a rate")?;
         let link_bits = rate.bits_per_second() as f64;
         let second = Duration::from_secs(1);

@@ -16,6 +16,7 @@ static __always_inline void set_pacing_rate(struct sock *sk, const struct netnic
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u32 rtt_us = smoothed_rtt_us(tp);
 	u64 bytes = (u64)tp->snd_cwnd * (tp->mss_cache + 40);
+	u64 rate;
 	u32 window_us;
 
 	if (!rtt_us)
@@ -23,7 +24,8 @@ static __always_inline void set_pacing_rate(struct sock *sk, const struct netnic
 	window_us = netnice_pacing_us(state, tp->snd_cwnd, rtt_us);
 	if (!window_us)
 		window_us = 1;
-	sk->sk_pacing_rate = bytes * 1000000 / window_us;
+	rate = bytes * 1000000 / window_us;
+	sk->sk_pacing_rate = rate < sk->sk_max_pacing_rate ? rate : sk->sk_max_pacing_rate;
 }
 
 SEC("struct_ops")
@@ -66,7 +68,8 @@ static __always_inline void control(struct sock *sk, const struct rate_sample *s
 		.rate_interval_us = sample->interval_us > 0 ? (u32)sample->interval_us : 0,
 		.cwnd = tp->snd_cwnd,
 		.has_timestamp = peer_sends_timestamps(tp),
-		.in_recovery = kernel_state >= TCP_CA_Recovery,
+		/* CWR, too: an ECN mark is answered like a loss (RFC 3168, 6.1.2). */
+		.in_recovery = kernel_state >= TCP_CA_CWR,
 		.after_timeout = kernel_state == TCP_CA_Loss,
 		.app_limited = sample->is_app_limited,
 	};

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a control costs the processor, by the kernel's own run-time statistics of BPF programs.
+
+use std::collections::BTreeMap;
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use libbpf_rs::libbpf_sys;
+use libbpf_rs::query::ProgInfoIter;
+use netnice_lab::{Bulk, LinkSpec, Testbed};
+
+/// Statistics are counted while this lives; the kernel takes them off when the descriptor closes.
+struct Statistics(#[allow(dead_code, reason = "held for its Drop")] OwnedFd);
+
+impl Statistics {
+    fn enable() -> Result<Self> {
+        // SAFETY: no pointers; the result is a descriptor of ours, or negative.
+        let fd = unsafe { libbpf_sys::bpf_enable_stats(libbpf_sys::BPF_STATS_RUN_TIME) };
+        ensure!(
+            fd >= 0,
+            "the kernel does not count the time of BPF programs (needs root and 5.8)"
+        );
+        // SAFETY: just made, and nobody else's.
+        Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
+    }
+}
+
+/// Calls and nanoseconds of every BPF program whose name begins with `prefix`.
+fn snapshot(prefix: &str) -> BTreeMap<String, (u64, u64)> {
+    ProgInfoIter::default()
+        .map(|info| {
+            (
+                info.name.to_string_lossy().into_owned(),
+                (info.run_cnt, info.run_time_ns),
+            )
+        })
+        .filter(|(name, _)| name.starts_with(prefix))
+        .collect()
+}
+
+/// Runs one flow of each control over a fast link and tells what each of its programs took.
+pub fn table(controls: &[String]) -> Result<String> {
+    let spec = LinkSpec::symmetric("rate=100mbit,delay=5ms,queue=1bdp".parse()?);
+    let length = Duration::from_secs(10);
+    let mut text = String::from("\ncost, one flow at 100 Mb/s\n");
+    for control in controls {
+        let _statistics = Statistics::enable()?;
+        let before = snapshot(control);
+        let report = Testbed::new(&spec)?
+            .flow("bulk", Bulk::new(control))
+            .run(length)?;
+        // An ACK is one packet down.
+        let acks = report.link.down.delivered.max(1) as f64;
+        let mut sum = 0.0;
+        for (name, (calls, time_ns)) in snapshot(control) {
+            let (calls_before, before_ns) = before.get(&name).copied().unwrap_or_default();
+            let (calls, time_ns) = (calls - calls_before, time_ns - before_ns);
+            if calls > 0 {
+                sum += time_ns as f64;
+                text += &format!(
+                    "  {name:<20} {calls:>8} calls  {:>7.0} ns each\n",
+                    time_ns as f64 / calls as f64
+                );
+            }
+        }
+        text += &format!(" {control}: {:.0} ns for each ACK\n", sum / acks);
+    }
+    Ok(text)
+}
