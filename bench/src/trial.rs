@@ -103,8 +103,8 @@ impl Trial {
     pub fn run(&self) -> Result<Outcome> {
         let rtt = self.cell.spec.base_rtt();
         // Long paths need longer to settle: BDPs of packets, round trip by round trip.
-        let settle = Duration::from_secs(10).max(rtt * 120);
-        let window = self.window.max(rtt * 150);
+        let window = self.window.max(rtt * 120);
+        let settle = (self.window / 2).min(Duration::from_secs(10)).max(rtt * 80);
         let rate = self.cell.spec.up.rate.context("a cell has a rate")?;
         let link_bits = rate.bits_per_second() as f64;
         let second = Duration::from_secs(1);
