@@ -47,10 +47,9 @@ impl Guard {
 
     /// Whatever runs in `namespace` at the end is to go. The caller's own namespace never is.
     pub fn cover(&mut self, namespace: &Namespace) -> Result<()> {
-        let inode = namespace.run(|| inode("/proc/thread-self/ns/net"))?;
-        if inode.is_some() && inode != inode_of_ours() {
-            self.namespaces.extend(inode);
-            self.tell(format!("namespace {}", inode.unwrap_or_default()).as_bytes())?;
+        if let Some(inode) = inode_of(namespace)?.filter(|inode| Some(*inode) != inode_of_ours()) {
+            self.namespaces.push(inode);
+            self.tell(format!("namespace {inode}").as_bytes())?;
         }
         Ok(())
     }
@@ -62,9 +61,15 @@ impl Guard {
         self.tell(&message)
     }
 
-    /// Ends what still runs in the namespaces; how many processes that were.
-    pub fn clear(&self) -> usize {
-        end_all(&self.namespaces)
+    /// Ends what still runs in one of the namespaces; how many processes that were.
+    pub fn clear_one(&self, namespace: &Namespace) -> Result<usize> {
+        let covered = inode_of(namespace)?.filter(|inode| self.namespaces.contains(inode));
+        Ok(end_all(covered.as_slice()))
+    }
+
+    /// Ends what still runs in any of the namespaces.
+    pub fn clear(&self) {
+        end_all(&self.namespaces);
     }
 
     fn tell(&mut self, message: &[u8]) -> Result<()> {
@@ -144,6 +149,10 @@ fn processes(namespaces: &[u64]) -> Vec<Pid> {
         })
         .map(Pid::from_raw)
         .collect()
+}
+
+fn inode_of(namespace: &Namespace) -> Result<Option<u64>> {
+    Ok(namespace.run(|| inode("/proc/thread-self/ns/net"))?)
 }
 
 fn inode_of_ours() -> Option<u64> {

@@ -3,6 +3,7 @@
 
 mod commands;
 mod foreground;
+mod leftovers;
 mod low_priority;
 mod signals;
 mod style;

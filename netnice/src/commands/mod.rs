@@ -3,8 +3,10 @@
 
 mod attach;
 mod check;
+mod demo;
 mod detach;
 mod install;
+mod link;
 mod register;
 mod renice;
 mod run;
@@ -43,6 +45,8 @@ commands! {
     detach => Detach,
     status => Status,
     check => Check,
+    link => Link,
+    demo => Demo,
     install => Install,
     uninstall => Uninstall,
     #[command(hide = true)]

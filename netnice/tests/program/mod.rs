@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The program under test, called as a user calls it.
+#![allow(dead_code, reason = "not every test file uses all of it")]
+
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// `netnice` with these arguments.
+pub fn netnice(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_netnice"));
+    command.args(arguments).stdin(Stdio::null());
+    command
+}
+
+/// Runs it to its end.
+pub fn run(arguments: &[&str]) -> Output {
+    netnice(arguments).output().expect("netnice runs")
+}
+
+/// Starts it, its standard output being a pipe.
+pub fn start(command: &mut Command) -> Child {
+    let command = command.stdout(Stdio::piped()).stderr(Stdio::null());
+    command.spawn().expect("netnice starts")
+}
+
+/// The same command for a user without any right.
+pub fn as_nobody(arguments: &[&str]) -> Output {
+    use std::os::unix::process::CommandExt;
+    const NOBODY: u32 = 65534;
+    // Where everybody may run it, unlike perhaps the build directory.
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(place.path(), mode).expect("it can be opened to all");
+    let program = place.path().join("netnice");
+    std::fs::copy(env!("CARGO_BIN_EXE_netnice"), &program).expect("a copy of netnice");
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .current_dir("/")
+        .uid(NOBODY)
+        .gid(NOBODY);
+    command
+        .output()
+        .expect("netnice runs as nobody (these tests need root)")
+}
+
+pub fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+pub fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Waits for a condition that is to come about, and fails if it does not.
+pub fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while !condition() {
+        assert!(Instant::now() < deadline, "not within 10 s: {what}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Sends a signal to a child.
+pub fn signal(child: &Child, signal: nix::sys::signal::Signal) {
+    let pid = nix::unistd::Pid::from_raw(child.id() as i32);
+    nix::sys::signal::kill(pid, signal).expect("the child is there");
+}
+
+/// Whether a process is in the network namespace that `readlink /proc/self/ns/net` calls so.
+pub fn namespace_has_processes(namespace: &str) -> bool {
+    let processes = std::fs::read_dir("/proc").expect("/proc can be read");
+    let mut links = processes
+        .flatten()
+        .filter_map(|entry| std::fs::read_link(entry.path().join("ns/net")).ok());
+    links.any(|link| link.as_os_str() == namespace)
+}
