@@ -68,10 +68,14 @@ impl Object {
                 action: "loading a congestion control into the kernel",
             };
         }
+        let log = SAID.with_borrow(String::clone);
         Error::Refused {
             object: self.name.to_owned(),
-            reason: format!("{error:#}").replace('\n', " "),
-            log: SAID.with_borrow(String::clone),
+            reason: match verdict(&log) {
+                Some(verdict) => verdict.to_owned(),
+                None => format!("{error:#}").replace('\n', " "),
+            },
+            log,
         }
     }
 }
@@ -90,5 +94,30 @@ fn unpin_changed_maps(pins: &Pins, open: &OpenObject) {
                 let _ = std::fs::remove_file(pin);
             }
         }
+    }
+}
+
+/// What the verifier objects to: the last line before its figures.
+fn verdict(log: &str) -> Option<&str> {
+    let (before, _) = log.rsplit_once("\nprocessed ")?;
+    before.lines().next_back()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::verdict;
+
+    #[test]
+    fn the_verifiers_objection_is_found_in_its_log() {
+        let log = "libbpf: prog 'a': BPF program load failed: -EACCES\n\
+                   71: (63) *(u32 *)(r6 +412) = r2\n\
+                   no write support to tcp_sock at off 412\n\
+                   processed 71 insns (limit 1000000)\n\
+                   -- END PROG LOAD LOG --\n";
+        assert_eq!(
+            verdict(log),
+            Some("no write support to tcp_sock at off 412")
+        );
+        assert_eq!(verdict("libbpf: failed to open\n"), None);
     }
 }

@@ -23,6 +23,7 @@ use nix::fcntl::{Flock, FlockArg};
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
+use nix::unistd::fchdir;
 
 use crate::control;
 use crate::error::{Context, Error, Result};
@@ -42,7 +43,8 @@ pub fn home() -> PathBuf {
 fn namespace_of_init() -> Option<File> {
     let ours = fs::metadata("/proc/self/ns/mnt").ok()?;
     let init = fs::metadata("/proc/1/ns/mnt").ok()?;
-    if ours.ino() == init.ino() {
+    // A PID 1 with another root has no place that others would find.
+    if ours.ino() == init.ino() || !Path::new("/proc/1/root/run").is_dir() {
         return None;
     }
     File::open("/proc/1/ns/mnt").ok()
@@ -165,7 +167,8 @@ impl Pins {
         // Unmounting alone would not do: another mount namespace may hold a copy of the mount.
         clear(&bpf).doing(|| format!("unpinning from {}", bpf.display()))?;
         if self.mounted() {
-            in_namespace_of_init(|| umount2(&Path::new(HOME).join("bpf"), MntFlags::MNT_DETACH))
+            let how = MntFlags::MNT_DETACH | MntFlags::UMOUNT_NOFOLLOW;
+            in_namespace_of_init(home, |place| umount2(place, how))
                 .doing(|| format!("unmounting {}", bpf.display()))?;
         }
         // Who waits for the lock meanwhile finds the file gone and makes a new one.
@@ -180,10 +183,10 @@ impl Pins {
     fn mount(&self) -> Result<()> {
         let bpf = self.bpf();
         directory(&bpf)?;
-        in_namespace_of_init(|| {
+        in_namespace_of_init(&self.home, |place| {
             mount(
                 Some("netnice"),
-                &Path::new(HOME).join("bpf"),
+                place,
                 Some("bpf"),
                 MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC,
                 Some("mode=0755"),
@@ -259,22 +262,25 @@ fn clear(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Runs `work` in the mount namespace of PID 1, on a thread of its own where that is another.
+/// Runs `work` on the place of our BPF file system, on a thread of its own in the mount namespace
+/// of PID 1 where that is another: only from within can mounts be changed.
 fn in_namespace_of_init(
-    work: impl FnOnce() -> nix::Result<()> + Send,
-) -> std::result::Result<(), Errno> {
+    home: &Path,
+    work: impl FnOnce(&Path) -> nix::Result<()> + Send,
+) -> io::Result<()> {
     let Some(namespace) = namespace_of_init() else {
-        return work();
+        return Ok(work(&home.join("bpf"))?);
     };
-    std::thread::scope(|scope| {
-        scope
-            .spawn(|| {
-                // A thread that shares its root and working directory may not change namespace.
-                unshare(CloneFlags::CLONE_FS)?;
-                setns(&namespace, CloneFlags::CLONE_NEWNS)?;
-                work()
-            })
-            .join()
-            .unwrap_or(Err(Errno::EIO))
-    })
+    let home = File::open(home)?;
+    let changed = std::thread::scope(|scope| {
+        let there = scope.spawn(|| {
+            // A thread that shares its root and working directory may not change namespace.
+            unshare(CloneFlags::CLONE_FS)?;
+            setns(&namespace, CloneFlags::CLONE_NEWNS)?;
+            fchdir(&home)?;
+            work(Path::new("bpf"))
+        });
+        there.join().unwrap_or(Err(Errno::EIO))
+    });
+    Ok(changed?)
 }

@@ -63,20 +63,28 @@ fn control(name: &str) -> Result<&'static str, String> {
 }
 
 fn delta(text: &str) -> Result<f64, String> {
-    checked(text, "a fraction from 0.001 to 1", |value| Parameters::default().delta(*value))
+    checked(text, "a fraction from 0.001 to 1", |value| {
+        Parameters::default().delta(*value)
+    })
 }
 
 fn gamma(text: &str) -> Result<f64, String> {
-    checked(text, "a weight from 0.001 to 1", |value| Parameters::default().gamma(*value))
+    checked(text, "a weight from 0.001 to 1", |value| {
+        Parameters::default().gamma(*value)
+    })
 }
 
 fn inference_rtts(text: &str) -> Result<u16, String> {
-    checked(text, "a number from 1 to 100", |value| Parameters::default().inference_rtts(*value))
+    checked(text, "a number from 1 to 100", |value| {
+        Parameters::default().inference_rtts(*value)
+    })
 }
 
 fn threshold(text: &str) -> Result<Duration, String> {
     let wrong = || "give a time with its unit, as 2ms, from 0.1ms to 1s".to_owned();
-    let split = text.find(|c: char| c.is_ascii_alphabetic()).ok_or_else(wrong)?;
+    let split = text
+        .find(|c: char| c.is_ascii_alphabetic())
+        .ok_or_else(wrong)?;
     let (number, unit) = text.split_at(split);
     let unit = match unit {
         "us" => 1e-6,
@@ -86,7 +94,9 @@ fn threshold(text: &str) -> Result<Duration, String> {
     };
     let number: f64 = number.trim().parse().map_err(|_| wrong())?;
     let value = Duration::try_from_secs_f64(number * unit).map_err(|_| wrong())?;
-    Parameters::default().threshold(value).map_err(|_| wrong())?;
+    Parameters::default()
+        .threshold(value)
+        .map_err(|_| wrong())?;
     Ok(value)
 }
 

@@ -13,7 +13,10 @@ pub fn bytes(bytes: u64) -> String {
 
 /// A rate given in bytes per second, in bits: `9.56 Mb/s`.
 pub fn rate(bytes_per_second: u64) -> String {
-    scaled(bytes_per_second as f64 * 8.0, &["b/s", "kb/s", "Mb/s", "Gb/s"])
+    scaled(
+        bytes_per_second as f64 * 8.0,
+        &["b/s", "kb/s", "Mb/s", "Gb/s"],
+    )
 }
 
 /// A time: `40.2 ms`.

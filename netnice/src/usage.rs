@@ -42,7 +42,9 @@ fn one_line(error: &clap::Error, command: Option<&str>) -> String {
         parts.push(text.strip_prefix("tip: ").unwrap_or(text).to_owned());
     }
     let all = Netnice::command();
-    let known = all.get_subcommands().filter(|command| !command.is_hide_set());
+    let known = all
+        .get_subcommands()
+        .filter(|command| !command.is_hide_set());
     let known: Vec<&str> = known.map(|command| command.get_name()).collect();
     if error.kind() == ErrorKind::InvalidSubcommand {
         parts.push(format!("there are {}", known.join(", ")));

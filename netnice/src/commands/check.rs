@@ -75,7 +75,10 @@ fn told(findings: &Findings) -> Told<'_> {
 }
 
 fn lines(findings: &Findings) -> String {
-    let names = findings.capabilities.iter().map(|capability| capability.name.len());
+    let names = findings
+        .capabilities
+        .iter()
+        .map(|capability| capability.name.len());
     let width = names.max().unwrap_or(0);
     let mut lines = String::new();
     for capability in &findings.capabilities {
@@ -85,9 +88,16 @@ fn lines(findings: &Findings) -> String {
             State::Limited => style::attention(state),
             State::Missing => style::bad(state),
         };
-        lines += &format!("{:<width$}  {state}  {}\n", capability.name, capability.detail);
+        lines += &format!(
+            "{:<width$}  {state}  {}\n",
+            capability.name, capability.detail
+        );
     }
-    let works = if findings.run_works { "works" } else { "does not work" };
+    let works = if findings.run_works {
+        "works"
+    } else {
+        "does not work"
+    };
     lines + &format!("`netnice run` {works} for this user\n")
 }
 

@@ -46,7 +46,10 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         fs::write(UNIT, unit(&program)).with_context(|| format!("writing {UNIT}"))?;
         systemctl(&["daemon-reload"])?;
         systemctl(&["enable", "--now", "netnice.service"])?;
-        println!("netnice: installed as {}; netnice.service registers it at boot", program.display());
+        println!(
+            "netnice: installed as {}; netnice.service registers it at boot",
+            program.display()
+        );
     } else {
         println!(
             "netnice: installed as {0} and registered; no systemd runs here, so have `{0} register` \
@@ -68,8 +71,15 @@ pub(super) fn need_root(command: &str) -> Result<()> {
 /// Where the program goes.
 pub(super) fn program(prefix: &Path) -> Result<PathBuf> {
     let program = prefix.join("bin/netnice");
-    if !program.is_absolute() || program.to_str().is_none_or(|path| path.contains(['%', '"', '\\'])) {
-        bail!("--prefix {}: give an absolute path without %, \" and \\", prefix.display());
+    if !program.is_absolute()
+        || program
+            .to_str()
+            .is_none_or(|path| path.contains(['%', '"', '\\']))
+    {
+        bail!(
+            "--prefix {}: give an absolute path without %, \" and \\",
+            prefix.display()
+        );
     }
     Ok(program)
 }
@@ -93,7 +103,9 @@ pub(super) fn remove_unit() -> Result<()> {
 fn copy_to(program: &Path) -> Result<()> {
     let copying = || format!("copying this program to {}", program.display());
     let ours = fs::metadata("/proc/self/exe").with_context(copying)?;
-    if fs::metadata(program).is_ok_and(|there| (there.dev(), there.ino()) == (ours.dev(), ours.ino())) {
+    if fs::metadata(program)
+        .is_ok_and(|there| (there.dev(), there.ino()) == (ours.dev(), ours.ino()))
+    {
         return Ok(());
     }
     let directory = program.parent().context("the path has no directory")?;
@@ -159,7 +171,10 @@ mod tests {
 
     #[test]
     fn a_prefix_that_systemd_would_misread_is_refused() {
-        assert_eq!(program(Path::new("/usr/local")).unwrap(), Path::new("/usr/local/bin/netnice"));
+        assert_eq!(
+            program(Path::new("/usr/local")).unwrap(),
+            Path::new("/usr/local/bin/netnice")
+        );
         for wrong in ["relative", "/opt/50%", "/opt/a\"b"] {
             assert!(program(Path::new(wrong)).is_err(), "{wrong}");
         }

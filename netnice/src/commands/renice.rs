@@ -89,7 +89,11 @@ fn in_words(arguments: &Arguments, outcome: &Outcome) -> String {
             children => format!(" and {children} below it"),
         },
         if outcome.sockets == 1 { "has" } else { "have" },
-        if arguments.off { "best effort again" } else { "low priority now" },
+        if arguments.off {
+            "best effort again"
+        } else {
+            "low priority now"
+        },
     );
     words += match (outcome.future, &outcome.attached) {
         (true, _) => ", and so do those to come",
@@ -136,14 +140,19 @@ mod tests {
             ..Outcome::default()
         };
         let partly = words("renice --pid 2147483647", &outcome);
-        assert!(partly.starts_with("2 open TCP sockets of 2147483647 (it and 2 below it) have low"));
+        assert!(
+            partly.starts_with("2 open TCP sockets of 2147483647 (it and 2 below it) have low")
+        );
         assert!(partly.ends_with("takes root"), "{partly}");
         let whole = Outcome {
             future: true,
             ..outcome.clone()
         };
         let whole = words("renice --pid 2147483647 --off", &whole);
-        assert!(whole.ends_with("best effort again, and so do those to come"), "{whole}");
+        assert!(
+            whole.ends_with("best effort again, and so do those to come"),
+            "{whole}"
+        );
         let attached = Outcome {
             attached: Some("/system.slice".to_owned()),
             ..outcome

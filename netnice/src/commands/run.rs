@@ -66,7 +66,10 @@ pub struct Arguments {
 
 /// Runs the command; its exit code is ours.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let (name, rest) = arguments.command.split_first().context("there is no command")?;
+    let (name, rest) = arguments
+        .command
+        .split_first()
+        .context("there is no command")?;
     let program = match find(name) {
         Ok(program) => program,
         Err(error) => return Ok(cannot_run(name, &error)),
@@ -86,7 +89,10 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 fn become_command(program: &Path, command: &[OsString]) -> Result<Errno> {
     let text = |text: &OsStr| CString::new(text.as_bytes()).context("the command has a zero byte");
     let path = text(program.as_os_str())?;
-    let words = command.iter().map(|word| text(word)).collect::<Result<Vec<_>>>()?;
+    let words = command
+        .iter()
+        .map(|word| text(word))
+        .collect::<Result<Vec<_>>>()?;
     // Rust programs ignore it, but others rely on it.
     // SAFETY: the default action runs no code of ours.
     unsafe { signal(Signal::SIGPIPE, SigHandler::SigDfl) }.context("restoring SIGPIPE")?;
@@ -143,7 +149,9 @@ fn die_of(number: Signal) -> ExitCode {
 pub(super) fn cannot_run(name: &OsStr, error: &io::Error) -> ExitCode {
     let name = name.display();
     if error.kind() == io::ErrorKind::NotFound {
-        eprintln!("netnice: there is no command `{name}`: give its path, or see that it is in PATH");
+        eprintln!(
+            "netnice: there is no command `{name}`: give its path, or see that it is in PATH"
+        );
         ExitCode::from(127)
     } else {
         eprintln!("netnice: `{name}` can not be run: {error}");

@@ -191,7 +191,9 @@ impl View {
     fn row(&self, connection: &Connection) -> Vec<String> {
         let owner = self.owners.get(&connection.inode);
         vec![
-            owner.map_or("-".to_owned(), |owner| format!("{} ({})", owner.name, owner.pid)),
+            owner.map_or("-".to_owned(), |owner| {
+                format!("{} ({})", owner.name, owner.pid)
+            }),
             connection.control.clone(),
             connection.remote.to_string(),
             connection.phase.name().to_owned(),

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Registering and replacing congestion controls on the running kernel. Needs root, and fails
+//! where netnice is in use.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use netnice_kernel::control::{Control, Registered};
+use netnice_kernel::pins::Pins;
+use netnice_kernel::placement::Placer;
+use netnice_kernel::{connections, release};
+use nix::sys::socket::sockopt::TcpCongestion;
+use nix::sys::socket::{getsockopt, setsockopt};
+
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// One test at a time, and none while another program uses the pins.
+fn alone() -> MutexGuard<'static, ()> {
+    assert!(
+        nix::unistd::geteuid().is_root(),
+        "this test needs root: sudo -E cargo test"
+    );
+    let guard = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let deadline = Instant::now() + Duration::from_secs(15);
+    while Path::new("/run/netnice").exists() {
+        assert!(
+            Instant::now() < deadline,
+            "netnice is installed or in use here"
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    guard
+}
+
+fn netnice() -> Control {
+    Control::find("netnice").unwrap()
+}
+
+/// A connection over loopback whose sender has the control.
+fn connection(control: Control) -> (TcpStream, TcpStream) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let sender = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    setsockopt(&sender, TcpCongestion, &control.name().into()).unwrap();
+    (sender, listener.accept().unwrap().0)
+}
+
+fn transfer(sender: &mut TcpStream, receiver: &mut TcpStream) {
+    sender.write_all(&[7; 10_000]).unwrap();
+    receiver.read_exact(&mut [0; 10_000]).unwrap();
+}
+
+fn pin(control: Control, pins: &Pins) -> PathBuf {
+    pins.bpf()
+        .join(format!("{}-{}", control.name(), control.version()))
+}
+
+/// Which map of callbacks is registered.
+fn map_id(pin: &Path) -> u32 {
+    let link = libbpf_rs::Link::open(pin).unwrap();
+    match link.info().unwrap().info {
+        libbpf_rs::query::LinkTypeInfo::StructOps(info) => info.map_id,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn controls_are_there_for_as_long_as_somebody_has_a_share() {
+    let _alone = alone();
+    let first = Pins::open().unwrap();
+    for control in Control::all() {
+        assert!(!control.is_registered(), "{}", control.name());
+        assert_eq!(control.register(&first).unwrap(), Registered::New);
+        assert_eq!(control.register(&first).unwrap(), Registered::Already);
+        assert!(control.is_registered());
+        let (mut sender, mut receiver) = connection(control);
+        transfer(&mut sender, &mut receiver);
+        let name = getsockopt(&sender, TcpCongestion).unwrap();
+        assert_eq!(
+            name.to_str().unwrap().trim_end_matches('\0'),
+            control.name()
+        );
+    }
+    let second = Pins::open().unwrap();
+    assert!(!first.close().unwrap(), "there is another user");
+    assert!(netnice().is_registered());
+    assert!(second.close().unwrap());
+    assert!(Control::all().all(|control| !control.is_registered()));
+    assert!(!Path::new("/run/netnice").exists());
+}
+
+#[test]
+fn a_share_that_is_dropped_is_given_back() {
+    let _alone = alone();
+    let pins = Pins::open().unwrap();
+    netnice().register(&pins).unwrap();
+    drop(pins);
+    assert!(!netnice().is_registered());
+    assert!(!Path::new("/run/netnice").exists());
+}
+
+#[test]
+fn what_is_installed_stays_without_a_user() {
+    let _alone = alone();
+    let pins = Pins::open().unwrap();
+    netnice().register(&pins).unwrap();
+    pins.set_installed(true).unwrap();
+    assert!(!pins.close().unwrap());
+    assert!(netnice().is_registered());
+    let pins = Pins::open().unwrap();
+    pins.set_installed(false).unwrap();
+    assert!(pins.close().unwrap());
+    assert!(!netnice().is_registered());
+}
+
+#[test]
+fn a_control_of_another_version_is_replaced_and_live_connections_keep_theirs() {
+    let _alone = alone();
+    let pins = Pins::open().unwrap();
+    netnice().register(&pins).unwrap();
+    connections::load(&pins).unwrap();
+    let (mut sender, mut receiver) = connection(netnice());
+    transfer(&mut sender, &mut receiver);
+
+    // To this version it looks as if another had registered it.
+    let current = pin(netnice(), &pins);
+    let links = release::kernel() >= (6, 4);
+    let before = links.then(|| map_id(&current));
+    fs::rename(&current, pins.bpf().join("netnice-0123456789abcdef")).unwrap();
+    assert_eq!(netnice().register(&pins).unwrap(), Registered::Replaced);
+    let controls = fs::read_dir(pins.bpf()).unwrap().flatten();
+    let names = controls.map(|entry| entry.file_name().into_string().unwrap());
+    let netnices: Vec<String> = names.filter(|name| name.starts_with("netnice-")).collect();
+    assert_eq!(netnices, [format!("netnice-{}", netnice().version())]);
+    if let Some(before) = before {
+        assert_ne!(map_id(&current), before);
+    }
+
+    transfer(&mut sender, &mut receiver);
+    let (mut new_sender, mut new_receiver) = connection(netnice());
+    transfer(&mut new_sender, &mut new_receiver);
+    let listed = connections::list().unwrap();
+    let sent = |bytes| listed.iter().filter(|one| one.bytes_sent == bytes).count();
+    assert_eq!((sent(20_000), sent(10_000)), (1, 1), "{listed:?}");
+    drop((sender, receiver, new_sender, new_receiver));
+    assert!(pins.close().unwrap());
+}
+
+#[test]
+fn what_a_crash_has_left_half_done_is_done_again() {
+    let _alone = alone();
+    let pins = Pins::open().unwrap();
+    // The state after a crash between loading and the last pin.
+    fs::create_dir(pins.bpf().join("unfinished-placement")).unwrap();
+    fs::create_dir(pins.bpf().join("placement-0123456789abcdef")).unwrap();
+    Placer::open(&pins).unwrap();
+    let sets = fs::read_dir(pins.bpf()).unwrap().flatten();
+    let names = sets.map(|entry| entry.file_name().into_string().unwrap());
+    let placements: Vec<String> = names.filter(|name| name.contains("placement")).collect();
+    assert_eq!(placements.len(), 1, "{placements:?}");
+    assert!(pins.close().unwrap());
+}

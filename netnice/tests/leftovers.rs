@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Nothing stays behind: no cgroup, no pin, no mount, no registered control, whatever was killed.
+//!
+//! These tests look at all of the system, so that they run one at a time, and fail where netnice
+//! is installed or in use.
+
+mod support;
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use support::*;
+
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    let guard = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    eventually("the end of what other tests have started", nothing_is_left);
+    guard
+}
+
+fn nothing_is_left() -> bool {
+    let read = |file: &str| fs::read_to_string(file).unwrap();
+    let controls = read("/proc/sys/net/ipv4/tcp_available_congestion_control");
+    !Path::new("/run/netnice").exists()
+        && !read("/proc/self/mounts").contains("/run/netnice")
+        && !controls.split_whitespace().any(|name| name == "netnice" || name == "tcplp")
+        && our_cgroups().is_empty()
+        && processes_in_the_background().is_empty()
+}
+
+/// The processes of ours that clear up or supervise.
+fn processes_in_the_background() -> Vec<Pid> {
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    let is_ours = |entry: &fs::DirEntry| {
+        // The name that they give themselves, and not one that is called by it.
+        fs::read_to_string(entry.path().join("comm")).is_ok_and(|name| name == "netnice\n")
+            && fs::read_to_string(entry.path().join("stat"))
+                .is_ok_and(|stat| stat.rsplit(')').next().unwrap().split(' ').nth(2) == Some("1"))
+    };
+    entries
+        .filter(is_ours)
+        .filter_map(|entry| Some(Pid::from_raw(entry.file_name().to_str()?.parse().ok()?)))
+        .collect()
+}
+
+fn kill_what_clears_up() {
+    let found = processes_in_the_background();
+    assert!(!found.is_empty());
+    for pid in found {
+        kill(pid, Signal::SIGKILL).unwrap();
+    }
+}
+
+#[test]
+fn after_a_command_has_ended() {
+    let _alone = alone();
+    output(netnice(&["run", "--"]).arg(probe()).arg("once"));
+    eventually("nothing", nothing_is_left);
+}
+
+#[test]
+fn after_all_that_can_be_done_to_a_process_and_a_cgroup() {
+    let _alone = alone();
+    let cgroup = TestCgroup::new("all");
+    let mut command = std::process::Command::new(probe());
+    let (mut holder, _) = Holder::start(cgroup.contain(command.arg("hold")));
+    output(&mut netnice(&["renice", "--pid", &holder.pid()]));
+    output(&mut netnice(&["attach", cgroup.path()]));
+    output(&mut netnice(&["status"]));
+    output(&mut netnice(&["detach", cgroup.path()]));
+    output(&mut netnice(&["renice", "--off", "--pid", &holder.pid()]));
+    holder.ask();
+    eventually("nothing", nothing_is_left);
+}
+
+#[test]
+fn after_a_process_that_was_reniced_has_ended() {
+    let _alone = alone();
+    let (holder, _) = Holder::start(std::process::Command::new(probe()).arg("hold"));
+    output(&mut netnice(&["renice", "--pid", &holder.pid()]));
+    assert!(!our_cgroups().is_empty());
+    drop(holder);
+    eventually("nothing", nothing_is_left);
+}
+
+#[test]
+fn after_an_attached_cgroup_has_been_removed_and_another_call() {
+    let _alone = alone();
+    let cgroup = TestCgroup::new("gone");
+    output(&mut netnice(&["attach", cgroup.path()]));
+    drop(cgroup);
+    assert!(Path::new("/run/netnice").exists());
+    output(&mut netnice(&["run", "true"]));
+    eventually("nothing", nothing_is_left);
+}
+
+#[test]
+fn after_kill_9_of_netnice_the_command_keeps_its_priority_and_all_is_cleared_when_it_ends() {
+    let _alone = alone();
+    // The probe holds its connections until the input ends.
+    let script = format!("cat | {} hold 4", probe().display());
+    let mut command = netnice(&["run", "-v", "--", "sh", "-c", &script]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut netnice_itself = Process(command.spawn().unwrap());
+    let input = netnice_itself.0.stdin.take();
+    let mut told = BufReader::new(netnice_itself.0.stdout.take().unwrap()).lines();
+    assert!(told.any(|line| line.unwrap() == "end"));
+    netnice_itself.0.kill().unwrap();
+    netnice_itself.0.wait().unwrap();
+
+    output(&mut netnice(&["run", "true"]));
+    let status = output(&mut netnice(&["status"]));
+    assert!(status.contains("probe ("), "{status}");
+    drop(input);
+    eventually("nothing", nothing_is_left);
+}
+
+#[test]
+fn after_kill_9_of_everything_the_next_call_clears() {
+    let _alone = alone();
+    let (holder, _) = Holder::start(netnice(&["run", "--"]).arg(probe()).arg("hold"));
+    kill_what_clears_up();
+    drop(holder);
+    assert!(Path::new("/run/netnice/bpf").exists());
+    assert_eq!(our_cgroups().len(), 1);
+    output(&mut netnice(&["run", "true"]));
+    eventually("nothing", nothing_is_left);
+}
+
+#[test]
+fn after_a_command_that_could_not_be_run() {
+    let _alone = alone();
+    // It is found, but not what it asks to be run by.
+    let script = support::directory().join("script");
+    fs::write(&script, "#!/no/such/interpreter\n").unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(&script, mode).unwrap();
+    for options in [&["run", "--"][..], &["run", "-v", "--"]] {
+        let said = say(netnice(options).arg(&script));
+        assert_eq!(said.code, Some(127), "{}", said.err);
+        eventually("nothing", nothing_is_left);
+    }
+}
+
+#[test]
+fn after_install_and_uninstall() {
+    let _alone = alone();
+    let prefix = tempfile::tempdir().unwrap();
+    let prefix_text = prefix.path().to_str().unwrap();
+    for _ in 0..2 {
+        output(&mut netnice(&["install", "--prefix", prefix_text]));
+    }
+    let installed = prefix.path().join("bin/netnice");
+    assert!(installed.exists());
+    // All can use it now, and it stays when the last user leaves.
+    for _ in 0..2 {
+        let told = output(netnice_as_nobody(&["run", "--"]).arg(probe()).arg("once"));
+        assert!(told.contains("client netnice"), "{told}");
+    }
+    output(&mut netnice(&["run", "true"]));
+    output(netnice_as_nobody(&["run", "--control", "tcplp", "--"]).arg("true"));
+    output(&mut netnice_as_nobody(&["status"]));
+    for _ in 0..2 {
+        output(&mut netnice(&["uninstall", "--prefix", prefix_text]));
+    }
+    assert!(!installed.exists());
+    eventually("nothing", nothing_is_left);
+}
+
+#[test]
+fn without_the_control_a_user_is_told_what_to_do() {
+    let _alone = alone();
+    let said = say(&mut netnice_as_nobody(&["run", "true"]));
+    assert_eq!(said.code, Some(1));
+    assert_eq!(said.err.lines().count(), 1, "{}", said.err);
+    assert!(said.err.contains("sudo netnice install"), "{}", said.err);
+    let said = say(&mut netnice_as_nobody(&["check"]));
+    assert_eq!(said.code, Some(1));
+    let line = said.out.lines().find(|line| line.contains("missing"));
+    assert!(line.unwrap().contains("sudo netnice install"), "{}", said.out);
+}
+
+#[test]
+fn after_a_run_in_another_mount_namespace_which_uses_what_is_there_for_all() {
+    let _alone = alone();
+    let run = netnice(&["run", "--json", "--"]);
+    let inner = format!(
+        "mount -t tmpfs none /run; {} run --json -- sh -c '{} once; \
+         test -e /proc/1/root/run/netnice/bpf/maps/flows && echo there; ls -A /run'",
+        run.get_program().display(),
+        probe().display(),
+    );
+    // A world with a PID 1 that we may look at, and a /run of its own.
+    let outer = "mount -t tmpfs none /run; unshare --mount sh -c \"$0\"; status=$?; \
+                 while test -e /run/netnice; do sleep 0.05; done; exit $status";
+    let mut command = std::process::Command::new("unshare");
+    command.args(["--pid", "--mount", "--fork", "--mount-proc", "sh", "-c", outer, &inner]);
+    let said = say(&mut command);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let mut lines = said.out.lines().skip(3);
+    assert_eq!(lines.next(), Some("there"), "{}", said.out);
+    assert_eq!(lines.next(), None, "nothing in the inner /run");
+    let told: serde_json::Value = serde_json::from_str(&said.err).unwrap();
+    assert_eq!(told["connections"], 2, "{told}");
+    eventually("nothing", nothing_is_left);
+}

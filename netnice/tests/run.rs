@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `netnice run` as root: low priority on every socket, from the first byte, for good.
+
+mod support;
+
+use std::fs;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use support::*;
+
+const ALL: [&str; 3] = ["listener", "client", "server"];
+/// DSCP LE (RFC 8622) is 1, and the field has two more bits.
+const LOWER_EFFORT: i32 = 4;
+
+fn lines(text: &str) -> Vec<String> {
+    text.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn sockets_of_both_families_and_all_roles_have_the_control_and_the_mark() {
+    for family in ["4", "6", "46"] {
+        let told = output(netnice(&["run", "--"]).arg(probe()).args(["once", family]));
+        assert_sockets(&lines(&told), &ALL, "netnice", LOWER_EFFORT);
+    }
+}
+
+#[test]
+fn a_program_that_tries_to_undo_it_is_told_that_it_has_but_has_not() {
+    for family in ["4", "6", "46"] {
+        let told = output(netnice(&["run", "--"]).arg(probe()).args(["undo", family]));
+        assert_sockets(&lines(&told), &ALL, "netnice", LOWER_EFFORT);
+    }
+}
+
+#[test]
+fn children_of_children_have_it_too() {
+    let script = format!("(({} once 4; true) & wait); true", probe().display());
+    let told = output(&mut netnice(&["run", "--", "sh", "-c", &script]));
+    assert_sockets(&lines(&told), &ALL, "netnice", LOWER_EFFORT);
+}
+
+#[test]
+fn without_the_mark_programs_may_set_their_own() {
+    let told = output(
+        netnice(&["run", "--no-dscp", "--"])
+            .arg(probe())
+            .args(["once", "4"]),
+    );
+    assert_sockets(&lines(&told), &ALL, "netnice", 0);
+    let told = output(
+        netnice(&["run", "--no-dscp", "--"])
+            .arg(probe())
+            .args(["undo", "6"]),
+    );
+    assert_sockets(&lines(&told), &ALL, "netnice", 0x10);
+}
+
+#[test]
+fn the_other_control_can_be_chosen() {
+    let told = output(
+        netnice(&["run", "--control", "tcplp", "--"])
+            .arg(probe())
+            .arg("once"),
+    );
+    assert_sockets(&lines(&told), &ALL, "tcplp", LOWER_EFFORT);
+}
+
+#[test]
+fn an_inner_run_has_its_own_way() {
+    let inner = netnice(&["run", "--control", "tcplp", "--no-dscp", "--"]);
+    let mut outer = netnice(&["run", "--"]);
+    outer
+        .arg(inner.get_program())
+        .args(inner.get_args())
+        .arg(probe())
+        .arg("once");
+    assert_sockets(&lines(&output(&mut outer)), &ALL, "tcplp", 0);
+}
+
+#[test]
+fn where_cgroup2_is_not_mounted_it_is_used_all_the_same() {
+    // As `ip netns exec` does, which hides all of /sys.
+    let run = netnice(&["run", "--"]);
+    let script = format!(
+        "umount -R {}; exec {} run -- {} once 6",
+        cgroup2().display(),
+        run.get_program().display(),
+        probe().display()
+    );
+    let told = output(Command::new("unshare").args(["--mount", "sh", "-c", &script]));
+    assert_sockets(&lines(&told), &ALL, "netnice", LOWER_EFFORT);
+}
+
+#[test]
+fn where_no_cgroup_can_be_made_a_supervisor_steps_in() {
+    let cgroup = TestCgroup::new("full");
+    fs::write(cgroup.0.join("cgroup.max.descendants"), "0").unwrap();
+    for family in ["4", "6", "46"] {
+        let mut command = netnice(&["run", "--json", "--threshold", "7ms", "--"]);
+        command.arg(probe()).args(["undo", family]);
+        let said = say(cgroup.contain(&mut command));
+        assert_sockets(&lines(&said.out), &ALL, "netnice", LOWER_EFFORT);
+        let told: serde_json::Value = serde_json::from_str(&said.err).unwrap();
+        assert_eq!(told["means"], "supervisor");
+    }
+}
+
+#[test]
+fn the_exit_code_is_that_of_the_command() {
+    for options in [&["run"][..], &["run", "-v"]] {
+        let mut command = netnice(options);
+        let said = say(command.args(["--", "sh", "-c", "exit 77"]));
+        assert_eq!(said.code, Some(77), "{options:?}");
+    }
+}
+
+#[test]
+fn what_can_not_be_run_is_named() {
+    let missing = say(&mut netnice(&["run", "no-such-command-here"]));
+    assert_eq!(missing.code, Some(127));
+    assert!(
+        missing.err.contains("`no-such-command-here`"),
+        "{}",
+        missing.err
+    );
+    let not_executable = say(&mut netnice(&["run", "/etc/passwd"]));
+    assert_eq!(not_executable.code, Some(126));
+    assert_eq!(
+        not_executable.err.lines().count(),
+        1,
+        "{}",
+        not_executable.err
+    );
+}
+
+#[test]
+fn standard_streams_and_the_environment_pass_through() {
+    let mut command = netnice(&["run", "--", "sh", "-c", "cat; echo $A >&2"]);
+    command
+        .env("A", "passed on")
+        .stdin(fs::File::open("/proc/version").unwrap());
+    let done = command.output().unwrap();
+    assert_eq!(done.stdout, fs::read("/proc/version").unwrap());
+    assert_eq!(done.stderr, b"passed on\n");
+}
+
+#[test]
+fn the_summary_has_the_figures() {
+    let mut command = netnice(&["run", "--json", "--"]);
+    let script = format!("(echo; echo) | {} hold 4", probe().display());
+    let said = say(command.args(["sh", "-c", &script]));
+    let told: serde_json::Value = serde_json::from_str(&said.err).unwrap();
+    // Three connections of two ends each; the first sends 100000 bytes twice.
+    assert_eq!(told["connections"], 6, "{told}");
+    // The kernel counts the end of a stream as a byte.
+    for bytes in ["bytes_sent", "bytes_received"] {
+        let bytes = told[bytes].as_u64().unwrap();
+        assert!((200_000..=200_006).contains(&bytes), "{told}");
+    }
+    assert_eq!(told["without_timestamps"], 0, "{told}");
+    assert_eq!(told["means"], "cgroup");
+}
+
+#[test]
+fn the_summary_says_why_nothing_was_moved() {
+    let said = say(&mut netnice(&["run", "-v", "--", "true"]));
+    assert_eq!(said.err.lines().count(), 1, "{}", said.err);
+    assert!(
+        said.err.contains("no TCP connection was opened"),
+        "{}",
+        said.err
+    );
+}
+
+#[test]
+fn parameters_reach_the_control() {
+    let mut command = netnice(&["run", "--threshold", "77ms", "--"]);
+    let (mut holder, _) = Holder::start(command.arg(probe()).args(["hold", "4"]));
+    holder.ask();
+    let status = output(&mut netnice(&["status", "--json"]));
+    let status: serde_json::Value = serde_json::from_str(&status).unwrap();
+    let connections = status["connections"].as_array().unwrap();
+    let ours = connections
+        .iter()
+        .find(|one| one["pid"] == holder.process.pid() && one["bytes_sent"] == 100_000);
+    let threshold = ours.expect("the connection is listed")["threshold"]
+        .as_f64()
+        .unwrap();
+    assert!(threshold >= 77.0, "{status}");
+}
+
+#[test]
+fn a_second_run_goes_on_when_the_first_ends() {
+    let (mut first, _) = Holder::start(netnice(&["run", "--"]).arg(probe()).arg("hold"));
+    let (mut second, _) = Holder::start(netnice(&["run", "--"]).arg(probe()).arg("hold"));
+    first.ask();
+    drop(first);
+    // Time for what clears up after the first.
+    std::thread::sleep(Duration::from_millis(300));
+    let told = second.ask();
+    let roles = ["listener", "client", "server", "new-client", "new-server"];
+    assert_sockets(&told, &roles, "netnice", LOWER_EFFORT);
+}
+
+#[test]
+fn a_command_starts_at_most_30_ms_later() {
+    let _registered = keep_registered();
+    let median = |make: &dyn Fn() -> Command| {
+        let mut times: Vec<Duration> = (0..15)
+            .map(|_| {
+                let start = Instant::now();
+                assert!(make().status().unwrap().success());
+                start.elapsed()
+            })
+            .collect();
+        times.sort();
+        times[times.len() / 2]
+    };
+    let alone = median(&|| Command::new("true"));
+    let under = median(&|| netnice(&["run", "--", "true"]));
+    let more = under.saturating_sub(alone);
+    assert!(
+        more <= Duration::from_millis(30),
+        "{more:?} more than {alone:?}"
+    );
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `netnice run` without root, by a supervisor, while somebody has registered the control.
+
+mod support;
+
+use std::fs;
+
+use support::*;
+
+const ALL: [&str; 3] = ["listener", "client", "server"];
+const LOWER_EFFORT: i32 = 4;
+
+fn lines(text: &str) -> Vec<String> {
+    text.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn sockets_of_static_programs_have_the_control_and_the_mark_and_keep_them() {
+    let _registered = keep_registered();
+    for family in ["4", "6", "46"] {
+        let mut command = netnice_as_nobody(&["run", "--"]);
+        let told = output(command.arg(probe()).args(["undo", family]));
+        assert_sockets(&lines(&told), &ALL, "netnice", LOWER_EFFORT);
+        // Here the field of IPv4 is set on IPv6 sockets too, for when they talk to IPv4.
+        assert!(told.lines().all(|line| line.contains(" 4 ")), "{told}");
+    }
+}
+
+#[test]
+fn it_is_really_without_root() {
+    let _registered = keep_registered();
+    let told = output(netnice_as_nobody(&["run", "--"]).args(["id", "-u"]));
+    assert_eq!(told.trim(), NOBODY.to_string());
+}
+
+#[test]
+fn other_options_of_sockets_are_the_programs_own() {
+    let _registered = keep_registered();
+    let mut command = netnice_as_nobody(&["run", "--no-dscp", "--"]);
+    let told = output(command.arg(probe()).args(["undo", "6"]));
+    assert_sockets(&lines(&told), &ALL, "netnice", 0x10);
+}
+
+#[test]
+fn descendants_that_outlive_the_command_are_served_on() {
+    let _registered = keep_registered();
+    let directory = tempfile::tempdir_in(support::directory()).unwrap();
+    std::os::unix::fs::chown(directory.path(), Some(NOBODY), None).unwrap();
+    let result = directory.path().join("told");
+    let script = format!(
+        "(sleep 0.5; {} once 4 > {}.new; mv {1}.new {1}) >/dev/null 2>&1 & exit 5",
+        probe().display(),
+        result.display(),
+    );
+    let said = say(&mut netnice_as_nobody(&[
+        "run", "-v", "--", "sh", "-c", &script,
+    ]));
+    assert_eq!(said.code, Some(5), "{}", said.err);
+    eventually("the daemon's answer", || result.exists());
+    let told = fs::read_to_string(&result).unwrap();
+    assert_sockets(&lines(&told), &ALL, "netnice", LOWER_EFFORT);
+}
+
+#[test]
+fn the_supervisor_ends_with_the_last_program() {
+    let _registered = keep_registered();
+    let supervisors = || {
+        let found = fs::read_dir("/proc").unwrap().flatten().filter(|entry| {
+            let file = |name: &str| fs::read_to_string(entry.path().join(name)).unwrap_or_default();
+            file("comm") == "netnice\n" && file("cmdline").contains("a-marker-of-this-test")
+        });
+        found.count()
+    };
+    let script = "sleep 0.5; : a-marker-of-this-test";
+    let mut command = netnice_as_nobody(&["run", "--", "sh", "-c", script]);
+    let mut process = Process(command.spawn().unwrap());
+    eventually("a supervisor", || supervisors() == 1);
+    assert!(process.0.wait().unwrap().success());
+    eventually("the end of the supervisor", || supervisors() == 0);
+}
+
+#[test]
+fn a_socket_is_made_in_the_namespace_of_the_program() {
+    let _registered = keep_registered();
+    let mut command = netnice_as_nobody(&["run", "--", "unshare", "--user", "--map-root-user"]);
+    let told = output(command.arg("--net").arg(probe()).arg("namespace"));
+    assert_eq!(told.lines().next(), Some("same"), "{told}");
+    assert!(told.contains("client netnice"), "{told}");
+}
+
+#[test]
+fn there_is_no_way_around_by_io_uring() {
+    let _registered = keep_registered();
+    let told = output(netnice_as_nobody(&["run", "--"]).arg(probe()).arg("ring"));
+    assert_eq!(told, "no ring\n");
+}
+
+#[test]
+fn an_inner_run_is_content_with_the_outer_ones_supervisor() {
+    let _registered = keep_registered();
+    let inner = netnice(&["run", "--"]);
+    let mut outer = netnice_as_nobody(&["run", "--"]);
+    outer
+        .arg(inner.get_program())
+        .args(inner.get_args())
+        .arg(probe())
+        .arg("once");
+    assert_sockets(&lines(&output(&mut outer)), &ALL, "netnice", LOWER_EFFORT);
+}
+
+#[test]
+fn the_summary_has_the_figures_of_connections_made() {
+    let _registered = keep_registered();
+    // The list of connections is opened to all a moment after the first command has started.
+    eventually("the list", || {
+        say(&mut netnice_as_nobody(&["status"])).code == Some(0)
+    });
+    let script = format!("(echo; echo) | {} hold 4", probe().display());
+    let mut command = netnice_as_nobody(&["run", "--json", "--", "sh", "-c", &script]);
+    let said = say(&mut command);
+    let told: serde_json::Value = serde_json::from_str(&said.err).unwrap();
+    assert_eq!(told["connections"], 3, "{told}");
+    let sent = told["bytes_sent"].as_u64().unwrap();
+    assert!((200_000..=200_003).contains(&sent), "{told}");
+    assert_eq!(told["means"], "supervisor");
+}
+
+#[test]
+fn parameters_are_refused_in_one_line() {
+    let _registered = keep_registered();
+    let said = say(&mut netnice_as_nobody(&[
+        "run", "--delta", "0.2", "--", "true",
+    ]));
+    assert_eq!(said.code, Some(1));
+    assert_eq!(
+        said.err,
+        "netnice: setting parameters of the control needs root: use sudo\n"
+    );
+}
+
+#[test]
+fn other_commands_that_need_root_say_so_in_one_line() {
+    for command in [
+        &["attach", "/"][..],
+        &["detach", "/"],
+        &["install"],
+        &["uninstall"],
+    ] {
+        let said = say(&mut netnice_as_nobody(command));
+        assert_eq!(said.code, Some(1), "{command:?}");
+        assert_eq!(said.err.lines().count(), 1, "{}", said.err);
+        assert!(said.err.contains("needs root: use sudo"), "{}", said.err);
+    }
+}

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Processes and cgroups that are there already: `renice`, `attach`, `detach`, `status`.
+
+mod support;
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::process::Command;
+
+use serde_json::Value;
+use support::*;
+
+const FIRST: [&str; 3] = ["listener", "client", "server"];
+const THEN: [&str; 5] = ["listener", "client", "server", "new-client", "new-server"];
+const LOWER_EFFORT: i32 = 4;
+
+fn hold() -> Command {
+    let mut command = Command::new(probe());
+    command.arg("hold");
+    command
+}
+
+fn json(command: &mut Command) -> Value {
+    serde_json::from_str(&output(command)).unwrap()
+}
+
+#[test]
+fn renice_reaches_open_connections_and_those_to_come_and_gives_them_back() {
+    let usual = usual_control();
+    for family in ["4", "6"] {
+        let (mut holder, told) = Holder::start(hold().arg(family));
+        assert_sockets(&told, &FIRST, &usual, 0);
+        let before = cgroup_of(holder.process.pid());
+
+        let told = json(&mut netnice(&["renice", "--json", "--pid", &holder.pid()]));
+        assert_eq!(
+            (&told["sockets"], &told["future"]),
+            (&3.into(), &true.into()),
+            "{told}"
+        );
+        assert_sockets(&holder.ask(), &THEN, "netnice", LOWER_EFFORT);
+
+        output(&mut netnice(&["renice", "--off", "--pid", &holder.pid()]));
+        assert_sockets(&holder.ask(), &THEN, &usual, 0);
+        assert_eq!(cgroup_of(holder.process.pid()), before);
+    }
+}
+
+#[test]
+fn renice_reaches_children_and_changes_what_run_has_chosen() {
+    let script = format!("{} hold 4; true", probe().display());
+    let (mut holder, told) = Holder::start(&mut netnice(&["run", "--", "sh", "-c", &script]));
+    assert_sockets(&told, &FIRST, "netnice", LOWER_EFFORT);
+    // The shell is the process, and the probe its child.
+    let pid = holder.pid();
+    output(&mut netnice(&[
+        "renice",
+        "--control",
+        "tcplp",
+        "--pid",
+        &pid,
+    ]));
+    assert_sockets(&holder.ask(), &THEN, "tcplp", LOWER_EFFORT);
+    output(&mut netnice(&["renice", "--off", "--pid", &pid]));
+    let usual = usual_control();
+    assert_sockets(&holder.ask(), &THEN, &usual, 0);
+}
+
+#[test]
+fn without_root_renice_reaches_the_open_connections_of_ones_own_processes() {
+    let _registered = keep_registered();
+    let usual = usual_control();
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
+    let (mut holder, _) = Holder::start(command.arg(probe()).arg("hold"));
+    let pid = holder.pid();
+
+    let told = json(&mut netnice_as_nobody(&["renice", "--json", "--pid", &pid]));
+    assert_eq!(
+        (&told["sockets"], &told["future"]),
+        (&3.into(), &false.into()),
+        "{told}"
+    );
+    let told = holder.ask();
+    assert_sockets(&told[..3], &FIRST, "netnice", LOWER_EFFORT);
+    assert_sockets(&told[3..], &THEN[3..], &usual, 0);
+    output(&mut netnice_as_nobody(&["renice", "--off", "--pid", &pid]));
+    assert_sockets(&holder.ask(), &THEN, &usual, 0);
+}
+
+#[test]
+fn without_root_processes_of_others_are_refused() {
+    let _registered = keep_registered();
+    for off in [&[][..], &["--off"]] {
+        let pid = std::process::id().to_string();
+        let said = say(netnice_as_nobody(&["renice", "--pid", &pid]).args(off));
+        assert_eq!(said.code, Some(1));
+        assert!(said.err.contains("belongs to another user"), "{}", said.err);
+    }
+}
+
+#[test]
+fn attach_covers_a_cgroup_with_open_connections_until_it_is_detached() {
+    let usual = usual_control();
+    let cgroup = TestCgroup::new("attach");
+    let (mut holder, told) = Holder::start(cgroup.contain(&mut hold()));
+    assert_sockets(&told, &FIRST, &usual, 0);
+
+    output(&mut netnice(&["attach", cgroup.path()]));
+    assert_sockets(&holder.ask(), &THEN, "netnice", LOWER_EFFORT);
+    // It stays when nothing of netnice runs, and again is no mistake.
+    output(&mut netnice(&["run", "--", "true"]));
+    output(&mut netnice(&[
+        "attach",
+        "--control",
+        "tcplp",
+        "--no-dscp",
+        cgroup.path(),
+    ]));
+    let told = holder.ask();
+    assert_sockets(&told[3..], &THEN[3..], "tcplp", 0);
+    assert!(
+        told[..3].iter().all(|line| line.contains(" tcplp ")),
+        "{told:?}"
+    );
+
+    let status = json(&mut netnice(&["status", "--json"]));
+    let name = cgroup.0.file_name().unwrap().to_str().unwrap();
+    let attached = status["attached"].as_array().unwrap();
+    assert!(
+        attached
+            .iter()
+            .any(|path| path.as_str().unwrap().ends_with(name)),
+        "{status}"
+    );
+    // A process in it can not be taken out by itself, and that is said.
+    let told = json(&mut netnice(&[
+        "renice",
+        "--json",
+        "--off",
+        "--pid",
+        &holder.pid(),
+    ]));
+    assert!(told["attached"].as_str().unwrap().ends_with(name), "{told}");
+
+    output(&mut netnice(&["detach", name]));
+    assert_sockets(&holder.ask(), &THEN, &usual, 0);
+    let again = say(&mut netnice(&["detach", name]));
+    assert_eq!(again.code, Some(1));
+    assert!(
+        again.err.contains("has not been given low priority"),
+        "{}",
+        again.err
+    );
+}
+
+#[test]
+fn the_nearest_cgroup_decides() {
+    let cgroup = TestCgroup::new("outer");
+    output(&mut netnice(&[
+        "attach",
+        "--control",
+        "tcplp",
+        cgroup.path(),
+    ]));
+    let mut command = netnice(&["run", "--no-dscp", "--"]);
+    let told = output(cgroup.contain(command.arg(probe()).arg("once")));
+    let told: Vec<String> = told.lines().map(str::to_owned).collect();
+    assert_sockets(&told, &FIRST, "netnice", 0);
+    output(&mut netnice(&["detach", cgroup.path()]));
+}
+
+#[test]
+fn status_shows_the_connection_with_its_figures() {
+    let (mut holder, _) = Holder::start(netnice(&["run", "--"]).arg(probe()).arg("hold"));
+    for _ in 0..5 {
+        holder.ask();
+    }
+    let status = json(&mut netnice(&["status", "--json"]));
+    let pid = holder.process.pid();
+    let connections = status["connections"].as_array().unwrap();
+    let ours: Vec<&Value> = connections.iter().filter(|one| one["pid"] == pid).collect();
+    assert_eq!(ours.len(), 2, "two ends: {status}");
+    let client = ours
+        .iter()
+        .find(|one| one["bytes_sent"] == 500_000)
+        .unwrap();
+    let server = ours
+        .iter()
+        .find(|one| one["bytes_received"] == 500_000)
+        .unwrap();
+    assert_eq!(client["peer"], server["local"]);
+    assert_eq!(client["local"], server["peer"]);
+    for (member, expected) in [("process", "probe"), ("control", "netnice")] {
+        assert_eq!(client[member], expected, "{client}");
+    }
+    assert_eq!(client["signal"], "one-way delay", "{client}");
+    let rtt = client["rtt"].as_f64().unwrap();
+    assert!(rtt > 0.0 && rtt < 100.0, "{client}");
+    assert!(client["cwnd"].as_u64().unwrap() >= 1, "{client}");
+
+    let table = output(&mut netnice(&["status"]));
+    let process = format!("probe ({pid})");
+    let line = table
+        .lines()
+        .find(|line| line.contains(&process) && line.contains("500 kB"));
+    assert!(line.unwrap().contains("netnice"), "{table}");
+    assert!(
+        !table.contains('\x1b'),
+        "no colours but on a terminal: {table}"
+    );
+}
+
+#[test]
+fn status_is_for_all_users_once_a_command_has_lasted_a_moment() {
+    let (mut holder, _) = Holder::start(netnice(&["run", "--"]).arg(probe()).arg("hold"));
+    holder.ask();
+    let list = || say(&mut netnice_as_nobody(&["status", "--json"]));
+    eventually("the list", || list().code == Some(0));
+    let status: Value = serde_json::from_str(&list().out).unwrap();
+    let connections = status["connections"].as_array().unwrap();
+    assert!(
+        connections.iter().any(|one| one["bytes_sent"] == 100_000),
+        "{status}"
+    );
+}
+
+#[test]
+fn status_of_another_network_namespace_is_for_root_only() {
+    let mut command = netnice(&["run", "--", "unshare", "--net"]);
+    let (mut holder, _) = Holder::start(command.arg(probe()).arg("hold"));
+    holder.ask();
+    let namespace = fs::metadata(format!("/proc/{}/ns/net", holder.pid())).unwrap().ino();
+    let is_listed = |command: &mut Command| {
+        let status = json(command);
+        let connections = status["connections"].as_array().unwrap();
+        connections.iter().any(|one| one["network_namespace"] == namespace)
+    };
+    eventually("the list", || say(&mut netnice_as_nobody(&["status"])).code == Some(0));
+    assert!(is_listed(&mut netnice(&["status", "--json"])));
+    assert!(!is_listed(&mut netnice_as_nobody(&["status", "--json"])));
+}
+
+#[test]
+fn check_says_that_run_works() {
+    let found = json(&mut netnice(&["check", "--json"]));
+    assert_eq!(found["run_works"], true, "{found}");
+    let _registered = keep_registered();
+    let found = json(&mut netnice_as_nobody(&["check", "--json"]));
+    assert_eq!(found["run_works"], true, "{found}");
+}
+
+#[test]
+fn what_is_not_there_is_named_in_one_line() {
+    for (command, named) in [
+        (&["renice", "--pid", "2147483647"][..], "2147483647"),
+        (&["attach", "/no/such/cgroup"], "/no/such/cgroup"),
+        (&["attach", "no-such-unit.service"], "no-such-unit.service"),
+        (&["detach", "/no/such/cgroup"], "/no/such/cgroup"),
+    ] {
+        let said = say(&mut netnice(command));
+        assert_eq!(said.code, Some(1), "{command:?}");
+        assert_eq!(said.err.lines().count(), 1, "{}", said.err);
+        assert!(
+            said.err.starts_with("netnice: ") && said.err.contains(named),
+            "{}",
+            said.err
+        );
+    }
+}

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the live tests share. They need root, and fail without.
+
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+/// User and group of nobody.
+pub const NOBODY: u32 = 65534;
+
+/// Lasts as long as the test program: where other users can read.
+static DIRECTORY: LazyLock<TempDir> = LazyLock::new(|| {
+    assert!(
+        nix::unistd::geteuid().is_root(),
+        "this test needs root: sudo -E cargo test"
+    );
+    let directory = tempfile::Builder::new()
+        .prefix("netnice-test-")
+        .tempdir_in("/tmp")
+        .unwrap();
+    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    directory
+});
+
+static NETNICE: LazyLock<PathBuf> = LazyLock::new(|| {
+    let copy = DIRECTORY.path().join("netnice");
+    fs::copy(env!("CARGO_BIN_EXE_netnice"), &copy).unwrap();
+    copy
+});
+
+static PROBE: LazyLock<PathBuf> = LazyLock::new(|| {
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/support/probe.c");
+    let probe = DIRECTORY.path().join("probe");
+    let compiled = Command::new("cc")
+        .args(["-Wall", "-Wextra", "-Werror", "-static", "-o"])
+        .args([probe.as_os_str(), source.as_ref()])
+        .status()
+        .expect("a C compiler is needed");
+    assert!(compiled.success());
+    probe
+});
+
+/// A program that tells which control its sockets have. It is static and needs no library.
+pub fn probe() -> &'static Path {
+    &PROBE
+}
+
+/// A directory that all can read, and that goes with the test program.
+pub fn directory() -> &'static Path {
+    DIRECTORY.path()
+}
+
+/// The program under test.
+pub fn netnice(arguments: &[&str]) -> Command {
+    let mut command = Command::new(&*NETNICE);
+    command.args(arguments);
+    command
+}
+
+/// The same as a user without any privilege.
+pub fn netnice_as_nobody(arguments: &[&str]) -> Command {
+    let mut command = netnice(arguments);
+    command.uid(NOBODY).gid(NOBODY).current_dir("/");
+    command
+}
+
+/// What a finished command has said.
+pub struct Said {
+    pub code: Option<i32>,
+    pub out: String,
+    pub err: String,
+}
+
+/// Runs a command to its end.
+pub fn say(command: &mut Command) -> Said {
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = command.stdin(Stdio::null()).output().unwrap();
+    Said {
+        code: status.code(),
+        out: String::from_utf8(stdout).unwrap(),
+        err: String::from_utf8(stderr).unwrap(),
+    }
+}
+
+/// Runs a command that has to succeed; its output.
+pub fn output(command: &mut Command) -> String {
+    let said = say(command);
+    assert_eq!(said.code, Some(0), "{command:?}: {}{}", said.out, said.err);
+    said.out
+}
+
+/// Waits for something that comes soon.
+pub fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(15);
+    while !condition() {
+        assert!(Instant::now() < deadline, "{what} does not come");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// A process that ends with the test, whatever becomes of that.
+pub struct Process(pub Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Process {
+    pub fn pid(&self) -> i32 {
+        self.0.id() as i32
+    }
+}
+
+/// `netnice run` of something that lasts: the control stays registered, and the pins in place.
+pub fn keep_registered() -> Process {
+    let mut command = netnice(&["run", "--", "sh", "-c", "echo up; exec sleep 300"]);
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap())
+        .read_line(&mut line)
+        .unwrap();
+    assert_eq!(line, "up\n");
+    Process(child)
+}
+
+/// A probe that holds connections and tells about them when asked.
+pub struct Holder {
+    pub process: Process,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+}
+
+impl Holder {
+    /// Starts `command`, which must end in running `probe hold`; the first answer comes with it.
+    pub fn start(command: &mut Command) -> (Self, Vec<String>) {
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let input = child.stdin.take().unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        let process = Process(child);
+        let mut holder = Self {
+            process,
+            input,
+            output,
+        };
+        let told = holder.answer();
+        (holder, told)
+    }
+
+    /// Sends 100000 bytes over the connection, and opens another for a moment.
+    pub fn ask(&mut self) -> Vec<String> {
+        writeln!(self.input).unwrap();
+        self.answer()
+    }
+
+    fn answer(&mut self) -> Vec<String> {
+        let mut lines = Vec::new();
+        loop {
+            let mut line = String::new();
+            assert_ne!(
+                self.output.read_line(&mut line).unwrap(),
+                0,
+                "the probe has ended"
+            );
+            match line.trim_end() {
+                "end" => return lines,
+                line => lines.push(line.to_owned()),
+            }
+        }
+    }
+
+    /// The process itself, where the command was netnice: it has taken its place.
+    pub fn pid(&self) -> String {
+        self.process.pid().to_string()
+    }
+}
+
+/// Each of these sockets has that control, and that DSCP where it can be set.
+#[track_caller]
+pub fn assert_sockets(told: &[String], roles: &[&str], control: &str, field: i32) {
+    let found: Vec<&str> = told
+        .iter()
+        .filter_map(|line| line.split(' ').next())
+        .collect();
+    assert_eq!(found, roles, "{told:?}");
+    for line in told {
+        let words: Vec<&str> = line.split(' ').collect();
+        assert_eq!(words[1], control, "{told:?}");
+        // That of the socket's own family, which is the last but for IPv4's -1.
+        let own = if words[3] == "-1" { words[2] } else { words[3] };
+        assert_eq!(own, field.to_string(), "{told:?}");
+    }
+}
+
+/// The control that sockets have here when nobody chooses one.
+pub fn usual_control() -> String {
+    let name = fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control").unwrap();
+    name.trim().to_owned()
+}
+
+/// Where cgroup2 is mounted.
+pub fn cgroup2() -> PathBuf {
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
+    let line = mounts
+        .lines()
+        .find(|line| line.split(' ').nth(2) == Some("cgroup2"));
+    line.expect("cgroup2 is mounted")
+        .split(' ')
+        .nth(1)
+        .unwrap()
+        .into()
+}
+
+/// A cgroup of the test's own.
+pub struct TestCgroup(pub PathBuf);
+
+impl TestCgroup {
+    pub fn new(name: &str) -> Self {
+        let path = cgroup2().join(format!("netnice-test-{name}-{}", std::process::id()));
+        fs::create_dir(&path).unwrap();
+        Self(path)
+    }
+
+    /// Makes a command run in it.
+    pub fn contain<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        let processes = fs::File::options()
+            .write(true)
+            .open(self.0.join("cgroup.procs"))
+            .unwrap();
+        // SAFETY: write may be called between fork and exec.
+        unsafe { command.pre_exec(move || (&processes).write_all(b"0")) }
+    }
+
+    pub fn path(&self) -> &str {
+        self.0.to_str().unwrap()
+    }
+}
+
+impl Drop for TestCgroup {
+    fn drop(&mut self) {
+        // It is busy until the last process is gone.
+        for _ in 0..100 {
+            match fs::remove_dir(&self.0) {
+                Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+                _ => return,
+            }
+        }
+    }
+}
+
+/// The cgroups of ours that exist, anywhere.
+pub fn our_cgroups() -> Vec<PathBuf> {
+    fn collect(below: &Path, found: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(below).into_iter().flatten().flatten() {
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                let name = entry.file_name().to_string_lossy().into_owned();
+                if name.starts_with("netnice-run-") || name.starts_with("netnice-pid-") {
+                    found.push(entry.path());
+                }
+                collect(&entry.path(), found);
+            }
+        }
+    }
+    let mut found = Vec::new();
+    collect(&cgroup2(), &mut found);
+    found
+}
+
+/// The cgroup that a process is in.
+pub fn cgroup_of(pid: i32) -> String {
+    let lines = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap();
+    let line = lines.lines().find_map(|line| line.strip_prefix("0::"));
+    line.unwrap().to_owned()
+}
