@@ -30,6 +30,8 @@ struct Netnice {
 
 const EXAMPLES: &str = "\
 Examples:
+  See what it does, on an emulated link, in two minutes:
+      sudo netnice demo
   Upload a backup without anybody noticing:
       sudo netnice run -- rsync -a /home/ backup.example.org:/home/
   The same for a transfer that runs already:
@@ -42,7 +44,7 @@ Examples:
       sudo netnice install
 
 Exit codes:
-  0 done, 1 failed, 2 wrong usage; `run` has that of the command.";
+  0 done, 1 failed, 2 wrong usage; `run` and `link` have that of the command.";
 
 fn main() -> ExitCode {
     let netnice = match Netnice::try_parse() {
