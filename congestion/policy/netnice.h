@@ -3,10 +3,11 @@
  * netnice: TCP-LP's idea (yield at the first sign of a queue, read from one-way delays) carried to
  * a control that also fills an idle link. docs/netnice-control.md tells what was tried and why.
  *
- *   signal     the smallest queueing delay of a round. Bursts, one's own and others', pass; a
- *              queue that stands for a whole round does not.
- *   threshold  one and a half packets at the link's rate, no less than a floor for clocks and schedulers.
- *   back-off   what stands in the queue is taken out of the window, whosever it is, and 1/32 more,
+ *   signal     a queueing delay over the threshold for seven eighths of a window in a row. Bursts,
+ *              one's own and others', pass; a queue that stands does not.
+ *   threshold  one and a half packets at the link's rate, twice the jitter, or a floor for clocks
+ *              and schedulers: whichever is the largest.
+ *   back-off   one's own part of the queue is taken out of the window, and 1/32 more,
  *              so that the queue runs empty (and all see the true minimum) and flows turn equal.
  *              Beside a flow that keeps a queue this ends within rounds at two packets.
  *   yielding   two packets back to back (so that no ACK is delayed) every 1, 2, 4, 8 round trips.
@@ -24,10 +25,12 @@
 
 #define NETNICE_THRESHOLD_US 1000U        /* the threshold's floor: stamps' grain, schedulers */
 #define NETNICE_THRESHOLD_HALF_PACKETS 3U /* one and a half: a delayed ACK releases two at once */
-#define NETNICE_MINIMUM_CWND 2U           /* the second packet gets the ACK sent at once */
-#define NETNICE_SURPLUS_SHIFT 5U          /* the back-off beyond the queue: cwnd / 32 */
-#define NETNICE_PROBE_CWND 4U             /* of which pacing lets out two at a time */
-#define NETNICE_PROBE_ROUNDS 8U           /* longest pause between probes while yielding */
+#define NETNICE_THRESHOLD_JITTERS 2U      /* twice the mean change from sample to sample */
+#define NETNICE_JITTER_LIMIT_US 20000U
+#define NETNICE_MINIMUM_CWND 2U  /* the second packet gets the ACK sent at once */
+#define NETNICE_SURPLUS_SHIFT 5U /* the back-off beyond the queue: cwnd / 32 */
+#define NETNICE_PROBE_CWND 4U    /* of which pacing lets out two at a time */
+#define NETNICE_PROBE_ROUNDS 8U  /* longest pause between probes while yielding */
 #define NETNICE_PROBE_PAUSE_US 1000000U
 #define NETNICE_INFERENCE_ROUNDS 2U   /* itt of TCP-LP: no growth, and a recurrence means others */
 #define NETNICE_INDICATION_PACKETS 4U /* over the threshold in a row, at the least */
@@ -55,6 +58,7 @@ struct netnice {
 	u32 steady_low_us;
 	u32 steady_high_us;
 	u32 threshold_floor_us;
+	u16 jitter_us; /* mean change from sample to sample */
 	u8 lone_acks;
 	u8 inference;    /* rounds until the inference time-out */
 	u8 recurrences;  /* indications within inference time-outs */
@@ -93,10 +97,32 @@ POLICY_INLINE void netnice_init(struct netnice *state, const struct policy_param
 	state->slow_start = 1;
 }
 
+/* Two packets' changes on a path that jitters say nothing about its queue. */
 POLICY_INLINE u32 netnice_threshold_us(const struct netnice *state)
 {
-	return policy_max(state->threshold_floor_us,
-			  NETNICE_THRESHOLD_HALF_PACKETS * (state->packet_ns / 2000));
+	u32 threshold_us = policy_max(state->threshold_floor_us,
+				      NETNICE_THRESHOLD_HALF_PACKETS * (state->packet_ns / 2000));
+	u32 jitter_us = NETNICE_THRESHOLD_JITTERS * state->jitter_us;
+
+	return policy_max(threshold_us, jitter_us);
+}
+
+/*
+ * Jitter as in RFC 3550, 6.4.1: the mean change from one delay to the next. While yielding, the
+ * samples lie too far apart: what changes between them is the others' queue.
+ */
+POLICY_INLINE void netnice_learn_jitter(struct netnice *state, u32 queue_us)
+{
+	u32 change_us = queue_us > state->latest_queue_us ? queue_us - state->latest_queue_us :
+							    state->latest_queue_us - queue_us;
+
+	if (state->report.phase == POLICY_YIELDING)
+		return;
+	change_us = policy_min(change_us, NETNICE_JITTER_LIMIT_US);
+	if (change_us > state->jitter_us)
+		state->jitter_us += (change_us - state->jitter_us + 15) / 16;
+	else
+		state->jitter_us -= (state->jitter_us - change_us) / 16;
 }
 
 /* A flow's part of a queue: as much of the queue as it has of all that is on the way. */
@@ -355,19 +381,21 @@ POLICY_INLINE u32 netnice_on_loss(struct netnice *state, const struct netnice_ac
 POLICY_INLINE void netnice_sample(struct netnice *state, const struct netnice_ack *ack)
 {
 	int prompt = delayed_ack_is_prompt(&state->lone_acks, ack->acked, ack->in_flight);
-	u32 queue_us;
+	u32 queue_us, agreed_us;
 
 	if (!ack->sample_rtt_us || ack->in_recovery)
 		return;
 	queue_us = netnice_queue_us(state, ack);
+	agreed_us = policy_min(state->latest_queue_us, queue_us);
+	netnice_learn_jitter(state, queue_us);
+	state->latest_queue_us = queue_us;
 	state->round_queue_us = policy_min(state->round_queue_us, queue_us);
 	if (prompt)
 		state->round_prompt = 1;
 	if (queue_us <= netnice_threshold_us(state)) {
 		state->over_packets = 0;
 	} else if (prompt && (s32)(ack->prior_delivered - state->reaction_mark) >= 0) {
-		state->over_queue_us = policy_min(state->latest_queue_us, queue_us);
-		state->latest_queue_us = queue_us;
+		state->over_queue_us = agreed_us;
 		state->over_packets += ack->acked;
 	}
 }

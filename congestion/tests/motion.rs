@@ -160,6 +160,18 @@ fn clock_drift_changes_nothing() {
 }
 
 #[test]
+fn a_path_that_jitters_is_filled_too() {
+    let path = || Path {
+        jitter_ns: 5_000_000,
+        ..base()
+    };
+    let share = alone(path(), Control::netnice());
+    assert!(share > 0.85, "{share:.3}");
+    let (own, _) = beside(path(), Control::netnice(), Control::Cubic(Cubic::default()));
+    assert!(own < 0.03, "{own:.3}");
+}
+
+#[test]
 fn receivers_of_either_kind_are_understood() {
     for prompt_acks in [false, true] {
         for timestamps in [false, true] {

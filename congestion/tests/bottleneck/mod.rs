@@ -92,6 +92,8 @@ pub struct Path {
     pub queue_packets: usize,
     /// What the receiver's clock gains, in parts per million.
     pub drift_ppm: u64,
+    /// Every packet takes up to so much longer, at random, but none overtakes another.
+    pub jitter_ns: u64,
     /// The receiver acknowledges every packet at once.
     pub prompt_acks: bool,
     /// Peers send timestamps.
@@ -105,6 +107,7 @@ impl Path {
             one_way_ns: rtt_ms * 500 * 1000,
             queue_packets,
             drift_ppm: 0,
+            jitter_ns: 0,
             prompt_acks: false,
             timestamps: true,
         }
@@ -221,6 +224,8 @@ pub struct Bottleneck {
     injections: Vec<Injection>,
     pub injected: Vec<Injected>,
     served_until_ns: u64,
+    latest_arrival_ns: u64,
+    random: u64,
 }
 
 impl Bottleneck {
@@ -236,6 +241,8 @@ impl Bottleneck {
             injections: Vec::new(),
             injected: Vec::new(),
             served_until_ns: 0,
+            latest_arrival_ns: 0,
+            random: 1,
         };
         for flow in 0..this.flows.len() {
             this.at(this.flows[flow].start_ns, Event::Start, flow);
@@ -334,7 +341,7 @@ impl Bottleneck {
                 }
                 Event::Served => {
                     let packet = self.serving.take().expect("a packet is served");
-                    let due = self.now + self.path.one_way_ns;
+                    let due = self.arrival();
                     if packet.flow != usize::MAX {
                         self.flows[packet.flow].arrivals.push_back(packet);
                         self.at(due, Event::Received, packet.flow);
@@ -415,6 +422,21 @@ impl Bottleneck {
                 }
             }
         }
+    }
+
+    /// When a packet that leaves the queue now arrives.
+    fn arrival(&mut self) -> u64 {
+        let mut due = self.now + self.path.one_way_ns;
+        if self.path.jitter_ns > 0 {
+            // Knuth's linear congruential generator: enough for jitter.
+            self.random = self
+                .random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            due += (self.random >> 33) % self.path.jitter_ns;
+        }
+        self.latest_arrival_ns = self.latest_arrival_ns.max(due);
+        self.latest_arrival_ns
     }
 
     fn serve(&mut self) {
