@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Low priority for processes that run already: their open connections, and as root those to come.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
@@ -128,14 +129,17 @@ fn move_in(pid: i32, settings: &Settings, pins: &Pins, placer: &Placer) -> Resul
         if is_home {
             continue;
         }
-        if !homes.contains_key(&from.id()) {
-            let home = from.create_child(&format!("netnice-pid-{pid}"))?;
-            let record = Record::new(pins, Kind::Made, &home)?;
-            tidy_up_later(&home)?;
-            placer.attach(&home, settings)?;
-            homes.insert(from.id(), (home, record));
-        }
-        match homes[&from.id()].0.enter(next) {
+        let (home, _) = match homes.entry(from.id()) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => {
+                let home = from.create_child(&format!("netnice-pid-{pid}"))?;
+                let record = Record::new(pins, Kind::Made, &home)?;
+                tidy_up_later(&home)?;
+                placer.attach(&home, settings)?;
+                entry.insert((home, record))
+            }
+        };
+        match home.enter(next) {
             Err(error) if error.errno() == Some(libc::ESRCH) => {}
             other => other?,
         }

@@ -20,17 +20,19 @@ use crate::supervisor::{self, Supervised};
 pub struct Entered(How);
 
 enum How {
-    Cgroup {
-        placer: Placer,
-        group: u64,
-        registered: Registered,
-        /// Keeps the sums until they have been read.
-        pins: Pins,
-        _record: Record,
-    },
+    Cgroup(Box<InCgroup>),
     Supervised(Supervised),
     /// A supervisor of netnice's has been there before.
     Already,
+}
+
+struct InCgroup {
+    placer: Placer,
+    group: u64,
+    registered: Registered,
+    pins: Pins,
+    /// Keeps the sums until they have been read.
+    _record: Record,
 }
 
 /// Gives low priority to this process, which must have only one thread, and to all that it starts
@@ -71,13 +73,13 @@ fn enter_cgroup(settings: &Settings, pins: Pins, cgroup: &Cgroup) -> Result<How>
     let (registered, placer) = moved.and(loaded)?;
     placer.count(cgroup.id())?;
     placer.attach(cgroup, settings)?;
-    Ok(How::Cgroup {
+    Ok(How::Cgroup(Box::new(InCgroup {
         placer,
         group: cgroup.id(),
         registered,
         pins,
         _record: record,
-    })
+    })))
 }
 
 fn enter_supervisor(settings: &Settings) -> Result<How> {
@@ -91,11 +93,10 @@ impl Entered {
     /// How the low priority came about, in words.
     pub fn means(&self) -> &'static str {
         match &self.0 {
-            How::Cgroup {
-                registered: Registered::Foreign,
-                ..
-            } => "cgroup, with a control that another netnice out of sight has registered",
-            How::Cgroup { .. } => "cgroup",
+            How::Cgroup(own) if own.registered == Registered::Foreign => {
+                "cgroup, with a control that another netnice out of sight has registered"
+            }
+            How::Cgroup(_) => "cgroup",
             How::Supervised(_) => "supervisor",
             How::Already => "supervisor of an outer `netnice run`",
         }
@@ -104,7 +105,7 @@ impl Entered {
     /// Makes ready what [`Self::totals`] needs, so that it takes no time when it is called.
     pub fn prepare_totals(&self) -> Result<()> {
         match &self.0 {
-            How::Cgroup { pins, .. } => connections::load(pins),
+            How::Cgroup(own) => connections::load(&own.pins),
             How::Supervised(_) | How::Already => Ok(()),
         }
     }
@@ -113,20 +114,12 @@ impl Entered {
     /// are not known.
     pub fn totals(&self) -> Result<Option<Totals>> {
         match &self.0 {
-            How::Already
-            | How::Cgroup {
-                registered: Registered::Foreign,
-                ..
-            } => Ok(None),
-            How::Cgroup {
-                placer,
-                group,
-                pins,
-                ..
-            } => {
-                connections::load(pins)?;
-                let mut sums = connections::open_totals(*group)?;
-                sums.add(&placer.totals(*group).unwrap_or_default());
+            How::Already => Ok(None),
+            How::Cgroup(own) if own.registered == Registered::Foreign => Ok(None),
+            How::Cgroup(own) => {
+                connections::load(&own.pins)?;
+                let mut sums = connections::open_totals(own.group)?;
+                sums.add(&own.placer.totals(own.group).unwrap_or_default());
                 Ok(Some(sums))
             }
             How::Supervised(supervised) => supervised.totals().map(Some),

@@ -29,7 +29,9 @@ fn nothing_is_left() -> bool {
     let controls = read("/proc/sys/net/ipv4/tcp_available_congestion_control");
     !Path::new("/run/netnice").exists()
         && !read("/proc/self/mounts").contains("/run/netnice")
-        && !controls.split_whitespace().any(|name| name == "netnice" || name == "tcplp")
+        && !controls
+            .split_whitespace()
+            .any(|name| name == "netnice" || name == "tcplp")
         && our_cgroups().is_empty()
         && processes_in_the_background().is_empty()
 }
@@ -183,7 +185,11 @@ fn without_the_control_a_user_is_told_what_to_do() {
     let said = say(&mut netnice_as_nobody(&["check"]));
     assert_eq!(said.code, Some(1));
     let line = said.out.lines().find(|line| line.contains("missing"));
-    assert!(line.unwrap().contains("sudo netnice install"), "{}", said.out);
+    assert!(
+        line.unwrap().contains("sudo netnice install"),
+        "{}",
+        said.out
+    );
 }
 
 #[test]
@@ -200,7 +206,16 @@ fn after_a_run_in_another_mount_namespace_which_uses_what_is_there_for_all() {
     let outer = "mount -t tmpfs none /run; unshare --mount sh -c \"$0\"; status=$?; \
                  while test -e /run/netnice; do sleep 0.05; done; exit $status";
     let mut command = std::process::Command::new("unshare");
-    command.args(["--pid", "--mount", "--fork", "--mount-proc", "sh", "-c", outer, &inner]);
+    command.args([
+        "--pid",
+        "--mount",
+        "--fork",
+        "--mount-proc",
+        "sh",
+        "-c",
+        outer,
+        &inner,
+    ]);
     let said = say(&mut command);
     assert_eq!(said.code, Some(0), "{}", said.err);
     let mut lines = said.out.lines().skip(3);

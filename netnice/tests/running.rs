@@ -230,13 +230,19 @@ fn status_of_another_network_namespace_is_for_root_only() {
     let mut command = netnice(&["run", "--", "unshare", "--net"]);
     let (mut holder, _) = Holder::start(command.arg(probe()).arg("hold"));
     holder.ask();
-    let namespace = fs::metadata(format!("/proc/{}/ns/net", holder.pid())).unwrap().ino();
+    let namespace = fs::metadata(format!("/proc/{}/ns/net", holder.pid()))
+        .unwrap()
+        .ino();
     let is_listed = |command: &mut Command| {
         let status = json(command);
         let connections = status["connections"].as_array().unwrap();
-        connections.iter().any(|one| one["network_namespace"] == namespace)
+        connections
+            .iter()
+            .any(|one| one["network_namespace"] == namespace)
     };
-    eventually("the list", || say(&mut netnice_as_nobody(&["status"])).code == Some(0));
+    eventually("the list", || {
+        say(&mut netnice_as_nobody(&["status"])).code == Some(0)
+    });
     assert!(is_listed(&mut netnice(&["status", "--json"])));
     assert!(!is_listed(&mut netnice_as_nobody(&["status", "--json"])));
 }

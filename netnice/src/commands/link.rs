@@ -222,9 +222,8 @@ mod tests {
     }
 
     fn parse(line: &str) -> Result<LinkSpec> {
-        Command::try_parse_from(line.split_whitespace())?
-            .arguments
-            .spec()
+        let command = Command::try_parse_from(line.split_whitespace())?;
+        Ok(command.arguments.spec()?)
     }
 
     #[test]

@@ -147,7 +147,7 @@ fn die_of(number: Signal) -> ExitCode {
 }
 
 pub(super) fn cannot_run(name: &OsStr, error: &io::Error) -> ExitCode {
-    let name = name.display();
+    let name = Path::new(name).display();
     if error.kind() == io::ErrorKind::NotFound {
         eprintln!(
             "netnice: there is no command `{name}`: give its path, or see that it is in PATH"

@@ -69,10 +69,13 @@ static void try_undo(int socket, int domain)
 {
 	int field = 0x10;
 
-	check(!syscall(SYS_setsockopt, socket, IPPROTO_TCP, TCP_CONGESTION, "reno", 4), "set control");
-	check(!syscall(SYS_setsockopt, socket, IPPROTO_IP, IP_TOS, &field, sizeof(field)), "set TOS");
+	check(!syscall(SYS_setsockopt, socket, IPPROTO_TCP, TCP_CONGESTION, "reno", 4),
+	      "set control");
+	check(!syscall(SYS_setsockopt, socket, IPPROTO_IP, IP_TOS, &field, sizeof(field)),
+	      "set TOS");
 	if (domain == AF_INET6)
-		check(!syscall(SYS_setsockopt, socket, IPPROTO_IPV6, IPV6_TCLASS, &field, sizeof(field)),
+		check(!syscall(SYS_setsockopt, socket, IPPROTO_IPV6, IPV6_TCLASS, &field,
+			       sizeof(field)),
 		      "set class");
 }
 
@@ -92,7 +95,8 @@ static struct connection open_connection(const char *family, int undo)
 	if (new.domain == AF_INET6) {
 		address = (void *)&six;
 		length = sizeof(six);
-		inet_pton(AF_INET6, strcmp(family, "46") ? "::1" : "::ffff:127.0.0.1", &six.sin6_addr);
+		inet_pton(AF_INET6, strcmp(family, "46") ? "::1" : "::ffff:127.0.0.1",
+			  &six.sin6_addr);
 	}
 	new.listener = make_socket(new.domain);
 	new.client = make_socket(new.domain);
