@@ -28,11 +28,6 @@ void native_tcplp_on_restart(struct tcplp *state)
 	tcplp_on_restart(state);
 }
 
-u32 native_tcplp_smooth_us(u32 smoothed_us, u32 delay_us, u32 gamma_permille)
-{
-	return tcplp_smooth_us(smoothed_us, delay_us, gamma_permille);
-}
-
 void native_netnice_init(struct netnice *state, const struct policy_parameters *wanted)
 {
 	netnice_init(state, wanted);

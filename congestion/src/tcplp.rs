@@ -38,8 +38,6 @@ unsafe extern "C" {
     fn native_tcplp_on_loss(state: *mut State, cwnd: u32, now_us: u32, smoothed_rtt_us: u32)
     -> u32;
     fn native_tcplp_on_restart(state: *mut State);
-    #[cfg(test)]
-    fn native_tcplp_smooth_us(smoothed_us: u32, delay_us: u32, gamma_permille: u32) -> u32;
 }
 
 /// The state of one connection under TCP-LP.
