@@ -88,14 +88,16 @@ fn kernel() -> Capability {
     let release = format!("Linux {major}.{minor}");
     let name = "kernel";
     match (major, minor) {
-        (..=5, ..15) | (..=4, _) => capability(
+        // 6.0 lets a control set the pacing rate, which yielding needs; 6.1 is the next that lives.
+        (..=5, _) | (6, 0) => capability(
             name,
             State::Missing,
             format!(
-                "{release} is too old: 5.15 or later is needed, as in Debian 12 or Ubuntu 22.04"
+                "{release} is too old: 6.1 or later is needed, as in Debian 12 or Ubuntu 24.04 (in \
+                 22.04: apt install linux-generic-hwe-22.04)"
             ),
         ),
-        (..=5, _) | (6, ..4) => capability(
+        (6, ..4) => capability(
             name,
             State::Limited,
             format!("{release}: works; upgrading in place needs 6.4, here it has a moment without"),

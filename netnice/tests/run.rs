@@ -104,6 +104,14 @@ fn where_no_cgroup_can_be_made_a_supervisor_steps_in() {
         let told: serde_json::Value = serde_json::from_str(&said.err).unwrap();
         assert_eq!(told["means"], "supervisor");
     }
+    // Firewalls may go by the owner, which must not be the supervisor.
+    let mut command = netnice(&["run", "--", "setpriv", "--reuid=65534", "--clear-groups"]);
+    let told = output(cgroup.contain(command.arg(probe()).arg("owner")));
+    assert!(told.starts_with("own\nclient netnice "), "{told}");
+    // A socket of another network namespace is made there.
+    let mut command = netnice(&["run", "--", "unshare", "--net"]);
+    let told = output(cgroup.contain(command.arg(probe()).arg("namespace")));
+    assert!(told.starts_with("same\nclient netnice "), "{told}");
 }
 
 #[test]
@@ -184,7 +192,7 @@ fn parameters_reach_the_control() {
     let ours = connections
         .iter()
         .find(|one| one["pid"] == holder.process.pid() && one["bytes_sent"] == 100_000);
-    let threshold = ours.expect("the connection is listed")["threshold"]
+    let threshold = ours.expect("the connection is listed")["threshold_ms"]
         .as_f64()
         .unwrap();
     assert!(threshold >= 77.0, "{status}");

@@ -195,9 +195,9 @@ fn status_shows_the_connection_with_its_figures() {
         assert_eq!(client[member], expected, "{client}");
     }
     assert_eq!(client["signal"], "one-way delay", "{client}");
-    let rtt = client["rtt"].as_f64().unwrap();
+    let rtt = client["rtt_ms"].as_f64().unwrap();
     assert!(rtt > 0.0 && rtt < 100.0, "{client}");
-    assert!(client["cwnd"].as_u64().unwrap() >= 1, "{client}");
+    assert!(client["cwnd_packets"].as_u64().unwrap() >= 1, "{client}");
 
     let table = output(&mut netnice(&["status"]));
     let process = format!("probe ({pid})");

@@ -18,7 +18,7 @@ Examples:
       netnice check >/dev/null && netnice run -- make upload
 
 Kernels:
-  5.15   all commands; 5.9 for `run` without root
+  6.1    all commands (a control can set the pacing rate from 6.0 on)
   6.4    an upgrade replaces the control without a moment in which there is none
 
 Exit code:
