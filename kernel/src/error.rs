@@ -84,6 +84,15 @@ pub enum Error {
         /// What was asked for.
         pid: i32,
     },
+    /// The control in the kernel does not take parameters from us.
+    #[error(
+        "the control `{control}` has been registered by a netnice out of sight, as in another \
+         container, so that no parameters can be set: run it there, or leave the parameters out"
+    )]
+    Foreign {
+        /// Its name.
+        control: &'static str,
+    },
     /// A process of another user.
     #[error("process {pid} belongs to another user, or hides its files: use sudo")]
     NotOurs {

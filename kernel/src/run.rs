@@ -71,6 +71,11 @@ fn enter_cgroup(settings: &Settings, pins: Pins, cgroup: &Cgroup) -> Result<How>
         (loaded, moving.join().expect("moving does not panic"))
     });
     let (registered, placer) = moved.and(loaded)?;
+    if registered == Registered::Foreign && !settings.parameters.is_default() {
+        return Err(Error::Foreign {
+            control: settings.control.name(),
+        });
+    }
     placer.count(cgroup.id())?;
     placer.attach(cgroup, settings)?;
     Ok(How::Cgroup(Box::new(InCgroup {
@@ -122,7 +127,7 @@ impl Entered {
                 sums.add(&own.placer.totals(own.group).unwrap_or_default());
                 Ok(Some(sums))
             }
-            How::Supervised(supervised) => supervised.totals().map(Some),
+            How::Supervised(supervised) => supervised.totals(),
         }
     }
 }

@@ -10,6 +10,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use nix::sys::signal::{Signal, kill};
@@ -19,8 +20,16 @@ use support::*;
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn alone() -> MutexGuard<'static, ()> {
+    static IN_USE: AtomicBool = AtomicBool::new(false);
     let guard = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    eventually("the end of what other tests have started", nothing_is_left);
+    // The first test waits for what others have started to end, and the rest know.
+    let in_use = IN_USE.swap(true, Ordering::Relaxed);
+    assert!(
+        !in_use || nothing_is_left(),
+        "netnice is installed or in use here"
+    );
+    eventually("the end of what has been started before", nothing_is_left);
+    IN_USE.store(false, Ordering::Relaxed);
     guard
 }
 

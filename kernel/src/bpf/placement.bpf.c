@@ -103,7 +103,10 @@ static __always_inline bool ours_to_set(const struct bpf_sockopt *option,
 	       (option->level == SOL_IPV6 && option->optname == IPV6_TCLASS);
 }
 
-/* What a program sets of these options is dropped, and it is told that all went well. */
+/*
+ * What a program sets of these options is dropped, and it is told that all went well. The kernel
+ * does not ask about calls of 32-bit programs on a 64-bit system.
+ */
 SEC("cgroup/setsockopt")
 int netnice_guard(struct bpf_sockopt *option)
 {

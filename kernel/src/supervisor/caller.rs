@@ -13,7 +13,7 @@ use nix::sys::socket::{
 };
 use nix::sys::uio::{RemoteIoVec, process_vm_readv};
 use nix::sys::wait::waitpid;
-use nix::unistd::{ForkResult, Pid, fork};
+use nix::unistd::{ForkResult, Pid, Uid, fork, geteuid, setfsuid};
 
 /// What is asked of `socket`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,37 +36,57 @@ impl Wanted {
         self.kind & libc::SOCK_CLOEXEC != 0
     }
 
-    fn make(self) -> io::Result<OwnedFd> {
+    /// Makes it for `user`, if that is another.
+    fn make(self, user: Option<Uid>) -> io::Result<OwnedFd> {
         let kind = self.kind | libc::SOCK_CLOEXEC;
+        let before = user.map(setfsuid);
         // SAFETY: all arguments are numbers.
         let made = unsafe { libc::socket(self.domain, kind, self.protocol) };
+        let error = io::Error::last_os_error();
+        before.map(setfsuid);
         if made < 0 {
-            return Err(io::Error::last_os_error());
+            return Err(error);
         }
         // SAFETY: the kernel has just made this descriptor for us.
         Ok(unsafe { OwnedFd::from_raw_fd(made) })
     }
 }
 
-/// Makes the socket in the network namespace that the thread lives in.
+/// Makes the socket in the network namespace that the thread lives in, and for its user: firewalls
+/// and routes may go by that.
 pub(super) fn make_socket(thread: u32, wanted: Wanted) -> io::Result<OwnedFd> {
-    let theirs = format!("/proc/{thread}/ns/net");
+    // Of who is not root all programs under the filter are the own ones.
+    let root = geteuid().is_root();
+    let user = root.then(|| user_of(thread)).transpose()?;
+    let theirs = fs::metadata(format!("/proc/{thread}/ns/net")).map(|file| file.ino());
     let ours = fs::metadata("/proc/self/ns/net").map(|file| file.ino());
-    match (fs::metadata(&theirs).map(|file| file.ino()), ours) {
-        (Ok(theirs), Ok(ours)) if theirs != ours => make_socket_elsewhere(thread, wanted),
+    match (theirs, ours) {
+        (Ok(theirs), Ok(ours)) if theirs != ours => make_socket_elsewhere(thread, wanted, user),
         // Where it can not be told, the program has hidden itself, but hardly moved.
-        _ => wanted.make(),
+        _ => wanted.make(user),
     }
 }
 
+/// The user as whom the thread makes files.
+fn user_of(thread: u32) -> io::Result<Uid> {
+    let status = fs::read_to_string(format!("/proc/{thread}/status"))?;
+    let ids = status.lines().find_map(|line| line.strip_prefix("Uid:"));
+    let id = ids.and_then(|ids| ids.split_whitespace().nth(3)?.parse().ok());
+    Ok(Uid::from_raw(id.ok_or(io::ErrorKind::InvalidData)?))
+}
+
 /// A process has to be made for the purpose: who enters a user namespace does not come back.
-fn make_socket_elsewhere(thread: u32, wanted: Wanted) -> io::Result<OwnedFd> {
-    let namespaces = [
-        (CloneFlags::CLONE_NEWUSER, "user"),
-        (CloneFlags::CLONE_NEWNET, "net"),
-    ];
+fn make_socket_elsewhere(thread: u32, wanted: Wanted, user: Option<Uid>) -> io::Result<OwnedFd> {
+    // Root has the right to enter any network, others only as somebody in its user namespace.
+    let namespaces: &[_] = match user {
+        Some(_) => &[(CloneFlags::CLONE_NEWNET, "net")],
+        None => &[
+            (CloneFlags::CLONE_NEWUSER, "user"),
+            (CloneFlags::CLONE_NEWNET, "net"),
+        ],
+    };
     let mut entries = Vec::new();
-    for (kind, name) in namespaces {
+    for &(kind, name) in namespaces {
         let theirs = File::open(format!("/proc/{thread}/ns/{name}"))?;
         let ours = fs::metadata(format!("/proc/self/ns/{name}"))?;
         if theirs.metadata()?.ino() != ours.ino() {
@@ -75,7 +95,7 @@ fn make_socket_elsewhere(thread: u32, wanted: Wanted) -> io::Result<OwnedFd> {
     }
     let (here, there) = socketpair(
         AddressFamily::Unix,
-        SockType::Datagram,
+        SockType::SeqPacket,
         None,
         SockFlag::SOCK_CLOEXEC,
     )?;
@@ -84,7 +104,7 @@ fn make_socket_elsewhere(thread: u32, wanted: Wanted) -> io::Result<OwnedFd> {
         ForkResult::Child => {
             let made = (entries.iter())
                 .try_for_each(|(kind, namespace)| setns(namespace, *kind).map_err(io::Error::from))
-                .and_then(|()| wanted.make());
+                .and_then(|()| wanted.make(user));
             let sent = made.and_then(|socket| send_descriptor(there.as_raw_fd(), &socket));
             // SAFETY: ends the process without running what the parent is to run at its end.
             unsafe { libc::_exit(sent.map_or(1, |()| 0)) }

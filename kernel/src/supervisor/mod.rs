@@ -13,7 +13,6 @@ mod filter;
 mod listener;
 mod serve;
 
-use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockType, recv, send, socketpair};
@@ -82,17 +81,16 @@ pub(crate) fn is_supervised(settings: &Settings) -> bool {
 }
 
 impl Supervised {
-    /// Sums over the connections so far, those that are still open included. Connections that
-    /// programs have accepted are not known to a supervisor without root.
-    pub fn totals(&self) -> Result<Totals> {
+    /// Sums over the connections so far, those that are still open included; `None` where they are
+    /// not known. A supervisor without root does not know the connections that programs have
+    /// accepted.
+    pub fn totals(&self) -> Result<Option<Totals>> {
         let asking = || "asking the supervisor for its sums".to_owned();
         let mut answer = [0; size_of::<Totals>()];
         let supervisor = self.supervisor.as_raw_fd();
         send(supervisor, b"?", MsgFlags::MSG_NOSIGNAL).doing(asking)?;
         let length = recv(supervisor, &mut answer, MsgFlags::empty()).doing(asking)?;
-        if length != answer.len() {
-            return Err(io::Error::from(io::ErrorKind::UnexpectedEof)).doing(asking);
-        }
-        Ok(bytemuck::cast(answer))
+        // Nothing at all may also be the end of the supervisor; of its sums nothing is known then.
+        Ok((length == answer.len()).then(|| bytemuck::cast(answer)))
     }
 }

@@ -34,6 +34,8 @@ struct Supervisor<'a> {
     /// of TCP where Yama forbids to copy it.
     inodes: HashSet<u64>,
     cookies: HashSet<u64>,
+    /// Of Multipath TCP only the subflows have the control, and these have cookies of their own.
+    uncounted: bool,
 }
 
 /// What a call asks for.
@@ -62,6 +64,7 @@ pub(super) fn run(client: BorrowedFd<'_>, settings: &Settings) {
         group: u64::from(std::process::id()) | 1 << 63,
         inodes: HashSet::new(),
         cookies: HashSet::new(),
+        uncounted: false,
     };
     if let Some(placer) = &supervisor.placer {
         let _ = placer.count(supervisor.group);
@@ -127,7 +130,10 @@ impl Supervisor<'_> {
             .listener
             .hand_over(call, made.as_fd(), wanted.close_on_exec())
         {
-            Ok(()) if placed => self.remember(made),
+            Ok(()) if placed => {
+                self.uncounted |= wanted.protocol == libc::IPPROTO_MPTCP;
+                self.remember(made);
+            }
             Ok(()) => {}
             Err(error) => self.listener.fail(call, &error),
         }
@@ -203,11 +209,15 @@ impl Supervisor<'_> {
             return false;
         }
         let sums = self.totals();
-        send(client, bytemuck::bytes_of(&sums), MsgFlags::MSG_NOSIGNAL).is_ok()
+        let answer = sums.as_ref().map_or(&[][..], bytemuck::bytes_of);
+        send(client, answer, MsgFlags::MSG_NOSIGNAL).is_ok()
     }
 
-    fn totals(&self) -> Totals {
-        match &self.placer {
+    fn totals(&self) -> Option<Totals> {
+        if self.uncounted {
+            return None;
+        }
+        let sums = match &self.placer {
             Some(placer) => {
                 // Without them only what has ended counts.
                 let _ = self.pins.map(connections::load);
@@ -216,7 +226,8 @@ impl Supervisor<'_> {
                 sums
             }
             None => connections::totals_of(&self.cookies).unwrap_or_default(),
-        }
+        };
+        Some(sums)
     }
 }
 

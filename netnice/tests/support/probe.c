@@ -7,6 +7,7 @@
  *	probe undo FAMILY	the same, after trying to set another control and another field
  *	probe hold FAMILY	tell, then again after each line of input, sending 100000 bytes first
  *	probe namespace		whether a new socket lives in the network namespace of the process
+ *	probe owner		whether a new socket belongs to the user of the process
  *	probe ring		whether there is io_uring
  *
  * FAMILY is 4, 6, or 46 for IPv4 over an IPv6 socket. Each socket is one line of output: role,
@@ -185,6 +186,16 @@ static void tell_namespace(void)
 	tell("client", made, AF_INET);
 }
 
+static void tell_owner(void)
+{
+	int made = make_socket(AF_INET);
+	struct stat its;
+
+	check(!fstat(made, &its), "stat");
+	puts(its.st_uid == geteuid() ? "own" : "foreign");
+	tell("client", made, AF_INET);
+}
+
 int main(int count, char **words)
 {
 	const char *what = count > 1 ? words[1] : "", *family = count > 2 ? words[2] : "4";
@@ -193,6 +204,8 @@ int main(int count, char **words)
 		hold(family);
 	} else if (!strcmp(what, "namespace")) {
 		tell_namespace();
+	} else if (!strcmp(what, "owner")) {
+		tell_owner();
 	} else if (!strcmp(what, "ring")) {
 		char parameters[256] = "";
 
