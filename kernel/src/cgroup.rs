@@ -108,6 +108,7 @@ impl Hierarchy {
             Some(format!("{prefix}/{}", beneath.to_str()?))
         });
         match mounted {
+            Some(path) if path.trim_matches('/').is_empty() => self.open("/"),
             Some(path) => self.open(path.trim_end_matches('/')),
             None => self.open(&format!("/{}", path.trim_matches('/'))),
         }

@@ -142,6 +142,13 @@ impl Error {
         }
     }
 
+    /// Whether what was to be done takes more rights.
+    pub fn is_denied(&self) -> bool {
+        let denied = [libc::EPERM, libc::EACCES, libc::EROFS];
+        matches!(self, Self::NeedsRoot { .. })
+            || self.errno().is_some_and(|errno| denied.contains(&errno))
+    }
+
     /// The error number of the system call that failed, where one did.
     pub fn errno(&self) -> Option<i32> {
         match self {

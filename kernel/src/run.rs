@@ -42,7 +42,13 @@ pub fn enter(settings: &Settings) -> Result<Entered> {
     if !nix::unistd::geteuid().is_root() {
         return enter_supervisor(settings).map(Entered);
     }
-    let pins = Pins::open()?;
+    let pins = match Pins::open() {
+        // Root of a container may be no more than that, and the control be there all the same.
+        Err(error) if error.is_denied() && settings.control.is_registered() => {
+            return enter_supervisor(settings).map(Entered);
+        }
+        other => other?,
+    };
     match own_cgroup() {
         Ok(cgroup) => enter_cgroup(settings, pins, &cgroup),
         // No cgroup2, or none that could be changed: a container may have it read-only.

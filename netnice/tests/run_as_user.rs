@@ -4,6 +4,8 @@
 mod support;
 
 use std::fs;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 
 use support::*;
 
@@ -31,6 +33,20 @@ fn it_is_really_without_root() {
     let _registered = keep_registered();
     let told = output(netnice_as_nobody(&["run", "--"]).args(["id", "-u"]));
     assert_eq!(told.trim(), NOBODY.to_string());
+}
+
+#[test]
+fn root_of_a_container_without_rights_is_served_like_a_user() {
+    let _registered = keep_registered();
+    let run = netnice(&["run", "--"]);
+    let mut command = Command::new("unshare");
+    command
+        .args(["--user", "--map-root-user"])
+        .arg(run.get_program())
+        .args(run.get_args());
+    command.uid(NOBODY).gid(NOBODY).current_dir("/");
+    let told = output(command.arg(probe()).args(["undo", "6"]));
+    assert_sockets(&lines(&told), &ALL, "netnice", LOWER_EFFORT);
 }
 
 #[test]

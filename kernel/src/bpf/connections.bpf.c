@@ -8,6 +8,10 @@
 
 char _license[] SEC("license") = "GPL";
 
+/* `src/flow.rs` has the same numbers. */
+_Static_assert(sizeof(struct connection) == 168, "a new member needs a change in user space");
+_Static_assert(__builtin_offsetof(struct connection, report) == 152, "as above");
+
 /* Root sees all connections; others see those of their own network namespace, as with ss. */
 static __always_inline bool may_be_seen(struct sock *sk)
 {

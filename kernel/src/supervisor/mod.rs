@@ -36,8 +36,7 @@ pub(crate) fn enter(settings: &Settings) -> Result<Supervised> {
             control: settings.control.name(),
         });
     }
-    let root = nix::unistd::geteuid().is_root();
-    if !root && !settings.parameters.is_default() {
+    if !nix::unistd::geteuid().is_root() && !settings.parameters.is_default() {
         return Err(Error::NeedsRoot {
             action: "setting parameters of the control",
         });
@@ -53,11 +52,16 @@ pub(crate) fn enter(settings: &Settings) -> Result<Supervised> {
     let settings = *settings;
     background::spawn(Some(there.as_fd()), || serve::run(there.as_fd(), &settings))?;
     drop(there);
-    if !root {
-        // Else the kernel fears that a program with more rights than its caller is tricked.
-        nix::sys::prctl::set_no_new_privs().doing(starting)?;
-    }
-    let listener = match listener::install(&mut filter::program(settings.mark)) {
+    let mut program = filter::program(settings.mark);
+    let installed = match listener::install(&mut program) {
+        // Who is not root has to rule out that a program with more rights is tricked by it.
+        Err(error) if error.raw_os_error() == Some(libc::EACCES) => {
+            nix::sys::prctl::set_no_new_privs().doing(starting)?;
+            listener::install(&mut program)
+        }
+        other => other,
+    };
+    let listener = match installed {
         Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
             return Err(Error::Supervised);
         }
