@@ -27,7 +27,7 @@ demo: ## See the difference on an emulated link: two minutes, needs root
 
 test: ## Run all tests: the live ones need root
 	@scripts/prerequisites build demo
-	$(CARGO) test --locked --workspace $(AS_ROOT) $(ARGS)
+	$(CARGO) test --locked --workspace --no-fail-fast $(AS_ROOT) $(ARGS)
 
 lint: ## Check style and common mistakes
 	@scripts/prerequisites build lint

@@ -333,7 +333,7 @@ mod tests {
              9.1 instead of 9.4 Mb/s."
         );
         // Were it the other way round, it would say so.
-        assert!(in_words_web(&none, &low, &plain).contains("netnice run -- rsync 2 % longer"));
+        assert!(in_words_web(&none, &low, &plain).contains("rsync the page takes 2 % longer"));
         assert!(in_words_bulk(&low, &plain).contains("3 % faster"));
         assert_eq!(longer(0.98), "2 % less time than alone");
         assert_eq!(longer(1.004), "as long as alone");
