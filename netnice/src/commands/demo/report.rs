@@ -268,7 +268,7 @@ fn cell(figure: Summary, scale: f64, decimals: usize, unit: &str) -> String {
 fn in_words_web(none: &Row, plain: &Row, low: &Row) -> String {
     let beside = |row: &Row| row.web_mean_seconds.mean / none.web_mean_seconds.mean;
     format!(
-        "Beside {} the page takes {}, beside {} {}.",
+        "Beside `{}` the page takes {}, beside `{}` {}.",
         plain.bulk,
         longer(beside(plain)),
         low.bulk,
@@ -290,13 +290,13 @@ fn longer(ratio: f64) -> String {
 fn in_words_bulk(plain: &Row, low: &Row) -> String {
     let rate = |row: &Row| row.bulk_bits_per_second.map_or(0.0, |rate| rate.mean);
     let percent = (100.0 * (rate(low) / rate(plain) - 1.0)).round();
-    let price = match percent {
-        ..=-1.0 => format!("{} % slower than it is otherwise", -percent),
-        ..1.0 => "as fast as it is otherwise".into(),
-        _ => format!("{percent} % faster than it is otherwise"),
+    let pace = match percent {
+        ..=-1.0 => format!("{} % slower", -percent),
+        ..1.0 => "as fast".into(),
+        _ => format!("{percent} % faster"),
     };
     format!(
-        "As the price of that, rsync under `netnice run` is {price}: {:.1} instead of {:.1} Mb/s.",
+        "rsync itself is {pace} under `netnice run`: {:.1} instead of {:.1} Mb/s.",
         rate(low) / 1e6,
         rate(plain) / 1e6
     )
@@ -324,16 +324,15 @@ mod tests {
         let low = row("netnice run -- rsync", 0.088, Some(9.1e6));
         assert_eq!(
             in_words_web(&none, &plain, &low),
-            "Beside rsync the page takes 2.8 times as long as alone, beside netnice run -- rsync \
+            "Beside `rsync` the page takes 2.8 times as long as alone, beside `netnice run -- rsync` \
              2 % longer than alone."
         );
         assert_eq!(
             in_words_bulk(&plain, &low),
-            "As the price of that, rsync under `netnice run` is 3 % slower than it is otherwise: \
-             9.1 instead of 9.4 Mb/s."
+            "rsync itself is 3 % slower under `netnice run`: 9.1 instead of 9.4 Mb/s."
         );
         // Were it the other way round, it would say so.
-        assert!(in_words_web(&none, &low, &plain).contains("rsync the page takes 2 % longer"));
+        assert!(in_words_web(&none, &low, &plain).contains("rsync` the page takes 2 % longer"));
         assert!(in_words_bulk(&low, &plain).contains("3 % faster"));
         assert_eq!(longer(0.98), "2 % less time than alone");
         assert_eq!(longer(1.004), "as long as alone");
