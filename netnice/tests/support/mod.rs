@@ -33,7 +33,13 @@ static DIRECTORY: LazyLock<TempDir> = LazyLock::new(|| {
 
 static NETNICE: LazyLock<PathBuf> = LazyLock::new(|| {
     let copy = DIRECTORY.path().join("netnice");
-    fs::copy(env!("CARGO_BIN_EXE_netnice"), &copy).unwrap();
+    // By another process: a test that forks while this one writes would hold the file open, and it
+    // could not be run ("text file busy").
+    let copied = Command::new("cp")
+        .arg(env!("CARGO_BIN_EXE_netnice"))
+        .arg(&copy)
+        .status();
+    assert!(copied.unwrap().success());
     copy
 });
 
