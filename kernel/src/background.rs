@@ -5,6 +5,7 @@
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 
+use nix::errno::Errno;
 use nix::sys::signal::{SigHandler, SigSet, SigmaskHow, Signal, signal, sigprocmask};
 use nix::sys::wait::waitpid;
 use nix::unistd::{ForkResult, chdir, fork, setsid};
@@ -20,8 +21,11 @@ pub fn spawn(kept: Option<BorrowedFd<'_>>, work: impl FnOnce()) -> Result<()> {
     match unsafe { fork() }.doing(starting)? {
         ForkResult::Parent { child } => {
             // It ends at once: the work is done by a child of its own, which thus has no parent.
-            waitpid(child, None).doing(starting)?;
-            Ok(())
+            match waitpid(child, None) {
+                // Where SIGCHLD is ignored, as a caller may have left it, nothing is to be awaited.
+                Ok(_) | Err(Errno::ECHILD) => Ok(()),
+                Err(error) => Err(error).doing(starting),
+            }
         }
         ForkResult::Child => {
             // SAFETY: as above.

@@ -8,6 +8,7 @@ use nix::unistd::{geteuid, getpid};
 
 use crate::cgroup::Hierarchy;
 use crate::control::Control;
+use crate::error::Error;
 use crate::pins::{self, Pins};
 use crate::placement::Placer;
 use crate::process::Handle;
@@ -85,24 +86,19 @@ fn capability(name: &'static str, state: State, detail: impl Into<String>) -> Ca
 
 fn kernel() -> Capability {
     let (major, minor) = release::kernel();
-    let release = format!("Linux {major}.{minor}");
+    let found = format!("Linux {major}.{minor}");
     let name = "kernel";
     match (major, minor) {
-        // 6.0 lets a control set the pacing rate, which yielding needs; 6.1 is the next that lives.
-        (..=5, _) | (6, 0) => capability(
-            name,
-            State::Missing,
-            format!(
-                "{release} is too old: 6.1 or later is needed, as in Debian 12 or Ubuntu 24.04 (in \
-                 22.04: apt install linux-generic-hwe-22.04)"
-            ),
-        ),
+        old if old < release::OLDEST => {
+            let error = Error::TooOld { major, minor };
+            capability(name, State::Missing, error.to_string())
+        }
         (6, ..4) => capability(
             name,
             State::Limited,
-            format!("{release}: works; upgrading in place needs 6.4, here it has a moment without"),
+            format!("{found}: works; upgrading in place needs 6.4, here it has a moment without"),
         ),
-        _ => capability(name, State::Ok, release),
+        _ => capability(name, State::Ok, found),
     }
 }
 

@@ -12,7 +12,7 @@ use nix::dir::Dir;
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, openat};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::stat::{Mode, fstat, mkdirat};
+use nix::sys::stat::{Mode, fchmod, fstat, mkdirat};
 use nix::sys::statfs::{CGROUP2_SUPER_MAGIC, fstatfs};
 use nix::unistd::{UnlinkatFlags, unlinkat};
 
@@ -173,7 +173,10 @@ impl Cgroup {
             attempt += 1;
             chosen = format!("{name}-{attempt}");
         }
-        self.open_child(&chosen)
+        let child = self.open_child(&chosen)?;
+        // The caller's umask may be strict.
+        fchmod(&child.directory, mode).doing(|| format!("making the cgroup {}", child.path))?;
+        Ok(child)
     }
 
     fn open_child(&self, name: &str) -> Result<Self> {

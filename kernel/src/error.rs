@@ -16,6 +16,17 @@ pub enum Error {
         /// What was about to be done.
         action: &'static str,
     },
+    /// The kernel lacks what is needed.
+    #[error(
+        "Linux {major}.{minor} is too old: 6.1 or later is needed, as in Debian 12 or Ubuntu 24.04 \
+         (in 22.04: apt install linux-generic-hwe-22.04)"
+    )]
+    TooOld {
+        /// Major number of its release.
+        major: u32,
+        /// Minor number.
+        minor: u32,
+    },
     /// The kernel does not describe its types.
     #[error(
         "this kernel has no BTF (/sys/kernel/btf/vmlinux is missing): boot one that is built with \

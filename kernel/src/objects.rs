@@ -7,6 +7,7 @@ use libbpf_rs::{ErrorKind, MapCore, MapHandle, OpenObject, PrintLevel};
 
 use crate::error::{Error, Result};
 use crate::pins::Pins;
+use crate::release;
 
 /// Keeps the bytes where libelf can read them without copying.
 #[repr(C, align(16))]
@@ -60,6 +61,10 @@ impl Object {
 
     /// Why the kernel would not take this object.
     pub(crate) fn explain(&self, error: &libbpf_rs::Error) -> Error {
+        let (major, minor) = release::kernel();
+        if (major, minor) < release::OLDEST {
+            return Error::TooOld { major, minor };
+        }
         if !std::path::Path::new("/sys/kernel/btf/vmlinux").exists() {
             return Error::NoBtf;
         }

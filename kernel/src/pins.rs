@@ -13,9 +13,9 @@
 //! There is one such place for all mount namespaces: a process in another mount namespace than
 //! that of PID 1 (`ip netns exec` makes one) uses the files of PID 1's.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
@@ -199,9 +199,12 @@ impl Pins {
 
 /// Makes a directory that others may enter but not change; it is fine if it is there.
 pub(crate) fn directory(path: &Path) -> Result<()> {
-    match fs::DirBuilder::new().mode(0o755).create(path) {
+    let making = || format!("making {}", path.display());
+    match fs::create_dir(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        other => other.doing(|| format!("making {}", path.display())),
+        // The caller's umask may be strict.
+        Ok(()) => fs::set_permissions(path, Permissions::from_mode(0o755)).doing(making),
+        other => other.doing(making),
     }
 }
 

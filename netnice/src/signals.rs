@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use nix::sys::signal::{SigSet, SigmaskHow, Signal, pthread_sigmask};
+use nix::sys::signal::{SigHandler, SigSet, SigmaskHow, Signal, pthread_sigmask, signal};
 use nix::sys::time::TimeSpec;
 
 /// The signals by which people and programs talk to a command.
@@ -46,6 +46,9 @@ impl HeldSignals {
         // Stops who takes the terminal from the background, as we do after a shell.
         blocked.add(Signal::SIGTTOU);
         let mut before = SigSet::empty();
+        // Whoever started us may have left it ignored, and then no child could be waited for.
+        // SAFETY: the default action runs no code of ours.
+        unsafe { signal(Signal::SIGCHLD, SigHandler::SigDfl) }.context("restoring SIGCHLD")?;
         pthread_sigmask(SigmaskHow::SIG_BLOCK, Some(&blocked), Some(&mut before))
             .context("holding signals back")?;
         Ok(HeldSignals { held, before })

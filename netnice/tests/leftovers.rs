@@ -189,6 +189,38 @@ fn after_install_and_uninstall() {
 }
 
 #[test]
+fn a_strict_umask_shuts_nobody_out() {
+    let _alone = alone();
+    let run = netnice(&["run", "--"]);
+    let script = format!(
+        "umask 077; exec {} run -- {} hold",
+        run.get_program().display(),
+        probe().display()
+    );
+    let mut command = std::process::Command::new("sh");
+    let (_holder, _) = Holder::start(command.args(["-c", &script]));
+    eventually("the list", || {
+        say(&mut netnice_as_nobody(&["status"])).code == Some(0)
+    });
+    let status = output(&mut netnice_as_nobody(&["status"]));
+    assert!(status.contains("netnice  127.0.0.1:"), "{status}");
+}
+
+#[test]
+fn without_a_description_of_the_kernels_types_one_line_says_what_to_do() {
+    let _alone = alone();
+    let run = netnice(&["run", "true"]);
+    let script = format!(
+        "mount -t tmpfs none /sys/kernel/btf; exec {} run true",
+        run.get_program().display()
+    );
+    let said = say(std::process::Command::new("unshare").args(["--mount", "sh", "-c", &script]));
+    assert_eq!(said.code, Some(1), "{}", said.err);
+    assert_eq!(said.err.lines().count(), 1, "{}", said.err);
+    assert!(said.err.contains("CONFIG_DEBUG_INFO_BTF=y"), "{}", said.err);
+}
+
+#[test]
 fn without_the_control_a_user_is_told_what_to_do() {
     let _alone = alone();
     let said = say(&mut netnice_as_nobody(&["run", "true"]));

@@ -164,6 +164,21 @@ fn signals_sent_to_netnice_reach_the_command() {
 }
 
 #[test]
+fn a_caller_that_ignores_its_children_is_no_hindrance() {
+    for options in BOTH {
+        let netnice = netnice(options);
+        let words: Vec<_> = std::iter::once(netnice.get_program())
+            .chain(netnice.get_args())
+            .collect();
+        let words = words.join(std::ffi::OsStr::new(" ")).into_string().unwrap();
+        let script = format!("trap '' CHLD; exec {words} sh -c 'exit 7'");
+        let mut command = std::process::Command::new("bash");
+        let said = say(command.args(["-c", &script]));
+        assert_eq!(said.code, Some(7), "{options:?}: {}", said.err);
+    }
+}
+
+#[test]
 fn the_end_by_a_signal_passes_through() {
     for options in BOTH {
         for signal in [

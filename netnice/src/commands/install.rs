@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `netnice install`: for all users, from boot on.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::io;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
@@ -115,8 +115,9 @@ fn copy_to(program: &Path) -> Result<()> {
         let mut to = File::options()
             .write(true)
             .create_new(true)
-            .mode(0o755)
             .open(&unfinished)?;
+        // The caller's umask may be strict.
+        to.set_permissions(Permissions::from_mode(0o755))?;
         io::copy(&mut from, &mut to)?;
         to.sync_all()?;
         fs::rename(&unfinished, program)
