@@ -3,8 +3,8 @@
 //! go with it, even when netnice itself is killed.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
-use std::os::fd::AsFd;
+use std::io::{self, IoSlice, IoSliceMut};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -14,25 +14,40 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use netnice_lab::Namespace;
-use nix::fcntl::OFlag;
+use nix::errno::Errno;
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::signal::{Signal, kill, killpg};
-use nix::unistd::{Pid, pipe2};
+use nix::sys::socket::{
+    AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType, recvmsg,
+    sendmsg, socketpair,
+};
+use nix::unistd::Pid;
 
 /// Time that processes have to end by themselves when they are asked to.
 const GRACE: Duration = Duration::from_secs(1);
 
+/// What the guard is told, in the first byte of a message.
+const NAMESPACE: u8 = b'n';
+const DIRECTORY: u8 = b'd';
+const FORGET_NAMESPACES: u8 = b'f';
+
 /// A process in the background that clears up when this one ends, by whatever death.
 pub struct Guard {
-    messages: fs::File,
-    namespaces: Vec<u64>,
+    messages: OwnedFd,
+    /// Held, as is the guard's own copy: the number of a namespace that is gone is given to another.
+    namespaces: Vec<Namespace>,
 }
 
 impl Guard {
     /// Posts the guard. Only one thread may be running.
     pub fn post() -> Result<Guard> {
-        let (theirs, ours) = pipe2(OFlag::O_CLOEXEC).context("making a pipe")?;
-        let theirs = fs::File::from(theirs);
+        let (ours, theirs) = socketpair(
+            AddressFamily::Unix,
+            SockType::SeqPacket,
+            None,
+            SockFlag::SOCK_CLOEXEC,
+        )
+        .context("making a pair of sockets")?;
         netnice_kernel::background::spawn(Some(theirs.as_fd()), || {
             // Out of the namespace we were started in: behind a link, the clearing up of that link
             // must not end us before we have done ours.
@@ -40,43 +55,51 @@ impl Guard {
             watch(&theirs);
         })?;
         Ok(Guard {
-            messages: ours.into(),
+            messages: ours,
             namespaces: Vec::new(),
         })
     }
 
     /// Whatever runs in `namespace` at the end is to go. The caller's own namespace never is.
     pub fn cover(&mut self, namespace: &Namespace) -> Result<()> {
-        if let Some(inode) = inode_of(namespace)?.filter(|inode| Some(*inode) != inode_of_ours()) {
-            self.namespaces.push(inode);
-            self.tell(format!("namespace {inode}").as_bytes())?;
+        if inode_of(namespace) != inode("/proc/self/ns/net") {
+            self.tell(&[NAMESPACE], Some(namespace))?;
+            self.namespaces.push(namespace.clone());
         }
         Ok(())
     }
 
     /// The directory is to be removed with all that is in it, if that has not been done by then.
-    pub fn cover_directory(&mut self, directory: &Path) -> Result<()> {
-        let mut message = b"directory ".to_vec();
-        message.extend_from_slice(directory.as_os_str().as_bytes());
-        self.tell(&message)
+    pub fn cover_directory(&self, directory: &Path) -> Result<()> {
+        let path = directory.as_os_str().as_bytes();
+        self.tell(&[&[DIRECTORY], path].concat(), None)
     }
 
     /// Ends what still runs in one of the namespaces; how many processes that were.
-    pub fn clear_one(&self, namespace: &Namespace) -> Result<usize> {
-        let covered = inode_of(namespace)?.filter(|inode| self.namespaces.contains(inode));
-        Ok(end_all(covered.as_slice()))
+    pub fn clear_one(&self, namespace: &Namespace) -> usize {
+        let covered = |held: &&Namespace| inode_of(held) == inode_of(namespace);
+        end_all(self.namespaces.iter().find(covered).as_slice())
     }
 
-    /// Ends what still runs in any of the namespaces.
-    pub fn clear(&self) {
+    /// Ends what still runs in any of the namespaces, which are of no interest from then on.
+    pub fn clear(&mut self) -> Result<()> {
         end_all(&self.namespaces);
+        self.namespaces.clear();
+        self.tell(&[FORGET_NAMESPACES], None)
     }
 
-    fn tell(&mut self, message: &[u8]) -> Result<()> {
-        let line = [message, b"\n"].concat();
-        self.messages
-            .write_all(&line)
-            .context("talking to the process that clears up")
+    fn tell(&self, message: &[u8], namespace: Option<&Namespace>) -> Result<()> {
+        let files = namespace.map(|namespace| [namespace.as_fd().as_raw_fd()]);
+        let rights = files.as_ref().map(|files| ControlMessage::ScmRights(files));
+        sendmsg::<()>(
+            self.messages.as_raw_fd(),
+            &[IoSlice::new(message)],
+            rights.as_slice(),
+            MsgFlags::MSG_NOSIGNAL,
+            None,
+        )
+        .map(drop)
+        .context("talking to the process that clears up")
     }
 }
 
@@ -94,15 +117,17 @@ pub fn end(program: &mut Child) {
 }
 
 /// The guard's own part: waits for the end of the process it guards, then clears up after it.
-fn watch(messages: &fs::File) {
+fn watch(messages: &OwnedFd) {
     let mut namespaces = Vec::new();
     let mut directories = Vec::new();
-    for message in BufReader::new(messages).split(b'\n').map_while(Result::ok) {
-        if let Some(inode) = message.strip_prefix(b"namespace ") {
-            let inode = std::str::from_utf8(inode).ok();
-            namespaces.extend(inode.and_then(|inode| inode.parse::<u64>().ok()));
-        } else if let Some(path) = message.strip_prefix(b"directory ") {
-            directories.push(PathBuf::from(std::ffi::OsString::from_vec(path.to_vec())));
+    while let Ok(Some((message, file))) = receive(messages) {
+        match (message.split_first(), file) {
+            (Some((&NAMESPACE, _)), Some(file)) => namespaces.push(file),
+            (Some((&DIRECTORY, path)), _) => {
+                directories.push(PathBuf::from(std::ffi::OsString::from_vec(path.to_vec())));
+            }
+            (Some((&FORGET_NAMESPACES, _)), _) => namespaces.clear(),
+            _ => {}
         }
     }
     end_all(&namespaces);
@@ -111,9 +136,34 @@ fn watch(messages: &fs::File) {
     }
 }
 
+/// The next message, with the file sent along; `None` when the other side is gone.
+fn receive(messages: &OwnedFd) -> io::Result<Option<(Vec<u8>, Option<OwnedFd>)>> {
+    let mut buffer = vec![0; libc::PATH_MAX as usize + 1];
+    let mut control = nix::cmsg_space!(libc::c_int);
+    let mut into = [IoSliceMut::new(&mut buffer)];
+    let flags = MsgFlags::MSG_CMSG_CLOEXEC;
+    let received = loop {
+        match recvmsg::<()>(messages.as_raw_fd(), &mut into, Some(&mut control), flags) {
+            Err(Errno::EINTR) => {}
+            other => break other?,
+        }
+    };
+    let file = received.cmsgs()?.find_map(|message| match message {
+        ControlMessageOwned::ScmRights(files) => files.first().copied(),
+        _ => None,
+    });
+    // SAFETY: the kernel has just made this descriptor for us.
+    let file = file.map(|file| unsafe { OwnedFd::from_raw_fd(file) });
+    let length = received.bytes;
+    buffer.truncate(length);
+    Ok((length > 0).then_some((buffer, file)))
+}
+
 /// Asks all to end, and kills who does not; how many there were. Asking comes first even when
 /// nobody is left to care: among them may be some that clear up after others.
-fn end_all(namespaces: &[u64]) -> usize {
+fn end_all(namespaces: &[impl AsFd]) -> usize {
+    let namespaces: Vec<u64> = namespaces.iter().filter_map(inode_of).collect();
+    let namespaces = &namespaces[..];
     let there = processes(namespaces);
     for signal in [Signal::SIGHUP, Signal::SIGTERM, Signal::SIGCONT] {
         for process in &there {
@@ -151,12 +201,9 @@ fn processes(namespaces: &[u64]) -> Vec<Pid> {
         .collect()
 }
 
-fn inode_of(namespace: &Namespace) -> Result<Option<u64>> {
-    Ok(namespace.run(|| inode("/proc/thread-self/ns/net"))?)
-}
-
-fn inode_of_ours() -> Option<u64> {
-    inode("/proc/self/ns/net")
+fn inode_of(namespace: &impl AsFd) -> Option<u64> {
+    let state = nix::sys::stat::fstat(namespace.as_fd()).ok()?;
+    Some(state.st_ino)
 }
 
 fn inode(path: impl AsRef<Path>) -> Option<u64> {

@@ -33,7 +33,7 @@ Examples:
   See what it does, on an emulated link, in two minutes:
       sudo netnice demo
   Upload a backup without anybody noticing:
-      sudo netnice run -- rsync -a /home/ backup.example.org:/home/
+      sudo netnice run -- rsync -a photos/ backup.example.org:photos/
   The same for a transfer that runs already:
       sudo netnice renice --pid 1234
   For a service, until it is detached or the system stops:

@@ -52,11 +52,14 @@ fn nothing_is_left() -> bool {
 /// The processes of ours that clear up or supervise.
 fn processes_in_the_background() -> Vec<Pid> {
     let entries = fs::read_dir("/proc").unwrap().flatten();
+    let test = std::process::id().to_string();
     let is_ours = |entry: &fs::DirEntry| {
-        // The name that they give themselves, and not one that is called by it.
-        fs::read_to_string(entry.path().join("comm")).is_ok_and(|name| name == "netnice\n")
-            && fs::read_to_string(entry.path().join("stat"))
-                .is_ok_and(|stat| stat.rsplit(')').next().unwrap().split(' ').nth(2) == Some("1"))
+        let file = |name: &str| fs::read_to_string(entry.path().join(name)).unwrap_or_default();
+        let stat = file("stat");
+        let mut after_name = stat.rsplit(')').next().unwrap().split_whitespace();
+        // A dead one only waits for whoever is its parent now.
+        let lives = after_name.next().is_some_and(|state| state != "Z");
+        lives && after_name.next() != Some(&test) && file("comm") == "netnice\n"
     };
     entries
         .filter(is_ours)

@@ -11,14 +11,13 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use nix::sys::signal::Signal;
 use nix::unistd::geteuid;
 
 use crate::leftovers::Guard;
 use crate::signals::HeldSignals;
 use progress::Progress;
 use report::{Demonstration, Run};
-use stage::{Bulk, Stage};
+use stage::{Bulk, Interrupted, Stage};
 
 /// Time for the bulk transfer to find its rate before anything is measured.
 const SETTLING: Duration = Duration::from_secs(3);
@@ -80,29 +79,23 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let mut progress = Progress::new(once * arguments.runs);
 
     let mut demonstration = Demonstration::new(arguments.seconds);
-    for number in 1..=arguments.runs {
+    let outcome = (1..=arguments.runs).try_for_each(|number| {
         let of_runs = match arguments.runs {
             1 => String::new(),
             runs => format!("run {number} of {runs}, "),
         };
-        let outcome = run_once(measured, &of_runs, &mut guard, &signals, &mut progress);
-        match outcome {
-            Ok(run) => demonstration.add(run),
-            Err(error) => match error.downcast_ref::<stage::Interrupted>() {
-                Some(stage::Interrupted(signal)) => return Ok(interrupted(*signal, progress)),
-                None => return Err(error),
-            },
-        }
-    }
+        let run = run_once(measured, &of_runs, &mut guard, &signals, &mut progress)?;
+        demonstration.add(run);
+        Ok::<_, anyhow::Error>(())
+    });
     progress.finish();
+    if let Err(error) = outcome {
+        let Interrupted(signal) = error.downcast::<Interrupted>()?;
+        eprintln!("netnice: the demo was interrupted; nothing is left behind");
+        return Ok(ExitCode::from(128 + signal as u8));
+    }
     demonstration.print(arguments.json)?;
     Ok(ExitCode::SUCCESS)
-}
-
-fn interrupted(signal: Signal, progress: Progress) -> ExitCode {
-    progress.finish();
-    eprintln!("netnice: the demo was interrupted; nothing is left behind");
-    ExitCode::from(128 + signal as u8)
 }
 
 fn run_once(
@@ -130,7 +123,7 @@ fn run_once(
             Ok(())
         });
     // Whatever happened, the programs must be gone before their files are.
-    guard.clear();
+    guard.clear()?;
     let report = stage.strike()?;
     outcome.map(|()| Run::new(phases, report))
 }

@@ -165,11 +165,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         Err(error) => Err(error.into()),
     };
 
-    let left = guard.clear_one(link.near())?;
+    let left = guard.clear_one(link.near());
     if let Some(far) = far {
         far.stop();
     }
-    guard.clear();
+    guard.clear()?;
     let report = link.stop()?;
     if left > 0 && !arguments.quiet {
         let left = text::count(left as u64, "program");

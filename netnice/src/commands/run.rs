@@ -26,7 +26,7 @@ use crate::text;
 const EXAMPLES: &str = "\
 Examples:
   A backup that nobody notices, and a line at the end on what it did:
-      sudo netnice run -v -- rsync -a /home/ backup.example.org:/home/
+      sudo netnice run -v -- rsync -a photos/ backup.example.org:photos/
   A server whose answers take what others leave:
       sudo netnice run -- python3 -m http.server
   A shell: all that is started in it has low priority:

@@ -9,7 +9,7 @@ use netnice_lab::{LinkReport, LinkSpec, MTU};
 use serde::Serialize;
 
 use super::stage::{FETCH_EVERY, LINK, PAGE_BYTES, Phase};
-use crate::style;
+use crate::{style, text};
 
 /// What of each full packet is payload: headers of IPv4 and TCP, and TCP's timestamps.
 const PAYLOAD: f64 = (MTU - 52) as f64 / MTU as f64;
@@ -101,11 +101,10 @@ impl Demonstration {
 
     /// Prints to stdout; what must not be overlooked also to stderr.
     pub fn print(&self, json: bool) -> Result<()> {
-        if json {
-            println!("{}", self.json()?);
-        } else {
-            print!("{}", self.text());
-        }
+        text::print(&match json {
+            true => self.json()? + "\n",
+            false => self.text(),
+        })?;
         for run in self.untrustworthy() {
             eprintln!("netnice: {}", style::alarm(&run.link));
         }
@@ -215,21 +214,19 @@ fn lateness(link: &LinkReport) -> std::time::Duration {
 }
 
 fn table(rows: &[Row]) -> Vec<String> {
-    let mut cells = vec![
-        [
-            "beside the page",
-            "page, mean",
-            "page, p95",
-            "bulk",
-            "of the link",
-        ]
-        .map(String::from),
+    let head = [
+        "beside the page",
+        "page, mean",
+        "page, p95",
+        "bulk",
+        "of the link",
     ];
+    let mut cells = vec![head.map(String::from).to_vec()];
     for row in rows {
         let bulk = |figure: Option<Summary>, scale, decimals, unit| {
             figure.map_or("-".into(), |figure| cell(figure, scale, decimals, unit))
         };
-        cells.push([
+        cells.push(vec![
             row.bulk.to_owned(),
             cell(row.web_mean_seconds, 1e3, 0, "ms"),
             cell(row.web_p95_seconds, 1e3, 0, "ms"),
@@ -237,18 +234,7 @@ fn table(rows: &[Row]) -> Vec<String> {
             bulk(row.bulk_share_of_link, 1e2, 0, "%"),
         ]);
     }
-    let widths: Vec<usize> = (0..5)
-        .map(|column| cells.iter().map(|row| row[column].len()).max().unwrap_or(0))
-        .collect();
-    let line = |row: &[String; 5]| {
-        let (first, rest) = row.split_first().expect("a row has cells");
-        let mut line = format!("{first:<width$}", width = widths[0]);
-        for (cell, width) in rest.iter().zip(&widths[1..]) {
-            let _ = write!(line, "   {cell:>width$}");
-        }
-        line
-    };
-    cells.iter().map(line).collect()
+    text::table(&cells, &[0])
 }
 
 /// `88 ms`, with the spread where there is one: `88 (86-91) ms`.
@@ -336,19 +322,5 @@ mod tests {
         assert!(in_words_bulk(&low, &plain).contains("3 % faster"));
         assert_eq!(longer(0.98), "2 % less time than alone");
         assert_eq!(longer(1.004), "as long as alone");
-    }
-
-    #[test]
-    fn columns_line_up() {
-        let rows = [
-            row("no bulk transfer", 0.086, None),
-            row("rsync", 0.240, Some(9.4e6)),
-        ];
-        let lines = table(&rows);
-        assert_eq!(
-            lines[2],
-            "rsync                  240 ms      240 ms   9.40 Mb/s          97 %"
-        );
-        assert!(lines.iter().all(|line| line.len() == lines[0].len()));
     }
 }
