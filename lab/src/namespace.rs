@@ -3,7 +3,7 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::Arc;
@@ -108,5 +108,12 @@ impl Namespace {
         self.spawn(command)?
             .wait()
             .attempted(format!("wait for `{name}`"))
+    }
+}
+
+/// The file by which it is held open, as `setns` takes it.
+impl AsFd for Namespace {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
     }
 }

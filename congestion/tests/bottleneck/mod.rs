@@ -440,9 +440,10 @@ impl Bottleneck {
     }
 
     fn serve(&mut self) {
-        if self.serving.is_none()
-            && let Some(packet) = self.queue.pop_front()
-        {
+        if self.serving.is_some() {
+            return;
+        }
+        if let Some(packet) = self.queue.pop_front() {
             self.serving = Some(packet);
             self.served_until_ns = self.now + self.packet_ns();
             self.at(self.now + self.packet_ns(), Event::Served, packet.flow);
