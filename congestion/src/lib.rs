@@ -5,6 +5,7 @@
 //! controls include those files, and this crate compiles the same files natively. They do no I/O
 //! and are told the time, so that what is tested and simulated is what runs in the kernel.
 
+pub mod control;
 pub mod netnice;
 pub mod policy;
 pub mod tcplp;

@@ -4,9 +4,37 @@
 use crate::Time;
 
 /// What a link and a queue discipline need to know of a packet.
+///
+/// What only some disciplines look at has an answer for packets that do not know: one flow, one class, no ECN.
 pub trait Packet {
     /// Bytes the packet takes on the link, headers of the network layer included.
     fn length(&self) -> usize;
+
+    /// What fair queueing keeps apart: packets of one transport flow have one number.
+    fn flow(&self) -> u64 {
+        0
+    }
+
+    /// Strict priority: a higher class waits for every lower one; 0 goes first.
+    fn class(&self) -> u8 {
+        0
+    }
+
+    /// The transport can be told of congestion by a mark (ECT, RFC 3168 section 5).
+    fn ecn_capable(&self) -> bool {
+        false
+    }
+
+    /// Marks congestion experienced (CE, RFC 3168 section 5). Called only where [`Packet::ecn_capable`] holds.
+    fn mark_congestion_experienced(&mut self) {}
+
+    /// Within its profile, as tagged at the edge (IN, drop precedence 0), or beyond (OUT).
+    fn in_profile(&self) -> bool {
+        true
+    }
+
+    /// Tags the packet at the edge.
+    fn set_in_profile(&mut self, _in_profile: bool) {}
 }
 
 impl Packet for Vec<u8> {

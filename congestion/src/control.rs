@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a congestion control and the TCP sender that it governs tell each other.
+//!
+//! A control owns `cwnd` and `ssthresh` through [`Window`]; the sender detects losses, recovers from them, and asks
+//! before each transmission what may be in flight. Times are nanoseconds on the sender's clock and never decrease.
+//!
+//! A new control is one file that implements [`CongestionControl`], and one line in `registry.rs`.
+
+use crate::policy::Report;
+
+/// The window, in packets of the sender's maximum segment size.
+///
+/// Fractions count as in ns-2 and in the papers: the sender has at most `floor(cwnd)` packets in flight.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Window {
+    /// Congestion window in packets, at least 1.
+    pub cwnd: f64,
+    /// Slow start threshold in packets; infinite until something sets it.
+    pub ssthresh: f64,
+}
+
+impl Window {
+    /// The window is below the threshold: RFC 5681 section 3.1.
+    pub fn in_slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+}
+
+/// An ACK of new data (or, with SACK, of data delivered out of order), in the terms of any TCP.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Ack {
+    /// Now, in nanoseconds.
+    pub now_ns: u64,
+    /// Round-trip time of the newest packet delivered, in nanoseconds; `None` if it was retransmitted and timestamps
+    /// do not tell which transmission was delivered (Karn).
+    pub rtt_ns: Option<u64>,
+    /// Smoothed round-trip time (RFC 6298), in nanoseconds; 0 before the first sample.
+    pub smoothed_rtt_ns: u64,
+    /// Smallest round-trip time of the connection, in nanoseconds; 0 before the first sample.
+    pub min_rtt_ns: u64,
+    /// TSval of the ACK in ticks of the peer's clock; `None` where the peer sends no timestamps (RFC 7323).
+    pub tsval: Option<u32>,
+    /// TSecr of the ACK in ticks of our clock, as the paper's one-way delay has it; `None` likewise.
+    pub tsecr: Option<u32>,
+    /// Packets newly delivered by this ACK.
+    pub acked: u32,
+    /// Packets sent and neither acknowledged nor deemed lost.
+    pub in_flight: u32,
+    /// Packets delivered since the beginning.
+    pub delivered: u64,
+    /// [`Ack::delivered`] when the newest packet delivered was sent.
+    pub prior_delivered: u64,
+    /// Packets delivered in [`Ack::rate_interval_ns`]: the delivery-rate sample of
+    /// draft-cheng-iccrg-delivery-rate-estimation; 0 if unknown.
+    pub rate_delivered: u32,
+    /// Interval of the delivery-rate sample in nanoseconds; 0 if unknown.
+    pub rate_interval_ns: u64,
+    /// In fast recovery or after a time-out, until everything sent before it is acknowledged.
+    pub in_recovery: bool,
+    /// After a retransmission time-out.
+    pub after_timeout: bool,
+    /// The window, not the program or the receiver's window, kept the sender from sending more.
+    pub cwnd_limited: bool,
+}
+
+/// Something that says "congestion": a loss found by duplicate ACKs or SACK, or an ECN echo.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Congestion {
+    /// Now, in nanoseconds.
+    pub now_ns: u64,
+    /// Packets sent and not yet acknowledged (FlightSize of RFC 5681).
+    pub in_flight: u32,
+    /// Smoothed round-trip time (RFC 6298), in nanoseconds.
+    pub smoothed_rtt_ns: u64,
+    /// Smallest round-trip time of the connection, in nanoseconds.
+    pub min_rtt_ns: u64,
+}
+
+/// The algorithm that sets `cwnd` and `ssthresh`.
+///
+/// The sender calls [`on_ack`](CongestionControl::on_ack) for every ACK that delivers something;
+/// [`on_loss`](CongestionControl::on_loss) once for each recovery, at its beginning;
+/// [`on_timeout`](CongestionControl::on_timeout) at each retransmission time-out, before `cwnd` falls to one packet;
+/// [`on_ecn_echo`](CongestionControl::on_ecn_echo) at most once for each window of data.
+pub trait CongestionControl: Send + std::fmt::Debug {
+    /// The name in scenarios and on the command line.
+    fn name(&self) -> &'static str;
+
+    /// An ACK has delivered something. Controls of the Reno family do nothing while `ack.in_recovery` and not
+    /// `ack.after_timeout`: the sender's recovery governs `cwnd` then.
+    fn on_ack(&mut self, ack: &Ack, window: &mut Window);
+
+    /// A loss was found and fast recovery begins: sets `ssthresh`, to which the sender's recovery brings `cwnd`.
+    fn on_loss(&mut self, congestion: &Congestion, window: &mut Window);
+
+    /// A retransmission time-out: sets `ssthresh`; the sender then sets `cwnd` to one packet (RFC 5681 section 3.1).
+    fn on_timeout(&mut self, congestion: &Congestion, window: &mut Window);
+
+    /// The peer echoes congestion experienced (RFC 3168 section 6.1.2): sets `cwnd` and `ssthresh`. By default the same
+    /// as for a loss, with `cwnd` at `ssthresh` at once. `in_profile` tells of a packet that was marked IN (the papers'
+    /// Diff-Serv TCP tells the two apart); true where nothing tags.
+    fn on_ecn_echo(&mut self, congestion: &Congestion, in_profile: bool, window: &mut Window) {
+        let _ = in_profile;
+        self.on_loss(congestion, window);
+        window.cwnd = window.ssthresh.max(1.0);
+    }
+
+    /// Recovery has ended; `cwnd` is at `ssthresh`.
+    fn on_recovery_end(&mut self, _now_ns: u64, _window: &mut Window) {}
+
+    /// Sending again after nothing was in flight for longer than a retransmission time-out.
+    fn on_restart(&mut self, _now_ns: u64, _window: &mut Window) {}
+
+    /// Where the control paces: nanoseconds between two packets. `None` sends as ACKs come.
+    fn pacing_interval_ns(&self, _window: &Window, _smoothed_rtt_ns: u64) -> Option<u64> {
+        None
+    }
+
+    /// What a low-priority policy tells about itself.
+    fn report(&self) -> Option<Report> {
+        None
+    }
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A TCP segment, as far as a simulation looks at it.
+
+/// The control bits of a segment (RFC 9293 section 3.1, RFC 3168 section 6.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Flags(pub u8);
+
+impl Flags {
+    /// Opens a connection.
+    pub const SYN: Flags = Flags(1);
+    /// The acknowledgement number counts.
+    pub const ACK: Flags = Flags(2);
+    /// No more data from the sender.
+    pub const FIN: Flags = Flags(4);
+    /// Congestion was experienced, says the receiver.
+    pub const ECE: Flags = Flags(8);
+    /// The window was reduced, says the sender.
+    pub const CWR: Flags = Flags(16);
+    /// Carries a request of an application (an HTTP GET, say) of `length` bytes from the receiver of the data.
+    pub const REQUEST: Flags = Flags(32);
+
+    /// All of `other`'s bits are set.
+    pub const fn contains(self, other: Flags) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// The bits of both.
+    pub const fn with(self, other: Flags) -> Flags {
+        Flags(self.0 | other.0)
+    }
+}
+
+/// Data that arrived beyond the cumulative acknowledgement (RFC 2018), relative to it: `[ack + start, ack + end)`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SackBlock {
+    /// Bytes beyond the acknowledgement number where the block begins.
+    pub start: u32,
+    /// And where it ends; a block with `end == 0` is none.
+    pub end: u32,
+}
+
+/// One segment of one connection. In a connection data flows one way only, so that `sequence` counts in data segments
+/// and `acknowledgement` in ACKs; both count bytes from 0 for the first byte of data, and do not wrap (on a wire they
+/// are 32 bits after an initial number; a trace writes them so).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Segment {
+    /// First byte of data carried.
+    pub sequence: u64,
+    /// Every byte before this one has arrived.
+    pub acknowledgement: u64,
+    /// Bytes of data.
+    pub length: u32,
+    /// Receive window in bytes, scaled already.
+    pub window: u32,
+    /// Timestamp value and echo (RFC 7323), in ticks of the stamping host's clock.
+    pub tsval: u32,
+    /// The echo; meaningful with ACK.
+    pub tsecr: u32,
+    /// The newest block first (RFC 2018 section 4).
+    pub sack: [SackBlock; 3],
+    /// Control bits.
+    pub flags: Flags,
+}
