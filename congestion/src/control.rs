@@ -4,7 +4,8 @@
 //! A control owns `cwnd` and `ssthresh` through [`Window`]; the sender detects losses, recovers from them, and asks
 //! before each transmission what may be in flight. Times are nanoseconds on the sender's clock and never decrease.
 //!
-//! A new control is one file that implements [`CongestionControl`], and one line in `registry.rs`.
+//! A new control is one file in `controls/` that implements [`CongestionControl`], and one line in `registry.rs`, where
+//! [`create`](crate::registry::create) makes them by name.
 
 use crate::policy::Report;
 
@@ -61,6 +62,9 @@ pub struct Ack {
     pub after_timeout: bool,
     /// The window, not the program or the receiver's window, kept the sender from sending more.
     pub cwnd_limited: bool,
+    /// The program had nothing to send while the newest packet delivered was on its way: the delivery-rate sample may
+    /// be too small for the path.
+    pub app_limited: bool,
 }
 
 /// Something that says "congestion": a loss found by duplicate ACKs or SACK, or an ECN echo.
@@ -111,9 +115,20 @@ pub trait CongestionControl: Send + std::fmt::Debug {
     /// Sending again after nothing was in flight for longer than a retransmission time-out.
     fn on_restart(&mut self, _now_ns: u64, _window: &mut Window) {}
 
+    /// The control sets `cwnd` in fast recovery as well, at every ACK and from [`on_loss`](Self::on_loss) on; the sender
+    /// then neither inflates nor deflates it (`cong_control` of Linux). Otherwise recovery is the sender's.
+    fn governs_recovery(&self) -> bool {
+        false
+    }
+
     /// Where the control paces: nanoseconds between two packets. `None` sends as ACKs come.
     fn pacing_interval_ns(&self, _window: &Window, _smoothed_rtt_ns: u64) -> Option<u64> {
         None
+    }
+
+    /// Where the control paces: so many packets leave together, and then as many intervals pass (`min_tso_segs` of Linux).
+    fn pacing_burst_packets(&self) -> u32 {
+        1
     }
 
     /// What a low-priority policy tells about itself.

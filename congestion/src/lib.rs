@@ -6,6 +6,9 @@
 //! and are told the time, so that what is tested and simulated is what runs in the kernel.
 
 pub mod control;
+pub mod controls;
 pub mod netnice;
+pub mod parameters;
 pub mod policy;
+pub mod registry;
 pub mod tcplp;

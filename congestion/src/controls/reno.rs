@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Reno: slow start and congestion avoidance of RFC 5681, and what controls of its family share.
+
+use crate::control::{Ack, Congestion, CongestionControl, Window};
+use crate::parameters::{Kind, Parameter, Settings};
+use crate::registry::Registration;
+
+pub(crate) const REGISTRATION: Registration = Registration {
+    name: "reno",
+    summary: "additive increase of a packet each round trip, halving at a loss (RFC 5681)",
+    parameters: &[Parameter {
+        name: "appropriate_byte_counting",
+        description: "count packets acknowledged, at most two for each ACK in slow start (RFC 3465), instead of ACKs",
+        kind: Kind::Switch { default: false },
+    }],
+    build: |settings| Box::new(Reno::new(settings)),
+};
+
+/// Most packets by which one ACK opens the window in slow start: L of RFC 3465 section 2.2.
+pub const SLOW_START_LIMIT_PACKETS: f64 = 2.0;
+
+/// Smallest `ssthresh` after a loss, in packets: RFC 5681 equation (4).
+pub const MINIMUM_SSTHRESH_PACKETS: f64 = 2.0;
+
+/// Reno (RFC 5681).
+///
+/// By default every ACK opens the window alike, by a packet in slow start and by `1/cwnd` in congestion avoidance:
+/// equations (2) and (3) of the RFC, and what ns-2 and hence the papers do. Where the receiver delays ACKs, the window
+/// then grows by half a packet each round trip. With appropriate byte counting (RFC 3465) it grows by a whole one.
+#[derive(Debug, Clone, Default)]
+pub struct Reno {
+    appropriate_byte_counting: bool,
+}
+
+impl Reno {
+    pub(crate) fn new(settings: &Settings) -> Self {
+        Self {
+            appropriate_byte_counting: settings.switch("appropriate_byte_counting"),
+        }
+    }
+}
+
+/// Whether the window may grow at this ACK: the window was used up, and no fast recovery governs it.
+pub fn may_grow(ack: &Ack) -> bool {
+    ack.cwnd_limited && (!ack.in_recovery || ack.after_timeout)
+}
+
+/// The window after Reno's slow start, by `packets` for this ACK.
+pub fn slow_start(window: &mut Window, packets: f64) {
+    window.cwnd += packets;
+}
+
+/// Half of the packets in flight, two at the least: RFC 5681 equation (4).
+pub fn half_of_flight(congestion: &Congestion) -> f64 {
+    (f64::from(congestion.in_flight) / 2.0).max(MINIMUM_SSTHRESH_PACKETS)
+}
+
+impl CongestionControl for Reno {
+    fn name(&self) -> &'static str {
+        REGISTRATION.name
+    }
+
+    fn on_ack(&mut self, ack: &Ack, window: &mut Window) {
+        if !may_grow(ack) || ack.acked == 0 {
+            return;
+        }
+        let counted = if self.appropriate_byte_counting {
+            f64::from(ack.acked)
+        } else {
+            1.0
+        };
+        if window.in_slow_start() {
+            slow_start(window, counted.min(SLOW_START_LIMIT_PACKETS));
+        } else {
+            window.cwnd += counted / window.cwnd;
+        }
+    }
+
+    fn on_loss(&mut self, congestion: &Congestion, window: &mut Window) {
+        window.ssthresh = half_of_flight(congestion);
+    }
+
+    fn on_timeout(&mut self, congestion: &Congestion, window: &mut Window) {
+        window.ssthresh = half_of_flight(congestion);
+    }
+}
