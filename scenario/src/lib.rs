@@ -1,2 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The scenario file, its checks, and the results that simulator and lab fill in alike.
+//!
+//! - [`model`]: the file as it is written, typed: [`Scenario`].
+//! - [`network`]: the same laid out for a run, with groups expanded, routes found and limits resolved: [`Network`].
+//! - [`results`]: what a run has measured.
+
+mod did_you_mean;
+pub mod model;
+pub mod network;
+pub mod results;
+
+pub use model::Scenario;
+pub use network::Network;

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What sends over a transport.
+
+use netnice_queue::{Bytes, Rate};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::TimeSpan;
+use super::units_schema as text;
+
+/// What sends, told apart by `kind`; a text such as "ftp" is the kind alone.
+///
+/// Rates are those of whole packets on the link, headers included.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "snake_case")]
+#[schemars(tag = "kind")]
+pub enum Application {
+    /// Always has data to send.
+    #[default]
+    Ftp,
+    /// A constant bit rate.
+    Cbr {
+        /// Rate.
+        #[schemars(with = "text::RateText")]
+        rate: Rate,
+    },
+    /// A constant bit rate for a part of each period, and nothing for the rest.
+    SquareWave {
+        /// Rate while on.
+        #[schemars(with = "text::RateText")]
+        rate: Rate,
+        /// Time from one beginning to the next.
+        period: TimeSpan,
+        /// Part of the period that is on.
+        #[serde(default = "half")]
+        #[schemars(range(min = 0.0, max = 1.0))]
+        duty: f64,
+    },
+    /// Bursts and pauses with times from a Pareto distribution.
+    ParetoOnOff {
+        /// Rate while on.
+        #[schemars(with = "text::RateText")]
+        rate: Rate,
+        /// Mean length of a burst.
+        mean_on: TimeSpan,
+        /// Mean length of a pause.
+        mean_off: TimeSpan,
+        /// Shape of the distribution, more than 1.
+        #[serde(default = "pareto_shape")]
+        #[schemars(range(min = 1.0))]
+        shape: f64,
+    },
+    /// Bursts and pauses with exponential times.
+    ExponentialOnOff {
+        /// Rate while on.
+        #[schemars(with = "text::RateText")]
+        rate: Rate,
+        /// Mean length of a burst.
+        mean_on: TimeSpan,
+        /// Mean length of a pause.
+        mean_off: TimeSpan,
+    },
+    /// Packets with exponential times between them.
+    Poisson {
+        /// Mean rate.
+        #[schemars(with = "text::RateText")]
+        rate: Rate,
+        /// How packet sizes are distributed.
+        #[serde(default)]
+        size: PacketSizes,
+    },
+    /// Clients that fetch pages from servers.
+    Web(Web),
+    /// Times and sizes from a list.
+    Trace {
+        /// A text file with a time in seconds and a size in bytes on each line, named relative to the scenario.
+        file: Option<String>,
+        /// The same, in the scenario itself.
+        #[serde(default)]
+        entries: Vec<TraceEntry>,
+    },
+}
+
+/// How packet sizes are distributed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PacketSizes {
+    /// All of the flow's packet size (as M/D/1 has it).
+    #[default]
+    Constant,
+    /// Exponential with the flow's packet size as mean (as M/M/1 has it).
+    Exponential,
+}
+
+fn half() -> f64 {
+    0.5
+}
+
+fn pareto_shape() -> f64 {
+    1.5
+}
+
+/// The web traffic of the papers (HTTP/1.0: a connection for each object).
+///
+/// A flow with this application is from the servers to the clients; it covers all hosts of both groups. Each session
+/// belongs to one client, and takes each page from a server picked at random.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Web {
+    /// Sessions, each fetching one page after the other until the end.
+    #[schemars(range(min = 1, max = 100_000))]
+    pub sessions: u32,
+    /// Mean time from the end of a page to the request of the next one; exponential.
+    #[serde(default = "between_pages")]
+    pub between_pages: TimeSpan,
+    /// Mean time between the requests of two objects of a page; exponential.
+    #[serde(default = "between_objects")]
+    pub between_objects: TimeSpan,
+    /// Objects of a page.
+    #[serde(default = "objects_per_page")]
+    #[schemars(range(min = 1, max = 10_000))]
+    pub objects_per_page: u32,
+    /// Sizes of objects.
+    pub object_size: ObjectSize,
+    /// Size of a request.
+    #[serde(default = "request_size")]
+    #[schemars(with = "text::BytesText")]
+    pub request_size: Bytes,
+}
+
+fn between_pages() -> TimeSpan {
+    TimeSpan::from_secs(1)
+}
+
+fn between_objects() -> TimeSpan {
+    TimeSpan::from_millis(1)
+}
+
+fn objects_per_page() -> u32 {
+    10
+}
+
+fn request_size() -> Bytes {
+    Bytes::new(300)
+}
+
+/// Sizes of objects: Pareto with this mean and shape, or all alike without a shape.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ObjectSize {
+    /// Mean size.
+    #[schemars(with = "text::BytesText")]
+    pub mean: Bytes,
+    /// Shape of the Pareto distribution, more than 1 (the papers: 1.2).
+    #[schemars(range(min = 1.0))]
+    pub shape: Option<f64>,
+    /// Larger draws are cut to this.
+    #[schemars(with = "Option<text::BytesText>")]
+    pub max: Option<Bytes>,
+}
+
+/// So many bytes are handed to the transport at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TraceEntry {
+    /// Time since the flow's start.
+    pub at: TimeSpan,
+    /// Bytes.
+    #[schemars(with = "text::BytesText")]
+    pub bytes: Bytes,
+}

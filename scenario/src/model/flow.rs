@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Flows: who sends to whom, by which transport.
+
+use std::collections::BTreeMap;
+
+use netnice_queue::Bytes;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::units_schema as text;
+use super::{Application, Dscp, TimeSpan, TrafficClass};
+
+/// A flow, or a group of flows that differ only in their hosts and random draws.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Flow {
+    /// Name in results and sweeps.
+    pub name: String,
+    /// Where the data comes from: a node, or a group whose hosts are taken in turn.
+    pub from: String,
+    /// Where the data goes.
+    pub to: String,
+    /// The data goes from `to` to `from` instead.
+    #[serde(default)]
+    pub reverse: bool,
+    /// Number of flows; where it is not given, one for each host of the larger of the two groups.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub count: Option<u32>,
+    /// Transport protocol.
+    #[serde(default)]
+    pub transport: Transport,
+    /// Congestion control of a TCP flow: a name, or a table of `name` and its parameters. `reno` where it is not given.
+    #[serde(default)]
+    pub congestion_control: CongestionControl,
+    /// Full packet as it is on the link, headers included.
+    #[serde(default = "packet_size")]
+    #[schemars(with = "text::BytesText")]
+    pub packet_size: Bytes,
+    /// Headers of the network and transport layers in each packet; an ACK has nothing else. Where it is not given, 40
+    /// bytes for TCP, 52 with timestamps, 28 for UDP.
+    #[schemars(with = "Option<text::BytesText>")]
+    pub header_size: Option<Bytes>,
+    /// When the flow begins.
+    #[serde(default)]
+    pub start: TimeSpan,
+    /// Each flow begins later by a random time from 0 to this, uniform.
+    #[serde(default)]
+    pub start_spread: TimeSpan,
+    /// When the application stops sending; the end of the run where it is not given.
+    pub stop: Option<TimeSpan>,
+    /// The application sends so many bytes, and ends.
+    #[schemars(with = "Option<text::BytesText>")]
+    pub bytes: Option<Bytes>,
+    /// What the flow is for a queue with priorities, and in the results.
+    #[serde(default)]
+    pub class: TrafficClass,
+    /// Differentiated services code point: a number or a name; LE for `class = "low"`, else CS0.
+    pub dscp: Option<Dscp>,
+    /// What sends.
+    #[serde(default)]
+    pub application: Application,
+    /// Settings of TCP.
+    #[serde(default)]
+    pub tcp: Tcp,
+}
+
+fn packet_size() -> Bytes {
+    Bytes::new(1500)
+}
+
+/// Transport protocols.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Transport {
+    /// TCP.
+    #[default]
+    Tcp,
+    /// UDP.
+    Udp,
+}
+
+/// A congestion control by its name, with parameters.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+pub struct CongestionControl {
+    /// Name.
+    pub name: String,
+    /// Parameters of that control.
+    #[serde(flatten)]
+    pub parameters: BTreeMap<String, Parameter>,
+}
+
+impl Default for CongestionControl {
+    fn default() -> CongestionControl {
+        CongestionControl {
+            name: "reno".to_owned(),
+            parameters: BTreeMap::new(),
+        }
+    }
+}
+
+/// A value of a parameter.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Parameter {
+    /// Yes or no.
+    Switch(bool),
+    /// A number.
+    Number(f64),
+    /// A text, such as a time with its unit.
+    Text(String),
+}
+
+/// Settings of both TCP endpoints.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Tcp {
+    /// How the sender recovers from losses.
+    pub recovery: Recovery,
+    /// Receive window: a limit on what is in flight.
+    #[schemars(with = "Option<text::BytesText>")]
+    pub receiver_window: Option<Bytes>,
+    /// The receiver acknowledges every second packet, or after this time.
+    pub delayed_ack: DelayedAck,
+    /// Explicit congestion notification (RFC 3168).
+    pub ecn: bool,
+    /// Retransmission time-out before the first round-trip time is measured.
+    pub initial_rto: TimeSpan,
+    /// Smallest retransmission time-out.
+    pub min_rto: TimeSpan,
+    /// Packets sent at the beginning (RFC 6928: 10).
+    #[schemars(range(min = 1, max = 1000))]
+    pub initial_window: u32,
+    /// Slow start threshold at the beginning, in packets; infinite where it is not given.
+    #[schemars(range(min = 1.0))]
+    pub initial_ssthresh: Option<f64>,
+    /// Timestamps (RFC 7323).
+    pub timestamps: bool,
+    /// The connection is opened by a handshake; otherwise data is sent at once.
+    pub handshake: bool,
+}
+
+impl Default for Tcp {
+    fn default() -> Tcp {
+        Tcp {
+            recovery: Recovery::default(),
+            receiver_window: None,
+            delayed_ack: DelayedAck::default(),
+            ecn: false,
+            initial_rto: TimeSpan::from_secs(1),
+            min_rto: TimeSpan::from_secs(1),
+            initial_window: 10,
+            initial_ssthresh: None,
+            timestamps: true,
+            handshake: true,
+        }
+    }
+}
+
+/// How a TCP sender recovers from losses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Recovery {
+    /// Fast retransmit and fast recovery (RFC 2581): any new ACK ends it.
+    Reno,
+    /// With partial ACKs (RFC 6582).
+    NewReno,
+    /// With selective acknowledgements (RFC 6675).
+    #[default]
+    Sack,
+}
+
+/// When a receiver acknowledges: `false` for every packet, `true` for every second or after 40 ms, or that time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum DelayedAck {
+    /// An ACK for every packet.
+    #[default]
+    Off,
+    /// An ACK for every second packet, or after this time.
+    After(TimeSpan),
+}
+
+impl DelayedAck {
+    /// How long an ACK is held back at most, or `None` where it is not.
+    pub fn timeout(self) -> Option<TimeSpan> {
+        match self {
+            DelayedAck::Off => None,
+            DelayedAck::After(timeout) => Some(timeout),
+        }
+    }
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The scenario file, typed: pure data that knows neither simulator nor kernel.
+
+mod application;
+mod either;
+mod flow;
+mod link;
+mod node;
+mod time_span;
+mod traffic_class;
+mod units_schema;
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+pub use application::{Application, ObjectSize, PacketSizes, TraceEntry, Web};
+pub use flow::{CongestionControl, DelayedAck, Flow, Parameter, Recovery, Tcp, Transport};
+pub use link::{
+    Conditioner, Jitter, JitterDistribution, Link, LinkChanges, Queue, QueueCount, RioClass,
+};
+pub use node::{Clock, Node, Route};
+pub use time_span::TimeSpan;
+pub use traffic_class::{Dscp, TrafficClass};
+
+/// A whole scenario file.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// Short name, used for directories and titles.
+    pub name: String,
+    /// What the scenario shows, in a sentence or two.
+    #[serde(default)]
+    pub description: String,
+    /// Length of a run.
+    pub duration: TimeSpan,
+    /// What is left out of all figures at the beginning of a run.
+    #[serde(default)]
+    pub warm_up: TimeSpan,
+    /// Seeds, one run each.
+    #[serde(default)]
+    pub seeds: Seeds,
+    /// Time series to take down.
+    #[serde(default)]
+    pub sampling: Sampling,
+    /// Parts of the run that are measured separately; the whole after the warm-up always is.
+    #[serde(default)]
+    pub phases: Vec<Phase>,
+    /// Named values, used anywhere in the file as "$name".
+    #[serde(default)]
+    pub parameters: BTreeMap<String, Parameter>,
+    /// Values that a parameter, or a field given by its path, takes one after the other; several make a grid.
+    #[serde(default)]
+    pub sweep: BTreeMap<String, Vec<Parameter>>,
+    /// Nodes that are more than a name in `links`: groups of hosts, and hosts with a clock of their own.
+    #[serde(default)]
+    pub nodes: Vec<Node>,
+    /// Links, each in both directions.
+    pub links: Vec<Link>,
+    /// Routes other than the shortest path.
+    #[serde(default)]
+    pub routes: Vec<Route>,
+    /// Traffic.
+    pub flows: Vec<Flow>,
+}
+
+/// Seeds: a number n for the seeds 1 to n, or a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seeds(pub Vec<u64>);
+
+impl Default for Seeds {
+    fn default() -> Seeds {
+        Seeds(vec![1])
+    }
+}
+
+/// Time series.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Sampling {
+    /// Time between two samples; without it there are no time series.
+    pub interval: Option<TimeSpan>,
+    /// Flows to sample, by name; all where it is not given.
+    pub flows: Option<Vec<String>>,
+    /// Links to sample, by name; all that have a rate where it is not given.
+    pub links: Option<Vec<String>>,
+}
+
+/// A part of the run that is measured separately.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Phase {
+    /// Name in the results.
+    pub name: String,
+    /// Begin.
+    pub from: TimeSpan,
+    /// End.
+    pub to: TimeSpan,
+}

@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Lays a scenario out: hosts of groups, directions of links, single flows.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use netnice_queue::Bytes;
+
+use super::check::{Place, Problem, check_values};
+use super::{
+    FlowGroup, LinkIndex, Network, NetworkFlow, NetworkLink, NetworkNode, NodeIndex, Paths,
+};
+use crate::did_you_mean::among;
+use crate::model::{
+    Application, Clock, Dscp, Flow, Link, LinkChanges, Route, Scenario, TrafficClass, Transport,
+};
+
+/// More nodes than this are a slip of the keyboard, and would not fit into memory.
+const MAX_NODES: u64 = 2_000_000;
+/// Likewise for flows.
+const MAX_FLOWS: u64 = 1_000_000;
+/// IPv4 header of 20 bytes and TCP header of 20.
+const TCP_HEADERS: u64 = 40;
+/// Timestamps (RFC 7323), with two bytes of padding.
+const TIMESTAMPS: u64 = 12;
+/// IPv4 header of 20 bytes and UDP header of 8.
+const UDP_HEADERS: u64 = 28;
+/// Where no flow passes, a link's packets are taken to be as large as on Ethernet.
+const ETHERNET: Bytes = Bytes::new(1500);
+
+pub(super) fn build(scenario: &Scenario) -> Result<Network, Vec<Problem>> {
+    let mut problems = check_values(scenario);
+    let mut builder = Builder::default();
+    builder.nodes(scenario, &mut problems);
+    if problems.is_empty() {
+        builder.links(&scenario.links, &mut problems);
+    }
+    if problems.is_empty() {
+        let mut network = builder.routes(scenario, &mut problems);
+        for (index, flow) in scenario.flows.iter().enumerate() {
+            builder.flow(index, flow, scenario, &mut network, &mut problems);
+        }
+        if problems.is_empty() {
+            dimension(&mut network);
+            return Ok(network);
+        }
+    }
+    Err(problems)
+}
+
+/// The hosts that a name stands for: a range of indices.
+#[derive(Debug, Clone, Copy)]
+struct Group {
+    first: NodeIndex,
+    count: usize,
+}
+
+impl Group {
+    fn member(self, number: usize) -> NodeIndex {
+        self.first + number % self.count
+    }
+
+    fn all(self) -> Vec<NodeIndex> {
+        (self.first..self.first + self.count).collect()
+    }
+}
+
+#[derive(Default)]
+struct Builder {
+    groups: BTreeMap<String, Group>,
+    nodes: Vec<NetworkNode>,
+    links: Vec<NetworkLink>,
+}
+
+impl Builder {
+    /// Declared nodes first, then those that only links name, in the order of the file.
+    fn nodes(&mut self, scenario: &Scenario, problems: &mut Vec<Problem>) {
+        let total: u64 = scenario
+            .nodes
+            .iter()
+            .map(|node| u64::from(node.count))
+            .sum();
+        if total > MAX_NODES {
+            problems.push(Place::key("nodes").problem(format!(
+                "{total} nodes are more than the {MAX_NODES} allowed"
+            )));
+            return;
+        }
+        for (index, node) in scenario.nodes.iter().enumerate() {
+            let place = Place::key("nodes").at(index);
+            if node.count == 0 {
+                problems.push(place.at("count").problem("0 is not allowed; at least 1 is"));
+            } else if !self.add_node(&node.name, node.count as usize, node.clock) {
+                let text = format!("there is a node `{}` already", node.name);
+                problems.push(place.at("name").problem(text));
+            }
+        }
+        for link in &scenario.links {
+            for name in [&link.from, &link.to] {
+                self.add_node(name, 1, Clock::default());
+            }
+        }
+    }
+
+    fn add_node(&mut self, name: &str, count: usize, clock: Clock) -> bool {
+        if self.groups.contains_key(name) {
+            return false;
+        }
+        let first = self.nodes.len();
+        self.groups.insert(name.to_owned(), Group { first, count });
+        self.nodes.extend((0..count).map(|member| NetworkNode {
+            name: numbered(name, member, count),
+            clock,
+        }));
+        true
+    }
+
+    fn links(&mut self, links: &[Link], problems: &mut Vec<Problem>) {
+        let mut names: BTreeMap<String, usize> = BTreeMap::new();
+        for (index, link) in links.iter().enumerate() {
+            let place = Place::key("links").at(index);
+            let (from, to) = (self.groups[&link.from], self.groups[&link.to]);
+            if link.from == link.to {
+                problems.push(place.at("to").problem(format!(
+                    "the link begins and ends at `{}`; it must join two nodes",
+                    link.to
+                )));
+                continue;
+            }
+            if from.count > 1 && to.count > 1 && from.count != to.count {
+                problems.push(place.at("to").problem(format!(
+                    "`{}` has {} hosts and `{}` has {}; a link between groups needs as many on both sides",
+                    link.from, from.count, link.to, to.count
+                )));
+                continue;
+            }
+            let name = link.label();
+            if let Some(first) = names.insert(name.clone(), index) {
+                let field = if link.name.is_some() { "name" } else { "to" };
+                problems.push(place.at(field).problem(format!(
+                    "links[{first}] is called `{name}` already; give this one another `name`"
+                )));
+                continue;
+            }
+            let count = from.count.max(to.count);
+            for member in 0..count {
+                self.link(link, &numbered(&name, member, count), member, from, to);
+            }
+        }
+    }
+
+    fn link(&mut self, link: &Link, name: &str, member: usize, from: Group, to: Group) {
+        let (from, to) = (from.member(member), to.member(member));
+        let extra = link.delay_step.get().saturating_mul(member as u32);
+        let there = NetworkLink {
+            name: name.to_owned(),
+            from,
+            to,
+            rate: link.rate,
+            delay: link.delay.get().saturating_add(extra),
+            queue: link.queue.clone(),
+            loss: link.loss,
+            jitter: link.jitter,
+            conditioner: link.conditioner,
+            base_rtt: Duration::ZERO,
+            packet_size: ETHERNET,
+        };
+        let LinkChanges {
+            rate,
+            delay,
+            queue,
+            loss,
+            jitter,
+            conditioner,
+        } = link.reverse.clone();
+        let back = NetworkLink {
+            name: format!("{name} (reverse)"),
+            from: to,
+            to: from,
+            rate: rate.or(there.rate),
+            delay: delay.map_or(there.delay, |delay| delay.get().saturating_add(extra)),
+            queue: queue.unwrap_or_else(|| there.queue.clone()),
+            loss: loss.unwrap_or(there.loss),
+            jitter: jitter.or(there.jitter),
+            conditioner,
+            ..there.clone()
+        };
+        self.links.extend([there, back]);
+    }
+
+    fn routes(&mut self, scenario: &Scenario, problems: &mut Vec<Problem>) -> Network {
+        let mut paths = Paths::new(self.nodes.len(), &self.links);
+        for (index, route) in scenario.routes.iter().enumerate() {
+            let place = Place::key("routes").at(index);
+            let Some(groups) = self.route_groups(route, &place, problems) else {
+                continue;
+            };
+            let count = groups.iter().map(|group| group.count).max().unwrap_or(1);
+            for member in 0..count {
+                let mut nodes: Vec<NodeIndex> =
+                    groups.iter().map(|group| group.member(member)).collect();
+                let mut given = paths.give(&nodes);
+                if route.both_ways && given.is_ok() {
+                    nodes.reverse();
+                    given = paths.give(&nodes);
+                }
+                if let Err((a, b)) = given {
+                    let (a, b) = (&self.nodes[a].name, &self.nodes[b].name);
+                    let text = format!("no link joins `{a}` and `{b}`");
+                    problems.push(place.at("via").problem(text));
+                    break;
+                }
+            }
+        }
+        Network {
+            nodes: std::mem::take(&mut self.nodes),
+            links: std::mem::take(&mut self.links),
+            flows: Vec::new(),
+            paths,
+        }
+    }
+
+    fn route_groups(
+        &self,
+        route: &Route,
+        place: &Place,
+        problems: &mut Vec<Problem>,
+    ) -> Option<Vec<Group>> {
+        let mut groups = vec![self.group(&route.from, &place.at("from"), problems)];
+        for (index, via) in route.via.iter().enumerate() {
+            groups.push(self.group(via, &place.at("via").at(index), problems));
+        }
+        groups.push(self.group(&route.to, &place.at("to"), problems));
+        groups.into_iter().collect()
+    }
+
+    fn group(&self, name: &str, place: &Place, problems: &mut Vec<Problem>) -> Option<Group> {
+        let group = self.groups.get(name).copied();
+        if group.is_none() {
+            let names = self.groups.keys().map(String::as_str);
+            problems
+                .push(place.problem(format!("there is no node `{name}`; {}", among(name, names))));
+        }
+        group
+    }
+
+    fn flow(
+        &self,
+        index: usize,
+        flow: &Flow,
+        scenario: &Scenario,
+        network: &mut Network,
+        problems: &mut Vec<Problem>,
+    ) {
+        let place = Place::key("flows").at(index);
+        let (Some(from), Some(to)) = (
+            self.group(&flow.from, &place.at("from"), problems),
+            self.group(&flow.to, &place.at("to"), problems),
+        ) else {
+            return;
+        };
+        if flow.from == flow.to {
+            problems.push(place.at("to").problem(format!(
+                "the flow begins and ends at `{}`; it must be between two nodes",
+                flow.to
+            )));
+            return;
+        }
+        let (senders, receivers) = if flow.reverse { (to, from) } else { (from, to) };
+        let group = Arc::new(flow_group(flow, scenario));
+        if let Application::Web(_) = flow.application {
+            let far = reachable(network, senders.all(), receivers.all());
+            if let Some((a, b)) = far {
+                problems.push(unreachable(&place, network, a, b));
+            }
+            network.flows.push(NetworkFlow {
+                name: flow.name.clone(),
+                senders: senders.all(),
+                receivers: receivers.all(),
+                group,
+            });
+            return;
+        }
+        let count = flow
+            .count
+            .map_or(from.count.max(to.count), |count| count as usize);
+        if network.flows.len() as u64 + count as u64 > MAX_FLOWS {
+            problems.push(place.at("count").problem(format!(
+                "this makes more than the {MAX_FLOWS} flows allowed"
+            )));
+            return;
+        }
+        for member in 0..count {
+            let (sender, receiver) = (senders.member(member), receivers.member(member));
+            if network.base_rtt(sender, receiver).is_none() {
+                problems.push(unreachable(&place, network, sender, receiver));
+                return;
+            }
+            network.flows.push(NetworkFlow {
+                name: numbered(&flow.name, member, count),
+                senders: vec![sender],
+                receivers: vec![receiver],
+                group: group.clone(),
+            });
+        }
+    }
+}
+
+/// Two nodes between which there is no way, if there are any.
+fn reachable(
+    network: &Network,
+    senders: Vec<NodeIndex>,
+    receivers: Vec<NodeIndex>,
+) -> Option<(NodeIndex, NodeIndex)> {
+    // Links go both ways, so reaching one of the others from each is enough.
+    let (&sender, &receiver) = (senders.first()?, receivers.first()?);
+    let pairs = senders.iter().map(|&node| (node, receiver));
+    let mut pairs = pairs.chain(receivers.iter().map(|&node| (sender, node)));
+    pairs.find(|&(a, b)| network.base_rtt(a, b).is_none())
+}
+
+fn unreachable(place: &Place, network: &Network, from: NodeIndex, to: NodeIndex) -> Problem {
+    let (from, to) = (&network.nodes[from].name, &network.nodes[to].name);
+    place.at("to").problem(format!(
+        "no links lead from `{from}` to `{to}`; join them by [[links]]"
+    ))
+}
+
+fn flow_group(flow: &Flow, scenario: &Scenario) -> FlowGroup {
+    let headers = match (flow.transport, flow.tcp.timestamps) {
+        (Transport::Udp, _) => UDP_HEADERS,
+        (Transport::Tcp, false) => TCP_HEADERS,
+        (Transport::Tcp, true) => TCP_HEADERS + TIMESTAMPS,
+    };
+    let of_class = match flow.class {
+        TrafficClass::Low => Dscp::LE,
+        TrafficClass::BestEffort => Dscp::default(),
+    };
+    let end = scenario.duration.get();
+    FlowGroup {
+        name: flow.name.clone(),
+        transport: flow.transport,
+        congestion_control: flow.congestion_control.clone(),
+        packet_size: flow.packet_size,
+        header_size: flow.header_size.unwrap_or(Bytes::new(headers)),
+        start: flow.start.get(),
+        start_spread: flow.start_spread.get(),
+        stop: flow.stop.map_or(end, |stop| stop.get().min(end)),
+        bytes: flow.bytes,
+        class: flow.class,
+        dscp: flow.dscp.unwrap_or(of_class),
+        application: flow.application.clone(),
+        tcp: flow.tcp.clone(),
+    }
+}
+
+/// Gives each link the largest round trip and packet of the flows over it.
+fn dimension(network: &mut Network) {
+    let mut of_links: Vec<Option<(Duration, Bytes)>> = vec![None; network.links.len()];
+    for flow in &network.flows {
+        for &sender in &flow.senders {
+            for &receiver in &flow.receivers {
+                let there = network.path(sender, receiver).unwrap_or_default();
+                let back = network.path(receiver, sender).unwrap_or_default();
+                let links: Vec<LinkIndex> = there.into_iter().chain(back).collect();
+                let rtt: Duration = links.iter().map(|&link| network.links[link].delay).sum();
+                for link in links {
+                    let (largest_rtt, largest_packet) =
+                        of_links[link].get_or_insert((Duration::ZERO, Bytes::new(0)));
+                    *largest_rtt = rtt.max(*largest_rtt);
+                    *largest_packet = flow.group.packet_size.max(*largest_packet);
+                }
+            }
+        }
+    }
+    for (index, found) in of_links.into_iter().enumerate() {
+        let there_and_back = network.links[index].delay + network.links[index ^ 1].delay;
+        let link = &mut network.links[index];
+        (link.base_rtt, link.packet_size) = found.unwrap_or((there_and_back, ETHERNET));
+    }
+}
+
+/// `name`, or `name[2]` for a member of several.
+fn numbered(name: &str, member: usize, count: usize) -> String {
+    match count {
+        1 => name.to_owned(),
+        _ => format!("{name}[{member}]"),
+    }
+}

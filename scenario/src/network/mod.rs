@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A scenario laid out for a run: groups expanded to hosts, links to directions, flows to single flows; names are
+//! numbers, limits are resolved, and there is a path between any two nodes that talk.
+
+mod build;
+mod check;
+mod paths;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use netnice_queue::{Bytes, LossFraction, Rate};
+
+use crate::model::{
+    Application, Clock, Conditioner, CongestionControl, Dscp, Jitter, Queue, Scenario, Tcp,
+    TrafficClass, Transport,
+};
+
+pub use check::{Place, Problem, Step};
+pub use paths::Paths;
+
+/// Index of a node in [`Network::nodes`].
+pub type NodeIndex = usize;
+/// Index of a direction of a link in [`Network::links`].
+pub type LinkIndex = usize;
+
+/// A scenario laid out for a run. The same scenario always gives the same network, in the same order.
+#[derive(Debug, Clone)]
+pub struct Network {
+    /// Hosts and routers.
+    pub nodes: Vec<NetworkNode>,
+    /// Directions of links: those of one link are neighbours, 2n from `from` to `to` and 2n + 1 back.
+    pub links: Vec<NetworkLink>,
+    /// Single flows, and one entry for each group of web sessions.
+    pub flows: Vec<NetworkFlow>,
+    paths: Paths,
+}
+
+/// A host or router.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NetworkNode {
+    /// Name; members of a group are `name[0]`, `name[1]` and so on.
+    pub name: String,
+    /// The clock of its TCP timestamps.
+    pub clock: Clock,
+}
+
+/// One direction of a link.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NetworkLink {
+    /// The link's name, with a member's number, and `(reverse)` on the way back: unique, and the same from run to run.
+    pub name: String,
+    /// Where packets come from.
+    pub from: NodeIndex,
+    /// Where they go.
+    pub to: NodeIndex,
+    /// Rate; `None` is a link that takes no time to send.
+    pub rate: Option<Rate>,
+    /// One-way propagation delay.
+    pub delay: Duration,
+    /// The queue as it was written; limits are resolved by `base_rtt` and `packet_size`.
+    pub queue: Queue,
+    /// Random loss before the queue.
+    pub loss: LossFraction,
+    /// Random delay after the propagation.
+    pub jitter: Option<Jitter>,
+    /// Tagging before the queue.
+    pub conditioner: Option<Conditioner>,
+    /// Longest propagation round trip among the flows whose packets pass here, in either direction; of the link itself
+    /// where none do.
+    pub base_rtt: Duration,
+    /// Largest packet of these flows; 1500 bytes where there are none.
+    pub packet_size: Bytes,
+}
+
+/// One flow.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NetworkFlow {
+    /// Name; several of one group are `name[0]`, `name[1]` and so on. Unique, and the same from run to run.
+    pub name: String,
+    /// Who sends data. For web traffic all servers, else one.
+    pub senders: Vec<NodeIndex>,
+    /// Who receives data. For web traffic all clients, else one.
+    pub receivers: Vec<NodeIndex>,
+    /// What it has in common with the others of its group.
+    pub group: Arc<FlowGroup>,
+}
+
+/// What the flows of one entry in the scenario have in common, with defaults filled in.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FlowGroup {
+    /// Name in the scenario: results are grouped by it.
+    pub name: String,
+    /// Transport protocol.
+    pub transport: Transport,
+    /// Congestion control of TCP.
+    pub congestion_control: CongestionControl,
+    /// Full packet on the link, headers included.
+    pub packet_size: Bytes,
+    /// Headers in each packet, less than `packet_size`.
+    pub header_size: Bytes,
+    /// Begin, before the random part.
+    pub start: Duration,
+    /// Random part of the begin: uniform from 0 to this.
+    pub start_spread: Duration,
+    /// The application's last moment, at most the end of the run.
+    pub stop: Duration,
+    /// Bytes to send, where the flow ends by itself.
+    pub bytes: Option<Bytes>,
+    /// Priority.
+    pub class: TrafficClass,
+    /// Code point.
+    pub dscp: Dscp,
+    /// What sends.
+    pub application: Application,
+    /// Settings of TCP.
+    pub tcp: Tcp,
+}
+
+impl Network {
+    /// Lays out `scenario`, or tells all that is wrong with it.
+    pub fn new(scenario: &Scenario) -> Result<Network, Vec<Problem>> {
+        build::build(scenario)
+    }
+
+    /// The links from `from` to `to`: the given route, else the shortest path (least propagation delay, then fewest
+    /// links, then first in the file). Empty where they are one node, `None` where there is no way.
+    pub fn path(&self, from: NodeIndex, to: NodeIndex) -> Option<Vec<LinkIndex>> {
+        self.paths.path(from, to)
+    }
+
+    /// Propagation there and back between two nodes; `None` where there is no way.
+    pub fn base_rtt(&self, from: NodeIndex, to: NodeIndex) -> Option<Duration> {
+        let there = self.path(from, to)?;
+        let back = self.path(to, from)?;
+        Some(
+            there
+                .iter()
+                .chain(&back)
+                .map(|&link| self.links[link].delay)
+                .sum(),
+        )
+    }
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Shortest paths and given routes.
+//!
+//! Most nodes are hosts with one link: a path from one begins with that link. Paths between the others, the routers, are
+//! computed once for all (Dijkstra), so that a hundred thousand hosts cost no more than their links.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::time::Duration;
+
+use super::{LinkIndex, NetworkLink, NodeIndex};
+
+/// The ways between nodes.
+#[derive(Debug, Clone, Default)]
+pub struct Paths {
+    nodes: Vec<Node>,
+    /// For each router, by its number, how each router is reached from it: the last link and the router before it.
+    trees: Vec<Vec<Option<(LinkIndex, usize)>>>,
+    given: BTreeMap<(NodeIndex, NodeIndex), Vec<LinkIndex>>,
+    /// Far ends of the links from each node, to follow given routes.
+    leaving: Vec<Vec<(LinkIndex, NodeIndex)>>,
+}
+
+/// A node's part in paths.
+#[derive(Debug, Clone, Copy)]
+enum Node {
+    /// With a single link, to the router of this number.
+    Host {
+        out: LinkIndex,
+        back: LinkIndex,
+        router: usize,
+    },
+    /// With its number among the routers.
+    Router(usize),
+}
+
+impl Paths {
+    /// The shortest paths over `links`, of which 2n and 2n + 1 join the same nodes in opposite directions.
+    pub(super) fn new(nodes: usize, links: &[NetworkLink]) -> Paths {
+        let mut leaving = vec![Vec::new(); nodes];
+        for (index, link) in links.iter().enumerate() {
+            leaving[link.from].push((index, link.to));
+        }
+        let is_host = |node: NodeIndex| match leaving[node][..] {
+            [(_, far)] => leaving[far].len() > 1,
+            _ => false,
+        };
+        let mut routers = Vec::new();
+        let mut numbers = vec![usize::MAX; nodes];
+        for node in (0..nodes).filter(|&node| !is_host(node)) {
+            numbers[node] = routers.len();
+            routers.push(node);
+        }
+        let nodes = (0..nodes)
+            .map(|node| match numbers[node] {
+                usize::MAX => {
+                    let (out, far) = leaving[node][0];
+                    Node::Host {
+                        out,
+                        back: out ^ 1,
+                        router: numbers[far],
+                    }
+                }
+                number => Node::Router(number),
+            })
+            .collect();
+        let between_routers: Vec<Vec<(LinkIndex, usize, Duration)>> = routers
+            .iter()
+            .map(|&router| {
+                let to_routers = leaving[router]
+                    .iter()
+                    .filter(|&&(_, far)| numbers[far] != usize::MAX);
+                to_routers
+                    .map(|&(link, far)| (link, numbers[far], links[link].delay))
+                    .collect()
+            })
+            .collect();
+        let trees = (0..routers.len())
+            .map(|root| tree(root, &between_routers))
+            .collect();
+        Paths {
+            nodes,
+            trees,
+            given: BTreeMap::new(),
+            leaving,
+        }
+    }
+
+    /// Fixes the path over these nodes, ends included. An error names the first two that no link joins.
+    pub(super) fn give(&mut self, nodes: &[NodeIndex]) -> Result<(), (NodeIndex, NodeIndex)> {
+        let (Some(&from), Some(&to)) = (nodes.first(), nodes.last()) else {
+            return Ok(());
+        };
+        let mut links = Vec::with_capacity(nodes.len());
+        for pair in nodes.windows(2) {
+            let link = self.leaving[pair[0]].iter().find(|link| link.1 == pair[1]);
+            links.push(link.ok_or((pair[0], pair[1]))?.0);
+        }
+        self.given.insert((from, to), links);
+        Ok(())
+    }
+
+    /// The links from `from` to `to`; `None` where there is no way.
+    pub(super) fn path(&self, from: NodeIndex, to: NodeIndex) -> Option<Vec<LinkIndex>> {
+        if let Some(links) = self.given.get(&(from, to)) {
+            return Some(links.clone());
+        }
+        if from == to {
+            return Some(Vec::new());
+        }
+        let mut links = Vec::new();
+        let last = match self.nodes[to] {
+            Node::Host { back, router, .. } => {
+                links.push(back);
+                router
+            }
+            Node::Router(number) => number,
+        };
+        let (first_link, first) = match self.nodes[from] {
+            Node::Host { out, router, .. } => (Some(out), router),
+            Node::Router(number) => (None, number),
+        };
+        let mut router = last;
+        while router != first {
+            let (link, before) = self.trees[first][router]?;
+            links.push(link);
+            router = before;
+        }
+        links.extend(first_link);
+        links.reverse();
+        Some(links)
+    }
+}
+
+/// The shortest paths from one router. Equal delays are told apart by the number of links, then by the order in the file.
+fn tree(
+    root: usize,
+    leaving: &[Vec<(LinkIndex, usize, Duration)>],
+) -> Vec<Option<(LinkIndex, usize)>> {
+    let mut reached = vec![None; leaving.len()];
+    let mut arrived_by = vec![None; leaving.len()];
+    let mut next = BinaryHeap::from([Reverse((Duration::ZERO, 0usize, root))]);
+    reached[root] = Some((Duration::ZERO, 0));
+    while let Some(Reverse((delay, hops, node))) = next.pop() {
+        if reached[node].is_some_and(|known| known < (delay, hops)) {
+            continue;
+        }
+        for &(link, far, link_delay) in &leaving[node] {
+            let cost = (delay.saturating_add(link_delay), hops + 1);
+            if reached[far].is_none_or(|known| cost < known) {
+                reached[far] = Some(cost);
+                arrived_by[far] = Some((link, node));
+                next.push(Reverse((cost.0, cost.1, far)));
+            }
+        }
+    }
+    arrived_by
+}

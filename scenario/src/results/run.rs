@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The figures of one run.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::{TrafficClass, Transport};
+
+/// One run: one point of a sweep with one seed. Everything is measured from the end of the warm-up to the end of the
+/// run, but for the time series.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct RunResults {
+    /// Seed.
+    pub seed: u64,
+    /// What the sweep has set, in the order of the file: name and value.
+    pub settings: Vec<(String, String)>,
+    /// Time measured, in seconds.
+    pub measured_s: f64,
+    /// Flows, in the order of the network.
+    pub flows: Vec<FlowResult>,
+    /// Classes that have flows.
+    pub classes: Vec<ClassResult>,
+    /// Directions of links that have a rate and that packets passed, in the order of the network.
+    pub queues: Vec<QueueResult>,
+    /// Response times of web traffic, by flow.
+    pub response_times: Vec<ResponseTimes>,
+    /// Time series.
+    pub series: Vec<Series>,
+    /// Events that the simulator handled, for its speed; 0 in a lab.
+    pub events: u64,
+}
+
+/// One flow.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FlowResult {
+    /// Name.
+    pub name: String,
+    /// Name in the scenario, the same for all flows of a group.
+    pub group: String,
+    /// Class.
+    pub class: TrafficClass,
+    /// Transport.
+    pub transport: Transport,
+    /// Congestion control; empty for UDP.
+    pub congestion_control: String,
+    /// Data that the receiver's application got in order, each byte once, in bits per second.
+    pub goodput_bps: f64,
+    /// Packets that arrived at the receiver, headers and duplicates included, in bits per second.
+    pub throughput_bps: f64,
+    /// Bytes that the receiver's application got.
+    pub delivered_bytes: u64,
+    /// Data packets sent, retransmissions included.
+    pub packets_sent: u64,
+    /// Data packets received, duplicates included.
+    pub packets_received: u64,
+    /// Data packets dropped or lost on the way.
+    pub packets_lost: u64,
+    /// Packets sent again.
+    pub retransmissions: u64,
+    /// Retransmission time-outs.
+    pub timeouts: u64,
+    /// Fast retransmits: recoveries begun.
+    pub recoveries: u64,
+    /// ECN echoes that the sender reacted to.
+    pub ecn_reactions: u64,
+    /// Early congestion indications of a low-priority control.
+    pub early_indications: u64,
+    /// Mean congestion window over time, in packets; 0 for UDP.
+    pub mean_cwnd: f64,
+    /// Round-trip times that the sender measured.
+    pub rtt: Delays,
+    /// One-way delays of data packets, from the sender's application host to the receiver's.
+    pub one_way_delay: Delays,
+    /// Seconds from the flow's start to its last byte's acknowledgement; `None` while it had not ended.
+    pub completion_s: Option<f64>,
+    /// The phases of the scenario.
+    pub phases: Vec<PhaseResult>,
+}
+
+/// A flow in one phase.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PhaseResult {
+    /// Name of the phase.
+    pub name: String,
+    /// As for the whole run.
+    pub goodput_bps: f64,
+    /// As for the whole run.
+    pub throughput_bps: f64,
+}
+
+/// All flows of one class together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ClassResult {
+    /// Class.
+    pub class: TrafficClass,
+    /// Flows.
+    pub flows: u64,
+    /// Sum of goodputs, in bits per second.
+    pub goodput_bps: f64,
+    /// Sum of throughputs, in bits per second.
+    pub throughput_bps: f64,
+    /// Packets sent.
+    pub packets_sent: u64,
+    /// Packets lost.
+    pub packets_lost: u64,
+    /// Jain's index of the goodputs; `None` where all are zero.
+    pub jain_index: Option<f64>,
+}
+
+/// One direction of a link.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct QueueResult {
+    /// Name of the direction.
+    pub link: String,
+    /// Rate of the link, in bits per second.
+    pub rate_bps: u64,
+    /// Part of the rate that was used, 0 to 1.
+    pub utilisation: f64,
+    /// Packets that arrived.
+    pub arrived: u64,
+    /// Packets that left the link.
+    pub delivered: u64,
+    /// Packets marked congestion experienced.
+    pub marked: u64,
+    /// Drops by cause and class.
+    pub drops: Vec<Drops>,
+    /// Mean packets waiting, over time.
+    pub mean_packets: f64,
+    /// Mean bytes waiting, over time.
+    pub mean_bytes: f64,
+    /// Most packets waiting.
+    pub max_packets: u64,
+    /// Waiting times of the packets that left the queue.
+    pub waiting: Delays,
+}
+
+/// Packets dropped for one cause, of one class.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Drops {
+    /// `queue_full`, `random_loss`, `early` and so on, as the queue's crate names causes.
+    pub cause: String,
+    /// Class of the flow.
+    pub class: TrafficClass,
+    /// Packets.
+    pub packets: u64,
+}
+
+/// A distribution of delays, in seconds. All are 0 where nothing was measured.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Delays {
+    /// Samples.
+    pub count: u64,
+    /// Smallest.
+    pub min_s: f64,
+    /// Mean.
+    pub mean_s: f64,
+    /// Median.
+    pub p50_s: f64,
+    /// 95 % are no larger.
+    pub p95_s: f64,
+    /// 99 % are no larger.
+    pub p99_s: f64,
+    /// Largest.
+    pub max_s: f64,
+}
+
+/// Response times of one flow of web traffic, by object size.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ResponseTimes {
+    /// Name of the flow.
+    pub flow: String,
+    /// Objects requested whose last byte had not arrived at the end of the run.
+    pub unfinished: u64,
+    /// Sizes from small to large; bins without an object are left out.
+    pub bins: Vec<SizeBin>,
+}
+
+/// Objects of similar size.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct SizeBin {
+    /// Smallest size, in bytes.
+    pub from_bytes: u64,
+    /// Sizes are below this, in bytes.
+    pub to_bytes: u64,
+    /// Mean size of those counted, in bytes.
+    pub mean_bytes: f64,
+    /// Times from the request's first transmission attempt (SYN included) to the object's last byte.
+    pub response: Delays,
+}
+
+/// A value over time.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Series {
+    /// What: `cwnd`, `ssthresh`, `smoothed_rtt`, `one_way_delay`, `goodput`, `queue_packets`, `queue_delay`.
+    pub quantity: String,
+    /// Unit of the values: `packets`, `s`, `bit/s`.
+    pub unit: String,
+    /// Name of the flow or link.
+    pub of: String,
+    /// Times in seconds since the beginning of the run.
+    pub time_s: Vec<f64>,
+    /// Values; NaN where there was none (written as an empty field, or null).
+    #[serde(with = "nullable")]
+    pub value: Vec<f64>,
+}
+
+/// JSON has no NaN: null stands for it.
+mod nullable {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(values: &[f64], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(
+            values
+                .iter()
+                .map(|value| value.is_finite().then_some(value)),
+        )
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<f64>, D::Error> {
+        let values = Vec::<Option<f64>>::deserialize(deserializer)?;
+        Ok(values
+            .into_iter()
+            .map(|value| value.unwrap_or(f64::NAN))
+            .collect())
+    }
+}
+
+impl RunResults {
+    /// What the sweep has set, by name.
+    pub fn setting(&self, name: &str) -> Option<&str> {
+        let found = self.settings.iter().find(|(key, _)| key == name);
+        found.map(|(_, value)| value.as_str())
+    }
+
+    /// Flows by group, in the order in which the groups first appear.
+    pub fn groups(&self) -> Vec<(&str, Vec<&FlowResult>)> {
+        let mut places = BTreeMap::new();
+        let mut groups: Vec<(&str, Vec<&FlowResult>)> = Vec::new();
+        for flow in &self.flows {
+            let place = *places.entry(flow.group.as_str()).or_insert_with(|| {
+                groups.push((&flow.group, Vec::new()));
+                groups.len() - 1
+            });
+            groups[place].1.push(flow);
+        }
+        groups
+    }
+}
