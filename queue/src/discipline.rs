@@ -51,6 +51,12 @@ pub enum DropCause {
     QueueFull,
     /// The link's random loss took it, before the queue.
     RandomLoss,
+    /// An early drop at random while the average queue was between its thresholds (RED, RIO).
+    EarlyDrop,
+    /// The average queue was at or above the threshold from which everything is dropped (RED, RIO).
+    ForcedDrop,
+    /// It was waiting, and made room for another packet: of a flow with fewer packets, or of a higher class.
+    PushedOut,
 }
 
 /// A packet that did not get through, given back so that its memory can be used again.
@@ -73,6 +79,18 @@ pub trait QueueDiscipline<P: Packet> {
 
     /// The packet that begins its transmission at `now`, or `None` where nothing waits.
     fn dequeue(&mut self, now: Time) -> Option<P>;
+
+    /// Takes `packet` through an empty queue before an idle link: the packet that begins its transmission at `now`. Only
+    /// called where nothing waits. The same as the two calls below, which disciplines may shorten.
+    fn pass(&mut self, now: Time, packet: P) -> Result<Option<P>, Dropped<P>> {
+        self.enqueue(now, packet)?;
+        Ok(self.dequeue(now))
+    }
+
+    /// Packets that this discipline has marked with congestion experienced so far.
+    fn marks(&self) -> u64 {
+        0
+    }
 
     /// Packets waiting.
     fn packets(&self) -> usize;

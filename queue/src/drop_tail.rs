@@ -37,14 +37,20 @@ impl<P> DropTail<P> {
     }
 }
 
+impl<P: Packet> DropTail<P> {
+    /// There is room for a packet of `length` bytes.
+    pub(crate) fn fits(&self, length: u64) -> bool {
+        match self.bound {
+            QueueBound::Packets(limit) => self.waiting.len() < limit,
+            QueueBound::Bytes(limit) => self.bytes + length <= limit,
+        }
+    }
+}
+
 impl<P: Packet> QueueDiscipline<P> for DropTail<P> {
     fn enqueue(&mut self, _now: Time, packet: P) -> Result<(), Dropped<P>> {
         let length = packet.length() as u64;
-        let fits = match self.bound {
-            QueueBound::Packets(limit) => self.waiting.len() < limit,
-            QueueBound::Bytes(limit) => self.bytes + length <= limit,
-        };
-        if !fits {
+        if !self.fits(length) {
             return Err(Dropped {
                 packet,
                 cause: DropCause::QueueFull,
@@ -59,6 +65,14 @@ impl<P: Packet> QueueDiscipline<P> for DropTail<P> {
         let packet = self.waiting.pop_front()?;
         self.bytes -= packet.length() as u64;
         Some(packet)
+    }
+
+    fn pass(&mut self, _now: Time, packet: P) -> Result<Option<P>, Dropped<P>> {
+        if self.fits(packet.length() as u64) {
+            return Ok(Some(packet));
+        }
+        let cause = DropCause::QueueFull;
+        Err(Dropped { packet, cause })
     }
 
     fn packets(&self) -> usize {

@@ -18,18 +18,43 @@
 //! # Ok::<(), netnice_queue::UnitError>(())
 //! ```
 //!
-//! A new discipline is one file that implements [`QueueDiscipline`], and one `pub use` here.
+//! Which disciplines there are, and how they are described, is in [`DisciplineConfig`]; a [`Conditioner`] tags packets at
+//! the edge of a network. A new discipline is one file that implements [`QueueDiscipline`], one line in each `enum` of
+//! `registry.rs`, and one `pub use` here.
 
+mod conditioner;
 mod discipline;
 mod drop_tail;
+mod drr;
+mod early_detection;
+mod fair_queue;
 mod link;
+mod priority;
+mod red;
+mod registry;
+mod rio;
+mod sfq;
 mod time;
+mod token_bucket;
+mod tsw;
 pub mod units;
 
+pub use conditioner::{Conditioner, ConditionerConfig};
 pub use discipline::{DropCause, Dropped, Packet, QueueDiscipline};
 pub use drop_tail::DropTail;
+pub use early_detection::CountIn;
 pub use link::{Delivery, Link, LinkConfig, LinkCounters, Queued};
+pub use priority::{Priority, PriorityConfig};
+pub use red::{EcnMode, Red, RedConfig};
+pub use registry::{
+    Discipline, DisciplineConfig, DisciplineContext, DisciplineError, DropTailConfig,
+};
+pub use rio::{Rio, RioConfig, RioCoupling, RioThresholds};
+pub use sfq::{Sfq, SfqConfig, SfqDrop};
 pub use time::Time;
+pub use token_bucket::{TokenBucket, TokenBucketConfig};
+pub use tsw::{Tsw, TswConfig};
 pub use units::{
-    Bytes, LossFraction, QueueBound, QueueLimit, Rate, UnitError, format_delay, parse_delay,
+    Bytes, LossFraction, QueueBound, QueueLimit, Rate, Threshold, UnitError, format_delay,
+    parse_delay,
 };

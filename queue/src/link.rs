@@ -32,7 +32,7 @@ pub struct Delivery<P> {
     pub due: Time,
 }
 
-/// What a link has seen so far. `offered = delivered + queue_full + random_loss + inside` always holds.
+/// What a link has seen so far. `offered = delivered + dropped() + inside` always holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LinkCounters {
     /// Packets offered.
@@ -43,16 +43,31 @@ pub struct LinkCounters {
     pub delivered: u64,
     /// Bytes delivered.
     pub delivered_bytes: u64,
-    /// Packets dropped by the discipline because the queue was at its limit.
+    /// Arrivals dropped by the discipline because the queue was at its limit.
     pub queue_full: u64,
     /// Packets lost at random before the queue.
     pub random_loss: u64,
+    /// Early drops, [`DropCause::EarlyDrop`].
+    pub early_drop: u64,
+    /// Forced drops, [`DropCause::ForcedDrop`].
+    pub forced_drop: u64,
+    /// Waiting packets that made room for others, [`DropCause::PushedOut`].
+    pub pushed_out: u64,
+    /// Packets marked with congestion experienced.
+    pub marked: u64,
     /// Packets waiting at most, the one in transmission not counted.
     pub max_queue_packets: usize,
     /// Bytes waiting at most.
     pub max_queue_bytes: u64,
     /// Longest time a packet waited between its arrival and the beginning of its transmission.
     pub max_queue_wait: Duration,
+}
+
+impl LinkCounters {
+    /// Packets dropped, for whatever cause.
+    pub fn dropped(&self) -> u64 {
+        self.queue_full + self.random_loss + self.early_drop + self.forced_drop + self.pushed_out
+    }
 }
 
 /// A packet with its arrival, as the discipline holds it.
@@ -65,6 +80,30 @@ pub struct Queued<P> {
 impl<P: Packet> Packet for Queued<P> {
     fn length(&self) -> usize {
         self.packet.length()
+    }
+
+    fn flow(&self) -> u64 {
+        self.packet.flow()
+    }
+
+    fn class(&self) -> u8 {
+        self.packet.class()
+    }
+
+    fn ecn_capable(&self) -> bool {
+        self.packet.ecn_capable()
+    }
+
+    fn mark_congestion_experienced(&mut self) {
+        self.packet.mark_congestion_experienced();
+    }
+
+    fn in_profile(&self) -> bool {
+        self.packet.in_profile()
+    }
+
+    fn set_in_profile(&mut self, in_profile: bool) {
+        self.packet.set_in_profile(in_profile);
     }
 }
 
@@ -132,7 +171,13 @@ impl<P: Packet, Q: QueueDiscipline<Queued<P>>> Link<P, Q> {
             .max(self.discipline.packets());
         self.counters.max_queue_bytes = self.counters.max_queue_bytes.max(self.discipline.bytes());
         accepted.map_err(|dropped| {
-            self.counters.queue_full += 1;
+            *match dropped.cause {
+                DropCause::QueueFull => &mut self.counters.queue_full,
+                DropCause::RandomLoss => &mut self.counters.random_loss,
+                DropCause::EarlyDrop => &mut self.counters.early_drop,
+                DropCause::ForcedDrop => &mut self.counters.forced_drop,
+                DropCause::PushedOut => &mut self.counters.pushed_out,
+            } += 1;
             Dropped {
                 packet: dropped.packet.packet,
                 cause: dropped.cause,
@@ -163,7 +208,10 @@ impl<P: Packet, Q: QueueDiscipline<Queued<P>>> Link<P, Q> {
 
     /// What the link has seen so far.
     pub fn counters(&self) -> LinkCounters {
-        self.counters
+        LinkCounters {
+            marked: self.discipline.marks(),
+            ..self.counters
+        }
     }
 
     /// Packets offered but neither delivered nor dropped yet: waiting, in transmission or in propagation.

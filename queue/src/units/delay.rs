@@ -58,6 +58,54 @@ pub fn format_delay(delay: Duration) -> String {
     }
 }
 
+/// Serialises a delay by its text form: `#[serde(with = "required_delay")]`.
+pub(crate) mod required_delay {
+    use std::borrow::Cow;
+    use std::time::Duration;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(crate) fn serialize<S: Serializer>(
+        delay: &Duration,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&super::format_delay(*delay))
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Duration, D::Error> {
+        let text = Cow::<'de, str>::deserialize(deserializer)?;
+        super::parse_delay(&text).map_err(serde::de::Error::custom)
+    }
+}
+
+/// Serialises an optional delay by its text form: `#[serde(with = "optional_delay")]`.
+pub(crate) mod optional_delay {
+    use std::borrow::Cow;
+    use std::time::Duration;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(crate) fn serialize<S: Serializer>(
+        delay: &Option<Duration>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match delay {
+            Some(delay) => serializer.serialize_some(&super::format_delay(*delay)),
+            None => serializer.serialize_none(),
+        }
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Duration>, D::Error> {
+        Option::<Cow<'de, str>>::deserialize(deserializer)?
+            .map(|text| super::parse_delay(&text).map_err(serde::de::Error::custom))
+            .transpose()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -9,12 +9,15 @@ mod delay;
 mod loss;
 mod queue_limit;
 mod rate;
+mod threshold;
 
 pub use bytes::Bytes;
 pub use delay::{format_delay, parse_delay};
+pub(crate) use delay::{optional_delay, required_delay};
 pub use loss::LossFraction;
 pub use queue_limit::{QueueBound, QueueLimit};
 pub use rate::Rate;
+pub use threshold::Threshold;
 
 /// A quantity that could not be read: one line that names what was given, what is allowed, and what to write.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

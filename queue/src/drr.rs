@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! DRR: deficit round robin over flows.
+//!
+//! Shreedhar and Varghese, "Efficient Fair Queuing using Deficit Round Robin" (1996): each flow has a queue of its own,
+//! and sends about a quantum of bytes in its turn. Here without a limit: [`Priority`](crate::Priority) keeps one.
+
+use rustc_hash::FxHashMap;
+
+use crate::Packet;
+use crate::fair_queue::{FairQueue, Turn};
+
+/// A fair queue with one slot for each flow that has packets.
+#[derive(Debug, Clone)]
+pub(crate) struct Drr<P> {
+    queue: FairQueue<P>,
+    slot_of: FxHashMap<u64, u32>,
+    /// The flow of each slot in use.
+    flow_of: Vec<u64>,
+    free: Vec<u32>,
+}
+
+impl<P: Packet> Drr<P> {
+    /// An empty queue in which a turn is worth `quantum` bytes.
+    pub(crate) fn new(quantum: u64) -> Drr<P> {
+        Drr {
+            queue: FairQueue::new(0, Turn::Quantum(quantum)),
+            slot_of: FxHashMap::default(),
+            flow_of: Vec::new(),
+            free: Vec::new(),
+        }
+    }
+
+    /// Takes `packet` in, and tells the slot it went to.
+    pub(crate) fn push(&mut self, packet: P) -> u32 {
+        let flow = packet.flow();
+        let slot = *self.slot_of.entry(flow).or_insert_with(|| {
+            let slot = self.free.pop().unwrap_or_else(|| {
+                self.flow_of.push(flow);
+                self.queue.add_slot()
+            });
+            self.flow_of[slot as usize] = flow;
+            slot
+        });
+        self.queue.push(slot, packet);
+        slot
+    }
+
+    /// The next packet.
+    pub(crate) fn pop(&mut self) -> Option<P> {
+        self.queue.pop(|slot| {
+            self.slot_of.remove(&self.flow_of[slot as usize]);
+            self.free.push(slot);
+        })
+    }
+
+    /// Takes out the last packet of the flow with the most packets; tells its slot too.
+    pub(crate) fn push_out(&mut self) -> Option<(u32, P)> {
+        let slot = self.queue.longest()?;
+        Some((slot, self.queue.pop_last(slot)?))
+    }
+
+    pub(crate) fn packets(&self) -> usize {
+        self.queue.packets()
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.queue.bytes()
+    }
+}

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What RED and RIO have in common: the average queue, the drop probability over it, and the spacing of drops.
+//!
+//! After Floyd and Jacobson, "Random Early Detection Gateways for Congestion Avoidance" (1993), as ns-2.35 computes it.
+
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::Rng;
+
+use crate::{Bytes, QueueBound, Rate, Threshold, Time};
+
+/// In what queue lengths and thresholds are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CountIn {
+    /// Packets, whatever their size.
+    #[default]
+    Packets,
+    /// Bytes; a packet's drop probability grows with its size (ns-2's `bytes_` and `queue_in_bytes_`).
+    Bytes,
+}
+
+impl CountIn {
+    /// `threshold` in this unit.
+    pub(crate) fn threshold(
+        self,
+        threshold: Threshold,
+        rate: Rate,
+        limit: QueueBound,
+        mean_packet: Bytes,
+    ) -> f64 {
+        match self {
+            CountIn::Packets => threshold.in_packets(rate, limit, mean_packet),
+            CountIn::Bytes => threshold.in_bytes(rate, limit, mean_packet),
+        }
+    }
+
+    /// The one of the two that is counted.
+    pub(crate) fn of(self, packets: usize, bytes: u64) -> u64 {
+        match self {
+            CountIn::Packets => packets as u64,
+            CountIn::Bytes => bytes,
+        }
+    }
+}
+
+/// The exponentially weighted moving average of a queue's length, over its arrivals.
+#[derive(Debug, Clone)]
+pub(crate) struct Average {
+    value: f64,
+    /// w_q, the weight of a new sample.
+    weight: f64,
+}
+
+impl Average {
+    pub(crate) fn new(weight: f64) -> Average {
+        Average { value: 0.0, weight }
+    }
+
+    pub(crate) fn value(&self) -> f64 {
+        self.value
+    }
+
+    /// An arrival finds `length` waiting, after a time in which `missed` packets could have arrived at an empty queue.
+    pub(crate) fn update(&mut self, length: u64, missed: u64) {
+        self.value *= power(1.0 - self.weight, missed);
+        self.value = self.value * (1.0 - self.weight) + self.weight * length as f64;
+    }
+}
+
+/// `base^exponent` by squaring: the same bits on every machine, which `powi` does not promise.
+fn power(mut base: f64, mut exponent: u64) -> f64 {
+    let mut product = 1.0;
+    while exponent > 0 {
+        if exponent & 1 == 1 {
+            product *= base;
+        }
+        base *= base;
+        exponent >>= 1;
+    }
+    product
+}
+
+/// For how long the link has been idle, counted in packets that it could have sent.
+#[derive(Debug, Clone)]
+pub(crate) struct IdleTime {
+    since: Option<Time>,
+    /// No idle time begins before the last arrival.
+    last_arrival: Time,
+    packets_per_second: f64,
+}
+
+impl IdleTime {
+    pub(crate) fn new(packets_per_second: f64) -> IdleTime {
+        IdleTime {
+            since: Some(Time::ZERO),
+            last_arrival: Time::ZERO,
+            packets_per_second,
+        }
+    }
+
+    /// The link found nothing to send.
+    pub(crate) fn begin(&mut self, now: Time) {
+        if self.since.is_none() {
+            self.since = Some(now.max(self.last_arrival));
+        }
+    }
+
+    /// A packet arrives: the packets of mean size that could have been sent while idle, whole ones.
+    pub(crate) fn end(&mut self, now: Time) -> u64 {
+        self.last_arrival = now;
+        match self.since.take() {
+            Some(since) => (self.packets_per_second * (now - since).as_secs_f64()) as u64,
+            None => 0,
+        }
+    }
+}
+
+/// The drop probability over the average queue.
+#[derive(Debug, Clone)]
+pub(crate) struct Curve {
+    /// min_th and max_th, in the unit counted.
+    pub(crate) min: f64,
+    pub(crate) max: f64,
+    /// max_p, reached at max_th.
+    pub(crate) max_probability: f64,
+    /// From max_p at max_th linearly to 1 at twice max_th, instead of 1 from max_th on.
+    pub(crate) gentle: bool,
+}
+
+impl Curve {
+    /// p_b: before the spacing of drops.
+    pub(crate) fn probability(&self, average: f64) -> f64 {
+        if average < self.min {
+            0.0
+        } else if average < self.max {
+            self.max_probability * (average - self.min) / (self.max - self.min)
+        } else if self.gentle && average < 2.0 * self.max {
+            let beyond = (average - self.max) / self.max;
+            self.max_probability + (1.0 - self.max_probability) * beyond
+        } else {
+            1.0
+        }
+    }
+}
+
+/// How drops are spaced.
+#[derive(Debug, Clone)]
+pub(crate) struct Spacing {
+    /// Packets between two drops uniform over [1/p, 2/p], rather than over [1, 1/p].
+    pub(crate) wait: bool,
+    /// In bytes: the mean packet that `count` is counted in.
+    pub(crate) mean_packet: Option<Bytes>,
+}
+
+impl Spacing {
+    /// p_a: p_b made uniform by the packets since the last drop, and grown with the packet where bytes count.
+    pub(crate) fn probability(&self, base: f64, count: u64, count_bytes: u64, length: u64) -> f64 {
+        let since_last = match self.mean_packet {
+            None => count,
+            Some(mean) => count_bytes / mean.get(),
+        } as f64
+            * base;
+        let mut probability = if self.wait {
+            if since_last < 1.0 {
+                0.0
+            } else if since_last < 2.0 {
+                base / (2.0 - since_last)
+            } else {
+                1.0
+            }
+        } else if since_last < 1.0 {
+            base / (1.0 - since_last)
+        } else {
+            1.0
+        };
+        if let (Some(mean), true) = (self.mean_packet, probability < 1.0) {
+            probability *= length as f64 / mean.get() as f64;
+        }
+        probability.min(1.0)
+    }
+}
+
+/// What is to become of an arriving packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Take it in.
+    Pass,
+    /// Drop or mark it: it was drawn by chance, below the upper threshold (or within the gentle part above it).
+    Early,
+    /// Drop it: the average is too large for anything to pass.
+    Forced,
+}
+
+/// One curve with the state of its drops: RED has one, RIO one for IN and one for OUT.
+#[derive(Debug, Clone)]
+pub(crate) struct EarlyDetection {
+    pub(crate) curve: Curve,
+    pub(crate) spacing: Spacing,
+    /// Arrivals since the last drop.
+    count: u64,
+    count_bytes: u64,
+    /// The arrival before this one found the average above min_th, and a queue.
+    above: bool,
+}
+
+impl EarlyDetection {
+    pub(crate) fn new(curve: Curve, spacing: Spacing) -> EarlyDetection {
+        EarlyDetection {
+            curve,
+            spacing,
+            count: 0,
+            count_bytes: 0,
+            above: false,
+        }
+    }
+
+    /// Judges a packet of `length` bytes that finds `waiting` (in the unit counted) at this average.
+    ///
+    /// As in ns-2 nothing is dropped early while at most one packet (or byte) waits, and the first arrival after the
+    /// average has crossed min_th only begins the count.
+    pub(crate) fn judge(
+        &mut self,
+        average: f64,
+        waiting: u64,
+        length: u64,
+        random: &mut Xoshiro256PlusPlus,
+    ) -> Verdict {
+        self.count += 1;
+        self.count_bytes += length;
+        if average < self.curve.min || waiting <= 1 {
+            self.above = false;
+            return Verdict::Pass;
+        }
+        let base = self.curve.probability(average);
+        if base >= 1.0 {
+            self.dropped();
+            return Verdict::Forced;
+        }
+        if !self.above {
+            self.above = true;
+            self.count = 1;
+            self.count_bytes = length;
+            return Verdict::Pass;
+        }
+        let probability = self
+            .spacing
+            .probability(base, self.count, self.count_bytes, length);
+        if uniform(random) < probability {
+            self.dropped();
+            return Verdict::Early;
+        }
+        Verdict::Pass
+    }
+
+    /// A packet was dropped or marked, for whatever reason: the count begins anew.
+    pub(crate) fn dropped(&mut self) {
+        self.count = 0;
+        self.count_bytes = 0;
+    }
+}
+
+/// Uniform over [0, 1).
+pub(crate) fn uniform(random: &mut Xoshiro256PlusPlus) -> f64 {
+    (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Strict priority over classes, fair among the flows of each: the reference model of TCP-LP.
+//!
+//! Kuzmanovic and Knightly, "TCP-LP: A Distributed Algorithm for Low Priority Data Transfer" (2003), section II: a
+//! packet of a lower class is sent only while none of a higher class waits; within a class deficit round robin
+//! (Shreedhar and Varghese 1996).
+
+use serde::{Deserialize, Serialize};
+
+use crate::drr::Drr;
+use crate::{
+    Bytes, DisciplineContext, DisciplineError, DropCause, Dropped, Packet, QueueDiscipline,
+    QueueLimit, Time,
+};
+
+/// What a priority queue is to be.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PriorityConfig {
+    /// Packets over all classes together; bytes, a time or bandwidth-delay products count as packets of mean length.
+    /// Beyond it the flow with the most packets in the lowest class present loses its last one: no packet is lost while
+    /// one of a lower class waits.
+    pub limit: QueueLimit,
+    /// Number of classes; a packet of a higher class number belongs to the last.
+    #[serde(default = "default_classes")]
+    pub classes: u8,
+    /// What a flow may send in its turn, unused bytes carried over. At least the largest packet keeps the cost of a
+    /// packet constant.
+    #[serde(default = "default_quantum")]
+    pub quantum: Bytes,
+}
+
+fn default_classes() -> u8 {
+    2
+}
+
+fn default_quantum() -> Bytes {
+    Bytes::new(1500)
+}
+
+impl PriorityConfig {
+    /// Two classes and a quantum of 1500 bytes.
+    pub fn new(limit: QueueLimit) -> PriorityConfig {
+        PriorityConfig {
+            limit,
+            classes: default_classes(),
+            quantum: default_quantum(),
+        }
+    }
+}
+
+/// A priority queue.
+#[derive(Debug, Clone)]
+pub struct Priority<P> {
+    /// From the highest class, which goes first, to the lowest.
+    classes: Vec<Drr<P>>,
+    packets: usize,
+    limit: usize,
+}
+
+impl<P: Packet> Priority<P> {
+    /// An empty queue. Nothing in it is random.
+    pub fn new(
+        config: &PriorityConfig,
+        context: &DisciplineContext,
+    ) -> Result<Priority<P>, DisciplineError> {
+        let field = match (config.classes, config.quantum.get()) {
+            (0, _) => Some("classes"),
+            (_, 0) => Some("quantum"),
+            _ => None,
+        };
+        if let Some(field) = field {
+            return Err(DisciplineError::Zero { field });
+        }
+        Ok(Priority {
+            classes: (0..config.classes)
+                .map(|_| Drr::new(config.quantum.get()))
+                .collect(),
+            packets: 0,
+            limit: context.bound_in_packets(config.limit)?,
+        })
+    }
+
+    /// Packets waiting in `class`.
+    pub fn packets_in_class(&self, class: u8) -> usize {
+        self.classes
+            .get(usize::from(class))
+            .map_or(0, |queue| queue.packets())
+    }
+}
+
+impl<P: Packet> QueueDiscipline<P> for Priority<P> {
+    fn enqueue(&mut self, _now: Time, packet: P) -> Result<(), Dropped<P>> {
+        let class = usize::from(packet.class()).min(self.classes.len() - 1);
+        let slot = self.classes[class].push(packet);
+        if self.packets < self.limit {
+            self.packets += 1;
+            return Ok(());
+        }
+        for lowest in (0..self.classes.len()).rev() {
+            if let Some((loser, packet)) = self.classes[lowest].push_out() {
+                // The arriving packet is the last of its own flow.
+                let cause = match (lowest, loser) == (class, slot) {
+                    true => DropCause::QueueFull,
+                    false => DropCause::PushedOut,
+                };
+                return Err(Dropped { packet, cause });
+            }
+        }
+        Ok(())
+    }
+
+    fn dequeue(&mut self, _now: Time) -> Option<P> {
+        let packet = self.classes.iter_mut().find_map(Drr::pop)?;
+        self.packets -= 1;
+        Some(packet)
+    }
+
+    fn packets(&self) -> usize {
+        self.packets
+    }
+
+    fn bytes(&self) -> u64 {
+        self.classes.iter().map(Drr::bytes).sum()
+    }
+}

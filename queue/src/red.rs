@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! RED: random early detection.
+//!
+//! Floyd and Jacobson, "Random Early Detection Gateways for Congestion Avoidance" (1993), as ns-2.35 computes it.
+
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::SeedableRng;
+use serde::{Deserialize, Serialize};
+
+use crate::early_detection::{Average, Curve, EarlyDetection, IdleTime, Spacing, Verdict};
+use crate::{
+    CountIn, DisciplineContext, DisciplineError, DropCause, DropTail, Dropped, LossFraction,
+    Packet, QueueDiscipline, QueueLimit, Threshold, Time,
+};
+
+/// What becomes of packets whose transport understands ECN (RFC 3168), instead of an early drop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EcnMode {
+    /// They are dropped like all others.
+    #[default]
+    Off,
+    /// They are marked while the average is below the maximum threshold, and dropped from there on. (ns-2's `setbit_`
+    /// with its `mark_p_` equal to the maximum probability, which its defaults are.)
+    Mark,
+    /// They are marked wherever they would be dropped early, above the maximum threshold too. (ns-2's `setbit_`
+    /// without `use_mark_p_` marks so in RED's gentle part.)
+    MarkAlways,
+    /// Nothing is dropped early. Packets of class 1 and above that understand ECN are marked where RED would drop them,
+    /// above the maximum threshold each; all others only meet the limit: the router of TCP-LP/ECN (Kuzmanovic and
+    /// Knightly 2003, section IV-A).
+    MarkLowClass,
+}
+
+/// What a RED queue is to be.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RedConfig {
+    /// What arrives beyond this is dropped whatever the average.
+    pub limit: QueueLimit,
+    /// min_th: an average below it drops nothing.
+    pub min_threshold: Threshold,
+    /// max_th: the drop probability is `max_probability` there, and 1 from there on unless `gentle`.
+    pub max_threshold: Threshold,
+    /// max_p.
+    #[serde(default = "default_max_probability")]
+    pub max_probability: LossFraction,
+    /// w_q, the weight of one arrival in the average, 0 to 1. Without it `1 - exp(-1 / (10 T C))` as in ns-2.35, where
+    /// C is the link's rate in mean packets per second and T three times its delay, at least 100 ms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weight: Option<f64>,
+    /// Above max_th the probability rises linearly to 1 at twice max_th, rather than at once.
+    #[serde(default = "yes")]
+    pub gentle: bool,
+    /// At least 1/p packets between two drops, as in ns-2.35; without it the drops are spaced as in the paper of 1993.
+    #[serde(default = "yes")]
+    pub wait: bool,
+    /// In what the average and the thresholds are counted.
+    #[serde(default)]
+    pub count_in: CountIn,
+    /// Marking instead of dropping.
+    #[serde(default)]
+    pub ecn: EcnMode,
+}
+
+pub(crate) fn yes() -> bool {
+    true
+}
+
+fn default_max_probability() -> LossFraction {
+    LossFraction::from_billionths(100_000_000).expect("10% is within range")
+}
+
+impl RedConfig {
+    /// A queue with these thresholds and ns-2.35's defaults for the rest: max_p of 10 %, gentle, with wait, its
+    /// automatic weight; counted in packets.
+    pub fn new(limit: QueueLimit, min_threshold: Threshold, max_threshold: Threshold) -> RedConfig {
+        RedConfig {
+            limit,
+            min_threshold,
+            max_threshold,
+            max_probability: default_max_probability(),
+            weight: None,
+            gentle: true,
+            wait: true,
+            count_in: CountIn::Packets,
+            ecn: EcnMode::Off,
+        }
+    }
+
+    /// The router of TCP-LP/ECN (Kuzmanovic and Knightly 2003, section IV-A): both thresholds at `delta` (0 to 1) of
+    /// the limit, low-priority packets marked above them, nothing dropped before the queue overflows.
+    pub fn for_tcplp_ecn(limit: QueueLimit, delta: f64) -> RedConfig {
+        let threshold = Threshold::OfLimit(delta);
+        RedConfig {
+            gentle: false,
+            ecn: EcnMode::MarkLowClass,
+            ..RedConfig::new(limit, threshold, threshold)
+        }
+    }
+}
+
+/// A RED queue.
+#[derive(Debug, Clone)]
+pub struct Red<P> {
+    queue: DropTail<P>,
+    average: Average,
+    idle: IdleTime,
+    detection: EarlyDetection,
+    count_in: CountIn,
+    ecn: EcnMode,
+    random: Xoshiro256PlusPlus,
+    marks: u64,
+}
+
+impl<P: Packet> Red<P> {
+    /// An empty queue whose random draws follow from `seed`.
+    pub fn new(
+        config: &RedConfig,
+        context: &DisciplineContext,
+        seed: u64,
+    ) -> Result<Red<P>, DisciplineError> {
+        let rate = context.rate()?;
+        let limit = context.bound(config.limit)?;
+        let threshold = |threshold| {
+            config
+                .count_in
+                .threshold(threshold, rate, limit, context.mean_packet)
+        };
+        let curve = Curve {
+            min: threshold(config.min_threshold),
+            max: threshold(config.max_threshold),
+            max_probability: config.max_probability.as_f64(),
+            gentle: config.gentle,
+        };
+        DisciplineError::check_thresholds(&curve)?;
+        let spacing = Spacing {
+            wait: config.wait,
+            mean_packet: (config.count_in == CountIn::Bytes).then_some(context.mean_packet),
+        };
+        Ok(Red {
+            queue: DropTail::new(limit),
+            average: Average::new(context.weight(config.weight)?),
+            idle: IdleTime::new(context.packets_per_second()?),
+            detection: EarlyDetection::new(curve, spacing),
+            count_in: config.count_in,
+            ecn: config.ecn,
+            random: Xoshiro256PlusPlus::seed_from_u64(seed),
+            marks: 0,
+        })
+    }
+
+    /// The average queue as of the last arrival, in the unit counted.
+    pub fn average(&self) -> f64 {
+        self.average.value()
+    }
+
+    /// `packet` marked, where ECN saves it from `verdict`; else the cause of its drop.
+    fn mark(&mut self, packet: &mut P, verdict: Verdict) -> Option<DropCause> {
+        let below_max = self.average.value() < self.detection.curve.max;
+        let low_class = self.ecn == EcnMode::MarkLowClass;
+        let may_mark = match self.ecn {
+            EcnMode::Off => false,
+            EcnMode::Mark => below_max,
+            EcnMode::MarkAlways => true,
+            EcnMode::MarkLowClass => packet.class() > 0,
+        };
+        if may_mark && packet.ecn_capable() {
+            packet.mark_congestion_experienced();
+            self.marks += 1;
+            return None;
+        }
+        match verdict {
+            _ if low_class => None,
+            Verdict::Pass => None,
+            Verdict::Early => Some(DropCause::EarlyDrop),
+            Verdict::Forced => Some(DropCause::ForcedDrop),
+        }
+    }
+}
+
+impl<P: Packet> QueueDiscipline<P> for Red<P> {
+    fn enqueue(&mut self, now: Time, mut packet: P) -> Result<(), Dropped<P>> {
+        let waiting = self.count_in.of(self.packets(), self.bytes());
+        let missed = self.idle.end(now);
+        self.average.update(waiting, missed);
+        let length = packet.length() as u64;
+        let verdict = self
+            .detection
+            .judge(self.average.value(), waiting, length, &mut self.random);
+        // A packet that finds the queue full is dropped for that, and not marked before.
+        if !self.queue.fits(length) {
+            self.detection.dropped();
+            let cause = DropCause::QueueFull;
+            return Err(Dropped { packet, cause });
+        }
+        if verdict != Verdict::Pass {
+            if let Some(cause) = self.mark(&mut packet, verdict) {
+                return Err(Dropped { packet, cause });
+            }
+        }
+        self.queue.enqueue(now, packet)
+    }
+
+    fn dequeue(&mut self, now: Time) -> Option<P> {
+        let packet = self.queue.dequeue(now);
+        if packet.is_none() {
+            self.idle.begin(now);
+        }
+        packet
+    }
+
+    fn marks(&self) -> u64 {
+        self.marks
+    }
+
+    fn packets(&self) -> usize {
+        QueueDiscipline::packets(&self.queue)
+    }
+
+    fn bytes(&self) -> u64 {
+        QueueDiscipline::bytes(&self.queue)
+    }
+}

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! RIO: RED with IN and OUT.
+//!
+//! Clark and Fang, "Explicit Allocation of Best-Effort Packet Delivery Service" (1998): packets within their profile
+//! (IN) are dropped by the average of the IN packets waiting, packets beyond (OUT) by the average of all. That couples
+//! OUT to IN: OUT yields first. ns-2.35's RIO leaves the average as it is when an OUT packet arrives, which its own
+//! source calls a fault; here every arrival counts, as in the paper.
+
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::SeedableRng;
+use serde::{Deserialize, Serialize};
+
+use crate::early_detection::{Average, Curve, EarlyDetection, IdleTime, Spacing, Verdict};
+use crate::red::yes;
+use crate::{
+    CountIn, DisciplineContext, DisciplineError, DropCause, DropTail, Dropped, EcnMode,
+    LossFraction, Packet, QueueDiscipline, QueueLimit, Threshold, Time,
+};
+
+/// By which average OUT packets are dropped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RioCoupling {
+    /// RIO-C: by the average of all packets waiting.
+    #[default]
+    Coupled,
+    /// RIO-D: by the average of the OUT packets waiting, independent of IN.
+    Decoupled,
+}
+
+/// The thresholds of one kind of packets.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RioThresholds {
+    /// An average below it drops nothing.
+    pub min_threshold: Threshold,
+    /// The drop probability is `max_probability` there, and 1 from there on unless `gentle`.
+    pub max_threshold: Threshold,
+    /// The drop probability at the maximum threshold.
+    pub max_probability: LossFraction,
+}
+
+/// What a RIO queue is to be.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RioConfig {
+    /// What arrives beyond this is dropped whatever the averages.
+    pub limit: QueueLimit,
+    /// For packets within their profile, over the average of those waiting.
+    #[serde(rename = "in")]
+    pub in_profile: RioThresholds,
+    /// For packets beyond it, over the average that `coupling` says.
+    #[serde(rename = "out")]
+    pub out_of_profile: RioThresholds,
+    /// Whether OUT is dropped by the average of all (RIO-C) or of OUT alone (RIO-D).
+    #[serde(default)]
+    pub coupling: RioCoupling,
+    /// w_q of all averages; see [`RedConfig::weight`](crate::RedConfig::weight).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weight: Option<f64>,
+    /// Above the maximum threshold the probability rises linearly to 1 at twice that, rather than at once. The papers'
+    /// RIO has five phases without it.
+    #[serde(default)]
+    pub gentle: bool,
+    /// Spacing of drops; see [`RedConfig::wait`](crate::RedConfig::wait).
+    #[serde(default = "yes")]
+    pub wait: bool,
+    /// In what averages and thresholds are counted.
+    #[serde(default)]
+    pub count_in: CountIn,
+    /// Marking instead of dropping, by the average that drops the packet's kind.
+    #[serde(default)]
+    pub ecn: EcnMode,
+}
+
+/// The state of one kind of packets.
+#[derive(Debug, Clone)]
+struct Kind {
+    average: Average,
+    idle: IdleTime,
+    detection: EarlyDetection,
+}
+
+/// A RIO queue.
+#[derive(Debug, Clone)]
+pub struct Rio<P> {
+    queue: DropTail<P>,
+    in_profile: Kind,
+    out_of_profile: Kind,
+    /// Of those waiting, the ones within their profile.
+    in_packets: usize,
+    in_bytes: u64,
+    coupling: RioCoupling,
+    count_in: CountIn,
+    ecn: EcnMode,
+    random: Xoshiro256PlusPlus,
+    marks: u64,
+}
+
+impl<P: Packet> Rio<P> {
+    /// An empty queue whose random draws follow from `seed`.
+    pub fn new(
+        config: &RioConfig,
+        context: &DisciplineContext,
+        seed: u64,
+    ) -> Result<Rio<P>, DisciplineError> {
+        let rate = context.rate()?;
+        let limit = context.bound(config.limit)?;
+        let weight = context.weight(config.weight)?;
+        if config.ecn == EcnMode::MarkLowClass {
+            return Err(DisciplineError::LowClassInRio);
+        }
+        let kind = |thresholds: &RioThresholds| {
+            let threshold = |threshold| {
+                config
+                    .count_in
+                    .threshold(threshold, rate, limit, context.mean_packet)
+            };
+            let curve = Curve {
+                min: threshold(thresholds.min_threshold),
+                max: threshold(thresholds.max_threshold),
+                max_probability: thresholds.max_probability.as_f64(),
+                gentle: config.gentle,
+            };
+            DisciplineError::check_thresholds(&curve)?;
+            let spacing = Spacing {
+                wait: config.wait,
+                mean_packet: (config.count_in == CountIn::Bytes).then_some(context.mean_packet),
+            };
+            Ok(Kind {
+                average: Average::new(weight),
+                idle: IdleTime::new(context.packets_per_second()?),
+                detection: EarlyDetection::new(curve, spacing),
+            })
+        };
+        Ok(Rio {
+            queue: DropTail::new(limit),
+            in_profile: kind(&config.in_profile)?,
+            out_of_profile: kind(&config.out_of_profile)?,
+            in_packets: 0,
+            in_bytes: 0,
+            coupling: config.coupling,
+            count_in: config.count_in,
+            ecn: config.ecn,
+            random: Xoshiro256PlusPlus::seed_from_u64(seed),
+            marks: 0,
+        })
+    }
+
+    /// The average of the IN packets waiting, as of the last IN arrival, in the unit counted.
+    pub fn average_in(&self) -> f64 {
+        self.in_profile.average.value()
+    }
+
+    /// The average that OUT packets are dropped by: of all packets (RIO-C) or of OUT packets (RIO-D).
+    pub fn average_out(&self) -> f64 {
+        self.out_of_profile.average.value()
+    }
+}
+
+impl<P: Packet> QueueDiscipline<P> for Rio<P> {
+    fn enqueue(&mut self, now: Time, mut packet: P) -> Result<(), Dropped<P>> {
+        let length = packet.length() as u64;
+        let total = self.count_in.of(self.packets(), self.bytes());
+        let waiting_in = self.count_in.of(self.in_packets, self.in_bytes);
+        let waiting_out = match self.coupling {
+            RioCoupling::Coupled => total,
+            RioCoupling::Decoupled => total - waiting_in,
+        };
+        let is_in = packet.in_profile();
+        if is_in {
+            let missed = self.in_profile.idle.end(now);
+            self.in_profile.average.update(waiting_in, missed);
+        }
+        if !is_in || self.coupling == RioCoupling::Coupled {
+            let missed = self.out_of_profile.idle.end(now);
+            self.out_of_profile.average.update(waiting_out, missed);
+        }
+        let (kind, waiting) = match is_in {
+            true => (&mut self.in_profile, waiting_in),
+            false => (&mut self.out_of_profile, waiting_out),
+        };
+        let average = kind.average.value();
+        let verdict = kind
+            .detection
+            .judge(average, waiting, length, &mut self.random);
+        if !self.queue.fits(length) {
+            kind.detection.dropped();
+            let cause = DropCause::QueueFull;
+            return Err(Dropped { packet, cause });
+        }
+        let may_mark = match self.ecn {
+            EcnMode::Mark => average < kind.detection.curve.max,
+            EcnMode::MarkAlways => true,
+            EcnMode::Off | EcnMode::MarkLowClass => false,
+        };
+        match verdict {
+            Verdict::Pass => {}
+            _ if may_mark && packet.ecn_capable() => {
+                packet.mark_congestion_experienced();
+                self.marks += 1;
+            }
+            Verdict::Early => {
+                let cause = DropCause::EarlyDrop;
+                return Err(Dropped { packet, cause });
+            }
+            Verdict::Forced => {
+                let cause = DropCause::ForcedDrop;
+                return Err(Dropped { packet, cause });
+            }
+        }
+        if is_in {
+            self.in_packets += 1;
+            self.in_bytes += length;
+        }
+        self.queue.enqueue(now, packet)
+    }
+
+    fn dequeue(&mut self, now: Time) -> Option<P> {
+        let packet = self.queue.dequeue(now);
+        match &packet {
+            Some(packet) if packet.in_profile() => {
+                self.in_packets -= 1;
+                self.in_bytes -= packet.length() as u64;
+            }
+            Some(_) => {}
+            None => {
+                self.in_profile.idle.begin(now);
+                self.out_of_profile.idle.begin(now);
+            }
+        }
+        packet
+    }
+
+    fn marks(&self) -> u64 {
+        self.marks
+    }
+
+    fn packets(&self) -> usize {
+        QueueDiscipline::packets(&self.queue)
+    }
+
+    fn bytes(&self) -> u64 {
+        QueueDiscipline::bytes(&self.queue)
+    }
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The token-bucket tagger: what a bucket filled at the target rate has tokens for is IN, the rest OUT.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Bytes, Packet, Rate, Time};
+
+const NANOSECONDS_PER_SECOND: u128 = 1_000_000_000;
+
+/// What a token-bucket tagger is to be.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TokenBucketConfig {
+    /// The rate of the profile, at which tokens come in.
+    pub rate: Rate,
+    /// What the bucket holds; it begins full. At least a packet, or none is ever IN.
+    pub burst: Bytes,
+}
+
+/// A token-bucket tagger, exact to the nanosecond.
+#[derive(Debug, Clone)]
+pub struct TokenBucket {
+    bits_per_second: u128,
+    /// Both in billionths of a bit, so that a nanosecond brings a whole number.
+    capacity: u128,
+    tokens: u128,
+    last_arrival: Time,
+}
+
+impl TokenBucket {
+    /// A full bucket.
+    pub fn new(config: &TokenBucketConfig) -> TokenBucket {
+        let capacity = u128::from(config.burst.get()) * 8 * NANOSECONDS_PER_SECOND;
+        TokenBucket {
+            bits_per_second: u128::from(config.rate.bits_per_second()),
+            capacity,
+            tokens: capacity,
+            last_arrival: Time::ZERO,
+        }
+    }
+
+    /// Tags a packet arriving at `now`: IN where there are tokens for all of it, which it takes; else OUT.
+    pub fn tag(&mut self, now: Time, packet: &mut impl Packet) {
+        let came_in = (now - self.last_arrival).as_nanos() * self.bits_per_second;
+        self.tokens = (self.tokens + came_in).min(self.capacity);
+        self.last_arrival = now;
+        let needed = packet.length() as u128 * 8 * NANOSECONDS_PER_SECOND;
+        let in_profile = needed <= self.tokens;
+        if in_profile {
+            self.tokens -= needed;
+        }
+        packet.set_in_profile(in_profile);
+    }
+
+    /// Tokens in the bucket as of the last arrival, in whole bytes.
+    pub fn tokens(&self) -> Bytes {
+        let bytes = self.tokens / (8 * NANOSECONDS_PER_SECOND);
+        Bytes::new(u64::try_from(bytes).unwrap_or(u64::MAX))
+    }
+}

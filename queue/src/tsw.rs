@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! TSW: the time sliding window tagger.
+//!
+//! Clark and Fang, "Explicit Allocation of Best-Effort Packet Delivery Service" (1998): an estimate of the rate that
+//! decays over a window of time, and above the target rate a tag at random, in proportion to the excess. So tags are
+//! spread over a window of TCP rather than taking its end.
+
+use std::time::Duration;
+
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::SeedableRng;
+use serde::{Deserialize, Serialize};
+
+use crate::early_detection::uniform;
+use crate::units::required_delay;
+use crate::{Packet, Rate, Time};
+
+/// What a TSW tagger is to be.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TswConfig {
+    /// The rate of the profile.
+    pub target: Rate,
+    /// Win_length: how much past the estimate covers. Clark and Fang take about a second.
+    #[serde(default = "default_window", with = "required_delay")]
+    pub window: Duration,
+}
+
+fn default_window() -> Duration {
+    Duration::from_secs(1)
+}
+
+/// A TSW tagger.
+#[derive(Debug, Clone)]
+pub struct Tsw {
+    /// Bits per second.
+    target: f64,
+    /// Seconds.
+    window: f64,
+    /// Avg_rate in bits per second: the target to begin with.
+    average: f64,
+    /// T_front: the last arrival.
+    last_arrival: Time,
+    random: Xoshiro256PlusPlus,
+}
+
+impl Tsw {
+    /// A tagger whose random draws follow from `seed`.
+    pub fn new(config: &TswConfig, seed: u64) -> Tsw {
+        let target = config.target.as_f64();
+        Tsw {
+            target,
+            window: config.window.as_secs_f64(),
+            average: target,
+            last_arrival: Time::ZERO,
+            random: Xoshiro256PlusPlus::seed_from_u64(seed),
+        }
+    }
+
+    /// Takes a packet arriving at `now` into the average and tags it: OUT with probability (average - target) / average
+    /// where the average is above the target, else IN.
+    pub fn tag(&mut self, now: Time, packet: &mut impl Packet) {
+        let bits = packet.length() as f64 * 8.0;
+        let since = (now - self.last_arrival).as_secs_f64();
+        self.average = (self.average * self.window + bits) / (self.window + since);
+        self.last_arrival = now;
+        // With the average at or below the target the probability is not above zero, and every draw is IN.
+        let probability_out = (self.average - self.target) / self.average;
+        packet.set_in_profile(uniform(&mut self.random) >= probability_out);
+    }
+
+    /// The estimated rate in bits per second as of the last arrival.
+    pub fn average_bits_per_second(&self) -> f64 {
+        self.average
+    }
+}
