@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Counts of values in buckets of equal relative width, which grow only as far as values lie.
+
+/// Buckets for each doubling: percentiles are exact to 1/64, 1.6 %.
+const BUCKETS_LOG2: u32 = 5;
+const BUCKETS: u64 = 1 << BUCKETS_LOG2;
+
+/// A histogram of whole numbers. A hundred thousand of them fit into memory: delays of a flow mostly lie within a few
+/// doublings, and each doubling takes 128 bytes.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Histogram {
+    /// Number of the first bucket in `counts`.
+    first: usize,
+    counts: Vec<u32>,
+    total: u64,
+    sum: u128,
+    min: u64,
+    max: u64,
+}
+
+/// The bucket of `value`: below 32 one for each value, then 32 for each doubling.
+#[inline]
+fn bucket(value: u64) -> usize {
+    let shift = (value | BUCKETS).ilog2() - BUCKETS_LOG2;
+    // For values below 32 the shift is 0 as well, and the sum is the value.
+    ((u64::from(shift) << BUCKETS_LOG2) + (value >> shift)) as usize
+}
+
+/// The middle of the values in a bucket.
+fn middle(bucket: usize) -> f64 {
+    let bucket = bucket as u64;
+    if bucket < BUCKETS {
+        return bucket as f64;
+    }
+    let shift = (bucket >> BUCKETS_LOG2) - 1;
+    let mantissa = BUCKETS + (bucket & (BUCKETS - 1));
+    let low = (mantissa as f64) * (shift as f64).exp2();
+    low + ((shift as f64).exp2() - 1.0) / 2.0
+}
+
+impl Histogram {
+    /// Counts `value`.
+    #[inline]
+    pub fn record(&mut self, value: u64) {
+        self.record_times(value, 1);
+    }
+
+    /// Counts `value` as often as `times` says.
+    #[inline]
+    pub fn record_times(&mut self, value: u64, times: u32) {
+        let bucket = bucket(value);
+        let index = bucket.wrapping_sub(self.first);
+        if let Some(count) = self.counts.get_mut(index) {
+            *count = count.saturating_add(times);
+        } else {
+            self.grow_to(bucket, times);
+        }
+        self.min = if self.total == 0 {
+            value
+        } else {
+            self.min.min(value)
+        };
+        self.max = self.max.max(value);
+        self.total += u64::from(times);
+        self.sum += u128::from(value) * u128::from(times);
+    }
+
+    #[cold]
+    fn grow_to(&mut self, bucket: usize, times: u32) {
+        if self.counts.is_empty() {
+            self.first = bucket;
+        } else if bucket < self.first {
+            let more = self.first - bucket;
+            self.counts.splice(0..0, std::iter::repeat_n(0, more));
+            self.first = bucket;
+        }
+        let index = bucket - self.first;
+        if index >= self.counts.len() {
+            self.counts.resize(index + 1, 0);
+        }
+        self.counts[index] = self.counts[index].saturating_add(times);
+    }
+
+    /// Adds what `other` has counted.
+    pub fn merge(&mut self, other: &Histogram) {
+        for (index, &times) in other.counts.iter().enumerate() {
+            if times > 0 {
+                let bucket = other.first + index;
+                match self.counts.get_mut(bucket.wrapping_sub(self.first)) {
+                    Some(count) => *count = count.saturating_add(times),
+                    None => self.grow_to(bucket, times),
+                }
+            }
+        }
+        if other.total > 0 {
+            self.min = if self.total == 0 {
+                other.min
+            } else {
+                self.min.min(other.min)
+            };
+            self.max = self.max.max(other.max);
+        }
+        self.total += other.total;
+        self.sum += other.sum;
+    }
+
+    /// Values counted.
+    pub fn count(&self) -> u64 {
+        self.total
+    }
+
+    /// Their mean, exactly; `None` where there are none.
+    pub fn mean(&self) -> Option<f64> {
+        (self.total > 0).then(|| self.sum as f64 / self.total as f64)
+    }
+
+    /// The smallest, exactly.
+    pub fn min(&self) -> Option<u64> {
+        (self.total > 0).then_some(self.min)
+    }
+
+    /// The largest, exactly.
+    pub fn max(&self) -> Option<u64> {
+        (self.total > 0).then_some(self.max)
+    }
+
+    /// The value that a share `quantile` (from 0 to 1) of all values do not exceed, to 1.6 %.
+    pub fn quantile(&self, quantile: f64) -> Option<f64> {
+        let rank = ((quantile * self.total as f64).ceil() as u64).clamp(1, self.total.max(1));
+        let mut seen = 0;
+        for (index, &count) in self.counts.iter().enumerate() {
+            seen += u64::from(count);
+            if seen >= rank {
+                let value = middle(self.first + index);
+                return Some(value.clamp(self.min as f64, self.max as f64));
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn small_values_are_exact() {
+        let mut histogram = Histogram::default();
+        assert_eq!((histogram.mean(), histogram.quantile(0.5)), (None, None));
+        for value in [31, 3, 7, 7, 0] {
+            histogram.record(value);
+        }
+        assert_eq!(histogram.quantile(0.0), Some(0.0));
+        assert_eq!(histogram.quantile(0.5), Some(7.0));
+        assert_eq!(histogram.quantile(1.0), Some(31.0));
+        assert_eq!(histogram.mean(), Some(9.6));
+        assert_eq!((histogram.min(), histogram.max()), (Some(0), Some(31)));
+    }
+
+    proptest! {
+        #[test]
+        fn buckets_are_in_order_without_gaps(value in 0u64..u64::MAX) {
+            let step = bucket(value + 1) - bucket(value);
+            prop_assert!(step <= 1);
+        }
+
+        #[test]
+        fn quantiles_are_within_a_64th(mut values in prop::collection::vec(0u64..1 << 40, 1..300), quantile in 0.0..1.0f64) {
+            let mut histogram = Histogram::default();
+            let mut other = Histogram::default();
+            for (index, &value) in values.iter().enumerate() {
+                if index % 2 == 0 { histogram.record(value) } else { other.record(value) }
+            }
+            histogram.merge(&other);
+            values.sort_unstable();
+            let rank = ((quantile * values.len() as f64).ceil() as usize).max(1);
+            let exact = values[rank - 1] as f64;
+            let got = histogram.quantile(quantile).unwrap();
+            prop_assert!((got - exact).abs() <= exact / 64.0 + 0.5, "{got} {exact}");
+        }
+    }
+}

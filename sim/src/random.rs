@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Random streams: each source has its own, so that adding one does not change what the others draw.
+
+use std::time::Duration;
+
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+
+/// The random stream of one source of randomness in one run.
+#[derive(Debug, Clone)]
+pub struct Stream(Xoshiro256PlusPlus);
+
+/// A seed for the source called `name` in the run with `seed`: FNV-1a over both, then the finaliser of SplitMix64.
+pub fn seed_of(seed: u64, name: &str) -> u64 {
+    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
+    for byte in seed.to_le_bytes().into_iter().chain(name.bytes()) {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    }
+    hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    hash ^ (hash >> 31)
+}
+
+impl Stream {
+    /// The stream of the source called `name` in the run with `seed`.
+    pub fn new(seed: u64, name: &str) -> Stream {
+        Stream(Xoshiro256PlusPlus::seed_from_u64(seed_of(seed, name)))
+    }
+
+    /// Uniform in [0, 1), 53 bits.
+    pub fn uniform(&mut self) -> f64 {
+        (self.0.next_u64() >> 11) as f64 * (1.0 / 9_007_199_254_740_992.0)
+    }
+
+    /// Uniform among 0 .. `count`, which is not zero.
+    pub fn below(&mut self, count: usize) -> usize {
+        // Multiply and shift (Lemire); the bias is below count / 2^64.
+        ((u128::from(self.0.next_u64()) * count as u128) >> 64) as usize
+    }
+
+    /// Exponential with `mean`.
+    pub fn exponential(&mut self, mean: f64) -> f64 {
+        -mean * (1.0 - self.uniform()).ln()
+    }
+
+    /// Pareto with `mean` and `shape`, which exceeds 1: the smallest value is `mean * (shape - 1) / shape`.
+    pub fn pareto(&mut self, mean: f64, shape: f64) -> f64 {
+        mean * (shape - 1.0) / shape * (1.0 - self.uniform()).powf(-1.0 / shape)
+    }
+}
+
+/// A duration drawn in seconds; beyond 584 years it is cut off.
+pub(crate) fn seconds(value: f64) -> Duration {
+    Duration::from_nanos((value * 1e9) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn streams_differ_by_seed_and_by_name() {
+        let draw = |seed, name| Stream::new(seed, name).uniform();
+        assert_eq!(draw(1, "web 1"), draw(1, "web 1"));
+        assert_ne!(draw(1, "web 1"), draw(2, "web 1"));
+        assert_ne!(draw(1, "web 1"), draw(1, "web 2"));
+    }
+
+    #[test]
+    fn means_and_least_values_are_as_asked() {
+        let mut stream = Stream::new(7, "means");
+        let count = 200_000;
+        let mean: f64 = (0..count).map(|_| stream.exponential(3.0)).sum::<f64>() / f64::from(count);
+        assert!((mean - 3.0).abs() < 0.03, "{mean}");
+        // Shape 3 has a finite variance, so that its mean settles.
+        let draws: Vec<f64> = (0..count).map(|_| stream.pareto(3.0, 3.0)).collect();
+        let mean = draws.iter().sum::<f64>() / f64::from(count);
+        assert!((mean - 3.0).abs() < 0.03, "{mean}");
+        assert!(draws.iter().all(|&draw| draw >= 2.0));
+        assert!((0..1000).all(|_| stream.below(7) < 7));
+    }
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Routes, laid down once: lists of links in one arena, each with an endpoint at its end.
+
+use std::collections::BTreeMap;
+
+use crate::error::BuildError;
+use crate::network::{LinkId, Network};
+
+/// What stands in the arena where a packet's cursor points.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Hop(u32);
+
+impl Hop {
+    const ENDPOINT: u32 = 1 << 31;
+    /// The packet has come to the host of a UDP sink.
+    pub const SINK: Hop = Hop(Self::ENDPOINT);
+    /// The packet has come to the host of a TCP receiver.
+    pub const RECEIVER: Hop = Hop(Self::ENDPOINT | 1);
+    /// The packet has come back to the host of a TCP sender.
+    pub const SENDER: Hop = Hop(Self::ENDPOINT | 2);
+
+    /// The index of the link to take; `None` at the end of the route.
+    #[inline]
+    pub fn link(self) -> Option<usize> {
+        (self.0 & Self::ENDPOINT == 0).then_some(self.0 as usize)
+    }
+}
+
+/// All routes of a run. A packet carries a cursor into them, so that no hop looks anything up.
+#[derive(Debug, Default)]
+pub(crate) struct Routes {
+    /// One route after the other.
+    hops: Vec<Hop>,
+    /// Routes that are alike are kept once.
+    known: BTreeMap<Vec<Hop>, u32>,
+}
+
+impl Routes {
+    /// The hop at `cursor`.
+    #[inline]
+    pub fn hop(&self, cursor: u32) -> Hop {
+        self.hops[cursor as usize]
+    }
+
+    /// The cursor of the route over `links` to `end`. The links must follow on one another.
+    pub fn add(
+        &mut self,
+        network: &Network,
+        links: &[LinkId],
+        end: Hop,
+        flow: &str,
+    ) -> Result<u32, BuildError> {
+        let mut at = None;
+        for link in links {
+            match network.links.get(link.0 as usize) {
+                Some(spec) if at.is_none_or(|node| node == spec.from) => at = Some(spec.to),
+                _ => {
+                    return Err(BuildError::BrokenRoute {
+                        flow: flow.to_owned(),
+                    });
+                }
+            }
+        }
+        let hops: Vec<Hop> = links.iter().map(|link| Hop(link.0)).chain([end]).collect();
+        if let Some(&cursor) = self.known.get(&hops) {
+            return Ok(cursor);
+        }
+        let cursor = u32::try_from(self.hops.len()).expect("fewer than 2^32 hops");
+        self.hops.extend(&hops);
+        self.known.insert(hops, cursor);
+        Ok(cursor)
+    }
+
+    /// No more routes are added: forgets what only adding needs.
+    pub fn seal(&mut self) {
+        self.known = BTreeMap::new();
+        self.hops.shrink_to_fit();
+    }
+
+    /// The links of the route that begins at `cursor`.
+    pub fn links(&self, cursor: u32) -> impl Iterator<Item = usize> + '_ {
+        self.hops[cursor as usize..]
+            .iter()
+            .map_while(|hop| hop.link())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::network::{LinkSpec, NodeId, Queue};
+    use netnice_queue::LinkConfig;
+
+    fn connect(network: &mut Network, from: NodeId, to: NodeId) -> LinkId {
+        network
+            .link(LinkSpec {
+                from,
+                to,
+                config: LinkConfig::default(),
+                queue: Queue::packets(10),
+                name: String::new(),
+                measured: false,
+            })
+            .unwrap()
+    }
+
+    #[test]
+    fn routes_are_kept_once_and_must_hang_together() {
+        let mut network = Network::new();
+        let [a, b, c] = ["a", "b", "c"].map(|name| network.node(name));
+        let ab = connect(&mut network, a, b);
+        let bc = connect(&mut network, b, c);
+        let mut routes = Routes::default();
+        let first = routes.add(&network, &[ab, bc], Hop::SINK, "f").unwrap();
+        let other = routes.add(&network, &[ab, bc], Hop::RECEIVER, "f").unwrap();
+        assert_ne!(first, other);
+        assert_eq!(
+            routes.add(&network, &[ab, bc], Hop::SINK, "f").unwrap(),
+            first
+        );
+        assert_eq!(routes.links(first).collect::<Vec<_>>(), [0, 1]);
+        assert_eq!(routes.hop(first + 2), Hop::SINK);
+        let error = routes.add(&network, &[bc, ab], Hop::SINK, "f").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "flow \"f\": the links of its route do not follow on one another"
+        );
+    }
+}

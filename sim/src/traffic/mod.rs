@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Traffic sources: when a program writes how many bytes. The same sources feed UDP, where each write is a packet, and
+//! TCP.
+//!
+//! A new source is one file with a description and a generator, and a variant in [`Traffic`].
+
+mod constant_rate;
+mod on_off;
+mod poisson;
+mod square_wave;
+mod trace;
+mod web;
+
+use netnice_queue::Time;
+
+pub use constant_rate::ConstantRate;
+pub use on_off::{OnOff, PeriodLength};
+pub use poisson::{PacketSize, Poisson};
+pub use square_wave::SquareWave;
+pub use trace::{TraceError, WriteTrace};
+pub use web::{Web, WebSession};
+
+use crate::random::Stream;
+
+/// A write of the program above the transport.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Write {
+    /// When.
+    pub at: Time,
+    /// How much; over UDP the packet's length on the wire, over TCP the bytes of data.
+    pub bytes: u32,
+}
+
+/// What a flow's program does, from the flow's start.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Traffic {
+    /// A transfer over TCP that is as fast as TCP lets it be: FTP.
+    Bulk {
+        /// Bytes of data; without end if `None`.
+        bytes: Option<u64>,
+    },
+    /// Packets of one size at even intervals.
+    ConstantRate(ConstantRate),
+    /// Constant rate for a time, silence for a time, and so on.
+    SquareWave(SquareWave),
+    /// Periods of constant rate and of silence, of random length.
+    OnOff(OnOff),
+    /// Packets at random, independently of one another.
+    Poisson(Poisson),
+    /// Writes at given times.
+    Trace(WriteTrace),
+}
+
+/// A source at work: an iterator over writes, whose times never decrease.
+#[derive(Debug)]
+pub(crate) enum Generator {
+    ConstantRate(constant_rate::Generator),
+    SquareWave(square_wave::Generator),
+    OnOff(on_off::Generator),
+    Poisson(poisson::Generator),
+    Trace(trace::Generator),
+}
+
+impl Traffic {
+    /// The source, starting at `start`; `None` for bulk transfers, which write all at once.
+    pub(crate) fn generator(&self, start: Time, stream: Stream) -> Option<Generator> {
+        Some(match self {
+            Traffic::Bulk { .. } => return None,
+            Traffic::ConstantRate(source) => Generator::ConstantRate(source.generator(start)),
+            Traffic::SquareWave(source) => Generator::SquareWave(source.generator(start)),
+            Traffic::OnOff(source) => Generator::OnOff(source.generator(start, stream)),
+            Traffic::Poisson(source) => Generator::Poisson(source.generator(start, stream)),
+            Traffic::Trace(source) => Generator::Trace(source.generator(start)),
+        })
+    }
+}
+
+impl Iterator for Generator {
+    type Item = Write;
+
+    fn next(&mut self) -> Option<Write> {
+        match self {
+            Generator::ConstantRate(generator) => generator.next(),
+            Generator::SquareWave(generator) => generator.next(),
+            Generator::OnOff(generator) => generator.next(),
+            Generator::Poisson(generator) => generator.next(),
+            Generator::Trace(generator) => generator.next(),
+        }
+    }
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A Poisson process of packets.
+
+use netnice_queue::{Rate, Time};
+
+use super::Write;
+use crate::random::{Stream, seconds};
+
+/// How long packets are.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum PacketSize {
+    /// All alike, in bytes.
+    Fixed(u32),
+    /// Exponentially distributed, in bytes, rounded to the next whole byte and cut off at the longest IP packet.
+    Exponential {
+        /// Mean before rounding.
+        mean_bytes: f64,
+    },
+}
+
+/// Packets at exponentially distributed intervals.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Poisson {
+    /// Mean rate.
+    pub rate: Rate,
+    /// Size of the packets.
+    pub size: PacketSize,
+}
+
+/// The longest IP packet, in bytes.
+const LONGEST: f64 = 65_535.0;
+
+impl Poisson {
+    pub(super) fn generator(&self, start: Time, stream: Stream) -> Generator {
+        let mean_bytes = match self.size {
+            PacketSize::Fixed(bytes) => f64::from(bytes),
+            PacketSize::Exponential { mean_bytes } => mean_bytes,
+        };
+        Generator {
+            size: self.size,
+            mean_interval: mean_bytes * 8.0 / self.rate.bits_per_second() as f64,
+            last: start,
+            stream,
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Generator {
+    size: PacketSize,
+    /// In seconds.
+    mean_interval: f64,
+    last: Time,
+    stream: Stream,
+}
+
+impl Iterator for Generator {
+    type Item = Write;
+
+    fn next(&mut self) -> Option<Write> {
+        self.last = self.last + seconds(self.stream.exponential(self.mean_interval));
+        Some(Write {
+            at: self.last,
+            bytes: match self.size {
+                PacketSize::Fixed(bytes) => bytes,
+                PacketSize::Exponential { mean_bytes } => {
+                    self.stream
+                        .exponential(mean_bytes)
+                        .round()
+                        .clamp(1.0, LONGEST) as u32
+                }
+            },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_in_equal_intervals_have_a_variance_of_their_mean() {
+        let source = Poisson {
+            rate: "8mbit".parse().unwrap(),
+            size: PacketSize::Exponential { mean_bytes: 1000.0 },
+        };
+        // 1000 packets a second, counted in 20,000 intervals of 10 ms.
+        let mut counts = vec![0.0; 20_000];
+        let mut bytes = 0.0;
+        let mut packets = 0.0;
+        for write in source.generator(Time::ZERO, Stream::new(5, "poisson")) {
+            let Some(count) = counts.get_mut((write.at.as_nanos() / 10_000_000) as usize) else {
+                break;
+            };
+            *count += 1.0;
+            bytes += f64::from(write.bytes);
+            packets += 1.0;
+        }
+        let mean = counts.iter().sum::<f64>() / counts.len() as f64;
+        let variance = counts
+            .iter()
+            .map(|count| (count - mean) * (count - mean))
+            .sum::<f64>()
+            / counts.len() as f64;
+        assert!((mean - 10.0).abs() < 0.1, "{mean}");
+        assert!((variance - 10.0).abs() < 0.4, "{variance}");
+        assert!((bytes / packets - 1000.0).abs() < 10.0);
+    }
+}
