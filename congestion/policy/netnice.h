@@ -11,6 +11,8 @@
  *              so that the queue runs empty (and all see the true minimum) and flows turn equal.
  *              Beside a flow that keeps a queue this ends within rounds at two packets.
  *   yielding   two packets back to back (so that no ACK is delayed) every 1, 2, 4, 8 round trips.
+ *   loss       Reno's answer. Where the queue is too short to show as delay, a second loss that no
+ *              growth explains is the sign of others, and yielding takes longer.
  *   growth     towards the last window that was right quickly, beyond it one packet a round,
  *              doubling while no queue shows; never while the newest sample is over the threshold.
  */
@@ -19,83 +21,9 @@
 
 #include "delayed_ack.h"
 #include "integer.h"
+#include "netnice_state.h"
 #include "one_way_delay.h"
-#include "parameters.h"
 #include "report.h"
-
-#define NETNICE_THRESHOLD_US 1000U        /* the threshold's floor: stamps' grain, schedulers */
-#define NETNICE_THRESHOLD_HALF_PACKETS 3U /* one and a half: a delayed ACK releases two at once */
-#define NETNICE_THRESHOLD_JITTERS 2U      /* twice the mean change from sample to sample */
-#define NETNICE_JITTER_LIMIT_US 20000U
-#define NETNICE_MINIMUM_CWND 2U  /* the second packet gets the ACK sent at once */
-#define NETNICE_SURPLUS_SHIFT 5U /* the back-off beyond the queue: cwnd / 32 */
-#define NETNICE_PROBE_CWND 4U    /* of which pacing lets out two at a time */
-#define NETNICE_PROBE_ROUNDS 8U  /* longest pause between probes while yielding */
-#define NETNICE_PROBE_PAUSE_US 1000000U
-#define NETNICE_INFERENCE_ROUNDS 2U   /* itt of TCP-LP: no growth, and a recurrence means others */
-#define NETNICE_INDICATION_PACKETS 4U /* over the threshold in a row, at the least */
-#define NETNICE_RELEARN_US 30000000U  /* a delay so long unmoved is a longer path, no queue */
-#define NETNICE_RATE_LEAK_SHIFT 13U /* the highest rate is forgotten within some thousand rounds */
-#define NETNICE_DRIFT_US 2000U      /* twice the grain of a millisecond clock */
-#define NETNICE_NO_SAMPLE 0xffffffffU
-
-struct netnice {
-	struct policy_report report; /* must be first */
-	struct one_way_delay clock;
-	u32 minimum_rtt_us;
-	u32 minimum_one_way_us;
-	u32 round_end;      /* `delivered` at which the round ends */
-	u32 round_queue_us; /* smallest queueing delay of the round */
-	u32 reaction_mark;  /* `delivered` at the last reaction: older packets don't count */
-	u32 over_packets;   /* in a row that met a queue over the threshold */
-	u32 over_queue_us;  /* the queueing delay that the last two of them agree on */
-	u32 latest_queue_us;
-	u32 packet_ns;       /* time of one packet at the link's rate */
-	u32 plateau;         /* the last window that filled the link without a queue */
-	u32 growth;          /* packets per round */
-	u32 credit;          /* progress towards the next packet of growth */
-	u32 steady_since_us; /* while yielding: where the delay has stayed since when */
-	u32 steady_low_us;
-	u32 steady_high_us;
-	u32 threshold_floor_us;
-	u16 jitter_us; /* mean change from sample to sample */
-	u8 lone_acks;
-	u8 inference;    /* rounds until the inference time-out */
-	u8 recurrences;  /* indications within inference time-outs */
-	u8 probe_rounds; /* round trips between probes while yielding */
-	u8 slow_start : 1;
-	u8 round_prompt : 1; /* a sample of this round is surely free of a delayed ACK */
-	u8 recovering : 1;
-};
-
-/* One ACK, in the terms of any TCP with delivery-rate samples. Times wrap. */
-struct netnice_ack {
-	u32 now_us;
-	u32 sample_rtt_us;   /* of the newest packet covered; 0 if unknown or ambiguous (Karn) */
-	u32 tsval;           /* of the ACK, if has_timestamp */
-	u32 acked;           /* packets newly delivered */
-	u32 in_flight;       /* packets still out */
-	u32 delivered;       /* packets delivered in all */
-	u32 prior_delivered; /* the same when the newest packet covered was sent */
-	u32 rate_delivered;  /* packets delivered in rate_interval_us; 0 if unknown */
-	u32 rate_interval_us;
-	u32 cwnd; /* packets */
-	u8 has_timestamp;
-	u8 in_recovery; /* fast recovery or after a time-out */
-	u8 after_timeout;
-	u8 app_limited;
-};
-
-POLICY_INLINE void netnice_init(struct netnice *state, const struct policy_parameters *wanted)
-{
-	state->threshold_floor_us =
-		wanted->threshold_us ? wanted->threshold_us : NETNICE_THRESHOLD_US;
-	state->minimum_rtt_us = NETNICE_NO_SAMPLE;
-	state->round_queue_us = NETNICE_NO_SAMPLE;
-	state->plateau = NETNICE_NO_SAMPLE;
-	state->growth = 1;
-	state->slow_start = 1;
-}
 
 /* Two packets' changes on a path that jitters say nothing about its queue. */
 POLICY_INLINE u32 netnice_threshold_us(const struct netnice *state)
@@ -193,6 +121,7 @@ POLICY_INLINE u32 netnice_yield(struct netnice *state)
 	state->report.phase = POLICY_YIELDING;
 	state->report.yields += 1;
 	state->probe_rounds = 1;
+	state->inference = 0;
 	state->slow_start = 0;
 	state->steady_since_us = 0;
 	return NETNICE_MINIMUM_CWND;
@@ -223,6 +152,7 @@ POLICY_INLINE u32 netnice_back_off(struct netnice *state, const struct netnice_a
 
 	target = filled > surplus ? filled - surplus : 0;
 	netnice_mark_reaction(state, ack->delivered);
+	state->indicated = 1;
 	if (state->inference) {
 		state->recurrences += 1;
 		target = policy_min(target, cwnd / 2);
@@ -279,6 +209,10 @@ POLICY_INLINE void netnice_yielding_round(struct netnice *state, const struct ne
 					  u32 previous_queue_us, u32 queue_us, u32 threshold_us)
 {
 	if (queue_us <= threshold_us) {
+		if (state->inference > 1) {
+			state->inference -= 1;
+			return;
+		}
 		state->report.phase = POLICY_SLOW_START;
 		state->slow_start = 1;
 		state->over_packets = 0;
@@ -296,7 +230,7 @@ POLICY_INLINE u32 netnice_plan_growth(const struct netnice *state, u32 cwnd, u32
 {
 	if (cwnd < state->plateau)
 		return policy_max((state->plateau - cwnd) / 2, 1);
-	if (state->inference)
+	if (state->inference || state->blind_rounds)
 		return 0;
 	if (queue_us > threshold_us / 2)
 		return 1;
@@ -322,6 +256,8 @@ POLICY_INLINE void netnice_round(struct netnice *state, const struct netnice_ack
 	} else if (!state->slow_start) {
 		if (state->inference)
 			state->inference -= 1;
+		if (state->blind_rounds)
+			state->blind_rounds -= 1;
 		if (!state->inference)
 			state->report.phase = POLICY_AVOIDANCE;
 		state->growth = netnice_plan_growth(state, cwnd, queue_us, threshold_us);
@@ -360,6 +296,7 @@ POLICY_INLINE u32 netnice_leave_slow_start(struct netnice *state, const struct n
 	u32 product = netnice_bandwidth_delay_product(state);
 
 	netnice_mark_reaction(state, ack->delivered);
+	state->indicated = 1;
 	state->slow_start = 0;
 	state->plateau = policy_min(cwnd, product);
 	state->inference = 1;
@@ -368,12 +305,56 @@ POLICY_INLINE u32 netnice_leave_slow_start(struct netnice *state, const struct n
 	return policy_max(policy_min(cwnd / 2, product), NETNICE_MINIMUM_CWND);
 }
 
+/*
+ * A loss that no delay announced, on a path where none ever has: the queue is shorter than the
+ * threshold, and losses are all that is to be seen of others. Where no packet waited at all, the
+ * loss was the path's own.
+ */
+POLICY_INLINE int netnice_is_blind(const struct netnice *state)
+{
+	return !state->indicated && !state->over_packets &&
+	       state->latest_queue_us >= state->packet_ns / 2000;
+}
+
+/* Probes can't see a queue so short; what they tell is that nothing is lost. */
+POLICY_INLINE u32 netnice_yield_blindly(struct netnice *state)
+{
+	u32 cwnd = netnice_yield(state);
+
+	state->blind_rounds = 0;
+	state->probe_rounds = NETNICE_BLIND_PROBE_ROUNDS;
+	state->inference = NETNICE_BLIND_PROBES;
+	return cwnd;
+}
+
+/*
+ * The first blind loss may be one's own work, for the window grew: stay below it. One that follows
+ * while the window did not grow is the work of others, unless the queue can't even hold a probe.
+ */
+POLICY_INLINE u32 netnice_on_blind_loss(struct netnice *state, u32 cwnd)
+{
+	u32 product = netnice_bandwidth_delay_product(state);
+
+	if (state->blind_rounds && cwnd >= NETNICE_PROBE_CWND)
+		return netnice_yield_blindly(state);
+	state->blind_rounds = NETNICE_BLIND_ROUNDS;
+	state->plateau = policy_min(policy_min(state->plateau, cwnd - 1), product);
+	state->plateau = policy_max(state->plateau, NETNICE_MINIMUM_CWND);
+	return policy_max(cwnd / 2, NETNICE_MINIMUM_CWND);
+}
+
 /* A loss: Reno's answer (RFC 5681, equation 4), and a cautious return. */
 POLICY_INLINE u32 netnice_on_loss(struct netnice *state, const struct netnice_ack *ack, u32 cwnd)
 {
+	int blind = netnice_is_blind(state);
+
 	netnice_mark_reaction(state, ack->delivered);
 	state->plateau = policy_max(cwnd - cwnd / 8, NETNICE_MINIMUM_CWND);
 	state->slow_start = 0;
+	if (state->report.phase == POLICY_YIELDING && state->inference)
+		return netnice_yield_blindly(state);
+	if (blind)
+		return netnice_on_blind_loss(state, cwnd);
 	return policy_max(cwnd / 2, NETNICE_MINIMUM_CWND);
 }
 

@@ -89,6 +89,26 @@ fn netnice_yields_to_reno_and_cubic() {
 }
 
 #[test]
+fn netnice_yields_where_the_queue_is_too_short_to_show() {
+    // Eight packets at 100 Mb/s: a full queue is 0.96 ms long, and the threshold's floor 1 ms.
+    let path = Path::new(100.0, 4, 8);
+    for rival in [Control::Reno, Control::Cubic(Cubic::default())] {
+        let (share, _) = beside(path.clone(), Control::netnice(), rival);
+        assert!(share < 0.15, "share {share}");
+    }
+    assert!(alone(path, Control::netnice()) > 0.9);
+}
+
+#[test]
+fn random_loss_is_not_taken_for_others() {
+    let path = Path {
+        loss_ppm: 1000,
+        ..base()
+    };
+    assert!(alone(path, Control::netnice()) > 0.85);
+}
+
+#[test]
 fn netnice_gives_way_within_a_second_and_comes_back_within_five() {
     let flows = vec![
         Flow::new(Control::netnice(), 0.0, FOREVER),

@@ -94,6 +94,8 @@ pub struct Path {
     pub drift_ppm: u64,
     /// Every packet takes up to so much longer, at random, but none overtakes another.
     pub jitter_ns: u64,
+    /// Packets lost at random, in a million.
+    pub loss_ppm: u64,
     /// The receiver acknowledges every packet at once.
     pub prompt_acks: bool,
     /// Peers send timestamps.
@@ -108,6 +110,7 @@ impl Path {
             queue_packets,
             drift_ppm: 0,
             jitter_ns: 0,
+            loss_ppm: 0,
             prompt_acks: false,
             timestamps: true,
         }
@@ -412,7 +415,8 @@ impl Bottleneck {
                     prior_delivered: flow.delivered,
                     prior_delivered_ns: flow.delivered_ns,
                 };
-                if self.queue.len() >= self.path.queue_packets && self.serving.is_some() {
+                let full = self.queue.len() >= self.path.queue_packets && self.serving.is_some();
+                if full || self.random_below(1_000_000) < self.path.loss_ppm {
                     self.flows[index].losses += 1;
                     let due = self.now + 2 * self.path.one_way_ns;
                     self.at(due, Event::LossSeen, index);
@@ -424,16 +428,20 @@ impl Bottleneck {
         }
     }
 
+    /// A number below `limit` by Knuth's linear congruential generator: enough for jitter and loss.
+    fn random_below(&mut self, limit: u64) -> u64 {
+        self.random = self
+            .random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.random >> 33) % limit
+    }
+
     /// When a packet that leaves the queue now arrives.
     fn arrival(&mut self) -> u64 {
         let mut due = self.now + self.path.one_way_ns;
         if self.path.jitter_ns > 0 {
-            // Knuth's linear congruential generator: enough for jitter.
-            self.random = self
-                .random
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            due += (self.random >> 33) % self.path.jitter_ns;
+            due += self.random_below(self.path.jitter_ns);
         }
         self.latest_arrival_ns = self.latest_arrival_ns.max(due);
         self.latest_arrival_ns

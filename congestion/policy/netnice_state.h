@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* netnice: what it knows of a connection, what an ACK tells it, and its constants. See netnice.h. */
+#ifndef NETNICE_POLICY_NETNICE_STATE_H
+#define NETNICE_POLICY_NETNICE_STATE_H
+
+#include "integer.h"
+#include "one_way_delay.h"
+#include "parameters.h"
+#include "report.h"
+
+#define NETNICE_THRESHOLD_US 1000U        /* the threshold's floor: stamps' grain, schedulers */
+#define NETNICE_THRESHOLD_HALF_PACKETS 3U /* one and a half: a delayed ACK releases two at once */
+#define NETNICE_THRESHOLD_JITTERS 2U      /* twice the mean change from sample to sample */
+#define NETNICE_JITTER_LIMIT_US 20000U
+#define NETNICE_MINIMUM_CWND 2U  /* the second packet gets the ACK sent at once */
+#define NETNICE_SURPLUS_SHIFT 5U /* the back-off beyond the queue: cwnd / 32 */
+#define NETNICE_PROBE_CWND 4U    /* of which pacing lets out two at a time */
+#define NETNICE_PROBE_ROUNDS 8U  /* longest pause between probes while yielding */
+#define NETNICE_PROBE_PAUSE_US 1000000U
+#define NETNICE_INFERENCE_ROUNDS 2U   /* itt of TCP-LP: no growth, and a recurrence means others */
+#define NETNICE_INDICATION_PACKETS 4U /* over the threshold in a row, at the least */
+#define NETNICE_RELEARN_US 30000000U  /* a delay so long unmoved is a longer path, no queue */
+#define NETNICE_RATE_LEAK_SHIFT 13U /* the highest rate is forgotten within some thousand rounds */
+#define NETNICE_DRIFT_US 2000U      /* twice the grain of a millisecond clock */
+#define NETNICE_BLIND_ROUNDS 31U    /* after a blind loss: no growth beyond the plateau so long */
+#define NETNICE_BLIND_PROBES 3U     /* clean probes that end a yielding which a blind loss began */
+#define NETNICE_BLIND_PROBE_ROUNDS 64U
+#define NETNICE_NO_SAMPLE 0xffffffffU
+
+struct netnice {
+	struct policy_report report; /* must be first */
+	struct one_way_delay clock;
+	u32 minimum_rtt_us;
+	u32 minimum_one_way_us;
+	u32 round_end;      /* `delivered` at which the round ends */
+	u32 round_queue_us; /* smallest queueing delay of the round */
+	u32 reaction_mark;  /* `delivered` at the last reaction: older packets don't count */
+	u32 over_packets;   /* in a row that met a queue over the threshold */
+	u32 over_queue_us;  /* the queueing delay that the last two of them agree on */
+	u32 latest_queue_us;
+	u32 packet_ns;       /* time of one packet at the link's rate */
+	u32 plateau;         /* the last window that filled the link without a queue */
+	u32 growth;          /* packets per round */
+	u32 credit;          /* progress towards the next packet of growth */
+	u32 steady_since_us; /* while yielding: where the delay has stayed since when */
+	u32 steady_low_us;
+	u32 steady_high_us;
+	u32 threshold_floor_us;
+	u16 jitter_us; /* mean change from sample to sample */
+	u8 lone_acks;
+	u8 inference; /* rounds until the inference time-out; while yielding, clean probes wanted */
+	u8 probe_rounds; /* round trips between probes while yielding */
+	u8 blind_rounds; /* rounds in which a blind loss means others */
+	u8 slow_start : 1;
+	u8 round_prompt : 1; /* a sample of this round is surely free of a delayed ACK */
+	u8 recovering : 1;
+	u8 indicated : 1;   /* an indication came: the queue is longer than the threshold */
+	u8 recurrences : 2; /* indications within inference time-outs */
+};
+
+/* One ACK, in the terms of any TCP with delivery-rate samples. Times wrap. */
+struct netnice_ack {
+	u32 now_us;
+	u32 sample_rtt_us;   /* of the newest packet covered; 0 if unknown or ambiguous (Karn) */
+	u32 tsval;           /* of the ACK, if has_timestamp */
+	u32 acked;           /* packets newly delivered */
+	u32 in_flight;       /* packets still out */
+	u32 delivered;       /* packets delivered in all */
+	u32 prior_delivered; /* the same when the newest packet covered was sent */
+	u32 rate_delivered;  /* packets delivered in rate_interval_us; 0 if unknown */
+	u32 rate_interval_us;
+	u32 cwnd; /* packets */
+	u8 has_timestamp;
+	u8 in_recovery; /* fast recovery or after a time-out */
+	u8 after_timeout;
+	u8 app_limited;
+};
+
+POLICY_INLINE void netnice_init(struct netnice *state, const struct policy_parameters *wanted)
+{
+	state->threshold_floor_us =
+		wanted->threshold_us ? wanted->threshold_us : NETNICE_THRESHOLD_US;
+	state->minimum_rtt_us = NETNICE_NO_SAMPLE;
+	state->round_queue_us = NETNICE_NO_SAMPLE;
+	state->plateau = NETNICE_NO_SAMPLE;
+	state->growth = 1;
+	state->slow_start = 1;
+}
+
+#endif
