@@ -202,6 +202,20 @@ POLICY_INLINE u32 tcplp_on_ack(struct tcplp *state, const struct tcplp_ack *ack)
 	return ack->cwnd + policy_min(ack->acked, room);
 }
 
+/*
+ * TCP-LP/ECN (LP03 IV-A): a router's mark is the indication, and there are no samples. Unlike a
+ * delay it is heeded in slow start too, as there is no d_max to learn.
+ */
+POLICY_INLINE u32 tcplp_on_ecn_echo(struct tcplp *state, const struct tcplp_ack *ack)
+{
+	u32 cwnd;
+
+	state->indicated = 1;
+	cwnd = tcplp_avoid(state, ack);
+	state->indicated = 0;
+	return cwnd;
+}
+
 /* A loss: Reno's answer (RFC 5681, equation 4), and the next RTT's indications are ignored. */
 POLICY_INLINE u32 tcplp_on_loss(struct tcplp *state, u32 cwnd, u32 now_us, u32 smoothed_rtt_us)
 {

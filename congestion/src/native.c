@@ -23,6 +23,11 @@ u32 native_tcplp_on_loss(struct tcplp *state, u32 cwnd, u32 now_us, u32 smoothed
 	return tcplp_on_loss(state, cwnd, now_us, smoothed_rtt_us);
 }
 
+u32 native_tcplp_on_ecn_echo(struct tcplp *state, const struct tcplp_ack *ack)
+{
+	return tcplp_on_ecn_echo(state, ack);
+}
+
 void native_tcplp_on_restart(struct tcplp *state)
 {
 	tcplp_on_restart(state);

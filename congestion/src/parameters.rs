@@ -190,6 +190,18 @@ impl<'a> Settings<'a> {
             .unwrap_or(kind.default())
     }
 
+    pub(crate) fn number(&self, name: &str) -> f64 {
+        match self.value(name) {
+            Value::Number(number) => number,
+            Value::Switch(_) => panic!("{name} is a switch"),
+        }
+    }
+
+    /// Of a [`Kind::Whole`].
+    pub(crate) fn whole(&self, name: &str) -> u32 {
+        self.number(name) as u32
+    }
+
     pub(crate) fn switch(&self, name: &str) -> bool {
         match self.value(name) {
             Value::Switch(on) => on,

@@ -16,7 +16,15 @@ pub(crate) struct Registration {
     pub(crate) build: fn(&Settings) -> Box<dyn CongestionControl>,
 }
 
-const CONTROLS: &[Registration] = &[controls::reno::REGISTRATION];
+const CONTROLS: &[Registration] = &[
+    controls::reno::REGISTRATION,
+    controls::cubic::REGISTRATION,
+    controls::vegas::REGISTRATION,
+    controls::highspeed::REGISTRATION,
+    controls::tcplp::REGISTRATION,
+    controls::tcplp_ecn::REGISTRATION,
+    controls::netnice::REGISTRATION,
+];
 
 const NAMES: [&str; CONTROLS.len()] = {
     let mut names = [""; CONTROLS.len()];

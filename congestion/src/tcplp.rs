@@ -37,6 +37,7 @@ unsafe extern "C" {
     fn native_tcplp_on_ack(state: *mut State, ack: *const Ack) -> u32;
     fn native_tcplp_on_loss(state: *mut State, cwnd: u32, now_us: u32, smoothed_rtt_us: u32)
     -> u32;
+    fn native_tcplp_on_ecn_echo(state: *mut State, ack: *const Ack) -> u32;
     fn native_tcplp_on_restart(state: *mut State);
 }
 
@@ -56,15 +57,32 @@ impl TcpLp {
     /// An ACK of new data: takes its delay sample and returns the new cwnd in packets; one
     /// below the old is the new ssthresh too, or slow start would undo it. In recovery the window belongs to the loss recovery and is returned as it is.
     pub fn on_ack(&mut self, ack: &Ack) -> u32 {
-        // SAFETY: the state was initialised by `new`; both calls only touch state and ack.
-        unsafe {
-            native_tcplp_sample(&mut self.0, ack);
-            if ack.in_recovery {
-                ack.cwnd
-            } else {
-                native_tcplp_on_ack(&mut self.0, ack)
-            }
+        self.sample(ack);
+        if ack.in_recovery {
+            ack.cwnd
+        } else {
+            self.window_after(ack)
         }
+    }
+
+    /// Takes the delay sample that an ACK brings.
+    pub fn sample(&mut self, ack: &Ack) {
+        // SAFETY: the state was initialised by `new`; the call only touches state and ack.
+        unsafe { native_tcplp_sample(&mut self.0, ack) };
+    }
+
+    /// The window after an ACK whose sample has been taken; also after a time-out, where the
+    /// sample does not count but slow start goes on.
+    pub fn window_after(&mut self, ack: &Ack) -> u32 {
+        // SAFETY: as above.
+        unsafe { native_tcplp_on_ack(&mut self.0, ack) }
+    }
+
+    /// A router's mark in place of a delay (TCP-LP/ECN): returns the new cwnd in packets, as
+    /// `on_ack` does.
+    pub fn on_ecn_echo(&mut self, ack: &Ack) -> u32 {
+        // SAFETY: as above.
+        unsafe { native_tcplp_on_ecn_echo(&mut self.0, ack) }
     }
 
     /// A loss: returns the new ssthresh in packets.

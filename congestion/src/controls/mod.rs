@@ -1,4 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The congestion controls, one file for each. [`crate::registry`] creates them by name.
 
+pub mod cubic;
+pub mod highspeed;
+mod hystart;
+mod low_priority;
+pub mod netnice;
 pub mod reno;
+mod round;
+pub mod tcplp;
+pub mod tcplp_ecn;
+pub mod vegas;

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Vegas: Brakmo and Peterson, "TCP Vegas: End to End Congestion Avoidance on a Global Internet", 1995, with the
+//! reaction to losses of ns-2.
+
+use crate::control::{Ack, Congestion, CongestionControl, Window};
+use crate::controls::reno::{MINIMUM_SSTHRESH_PACKETS, half_of_flight, may_grow};
+use crate::controls::round::Round;
+use crate::parameters::{Kind, Parameter, Settings};
+use crate::registry::Registration;
+
+const PACKETS: (f64, f64) = (0.0, 1000.0);
+
+const fn packets(name: &'static str, description: &'static str, default: f64) -> Parameter {
+    let (least, most) = PACKETS;
+    Parameter {
+        name,
+        description,
+        kind: Kind::Number {
+            least,
+            most,
+            default,
+        },
+    }
+}
+
+pub(crate) const REGISTRATION: Registration = Registration {
+    name: "vegas",
+    summary: "keeps between alpha and beta packets of its own in the queue (Brakmo and Peterson 1995)",
+    parameters: &[
+        packets(
+            "alpha",
+            "with fewer packets of its own in the queue the window grows by one each round trip",
+            1.0,
+        ),
+        packets(
+            "beta",
+            "with more packets of its own in the queue the window falls by one each round trip",
+            3.0,
+        ),
+        packets(
+            "gamma",
+            "with more packets of its own in the queue slow start ends",
+            1.0,
+        ),
+    ],
+    build: |settings| Box::new(Vegas::new(settings)),
+};
+
+/// Smallest window that Vegas chooses itself, in packets.
+const MINIMUM_CWND: f64 = 2.0;
+
+/// How the window moves until the next decision.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Growth {
+    None,
+    /// A packet for each ACK.
+    Doubling,
+    /// So many packets for each ACK.
+    Linear(f64),
+}
+
+/// Vegas. Once in a round trip it compares the rate it would have without a queue, `cwnd / base_rtt`, with the one it
+/// has, `cwnd / rtt`; the difference times `base_rtt` is the number of its packets in the queue.
+///
+/// ns-2 rounds that number to a whole one before it compares: with alpha and beta half a packet less and more than
+/// there, this control decides as ns-2's does.
+#[derive(Debug, Clone)]
+pub struct Vegas {
+    alpha: f64,
+    beta: f64,
+    gamma: f64,
+    round: Round,
+    /// Of the round: its round-trip times, and how many.
+    rtt_sum_ns: u64,
+    rtt_samples: u64,
+    growth: Growth,
+    /// Slow start doubles in every other round trip only; the one between tells whether the queue grew.
+    doubling_turn: bool,
+}
+
+impl Vegas {
+    pub(crate) fn new(settings: &Settings) -> Self {
+        Self {
+            alpha: settings.number("alpha"),
+            beta: settings.number("beta"),
+            gamma: settings.number("gamma"),
+            round: Round::default(),
+            rtt_sum_ns: 0,
+            rtt_samples: 0,
+            growth: Growth::None,
+            doubling_turn: true,
+        }
+    }
+
+    /// What the finished round trip of `rtt_ns` means, on a path of `base_rtt_ns`.
+    fn decide(&mut self, rtt_ns: f64, base_rtt_ns: f64, window: &mut Window) {
+        let queued = window.cwnd * (1.0 - base_rtt_ns / rtt_ns);
+        self.growth = Growth::None;
+        if window.in_slow_start() {
+            self.doubling_turn = !self.doubling_turn;
+            if !self.doubling_turn {
+                return;
+            }
+            if queued > self.gamma {
+                window.cwnd = (window.cwnd - window.cwnd / 8.0).max(MINIMUM_CWND);
+                window.ssthresh = MINIMUM_SSTHRESH_PACKETS;
+            } else {
+                self.growth = Growth::Doubling;
+            }
+        } else if queued > self.beta {
+            window.cwnd = (window.cwnd - 1.0).max(MINIMUM_CWND);
+            // Or the next round would take this for slow start.
+            window.ssthresh = window.ssthresh.min(window.cwnd);
+        } else if queued < self.alpha {
+            self.growth = Growth::Linear(1.0 / window.cwnd);
+        }
+    }
+}
+
+impl CongestionControl for Vegas {
+    fn name(&self) -> &'static str {
+        REGISTRATION.name
+    }
+
+    fn on_ack(&mut self, ack: &Ack, window: &mut Window) {
+        if let Some(rtt_ns) = ack.rtt_ns {
+            self.rtt_sum_ns += rtt_ns;
+            self.rtt_samples += 1;
+        }
+        if self.round.ends(ack) && self.rtt_samples > 0 && ack.min_rtt_ns > 0 {
+            let rtt_ns = self.rtt_sum_ns as f64 / self.rtt_samples as f64;
+            self.rtt_sum_ns = 0;
+            self.rtt_samples = 0;
+            if !ack.in_recovery || ack.after_timeout {
+                self.decide(rtt_ns, (ack.min_rtt_ns as f64).min(rtt_ns), window);
+            }
+        }
+        if !may_grow(ack) || ack.acked == 0 {
+            return;
+        }
+        match self.growth {
+            Growth::Doubling if window.in_slow_start() => window.cwnd += 1.0,
+            Growth::Linear(packets) => window.cwnd += packets,
+            Growth::Doubling | Growth::None => {}
+        }
+    }
+
+    /// Three quarters of the window, not half: Vegas learns of losses before a queue of others' making has grown.
+    fn on_loss(&mut self, congestion: &Congestion, window: &mut Window) {
+        self.growth = Growth::None;
+        window.ssthresh = (f64::from(congestion.in_flight) * 0.75).max(MINIMUM_SSTHRESH_PACKETS);
+    }
+
+    fn on_timeout(&mut self, congestion: &Congestion, window: &mut Window) {
+        self.growth = Growth::None;
+        window.ssthresh = half_of_flight(congestion);
+    }
+
+    /// After a loss Vegas never returns to slow start, however far it lets the window fall.
+    fn on_recovery_end(&mut self, _now_ns: u64, window: &mut Window) {
+        window.ssthresh = window.ssthresh.min(window.cwnd);
+    }
+}
