@@ -23,6 +23,7 @@
 #define TCPLP_DELTA_PERMILLE 150U /* 0.15, LP03 III-D.2 */
 #define TCPLP_INFERENCE_RTTS 3U   /* itt, LP03 III-D.3 */
 #define TCPLP_MINIMUM_CWND 1U     /* LP03 III-B.2 */
+#define TCPLP_MINIMUM_SSTHRESH 2U /* RFC 5681, equation 4 */
 
 /* d_min is the smallest delay of this and the previous epoch: it lives two to four minutes. */
 #define TCPLP_EPOCH_US 120000000U
@@ -152,11 +153,12 @@ POLICY_INLINE u32 tcplp_increase(struct tcplp *state, u32 cwnd, u32 acked)
 	return cwnd;
 }
 
-/* LP03's congestion avoidance (its figure 3), at each new ACK. Returns the new cwnd. */
-POLICY_INLINE u32 tcplp_avoid(struct tcplp *state, const struct tcplp_ack *ack)
+/*
+ * What LP03 does about indications in congestion avoidance (its figure 3), at each new ACK: changes
+ * `*cwnd`. Returns whether the window may grow instead.
+ */
+POLICY_INLINE int tcplp_react(struct tcplp *state, const struct tcplp_ack *ack, u32 *cwnd)
 {
-	u32 cwnd = ack->cwnd;
-
 	if (state->inference_runs && !policy_after(state->inference_end_us, ack->now_us))
 		state->inference_runs = 0;
 	if (state->ignoring && !policy_after(state->ignore_end_us, ack->now_us))
@@ -164,11 +166,11 @@ POLICY_INLINE u32 tcplp_avoid(struct tcplp *state, const struct tcplp_ack *ack)
 
 	if (state->indicated && !state->ignoring) {
 		if (state->inference_runs) {
-			cwnd = TCPLP_MINIMUM_CWND;
+			*cwnd = TCPLP_MINIMUM_CWND;
 			state->report.phase = POLICY_YIELDING;
 			state->report.yields += 1;
 		} else {
-			cwnd = policy_max(cwnd / 2, TCPLP_MINIMUM_CWND);
+			*cwnd = policy_max(*cwnd / 2, TCPLP_MINIMUM_CWND);
 			state->report.phase = POLICY_INFERENCE;
 		}
 		state->credit = 0;
@@ -177,29 +179,42 @@ POLICY_INLINE u32 tcplp_avoid(struct tcplp *state, const struct tcplp_ack *ack)
 			ack->now_us + state->inference_rtts * ack->smoothed_rtt_us;
 		state->ignoring = 1;
 		state->ignore_end_us = ack->now_us + ack->smoothed_rtt_us;
-	} else if (!state->inference_runs) {
-		state->report.phase = POLICY_AVOIDANCE;
-		if (ack->cwnd_limited)
-			cwnd = tcplp_increase(state, cwnd, ack->acked);
+		return 0;
 	}
+	if (state->inference_runs)
+		return 0;
+	state->report.phase = POLICY_AVOIDANCE;
+	return ack->cwnd_limited;
+}
+
+/* LP03's congestion avoidance. Returns the new cwnd. */
+POLICY_INLINE u32 tcplp_avoid(struct tcplp *state, const struct tcplp_ack *ack)
+{
+	u32 cwnd = ack->cwnd;
+
+	if (tcplp_react(state, ack, &cwnd))
+		cwnd = tcplp_increase(state, cwnd, ack->acked);
 	return cwnd;
 }
 
 /*
- * The window after an ACK outside loss recovery. Slow start is Reno's (LP derives from Reno, LP03
- * IV): it fills the queue once, and so learns d_max. Indications count in congestion avoidance.
+ * Slow start is Reno's (LP derives from Reno, LP03 IV): it fills the queue once, and so learns
+ * d_max. Returns the new cwnd.
  */
-POLICY_INLINE u32 tcplp_on_ack(struct tcplp *state, const struct tcplp_ack *ack)
+POLICY_INLINE u32 tcplp_slow_start(struct tcplp *state, const struct tcplp_ack *ack)
 {
-	u32 room;
-
-	if (ack->cwnd >= ack->ssthresh)
-		return tcplp_avoid(state, ack);
 	state->report.phase = POLICY_SLOW_START;
 	if (!ack->cwnd_limited)
 		return ack->cwnd;
-	room = ack->ssthresh - ack->cwnd;
-	return ack->cwnd + policy_min(ack->acked, room);
+	return ack->cwnd + policy_min(ack->acked, ack->ssthresh - ack->cwnd);
+}
+
+/* The window after an ACK outside loss recovery. Indications count in congestion avoidance. */
+POLICY_INLINE u32 tcplp_on_ack(struct tcplp *state, const struct tcplp_ack *ack)
+{
+	if (ack->cwnd >= ack->ssthresh)
+		return tcplp_avoid(state, ack);
+	return tcplp_slow_start(state, ack);
 }
 
 /*
@@ -221,7 +236,7 @@ POLICY_INLINE u32 tcplp_on_loss(struct tcplp *state, u32 cwnd, u32 now_us, u32 s
 {
 	state->ignoring = 1;
 	state->ignore_end_us = now_us + smoothed_rtt_us;
-	return policy_max(cwnd / 2, 2);
+	return policy_max(cwnd / 2, TCPLP_MINIMUM_SSTHRESH);
 }
 
 /* Sending again after an idle period: the average of then says nothing about now. */

@@ -7,6 +7,8 @@
 
 pub mod control;
 pub mod controls;
+pub mod dstcp;
+pub mod hstcplp;
 pub mod netnice;
 pub mod parameters;
 pub mod policy;

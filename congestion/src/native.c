@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /* Gives the policies' inline functions addresses, so that Rust can call them. */
+#include "dstcp.h"
+#include "hstcplp.h"
 #include "netnice.h"
 #include "tcplp.h"
 
@@ -48,8 +50,85 @@ u32 native_netnice_pacing_us(const struct netnice *state, u32 cwnd, u32 smoothed
 	return netnice_pacing_us(state, cwnd, smoothed_rtt_us);
 }
 
+void native_hstcplp_init(struct hstcplp *state, const struct policy_parameters *wanted)
+{
+	hstcplp_init(state, wanted);
+}
+
+void native_hstcplp_sample(struct hstcplp *state, const struct tcplp_ack *ack)
+{
+	hstcplp_sample(state, ack);
+}
+
+u32 native_hstcplp_on_ack(struct hstcplp *state, const struct tcplp_ack *ack)
+{
+	return hstcplp_on_ack(state, ack);
+}
+
+u32 native_hstcplp_on_loss(struct hstcplp *state, u32 cwnd, u32 now_us, u32 smoothed_rtt_us)
+{
+	return hstcplp_on_loss(state, cwnd, now_us, smoothed_rtt_us);
+}
+
+void native_hstcplp_on_restart(struct hstcplp *state)
+{
+	hstcplp_on_restart(state);
+}
+
+/* The table, for the test that computes it. */
+u32 native_hstcplp_row(u32 row, u32 *decrease)
+{
+	if (row >= HSTCPLP_ROWS)
+		return 0;
+	*decrease = hstcplp_rows[row].decrease;
+	return hstcplp_rows[row].cwnd;
+}
+
+void native_dstcp_init(struct dstcp *state, const struct dstcp_parameters *wanted)
+{
+	dstcp_init(state, wanted);
+}
+
+void native_dstcp_on_ack(struct dstcp *state, const struct dstcp_ack *ack,
+			 struct dstcp_window *window)
+{
+	dstcp_on_ack(state, ack, window);
+}
+
+u32 native_dstcp_on_loss(struct dstcp *state, u32 cwnd)
+{
+	return dstcp_on_loss(state, cwnd);
+}
+
+u32 native_dstcp_on_timeout(struct dstcp *state, u32 cwnd)
+{
+	return dstcp_on_timeout(state, cwnd);
+}
+
+u32 native_dstcp_ssthresh(const struct dstcp *state, u32 otherwise)
+{
+	return dstcp_ssthresh(state, otherwise);
+}
+
+void native_dstcp_on_ecn_echo(struct dstcp *state, u32 in_profile, struct dstcp_window *window)
+{
+	dstcp_on_ecn_echo(state, in_profile, window);
+}
+
+_Static_assert(sizeof(struct hstcplp) <= 104, "state must fit icsk_ca_priv");
+_Static_assert(sizeof(struct dstcp) <= 104, "state must fit icsk_ca_priv");
+
 /* The sizes that Rust mirrors, for a test that the mirrors are true. */
 const u32 native_sizes[] = {
-	sizeof(struct policy_report), sizeof(struct policy_parameters), sizeof(struct tcplp),
-	sizeof(struct tcplp_ack),     sizeof(struct netnice),           sizeof(struct netnice_ack),
+	sizeof(struct policy_report),
+	sizeof(struct policy_parameters),
+	sizeof(struct tcplp),
+	sizeof(struct tcplp_ack),
+	sizeof(struct netnice),
+	sizeof(struct netnice_ack),
+	sizeof(struct hstcplp),
+	sizeof(struct dstcp),
+	sizeof(struct dstcp_parameters),
+	sizeof(struct dstcp_ack),
+	sizeof(struct dstcp_window),
 };

@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     unsafe extern "C" {
-        static native_sizes: [u32; 6];
+        static native_sizes: [u32; 11];
     }
 
     #[test]
@@ -139,5 +139,10 @@ mod tests {
         assert_eq!(sizes[3] as usize, size_of::<crate::tcplp::Ack>());
         assert!(sizes[4] as usize <= size_of::<State>());
         assert_eq!(sizes[5] as usize, size_of::<crate::netnice::Ack>());
+        assert!(sizes[6] as usize <= size_of::<State>());
+        assert!(sizes[7] as usize <= size_of::<State>());
+        assert_eq!(sizes[8] as usize, size_of::<crate::dstcp::Parameters>());
+        assert_eq!(sizes[9] as usize, size_of::<crate::dstcp::Ack>());
+        assert_eq!(sizes[10] as usize, size_of::<crate::dstcp::Window>());
     }
 }

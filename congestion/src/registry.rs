@@ -23,7 +23,9 @@ const CONTROLS: &[Registration] = &[
     controls::highspeed::REGISTRATION,
     controls::tcplp::REGISTRATION,
     controls::tcplp_ecn::REGISTRATION,
+    controls::hstcplp::REGISTRATION,
     controls::netnice::REGISTRATION,
+    controls::dstcp::REGISTRATION,
 ];
 
 const NAMES: [&str; CONTROLS.len()] = {

@@ -2,7 +2,9 @@
 //! The congestion controls, one file for each. [`crate::registry`] creates them by name.
 
 pub mod cubic;
+pub mod dstcp;
 pub mod highspeed;
+pub mod hstcplp;
 mod hystart;
 mod low_priority;
 pub mod netnice;

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! TCP for Diff-Serv: `policy/dstcp.h`.
+
+use crate::policy::State;
+
+/// What can be set (`struct dstcp_parameters`).
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Parameters {
+    /// Target rate in bits per second, at most 10^11; 0: no target.
+    pub target_bits_per_s: u64,
+    /// Bytes of a full packet as the target rate counts it; 0: 1000.
+    pub packet_bytes: u32,
+    /// The constant c of the window's opening, at most 10^6; 0: 100.
+    pub c: u32,
+    /// 1 opens the window by `c * rtt` packets per round trip, 2 by `c * rtt^2`.
+    pub policy: u8,
+    /// c by the round trip's class (the paper's Table 5).
+    pub classes: bool,
+    /// Mechanism 1: fair window opening.
+    pub fair_window: bool,
+    /// Mechanism 2: ssthresh by the target rate.
+    pub target_ssthresh: bool,
+    /// Mechanism 3: marks on IN and OUT packets are answered differently.
+    pub ecn_by_profile: bool,
+    #[doc(hidden)]
+    pub reserved: [u8; 3],
+}
+
+/// One ACK of new data outside fast recovery.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ack {
+    /// Smoothed round-trip time (RFC 6298) in microseconds; 0 before the first sample.
+    pub smoothed_rtt_us: u32,
+    /// Smallest round-trip time of the connection in microseconds; 0 before the first sample.
+    pub minimum_rtt_us: u32,
+    /// Packets acknowledged.
+    pub acked: u32,
+    /// 1 where the window, not the program, limits the connection.
+    pub cwnd_limited: u32,
+}
+
+/// The window in packets.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// Congestion window.
+    pub cwnd: u32,
+    /// Slow-start threshold.
+    pub ssthresh: u32,
+}
+
+unsafe extern "C" {
+    fn native_dstcp_init(state: *mut State, wanted: *const Parameters);
+    fn native_dstcp_on_ack(state: *mut State, ack: *const Ack, window: *mut Window);
+    fn native_dstcp_on_loss(state: *mut State, cwnd: u32) -> u32;
+    fn native_dstcp_on_timeout(state: *mut State, cwnd: u32) -> u32;
+    fn native_dstcp_ssthresh(state: *const State, otherwise: u32) -> u32;
+    fn native_dstcp_on_ecn_echo(state: *mut State, in_profile: u32, window: *mut Window);
+}
+
+/// The state of one connection under TCP for Diff-Serv.
+#[derive(Clone, Debug)]
+pub struct DsTcp(State);
+
+impl DsTcp {
+    /// A new connection.
+    pub fn new(parameters: &Parameters) -> Self {
+        let mut state = State::zeroed();
+        // SAFETY: the state is zeroed and as large as any policy's.
+        unsafe { native_dstcp_init(&mut state, parameters) };
+        Self(state)
+    }
+
+    /// An ACK outside fast recovery: moves the window.
+    pub fn on_ack(&mut self, ack: &Ack, window: &mut Window) {
+        // SAFETY: the state was initialised by `new`; the call only touches what it is given.
+        unsafe { native_dstcp_on_ack(&mut self.0, ack, window) };
+    }
+
+    /// A loss: returns the window in packets with which recovery ends.
+    pub fn on_loss(&mut self, cwnd: u32) -> u32 {
+        // SAFETY: as above.
+        unsafe { native_dstcp_on_loss(&mut self.0, cwnd) }
+    }
+
+    /// A time-out: returns the new ssthresh in packets.
+    pub fn on_timeout(&mut self, cwnd: u32) -> u32 {
+        // SAFETY: as above.
+        unsafe { native_dstcp_on_timeout(&mut self.0, cwnd) }
+    }
+
+    /// ssthresh in packets where the target rate sets it; `otherwise` where it does not.
+    pub fn ssthresh(&self, otherwise: u32) -> u32 {
+        // SAFETY: as above.
+        unsafe { native_dstcp_ssthresh(&self.0, otherwise) }
+    }
+
+    /// An echo of a mark on a packet in profile (IN) or not (OUT).
+    pub fn on_ecn_echo(&mut self, in_profile: bool, window: &mut Window) {
+        // SAFETY: as above.
+        unsafe { native_dstcp_on_ecn_echo(&mut self.0, in_profile.into(), window) };
+    }
+}
