@@ -56,7 +56,8 @@ pub struct Ack {
     pub rate_delivered: u32,
     /// Interval of the delivery-rate sample in nanoseconds; 0 if unknown.
     pub rate_interval_ns: u64,
-    /// In fast recovery or after a time-out, until everything sent before it is acknowledged.
+    /// In fast recovery or after a time-out, until everything sent before it is acknowledged. Also on an ACK that is no
+    /// reason to grow: a duplicate one, or one that echoes congestion (RFC 3168 section 6.1.2).
     pub in_recovery: bool,
     /// After a retransmission time-out.
     pub after_timeout: bool,

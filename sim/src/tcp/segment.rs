@@ -18,6 +18,9 @@ impl Flags {
     pub const CWR: Flags = Flags(16);
     /// Carries a request of an application (an HTTP GET, say) of `length` bytes from the receiver of the data.
     pub const REQUEST: Flags = Flags(32);
+    /// With [`Flags::ECE`]: the packet that experienced congestion was within its profile (the papers' Diff-Serv TCP
+    /// tells the two apart; on a wire this would be a reserved bit).
+    pub const ECHO_IN_PROFILE: Flags = Flags(64);
 
     /// All of `other`'s bits are set.
     pub const fn contains(self, other: Flags) -> bool {

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a sender and a receiver are made to be.
+
+use std::time::Duration;
+
+use super::Clock;
+
+/// How a sender recovers from losses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Recovery {
+    /// RFC 2581 as ns-2's `Agent/TCP/Reno` does it: the first ACK of new data ends fast recovery; further losses of the
+    /// same window are each found by three more duplicate ACKs, or by a time-out.
+    Reno,
+    /// RFC 6582: partial ACKs keep the sender in fast recovery.
+    NewReno,
+    /// RFC 6675: the receiver tells what has arrived (RFC 2018).
+    #[default]
+    Sack,
+}
+
+/// Which end begins the connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Opener {
+    /// The sender of the data: an upload.
+    #[default]
+    Sender,
+    /// The receiver of the data, which then asks for them: a download, an HTTP GET.
+    Receiver,
+}
+
+/// The retransmission time-out (RFC 6298).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TimeoutConfig {
+    /// Before the first round-trip time is known: 1 s by RFC 6298, 3 s by RFC 2988 and in ns-2.
+    pub initial: Duration,
+    /// At least this: 200 ms in Linux and ns-2.35, 1 s by RFC 6298.
+    pub min: Duration,
+    /// At most this, back-off included: 60 s or more.
+    pub max: Duration,
+    /// Round-trip times are measured in whole ticks of this length, as by ns-2's `tcpTick_`; zero measures exactly.
+    pub rtt_tick: Duration,
+}
+
+impl Default for TimeoutConfig {
+    fn default() -> TimeoutConfig {
+        TimeoutConfig {
+            initial: Duration::from_secs(1),
+            min: Duration::from_millis(200),
+            max: Duration::from_secs(120),
+            rtt_tick: Duration::ZERO,
+        }
+    }
+}
+
+/// What a sender is made to be; by default much as Linux.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SenderConfig {
+    /// Maximum segment size: bytes of data in a packet, headers not counted.
+    pub mss: u32,
+    /// Initial window in packets (RFC 6928: 10; ns-2.35: 2).
+    pub initial_window: u32,
+    /// Packets in flight at most, whatever cwnd says (ns-2's `window_`).
+    pub max_window: u32,
+    /// How losses are recovered from.
+    pub recovery: Recovery,
+    /// Each of the first two duplicate ACKs lets a packet go (RFC 3042).
+    pub limited_transmit: bool,
+    /// NewReno restarts the retransmission timer at the first partial ACK only (RFC 6582 section 4, "impatient").
+    pub impatient: bool,
+    /// SACK sends the last outstanding packet again at the end of a recovery (RFC 6675 section 4, rule 4).
+    pub rescue_retransmission: bool,
+    /// The retransmission time-out.
+    pub timeout: TimeoutConfig,
+    /// Segments carry timestamps (RFC 7323).
+    pub timestamps: bool,
+    /// The host's timestamp clock.
+    pub clock: Clock,
+    /// Explicit congestion notification (RFC 3168).
+    pub ecn: bool,
+    /// Which end begins.
+    pub opener: Opener,
+    /// SYN and SYN-ACK go before the data; without, as in ns-2's one-way agents, the data go at once.
+    pub handshake: bool,
+    /// After nothing was sent for longer than a retransmission time-out, cwnd is at most the initial window
+    /// (RFC 5681 section 4.1).
+    pub slow_start_after_idle: bool,
+}
+
+impl Default for SenderConfig {
+    fn default() -> SenderConfig {
+        SenderConfig {
+            mss: 1448,
+            initial_window: 10,
+            max_window: u32::MAX,
+            recovery: Recovery::Sack,
+            limited_transmit: true,
+            impatient: true,
+            rescue_retransmission: false,
+            timeout: TimeoutConfig::default(),
+            timestamps: true,
+            clock: Clock::default(),
+            ecn: false,
+            opener: Opener::Sender,
+            handshake: true,
+            slow_start_after_idle: true,
+        }
+    }
+}
+
+impl SenderConfig {
+    /// The defaults of ns-2.35's `Agent/TCP/Reno` with packets of `mss` bytes of data; `window_` is not among them,
+    /// since nobody keeps its default of 20 packets.
+    pub fn ns2(mss: u32) -> SenderConfig {
+        SenderConfig {
+            mss,
+            initial_window: 2,
+            recovery: Recovery::Reno,
+            timeout: TimeoutConfig {
+                initial: Duration::from_secs(3),
+                min: Duration::from_millis(200),
+                max: Duration::from_secs(60),
+                rtt_tick: Duration::from_millis(10),
+            },
+            timestamps: false,
+            ..SenderConfig::default()
+        }
+    }
+}
+
+/// ACKs wait for another segment (RFC 5681 section 4.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DelayedAck {
+    /// An ACK goes with every so many segments in order: 2.
+    pub segments: u32,
+    /// Or so long after the first of them: 40 ms in Linux, 100 ms in ns-2.
+    pub timeout: Duration,
+}
+
+impl Default for DelayedAck {
+    fn default() -> DelayedAck {
+        DelayedAck {
+            segments: 2,
+            timeout: Duration::from_millis(40),
+        }
+    }
+}
+
+/// What a receiver is made to be; by default much as Linux.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ReceiverConfig {
+    /// Receive buffer in bytes, at least one: what may be in flight, since programs here read at once.
+    pub window: u32,
+    /// Shift of the window field (RFC 7323 section 2): at most 65535 of such units can be told.
+    pub window_scale: u8,
+    /// ACKs wait; `None` acknowledges every segment at once.
+    pub delayed_ack: Option<DelayedAck>,
+    /// ACKs tell what has arrived out of order (RFC 2018).
+    pub sack: bool,
+    /// Segments carry timestamps (RFC 7323).
+    pub timestamps: bool,
+    /// The host's timestamp clock.
+    pub clock: Clock,
+    /// Explicit congestion notification (RFC 3168).
+    pub ecn: bool,
+    /// Which end begins; the same as the sender's.
+    pub opener: Opener,
+    /// As the sender's.
+    pub handshake: bool,
+    /// Bytes of the request that a receiver that opens sends.
+    pub request_length: u32,
+    /// For its SYN and its request.
+    pub timeout: TimeoutConfig,
+}
+
+impl Default for ReceiverConfig {
+    fn default() -> ReceiverConfig {
+        ReceiverConfig {
+            window: 6 << 20,
+            window_scale: 10,
+            delayed_ack: Some(DelayedAck::default()),
+            sack: true,
+            timestamps: true,
+            clock: Clock::default(),
+            ecn: false,
+            opener: Opener::Sender,
+            handshake: true,
+            request_length: 300,
+            timeout: TimeoutConfig::default(),
+        }
+    }
+}
+
+impl ReceiverConfig {
+    /// The defaults of ns-2.35's `Agent/TCPSink`: an ACK for each segment, and nothing else.
+    pub fn ns2() -> ReceiverConfig {
+        ReceiverConfig {
+            window: u32::MAX,
+            window_scale: 16,
+            delayed_ack: None,
+            sack: false,
+            timestamps: false,
+            timeout: SenderConfig::ns2(1).timeout,
+            ..ReceiverConfig::default()
+        }
+    }
+}
+
+/// Nanoseconds of a duration.
+pub(super) fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The receiving end of a connection.
+
+use netnice_queue::Time;
+
+use super::config::nanos;
+use super::ranges::Ranges;
+use super::timeout::RetransmissionTimeout;
+use super::{Flags, Opener, ReceiverConfig, SackBlock, Segment};
+
+/// A time that never comes.
+const NEVER: u64 = u64::MAX;
+
+/// What routers wrote on the packet that carried a segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mark {
+    /// CE (RFC 3168 section 5).
+    pub congestion_experienced: bool,
+    /// Tagged IN at the edge, or not tagged at all.
+    pub in_profile: bool,
+}
+
+impl Mark {
+    /// Nothing was written.
+    pub const NONE: Mark = Mark {
+        congestion_experienced: false,
+        in_profile: true,
+    };
+}
+
+/// What a receiver has seen so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ReceiverStatistics {
+    /// Data segments that arrived, whatever they brought.
+    pub segments: u64,
+    /// Of them, those that arrived beyond a gap.
+    pub out_of_order: u64,
+    /// Of them, those of which every byte had arrived before.
+    pub duplicates: u64,
+    /// Acknowledgements sent.
+    pub acks: u64,
+    /// SYNs and requests sent again.
+    pub openings_retransmitted: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Waits for the peer, or for `open`.
+    Listening,
+    /// Our SYN is to be answered.
+    SynSent,
+    /// Our request is to be answered by data.
+    Requesting,
+    /// Data come.
+    Established,
+}
+
+/// What is to be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pending {
+    Nothing,
+    Ack,
+    Syn,
+    SynAck,
+    Request,
+}
+
+/// The receiving end of a connection: acknowledges, and counts the bytes that arrive in order.
+#[derive(Debug, Clone)]
+pub struct Receiver {
+    /// Every byte before has arrived: RCV.NXT.
+    next: u64,
+    pending: Pending,
+    state: State,
+    /// The sender may not have seen congestion experienced (RFC 3168 section 6.1.3).
+    echo: Flags,
+    /// Segments in order that no ACK has told of.
+    unacknowledged: u32,
+    ack_deadline: u64,
+    /// TS.Recent and Last.ACK.sent of RFC 7323 section 4.3.
+    recent_timestamp: u32,
+    last_ack_sent: u64,
+    /// The byte after the last, where the FIN is; `NEVER` until it is known.
+    fin_at: u64,
+    out_of_order: Ranges,
+    /// A byte of each of the blocks reported most recently, the newest first (RFC 2018 section 4).
+    recent_blocks: [u64; 3],
+    statistics: ReceiverStatistics,
+    config: ReceiverConfig,
+    timeout: RetransmissionTimeout,
+    opening_deadline: u64,
+    opening_sent_ns: u64,
+    opening_retransmitted: bool,
+}
+
+impl Receiver {
+    /// A receiver that waits for its sender.
+    pub fn new(config: ReceiverConfig) -> Receiver {
+        Receiver {
+            next: 0,
+            pending: Pending::Nothing,
+            state: if config.handshake || config.opener == Opener::Receiver {
+                State::Listening
+            } else {
+                State::Established
+            },
+            echo: Flags::default(),
+            unacknowledged: 0,
+            ack_deadline: NEVER,
+            recent_timestamp: 0,
+            last_ack_sent: 0,
+            fin_at: NEVER,
+            out_of_order: Ranges::default(),
+            recent_blocks: [NEVER; 3],
+            statistics: ReceiverStatistics::default(),
+            config,
+            timeout: RetransmissionTimeout::new(&config.timeout),
+            opening_deadline: NEVER,
+            opening_sent_ns: 0,
+            opening_retransmitted: false,
+        }
+    }
+
+    /// Begins the connection, where the receiver is the one to do so; nothing otherwise.
+    pub fn open(&mut self, _now: Time) {
+        if self.config.opener != Opener::Receiver || self.state != State::Listening {
+            return;
+        }
+        if self.config.handshake {
+            self.state = State::SynSent;
+            self.pending = Pending::Syn;
+        } else {
+            self.state = State::Requesting;
+            self.pending = Pending::Request;
+        }
+    }
+
+    /// A segment of the sender arrives, with `mark` on its packet.
+    #[inline]
+    pub fn on_segment(&mut self, now: Time, segment: &Segment, mark: Mark) {
+        if segment.sequence == self.next
+            && self.state == State::Established
+            && segment.flags.0 & !Flags::ACK.0 == 0
+            && segment.length > 0
+            && !mark.congestion_experienced
+            && self.out_of_order.is_empty()
+        {
+            self.statistics.segments += 1;
+            if segment.sequence <= self.last_ack_sent {
+                self.recent_timestamp = segment.tsval;
+            }
+            self.next += u64::from(segment.length);
+            self.acknowledge_later(now);
+        } else {
+            self.on_unusual_segment(now, segment, mark);
+        }
+    }
+
+    /// The next segment to send at `now`; call until it gives none.
+    #[inline]
+    pub fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
+        match self.pending {
+            Pending::Nothing => None,
+            Pending::Ack => Some(self.acknowledgement(now)),
+            _ => Some(self.opening(now)),
+        }
+    }
+
+    /// When [`Receiver::on_timer`] should be called; `None` where nothing is waited for.
+    #[inline]
+    pub fn next_timer(&self) -> Option<Time> {
+        let deadline = self.ack_deadline.min(self.opening_deadline);
+        (deadline != NEVER).then(|| Time::from_nanos(deadline))
+    }
+
+    /// Does what is due at `now`.
+    pub fn on_timer(&mut self, now: Time) {
+        let now_ns = now.as_nanos();
+        if self.ack_deadline <= now_ns {
+            self.ack_deadline = NEVER;
+            self.pending = Pending::Ack;
+        }
+        if self.opening_deadline <= now_ns {
+            self.opening_deadline = NEVER;
+            self.opening_retransmitted = true;
+            self.statistics.openings_retransmitted += 1;
+            self.timeout.back_off();
+            self.pending = match self.state {
+                State::SynSent => Pending::Syn,
+                _ => Pending::Request,
+            };
+        }
+    }
+
+    /// Bytes that have arrived in order: what the program has got.
+    #[inline]
+    pub fn goodput_bytes(&self) -> u64 {
+        self.next - u64::from(self.finished())
+    }
+
+    /// All data and the FIN after them have arrived. The sender may still have to be told so.
+    #[inline]
+    pub fn finished(&self) -> bool {
+        self.next > self.fin_at
+    }
+
+    /// What has been seen so far.
+    pub fn statistics(&self) -> ReceiverStatistics {
+        self.statistics
+    }
+
+    #[inline]
+    fn acknowledge_later(&mut self, now: Time) {
+        self.unacknowledged += 1;
+        match self.config.delayed_ack {
+            Some(delayed) if self.unacknowledged < delayed.segments => {
+                if self.ack_deadline == NEVER {
+                    self.ack_deadline = now.as_nanos().saturating_add(nanos(delayed.timeout));
+                }
+            }
+            _ => self.pending = Pending::Ack,
+        }
+    }
+
+    #[inline]
+    fn acknowledgement(&mut self, now: Time) -> Segment {
+        self.pending = Pending::Nothing;
+        self.unacknowledged = 0;
+        self.ack_deadline = NEVER;
+        self.last_ack_sent = self.next;
+        self.statistics.acks += 1;
+        let mut segment = Segment {
+            acknowledgement: self.next,
+            window: self.window(),
+            flags: Flags::ACK.with(self.echo),
+            ..Segment::default()
+        };
+        self.stamp(now, &mut segment);
+        if self.config.sack && !self.out_of_order.is_empty() {
+            segment.sack = self.sack_blocks();
+        }
+        segment
+    }
+
+    /// What can be told by 16 bits and the scale.
+    #[inline]
+    fn window(&self) -> u32 {
+        let scale = self.config.window_scale.min(14);
+        let units = (self.config.window >> scale).min(u32::from(u16::MAX));
+        (units << scale).max(self.config.window.min(1 << scale))
+    }
+
+    #[inline]
+    fn stamp(&self, now: Time, segment: &mut Segment) {
+        if self.config.timestamps {
+            segment.tsval = self.config.clock.ticks(now);
+            segment.tsecr = self.recent_timestamp;
+        }
+    }
+
+    /// Anything but data in order.
+    #[cold]
+    fn on_unusual_segment(&mut self, now: Time, segment: &Segment, mark: Mark) {
+        if segment.flags.contains(Flags::SYN) {
+            self.on_syn(now, segment);
+            return;
+        }
+        if self.state == State::Listening || self.state == State::SynSent {
+            // The ACK that ends the sender's handshake, or data of a sender that has heard of us otherwise.
+            if self.config.opener == Opener::Receiver {
+                return;
+            }
+            self.state = State::Established;
+        }
+        let fin = segment.flags.contains(Flags::FIN);
+        if segment.length == 0 && !fin {
+            return;
+        }
+        if self.state == State::Requesting {
+            self.state = State::Established;
+            self.opening_deadline = NEVER;
+            if self.pending == Pending::Request {
+                self.pending = Pending::Nothing;
+            }
+        }
+        self.statistics.segments += 1;
+        self.note_congestion(segment, mark);
+        let start = segment.sequence;
+        let newer = segment.tsval.wrapping_sub(self.recent_timestamp) as i32 >= 0;
+        if newer && start <= self.last_ack_sent {
+            self.recent_timestamp = segment.tsval;
+        }
+        let end = start + u64::from(segment.length) + u64::from(fin);
+        if fin {
+            self.fin_at = end - 1;
+        }
+        if end <= self.next {
+            self.statistics.duplicates += 1;
+            self.pending = Pending::Ack;
+        } else if start > self.next {
+            self.statistics.out_of_order += 1;
+            self.store(start, end);
+            self.pending = Pending::Ack;
+        } else if self.out_of_order.is_empty() {
+            self.next = end;
+            self.acknowledge_later(now);
+            if fin {
+                self.pending = Pending::Ack;
+            }
+        } else {
+            // A gap is filled, in whole or in part: an immediate ACK (RFC 5681 section 4.2).
+            self.next = end;
+            while let Some(end) = self.out_of_order.take_front_reaching(self.next) {
+                self.next = self.next.max(end);
+            }
+            self.pending = Pending::Ack;
+        }
+    }
+
+    fn store(&mut self, start: u64, end: u64) {
+        let mut new = false;
+        self.out_of_order.insert(start, end, |_, _| new = true);
+        if !new {
+            self.statistics.duplicates += 1;
+        }
+        let Some(block) = self.out_of_order.containing(start) else {
+            return;
+        };
+        // Those of the same block are the same now, and acknowledged ones are none any more.
+        let [a, b, c] = self.recent_blocks;
+        let next = self.next;
+        let elsewhere = |byte: u64| byte >= next && (byte < block.0 || byte >= block.1);
+        self.recent_blocks = match (elsewhere(a), elsewhere(b)) {
+            (true, true) => [start, a, b],
+            (true, false) => [start, a, c],
+            (false, true) => [start, b, c],
+            (false, false) => [start, c, NEVER],
+        };
+        if !elsewhere(self.recent_blocks[2]) {
+            self.recent_blocks[2] = NEVER;
+        }
+    }
+
+    fn sack_blocks(&self) -> [SackBlock; 3] {
+        let mut blocks = [SackBlock::default(); 3];
+        let mut told = 0;
+        for byte in self.recent_blocks {
+            let Some((start, end)) = self.out_of_order.containing(byte) else {
+                continue;
+            };
+            let block = SackBlock {
+                start: (start - self.next) as u32,
+                end: (end - self.next) as u32,
+            };
+            // Blocks that have grown together are told once.
+            if !blocks[..told].contains(&block) {
+                blocks[told] = block;
+                told += 1;
+            }
+        }
+        blocks
+    }
+
+    /// The sender's CWR ends the echo; a mark begins it (RFC 3168 section 6.1.3).
+    fn note_congestion(&mut self, segment: &Segment, mark: Mark) {
+        if segment.flags.contains(Flags::CWR) {
+            self.echo = Flags::default();
+        }
+        if mark.congestion_experienced {
+            self.echo = if mark.in_profile {
+                Flags::ECE.with(Flags::ECHO_IN_PROFILE)
+            } else {
+                Flags::ECE
+            };
+        }
+    }
+
+    fn on_syn(&mut self, now: Time, segment: &Segment) {
+        match (self.config.opener, segment.flags.contains(Flags::ACK)) {
+            (Opener::Sender, false) => {
+                self.recent_timestamp = segment.tsval;
+                if self.next == 0 && self.out_of_order.is_empty() {
+                    self.state = State::Established;
+                    self.pending = Pending::SynAck;
+                    if !segment.flags.contains(Flags::ECE.with(Flags::CWR)) {
+                        self.config.ecn = false;
+                    }
+                }
+            }
+            (Opener::Receiver, true) => {
+                self.recent_timestamp = segment.tsval;
+                if self.state == State::SynSent {
+                    if !self.opening_retransmitted {
+                        self.timeout.sample(self.opening_sent_ns, now.as_nanos());
+                    } else {
+                        self.timeout.after_lost_syn();
+                    }
+                    self.state = State::Requesting;
+                    self.opening_retransmitted = false;
+                }
+                // A second SYN-ACK: the peer has not seen that we have had the first.
+                self.pending = match self.state {
+                    State::Requesting => Pending::Request,
+                    _ => Pending::Ack,
+                };
+            }
+            _ => {}
+        }
+    }
+
+    /// SYN, SYN-ACK or request.
+    #[cold]
+    fn opening(&mut self, now: Time) -> Segment {
+        let mut segment = Segment {
+            window: self.config.window.min(u32::from(u16::MAX)),
+            ..Segment::default()
+        };
+        match self.pending {
+            Pending::Syn => {
+                segment.flags = Flags::SYN;
+                if self.config.ecn {
+                    segment.flags = segment.flags.with(Flags::ECE).with(Flags::CWR);
+                }
+            }
+            Pending::SynAck => {
+                segment.flags = Flags::SYN.with(Flags::ACK);
+                if self.config.ecn {
+                    segment.flags = segment.flags.with(Flags::ECE);
+                }
+            }
+            _ => {
+                segment.flags = Flags::ACK.with(Flags::REQUEST);
+                segment.length = self.config.request_length;
+                segment.window = self.window();
+            }
+        }
+        if self.pending != Pending::SynAck {
+            self.opening_sent_ns = now.as_nanos();
+            self.opening_deadline = self.opening_sent_ns.saturating_add(self.timeout.value_ns());
+        }
+        self.pending = Pending::Nothing;
+        self.stamp(now, &mut segment);
+        segment
+    }
+}

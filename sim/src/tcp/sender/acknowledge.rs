@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What ACKs tell a sender: delivery, round-trip times, losses, congestion.
+
+use netnice_congestion::control::Ack;
+use netnice_queue::Time;
+
+use super::outstanding::{APP_LIMITED, RETRANSMITTED, SACKED, Sent};
+use super::{LastReduction, NEVER, Sender, SenderState};
+use crate::tcp::{Flags, Recovery, Segment};
+
+/// So many duplicate ACKs say that a packet is lost (RFC 5681 section 3.2).
+const DUPLICATE_ACKS: u32 = 3;
+
+/// The packets that one ACK delivers.
+#[derive(Debug, Default)]
+struct Delivery {
+    packets: u32,
+    /// Of them, the one sent last.
+    newest: Option<Sent>,
+    /// When the first of those that the cumulative acknowledgement covers was sent.
+    oldest_ns: Option<u64>,
+    /// One of those was sent more than once.
+    retransmitted: bool,
+}
+
+impl Delivery {
+    #[inline]
+    fn add(&mut self, sent: &Sent) {
+        self.packets += 1;
+        if self
+            .newest
+            .is_none_or(|newest| newest.sent_ns <= sent.sent_ns)
+        {
+            self.newest = Some(*sent);
+        }
+    }
+
+    #[inline]
+    fn add_cumulative(&mut self, sent: &Sent) {
+        self.retransmitted |= sent.flags & RETRANSMITTED != 0;
+        if sent.flags & SACKED == 0 {
+            self.oldest_ns.get_or_insert(sent.sent_ns);
+            self.add(sent);
+        }
+    }
+}
+
+impl Sender {
+    /// A segment of the receiver arrives.
+    #[inline]
+    pub fn on_segment(&mut self, now: Time, segment: &Segment) {
+        if self.state != SenderState::Established {
+            self.on_handshake_segment(now, segment);
+            return;
+        }
+        let acknowledgement = segment.acknowledgement;
+        if acknowledgement < self.unacknowledged
+            || acknowledgement > self.next_sequence
+            || segment.flags.0 & (Flags::ACK.0 | Flags::SYN.0 | Flags::REQUEST.0) != Flags::ACK.0
+        {
+            return;
+        }
+        let now_ns = now.as_nanos();
+        let advances = acknowledgement > self.unacknowledged;
+        self.window_edge = self
+            .window_edge_at_first()
+            .max(acknowledgement + u64::from(segment.window));
+        self.recent_timestamp = segment.tsval;
+
+        let mut delivery = Delivery::default();
+        if segment.sack[0].end != 0 && self.config.recovery == Recovery::Sack {
+            self.take_sack(segment, &mut delivery);
+        }
+        let newly_sacked = delivery.packets > 0;
+        let was_recovering = self.fast_recovery;
+        if advances {
+            while let Some(sent) = self.outstanding.pop_acknowledged(acknowledgement) {
+                delivery.add_cumulative(&sent);
+            }
+            self.outstanding.forget_acknowledged(acknowledgement);
+            self.advance(now, segment, &delivery);
+        } else if !self.outstanding.is_empty()
+            && (newly_sacked || self.config.recovery != Recovery::Sack)
+        {
+            self.on_duplicate_ack(now_ns);
+        }
+        if newly_sacked {
+            self.outstanding.find_lost();
+        }
+        if self.config.recovery == Recovery::Sack && self.sack_says_lost() {
+            self.enter_fast_recovery(now_ns);
+        }
+        let echo = self.config.ecn && segment.flags.contains(Flags::ECE);
+        if echo {
+            self.on_echo(now_ns, segment.flags.contains(Flags::ECHO_IN_PROFILE));
+        }
+        if delivery.packets > 0 {
+            // Reno leaves recovery before it looks at the ACK that ends it, and grows by that.
+            let ends_here = was_recovering && self.config.recovery != Recovery::Reno;
+            let no_growth = self.fast_recovery || ends_here || !advances || echo;
+            self.tell_control(now, segment, &delivery, no_growth);
+        }
+    }
+
+    /// The receive window's edge; without a handshake the first ACK tells it.
+    #[inline]
+    fn window_edge_at_first(&self) -> u64 {
+        if self.window_edge == NEVER {
+            0
+        } else {
+            self.window_edge
+        }
+    }
+
+    /// The cumulative acknowledgement covers new data.
+    #[inline]
+    fn advance(&mut self, now: Time, segment: &Segment, delivery: &Delivery) {
+        let now_ns = now.as_nanos();
+        let acknowledgement = segment.acknowledgement;
+        let acked_bytes = acknowledgement - self.unacknowledged;
+        self.unacknowledged = acknowledgement;
+        self.statistics.acked_bytes += acked_bytes - u64::from(self.finished());
+        self.measure(now, segment, delivery);
+        self.retransmit_first = false;
+        self.sent_by_limited_transmit = 0;
+        let mut restart = true;
+        if self.fast_recovery && self.config.recovery != Recovery::Reno {
+            if acknowledgement >= self.recover {
+                self.leave_fast_recovery(now_ns);
+            } else {
+                restart = self.on_partial_ack(delivery.packets);
+            }
+        } else {
+            self.duplicate_acks = 0;
+            self.inflation = 0;
+            if self.fast_recovery {
+                self.leave_fast_recovery(now_ns);
+            }
+            if self.after_timeout && acknowledgement >= self.recover {
+                self.after_timeout = false;
+            }
+        }
+        if self.outstanding.is_empty() {
+            self.timer_ns = NEVER;
+        } else if restart {
+            self.restart_timer(now_ns);
+        }
+    }
+
+    /// Round-trip times for the time-out: with timestamps by each ACK, otherwise of one segment at a time (RFC 6298
+    /// section 3, RFC 7323 section 4).
+    #[inline]
+    fn measure(&mut self, now: Time, segment: &Segment, delivery: &Delivery) {
+        let now_ns = now.as_nanos();
+        if self.config.timestamps {
+            let since_ns = match delivery.oldest_ns {
+                Some(oldest_ns) if !delivery.retransmitted => oldest_ns,
+                _ => now_ns.saturating_sub(self.echoed_rtt_ns(now, segment)),
+            };
+            self.timeout.sample(since_ns, now_ns);
+        } else if self.timed_end != 0 && self.unacknowledged >= self.timed_end {
+            self.timed_end = 0;
+            self.timeout.sample(self.timed_ns, now_ns);
+        }
+    }
+
+    /// The round-trip time by the timestamp that the ACK echoes, in whole ticks.
+    fn echoed_rtt_ns(&self, now: Time, segment: &Segment) -> u64 {
+        let ticks = self.config.clock.ticks(now).wrapping_sub(segment.tsecr);
+        u64::from(ticks) * self.config.clock.tick_ns()
+    }
+
+    #[inline]
+    pub(super) fn note_round_trip(&mut self, rtt_ns: u64) {
+        if self.smoothed_rtt_ns == 0 {
+            self.smoothed_rtt_ns = rtt_ns;
+            self.min_rtt_ns = rtt_ns;
+        } else {
+            self.smoothed_rtt_ns = self.smoothed_rtt_ns - self.smoothed_rtt_ns / 8 + rtt_ns / 8;
+            self.min_rtt_ns = self.min_rtt_ns.min(rtt_ns);
+        }
+    }
+
+    /// What the SACK blocks tell of (RFC 2018).
+    #[cold]
+    fn take_sack(&mut self, segment: &Segment, delivery: &mut Delivery) {
+        for block in segment.sack {
+            let start = segment.acknowledgement + u64::from(block.start);
+            let end = segment.acknowledgement + u64::from(block.end);
+            if block.start < block.end && end <= self.next_sequence {
+                self.outstanding.sack(start, end, |sent| delivery.add(sent));
+            }
+        }
+    }
+
+    #[cold]
+    fn on_duplicate_ack(&mut self, now_ns: u64) {
+        self.duplicate_acks += 1;
+        match self.config.recovery {
+            Recovery::Sack => {}
+            Recovery::NewReno if self.fast_recovery => self.inflation += 1,
+            _ if self.duplicate_acks == DUPLICATE_ACKS && self.three_duplicates_mean_loss() => {
+                self.enter_fast_recovery(now_ns);
+            }
+            // After a fast retransmit, even one that this series of duplicates did not cause: as in ns-2.
+            Recovery::Reno
+                if self.duplicate_acks > DUPLICATE_ACKS
+                    && self.last_reduction == LastReduction::FastRetransmit =>
+            {
+                self.inflation += 1;
+            }
+            _ => {}
+        }
+    }
+
+    /// Not so if they can come from what was sent again after a time-out, or in NewReno in fast recovery.
+    fn three_duplicates_mean_loss(&self) -> bool {
+        let beyond =
+            self.unacknowledged > self.recover || self.last_reduction == LastReduction::Ecn;
+        match self.config.recovery {
+            Recovery::Reno => {
+                beyond
+                    || self.last_reduction == LastReduction::FastRetransmit
+                    || self.unacknowledged == 0
+            }
+            _ => beyond || self.recover == 0,
+        }
+    }
+
+    /// RFC 6675 section 5, step 2; section 5.1 after a time-out.
+    #[inline]
+    fn sack_says_lost(&self) -> bool {
+        !self.fast_recovery
+            && self.outstanding.any_sacked()
+            && (self.unacknowledged >= self.recover || self.last_reduction == LastReduction::Ecn)
+            && (self.duplicate_acks >= DUPLICATE_ACKS || self.outstanding.any_lost())
+    }
+
+    #[cold]
+    fn enter_fast_recovery(&mut self, now_ns: u64) {
+        // One reduction for a window of data, be it told by a loss or by an echo (RFC 3168 section 6.1.2).
+        let reduced =
+            self.last_reduction == LastReduction::Ecn && self.unacknowledged <= self.recover;
+        if !reduced {
+            let congestion = self.congestion(now_ns);
+            self.control.on_loss(&congestion, &mut self.window);
+            self.window.cwnd = self.window.ssthresh.max(1.0);
+            self.reduction_to_tell = self.config.ecn;
+        }
+        self.statistics.fast_recoveries += 1;
+        self.recover = self.next_sequence;
+        self.last_reduction = LastReduction::FastRetransmit;
+        self.fast_recovery = true;
+        self.after_timeout = false;
+        self.partial_ack_seen = false;
+        self.rescued = false;
+        self.retransmit_first = true;
+        self.timed_end = 0;
+        if self.config.recovery == Recovery::Sack {
+            self.outstanding.begin_recovery();
+        } else {
+            self.inflation = DUPLICATE_ACKS as i32;
+        }
+        self.restart_timer(now_ns);
+    }
+
+    /// NewReno and SACK stay in recovery. Tells whether the retransmission timer begins anew.
+    #[cold]
+    fn on_partial_ack(&mut self, packets: u32) -> bool {
+        if self.config.recovery == Recovery::Sack {
+            self.duplicate_acks = 0;
+            return true;
+        }
+        // RFC 6582 section 3.2, step 3: deflate by what left, inflate by one for the retransmission.
+        self.retransmit_first = true;
+        self.inflation = self.inflation.saturating_sub_unsigned(packets) + 1;
+        let first = !self.partial_ack_seen;
+        self.partial_ack_seen = true;
+        first || !self.config.impatient
+    }
+
+    #[cold]
+    fn leave_fast_recovery(&mut self, now_ns: u64) {
+        self.fast_recovery = false;
+        self.duplicate_acks = 0;
+        self.inflation = 0;
+        self.window.cwnd = self.window.ssthresh.max(1.0);
+        self.control.on_recovery_end(now_ns, &mut self.window);
+    }
+
+    /// Congestion experienced, says the receiver: one reaction for a window of data (RFC 3168 section 6.1.2).
+    fn on_echo(&mut self, now_ns: u64, in_profile: bool) {
+        let reacted = self.recover > 0 && self.unacknowledged <= self.recover;
+        if self.fast_recovery || self.after_timeout || reacted {
+            return;
+        }
+        let congestion = self.congestion(now_ns);
+        self.control
+            .on_ecn_echo(&congestion, in_profile, &mut self.window);
+        self.statistics.ecn_reactions += 1;
+        self.last_reduction = LastReduction::Ecn;
+        self.recover = self.next_sequence;
+        self.reduction_to_tell = true;
+    }
+
+    #[inline]
+    fn tell_control(&mut self, now: Time, segment: &Segment, delivery: &Delivery, no_growth: bool) {
+        let Some(newest) = delivery.newest else {
+            return;
+        };
+        let now_ns = now.as_nanos();
+        self.delivered += u64::from(delivery.packets);
+        self.delivered_ns = now_ns;
+        let rtt_ns = if newest.flags & RETRANSMITTED == 0 {
+            Some(now_ns - newest.sent_ns)
+        } else if self.config.timestamps {
+            Some(self.echoed_rtt_ns(now, segment))
+        } else {
+            None
+        };
+        if let Some(rtt_ns) = rtt_ns {
+            self.note_round_trip(rtt_ns);
+        }
+        let rate_delivered = (self.delivered as u32).wrapping_sub(newest.delivered);
+        // The longer of sending and acknowledging them: ACKs may come compressed.
+        let mut rate_interval_ns =
+            u64::from(newest.send_elapsed_ns).max(now_ns - newest.delivered_ns);
+        if rate_interval_ns < self.min_rtt_ns {
+            rate_interval_ns = 0;
+        }
+        self.first_sent_ns = newest.sent_ns;
+        let timestamps = self.config.timestamps;
+        let ack = Ack {
+            now_ns,
+            rtt_ns,
+            smoothed_rtt_ns: self.smoothed_rtt_ns,
+            min_rtt_ns: self.min_rtt_ns,
+            tsval: timestamps.then_some(segment.tsval),
+            tsecr: timestamps.then_some(segment.tsecr),
+            acked: delivery.packets,
+            in_flight: self.in_flight(),
+            delivered: self.delivered,
+            prior_delivered: self.delivered - u64::from(rate_delivered),
+            rate_delivered: if rate_interval_ns == 0 {
+                0
+            } else {
+                rate_delivered
+            },
+            rate_interval_ns,
+            app_limited: newest.flags & APP_LIMITED != 0,
+            in_recovery: no_growth || self.after_timeout,
+            after_timeout: self.after_timeout,
+            cwnd_limited: self.cwnd_limited,
+        };
+        self.control.on_ack(&ack, &mut self.window);
+    }
+}

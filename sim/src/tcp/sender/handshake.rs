@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How a sender opens a connection, or is opened.
+
+use netnice_queue::Time;
+
+use super::{NEVER, Sender, SenderState};
+use crate::tcp::{Flags, Opener, Segment};
+
+impl Sender {
+    /// Begins the connection, or waits for the receiver to begin it where that is the opener.
+    pub fn open(&mut self, _now: Time) {
+        if self.state != SenderState::Closed {
+            return;
+        }
+        self.state = match (self.config.opener, self.config.handshake) {
+            (Opener::Receiver, _) => SenderState::Listening,
+            (Opener::Sender, true) => SenderState::SynSent,
+            (Opener::Sender, false) => SenderState::Established,
+        };
+        self.handshake_to_send = self.state == SenderState::SynSent;
+    }
+
+    /// The request of a receiver that opened the connection, in bytes: once, after it has arrived.
+    pub fn take_request(&mut self) -> Option<u32> {
+        self.request.take()
+    }
+
+    /// SYN or SYN-ACK.
+    pub(super) fn poll_handshake(&mut self, now: Time) -> Option<Segment> {
+        if !self.handshake_to_send {
+            return None;
+        }
+        self.handshake_to_send = false;
+        let now_ns = now.as_nanos();
+        let mut segment = Segment::default();
+        let congestion = if self.state == SenderState::SynSent {
+            segment.flags = Flags::SYN;
+            self.restart_timer(now_ns);
+            Flags::ECE.with(Flags::CWR)
+        } else {
+            segment.flags = Flags::SYN.with(Flags::ACK);
+            Flags::ECE
+        };
+        if self.config.ecn {
+            segment.flags = segment.flags.with(congestion);
+        }
+        // The round-trip time of the handshake is a first sample, unless it was sent twice.
+        self.handshake_sends += 1;
+        self.timed_ns = now_ns;
+        self.stamp(now, &mut segment);
+        Some(segment)
+    }
+
+    /// The SYN was not answered in time. A SYN-ACK is sent again as the SYN comes again.
+    pub(super) fn on_handshake_timeout(&mut self) {
+        self.statistics.timeouts += 1;
+        self.timeout.back_off();
+        self.handshake_to_send = true;
+    }
+
+    pub(super) fn on_handshake_segment(&mut self, now: Time, segment: &Segment) {
+        let flags = segment.flags;
+        match self.state {
+            SenderState::SynSent if flags.contains(Flags::SYN.with(Flags::ACK)) => {
+                self.config.ecn &= flags.contains(Flags::ECE);
+                self.establish(now, segment);
+                self.ack_to_send = true;
+            }
+            SenderState::Listening | SenderState::SynReceived if flags.contains(Flags::SYN) => {
+                self.config.ecn &= flags.contains(Flags::ECE.with(Flags::CWR));
+                self.state = SenderState::SynReceived;
+                self.recent_timestamp = segment.tsval;
+                self.handshake_to_send = true;
+            }
+            SenderState::SynReceived if flags.contains(Flags::ACK) => {
+                self.establish(now, segment);
+            }
+            SenderState::Listening if !self.config.handshake && flags.contains(Flags::REQUEST) => {
+                self.establish(now, segment);
+            }
+            _ => return,
+        }
+        if flags.contains(Flags::REQUEST) {
+            self.request = Some(segment.length);
+        }
+    }
+
+    fn establish(&mut self, now: Time, segment: &Segment) {
+        let now_ns = now.as_nanos();
+        self.state = SenderState::Established;
+        self.timer_ns = NEVER;
+        self.recent_timestamp = segment.tsval;
+        self.window_edge = u64::from(segment.window);
+        if self.handshake_sends == 1 {
+            self.note_round_trip(now_ns - self.timed_ns);
+            self.timeout.sample(self.timed_ns, now_ns);
+        } else if self.handshake_sends > 1 && self.config.opener == Opener::Sender {
+            self.timeout.after_lost_syn();
+            // RFC 5681 section 3.1: the initial window is one segment then.
+            self.window.cwnd = 1.0;
+        }
+    }
+}

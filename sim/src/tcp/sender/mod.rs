@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The sending end of a connection.
+
+mod acknowledge;
+mod handshake;
+mod outstanding;
+mod transmit;
+
+use std::time::Duration;
+
+use netnice_congestion::control::{Congestion, CongestionControl, Window};
+use netnice_queue::Time;
+
+use super::timeout::RetransmissionTimeout;
+use super::{Recovery, SenderConfig};
+use outstanding::Outstanding;
+
+/// A time that never comes.
+const NEVER: u64 = u64::MAX;
+
+/// Where the connection is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SenderState {
+    /// Before `open`.
+    Closed,
+    /// Waits for the receiver's SYN or request.
+    Listening,
+    /// Our SYN is to be answered.
+    SynSent,
+    /// The receiver's SYN has come, and its ACK of our SYN-ACK not yet.
+    SynReceived,
+    /// Data flow, or have flowed.
+    Established,
+}
+
+/// What a sender has done so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SenderStatistics {
+    /// Data segments sent for the first time, a FIN of its own included.
+    pub segments: u64,
+    /// Bytes of data in them.
+    pub bytes: u64,
+    /// Data segments sent again.
+    pub retransmitted_segments: u64,
+    /// Bytes of data in them.
+    pub retransmitted_bytes: u64,
+    /// Retransmission time-outs, those of a SYN included.
+    pub timeouts: u64,
+    /// Fast recoveries begun.
+    pub fast_recoveries: u64,
+    /// Reactions to ECN echoes.
+    pub ecn_reactions: u64,
+    /// Bytes of data acknowledged.
+    pub acked_bytes: u64,
+}
+
+/// What the sender did last to the window (ns-2's `last_cwnd_action_`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LastReduction {
+    None,
+    FastRetransmit,
+    Ecn,
+    Timeout,
+}
+
+/// The sending end of a connection: sends, finds losses, recovers from them; how much may be in flight is for its
+/// congestion control to say.
+#[derive(Debug)]
+pub struct Sender {
+    config: SenderConfig,
+    control: Box<dyn CongestionControl>,
+    window: Window,
+    state: SenderState,
+    outstanding: Outstanding,
+    /// SND.UNA: every byte before is acknowledged.
+    unacknowledged: u64,
+    /// The next new byte.
+    next_sequence: u64,
+    /// Bytes that the program has supplied.
+    supplied: u64,
+    /// Below this the receiver takes data.
+    window_edge: u64,
+    closing: bool,
+    fin_sent: bool,
+
+    timeout: RetransmissionTimeout,
+    /// When the retransmission timer ends.
+    timer_ns: u64,
+    /// Without timestamps one segment per round trip is timed: its end, 0 where none is, and when it was sent.
+    timed_end: u64,
+    timed_ns: u64,
+    smoothed_rtt_ns: u64,
+    min_rtt_ns: u64,
+    /// The peer's newest timestamp.
+    recent_timestamp: u32,
+
+    duplicate_acks: u32,
+    sent_by_limited_transmit: u32,
+    /// Packets by which fast recovery inflates cwnd; NewReno's partial ACKs deflate, below 0 at times.
+    inflation: i32,
+    fast_recovery: bool,
+    after_timeout: bool,
+    last_reduction: LastReduction,
+    /// NewReno: a partial ACK has come in this recovery.
+    partial_ack_seen: bool,
+    /// SACK: the rescue retransmission was made.
+    rescued: bool,
+    /// The first packet is sent next, whatever the window says.
+    retransmit_first: bool,
+    /// What had been sent when the window was last reduced: `recover` of RFC 6582.
+    recover: u64,
+    /// The receiver does not know yet that we heard its ECN echo.
+    reduction_to_tell: bool,
+
+    /// Packets delivered, when last, and when the first packet of the flight then delivered was sent:
+    /// draft-cheng-iccrg-delivery-rate-estimation.
+    delivered: u64,
+    delivered_ns: u64,
+    first_sent_ns: u64,
+    app_limited_until: u64,
+    cwnd_limited: bool,
+
+    last_sent_ns: u64,
+    pacing_until_ns: u64,
+    /// Something would be sent, were it not for pacing.
+    wants_pacing: bool,
+    ack_to_send: bool,
+    handshake_to_send: bool,
+    handshake_sends: u32,
+    request: Option<u32>,
+    statistics: SenderStatistics,
+}
+
+impl Sender {
+    /// A sender that `control` governs; it begins with `open`.
+    pub fn new(config: SenderConfig, control: Box<dyn CongestionControl>) -> Sender {
+        Sender {
+            window: Window {
+                cwnd: f64::from(config.initial_window.max(1)),
+                ssthresh: f64::INFINITY,
+            },
+            state: SenderState::Closed,
+            outstanding: Outstanding::default(),
+            unacknowledged: 0,
+            next_sequence: 0,
+            supplied: 0,
+            window_edge: NEVER,
+            closing: false,
+            fin_sent: false,
+            timeout: RetransmissionTimeout::new(&config.timeout),
+            timer_ns: NEVER,
+            timed_end: 0,
+            timed_ns: 0,
+            smoothed_rtt_ns: 0,
+            min_rtt_ns: 0,
+            recent_timestamp: 0,
+            duplicate_acks: 0,
+            sent_by_limited_transmit: 0,
+            inflation: 0,
+            fast_recovery: false,
+            after_timeout: false,
+            last_reduction: LastReduction::None,
+            partial_ack_seen: false,
+            rescued: false,
+            retransmit_first: false,
+            recover: 0,
+            reduction_to_tell: false,
+            delivered: 0,
+            delivered_ns: 0,
+            first_sent_ns: 0,
+            app_limited_until: 0,
+            cwnd_limited: false,
+            last_sent_ns: 0,
+            pacing_until_ns: 0,
+            wants_pacing: false,
+            ack_to_send: false,
+            handshake_to_send: false,
+            handshake_sends: 0,
+            request: None,
+            statistics: SenderStatistics::default(),
+            config,
+            control,
+        }
+    }
+
+    /// The program has `bytes` more to send. Nothing after `close`.
+    pub fn supply(&mut self, bytes: u64) {
+        if !self.closing {
+            self.supplied = self.supplied.saturating_add(bytes);
+        }
+    }
+
+    /// The program always has more to send, as an FTP of the papers does, until `close`.
+    pub fn supply_unlimited(&mut self) {
+        self.supply(u64::MAX);
+    }
+
+    /// The program has no more to send: a FIN follows the data. An unlimited supply ends with what was sent so far.
+    pub fn close(&mut self) {
+        if !self.closing {
+            self.closing = true;
+            if self.supplied == u64::MAX {
+                self.supplied = self.next_sequence;
+            }
+        }
+    }
+
+    /// When [`Sender::on_timer`] and then `poll_transmit` should be called; `None` where nothing is waited for. It may be
+    /// later than what was told before: who keeps one event for it need only look again when that comes.
+    #[inline]
+    pub fn next_timer(&self) -> Option<Time> {
+        let mut deadline = self.timer_ns;
+        if self.wants_pacing {
+            deadline = deadline.min(self.pacing_until_ns);
+        }
+        (deadline != NEVER).then(|| Time::from_nanos(deadline))
+    }
+
+    /// Does what is due at `now`: a retransmission time-out, maybe. Too early a call does nothing.
+    pub fn on_timer(&mut self, now: Time) {
+        let now_ns = now.as_nanos();
+        if self.timer_ns > now_ns {
+            return;
+        }
+        self.timer_ns = NEVER;
+        if self.state == SenderState::Established {
+            self.on_retransmission_timeout(now_ns);
+        } else {
+            self.on_handshake_timeout();
+        }
+    }
+
+    /// RFC 5681 section 3.1, RFC 6298 section 5: slow start from one packet, everything is sent again.
+    fn on_retransmission_timeout(&mut self, now_ns: u64) {
+        if self.outstanding.is_empty() {
+            return;
+        }
+        self.statistics.timeouts += 1;
+        self.control
+            .on_timeout(&self.congestion(now_ns), &mut self.window);
+        self.window.cwnd = 1.0;
+        self.outstanding.deem_all_lost();
+        self.recover = self.next_sequence;
+        self.last_reduction = LastReduction::Timeout;
+        self.fast_recovery = false;
+        self.after_timeout = true;
+        self.retransmit_first = false;
+        self.inflation = 0;
+        self.duplicate_acks = 0;
+        self.sent_by_limited_transmit = 0;
+        self.timed_end = 0;
+        self.timeout.back_off();
+        self.restart_timer(now_ns);
+    }
+
+    #[inline]
+    fn restart_timer(&mut self, now_ns: u64) {
+        self.timer_ns = now_ns.saturating_add(self.timeout.value_ns());
+    }
+
+    fn congestion(&self, now_ns: u64) -> Congestion {
+        Congestion {
+            now_ns,
+            // RFC 5681 section 3.2, step 2: not what limited transmit has sent.
+            in_flight: self.outstanding.len() - self.sent_by_limited_transmit,
+            smoothed_rtt_ns: self.smoothed_rtt_ns,
+            min_rtt_ns: self.min_rtt_ns,
+        }
+    }
+
+    /// Bytes of data sent, the number that the FIN takes not counted.
+    #[inline]
+    fn data_sent(&self) -> u64 {
+        self.next_sequence - u64::from(self.fin_sent)
+    }
+
+    /// Packets in flight: sent, and neither acknowledged nor deemed lost.
+    pub fn in_flight(&self) -> u32 {
+        match self.config.recovery {
+            Recovery::Sack => self.outstanding.pipe(),
+            _ if self.outstanding.next < self.outstanding.end() => {
+                (self.outstanding.next - self.outstanding.first()) as u32
+            }
+            _ => self.outstanding.len().saturating_sub(self.duplicate_acks),
+        }
+    }
+
+    /// The congestion window in packets; inflation in fast recovery not counted.
+    pub fn cwnd(&self) -> f64 {
+        self.window.cwnd
+    }
+
+    /// The slow start threshold in packets; infinite until something sets it.
+    pub fn ssthresh(&self) -> f64 {
+        self.window.ssthresh
+    }
+
+    /// The smoothed round-trip time (RFC 6298), measured exactly; `None` before the first sample.
+    pub fn smoothed_rtt(&self) -> Option<Duration> {
+        (self.smoothed_rtt_ns != 0).then(|| Duration::from_nanos(self.smoothed_rtt_ns))
+    }
+
+    /// What the retransmission timer would be set to now.
+    pub fn retransmission_timeout(&self) -> Duration {
+        Duration::from_nanos(self.timeout.value_ns())
+    }
+
+    /// Where the connection is.
+    pub fn state(&self) -> SenderState {
+        self.state
+    }
+
+    /// The connection is in fast recovery, or repairs what was lost before a time-out.
+    pub fn in_recovery(&self) -> bool {
+        self.fast_recovery || self.after_timeout
+    }
+
+    /// All data and the FIN after them are acknowledged.
+    pub fn finished(&self) -> bool {
+        self.fin_sent && self.unacknowledged == self.next_sequence
+    }
+
+    /// Data packets may be marked instead of dropped (ECT, RFC 3168 section 5), as agreed in the handshake.
+    pub fn ecn_capable(&self) -> bool {
+        self.config.ecn
+    }
+
+    /// What was done so far.
+    pub fn statistics(&self) -> SenderStatistics {
+        self.statistics
+    }
+
+    /// What the sender was made to be.
+    pub fn config(&self) -> &SenderConfig {
+        &self.config
+    }
+
+    /// The congestion control.
+    pub fn control(&self) -> &dyn CongestionControl {
+        &*self.control
+    }
+}

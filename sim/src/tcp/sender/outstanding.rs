@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The packets that were sent and not yet acknowledged, and what is known of each.
+
+use std::collections::VecDeque;
+
+use crate::tcp::ranges::Ranges;
+
+/// What is known of a packet.
+pub(super) const SACKED: u8 = 1;
+/// Deemed lost (RFC 6675's IsLost, or a time-out).
+pub(super) const LOST: u8 = 2;
+/// Deemed lost and then sent again: in flight again.
+pub(super) const SENT_AGAIN: u8 = 4;
+/// Sent more than once in its life (Karn).
+pub(super) const RETRANSMITTED: u8 = 8;
+/// Carries the FIN, which takes a number after the data.
+pub(super) const FIN: u8 = 16;
+/// Sent while the program had nothing more to send.
+pub(super) const APP_LIMITED: u8 = 32;
+
+/// So many SACKed packets above one tell that it is lost (DupThresh of RFC 6675).
+const DUP_THRESH: u32 = 3;
+
+/// One packet.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sent {
+    pub sequence: u64,
+    pub sent_ns: u64,
+    /// When the newest delivery was made that was known as this packet was sent: P.delivered_time of
+    /// draft-cheng-iccrg-delivery-rate-estimation.
+    pub delivered_ns: u64,
+    /// How many were delivered then, in the lower 32 bits: P.delivered.
+    pub delivered: u32,
+    /// Nanoseconds since the first packet of the flight was sent, at most 4 s: P.sent_time - P.first_sent_time.
+    pub send_elapsed_ns: u32,
+    pub length: u32,
+    pub flags: u8,
+}
+
+impl Sent {
+    pub fn end(&self) -> u64 {
+        self.sequence + u64::from(self.length) + u64::from(self.flags & FIN != 0)
+    }
+}
+
+/// All of them in order, each with a number: 0 for the first packet of the connection.
+#[derive(Debug, Default)]
+pub(super) struct Outstanding {
+    packets: VecDeque<Sent>,
+    /// Number of the packet in front.
+    first: u64,
+    /// Number of the next packet to send: below the last one's only where all is sent again after a time-out.
+    pub next: u64,
+    sacked: u32,
+    lost: u32,
+    sent_again: u32,
+    /// SACK: packets below this number are SACKed or deemed lost.
+    lost_below: u64,
+    /// SACK: no packet below this number is to be sent again in this recovery (HighRxt of RFC 6675, plus one).
+    pub retransmit_from: u64,
+    /// Number after the highest SACKed packet.
+    sacked_below: u64,
+    known: Ranges,
+}
+
+impl Outstanding {
+    pub fn len(&self) -> u32 {
+        self.packets.len() as u32
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.packets.is_empty()
+    }
+
+    /// Number of the first packet.
+    pub fn first(&self) -> u64 {
+        self.first
+    }
+
+    /// Number of the packet that will be new.
+    pub fn end(&self) -> u64 {
+        self.first + self.packets.len() as u64
+    }
+
+    pub fn get_mut(&mut self, number: u64) -> Option<&mut Sent> {
+        self.packets
+            .get_mut(usize::try_from(number.checked_sub(self.first)?).ok()?)
+    }
+
+    fn get(&self, number: u64) -> Option<&Sent> {
+        self.packets
+            .get(usize::try_from(number.checked_sub(self.first)?).ok()?)
+    }
+
+    pub fn push(&mut self, sent: Sent) {
+        self.packets.push_back(sent);
+        self.next = self.end();
+    }
+
+    /// Takes out the packet in front if all of it is below `acknowledgement`.
+    #[inline]
+    pub fn pop_acknowledged(&mut self, acknowledgement: u64) -> Option<Sent> {
+        let front = *self.packets.front()?;
+        if front.end() > acknowledgement {
+            return None;
+        }
+        self.packets.pop_front();
+        self.first += 1;
+        self.next = self.next.max(self.first);
+        if front.flags & (SACKED | LOST) != 0 {
+            self.sacked -= u32::from(front.flags & SACKED != 0);
+            self.lost -= u32::from(front.flags & LOST != 0);
+            self.sent_again -= u32::from(front.flags & SENT_AGAIN != 0);
+        }
+        Some(front)
+    }
+
+    /// After packets were taken out: forgets what was known of them, and memory that a large window left behind.
+    pub fn forget_acknowledged(&mut self, acknowledgement: u64) {
+        if !self.known.is_empty() {
+            self.known.remove_below(acknowledgement);
+        }
+        const KEPT: usize = 64;
+        if self.packets.is_empty() && self.packets.capacity() > KEPT {
+            self.packets.shrink_to(KEPT);
+        }
+    }
+
+    /// Packets in flight by SACK's account: `pipe` of RFC 6675.
+    pub fn pipe(&self) -> u32 {
+        self.len() + self.sent_again - self.sacked - self.lost
+    }
+
+    /// Something was SACKed above a gap.
+    pub fn any_sacked(&self) -> bool {
+        self.sacked > 0
+    }
+
+    /// Some packet is deemed lost and not sent again.
+    pub fn any_lost(&self) -> bool {
+        self.lost > self.sent_again
+    }
+
+    /// `[start, end)` was SACKed; tells `delivered` of each packet that is so for the first time.
+    pub fn sack(&mut self, start: u64, end: u64, mut delivered: impl FnMut(&Sent)) {
+        let Outstanding {
+            packets,
+            known,
+            sacked,
+            lost,
+            sent_again,
+            sacked_below,
+            first,
+            ..
+        } = self;
+        known.insert(start, end, |start, end| {
+            let mut index = packets.partition_point(|sent| sent.sequence < start);
+            while let Some(sent) = packets.get_mut(index).filter(|sent| sent.end() <= end) {
+                index += 1;
+                *sacked += 1;
+                *lost -= u32::from(sent.flags & LOST != 0);
+                *sent_again -= u32::from(sent.flags & SENT_AGAIN != 0);
+                delivered(sent);
+                sent.flags = sent.flags & !(LOST | SENT_AGAIN) | SACKED;
+                *sacked_below = (*sacked_below).max(*first + index as u64);
+            }
+        });
+    }
+
+    /// Deems lost whatever has three SACKed packets above it: IsLost of RFC 6675.
+    pub fn find_lost(&mut self) {
+        let mut above = 0;
+        let mut number = self.sacked_below;
+        while number > self.lost_below.max(self.first) {
+            number -= 1;
+            if self
+                .get(number)
+                .is_some_and(|sent| sent.flags & SACKED != 0)
+            {
+                above += 1;
+                if above == DUP_THRESH {
+                    self.deem_lost_below(number);
+                    return;
+                }
+            }
+        }
+    }
+
+    fn deem_lost_below(&mut self, end: u64) {
+        for number in self.lost_below.max(self.first)..end {
+            self.deem_lost(number);
+        }
+        self.lost_below = self.lost_below.max(end);
+    }
+
+    /// SACK's recovery begins: the first packet is lost, as duplicate ACKs say.
+    pub fn begin_recovery(&mut self) {
+        self.retransmit_from = self.first;
+        self.deem_lost(self.first);
+        self.lost_below = self.lost_below.max(self.first + 1);
+    }
+
+    fn deem_lost(&mut self, number: u64) {
+        if let Some(sent) = self.get_mut(number) {
+            if sent.flags & (SACKED | LOST) == 0 {
+                sent.flags |= LOST;
+                self.lost += 1;
+            }
+        }
+    }
+
+    /// A time-out: everything that is not SACKED is lost and will be sent again.
+    pub fn deem_all_lost(&mut self) {
+        self.lost = 0;
+        self.sent_again = 0;
+        for sent in &mut self.packets {
+            sent.flags &= !SENT_AGAIN;
+            if sent.flags & SACKED == 0 {
+                sent.flags |= LOST;
+                self.lost += 1;
+            }
+        }
+        self.lost_below = self.end();
+        self.retransmit_from = self.first;
+        self.next = self.first;
+    }
+
+    /// SACK: the packet to send again next, NextSeg's rule 1; with `speculative` rule 3, which does not wait until it
+    /// is deemed lost.
+    pub fn next_lost(&mut self, speculative: bool) -> Option<u64> {
+        let end = if speculative {
+            self.sacked_below
+        } else {
+            self.lost_below
+        };
+        let mut number = self.retransmit_from.max(self.first);
+        while number < end {
+            let flags = self.get(number)?.flags;
+            if flags & (SACKED | SENT_AGAIN) == 0 {
+                return Some(number);
+            }
+            number += 1;
+            if !speculative {
+                self.retransmit_from = number;
+            }
+        }
+        None
+    }
+
+    /// SACK: the last packet, if it is neither SACKed nor sent again in this recovery.
+    pub fn last_unknown(&self) -> Option<u64> {
+        let mut number = self.end();
+        while number > self.first {
+            number -= 1;
+            let flags = self.get(number)?.flags;
+            if flags & SACKED == 0 {
+                return (flags & SENT_AGAIN == 0).then_some(number);
+            }
+        }
+        None
+    }
+
+    /// SACK: packet `number` is sent again.
+    pub fn note_sent_again(&mut self, number: u64) {
+        self.deem_lost(number);
+        if let Some(sent) = self.get_mut(number) {
+            if sent.flags & (LOST | SENT_AGAIN) == LOST {
+                sent.flags |= SENT_AGAIN;
+                self.sent_again += 1;
+            }
+        }
+    }
+}

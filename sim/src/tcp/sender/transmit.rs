@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a sender sends next.
+
+use netnice_queue::Time;
+
+use super::outstanding::{APP_LIMITED, FIN, LOST, RETRANSMITTED, Sent};
+use super::{NEVER, Sender, SenderState};
+use crate::tcp::{Flags, Recovery, Segment};
+
+/// What could be sent now, pacing apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Plan {
+    Nothing,
+    /// The packet of this number once more.
+    Again(u64),
+    /// New data of this many bytes; a FIN alone has none.
+    New(u32),
+}
+
+impl Sender {
+    /// The next segment to send at `now`; call until it gives none.
+    #[inline]
+    pub fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
+        if self.state != SenderState::Established {
+            return self.poll_handshake(now);
+        }
+        let now_ns = now.as_nanos();
+        let plan = self.plan();
+        if plan == Plan::Nothing {
+            self.wants_pacing = false;
+            return self.poll_bare_ack(now);
+        }
+        if self.pacing_until_ns > now_ns {
+            self.wants_pacing = true;
+            return None;
+        }
+        self.wants_pacing = false;
+        let segment = match plan {
+            Plan::Nothing => return None,
+            Plan::Again(number) => self.send_again(now, number)?,
+            Plan::New(length) => self.send_new(now, length),
+        };
+        if self.timer_ns == NEVER {
+            self.restart_timer(now_ns);
+        }
+        self.last_sent_ns = now_ns;
+        if let Some(interval_ns) = self
+            .control
+            .pacing_interval_ns(&self.window, self.smoothed_rtt_ns)
+        {
+            self.pacing_until_ns = self.pacing_until_ns.max(now_ns).saturating_add(interval_ns);
+        }
+        Some(segment)
+    }
+
+    /// Packets that may be in flight, by the congestion window, its inflation in fast recovery, and limited transmit.
+    #[inline]
+    fn allowed(&self) -> u32 {
+        let mut allowed = self.window.cwnd as u32;
+        if self.inflation != 0 || self.duplicate_acks != 0 {
+            allowed = allowed.saturating_add_signed(self.inflation).max(1);
+            if self.duplicate_acks < 3 && self.config.limited_transmit {
+                allowed = allowed.saturating_add(self.duplicate_acks);
+            }
+        }
+        allowed.min(self.config.max_window)
+    }
+
+    #[inline]
+    fn plan(&mut self) -> Plan {
+        if self.retransmit_first {
+            return Plan::Again(self.outstanding.first());
+        }
+        if self.config.recovery == Recovery::Sack {
+            return self.plan_by_pipe();
+        }
+        let in_flight = self.outstanding.next - self.outstanding.first();
+        if in_flight >= u64::from(self.allowed()) {
+            self.cwnd_limited = true;
+            return Plan::Nothing;
+        }
+        if self.outstanding.next < self.outstanding.end() {
+            return Plan::Again(self.outstanding.next);
+        }
+        self.plan_new()
+    }
+
+    /// NextSeg of RFC 6675 section 4.
+    fn plan_by_pipe(&mut self) -> Plan {
+        let recovering = self.fast_recovery || self.after_timeout;
+        let in_flight = if recovering || self.config.limited_transmit {
+            self.outstanding.pipe()
+        } else {
+            self.outstanding.len()
+        };
+        if in_flight >= (self.window.cwnd as u32).min(self.config.max_window) {
+            self.cwnd_limited = true;
+            return Plan::Nothing;
+        }
+        if recovering && self.outstanding.any_lost() {
+            if let Some(number) = self.outstanding.next_lost(false) {
+                return Plan::Again(number);
+            }
+        }
+        let new = if self.outstanding.len() < self.config.max_window {
+            self.plan_new()
+        } else {
+            Plan::Nothing
+        };
+        if new != Plan::Nothing || !self.fast_recovery {
+            return new;
+        }
+        if let Some(number) = self.outstanding.next_lost(true) {
+            return Plan::Again(number);
+        }
+        if self.config.rescue_retransmission && !self.rescued {
+            if let Some(number) = self.outstanding.last_unknown() {
+                self.rescued = true;
+                return Plan::Again(number);
+            }
+        }
+        Plan::Nothing
+    }
+
+    /// New data, as far as the program and the receive window let.
+    #[inline]
+    fn plan_new(&mut self) -> Plan {
+        let available = self.supplied - self.data_sent();
+        if available == 0 {
+            self.cwnd_limited = false;
+            if self.closing && !self.fin_sent {
+                return Plan::New(0);
+            }
+            // A sample of a flight that the program did not fill says nothing about the path.
+            self.app_limited_until = self.delivered + u64::from(self.outstanding.len());
+            return Plan::Nothing;
+        }
+        let room = self.window_edge.saturating_sub(self.next_sequence);
+        let length = available.min(u64::from(self.config.mss));
+        if length > room {
+            self.cwnd_limited = false;
+            // Less than a whole segment is sent only if nothing else moves the window (RFC 1122 section 4.2.3.4).
+            if room == 0 || !self.outstanding.is_empty() {
+                return Plan::Nothing;
+            }
+            return Plan::New(room as u32);
+        }
+        Plan::New(length as u32)
+    }
+
+    fn send_new(&mut self, now: Time, length: u32) -> Segment {
+        let now_ns = now.as_nanos();
+        if self.outstanding.is_empty() {
+            self.begin_flight(now_ns);
+        }
+        let mut flags = 0;
+        if self.delivered < self.app_limited_until {
+            flags |= APP_LIMITED;
+        }
+        if self.closing && self.next_sequence + u64::from(length) == self.supplied {
+            flags |= FIN;
+            self.fin_sent = true;
+        }
+        let sent = Sent {
+            sequence: self.next_sequence,
+            sent_ns: now_ns,
+            delivered_ns: self.delivered_ns,
+            delivered: self.delivered as u32,
+            send_elapsed_ns: u32::try_from(now_ns - self.first_sent_ns).unwrap_or(u32::MAX),
+            length,
+            flags,
+        };
+        self.next_sequence = sent.end();
+        self.outstanding.push(sent);
+        if self.duplicate_acks != 0 && self.duplicate_acks < 3 {
+            self.sent_by_limited_transmit += 1;
+        }
+        if self.timed_end == 0 && !self.config.timestamps {
+            self.timed_end = sent.end();
+            self.timed_ns = now_ns;
+        }
+        self.statistics.segments += 1;
+        self.statistics.bytes += u64::from(length);
+        let mut segment = self.data_segment(now, &sent);
+        if self.reduction_to_tell {
+            self.reduction_to_tell = false;
+            segment.flags = segment.flags.with(Flags::CWR);
+        }
+        segment
+    }
+
+    fn send_again(&mut self, now: Time, number: u64) -> Option<Segment> {
+        let now_ns = now.as_nanos();
+        let outstanding = &mut self.outstanding;
+        if self.retransmit_first {
+            self.retransmit_first = false;
+        } else if self.config.recovery != Recovery::Sack {
+            outstanding.next = number + 1;
+        }
+        let sent = outstanding.get_mut(number)?;
+        sent.flags |= RETRANSMITTED;
+        sent.sent_ns = now_ns;
+        sent.delivered = self.delivered as u32;
+        sent.delivered_ns = self.delivered_ns;
+        sent.send_elapsed_ns = u32::try_from(now_ns - self.first_sent_ns).unwrap_or(u32::MAX);
+        let sent = *sent;
+        if self.config.recovery == Recovery::Sack {
+            if sent.flags & LOST != 0 {
+                // Speculative ones and the rescue leave HighRxt where it is.
+                outstanding.retransmit_from = outstanding.retransmit_from.max(number + 1);
+            }
+            outstanding.note_sent_again(number);
+        }
+        if number == outstanding.first() && outstanding.next == number {
+            outstanding.next = number + 1;
+        }
+        // Karn: what is timed now may be acknowledged for either transmission.
+        self.timed_end = 0;
+        self.statistics.retransmitted_segments += 1;
+        self.statistics.retransmitted_bytes += u64::from(sent.length);
+        Some(self.data_segment(now, &sent))
+    }
+
+    #[inline]
+    fn data_segment(&mut self, now: Time, sent: &Sent) -> Segment {
+        self.ack_to_send = false;
+        let mut segment = Segment {
+            sequence: sent.sequence,
+            length: sent.length,
+            flags: if sent.flags & FIN != 0 {
+                Flags::ACK.with(Flags::FIN)
+            } else {
+                Flags::ACK
+            },
+            ..Segment::default()
+        };
+        self.stamp(now, &mut segment);
+        segment
+    }
+
+    #[inline]
+    pub(super) fn stamp(&self, now: Time, segment: &mut Segment) {
+        if self.config.timestamps {
+            segment.tsval = self.config.clock.ticks(now);
+            segment.tsecr = self.recent_timestamp;
+        }
+    }
+
+    /// The first packet after nothing was in flight.
+    fn begin_flight(&mut self, now_ns: u64) {
+        self.first_sent_ns = now_ns;
+        self.delivered_ns = now_ns;
+        if self.next_sequence > 0 && now_ns - self.last_sent_ns > self.timeout.value_ns() {
+            if self.config.slow_start_after_idle {
+                let initial = f64::from(self.config.initial_window);
+                self.window.cwnd = self.window.cwnd.min(initial);
+            }
+            self.control.on_restart(now_ns, &mut self.window);
+        }
+    }
+
+    /// The ACK that ends the handshake, where no data go with it.
+    fn poll_bare_ack(&mut self, now: Time) -> Option<Segment> {
+        if !self.ack_to_send {
+            return None;
+        }
+        self.ack_to_send = false;
+        let mut segment = Segment {
+            flags: Flags::ACK,
+            ..Segment::default()
+        };
+        self.stamp(now, &mut segment);
+        Some(segment)
+    }
+}

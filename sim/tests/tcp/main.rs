@@ -1,0 +1,5 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A TCP sender against a TCP receiver, over a pipe whose losses are scripted.
+
+mod connection;
+mod pipe;

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A sender and a receiver with a delay between them, and a say in the fate of every segment.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use netnice_congestion::control::{Ack, Congestion, CongestionControl, Window};
+use netnice_queue::Time;
+use netnice_sim::tcp::{Mark, Receiver, ReceiverConfig, Segment, Sender, SenderConfig};
+
+/// Reno of the plainest kind: RFC 5681, an increase for each ACK.
+#[derive(Debug)]
+pub struct PlainReno;
+
+impl CongestionControl for PlainReno {
+    fn name(&self) -> &'static str {
+        "plain reno"
+    }
+
+    fn on_ack(&mut self, ack: &Ack, window: &mut Window) {
+        if ack.in_recovery && !ack.after_timeout {
+            return;
+        }
+        window.cwnd += if window.in_slow_start() {
+            1.0
+        } else {
+            1.0 / window.cwnd
+        };
+    }
+
+    fn on_loss(&mut self, _: &Congestion, window: &mut Window) {
+        window.ssthresh = (window.cwnd / 2.0).floor().max(2.0);
+    }
+
+    fn on_timeout(&mut self, congestion: &Congestion, window: &mut Window) {
+        self.on_loss(congestion, window);
+    }
+}
+
+/// What becomes of a segment on its way.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Fate {
+    Arrives(Mark),
+    Lost,
+    /// Arrives so much later than others.
+    Late(Duration),
+    Twice,
+}
+
+pub const ARRIVES: Fate = Fate::Arrives(Mark::NONE);
+
+#[derive(Debug)]
+enum Arrival {
+    Data(Segment, Mark),
+    Ack(Segment),
+}
+
+/// A segment as it was sent, and when, in milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sent {
+    pub at_ms: f64,
+    pub segment: Segment,
+}
+
+type Script<'a> = Box<dyn FnMut(usize, &Segment) -> Fate + 'a>;
+
+/// Each direction takes `one_way`; nothing queues. The fates of data and ACKs are scripted by their numbers in the order
+/// sent, from 0, SYNs and requests counted.
+pub struct Pipe<'a> {
+    pub sender: Sender,
+    pub receiver: Receiver,
+    pub now: Time,
+    pub data: Vec<Sent>,
+    pub acks: Vec<Sent>,
+    pub keep_log: bool,
+    one_way: Duration,
+    data_fate: Script<'a>,
+    ack_fate: Script<'a>,
+    travelling: BTreeMap<(Time, u64), Arrival>,
+    sent: [usize; 2],
+    serial: u64,
+}
+
+impl<'a> Pipe<'a> {
+    pub fn new(sender: SenderConfig, receiver: ReceiverConfig, one_way_ms: u64) -> Pipe<'a> {
+        Pipe {
+            sender: Sender::new(sender, Box::new(PlainReno)),
+            receiver: Receiver::new(receiver),
+            now: Time::ZERO,
+            data: vec![],
+            acks: vec![],
+            keep_log: true,
+            one_way: Duration::from_millis(one_way_ms),
+            data_fate: Box::new(|_, _| ARRIVES),
+            ack_fate: Box::new(|_, _| ARRIVES),
+            travelling: BTreeMap::new(),
+            sent: [0; 2],
+            serial: 0,
+        }
+    }
+
+    pub fn data_fate(mut self, fate: impl FnMut(usize, &Segment) -> Fate + 'a) -> Pipe<'a> {
+        self.data_fate = Box::new(fate);
+        self
+    }
+
+    pub fn ack_fate(mut self, fate: impl FnMut(usize, &Segment) -> Fate + 'a) -> Pipe<'a> {
+        self.ack_fate = Box::new(fate);
+        self
+    }
+
+    /// Data segments of these numbers are lost.
+    pub fn losing(self, numbers: &'a [usize]) -> Pipe<'a> {
+        self.data_fate(|number, _| {
+            if numbers.contains(&number) {
+                Fate::Lost
+            } else {
+                ARRIVES
+            }
+        })
+    }
+
+    pub fn open(&mut self) {
+        self.receiver.open(self.now);
+        self.sender.open(self.now);
+        self.pump();
+    }
+
+    /// Both ends send what they can.
+    pub fn pump(&mut self) {
+        while let Some(segment) = self.sender.poll_transmit(self.now) {
+            self.send(segment, true);
+        }
+        while let Some(segment) = self.receiver.poll_transmit(self.now) {
+            self.send(segment, false);
+        }
+    }
+
+    fn send(&mut self, segment: Segment, is_data: bool) {
+        let sent = Sent {
+            at_ms: self.now.as_nanos() as f64 / 1e6,
+            segment,
+        };
+        let (log, script) = if is_data {
+            (&mut self.data, &mut self.data_fate)
+        } else {
+            (&mut self.acks, &mut self.ack_fate)
+        };
+        let count = &mut self.sent[usize::from(is_data)];
+        let fate = script(*count, &segment);
+        *count += 1;
+        if self.keep_log {
+            log.push(sent);
+        }
+        let (mark, delay, copies) = match fate {
+            Fate::Lost => return,
+            Fate::Arrives(mark) => (mark, Duration::ZERO, 1),
+            Fate::Late(delay) => (Mark::NONE, delay, 1),
+            Fate::Twice => (Mark::NONE, Duration::ZERO, 2),
+        };
+        for _ in 0..copies {
+            self.serial += 1;
+            let arrival = if is_data {
+                Arrival::Data(segment, mark)
+            } else {
+                Arrival::Ack(segment)
+            };
+            self.travelling
+                .insert((self.now + self.one_way + delay, self.serial), arrival);
+        }
+    }
+
+    /// The next thing that happens; false if nothing will.
+    pub fn step(&mut self) -> bool {
+        let arrival = self.travelling.first_key_value().map(|(key, _)| key.0);
+        let timers = [self.sender.next_timer(), self.receiver.next_timer()];
+        let Some(next) = arrival
+            .into_iter()
+            .chain(timers.into_iter().flatten())
+            .min()
+        else {
+            return false;
+        };
+        assert!(next >= self.now, "time runs backwards");
+        self.now = next;
+        if arrival == Some(next) {
+            match self.travelling.pop_first().unwrap().1 {
+                Arrival::Data(segment, mark) => self.receiver.on_segment(next, &segment, mark),
+                Arrival::Ack(segment) => self.sender.on_segment(next, &segment),
+            }
+        } else {
+            self.sender.on_timer(next);
+            self.receiver.on_timer(next);
+        }
+        self.pump();
+        true
+    }
+
+    pub fn run(&mut self, until: Time) {
+        while self.now < until && self.step() {}
+    }
+
+    pub fn run_until_finished(&mut self) {
+        while !(self.sender.finished() && self.receiver.finished()) {
+            assert!(self.step(), "it hangs: {:?}", self.sender);
+            assert!(
+                self.now < Time::from_millis(100_000_000),
+                "it takes for ever"
+            );
+        }
+    }
+
+    /// (milliseconds, packet number) of the data segments sent, in packets of `mss`.
+    pub fn data_times(&self) -> Vec<(f64, u64)> {
+        let mss = u64::from(self.sender.config().mss);
+        self.data
+            .iter()
+            .map(|sent| (sent.at_ms, sent.segment.sequence / mss))
+            .collect()
+    }
+}
+
+/// ns-2's agents without a SYN.
+pub fn one_way(mss: u32) -> (SenderConfig, ReceiverConfig) {
+    (
+        SenderConfig {
+            handshake: false,
+            ..SenderConfig::ns2(mss)
+        },
+        ReceiverConfig {
+            handshake: false,
+            ..ReceiverConfig::ns2()
+        },
+    )
+}
