@@ -7,7 +7,7 @@ PREFIX ?= /usr/local
 # Root is needed for the kernel, not for compiling.
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 AS_ROOT := $(if $(SUDO),--config 'target."cfg(unix)".runner = "$(SUDO) -E"')
-C_SOURCES = $(shell find congestion kernel -name '*.[ch]' | sort)
+C_SOURCES = $(shell find bench congestion kernel -name '*.[ch]' | sort)
 SCRIPTS = scripts/prerequisites .ci/run
 
 .DEFAULT_GOAL := help

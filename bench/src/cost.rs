@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
-use libbpf_rs::libbpf_sys;
+use anyhow::{Context, Result, ensure};
 use libbpf_rs::query::ProgInfoIter;
+use libbpf_rs::{Link, MapCore, MapType, ObjectBuilder, libbpf_sys};
 use netnice_lab::{Bulk, LinkSpec, Testbed};
 
 /// Statistics are counted while this lives; the kernel takes them off when the descriptor closes.
@@ -39,12 +39,39 @@ fn snapshot(prefix: &str) -> BTreeMap<String, (u64, u64)> {
         .collect()
 }
 
-/// Runs one flow of each control over a fast link and tells what each of its programs took.
+/// The kernel's CUBIC as BPF programs that do nothing but call it.
+const CUBIC: &str = "bench_cubic";
+
+/// Aligned as an ELF file must be.
+#[repr(align(8))]
+struct Aligned<T: ?Sized>(T);
+
+static CUBIC_OBJECT: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(
+    env!("OUT_DIR"),
+    "/bench_cubic.bpf.o"
+)));
+
+/// Registers [`CUBIC`] for as long as the link lives.
+fn register_cubic() -> Result<(libbpf_rs::Object, Link)> {
+    let mut object = ObjectBuilder::default()
+        .open_memory(&CUBIC_OBJECT.0)?
+        .load()
+        .context("the kernel's CUBIC can't be called from BPF here")?;
+    let link = object
+        .maps_mut()
+        .find(|map| map.map_type() == MapType::StructOps)
+        .context("the object has a struct_ops map")?
+        .attach_struct_ops()?;
+    Ok((object, link))
+}
+
+/// Runs one flow of each control, and of the kernel's CUBIC, over a fast link and tells what each of its programs took.
 pub fn table(controls: &[String]) -> Result<String> {
+    let _cubic = register_cubic()?;
     let spec = LinkSpec::symmetric("rate=100mbit,delay=5ms,queue=1bdp".parse()?);
     let length = Duration::from_secs(10);
     let mut text = String::from("\ncost, one flow at 100 Mb/s\n");
-    for control in controls {
+    for control in controls.iter().map(String::as_str).chain([CUBIC]) {
         let _statistics = Statistics::enable()?;
         let before = snapshot(control);
         let report = Testbed::new(&spec)?
