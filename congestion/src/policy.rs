@@ -43,6 +43,16 @@ pub enum Phase {
 }
 
 impl Phase {
+    /// The name in the words of the field.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::SlowStart => "slow start",
+            Self::Avoidance => "avoidance",
+            Self::Inference => "inference",
+            Self::Yielding => "yielding",
+        }
+    }
+
     /// From the number in the report; unknown numbers (of a newer control) read as avoidance.
     pub fn from_number(number: u8) -> Self {
         match number {

@@ -9,48 +9,13 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use libbpf_rs::MapCore;
+pub use netnice_congestion::policy::{Phase, Signal};
 
 use crate::control::Control;
 use crate::error::{Context, Result};
 use crate::flow::{Finished, Record, Totals, unpadded};
 use crate::pins::{self, Pins};
 use crate::programs::Set;
-
-/// What a connection is doing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
-    /// Finding out what the path carries.
-    SlowStart,
-    /// Probing for more.
-    Avoidance,
-    /// Has given way and watches whether others are still there.
-    Inference,
-    /// Others are there: sending next to nothing.
-    Yielding,
-}
-
-impl Phase {
-    /// The name in the words of the field.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::SlowStart => "slow start",
-            Self::Avoidance => "avoidance",
-            Self::Inference => "inference",
-            Self::Yielding => "yielding",
-        }
-    }
-}
-
-/// Where a control takes the delay from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Signal {
-    /// Nothing measured yet.
-    None,
-    /// Timestamps of the peer (RFC 7323): only the way to it counts.
-    OneWayDelay,
-    /// The peer sends no timestamps: its way back counts too.
-    RoundTrip,
-}
 
 /// One low-priority connection.
 #[derive(Clone, Debug)]
@@ -244,17 +209,8 @@ impl Connection {
             delay_over_minimum: Duration::from_micros(record.report.delay_over_minimum_us.into()),
             threshold: Duration::from_micros(record.report.threshold_us.into()),
             yields: record.report.yields,
-            phase: match record.report.phase {
-                0 => Phase::SlowStart,
-                2 => Phase::Inference,
-                3 => Phase::Yielding,
-                _ => Phase::Avoidance,
-            },
-            signal: match record.report.signal {
-                1 => Signal::OneWayDelay,
-                2 => Signal::RoundTrip,
-                _ => Signal::None,
-            },
+            phase: Phase::from_number(record.report.phase),
+            signal: Signal::from_number(record.report.signal),
         })
     }
 }
