@@ -2,13 +2,18 @@
 //! The scenario file, its checks, and the results that simulator and lab fill in alike.
 //!
 //! - [`model`]: the file as it is written, typed: [`Scenario`].
+//! - [`parse`]: reads and checks it: [`ScenarioFile`].
 //! - [`network`]: the same laid out for a run, with groups expanded, routes found and limits resolved: [`Network`].
 //! - [`results`]: what a run has measured.
 
 mod did_you_mean;
 pub mod model;
 pub mod network;
+pub mod parse;
 pub mod results;
+pub mod schema;
 
 pub use model::Scenario;
 pub use network::Network;
+pub use parse::{Point, ScenarioError, ScenarioFile};
+pub use schema::json_schema;

@@ -3,10 +3,10 @@
 
 use std::fmt;
 
-use serde::de::{Error, SeqAccess, Visitor};
+use serde::de::{Error, IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::{DelayedAck, Dscp, Seeds, TimeSpan};
+use super::{DelayedAck, Dscp, Seeds, Sweep, TimeSpan};
 
 /// Seeds given as a number, at most.
 const MAX_SEEDS: i64 = 100_000;
@@ -52,6 +52,13 @@ impl<'de> Deserialize<'de> for Seeds {
             }
         }
         deserializer.deserialize_any(SeedsVisitor)
+    }
+}
+
+impl<'de> Deserialize<'de> for Sweep {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Sweep, D::Error> {
+        deserializer.deserialize_ignored_any(IgnoredAny)?;
+        Ok(Sweep)
     }
 }
 

@@ -52,7 +52,7 @@ pub struct Scenario {
     pub parameters: BTreeMap<String, Parameter>,
     /// Values that a parameter, or a field given by its path, takes one after the other; several make a grid.
     #[serde(default)]
-    pub sweep: BTreeMap<String, Vec<Parameter>>,
+    pub sweep: Sweep,
     /// Nodes that are more than a name in `links`: groups of hosts, and hosts with a clock of their own.
     #[serde(default)]
     pub nodes: Vec<Node>,
@@ -64,6 +64,10 @@ pub struct Scenario {
     /// Traffic.
     pub flows: Vec<Flow>,
 }
+
+/// The sweep as it is written; its points are in [`ScenarioFile::points`](crate::ScenarioFile::points).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Sweep;
 
 /// Seeds: a number n for the seeds 1 to n, or a list.
 #[derive(Debug, Clone, PartialEq, Eq)]

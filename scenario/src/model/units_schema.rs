@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
-use super::{DelayedAck, Dscp, Seeds, TimeSpan};
+use super::{DelayedAck, Dscp, Seeds, Sweep, TimeSpan};
 
 macro_rules! text_schema {
     ($(#[$attribute:meta])* $type:ty, $name:literal, $pattern:literal, $description:literal) => {
@@ -73,6 +73,22 @@ impl JsonSchema for Seeds {
                 {"type": "integer", "minimum": 1, "maximum": 100_000},
                 {"type": "array", "minItems": 1, "items": {"type": "integer", "minimum": 0}},
             ]
+        })
+    }
+}
+
+impl JsonSchema for Sweep {
+    fn schema_name() -> Cow<'static, str> {
+        "Sweep".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "Lists of values, by the name of a parameter or the path of a field",
+            "type": "object",
+            "additionalProperties": {
+                "oneOf": [{"type": "array", "minItems": 1}, {"type": "object"}]
+            }
         })
     }
 }

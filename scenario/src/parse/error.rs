@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Errors of a scenario file, as people read them.
+
+use std::fmt;
+
+use super::fault::Origin;
+use crate::network::Problem;
+
+/// All that is wrong with a scenario file, a line each: file, line and column, field, what is wrong, what is allowed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScenarioError {
+    /// What is wrong; at least one thing.
+    pub problems: Vec<ScenarioProblem>,
+}
+
+/// One thing that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScenarioProblem {
+    /// Name of the file, or the setting from outside that is wrong.
+    pub source: String,
+    /// Line and column, from 1; none for what has no place in the file.
+    pub line_and_column: Option<(usize, usize)>,
+    /// The field, such as `links[0].rate`; empty for the file as a whole.
+    pub field: String,
+    /// What is wrong and what is allowed.
+    pub message: String,
+}
+
+impl ScenarioError {
+    pub(super) fn new(
+        file: &str,
+        text: &str,
+        problems: Vec<(Option<Origin>, Problem)>,
+    ) -> ScenarioError {
+        let problems = problems.into_iter().map(|(origin, problem)| {
+            let (source, line_and_column) = match origin {
+                Some(Origin::File(span)) => (file.to_owned(), Some(place(text, span.start))),
+                Some(Origin::Outside(setting)) => (setting, None),
+                None => (file.to_owned(), None),
+            };
+            ScenarioProblem {
+                source,
+                line_and_column,
+                field: problem.place.to_string(),
+                message: problem.message,
+            }
+        });
+        ScenarioError {
+            problems: problems.collect(),
+        }
+    }
+
+    pub(super) fn unreadable(file: &str, message: String) -> ScenarioError {
+        ScenarioError {
+            problems: vec![ScenarioProblem {
+                source: file.to_owned(),
+                line_and_column: None,
+                field: String::new(),
+                message,
+            }],
+        }
+    }
+}
+
+/// Line and column of a byte, from 1.
+fn place(text: &str, offset: usize) -> (usize, usize) {
+    let before = text.get(..offset.min(text.len())).unwrap_or(text);
+    let line = before.matches('\n').count() + 1;
+    let column = before.chars().rev().take_while(|&c| c != '\n').count() + 1;
+    (line, column)
+}
+
+impl fmt::Display for ScenarioProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.source)?;
+        if let Some((line, column)) = self.line_and_column {
+            write!(f, ":{line}:{column}")?;
+        }
+        if !self.field.is_empty() {
+            write!(f, ": {}", self.field)?;
+        }
+        write!(f, ": {}", self.message)
+    }
+}
+
+impl fmt::Display for ScenarioError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        /// A reader mends the first few and tries again.
+        const MOST: usize = 10;
+        for (number, problem) in self.problems.iter().take(MOST).enumerate() {
+            if number > 0 {
+                writeln!(f)?;
+            }
+            write!(f, "{problem}")?;
+        }
+        match self.problems.len().checked_sub(MOST) {
+            Some(more @ 1..) => write!(f, "\nand {more} more"),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for ScenarioError {}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is wrong with a scenario, before its place in the text is known in lines.
+
+use std::fmt;
+use std::ops::Range;
+
+use serde::de::{self, Expected, Unexpected};
+
+use crate::did_you_mean::among;
+use crate::network::{Place, Problem, Step};
+
+/// Where a value comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// The scenario's file, from this byte to that.
+    File(Range<usize>),
+    /// Outside, such as an option on the command line, in the words of whoever gave it.
+    Outside(String),
+}
+
+/// What is wrong, and where.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Fault {
+    /// `None` until a value that knows its place has been passed on the way up.
+    pub(super) origin: Option<Origin>,
+    /// From the inside to the outside.
+    steps: Vec<Step>,
+    message: String,
+}
+
+impl Fault {
+    pub(super) fn new(origin: Origin, message: impl Into<String>) -> Fault {
+        Fault {
+            origin: Some(origin),
+            steps: Vec::new(),
+            message: message.into(),
+        }
+    }
+
+    /// The same in the table or list around.
+    pub(super) fn inside(mut self, step: Step) -> Fault {
+        self.steps.push(step);
+        self
+    }
+
+    /// The same, standing at `origin` unless a narrower place is known.
+    pub(super) fn at(mut self, origin: &Origin) -> Fault {
+        self.origin.get_or_insert_with(|| origin.clone());
+        self
+    }
+
+    pub(super) fn problem(self) -> (Option<Origin>, Problem) {
+        let steps = self.steps.into_iter().rev().collect();
+        let problem = Problem {
+            place: Place(steps),
+            message: self.message,
+        };
+        (self.origin, problem)
+    }
+
+    fn unplaced(message: String) -> Fault {
+        Fault {
+            origin: None,
+            steps: Vec::new(),
+            message,
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Fault {}
+
+impl de::Error for Fault {
+    fn custom<T: fmt::Display>(message: T) -> Fault {
+        Fault::unplaced(message.to_string())
+    }
+
+    fn invalid_type(unexpected: Unexpected<'_>, expected: &dyn Expected) -> Fault {
+        let expected = in_words(&expected.to_string());
+        let number = matches!(
+            unexpected,
+            Unexpected::Signed(_) | Unexpected::Unsigned(_) | Unexpected::Float(_)
+        );
+        let hint = match number && expected.contains('"') {
+            true => " in quotes, with its unit",
+            false => "",
+        };
+        Fault::unplaced(format!(
+            "is {}, but must be {expected}{hint}",
+            given(unexpected)
+        ))
+    }
+
+    fn invalid_value(unexpected: Unexpected<'_>, expected: &dyn Expected) -> Fault {
+        Fault::unplaced(format!(
+            "{} is not allowed; allowed is {}",
+            given(unexpected),
+            in_words(&expected.to_string())
+        ))
+    }
+
+    fn invalid_length(_: usize, expected: &dyn Expected) -> Fault {
+        Fault::unplaced(format!("is empty, but must be {expected}"))
+    }
+
+    fn unknown_variant(variant: &str, expected: &'static [&'static str]) -> Fault {
+        let allowed = among(variant, expected.iter().copied());
+        Fault::unplaced(format!("`{variant}` is unknown; {allowed}"))
+    }
+
+    fn unknown_field(field: &str, expected: &'static [&'static str]) -> Fault {
+        let allowed = among(field, expected.iter().copied());
+        Fault::unplaced(format!("unknown key `{field}`; {allowed}"))
+    }
+
+    fn missing_field(field: &'static str) -> Fault {
+        Fault::unplaced(format!("the key `{field}` is missing"))
+    }
+
+    fn duplicate_field(field: &'static str) -> Fault {
+        Fault::unplaced(format!("the key `{field}` is given twice"))
+    }
+}
+
+fn given(unexpected: Unexpected<'_>) -> String {
+    match unexpected {
+        Unexpected::Bool(switch) => format!("{switch}"),
+        Unexpected::Signed(number) => format!("the number {number}"),
+        Unexpected::Unsigned(number) => format!("the number {number}"),
+        Unexpected::Float(number) => format!("the number {number}"),
+        Unexpected::Str(text) => format!("the text \"{}\"", text.escape_debug()),
+        Unexpected::Seq => "a list".to_owned(),
+        Unexpected::Map => "a table".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+/// What serde calls by the names of Rust's types.
+fn in_words(expected: &str) -> String {
+    match expected {
+        "u8" => "a whole number from 0 to 255".to_owned(),
+        "u32" => format!("a whole number from 0 to {}", u32::MAX),
+        "u64" => format!("a whole number from 0 to {}", i64::MAX),
+        "f64" => "a number".to_owned(),
+        "a boolean" => "true or false".to_owned(),
+        "a string" => "a text in quotes".to_owned(),
+        "a sequence" => "a list".to_owned(),
+        "a map" => "a table".to_owned(),
+        other => match other.strip_prefix("struct ") {
+            Some(_) => "a table".to_owned(),
+            None => other.to_owned(),
+        },
+    }
+}

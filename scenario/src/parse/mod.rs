@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Reads a scenario file: values put in from elsewhere, the points of its sweep, checks, and errors that name file, line
+//! and field.
+
+mod deserializer;
+mod error;
+mod fault;
+mod settings;
+mod trace;
+mod tree;
+
+use std::fs;
+use std::path::Path;
+
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+
+use crate::model::Scenario;
+use crate::network::{Network, Problem};
+use fault::{Fault, Origin};
+use settings::Setting;
+use tree::Node;
+
+pub use error::{ScenarioError, ScenarioProblem};
+
+/// A scenario file that has been read and checked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ScenarioFile {
+    /// Name of the file, as it was given.
+    pub file: String,
+    /// Its text.
+    pub text: String,
+    /// What was put in from elsewhere: key and value.
+    pub settings: Vec<(String, String)>,
+    /// SHA-256 of the text, the settings and the traces it refers to, in hexadecimal digits.
+    pub hash: String,
+    /// Parameters and fields of the sweep, in the order of the file; none without a sweep.
+    pub axes: Vec<String>,
+    /// The points of the sweep, the last parameter changing fastest; one without a sweep.
+    pub points: Vec<Point>,
+}
+
+/// One point of a sweep: to be run once for each seed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Point {
+    /// What the sweep sets, in the order of [`ScenarioFile::axes`]: name and value.
+    pub settings: Vec<(String, String)>,
+    /// The scenario with these values.
+    pub scenario: Scenario,
+}
+
+impl ScenarioFile {
+    /// Reads and checks a file. `settings` are put in, as `netnice sim --set KEY=VALUE` does: a parameter, or a field by
+    /// its path such as `links.bottleneck.rate`.
+    pub fn load(path: &Path, settings: &[(String, String)]) -> Result<ScenarioFile, ScenarioError> {
+        let file = path.display().to_string();
+        let text = fs::read(path)
+            .map_err(|error| ScenarioError::unreadable(&file, format!("cannot be read: {error}")))?;
+        let text = String::from_utf8(text)
+            .map_err(|_| ScenarioError::unreadable(&file, "is no text in UTF-8".to_owned()))?;
+        ScenarioFile::parse(&file, &text, settings, path.parent())
+    }
+
+    /// The same of a text. Files with traces are looked for in `directory`, and refused without one.
+    pub fn parse(
+        file: &str,
+        text: &str,
+        settings: &[(String, String)],
+        directory: Option<&Path>,
+    ) -> Result<ScenarioFile, ScenarioError> {
+        let error = |fault: Fault| ScenarioError::new(file, text, vec![fault.problem()]);
+        let mut root = Node::read(text).map_err(error)?;
+        settings::expand_shorthands(&mut root).map_err(error)?;
+        let given = given_settings(settings).map_err(error)?;
+        let axes = settings::axes(&root).map_err(error)?;
+        let known = crate::schema::scenario_keys();
+        let known: Vec<&str> = known.iter().map(String::as_str).collect();
+        let mut hash = Sha256::new();
+        hash.update(text);
+        for (key, value) in settings {
+            hash.update([0]);
+            hash.update(key);
+            hash.update([0]);
+            hash.update(value);
+        }
+        let mut points = Vec::new();
+        for point in settings::points(&axes) {
+            let mut root = root.clone();
+            // What is given on the command line is stronger than the sweep.
+            let all: Vec<Setting> = point.iter().chain(&given).cloned().collect();
+            settings::apply(&mut root, &all, &known).map_err(error)?;
+            settings::expand_shorthands(&mut root).map_err(error)?;
+            let mut scenario =
+                Scenario::deserialize(&root).map_err(|fault| error(fault.at(&root.origin)))?;
+            let checked = trace::load_all(&mut scenario, directory, points.is_empty(), &mut hash)
+                .and_then(|()| Network::new(&scenario).map(drop));
+            checked.map_err(|problems| {
+                let placed = |problem: Problem| (Some(root.origin_of(&problem.place.0)), problem);
+                ScenarioError::new(file, text, problems.into_iter().map(placed).collect())
+            })?;
+            points.push(Point {
+                settings: point
+                    .iter()
+                    .map(|setting| (setting.key.clone(), setting.value.written()))
+                    .collect(),
+                scenario,
+            });
+        }
+        let digest = hash.finalize();
+        Ok(ScenarioFile {
+            file: file.to_owned(),
+            text: text.to_owned(),
+            settings: settings.to_vec(),
+            hash: digest.iter().map(|byte| format!("{byte:02x}")).collect(),
+            axes: axes.into_iter().map(|(axis, _)| axis.key).collect(),
+            points,
+        })
+    }
+
+    /// The scenario of the first point: the only one without a sweep.
+    pub fn scenario(&self) -> &Scenario {
+        &self.points[0].scenario
+    }
+
+    /// All runs: the number of a point and a seed, seed by seed within each point.
+    pub fn runs(&self) -> Vec<(usize, u64)> {
+        let runs = self.points.iter().enumerate().flat_map(|(number, point)| {
+            let seeds = point.scenario.seeds.0.iter();
+            seeds.map(move |&seed| (number, seed))
+        });
+        runs.collect()
+    }
+}
+
+fn given_settings(settings: &[(String, String)]) -> Result<Vec<Setting>, Fault> {
+    let settings = settings.iter().map(|(key, value)| {
+        let origin = Origin::Outside(format!("{key}={value}"));
+        Ok(Setting {
+            key: key.clone(),
+            key_origin: origin.clone(),
+            value: Node::read_value(value, &origin)?,
+        })
+    });
+    settings.collect()
+}

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Values put into a scenario from elsewhere: parameters, the points of a sweep, options on the command line.
+
+use std::collections::BTreeMap;
+
+use super::fault::{Fault, Origin};
+use super::tree::{Entry, Node, Value};
+use crate::did_you_mean::among;
+use crate::network::Step;
+
+/// More points than this are a slip of the keyboard.
+const MAX_POINTS: usize = 100_000;
+
+/// A parameter or a field, and the value it is to have.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Setting {
+    pub(super) key: String,
+    pub(super) key_origin: Origin,
+    pub(super) value: Node,
+}
+
+/// The axes of a sweep, in the order of the file.
+pub(super) fn axes(root: &Node) -> Result<Vec<(Setting, Vec<Node>)>, Fault> {
+    let mut axes = Vec::new();
+    if let Some(sweep) = root.get("sweep") {
+        let Value::Table(_) = &sweep.value else {
+            let text = "must be a table of lists, such as period = [\"50ms\", \"1s\"]";
+            return Err(Fault::new(sweep.origin.clone(), text).inside(Step::from("sweep")));
+        };
+        collect(sweep, "", &mut axes).map_err(|fault| fault.inside(Step::from("sweep")))?;
+    }
+    let points = axes
+        .iter()
+        .try_fold(1usize, |points, (_, values)| points.checked_mul(values.len()));
+    if let (None, Some((first, _))) = (points.filter(|&points| points <= MAX_POINTS), axes.first()) {
+        let text = format!("the sweep has more than the {MAX_POINTS} points allowed");
+        return Err(Fault::new(first.key_origin.clone(), text).inside(Step::from("sweep")));
+    }
+    Ok(axes)
+}
+
+/// `links.bottleneck.rate = [...]` is read by TOML as tables within tables.
+fn collect(table: &Node, prefix: &str, axes: &mut Vec<(Setting, Vec<Node>)>) -> Result<(), Fault> {
+    for entry in table.entries() {
+        let key = format!("{prefix}{}", entry.key);
+        let inside = |fault: Fault| fault.inside(Step::from(entry.key.as_str()));
+        match &entry.node.value {
+            Value::Table(_) => collect(&entry.node, &format!("{key}."), axes).map_err(inside)?,
+            Value::List(values) if !values.is_empty() => axes.push((
+                Setting {
+                    key,
+                    key_origin: entry.key_origin.clone(),
+                    value: values[0].clone(),
+                },
+                values.clone(),
+            )),
+            _ => {
+                let text = "must be a list of at least one value, such as [\"50ms\", \"1s\"]";
+                return Err(inside(Fault::new(entry.node.origin.clone(), text)));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// All combinations of the axes' values; the last axis changes fastest.
+pub(super) fn points(axes: &[(Setting, Vec<Node>)]) -> Vec<Vec<Setting>> {
+    axes.iter().fold(vec![Vec::new()], |points, (axis, values)| {
+        let longer = points.iter().flat_map(|point| {
+            values.iter().map(move |value| {
+                let mut point = point.clone();
+                point.push(Setting {
+                    value: value.clone(),
+                    ..axis.clone()
+                });
+                point
+            })
+        });
+        longer.collect()
+    })
+}
+
+/// Puts the settings in, then the parameters' values wherever "$name" stands.
+pub(super) fn apply(root: &mut Node, settings: &[Setting], known: &[&str]) -> Result<(), Fault> {
+    let mut parameters: BTreeMap<String, Node> = BTreeMap::new();
+    if let Some(table) = root.get("parameters") {
+        for entry in table.entries() {
+            parameters.insert(entry.key.clone(), entry.node.clone());
+        }
+    }
+    let used = used_parameters(root)?;
+    for setting in settings {
+        if parameters.contains_key(&setting.key) || used.contains(&setting.key) {
+            parameters.insert(setting.key.clone(), setting.value.clone());
+        } else {
+            set(root, setting, &parameters, known)?;
+        }
+    }
+    let Value::Table(entries) = &mut root.value else {
+        return Ok(());
+    };
+    for entry in entries {
+        if entry.key == "parameters" || entry.key == "sweep" {
+            continue;
+        }
+        entry.node.visit(&mut |node| insert(node, &parameters))?;
+    }
+    Ok(())
+}
+
+fn used_parameters(root: &Node) -> Result<Vec<String>, Fault> {
+    let mut used = Vec::new();
+    let mut all = root.clone();
+    all.visit(&mut |node| {
+        if let Some(name) = node.text().and_then(|text| text.strip_prefix('$')) {
+            used.push(name.to_owned());
+        }
+        Ok(())
+    })?;
+    Ok(used)
+}
+
+fn insert(node: &mut Node, parameters: &BTreeMap<String, Node>) -> Result<(), Fault> {
+    let Some(name) = node.text().and_then(|text| text.strip_prefix('$')) else {
+        return Ok(());
+    };
+    let Some(value) = parameters.get(name) else {
+        let allowed = among(name, parameters.keys().map(String::as_str));
+        let text = format!("there is no parameter `{name}` in [parameters] or [sweep]; {allowed}");
+        return Err(Fault::new(node.origin.clone(), text));
+    };
+    if value.text().is_some_and(|text| text.starts_with('$')) {
+        let text = format!("parameter `{name}` is itself \"{}\"", value.written());
+        return Err(Fault::new(node.origin.clone(), text));
+    }
+    *node = value.clone();
+    Ok(())
+}
+
+/// Sets the field at a path such as `links.bottleneck.rate`, where an entry of a list is called by its name or number.
+fn set(
+    root: &mut Node,
+    setting: &Setting,
+    parameters: &BTreeMap<String, Node>,
+    known: &[&str],
+) -> Result<(), Fault> {
+    let steps: Vec<&str> = setting
+        .key
+        .split(['.', '[', ']'])
+        .filter(|step| !step.is_empty())
+        .collect();
+    let Some(first) = steps.first().copied() else {
+        let text = "an empty name; give a parameter, or a field such as links.bottleneck.rate";
+        return Err(Fault::new(setting.key_origin.clone(), text));
+    };
+    if !known.contains(&first) || matches!(first, "parameters" | "sweep") {
+        let names = parameters.keys().map(String::as_str);
+        let names = names.chain(known.iter().copied());
+        let names = names.filter(|name| !matches!(*name, "parameters" | "sweep"));
+        let text = format!(
+            "there is no parameter or field `{}`; {}",
+            setting.key,
+            among(first, names)
+        );
+        return Err(Fault::new(setting.key_origin.clone(), text));
+    }
+    let mut node = root;
+    for step in steps {
+        node = enter(node, step, setting)?;
+    }
+    *node = setting.value.clone();
+    Ok(())
+}
+
+/// One step into a table or list; a table that lacks the key gets it.
+fn enter<'a>(node: &'a mut Node, step: &str, setting: &Setting) -> Result<&'a mut Node, Fault> {
+    match &mut node.value {
+        Value::List(nodes) => {
+            let names: Vec<String> = nodes.iter().map(label).collect();
+            let index = step.parse().ok().filter(|&index: &usize| index < nodes.len());
+            let index = index.or_else(|| names.iter().position(|name| name == step));
+            match index {
+                Some(index) => Ok(&mut nodes[index]),
+                None => {
+                    let allowed = among(step, names.iter().map(String::as_str));
+                    let text = format!("`{}`: there is no `{step}`; {allowed}", setting.key);
+                    Err(Fault::new(setting.key_origin.clone(), text))
+                }
+            }
+        }
+        Value::Table(entries) => {
+            let place = entries.iter().position(|entry| entry.key == step);
+            let place = place.unwrap_or_else(|| {
+                entries.push(Entry {
+                    key: step.to_owned(),
+                    key_origin: setting.key_origin.clone(),
+                    node: Node::new(setting.key_origin.clone(), Value::Table(Vec::new())),
+                });
+                entries.len() - 1
+            });
+            Ok(&mut entries[place].node)
+        }
+        _ => {
+            let text = format!("`{}`: there is no `{step}` within a value", setting.key);
+            Err(Fault::new(setting.key_origin.clone(), text))
+        }
+    }
+}
+
+/// The name by which an entry of a list is called: `name`, or `from-to` of a link.
+fn label(node: &Node) -> String {
+    let text = |key| node.get(key).and_then(Node::text);
+    match (text("name"), text("from"), text("to")) {
+        (Some(name), _, _) => name.to_owned(),
+        (None, Some(from), Some(to)) => format!("{from}-{to}"),
+        _ => String::new(),
+    }
+}
+
+/// Fields that may be a text for a table: the key in that table, and a second entry that the text stands for.
+const SHORTHANDS: [(&str, &str, Option<(&str, &str)>); 3] = [
+    ("queue", "limit", Some(("discipline", "drop_tail"))),
+    ("jitter", "size", None),
+    ("congestion_control", "name", None),
+];
+
+/// Makes tables of the fields that were written short.
+pub(super) fn expand_shorthands(root: &mut Node) -> Result<(), Fault> {
+    root.visit(&mut |node| {
+        let Value::Table(entries) = &mut node.value else {
+            return Ok(());
+        };
+        for entry in entries {
+            let shorthand = SHORTHANDS.iter().find(|(field, ..)| *field == entry.key);
+            if let Some(&(_, key, beside)) = shorthand {
+                expand(&mut entry.node, key, beside);
+            }
+        }
+        Ok(())
+    })
+}
+
+fn expand(node: &mut Node, key: &str, beside: Option<(&str, &str)>) {
+    // What stands for a parameter may turn out to be a table.
+    let Some(text) = node.text().filter(|text| !text.starts_with('$')) else {
+        return;
+    };
+    let entry = |key: &str, value: &str| Entry {
+        key: key.to_owned(),
+        key_origin: node.origin.clone(),
+        node: Node::new(node.origin.clone(), Value::Text(value.to_owned())),
+    };
+    let mut entries = vec![entry(key, text)];
+    if let Some((key, value)) = beside {
+        entries.push(entry(key, value));
+    }
+    node.value = Value::Table(entries);
+    node.shorthand = true;
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Traces from files: a time in seconds and a size in bytes on each line.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use netnice_queue::Bytes;
+use sha2::{Digest, Sha256};
+
+use crate::model::{Application, Scenario, TimeSpan, TraceEntry};
+use crate::network::{Place, Problem};
+
+/// Fills in the entries of all traces that are given as files; their text goes into the hash where `hashing`.
+pub(super) fn load_all(
+    scenario: &mut Scenario,
+    directory: Option<&Path>,
+    hashing: bool,
+    hash: &mut Sha256,
+) -> Result<(), Vec<Problem>> {
+    for (index, flow) in scenario.flows.iter_mut().enumerate() {
+        let Application::Trace {
+            file: Some(file),
+            entries,
+        } = &mut flow.application
+        else {
+            continue;
+        };
+        let place = Place::key("flows").at(index).at("application").at("file");
+        let problem = |message: String| vec![place.problem(message)];
+        let Some(directory) = directory else {
+            return Err(problem("a text without a place has no files beside it".to_owned()));
+        };
+        let text = fs::read_to_string(directory.join(&*file))
+            .map_err(|error| problem(format!("`{file}` cannot be read: {error}")))?;
+        if hashing {
+            hash.update([0]);
+            hash.update(&text);
+        }
+        *entries = read(&text).map_err(|(line, message)| {
+            problem(format!("{file}:{line}: {message}"))
+        })?;
+    }
+    Ok(())
+}
+
+/// Reads the lines; empty ones and those that begin with `#` do not count. An error has the number of its line.
+fn read(text: &str) -> Result<Vec<TraceEntry>, (usize, String)> {
+    let mut entries = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let error = |message: &str| (index + 1, format!("{message}, as in `1.25 1500`"));
+        let mut words = line.split_whitespace();
+        let (Some(at), Some(bytes), None) = (words.next(), words.next(), words.next()) else {
+            return Err(error("a line needs a time in seconds and a size in bytes"));
+        };
+        let at = at
+            .parse()
+            .ok()
+            .and_then(|seconds: f64| Duration::try_from_secs_f64(seconds).ok())
+            .ok_or_else(|| error("the time must be a number of seconds, zero or more"))?;
+        let bytes = bytes
+            .parse()
+            .map_err(|_| error("the size must be a whole number of bytes"))?;
+        entries.push(TraceEntry {
+            at: TimeSpan(at),
+            bytes: Bytes::new(bytes),
+        });
+    }
+    Ok(entries)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_have_a_time_and_a_size() {
+        let entries = read("# seconds bytes\n0 1500\n\n1.25 40\n").unwrap();
+        assert_eq!(entries.len(), 2);
+        assert_eq!(entries[1].at, TimeSpan::from_millis(1250));
+        assert_eq!(entries[1].bytes.get(), 40);
+    }
+
+    #[test]
+    fn errors_have_the_line() {
+        for (text, line, word) in [
+            ("0 1500\n-1 40\n", 2, "time"),
+            ("0 1.5\n", 1, "size"),
+            ("0\n", 1, "needs"),
+            ("nan 3\n", 1, "time"),
+        ] {
+            let (found, message) = read(text).unwrap_err();
+            assert_eq!(found, line, "{text}");
+            assert!(message.contains(word), "{message}");
+        }
+    }
+}
