@@ -5,10 +5,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Packet, Time, TokenBucket, TokenBucketConfig, Tsw, TswConfig};
 
-/// What a conditioner is to be. In a file: a table whose `conditioner` is one of the names below, beside that one's
+/// What a conditioner is to be. In a file: a table whose `kind` is one of the names below, beside that one's
 /// fields.
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "conditioner", rename_all = "snake_case")]
+#[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ConditionerConfig {
     /// The time sliding window tagger.
     Tsw(TswConfig),

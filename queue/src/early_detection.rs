@@ -9,6 +9,7 @@ use rand_xoshiro::rand_core::Rng;
 use crate::{Bytes, QueueBound, Rate, Threshold, Time};
 
 /// In what queue lengths and thresholds are counted.
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CountIn {

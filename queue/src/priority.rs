@@ -14,6 +14,7 @@ use crate::{
 };
 
 /// What a priority queue is to be.
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PriorityConfig {

@@ -14,6 +14,7 @@ use crate::{
 };
 
 /// What becomes of packets whose transport understands ECN (RFC 3168), instead of an early drop.
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EcnMode {
@@ -33,6 +34,7 @@ pub enum EcnMode {
 }
 
 /// What a RED queue is to be.
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RedConfig {

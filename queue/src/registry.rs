@@ -14,6 +14,7 @@ use crate::{
 };
 
 /// What a queue is to be. In a file: a table whose `discipline` is one of the names below, beside that one's fields.
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "discipline", rename_all = "snake_case")]
 pub enum DisciplineConfig {
@@ -30,6 +31,7 @@ pub enum DisciplineConfig {
 }
 
 /// What a drop-tail queue is to be.
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DropTailConfig {

@@ -18,6 +18,7 @@ use crate::{
 };
 
 /// By which average OUT packets are dropped.
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RioCoupling {
@@ -29,6 +30,7 @@ pub enum RioCoupling {
 }
 
 /// The thresholds of one kind of packets.
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RioThresholds {
@@ -41,6 +43,7 @@ pub struct RioThresholds {
 }
 
 /// What a RIO queue is to be.
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RioConfig {

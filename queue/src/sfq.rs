@@ -18,6 +18,7 @@ use crate::{
 };
 
 /// Which packet is dropped for want of room.
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SfqDrop {
@@ -30,6 +31,7 @@ pub enum SfqDrop {
 }
 
 /// What an SFQ queue is to be. ns-2.35's defaults are a limit of 40 packets, 16 buckets and fair shares.
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SfqConfig {
@@ -44,6 +46,10 @@ pub struct SfqConfig {
         default,
         with = "optional_delay",
         skip_serializing_if = "Option::is_none"
+    )]
+    #[cfg_attr(
+        feature = "schemars",
+        schemars(with = "Option<crate::units::DelayText>")
     )]
     pub perturbation: Option<Duration>,
     /// Which packet is dropped for want of room.

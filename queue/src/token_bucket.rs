@@ -8,6 +8,7 @@ use crate::{Bytes, Packet, Rate, Time};
 const NANOSECONDS_PER_SECOND: u128 = 1_000_000_000;
 
 /// What a token-bucket tagger is to be.
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TokenBucketConfig {

@@ -16,6 +16,7 @@ use crate::units::required_delay;
 use crate::{Packet, Rate, Time};
 
 /// What a TSW tagger is to be.
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TswConfig {
@@ -23,6 +24,7 @@ pub struct TswConfig {
     pub target: Rate,
     /// Win_length: how much past the estimate covers. Clark and Fang take about a second.
     #[serde(default = "default_window", with = "required_delay")]
+    #[cfg_attr(feature = "schemars", schemars(with = "crate::units::DelayText"))]
     pub window: Duration,
 }
 

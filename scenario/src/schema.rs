@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The JSON Schema of the scenario file, generated from its types.
 
+use std::sync::LazyLock;
+
 use schemars::Schema;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
@@ -14,8 +16,11 @@ pub fn json_schema() -> Schema {
 }
 
 /// The keys of the whole file, in the order of the type.
-pub(crate) fn scenario_keys() -> Vec<String> {
-    let schema = json_schema();
-    let properties = schema.get("properties").and_then(Value::as_object);
-    properties.map_or_else(Vec::new, |properties| properties.keys().cloned().collect())
+pub(crate) fn scenario_keys() -> &'static [String] {
+    static KEYS: LazyLock<Vec<String>> = LazyLock::new(|| {
+        let schema = json_schema();
+        let properties = schema.get("properties").and_then(Value::as_object);
+        properties.map_or_else(Vec::new, |properties| properties.keys().cloned().collect())
+    });
+    &KEYS
 }

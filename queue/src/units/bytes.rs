@@ -69,7 +69,11 @@ impl fmt::Display for Bytes {
     }
 }
 
-serde_as_text!(Bytes);
+serde_as_text!(
+    Bytes,
+    "a size such as \"1500B\"",
+    r"^(\$\w+|\d+(\.\d+)?(B|kB|MB|GB|KiB|MiB|GiB))$"
+);
 
 #[cfg(test)]
 mod tests {

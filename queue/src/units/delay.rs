@@ -58,6 +58,25 @@ pub fn format_delay(delay: Duration) -> String {
     }
 }
 
+/// A delay in a JSON Schema.
+#[cfg(feature = "schemars")]
+pub(crate) struct DelayText;
+
+#[cfg(feature = "schemars")]
+impl schemars::JsonSchema for DelayText {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Delay".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "type": "string",
+            "pattern": r"^(\$\w+|\d+(\.\d+)?(ns|us|ms|s))$",
+            "description": "a time such as \"20ms\""
+        })
+    }
+}
+
 /// Serialises a delay by its text form: `#[serde(with = "required_delay")]`.
 pub(crate) mod required_delay {
     use std::borrow::Cow;

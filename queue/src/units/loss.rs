@@ -94,7 +94,11 @@ impl fmt::Display for LossFraction {
     }
 }
 
-serde_as_text!(LossFraction);
+serde_as_text!(
+    LossFraction,
+    "a share such as \"1%\"",
+    r"^(\$\w+|\d+(\.\d+)?%|0?\.\d+|0)$"
+);
 
 #[cfg(test)]
 mod tests {

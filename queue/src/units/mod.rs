@@ -9,9 +9,12 @@ mod delay;
 mod loss;
 mod queue_limit;
 mod rate;
+mod text;
 mod threshold;
 
 pub use bytes::Bytes;
+#[cfg(feature = "schemars")]
+pub(crate) use delay::DelayText;
 pub use delay::{format_delay, parse_delay};
 pub(crate) use delay::{optional_delay, required_delay};
 pub use loss::LossFraction;
@@ -45,9 +48,10 @@ impl UnitError {
     }
 }
 
-/// Serialises a type by the text form it is also read from.
+/// Serialises a type by the text form it is also read from; a bare number is read as its digits, so that the type says
+/// which units there are. `$example` and the regular expression are for error messages and the JSON Schema.
 macro_rules! serde_as_text {
-    ($type:ty) => {
+    ($type:ty, $example:literal, $pattern:literal) => {
         impl serde::Serialize for $type {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 serializer.collect_str(self)
@@ -56,9 +60,18 @@ macro_rules! serde_as_text {
 
         impl<'de> serde::Deserialize<'de> for $type {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let text =
-                    <std::borrow::Cow<'de, str> as serde::Deserialize>::deserialize(deserializer)?;
-                text.parse().map_err(serde::de::Error::custom)
+                deserializer.deserialize_any($crate::units::text::Text::new($example))
+            }
+        }
+
+        #[cfg(feature = "schemars")]
+        impl schemars::JsonSchema for $type {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($type).into()
+            }
+
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!({"type": "string", "pattern": $pattern, "description": $example})
             }
         }
     };

@@ -124,7 +124,11 @@ impl fmt::Display for Rate {
     }
 }
 
-serde_as_text!(Rate);
+serde_as_text!(
+    Rate,
+    "a rate such as \"10mbit\"",
+    r"^(\$\w+|\d+(\.\d+)?[kmg]?bit)$"
+);
 
 #[cfg(test)]
 mod tests {

@@ -6,7 +6,6 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::TimeSpan;
-use super::units_schema as text;
 
 /// What sends, told apart by `kind`; a text such as "ftp" is the kind alone.
 ///
@@ -21,13 +20,11 @@ pub enum Application {
     /// A constant bit rate.
     Cbr {
         /// Rate.
-        #[schemars(with = "text::RateText")]
         rate: Rate,
     },
     /// A constant bit rate for a part of each period, and nothing for the rest.
     SquareWave {
         /// Rate while on.
-        #[schemars(with = "text::RateText")]
         rate: Rate,
         /// Time from one beginning to the next.
         period: TimeSpan,
@@ -39,7 +36,6 @@ pub enum Application {
     /// Bursts and pauses with times from a Pareto distribution.
     ParetoOnOff {
         /// Rate while on.
-        #[schemars(with = "text::RateText")]
         rate: Rate,
         /// Mean length of a burst.
         mean_on: TimeSpan,
@@ -53,7 +49,6 @@ pub enum Application {
     /// Bursts and pauses with exponential times.
     ExponentialOnOff {
         /// Rate while on.
-        #[schemars(with = "text::RateText")]
         rate: Rate,
         /// Mean length of a burst.
         mean_on: TimeSpan,
@@ -63,7 +58,6 @@ pub enum Application {
     /// Packets with exponential times between them.
     Poisson {
         /// Mean rate.
-        #[schemars(with = "text::RateText")]
         rate: Rate,
         /// How packet sizes are distributed.
         #[serde(default)]
@@ -124,7 +118,6 @@ pub struct Web {
     pub object_size: ObjectSize,
     /// Size of a request.
     #[serde(default = "request_size")]
-    #[schemars(with = "text::BytesText")]
     pub request_size: Bytes,
 }
 
@@ -149,13 +142,11 @@ fn request_size() -> Bytes {
 #[serde(deny_unknown_fields)]
 pub struct ObjectSize {
     /// Mean size.
-    #[schemars(with = "text::BytesText")]
     pub mean: Bytes,
     /// Shape of the Pareto distribution, more than 1 (the papers: 1.2).
     #[schemars(range(min = 1.0))]
     pub shape: Option<f64>,
     /// Larger draws are cut to this.
-    #[schemars(with = "Option<text::BytesText>")]
     pub max: Option<Bytes>,
 }
 
@@ -166,6 +157,5 @@ pub struct TraceEntry {
     /// Time since the flow's start.
     pub at: TimeSpan,
     /// Bytes.
-    #[schemars(with = "text::BytesText")]
     pub bytes: Bytes,
 }

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Flows: who sends to whom, by which transport.
 
-use std::collections::BTreeMap;
-
 use netnice_queue::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::units_schema as text;
-use super::{Application, Dscp, TimeSpan, TrafficClass};
+use super::{Application, CongestionControl, Dscp, TimeSpan, TrafficClass, congestion_control};
 
 /// A flow, or a group of flows that differ only in their hosts and random draws.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
@@ -31,14 +28,13 @@ pub struct Flow {
     pub transport: Transport,
     /// Congestion control of a TCP flow: a name, or a table of `name` and its parameters. `reno` where it is not given.
     #[serde(default)]
+    #[schemars(schema_with = "congestion_control::schema")]
     pub congestion_control: CongestionControl,
     /// Full packet as it is on the link, headers included.
     #[serde(default = "packet_size")]
-    #[schemars(with = "text::BytesText")]
     pub packet_size: Bytes,
     /// Headers of the network and transport layers in each packet; an ACK has nothing else. Where it is not given, 40
     /// bytes for TCP, 52 with timestamps, 28 for UDP.
-    #[schemars(with = "Option<text::BytesText>")]
     pub header_size: Option<Bytes>,
     /// When the flow begins.
     #[serde(default)]
@@ -49,7 +45,6 @@ pub struct Flow {
     /// When the application stops sending; the end of the run where it is not given.
     pub stop: Option<TimeSpan>,
     /// The application sends so many bytes, and ends.
-    #[schemars(with = "Option<text::BytesText>")]
     pub bytes: Option<Bytes>,
     /// What the flow is for a queue with priorities, and in the results.
     #[serde(default)]
@@ -79,37 +74,6 @@ pub enum Transport {
     Udp,
 }
 
-/// A congestion control by its name, with parameters.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
-pub struct CongestionControl {
-    /// Name.
-    pub name: String,
-    /// Parameters of that control.
-    #[serde(flatten)]
-    pub parameters: BTreeMap<String, Parameter>,
-}
-
-impl Default for CongestionControl {
-    fn default() -> CongestionControl {
-        CongestionControl {
-            name: "reno".to_owned(),
-            parameters: BTreeMap::new(),
-        }
-    }
-}
-
-/// A value of a parameter.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
-#[serde(untagged)]
-pub enum Parameter {
-    /// Yes or no.
-    Switch(bool),
-    /// A number.
-    Number(f64),
-    /// A text, such as a time with its unit.
-    Text(String),
-}
-
 /// Settings of both TCP endpoints.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -117,7 +81,6 @@ pub struct Tcp {
     /// How the sender recovers from losses.
     pub recovery: Recovery,
     /// Receive window: a limit on what is in flight.
-    #[schemars(with = "Option<text::BytesText>")]
     pub receiver_window: Option<Bytes>,
     /// The receiver acknowledges every second packet, or after this time.
     pub delayed_ack: DelayedAck,

@@ -2,10 +2,12 @@
 //! The scenario file, typed: pure data that knows neither simulator nor kernel.
 
 mod application;
+mod congestion_control;
 mod either;
 mod flow;
 mod link;
 mod node;
+mod queue;
 mod time_span;
 mod traffic_class;
 mod units_schema;
@@ -16,10 +18,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 pub use application::{Application, ObjectSize, PacketSizes, TraceEntry, Web};
-pub use flow::{CongestionControl, DelayedAck, Flow, Parameter, Recovery, Tcp, Transport};
-pub use link::{
-    Conditioner, Jitter, JitterDistribution, Link, LinkChanges, Queue, QueueCount, RioClass,
-};
+pub use congestion_control::{CongestionControl, Parameter};
+pub use flow::{DelayedAck, Flow, Recovery, Tcp, Transport};
+pub use link::{Jitter, JitterDistribution, Link, LinkChanges};
 pub use node::{Clock, Node, Route};
 pub use time_span::TimeSpan;
 pub use traffic_class::{Dscp, TrafficClass};

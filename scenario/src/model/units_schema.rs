@@ -7,59 +7,19 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use super::{DelayedAck, Dscp, Seeds, Sweep, TimeSpan};
 
-macro_rules! text_schema {
-    ($(#[$attribute:meta])* $type:ty, $name:literal, $pattern:literal, $description:literal) => {
-        impl JsonSchema for $type {
-            fn schema_name() -> Cow<'static, str> {
-                $name.into()
-            }
+impl JsonSchema for TimeSpan {
+    fn schema_name() -> Cow<'static, str> {
+        "Time".into()
+    }
 
-            fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                json_schema!({"type": "string", "pattern": $pattern, "description": $description})
-            }
-        }
-    };
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string",
+            "pattern": r"^(\$\w+|\d+(\.\d+)?(ns|us|ms|s))$",
+            "description": "a time such as \"20ms\""
+        })
+    }
 }
-
-/// Stands for `Rate`.
-pub(super) struct RateText;
-/// Stands for `Bytes`.
-pub(super) struct BytesText;
-/// Stands for `LossFraction`.
-pub(super) struct LossText;
-/// Stands for `QueueLimit`.
-pub(super) struct QueueLimitText;
-
-text_schema!(
-    TimeSpan,
-    "Time",
-    r"^(\$\w+|\d+(\.\d+)?(ns|us|ms|s))$",
-    "A time: 20ms, 200us, 1.5s (units: ns, us, ms, s)"
-);
-text_schema!(
-    RateText,
-    "Rate",
-    r"^(\$\w+|\d+(\.\d+)?[kmg]?bit)$",
-    "A rate: 10mbit, 1.5mbit, 500kbit (units: bit, kbit, mbit, gbit per second)"
-);
-text_schema!(
-    BytesText,
-    "Size",
-    r"^(\$\w+|\d+(\.\d+)?(B|kB|MB|GB|KiB|MiB|GiB))$",
-    "A size: 1500B, 64kB, 1MiB (units: B, kB, MB, GB, KiB, MiB, GiB)"
-);
-text_schema!(
-    LossText,
-    "Loss",
-    r"^(\$\w+|\d+(\.\d+)?%|0?\.\d+|0)$",
-    "A share of packets: 1%, 0.0001"
-);
-text_schema!(
-    QueueLimitText,
-    "QueueLimit",
-    r"^(\$\w+|\d+(p|packets?)|\d+(\.\d+)?(B|kB|MB|GB|KiB|MiB|GiB|ns|us|ms|s|bdp))$",
-    "A queue's length: 83p (packets), 100kB, 50ms (at the link's rate), 2.5bdp"
-);
 
 impl JsonSchema for Seeds {
     fn schema_name() -> Cow<'static, str> {

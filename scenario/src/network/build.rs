@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use netnice_queue::Bytes;
+use netnice_queue::{Bytes, Discipline};
 
-use super::check::{Place, Problem, check_values};
+use super::check::check_values;
+use super::problem::{Place, Problem};
 use super::{
     FlowGroup, LinkIndex, Network, NetworkFlow, NetworkLink, NetworkNode, NodeIndex, Paths,
 };
@@ -43,6 +44,9 @@ pub(super) fn build(scenario: &Scenario) -> Result<Network, Vec<Problem>> {
         }
         if problems.is_empty() {
             dimension(&mut network);
+            builder.check_queues(scenario, &network, &mut problems);
+        }
+        if problems.is_empty() {
             return Ok(network);
         }
     }
@@ -66,8 +70,11 @@ impl Group {
     }
 }
 
+/// Lays out one part of the scenario after the other.
 #[derive(Default)]
 struct Builder {
+    /// For each link of the scenario, the index of its first direction.
+    first_links: Vec<LinkIndex>,
     groups: BTreeMap<String, Group>,
     nodes: Vec<NetworkNode>,
     links: Vec<NetworkLink>,
@@ -144,6 +151,7 @@ impl Builder {
                 continue;
             }
             let count = from.count.max(to.count);
+            self.first_links.push(self.links.len());
             for member in 0..count {
                 self.link(link, &numbered(&name, member, count), member, from, to);
             }
@@ -187,6 +195,24 @@ impl Builder {
             ..there.clone()
         };
         self.links.extend([there, back]);
+    }
+
+    /// Lets each queue be made, which finds thresholds the wrong way round or a time without a rate.
+    fn check_queues(&self, scenario: &Scenario, network: &Network, problems: &mut Vec<Problem>) {
+        for (index, &first) in self.first_links.iter().enumerate() {
+            let place = Place::key("links").at(index);
+            for (link, given) in [(first, true), (first + 1, false)] {
+                let link = &network.links[link];
+                let queue = Discipline::<Vec<u8>>::new(&link.queue, &link.discipline_context(), 0);
+                let Err(error) = queue else { continue };
+                let place = match given || scenario.links[index].reverse.queue.is_none() {
+                    true => place.at("queue"),
+                    false => place.at("reverse").at("queue"),
+                };
+                problems.push(place.problem(error.to_string()));
+                break;
+            }
+        }
     }
 
     fn routes(&mut self, scenario: &Scenario, problems: &mut Vec<Problem>) -> Network {
@@ -327,12 +353,17 @@ fn unreachable(place: &Place, network: &Network, from: NodeIndex, to: NodeIndex)
     ))
 }
 
-fn flow_group(flow: &Flow, scenario: &Scenario) -> FlowGroup {
+/// Headers in each packet of the flow, as given or by the protocols.
+pub(super) fn header_size(flow: &Flow) -> Bytes {
     let headers = match (flow.transport, flow.tcp.timestamps) {
         (Transport::Udp, _) => UDP_HEADERS,
         (Transport::Tcp, false) => TCP_HEADERS,
         (Transport::Tcp, true) => TCP_HEADERS + TIMESTAMPS,
     };
+    flow.header_size.unwrap_or(Bytes::new(headers))
+}
+
+fn flow_group(flow: &Flow, scenario: &Scenario) -> FlowGroup {
     let of_class = match flow.class {
         TrafficClass::Low => Dscp::LE,
         TrafficClass::BestEffort => Dscp::default(),
@@ -343,7 +374,7 @@ fn flow_group(flow: &Flow, scenario: &Scenario) -> FlowGroup {
         transport: flow.transport,
         congestion_control: flow.congestion_control.clone(),
         packet_size: flow.packet_size,
-        header_size: flow.header_size.unwrap_or(Bytes::new(headers)),
+        header_size: header_size(flow),
         start: flow.start.get(),
         start_spread: flow.start_spread.get(),
         stop: flow.stop.map_or(end, |stop| stop.get().min(end)),

@@ -1,94 +1,187 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What can be wrong with a scenario that is well-formed.
+//! What can be wrong with the values of a scenario that is well-formed: of themselves, and against each other.
 
-use std::fmt;
+use std::collections::BTreeSet;
+use std::time::Duration;
 
-use crate::model::Scenario;
+use super::check_flow::check_flow;
+use super::problem::{Place, Problem};
+use crate::did_you_mean::among;
+use crate::model::{Link, Node, Phase, Sampling, Scenario};
 
-/// A field of a scenario: `links[0].rate`, `flows[2].from`.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Place(pub Vec<Step>);
+/// More samples of each series than this would fill the memory.
+const MAX_SAMPLES: u128 = 10_000_000;
 
-/// A step to a field.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step {
-    /// The key of a table.
-    Key(String),
-    /// The place in a list.
-    Index(usize),
+/// Gathers what is wrong.
+#[derive(Default)]
+pub(super) struct Findings {
+    problems: Vec<Problem>,
 }
 
-impl From<&str> for Step {
-    fn from(key: &str) -> Step {
-        Step::Key(key.to_owned())
+impl Findings {
+    pub(super) fn add(&mut self, place: &Place, message: impl Into<String>) {
+        self.problems.push(place.problem(message));
+    }
+
+    /// Complains unless `holds`.
+    pub(super) fn require(&mut self, holds: bool, place: &Place, message: &str) {
+        if !holds {
+            self.add(place, message);
+        }
+    }
+
+    pub(super) fn above_zero(&mut self, time: Duration, place: &Place) {
+        self.require(
+            !time.is_zero(),
+            place,
+            "is zero; it must be longer, such as 100ms",
+        );
+    }
+
+    /// Names stand in paths of fields, in files and in plots.
+    fn name(&mut self, name: &str, place: &Place) {
+        let allowed = |c: char| c.is_alphanumeric() || "_-+:/ ".contains(c);
+        if name.is_empty() || !name.chars().all(allowed) {
+            let name = name.escape_debug();
+            self.add(
+                place,
+                format!("`{name}` is no name; allowed are letters, digits, spaces and _ - + : /"),
+            );
+        }
     }
 }
 
-impl From<usize> for Step {
-    fn from(index: usize) -> Step {
-        Step::Index(index)
+pub(super) fn check_values(scenario: &Scenario) -> Vec<Problem> {
+    let mut findings = Findings::default();
+    let name = &scenario.name;
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
+    if name.is_empty() || !name.chars().all(allowed) {
+        findings.add(
+            &Place::key("name"),
+            format!(
+                "`{}` is no name of a scenario; allowed are letters, digits, _ and -",
+                name.escape_debug()
+            ),
+        );
     }
+    findings.above_zero(scenario.duration.get(), &Place::key("duration"));
+    if scenario.warm_up >= scenario.duration {
+        findings.add(
+            &Place::key("warm_up"),
+            format!(
+                "leaves nothing to measure: {} of a run of {}",
+                scenario.warm_up, scenario.duration
+            ),
+        );
+    }
+    check_sampling(scenario, &scenario.sampling, &mut findings);
+    for (index, phase) in scenario.phases.iter().enumerate() {
+        let place = Place::key("phases").at(index);
+        check_phase(scenario, index, phase, &place, &mut findings);
+    }
+    for (index, node) in scenario.nodes.iter().enumerate() {
+        check_node(node, &Place::key("nodes").at(index), &mut findings);
+    }
+    for (index, link) in scenario.links.iter().enumerate() {
+        check_link(link, &Place::key("links").at(index), &mut findings);
+    }
+    if scenario.flows.is_empty() {
+        findings.add(&Place::key("flows"), "is empty; a scenario needs traffic");
+    }
+    let mut names = BTreeSet::new();
+    for (index, flow) in scenario.flows.iter().enumerate() {
+        let place = Place::key("flows").at(index);
+        findings.name(&flow.name, &place.at("name"));
+        if !names.insert(&flow.name) {
+            let text = format!("there is a flow `{}` already", flow.name);
+            findings.add(&place.at("name"), text);
+        }
+        check_flow(scenario, flow, &place, &mut findings);
+    }
+    findings.problems
 }
 
-impl Place {
-    /// The field one step further.
-    #[must_use]
-    pub fn at(&self, step: impl Into<Step>) -> Place {
-        let mut steps = self.0.clone();
-        steps.push(step.into());
-        Place(steps)
+fn check_sampling(scenario: &Scenario, sampling: &Sampling, findings: &mut Findings) {
+    let place = Place::key("sampling");
+    if let Some(interval) = sampling.interval {
+        findings.above_zero(interval.get(), &place.at("interval"));
+        let samples = scenario.duration.get().as_nanos() / interval.get().as_nanos().max(1);
+        if samples > MAX_SAMPLES {
+            findings.add(
+                &place.at("interval"),
+                format!(
+                    "makes {samples} samples of each series; allowed are {MAX_SAMPLES}: take a longer interval"
+                ),
+            );
+        }
     }
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (number, step) in self.0.iter().enumerate() {
-            match step {
-                Step::Key(key) if number == 0 => f.write_str(key)?,
-                Step::Key(key) => write!(f, ".{key}")?,
-                Step::Index(index) => write!(f, "[{index}]")?,
+    let flows: Vec<&str> = scenario
+        .flows
+        .iter()
+        .map(|flow| flow.name.as_str())
+        .collect();
+    let labels: Vec<String> = scenario.links.iter().map(Link::label).collect();
+    let links: Vec<&str> = labels.iter().map(String::as_str).collect();
+    for (key, given, known) in [
+        ("flows", &sampling.flows, flows),
+        ("links", &sampling.links, links),
+    ] {
+        for (index, name) in given.iter().flatten().enumerate() {
+            if !known.contains(&name.as_str()) {
+                let allowed = among(name, known.iter().copied());
+                let text = format!("there is nothing called `{name}` in {key}; {allowed}");
+                findings.add(&place.at(key).at(index), text);
             }
         }
-        Ok(())
     }
 }
 
-/// What is wrong, where, and what is allowed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{place}: {message}")]
-pub struct Problem {
-    /// The field.
-    pub place: Place,
-    /// What is wrong with it and what is allowed.
-    pub message: String,
+fn check_phase(
+    scenario: &Scenario,
+    index: usize,
+    phase: &Phase,
+    place: &Place,
+    findings: &mut Findings,
+) {
+    findings.name(&phase.name, &place.at("name"));
+    let before = &scenario.phases[..index];
+    if before.iter().any(|other| other.name == phase.name) {
+        let text = format!("there is a phase `{}` already", phase.name);
+        findings.add(&place.at("name"), text);
+    }
+    if phase.from >= phase.to {
+        let text = format!("must be after `from`, which is {}", phase.from);
+        findings.add(&place.at("to"), text);
+    }
+    if phase.to > scenario.duration {
+        let text = format!("is after the end of the run, {}", scenario.duration);
+        findings.add(&place.at("to"), text);
+    }
 }
 
-impl Place {
-    /// A key of the whole file.
-    pub fn key(key: &str) -> Place {
-        Place::default().at(key)
-    }
+fn check_node(node: &Node, place: &Place, findings: &mut Findings) {
+    findings.name(&node.name, &place.at("name"));
+    let clock = place.at("clock");
+    findings.above_zero(node.clock.tick.get(), &clock.at("tick"));
+    findings.require(
+        (-100_000.0..=100_000.0).contains(&node.clock.drift_ppm),
+        &clock.at("drift_ppm"),
+        "is out of range; allowed are -100000 to 100000",
+    );
+}
 
-    /// What is wrong here.
-    pub fn problem(&self, message: impl Into<String>) -> Problem {
-        Problem {
-            place: self.clone(),
-            message: message.into(),
+fn check_link(link: &Link, place: &Place, findings: &mut Findings) {
+    if let Some(name) = &link.name {
+        findings.name(name, &place.at("name"));
+    }
+    findings.name(&link.from, &place.at("from"));
+    findings.name(&link.to, &place.at("to"));
+    for (jitter, place) in [
+        (link.jitter, place.at("jitter")),
+        (link.reverse.jitter, place.at("reverse").at("jitter")),
+    ] {
+        if let Some(jitter) = jitter {
+            findings.above_zero(jitter.size.get(), &place.at("size"));
         }
     }
-}
-
-/// What is wrong with single values, of themselves and against each other.
-pub(super) fn check_values(scenario: &Scenario) -> Vec<Problem> {
-    let mut problems = Vec::new();
-    if scenario.duration.get().is_zero() {
-        problems.push(Place::key("duration").problem("is zero; a run must last, such as 100s"));
-    }
-    if scenario.warm_up >= scenario.duration {
-        problems.push(Place::key("warm_up").problem(format!(
-            "leaves nothing to measure: {} of a run of {}",
-            scenario.warm_up, scenario.duration
-        )));
-    }
-    problems
 }

@@ -4,20 +4,23 @@
 
 mod build;
 mod check;
+mod check_flow;
 mod paths;
+mod problem;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use netnice_queue::{Bytes, LossFraction, Rate};
-
-use crate::model::{
-    Application, Clock, Conditioner, CongestionControl, Dscp, Jitter, Queue, Scenario, Tcp,
-    TrafficClass, Transport,
+use netnice_queue::{
+    Bytes, ConditionerConfig, DisciplineConfig, DisciplineContext, LossFraction, Rate,
 };
 
-pub use check::{Place, Problem, Step};
+use crate::model::{
+    Application, Clock, CongestionControl, Dscp, Jitter, Scenario, Tcp, TrafficClass, Transport,
+};
+
 pub use paths::Paths;
+pub use problem::{Place, Problem, Step};
 
 /// Index of a node in [`Network::nodes`].
 pub type NodeIndex = usize;
@@ -59,13 +62,13 @@ pub struct NetworkLink {
     /// One-way propagation delay.
     pub delay: Duration,
     /// The queue as it was written; limits are resolved by `base_rtt` and `packet_size`.
-    pub queue: Queue,
+    pub queue: DisciplineConfig,
     /// Random loss before the queue.
     pub loss: LossFraction,
     /// Random delay after the propagation.
     pub jitter: Option<Jitter>,
     /// Tagging before the queue.
-    pub conditioner: Option<Conditioner>,
+    pub conditioner: Option<ConditionerConfig>,
     /// Longest propagation round trip among the flows whose packets pass here, in either direction; of the link itself
     /// where none do.
     pub base_rtt: Duration,
@@ -115,6 +118,18 @@ pub struct FlowGroup {
     pub application: Application,
     /// Settings of TCP.
     pub tcp: Tcp,
+}
+
+impl NetworkLink {
+    /// What the queue's discipline must know of the link.
+    pub fn discipline_context(&self) -> DisciplineContext {
+        DisciplineContext {
+            rate: self.rate,
+            delay: self.delay,
+            base_rtt: self.base_rtt,
+            mean_packet: self.packet_size,
+        }
+    }
 }
 
 impl Network {

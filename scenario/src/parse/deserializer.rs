@@ -18,8 +18,7 @@ use crate::network::Step;
 /// The key that tells the variants of an enum apart, by the enum's name.
 fn tag_of(name: &str) -> &'static str {
     match name {
-        "Queue" => "discipline",
-        "Conditioner" => "conditioner",
+        "DisciplineConfig" => "discipline",
         _ => "kind",
     }
 }
@@ -157,7 +156,10 @@ impl<'de> Entries<'de> {
 impl<'de> MapAccess<'de> for Entries<'de> {
     type Error = Fault;
 
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Fault> {
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, Fault> {
         let entry = self
             .entries
             .find(|entry| Some(entry.key.as_str()) != self.without);
@@ -211,7 +213,6 @@ impl<'de> Variant<'de> {
     fn content(&self) -> Entries<'de> {
         let tag = self.tag.map(|entry| match entry.key.as_str() {
             "discipline" => "discipline",
-            "conditioner" => "conditioner",
             _ => "kind",
         });
         Entries::new(self.entries, tag, self.node.shorthand)
@@ -223,10 +224,16 @@ impl<'de> VariantAccess<'de> for Variant<'de> {
 
     fn unit_variant(self) -> Result<(), Fault> {
         let mut rest = self.content();
-        match rest.entries.find(|entry| Some(entry.key.as_str()) != rest.without) {
+        match rest
+            .entries
+            .find(|entry| Some(entry.key.as_str()) != rest.without)
+        {
             Some(entry) => Err(Fault::new(
                 entry.key_origin.clone(),
-                format!("unknown key `{}`; `{}` has no settings", entry.key, self.name),
+                format!(
+                    "unknown key `{}`; `{}` has no settings",
+                    entry.key, self.name
+                ),
             )),
             None => Ok(()),
         }

@@ -54,8 +54,9 @@ impl ScenarioFile {
     /// its path such as `links.bottleneck.rate`.
     pub fn load(path: &Path, settings: &[(String, String)]) -> Result<ScenarioFile, ScenarioError> {
         let file = path.display().to_string();
-        let text = fs::read(path)
-            .map_err(|error| ScenarioError::unreadable(&file, format!("cannot be read: {error}")))?;
+        let text = fs::read(path).map_err(|error| {
+            ScenarioError::unreadable(&file, format!("cannot be read: {error}"))
+        })?;
         let text = String::from_utf8(text)
             .map_err(|_| ScenarioError::unreadable(&file, "is no text in UTF-8".to_owned()))?;
         ScenarioFile::parse(&file, &text, settings, path.parent())

@@ -29,10 +29,11 @@ pub(super) fn axes(root: &Node) -> Result<Vec<(Setting, Vec<Node>)>, Fault> {
         };
         collect(sweep, "", &mut axes).map_err(|fault| fault.inside(Step::from("sweep")))?;
     }
-    let points = axes
-        .iter()
-        .try_fold(1usize, |points, (_, values)| points.checked_mul(values.len()));
-    if let (None, Some((first, _))) = (points.filter(|&points| points <= MAX_POINTS), axes.first()) {
+    let points = axes.iter().try_fold(1usize, |points, (_, values)| {
+        points.checked_mul(values.len())
+    });
+    if let (None, Some((first, _))) = (points.filter(|&points| points <= MAX_POINTS), axes.first())
+    {
         let text = format!("the sweep has more than the {MAX_POINTS} points allowed");
         return Err(Fault::new(first.key_origin.clone(), text).inside(Step::from("sweep")));
     }
@@ -65,19 +66,20 @@ fn collect(table: &Node, prefix: &str, axes: &mut Vec<(Setting, Vec<Node>)>) -> 
 
 /// All combinations of the axes' values; the last axis changes fastest.
 pub(super) fn points(axes: &[(Setting, Vec<Node>)]) -> Vec<Vec<Setting>> {
-    axes.iter().fold(vec![Vec::new()], |points, (axis, values)| {
-        let longer = points.iter().flat_map(|point| {
-            values.iter().map(move |value| {
-                let mut point = point.clone();
-                point.push(Setting {
-                    value: value.clone(),
-                    ..axis.clone()
-                });
-                point
-            })
-        });
-        longer.collect()
-    })
+    axes.iter()
+        .fold(vec![Vec::new()], |points, (axis, values)| {
+            let longer = points.iter().flat_map(|point| {
+                values.iter().map(move |value| {
+                    let mut point = point.clone();
+                    point.push(Setting {
+                        value: value.clone(),
+                        ..axis.clone()
+                    });
+                    point
+                })
+            });
+            longer.collect()
+        })
 }
 
 /// Puts the settings in, then the parameters' values wherever "$name" stands.
@@ -177,7 +179,10 @@ fn enter<'a>(node: &'a mut Node, step: &str, setting: &Setting) -> Result<&'a mu
     match &mut node.value {
         Value::List(nodes) => {
             let names: Vec<String> = nodes.iter().map(label).collect();
-            let index = step.parse().ok().filter(|&index: &usize| index < nodes.len());
+            let index = step
+                .parse()
+                .ok()
+                .filter(|&index: &usize| index < nodes.len());
             let index = index.or_else(|| names.iter().position(|name| name == step));
             match index {
                 Some(index) => Ok(&mut nodes[index]),
@@ -217,30 +222,57 @@ fn label(node: &Node) -> String {
     }
 }
 
-/// Fields that may be a text for a table: the key in that table, and a second entry that the text stands for.
-const SHORTHANDS: [(&str, &str, Option<(&str, &str)>); 3] = [
-    ("queue", "limit", Some(("discipline", "drop_tail"))),
-    ("jitter", "size", None),
-    ("congestion_control", "name", None),
+/// A field that may be a text for a table.
+struct Shorthand {
+    field: &'static str,
+    /// The key that the text is the value of.
+    key: &'static str,
+    /// What the text says beside.
+    beside: Option<(&'static str, &'static str)>,
+}
+
+const SHORTHANDS: [Shorthand; 3] = [
+    Shorthand {
+        field: "queue",
+        key: "limit",
+        beside: Some(("discipline", "drop_tail")),
+    },
+    Shorthand {
+        field: "jitter",
+        key: "size",
+        beside: None,
+    },
+    Shorthand {
+        field: "congestion_control",
+        key: "name",
+        beside: None,
+    },
 ];
 
 /// Makes tables of the fields that were written short.
 pub(super) fn expand_shorthands(root: &mut Node) -> Result<(), Fault> {
-    root.visit(&mut |node| {
-        let Value::Table(entries) = &mut node.value else {
-            return Ok(());
-        };
-        for entry in entries {
-            let shorthand = SHORTHANDS.iter().find(|(field, ..)| *field == entry.key);
-            if let Some(&(_, key, beside)) = shorthand {
-                expand(&mut entry.node, key, beside);
+    let Value::Table(entries) = &mut root.value else {
+        return Ok(());
+    };
+    let fields = entries
+        .iter_mut()
+        .filter(|entry| !matches!(entry.key.as_str(), "parameters" | "sweep"));
+    for entry in fields {
+        entry.node.visit(&mut |node| {
+            if let Value::Table(entries) = &mut node.value {
+                entries.iter_mut().for_each(expand);
             }
-        }
-        Ok(())
-    })
+            Ok(())
+        })?;
+    }
+    Ok(())
 }
 
-fn expand(node: &mut Node, key: &str, beside: Option<(&str, &str)>) {
+fn expand(entry: &mut Entry) {
+    let Some(shorthand) = SHORTHANDS.iter().find(|short| short.field == entry.key) else {
+        return;
+    };
+    let node = &mut entry.node;
     // What stands for a parameter may turn out to be a table.
     let Some(text) = node.text().filter(|text| !text.starts_with('$')) else {
         return;
@@ -250,10 +282,8 @@ fn expand(node: &mut Node, key: &str, beside: Option<(&str, &str)>) {
         key_origin: node.origin.clone(),
         node: Node::new(node.origin.clone(), Value::Text(value.to_owned())),
     };
-    let mut entries = vec![entry(key, text)];
-    if let Some((key, value)) = beside {
-        entries.push(entry(key, value));
-    }
+    let mut entries = vec![entry(shorthand.key, text)];
+    entries.extend(shorthand.beside.map(|(key, value)| entry(key, value)));
     node.value = Value::Table(entries);
     node.shorthand = true;
 }

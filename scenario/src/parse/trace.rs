@@ -29,7 +29,9 @@ pub(super) fn load_all(
         let place = Place::key("flows").at(index).at("application").at("file");
         let problem = |message: String| vec![place.problem(message)];
         let Some(directory) = directory else {
-            return Err(problem("a text without a place has no files beside it".to_owned()));
+            return Err(problem(
+                "a text without a place has no files beside it".to_owned(),
+            ));
         };
         let text = fs::read_to_string(directory.join(&*file))
             .map_err(|error| problem(format!("`{file}` cannot be read: {error}")))?;
@@ -37,9 +39,8 @@ pub(super) fn load_all(
             hash.update([0]);
             hash.update(&text);
         }
-        *entries = read(&text).map_err(|(line, message)| {
-            problem(format!("{file}:{line}: {message}"))
-        })?;
+        *entries =
+            read(&text).map_err(|(line, message)| problem(format!("{file}:{line}: {message}")))?;
     }
     Ok(())
 }

@@ -3,8 +3,8 @@
 
 use std::ops::Range;
 
-use toml::de::{DeTable, DeValue};
 use toml::Spanned;
+use toml::de::{DeTable, DeValue};
 
 use super::fault::{Fault, Origin};
 use crate::network::Step;
@@ -80,7 +80,6 @@ impl Node {
         let found = self.entries().iter().find(|entry| entry.key == key);
         found.map(|entry| &entry.node)
     }
-
 
     pub(super) fn text(&self) -> Option<&str> {
         match &self.value {
@@ -176,7 +175,9 @@ fn node(value: Spanned<DeValue>, origins: Origins, depth: usize) -> Result<Node,
         DeValue::Boolean(switch) => Value::Boolean(switch),
         DeValue::Datetime(time) => Value::Time(time.to_string()),
         DeValue::Array(array) => {
-            let nodes = array.into_iter().map(|value| node(value, origins, depth + 1));
+            let nodes = array
+                .into_iter()
+                .map(|value| node(value, origins, depth + 1));
             Value::List(nodes.collect::<Result<_, Fault>>()?)
         }
         DeValue::Table(table) => table_value(table, origins, depth)?,

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What can be wrong with the values of a flow.
+
+use std::time::Duration;
+
+use super::build::header_size;
+use super::check::Findings;
+use super::problem::Place;
+use crate::model::{
+    Application, CongestionControl, Flow, Scenario, Tcp, TraceEntry, Transport, Web,
+};
+
+/// The largest packet of IPv4.
+const MAX_PACKET: u64 = 65_535;
+
+pub(super) fn check_flow(scenario: &Scenario, flow: &Flow, place: &Place, findings: &mut Findings) {
+    let start = flow.start.get().saturating_add(flow.start_spread.get());
+    if flow.start >= scenario.duration {
+        let text = format!("is at or after the end of the run, {}", scenario.duration);
+        findings.add(&place.at("start"), text);
+    }
+    if let Some(stop) = flow.stop.filter(|stop| stop.get() <= start) {
+        let text = format!("{stop} is not after the start, which is up to {start:?}");
+        findings.add(&place.at("stop"), text);
+    }
+    let (packet, headers) = (flow.packet_size.get(), header_size(flow).get());
+    if packet <= headers || packet > MAX_PACKET {
+        findings.add(
+            &place.at("packet_size"),
+            format!(
+                "{packet}B is out of range; allowed are {}B (headers of {headers}B and data) to {MAX_PACKET}B",
+                headers + 1
+            ),
+        );
+    }
+    findings.require(
+        flow.count != Some(0),
+        &place.at("count"),
+        "0 is not allowed; at least 1 is",
+    );
+    findings.require(
+        flow.bytes.is_none_or(|bytes| bytes.get() > 0),
+        &place.at("bytes"),
+        "is zero; leave it out for a flow without an end",
+    );
+    match flow.transport {
+        Transport::Tcp => check_tcp(flow, &place.at("tcp"), findings),
+        Transport::Udp => check_udp(flow, place, findings),
+    }
+    if let Err(message) = flow.congestion_control.check() {
+        findings.add(&place.at("congestion_control"), message);
+    }
+    check_application(flow, &place.at("application"), findings);
+}
+
+fn check_tcp(flow: &Flow, place: &Place, findings: &mut Findings) {
+    let tcp = &flow.tcp;
+    findings.above_zero(tcp.min_rto.get(), &place.at("min_rto"));
+    findings.above_zero(tcp.initial_rto.get(), &place.at("initial_rto"));
+    if let Some(timeout) = tcp.delayed_ack.timeout() {
+        findings.above_zero(timeout.get(), &place.at("delayed_ack"));
+    }
+    findings.require(
+        tcp.initial_window > 0,
+        &place.at("initial_window"),
+        "0 is not allowed; at least 1 packet is",
+    );
+    findings.require(
+        tcp.initial_ssthresh.is_none_or(|ssthresh| ssthresh >= 1.0),
+        &place.at("initial_ssthresh"),
+        "must be at least 1 packet",
+    );
+    let data = flow
+        .packet_size
+        .get()
+        .saturating_sub(header_size(flow).get());
+    if let Some(window) = tcp.receiver_window.filter(|window| window.get() < data) {
+        findings.add(
+            &place.at("receiver_window"),
+            format!("{window} is less than the data of one packet, {data}B"),
+        );
+    }
+}
+
+fn check_udp(flow: &Flow, place: &Place, findings: &mut Findings) {
+    findings.require(
+        flow.congestion_control == CongestionControl::default(),
+        &place.at("congestion_control"),
+        "is for TCP; this flow is UDP",
+    );
+    findings.require(
+        flow.tcp == Tcp::default(),
+        &place.at("tcp"),
+        "is for TCP; this flow is UDP",
+    );
+    if matches!(flow.application, Application::Ftp | Application::Web(_)) {
+        findings.add(
+            &place.at("application"),
+            "ftp and web are for TCP; a UDP flow needs cbr, square_wave, pareto_on_off, exponential_on_off, poisson or trace",
+        );
+    }
+}
+
+fn check_application(flow: &Flow, place: &Place, findings: &mut Findings) {
+    match &flow.application {
+        Application::Ftp | Application::Cbr { .. } | Application::Poisson { .. } => {}
+        Application::SquareWave { period, duty, .. } => {
+            findings.above_zero(period.get(), &place.at("period"));
+            findings.require(
+                *duty > 0.0 && *duty <= 1.0,
+                &place.at("duty"),
+                "is out of range; allowed is more than 0, up to 1",
+            );
+        }
+        Application::ParetoOnOff {
+            mean_on,
+            mean_off,
+            shape,
+            ..
+        } => {
+            check_on_off(mean_on.get(), mean_off.get(), place, findings);
+            check_shape(*shape, &place.at("shape"), findings);
+        }
+        Application::ExponentialOnOff {
+            mean_on, mean_off, ..
+        } => check_on_off(mean_on.get(), mean_off.get(), place, findings),
+        Application::Web(web) => check_web(flow, web, place, findings),
+        Application::Trace { file, entries } => {
+            findings.require(
+                file.is_some() || !entries.is_empty(),
+                place,
+                "a trace needs a `file` or `entries`",
+            );
+            check_trace(entries, place, findings);
+        }
+    }
+}
+
+fn check_on_off(on: Duration, off: Duration, place: &Place, findings: &mut Findings) {
+    findings.above_zero(on, &place.at("mean_on"));
+    findings.above_zero(off, &place.at("mean_off"));
+}
+
+fn check_shape(shape: f64, place: &Place, findings: &mut Findings) {
+    findings.require(
+        shape > 1.0,
+        place,
+        "must be more than 1, or the distribution has no mean",
+    );
+}
+
+fn check_web(flow: &Flow, web: &Web, place: &Place, findings: &mut Findings) {
+    let size = place.at("object_size");
+    findings.require(
+        web.sessions > 0,
+        &place.at("sessions"),
+        "must be at least 1",
+    );
+    findings.require(
+        web.objects_per_page > 0,
+        &place.at("objects_per_page"),
+        "must be at least 1",
+    );
+    findings.require(
+        web.request_size.get() > 0,
+        &place.at("request_size"),
+        "is zero; a request has at least 1B",
+    );
+    findings.require(
+        web.object_size.mean.get() > 0,
+        &size.at("mean"),
+        "is zero; an object has at least 1B",
+    );
+    if let Some(shape) = web.object_size.shape {
+        check_shape(shape, &size.at("shape"), findings);
+    }
+    if let Some(max) = web
+        .object_size
+        .max
+        .filter(|&max| max < web.object_size.mean)
+    {
+        let text = format!("{max} is less than the mean, {}", web.object_size.mean);
+        findings.add(&size.at("max"), text);
+    }
+    findings.require(
+        flow.count.is_none(),
+        &place.at("kind"),
+        "a flow of web traffic has no `count`; give `sessions`",
+    );
+    findings.require(
+        flow.bytes.is_none(),
+        &place.at("kind"),
+        "a flow of web traffic has no `bytes`; its objects have sizes",
+    );
+}
+
+fn check_trace(entries: &[TraceEntry], place: &Place, findings: &mut Findings) {
+    let place = place.at("entries");
+    for (index, entry) in entries.iter().enumerate() {
+        if index > 0 && entry.at < entries[index - 1].at {
+            let text = "is before the entry above; times must not decrease";
+            findings.add(&place.at(index).at("at"), text);
+        }
+        if entry.bytes.get() == 0 {
+            findings.add(&place.at(index).at("bytes"), "is zero; at least 1B is sent");
+        }
+    }
+}

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What people read when something is wrong with a scenario.
+
+use std::fmt::Write;
+
+use netnice_scenario::ScenarioFile;
+
+/// A scenario in which each line can be replaced by another.
+const SCENARIO: &str = r#"name = "test"
+duration = "100s"
+warm_up = "10s"
+seeds = 2
+
+[[nodes]]
+name = "hosts"
+count = 3
+
+[[links]]
+from = "hosts"
+to = "left"
+rate = "100mbit"
+
+[[links]]
+name = "bottleneck"
+from = "left"
+to = "right"
+rate = "10mbit"
+delay = "20ms"
+queue = "150p"
+
+[[flows]]
+name = "reno"
+from = "hosts"
+to = "right"
+congestion_control = "reno"
+packet_size = "1000B"
+tcp = { min_rto = "200ms" }
+application = "ftp"
+"#;
+
+/// What is said of the scenario with one line replaced.
+fn complaint(line: &str, replacement: &str, settings: &[(&str, &str)]) -> String {
+    assert_eq!(
+        SCENARIO.matches(line).count(),
+        1,
+        "{line} must be there once"
+    );
+    let text = SCENARIO.replace(line, replacement);
+    let settings: Vec<(String, String)> = settings
+        .iter()
+        .map(|&(key, value)| (key.to_owned(), value.to_owned()))
+        .collect();
+    match ScenarioFile::parse("test.toml", &text, &settings, None) {
+        Ok(_) => "no error".to_owned(),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[test]
+fn the_scenario_itself_is_right() {
+    assert_eq!(complaint("seeds = 2", "seeds = 2", &[]), "no error");
+}
+
+#[test]
+fn errors_name_file_line_field_and_what_is_allowed() {
+    let mut all = String::new();
+    for (line, replacement) in [
+        // TOML itself.
+        (r#"rate = "10mbit""#, r#"rate = "10mbit"#),
+        ("seeds = 2", "seeds = 2\nseeds = 3"),
+        ("seeds = 2", "seeds = 99999999999999999999"),
+        ("seeds = 2", "seeds = [nan]"),
+        // Keys.
+        (r#"queue = "150p""#, r#"quue = "150p""#),
+        (r#"queue = "150p""#, r#"bandwidth = "150p""#),
+        (r#"name = "reno""#, ""),
+        ("seeds = 2", "[sed]"),
+        (
+            r#"tcp = { min_rto = "200ms" }"#,
+            r#"tcp = { minrto = "200ms" }"#,
+        ),
+        // Kinds of values.
+        (r#"rate = "10mbit""#, "rate = 10"),
+        (r#"rate = "10mbit""#, "rate = true"),
+        (r#"name = "reno""#, "name = 5"),
+        (r#"application = "ftp""#, r#"application = "ftpp""#),
+        (r#"application = "ftp""#, r#"application = "cbr""#),
+        (
+            r#"application = "ftp""#,
+            r#"application = { rate = "1mbit" }"#,
+        ),
+        (
+            r#"application = "ftp""#,
+            r#"application = { kind = "ftp", rate = "1mbit" }"#,
+        ),
+        (r#"application = "ftp""#, r#"application = 3"#),
+        ("count = 3", "count = -3"),
+        ("count = 3", "count = 0"),
+        ("count = 3", "count = 2.5"),
+        ("count = 3", "count = 3000000"),
+        ("seeds = 2", "seeds = 0"),
+        ("seeds = 2", "seeds = [1, 2, 1]"),
+        ("seeds = 2", "seeds = []"),
+        ("seeds = 2", "seeds = 1979-05-27"),
+        (r#"packet_size = "1000B""#, "dscp = 64"),
+        (r#"packet_size = "1000B""#, r#"dscp = "AF99""#),
+        (r#"packet_size = "1000B""#, r#"class = "high""#),
+        // Units and ranges.
+        (r#"rate = "10mbit""#, r#"rate = "0mbit""#),
+        (r#"rate = "10mbit""#, r#"rate = "10Mbps""#),
+        (r#"delay = "20ms""#, r#"delay = "-20ms""#),
+        (r#"delay = "20ms""#, r#"delay = "20""#),
+        (r#"delay = "20ms""#, "delay = 20"),
+        (r#"delay = "20ms""#, r#"loss = "-1%""#),
+        (r#"delay = "20ms""#, r#"loss = 2"#),
+        (r#"delay = "20ms""#, r#"jitter = "0ms""#),
+        (r#"duration = "100s""#, r#"duration = "0s""#),
+        (r#"warm_up = "10s""#, r#"warm_up = "100s""#),
+        (r#"packet_size = "1000B""#, r#"packet_size = "52B""#),
+        (r#"packet_size = "1000B""#, r#"start = "100s""#),
+        (r#"packet_size = "1000B""#, "start = \"5s\"\nstop = \"5s\""),
+        (
+            r#"tcp = { min_rto = "200ms" }"#,
+            "tcp.initial_ssthresh = 0.5",
+        ),
+        (r#"tcp = { min_rto = "200ms" }"#, "tcp.delayed_ack = 3"),
+        (
+            r#"tcp = { min_rto = "200ms" }"#,
+            r#"tcp.receiver_window = "1B""#,
+        ),
+        // Queues and conditioners.
+        (r#"queue = "150p""#, r#"queue = "150""#),
+        (r#"queue = "150p""#, r#"queue = "0p""#),
+        (r#"queue = "150p""#, r#"queue = { discipline = "redd" }"#),
+        (
+            r#"queue = "150p""#,
+            r#"queue = { discipline = "red", limit = "50p" }"#,
+        ),
+        (
+            r#"queue = "150p""#,
+            r#"queue = { discipline = "red", limit = "50p", min_threshold = "5", max_threshold = "15p" }"#,
+        ),
+        (
+            r#"queue = "150p""#,
+            r#"queue = { discipline = "red", limit = "50p", min_threshold = "15p", max_threshold = "5p" }"#,
+        ),
+        (r#"queue = "150p""#, r#"conditioner = { kind = "tsw" }"#),
+        (
+            r#"queue = "150p""#,
+            r#"reverse.queue = { discipline = "sfq" }"#,
+        ),
+        (r#"rate = "100mbit""#, r#"queue = "5ms""#),
+        // Names and topology.
+        (r#"name = "test""#, r#"name = "a test""#),
+        (r#"name = "reno""#, r#"name = "reno[0]""#),
+        (r#"from = "left""#, r#"from = "right""#),
+        (r#"from = "left""#, r#"from = "elsewhere""#),
+        (
+            "congestion_control = \"reno\"",
+            "congestion_control = \"renno\"",
+        ),
+        (
+            "congestion_control = \"reno\"",
+            "congestion_control = { name = \"reno\", delta = 2 }",
+        ),
+        (
+            "congestion_control = \"reno\"",
+            "congestion_control = \"reno\"\nreceiver_window = \"1MB\"",
+        ),
+        ("congestion_control = \"reno\"", "transport = \"udp\""),
+        (
+            "seeds = 2",
+            "routes = [{ from = \"hosts\", to = \"right\", via = [] }]",
+        ),
+        (
+            "seeds = 2",
+            "routes = [{ from = \"hosts\", to = \"rihgt\", via = [] }]",
+        ),
+        (
+            "seeds = 2",
+            "sampling = { interval = \"1s\", links = [\"bottle\"] }",
+        ),
+        ("seeds = 2", "sampling = { interval = \"1ns\" }"),
+        (
+            "seeds = 2",
+            "phases = [{ name = \"all\", from = \"5s\", to = \"200s\" }]",
+        ),
+        // Applications.
+        (
+            r#"application = "ftp""#,
+            r#"application = { kind = "trace" }"#,
+        ),
+        (
+            r#"application = "ftp""#,
+            r#"application = { kind = "trace", file = "times.txt" }"#,
+        ),
+        (
+            r#"application = "ftp""#,
+            r#"application = { kind = "square_wave", rate = "1mbit", period = "0s", duty = 1.5 }"#,
+        ),
+        (
+            r#"application = "ftp""#,
+            r#"application = { kind = "web", sessions = 5, object_size = { mean = "10kB", shape = 1.0 } }"#,
+        ),
+        // Parameters and sweeps.
+        (r#"queue = "150p""#, r#"queue = "$length""#),
+        ("seeds = 2", "[sweep]\nlength = [\"5p\"]"),
+        ("seeds = 2", "[sweep]\nlinks.bottle.rate = [\"5mbit\"]"),
+        ("seeds = 2", "[sweep]\nlinks.bottleneck.rate = [\"5ms\"]"),
+        ("seeds = 2", "[sweep]\nlinks.bottleneck.rate = \"5mbit\""),
+        ("seeds = 2", "[sweep]\nlinks.bottleneck.rat = [\"5mbit\"]"),
+    ] {
+        writeln!(all, "{}", replacement.replace('\n', " ⏎ ")).unwrap();
+        for line in complaint(line, replacement, &[]).lines() {
+            writeln!(all, "    {line}").unwrap();
+        }
+    }
+    insta::assert_snapshot!(all);
+}
+
+#[test]
+fn errors_in_settings_from_outside_name_the_setting() {
+    let mut all = String::new();
+    for setting in [
+        ("links.bottleneck.rate", "5mbits"),
+        ("links.bottleneck.rate", "5"),
+        ("links.botleneck.rate", "5mbit"),
+        ("links.bottleneck.rates", "5mbit"),
+        ("durration", "5s"),
+        ("flows.reno.count", "-1"),
+        ("flows.reno.tcp.ecn", "yes"),
+        ("flows.reno.name.first", "yes"),
+        ("", "5"),
+        ("name", "\"a"),
+    ] {
+        writeln!(all, "{}={}", setting.0, setting.1).unwrap();
+        writeln!(
+            all,
+            "    {}",
+            complaint("seeds = 2", "seeds = 2", &[setting])
+        )
+        .unwrap();
+    }
+    insta::assert_snapshot!(all);
+}
+
+#[test]
+fn many_errors_are_cut_short() {
+    let flow = "[[flows]]\nname = \"reno\"\nfrom = \"a\"\nto = \"b\"\n".repeat(20);
+    let text = format!("name = \"x\"\nduration = \"1s\"\nlinks = []\n{flow}");
+    let error = ScenarioFile::parse("test.toml", &text, &[], None).unwrap_err();
+    assert_eq!(error.problems.len(), 19);
+    assert_eq!(error.to_string().lines().count(), 11);
+    assert!(error.to_string().ends_with("and 9 more"));
+}
