@@ -7,7 +7,7 @@
  *   indication  TCP-LP's, by one-way delays; and TCP-LP's answer: half of the window, a packet
  *               when the indication recurs within the inference time-out
  *
- * Up to 38 packets it is TCP-LP. Delays, indication and inference are those of tcplp.h.
+ * Below 118 packets it is TCP-LP, but for the loss. Delays, indication and inference are those of tcplp.h.
  */
 #ifndef NETNICE_POLICY_HSTCPLP_H
 #define NETNICE_POLICY_HSTCPLP_H
@@ -67,9 +67,12 @@ POLICY_INLINE u32 hstcplp_row_of(u32 cwnd)
 POLICY_INLINE u32 hstcplp_increase(struct hstcplp *state, u32 cwnd, u32 acked)
 {
 	u32 increase = hstcplp_row_of(cwnd) + 1;
-	u64 credit = (u64)state->lp.credit + (u64)increase * acked;
-	u64 grown = credit / cwnd;
+	u64 credit, grown;
 
+	if (increase == 1)
+		return tcplp_increase(&state->lp, cwnd, acked);
+	credit = (u64)state->lp.credit + (u64)increase * acked;
+	grown = credit / cwnd;
 	state->lp.credit = (u32)(credit % cwnd);
 	return cwnd + (grown < increase ? (u32)grown : increase);
 }

@@ -23,6 +23,7 @@ pub(crate) const REGISTRATION: Registration = Registration {
             }),
             cwnd: 0,
             delivered: 0,
+            recovering: false,
             timed_out: false,
         })
     },
@@ -39,6 +40,9 @@ pub struct NetNiceControl {
     cwnd: u32,
     /// [`Ack::delivered`] of the latest ACK.
     delivered: u32,
+    /// A loss, a mark or a time-out was told, and recovery lasts. An ACK may say `in_recovery` without: a duplicate is
+    /// no congestion yet.
+    recovering: bool,
     /// A time-out, and nothing delivered since.
     timed_out: bool,
 }
@@ -46,6 +50,7 @@ pub struct NetNiceControl {
 impl NetNiceControl {
     /// The policy learns of congestion by an ACK in recovery, here one that brings nothing else.
     fn enter_recovery(&mut self, now_ns: u64, window: &mut Window) {
+        self.recovering = true;
         self.cwnd = self.policy.on_ack(&netnice::Ack {
             now_us: clock_us(now_ns),
             delivered: self.delivered,
@@ -56,10 +61,6 @@ impl NetNiceControl {
         });
         window.cwnd = self.cwnd.into();
     }
-
-    fn ssthresh(window: &Window) -> f64 {
-        (whole_packets(window.cwnd) / 2).max(MINIMUM_CWND).into()
-    }
 }
 
 impl CongestionControl for NetNiceControl {
@@ -69,7 +70,8 @@ impl CongestionControl for NetNiceControl {
 
     fn on_ack(&mut self, ack: &Ack, window: &mut Window) {
         self.timed_out = false;
-        if !ack.in_recovery || ack.after_timeout {
+        self.recovering &= ack.in_recovery;
+        if !self.recovering || ack.after_timeout {
             self.cwnd = whole_packets(window.cwnd);
         }
         self.delivered = ack.delivered as u32;
@@ -86,7 +88,7 @@ impl CongestionControl for NetNiceControl {
             rate_interval_us: duration_us(ack.rate_interval_ns),
             cwnd: self.cwnd,
             has_timestamp: ack.tsval.is_some(),
-            in_recovery: ack.in_recovery,
+            in_recovery: self.recovering,
             after_timeout: ack.after_timeout,
             app_limited: ack.app_limited,
         });
@@ -94,20 +96,29 @@ impl CongestionControl for NetNiceControl {
     }
 
     fn on_loss(&mut self, congestion: &Congestion, window: &mut Window) {
-        window.ssthresh = Self::ssthresh(window);
         self.enter_recovery(congestion.now_ns, window);
+        window.ssthresh = self.cwnd.into();
     }
 
     /// The window after a time-out grows from what the sender leaves; a repeated one leaves `ssthresh` alone.
     fn on_timeout(&mut self, _congestion: &Congestion, window: &mut Window) {
         if !self.timed_out {
-            window.ssthresh = Self::ssthresh(window);
+            window.ssthresh = (whole_packets(window.cwnd) / 2).max(MINIMUM_CWND).into();
         }
+        self.cwnd = 1;
+        self.recovering = true;
         self.timed_out = true;
     }
 
     fn on_ecn_echo(&mut self, congestion: &Congestion, _in_profile: bool, window: &mut Window) {
         self.on_loss(congestion, window);
+    }
+
+    fn on_recovery_end(&mut self, _now_ns: u64, window: &mut Window) {
+        if self.recovering {
+            window.cwnd = self.cwnd.into();
+        }
+        self.recovering = false;
     }
 
     fn governs_recovery(&self) -> bool {

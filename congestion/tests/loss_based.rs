@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Reno, CUBIC and Vegas against their equations, worked by hand.
+
+mod path;
+
+use netnice_congestion::control::{Ack, Congestion, CongestionControl, Window};
+use netnice_congestion::parameters::ControlParameters;
+use netnice_congestion::registry;
+use path::{Flow, Path};
+
+const MILLISECOND: u64 = 1_000_000;
+
+fn control(name: &str) -> Box<dyn CongestionControl> {
+    with(name, &ControlParameters::new())
+}
+
+fn with(name: &str, parameters: &ControlParameters) -> Box<dyn CongestionControl> {
+    registry::create(name, parameters).expect("the control exists")
+}
+
+fn acked(packets: u32) -> Ack {
+    Ack {
+        acked: packets,
+        cwnd_limited: true,
+        ..Ack::default()
+    }
+}
+
+fn flight(in_flight: u32) -> Congestion {
+    Congestion {
+        in_flight,
+        ..Congestion::default()
+    }
+}
+
+fn window(cwnd: f64, ssthresh: f64) -> Window {
+    Window { cwnd, ssthresh }
+}
+
+fn assert_near(left: f64, right: f64, within: f64) {
+    assert!((left - right).abs() <= within, "{left} is not {right}");
+}
+
+#[test]
+fn reno_doubles_in_slow_start_and_adds_one_in_avoidance() {
+    let mut reno = control("reno");
+    let mut w = window(10.0, f64::INFINITY);
+    for _ in 0..10 {
+        reno.on_ack(&acked(1), &mut w);
+    }
+    assert_eq!(w.cwnd, 20.0);
+    // w^2 grows by 2 + 1/w^2 for each ACK: sqrt(400 + 40 + 20 / 440) after 20.
+    w.ssthresh = 20.0;
+    for _ in 0..20 {
+        reno.on_ack(&acked(1), &mut w);
+    }
+    assert_near(w.cwnd, (440.0f64 + 20.0 / 440.0).sqrt(), 0.001);
+}
+
+#[test]
+fn reno_counts_acks_unless_told_to_count_packets() {
+    let mut counts_acks = control("reno");
+    let counting = ControlParameters::new().with("appropriate_byte_counting", true);
+    let mut counts_packets = with("reno", &counting);
+    let (mut by_acks, mut by_packets) = (window(100.0, 50.0), window(100.0, 50.0));
+    for _ in 0..50 {
+        counts_acks.on_ack(&acked(2), &mut by_acks);
+        counts_packets.on_ack(&acked(2), &mut by_packets);
+    }
+    assert_near(by_acks.cwnd, 100.5, 0.01);
+    assert_near(by_packets.cwnd, 101.0, 0.01);
+    // In slow start, L = 2 packets for an ACK however many it covers.
+    let mut w = window(4.0, f64::INFINITY);
+    counts_packets.on_ack(&acked(4), &mut w);
+    assert_eq!(w.cwnd, 6.0);
+    counts_acks.on_ack(&acked(4), &mut w);
+    assert_eq!(w.cwnd, 7.0);
+}
+
+#[test]
+fn reno_halves_what_is_in_flight_and_keeps_two() {
+    let mut reno = control("reno");
+    let mut w = window(30.0, f64::INFINITY);
+    reno.on_loss(&flight(21), &mut w);
+    assert_eq!(w, window(30.0, 10.5));
+    reno.on_loss(&flight(3), &mut w);
+    assert_eq!(w.ssthresh, 2.0);
+    reno.on_timeout(&flight(40), &mut w);
+    assert_eq!(w.ssthresh, 20.0);
+    reno.on_ecn_echo(&flight(12), true, &mut w);
+    assert_eq!(w, window(6.0, 6.0));
+}
+
+#[test]
+fn windows_that_are_not_used_up_and_windows_in_recovery_do_not_grow() {
+    for name in ["reno", "cubic", "vegas", "highspeed"] {
+        let mut control = control(name);
+        let mut w = window(10.0, f64::INFINITY);
+        let idle = Ack {
+            cwnd_limited: false,
+            ..acked(1)
+        };
+        let recovering = Ack {
+            in_recovery: true,
+            ..acked(1)
+        };
+        control.on_ack(&idle, &mut w);
+        control.on_ack(&recovering, &mut w);
+        assert_eq!(w.cwnd, 10.0, "{name}");
+        // After a time-out slow start goes on.
+        let timed_out = Ack {
+            after_timeout: true,
+            ..recovering
+        };
+        if name != "vegas" {
+            control.on_ack(&timed_out, &mut w);
+            assert_eq!(w.cwnd, 11.0, "{name}");
+        }
+    }
+}
+
+/// Sends windows of ACKs, one each `rtt_ns`, spread over it, from `now_ns` for `seconds`.
+fn ack_for(
+    control: &mut dyn CongestionControl,
+    w: &mut Window,
+    now_ns: &mut u64,
+    rtt_ns: u64,
+    seconds: f64,
+) {
+    let end_ns = *now_ns + (seconds * 1e9) as u64;
+    while *now_ns < end_ns {
+        control.on_ack(
+            &Ack {
+                now_ns: *now_ns,
+                smoothed_rtt_ns: rtt_ns,
+                ..acked(1)
+            },
+            w,
+        );
+        *now_ns += (rtt_ns as f64 / w.cwnd) as u64;
+    }
+}
+
+#[test]
+fn cubic_is_at_the_last_maximum_after_k_seconds() {
+    let mut cubic = control("cubic");
+    let mut w = window(100.0, 50.0);
+    cubic.on_loss(&flight(100), &mut w);
+    assert_near(w.ssthresh, 70.0, 1e-9);
+    w.cwnd = 70.0;
+    // K = cbrt((100 - 70) / 0.4) = cbrt(75) = 4.217 s.
+    let k_s = 75f64.cbrt();
+    let mut now_ns = 0;
+    let rtt_ns = 200 * MILLISECOND;
+    ack_for(&mut *cubic, &mut w, &mut now_ns, rtt_ns, k_s / 2.0);
+    // W(K / 2) = 100 - 0.4 * (K / 2)^3 = 96.25. The window is drawn to where W is a round trip later, and takes about
+    // a round trip to get there.
+    assert_near(w.cwnd, 96.25, 0.2);
+    ack_for(&mut *cubic, &mut w, &mut now_ns, rtt_ns, k_s / 2.0);
+    assert_near(w.cwnd, 100.0, 0.1);
+    ack_for(&mut *cubic, &mut w, &mut now_ns, rtt_ns, k_s);
+    // W(2 K) = 130; a round trip later 0.4 * (K + 0.2)^3 + 100 = 134.5.
+    assert!((129.9..134.5).contains(&w.cwnd), "{}", w.cwnd);
+}
+
+#[test]
+fn cubic_gives_way_faster_while_its_maximum_falls() {
+    let mut cubic = control("cubic");
+    let mut w = window(100.0, 50.0);
+    cubic.on_loss(&flight(100), &mut w);
+    w.cwnd = 80.0;
+    cubic.on_loss(&flight(80), &mut w);
+    assert_near(w.ssthresh, 56.0, 1e-9);
+    w.cwnd = 56.0;
+    // W_max = 80 * (1 + 0.7) / 2 = 68, K = cbrt(12 / 0.4) = 3.107 s.
+    let mut now_ns = 0;
+    ack_for(
+        &mut *cubic,
+        &mut w,
+        &mut now_ns,
+        500 * MILLISECOND,
+        30f64.cbrt(),
+    );
+    assert_near(w.cwnd, 68.0, 0.1);
+}
+
+#[test]
+fn cubic_grows_as_reno_would_on_short_paths() {
+    let mut cubic = control("cubic");
+    let mut w = window(10.0, 5.0);
+    cubic.on_loss(&flight(10), &mut w);
+    w.cwnd = 7.0;
+    // alpha = 3 * 0.3 / 1.7 = 0.529 packets a round trip; W_cubic is at 7.4 only after 0.1 s.
+    let mut now_ns = 0;
+    ack_for(&mut *cubic, &mut w, &mut now_ns, 10 * MILLISECOND, 0.05);
+    assert_near(w.cwnd, 7.0 + 5.0 * 0.9 / 1.7, 0.2);
+}
+
+#[test]
+fn cubic_begins_at_the_plateau_after_a_timeout() {
+    let mut cubic = control("cubic");
+    let mut w = window(100.0, 50.0);
+    cubic.on_loss(&flight(100), &mut w);
+    cubic.on_timeout(&flight(60), &mut w);
+    assert_near(w.ssthresh, 42.0, 1e-9);
+    w.cwnd = 42.0;
+    // K = 0: W(1 s) = 42.4, though Reno's window has grown by 0.53 by then.
+    let mut now_ns = 0;
+    ack_for(&mut *cubic, &mut w, &mut now_ns, 1000 * MILLISECOND, 1.0);
+    assert!((42.4..45.3).contains(&w.cwnd), "{}", w.cwnd);
+}
+
+#[test]
+fn hystart_leaves_slow_start_before_the_queue_overflows() {
+    // Path and queue hold 913 packets. Round trips are longer in the round that begins with 256 packets, which the
+    // first 8 ACKs tell; what is left of it and four more rounds grow by a quarter: 256 * 1.25^5 = 781.
+    let mut plain = Flow::new(Path::new(850), control("cubic"), 2.0);
+    plain.run(4.0);
+    assert!(plain.losses > 0);
+    let hystart = ControlParameters::new().with("hystart", true);
+    let mut early = Flow::new(Path::new(850), with("cubic", &hystart), 2.0);
+    early.run(4.0);
+    assert_eq!(early.losses, 0);
+    let left_at = early.window.ssthresh;
+    assert!((770.0..810.0).contains(&left_at), "{left_at}");
+}
+
+/// A round of Vegas, in which every packet takes `rtt_ns` on a path of 100 ms.
+fn vegas_round(vegas: &mut dyn CongestionControl, w: &mut Window, round: u64, rtt_ns: u64) {
+    let packets = w.cwnd as u64;
+    for packet in 0..packets {
+        vegas.on_ack(
+            &Ack {
+                rtt_ns: Some(rtt_ns),
+                min_rtt_ns: 100 * MILLISECOND,
+                delivered: round * 1000 + packet + 1,
+                prior_delivered: if packet == 0 {
+                    round * 1000
+                } else {
+                    (round - 1) * 1000 + packet
+                },
+                ..acked(1)
+            },
+            w,
+        );
+    }
+}
+
+#[test]
+fn vegas_adds_keeps_or_takes_one_packet_by_what_it_has_queued() {
+    // In a window of 20 packets: 20 * (1 - 100 / rtt) of them are in the queue.
+    for (rtt_ms, expected) in [(104, 21.0), (110, 20.0), (125, 19.0)] {
+        let mut vegas = control("vegas");
+        let mut w = window(20.0, 2.0);
+        // The first round measures, what follows from it is seen in the second.
+        vegas_round(&mut *vegas, &mut w, 1, rtt_ms * MILLISECOND);
+        w.cwnd = 20.0;
+        vegas_round(&mut *vegas, &mut w, 2, rtt_ms * MILLISECOND);
+        assert_near(w.cwnd, expected, 0.05);
+    }
+}
+
+#[test]
+fn vegas_holds_between_alpha_and_beta_packets_in_the_queue() {
+    for (alpha, beta) in [(1.0, 3.0), (4.0, 8.0)] {
+        let parameters = ControlParameters::new()
+            .with("alpha", alpha)
+            .with("beta", beta);
+        let mut flow = Flow::new(Path::new(100), with("vegas", &parameters), 2.0);
+        flow.run(20.0);
+        let before = flow.window.cwnd;
+        // The path holds 62.5 packets, and one more while it is served.
+        let queued = flow.window.cwnd - 63.5;
+        assert!(
+            (alpha - 1.0..=beta + 1.0).contains(&queued),
+            "{queued} packets of {alpha} to {beta}"
+        );
+        flow.run(30.0);
+        assert_near(flow.window.cwnd, before, 1.0);
+        assert_eq!(flow.losses, 0);
+    }
+}
+
+#[test]
+fn vegas_gives_a_quarter_at_a_loss_and_never_returns_to_slow_start() {
+    let mut vegas = control("vegas");
+    let mut w = window(40.0, f64::INFINITY);
+    vegas.on_loss(&flight(40), &mut w);
+    assert_eq!(w.ssthresh, 30.0);
+    w.cwnd = 30.0;
+    vegas.on_recovery_end(0, &mut w);
+    for round in 1..6 {
+        vegas_round(&mut *vegas, &mut w, round, 150 * MILLISECOND);
+        assert!(!w.in_slow_start(), "{w:?}");
+    }
+}

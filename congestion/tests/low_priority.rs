@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The low-priority controls as a sender sees them: HSTCP-LP's steps, TCP-LP/ECN's marks, netnice in recovery.
+
+mod path;
+
+use netnice_congestion::control::{Ack, Congestion, CongestionControl, Window};
+use netnice_congestion::parameters::ControlParameters;
+use netnice_congestion::policy::Phase;
+use netnice_congestion::registry;
+use path::{Flow, Path};
+
+const MILLISECOND: u64 = 1_000_000;
+
+fn control(name: &str) -> Box<dyn CongestionControl> {
+    registry::create(name, &ControlParameters::new()).expect("the control exists")
+}
+
+fn window(cwnd: f64, ssthresh: f64) -> Window {
+    Window { cwnd, ssthresh }
+}
+
+/// An ACK of a packet that took `one_way_ms` there and 50 ms back.
+fn ack(now_ms: u64, one_way_ms: u64) -> Ack {
+    Ack {
+        now_ns: now_ms * MILLISECOND,
+        rtt_ns: Some((one_way_ms + 50) * MILLISECOND),
+        smoothed_rtt_ns: 100 * MILLISECOND,
+        min_rtt_ns: 100 * MILLISECOND,
+        tsval: Some((now_ms - 50) as u32),
+        acked: 2,
+        in_flight: 10,
+        cwnd_limited: true,
+        ..Ack::default()
+    }
+}
+
+fn congestion(now_ms: u64) -> Congestion {
+    Congestion {
+        now_ns: now_ms * MILLISECOND,
+        in_flight: 10,
+        smoothed_rtt_ns: 100 * MILLISECOND,
+        min_rtt_ns: 100 * MILLISECOND,
+    }
+}
+
+#[test]
+fn hstcplp_takes_the_steps_of_highspeed_tcp() {
+    // a(1058) = 8: a packet for every eighth of the window. 1058 / 16 = 66.1 ACKs of two packets.
+    let mut hstcplp = control("hstcplp");
+    let mut w = window(1058.0, 2.0);
+    for n in 0..66 {
+        hstcplp.on_ack(&ack(1000 + n, 50), &mut w);
+    }
+    assert_eq!(w.cwnd, 1058.0);
+    hstcplp.on_ack(&ack(1066, 50), &mut w);
+    assert_eq!(w.cwnd, 1059.0);
+    // b(1058) = 0.327: 346 packets.
+    w.cwnd = 1058.0;
+    hstcplp.on_loss(&congestion(2000), &mut w);
+    assert_eq!(w.ssthresh, 712.0);
+}
+
+#[test]
+fn hstcplp_is_tcplp_below_118_packets() {
+    let (mut one, mut other) = (control("hstcplp"), control("tcplp"));
+    let (mut w, mut v) = (window(20.0, 20.0), window(20.0, 20.0));
+    for n in 0..4000u64 {
+        let queue_ms = if n % 1000 > 900 { 30 } else { n % 3 };
+        one.on_ack(&ack(1000 + n, 50 + queue_ms), &mut w);
+        other.on_ack(&ack(1000 + n, 50 + queue_ms), &mut v);
+        assert_eq!(w, v);
+        assert!(w.cwnd < 118.0);
+    }
+    assert_eq!(one.report(), other.report());
+    assert!(one.report().expect("it reports").yields > 0);
+}
+
+/// A hundred round trips on the empty path, in one of which the queue showed its depth.
+fn learn(control: &mut dyn CongestionControl, w: &mut Window) -> u64 {
+    for n in 0..1000 {
+        let queue_ms = if n == 10 { 100 } else { 0 };
+        let before = *w;
+        control.on_ack(&ack(1000 + 10 * n, 50 + queue_ms), w);
+        if n < 100 {
+            *w = before;
+        }
+    }
+    11_000
+}
+
+#[test]
+fn hstcplp_halves_at_an_indication_and_yields_when_it_lasts() {
+    for name in ["tcplp", "hstcplp"] {
+        let mut control = control(name);
+        let mut w = window(500.0, 2.0);
+        let start_ms = learn(&mut *control, &mut w);
+        let before = w.cwnd;
+        let mut windows = vec![before];
+        for n in 0..30 {
+            control.on_ack(&ack(start_ms + 10 * n, 100), &mut w);
+            if windows.last() != Some(&w.cwnd) {
+                windows.push(w.cwnd);
+            }
+        }
+        let reactions: Vec<f64> = windows
+            .windows(2)
+            .filter(|pair| pair[1] < pair[0])
+            .map(|pair| pair[1])
+            .collect();
+        assert_eq!(reactions.len(), 2, "{name}: {windows:?}");
+        assert!(
+            (reactions[0] - before / 2.0).abs() <= 1.0,
+            "{name}: {windows:?}"
+        );
+        assert_eq!(reactions[1], 1.0, "{name}: {windows:?}");
+        assert_eq!(
+            control.report().expect("it reports").phase(),
+            Phase::Yielding
+        );
+    }
+}
+
+#[test]
+fn hstcplp_uses_a_large_path_where_tcplp_does_not() {
+    // 1 Gb/s and 50 ms: 6250 packets.
+    let delivered = |name: &str| {
+        let mut path = Path::new(6250);
+        path.packet_ns = 8_000;
+        let mut flow = Flow::new(path, control(name), 2.0);
+        flow.run(5.0);
+        let before = flow.delivered;
+        flow.run(65.0);
+        flow.delivered - before
+    };
+    let (hstcplp, tcplp) = (delivered("hstcplp"), delivered("tcplp"));
+    assert!(hstcplp > 2 * tcplp, "{hstcplp} and {tcplp} packets");
+}
+
+#[test]
+fn tcplp_ecn_takes_marks_for_indications_and_ignores_delays() {
+    let mut control = control("tcplp_ecn");
+    let mut w = window(40.0, 20.0);
+    // Delays say nothing to it: a packet for each window.
+    for n in 0..20 {
+        control.on_ack(&ack(1000 + n, 50 + 10 * n), &mut w);
+    }
+    assert_eq!(w.cwnd, 41.0);
+    control.on_ecn_echo(&congestion(1100), true, &mut w);
+    assert_eq!(w, window(20.0, 20.0));
+    // Within a round trip marks are ignored, within three the window stays.
+    control.on_ecn_echo(&congestion(1199), true, &mut w);
+    for n in 0..50 {
+        control.on_ack(&ack(1200 + n, 50), &mut w);
+    }
+    assert_eq!(w.cwnd, 20.0);
+    // One that recurs within three round trips ends in a single packet.
+    control.on_ecn_echo(&congestion(1399), true, &mut w);
+    assert_eq!(w, window(1.0, 1.0));
+    assert_eq!(control.report().expect("it reports").yields, 1);
+    // Three round trips later the window grows again.
+    control.on_ack(&ack(1698, 50), &mut w);
+    assert_eq!(w.cwnd, 1.0);
+    control.on_ack(&ack(1699, 50), &mut w);
+    assert_eq!(w.cwnd, 2.0);
+}
+
+#[test]
+fn a_mark_ends_the_slow_start_of_tcplp_ecn() {
+    let mut control = control("tcplp_ecn");
+    let mut w = window(16.0, f64::INFINITY);
+    control.on_ack(&ack(1000, 50), &mut w);
+    assert_eq!(w.cwnd, 18.0);
+    control.on_ecn_echo(&congestion(1001), true, &mut w);
+    assert_eq!(w, window(9.0, 9.0));
+}
+
+#[test]
+fn losses_and_marks_are_answered_by_tcplp_as_by_reno() {
+    let mut control = control("tcplp");
+    let mut w = window(30.0, 20.0);
+    control.on_loss(&congestion(1000), &mut w);
+    assert_eq!(w, window(30.0, 15.0));
+    control.on_timeout(&congestion(2000), &mut w);
+    assert_eq!(w.ssthresh, 15.0);
+    // The sender is at a packet now; that it times out again says nothing new.
+    w.cwnd = 1.0;
+    control.on_timeout(&congestion(3000), &mut w);
+    assert_eq!(w.ssthresh, 15.0);
+    // After a time-out slow start goes on at once, without samples.
+    let recovering = Ack {
+        in_recovery: true,
+        after_timeout: true,
+        ..ack(4000, 50)
+    };
+    control.on_ack(&recovering, &mut w);
+    assert_eq!(w.cwnd, 3.0);
+    w.cwnd = 30.0;
+    control.on_ecn_echo(&congestion(5000), true, &mut w);
+    assert_eq!(w, window(15.0, 15.0));
+}
+
+#[test]
+fn netnice_governs_its_window_in_recovery() {
+    let mut control = control("netnice");
+    assert!(control.governs_recovery());
+    let mut w = window(40.0, f64::INFINITY);
+    let told = |delivered: u64, in_recovery: bool| Ack {
+        delivered,
+        prior_delivered: delivered.saturating_sub(40),
+        in_recovery,
+        ..ack(1000 + delivered, 50)
+    };
+    control.on_ack(&told(100, false), &mut w);
+    // A duplicate ACK is no loss yet.
+    control.on_ack(&told(101, true), &mut w);
+    let before = w.cwnd;
+    assert!(before > 40.0);
+    control.on_loss(&congestion(1101), &mut w);
+    let after = w.cwnd;
+    assert_eq!(after, (before / 2.0).floor());
+    assert_eq!(w.ssthresh, after);
+    // Whatever the sender makes of it.
+    w.cwnd += 3.0;
+    for delivered in 102..120 {
+        control.on_ack(&told(delivered, true), &mut w);
+        assert_eq!(w.cwnd, after);
+    }
+    w.cwnd = 1.0;
+    control.on_recovery_end(2000 * MILLISECOND, &mut w);
+    assert_eq!(w.cwnd, after);
+}
+
+#[test]
+fn netnice_paces_a_window_over_a_round_trip() {
+    let mut control = control("netnice");
+    let mut w = window(40.0, f64::INFINITY);
+    assert_eq!(control.pacing_interval_ns(&w, 0), None);
+    // Twice the window's rate in slow start: 100 ms / 2 / 40.
+    assert_eq!(
+        control.pacing_interval_ns(&w, 100 * MILLISECOND),
+        Some(1_250_000)
+    );
+    assert_eq!(control.pacing_burst_packets(), 1);
+    // Others keep 60 ms of queue: in the end two packets leave together each few round trips.
+    let mut delivered = 0;
+    let mut now_ms = 1000;
+    while control.report().expect("it reports").phase() != Phase::Yielding {
+        now_ms += 10;
+        delivered += 2;
+        let queue_ms = if now_ms < 3000 { 0 } else { 60 };
+        control.on_ack(
+            &Ack {
+                delivered,
+                prior_delivered: delivered.saturating_sub(20),
+                ..ack(now_ms, 50 + queue_ms)
+            },
+            &mut w,
+        );
+        assert!(now_ms < 10_000, "it yields within seconds");
+    }
+    assert_eq!(control.pacing_burst_packets(), 2);
+    let interval_ns = control
+        .pacing_interval_ns(&w, 160 * MILLISECOND)
+        .expect("it paces");
+    // Two intervals are a round trip or more.
+    assert!(2 * interval_ns >= 160 * MILLISECOND, "{interval_ns}");
+}
