@@ -72,7 +72,11 @@ pub struct Pipe<'a> {
     pub now: Time,
     pub data: Vec<Sent>,
     pub acks: Vec<Sent>,
-    pub keep_log: bool,
+    /// Bytes that may be sent beyond what the receiver has.
+    pub limit: Option<u64>,
+    /// The bytes that have arrived, whatever their order, and how many there are without a gap.
+    arrived: Vec<bool>,
+    in_order: u64,
     one_way: Duration,
     data_fate: Script<'a>,
     ack_fate: Script<'a>,
@@ -83,13 +87,24 @@ pub struct Pipe<'a> {
 
 impl<'a> Pipe<'a> {
     pub fn new(sender: SenderConfig, receiver: ReceiverConfig, one_way_ms: u64) -> Pipe<'a> {
+        Pipe::governed_by(Box::new(PlainReno), sender, receiver, one_way_ms)
+    }
+
+    pub fn governed_by(
+        control: Box<dyn CongestionControl>,
+        sender: SenderConfig,
+        receiver: ReceiverConfig,
+        one_way_ms: u64,
+    ) -> Pipe<'a> {
         Pipe {
-            sender: Sender::new(sender, Box::new(PlainReno)),
+            sender: Sender::new(sender, control),
             receiver: Receiver::new(receiver),
             now: Time::ZERO,
             data: vec![],
             acks: vec![],
-            keep_log: true,
+            limit: None,
+            arrived: vec![],
+            in_order: 0,
             one_way: Duration::from_millis(one_way_ms),
             data_fate: Box::new(|_, _| ARRIVES),
             ack_fate: Box::new(|_, _| ARRIVES),
@@ -149,8 +164,13 @@ impl<'a> Pipe<'a> {
         let count = &mut self.sent[usize::from(is_data)];
         let fate = script(*count, &segment);
         *count += 1;
-        if self.keep_log {
-            log.push(sent);
+        log.push(sent);
+        if let (true, Some(limit)) = (is_data, self.limit) {
+            let end = segment.sequence + u64::from(segment.length);
+            assert!(
+                end <= self.receiver.goodput_bytes() + limit,
+                "beyond the window: {segment:?}"
+            );
         }
         let (mark, delay, copies) = match fate {
             Fate::Lost => return,
@@ -170,22 +190,42 @@ impl<'a> Pipe<'a> {
         }
     }
 
-    /// The next thing that happens; false if nothing will.
-    pub fn step(&mut self) -> bool {
+    /// When the next thing happens.
+    pub fn next_event(&self) -> Option<Time> {
         let arrival = self.travelling.first_key_value().map(|(key, _)| key.0);
         let timers = [self.sender.next_timer(), self.receiver.next_timer()];
-        let Some(next) = arrival
-            .into_iter()
-            .chain(timers.into_iter().flatten())
-            .min()
-        else {
+        let timers = timers.into_iter().flatten();
+        arrival.into_iter().chain(timers).min()
+    }
+
+    /// A program sees the bytes in order: as many as have arrived without a gap.
+    fn check_arrival(&mut self, segment: &Segment) {
+        let start = segment.sequence as usize;
+        let end = start + segment.length as usize;
+        if self.arrived.len() < end {
+            self.arrived.resize(end, false);
+        }
+        self.arrived[start..end].fill(true);
+        while self.arrived.get(self.in_order as usize) == Some(&true) {
+            self.in_order += 1;
+        }
+        assert_eq!(self.receiver.goodput_bytes(), self.in_order);
+    }
+
+    /// Makes the next thing happen; false if nothing will.
+    pub fn step(&mut self) -> bool {
+        let arrival = self.travelling.first_key_value().map(|(key, _)| key.0);
+        let Some(next) = self.next_event() else {
             return false;
         };
         assert!(next >= self.now, "time runs backwards");
         self.now = next;
         if arrival == Some(next) {
             match self.travelling.pop_first().unwrap().1 {
-                Arrival::Data(segment, mark) => self.receiver.on_segment(next, &segment, mark),
+                Arrival::Data(segment, mark) => {
+                    self.receiver.on_segment(next, &segment, mark);
+                    self.check_arrival(&segment);
+                }
                 Arrival::Ack(segment) => self.sender.on_segment(next, &segment),
             }
         } else {

@@ -94,9 +94,9 @@ impl Sender {
         if self.handshake_sends == 1 {
             self.note_round_trip(now_ns - self.timed_ns);
             self.timeout.sample(self.timed_ns, now_ns);
-        } else if self.handshake_sends > 1 && self.config.opener == Opener::Sender {
+        } else if self.handshake_sends > 1 {
             self.timeout.after_lost_syn();
-            // RFC 5681 section 3.1: the initial window is one segment then.
+            // RFC 5681 section 3.1: the initial window is one segment after a lost SYN or SYN-ACK.
             self.window.cwnd = 1.0;
         }
     }

@@ -9,7 +9,7 @@ use crate::tcp::ranges::Ranges;
 pub(super) const SACKED: u8 = 1;
 /// Deemed lost (RFC 6675's IsLost, or a time-out).
 pub(super) const LOST: u8 = 2;
-/// Deemed lost and then sent again: in flight again.
+/// Sent again in this recovery: in flight once more, beside the first time if that is not deemed lost.
 pub(super) const SENT_AGAIN: u8 = 4;
 /// Sent more than once in its life (Karn).
 pub(super) const RETRANSMITTED: u8 = 8;
@@ -107,7 +107,7 @@ impl Outstanding {
         self.packets.pop_front();
         self.first += 1;
         self.next = self.next.max(self.first);
-        if front.flags & (SACKED | LOST) != 0 {
+        if front.flags & (SACKED | LOST | SENT_AGAIN) != 0 {
             self.sacked -= u32::from(front.flags & SACKED != 0);
             self.lost -= u32::from(front.flags & LOST != 0);
             self.sent_again -= u32::from(front.flags & SENT_AGAIN != 0);
@@ -136,9 +136,9 @@ impl Outstanding {
         self.sacked > 0
     }
 
-    /// Some packet is deemed lost and not sent again.
+    /// Some packet is deemed lost.
     pub fn any_lost(&self) -> bool {
-        self.lost > self.sent_again
+        self.lost > 0
     }
 
     /// `[start, end)` was SACKed; tells `delivered` of each packet that is so for the first time.
@@ -262,9 +262,8 @@ impl Outstanding {
 
     /// SACK: packet `number` is sent again.
     pub fn note_sent_again(&mut self, number: u64) {
-        self.deem_lost(number);
         if let Some(sent) = self.get_mut(number) {
-            if sent.flags & (LOST | SENT_AGAIN) == LOST {
+            if sent.flags & (SACKED | SENT_AGAIN) == 0 {
                 sent.flags |= SENT_AGAIN;
                 self.sent_again += 1;
             }

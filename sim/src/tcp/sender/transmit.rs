@@ -3,7 +3,7 @@
 
 use netnice_queue::Time;
 
-use super::outstanding::{APP_LIMITED, FIN, LOST, RETRANSMITTED, Sent};
+use super::outstanding::{APP_LIMITED, FIN, RETRANSMITTED, Sent};
 use super::{NEVER, Sender, SenderState};
 use crate::tcp::{Flags, Recovery, Segment};
 
@@ -13,6 +13,8 @@ enum Plan {
     Nothing,
     /// The packet of this number once more.
     Again(u64),
+    /// This packet once more, though nothing says that it is lost.
+    Rescue(u64),
     /// New data of this many bytes; a FIN alone has none.
     New(u32),
 }
@@ -37,7 +39,15 @@ impl Sender {
         self.wants_pacing = false;
         let segment = match plan {
             Plan::Nothing => return None,
-            Plan::Again(number) => self.send_again(now, number)?,
+            Plan::Again(number) => {
+                // HighRxt of RFC 6675, which the rescue leaves where it is.
+                self.outstanding.retransmit_from = number + 1;
+                self.send_again(now, number)?
+            }
+            Plan::Rescue(number) => {
+                self.rescued = true;
+                self.send_again(now, number)?
+            }
             Plan::New(length) => self.send_new(now, length),
         };
         if self.timer_ns == NEVER {
@@ -115,8 +125,7 @@ impl Sender {
         }
         if self.config.rescue_retransmission && !self.rescued {
             if let Some(number) = self.outstanding.last_unknown() {
-                self.rescued = true;
-                return Plan::Again(number);
+                return Plan::Rescue(number);
             }
         }
         Plan::Nothing
@@ -172,7 +181,7 @@ impl Sender {
         };
         self.next_sequence = sent.end();
         self.outstanding.push(sent);
-        if self.duplicate_acks != 0 && self.duplicate_acks < 3 {
+        if self.duplicate_acks != 0 && self.duplicate_acks < 3 && !self.fast_recovery {
             self.sent_by_limited_transmit += 1;
         }
         if self.timed_end == 0 && !self.config.timestamps {
@@ -205,10 +214,6 @@ impl Sender {
         sent.send_elapsed_ns = u32::try_from(now_ns - self.first_sent_ns).unwrap_or(u32::MAX);
         let sent = *sent;
         if self.config.recovery == Recovery::Sack {
-            if sent.flags & LOST != 0 {
-                // Speculative ones and the rescue leave HighRxt where it is.
-                outstanding.retransmit_from = outstanding.retransmit_from.max(number + 1);
-            }
             outstanding.note_sent_again(number);
         }
         if number == outstanding.first() && outstanding.next == number {

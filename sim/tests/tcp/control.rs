@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a congestion control is told, and that it is obeyed.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use netnice_congestion::control::{Ack, Congestion, CongestionControl, Window};
+use netnice_queue::Time;
+use netnice_sim::tcp::{DelayedAck, ReceiverConfig, Recovery, SenderConfig};
+
+use crate::pipe::{Pipe, one_way};
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Told {
+    Ack(Ack),
+    Loss(Congestion),
+    Timeout(Congestion),
+    RecoveryEnd,
+    Restart,
+}
+
+/// Holds a window, halves it for losses, writes down what it is told.
+#[derive(Debug, Clone, Default)]
+struct Recorder {
+    told: Arc<Mutex<Vec<Told>>>,
+    pacing_interval_ns: Option<u64>,
+}
+
+impl Recorder {
+    fn note(&self, told: Told) {
+        self.told.lock().unwrap().push(told);
+    }
+
+    fn told(&self) -> Vec<Told> {
+        self.told.lock().unwrap().clone()
+    }
+
+    fn acks(&self) -> Vec<Ack> {
+        let ack = |told| match told {
+            Told::Ack(ack) => Some(ack),
+            _ => None,
+        };
+        self.told().into_iter().filter_map(ack).collect()
+    }
+}
+
+impl CongestionControl for Recorder {
+    fn name(&self) -> &'static str {
+        "recorder"
+    }
+    fn on_ack(&mut self, ack: &Ack, _: &mut Window) {
+        self.note(Told::Ack(*ack));
+    }
+    fn on_loss(&mut self, congestion: &Congestion, window: &mut Window) {
+        self.note(Told::Loss(*congestion));
+        window.ssthresh = (window.cwnd / 2.0).floor();
+    }
+    fn on_timeout(&mut self, congestion: &Congestion, window: &mut Window) {
+        self.note(Told::Timeout(*congestion));
+        window.ssthresh = 2.0;
+    }
+    fn on_recovery_end(&mut self, _: u64, _: &mut Window) {
+        self.note(Told::RecoveryEnd);
+    }
+    fn on_restart(&mut self, _: u64, _: &mut Window) {
+        self.note(Told::Restart);
+    }
+    fn pacing_interval_ns(&self, _: &Window, _: u64) -> Option<u64> {
+        self.pacing_interval_ns
+    }
+}
+
+#[test]
+fn packets_are_paced_and_their_rate_is_told() {
+    let (sender, receiver) = one_way(1000);
+    let sender = SenderConfig {
+        initial_window: 50,
+        ..sender
+    };
+    let recorder = Recorder {
+        pacing_interval_ns: Some(10_000_000),
+        ..Recorder::default()
+    };
+    let mut pipe = Pipe::governed_by(Box::new(recorder.clone()), sender, receiver, 50);
+    pipe.sender.supply(60_000);
+    pipe.sender.close();
+    pipe.open();
+    pipe.run_until_finished();
+    let times: Vec<f64> = pipe.data.iter().map(|sent| sent.at_ms).collect();
+    let expected: Vec<f64> = (0..60).map(|packet| f64::from(packet) * 10.0).collect();
+    assert_eq!(times, expected);
+    // Packet 30 is sent at 300 ms, an instant before the ACK of packet 20 comes: 20 are known to have arrived, the last
+    // at 290 ms. Its own ACK comes at 400 ms, with eleven more in 110 ms.
+    let ack = recorder.acks()[30];
+    assert_eq!(ack.now_ns, 400_000_000);
+    assert_eq!((ack.delivered, ack.prior_delivered), (31, 20));
+    assert_eq!(
+        (ack.rate_delivered, ack.rate_interval_ns),
+        (11, 110_000_000)
+    );
+    assert_eq!(ack.rtt_ns, Some(100_000_000));
+    assert!(!ack.cwnd_limited && !ack.in_recovery);
+    assert_eq!((ack.acked, ack.in_flight), (1, 10));
+    assert!(!ack.app_limited);
+}
+
+#[test]
+fn a_recovery_is_told_once_and_ends() {
+    let (sender, receiver) = one_way(1000);
+    for recovery in [Recovery::Reno, Recovery::NewReno, Recovery::Sack] {
+        let sender = SenderConfig {
+            recovery,
+            initial_window: 20,
+            ..sender
+        };
+        let receiver = ReceiverConfig {
+            sack: recovery == Recovery::Sack,
+            ..receiver
+        };
+        let recorder = Recorder::default();
+        let mut pipe =
+            Pipe::governed_by(Box::new(recorder.clone()), sender, receiver, 50).losing(&[5]);
+        pipe.sender.supply_unlimited();
+        pipe.open();
+        pipe.run(Time::from_millis(350));
+        let told = recorder.told();
+        let losses: Vec<&Told> = told
+            .iter()
+            .filter(|told| !matches!(told, Told::Ack(_)))
+            .collect();
+        let loss = Congestion {
+            now_ns: 100_000_000,
+            // Limited transmit has two more out.
+            in_flight: 20,
+            smoothed_rtt_ns: 100_000_000,
+            min_rtt_ns: 100_000_000,
+        };
+        assert_eq!(
+            losses,
+            [&Told::Loss(loss), &Told::RecoveryEnd],
+            "{recovery:?}"
+        );
+        assert_eq!(pipe.sender.cwnd(), 10.0);
+        let acks = recorder.acks();
+        assert!(
+            acks[..5]
+                .iter()
+                .all(|ack| ack.cwnd_limited && !ack.in_recovery)
+        );
+        // Of SACKs and ACKs of new data alike, each packet is told of once.
+        let delivered: u64 = acks.iter().map(|ack| u64::from(ack.acked)).sum();
+        assert_eq!(delivered, acks.last().unwrap().delivered);
+        assert!(!acks.last().unwrap().in_recovery);
+        if recovery == Recovery::Sack {
+            // Duplicates tell of what they deliver, but are no reason to grow.
+            assert!(
+                acks[5..15]
+                    .iter()
+                    .all(|ack| ack.in_recovery && ack.acked == 1)
+            );
+        }
+    }
+}
+
+#[test]
+fn time_outs_and_idle_times_are_told() {
+    let (sender, receiver) = one_way(1000);
+    let recorder = Recorder::default();
+    let sender = SenderConfig {
+        initial_window: 4,
+        ..sender
+    };
+    let mut pipe = Pipe::governed_by(Box::new(recorder.clone()), sender, receiver, 50).losing(&[3]);
+    pipe.sender.supply(4000);
+    pipe.open();
+    pipe.run(Time::from_millis(10_000));
+    let timeout = |told: &Told| matches!(told, Told::Timeout(c) if c.in_flight == 1);
+    assert_eq!(
+        recorder.told().iter().filter(|told| timeout(told)).count(),
+        1
+    );
+    assert!(
+        recorder.acks()[..3]
+            .iter()
+            .all(|ack| ack.app_limited || ack.delivered < 4)
+    );
+    pipe.now = Time::from_millis(10_000);
+    pipe.sender.supply(1000);
+    pipe.pump();
+    assert_eq!(recorder.told().last(), Some(&Told::Restart));
+}
+
+#[test]
+fn delayed_acks_deliver_two_packets_and_measure_the_newest() {
+    let (sender, receiver) = one_way(1000);
+    let receiver = ReceiverConfig {
+        delayed_ack: Some(DelayedAck::default()),
+        ..receiver
+    };
+    let recorder = Recorder {
+        pacing_interval_ns: Some(10_000_000),
+        ..Recorder::default()
+    };
+    let mut pipe = Pipe::governed_by(Box::new(recorder.clone()), sender, receiver, 50);
+    pipe.sender.supply(2000);
+    pipe.sender.close();
+    pipe.open();
+    pipe.run_until_finished();
+    let acks = recorder.acks();
+    assert_eq!((acks.len(), acks[0].acked), (1, 2));
+    assert_eq!(acks[0].rtt_ns, Some(100_000_000), "of the second packet");
+    // The time-out goes by the packet that was timed, the first: 11 ticks, 11 + 4 * 5.5 of them.
+    assert_eq!(
+        pipe.sender.retransmission_timeout(),
+        Duration::from_millis(330)
+    );
+}

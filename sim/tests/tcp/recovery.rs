@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which segments go when, after losses: sequences worked by hand.
+//!
+//! Packets of 1000 bytes, 50 ms each way, a window of ten to begin with; without a handshake, an ACK for each packet.
+
+use netnice_queue::Time;
+use netnice_sim::tcp::{ReceiverConfig, Recovery, SenderConfig};
+
+use crate::pipe::{ARRIVES, Fate, Pipe, one_way};
+
+fn pipe(recovery: Recovery, lost: &[usize]) -> Pipe<'_> {
+    let (sender, receiver) = one_way(1000);
+    let sender = SenderConfig {
+        recovery,
+        initial_window: 10,
+        ..sender
+    };
+    let receiver = ReceiverConfig {
+        sack: recovery == Recovery::Sack,
+        ..receiver
+    };
+    let mut pipe = Pipe::new(sender, receiver, 50).losing(lost);
+    pipe.sender.supply_unlimited();
+    pipe
+}
+
+/// What went in each round trip of 100 ms.
+fn rounds(pipe: &mut Pipe<'_>, count: u64) -> Vec<Vec<u64>> {
+    pipe.open();
+    while pipe
+        .next_event()
+        .is_some_and(|next| next < Time::from_millis(count * 100))
+    {
+        pipe.step();
+    }
+    (0..count)
+        .map(|round| {
+            pipe.data_times()
+                .into_iter()
+                .filter(|&(at_ms, _)| at_ms == (round * 100) as f64)
+                .map(|(_, packet)| packet)
+                .collect()
+        })
+        .collect()
+}
+
+fn range(from: u64, to: u64) -> Vec<u64> {
+    (from..=to).collect()
+}
+
+#[test]
+fn reno_repairs_one_loss_in_one_round_trip() {
+    let mut pipe = pipe(Recovery::Reno, &[2]);
+    let rounds = rounds(&mut pipe, 3);
+    assert_eq!(rounds[0], range(0, 9));
+    // Two ACKs, cwnd 12: four packets. Two duplicates: limited transmit, two. The third: fast retransmit, cwnd 6.
+    assert_eq!(rounds[1], [10, 11, 12, 13, 14, 15, 2]);
+    // 14 packets out against 6 + 7; the sixth of six more duplicates makes it 6 + 13: five go. The ACK of everything
+    // leaves five out against cwnd 6 + 1/6: one more.
+    assert_eq!(rounds[2], range(16, 21));
+    assert_eq!(pipe.sender.ssthresh(), 6.0);
+    assert_eq!(pipe.sender.cwnd(), 6.0 + 1.0 / 6.0);
+    let statistics = pipe.sender.statistics();
+    assert_eq!((statistics.fast_recoveries, statistics.timeouts), (1, 0));
+    assert_eq!(statistics.retransmitted_segments, 1);
+}
+
+#[test]
+fn reno_halves_twice_for_two_losses_of_a_window() {
+    let mut pipe = pipe(Recovery::Reno, &[2, 3]);
+    let rounds = rounds(&mut pipe, 5);
+    assert_eq!(rounds[1], [10, 11, 12, 13, 14, 15, 2]);
+    // Twelve duplicates: up to 6 + 12 = 18 out of 14, four go. The partial ACK ends recovery: nothing may go.
+    assert_eq!(rounds[2], range(16, 19));
+    // Four duplicates of those: the third retransmits.
+    assert_eq!(rounds[3], [3]);
+    assert_eq!(rounds[4], range(20, 22));
+    assert_eq!(pipe.sender.ssthresh(), 3.0);
+    assert_eq!(pipe.sender.statistics().fast_recoveries, 2);
+    assert_eq!(pipe.sender.statistics().timeouts, 0);
+}
+
+#[test]
+fn newreno_repairs_two_losses_in_two_round_trips_and_halves_once() {
+    let mut pipe = pipe(Recovery::NewReno, &[2, 3]);
+    let rounds = rounds(&mut pipe, 4);
+    assert_eq!(rounds[1], [10, 11, 12, 13, 14, 15, 2]);
+    // As Reno; then the partial ACK: 3 again, and one more for the packet that left: 18 of 17 + 1.
+    assert_eq!(rounds[2], [16, 17, 18, 19, 3, 20]);
+    // Four duplicates: four packets. The full ACK: 20 to 24 are out, 6 may be; and so on for packet 20's.
+    assert_eq!(rounds[3], range(21, 26));
+    assert_eq!(pipe.sender.ssthresh(), 6.0);
+    assert_eq!(pipe.sender.cwnd(), 6.0 + 1.0 / 6.0);
+    assert_eq!(pipe.sender.statistics().fast_recoveries, 1);
+}
+
+#[test]
+fn sack_repairs_two_losses_in_one_round_trip() {
+    let mut pipe = pipe(Recovery::Sack, &[2, 3]);
+    let rounds = rounds(&mut pipe, 4);
+    // The third duplicate says that 2 and 3 are lost: pipe is 14 - 3 - 2 = 9, and 10 with 2 sent again; 7 in the end.
+    assert_eq!(rounds[1], [10, 11, 12, 13, 14, 15, 2]);
+    // Six more packets leave, the second of which makes pipe 5: 3 goes, then new ones; one more for the partial ACK.
+    assert_eq!(rounds[2], [3, 16, 17, 18, 19, 20]);
+    assert_eq!(rounds[3], range(21, 26));
+    assert_eq!(pipe.sender.ssthresh(), 6.0);
+    assert_eq!(pipe.sender.statistics().fast_recoveries, 1);
+    assert_eq!(pipe.sender.statistics().retransmitted_segments, 2);
+}
+
+#[test]
+fn newreno_repairs_a_hole_each_round_trip_and_sack_all_at_once() {
+    const LOST: [usize; 5] = [10, 12, 14, 16, 18];
+    let repaired = |recovery, impatient| {
+        let (sender, receiver) = one_way(1000);
+        let sender = SenderConfig {
+            recovery,
+            impatient,
+            initial_window: 10,
+            ..sender
+        };
+        let receiver = ReceiverConfig {
+            sack: recovery == Recovery::Sack,
+            ..receiver
+        };
+        let mut pipe = Pipe::new(sender, receiver, 50).losing(&LOST);
+        pipe.sender.supply_unlimited();
+        pipe.open();
+        pipe.run(Time::from_millis(3000));
+        let times = pipe.data_times();
+        let last = |packet: usize| {
+            let of_packet = times.iter().rfind(|(_, number)| *number == packet as u64);
+            of_packet.unwrap().0
+        };
+        (LOST.map(last), pipe.sender.statistics().timeouts)
+    };
+    let each_round_trip = [200.0, 300.0, 400.0, 500.0, 600.0];
+    assert_eq!(repaired(Recovery::NewReno, false), (each_round_trip, 0));
+    // The impatient variant lets the timer run from the first partial ACK at 300 ms on: that is too long.
+    let (_, timeouts) = repaired(Recovery::NewReno, true);
+    assert_eq!(timeouts, 1);
+    // Twenty packets were in flight, half of them may be: 10 goes at once, the others as the pipe drains.
+    let (times, timeouts) = repaired(Recovery::Sack, true);
+    assert_eq!(timeouts, 0);
+    assert_eq!(times[0], 200.0);
+    assert!(times.iter().all(|&at| at <= 300.0), "{times:?}");
+}
+
+#[test]
+fn time_outs_double_and_everything_goes_again() {
+    // From packet 4 on, all is lost up to the second repetition of 4.
+    let (sender, receiver) = one_way(1000);
+    let sender = SenderConfig {
+        initial_window: 4,
+        ..sender
+    };
+    let mut pipe = Pipe::new(sender, receiver, 50).data_fate(|number, _| {
+        if (4..14).contains(&number) {
+            Fate::Lost
+        } else {
+            ARRIVES
+        }
+    });
+    pipe.sender.supply_unlimited();
+    pipe.open();
+    pipe.run(Time::from_millis(2450));
+    // 4 to 11 go at 100 ms. RTT 10 ticks, deviation 5: the time-out is 300 ms after the last ACK, then 600, 1200.
+    // ssthresh is 2 after the second; so 5 and 6 in slow start, and then one for each ACK.
+    assert_eq!(
+        pipe.data_times()[12..],
+        [
+            (400.0, 4),
+            (1000.0, 4),
+            (2200.0, 4),
+            (2300.0, 5),
+            (2300.0, 6),
+            (2400.0, 7),
+            (2400.0, 8)
+        ]
+    );
+    assert_eq!(pipe.sender.statistics().timeouts, 3);
+    assert_eq!(pipe.sender.statistics().retransmitted_segments, 7);
+}
+
+#[test]
+fn after_a_time_out_duplicates_are_no_loss() {
+    for recovery in [Recovery::Reno, Recovery::NewReno] {
+        // The ACKs of a whole window are lost, the packets are not: all that goes again is a duplicate.
+        let (sender, receiver) = one_way(1000);
+        let sender = SenderConfig {
+            recovery,
+            initial_window: 10,
+            ..sender
+        };
+        let mut pipe = Pipe::new(sender, receiver, 50).ack_fate(|number, _| {
+            if (1..20).contains(&number) {
+                Fate::Lost
+            } else {
+                ARRIVES
+            }
+        });
+        pipe.sender.supply(40_000);
+        pipe.sender.close();
+        pipe.open();
+        pipe.run_until_finished();
+        assert_eq!(pipe.sender.statistics().fast_recoveries, 0, "{recovery:?}");
+        assert!(pipe.sender.statistics().timeouts > 0);
+    }
+}
+
+#[test]
+fn without_limited_transmit_duplicates_send_nothing() {
+    for recovery in [Recovery::Reno, Recovery::Sack] {
+        let (sender, receiver) = one_way(1000);
+        let sender = SenderConfig {
+            recovery,
+            initial_window: 10,
+            limited_transmit: false,
+            ..sender
+        };
+        let receiver = ReceiverConfig {
+            sack: recovery == Recovery::Sack,
+            ..receiver
+        };
+        let mut pipe = Pipe::new(sender, receiver, 50).losing(&[2]);
+        pipe.sender.supply_unlimited();
+        // Seven duplicates: 6 + 7 may be out in Reno, and in SACK the pipe has run down to 5.
+        assert_eq!(
+            rounds(&mut pipe, 2)[1],
+            [10, 11, 12, 13, 2, 14],
+            "{recovery:?}"
+        );
+    }
+}
+
+#[test]
+fn three_losses_at_the_end_are_repaired_by_a_time_out_or_by_rescue() {
+    // 20 packets; the last three are lost: no duplicates. With 17 lost alone, limited transmit has nothing to send and
+    // two duplicates are too few.
+    for lost in [vec![17, 18, 19], vec![17]] {
+        let mut pipe = pipe_of(20, &lost, false);
+        pipe.run_until_finished();
+        assert_eq!(pipe.sender.statistics().timeouts, 1);
+        assert_eq!(pipe.receiver.goodput_bytes(), 20_000);
+    }
+    // 10 is found by duplicates, 18 and 19 by none: the rescue sends 19, whose SACK or ACK tells of 18.
+    let mut plain = pipe_of(20, &[10, 18, 19], false);
+    plain.run_until_finished();
+    let mut rescued = pipe_of(20, &[10, 18, 19], true);
+    rescued.run_until_finished();
+    assert!(
+        rescued
+            .data
+            .iter()
+            .filter(|s| s.segment.sequence == 19_000)
+            .count()
+            >= 2
+    );
+    assert!(rescued.now <= plain.now);
+}
+
+fn pipe_of(packets: u64, lost: &[usize], rescue_retransmission: bool) -> Pipe<'_> {
+    let (sender, receiver) = one_way(1000);
+    let sender = SenderConfig {
+        recovery: Recovery::Sack,
+        initial_window: 10,
+        rescue_retransmission,
+        ..sender
+    };
+    let receiver = ReceiverConfig {
+        sack: true,
+        ..receiver
+    };
+    let mut pipe = Pipe::new(sender, receiver, 50).losing(lost);
+    pipe.sender.supply(packets * 1000);
+    pipe.sender.close();
+    pipe.open();
+    pipe
+}
