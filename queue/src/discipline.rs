@@ -59,6 +59,28 @@ pub enum DropCause {
     PushedOut,
 }
 
+impl DropCause {
+    /// Every cause, in the order of their numbers (`cause as usize`).
+    pub const ALL: [DropCause; 5] = [
+        DropCause::QueueFull,
+        DropCause::RandomLoss,
+        DropCause::EarlyDrop,
+        DropCause::ForcedDrop,
+        DropCause::PushedOut,
+    ];
+
+    /// The name in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            DropCause::QueueFull => "queue_full",
+            DropCause::RandomLoss => "random_loss",
+            DropCause::EarlyDrop => "early_drop",
+            DropCause::ForcedDrop => "forced_drop",
+            DropCause::PushedOut => "pushed_out",
+        }
+    }
+}
+
 /// A packet that did not get through, given back so that its memory can be used again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dropped<P> {
@@ -80,12 +102,10 @@ pub trait QueueDiscipline<P: Packet> {
     /// The packet that begins its transmission at `now`, or `None` where nothing waits.
     fn dequeue(&mut self, now: Time) -> Option<P>;
 
-    /// Takes `packet` through an empty queue before an idle link: the packet that begins its transmission at `now`. Only
-    /// called where nothing waits. The same as the two calls below, which disciplines may shorten.
-    fn pass(&mut self, now: Time, packet: P) -> Result<Option<P>, Dropped<P>> {
-        self.enqueue(now, packet)?;
-        Ok(self.dequeue(now))
-    }
+    /// `packet` arrives at `now` while nothing waits and the link is idle, so that its transmission begins at once: whether
+    /// it may, and perhaps with a mark. What [`enqueue`](QueueDiscipline::enqueue) and
+    /// [`dequeue`](QueueDiscipline::dequeue) would do together, without a place in the queue.
+    fn pass(&mut self, now: Time, packet: &mut P) -> Result<(), DropCause>;
 
     /// Packets that this discipline has marked with congestion experienced so far.
     fn marks(&self) -> u64 {

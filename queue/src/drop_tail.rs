@@ -39,6 +39,7 @@ impl<P> DropTail<P> {
 
 impl<P: Packet> DropTail<P> {
     /// There is room for a packet of `length` bytes.
+    #[inline]
     pub(crate) fn fits(&self, length: u64) -> bool {
         match self.bound {
             QueueBound::Packets(limit) => self.waiting.len() < limit,
@@ -48,6 +49,7 @@ impl<P: Packet> DropTail<P> {
 }
 
 impl<P: Packet> QueueDiscipline<P> for DropTail<P> {
+    #[inline]
     fn enqueue(&mut self, _now: Time, packet: P) -> Result<(), Dropped<P>> {
         let length = packet.length() as u64;
         if !self.fits(length) {
@@ -61,24 +63,26 @@ impl<P: Packet> QueueDiscipline<P> for DropTail<P> {
         Ok(())
     }
 
+    #[inline]
     fn dequeue(&mut self, _now: Time) -> Option<P> {
-        let packet = self.waiting.pop_front()?;
-        self.bytes -= packet.length() as u64;
-        Some(packet)
+        self.bytes -= self.waiting.front()?.length() as u64;
+        self.waiting.pop_front()
     }
 
-    fn pass(&mut self, _now: Time, packet: P) -> Result<Option<P>, Dropped<P>> {
-        if self.fits(packet.length() as u64) {
-            return Ok(Some(packet));
+    #[inline]
+    fn pass(&mut self, _now: Time, packet: &mut P) -> Result<(), DropCause> {
+        match self.fits(packet.length() as u64) {
+            true => Ok(()),
+            false => Err(DropCause::QueueFull),
         }
-        let cause = DropCause::QueueFull;
-        Err(Dropped { packet, cause })
     }
 
+    #[inline]
     fn packets(&self) -> usize {
         self.waiting.len()
     }
 
+    #[inline]
     fn bytes(&self) -> u64 {
         self.bytes
     }

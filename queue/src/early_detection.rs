@@ -264,3 +264,76 @@ impl EarlyDetection {
 pub(crate) fn uniform(random: &mut Xoshiro256PlusPlus) -> f64 {
     (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn close(left: f64, right: f64) {
+        assert!((left - right).abs() < 1e-12, "{left} {right}");
+    }
+
+    #[test]
+    fn the_probability_rises_between_the_thresholds() {
+        let curve = |gentle| Curve {
+            min: 5.0,
+            max: 15.0,
+            max_probability: 0.1,
+            gentle,
+        };
+        for (average, sharp, gentle) in [
+            (4.9, 0.0, 0.0),
+            (5.0, 0.0, 0.0),
+            (10.0, 0.05, 0.05),
+            (15.0, 1.0, 0.1),
+            (22.5, 1.0, 0.55),
+            (30.0, 1.0, 1.0),
+        ] {
+            close(curve(false).probability(average), sharp);
+            close(curve(true).probability(average), gentle);
+        }
+    }
+
+    #[test]
+    fn drops_are_uniform_over_the_packets_since_the_last() {
+        let spacing = |wait| Spacing {
+            wait,
+            mean_packet: None,
+        };
+        // With p = 1/20 each of 19 places (from 1) or of 20 (from 20) is as likely as every other.
+        for (wait, first, places) in [(false, 1, 19), (true, 20, 20)] {
+            let mut left = 1.0;
+            for count in first..first + places {
+                let probability = spacing(wait).probability(0.05, count, 0, 0);
+                close(left * probability, 1.0 / places as f64);
+                left *= 1.0 - probability;
+            }
+            close(left, 0.0);
+        }
+        close(spacing(true).probability(0.05, 19, 0, 0), 0.0);
+        close(spacing(true).probability(0.05, 30, 0, 0), 0.1);
+        close(spacing(false).probability(0.05, 10, 0, 0), 0.1);
+    }
+
+    #[test]
+    fn in_bytes_large_packets_are_likelier() {
+        let spacing = Spacing {
+            wait: false,
+            mean_packet: Some(Bytes::new(1000)),
+        };
+        // 10,999 bytes since the last drop are 10 whole packets: 0.05 / (1 - 0.5), times length over mean.
+        close(spacing.probability(0.05, 99, 10_999, 1000), 0.1);
+        close(spacing.probability(0.05, 99, 10_999, 500), 0.05);
+        close(spacing.probability(0.05, 99, 10_999, 1500), 0.15);
+    }
+
+    #[test]
+    fn powers_are_those_of_repeated_multiplication() {
+        let (mut product, base) = (1.0, 0.998);
+        for exponent in 0..1000 {
+            close(power(base, exponent), product);
+            product *= base;
+        }
+        assert_eq!(power(0.5, u64::MAX), 0.0);
+    }
+}

@@ -23,11 +23,13 @@
 //! `registry.rs`, and one `pub use` here.
 
 mod conditioner;
+mod counters;
 mod discipline;
 mod drop_tail;
 mod drr;
 mod early_detection;
 mod fair_queue;
+mod impairments;
 mod link;
 mod priority;
 mod red;
@@ -36,14 +38,17 @@ mod rio;
 mod sfq;
 mod time;
 mod token_bucket;
+mod transmission;
 mod tsw;
 pub mod units;
 
 pub use conditioner::{Conditioner, ConditionerConfig};
+pub use counters::{LinkCounters, LinkUsage};
 pub use discipline::{DropCause, Dropped, Packet, QueueDiscipline};
 pub use drop_tail::DropTail;
 pub use early_detection::CountIn;
-pub use link::{Delivery, Link, LinkConfig, LinkCounters, Queued};
+pub use impairments::Jitter;
+pub use link::{Delivery, Link, LinkConfig, Queued};
 pub use priority::{Priority, PriorityConfig};
 pub use red::{EcnMode, Red, RedConfig};
 pub use registry::{

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One direction of a link: a queue discipline, serialisation at a rate, a propagation delay, random loss.
+//! One direction of a link: a queue discipline, serialisation at a rate, a propagation delay, random loss and jitter.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::{Rng, SeedableRng};
-
-use crate::{DropCause, DropTail, Dropped, LossFraction, Packet, QueueDiscipline, Rate, Time};
+use crate::impairments::Impairments;
+use crate::transmission::Transmissions;
+use crate::{
+    DropCause, DropTail, Dropped, Jitter, LinkCounters, LinkUsage, LossFraction, Packet,
+    QueueDiscipline, Rate, Time,
+};
 
 /// What a link does to the packets that its queue lets through.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -19,7 +21,7 @@ pub struct LinkConfig {
     /// Random loss of arriving packets, before the queue: a lost packet takes neither room nor link time. The fate of
     /// the n-th packet offered depends on the seed and n only, never on timing.
     pub loss: LossFraction,
-    /// Seed of this direction's own random stream.
+    /// Seed of this direction's own random streams: one for loss, one for jitter.
     pub seed: u64,
 }
 
@@ -30,44 +32,8 @@ pub struct Delivery<P> {
     pub packet: P,
     /// When it should have come out; later than this by the driver's lateness.
     pub due: Time,
-}
-
-/// What a link has seen so far. `offered = delivered + dropped() + inside` always holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct LinkCounters {
-    /// Packets offered.
-    pub offered: u64,
-    /// Bytes offered.
-    pub offered_bytes: u64,
-    /// Packets delivered.
-    pub delivered: u64,
-    /// Bytes delivered.
-    pub delivered_bytes: u64,
-    /// Arrivals dropped by the discipline because the queue was at its limit.
-    pub queue_full: u64,
-    /// Packets lost at random before the queue.
-    pub random_loss: u64,
-    /// Early drops, [`DropCause::EarlyDrop`].
-    pub early_drop: u64,
-    /// Forced drops, [`DropCause::ForcedDrop`].
-    pub forced_drop: u64,
-    /// Waiting packets that made room for others, [`DropCause::PushedOut`].
-    pub pushed_out: u64,
-    /// Packets marked with congestion experienced.
-    pub marked: u64,
-    /// Packets waiting at most, the one in transmission not counted.
-    pub max_queue_packets: usize,
-    /// Bytes waiting at most.
-    pub max_queue_bytes: u64,
-    /// Longest time a packet waited between its arrival and the beginning of its transmission.
-    pub max_queue_wait: Duration,
-}
-
-impl LinkCounters {
-    /// Packets dropped, for whatever cause.
-    pub fn dropped(&self) -> u64 {
-        self.queue_full + self.random_loss + self.early_drop + self.forced_drop + self.pushed_out
-    }
+    /// How long it waited before its transmission began, in nanoseconds.
+    pub waited_ns: u64,
 }
 
 /// A packet with its arrival, as the discipline holds it.
@@ -75,11 +41,15 @@ impl LinkCounters {
 pub struct Queued<P> {
     packet: P,
     arrived: Time,
+    /// The packet's length, kept beside it: a packet that is only moved as a whole moves faster than one that is looked
+    /// into on the way.
+    length: u64,
 }
 
 impl<P: Packet> Packet for Queued<P> {
+    #[inline]
     fn length(&self) -> usize {
-        self.packet.length()
+        self.length as usize
     }
 
     fn flow(&self) -> u64 {
@@ -113,76 +83,113 @@ impl<P: Packet> Packet for Queued<P> {
 /// time: a driver that calls late delivers late, but a backlogged link still has exactly its rate.
 #[derive(Debug)]
 pub struct Link<P: Packet, Q: QueueDiscipline<Queued<P>> = DropTail<Queued<P>>> {
-    config: LinkConfig,
-    discipline: Q,
     /// End of the last transmission begun, rounded down; `remainder / rate` nanoseconds more make it exact.
     free_at: Time,
     remainder: u64,
+    delay_ns: u64,
+    transmissions: Option<Transmissions>,
     /// Packets in transmission or in propagation, in the order they come out.
     pipe: VecDeque<Delivery<P>>,
-    random: Xoshiro256PlusPlus,
-    counters: LinkCounters,
+    discipline: Q,
+    tally: Tally,
+    impairments: Option<Box<Impairments>>,
+    config: LinkConfig,
+}
+
+/// What is counted with each packet.
+#[derive(Debug, Default)]
+struct Tally {
+    offered: u64,
+    offered_bytes: u64,
+    delivered_bytes: u64,
+    dropped: [u64; DropCause::ALL.len()],
+    max_queue_packets: usize,
+    max_queue_bytes: u64,
+    max_queue_wait_ns: u64,
+    busy_ns: u64,
+    /// The sum of the times at which packets left the queue, less those at which they entered it, in wrapping
+    /// arithmetic: with the packets waiting times now it is the integral of the queue's length up to now.
+    queue_packet_ns: u128,
+    /// The same, each time multiplied by the packet's bytes.
+    queue_byte_ns: u128,
 }
 
 impl<P: Packet, Q: QueueDiscipline<Queued<P>>> Link<P, Q> {
     /// An empty link whose packets wait in `discipline`.
     pub fn new(config: LinkConfig, discipline: Q) -> Link<P, Q> {
         Link {
-            random: Xoshiro256PlusPlus::seed_from_u64(config.seed),
-            config,
-            discipline,
             free_at: Time::ZERO,
             remainder: 0,
+            delay_ns: u64::try_from(config.delay.as_nanos()).unwrap_or(u64::MAX),
+            transmissions: config.rate.map(Transmissions::new),
             pipe: VecDeque::new(),
-            counters: LinkCounters::default(),
+            discipline,
+            tally: Tally::default(),
+            impairments: Impairments::new(&config, Jitter::None),
+            config,
         }
     }
 
-    /// Takes in a packet arriving at `now`, or gives the dropped packet back.
+    /// The same link with a random delay after the propagation. Packets stay in order: none comes out before one sent
+    /// earlier.
+    pub fn with_jitter(mut self, jitter: Jitter) -> Link<P, Q> {
+        self.impairments = Impairments::new(&self.config, jitter);
+        self
+    }
+
+    /// Takes in a packet arriving at `now`, or gives the packet back that was dropped: this one, or one that waited and
+    /// was pushed out.
     ///
     /// `now` must not be earlier than in any call before.
     pub fn offer(&mut self, now: Time, packet: P) -> Result<(), Dropped<P>> {
         self.advance(now);
-        self.counters.offered += 1;
-        self.counters.offered_bytes += packet.length() as u64;
-        if self.config.loss.strikes(self.random.next_u64()) {
-            self.counters.random_loss += 1;
-            return Err(Dropped {
-                packet,
-                cause: DropCause::RandomLoss,
-            });
+        let length = packet.length() as u64;
+        self.tally.offered += 1;
+        self.tally.offered_bytes += length;
+        if self
+            .impairments
+            .as_mut()
+            .is_some_and(|impairments| impairments.loses())
+        {
+            let cause = DropCause::RandomLoss;
+            self.tally.dropped[cause as usize] += 1;
+            return Err(Dropped { packet, cause });
         }
-        let accepted = self.discipline.enqueue(
-            now,
-            Queued {
-                packet,
-                arrived: now,
-            },
-        );
+        let mut queued = Queued {
+            packet,
+            arrived: now,
+            length,
+        };
         if self.free_at <= now {
-            // The link is idle: whatever the discipline prefers begins now, without having waited.
-            if let Some(queued) = self.discipline.dequeue(now) {
-                self.transmit(now, queued);
+            // The link is idle and nothing waits.
+            if let Err(cause) = self.discipline.pass(now, &mut queued) {
+                self.tally.dropped[cause as usize] += 1;
+                let packet = queued.packet;
+                return Err(Dropped { packet, cause });
             }
+            self.transmit(now, queued);
+            return Ok(());
         }
-        self.counters.max_queue_packets = self
-            .counters
-            .max_queue_packets
-            .max(self.discipline.packets());
-        self.counters.max_queue_bytes = self.counters.max_queue_bytes.max(self.discipline.bytes());
-        accepted.map_err(|dropped| {
-            *match dropped.cause {
-                DropCause::QueueFull => &mut self.counters.queue_full,
-                DropCause::RandomLoss => &mut self.counters.random_loss,
-                DropCause::EarlyDrop => &mut self.counters.early_drop,
-                DropCause::ForcedDrop => &mut self.counters.forced_drop,
-                DropCause::PushedOut => &mut self.counters.pushed_out,
-            } += 1;
-            Dropped {
-                packet: dropped.packet.packet,
-                cause: dropped.cause,
+        let outcome = self.discipline.enqueue(now, queued);
+        let entered = u128::from(now.as_nanos());
+        let mut bytes_entered = entered * u128::from(length);
+        let outcome = match outcome {
+            Ok(()) => {
+                self.tally.queue_packet_ns = self.tally.queue_packet_ns.wrapping_sub(entered);
+                Ok(())
             }
-        })
+            Err(dropped) => {
+                // One entered and one left, or the same did both.
+                let left = entered * u128::from(dropped.packet.length);
+                bytes_entered = bytes_entered.wrapping_sub(left);
+                Err(self.dropped(dropped))
+            }
+        };
+        self.tally.queue_byte_ns = self.tally.queue_byte_ns.wrapping_sub(bytes_entered);
+        let (packets, bytes) = (self.discipline.packets(), self.discipline.bytes());
+        self.tally.max_queue_packets = self.tally.max_queue_packets.max(packets);
+        self.tally.max_queue_bytes = self.tally.max_queue_bytes.max(bytes);
+        outcome
     }
 
     /// When [`Link::deliver`] should be called next; `None` while the link is empty.
@@ -197,20 +204,48 @@ impl<P: Packet, Q: QueueDiscipline<Queued<P>>> Link<P, Q> {
     /// The next packet due at or before `now`, first in first out; `None` where there is none. Call until `None`.
     pub fn deliver(&mut self, now: Time) -> Option<Delivery<P>> {
         self.advance(now);
-        if self.pipe.front()?.due > now {
+        let first = self.pipe.front()?;
+        if first.due > now {
             return None;
         }
-        let delivery = self.pipe.pop_front()?;
-        self.counters.delivered += 1;
-        self.counters.delivered_bytes += delivery.packet.length() as u64;
-        Some(delivery)
+        self.tally.delivered_bytes += first.packet.length() as u64;
+        self.pipe.pop_front()
     }
 
     /// What the link has seen so far.
     pub fn counters(&self) -> LinkCounters {
+        let tally = &self.tally;
+        let dropped = |cause: DropCause| tally.dropped[cause as usize];
+        let gone = tally.dropped.iter().sum::<u64>() + self.inside() as u64;
         LinkCounters {
+            offered: tally.offered,
+            offered_bytes: tally.offered_bytes,
+            delivered: tally.offered - gone,
+            delivered_bytes: tally.delivered_bytes,
+            queue_full: dropped(DropCause::QueueFull),
+            random_loss: dropped(DropCause::RandomLoss),
+            early_drop: dropped(DropCause::EarlyDrop),
+            forced_drop: dropped(DropCause::ForcedDrop),
+            pushed_out: dropped(DropCause::PushedOut),
             marked: self.discipline.marks(),
-            ..self.counters
+            max_queue_packets: tally.max_queue_packets,
+            max_queue_bytes: tally.max_queue_bytes,
+            max_queue_wait: Duration::from_nanos(tally.max_queue_wait_ns),
+        }
+    }
+
+    /// How much of the link and of its queue was in use from the beginning until `now`.
+    pub fn usage(&mut self, now: Time) -> LinkUsage {
+        self.advance(now);
+        let waiting = |sum: u128, number: u64| {
+            sum.wrapping_add(u128::from(now.as_nanos()) * u128::from(number))
+        };
+        LinkUsage {
+            until: now,
+            // Nothing is sent ahead of time, so what lies after now is the rest of one transmission.
+            busy: Duration::from_nanos(self.tally.busy_ns) - (self.free_at - now),
+            queue_packet_ns: waiting(self.tally.queue_packet_ns, self.discipline.packets() as u64),
+            queue_byte_ns: waiting(self.tally.queue_byte_ns, self.discipline.bytes()),
         }
     }
 
@@ -236,35 +271,60 @@ impl<P: Packet, Q: QueueDiscipline<Queued<P>>> Link<P, Q> {
         &self.config
     }
 
+    /// The discipline, to look at.
+    pub fn discipline(&self) -> &Q {
+        &self.discipline
+    }
+
     /// Begins every transmission that the virtual clock puts at or before `now`.
+    #[inline]
     fn advance(&mut self, now: Time) {
         while self.free_at <= now {
             let start = self.free_at;
             let Some(queued) = self.discipline.dequeue(start) else {
                 return;
             };
+            let left = u128::from(start.as_nanos());
+            let byte_ns = left * u128::from(queued.length);
+            let tally = &mut self.tally;
+            tally.queue_packet_ns = tally.queue_packet_ns.wrapping_add(left);
+            tally.queue_byte_ns = tally.queue_byte_ns.wrapping_add(byte_ns);
             self.transmit(start, queued);
         }
     }
 
+    #[inline]
     fn transmit(&mut self, start: Time, queued: Queued<P>) {
-        let waited = start - queued.arrived;
-        self.counters.max_queue_wait = self.counters.max_queue_wait.max(waited);
-        if let Some(rate) = self.config.rate {
-            if start > self.free_at {
-                self.remainder = 0;
+        let waited_ns = start.as_nanos() - queued.arrived.as_nanos();
+        self.tally.max_queue_wait_ns = self.tally.max_queue_wait_ns.max(waited_ns);
+        if start > self.free_at {
+            self.remainder = 0;
+        }
+        self.free_at = match &mut self.transmissions {
+            Some(transmissions) => {
+                let took_ns = transmissions.take(queued.length, &mut self.remainder);
+                self.tally.busy_ns += took_ns;
+                start.plus_nanos(took_ns)
             }
-            // The remainder of the division is carried over, so that a backlogged link drifts by no nanosecond.
-            let scaled = queued.packet.length() as u64 * 8 * 1_000_000_000 + self.remainder;
-            let bits_per_second = rate.bits_per_second();
-            self.free_at = start + Duration::from_nanos(scaled / bits_per_second);
-            self.remainder = scaled % bits_per_second;
-        } else {
-            self.free_at = start;
+            None => start,
+        };
+        let mut due = self.free_at.plus_nanos(self.delay_ns);
+        if let Some(impairments) = &mut self.impairments {
+            due = impairments.delay(due);
         }
         self.pipe.push_back(Delivery {
             packet: queued.packet,
-            due: self.free_at + self.config.delay,
+            due,
+            waited_ns,
         });
+    }
+
+    #[cold]
+    fn dropped(&mut self, dropped: Dropped<Queued<P>>) -> Dropped<P> {
+        self.tally.dropped[dropped.cause as usize] += 1;
+        Dropped {
+            packet: dropped.packet.packet,
+            cause: dropped.cause,
+        }
     }
 }

@@ -111,6 +111,10 @@ impl<P: Packet> QueueDiscipline<P> for Priority<P> {
         Ok(())
     }
 
+    fn pass(&mut self, _now: Time, _packet: &mut P) -> Result<(), DropCause> {
+        Ok(())
+    }
+
     fn dequeue(&mut self, _now: Time) -> Option<P> {
         let packet = self.classes.iter_mut().find_map(Drr::pop)?;
         self.packets -= 1;

@@ -157,6 +157,27 @@ impl<P: Packet> Red<P> {
         self.average.value()
     }
 
+    /// Takes an arrival into the average and judges it: whether it may enter, perhaps marked.
+    fn admit(&mut self, now: Time, packet: &mut P) -> Result<(), DropCause> {
+        let waiting = self.count_in.of(self.packets(), self.bytes());
+        let missed = self.idle.end(now);
+        self.average.update(waiting, missed);
+        let average = self.average.value();
+        let length = packet.length() as u64;
+        let verdict = self
+            .detection
+            .judge(average, waiting, length, &mut self.random);
+        // A packet that finds the queue full is dropped for that, and not marked before.
+        if !self.queue.fits(length) {
+            self.detection.dropped();
+            return Err(DropCause::QueueFull);
+        }
+        if verdict == Verdict::Pass {
+            return Ok(());
+        }
+        self.mark(packet, verdict).map_or(Ok(()), Err)
+    }
+
     /// `packet` marked, where ECN saves it from `verdict`; else the cause of its drop.
     fn mark(&mut self, packet: &mut P, verdict: Verdict) -> Option<DropCause> {
         let below_max = self.average.value() < self.detection.curve.max;
@@ -183,25 +204,14 @@ impl<P: Packet> Red<P> {
 
 impl<P: Packet> QueueDiscipline<P> for Red<P> {
     fn enqueue(&mut self, now: Time, mut packet: P) -> Result<(), Dropped<P>> {
-        let waiting = self.count_in.of(self.packets(), self.bytes());
-        let missed = self.idle.end(now);
-        self.average.update(waiting, missed);
-        let length = packet.length() as u64;
-        let verdict = self
-            .detection
-            .judge(self.average.value(), waiting, length, &mut self.random);
-        // A packet that finds the queue full is dropped for that, and not marked before.
-        if !self.queue.fits(length) {
-            self.detection.dropped();
-            let cause = DropCause::QueueFull;
-            return Err(Dropped { packet, cause });
+        match self.admit(now, &mut packet) {
+            Ok(()) => self.queue.enqueue(now, packet),
+            Err(cause) => Err(Dropped { packet, cause }),
         }
-        if verdict != Verdict::Pass {
-            if let Some(cause) = self.mark(&mut packet, verdict) {
-                return Err(Dropped { packet, cause });
-            }
-        }
-        self.queue.enqueue(now, packet)
+    }
+
+    fn pass(&mut self, now: Time, packet: &mut P) -> Result<(), DropCause> {
+        self.admit(now, packet)
     }
 
     fn dequeue(&mut self, now: Time) -> Option<P> {

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::early_detection::Curve;
 use crate::{
-    Bytes, DropTail, Dropped, Packet, Priority, PriorityConfig, QueueBound, QueueDiscipline,
-    QueueLimit, Rate, Red, RedConfig, Rio, RioConfig, Sfq, SfqConfig, Time,
+    Bytes, DropCause, DropTail, Dropped, Packet, Priority, PriorityConfig, QueueBound,
+    QueueDiscipline, QueueLimit, Rate, Red, RedConfig, Rio, RioConfig, Sfq, SfqConfig, Time,
 };
 
 /// What a queue is to be. In a file: a table whose `discipline` is one of the names below, beside that one's fields.
@@ -234,26 +234,32 @@ macro_rules! dispatch {
 }
 
 impl<P: Packet> QueueDiscipline<P> for Discipline<P> {
+    #[inline]
     fn enqueue(&mut self, now: Time, packet: P) -> Result<(), Dropped<P>> {
         dispatch!(self, queue => queue.enqueue(now, packet))
     }
 
+    #[inline]
     fn dequeue(&mut self, now: Time) -> Option<P> {
         dispatch!(self, queue => queue.dequeue(now))
     }
 
-    fn pass(&mut self, now: Time, packet: P) -> Result<Option<P>, Dropped<P>> {
+    #[inline]
+    fn pass(&mut self, now: Time, packet: &mut P) -> Result<(), DropCause> {
         dispatch!(self, queue => queue.pass(now, packet))
     }
 
+    #[inline]
     fn marks(&self) -> u64 {
         dispatch!(self, queue => queue.marks())
     }
 
+    #[inline]
     fn packets(&self) -> usize {
         dispatch!(self, queue => queue.packets())
     }
 
+    #[inline]
     fn bytes(&self) -> u64 {
         dispatch!(self, queue => queue.bytes())
     }

@@ -159,10 +159,9 @@ impl<P: Packet> Rio<P> {
     pub fn average_out(&self) -> f64 {
         self.out_of_profile.average.value()
     }
-}
 
-impl<P: Packet> QueueDiscipline<P> for Rio<P> {
-    fn enqueue(&mut self, now: Time, mut packet: P) -> Result<(), Dropped<P>> {
+    /// Takes an arrival into the averages and judges it: whether it may enter, perhaps marked.
+    fn admit(&mut self, now: Time, packet: &mut P) -> Result<(), DropCause> {
         let length = packet.length() as u64;
         let total = self.count_in.of(self.packets(), self.bytes());
         let waiting_in = self.count_in.of(self.in_packets, self.in_bytes);
@@ -189,8 +188,7 @@ impl<P: Packet> QueueDiscipline<P> for Rio<P> {
             .judge(average, waiting, length, &mut self.random);
         if !self.queue.fits(length) {
             kind.detection.dropped();
-            let cause = DropCause::QueueFull;
-            return Err(Dropped { packet, cause });
+            return Err(DropCause::QueueFull);
         }
         let may_mark = match self.ecn {
             EcnMode::Mark => average < kind.detection.curve.max,
@@ -203,20 +201,27 @@ impl<P: Packet> QueueDiscipline<P> for Rio<P> {
                 packet.mark_congestion_experienced();
                 self.marks += 1;
             }
-            Verdict::Early => {
-                let cause = DropCause::EarlyDrop;
-                return Err(Dropped { packet, cause });
-            }
-            Verdict::Forced => {
-                let cause = DropCause::ForcedDrop;
-                return Err(Dropped { packet, cause });
-            }
+            Verdict::Early => return Err(DropCause::EarlyDrop),
+            Verdict::Forced => return Err(DropCause::ForcedDrop),
         }
-        if is_in {
+        Ok(())
+    }
+}
+
+impl<P: Packet> QueueDiscipline<P> for Rio<P> {
+    fn enqueue(&mut self, now: Time, mut packet: P) -> Result<(), Dropped<P>> {
+        if let Err(cause) = self.admit(now, &mut packet) {
+            return Err(Dropped { packet, cause });
+        }
+        if packet.in_profile() {
             self.in_packets += 1;
-            self.in_bytes += length;
+            self.in_bytes += packet.length() as u64;
         }
         self.queue.enqueue(now, packet)
+    }
+
+    fn pass(&mut self, now: Time, packet: &mut P) -> Result<(), DropCause> {
+        self.admit(now, packet)
     }
 
     fn dequeue(&mut self, now: Time) -> Option<P> {

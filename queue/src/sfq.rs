@@ -176,6 +176,10 @@ impl<P: Packet> QueueDiscipline<P> for Sfq<P> {
         }
     }
 
+    fn pass(&mut self, _now: Time, _packet: &mut P) -> Result<(), DropCause> {
+        Ok(())
+    }
+
     fn dequeue(&mut self, _now: Time) -> Option<P> {
         self.queue.pop(|_| ())
     }

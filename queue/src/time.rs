@@ -30,6 +30,11 @@ impl Time {
         self.0
     }
 
+    /// The point `nanoseconds` later.
+    pub const fn plus_nanos(self, nanoseconds: u64) -> Time {
+        Time(self.0.saturating_add(nanoseconds))
+    }
+
     /// How long after `earlier` this point is; zero where it is before it.
     pub const fn saturating_since(self, earlier: Time) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))

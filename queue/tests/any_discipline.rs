@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What must hold for every discipline and any traffic.
+
+mod common;
+
+use std::time::Duration;
+
+use common::{Marked, context, every_discipline};
+use netnice_queue::{
+    Delivery, Discipline, DisciplineConfig, DropCause, Jitter, Link, LinkConfig, Queued, Time,
+};
+use proptest::prelude::*;
+
+type TestLink = Link<Marked, Discipline<Queued<Marked>>>;
+
+fn link(config: &DisciplineConfig, seed: u64, jitter: Jitter) -> TestLink {
+    let link_config = LinkConfig {
+        rate: context().rate,
+        delay: context().delay,
+        loss: "2%".parse().unwrap(),
+        seed,
+    };
+    let discipline = Discipline::new(config, &context(), seed).unwrap();
+    Link::new(link_config, discipline).with_jitter(jitter)
+}
+
+#[derive(Debug, PartialEq)]
+struct Outcome {
+    delivered: Vec<Delivery<Marked>>,
+    dropped: Vec<(DropCause, Marked)>,
+}
+
+/// Offers `packets`, each after its gap in nanoseconds, and looks for deliveries after the arrivals that `look` says.
+fn run(link: &mut TestLink, packets: &[(u64, Marked)], look: impl Fn(usize) -> bool) -> Outcome {
+    let mut now = Time::ZERO;
+    let mut outcome = Outcome {
+        delivered: Vec::new(),
+        dropped: Vec::new(),
+    };
+    for (number, &(gap, packet)) in packets.iter().enumerate() {
+        now = now + Duration::from_nanos(gap);
+        if let Err(dropped) = link.offer(now, packet) {
+            outcome.dropped.push((dropped.cause, dropped.packet));
+        }
+        if look(number) {
+            outcome
+                .delivered
+                .extend(std::iter::from_fn(|| link.deliver(now)));
+        }
+        let counters = link.counters();
+        assert_eq!(counters.offered, number as u64 + 1);
+        assert_eq!(counters.dropped(), outcome.dropped.len() as u64);
+        assert_eq!(
+            counters.offered,
+            counters.delivered + counters.dropped() + link.inside() as u64
+        );
+    }
+    while let Some(next) = link.next_event() {
+        outcome
+            .delivered
+            .extend(std::iter::from_fn(|| link.deliver(next)));
+    }
+    outcome
+}
+
+fn packets() -> impl Strategy<Value = Vec<(u64, Marked)>> {
+    let gap = prop_oneof![3 => Just(0u64), 3 => 0u64..1_000_000, 1 => 0u64..20_000_000];
+    let packet = (
+        gap,
+        40usize..=1500,
+        0u64..6,
+        0u8..4,
+        any::<bool>(),
+        any::<bool>(),
+    );
+    prop::collection::vec(packet, 1..150).prop_map(|packets| {
+        let marked = |(number, (gap, length, flow, class, ecn, in_profile))| {
+            // The class goes with the flow, as everywhere: else a flow could overtake itself.
+            let class = (class & 1) * (flow % 3) as u8;
+            let packet = Marked {
+                length,
+                flow,
+                class,
+                ecn,
+                in_profile,
+                ..Marked::new(number)
+            };
+            (gap, packet)
+        };
+        let mut packets: Vec<(u64, Marked)> = packets.into_iter().enumerate().map(marked).collect();
+        let mut class_of = std::collections::BTreeMap::new();
+        for (_, packet) in &mut packets {
+            packet.class = *class_of.entry(packet.flow).or_insert(packet.class);
+        }
+        packets
+    })
+}
+
+fn any_jitter() -> impl Strategy<Value = Jitter> {
+    let size = (0u64..30_000_000).prop_map(Duration::from_nanos);
+    prop_oneof![
+        Just(Jitter::None),
+        size.clone().prop_map(Jitter::Uniform),
+        size.prop_map(Jitter::Exponential)
+    ]
+}
+
+proptest! {
+    // Each case goes through all disciplines.
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn no_packet_is_created_or_lost_and_flows_stay_in_order(packets in packets(), seed: u64, jitter in any_jitter()) {
+        for config in every_discipline() {
+            let mut link = link(&config, seed, jitter);
+            let outcome = run(&mut link, &packets, |_| true);
+            prop_assert_eq!(link.inside(), 0);
+            let counters = link.counters();
+            let delivered = outcome.delivered.iter().map(|delivery| delivery.packet);
+            let marked = delivered.clone().filter(|packet| packet.congestion_experienced).count();
+            prop_assert!(counters.marked >= marked as u64);
+            let bytes: usize = delivered.clone().map(|packet| packet.length).sum();
+            prop_assert_eq!(counters.delivered_bytes, bytes as u64);
+
+            let mut seen: Vec<Marked> = delivered.chain(outcome.dropped.iter().map(|dropped| dropped.1)).collect();
+            seen.sort_by_key(|packet| packet.number);
+            for packet in &mut seen {
+                prop_assert!(packet.ecn || !packet.congestion_experienced);
+                packet.congestion_experienced = false;
+            }
+            let offered: Vec<Marked> = packets.iter().map(|offered| offered.1).collect();
+            prop_assert_eq!(seen, offered);
+
+            prop_assert!(outcome.delivered.is_sorted_by_key(|delivery| delivery.due));
+            for flow in 0..6 {
+                let of_flow = outcome.delivered.iter().filter(|delivery| delivery.packet.flow == flow);
+                prop_assert!(of_flow.is_sorted_by_key(|delivery| delivery.packet.number), "{:?}", config);
+            }
+        }
+    }
+
+    #[test]
+    fn decisions_follow_from_the_seed_and_not_from_when_the_driver_looks(
+        packets in packets(),
+        seed: u64,
+        jitter in any_jitter(),
+        looks in prop::collection::vec(any::<bool>(), 150),
+    ) {
+        for config in every_discipline() {
+            let all = run(&mut link(&config, seed, jitter), &packets, |_| true);
+            prop_assert_eq!(&all, &run(&mut link(&config, seed, jitter), &packets, |_| true));
+            prop_assert_eq!(&all, &run(&mut link(&config, seed, jitter), &packets, |number| looks[number]));
+        }
+    }
+
+    #[test]
+    fn jitter_delays_within_its_bound_and_changes_nothing_else(packets in packets(), seed: u64, size in 0u64..30_000_000) {
+        let size = Duration::from_nanos(size);
+        for config in every_discipline() {
+            let without = run(&mut link(&config, seed, Jitter::None), &packets, |_| true);
+            let zero = run(&mut link(&config, seed, Jitter::Uniform(Duration::ZERO)), &packets, |_| true);
+            prop_assert_eq!(&without, &zero);
+            let with = run(&mut link(&config, seed, Jitter::Uniform(size)), &packets, |_| true);
+            prop_assert_eq!(without.dropped, with.dropped);
+            prop_assert_eq!(without.delivered.len(), with.delivered.len());
+            for (without, with) in without.delivered.iter().zip(&with.delivered) {
+                prop_assert_eq!(without.packet, with.packet);
+                prop_assert!(without.due <= with.due && with.due <= without.due + size);
+            }
+        }
+    }
+
+    #[test]
+    fn the_queue_integrated_over_time_is_the_sum_of_the_waits(packets in packets(), seed: u64) {
+        for config in every_discipline() {
+            let mut link = link(&config, seed, Jitter::None);
+            let outcome = run(&mut link, &packets, |_| true);
+            let waits = |weight: fn(&Marked) -> u128| -> u128 {
+                outcome.delivered.iter().map(|delivery| u128::from(delivery.waited_ns) * weight(&delivery.packet)).sum()
+            };
+            let end = outcome.delivered.last().map_or(Time::ZERO, |delivery| delivery.due);
+            let usage = link.usage(end);
+            if link.counters().pushed_out == 0 {
+                prop_assert_eq!(usage.queue_packet_ns, waits(|_| 1));
+                prop_assert_eq!(usage.queue_byte_ns, waits(|packet| packet.length as u128));
+            } else {
+                // What was pushed out had waited, too.
+                prop_assert!(usage.queue_packet_ns >= waits(|_| 1));
+                prop_assert!(usage.queue_byte_ns >= waits(|packet| packet.length as u128));
+            }
+            // 8 Mb/s are 1000 ns a byte.
+            let bytes = link.counters().delivered_bytes;
+            prop_assert_eq!(usage.busy, Duration::from_nanos(bytes * 1000));
+        }
+    }
+}
+
+#[test]
+fn usage_is_that_of_the_time_asked_about() {
+    let mut link = link(
+        &DisciplineConfig::drop_tail("9p".parse().unwrap()),
+        1,
+        Jitter::None,
+    );
+    // Three packets of 1 ms each: two wait for 1 and 2 ms.
+    for number in 0..3 {
+        link.offer(Time::from_millis(1), Marked::new(number))
+            .unwrap();
+    }
+    let start = link.usage(Time::from_millis(1));
+    assert_eq!(start.busy, Duration::ZERO);
+    let early = link.usage(Time::from_nanos(1_500_000));
+    assert_eq!(early.busy, Duration::from_micros(500));
+    assert_eq!(early.queue_packet_ns, 1_000_000);
+    assert_eq!(early.mean_packets_since(&start), 2.0);
+    let end = link.usage(Time::from_millis(7));
+    assert_eq!(end.busy, Duration::from_millis(3));
+    assert_eq!(end.queue_packet_ns, 3_000_000);
+    assert_eq!(end.queue_byte_ns, 3_000_000_000);
+    assert_eq!(end.utilisation_since(&start), 0.5);
+    assert_eq!(end.mean_packets_since(&start), 0.5);
+    assert_eq!(end.mean_bytes_since(&start), 500.0);
+}
+
+#[test]
+fn a_description_reads_back_as_the_same_and_names_its_fields() {
+    for config in every_discipline() {
+        let text = serde_json::to_string(&config).unwrap();
+        assert!(text.contains(config.name()), "{text}");
+        let read: DisciplineConfig = serde_json::from_str(&text).unwrap();
+        assert_eq!(read, config);
+    }
+    let red = r#"{"discipline": "red", "limit": "2.5bdp", "min_threshold": "5ms", "max_threshold": "10ms"}"#;
+    assert!(serde_json::from_str::<DisciplineConfig>(red).is_ok());
+    let misspelt = red.replace("min_threshold", "min_treshold");
+    let error = serde_json::from_str::<DisciplineConfig>(&misspelt).unwrap_err();
+    assert!(error.to_string().contains("min_treshold"), "{error}");
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let refused = |json: &str, context: &netnice_queue::DisciplineContext| {
+        let config: DisciplineConfig = serde_json::from_str(json).unwrap();
+        Discipline::<Marked>::new(&config, context, 1)
+            .unwrap_err()
+            .to_string()
+    };
+    let no_rate = netnice_queue::DisciplineContext {
+        rate: None,
+        ..context()
+    };
+    for (json, context, text) in [
+        (
+            r#"{"discipline":"drop_tail","limit":"50ms"}"#,
+            no_rate,
+            "rate",
+        ),
+        (
+            r#"{"discipline":"red","limit":"9p","min_threshold":"5p","max_threshold":"4p"}"#,
+            context(),
+            "min_threshold",
+        ),
+        (
+            r#"{"discipline":"red","limit":"9p","min_threshold":"5p","max_threshold":"6p","weight":0.0}"#,
+            context(),
+            "weight",
+        ),
+        (
+            r#"{"discipline":"sfq","limit":"9p","buckets":0}"#,
+            context(),
+            "buckets",
+        ),
+        (
+            r#"{"discipline":"priority","limit":"9p","quantum":"0B"}"#,
+            context(),
+            "quantum",
+        ),
+    ] {
+        let error = refused(json, &context);
+        assert!(error.contains(text), "{json}: {error}");
+    }
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A packet to watch, and the link it is on. Each test file uses what it needs of this.
+#![allow(dead_code)]
+
+use std::time::Duration;
+
+use netnice_queue::{
+    Bytes, Discipline, DisciplineConfig, DisciplineContext, EcnMode, Packet, PriorityConfig,
+    QueueLimit, RedConfig, RioConfig, RioCoupling, RioThresholds, SfqConfig, SfqDrop, Threshold,
+};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Marked {
+    pub number: usize,
+    pub length: usize,
+    pub flow: u64,
+    pub class: u8,
+    pub ecn: bool,
+    pub in_profile: bool,
+    pub congestion_experienced: bool,
+}
+
+impl Marked {
+    /// 1000 bytes of flow 0, highest class, IN, without ECN.
+    pub fn new(number: usize) -> Marked {
+        Marked {
+            number,
+            length: 1000,
+            flow: 0,
+            class: 0,
+            ecn: false,
+            in_profile: true,
+            congestion_experienced: false,
+        }
+    }
+}
+
+impl Packet for Marked {
+    fn length(&self) -> usize {
+        self.length
+    }
+
+    fn flow(&self) -> u64 {
+        self.flow
+    }
+
+    fn class(&self) -> u8 {
+        self.class
+    }
+
+    fn ecn_capable(&self) -> bool {
+        self.ecn
+    }
+
+    fn mark_congestion_experienced(&mut self) {
+        self.congestion_experienced = true;
+    }
+
+    fn in_profile(&self) -> bool {
+        self.in_profile
+    }
+
+    fn set_in_profile(&mut self, in_profile: bool) {
+        self.in_profile = in_profile;
+    }
+}
+
+/// A link of 8 Mb/s, which sends a packet of 1000 bytes in 1 ms, with 10 ms of delay.
+pub fn context() -> DisciplineContext {
+    DisciplineContext {
+        rate: Some("8mbit".parse().unwrap()),
+        delay: Duration::from_millis(10),
+        base_rtt: Duration::from_millis(20),
+        mean_packet: Bytes::new(1000),
+    }
+}
+
+pub fn queue<P: Packet>(config: &DisciplineConfig) -> Discipline<P> {
+    Discipline::new(config, &context(), 1).unwrap()
+}
+
+pub fn red(limit: u32, min: f64, max: f64) -> RedConfig {
+    RedConfig::new(
+        QueueLimit::Packets(limit),
+        Threshold::Packets(min),
+        Threshold::Packets(max),
+    )
+}
+
+/// The thresholds of the papers' Diff-Serv set-up, 5, 10 and 20 ms of queueing delay being as many packets here, with an
+/// average that is the queue itself.
+pub fn rio(coupling: RioCoupling) -> RioConfig {
+    let thresholds = |min, max, percent: &str| RioThresholds {
+        min_threshold: Threshold::Packets(min),
+        max_threshold: Threshold::Packets(max),
+        max_probability: percent.parse().unwrap(),
+    };
+    RioConfig {
+        limit: QueueLimit::Packets(50),
+        in_profile: thresholds(10.0, 20.0, "2%"),
+        out_of_profile: thresholds(5.0, 10.0, "50%"),
+        coupling,
+        weight: Some(1.0),
+        gentle: false,
+        wait: false,
+        count_in: netnice_queue::CountIn::Packets,
+        ecn: EcnMode::Off,
+    }
+}
+
+/// One of each kind, small enough to drop something.
+pub fn every_discipline() -> Vec<DisciplineConfig> {
+    let limit = QueueLimit::Packets(8);
+    let red = RedConfig {
+        weight: Some(0.5),
+        ecn: EcnMode::Mark,
+        ..red(8, 2.0, 4.0)
+    };
+    let rio = |coupling| RioConfig {
+        ecn: EcnMode::Mark,
+        ..rio(coupling)
+    };
+    let sfq = SfqConfig {
+        buckets: 4,
+        ..SfqConfig::new(limit)
+    };
+    vec![
+        DisciplineConfig::drop_tail(limit),
+        DisciplineConfig::drop_tail(QueueLimit::Bytes(Bytes::new(1_200))),
+        DisciplineConfig::Red(red.clone()),
+        DisciplineConfig::Red(RedConfig {
+            count_in: netnice_queue::CountIn::Bytes,
+            limit: QueueLimit::Time(Duration::from_millis(5)),
+            ..red
+        }),
+        DisciplineConfig::Red(RedConfig::for_tcplp_ecn(limit, 0.25)),
+        DisciplineConfig::Rio(rio(RioCoupling::Coupled)),
+        DisciplineConfig::Rio(rio(RioCoupling::Decoupled)),
+        DisciplineConfig::Sfq(sfq.clone()),
+        DisciplineConfig::Sfq(SfqConfig {
+            drop: SfqDrop::FairShare,
+            perturbation: Some(Duration::from_millis(3)),
+            ..sfq.clone()
+        }),
+        DisciplineConfig::Sfq(SfqConfig {
+            perturbation: Some(Duration::from_micros(700)),
+            ..sfq
+        }),
+        DisciplineConfig::Priority(PriorityConfig::new(limit)),
+        DisciplineConfig::Priority(PriorityConfig {
+            classes: 3,
+            quantum: Bytes::new(100),
+            ..PriorityConfig::new(limit)
+        }),
+    ]
+}

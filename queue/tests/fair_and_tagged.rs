@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! SFQ, priority over DRR, and the taggers, against numbers worked out by hand.
+
+mod common;
+
+use std::time::Duration;
+
+use common::{Marked, context, queue};
+use netnice_queue::{
+    Bytes, Conditioner, ConditionerConfig, Discipline, DisciplineConfig, DropCause, Link,
+    LinkConfig, Priority, PriorityConfig, QueueDiscipline, QueueLimit, Queued, Sfq, SfqConfig,
+    SfqDrop, Time, TokenBucket, TokenBucketConfig, Tsw, TswConfig,
+};
+use proptest::prelude::*;
+
+fn of_flow(flow: u64, number: usize) -> Marked {
+    Marked {
+        flow,
+        ..Marked::new(number)
+    }
+}
+
+#[test]
+fn deficit_round_robin_gives_flows_equal_bytes_whatever_their_packets() {
+    let config = PriorityConfig::new(QueueLimit::Packets(3_000));
+    let mut queue: Priority<Marked> = Priority::new(&config, &context()).unwrap();
+    let lengths = [1500, 300, 64];
+    for number in 0..1_000 {
+        for (flow, length) in lengths.into_iter().enumerate() {
+            let packet = Marked {
+                length,
+                ..of_flow(flow as u64, number)
+            };
+            queue.enqueue(Time::ZERO, packet).unwrap();
+        }
+    }
+    let mut sent = [0usize; 3];
+    // While all are backlogged: the one with 64 bytes is so for 64,000.
+    while sent[2] < 60_000 {
+        let packet = queue.dequeue(Time::ZERO).unwrap();
+        sent[packet.flow as usize] += packet.length;
+        // Shreedhar and Varghese: at most a quantum and a packet apart.
+        let spread = sent.iter().max().unwrap() - sent.iter().min().unwrap();
+        assert!(spread <= 1500 + 1500, "{sent:?}");
+    }
+}
+
+#[test]
+fn a_flow_that_returns_begins_without_credit() {
+    let config = PriorityConfig::new(QueueLimit::Packets(10));
+    let mut queue: Priority<Marked> = Priority::new(&config, &context()).unwrap();
+    let long = |number| Marked {
+        length: 1400,
+        ..of_flow(1, number)
+    };
+    for round in 0..5 {
+        queue.enqueue(Time::ZERO, long(round)).unwrap();
+        assert_eq!(queue.dequeue(Time::ZERO).unwrap().number, round);
+    }
+    // 100 bytes a round are left over; kept, they would make 500 and let two packets of 1000 go in one turn of 1500.
+    for number in 0..2 {
+        queue.enqueue(Time::ZERO, of_flow(1, number)).unwrap();
+        queue.enqueue(Time::ZERO, of_flow(2, number)).unwrap();
+    }
+    let order: Vec<u64> = std::iter::from_fn(|| queue.dequeue(Time::ZERO))
+        .map(|packet| packet.flow)
+        .collect();
+    assert_eq!(order, [1, 2, 1, 2]);
+}
+
+#[test]
+fn a_full_priority_queue_loses_the_lowest_class_first_and_of_it_the_longest_flow() {
+    let config = DisciplineConfig::Priority(PriorityConfig::new(QueueLimit::Packets(4)));
+    let mut queue = queue::<Marked>(&config);
+    let low = |flow, number| Marked {
+        class: 1,
+        ..of_flow(flow, number)
+    };
+    for (flow, number) in [(1, 0), (1, 1), (1, 2), (2, 3)] {
+        queue.enqueue(Time::ZERO, low(flow, number)).unwrap();
+    }
+    let mut lost = |packet| {
+        let dropped = queue.enqueue(Time::ZERO, packet).unwrap_err();
+        (dropped.packet.number, dropped.cause)
+    };
+    // A low one takes the place of one of the longer flow; one of the longest flow is dropped itself.
+    assert_eq!(lost(low(2, 4)), (2, DropCause::PushedOut));
+    assert_eq!(lost(low(2, 5)), (5, DropCause::QueueFull));
+    // High ones push low ones out until none is left, and only then are dropped.
+    for number in 6..10 {
+        assert_eq!(lost(of_flow(3, number)).1, DropCause::PushedOut);
+    }
+    assert_eq!(lost(of_flow(3, 10)), (10, DropCause::QueueFull));
+    assert_eq!(lost(low(1, 11)), (11, DropCause::QueueFull));
+    let left: Vec<usize> = std::iter::from_fn(|| queue.dequeue(Time::ZERO))
+        .map(|packet| packet.number)
+        .collect();
+    assert_eq!(left, [6, 7, 8, 9]);
+}
+
+proptest! {
+    #[test]
+    fn the_high_class_waits_for_one_low_packet_at_most(
+        low in prop::collection::vec((0u64..2_000_000, 40usize..=1500, 0u64..5), 1..200),
+    ) {
+        let config = DisciplineConfig::Priority(PriorityConfig::new(QueueLimit::Packets(20)));
+        let link_config = LinkConfig { rate: context().rate, ..LinkConfig::default() };
+        let mut link: Link<Marked, Discipline<Queued<Marked>>> = Link::new(link_config, queue(&config));
+        let (mut now, mut out) = (Time::ZERO, Vec::new());
+        // A high packet of 1 ms after every tenth of the low ones, and a pause so that no two high ones meet.
+        for (number, &(gap, length, flow)) in low.iter().enumerate() {
+            now = now + Duration::from_nanos(gap);
+            let packet = Marked { length, class: 1, ..of_flow(flow, number) };
+            let low_dropped = link.offer(now, packet).err();
+            prop_assert!(low_dropped.is_none_or(|dropped| dropped.packet.class == 1));
+            if number % 10 == 0 {
+                let high_dropped = link.offer(now, of_flow(9, number)).err();
+                prop_assert!(high_dropped.is_none_or(|dropped| dropped.packet.class == 1));
+                now = now + Duration::from_millis(3);
+            }
+            out.extend(std::iter::from_fn(|| link.deliver(now)));
+        }
+        while let Some(next) = link.next_event() {
+            out.extend(std::iter::from_fn(|| link.deliver(next)));
+        }
+        let high = out.iter().filter(|delivery| delivery.packet.class == 0);
+        prop_assert_eq!(high.clone().count(), low.len().div_ceil(10));
+        for delivery in high {
+            // 1500 bytes take 1.5 ms.
+            prop_assert!(delivery.waited_ns <= 1_500_000, "{}", delivery.waited_ns);
+        }
+    }
+}
+
+#[test]
+fn stochastic_fairness_serves_buckets_in_turn_and_drops_from_the_longest() {
+    let config = SfqConfig {
+        buckets: 1024,
+        ..SfqConfig::new(QueueLimit::Packets(6))
+    };
+    let mut queue: Sfq<Marked> = Sfq::new(&config, &context(), 1).unwrap();
+    for number in 0..5 {
+        queue.enqueue(Time::ZERO, of_flow(1, number)).unwrap();
+    }
+    queue.enqueue(Time::ZERO, of_flow(2, 5)).unwrap();
+    let dropped = queue.enqueue(Time::ZERO, of_flow(2, 6)).unwrap_err();
+    assert_eq!(
+        (dropped.packet.number, dropped.cause),
+        (4, DropCause::PushedOut)
+    );
+    let dropped = queue.enqueue(Time::ZERO, of_flow(1, 7)).unwrap_err();
+    assert_eq!(
+        (dropped.packet.number, dropped.cause),
+        (7, DropCause::QueueFull)
+    );
+    let order: Vec<usize> = std::iter::from_fn(|| queue.dequeue(Time::ZERO))
+        .map(|packet| packet.number)
+        .collect();
+    assert_eq!(order, [0, 5, 1, 6, 2, 3]);
+}
+
+#[test]
+fn fair_shares_drop_as_ns_2_does() {
+    let config = SfqConfig {
+        buckets: 4,
+        drop: SfqDrop::FairShare,
+        ..SfqConfig::new(QueueLimit::Packets(20))
+    };
+    let mut queue: Sfq<Marked> = Sfq::new(&config, &context(), 1).unwrap();
+    // Alone a flow gets as far as half of what is left: after 7 of 20, 13 are left, and 7 >= 13 / 2 = 6.
+    let taken = (0..20)
+        .filter(|&number| queue.enqueue(Time::ZERO, of_flow(1, number)).is_ok())
+        .count();
+    assert_eq!(taken, 7);
+}
+
+#[test]
+fn another_hash_keeps_the_packets_and_parts_those_who_shared() {
+    let config = SfqConfig {
+        buckets: 2,
+        perturbation: Some(Duration::from_secs(1)),
+        ..SfqConfig::new(QueueLimit::Packets(100))
+    };
+    let mut queue: Sfq<Marked> = Sfq::new(&config, &context(), 1).unwrap();
+    // Whether the second packet sent is of the second flow tells that the two do not share a bucket.
+    let apart: Vec<bool> = (0..40)
+        .map(|second| {
+            let now = Time::from_millis(second * 1000);
+            for (flow, number) in [(1, 0), (1, 1), (2, 2), (2, 3)] {
+                queue.enqueue(now, of_flow(flow, number)).unwrap();
+            }
+            let order: Vec<u64> = std::iter::from_fn(|| queue.dequeue(now))
+                .map(|packet| packet.flow)
+                .collect();
+            assert_eq!(order.len(), 4);
+            order[1] == 2
+        })
+        .collect();
+    let number_apart = apart.iter().filter(|apart| **apart).count();
+    assert!((8..=32).contains(&number_apart), "{apart:?}");
+}
+
+#[test]
+fn the_time_sliding_window_averages_over_its_window() {
+    let config = TswConfig {
+        target: "1mbit".parse().unwrap(),
+        window: Duration::from_secs(1),
+    };
+    let mut tagger = Tsw::new(&config, 1);
+    // The target to begin with: (10^6 * 1 s + 8000 bits) / 1 s.
+    tagger.tag(Time::ZERO, &mut Marked::new(0));
+    assert_eq!(tagger.average_bits_per_second(), 1_008_000.0);
+    // Half a second later: (1,008,000 + 8,000) / 1.5.
+    let mut packet = Marked::new(1);
+    tagger.tag(Time::from_millis(500), &mut packet);
+    assert!((tagger.average_bits_per_second() - 1_016_000.0 / 1.5).abs() < 1e-6);
+    // Below the target all is IN.
+    assert!(packet.in_profile);
+}
+
+#[test]
+fn at_twice_the_target_half_is_out() {
+    let config = ConditionerConfig::Tsw(TswConfig {
+        target: "1mbit".parse().unwrap(),
+        window: Duration::from_secs(1),
+    });
+    let tags = |seed| -> Vec<bool> {
+        let mut tagger = Conditioner::new(&config, seed);
+        // 1000 bytes each 4 ms are 2 Mb/s.
+        (0..12_000)
+            .map(|number| {
+                let mut packet = Marked::new(number);
+                tagger.tag(Time::from_millis(number as u64 * 4), &mut packet);
+                packet.in_profile
+            })
+            .collect()
+    };
+    // After ten windows: (2 - 1) / 2, standard deviation 0.005.
+    let out = tags(1)[2_000..].iter().filter(|is_in| !**is_in).count();
+    assert!((4_750..=5_250).contains(&out), "{out}");
+    assert_eq!(tags(1), tags(1));
+    assert_ne!(tags(1), tags(2));
+}
+
+#[test]
+fn the_token_bucket_lets_its_burst_and_its_rate_in() {
+    // 1000 bytes a second; 1500 at once.
+    let config = TokenBucketConfig {
+        rate: "8kbit".parse().unwrap(),
+        burst: Bytes::new(1500),
+    };
+    let mut bucket = TokenBucket::new(&config);
+    let mut tagged = |nanoseconds| {
+        let mut packet = Marked::new(0);
+        bucket.tag(Time::from_nanos(nanoseconds), &mut packet);
+        packet.in_profile
+    };
+    assert!(tagged(0));
+    assert!(!tagged(0));
+    // 500 are left, and 500 more come in half a second, not a nanosecond sooner.
+    assert!(!tagged(499_999_999));
+    assert!(tagged(500_000_000));
+    // Full again after 1.5 s, and no fuller later.
+    assert!(tagged(60_000_000_000));
+    assert!(!tagged(60_000_000_000));
+    assert_eq!(bucket.tokens(), Bytes::new(500));
+}
