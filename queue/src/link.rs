@@ -167,7 +167,7 @@ impl<P: Packet, Q: QueueDiscipline<Queued<P>>> Link<P, Q> {
                 let packet = queued.packet;
                 return Err(Dropped { packet, cause });
             }
-            self.transmit(now, queued);
+            self.transmit(now, queued.packet, length, 0);
             return Ok(());
         }
         let outcome = self.discipline.enqueue(now, queued);
@@ -284,25 +284,29 @@ impl<P: Packet, Q: QueueDiscipline<Queued<P>>> Link<P, Q> {
             let Some(queued) = self.discipline.dequeue(start) else {
                 return;
             };
+            let Queued {
+                packet,
+                arrived,
+                length,
+            } = queued;
             let left = u128::from(start.as_nanos());
-            let byte_ns = left * u128::from(queued.length);
+            let waited_ns = start.as_nanos() - arrived.as_nanos();
             let tally = &mut self.tally;
             tally.queue_packet_ns = tally.queue_packet_ns.wrapping_add(left);
-            tally.queue_byte_ns = tally.queue_byte_ns.wrapping_add(byte_ns);
-            self.transmit(start, queued);
+            tally.queue_byte_ns = tally.queue_byte_ns.wrapping_add(left * u128::from(length));
+            tally.max_queue_wait_ns = tally.max_queue_wait_ns.max(waited_ns);
+            self.transmit(start, packet, length, waited_ns);
         }
     }
 
     #[inline]
-    fn transmit(&mut self, start: Time, queued: Queued<P>) {
-        let waited_ns = start.as_nanos() - queued.arrived.as_nanos();
-        self.tally.max_queue_wait_ns = self.tally.max_queue_wait_ns.max(waited_ns);
+    fn transmit(&mut self, start: Time, packet: P, length: u64, waited_ns: u64) {
         if start > self.free_at {
             self.remainder = 0;
         }
         self.free_at = match &mut self.transmissions {
             Some(transmissions) => {
-                let took_ns = transmissions.take(queued.length, &mut self.remainder);
+                let took_ns = transmissions.take(length, &mut self.remainder);
                 self.tally.busy_ns += took_ns;
                 start.plus_nanos(took_ns)
             }
@@ -313,7 +317,7 @@ impl<P: Packet, Q: QueueDiscipline<Queued<P>>> Link<P, Q> {
             due = impairments.delay(due);
         }
         self.pipe.push_back(Delivery {
-            packet: queued.packet,
+            packet,
             due,
             waited_ns,
         });
