@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Nodes and links as they are described to the engine.
 
-use netnice_queue::{LinkConfig, Queued};
+use std::time::Duration;
+
+use netnice_queue::{Conditioner, Discipline, DropTail, LinkConfig, Queued};
 
 use crate::Packet;
+use crate::capture::Capture;
 use crate::error::BuildError;
 
-/// The discipline of a simulated link.
-pub type Queue = netnice_queue::DropTail<Queued<Packet>>;
+/// The queue of a simulated link.
+pub type Queue = Discipline<Queued<Packet>>;
 
 /// A node: a host or a router.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -16,6 +19,18 @@ pub struct NodeId(pub(crate) u32);
 /// One direction of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkId(pub(crate) u32);
+
+impl LinkId {
+    /// The link at a place, from 0.
+    pub fn new(index: usize) -> LinkId {
+        LinkId(u32::try_from(index).expect("fewer than 2^32 links"))
+    }
+
+    /// The place among the links of a run, from 0.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
 
 /// One direction of a link.
 #[derive(Debug)]
@@ -28,10 +43,61 @@ pub struct LinkSpec {
     pub config: LinkConfig,
     /// Packets wait here.
     pub queue: Queue,
-    /// Name in results, and of its random stream.
+    /// Random delay after the propagation.
+    pub jitter: Option<Jitter>,
+    /// Tags packets before the queue.
+    pub conditioner: Option<Conditioner>,
+    /// Name in results, and of its random stream. Should be unique.
     pub name: String,
-    /// Occupancy is sampled over time, and it has an entry in the results.
+    /// Waiting times and occupancy are measured.
     pub measured: bool,
+    /// Queue length and waiting time are taken down at the sampling interval.
+    pub sampled: bool,
+    /// Packets that come out of the link are written to a trace.
+    pub capture: Option<Capture>,
+}
+
+impl LinkSpec {
+    /// A link with a drop-tail queue of `limit` packets, whose waiting times are measured.
+    pub fn drop_tail(
+        name: impl Into<String>,
+        (from, to): (NodeId, NodeId),
+        config: LinkConfig,
+        limit: usize,
+    ) -> LinkSpec {
+        LinkSpec {
+            from,
+            to,
+            config,
+            queue: Queue::DropTail(DropTail::packets(limit)),
+            jitter: None,
+            conditioner: None,
+            name: name.into(),
+            measured: true,
+            sampled: false,
+            capture: None,
+        }
+    }
+}
+
+/// Random delay of each packet after the propagation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Jitter {
+    /// The largest delay of a uniform distribution, the mean of an exponential one.
+    pub size: Duration,
+    /// How the delay is distributed.
+    pub distribution: JitterDistribution,
+    /// Packets may overtake each other; otherwise each waits for the one before.
+    pub reordering: bool,
+}
+
+/// How a random delay is distributed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JitterDistribution {
+    /// Uniform from 0 to the size.
+    Uniform,
+    /// Exponential with the size as mean.
+    Exponential,
 }
 
 /// The nodes and the links between them.
@@ -55,16 +121,21 @@ impl Network {
 
     /// A new link in one direction.
     pub fn link(&mut self, link: LinkSpec) -> Result<LinkId, BuildError> {
+        let refuse = |link: &LinkSpec, reason: &str| {
+            Err(BuildError::Link {
+                link: link.name.clone(),
+                reason: reason.to_owned(),
+            })
+        };
         if link.from == link.to {
-            return Err(BuildError::Link {
-                link: link.name,
-                reason: "it leads to the node where it begins".to_owned(),
-            });
+            return refuse(&link, "it leads to the node where it begins");
+        }
+        let index = u32::try_from(self.links.len()).expect("fewer than 2^32 links");
+        if index >= 1 << 28 {
+            return refuse(&link, "a run has at most 2^28 links");
         }
         self.links.push(link);
-        Ok(LinkId(
-            u32::try_from(self.links.len() - 1).expect("fewer than 2^32 links"),
-        ))
+        Ok(LinkId(index))
     }
 
     /// The name of `node`.

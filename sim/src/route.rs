@@ -42,6 +42,14 @@ impl Routes {
         self.hops[cursor as usize]
     }
 
+    /// The route that goes on at `cursor` ends at a sender of data.
+    pub fn leads_to_sender(&self, cursor: u32) -> bool {
+        let end = self.hops[cursor as usize..]
+            .iter()
+            .find(|hop| hop.link().is_none());
+        end == Some(&Hop::SENDER)
+    }
+
     /// The cursor of the route over `links` to `end`. The links must follow on one another.
     pub fn add(
         &mut self,
@@ -61,6 +69,12 @@ impl Routes {
                 }
             }
         }
+        if at.is_none() {
+            return Err(BuildError::Flow {
+                flow: flow.to_owned(),
+                reason: "its route has no links".to_owned(),
+            });
+        }
         let hops: Vec<Hop> = links.iter().map(|link| Hop(link.0)).chain([end]).collect();
         if let Some(&cursor) = self.known.get(&hops) {
             return Ok(cursor);
@@ -76,31 +90,22 @@ impl Routes {
         self.known = BTreeMap::new();
         self.hops.shrink_to_fit();
     }
-
-    /// The links of the route that begins at `cursor`.
-    pub fn links(&self, cursor: u32) -> impl Iterator<Item = usize> + '_ {
-        self.hops[cursor as usize..]
-            .iter()
-            .map_while(|hop| hop.link())
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::network::{LinkSpec, NodeId, Queue};
+    use crate::network::{LinkSpec, NodeId};
     use netnice_queue::LinkConfig;
 
     fn connect(network: &mut Network, from: NodeId, to: NodeId) -> LinkId {
         network
-            .link(LinkSpec {
-                from,
-                to,
-                config: LinkConfig::default(),
-                queue: Queue::packets(10),
-                name: String::new(),
-                measured: false,
-            })
+            .link(LinkSpec::drop_tail(
+                "",
+                (from, to),
+                LinkConfig::default(),
+                10,
+            ))
             .unwrap()
     }
 
@@ -118,7 +123,10 @@ mod tests {
             routes.add(&network, &[ab, bc], Hop::SINK, "f").unwrap(),
             first
         );
-        assert_eq!(routes.links(first).collect::<Vec<_>>(), [0, 1]);
+        assert_eq!(
+            (routes.hop(first).link(), routes.hop(first + 1).link()),
+            (Some(0), Some(1))
+        );
         assert_eq!(routes.hop(first + 2), Hop::SINK);
         let error = routes.add(&network, &[bc, ab], Hop::SINK, "f").unwrap_err();
         assert_eq!(

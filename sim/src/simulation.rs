@@ -3,19 +3,20 @@
 
 use std::time::Duration;
 
-use netnice_queue::{Link, Time};
+use netnice_queue::{Dropped, Packet as _, Time};
 
 use crate::Packet;
-use crate::error::BuildError;
+use crate::connection::Connections;
 use crate::event_queue::EventQueue;
-use crate::flow::{FlowId, FlowSpec, Transport};
-use crate::measure::{FlowCounters, Histogram};
-use crate::network::{LinkSpec, Network, Queue};
+use crate::flow::FlowId;
+use crate::flow_state::{FlowState, Work};
+use crate::link_state::LinkState;
+use crate::measure::{FlowCounters, Sampler};
+use crate::network::LinkId;
 use crate::packet::{Bodies, Body, Marks};
-use crate::random::{Stream, seed_of};
 use crate::route::{Hop, Routes};
 use crate::tcp::Segment;
-use crate::traffic::{Generator, Write};
+use crate::web_sessions::SessionState;
 
 /// How long a run is, and what is taken down.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,6 +27,10 @@ pub struct RunOptions {
     pub warm_up: Duration,
     /// Seed of all random streams.
     pub seed: u64,
+    /// Time between two samples of the time series; none without.
+    pub sampling_interval: Option<Duration>,
+    /// Times at which the counters of all flows are taken down, in order.
+    pub marks: Vec<Duration>,
 }
 
 impl RunOptions {
@@ -35,137 +40,108 @@ impl RunOptions {
             duration,
             warm_up: Duration::ZERO,
             seed,
+            sampling_interval: None,
+            marks: Vec::new(),
         }
     }
 }
 
-/// What causes an event, in the lower 28 bits an index.
-mod source {
+/// What causes an event; in the lower 28 bits an index. Of simultaneous events the smaller number comes first.
+pub(crate) mod source {
     /// The first packet of a link's pipe comes out.
     pub const LINK: u32 = 0;
+    /// A packet that jitter has held goes on.
+    pub const JITTER: u32 = 1 << 28;
+    /// The timer of a connection's receiver.
+    pub const RECEIVER_TIMER: u32 = 2 << 28;
+    /// The timer of a connection's sender.
+    pub const SENDER_TIMER: u32 = 3 << 28;
+    /// A flow's program begins.
+    pub const START: u32 = 4 << 28;
     /// A flow's program writes.
-    pub const WRITE: u32 = 1 << 28;
-    /// A measurement begins or ends.
-    pub const MEASURE: u32 = 2 << 28;
+    pub const WRITE: u32 = 5 << 28;
+    /// A web session asks for an object.
+    pub const SESSION: u32 = 6 << 28;
+    /// A flow's program writes no more.
+    pub const STOP: u32 = 7 << 28;
+    /// Time series are sampled.
+    pub const SAMPLE: u32 = 8 << 28;
+    /// Counters are taken down.
+    pub const MARK: u32 = 9 << 28;
+    /// The warm-up is over.
+    pub const MEASURE: u32 = 10 << 28;
 
     pub const KIND: u32 = 0xf000_0000;
     pub const INDEX: u32 = !KIND;
+    /// Marks the number of a flow over UDP where others are numbers of connections.
+    pub const UDP: u32 = 1 << 31;
 }
 
-/// A link at work.
-#[derive(Debug)]
-struct LinkState {
-    link: Link<Packet, Queue>,
-    /// An event for the head of its pipe is pending.
-    scheduled: bool,
-}
-
-/// A flow at work.
-#[derive(Debug)]
-struct FlowState {
-    name: String,
-    class: u8,
-    forward: u32,
-    stop: Time,
-    generator: Option<Generator>,
-    /// What the next event will write.
-    next_write: Write,
-    counters: FlowCounters,
-    delay: Histogram,
-}
+/// A time that never comes.
+pub(crate) const NEVER: Time = Time::from_nanos(u64::MAX);
 
 /// A run, ready or under way.
 #[derive(Debug)]
 pub struct Simulation {
-    now: Time,
-    warm_up: Time,
-    end: Time,
-    events: EventQueue,
-    links: Vec<LinkState>,
-    routes: Routes,
-    bodies: Bodies,
-    flows: Vec<FlowState>,
-    handled: u64,
+    pub(crate) now: Time,
+    pub(crate) warm_up: Time,
+    pub(crate) end: Time,
+    pub(crate) events: EventQueue,
+    pub(crate) links: Vec<LinkState>,
+    pub(crate) routes: Routes,
+    pub(crate) bodies: Bodies,
+    pub(crate) flows: Vec<FlowState>,
+    pub(crate) connections: Connections,
+    pub(crate) sessions: Vec<SessionState>,
+    pub(crate) sampler: Option<Sampler>,
+    pub(crate) seed: u64,
+    /// The counters of all flows at each mark.
+    pub(crate) marks: Vec<Vec<FlowCounters>>,
+    pub(crate) handled: u64,
 }
 
 impl Simulation {
-    /// A run of `flows` over `network`, at time zero.
-    pub fn new(
-        network: Network,
-        flows: &[FlowSpec],
-        options: &RunOptions,
-    ) -> Result<Simulation, BuildError> {
-        let mut simulation = Simulation {
-            now: Time::ZERO,
-            warm_up: Time::ZERO + options.warm_up,
-            end: Time::ZERO + options.duration,
-            events: EventQueue::default(),
-            links: Vec::new(),
-            routes: Routes::default(),
-            bodies: Bodies::default(),
-            flows: Vec::with_capacity(flows.len()),
-            handled: 0,
-        };
-        for flow in flows {
-            simulation.add_flow(&network, flow, options.seed)?;
-        }
-        simulation.routes.seal();
-        simulation.links = network
-            .links
-            .into_iter()
-            .map(|spec| LinkState::new(spec, options.seed))
-            .collect();
-        simulation.events.push(simulation.warm_up, source::MEASURE);
-        Ok(simulation)
-    }
-
-    fn add_flow(
-        &mut self,
-        network: &Network,
-        flow: &FlowSpec,
-        seed: u64,
-    ) -> Result<(), BuildError> {
-        let end = match flow.transport {
-            Transport::Udp => Hop::SINK,
-        };
-        let forward = self.routes.add(network, &flow.forward, end, &flow.name)?;
-        let mut stream = Stream::new(seed, &flow.name);
-        let start = flow.start + flow.start_spread.mul_f64(stream.uniform());
-        let index = self.flows.len() as u32;
-        let mut state = FlowState {
-            name: flow.name.clone(),
-            class: flow.class,
-            forward,
-            stop: flow.stop.unwrap_or(Time::from_nanos(u64::MAX)),
-            generator: flow.traffic.generator(start, stream),
-            next_write: Write {
-                at: start,
-                bytes: 0,
-            },
-            counters: FlowCounters::default(),
-            delay: Histogram::default(),
-        };
-        state.prepare_write();
-        if state.generator.is_some() {
-            self.events.push(state.next_write.at, source::WRITE | index);
-        }
-        self.flows.push(state);
-        Ok(())
-    }
-
     /// Runs to the end.
     pub fn run(&mut self) {
-        while let Some((time, source)) = self.events.pop_until(self.end) {
-            self.now = time;
-            self.handled += 1;
-            let index = (source & source::INDEX) as usize;
-            match source & source::KIND {
-                source::LINK => self.deliver(index),
-                source::WRITE => self.write(index),
-                _ => self.end_warm_up(),
+        self.run_while(|_| true);
+    }
+
+    /// Runs to the end, or until `go_on`, which is told the present time now and then, says no. True at the end.
+    pub fn run_while(&mut self, mut go_on: impl FnMut(Time) -> bool) -> bool {
+        /// Events between two questions: a few milliseconds.
+        const STRIDE: u64 = 1 << 16;
+        loop {
+            for _ in 0..STRIDE {
+                let Some((time, source)) = self.events.pop_until(self.end) else {
+                    self.now = self.end;
+                    return true;
+                };
+                self.now = time;
+                self.handled += 1;
+                self.handle(source);
+            }
+            if !go_on(self.now) {
+                return false;
             }
         }
-        self.now = self.end;
+    }
+
+    #[inline]
+    fn handle(&mut self, source: u32) {
+        let index = (source & source::INDEX) as usize;
+        match source & source::KIND {
+            source::LINK => self.deliver(index),
+            source::JITTER => self.release(index),
+            source::RECEIVER_TIMER => self.on_receiver_timer(index),
+            source::SENDER_TIMER => self.on_sender_timer(index),
+            source::START => self.start(index),
+            source::WRITE => self.write(index),
+            source::SESSION => self.request_object(index),
+            source::STOP => self.stop(index),
+            source::SAMPLE => self.sample(),
+            source::MARK => self.take_mark(),
+            _ => self.end_warm_up(),
+        }
     }
 
     /// The packet at the head of a link's pipe has come out.
@@ -177,20 +153,70 @@ impl Simulation {
             Some(due) => self.events.push(due, source::LINK | index as u32),
             None => state.scheduled = false,
         }
-        if let Some(delivery) = delivery {
-            self.forward(delivery.packet);
+        let Some(delivery) = delivery else { return };
+        if let Some(waiting) = &mut state.waiting {
+            waiting.record(
+                self.bodies.get(delivery.packet.body).offered,
+                self.now,
+                &delivery.packet,
+            );
+        }
+        if state.extras.is_some() && self.after_link(index, delivery.packet) {
+            return;
+        }
+        self.forward(delivery.packet);
+    }
+
+    /// Trace and jitter; true where the packet is held.
+    #[cold]
+    fn after_link(&mut self, index: usize, packet: Packet) -> bool {
+        let Some(extras) = &mut self.links[index].extras else {
+            return false;
+        };
+        if let Some(capture) = &mut extras.capture {
+            let body = self.bodies.get(packet.body);
+            let (flow, reverse) = self.connections.flow_of(&packet, &self.routes);
+            capture.packet(
+                self.now,
+                &packet,
+                &body.segment,
+                &self.flows[flow].labels,
+                reverse,
+            );
+        }
+        let Some(jitter) = &mut extras.jitter else {
+            return false;
+        };
+        let due = jitter.hold(self.now, packet);
+        self.events.push(due, source::JITTER | index as u32);
+        true
+    }
+
+    /// A packet that jitter has held goes on.
+    fn release(&mut self, index: usize) {
+        let extras = self.links[index].extras.as_mut();
+        if let Some(packet) = extras.and_then(|extras| extras.jitter.as_mut()?.release()) {
+            self.forward(packet);
         }
     }
 
     /// Takes a packet one hop further.
     #[inline]
-    fn forward(&mut self, mut packet: Packet) {
+    pub(crate) fn forward(&mut self, mut packet: Packet) {
         let hop = self.routes.hop(packet.cursor);
         packet.cursor += 1;
         let Some(index) = hop.link() else {
-            return self.arrive(packet);
+            return self.arrive(hop, packet);
         };
         let state = &mut self.links[index];
+        if state.waiting.is_some() {
+            self.bodies.get_mut(packet.body).offered = self.now;
+        }
+        if let Some(extras) = &mut state.extras {
+            if let Some(conditioner) = &mut extras.conditioner {
+                conditioner.tag(self.now, &mut packet);
+            }
+        }
         let result = state.link.offer(self.now, packet);
         if !state.scheduled {
             if let Some(due) = state.link.next_event() {
@@ -199,97 +225,103 @@ impl Simulation {
             }
         }
         if let Err(dropped) = result {
-            self.bodies.remove(dropped.packet.body);
-            self.flows[dropped.packet.connection as usize]
-                .counters
-                .dropped += 1;
+            self.drop_packet(index, dropped);
+        }
+    }
+
+    #[cold]
+    fn drop_packet(&mut self, link: usize, dropped: Dropped<Packet>) {
+        let packet = dropped.packet;
+        self.links[link].count_drop(dropped.cause, packet.class());
+        let body = self.bodies.remove(packet.body);
+        if packet.connection & source::UDP != 0 {
+            let flow = &mut self.flows[(packet.connection & !source::UDP) as usize];
+            flow.counters.lost_packets += 1;
+        } else {
+            self.segment_lost(packet.connection as usize, &body.segment);
         }
     }
 
     /// A packet has come to the end of its route.
-    fn arrive(&mut self, packet: Packet) {
+    #[inline]
+    fn arrive(&mut self, hop: Hop, packet: Packet) {
         let body = self.bodies.remove(packet.body);
-        let flow = &mut self.flows[packet.connection as usize];
-        flow.counters.received_packets += 1;
-        flow.counters.received_bytes += u64::from(packet.length);
-        if self.now >= self.warm_up {
-            flow.delay.record((self.now - body.sent).as_nanos() as u64);
+        let connection = packet.connection as usize;
+        if hop == Hop::SENDER {
+            self.segment_at_sender(connection, &body);
+        } else if hop == Hop::RECEIVER {
+            self.segment_at_receiver(connection, &packet, &body);
+        } else {
+            let flow = &mut self.flows[(packet.connection & !source::UDP) as usize];
+            flow.counters.goodput_bytes +=
+                u64::from(packet.length.saturating_sub(flow.header_bytes));
+            flow.data_arrived(self.now, self.warm_up, packet.length, body.sent);
         }
     }
 
     /// A flow's program writes.
     fn write(&mut self, index: usize) {
-        let now = self.now;
         let flow = &mut self.flows[index];
         let write = flow.next_write;
-        flow.prepare_write();
-        if flow.generator.is_some() {
+        if flow.prepare_write() {
             self.events
                 .push(flow.next_write.at, source::WRITE | index as u32);
         }
-        flow.counters.sent_packets += 1;
-        flow.counters.sent_bytes += u64::from(write.bytes);
-        let packet = Packet {
-            cursor: flow.forward,
-            connection: index as u32,
-            body: self.bodies.insert(Body {
-                segment: Segment::default(),
-                sent: now,
-            }),
-            length: write.bytes as u16,
-            class: flow.class,
-            marks: Marks::default(),
-        };
-        self.forward(packet);
+        match flow.work {
+            Work::Udp { cursor } => {
+                let length = write.bytes as u16;
+                flow.counters.sent_packets += 1;
+                flow.counters.sent_bytes += u64::from(length);
+                let packet = Packet {
+                    cursor,
+                    connection: index as u32 | source::UDP,
+                    body: self.bodies.insert(Body {
+                        segment: Segment::default(),
+                        sent: self.now,
+                        offered: self.now,
+                    }),
+                    length,
+                    class: flow.class,
+                    marks: Marks::default(),
+                };
+                self.forward(packet);
+            }
+            Work::Tcp { connection } => self.supply(connection as usize, u64::from(write.bytes)),
+            Work::Web { .. } => {}
+        }
     }
-
-    fn end_warm_up(&mut self) {}
 
     /// Events handled so far.
     pub fn events_handled(&self) -> u64 {
         self.handled
     }
 
-    /// Packets under way.
+    /// Packets in links, or held by jitter.
     pub fn packets_under_way(&self) -> usize {
         self.bodies.len()
     }
 
+    /// What a link has counted since the beginning.
+    pub fn link_counters(&self, link: LinkId) -> netnice_queue::LinkCounters {
+        self.links[link.index()].link.counters()
+    }
+
+    /// Packets in a link, waiting, in transmission, in propagation or held by jitter.
+    pub fn packets_in_link(&self, link: LinkId) -> usize {
+        let state = &self.links[link.index()];
+        let jitter = state
+            .extras
+            .as_ref()
+            .and_then(|extras| extras.jitter.as_ref());
+        state.link.inside() + jitter.map_or(0, |jitter| jitter.held())
+    }
+
     /// The flow called `name`.
     pub fn flow(&self, name: &str) -> Option<FlowId> {
-        let index = self.flows.iter().position(|flow| flow.name == name)?;
+        let index = self
+            .flows
+            .iter()
+            .position(|flow| flow.labels.name == name)?;
         Some(FlowId(index as u32))
-    }
-
-    /// What flow `id` has counted since the beginning.
-    pub fn counters(&self, id: FlowId) -> FlowCounters {
-        self.flows[id.index()].counters
-    }
-
-    /// One-way delays of the packets that flow `id` has got through after the warm-up, in nanoseconds.
-    pub fn delays(&self, id: FlowId) -> &Histogram {
-        &self.flows[id.index()].delay
-    }
-}
-
-impl FlowState {
-    /// Draws the next write; there is no generator any more where none will come.
-    fn prepare_write(&mut self) {
-        if let Some(generator) = &mut self.generator {
-            match generator.next() {
-                Some(write) if write.at < self.stop => self.next_write = write,
-                _ => self.generator = None,
-            }
-        }
-    }
-}
-
-impl LinkState {
-    fn new(mut spec: LinkSpec, seed: u64) -> LinkState {
-        spec.config.seed = seed_of(seed, &spec.name);
-        LinkState {
-            link: Link::new(spec.config, spec.queue),
-            scheduled: false,
-        }
     }
 }

@@ -18,7 +18,8 @@ pub use on_off::{OnOff, PeriodLength};
 pub use poisson::{PacketSize, Poisson};
 pub use square_wave::SquareWave;
 pub use trace::{TraceError, WriteTrace};
-pub use web::{Web, WebSession};
+pub(crate) use web::Session;
+pub use web::{ObjectSize, Web};
 
 use crate::random::Stream;
 

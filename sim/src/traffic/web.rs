@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The papers' web traffic: sessions that load pages of several objects, each object over a connection of its own
-//! (HTTP/1.0), whether or not those before it have come.
+//! The papers' web traffic: sessions that load one page after the other, each of several objects, each object over a
+//! connection of its own (HTTP/1.0).
 
 use std::time::Duration;
 
@@ -13,92 +13,99 @@ use crate::random::{Stream, seconds};
 pub struct Web {
     /// Sessions, all alike and independent.
     pub sessions: u32,
-    /// Mean of the exponential time between the beginnings of a session's pages: 1 s in the papers.
+    /// Mean of the exponential time from the end of a page to the beginning of the session's next: 1 s in the papers.
     pub mean_page_gap: Duration,
     /// Objects of a page: ten in the papers.
     pub objects_per_page: u32,
-    /// Mean of the exponential time between the requests for a page's objects: 1 ms in the papers.
+    /// Mean of the exponential time between the requests for a page's objects, which do not wait for one another: 1 ms
+    /// in the papers.
     pub mean_object_gap: Duration,
-    /// Mean size of an object in bytes.
-    pub mean_object_bytes: f64,
-    /// Shape of the Pareto distribution of the sizes: 1.2 in the papers.
-    pub shape: f64,
-    /// Pages of each session; without end if `None`.
-    pub pages: Option<u64>,
+    /// How large objects are.
+    pub object_size: ObjectSize,
+}
+
+/// The distribution of object sizes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ObjectSize {
+    /// Mean in bytes, before the cut.
+    pub mean_bytes: f64,
+    /// Shape of a Pareto distribution: 1.2 in the papers; all alike if `None`.
+    pub shape: Option<f64>,
+    /// Larger draws are cut to this.
+    pub max_bytes: Option<u64>,
 }
 
 /// A request for one object.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Object {
-    /// When it is asked for.
-    pub at: Time,
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Object {
     /// Its size.
     pub bytes: u64,
-    /// Which of the places the page comes from; the same for all objects of a page.
-    pub site: usize,
+    /// Which of the servers it comes from; the same for all objects of a page.
+    pub server: usize,
 }
 
-/// One session: an iterator over the objects it asks for.
+/// One session.
 #[derive(Debug)]
-pub struct WebSession {
-    web: Web,
-    sites: usize,
-    site: usize,
-    page_begins: Time,
-    next: Time,
-    objects_left: u32,
-    pages_left: Option<u64>,
+pub(crate) struct Session {
+    servers: usize,
+    server: usize,
+    /// Objects of the present page not asked for yet.
+    to_request: u32,
+    /// Objects asked for that have not come.
+    outstanding: u32,
     stream: Stream,
 }
 
-impl Web {
-    /// A session that begins its first page at a random time after `start`; `sites` is the number of places, not zero,
-    /// from which it picks one for each page.
-    pub fn session(&self, start: Time, sites: usize, stream: Stream) -> WebSession {
-        WebSession {
-            web: self.clone(),
-            sites,
-            site: 0,
-            page_begins: start,
-            next: start,
-            objects_left: 0,
-            pages_left: self.pages,
+impl Session {
+    /// A session with `servers`, not zero, from which it picks one for each page.
+    pub fn new(servers: usize, stream: Stream) -> Session {
+        Session {
+            servers,
+            server: 0,
+            to_request: 0,
+            outstanding: 0,
             stream,
         }
     }
+
+    /// When the next page begins, if the one before has ended at `now`.
+    pub fn next_page(&mut self, web: &Web, now: Time) -> Time {
+        now + seconds(self.stream.exponential(web.mean_page_gap.as_secs_f64()))
+    }
+
+    /// The object asked for at `now`, and when the next one of this page will be.
+    pub fn request(&mut self, web: &Web, now: Time) -> (Object, Option<Time>) {
+        if self.to_request == 0 {
+            self.server = self.stream.below(self.servers);
+            self.to_request = web.objects_per_page.max(1);
+        }
+        self.to_request -= 1;
+        self.outstanding += 1;
+        let object = Object {
+            bytes: web.object_size.draw(&mut self.stream),
+            server: self.server,
+        };
+        let next = (self.to_request > 0)
+            .then(|| now + seconds(self.stream.exponential(web.mean_object_gap.as_secs_f64())));
+        (object, next)
+    }
+
+    /// An object has come; true if it was the last of its page.
+    pub fn object_has_come(&mut self) -> bool {
+        self.outstanding -= 1;
+        self.outstanding == 0 && self.to_request == 0
+    }
 }
 
-impl Iterator for WebSession {
-    type Item = Object;
-
-    fn next(&mut self) -> Option<Object> {
-        if self.objects_left == 0 {
-            if let Some(left) = &mut self.pages_left {
-                *left = left.checked_sub(1)?;
-            }
-            let gap = self
-                .stream
-                .exponential(self.web.mean_page_gap.as_secs_f64());
-            self.page_begins = self.page_begins + seconds(gap);
-            // A page that began while the one before was still being asked for waits for it.
-            self.next = self.next.max(self.page_begins);
-            self.site = self.stream.below(self.sites);
-            self.objects_left = self.web.objects_per_page.max(1);
-        }
-        self.objects_left -= 1;
-        let at = self.next;
-        let gap = self
-            .stream
-            .exponential(self.web.mean_object_gap.as_secs_f64());
-        self.next = at + seconds(gap);
-        let bytes = self
-            .stream
-            .pareto(self.web.mean_object_bytes, self.web.shape);
-        Some(Object {
-            at,
-            bytes: bytes.ceil().min(1e15) as u64,
-            site: self.site,
-        })
+impl ObjectSize {
+    fn draw(&self, stream: &mut Stream) -> u64 {
+        let bytes = match self.shape {
+            Some(shape) => stream.pareto(self.mean_bytes, shape),
+            None => self.mean_bytes,
+        };
+        (bytes.ceil().min(1e15) as u64)
+            .min(self.max_bytes.unwrap_or(u64::MAX))
+            .max(1)
     }
 }
 
@@ -113,25 +120,40 @@ mod tests {
             mean_page_gap: Duration::from_secs(1),
             objects_per_page: 10,
             mean_object_gap: Duration::from_millis(1),
-            mean_object_bytes: 12_000.0,
-            shape: 1.2,
-            pages: Some(20_000),
+            object_size: ObjectSize {
+                mean_bytes: 12_000.0,
+                shape: Some(1.2),
+                max_bytes: Some(1_000_000),
+            },
         };
-        let objects: Vec<Object> = web.session(Time::ZERO, 3, Stream::new(2, "web")).collect();
-        assert_eq!(objects.len(), 200_000);
-        let last = objects[objects.len() - 1].at.as_nanos() as f64 * 1e-9;
-        assert!((last / 20_000.0 - 1.0).abs() < 0.03, "{last}");
-        assert!(objects.windows(2).all(|pair| pair[0].at <= pair[1].at));
-        assert!(
-            objects
-                .chunks(10)
-                .all(|page| page.iter().all(|object| object.site == page[0].site))
-        );
+        let mut session = Session::new(3, Stream::new(2, "web"));
+        let mut now = Time::ZERO;
+        let mut sizes = Vec::new();
+        let mut from_last_server = 0;
+        for _ in 0..20_000 {
+            now = session.next_page(&web, now);
+            let mut servers = Vec::new();
+            let mut next = Some(now);
+            while let Some(at) = next {
+                now = at;
+                let (object, later) = session.request(&web, at);
+                sizes.push(object.bytes);
+                servers.push(object.server);
+                next = later;
+            }
+            assert_eq!(servers.len(), 10);
+            assert!(servers.iter().all(|&server| server == servers[0]));
+            from_last_server += usize::from(servers[0] == 2);
+            let ends: Vec<bool> = (0..10).map(|_| session.object_has_come()).collect();
+            assert_eq!(ends, [[false; 9].as_slice(), &[true]].concat());
+        }
+        // A page takes 9 gaps of 1 ms, and 1 s goes by before it.
+        let mean_page = now.as_nanos() as f64 * 1e-9 / 20_000.0;
+        assert!((mean_page / 1.009 - 1.0).abs() < 0.03, "{mean_page}");
         // The least size is 12,000 * 0.2 / 1.2 = 2000 B; half of the sizes exceed 2000 * 2^(1/1.2) = 3564 B.
-        assert!(objects.iter().all(|object| object.bytes >= 2000));
-        let larger = objects.iter().filter(|object| object.bytes > 3564).count() as f64;
+        assert!(sizes.iter().all(|bytes| (2000..=1_000_000).contains(bytes)));
+        let larger = sizes.iter().filter(|&&bytes| bytes > 3564).count() as f64;
         assert!((larger / 200_000.0 - 0.5).abs() < 0.01);
-        let elsewhere = objects.iter().filter(|object| object.site == 2).count() as f64;
-        assert!((elsewhere / 200_000.0 - 1.0 / 3.0).abs() < 0.02);
+        assert!((f64::from(from_last_server as u32) / 20_000.0 - 1.0 / 3.0).abs() < 0.02);
     }
 }

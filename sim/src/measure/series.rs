@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Values taken down at even intervals.
+
+use std::time::Duration;
+
+use netnice_queue::Time;
+
+/// What is taken down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Quantity {
+    /// Congestion window, in packets.
+    Cwnd,
+    /// Slow start threshold, in packets; infinite until something sets it.
+    Ssthresh,
+    /// Smoothed round-trip time, in seconds.
+    SmoothedRtt,
+    /// One-way delay of the newest data packet that has arrived, in seconds.
+    OneWayDelay,
+    /// What the receiver's program got since the sample before, in bits per second.
+    Goodput,
+    /// Packets waiting.
+    QueuePackets,
+    /// Time that the bytes waiting take to send, in seconds.
+    QueueDelay,
+}
+
+impl Quantity {
+    /// The name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Quantity::Cwnd => "cwnd",
+            Quantity::Ssthresh => "ssthresh",
+            Quantity::SmoothedRtt => "smoothed_rtt",
+            Quantity::OneWayDelay => "one_way_delay",
+            Quantity::Goodput => "goodput",
+            Quantity::QueuePackets => "queue_packets",
+            Quantity::QueueDelay => "queue_delay",
+        }
+    }
+
+    /// The unit of the values.
+    pub fn unit(self) -> &'static str {
+        match self {
+            Quantity::Cwnd | Quantity::Ssthresh | Quantity::QueuePackets => "packets",
+            Quantity::SmoothedRtt | Quantity::OneWayDelay | Quantity::QueueDelay => "s",
+            Quantity::Goodput => "bit/s",
+        }
+    }
+}
+
+/// One value over time: a sample at each multiple of the interval from the interval on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Series {
+    /// What.
+    pub quantity: Quantity,
+    /// Name of the flow or link.
+    pub of: String,
+    /// Samples; NaN where there was none.
+    pub values: Vec<f64>,
+}
+
+/// All series of a run.
+#[derive(Debug)]
+pub(crate) struct Sampler {
+    pub interval: Duration,
+    pub times: Vec<Time>,
+    pub series: Vec<Series>,
+    /// Index of the first series of each flow or link sampled.
+    pub flows: Vec<SampledFlow>,
+    pub links: Vec<(usize, usize)>,
+}
+
+#[derive(Debug)]
+pub(crate) struct SampledFlow {
+    pub flow: usize,
+    pub first_series: usize,
+    pub goodput_bytes: u64,
+}
+
+/// What is taken down of a flow over TCP, in this order; of one over UDP the last two.
+pub(crate) const OF_FLOWS: [Quantity; 5] = [
+    Quantity::Cwnd,
+    Quantity::Ssthresh,
+    Quantity::SmoothedRtt,
+    Quantity::OneWayDelay,
+    Quantity::Goodput,
+];
+
+/// What is taken down of a link.
+pub(crate) const OF_LINKS: [Quantity; 2] = [Quantity::QueuePackets, Quantity::QueueDelay];
+
+impl Sampler {
+    pub fn new(interval: Duration) -> Sampler {
+        Sampler {
+            interval,
+            times: Vec::new(),
+            series: Vec::new(),
+            flows: Vec::new(),
+            links: Vec::new(),
+        }
+    }
+
+    pub fn add_flow(&mut self, flow: usize, name: &str) {
+        self.flows.push(SampledFlow {
+            flow,
+            first_series: self.series.len(),
+            goodput_bytes: 0,
+        });
+        self.add(&OF_FLOWS, name);
+    }
+
+    pub fn add_link(&mut self, link: usize, name: &str) {
+        self.links.push((link, self.series.len()));
+        self.add(&OF_LINKS, name);
+    }
+
+    fn add(&mut self, quantities: &[Quantity], name: &str) {
+        self.series
+            .extend(quantities.iter().map(|&quantity| Series {
+                quantity,
+                of: name.to_owned(),
+                values: Vec::new(),
+            }));
+    }
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! When counters and time series are taken down.
+
+use crate::flow::FlowId;
+use crate::flow_state::Work;
+use crate::measure::{FlowCounters, Histogram, OF_LINKS, ResponseTimes, Series};
+use crate::simulation::{Simulation, source};
+use netnice_queue::Time;
+
+impl Simulation {
+    /// The warm-up is over: what was measured so far is forgotten.
+    pub(crate) fn end_warm_up(&mut self) {
+        let baselines = self.all_counters();
+        for (flow, baseline) in self.flows.iter_mut().zip(baselines) {
+            flow.baseline = baseline;
+        }
+        for connection in self.connections.iter_mut() {
+            connection.cwnd.restart(self.now.max(connection.opened));
+        }
+        self.links
+            .iter_mut()
+            .for_each(|link| link.begin_measurement());
+    }
+
+    /// The counters of all flows are taken down.
+    pub(crate) fn take_mark(&mut self) {
+        let counters = self.all_counters();
+        self.marks.push(counters);
+    }
+
+    /// What all flows have counted since the beginning, senders of living connections included.
+    pub(crate) fn all_counters(&self) -> Vec<FlowCounters> {
+        let mut counters: Vec<FlowCounters> = self.flows.iter().map(|flow| flow.counters).collect();
+        for connection in self.connections.iter() {
+            counters[connection.flow as usize]
+                .add_sender(&connection.sender.statistics(), connection.yields());
+        }
+        counters
+    }
+
+    /// Time series are sampled.
+    pub(crate) fn sample(&mut self) {
+        let Some(sampler) = &mut self.sampler else {
+            return;
+        };
+        let now = self.now;
+        sampler.times.push(now);
+        for sampled in &mut sampler.flows {
+            let flow = &self.flows[sampled.flow];
+            let mut values = [f64::NAN; 5];
+            if let Work::Tcp { connection } = flow.work {
+                let sender = &self.connections.get(connection as usize).sender;
+                values[0] = sender.cwnd();
+                values[1] = sender.ssthresh();
+                values[2] = sender
+                    .smoothed_rtt()
+                    .map_or(f64::NAN, |rtt| rtt.as_secs_f64());
+            }
+            if flow.counters.received_packets > 0 {
+                values[3] = flow.one_way_delay.as_secs_f64();
+            }
+            let bytes = flow.counters.goodput_bytes - sampled.goodput_bytes;
+            sampled.goodput_bytes = flow.counters.goodput_bytes;
+            values[4] = bytes as f64 * 8.0 / sampler.interval.as_secs_f64();
+            for (series, value) in sampler.series[sampled.first_series..]
+                .iter_mut()
+                .zip(values)
+            {
+                series.values.push(value);
+            }
+        }
+        for &(link, first_series) in &sampler.links {
+            let link = &mut self.links[link].link;
+            let bits = link.queue_bytes(now) as f64 * 8.0;
+            let delay = link.config().rate.map_or(0.0, |rate| bits / rate.as_f64());
+            let values: [f64; OF_LINKS.len()] = [link.queue_packets(now) as f64, delay];
+            for (series, value) in sampler.series[first_series..].iter_mut().zip(values) {
+                series.values.push(value);
+            }
+        }
+        self.events.push(now + sampler.interval, source::SAMPLE);
+    }
+
+    /// What flow `id` has counted since the end of the warm-up.
+    pub fn counters(&self, id: FlowId) -> FlowCounters {
+        let flow = &self.flows[id.index()];
+        let mut counters = flow.counters;
+        for connection in self
+            .connections
+            .iter()
+            .filter(|connection| connection.flow == id.0)
+        {
+            counters.add_sender(&connection.sender.statistics(), connection.yields());
+        }
+        counters - flow.baseline
+    }
+
+    /// One-way delays of the packets that flow `id` has got through after the warm-up, in nanoseconds.
+    pub fn delays(&self, id: FlowId) -> &Histogram {
+        &self.flows[id.index()].delay
+    }
+
+    /// Round-trip times of flow `id` after the warm-up, one for each ACK of data, in nanoseconds.
+    pub fn round_trips(&self, id: FlowId) -> &Histogram {
+        &self.flows[id.index()].round_trip
+    }
+
+    /// Response times of the objects that the sessions of flow `id` asked for after the warm-up.
+    pub fn responses(&self, id: FlowId) -> Option<&ResponseTimes> {
+        self.flows[id.index()].responses.as_deref()
+    }
+
+    /// When the receiver of flow `id` had all data, measured from the flow's start.
+    pub fn completion(&self, id: FlowId) -> Option<std::time::Duration> {
+        let flow = &self.flows[id.index()];
+        Some(flow.completed? - flow.start)
+    }
+
+    /// The mean over time of the cwnd of flow `id` since the end of the warm-up, in packets; `None` for UDP and for web
+    /// sessions.
+    pub fn mean_cwnd(&self, id: FlowId) -> Option<f64> {
+        match self.flows[id.index()].work {
+            Work::Tcp { connection } => {
+                let cwnd = self.connections.get(connection as usize).cwnd;
+                Some(cwnd.mean(self.now))
+            }
+            _ => None,
+        }
+    }
+
+    /// The time series, and the times of their samples.
+    pub fn series(&self) -> (&[Time], &[Series]) {
+        match &self.sampler {
+            Some(sampler) => (&sampler.times, &sampler.series),
+            None => (&[], &[]),
+        }
+    }
+}

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! From the description of a run to a run at time zero.
+
+use std::time::Duration;
+
+use netnice_queue::Time;
+
+use crate::connection::{Connection, Connections};
+use crate::error::BuildError;
+use crate::event_queue::EventQueue;
+use crate::flow::{FlowSpec, Path, Program};
+use crate::flow_state::{FlowState, Labels, Work};
+use crate::link_state::LinkState;
+use crate::measure::{FlowCounters, Histogram, ResponseTimes, Sampler};
+use crate::network::Network;
+use crate::packet::Bodies;
+use crate::random::Stream;
+use crate::route::{Hop, Routes};
+use crate::simulation::{NEVER, RunOptions, Simulation, source};
+use crate::traffic::{Session, Traffic, Write};
+use crate::web_sessions::SessionState;
+
+impl Simulation {
+    /// A run of `flows` over `network`, at time zero.
+    pub fn new(
+        network: Network,
+        flows: &[FlowSpec],
+        options: &RunOptions,
+    ) -> Result<Simulation, BuildError> {
+        let mut simulation = Simulation {
+            now: Time::ZERO,
+            warm_up: Time::ZERO + options.warm_up,
+            end: Time::ZERO + options.duration,
+            events: EventQueue::default(),
+            links: Vec::new(),
+            routes: Routes::default(),
+            bodies: Bodies::default(),
+            flows: Vec::with_capacity(flows.len()),
+            connections: Connections::default(),
+            sessions: Vec::new(),
+            sampler: options.sampling_interval.map(Sampler::new),
+            seed: options.seed,
+            marks: Vec::new(),
+            handled: 0,
+        };
+        for flow in flows {
+            simulation.add_flow(&network, flow)?;
+        }
+        simulation.routes.seal();
+        let links = network.links.into_iter();
+        simulation.links = links
+            .map(|spec| LinkState::new(spec, options.seed))
+            .collect();
+        if let Some(sampler) = &mut simulation.sampler {
+            for (index, flow) in flows.iter().enumerate().filter(|(_, flow)| flow.sampled) {
+                sampler.add_flow(index, &flow.name);
+            }
+            for (index, link) in simulation.links.iter().enumerate() {
+                if link.record.sampled {
+                    sampler.add_link(index, &link.record.name);
+                }
+            }
+            simulation
+                .events
+                .push(Time::ZERO + sampler.interval, source::SAMPLE);
+        }
+        simulation.events.push(simulation.warm_up, source::MEASURE);
+        for (index, &mark) in options.marks.iter().enumerate() {
+            simulation
+                .events
+                .push(Time::ZERO + mark, source::MARK | index as u32);
+        }
+        Ok(simulation)
+    }
+
+    fn add_flow(&mut self, network: &Network, spec: &FlowSpec) -> Result<(), BuildError> {
+        let refuse = |reason: &str| BuildError::Flow {
+            flow: spec.name.clone(),
+            reason: reason.to_owned(),
+        };
+        let mut stream = Stream::new(self.seed, &spec.name);
+        let start = spec.start + spec.start_spread.mul_f64(stream.uniform());
+        let stop = spec.stop.unwrap_or(NEVER);
+        let index = self.flows.len() as u32;
+        if index >= 1 << 28 {
+            return Err(refuse("a run has at most 2^28 flows"));
+        }
+        let mut flow = FlowState {
+            work: Work::Udp { cursor: 0 },
+            class: spec.class,
+            header_bytes: spec.header_bytes,
+            one_way_delay: Duration::ZERO,
+            generator: None,
+            next_write: Write {
+                at: start,
+                bytes: 0,
+            },
+            counters: FlowCounters::default(),
+            baseline: FlowCounters::default(),
+            delay: Histogram::default(),
+            round_trip: Histogram::default(),
+            start,
+            stop,
+            completed: None,
+            labels: Labels {
+                name: spec.name.clone(),
+                index,
+                dscp: spec.dscp,
+                header_bytes: spec.header_bytes,
+            },
+            tcp: None,
+            responses: None,
+        };
+        match &spec.program {
+            Program::Udp { path, traffic } => {
+                if matches!(traffic, Traffic::Bulk { .. }) {
+                    return Err(refuse(
+                        "a bulk transfer needs TCP, which tells it how fast to be",
+                    ));
+                }
+                let cursor = self
+                    .routes
+                    .add(network, &path.forward, Hop::SINK, &spec.name)?;
+                flow.work = Work::Udp { cursor };
+                flow.generator = traffic.generator(start, stream);
+            }
+            Program::Tcp { path, traffic, tcp } => {
+                check_mss(tcp.sender.mss, spec.header_bytes).map_err(refuse)?;
+                let cursors = self.cursors(network, path, &spec.name)?;
+                let mut connection = Connection::new(tcp, index, cursors, start);
+                match traffic {
+                    Traffic::Bulk { bytes: None } => connection.sender.supply_unlimited(),
+                    Traffic::Bulk { bytes: Some(bytes) } => {
+                        connection.sender.supply(*bytes);
+                        connection.sender.close();
+                    }
+                    _ => flow.generator = traffic.generator(start, stream),
+                }
+                flow.work = Work::Tcp {
+                    connection: self.connections.insert(connection),
+                };
+                flow.tcp = Some(Box::new(tcp.clone()));
+                self.events.push(start, source::START | index);
+                if stop != NEVER {
+                    self.events.push(stop.max(start), source::STOP | index);
+                }
+            }
+            Program::Web { paths, web, tcp } => {
+                check_mss(tcp.sender.mss, spec.header_bytes).map_err(refuse)?;
+                if paths.is_empty() || paths.iter().any(Vec::is_empty) {
+                    return Err(refuse(
+                        "web sessions need at least one client and one server",
+                    ));
+                }
+                let cursors = paths
+                    .iter()
+                    .map(|servers| {
+                        servers
+                            .iter()
+                            .map(|path| self.cursors(network, path, &spec.name))
+                            .collect()
+                    })
+                    .collect::<Result<_, _>>()?;
+                for number in 0..web.sessions {
+                    let stream = Stream::new(self.seed, &format!("{} session {number}", spec.name));
+                    let client = number % paths.len() as u32;
+                    let mut session = Session::new(paths[client as usize].len(), stream);
+                    let first = session.next_page(web, start);
+                    self.events
+                        .push(first, source::SESSION | self.sessions.len() as u32);
+                    self.sessions.push(SessionState {
+                        session,
+                        flow: index,
+                        client,
+                    });
+                }
+                flow.work = Work::Web {
+                    web: Box::new(web.clone()),
+                    cursors,
+                };
+                flow.tcp = Some(Box::new(tcp.clone()));
+                flow.responses = Some(Box::new(ResponseTimes::default()));
+            }
+        }
+        if flow.prepare_write() {
+            self.events.push(flow.next_write.at, source::WRITE | index);
+        }
+        self.flows.push(flow);
+        Ok(())
+    }
+
+    fn cursors(
+        &mut self,
+        network: &Network,
+        path: &Path,
+        flow: &str,
+    ) -> Result<(u32, u32), BuildError> {
+        let forward = self
+            .routes
+            .add(network, &path.forward, Hop::RECEIVER, flow)?;
+        let back = self.routes.add(network, &path.back, Hop::SENDER, flow)?;
+        Ok((forward, back))
+    }
+}
+
+/// A packet is at most as long as IP's length field can tell.
+fn check_mss(mss: u32, header_bytes: u16) -> Result<(), &'static str> {
+    match mss {
+        0 => Err("packets without data; the maximum segment size must be at least 1 byte"),
+        _ if mss + u32::from(header_bytes) > 65_535 => Err("packets are at most 65535 bytes long"),
+        _ => Ok(()),
+    }
+}

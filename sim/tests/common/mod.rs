@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The papers' dumbbell, for tests and benchmarks.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use netnice_congestion::parameters::ControlParameters;
+use netnice_congestion::registry;
+use netnice_queue::{LinkConfig, Rate};
+use netnice_sim::tcp::{ReceiverConfig, SenderConfig};
+use netnice_sim::traffic::Traffic;
+use netnice_sim::{FlowSpec, LinkId, LinkSpec, Network, NodeId, Path, Program, TcpSpec};
+
+/// Pairs of hosts around one link, both ways alike.
+pub struct Dumbbell {
+    /// Nodes and links.
+    pub network: Network,
+    /// The way there and back of each pair.
+    pub paths: Vec<Path>,
+    /// The bottleneck there and back.
+    pub bottleneck: [LinkId; 2],
+}
+
+impl Dumbbell {
+    /// `pairs` pairs of hosts with access links of 100 Mb/s and 2 ms around a bottleneck of 20 ms with a drop-tail
+    /// queue of `queue` packets.
+    pub fn new(pairs: usize, rate: Rate, queue: usize) -> Dumbbell {
+        Dumbbell::with_access(
+            pairs,
+            rate,
+            queue,
+            Rate::from_bits_per_second(100_000_000).unwrap(),
+        )
+    }
+
+    /// The same with access links of another rate.
+    pub fn with_access(pairs: usize, rate: Rate, queue: usize, access_rate: Rate) -> Dumbbell {
+        let mut network = Network::new();
+        let config = |rate, milliseconds| LinkConfig {
+            rate: Some(rate),
+            delay: Duration::from_millis(milliseconds),
+            ..LinkConfig::default()
+        };
+        let [left, right] = ["left", "right"].map(|name| network.node(name));
+        let connect =
+            |network: &mut Network, name: String, ends: (NodeId, NodeId), config, queue| {
+                network
+                    .link(LinkSpec::drop_tail(name, ends, config, queue))
+                    .unwrap()
+            };
+        let bottleneck = [(left, right), (right, left)].map(|ends| {
+            let name = format!("bottleneck {}", network.name(ends.0));
+            connect(&mut network, name, ends, config(rate, 20), queue)
+        });
+        let access = config(access_rate, 2);
+        let paths = (0..pairs)
+            .map(|pair| {
+                let [source, sink] =
+                    ["source", "sink"].map(|name| network.node(format!("{name} {pair}")));
+                let mut link = |name: &str, ends| {
+                    connect(
+                        &mut network,
+                        format!("{name} {pair}"),
+                        ends,
+                        access.clone(),
+                        1000,
+                    )
+                };
+                Path {
+                    forward: vec![
+                        link("up", (source, left)),
+                        bottleneck[0],
+                        link("down", (right, sink)),
+                    ],
+                    back: vec![
+                        link("back up", (sink, right)),
+                        bottleneck[1],
+                        link("back down", (left, source)),
+                    ],
+                }
+            })
+            .collect();
+        Dumbbell {
+            network,
+            paths,
+            bottleneck,
+        }
+    }
+}
+
+/// TCP as the papers' ns-2 has it: Reno, packets of 1000 bytes with headers, an ACK for each.
+#[allow(dead_code, reason = "each test uses a part of this")]
+pub fn reno() -> TcpSpec {
+    control("reno")
+}
+
+/// The same with another congestion control.
+pub fn control(name: &'static str) -> TcpSpec {
+    TcpSpec {
+        sender: SenderConfig::ns2(960),
+        receiver: ReceiverConfig::ns2(),
+        control: Arc::new(move || registry::create(name, &ControlParameters::default()).unwrap()),
+    }
+}
+
+/// An FTP without end.
+#[allow(dead_code, reason = "each test uses a part of this")]
+pub fn ftp(name: impl Into<String>, path: Path, tcp: TcpSpec) -> FlowSpec {
+    FlowSpec::new(
+        name,
+        Program::Tcp {
+            path,
+            traffic: Traffic::Bulk { bytes: None },
+            tcp,
+        },
+    )
+}
