@@ -153,9 +153,13 @@ impl Simulation {
         self.pump_sender(index);
     }
 
-    /// The program writes `bytes` to the sender.
-    pub(crate) fn supply(&mut self, index: usize, bytes: u64) {
-        self.connections.get_mut(index).sender.supply(bytes);
+    /// The program writes `bytes` to the sender, and then maybe no more.
+    pub(crate) fn supply(&mut self, index: usize, bytes: u64, last: bool) {
+        let sender = &mut self.connections.get_mut(index).sender;
+        sender.supply(bytes);
+        if last {
+            sender.close();
+        }
         self.pump_sender(index);
     }
 

@@ -54,6 +54,8 @@ pub struct FlowSpec {
     pub start_spread: Duration,
     /// The program writes nothing from here on.
     pub stop: Option<Time>,
+    /// The program ends after so many bytes of data.
+    pub bytes: Option<u64>,
     /// What it does, and over which transport.
     pub program: Program,
     /// cwnd and the like are taken down at the sampling interval.
@@ -129,6 +131,7 @@ impl FlowSpec {
             start: Time::ZERO,
             start_spread: Duration::ZERO,
             stop: None,
+            bytes: None,
             program,
             sampled: false,
         }

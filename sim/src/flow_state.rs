@@ -7,6 +7,7 @@ use netnice_queue::Time;
 
 use crate::flow::TcpSpec;
 use crate::measure::{FlowCounters, Histogram, ResponseTimes};
+use crate::tcp::Opener;
 use crate::traffic::{Generator, Web, Write};
 
 /// A flow at work.
@@ -20,6 +21,8 @@ pub(crate) struct FlowState {
     pub generator: Option<Generator>,
     /// What the next event will write.
     pub next_write: Write,
+    /// Bytes of data that the program will still write.
+    pub data_left: u64,
     /// Since the beginning; what senders count is added when their connections have ended.
     pub counters: FlowCounters,
     /// The counters when the measurement began, senders of living connections included.
@@ -45,6 +48,34 @@ pub(crate) struct Labels {
     pub index: u32,
     pub dscp: u8,
     pub header_bytes: u16,
+    /// `None` for UDP.
+    pub tcp: Option<TcpLabels>,
+}
+
+/// What the handshake of a connection tells.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TcpLabels {
+    pub mss: u32,
+    pub timestamps: bool,
+    pub sack: bool,
+    pub window_scale: u8,
+    /// Bytes of the request that the receiver of the data sends.
+    pub request_bytes: u32,
+}
+
+impl TcpLabels {
+    pub fn new(tcp: &TcpSpec) -> TcpLabels {
+        TcpLabels {
+            mss: tcp.sender.mss,
+            timestamps: tcp.sender.timestamps && tcp.receiver.timestamps,
+            sack: tcp.receiver.sack,
+            window_scale: tcp.receiver.window_scale,
+            request_bytes: match tcp.receiver.opener {
+                Opener::Sender => 0,
+                Opener::Receiver => tcp.receiver.request_length,
+            },
+        }
+    }
 }
 
 /// What a flow does.
@@ -67,12 +98,20 @@ pub(crate) enum Work {
 impl FlowState {
     /// Draws the next write; false where none will come.
     pub fn prepare_write(&mut self) -> bool {
-        match self.generator.as_mut().and_then(Iterator::next) {
-            Some(write) if write.at < self.stop => {
+        let drawn = self.generator.as_mut().and_then(Iterator::next);
+        let headers = u32::from(self.header_bytes);
+        match drawn.filter(|write| write.at < self.stop && self.data_left > 0) {
+            Some(mut write) => {
+                let left = u32::try_from(self.data_left).unwrap_or(u32::MAX);
+                write.bytes = write
+                    .bytes
+                    .max(headers + 1)
+                    .min(left.saturating_add(headers));
+                self.data_left -= u64::from(write.bytes - headers);
                 self.next_write = write;
                 true
             }
-            _ => {
+            None => {
                 self.generator = None;
                 false
             }

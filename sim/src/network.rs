@@ -138,6 +138,11 @@ impl Network {
         Ok(LinkId(index))
     }
 
+    /// The description of a link, to change it.
+    pub fn link_mut(&mut self, link: LinkId) -> &mut LinkSpec {
+        &mut self.links[link.index()]
+    }
+
     /// The name of `node`.
     pub fn name(&self, node: NodeId) -> &str {
         &self.nodes[node.0 as usize]

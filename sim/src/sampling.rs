@@ -95,6 +95,13 @@ impl Simulation {
         counters - flow.baseline
     }
 
+    /// What flow `id` had counted since the beginning of the run at each of [`RunOptions::marks`].
+    ///
+    /// [`RunOptions::marks`]: crate::RunOptions::marks
+    pub fn marks(&self, id: FlowId) -> impl Iterator<Item = FlowCounters> {
+        self.marks.iter().map(move |counters| counters[id.index()])
+    }
+
     /// One-way delays of the packets that flow `id` has got through after the warm-up, in nanoseconds.
     pub fn delays(&self, id: FlowId) -> &Histogram {
         &self.flows[id.index()].delay

@@ -9,7 +9,7 @@ use crate::connection::{Connection, Connections};
 use crate::error::BuildError;
 use crate::event_queue::EventQueue;
 use crate::flow::{FlowSpec, Path, Program};
-use crate::flow_state::{FlowState, Labels, Work};
+use crate::flow_state::{FlowState, Labels, TcpLabels, Work};
 use crate::link_state::LinkState;
 use crate::measure::{FlowCounters, Histogram, ResponseTimes, Sampler};
 use crate::network::Network;
@@ -95,6 +95,7 @@ impl Simulation {
                 at: start,
                 bytes: 0,
             },
+            data_left: spec.bytes.unwrap_or(u64::MAX),
             counters: FlowCounters::default(),
             baseline: FlowCounters::default(),
             delay: Histogram::default(),
@@ -107,16 +108,21 @@ impl Simulation {
                 index,
                 dscp: spec.dscp,
                 header_bytes: spec.header_bytes,
+                tcp: None,
             },
             tcp: None,
             responses: None,
         };
         match &spec.program {
             Program::Udp { path, traffic } => {
-                if matches!(traffic, Traffic::Bulk { .. }) {
-                    return Err(refuse(
-                        "a bulk transfer needs TCP, which tells it how fast to be",
-                    ));
+                match traffic.largest_packet() {
+                    None => {
+                        return Err(refuse(
+                            "a bulk transfer needs TCP, which tells it how fast to be",
+                        ));
+                    }
+                    Some(bytes) if bytes > LONGEST_PACKET => return Err(refuse(TOO_LONG)),
+                    Some(_) => {}
                 }
                 let cursor = self
                     .routes
@@ -128,10 +134,10 @@ impl Simulation {
                 check_mss(tcp.sender.mss, spec.header_bytes).map_err(refuse)?;
                 let cursors = self.cursors(network, path, &spec.name)?;
                 let mut connection = Connection::new(tcp, index, cursors, start);
-                match traffic {
-                    Traffic::Bulk { bytes: None } => connection.sender.supply_unlimited(),
-                    Traffic::Bulk { bytes: Some(bytes) } => {
-                        connection.sender.supply(*bytes);
+                match (traffic, spec.bytes) {
+                    (Traffic::Bulk, None) => connection.sender.supply_unlimited(),
+                    (Traffic::Bulk, Some(bytes)) => {
+                        connection.sender.supply(bytes);
                         connection.sender.close();
                     }
                     _ => flow.generator = traffic.generator(start, stream),
@@ -139,6 +145,7 @@ impl Simulation {
                 flow.work = Work::Tcp {
                     connection: self.connections.insert(connection),
                 };
+                flow.labels.tcp = Some(TcpLabels::new(tcp));
                 flow.tcp = Some(Box::new(tcp.clone()));
                 self.events.push(start, source::START | index);
                 if stop != NEVER {
@@ -178,6 +185,7 @@ impl Simulation {
                     web: Box::new(web.clone()),
                     cursors,
                 };
+                flow.labels.tcp = Some(TcpLabels::new(tcp));
                 flow.tcp = Some(Box::new(tcp.clone()));
                 flow.responses = Some(Box::new(ResponseTimes::default()));
             }
@@ -203,11 +211,15 @@ impl Simulation {
     }
 }
 
+/// What IP's length field can tell, in bytes.
+const LONGEST_PACKET: u32 = 65_535;
+const TOO_LONG: &str = "a packet would be longer than the 65535 bytes that IP allows";
+
 /// A packet is at most as long as IP's length field can tell.
 fn check_mss(mss: u32, header_bytes: u16) -> Result<(), &'static str> {
     match mss {
         0 => Err("packets without data; the maximum segment size must be at least 1 byte"),
-        _ if mss + u32::from(header_bytes) > 65_535 => Err("packets are at most 65535 bytes long"),
+        _ if mss.saturating_add(u32::from(header_bytes)) > LONGEST_PACKET => Err(TOO_LONG),
         _ => Ok(()),
     }
 }

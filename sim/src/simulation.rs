@@ -263,7 +263,8 @@ impl Simulation {
     fn write(&mut self, index: usize) {
         let flow = &mut self.flows[index];
         let write = flow.next_write;
-        if flow.prepare_write() {
+        let more = flow.prepare_write();
+        if more {
             self.events
                 .push(flow.next_write.at, source::WRITE | index as u32);
         }
@@ -286,9 +287,24 @@ impl Simulation {
                 };
                 self.forward(packet);
             }
-            Work::Tcp { connection } => self.supply(connection as usize, u64::from(write.bytes)),
+            Work::Tcp { connection } => {
+                let bytes = u64::from(write.bytes) - u64::from(flow.header_bytes);
+                self.supply(connection as usize, bytes, !more);
+            }
             Work::Web { .. } => {}
         }
+    }
+
+    /// Writes what is left of all traces.
+    pub fn finish_captures(&mut self) -> std::io::Result<()> {
+        let extras = self
+            .links
+            .iter_mut()
+            .filter_map(|link| link.extras.as_mut());
+        for capture in extras.filter_map(|extras| extras.capture.take()) {
+            capture.finish()?;
+        }
+        Ok(())
     }
 
     /// Events handled so far.

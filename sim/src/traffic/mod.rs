@@ -28,7 +28,7 @@ use crate::random::Stream;
 pub struct Write {
     /// When.
     pub at: Time,
-    /// How much; over UDP the packet's length on the wire, over TCP the bytes of data.
+    /// How much: data and, as in a packet of its own, headers. At least one byte of data is written.
     pub bytes: u32,
 }
 
@@ -36,10 +36,7 @@ pub struct Write {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Traffic {
     /// A transfer over TCP that is as fast as TCP lets it be: FTP.
-    Bulk {
-        /// Bytes of data; without end if `None`.
-        bytes: Option<u64>,
-    },
+    Bulk,
     /// Packets of one size at even intervals.
     ConstantRate(ConstantRate),
     /// Constant rate for a time, silence for a time, and so on.
@@ -50,6 +47,23 @@ pub enum Traffic {
     Poisson(Poisson),
     /// Writes at given times.
     Trace(WriteTrace),
+}
+
+impl Traffic {
+    /// The largest packet, in bytes with headers; `None` where TCP decides.
+    pub fn largest_packet(&self) -> Option<u32> {
+        match self {
+            Traffic::Bulk => None,
+            Traffic::ConstantRate(source) => Some(source.packet_bytes),
+            Traffic::SquareWave(source) => Some(source.high.packet_bytes),
+            Traffic::OnOff(source) => Some(source.high.packet_bytes),
+            Traffic::Poisson(source) => Some(match source.size {
+                PacketSize::Fixed(bytes) => bytes,
+                PacketSize::Exponential { .. } => u32::from(u16::MAX),
+            }),
+            Traffic::Trace(trace) => Some(trace.largest()),
+        }
+    }
 }
 
 /// A source at work: an iterator over writes, whose times never decrease.
@@ -66,7 +80,7 @@ impl Traffic {
     /// The source, starting at `start`; `None` for bulk transfers, which write all at once.
     pub(crate) fn generator(&self, start: Time, stream: Stream) -> Option<Generator> {
         Some(match self {
-            Traffic::Bulk { .. } => return None,
+            Traffic::Bulk => return None,
             Traffic::ConstantRate(source) => Generator::ConstantRate(source.generator(start)),
             Traffic::SquareWave(source) => Generator::SquareWave(source.generator(start)),
             Traffic::OnOff(source) => Generator::OnOff(source.generator(start, stream)),

@@ -44,6 +44,16 @@ impl WriteTrace {
         Ok(WriteTrace(writes.into()))
     }
 
+    /// Writes at these times after the flow's start, which do not decrease, of so many bytes.
+    pub fn new(writes: impl IntoIterator<Item = (Duration, u32)>) -> WriteTrace {
+        WriteTrace(writes.into_iter().collect())
+    }
+
+    /// The largest write.
+    pub(super) fn largest(&self) -> u32 {
+        self.0.iter().map(|&(_, bytes)| bytes).max().unwrap_or(0)
+    }
+
     pub(super) fn generator(&self, start: Time) -> Generator {
         Generator {
             trace: self.0.clone(),

@@ -110,7 +110,7 @@ pub fn ftp(name: impl Into<String>, path: Path, tcp: TcpSpec) -> FlowSpec {
         name,
         Program::Tcp {
             path,
-            traffic: Traffic::Bulk { bytes: None },
+            traffic: Traffic::Bulk,
             tcp,
         },
     )
