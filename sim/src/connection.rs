@@ -241,11 +241,7 @@ impl Simulation {
             let packet = Packet {
                 cursor: connection.forward,
                 connection: index as u32,
-                body: self.bodies.insert(Body {
-                    segment,
-                    sent: now,
-                    offered: now,
-                }),
+                body: self.bodies.insert(Body { segment, sent: now }),
                 length,
                 class: connection.class,
                 marks: Marks::new(data && connection.sender.ecn_capable()),
@@ -279,11 +275,7 @@ impl Simulation {
             let packet = Packet {
                 cursor: connection.back,
                 connection: index as u32,
-                body: self.bodies.insert(Body {
-                    segment,
-                    sent,
-                    offered: now,
-                }),
+                body: self.bodies.insert(Body { segment, sent }),
                 length: segment.length as u16 + connection.header_bytes,
                 class: connection.class,
                 marks: Marks::default(),

@@ -23,6 +23,6 @@ mod web_sessions;
 pub use capture::Capture;
 pub use error::BuildError;
 pub use flow::{FlowId, FlowSpec, MakeControl, Path, Program, TcpSpec};
-pub use network::{Jitter, JitterDistribution, LinkId, LinkSpec, Network, NodeId, Queue};
+pub use network::{LinkId, LinkSpec, Network, NodeId, Queue};
 pub use packet::{Marks, Packet};
 pub use simulation::{RunOptions, Simulation};

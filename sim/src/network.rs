@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Nodes and links as they are described to the engine.
 
-use std::time::Duration;
-
-use netnice_queue::{Conditioner, Discipline, DropTail, LinkConfig, Queued};
+use netnice_queue::{Conditioner, Discipline, DropTail, Jitter, LinkConfig, Queued};
 
 use crate::Packet;
 use crate::capture::Capture;
@@ -44,7 +42,9 @@ pub struct LinkSpec {
     /// Packets wait here.
     pub queue: Queue,
     /// Random delay after the propagation.
-    pub jitter: Option<Jitter>,
+    pub jitter: Jitter,
+    /// Packets may overtake each other by it; otherwise each waits for the one before.
+    pub jitter_reorders: bool,
     /// Tags packets before the queue.
     pub conditioner: Option<Conditioner>,
     /// Name in results, and of its random stream. Should be unique.
@@ -70,7 +70,8 @@ impl LinkSpec {
             to,
             config,
             queue: Queue::DropTail(DropTail::packets(limit)),
-            jitter: None,
+            jitter: Jitter::None,
+            jitter_reorders: false,
             conditioner: None,
             name: name.into(),
             measured: true,
@@ -78,26 +79,6 @@ impl LinkSpec {
             capture: None,
         }
     }
-}
-
-/// Random delay of each packet after the propagation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Jitter {
-    /// The largest delay of a uniform distribution, the mean of an exponential one.
-    pub size: Duration,
-    /// How the delay is distributed.
-    pub distribution: JitterDistribution,
-    /// Packets may overtake each other; otherwise each waits for the one before.
-    pub reordering: bool,
-}
-
-/// How a random delay is distributed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum JitterDistribution {
-    /// Uniform from 0 to the size.
-    Uniform,
-    /// Exponential with the size as mean.
-    Exponential,
 }
 
 /// The nodes and the links between them.

@@ -102,8 +102,6 @@ pub(crate) struct Body {
     pub segment: Segment,
     /// When it left its sender. For an ACK, when the newest data it acknowledges left theirs.
     pub sent: Time,
-    /// When it was offered to the link it is in, where that link measures waiting times.
-    pub offered: Time,
 }
 
 /// The bodies of all packets in the network. Slots are used again, the last freed first, as it is still in the cache.
@@ -130,12 +128,6 @@ impl Bodies {
     #[inline]
     pub fn get(&self, slot: u32) -> &Body {
         &self.bodies[slot as usize]
-    }
-
-    /// The body in `slot`.
-    #[inline]
-    pub fn get_mut(&mut self, slot: u32) -> &mut Body {
-        &mut self.bodies[slot as usize]
     }
 
     /// Takes the body out; the slot is free again.

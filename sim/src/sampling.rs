@@ -17,9 +17,9 @@ impl Simulation {
         for connection in self.connections.iter_mut() {
             connection.cwnd.restart(self.now.max(connection.opened));
         }
-        self.links
-            .iter_mut()
-            .for_each(|link| link.begin_measurement());
+        for link in &mut self.links {
+            link.begin_measurement(self.now);
+        }
     }
 
     /// The counters of all flows are taken down.

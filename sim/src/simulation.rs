@@ -155,11 +155,7 @@ impl Simulation {
         }
         let Some(delivery) = delivery else { return };
         if let Some(waiting) = &mut state.waiting {
-            waiting.record(
-                self.bodies.get(delivery.packet.body).offered,
-                self.now,
-                &delivery.packet,
-            );
+            waiting.record(delivery.waited_ns);
         }
         if state.extras.is_some() && self.after_link(index, delivery.packet) {
             return;
@@ -209,9 +205,6 @@ impl Simulation {
             return self.arrive(hop, packet);
         };
         let state = &mut self.links[index];
-        if state.waiting.is_some() {
-            self.bodies.get_mut(packet.body).offered = self.now;
-        }
         if let Some(extras) = &mut state.extras {
             if let Some(conditioner) = &mut extras.conditioner {
                 conditioner.tag(self.now, &mut packet);
@@ -279,7 +272,6 @@ impl Simulation {
                     body: self.bodies.insert(Body {
                         segment: Segment::default(),
                         sent: self.now,
-                        offered: self.now,
                     }),
                     length,
                     class: flow.class,

@@ -7,14 +7,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::{Dumbbell, control, ftp, reno};
-use netnice_queue::{LossFraction, Rate, Time};
+use netnice_queue::{Jitter, LossFraction, Rate, Time};
 use netnice_sim::measure::FlowCounters;
 use netnice_sim::traffic::{
     ConstantRate, ObjectSize, OnOff, PacketSize, PeriodLength, Poisson, SquareWave, Traffic, Web,
 };
-use netnice_sim::{
-    Capture, FlowId, FlowSpec, Jitter, JitterDistribution, LinkId, Program, RunOptions, Simulation,
-};
+use netnice_sim::{Capture, FlowId, FlowSpec, LinkId, Program, RunOptions, Simulation};
 use proptest::prelude::*;
 
 fn mbit(megabits: f64) -> Rate {
@@ -88,11 +86,8 @@ fn build(small: &Small, trace: Option<Capture>) -> (Simulation, usize) {
     for link in dumbbell.bottleneck {
         let spec = dumbbell.network.link_mut(link);
         spec.config.loss = lossy(small.loss);
-        spec.jitter = (small.jitter_ms > 0).then_some(Jitter {
-            size: Duration::from_millis(small.jitter_ms),
-            distribution: JitterDistribution::Uniform,
-            reordering: small.reordering,
-        });
+        spec.jitter = Jitter::Uniform(Duration::from_millis(small.jitter_ms));
+        spec.jitter_reorders = small.reordering;
     }
     dumbbell.network.link_mut(dumbbell.bottleneck[0]).capture = trace;
     let high = ConstantRate {
