@@ -12,7 +12,7 @@ use rand_xoshiro::rand_core::SeedableRng;
 use serde::{Deserialize, Serialize};
 
 use crate::early_detection::uniform;
-use crate::units::required_delay;
+use crate::units::positive_delay;
 use crate::{Packet, Rate, Time};
 
 /// What a TSW tagger is to be.
@@ -22,8 +22,8 @@ use crate::{Packet, Rate, Time};
 pub struct TswConfig {
     /// The rate of the profile.
     pub target: Rate,
-    /// Win_length: how much past the estimate covers. Clark and Fang take about a second.
-    #[serde(default = "default_window", with = "required_delay")]
+    /// Win_length: how much past the estimate covers, more than zero. Clark and Fang take about a second.
+    #[serde(default = "default_window", with = "positive_delay")]
     #[cfg_attr(feature = "schemars", schemars(with = "crate::units::DelayText"))]
     pub window: Duration,
 }
@@ -52,7 +52,8 @@ impl Tsw {
         let target = config.target.as_f64();
         Tsw {
             target,
-            window: config.window.as_secs_f64(),
+            // With no window at all two packets at once would make the rate infinite.
+            window: config.window.max(Duration::from_nanos(1)).as_secs_f64(),
             average: target,
             last_arrival: Time::ZERO,
             random: Xoshiro256PlusPlus::seed_from_u64(seed),

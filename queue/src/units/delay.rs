@@ -77,8 +77,8 @@ impl schemars::JsonSchema for DelayText {
     }
 }
 
-/// Serialises a delay by its text form: `#[serde(with = "required_delay")]`.
-pub(crate) mod required_delay {
+/// Serialises a delay that must not be zero by its text form: `#[serde(with = "positive_delay")]`.
+pub(crate) mod positive_delay {
     use std::borrow::Cow;
     use std::time::Duration;
 
@@ -95,7 +95,12 @@ pub(crate) mod required_delay {
         deserializer: D,
     ) -> Result<Duration, D::Error> {
         let text = Cow::<'de, str>::deserialize(deserializer)?;
-        super::parse_delay(&text).map_err(serde::de::Error::custom)
+        match super::parse_delay(&text).map_err(serde::de::Error::custom)? {
+            Duration::ZERO => Err(serde::de::Error::custom(format!(
+                "delay `{text}` is zero; it must be more"
+            ))),
+            delay => Ok(delay),
+        }
     }
 }
 

@@ -16,7 +16,7 @@ pub use bytes::Bytes;
 #[cfg(feature = "schemars")]
 pub(crate) use delay::DelayText;
 pub use delay::{format_delay, parse_delay};
-pub(crate) use delay::{optional_delay, required_delay};
+pub(crate) use delay::{optional_delay, positive_delay};
 pub use loss::LossFraction;
 pub use queue_limit::{QueueBound, QueueLimit};
 pub use rate::Rate;
