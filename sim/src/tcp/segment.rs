@@ -42,6 +42,9 @@ pub struct SackBlock {
     pub end: u32,
 }
 
+/// No blocks.
+pub(super) const NO_SACK: [SackBlock; 3] = [SackBlock { start: 0, end: 0 }; 3];
+
 /// One segment of one connection. In a connection data flows one way only, so that `sequence` counts in data segments
 /// and `acknowledgement` in ACKs; both count bytes from 0 for the first byte of data, and do not wrap (on a wire they
 /// are 32 bits after an initial number; a trace writes them so).

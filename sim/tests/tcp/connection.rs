@@ -3,7 +3,8 @@
 
 use netnice_queue::Time;
 use netnice_sim::tcp::{
-    DelayedAck, Flags, Opener, ReceiverConfig, Recovery, SenderConfig, SenderState, TimeoutConfig,
+    DelayedAck, Flags, Opener, Receiver, ReceiverConfig, Recovery, Sender, SenderConfig,
+    SenderState, TimeoutConfig,
 };
 use std::time::Duration;
 
@@ -162,4 +163,11 @@ fn every_second_segment_is_acknowledged_or_after_the_time() {
         .map(|sent| (sent.at_ms, sent.segment.acknowledgement))
         .collect();
     assert_eq!(acks, [(50.0, 2000), (50.0, 4000), (150.0, 5000)]);
+}
+
+#[test]
+fn connections_are_small() {
+    // Before data flow nothing of them is on the heap but the congestion control: 100,000 take less than 100 MB.
+    let bytes = size_of::<Sender>() + size_of::<Receiver>();
+    assert!(bytes < 1000, "{bytes}");
 }

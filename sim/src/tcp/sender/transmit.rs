@@ -5,6 +5,7 @@ use netnice_queue::Time;
 
 use super::outstanding::{APP_LIMITED, FIN, RETRANSMITTED, Sent};
 use super::{NEVER, Sender, SenderState};
+use crate::tcp::segment::NO_SACK;
 use crate::tcp::{Flags, Recovery, Segment};
 
 /// What could be sent now, pacing apart.
@@ -157,6 +158,7 @@ impl Sender {
         Plan::New(length as u32)
     }
 
+    #[inline]
     fn send_new(&mut self, now: Time, length: u32) -> Segment {
         let now_ns = now.as_nanos();
         if self.outstanding.is_empty() {
@@ -190,14 +192,16 @@ impl Sender {
         }
         self.statistics.segments += 1;
         self.statistics.bytes += u64::from(length);
-        let mut segment = self.data_segment(now, &sent);
-        if self.reduction_to_tell {
+        let flags = if self.reduction_to_tell {
             self.reduction_to_tell = false;
-            segment.flags = segment.flags.with(Flags::CWR);
-        }
-        segment
+            Flags::ACK.with(Flags::CWR)
+        } else {
+            Flags::ACK
+        };
+        self.data_segment(now, &sent, flags)
     }
 
+    #[cold]
     fn send_again(&mut self, now: Time, number: u64) -> Option<Segment> {
         let now_ns = now.as_nanos();
         let outstanding = &mut self.outstanding;
@@ -223,35 +227,45 @@ impl Sender {
         self.timed_end = 0;
         self.statistics.retransmitted_segments += 1;
         self.statistics.retransmitted_bytes += u64::from(sent.length);
-        Some(self.data_segment(now, &sent))
+        Some(self.data_segment(now, &sent, Flags::ACK))
     }
 
-    #[inline]
-    fn data_segment(&mut self, now: Time, sent: &Sent) -> Segment {
+    /// Written field by field at once: a segment that is filled and then changed costs a stall as it is copied.
+    #[inline(always)]
+    fn data_segment(&mut self, now: Time, sent: &Sent, flags: Flags) -> Segment {
         self.ack_to_send = false;
-        let mut segment = Segment {
+        let (tsval, tsecr) = self.timestamps(now);
+        Segment {
             sequence: sent.sequence,
+            acknowledgement: 0,
             length: sent.length,
+            window: 0,
+            tsval,
+            tsecr,
+            sack: NO_SACK,
             flags: if sent.flags & FIN != 0 {
-                Flags::ACK.with(Flags::FIN)
+                flags.with(Flags::FIN)
             } else {
-                Flags::ACK
+                flags
             },
-            ..Segment::default()
-        };
-        self.stamp(now, &mut segment);
-        segment
-    }
-
-    #[inline]
-    pub(super) fn stamp(&self, now: Time, segment: &mut Segment) {
-        if self.config.timestamps {
-            segment.tsval = self.config.clock.ticks(now);
-            segment.tsecr = self.recent_timestamp;
         }
     }
 
+    #[inline]
+    fn timestamps(&self, now: Time) -> (u32, u32) {
+        if self.config.timestamps {
+            (self.config.clock.ticks(now), self.recent_timestamp)
+        } else {
+            (0, 0)
+        }
+    }
+
+    pub(super) fn stamp(&self, now: Time, segment: &mut Segment) {
+        (segment.tsval, segment.tsecr) = self.timestamps(now);
+    }
+
     /// The first packet after nothing was in flight.
+    #[cold]
     fn begin_flight(&mut self, now_ns: u64) {
         self.first_sent_ns = now_ns;
         self.delivered_ns = now_ns;
