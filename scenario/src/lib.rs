@@ -4,15 +4,20 @@
 //! - [`model`]: the file as it is written, typed: [`Scenario`].
 //! - [`parse`]: reads and checks it: [`ScenarioFile`].
 //! - [`network`]: the same laid out for a run, with groups expanded, routes found and limits resolved: [`Network`].
-//! - [`results`]: what a run has measured.
+//! - [`results`]: what a run has measured, and what many runs say together.
+//! - `plot` (with the feature of that name): results as SVG and PNG.
 
 mod did_you_mean;
+mod explain;
 pub mod model;
 pub mod network;
 pub mod parse;
+#[cfg(feature = "plot")]
+pub mod plot;
 pub mod results;
 pub mod schema;
 
+pub use explain::explain;
 pub use model::Scenario;
 pub use network::Network;
 pub use parse::{Point, ScenarioError, ScenarioFile};

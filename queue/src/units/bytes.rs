@@ -72,7 +72,8 @@ impl fmt::Display for Bytes {
 serde_as_text!(
     Bytes,
     "a size such as \"1500B\"",
-    r"^(\$\w+|\d+(\.\d+)?(B|kB|MB|GB|KiB|MiB|GiB))$"
+    r"^(\$\w+|\d+(\.\d+)?(B|kB|MB|GB|KiB|MiB|GiB))$",
+    "string"
 );
 
 #[cfg(test)]

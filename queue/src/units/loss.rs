@@ -97,7 +97,8 @@ impl fmt::Display for LossFraction {
 serde_as_text!(
     LossFraction,
     "a share such as \"1%\"",
-    r"^(\$\w+|\d+(\.\d+)?%|0?\.\d+|0)$"
+    r"^(\$\w+|\d+(\.\d+)?%|0?\.\d+|0)$",
+    ["string", "number"]
 );
 
 #[cfg(test)]

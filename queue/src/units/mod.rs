@@ -49,9 +49,9 @@ impl UnitError {
 }
 
 /// Serialises a type by the text form it is also read from; a bare number is read as its digits, so that the type says
-/// which units there are. `$example` and the regular expression are for error messages and the JSON Schema.
+/// which units there are. `$example` and the regular expression are for error messages and the JSON Schema, `$json` is the type there.
 macro_rules! serde_as_text {
-    ($type:ty, $example:literal, $pattern:literal) => {
+    ($type:ty, $example:literal, $pattern:literal, $json:tt) => {
         impl serde::Serialize for $type {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 serializer.collect_str(self)
@@ -71,7 +71,7 @@ macro_rules! serde_as_text {
             }
 
             fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-                schemars::json_schema!({"type": "string", "pattern": $pattern, "description": $example})
+                schemars::json_schema!({"type": $json, "pattern": $pattern, "description": $example})
             }
         }
     };

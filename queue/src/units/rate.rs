@@ -127,7 +127,8 @@ impl fmt::Display for Rate {
 serde_as_text!(
     Rate,
     "a rate such as \"10mbit\"",
-    r"^(\$\w+|\d+(\.\d+)?[kmg]?bit)$"
+    r"^(\$\w+|\d+(\.\d+)?[kmg]?bit)$",
+    "string"
 );
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::fmt;
 use serde::de::{Error, IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::{DelayedAck, Dscp, Seeds, Sweep, TimeSpan};
+use super::{Defaults, DelayedAck, Dscp, Seeds, Sweep, TimeSpan};
 
 /// Seeds given as a number, at most.
 const MAX_SEEDS: i64 = 100_000;
@@ -59,6 +59,13 @@ impl<'de> Deserialize<'de> for Sweep {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Sweep, D::Error> {
         deserializer.deserialize_ignored_any(IgnoredAny)?;
         Ok(Sweep)
+    }
+}
+
+impl<'de> Deserialize<'de> for Defaults {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Defaults, D::Error> {
+        deserializer.deserialize_ignored_any(IgnoredAny)?;
+        Ok(Defaults)
     }
 }
 

@@ -36,6 +36,7 @@ pub struct Link {
     #[serde(default)]
     pub loss: LossFraction,
     /// Random delay after the propagation.
+    #[serde(default)]
     #[schemars(schema_with = "queue::jitter_schema")]
     pub jitter: Option<Jitter>,
     /// Tags packets before the queue; never of the way back, unless `reverse` says so.
@@ -73,6 +74,7 @@ pub struct LinkChanges {
     /// Packets lost at random, before the queue.
     pub loss: Option<LossFraction>,
     /// Random delay after the propagation.
+    #[serde(default)]
     #[schemars(schema_with = "queue::jitter_schema")]
     pub jitter: Option<Jitter>,
     /// Tags packets before the queue.

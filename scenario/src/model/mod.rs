@@ -54,6 +54,9 @@ pub struct Scenario {
     /// Values that a parameter, or a field given by its path, takes one after the other; several make a grid.
     #[serde(default)]
     pub sweep: Sweep,
+    /// Fields that all links or flows have unless they say otherwise: `[defaults.links]`, `[defaults.flows]`.
+    #[serde(default)]
+    pub defaults: Defaults,
     /// Nodes that are more than a name in `links`: groups of hosts, and hosts with a clock of their own.
     #[serde(default)]
     pub nodes: Vec<Node>,
@@ -69,6 +72,10 @@ pub struct Scenario {
 /// The sweep as it is written; its points are in [`ScenarioFile::points`](crate::ScenarioFile::points).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Sweep;
+
+/// Defaults as they are written; they are in each link and flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Defaults;
 
 /// Seeds: a number n for the seeds 1 to n, or a list.
 #[derive(Debug, Clone, PartialEq, Eq)]

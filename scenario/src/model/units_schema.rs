@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
-use super::{DelayedAck, Dscp, Seeds, Sweep, TimeSpan};
+use super::{Defaults, DelayedAck, Dscp, Seeds, Sweep, TimeSpan};
 
 impl JsonSchema for TimeSpan {
     fn schema_name() -> Cow<'static, str> {
@@ -49,6 +49,21 @@ impl JsonSchema for Sweep {
             "additionalProperties": {
                 "oneOf": [{"type": "array", "minItems": 1}, {"type": "object"}]
             }
+        })
+    }
+}
+
+impl JsonSchema for Defaults {
+    fn schema_name() -> Cow<'static, str> {
+        "Defaults".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "Fields that all links or flows have unless they say otherwise",
+            "type": "object",
+            "additionalProperties": false,
+            "properties": {"links": {"type": "object"}, "flows": {"type": "object"}}
         })
     }
 }

@@ -54,12 +54,12 @@ impl Findings {
 pub(super) fn check_values(scenario: &Scenario) -> Vec<Problem> {
     let mut findings = Findings::default();
     let name = &scenario.name;
-    let allowed = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
-    if name.is_empty() || !name.chars().all(allowed) {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+    if name.is_empty() || name.starts_with('.') || !name.chars().all(allowed) {
         findings.add(
             &Place::key("name"),
             format!(
-                "`{}` is no name of a scenario; allowed are letters, digits, _ and -",
+                "`{}` is no name of a scenario; allowed are letters, digits, _ - and .",
                 name.escape_debug()
             ),
         );

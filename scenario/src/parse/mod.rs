@@ -2,6 +2,7 @@
 //! Reads a scenario file: values put in from elsewhere, the points of its sweep, checks, and errors that name file, line
 //! and field.
 
+mod defaults;
 mod deserializer;
 mod error;
 mod fault;
@@ -91,6 +92,7 @@ impl ScenarioFile {
             let all: Vec<Setting> = point.iter().chain(&given).cloned().collect();
             settings::apply(&mut root, &all, &known).map_err(error)?;
             settings::expand_shorthands(&mut root).map_err(error)?;
+            defaults::apply(&mut root).map_err(error)?;
             let mut scenario =
                 Scenario::deserialize(&root).map_err(|fault| error(fault.at(&root.origin)))?;
             let checked = trace::load_all(&mut scenario, directory, points.is_empty(), &mut hash)

@@ -81,6 +81,16 @@ impl Node {
         found.map(|entry| &entry.node)
     }
 
+    pub(super) fn get_mut(&mut self, key: &str) -> Option<&mut Node> {
+        match &mut self.value {
+            Value::Table(entries) => {
+                let found = entries.iter_mut().find(|entry| entry.key == key);
+                found.map(|entry| &mut entry.node)
+            }
+            _ => None,
+        }
+    }
+
     pub(super) fn text(&self) -> Option<&str> {
         match &self.value {
             Value::Text(text) => Some(text),

@@ -1,9 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a run has measured, alike for simulator and lab.
+//! What a run has measured, alike for simulator and lab, and what many runs say together.
 
+mod directory;
+#[cfg(feature = "parquet")]
+mod parquet_file;
 mod run;
+mod statistics;
+mod summary;
+pub mod tables;
 
+pub use directory::{DirectoryError, Manifest, ResultsDirectory, World};
 pub use run::{
     ClassResult, Delays, Drops, FlowResult, PhaseResult, QueueResult, ResponseTimes, RunResults,
     Series, SizeBin,
 };
+pub use statistics::{Estimate, jain_index, student_t_975};
+pub use summary::{Figure, PointSummary, Subject, Summary};

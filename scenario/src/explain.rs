@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A scenario in words: what `netnice sim --explain` prints.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use netnice_queue::{DisciplineConfig, QueueBound, format_delay};
+
+use crate::model::{Application, DelayedAck, Parameter, Transport};
+use crate::network::{FlowGroup, Network, NetworkFlow, NetworkLink};
+use crate::{Scenario, ScenarioFile};
+
+/// The scenario, its topology and its flows in words.
+pub fn explain(file: &ScenarioFile) -> String {
+    let scenario = file.scenario();
+    let Ok(network) = Network::new(scenario) else {
+        // A file that was read has been laid out once already.
+        return String::new();
+    };
+    let mut text = String::new();
+    // Writing to a String cannot fail.
+    let _ = write_all(&mut text, file, scenario, &network);
+    text
+}
+
+fn write_all(
+    text: &mut String,
+    file: &ScenarioFile,
+    scenario: &Scenario,
+    network: &Network,
+) -> std::fmt::Result {
+    writeln!(text, "{}", scenario.name)?;
+    if !scenario.description.is_empty() {
+        writeln!(text, "  {}", scenario.description.trim())?;
+    }
+    write!(text, "  Runs of {}", scenario.duration)?;
+    if !scenario.warm_up.get().is_zero() {
+        write!(text, ", measured after {}", scenario.warm_up)?;
+    }
+    write!(text, "; {}", count(scenario.seeds.0.len(), "seed"))?;
+    match file.axes.len() {
+        0 => writeln!(text)?,
+        _ => writeln!(
+            text,
+            " for each of {} of {}: {} in all. In words, the first:",
+            count(file.points.len(), "point"),
+            file.axes.join(" x "),
+            count(file.runs().len(), "run")
+        )?,
+    }
+    for (key, value) in file.points.iter().take(1).flat_map(|point| &point.settings) {
+        writeln!(text, "  {key} = {value}")?;
+    }
+    for phase in &scenario.phases {
+        writeln!(
+            text,
+            "  Phase {}: {} to {}",
+            phase.name, phase.from, phase.to
+        )?;
+    }
+    writeln!(text, "\nTopology: {}", count(network.nodes.len(), "node"))?;
+    let mut first = 0;
+    for link in &scenario.links {
+        let label = link.label();
+        let members = network.links[first..]
+            .iter()
+            .step_by(2)
+            .take_while(|member| {
+                member.name == label || member.name.starts_with(&format!("{label}["))
+            })
+            .count();
+        write_link(text, network, first, members)?;
+        first += 2 * members;
+    }
+    writeln!(text, "\nFlows: {}", network.flows.len())?;
+    let mut flows = &network.flows[..];
+    while let Some(flow) = flows.first() {
+        let members = flows
+            .iter()
+            .take_while(|other| other.group.name == flow.group.name)
+            .count();
+        write_flow(text, network, &flows[..members])?;
+        flows = &flows[members..];
+    }
+    Ok(())
+}
+
+fn write_link(
+    text: &mut String,
+    network: &Network,
+    first: usize,
+    members: usize,
+) -> std::fmt::Result {
+    let (there, back) = (&network.links[first], &network.links[first + 1]);
+    let ends = |link: &NetworkLink| {
+        let name = |node: usize| network.nodes[node].name.as_str();
+        format!("{} to {}", name(link.from), name(link.to))
+    };
+    write!(text, "  {}: {}", there.name, ends(there))?;
+    if members > 1 {
+        write!(text, ", and {} more alike", members - 1)?;
+    }
+    writeln!(text)?;
+    let alike = there.rate == back.rate
+        && there.delay == back.delay
+        && there.queue == back.queue
+        && there.loss == back.loss
+        && there.jitter == back.jitter
+        && there.conditioner == back.conditioner
+        && there.base_rtt == back.base_rtt;
+    match alike {
+        true => writeln!(text, "    both ways: {}", link_words(there)),
+        false => {
+            writeln!(text, "    there: {}", link_words(there))?;
+            writeln!(text, "    back:  {}", link_words(back))
+        }
+    }
+}
+
+fn link_words(link: &NetworkLink) -> String {
+    let mut words = vec![match link.rate {
+        Some(rate) => rate.to_string(),
+        None => "no limit of rate".to_owned(),
+    }];
+    words.push(format!("{} propagation", format_delay(link.delay)));
+    if let Some(rate) = link.rate {
+        let packets =
+            rate.as_f64() * link.base_rtt.as_secs_f64() / (8.0 * link.packet_size.get() as f64);
+        words.push(format!(
+            "bandwidth-delay product {packets:.1} packets of {} ({} round trip)",
+            link.packet_size,
+            format_delay(link.base_rtt)
+        ));
+        words.push(queue_words(link));
+    }
+    if link.loss.as_f64() > 0.0 {
+        words.push(format!("random loss {}", link.loss));
+    }
+    if let Some(jitter) = link.jitter {
+        let order = match jitter.reordering {
+            true => "packets may overtake",
+            false => "in order",
+        };
+        words.push(format!("jitter {} ({order})", jitter.size));
+    }
+    if link.conditioner.is_some() {
+        words.push("packets tagged by their profile".to_owned());
+    }
+    words.join(", ")
+}
+
+fn queue_words(link: &NetworkLink) -> String {
+    let discipline = match link.queue {
+        DisciplineConfig::DropTail(_) => "drop-tail",
+        ref other => other.name(),
+    };
+    let Ok(bound) = link.discipline_context().bound(link.queue.limit()) else {
+        return format!("{discipline} queue of {}", link.queue.limit());
+    };
+    let packet = link.packet_size.get();
+    let (length, bytes) = match bound {
+        QueueBound::Packets(packets) => (count(packets, "packet"), packets as u64 * packet),
+        QueueBound::Bytes(bytes) => (format!("{bytes} bytes ({} packets)", bytes / packet), bytes),
+    };
+    let time = link.rate.map(|rate| {
+        let time = rate.time_to_send(netnice_queue::Bytes::new(bytes));
+        format!(" = {} when full", milliseconds(time))
+    });
+    format!("{discipline} queue of {length}{}", time.unwrap_or_default())
+}
+
+fn write_flow(text: &mut String, network: &Network, flows: &[NetworkFlow]) -> std::fmt::Result {
+    let Some(flow) = flows.first() else {
+        return Ok(());
+    };
+    let group = &flow.group;
+    let name = |nodes: &[usize]| match nodes {
+        [node] => network.nodes[*node].name.clone(),
+        [first, .., last] => format!(
+            "{} ... {}",
+            network.nodes[*first].name, network.nodes[*last].name
+        ),
+        [] => String::new(),
+    };
+    write!(
+        text,
+        "  {}: {}, from {} to {}",
+        group.name,
+        application_words(&group.application),
+        name(&flow.senders),
+        name(&flow.receivers)
+    )?;
+    match flows.len() {
+        1 => writeln!(text)?,
+        more => writeln!(text, ", and {} more alike", more - 1)?,
+    }
+    writeln!(text, "    {}", transport_words(group))?;
+    let rtts: Vec<Duration> = flows
+        .iter()
+        .filter_map(|flow| network.base_rtt(*flow.senders.first()?, *flow.receivers.first()?))
+        .collect();
+    if let (Some(least), Some(most)) = (rtts.iter().min(), rtts.iter().max()) {
+        let range = match least == most {
+            true => format_delay(*least),
+            false => format!("{} to {}", format_delay(*least), format_delay(*most)),
+        };
+        write!(text, "    base RTT {range}; ")?;
+    }
+    write!(text, "{} priority", group.class.name().replace('_', " "))?;
+    write!(text, ", DSCP {}", group.dscp)?;
+    write!(text, "; from {}", format_delay(group.start))?;
+    if !group.start_spread.is_zero() {
+        write!(
+            text,
+            " and up to {} later",
+            format_delay(group.start_spread)
+        )?;
+    }
+    match group.bytes {
+        Some(bytes) => writeln!(text, " until {bytes} are sent"),
+        None => writeln!(text, " until {}", format_delay(group.stop)),
+    }
+}
+
+fn application_words(application: &Application) -> String {
+    match application {
+        Application::Ftp => "always has data to send".to_owned(),
+        Application::Cbr { rate } => format!("constant {rate}"),
+        Application::SquareWave { rate, period, duty } => format!(
+            "square wave of {rate}, on for {} % of each {period}",
+            duty * 100.0
+        ),
+        Application::ParetoOnOff {
+            rate,
+            mean_on,
+            mean_off,
+            shape,
+        } => format!(
+            "Pareto on/off: {rate} for {mean_on} on average, off for {mean_off}, shape {shape}"
+        ),
+        Application::ExponentialOnOff {
+            rate,
+            mean_on,
+            mean_off,
+        } => format!("exponential on/off: {rate} for {mean_on} on average, off for {mean_off}"),
+        Application::Poisson { rate, .. } => format!("Poisson arrivals, {rate} on average"),
+        Application::Web(web) => format!(
+            "web: {} of pages of {}, {} on average",
+            count(web.sessions as usize, "session"),
+            count(web.objects_per_page as usize, "object"),
+            web.object_size.mean
+        ),
+        Application::Trace { entries, .. } => {
+            format!("a trace of {}", count(entries.len(), "write"))
+        }
+    }
+}
+
+fn transport_words(group: &FlowGroup) -> String {
+    let packets = format!("packets of {}", group.packet_size);
+    if group.transport == Transport::Udp {
+        return format!("UDP, {packets}");
+    }
+    let control = &group.congestion_control;
+    let mut words = vec![format!("TCP {}", control.name)];
+    for (name, value) in &control.parameters {
+        let value = match value {
+            Parameter::Switch(switch) => switch.to_string(),
+            Parameter::Number(number) => number.to_string(),
+            Parameter::Text(text) => text.clone(),
+        };
+        words.push(format!("{name} {value}"));
+    }
+    words.push(packets);
+    let tcp = &group.tcp;
+    words.push(format!("{:?} recovery", tcp.recovery).to_lowercase());
+    words.push(match tcp.delayed_ack {
+        DelayedAck::Off => "an ACK per packet".to_owned(),
+        DelayedAck::After(time) => format!("delayed ACKs ({time})"),
+    });
+    words.push(format!("minimum RTO {}", tcp.min_rto));
+    if tcp.ecn {
+        words.push("ECN".to_owned());
+    }
+    if let Some(window) = tcp.receiver_window {
+        words.push(format!("receive window {window}"));
+    }
+    words.join(", ")
+}
+
+fn milliseconds(time: Duration) -> String {
+    format!("{:.1} ms", time.as_secs_f64() * 1e3)
+}
+
+fn count(number: usize, one: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {one}{plural}")
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `[defaults.links]` and `[defaults.flows]`: fields that all links or flows have unless they say otherwise.
+
+use super::fault::Fault;
+use super::tree::{Entry, Node, Value};
+use crate::did_you_mean::among;
+use crate::network::Step;
+
+/// Fields of a flow that a UDP flow does not have.
+const OF_TCP: [&str; 2] = ["tcp", "congestion_control"];
+/// The lists whose entries can have defaults.
+const LISTS: [&str; 2] = ["links", "flows"];
+
+/// Puts the defaults in where nothing is given.
+pub(super) fn apply(root: &mut Node) -> Result<(), Fault> {
+    let Some(defaults) = root.get("defaults").cloned() else {
+        return Ok(());
+    };
+    let inside = |fault: Fault| fault.inside(Step::from("defaults"));
+    if !matches!(defaults.value, Value::Table(_)) {
+        let text = "must be a table with `links` and `flows`";
+        return Err(inside(Fault::new(defaults.origin, text)));
+    }
+    for entry in defaults.entries() {
+        if !LISTS.contains(&entry.key.as_str()) {
+            let text = format!("unknown key `{}`; {}", entry.key, among(&entry.key, LISTS));
+            return Err(inside(Fault::new(entry.key_origin.clone(), text)));
+        }
+        if !matches!(entry.node.value, Value::Table(_)) {
+            let fault = Fault::new(entry.node.origin.clone(), "must be a table");
+            return Err(inside(fault.inside(Step::from(entry.key.as_str()))));
+        }
+        let Some(Value::List(nodes)) = root.get_mut(&entry.key).map(|node| &mut node.value) else {
+            continue;
+        };
+        for node in nodes {
+            let udp = node.get("transport").and_then(Node::text) == Some("udp");
+            let defaults = entry.node.entries().iter();
+            let defaults = defaults.filter(|entry| !(udp && OF_TCP.contains(&entry.key.as_str())));
+            merge(node, defaults);
+        }
+    }
+    Ok(())
+}
+
+/// Tables are merged, everything else is replaced. A table that is told apart by a key of its own is replaced, too:
+/// fields of one kind mean nothing for another.
+fn merge<'a>(node: &mut Node, defaults: impl Iterator<Item = &'a Entry>) {
+    let Value::Table(entries) = &mut node.value else {
+        return;
+    };
+    for default in defaults {
+        match entries.iter_mut().find(|entry| entry.key == default.key) {
+            None => entries.push(default.clone()),
+            Some(entry) if matches!(entry.key.as_str(), "tcp" | "reverse") => {
+                merge(&mut entry.node, default.node.entries().iter());
+            }
+            Some(_) => {}
+        }
+    }
+}

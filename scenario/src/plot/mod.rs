@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Plots of results: what is in them is worked out here, how they look in `draw.rs`.
+
+mod draw;
+mod select;
+
+pub use draw::{PlotError, svg, write_png};
+pub use select::plots;
+
+/// A plot, ready to be drawn.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plot {
+    /// Name for a file.
+    pub name: String,
+    /// Title.
+    pub title: String,
+    /// What is along.
+    pub x: Axis,
+    /// What is up, in words with its unit.
+    pub y_label: String,
+    /// The y axis is logarithmic.
+    pub y_logarithmic: bool,
+    /// Lines, or groups of bars.
+    pub curves: Vec<Curve>,
+}
+
+/// The horizontal axis.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Axis {
+    /// A quantity.
+    Quantity {
+        /// In words with its unit.
+        label: String,
+        /// The axis is logarithmic.
+        logarithmic: bool,
+    },
+    /// Names side by side; x counts them from 0. Curves are drawn as bars.
+    Names {
+        /// In words.
+        label: String,
+        /// The names.
+        names: Vec<String>,
+    },
+}
+
+/// Points that belong together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Curve {
+    /// Name for the legend.
+    pub name: String,
+    /// The points, in the order of x.
+    pub points: Vec<Point>,
+}
+
+/// A point with the half width of its confidence interval.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Point {
+    /// Along.
+    pub x: f64,
+    /// Up.
+    pub y: f64,
+    /// Half of the 95 % confidence interval; 0 where there is none.
+    pub half_width: f64,
+}

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is worth a plot: time series, the sweep, response times by size.
+
+use netnice_queue::{Bytes, LossFraction, Rate};
+
+use super::{Axis, Curve, Plot, Point};
+use crate::model::TimeSpan;
+use crate::results::{Manifest, PointSummary, RunResults, Subject, Summary};
+
+/// More curves than this cannot be told apart.
+const MAX_CURVES: usize = 12;
+
+/// The plots of these results, those that have something to show.
+pub fn plots(manifest: &Manifest, runs: &[RunResults], summary: &Summary) -> Vec<Plot> {
+    let mut plots = vec![
+        goodput(manifest, summary),
+        response_times(manifest, summary),
+    ];
+    if let Some(run) = runs.first() {
+        for (quantity, label) in [
+            ("cwnd", "congestion window (packets)"),
+            ("goodput", "goodput (bit/s)"),
+            ("queue_packets", "queue (packets)"),
+            ("queue_delay", "queueing delay (s)"),
+        ] {
+            plots.push(time_series(manifest, run, quantity, label));
+        }
+    }
+    plots.retain(|plot| plot.curves.iter().any(|curve| !curve.points.is_empty()));
+    plots
+}
+
+/// One quantity of one run over time.
+fn time_series(manifest: &Manifest, run: &RunResults, quantity: &str, label: &str) -> Plot {
+    let series = run
+        .series
+        .iter()
+        .filter(|series| series.quantity == quantity);
+    let curves = series.take(MAX_CURVES).map(|series| {
+        let points = series.time_s.iter().zip(&series.value);
+        let points = points.filter(|(_, value)| value.is_finite());
+        Curve {
+            name: series.of.clone(),
+            points: points
+                .map(|(&x, &y)| Point {
+                    x,
+                    y,
+                    half_width: 0.0,
+                })
+                .collect(),
+        }
+    });
+    let settings = words(&run.settings);
+    let settings = match settings.is_empty() {
+        true => String::new(),
+        false => format!(", {settings}"),
+    };
+    Plot {
+        name: quantity.to_owned(),
+        title: format!("{}: seed {}{settings}", manifest.scenario, run.seed),
+        x: Axis::Quantity {
+            label: "time (s)".to_owned(),
+            logarithmic: false,
+        },
+        y_label: label.to_owned(),
+        y_logarithmic: false,
+        curves: curves.collect(),
+    }
+}
+
+fn words(settings: &[(String, String)]) -> String {
+    let words = settings
+        .iter()
+        .map(|(key, value)| format!("{key} = {value}"));
+    words.collect::<Vec<_>>().join(", ")
+}
+
+/// Goodput of each entry of flows: along the last axis of the sweep that is a quantity, else as bars.
+fn goodput(manifest: &Manifest, summary: &Summary) -> Plot {
+    let along = (0..manifest.axes.len()).rev().find(|&axis| {
+        let mut points = summary.points.iter();
+        points.all(|point| quantity(&point.settings[axis].1).is_some())
+    });
+    let title = format!(
+        "{}: goodput, mean and 95 % confidence interval",
+        manifest.scenario
+    );
+    let y_label = "goodput (Mb/s)".to_owned();
+    let mut curves: Vec<Curve> = Vec::new();
+    let mut add =
+        |name: String, point: Point| match curves.iter_mut().find(|curve| curve.name == name) {
+            Some(curve) => curve.points.push(point),
+            None => curves.push(Curve {
+                name,
+                points: vec![point],
+            }),
+        };
+    let x = match along {
+        Some(axis) => {
+            let mut values = Vec::new();
+            for point in &summary.points {
+                let x = quantity(&point.settings[axis].1).unwrap_or(0.0);
+                values.push(x);
+                let mut others = point.settings.clone();
+                others.remove(axis);
+                for (of, y, half_width) in goodputs(point) {
+                    let others = words(&others);
+                    let name = match others.is_empty() {
+                        true => of,
+                        false => format!("{of}, {others}"),
+                    };
+                    add(name, Point { x, y, half_width });
+                }
+            }
+            Axis::Quantity {
+                label: manifest.axes[axis].clone(),
+                logarithmic: spans_decades(&values),
+            }
+        }
+        None => {
+            let mut names = Vec::new();
+            for (index, point) in summary.points.iter().enumerate() {
+                let values = point.settings.iter().map(|(_, value)| value.as_str());
+                names.push(values.collect::<Vec<_>>().join(", "));
+                for (of, y, half_width) in goodputs(point) {
+                    let x = index as f64;
+                    add(of, Point { x, y, half_width });
+                }
+            }
+            Axis::Names {
+                label: manifest.axes.join(", "),
+                names,
+            }
+        }
+    };
+    for curve in &mut curves {
+        curve.points.sort_by(|a, b| a.x.total_cmp(&b.x));
+    }
+    curves.truncate(MAX_CURVES);
+    Plot {
+        name: "goodput_by_flow".to_owned(),
+        title,
+        x,
+        y_label,
+        y_logarithmic: false,
+        curves,
+    }
+}
+
+/// Goodputs of a point in Mb/s, with half widths.
+fn goodputs(point: &PointSummary) -> Vec<(String, f64, f64)> {
+    let figures = point.figures.iter();
+    let figures =
+        figures.filter(|figure| figure.subject == Subject::Flows && figure.quantity == "goodput");
+    let values = figures.map(|figure| {
+        let value = figure.value;
+        (
+            figure.of.clone(),
+            value.mean / 1e6,
+            value.half_width_95.unwrap_or(0.0) / 1e6,
+        )
+    });
+    values.collect()
+}
+
+/// Mean response times of web objects by size.
+fn response_times(manifest: &Manifest, summary: &Summary) -> Plot {
+    let mut curves: Vec<Curve> = Vec::new();
+    for point in &summary.points {
+        let objects = point.figures.iter();
+        let objects = objects.filter(|figure| {
+            figure.subject == Subject::Objects && figure.quantity == "response_time"
+        });
+        for figure in objects {
+            let Some(size) = point.figure(&figure.of, "size") else {
+                continue;
+            };
+            let flow = figure.of.rsplit_once(' ').map_or("", |(flow, _)| flow);
+            let settings = words(&point.settings);
+            let name = match settings.is_empty() {
+                true => flow.to_owned(),
+                false => format!("{flow}, {settings}"),
+            };
+            let value = Point {
+                x: size.value.mean,
+                y: figure.value.mean,
+                half_width: figure.value.half_width_95.unwrap_or(0.0),
+            };
+            match curves.iter_mut().find(|curve| curve.name == name) {
+                Some(curve) => curve.points.push(value),
+                None => curves.push(Curve {
+                    name,
+                    points: vec![value],
+                }),
+            }
+        }
+    }
+    for curve in &mut curves {
+        curve.points.sort_by(|a, b| a.x.total_cmp(&b.x));
+    }
+    curves.truncate(MAX_CURVES);
+    Plot {
+        name: "response_times".to_owned(),
+        title: format!("{}: response time by object size", manifest.scenario),
+        x: Axis::Quantity {
+            label: "object size (bytes)".to_owned(),
+            logarithmic: true,
+        },
+        y_label: "mean response time (s)".to_owned(),
+        y_logarithmic: true,
+        curves,
+    }
+}
+
+/// A value of a sweep as a number in its base unit: seconds, bits per second, bytes, or none.
+fn quantity(text: &str) -> Option<f64> {
+    let number = text.parse().ok();
+    let number = number.or_else(|| Some(text.parse::<TimeSpan>().ok()?.get().as_secs_f64()));
+    let number = number.or_else(|| Some(text.parse::<Rate>().ok()?.as_f64()));
+    let number = number.or_else(|| Some(text.parse::<Bytes>().ok()?.get() as f64));
+    let number = number.or_else(|| Some(text.parse::<LossFraction>().ok()?.as_f64()));
+    number.or_else(|| text.strip_suffix("bdp")?.parse().ok())
+}
+
+/// A logarithmic axis serves better.
+fn spans_decades(values: &[f64]) -> bool {
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = values.iter().copied().fold(0.0, f64::max);
+    least > 0.0 && most / least >= 30.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_of_a_sweep_are_quantities() {
+        for (text, expected) in [
+            ("50ms", Some(0.05)),
+            ("10mbit", Some(1e7)),
+            ("64kB", Some(64_000.0)),
+            ("1%", Some(0.01)),
+            ("2.5bdp", Some(2.5)),
+            ("7", Some(7.0)),
+            ("reno", None),
+        ] {
+            assert_eq!(quantity(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn wide_ranges_are_logarithmic() {
+        assert!(spans_decades(&[0.05, 51.2]));
+        assert!(!spans_decades(&[1.0, 10.0]));
+        assert!(!spans_decades(&[0.0, 10.0]));
+    }
+}

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! All runs together: for each point of the sweep, each figure's mean over the seeds.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Estimate, FlowResult, RunResults, jain_index};
+
+/// What a sweep has set: names and values.
+type Settings = Vec<(String, String)>;
+
+/// All points of a sweep.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Summary {
+    /// The points, in the order of the sweep.
+    pub points: Vec<PointSummary>,
+}
+
+/// One point.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PointSummary {
+    /// What the sweep has set: name and value.
+    pub settings: Vec<(String, String)>,
+    /// Seeds that have been run.
+    pub seeds: Vec<u64>,
+    /// The figures.
+    pub figures: Vec<Figure>,
+}
+
+/// What a figure is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Subject {
+    /// All flows of one entry of the scenario together.
+    Flows,
+    /// All flows of a class together.
+    Class,
+    /// One direction of a link.
+    Queue,
+    /// Objects of similar size of one flow's web traffic.
+    Objects,
+}
+
+impl Subject {
+    /// The name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Subject::Flows => "flows",
+            Subject::Class => "class",
+            Subject::Queue => "queue",
+            Subject::Objects => "objects",
+        }
+    }
+}
+
+/// One figure with its confidence interval.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Figure {
+    /// What it is of.
+    pub subject: Subject,
+    /// Name of that: of the flows, the class, the link, or the flow and the sizes in bytes (`web 1000-2000`).
+    pub of: String,
+    /// Which figure: `goodput`, `loss` and so on.
+    pub quantity: String,
+    /// Unit: `bit/s`, `s`, `packets`, or nothing.
+    pub unit: String,
+    /// Mean over the seeds.
+    pub value: Estimate,
+}
+
+impl PointSummary {
+    /// A figure by what it is of and its quantity.
+    pub fn figure(&self, of: &str, quantity: &str) -> Option<&Figure> {
+        let mut figures = self.figures.iter();
+        figures.find(|figure| figure.of == of && figure.quantity == quantity)
+    }
+}
+
+impl Summary {
+    /// The means over the runs of each point; runs of one point have the same settings.
+    pub fn of(runs: &[RunResults]) -> Summary {
+        let mut points: Vec<(&Settings, Vec<&RunResults>)> = Vec::new();
+        for run in runs {
+            match points
+                .iter_mut()
+                .find(|(settings, _)| **settings == run.settings)
+            {
+                Some((_, runs)) => runs.push(run),
+                None => points.push((&run.settings, vec![run])),
+            }
+        }
+        let points = points.into_iter().map(|(settings, runs)| PointSummary {
+            settings: settings.clone(),
+            seeds: runs.iter().map(|run| run.seed).collect(),
+            figures: figures(&runs),
+        });
+        Summary {
+            points: points.collect(),
+        }
+    }
+}
+
+/// Values gathered over runs, in the order of their first appearance.
+#[derive(Default)]
+struct Gathered {
+    values: Vec<(Subject, String, String, &'static str, Vec<f64>)>,
+    places: std::collections::BTreeMap<(Subject, String, String), usize>,
+}
+
+impl Gathered {
+    fn add(&mut self, subject: Subject, of: &str, quantity: &str, unit: &'static str, value: f64) {
+        if !value.is_finite() {
+            return;
+        }
+        let key = (subject, of.to_owned(), quantity.to_owned());
+        let place = *self.places.entry(key).or_insert_with(|| {
+            let values = Vec::new();
+            self.values
+                .push((subject, of.to_owned(), quantity.to_owned(), unit, values));
+            self.values.len() - 1
+        });
+        self.values[place].4.push(value);
+    }
+}
+
+fn figures(runs: &[&RunResults]) -> Vec<Figure> {
+    let mut gathered = Gathered::default();
+    for run in runs {
+        for (group, flows) in run.groups() {
+            add_group(&mut gathered, group, &flows);
+        }
+        for class in &run.classes {
+            let mut add = |quantity, unit, value| {
+                gathered.add(Subject::Class, class.class.name(), quantity, unit, value);
+            };
+            add("goodput", "bit/s", class.goodput_bps);
+            add("throughput", "bit/s", class.throughput_bps);
+            add("loss", "", share(class.packets_lost, class.packets_sent));
+            add("jain_index", "", class.jain_index.unwrap_or(f64::NAN));
+        }
+        for queue in &run.queues {
+            let mut add = |quantity: &str, unit, value| {
+                gathered.add(Subject::Queue, &queue.link, quantity, unit, value);
+            };
+            add("utilisation", "", queue.utilisation);
+            add("mean_queue", "packets", queue.mean_packets);
+            add("max_queue", "packets", queue.max_packets as f64);
+            add("mean_wait", "s", queue.waiting.mean_s);
+            add("p99_wait", "s", queue.waiting.p99_s);
+            let dropped: u64 = queue.drops.iter().map(|drops| drops.packets).sum();
+            add("drops", "", share(dropped, queue.arrived));
+            add("marks", "", share(queue.marked, queue.arrived));
+        }
+        for responses in &run.response_times {
+            for bin in &responses.bins {
+                let of = format!("{} {}-{}", responses.flow, bin.from_bytes, bin.to_bytes);
+                let mut add = |quantity, unit, value| {
+                    gathered.add(Subject::Objects, &of, quantity, unit, value);
+                };
+                add("size", "B", bin.mean_bytes);
+                add("response_time", "s", bin.response.mean_s);
+                add("p95_response_time", "s", bin.response.p95_s);
+                add("objects", "", bin.response.count as f64);
+            }
+        }
+    }
+    let figures = gathered.values.into_iter();
+    let figures = figures.filter_map(|(subject, of, quantity, unit, values)| {
+        Some(Figure {
+            subject,
+            of,
+            quantity,
+            unit: unit.to_owned(),
+            value: Estimate::of(&values)?,
+        })
+    });
+    figures.collect()
+}
+
+/// A part of a whole; NaN of nothing, which is left out.
+fn share(part: u64, whole: u64) -> f64 {
+    part as f64 / whole as f64
+}
+
+fn add_group(gathered: &mut Gathered, group: &str, flows: &[&FlowResult]) {
+    let goodputs: Vec<f64> = flows.iter().map(|flow| flow.goodput_bps).collect();
+    let sum = |of: fn(&FlowResult) -> f64| flows.iter().map(|flow| of(flow)).sum::<f64>();
+    let count = |of: fn(&FlowResult) -> u64| flows.iter().map(|flow| of(flow)).sum::<u64>();
+    let sent = count(|flow| flow.packets_sent);
+    let mut add =
+        |quantity: &str, unit, value| gathered.add(Subject::Flows, group, quantity, unit, value);
+    add("goodput", "bit/s", goodputs.iter().sum());
+    add("throughput", "bit/s", sum(|flow| flow.throughput_bps));
+    if flows.len() > 1 {
+        add("jain_index", "", jain_index(&goodputs).unwrap_or(f64::NAN));
+    }
+    add("loss", "", share(count(|flow| flow.packets_lost), sent));
+    add(
+        "retransmissions",
+        "packets",
+        count(|flow| flow.retransmissions) as f64,
+    );
+    add("timeouts", "", count(|flow| flow.timeouts) as f64);
+    let windows: Vec<f64> = flows.iter().map(|flow| flow.mean_cwnd).collect();
+    if windows.iter().any(|&cwnd| cwnd > 0.0) {
+        add(
+            "mean_cwnd",
+            "packets",
+            windows.iter().sum::<f64>() / windows.len() as f64,
+        );
+    }
+    for (quantity, of) in [
+        ("rtt", (|flow| flow.rtt) as fn(&FlowResult) -> super::Delays),
+        ("one_way_delay", |flow| flow.one_way_delay),
+    ] {
+        let delays: Vec<_> = flows.iter().map(|flow| of(flow)).collect();
+        let samples: u64 = delays.iter().map(|delays| delays.count).sum();
+        let total: f64 = delays
+            .iter()
+            .map(|delays| delays.mean_s * delays.count as f64)
+            .sum();
+        add(&format!("mean_{quantity}"), "s", total / samples as f64);
+        if let [delays] = delays[..] {
+            add(&format!("p95_{quantity}"), "s", delays.p95_s);
+        }
+    }
+    let completions: Vec<f64> = flows.iter().filter_map(|flow| flow.completion_s).collect();
+    if !completions.is_empty() {
+        add(
+            "completion",
+            "s",
+            completions.iter().sum::<f64>() / completions.len() as f64,
+        );
+    }
+    let phases = flows.first().map_or(&[][..], |flow| &flow.phases);
+    for (index, phase) in phases.iter().enumerate() {
+        let goodput = flows.iter().filter_map(|flow| flow.phases.get(index));
+        let goodput = goodput.map(|phase| phase.goodput_bps).sum();
+        add(&format!("goodput in {}", phase.name), "bit/s", goodput);
+    }
+}

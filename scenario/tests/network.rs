@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A scenario laid out: groups, paths, defaults, sweeps.
+
+use std::time::Duration;
+
+use netnice_queue::QueueBound;
+use netnice_scenario::model::{DelayedAck, TimeSpan};
+use netnice_scenario::{Network, ScenarioFile};
+
+fn parse(text: &str) -> ScenarioFile {
+    let text = format!("name = \"test\"\nduration = \"10s\"\n{text}");
+    ScenarioFile::parse("test.toml", &text, &[], None).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn network(text: &str) -> Network {
+    Network::new(parse(text).scenario()).unwrap()
+}
+
+const FLOW: &str = "\n[[flows]]\nname = \"f\"\nfrom = \"a\"\nto = \"d\"\n";
+
+fn names(network: &Network, path: &[usize]) -> Vec<String> {
+    let links = path.iter().map(|&link| network.links[link].name.clone());
+    links.collect()
+}
+
+#[test]
+fn paths_are_shortest_by_delay_then_by_links() {
+    let text = "links = [
+        { from = \"a\", to = \"b\", delay = \"5ms\" },
+        { from = \"b\", to = \"d\", delay = \"5ms\" },
+        { from = \"a\", to = \"c\", delay = \"4ms\" },
+        { from = \"c\", to = \"d\", delay = \"6ms\", reverse = { delay = \"1ms\" } },
+        { from = \"a\", to = \"d\", delay = \"10ms\" },
+    ]";
+    let network = network(&format!("{text}{FLOW}"));
+    let index = |name: &str| {
+        let mut nodes = network.nodes.iter();
+        nodes.position(|node| node.name == name).unwrap()
+    };
+    let (a, d) = (index("a"), index("d"));
+    assert_eq!(names(&network, &network.path(a, d).unwrap()), ["a-d"]);
+    assert_eq!(
+        names(&network, &network.path(d, a).unwrap()),
+        ["c-d (reverse)", "a-c (reverse)"]
+    );
+    assert_eq!(network.base_rtt(a, d), Some(Duration::from_millis(15)));
+}
+
+#[test]
+fn routes_are_followed_both_ways() {
+    let text = "links = [
+        { from = \"a\", to = \"b\", delay = \"50ms\" },
+        { from = \"b\", to = \"d\" },
+        { from = \"a\", to = \"d\" },
+    ]
+    routes = [{ from = \"a\", to = \"d\", via = [\"b\"] }]";
+    let network = network(&format!("{text}{FLOW}"));
+    let flow = &network.flows[0];
+    let (a, d) = (flow.senders[0], flow.receivers[0]);
+    assert_eq!(
+        names(&network, &network.path(a, d).unwrap()),
+        ["a-b", "b-d"]
+    );
+    assert_eq!(network.base_rtt(a, d), Some(Duration::from_millis(100)));
+}
+
+#[test]
+fn groups_have_hosts_links_and_flows_of_their_own() {
+    let text = "nodes = [{ name = \"a\", count = 3 }, { name = \"d\", count = 3 }]
+        links = [
+            { from = \"a\", to = \"r\", delay = \"1ms\", delay_step = \"2ms\" },
+            { name = \"middle\", from = \"r\", to = \"s\", rate = \"10mbit\", delay = \"10ms\", queue = \"2bdp\" },
+            { from = \"s\", to = \"d\" },
+        ]";
+    let network = network(&format!("{text}{FLOW}packet_size = \"1000B\"\n"));
+    assert_eq!(network.nodes.len(), 8);
+    assert_eq!(network.links.len(), 14);
+    let rtts: Vec<_> = network
+        .flows
+        .iter()
+        .map(|flow| {
+            network
+                .base_rtt(flow.senders[0], flow.receivers[0])
+                .unwrap()
+                .as_millis()
+        })
+        .collect();
+    assert_eq!(rtts, [22, 26, 30]);
+    assert_eq!(network.flows[2].name, "f[2]");
+    assert_eq!(network.flows[2].group.name, "f");
+    let middle = network
+        .links
+        .iter()
+        .find(|link| link.name == "middle")
+        .unwrap();
+    // The longest of the three: 30 ms at 10 Mb/s are 37.5 packets of 1000 bytes.
+    assert_eq!(middle.base_rtt, Duration::from_millis(30));
+    let bound = middle.discipline_context().bound(middle.queue.limit());
+    assert_eq!(bound, Ok(QueueBound::Packets(75)));
+}
+
+#[test]
+fn a_hundred_thousand_hosts_are_laid_out_quickly() {
+    // With a search through all hosts for each flow this would take hours.
+    let text = "nodes = [{ name = \"a\", count = 50000 }, { name = \"d\", count = 50000 }]
+        links = [{ from = \"a\", to = \"r\" }, { from = \"r\", to = \"d\" }]";
+    let network = network(&format!("{text}{FLOW}"));
+    assert_eq!(network.flows.len(), 50_000);
+    let last = network.flows.last().unwrap();
+    let path = network.path(last.senders[0], last.receivers[0]).unwrap();
+    assert_eq!(names(&network, &path), ["a-r[49999]", "r-d[49999]"]);
+}
+
+#[test]
+fn defaults_hold_unless_something_else_is_said() {
+    let file = parse(
+        "[defaults.links]
+        rate = \"1mbit\"
+        [defaults.flows]
+        packet_size = \"500B\"
+        tcp = { delayed_ack = true, min_rto = \"200ms\" }
+        [[links]]
+        from = \"a\"
+        to = \"b\"
+        [[links]]
+        from = \"b\"
+        to = \"d\"
+        rate = \"2mbit\"
+        [[flows]]
+        name = \"tcp\"
+        from = \"a\"
+        to = \"d\"
+        tcp = { min_rto = \"1s\" }
+        [[flows]]
+        name = \"udp\"
+        from = \"a\"
+        to = \"d\"
+        transport = \"udp\"
+        application = { kind = \"cbr\", rate = \"1kbit\" }",
+    );
+    let scenario = file.scenario();
+    let rates: Vec<String> = scenario
+        .links
+        .iter()
+        .map(|link| link.rate.unwrap().to_string())
+        .collect();
+    assert_eq!(rates, ["1mbit", "2mbit"]);
+    let tcp = &scenario.flows[0].tcp;
+    assert_eq!(
+        tcp.delayed_ack,
+        DelayedAck::After(TimeSpan::from_millis(40))
+    );
+    assert_eq!(tcp.min_rto, TimeSpan::from_secs(1));
+    assert_eq!(scenario.flows[1].packet_size.get(), 500);
+}
+
+#[test]
+fn a_sweep_is_a_grid_in_the_order_of_the_file() {
+    let file = parse(
+        "seeds = [4, 7]
+        [parameters]
+        delay = \"1ms\"
+        [sweep]
+        links.a-d.rate = [\"2mbit\", \"1mbit\"]
+        delay = [\"5ms\", \"1ms\", \"3ms\"]
+        [[links]]
+        from = \"a\"
+        to = \"d\"
+        delay = \"$delay\"
+        [[flows]]
+        name = \"f\"
+        from = \"a\"
+        to = \"d\"",
+    );
+    assert_eq!(file.axes, ["links.a-d.rate", "delay"]);
+    let points: Vec<String> = file
+        .points
+        .iter()
+        .map(|point| {
+            let link = &point.scenario.links[0];
+            format!("{} {}", link.rate.unwrap(), link.delay)
+        })
+        .collect();
+    assert_eq!(
+        points,
+        [
+            "2mbit 5ms",
+            "2mbit 1ms",
+            "2mbit 3ms",
+            "1mbit 5ms",
+            "1mbit 1ms",
+            "1mbit 3ms"
+        ]
+    );
+    assert_eq!(
+        file.points[1].settings[1],
+        ("delay".to_owned(), "1ms".to_owned())
+    );
+    assert_eq!(file.runs().len(), 12);
+    assert_eq!(file.runs()[3], (1, 7));
+}
+
+#[test]
+fn the_hash_is_of_text_and_settings() {
+    let text = format!(
+        "name = \"x\"\nduration = \"1s\"\nlinks = [{{ from = \"a\", to = \"d\" }}]\n{FLOW}"
+    );
+    let hash = |text: &str, settings: &[(&str, &str)]| {
+        let settings: Vec<_> = settings
+            .iter()
+            .map(|&(key, value)| (key.to_owned(), value.to_owned()))
+            .collect();
+        ScenarioFile::parse("x", text, &settings, None)
+            .unwrap()
+            .hash
+    };
+    let plain = hash(&text, &[]);
+    assert_eq!(plain.len(), 64);
+    assert_eq!(plain, hash(&text, &[]));
+    assert_ne!(plain, hash(&format!("{text}\n"), &[]));
+    assert_ne!(plain, hash(&text, &[("seeds", "2")]));
+}

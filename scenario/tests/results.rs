@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Directories of results: what is kept, found again and refused.
+
+use std::fs;
+
+use netnice_scenario::ScenarioFile;
+use netnice_scenario::model::{TrafficClass, Transport};
+use netnice_scenario::results::{
+    Delays, DirectoryError, FlowResult, Manifest, ResultsDirectory, RunResults, Series, Summary,
+    World,
+};
+
+const SCENARIO: &str = "name = \"test\"
+duration = \"1s\"
+seeds = 2
+links = [{ from = \"a\", to = \"b\", rate = \"1mbit\" }]
+[sweep]
+links.a-b.rate = [\"1mbit\", \"2mbit\"]
+[[flows]]
+name = \"bulk\"
+from = \"a\"
+to = \"b\"
+";
+
+fn scenario(settings: &[(String, String)]) -> ScenarioFile {
+    ScenarioFile::parse("test.toml", SCENARIO, settings, None).unwrap()
+}
+
+fn flow(name: &str, goodput_bps: f64) -> FlowResult {
+    FlowResult {
+        name: name.to_owned(),
+        group: "bulk".to_owned(),
+        class: TrafficClass::BestEffort,
+        transport: Transport::Tcp,
+        congestion_control: "reno".to_owned(),
+        goodput_bps,
+        throughput_bps: goodput_bps * 1.05,
+        delivered_bytes: 1000,
+        packets_sent: 100,
+        packets_received: 95,
+        packets_lost: 5,
+        retransmissions: 5,
+        timeouts: 1,
+        recoveries: 2,
+        ecn_reactions: 0,
+        early_indications: 0,
+        mean_cwnd: 10.0,
+        rtt: Delays {
+            count: 10,
+            mean_s: 0.02,
+            ..Delays::default()
+        },
+        one_way_delay: Delays::default(),
+        completion_s: None,
+        phases: Vec::new(),
+    }
+}
+
+fn run(file: &ScenarioFile, point: usize, seed: u64, goodputs: &[f64]) -> RunResults {
+    let flows = goodputs.iter().enumerate();
+    RunResults {
+        seed,
+        settings: file.points[point].settings.clone(),
+        measured_s: 1.0,
+        flows: flows
+            .map(|(index, &goodput)| flow(&format!("bulk[{index}]"), goodput))
+            .collect(),
+        series: vec![Series {
+            quantity: "cwnd".to_owned(),
+            unit: "packets".to_owned(),
+            of: "bulk[0]".to_owned(),
+            time_s: vec![0.0, 0.5],
+            value: vec![1.0, f64::NAN],
+        }],
+        ..RunResults::default()
+    }
+}
+
+fn manifest(file: &ScenarioFile) -> Manifest {
+    Manifest::new(file, World::Simulation, "1.0", vec!["netnice".to_owned()])
+}
+
+#[test]
+fn finished_runs_are_kept_and_found_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("results");
+    let file = scenario(&[]);
+    let results = ResultsDirectory::create(&path, manifest(&file), &file, false).unwrap();
+    let first = run(&file, 1, 2, &[5e5]);
+    results.store(1, &first).unwrap();
+    assert_eq!(results.finished(1, 1), None);
+
+    let refused = ResultsDirectory::create(&path, manifest(&file), &file, false);
+    assert!(matches!(refused, Err(DirectoryError::Occupied(_))));
+    let resumed = ResultsDirectory::create(&path, manifest(&file), &file, true).unwrap();
+    let found = resumed.finished(1, 2).unwrap();
+    assert_eq!(found.flows, first.flows);
+    assert!(found.series[0].value[1].is_nan());
+
+    let other = scenario(&[("duration".to_owned(), "2s".to_owned())]);
+    let refused = ResultsDirectory::create(&path, manifest(&other), &other, true);
+    assert!(matches!(refused, Err(DirectoryError::OtherRuns(_))));
+    let nothing = ResultsDirectory::open(directory.path());
+    assert!(matches!(nothing, Err(DirectoryError::NoResults(_))));
+}
+
+#[test]
+fn a_summary_by_hand() {
+    let file = scenario(&[]);
+    let runs = [
+        run(&file, 0, 1, &[1e5, 3e5]),
+        run(&file, 0, 2, &[2e5, 2e5]),
+        run(&file, 1, 1, &[8e5, 0.0]),
+    ];
+    let summary = Summary::of(&runs);
+    assert_eq!(summary.points.len(), 2);
+    let goodput = summary.points[0].figure("bulk", "goodput").unwrap().value;
+    assert_eq!((goodput.mean, goodput.half_width_95), (4e5, Some(0.0)));
+    // Indices 0.8 and 1: mean 0.9, standard deviation 0.1414, t with one degree of freedom 12.706.
+    let jain = summary.points[0]
+        .figure("bulk", "jain_index")
+        .unwrap()
+        .value;
+    assert!((jain.mean - 0.9).abs() < 1e-12);
+    assert!((jain.half_width_95.unwrap() - 12.706 * 0.1).abs() < 1e-9);
+    let loss = summary.points[1].figure("bulk", "loss").unwrap().value;
+    assert_eq!((loss.mean, loss.half_width_95), (0.05, None));
+    // Nothing was measured, so nothing is told.
+    assert_eq!(summary.points[1].figure("bulk", "mean_one_way_delay"), None);
+}
+
+#[test]
+fn tables_have_a_heading_and_the_sweep_in_front() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("results");
+    let file = scenario(&[]);
+    let results = ResultsDirectory::create(&path, manifest(&file), &file, false).unwrap();
+    results.store(0, &run(&file, 0, 1, &[1e5])).unwrap();
+    let runs = results.runs().unwrap();
+    results.write_tables(&runs, &Summary::of(&runs)).unwrap();
+    let series = fs::read_to_string(path.join("series.csv")).unwrap();
+    assert_eq!(
+        series,
+        "links.a-b.rate,seed,of,quantity,unit,time_s,value\n\
+         1mbit,1,bulk[0],cwnd,packets,0,1\n\
+         1mbit,1,bulk[0],cwnd,packets,0.5,\n"
+    );
+    let summary = fs::read_to_string(path.join("summary.csv")).unwrap();
+    assert!(
+        summary.contains("1mbit,flows,bulk,goodput,bit/s,100000,,100000,100000,1\n"),
+        "{summary}"
+    );
+    assert!(!path.join("queues.csv").exists());
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The scenarios that come with the project.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use netnice_scenario::{ScenarioFile, explain, json_schema};
+
+fn scenarios() -> Vec<PathBuf> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios");
+    let entries = fs::read_dir(directory).unwrap();
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| path.extension().is_some_and(|ending| ending == "toml"));
+    files.sort();
+    assert!(files.len() >= 12, "only {files:?}");
+    files
+}
+
+#[test]
+fn each_parses_and_is_called_like_its_file() {
+    for path in scenarios() {
+        let file = ScenarioFile::load(&path, &[]).unwrap_or_else(|error| panic!("{error}"));
+        let stem = path.file_stem().unwrap().to_str().unwrap();
+        assert_eq!(file.scenario().name, stem);
+        assert!(!file.scenario().description.is_empty(), "{stem}");
+    }
+}
+
+#[test]
+fn each_fits_the_json_schema() {
+    let schema = serde_json::to_value(json_schema()).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    for path in scenarios() {
+        let text = fs::read_to_string(&path).unwrap();
+        let table: toml::Table = toml::from_str(&text).unwrap();
+        let value = serde_json::to_value(table).unwrap();
+        let errors: Vec<String> = validator
+            .iter_errors(&value)
+            .map(|error| format!("{}: {}: {error}", path.display(), error.instance_path()))
+            .collect();
+        assert!(errors.is_empty(), "{errors:#?}");
+    }
+}
+
+#[test]
+fn the_schema_refuses_what_the_parser_refuses() {
+    let schema = serde_json::to_value(json_schema()).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let right = "name = \"x\"\nduration = \"1s\"\n[[links]]\nfrom = \"a\"\nto = \"b\"\n[[flows]]\nname = \"f\"\nfrom = \"a\"\nto = \"b\"\n";
+    for (line, replacement, allowed) in [
+        ("", "", true),
+        ("duration = \"1s\"", "duration = \"1 second\"", false),
+        ("duration = \"1s\"", "duraton = \"1s\"", false),
+        (
+            "to = \"b\"\n[[flows]]",
+            "to = \"b\"\nrate = \"10mbps\"\n[[flows]]",
+            false,
+        ),
+        (
+            "to = \"b\"\n[[flows]]",
+            "to = \"b\"\nqueue = \"5x\"\n[[flows]]",
+            false,
+        ),
+        (
+            "to = \"b\"\n[[flows]]",
+            "to = \"b\"\nrate = \"1mbit\"\nqueue = { discipline = \"sfq\", limit = \"50p\" }\n[[flows]]",
+            true,
+        ),
+        (
+            "to = \"b\"\n[[flows]]",
+            "to = \"b\"\nrate = \"1mbit\"\nqueue = { discipline = \"sfq\", limit = \"50p\", bukets = 3 }\n[[flows]]",
+            false,
+        ),
+    ] {
+        let text = match line {
+            "" => right.to_owned(),
+            line => right.replacen(line, replacement, 1),
+        };
+        let value = serde_json::to_value(toml::from_str::<toml::Table>(&text).unwrap()).unwrap();
+        assert_eq!(validator.is_valid(&value), allowed, "{text}");
+        let parsed = ScenarioFile::parse("x", &text, &[], None);
+        assert_eq!(parsed.is_ok(), allowed, "{text}: {parsed:?}");
+    }
+}
+
+#[test]
+fn explanations() {
+    for name in [
+        "square_wave",
+        "red_diffserv_phases",
+        "thousand_flows",
+        "web_response_times",
+    ] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../scenarios/{name}.toml"));
+        let file = ScenarioFile::load(&path, &[]).unwrap();
+        insta::assert_snapshot!(format!("explain_{name}"), explain(&file));
+    }
+}
+
+/// The documentation has every key that the types have, and no other.
+#[test]
+fn the_documentation_lists_the_keys_of_the_types() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/scenarios.md");
+    let text = fs::read_to_string(path).unwrap();
+    let schema = serde_json::to_value(json_schema()).unwrap();
+    let mut tables = 0;
+    for part in text.split("<!-- keys: ").skip(1) {
+        let (name, rest) = part.split_once(" -->").unwrap();
+        let table = rest.trim_start().split("\n\n").next().unwrap();
+        let mut documented: Vec<&str> = Vec::new();
+        for row in table.lines().skip(2) {
+            let keys = row.split('|').nth(1).unwrap();
+            documented.extend(keys.split(',').map(|key| key.trim().trim_matches('`')));
+        }
+        let object = match name {
+            "Scenario" => &schema,
+            name => &schema["$defs"][name],
+        };
+        let properties = object["properties"].as_object().unwrap();
+        let mut keys: Vec<&str> = properties.keys().map(String::as_str).collect();
+        keys.sort_unstable();
+        documented.sort_unstable();
+        assert_eq!(documented, keys, "{name}");
+        tables += 1;
+    }
+    assert_eq!(tables, 6);
+}
