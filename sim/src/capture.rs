@@ -253,7 +253,7 @@ fn tcp_header(
     } else if syn {
         segment.window
     } else {
-        segment.window >> tcp.window_scale
+        segment.window >> tcp.window_scale.min(14)
     };
     headers.extend((window.min(u32::from(u16::MAX)) as u16).to_be_bytes());
     headers.extend([0; 4]);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A packet-level simulator of TCP: virtual time, deterministic to the byte for a seed.
 
+mod build;
 mod capture;
 mod connection;
 mod error;
@@ -12,17 +13,23 @@ pub mod measure;
 mod network;
 mod packet;
 pub mod random;
+mod report;
 mod route;
+mod run;
 mod sampling;
 mod setup;
 mod simulation;
 pub mod tcp;
+mod traces;
 pub mod traffic;
 mod web_sessions;
 
 pub use capture::Capture;
-pub use error::BuildError;
+pub use error::{BuildError, RunError};
 pub use flow::{FlowId, FlowSpec, MakeControl, Path, Program, TcpSpec};
 pub use network::{LinkId, LinkSpec, Network, NodeId, Queue};
 pub use packet::{Marks, Packet};
+pub use report::jain_index;
+pub use run::{run, run_with_traces};
 pub use simulation::{RunOptions, Simulation};
+pub use traces::Traces;

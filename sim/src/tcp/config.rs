@@ -59,6 +59,8 @@ pub struct SenderConfig {
     pub mss: u32,
     /// Initial window in packets (RFC 6928: 10; ns-2.35: 2).
     pub initial_window: u32,
+    /// Slow start threshold at the beginning, in packets; infinite until something sets it, unless given.
+    pub initial_ssthresh: f64,
     /// Packets in flight at most, whatever cwnd says (ns-2's `window_`).
     pub max_window: u32,
     /// How losses are recovered from.
@@ -91,6 +93,7 @@ impl Default for SenderConfig {
         SenderConfig {
             mss: 1448,
             initial_window: 10,
+            initial_ssthresh: f64::INFINITY,
             max_window: u32::MAX,
             recovery: Recovery::Sack,
             limited_transmit: true,

@@ -137,7 +137,7 @@ impl Sender {
         Sender {
             window: Window {
                 cwnd: f64::from(config.initial_window.max(1)),
-                ssthresh: f64::INFINITY,
+                ssthresh: config.initial_ssthresh,
             },
             state: SenderState::Closed,
             outstanding: Outstanding::default(),

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! From a scenario to a run.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use netnice_congestion::registry;
+use netnice_queue::{Conditioner, Jitter, LinkConfig, Rate, Time};
+use netnice_scenario::model::{self, Application, JitterDistribution, PacketSizes, Scenario};
+use netnice_scenario::network::{FlowGroup, NetworkFlow, NetworkLink};
+
+use crate::error::RunError;
+use crate::flow::{FlowSpec, Path, Program, TcpSpec};
+use crate::network::{LinkId, LinkSpec, Network, NodeId, Queue};
+use crate::random::seed_of;
+use crate::simulation::{RunOptions, Simulation};
+use crate::tcp::{
+    Clock, DelayedAck, Opener, ReceiverConfig, Recovery, SenderConfig, TimeoutConfig,
+};
+use crate::traces::Traces;
+use crate::traffic::{
+    ConstantRate, ObjectSize, OnOff, PacketSize, PeriodLength, Poisson, SquareWave, Traffic, Web,
+    WriteTrace,
+};
+
+/// The network of a scenario.
+type Layout = netnice_scenario::Network;
+
+/// A run of `scenario`, laid out as `layout`, at time zero.
+pub(crate) fn simulation(
+    scenario: &Scenario,
+    layout: &Layout,
+    seed: u64,
+    traces: Option<&Traces>,
+) -> Result<Simulation, RunError> {
+    let mut network = Network::new();
+    for node in &layout.nodes {
+        network.node(&node.name);
+    }
+    for link in &layout.links {
+        let mut spec = link_spec(link, seed)?;
+        spec.sampled = samples(&scenario.sampling.links, &[&link.name]) && link.rate.is_some();
+        spec.capture = traces.map_or(Ok(None), |traces| traces.of(&link.name))?;
+        network.link(spec)?;
+    }
+    let flows = layout
+        .flows
+        .iter()
+        .map(|flow| {
+            let mut spec = flow_spec(layout, flow)?;
+            spec.sampled = samples(&scenario.sampling.flows, &[&flow.name, &flow.group.name]);
+            Ok(spec)
+        })
+        .collect::<Result<Vec<_>, RunError>>()?;
+    let options = RunOptions {
+        duration: scenario.duration.get(),
+        warm_up: scenario.warm_up.get(),
+        seed,
+        sampling_interval: scenario.sampling.interval.map(model::TimeSpan::get),
+        marks: marks(scenario),
+    };
+    Ok(Simulation::new(network, &flows, &options)?)
+}
+
+/// The times at which phases begin or end, in order and each once.
+pub(crate) fn marks(scenario: &Scenario) -> Vec<Duration> {
+    let ends = |phase: &model::Phase| [phase.from.get(), phase.to.get()];
+    let mut marks: Vec<Duration> = scenario.phases.iter().flat_map(ends).collect();
+    marks.sort_unstable();
+    marks.dedup();
+    marks
+}
+
+fn samples(chosen: &Option<Vec<String>>, names: &[&String]) -> bool {
+    chosen
+        .as_ref()
+        .is_none_or(|chosen| names.iter().any(|name| chosen.contains(name)))
+}
+
+fn link_spec(link: &NetworkLink, seed: u64) -> Result<LinkSpec, RunError> {
+    let queue_seed = seed_of(seed, &format!("{} queue", link.name));
+    let queue =
+        Queue::new(&link.queue, &link.discipline_context(), queue_seed).map_err(|error| {
+            RunError::Queue {
+                link: link.name.clone(),
+                error,
+            }
+        })?;
+    let conditioner_seed = seed_of(seed, &format!("{} conditioner", link.name));
+    let jitter = link
+        .jitter
+        .map_or(Jitter::None, |jitter| match jitter.distribution {
+            JitterDistribution::Uniform => Jitter::Uniform(jitter.size.get()),
+            JitterDistribution::Exponential => Jitter::Exponential(jitter.size.get()),
+        });
+    Ok(LinkSpec {
+        from: NodeId(link.from as u32),
+        to: NodeId(link.to as u32),
+        config: LinkConfig {
+            rate: link.rate,
+            delay: link.delay,
+            loss: link.loss,
+            ..LinkConfig::default()
+        },
+        queue,
+        jitter,
+        jitter_reorders: link.jitter.is_some_and(|jitter| jitter.reordering),
+        conditioner: link
+            .conditioner
+            .map(|config| Conditioner::new(&config, conditioner_seed)),
+        name: link.name.clone(),
+        measured: link.rate.is_some(),
+        sampled: false,
+        capture: None,
+    })
+}
+
+fn flow_spec(layout: &Layout, flow: &NetworkFlow) -> Result<FlowSpec, RunError> {
+    let group = &*flow.group;
+    let refuse = |reason: &str| RunError::Flow {
+        flow: flow.name.clone(),
+        reason: reason.to_owned(),
+    };
+    let path = |from: usize, to: usize| -> Result<Path, RunError> {
+        let links = |from, to| -> Result<Vec<LinkId>, RunError> {
+            let links = layout
+                .path(from, to)
+                .ok_or_else(|| refuse("there is no way between its hosts"))?;
+            Ok(links.into_iter().map(LinkId::new).collect())
+        };
+        Ok(Path {
+            forward: links(from, to)?,
+            back: links(to, from)?,
+        })
+    };
+    let header_bytes =
+        u16::try_from(group.header_size.get()).map_err(|_| refuse("its headers are too long"))?;
+    let (sender, receiver) = match (&*flow.senders, &*flow.receivers) {
+        ([sender, ..], [receiver, ..]) => (*sender, *receiver),
+        _ => return Err(refuse("it has no hosts")),
+    };
+    let program = match (&group.application, group.transport) {
+        (Application::Web(web), _) => {
+            let mut paths = Vec::with_capacity(flow.receivers.len());
+            for &client in &flow.receivers {
+                let servers = flow.senders.iter().map(|&server| path(server, client));
+                paths.push(servers.collect::<Result<_, _>>()?);
+            }
+            Program::Web {
+                paths,
+                web: web_spec(web),
+                tcp: tcp_spec(
+                    layout,
+                    flow,
+                    (sender, receiver),
+                    Some(web.request_size.get()),
+                )?,
+            }
+        }
+        (_, model::Transport::Udp) => Program::Udp {
+            path: path(sender, receiver)?,
+            traffic: traffic(group)?,
+        },
+        (_, model::Transport::Tcp) => Program::Tcp {
+            path: path(sender, receiver)?,
+            traffic: traffic(group)?,
+            tcp: tcp_spec(layout, flow, (sender, receiver), None)?,
+        },
+    };
+    Ok(FlowSpec {
+        class: group.class.number(),
+        dscp: group.dscp.get(),
+        header_bytes,
+        start: Time::ZERO + group.start,
+        start_spread: group.start_spread,
+        stop: Some(Time::ZERO + group.stop),
+        bytes: group.bytes.map(|bytes| bytes.get()),
+        ..FlowSpec::new(&flow.name, program)
+    })
+}
+
+fn traffic(group: &FlowGroup) -> Result<Traffic, RunError> {
+    let packet_bytes = u32::try_from(group.packet_size.get()).unwrap_or(u32::MAX);
+    let high = |rate: Rate| ConstantRate { rate, packet_bytes };
+    Ok(match &group.application {
+        Application::Ftp | Application::Web(_) => Traffic::Bulk,
+        Application::Cbr { rate } => Traffic::ConstantRate(high(*rate)),
+        Application::SquareWave { rate, period, duty } => {
+            let on = period.get().mul_f64(*duty);
+            Traffic::SquareWave(SquareWave {
+                high: high(*rate),
+                on,
+                off: period.get() - on,
+            })
+        }
+        Application::ParetoOnOff {
+            rate,
+            mean_on,
+            mean_off,
+            shape,
+        } => Traffic::OnOff(OnOff {
+            high: high(*rate),
+            length: PeriodLength::Pareto { shape: *shape },
+            mean_on: mean_on.get(),
+            mean_off: mean_off.get(),
+        }),
+        Application::ExponentialOnOff {
+            rate,
+            mean_on,
+            mean_off,
+        } => Traffic::OnOff(OnOff {
+            high: high(*rate),
+            length: PeriodLength::Exponential,
+            mean_on: mean_on.get(),
+            mean_off: mean_off.get(),
+        }),
+        Application::Poisson { rate, size } => Traffic::Poisson(Poisson {
+            rate: *rate,
+            size: match size {
+                PacketSizes::Constant => PacketSize::Fixed(packet_bytes),
+                PacketSizes::Exponential => PacketSize::Exponential {
+                    mean_bytes: f64::from(packet_bytes),
+                },
+            },
+        }),
+        Application::Trace { entries, .. } => {
+            let headers = group.header_size.get();
+            let writes = entries.iter().map(|entry| {
+                let bytes = u32::try_from(entry.bytes.get() + headers).unwrap_or(u32::MAX);
+                (entry.at.get(), bytes)
+            });
+            Traffic::Trace(WriteTrace::new(writes))
+        }
+    })
+}
+
+fn web_spec(web: &model::Web) -> Web {
+    Web {
+        sessions: web.sessions,
+        mean_page_gap: web.between_pages.get(),
+        objects_per_page: web.objects_per_page,
+        mean_object_gap: web.between_objects.get(),
+        object_size: ObjectSize {
+            mean_bytes: web.object_size.mean.get() as f64,
+            shape: web.object_size.shape,
+            max_bytes: web.object_size.max.map(|bytes| bytes.get()),
+        },
+    }
+}
+
+/// `request_bytes` is given where the receiver asks for the data.
+fn tcp_spec(
+    layout: &Layout,
+    flow: &NetworkFlow,
+    (sender, receiver): (usize, usize),
+    request_bytes: Option<u64>,
+) -> Result<TcpSpec, RunError> {
+    let group = &*flow.group;
+    let tcp = &group.tcp;
+    let timeout = TimeoutConfig {
+        initial: tcp.initial_rto.get(),
+        min: tcp.min_rto.get(),
+        ..TimeoutConfig::default()
+    };
+    let opener = if request_bytes.is_some() {
+        Opener::Receiver
+    } else {
+        Opener::Sender
+    };
+    let mss = group
+        .packet_size
+        .get()
+        .saturating_sub(group.header_size.get());
+    let window = tcp.receiver_window.map_or(u32::MAX, |bytes| {
+        u32::try_from(bytes.get()).unwrap_or(u32::MAX)
+    });
+    let parameters = group.congestion_control.control_parameters();
+    let name = group.congestion_control.name.clone();
+    // Checked once, so that it can't fail for each connection.
+    registry::create(&name, &parameters).map_err(|error| RunError::Control {
+        flow: flow.name.clone(),
+        error,
+    })?;
+    Ok(TcpSpec {
+        sender: SenderConfig {
+            mss: u32::try_from(mss).unwrap_or(u32::MAX),
+            initial_window: tcp.initial_window,
+            initial_ssthresh: tcp.initial_ssthresh.unwrap_or(f64::INFINITY),
+            recovery: match tcp.recovery {
+                model::Recovery::Reno => Recovery::Reno,
+                model::Recovery::NewReno => Recovery::NewReno,
+                model::Recovery::Sack => Recovery::Sack,
+            },
+            timeout,
+            timestamps: tcp.timestamps,
+            clock: clock(&layout.nodes[sender].clock),
+            ecn: tcp.ecn,
+            opener,
+            handshake: tcp.handshake,
+            ..SenderConfig::default()
+        },
+        receiver: ReceiverConfig {
+            window,
+            window_scale: (32 - window.leading_zeros()).saturating_sub(16).min(14) as u8,
+            delayed_ack: tcp.delayed_ack.timeout().map(|timeout| DelayedAck {
+                timeout: timeout.get(),
+                ..DelayedAck::default()
+            }),
+            sack: tcp.recovery == model::Recovery::Sack,
+            timestamps: tcp.timestamps,
+            clock: clock(&layout.nodes[receiver].clock),
+            ecn: tcp.ecn,
+            opener,
+            handshake: tcp.handshake,
+            request_length: request_bytes
+                .map_or(0, |bytes| u32::try_from(bytes).unwrap_or(u32::MAX)),
+            timeout,
+        },
+        control: Arc::new(move || {
+            registry::create(&name, &parameters).expect("the same was created before")
+        }),
+    })
+}
+
+fn clock(clock: &model::Clock) -> Clock {
+    let tick = clock.tick.as_nanos().max(1);
+    // A clock shows the lowest 32 bits of its ticks.
+    let offset = (clock.offset.as_nanos() / tick) as u32;
+    Clock::new(clock.tick.get(), offset, clock.drift_ppm)
+}

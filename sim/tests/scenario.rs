@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Scenario files in the simulator.
+
+use std::time::Duration;
+
+use netnice_scenario::model::TrafficClass;
+use netnice_scenario::{Scenario, ScenarioFile};
+use netnice_sim::{Traces, run, run_with_traces};
+
+fn scenario(text: &str) -> Scenario {
+    match ScenarioFile::parse("test.toml", text, &[], None) {
+        Ok(file) => file.scenario().clone(),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+const MIXED: &str = r#"
+name = "mixed"
+duration = "40s"
+warm_up = "10s"
+sampling = { interval = "100ms", flows = ["bulk"], links = ["bottleneck"] }
+
+[[phases]]
+name = "with_cbr"
+from = "10s"
+to = "20s"
+
+[[phases]]
+name = "without"
+from = "25s"
+to = "40s"
+
+[[nodes]]
+name = "sources"
+count = 2
+
+[[links]]
+name = "bottleneck"
+from = "left"
+to = "right"
+rate = "4mbit"
+delay = "20ms"
+queue = "40p"
+
+[[links]]
+from = "sources"
+to = "left"
+rate = "100mbit"
+delay = "2ms"
+
+[[links]]
+from = "right"
+to = "sink"
+rate = "100mbit"
+delay = "2ms"
+
+[[flows]]
+name = "bulk"
+from = "sources"
+to = "sink"
+packet_size = "1000B"
+
+[[flows]]
+name = "low"
+from = "sources"
+to = "sink"
+count = 1
+class = "low"
+congestion_control = "tcplp"
+packet_size = "1000B"
+start = "1s"
+
+[[flows]]
+name = "cbr"
+from = "sources"
+to = "sink"
+count = 1
+transport = "udp"
+packet_size = "500B"
+stop = "20s"
+application = { kind = "cbr", rate = "2mbit" }
+
+[[flows]]
+name = "web"
+from = "sources"
+to = "sink"
+application = { kind = "web", sessions = 2, object_size = { mean = "6kB", shape = 1.2, max = "100kB" } }
+"#;
+
+#[test]
+fn a_scenario_runs_and_tells_what_came_of_it() {
+    let scenario = scenario(MIXED);
+    let results = run(&scenario, 1, || true).unwrap().unwrap();
+    assert_eq!(results.measured_s, 30.0);
+    let names: Vec<&str> = results
+        .flows
+        .iter()
+        .map(|flow| flow.name.as_str())
+        .collect();
+    assert_eq!(names.len(), 5, "{names:?}");
+    let flow = |group: &str| results.flows.iter().filter(move |flow| flow.group == group);
+
+    let bottleneck = results
+        .queues
+        .iter()
+        .find(|queue| queue.link == "bottleneck")
+        .unwrap();
+    assert!(
+        (0.95..=1.0).contains(&bottleneck.utilisation),
+        "{bottleneck:?}"
+    );
+    assert!(bottleneck.mean_packets > 5.0 && bottleneck.max_packets == 40);
+    assert!(
+        bottleneck
+            .drops
+            .iter()
+            .any(|drops| drops.cause == "queue_full")
+    );
+    let throughput: f64 = results
+        .classes
+        .iter()
+        .map(|class| class.throughput_bps)
+        .sum();
+    assert!(
+        (throughput / (bottleneck.utilisation * 4e6) - 1.0).abs() < 0.01,
+        "{throughput}"
+    );
+
+    // 2 Mb/s of 500 B until 20 s, a third of the time measured; 472 of 500 bytes are data.
+    let cbr = flow("cbr").next().unwrap();
+    let sent = 2e6 / 8.0 / 500.0 * 10.0;
+    assert!((cbr.packets_sent as f64 - sent).abs() <= 1.0);
+    assert_eq!(cbr.phases[1].goodput_bps, 0.0);
+    let received = cbr.packets_received as f64 * 500.0 * 8.0 / 30.0;
+    assert!((cbr.throughput_bps / received - 1.0).abs() < 1e-9);
+    assert!((cbr.goodput_bps / cbr.throughput_bps - 0.944).abs() < 1e-9);
+    assert_eq!((cbr.mean_cwnd, cbr.rtt.count), (0.0, 0));
+
+    for bulk in flow("bulk") {
+        assert!(
+            bulk.phases[1].goodput_bps > bulk.phases[0].goodput_bps,
+            "more without the CBR"
+        );
+        assert!(bulk.mean_cwnd > 2.0 && bulk.retransmissions > 0);
+        // Two ways of 24 ms, three transmissions there and three back.
+        assert!(bulk.one_way_delay.min_s > 0.024 && bulk.rtt.min_s > 0.048);
+        assert!(
+            bulk.rtt.max_s < 0.048 + 41.0 * 0.002 + 0.02,
+            "{:?}",
+            bulk.rtt
+        );
+    }
+    let low = flow("low").next().unwrap();
+    assert_eq!(low.class, TrafficClass::Low);
+    assert!(
+        low.goodput_bps
+            < flow("bulk")
+                .map(|bulk| bulk.goodput_bps)
+                .fold(f64::MAX, f64::min)
+    );
+    assert!(low.early_indications > 0);
+
+    let web = &results.response_times[0];
+    let objects: u64 = web.bins.iter().map(|bin| bin.response.count).sum();
+    assert!(
+        objects > 100 && web.unfinished <= 20,
+        "{objects} {}",
+        web.unfinished
+    );
+    assert!(
+        web.bins.iter().all(|bin| bin.response.min_s > 2.0 * 0.048),
+        "handshake and request"
+    );
+
+    let of: Vec<(&str, &str)> = results
+        .series
+        .iter()
+        .map(|series| (series.of.as_str(), series.quantity.as_str()))
+        .collect();
+    assert!(of.contains(&("bulk[0]", "cwnd")) && of.contains(&("bottleneck", "queue_packets")));
+    assert!(
+        results
+            .series
+            .iter()
+            .all(|series| series.time_s.len() == 400)
+    );
+}
+
+#[test]
+fn runs_repeat_to_the_last_digit_and_seeds_differ() {
+    let scenario = scenario(MIXED);
+    let text = |seed| serde_json::to_string(&run(&scenario, seed, || true).unwrap()).unwrap();
+    assert_eq!(text(3), text(3));
+    assert_ne!(text(3), text(4));
+}
+
+#[test]
+fn a_run_can_be_stopped() {
+    let mut scenario = scenario(MIXED);
+    scenario.duration.0 = Duration::from_secs(1_000_000);
+    assert!(run(&scenario, 1, || false).unwrap().is_none());
+}
+
+#[test]
+fn traces_are_files_beside_the_results() {
+    let scenario = scenario(MIXED);
+    let directory = tempfile::tempdir().unwrap();
+    let traces = Traces {
+        directory: directory.path().to_owned(),
+        links: Some(vec!["bottleneck".to_owned()]),
+        snap_length: 96,
+    };
+    let traced = run_with_traces(&scenario, 1, Some(&traces), || true).unwrap();
+    assert_eq!(traced, run(&scenario, 1, || true).unwrap());
+    let trace = std::fs::read(directory.path().join("bottleneck.pcapng")).unwrap();
+    assert_eq!(trace[..4], 0x0A0D_0D0Au32.to_le_bytes());
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
+}
