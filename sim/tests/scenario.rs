@@ -98,7 +98,7 @@ fn a_scenario_runs_and_tells_what_came_of_it() {
         .map(|flow| flow.name.as_str())
         .collect();
     assert_eq!(names.len(), 5, "{names:?}");
-    let flow = |group: &str| results.flows.iter().filter(move |flow| flow.group == group);
+    let flow = |group: &'static str| results.flows.iter().filter(move |flow| flow.group == group);
 
     let bottleneck = results
         .queues
@@ -136,16 +136,18 @@ fn a_scenario_runs_and_tells_what_came_of_it() {
     assert!((cbr.goodput_bps / cbr.throughput_bps - 0.944).abs() < 1e-9);
     assert_eq!((cbr.mean_cwnd, cbr.rtt.count), (0.0, 0));
 
+    let in_phase = |phase: usize| -> f64 {
+        flow("bulk")
+            .map(|bulk| bulk.phases[phase].goodput_bps)
+            .sum()
+    };
+    assert!(in_phase(1) > 1.3 * in_phase(0), "more without the CBR");
     for bulk in flow("bulk") {
-        assert!(
-            bulk.phases[1].goodput_bps > bulk.phases[0].goodput_bps,
-            "more without the CBR"
-        );
         assert!(bulk.mean_cwnd > 2.0 && bulk.retransmissions > 0);
-        // Two ways of 24 ms, three transmissions there and three back.
+        // Two ways of 24 ms, and at most 41 packets of web traffic, 3 ms each, ahead.
         assert!(bulk.one_way_delay.min_s > 0.024 && bulk.rtt.min_s > 0.048);
         assert!(
-            bulk.rtt.max_s < 0.048 + 41.0 * 0.002 + 0.02,
+            bulk.rtt.max_s < 0.048 + 41.0 * 0.003 + 0.02,
             "{:?}",
             bulk.rtt
         );

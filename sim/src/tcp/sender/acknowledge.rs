@@ -349,7 +349,9 @@ impl Sender {
             rate_interval_ns,
             app_limited: newest.flags & APP_LIMITED != 0,
             in_recovery: no_growth || self.after_timeout,
-            after_timeout: self.after_timeout,
+            // The slow start after a time-out goes by cumulative ACKs too (RFC 5681 section 3.1): by SACKs alone it
+            // would flood the path while the first packet is lost again and again.
+            after_timeout: self.after_timeout && !no_growth,
             cwnd_limited: self.cwnd_limited,
         };
         self.control.on_ack(&ack, &mut self.window);
