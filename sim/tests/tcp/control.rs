@@ -24,6 +24,8 @@ enum Told {
 struct Recorder {
     told: Arc<Mutex<Vec<Told>>>,
     pacing_interval_ns: Option<u64>,
+    pacing_burst_packets: u32,
+    governs_recovery: bool,
 }
 
 impl Recorder {
@@ -67,6 +69,12 @@ impl CongestionControl for Recorder {
     }
     fn pacing_interval_ns(&self, _: &Window, _: u64) -> Option<u64> {
         self.pacing_interval_ns
+    }
+    fn pacing_burst_packets(&self) -> u32 {
+        self.pacing_burst_packets
+    }
+    fn governs_recovery(&self) -> bool {
+        self.governs_recovery
     }
 }
 
@@ -188,6 +196,47 @@ fn time_outs_and_idle_times_are_told() {
     pipe.sender.supply(1000);
     pipe.pump();
     assert_eq!(recorder.told().last(), Some(&Told::Restart));
+}
+
+#[test]
+fn a_control_that_governs_recovery_keeps_its_window() {
+    for (governs_recovery, cwnd) in [(false, 10.0), (true, 20.0)] {
+        let (sender, receiver) = one_way(1000);
+        let sender = SenderConfig {
+            initial_window: 20,
+            ..sender
+        };
+        let recorder = Recorder {
+            governs_recovery,
+            ..Recorder::default()
+        };
+        let mut pipe = Pipe::governed_by(Box::new(recorder), sender, receiver, 50).losing(&[5]);
+        pipe.sender.supply_unlimited();
+        pipe.open();
+        pipe.run(Time::from_millis(350));
+        assert_eq!(pipe.sender.cwnd(), cwnd);
+    }
+}
+
+#[test]
+fn a_paced_burst_leaves_together_and_is_followed_by_as_many_intervals() {
+    let (sender, receiver) = one_way(1000);
+    let sender = SenderConfig {
+        initial_window: 50,
+        ..sender
+    };
+    let recorder = Recorder {
+        pacing_interval_ns: Some(10_000_000),
+        pacing_burst_packets: 2,
+        ..Recorder::default()
+    };
+    let mut pipe = Pipe::governed_by(Box::new(recorder), sender, receiver, 50);
+    pipe.sender.supply(7000);
+    pipe.sender.close();
+    pipe.open();
+    pipe.run_until_finished();
+    let times: Vec<f64> = pipe.data.iter().map(|sent| sent.at_ms).collect();
+    assert_eq!(times, [0.0, 0.0, 20.0, 20.0, 40.0, 40.0, 60.0]);
 }
 
 #[test]

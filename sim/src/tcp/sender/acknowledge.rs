@@ -244,7 +244,7 @@ impl Sender {
         if !reduced {
             let congestion = self.congestion(now_ns);
             self.control.on_loss(&congestion, &mut self.window);
-            self.window.cwnd = self.window.ssthresh.max(1.0);
+            self.reduce_to_ssthresh();
             self.reduction_to_tell = self.config.ecn;
         }
         self.statistics.fast_recoveries += 1;
@@ -262,6 +262,13 @@ impl Sender {
             self.inflation = DUPLICATE_ACKS as i32;
         }
         self.restart_timer(now_ns);
+    }
+
+    /// A control that governs recovery has set its window itself.
+    fn reduce_to_ssthresh(&mut self) {
+        if !self.control.governs_recovery() {
+            self.window.cwnd = self.window.ssthresh.max(1.0);
+        }
     }
 
     /// NewReno and SACK stay in recovery. Tells whether the retransmission timer begins anew.
@@ -284,7 +291,7 @@ impl Sender {
         self.fast_recovery = false;
         self.duplicate_acks = 0;
         self.inflation = 0;
-        self.window.cwnd = self.window.ssthresh.max(1.0);
+        self.reduce_to_ssthresh();
         self.control.on_recovery_end(now_ns, &mut self.window);
     }
 

@@ -122,6 +122,9 @@ pub struct Sender {
 
     last_sent_ns: u64,
     pacing_until_ns: u64,
+    /// Packets that may yet leave together with the one of this time.
+    burst_left: u32,
+    burst_ns: u64,
     /// Something would be sent, were it not for pacing.
     wants_pacing: bool,
     ack_to_send: bool,
@@ -172,6 +175,8 @@ impl Sender {
             cwnd_limited: false,
             last_sent_ns: 0,
             pacing_until_ns: 0,
+            burst_left: 0,
+            burst_ns: 0,
             wants_pacing: false,
             ack_to_send: false,
             handshake_to_send: false,

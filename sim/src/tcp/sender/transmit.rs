@@ -33,7 +33,8 @@ impl Sender {
             self.wants_pacing = false;
             return self.poll_bare_ack(now);
         }
-        if self.pacing_until_ns > now_ns {
+        let in_burst = self.burst_left > 0 && self.burst_ns == now_ns;
+        if self.pacing_until_ns > now_ns && !in_burst {
             self.wants_pacing = true;
             return None;
         }
@@ -55,13 +56,27 @@ impl Sender {
             self.restart_timer(now_ns);
         }
         self.last_sent_ns = now_ns;
-        if let Some(interval_ns) = self
-            .control
-            .pacing_interval_ns(&self.window, self.smoothed_rtt_ns)
-        {
-            self.pacing_until_ns = self.pacing_until_ns.max(now_ns).saturating_add(interval_ns);
+        if in_burst {
+            self.burst_left -= 1;
+        } else {
+            self.pace(now_ns);
         }
         Some(segment)
+    }
+
+    /// A packet leaves: where the control paces, so many more may go with it, and then none for a while.
+    #[inline]
+    fn pace(&mut self, now_ns: u64) {
+        let interval_ns = self
+            .control
+            .pacing_interval_ns(&self.window, self.smoothed_rtt_ns);
+        if let Some(interval_ns) = interval_ns {
+            let burst = self.control.pacing_burst_packets().max(1);
+            let pause_ns = interval_ns.saturating_mul(u64::from(burst));
+            self.pacing_until_ns = self.pacing_until_ns.max(now_ns).saturating_add(pause_ns);
+            self.burst_left = burst - 1;
+            self.burst_ns = now_ns;
+        }
     }
 
     /// Packets that may be in flight, by the congestion window, its inflation in fast recovery, and limited transmit.
