@@ -78,15 +78,20 @@ fn reno_counts_acks_unless_told_to_count_packets() {
 }
 
 #[test]
-fn reno_halves_what_is_in_flight_and_keeps_two() {
+fn reno_halves_the_window_in_use_and_keeps_two() {
     let mut reno = control("reno");
-    let mut w = window(30.0, f64::INFINITY);
+    let mut w = window(30.5, f64::INFINITY);
     reno.on_loss(&flight(21), &mut w);
-    assert_eq!(w, window(30.0, 10.5));
+    assert_eq!(w, window(30.5, 10.5));
     reno.on_loss(&flight(3), &mut w);
     assert_eq!(w.ssthresh, 2.0);
+    // All of the window, with its fraction; more than that is in flight where it has been halved already.
+    for in_flight in [30, 40] {
+        reno.on_loss(&flight(in_flight), &mut w);
+        assert_eq!(w.ssthresh, 15.25);
+    }
     reno.on_timeout(&flight(40), &mut w);
-    assert_eq!(w.ssthresh, 20.0);
+    assert_eq!(w.ssthresh, 15.0);
     reno.on_ecn_echo(&flight(12), true, &mut w);
     assert_eq!(w, window(6.0, 6.0));
 }

@@ -3,7 +3,7 @@
 //! reaction to losses of ns-2.
 
 use crate::control::{Ack, Congestion, CongestionControl, Window};
-use crate::controls::reno::{MINIMUM_SSTHRESH_PACKETS, half_of_flight, may_grow};
+use crate::controls::reno::{MINIMUM_SSTHRESH_PACKETS, half_of_window, may_grow};
 use crate::controls::round::Round;
 use crate::parameters::{Kind, Parameter, Settings};
 use crate::registry::Registration;
@@ -153,7 +153,7 @@ impl CongestionControl for Vegas {
 
     fn on_timeout(&mut self, congestion: &Congestion, window: &mut Window) {
         self.growth = Growth::None;
-        window.ssthresh = half_of_flight(congestion);
+        window.ssthresh = half_of_window(congestion, window).floor();
     }
 
     /// After a loss Vegas never returns to slow start, however far it lets the window fall.

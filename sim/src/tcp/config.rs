@@ -8,8 +8,8 @@ use super::Clock;
 /// How a sender recovers from losses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Recovery {
-    /// RFC 2581 as ns-2's `Agent/TCP/Reno` does it: the first ACK of new data ends fast recovery; further losses of the
-    /// same window are each found by three more duplicate ACKs, or by a time-out.
+    /// RFC 2581 as ns-2's `Agent/TCP/Reno` does it: the first ACK of new data ends fast recovery; a further loss of the
+    /// same window is found by a time-out.
     Reno,
     /// RFC 6582: partial ACKs keep the sender in fast recovery.
     NewReno,

@@ -66,18 +66,17 @@ fn reno_repairs_one_loss_in_one_round_trip() {
 }
 
 #[test]
-fn reno_halves_twice_for_two_losses_of_a_window() {
+fn reno_leaves_the_second_loss_of_a_window_to_a_time_out() {
     let mut pipe = pipe(Recovery::Reno, &[2, 3]);
-    let rounds = rounds(&mut pipe, 5);
+    let rounds = rounds(&mut pipe, 6);
     assert_eq!(rounds[1], [10, 11, 12, 13, 14, 15, 2]);
     // Twelve duplicates: up to 6 + 12 = 18 out of 14, four go. The partial ACK ends recovery: nothing may go.
     assert_eq!(rounds[2], range(16, 19));
-    // Four duplicates of those: the third retransmits.
-    assert_eq!(rounds[3], [3]);
-    assert_eq!(rounds[4], range(20, 22));
-    assert_eq!(pipe.sender.ssthresh(), 3.0);
-    assert_eq!(pipe.sender.statistics().fast_recoveries, 2);
-    assert_eq!(pipe.sender.statistics().timeouts, 0);
+    // Four duplicates of those could come from what was sent before the fast retransmit, for all that Reno knows.
+    assert!(rounds[3].is_empty());
+    assert_eq!(pipe.sender.statistics().fast_recoveries, 1);
+    assert_eq!(pipe.sender.statistics().timeouts, 1);
+    assert_eq!(pipe.sender.statistics().retransmitted_segments, 2);
 }
 
 #[test]

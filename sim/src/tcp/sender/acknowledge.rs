@@ -202,11 +202,7 @@ impl Sender {
             _ if self.duplicate_acks == DUPLICATE_ACKS && self.three_duplicates_mean_loss() => {
                 self.enter_fast_recovery(now_ns);
             }
-            // After a fast retransmit, even one that this series of duplicates did not cause: as in ns-2.
-            Recovery::Reno
-                if self.duplicate_acks > DUPLICATE_ACKS
-                    && self.last_reduction == LastReduction::FastRetransmit =>
-            {
+            Recovery::Reno if self.duplicate_acks > DUPLICATE_ACKS && self.fast_recovery => {
                 self.inflation += 1;
             }
             _ => {}
@@ -218,11 +214,7 @@ impl Sender {
         let beyond =
             self.unacknowledged > self.recover || self.last_reduction == LastReduction::Ecn;
         match self.config.recovery {
-            Recovery::Reno => {
-                beyond
-                    || self.last_reduction == LastReduction::FastRetransmit
-                    || self.unacknowledged == 0
-            }
+            Recovery::Reno => beyond || self.unacknowledged == 0,
             _ => beyond || self.recover == 0,
         }
     }
@@ -249,7 +241,7 @@ impl Sender {
         }
         self.statistics.fast_recoveries += 1;
         self.recover = self.next_sequence;
-        self.last_reduction = LastReduction::FastRetransmit;
+        self.last_reduction = LastReduction::Loss;
         self.fast_recovery = true;
         self.after_timeout = false;
         self.partial_ack_seen = false;

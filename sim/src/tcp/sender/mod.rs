@@ -58,7 +58,7 @@ pub struct SenderStatistics {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LastReduction {
     None,
-    FastRetransmit,
+    Loss,
     Ecn,
     Timeout,
 }
