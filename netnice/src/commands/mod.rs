@@ -7,9 +7,11 @@ mod demo;
 mod detach;
 mod install;
 mod link;
+mod plot;
 mod register;
 mod renice;
 mod run;
+mod sim;
 mod status;
 mod uninstall;
 mod unregister;
@@ -47,6 +49,8 @@ commands! {
     check => Check,
     link => Link,
     demo => Demo,
+    sim => Sim,
+    plot => Plot,
     install => Install,
     uninstall => Uninstall,
     #[command(hide = true)]

@@ -13,6 +13,8 @@ use super::{Axis, Curve, Plot, Point};
 
 /// Width and height in pixels.
 const SIZE: (u32, u32) = (960, 600);
+/// Confidence intervals take at most this times the height of the largest mean.
+const MOST_ERROR: f64 = 1.5;
 const FONT: &str = "sans-serif";
 
 /// Colours that people with any colour vision tell apart (Okabe and Ito 2008).
@@ -143,14 +145,16 @@ fn draw_all<B: DrawingBackend>(
         Axis::Names { names, .. } => (-0.5, names.len() as f64 - 0.5),
         Axis::Quantity { .. } => range(points().map(|point| x.of(point.x))),
     };
-    let ends = |point: &Point| [point.y - point.half_width, point.y + point.half_width];
-    let (mut bottom, top) = match y.logarithmic {
+    let (bottom, top) = match y.logarithmic {
         true => range(points().map(|point| y.of(point.y))),
-        false => range(points().flat_map(ends)),
+        false => {
+            let highest = points().map(|point| point.y).fold(0.0, f64::max);
+            // An interval of few seeds may be many times the mean; the means shall still be told apart.
+            let ends = points().map(|point| point.y + point.half_width);
+            let end = ends.fold(highest, f64::max).min(highest * MOST_ERROR);
+            range([0.0, end].into_iter().chain(points().map(|point| point.y)))
+        }
     };
-    if !y.logarithmic {
-        bottom = bottom.min(0.0);
-    }
     let room = (top - bottom) * 0.05;
 
     area.fill(&WHITE)?;

@@ -98,22 +98,24 @@ fn goodput(manifest: &Manifest, summary: &Summary) -> Plot {
     let x = match along {
         Some(axis) => {
             let mut values = Vec::new();
+            let mut unit = "";
             for point in &summary.points {
-                let x = quantity(&point.settings[axis].1).unwrap_or(0.0);
+                let (x, of) = quantity(&point.settings[axis].1).unwrap_or((0.0, ""));
                 values.push(x);
+                unit = of;
                 let mut others = point.settings.clone();
                 others.remove(axis);
                 for (of, y, half_width) in goodputs(point) {
-                    let others = words(&others);
-                    let name = match others.is_empty() {
-                        true => of,
-                        false => format!("{of}, {others}"),
-                    };
-                    add(name, Point { x, y, half_width });
+                    let others = others.iter().map(|(_, value)| value.as_str());
+                    let name: Vec<&str> = std::iter::once(of.as_str()).chain(others).collect();
+                    add(name.join(", "), Point { x, y, half_width });
                 }
             }
             Axis::Quantity {
-                label: manifest.axes[axis].clone(),
+                label: match unit {
+                    "" => manifest.axes[axis].clone(),
+                    unit => format!("{} ({unit})", manifest.axes[axis]),
+                },
                 logarithmic: spans_decades(&values),
             }
         }
@@ -212,14 +214,29 @@ fn response_times(manifest: &Manifest, summary: &Summary) -> Plot {
     }
 }
 
-/// A value of a sweep as a number in its base unit: seconds, bits per second, bytes, or none.
-fn quantity(text: &str) -> Option<f64> {
-    let number = text.parse().ok();
-    let number = number.or_else(|| Some(text.parse::<TimeSpan>().ok()?.get().as_secs_f64()));
-    let number = number.or_else(|| Some(text.parse::<Rate>().ok()?.as_f64()));
-    let number = number.or_else(|| Some(text.parse::<Bytes>().ok()?.get() as f64));
-    let number = number.or_else(|| Some(text.parse::<LossFraction>().ok()?.as_f64()));
-    number.or_else(|| text.strip_suffix("bdp")?.parse().ok())
+/// A value of a sweep as a number, with the unit that it is in.
+fn quantity(text: &str) -> Option<(f64, &'static str)> {
+    if let Ok(number) = text.parse() {
+        return Some((number, ""));
+    }
+    if let Ok(time) = text.parse::<TimeSpan>() {
+        return Some((time.get().as_secs_f64(), "s"));
+    }
+    if let Ok(rate) = text.parse::<Rate>() {
+        return Some((rate.as_f64(), "bit/s"));
+    }
+    if let Ok(size) = text.parse::<Bytes>() {
+        return Some((size.get() as f64, "bytes"));
+    }
+    if let Ok(loss) = text.parse::<LossFraction>() {
+        return Some((loss.as_f64(), ""));
+    }
+    for (ending, unit) in [("bdp", "bandwidth-delay products"), ("p", "packets")] {
+        if let Some(Ok(number)) = text.strip_suffix(ending).map(str::parse) {
+            return Some((number, unit));
+        }
+    }
+    None
 }
 
 /// A logarithmic axis serves better.
@@ -236,12 +253,13 @@ mod tests {
     #[test]
     fn values_of_a_sweep_are_quantities() {
         for (text, expected) in [
-            ("50ms", Some(0.05)),
-            ("10mbit", Some(1e7)),
-            ("64kB", Some(64_000.0)),
-            ("1%", Some(0.01)),
-            ("2.5bdp", Some(2.5)),
-            ("7", Some(7.0)),
+            ("50ms", Some((0.05, "s"))),
+            ("10mbit", Some((1e7, "bit/s"))),
+            ("64kB", Some((64_000.0, "bytes"))),
+            ("1%", Some((0.01, ""))),
+            ("2.5bdp", Some((2.5, "bandwidth-delay products"))),
+            ("20p", Some((20.0, "packets"))),
+            ("7", Some((7.0, ""))),
             ("reno", None),
         ] {
             assert_eq!(quantity(text), expected, "{text}");

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Results of simulations as tables that people read.
+
+use std::fmt::Write;
+
+use netnice_scenario::ScenarioFile;
+use netnice_scenario::results::{Estimate, Figure, PointSummary, RunResults, Subject, Summary};
+
+use crate::{style, text};
+
+/// Queues that are not half as busy as the busiest, and drop nothing, are not worth a row, nor are more than these: the
+/// rest are in the directory of --out.
+const MAX_QUEUES: usize = 6;
+
+/// Flows, queues and response times, for each point of the sweep.
+pub fn report(file: &ScenarioFile, runs: &[RunResults], summary: &Summary) -> String {
+    let mut report = String::new();
+    let seeds = runs.len() / summary.points.len().max(1);
+    // Writing to a String cannot fail.
+    let _ = writeln!(
+        report,
+        "{}: {}{}",
+        file.scenario().name,
+        text::count(runs.len() as u64, "run"),
+        match seeds {
+            0 | 1 => String::new(),
+            seeds => format!(", means over {seeds} seeds with 95 % confidence intervals"),
+        }
+    );
+    for (title, headings, left, rows) in [
+        (
+            "Flows",
+            &[
+                "",
+                "goodput",
+                "loss",
+                "retransmitted",
+                "time-outs",
+                "mean RTT",
+                "Jain's index",
+            ][..],
+            1,
+            rows(summary, flow_rows),
+        ),
+        (
+            "Queues",
+            &[
+                "",
+                "utilisation",
+                "mean queue",
+                "largest",
+                "mean wait",
+                "drops",
+            ][..],
+            1,
+            rows(summary, queue_rows),
+        ),
+        (
+            "Response times",
+            &["", "objects", "mean", "95 %"][..],
+            1,
+            rows(summary, response_rows),
+        ),
+        (
+            "Phases: goodput",
+            &["", "phase", "goodput"][..],
+            2,
+            rows(summary, phase_rows),
+        ),
+    ] {
+        if rows.is_empty() {
+            continue;
+        }
+        let headings = headings.iter().map(|&heading| heading.to_owned());
+        let mut table: Vec<Vec<String>> = vec![file.axes.iter().cloned().chain(headings).collect()];
+        table.extend(rows);
+        let left: Vec<usize> = (0..file.axes.len() + left).collect();
+        let mut lines = text::table(&table, &left).into_iter();
+        let _ = writeln!(report, "\n{title}");
+        let _ = writeln!(
+            report,
+            "{}",
+            style::heading(lines.next().unwrap_or_default())
+        );
+        for line in lines {
+            let _ = writeln!(report, "{line}");
+        }
+    }
+    report
+}
+
+/// The rows of all points, with the sweep's values in front.
+fn rows(summary: &Summary, of: fn(&PointSummary) -> Vec<Vec<String>>) -> Vec<Vec<String>> {
+    let points = summary.points.iter().flat_map(|point| {
+        let values: Vec<String> = point
+            .settings
+            .iter()
+            .map(|(_, value)| value.clone())
+            .collect();
+        let rows = of(point).into_iter();
+        rows.map(move |row| values.iter().cloned().chain(row).collect())
+    });
+    points.collect()
+}
+
+/// What the figures are of, each once.
+fn subjects(point: &PointSummary, subject: Subject) -> Vec<&str> {
+    let mut names: Vec<&str> = Vec::new();
+    let figures = point.figures.iter();
+    for figure in figures.filter(|figure| figure.subject == subject) {
+        if !names.contains(&figure.of.as_str()) {
+            names.push(&figure.of);
+        }
+    }
+    names
+}
+
+fn flow_rows(point: &PointSummary) -> Vec<Vec<String>> {
+    let names = subjects(point, Subject::Flows).into_iter();
+    let rows = names.map(|name| {
+        vec![
+            name.to_owned(),
+            cell(point, name, "goodput", rate),
+            cell(point, name, "loss", percent),
+            cell(point, name, "retransmissions", plain),
+            cell(point, name, "timeouts", plain),
+            cell(point, name, "mean_rtt", time),
+            cell(point, name, "jain_index", fraction),
+        ]
+    });
+    rows.collect()
+}
+
+fn queue_rows(point: &PointSummary) -> Vec<Vec<String>> {
+    let mut names = subjects(point, Subject::Queue);
+    let utilisation = |name: &str| {
+        let figure = point.figure(name, "utilisation");
+        figure.map_or(0.0, |figure| figure.value.mean)
+    };
+    names.sort_by(|a, b| utilisation(b).total_cmp(&utilisation(a)));
+    let busiest = names.first().map_or(0.0, |name| utilisation(name));
+    let dropped = |name: &str| {
+        let figure = point.figure(name, "drops");
+        figure.is_some_and(|figure| figure.value.mean > 0.0)
+    };
+    names.retain(|name| utilisation(name) >= busiest / 2.0 || dropped(name));
+    names.truncate(MAX_QUEUES);
+    let rows = names.into_iter().map(|name| {
+        vec![
+            name.to_owned(),
+            cell(point, name, "utilisation", percent),
+            cell(point, name, "mean_queue", plain),
+            cell(point, name, "max_queue", plain),
+            cell(point, name, "mean_wait", time),
+            cell(point, name, "drops", percent),
+        ]
+    });
+    rows.collect()
+}
+
+fn response_rows(point: &PointSummary) -> Vec<Vec<String>> {
+    let names = subjects(point, Subject::Objects).into_iter();
+    let rows = names.map(|name| {
+        vec![
+            format!("{name} B"),
+            cell(point, name, "objects", plain),
+            cell(point, name, "response_time", time),
+            cell(point, name, "p95_response_time", time),
+        ]
+    });
+    rows.collect()
+}
+
+fn phase_rows(point: &PointSummary) -> Vec<Vec<String>> {
+    let figures = point.figures.iter();
+    let rows = figures.filter_map(|figure: &Figure| {
+        let phase = figure.quantity.strip_prefix("goodput in ")?;
+        Some(vec![
+            figure.of.clone(),
+            phase.to_owned(),
+            rate(&figure.value),
+        ])
+    });
+    rows.collect()
+}
+
+fn cell(point: &PointSummary, of: &str, quantity: &str, words: fn(&Estimate) -> String) -> String {
+    let figure = point.figure(of, quantity);
+    figure.map_or_else(|| "-".to_owned(), |figure| words(&figure.value))
+}
+
+/// `1.23 ± 0.04 Mb/s`.
+fn scaled(value: &Estimate, scale: f64, unit: &str) -> String {
+    let digits = match (value.mean / scale).abs() {
+        ..9.995 => 2,
+        ..99.95 => 1,
+        _ => 0,
+    };
+    let mean = format!("{:.digits$}", value.mean / scale);
+    let unit = match unit {
+        "" => String::new(),
+        unit => format!(" {unit}"),
+    };
+    match value.half_width_95 {
+        Some(half_width) => format!("{mean} ± {:.digits$}{unit}", half_width / scale),
+        None => format!("{mean}{unit}"),
+    }
+}
+
+fn rate(value: &Estimate) -> String {
+    let (scale, unit) = match value.mean {
+        999.5e6.. => (1e9, "Gb/s"),
+        999.5e3.. => (1e6, "Mb/s"),
+        _ => (1e3, "kb/s"),
+    };
+    scaled(value, scale, unit)
+}
+
+fn time(value: &Estimate) -> String {
+    scaled(value, 1e-3, "ms")
+}
+
+fn percent(value: &Estimate) -> String {
+    scaled(value, 0.01, "%")
+}
+
+fn plain(value: &Estimate) -> String {
+    scaled(value, 1.0, "")
+}
+
+fn fraction(value: &Estimate) -> String {
+    match value.half_width_95 {
+        Some(half_width) => format!("{:.3} ± {half_width:.3}", value.mean),
+        None => format!("{:.3}", value.mean),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_have_three_digits_and_the_unit_of_their_size() {
+        let several = Estimate::of(&[6.1e6, 6.3e6]).unwrap();
+        // t with one degree of freedom is 12.706, the standard error 0.1 Mb/s.
+        assert_eq!(rate(&several), "6.20 ± 1.27 Mb/s");
+        let one = |value| Estimate::of(&[value]).unwrap();
+        assert_eq!(rate(&one(45_600.0)), "45.6 kb/s");
+        assert_eq!(time(&one(0.1234)), "123 ms");
+        assert_eq!(percent(&one(0.0123)), "1.23 %");
+        assert_eq!(fraction(&one(0.5)), "0.500");
+    }
+}

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `netnice sim` and `netnice plot`, as users call them; none of it needs root.
+
+mod program;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use program::{netnice, run, stderr, stdout, wait_until};
+
+const SCENARIO: &str = "name = \"small\"
+duration = \"5s\"
+warm_up = \"1s\"
+seeds = 2
+sampling = { interval = \"100ms\" }
+[defaults.links]
+rate = \"10mbit\"
+delay = \"5ms\"
+[sweep]
+links.bottleneck.rate = [\"1mbit\", \"2mbit\"]
+[[links]]
+from = \"a\"
+to = \"b\"
+[[links]]
+name = \"bottleneck\"
+from = \"b\"
+to = \"c\"
+queue = \"20p\"
+[[flows]]
+name = \"bulk\"
+from = \"a\"
+to = \"c\"
+start_spread = \"100ms\"
+";
+
+/// A directory with the scenario in it.
+fn place() -> (tempfile::TempDir, PathBuf) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("small.toml");
+    fs::write(&path, SCENARIO).unwrap();
+    (directory, path)
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+fn succeeded(output: &Output) -> String {
+    assert!(output.status.success(), "{}", stderr(output));
+    stdout(output)
+}
+
+#[test]
+fn a_table_tells_flows_and_queues_of_each_point() {
+    let (_directory, file) = place();
+    let table = succeeded(&run(&["sim", text(&file)]));
+    assert!(
+        table.starts_with("small: 4 runs, means over 2 seeds"),
+        "{table}"
+    );
+    assert_eq!(
+        table
+            .lines()
+            .filter(|line| line.contains("  bulk "))
+            .count(),
+        2
+    );
+    assert!(table.contains("2mbit"), "{table}");
+    assert!(table.contains("bottleneck"), "{table}");
+}
+
+#[test]
+fn results_are_the_same_whatever_the_number_of_jobs() {
+    let (directory, file) = place();
+    let mut summaries = Vec::new();
+    for jobs in ["1", "4"] {
+        let out = directory.path().join(jobs);
+        let arguments = [
+            "sim",
+            text(&file),
+            "--quiet",
+            "--jobs",
+            jobs,
+            "--out",
+            text(&out),
+        ];
+        assert_eq!(succeeded(&run(&arguments)), "");
+        for name in [
+            "manifest.json",
+            "scenario.toml",
+            "flows.csv",
+            "queues.csv",
+            "series.csv",
+        ] {
+            assert!(out.join(name).exists(), "{name}");
+        }
+        assert_eq!(fs::read_dir(out.join("runs")).unwrap().count(), 4);
+        summaries.push(fs::read(out.join("summary.csv")).unwrap());
+    }
+    assert_eq!(summaries[0], summaries[1]);
+}
+
+#[test]
+fn what_is_there_is_not_computed_again_and_not_overwritten() {
+    let (directory, file) = place();
+    let out = directory.path().join("out");
+    let arguments = ["sim", text(&file), "--json", "--out", text(&out)];
+    let first = succeeded(&run(&arguments));
+    let again = run(&arguments);
+    assert_eq!(again.status.code(), Some(1));
+    assert!(stderr(&again).contains("--resume"), "{}", stderr(&again));
+
+    // A run that is taken up keeps what is found, even a figure that no run could give.
+    let kept = out.join("runs/point-00000-seed-1.json");
+    let mut found: serde_json::Value = serde_json::from_slice(&fs::read(&kept).unwrap()).unwrap();
+    found["flows"][0]["goodput_bps"] = 12345.0.into();
+    fs::write(&kept, found.to_string()).unwrap();
+    fs::remove_file(out.join("runs/point-00001-seed-2.json")).unwrap();
+    let resumed = succeeded(&run(&[&arguments[..], &["--resume"]].concat()));
+    let goodput = |summary: &str, point: usize| {
+        let summary: serde_json::Value = serde_json::from_str(summary).unwrap();
+        summary["points"][point]["figures"][0]["value"].clone()
+    };
+    assert_eq!(goodput(&resumed, 0)["min"], 12345.0);
+    assert_eq!(goodput(&resumed, 1), goodput(&first, 1));
+
+    let other = run(&[&arguments[..], &["--resume", "--set", "duration=6s"]].concat());
+    assert_eq!(other.status.code(), Some(1));
+    assert!(
+        stderr(&other).contains("another scenario"),
+        "{}",
+        stderr(&other)
+    );
+}
+
+#[test]
+fn ctrl_c_keeps_what_is_finished_and_says_how_to_go_on() {
+    let (directory, file) = place();
+    let out = directory.path().join("out");
+    // Thousands of runs, so that it is interrupted in the middle.
+    let arguments = [
+        "sim",
+        text(&file),
+        "--seeds",
+        "20000",
+        "--jobs",
+        "1",
+        "--out",
+        text(&out),
+    ];
+    let mut child = netnice(&arguments)
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let runs = out.join("runs");
+    wait_until("a run is finished", || {
+        fs::read_dir(&runs).is_ok_and(|runs| {
+            runs.flatten().any(|run| {
+                run.path()
+                    .extension()
+                    .is_some_and(|ending| ending == "json")
+            })
+        })
+    });
+    kill(Pid::from_raw(child.id() as i32), Signal::SIGINT).unwrap();
+    let mut message = String::new();
+    std::io::Read::read_to_string(&mut child.stderr.take().unwrap(), &mut message).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(
+        message.contains("interrupted") && message.contains("--resume"),
+        "{message}"
+    );
+    assert!(out.join("summary.csv").exists());
+}
+
+#[test]
+fn mistakes_in_a_scenario_are_wrong_usage_with_file_and_line() {
+    let (_directory, file) = place();
+    fs::write(&file, SCENARIO.replace("\"20p\"", "\"20\"")).unwrap();
+    let output = run(&["sim", text(&file)]);
+    assert_eq!(output.status.code(), Some(2));
+    let message = stderr(&output);
+    assert!(
+        message.contains("small.toml:18:9: links[1].queue: "),
+        "{message}"
+    );
+
+    let missing = run(&["sim", "/nowhere/at/all.toml"]);
+    assert_eq!(missing.status.code(), Some(2));
+    assert!(
+        stderr(&missing).contains("cannot be read"),
+        "{}",
+        stderr(&missing)
+    );
+}
+
+#[test]
+fn the_scenario_in_words_and_its_schema() {
+    let (_directory, file) = place();
+    let words = succeeded(&run(&["sim", text(&file), "--explain"]));
+    assert!(words.contains("bandwidth-delay product"), "{words}");
+    assert!(words.contains("base RTT 20ms"), "{words}");
+    let schema = succeeded(&run(&["sim", "--schema"]));
+    let schema: serde_json::Value = serde_json::from_str(&schema).unwrap();
+    assert!(schema["properties"]["links"].is_object());
+}
+
+#[test]
+fn plots_are_drawn_from_results() {
+    let (directory, file) = place();
+    let out = directory.path().join("out");
+    succeeded(&run(&["sim", text(&file), "--quiet", "--out", text(&out)]));
+    let names = succeeded(&run(&["plot", text(&out)]));
+    for name in ["goodput_by_flow.svg", "cwnd.svg", "queue_packets.svg"] {
+        assert!(names.contains(name), "{names}");
+    }
+    let drawn = fs::read_to_string(out.join("plots/goodput_by_flow.svg")).unwrap();
+    assert!(
+        drawn.contains("links.bottleneck.rate"),
+        "the axis has its name"
+    );
+    succeeded(&run(&[
+        "plot",
+        text(&out),
+        "--format",
+        "png",
+        "--to",
+        text(&out),
+    ]));
+    assert!(
+        fs::read(out.join("cwnd.png"))
+            .unwrap()
+            .starts_with(b"\x89PNG")
+    );
+
+    let nothing = run(&["plot", text(directory.path())]);
+    assert_eq!(nothing.status.code(), Some(1));
+    assert!(
+        stderr(&nothing).contains("no manifest.json"),
+        "{}",
+        stderr(&nothing)
+    );
+}
+
+#[test]
+fn packets_of_a_link_are_written_for_wireshark() {
+    let (directory, file) = place();
+    let out = directory.path().join("out");
+    let arguments = [
+        "sim",
+        text(&file),
+        "--quiet",
+        "--seeds",
+        "1",
+        "--out",
+        text(&out),
+    ];
+    succeeded(&run(&[
+        &arguments[..],
+        &["--pcap", "bottleneck", "--parquet"],
+    ]
+    .concat()));
+    let trace = out.join("traces/point-00000-seed-1/bottleneck.pcapng");
+    let content = fs::read(&trace).unwrap();
+    // The type of a section header block, the first of every pcapng file.
+    assert!(content.starts_with(&[0x0a, 0x0d, 0x0d, 0x0a]));
+    assert!(content.len() > 10_000);
+    assert!(
+        fs::read(out.join("flows.parquet"))
+            .unwrap()
+            .starts_with(b"PAR1")
+    );
+
+    let unknown = run(&[&arguments[..], &["--pcap", "botleneck"]].concat());
+    assert_eq!(unknown.status.code(), Some(2));
+}
