@@ -36,7 +36,7 @@ pub(crate) struct FlowState {
     /// When all data had arrived.
     pub completed: Option<Time>,
     pub labels: Labels,
-    /// What connections are made of.
+    /// What the connections of web objects are made of.
     pub tcp: Option<Box<TcpSpec>>,
     pub responses: Option<Box<ResponseTimes>>,
 }

@@ -19,7 +19,9 @@ pub(crate) struct LinkState {
     pub scheduled: bool,
     /// What few links have.
     pub extras: Option<Box<Extras>>,
-    /// Waiting times in nanoseconds, where they are measured.
+    /// Packets that have come out without having waited, where that is measured.
+    pub unwaited: u64,
+    /// Waiting times in nanoseconds of the others.
     pub waiting: Option<Box<Histogram>>,
     pub record: Box<LinkRecord>,
 }
@@ -65,6 +67,7 @@ impl LinkState {
         LinkState {
             link: Link::new(config, spec.queue).with_jitter(in_order),
             scheduled: false,
+            unwaited: 0,
             extras: any.then(|| {
                 Box::new(Extras {
                     conditioner: spec.conditioner,
@@ -95,6 +98,14 @@ impl LinkState {
         }
     }
 
+    /// Waiting times in nanoseconds.
+    pub fn waiting_times(&self) -> Option<Histogram> {
+        let mut times = Histogram::default();
+        times.merge(self.waiting.as_ref()?);
+        times.record_times(0, self.unwaited);
+        Some(times)
+    }
+
     /// Forgets what was measured so far.
     pub fn begin_measurement(&mut self, now: Time) {
         self.record.baseline = self.link.counters();
@@ -102,6 +113,7 @@ impl LinkState {
         self.record.drops.clear();
         if let Some(waiting) = &mut self.waiting {
             **waiting = Histogram::default();
+            self.unwaited = 0;
         }
     }
 }

@@ -146,7 +146,6 @@ impl Simulation {
                     connection: self.connections.insert(connection),
                 };
                 flow.labels.tcp = Some(TcpLabels::new(tcp));
-                flow.tcp = Some(Box::new(tcp.clone()));
                 self.events.push(start, source::START | index);
                 if stop != NEVER {
                     self.events.push(stop.max(start), source::STOP | index);

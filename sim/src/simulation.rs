@@ -154,7 +154,9 @@ impl Simulation {
             None => state.scheduled = false,
         }
         let Some(delivery) = delivery else { return };
-        if let Some(waiting) = &mut state.waiting {
+        if delivery.waited_ns == 0 {
+            state.unwaited += 1;
+        } else if let Some(waiting) = &mut state.waiting {
             waiting.record(delivery.waited_ns);
         }
         if state.extras.is_some() && self.after_link(index, delivery.packet) {

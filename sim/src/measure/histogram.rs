@@ -6,12 +6,12 @@ const BUCKETS_LOG2: u32 = 5;
 const BUCKETS: u64 = 1 << BUCKETS_LOG2;
 
 /// A histogram of whole numbers. A hundred thousand of them fit into memory: delays of a flow mostly lie within a few
-/// doublings, and each doubling takes 128 bytes.
+/// doublings, and each doubling takes 256 bytes.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Histogram {
     /// Number of the first bucket in `counts`.
     first: usize,
-    counts: Vec<u32>,
+    counts: Vec<u64>,
     total: u64,
     sum: u128,
     min: u64,
@@ -47,7 +47,10 @@ impl Histogram {
 
     /// Counts `value` as often as `times` says.
     #[inline]
-    pub fn record_times(&mut self, value: u64, times: u32) {
+    pub fn record_times(&mut self, value: u64, times: u64) {
+        if times == 0 {
+            return;
+        }
         let bucket = bucket(value);
         let index = bucket.wrapping_sub(self.first);
         if let Some(count) = self.counts.get_mut(index) {
@@ -61,12 +64,12 @@ impl Histogram {
             self.min.min(value)
         };
         self.max = self.max.max(value);
-        self.total += u64::from(times);
+        self.total += times;
         self.sum += u128::from(value) * u128::from(times);
     }
 
     #[cold]
-    fn grow_to(&mut self, bucket: usize, times: u32) {
+    fn grow_to(&mut self, bucket: usize, times: u64) {
         if self.counts.is_empty() {
             self.first = bucket;
         } else if bucket < self.first {
