@@ -4,7 +4,7 @@
 use crate::control::{Ack, Congestion, CongestionControl, Window};
 use crate::controls::hystart::HyStart;
 use crate::controls::reno::{
-    MINIMUM_SSTHRESH_PACKETS, SLOW_START_LIMIT_PACKETS, may_grow, slow_start,
+    MINIMUM_SSTHRESH_PACKETS, SLOW_START_LIMIT_PACKETS, may_grow, slow_start, window_in_use,
 };
 use crate::parameters::{Kind, Parameter, Settings};
 use crate::registry::Registration;
@@ -113,7 +113,7 @@ impl Cubic {
         self.hystart = None;
         self.prior = window.cwnd;
         window.ssthresh =
-            (f64::from(congestion.in_flight) * self.beta).max(MINIMUM_SSTHRESH_PACKETS);
+            (window_in_use(congestion, window) * self.beta).max(MINIMUM_SSTHRESH_PACKETS);
     }
 }
 

@@ -2,7 +2,9 @@
 //! HighSpeed TCP (RFC 3649): Reno whose increase and decrease depend on the window.
 
 use crate::control::{Ack, Congestion, CongestionControl, Window};
-use crate::controls::reno::{MINIMUM_SSTHRESH_PACKETS, half_of_flight, may_grow, slow_start};
+use crate::controls::reno::{
+    MINIMUM_SSTHRESH_PACKETS, half_of_window, may_grow, slow_start, window_in_use,
+};
 use crate::registry::Registration;
 
 pub(crate) const REGISTRATION: Registration = Registration {
@@ -84,13 +86,13 @@ impl CongestionControl for HighSpeed {
     }
 
     fn on_loss(&mut self, congestion: &Congestion, window: &mut Window) {
-        let flight = f64::from(congestion.in_flight);
-        window.ssthresh = (flight * (1.0 - decrease(flight))).max(MINIMUM_SSTHRESH_PACKETS);
+        let used = window_in_use(congestion, window);
+        window.ssthresh = (used * (1.0 - decrease(used))).max(MINIMUM_SSTHRESH_PACKETS);
     }
 
     /// As Reno: RFC 3649 leaves what follows a time-out alone.
     fn on_timeout(&mut self, congestion: &Congestion, window: &mut Window) {
-        window.ssthresh = half_of_flight(congestion);
+        window.ssthresh = half_of_window(congestion, window);
     }
 }
 

@@ -50,24 +50,23 @@ pub fn slow_start(window: &mut Window, packets: f64) {
     window.cwnd += packets;
 }
 
-/// Half of the window as far as it is in use, two packets at the least.
+/// The window as far as it is in use, in packets: what a reduction takes its share of.
 ///
-/// RFC 5681 equation (4) halves what is in flight. ns-2 and Linux halve `cwnd`, and so does this: where a second loss of
-/// one window is found by a time-out only, all that was sent since is in flight still, and `cwnd` is halved already.
-/// `cwnd` keeps its fraction, as in ns-2. A window that the program does not fill is not halved but what it fills.
-pub fn half_of_window(congestion: &Congestion, window: &Window) -> f64 {
+/// RFC 5681 equation (4) reduces what is in flight. ns-2 and Linux reduce `cwnd`, and so does this: where a second loss of
+/// one window is found by a time-out only, all that was sent since is in flight still, and `cwnd` is reduced already.
+/// `cwnd` keeps its fraction, as in ns-2. A window that the program does not fill is not reduced but what it fills.
+pub fn window_in_use(congestion: &Congestion, window: &Window) -> f64 {
     let in_flight = f64::from(congestion.in_flight);
-    let used = if in_flight < window.cwnd.floor() {
+    if in_flight < window.cwnd.floor() {
         in_flight
     } else {
         window.cwnd
-    };
-    (used / 2.0).max(MINIMUM_SSTHRESH_PACKETS)
+    }
 }
 
-/// Half of the packets in flight, two at the least: RFC 5681 equation (4).
-pub fn half_of_flight(congestion: &Congestion) -> f64 {
-    (f64::from(congestion.in_flight) / 2.0).max(MINIMUM_SSTHRESH_PACKETS)
+/// Half of the [`window_in_use`], two packets at the least.
+pub fn half_of_window(congestion: &Congestion, window: &Window) -> f64 {
+    (window_in_use(congestion, window) / 2.0).max(MINIMUM_SSTHRESH_PACKETS)
 }
 
 impl CongestionControl for Reno {

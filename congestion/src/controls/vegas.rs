@@ -3,7 +3,7 @@
 //! reaction to losses of ns-2.
 
 use crate::control::{Ack, Congestion, CongestionControl, Window};
-use crate::controls::reno::{MINIMUM_SSTHRESH_PACKETS, half_of_window, may_grow};
+use crate::controls::reno::{MINIMUM_SSTHRESH_PACKETS, half_of_window, may_grow, window_in_use};
 use crate::controls::round::Round;
 use crate::parameters::{Kind, Parameter, Settings};
 use crate::registry::Registration;
@@ -70,6 +70,8 @@ pub struct Vegas {
     beta: f64,
     gamma: f64,
     round: Round,
+    /// The smallest round-trip time of data; that of the handshake's small packets is too small a measure.
+    base_rtt_ns: Option<u64>,
     /// Of the round: its round-trip times, and how many.
     rtt_sum_ns: u64,
     rtt_samples: u64,
@@ -85,6 +87,7 @@ impl Vegas {
             beta: settings.number("beta"),
             gamma: settings.number("gamma"),
             round: Round::default(),
+            base_rtt_ns: None,
             rtt_sum_ns: 0,
             rtt_samples: 0,
             growth: Growth::None,
@@ -126,13 +129,18 @@ impl CongestionControl for Vegas {
         if let Some(rtt_ns) = ack.rtt_ns {
             self.rtt_sum_ns += rtt_ns;
             self.rtt_samples += 1;
+            self.base_rtt_ns = Some(
+                self.base_rtt_ns
+                    .map_or(rtt_ns, |base_ns| base_ns.min(rtt_ns)),
+            );
         }
-        if self.round.ends(ack) && self.rtt_samples > 0 && ack.min_rtt_ns > 0 {
+        let base_rtt_ns = self.base_rtt_ns.filter(|_| self.rtt_samples > 0);
+        if let (true, Some(base_rtt_ns)) = (self.round.ends(ack), base_rtt_ns) {
             let rtt_ns = self.rtt_sum_ns as f64 / self.rtt_samples as f64;
             self.rtt_sum_ns = 0;
             self.rtt_samples = 0;
             if !ack.in_recovery || ack.after_timeout {
-                self.decide(rtt_ns, (ack.min_rtt_ns as f64).min(rtt_ns), window);
+                self.decide(rtt_ns, base_rtt_ns as f64, window);
             }
         }
         if !may_grow(ack) || ack.acked == 0 {
@@ -148,7 +156,7 @@ impl CongestionControl for Vegas {
     /// Three quarters of the window, not half: Vegas learns of losses before a queue of others' making has grown.
     fn on_loss(&mut self, congestion: &Congestion, window: &mut Window) {
         self.growth = Growth::None;
-        window.ssthresh = (f64::from(congestion.in_flight) * 0.75).max(MINIMUM_SSTHRESH_PACKETS);
+        window.ssthresh = (window_in_use(congestion, window) * 0.75).max(MINIMUM_SSTHRESH_PACKETS);
     }
 
     fn on_timeout(&mut self, congestion: &Congestion, window: &mut Window) {
