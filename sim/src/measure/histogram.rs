@@ -132,7 +132,7 @@ impl Histogram {
         let rank = ((quantile * self.total as f64).ceil() as u64).clamp(1, self.total.max(1));
         let mut seen = 0;
         for (index, &count) in self.counts.iter().enumerate() {
-            seen += u64::from(count);
+            seen += count;
             if seen >= rank {
                 let value = middle(self.first + index);
                 return Some(value.clamp(self.min as f64, self.max as f64));
