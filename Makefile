@@ -11,10 +11,10 @@ C_SOURCES = $(shell find bench congestion kernel -name '*.[ch]' | sort)
 SCRIPTS = scripts/prerequisites .ci/run
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test lint format bench install
+.PHONY: help build demo test lint format bench bench-sim install
 
 help: ## Show this list
-	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 18
 
 build: ## Compile netnice to target/release/netnice
 	@scripts/prerequisites build
@@ -45,6 +45,10 @@ bench: ## Measure the controls beside others: takes long, needs root and a quiet
 	@scripts/prerequisites build
 	$(CARGO) build --release --locked --package netnice-bench
 	$(SUDO) target/release/netnice-bench $(ARGS)
+
+bench-sim: build ## Compare the simulator with ns-2 and ns-3 (apt-get install ns2 libns3-dev), figures and speed
+	bench/compare_ns2 $(ARGS)
+	bench/speed
 
 install: build ## Install the program to /usr/local/bin, or below PREFIX
 	$(if $(DESTDIR),,$(SUDO)) install -D -m 755 target/release/netnice $(DESTDIR)$(PREFIX)/bin/netnice

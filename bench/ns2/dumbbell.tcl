@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+#
+# Flows over one bottleneck, each between hosts of its own:
+#
+#   source --- access --- left --- bottleneck --- right --- access --- sink
+#
+# ns dumbbell.tcl -NAME VALUE ...    prints one line of JSON
+
+set directory [file dirname [info script]]
+source $directory/options.tcl
+define_options {
+    forward     Reno    {flows from left to right, one of each control, by commas: Reno, Newreno, Sack1, Vegas}
+    count       1       {so many of each}
+    reverse     0       {Reno flows from right to left}
+    rate        10e6    {bottleneck, bit/s}
+    delay       0.02    {bottleneck, s}
+    access      100e6   {access links, bit/s}
+    accessdelay 0.002   {access links, s}
+    limit       150     {limit_ of the bottleneck's drop-tail queues: one packet less waits beside the one in transmission}
+    packet      1000    {bytes of data in a packet}
+    header      40      {bytes of headers on top}
+    ack         40      {bytes of an ACK}
+    window      100000  {receiver's window in packets}
+    minrto      0.2     {minimum retransmission time-out, s}
+    tick        0.01    {granularity of round-trip times, s}
+    timestamps  0       {1: a round-trip time from every ACK}
+    start       1       {flows start uniformly within so many seconds}
+    period      0       {UDP square wave, on and off for half of this, s; 0 is none}
+    peak        0       {rate of the square wave while on, bit/s on the wire}
+    warmup      20      {s before measuring begins; as long as the run: no measuring at all}
+    seconds     200     {s at which the run ends}
+    seed        1       {of ns-2's random numbers}
+    trace       {}      {file for time, cwnd and ssthresh of the first flow, every 10 ms}
+}
+
+set ns [new Simulator]
+configure_tcp
+
+set left [$ns node]
+set right [$ns node]
+$ns duplex-link $left $right [option rate] [option delay] DropTail
+$ns queue-limit $left $right [option limit]
+$ns queue-limit $right $left [option limit]
+
+proc far_host {router} { return [host $router [option access] [option accessdelay]] }
+
+set flows {}
+foreach control [split [option forward] ,] {
+    for {set i 0} {$i < [option count]} {incr i} {
+        set start [expr {[option start] * [uniform]}]
+        lappend flows $control [connection $control [far_host $left] [far_host $right] $start]
+    }
+}
+for {set i 0} {$i < [option reverse]} {incr i} {
+    set start [expr {[option start] * [uniform]}]
+    lappend flows reverse [connection Reno [far_host $right] [far_host $left] $start]
+}
+if {[option period] > 0} {
+    set size [expr {[option packet] + [option header]}]
+    set cbr [lindex [constant_rate [far_host $left] [far_host $right] [option peak] $size] 0]
+    set half [expr {[option period] / 2.0}]
+    for {set t [expr {[option period] * [uniform]}]} {$t < [option seconds]} {set t [expr {$t + [option period]}]} {
+        $ns at $t "$cbr start"
+        $ns at [expr {$t + $half}] "$cbr stop"
+    }
+}
+
+proc counters {} {
+    set values {}
+    foreach {name tcp} $::flows {
+        lappend values [$tcp set ack_] [$tcp set ndatapack_] [$tcp set nrexmitpack_] [$tcp set nrexmit_]
+    }
+    return $values
+}
+
+# Windows and the queue, a hundred times a second.
+set samples 0
+set queue_sum 0
+foreach {name tcp} $flows { set cwnd_sum($tcp) 0 }
+proc sample {} {
+    global ns samples queue_sum cwnd_sum
+    incr samples
+    foreach {name tcp} $::flows { set cwnd_sum($tcp) [expr {$cwnd_sum($tcp) + [$tcp set cwnd_]}] }
+    set queue_sum [expr {$queue_sum + [$::monitor set pkts_]}]
+    $ns at [expr {[$ns now] + 0.01}] sample
+}
+
+proc report {} {
+    set seconds [expr {[option seconds] - [option warmup]}]
+    set rows {}
+    foreach {name tcp} $::flows {acked_0 sent_0 again_0 timeouts_0} $::before {acked sent again timeouts} [counters] {
+        set goodput [expr {($acked - $acked_0) * [option packet] * 8.0 / $seconds}]
+        lappend rows [format {{"flow":"%s","goodput_bps":%.0f,"sent":%d,"retransmitted":%d,"timeouts":%d,"mean_cwnd":%.3f}} \
+            $name $goodput [expr {$sent - $sent_0}] [expr {$again - $again_0}] \
+            [expr {$timeouts - $timeouts_0}] [expr {$::cwnd_sum($tcp) / $::samples}]]
+    }
+    puts [format {{"seed":%d,"mean_queue_packets":%.3f,"flows":[%s]}} \
+        [option seed] [expr {$::queue_sum / double($::samples)}] [join $rows ,]]
+    exit 0
+}
+
+if {[option trace] ne ""} {
+    set traced [open [option trace] w]
+    proc watch {} {
+        set tcp [lindex $::flows 1]
+        puts $::traced "[$::ns now] [$tcp set cwnd_] [$tcp set ssthresh_]"
+        $::ns at [expr {[$::ns now] + 0.01}] watch
+    }
+    $ns at 0 watch
+}
+if {[option warmup] < [option seconds]} {
+    set monitor [$ns monitor-queue $left $right ""]
+    $ns at [option warmup] {set before [counters]; sample}
+    $ns at [option seconds] report
+} else {
+    $ns at [option seconds] {exit 0}
+}
+$ns run
