@@ -12,8 +12,8 @@ use nix::unistd::Pid;
 use program::{netnice, run, stderr, stdout, wait_until};
 
 const SCENARIO: &str = "name = \"small\"
-duration = \"5s\"
-warm_up = \"1s\"
+duration = \"2s\"
+warm_up = \"500ms\"
 seeds = 2
 sampling = { interval = \"100ms\" }
 [defaults.links]
@@ -127,7 +127,7 @@ fn what_is_there_is_not_computed_again_and_not_overwritten() {
     assert_eq!(goodput(&resumed, 0)["min"], 12345.0);
     assert_eq!(goodput(&resumed, 1), goodput(&first, 1));
 
-    let other = run(&[&arguments[..], &["--resume", "--set", "duration=6s"]].concat());
+    let other = run(&[&arguments[..], &["--resume", "--set", "duration=3s"]].concat());
     assert_eq!(other.status.code(), Some(1));
     assert!(
         stderr(&other).contains("another scenario"),

@@ -6,8 +6,8 @@ use std::fs;
 use netnice_scenario::ScenarioFile;
 use netnice_scenario::model::{TrafficClass, Transport};
 use netnice_scenario::results::{
-    Delays, DirectoryError, FlowResult, Manifest, ResultsDirectory, RunResults, Series, Summary,
-    World,
+    Delays, DirectoryError, FlowResult, Manifest, ResultsDirectory, RunResults, Series, Subject,
+    Summary, World,
 };
 
 const SCENARIO: &str = "name = \"test\"
@@ -114,19 +114,28 @@ fn a_summary_by_hand() {
     ];
     let summary = Summary::of(&runs);
     assert_eq!(summary.points.len(), 2);
-    let goodput = summary.points[0].figure("bulk", "goodput").unwrap().value;
+    let goodput = summary.points[0]
+        .figure(Subject::Flows, "bulk", "goodput")
+        .unwrap()
+        .value;
     assert_eq!((goodput.mean, goodput.half_width_95), (4e5, Some(0.0)));
     // Indices 0.8 and 1: mean 0.9, standard deviation 0.1414, t with one degree of freedom 12.706.
     let jain = summary.points[0]
-        .figure("bulk", "jain_index")
+        .figure(Subject::Flows, "bulk", "jain_index")
         .unwrap()
         .value;
     assert!((jain.mean - 0.9).abs() < 1e-12);
     assert!((jain.half_width_95.unwrap() - 12.706 * 0.1).abs() < 1e-9);
-    let loss = summary.points[1].figure("bulk", "loss").unwrap().value;
+    let loss = summary.points[1]
+        .figure(Subject::Flows, "bulk", "loss")
+        .unwrap()
+        .value;
     assert_eq!((loss.mean, loss.half_width_95), (0.05, None));
     // Nothing was measured, so nothing is told.
-    assert_eq!(summary.points[1].figure("bulk", "mean_one_way_delay"), None);
+    assert_eq!(
+        summary.points[1].figure(Subject::Flows, "bulk", "mean_one_way_delay"),
+        None
+    );
 }
 
 #[test]

@@ -174,7 +174,7 @@ fn response_times(manifest: &Manifest, summary: &Summary) -> Plot {
             figure.subject == Subject::Objects && figure.quantity == "response_time"
         });
         for figure in objects {
-            let Some(size) = point.figure(&figure.of, "size") else {
+            let Some(size) = point.figure(Subject::Objects, &figure.of, "size") else {
                 continue;
             };
             let flow = figure.of.rsplit_once(' ').map_or("", |(flow, _)| flow);

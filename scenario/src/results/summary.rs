@@ -68,10 +68,12 @@ pub struct Figure {
 }
 
 impl PointSummary {
-    /// A figure by what it is of and its quantity.
-    pub fn figure(&self, of: &str, quantity: &str) -> Option<&Figure> {
+    /// A figure by what it is of and its quantity. Flows, classes and links may have the same name.
+    pub fn figure(&self, subject: Subject, of: &str, quantity: &str) -> Option<&Figure> {
         let mut figures = self.figures.iter();
-        figures.find(|figure| figure.of == of && figure.quantity == quantity)
+        figures.find(|figure| {
+            figure.subject == subject && figure.of == of && figure.quantity == quantity
+        })
     }
 }
 

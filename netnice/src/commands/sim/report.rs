@@ -120,12 +120,12 @@ fn flow_rows(point: &PointSummary) -> Vec<Vec<String>> {
     let rows = names.map(|name| {
         vec![
             name.to_owned(),
-            cell(point, name, "goodput", rate),
-            cell(point, name, "loss", percent),
-            cell(point, name, "retransmissions", plain),
-            cell(point, name, "timeouts", plain),
-            cell(point, name, "mean_rtt", time),
-            cell(point, name, "jain_index", fraction),
+            cell(point, Subject::Flows, name, ("goodput", rate)),
+            cell(point, Subject::Flows, name, ("loss", percent)),
+            cell(point, Subject::Flows, name, ("retransmissions", plain)),
+            cell(point, Subject::Flows, name, ("timeouts", plain)),
+            cell(point, Subject::Flows, name, ("mean_rtt", time)),
+            cell(point, Subject::Flows, name, ("jain_index", fraction)),
         ]
     });
     rows.collect()
@@ -134,13 +134,13 @@ fn flow_rows(point: &PointSummary) -> Vec<Vec<String>> {
 fn queue_rows(point: &PointSummary) -> Vec<Vec<String>> {
     let mut names = subjects(point, Subject::Queue);
     let utilisation = |name: &str| {
-        let figure = point.figure(name, "utilisation");
+        let figure = point.figure(Subject::Queue, name, "utilisation");
         figure.map_or(0.0, |figure| figure.value.mean)
     };
     names.sort_by(|a, b| utilisation(b).total_cmp(&utilisation(a)));
     let busiest = names.first().map_or(0.0, |name| utilisation(name));
     let dropped = |name: &str| {
-        let figure = point.figure(name, "drops");
+        let figure = point.figure(Subject::Queue, name, "drops");
         figure.is_some_and(|figure| figure.value.mean > 0.0)
     };
     names.retain(|name| utilisation(name) >= busiest / 2.0 || dropped(name));
@@ -148,24 +148,33 @@ fn queue_rows(point: &PointSummary) -> Vec<Vec<String>> {
     let rows = names.into_iter().map(|name| {
         vec![
             name.to_owned(),
-            cell(point, name, "utilisation", percent),
-            cell(point, name, "mean_queue", plain),
-            cell(point, name, "max_queue", plain),
-            cell(point, name, "mean_wait", time),
-            cell(point, name, "drops", percent),
+            cell(point, Subject::Queue, name, ("utilisation", percent)),
+            cell(point, Subject::Queue, name, ("mean_queue", plain)),
+            cell(point, Subject::Queue, name, ("max_queue", plain)),
+            cell(point, Subject::Queue, name, ("mean_wait", time)),
+            cell(point, Subject::Queue, name, ("drops", percent)),
         ]
     });
     rows.collect()
 }
 
 fn response_rows(point: &PointSummary) -> Vec<Vec<String>> {
-    let names = subjects(point, Subject::Objects).into_iter();
-    let rows = names.map(|name| {
+    let mut names = subjects(point, Subject::Objects);
+    // A bin that is empty for the first seeds comes late; each flow's shall be in the order of size.
+    names.sort_by(|a, b| {
+        let flow = |name: &str| name.rsplit_once(' ').map(|(flow, _)| flow.to_owned());
+        let size = |name: &str| {
+            let figure = point.figure(Subject::Objects, name, "size");
+            figure.map_or(0.0, |figure| figure.value.mean)
+        };
+        flow(a).cmp(&flow(b)).then(size(a).total_cmp(&size(b)))
+    });
+    let rows = names.into_iter().map(|name| {
         vec![
             format!("{name} B"),
-            cell(point, name, "objects", plain),
-            cell(point, name, "response_time", time),
-            cell(point, name, "p95_response_time", time),
+            cell(point, Subject::Objects, name, ("objects", plain)),
+            cell(point, Subject::Objects, name, ("response_time", time)),
+            cell(point, Subject::Objects, name, ("p95_response_time", time)),
         ]
     });
     rows.collect()
@@ -184,8 +193,17 @@ fn phase_rows(point: &PointSummary) -> Vec<Vec<String>> {
     rows.collect()
 }
 
-fn cell(point: &PointSummary, of: &str, quantity: &str, words: fn(&Estimate) -> String) -> String {
-    let figure = point.figure(of, quantity);
+/// How a figure is written.
+type Words = fn(&Estimate) -> String;
+
+/// A figure in words, or a dash where there is none.
+fn cell(
+    point: &PointSummary,
+    subject: Subject,
+    of: &str,
+    (quantity, words): (&str, Words),
+) -> String {
+    let figure = point.figure(subject, of, quantity);
     figure.map_or_else(|| "-".to_owned(), |figure| words(&figure.value))
 }
 

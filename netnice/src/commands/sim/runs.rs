@@ -85,14 +85,13 @@ pub fn run_all(
                     stop.store(true, Ordering::Relaxed);
                     outcome.error.get_or_insert(error);
                 }
-                Err(mpsc::RecvTimeoutError::Timeout) => {
-                    bar.tick();
-                    if let Some(signal) = ending(&signals) {
-                        stop.store(true, Ordering::Relaxed);
-                        outcome.interrupted = Some(signal);
-                    }
-                }
+                Err(mpsc::RecvTimeoutError::Timeout) => bar.tick(),
                 Err(mpsc::RecvTimeoutError::Disconnected) => return,
+            }
+            // Also where runs are so short that one always is waiting.
+            if let Some(signal) = ending(&signals) {
+                stop.store(true, Ordering::Relaxed);
+                outcome.interrupted = Some(signal);
             }
         }
     });
