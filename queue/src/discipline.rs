@@ -107,6 +107,13 @@ pub trait QueueDiscipline<P: Packet> {
     /// [`dequeue`](QueueDiscipline::dequeue) would do together, without a place in the queue.
     fn pass(&mut self, now: Time, packet: &mut P) -> Result<(), DropCause>;
 
+    /// Packets of up to so many bytes pass an idle link just as they are, and a queue that has run empty need not be told
+    /// so by one more call of [`dequeue`](QueueDiscipline::dequeue): a link then leaves the discipline alone, and its memory
+    /// out of the cache, until something has to wait. 0 where the discipline wants to see every packet. Never changes.
+    fn passes_unseen(&self) -> u32 {
+        0
+    }
+
     /// Packets that this discipline has marked with congestion experienced so far.
     fn marks(&self) -> u64 {
         0

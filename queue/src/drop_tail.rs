@@ -77,6 +77,14 @@ impl<P: Packet> QueueDiscipline<P> for DropTail<P> {
         }
     }
 
+    fn passes_unseen(&self) -> u32 {
+        match self.bound {
+            QueueBound::Packets(0) => 0,
+            QueueBound::Packets(_) => u32::MAX,
+            QueueBound::Bytes(limit) => u32::try_from(limit).unwrap_or(u32::MAX),
+        }
+    }
+
     #[inline]
     fn packets(&self) -> usize {
         self.waiting.len()

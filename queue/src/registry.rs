@@ -249,6 +249,10 @@ impl<P: Packet> QueueDiscipline<P> for Discipline<P> {
         dispatch!(self, queue => queue.pass(now, packet))
     }
 
+    fn passes_unseen(&self) -> u32 {
+        dispatch!(self, queue => queue.passes_unseen())
+    }
+
     #[inline]
     fn marks(&self) -> u64 {
         dispatch!(self, queue => queue.marks())

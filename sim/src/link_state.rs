@@ -13,16 +13,13 @@ use crate::random::{Stream, seconds, seed_of};
 
 /// One direction of a link.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct LinkState {
+    /// As long as it is not empty, an event for the head of its pipe is pending.
     pub link: Link<Packet, Queue>,
-    /// An event for the head of its pipe is pending.
-    pub scheduled: bool,
-    /// What few links have.
-    pub extras: Option<Box<Extras>>,
-    /// Packets that have come out without having waited, where that is measured.
-    pub unwaited: u64,
-    /// Waiting times in nanoseconds of the others.
-    pub waiting: Option<Box<Histogram>>,
+    /// Waiting times in nanoseconds, where they are measured. Only of packets that had to wait: on most links these are
+    /// few, and how many did not wait can be told from the link's counters.
+    waited: Option<Box<Histogram>>,
     pub record: Box<LinkRecord>,
 }
 
@@ -38,8 +35,11 @@ pub(crate) struct LinkRecord {
     pub usage_before: LinkUsage,
     /// Queue length and the like are taken down at the sampling interval.
     pub sampled: bool,
+    /// Waiting times are measured.
+    measured: bool,
 }
 
+/// What few links have.
 #[derive(Debug, Default)]
 pub(crate) struct Extras {
     pub conditioner: Option<Conditioner>,
@@ -48,7 +48,7 @@ pub(crate) struct Extras {
 }
 
 impl LinkState {
-    pub fn new(spec: LinkSpec, seed: u64) -> LinkState {
+    pub fn new(spec: LinkSpec, seed: u64) -> (LinkState, Option<Box<Extras>>) {
         let mut config = spec.config;
         config.seed = seed_of(seed, &spec.name);
         let reordering = spec.jitter_reorders && spec.jitter != Jitter::None;
@@ -64,26 +64,44 @@ impl LinkState {
             spec.jitter
         };
         let any = spec.conditioner.is_some() || jitter.is_some() || spec.capture.is_some();
-        LinkState {
+        let extras = any.then(|| {
+            Box::new(Extras {
+                conditioner: spec.conditioner,
+                jitter,
+                capture: spec.capture,
+            })
+        });
+        let state = LinkState {
             link: Link::new(config, spec.queue).with_jitter(in_order),
-            scheduled: false,
-            unwaited: 0,
-            extras: any.then(|| {
-                Box::new(Extras {
-                    conditioner: spec.conditioner,
-                    jitter,
-                    capture: spec.capture,
-                })
-            }),
-            waiting: spec.measured.then(Box::default),
+            waited: None,
             record: Box::new(LinkRecord {
                 name: spec.name,
                 drops: Vec::new(),
                 baseline: LinkCounters::default(),
                 usage_before: LinkUsage::default(),
                 sampled: spec.sampled,
+                measured: spec.measured,
             }),
+        };
+        (state, extras)
+    }
+
+    /// A packet that had to wait has come out.
+    pub fn count_wait(&mut self, nanoseconds: u64) {
+        if self.record.measured {
+            self.waited.get_or_insert_default().record(nanoseconds);
         }
+    }
+
+    /// Waiting times since the measurement began, in nanoseconds; `None` where they are not measured.
+    pub fn waiting(&self) -> Option<Histogram> {
+        if !self.record.measured {
+            return None;
+        }
+        let mut waiting = self.waited.as_deref().cloned().unwrap_or_default();
+        let delivered = self.link.counters().delivered - self.record.baseline.delivered;
+        waiting.record_times(0, delivered - waiting.count());
+        Some(waiting)
     }
 
     /// Counts a drop.
@@ -98,23 +116,12 @@ impl LinkState {
         }
     }
 
-    /// Waiting times in nanoseconds.
-    pub fn waiting_times(&self) -> Option<Histogram> {
-        let mut times = Histogram::default();
-        times.merge(self.waiting.as_ref()?);
-        times.record_times(0, self.unwaited);
-        Some(times)
-    }
-
     /// Forgets what was measured so far.
     pub fn begin_measurement(&mut self, now: Time) {
         self.record.baseline = self.link.counters();
         self.record.usage_before = self.link.usage(now);
         self.record.drops.clear();
-        if let Some(waiting) = &mut self.waiting {
-            **waiting = Histogram::default();
-            self.unwaited = 0;
-        }
+        self.waited = None;
     }
 }
 

@@ -202,9 +202,8 @@ fn queue_result(state: &mut LinkState, now: netnice_queue::Time) -> Option<Queue
         mean_bytes: usage.mean_bytes_since(usage_before),
         max_packets: counters.max_queue_packets as u64,
         waiting: state
-            .waiting_times()
-            .as_ref()
-            .map_or_else(Delays::default, delays),
+            .waiting()
+            .map_or_else(Delays::default, |waiting| delays(&waiting)),
     })
 }
 

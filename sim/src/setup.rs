@@ -33,6 +33,7 @@ impl Simulation {
             end: Time::ZERO + options.duration,
             events: EventQueue::default(),
             links: Vec::new(),
+            extras: Vec::new(),
             routes: Routes::default(),
             bodies: Bodies::default(),
             flows: Vec::with_capacity(flows.len()),
@@ -48,9 +49,11 @@ impl Simulation {
         }
         simulation.routes.seal();
         let links = network.links.into_iter();
-        simulation.links = links
-            .map(|spec| LinkState::new(spec, options.seed))
-            .collect();
+        let extras: Vec<_>;
+        (simulation.links, extras) = links.map(|spec| LinkState::new(spec, options.seed)).unzip();
+        if extras.iter().any(Option::is_some) {
+            simulation.extras = extras;
+        }
         if let Some(sampler) = &mut simulation.sampler {
             for (index, flow) in flows.iter().enumerate().filter(|(_, flow)| flow.sampled) {
                 sampler.add_flow(index, &flow.name);

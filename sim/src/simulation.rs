@@ -10,7 +10,7 @@ use crate::connection::Connections;
 use crate::event_queue::EventQueue;
 use crate::flow::FlowId;
 use crate::flow_state::{FlowState, Work};
-use crate::link_state::LinkState;
+use crate::link_state::{Extras, LinkState};
 use crate::measure::{FlowCounters, Sampler};
 use crate::network::LinkId;
 use crate::packet::{Bodies, Body, Marks};
@@ -88,6 +88,8 @@ pub struct Simulation {
     pub(crate) end: Time,
     pub(crate) events: EventQueue,
     pub(crate) links: Vec<LinkState>,
+    /// For each link what few have; empty where none has any, so that a hop need not ask.
+    pub(crate) extras: Vec<Option<Box<Extras>>>,
     pub(crate) routes: Routes,
     pub(crate) bodies: Bodies,
     pub(crate) flows: Vec<FlowState>,
@@ -149,17 +151,14 @@ impl Simulation {
     fn deliver(&mut self, index: usize) {
         let state = &mut self.links[index];
         let delivery = state.link.deliver(self.now);
-        match state.link.next_event() {
-            Some(due) => self.events.push(due, source::LINK | index as u32),
-            None => state.scheduled = false,
+        if let Some(due) = state.link.next_event() {
+            self.events.push(due, source::LINK | index as u32);
         }
         let Some(delivery) = delivery else { return };
-        if delivery.waited_ns == 0 {
-            state.unwaited += 1;
-        } else if let Some(waiting) = &mut state.waiting {
-            waiting.record(delivery.waited_ns);
+        if delivery.waited_ns > 0 {
+            state.count_wait(delivery.waited_ns);
         }
-        if state.extras.is_some() && self.after_link(index, delivery.packet) {
+        if !self.extras.is_empty() && self.after_link(index, delivery.packet) {
             return;
         }
         self.forward(delivery.packet);
@@ -168,7 +167,7 @@ impl Simulation {
     /// Trace and jitter; true where the packet is held.
     #[cold]
     fn after_link(&mut self, index: usize, packet: Packet) -> bool {
-        let Some(extras) = &mut self.links[index].extras else {
+        let Some(extras) = &mut self.extras[index] else {
             return false;
         };
         if let Some(capture) = &mut extras.capture {
@@ -192,7 +191,7 @@ impl Simulation {
 
     /// A packet that jitter has held goes on.
     fn release(&mut self, index: usize) {
-        let extras = self.links[index].extras.as_mut();
+        let extras = self.extras[index].as_mut();
         if let Some(packet) = extras.and_then(|extras| extras.jitter.as_mut()?.release()) {
             self.forward(packet);
         }
@@ -206,16 +205,16 @@ impl Simulation {
         let Some(index) = hop.link() else {
             return self.arrive(hop, packet);
         };
-        let state = &mut self.links[index];
-        if let Some(extras) = &mut state.extras {
+        if let Some(Some(extras)) = self.extras.get_mut(index) {
             if let Some(conditioner) = &mut extras.conditioner {
                 conditioner.tag(self.now, &mut packet);
             }
         }
-        let result = state.link.offer(self.now, packet);
-        if !state.scheduled {
-            if let Some(due) = state.link.next_event() {
-                state.scheduled = true;
+        let link = &mut self.links[index].link;
+        let was_empty = link.next_event().is_none();
+        let result = link.offer(self.now, packet);
+        if was_empty {
+            if let Some(due) = link.next_event() {
                 self.events.push(due, source::LINK | index as u32);
             }
         }
@@ -291,10 +290,7 @@ impl Simulation {
 
     /// Writes what is left of all traces.
     pub fn finish_captures(&mut self) -> std::io::Result<()> {
-        let extras = self
-            .links
-            .iter_mut()
-            .filter_map(|link| link.extras.as_mut());
+        let extras = self.extras.iter_mut().flatten();
         for capture in extras.filter_map(|extras| extras.capture.take()) {
             capture.finish()?;
         }
@@ -318,12 +314,9 @@ impl Simulation {
 
     /// Packets in a link, waiting, in transmission, in propagation or held by jitter.
     pub fn packets_in_link(&self, link: LinkId) -> usize {
-        let state = &self.links[link.index()];
-        let jitter = state
-            .extras
-            .as_ref()
-            .and_then(|extras| extras.jitter.as_ref());
-        state.link.inside() + jitter.map_or(0, |jitter| jitter.held())
+        let extras = self.extras.get(link.index()).and_then(Option::as_ref);
+        let jitter = extras.and_then(|extras| extras.jitter.as_ref());
+        self.links[link.index()].link.inside() + jitter.map_or(0, |jitter| jitter.held())
     }
 
     /// The flow called `name`.
