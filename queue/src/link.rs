@@ -255,6 +255,12 @@ impl<P: Packet, Q: QueueDiscipline<Queued<P>>> Link<P, Q> {
         self.pipe.pop_front()
     }
 
+    /// The packet that will come out next, of those that are on their way.
+    #[inline]
+    pub fn first(&self) -> Option<&P> {
+        self.pipe.front().map(|delivery| &delivery.packet)
+    }
+
     /// What the link has seen so far.
     pub fn counters(&self) -> LinkCounters {
         let tally = &self.tally;

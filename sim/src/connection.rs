@@ -8,7 +8,8 @@ use crate::flow::TcpSpec;
 use crate::flow_state::Work;
 use crate::measure::TimeWeighted;
 use crate::packet::{Body, Marks};
-use crate::route::Routes;
+use crate::prefetch::prefetch;
+use crate::route::{Hop, Routes};
 use crate::simulation::{NEVER, Simulation, source};
 use crate::tcp::{Flags, Mark, Receiver, Segment, Sender};
 
@@ -61,6 +62,19 @@ impl Connections {
         self.all[index]
             .as_mut()
             .expect("packets and timers belong to living connections")
+    }
+
+    /// Begins to fetch the end of a connection that a segment is about to reach.
+    #[inline]
+    pub fn prefetch(&self, index: usize, end: Hop) {
+        if let Some(connection) = &self.all[index] {
+            prefetch(&connection.flow, 1);
+            if end == Hop::SENDER {
+                prefetch(&connection.sender, 9);
+            } else {
+                prefetch(&connection.receiver, 3);
+            }
+        }
     }
 
     /// Living connections.

@@ -45,6 +45,16 @@ impl EventQueue {
     }
 }
 
+impl EventQueue {
+    /// After an event was taken: up to four events of links, as [`EventQueue::push`] packs them. Where that event was a
+    /// link's, the one due next on any link is among them, unless the event taken causes an earlier one.
+    #[inline]
+    pub fn upcoming(&self) -> &[u128] {
+        let heap = &self.links.heap[..];
+        &heap[heap.len().min(1)..heap.len().min(1 + ARITY)]
+    }
+}
+
 /// A 4-ary heap of (time, source) packed into 128 bits, so that one comparison without a branch orders both.
 ///
 /// Most events, when handled, cause exactly one other: taking the earliest leaves a hole at the root, and the next
