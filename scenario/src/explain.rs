@@ -250,6 +250,7 @@ fn application_words(application: &Application) -> String {
             count(web.objects_per_page as usize, "object"),
             web.object_size.mean
         ),
+        Application::Command(command) => format!("`{}`", command.command),
         Application::Trace { entries, .. } => {
             format!("a trace of {}", count(entries.len(), "write"))
         }

@@ -2,12 +2,11 @@
 //! From a scenario to a run.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use netnice_congestion::registry;
-use netnice_queue::{Conditioner, Jitter, LinkConfig, Rate, Time};
-use netnice_scenario::model::{self, Application, JitterDistribution, PacketSizes, Scenario};
-use netnice_scenario::network::{FlowGroup, NetworkFlow, NetworkLink};
+use netnice_queue::{Conditioner, Jitter, LinkConfig, Time};
+use netnice_scenario::model::{self, Application, JitterDistribution, Scenario};
+use netnice_scenario::network::{NetworkFlow, NetworkLink};
 
 use crate::error::RunError;
 use crate::flow::{FlowSpec, Path, Program, TcpSpec};
@@ -18,10 +17,7 @@ use crate::tcp::{
     Clock, DelayedAck, Opener, ReceiverConfig, Recovery, SenderConfig, TimeoutConfig,
 };
 use crate::traces::Traces;
-use crate::traffic::{
-    ConstantRate, ObjectSize, OnOff, PacketSize, PeriodLength, Poisson, SquareWave, Traffic, Web,
-    WriteTrace,
-};
+use crate::traffic::{Traffic, Web};
 
 /// The network of a scenario.
 type Layout = netnice_scenario::Network;
@@ -39,7 +35,7 @@ pub(crate) fn simulation(
     }
     for link in &layout.links {
         let mut spec = link_spec(link, seed)?;
-        spec.sampled = samples(&scenario.sampling.links, &[&link.name]) && link.rate.is_some();
+        spec.sampled = scenario.sampling.takes_link(&link.name) && link.rate.is_some();
         spec.capture = traces.map_or(Ok(None), |traces| traces.of(&link.name))?;
         network.link(spec)?;
     }
@@ -48,7 +44,7 @@ pub(crate) fn simulation(
         .iter()
         .map(|flow| {
             let mut spec = flow_spec(layout, flow)?;
-            spec.sampled = samples(&scenario.sampling.flows, &[&flow.name, &flow.group.name]);
+            spec.sampled = scenario.sampling.takes_flow(&flow.name, &flow.group.name);
             Ok(spec)
         })
         .collect::<Result<Vec<_>, RunError>>()?;
@@ -57,24 +53,9 @@ pub(crate) fn simulation(
         warm_up: scenario.warm_up.get(),
         seed,
         sampling_interval: scenario.sampling.interval.map(model::TimeSpan::get),
-        marks: marks(scenario),
+        marks: scenario.phase_ends(),
     };
     Ok(Simulation::new(network, &flows, &options)?)
-}
-
-/// The times at which phases begin or end, in order and each once.
-pub(crate) fn marks(scenario: &Scenario) -> Vec<Duration> {
-    let ends = |phase: &model::Phase| [phase.from.get(), phase.to.get()];
-    let mut marks: Vec<Duration> = scenario.phases.iter().flat_map(ends).collect();
-    marks.sort_unstable();
-    marks.dedup();
-    marks
-}
-
-fn samples(chosen: &Option<Vec<String>>, names: &[&String]) -> bool {
-    chosen
-        .as_ref()
-        .is_none_or(|chosen| names.iter().any(|name| chosen.contains(name)))
 }
 
 fn link_spec(link: &NetworkLink, seed: u64) -> Result<LinkSpec, RunError> {
@@ -148,7 +129,7 @@ fn flow_spec(layout: &Layout, flow: &NetworkFlow) -> Result<FlowSpec, RunError> 
             }
             Program::Web {
                 paths,
-                web: web_spec(web),
+                web: Web::of(web),
                 tcp: tcp_spec(
                     layout,
                     flow,
@@ -159,11 +140,11 @@ fn flow_spec(layout: &Layout, flow: &NetworkFlow) -> Result<FlowSpec, RunError> 
         }
         (_, model::Transport::Udp) => Program::Udp {
             path: path(sender, receiver)?,
-            traffic: traffic(group)?,
+            traffic: Traffic::of(group),
         },
         (_, model::Transport::Tcp) => Program::Tcp {
             path: path(sender, receiver)?,
-            traffic: traffic(group)?,
+            traffic: Traffic::of(group),
             tcp: tcp_spec(layout, flow, (sender, receiver), None)?,
         },
     };
@@ -177,75 +158,6 @@ fn flow_spec(layout: &Layout, flow: &NetworkFlow) -> Result<FlowSpec, RunError> 
         bytes: group.bytes.map(|bytes| bytes.get()),
         ..FlowSpec::new(&flow.name, program)
     })
-}
-
-fn traffic(group: &FlowGroup) -> Result<Traffic, RunError> {
-    let packet_bytes = u32::try_from(group.packet_size.get()).unwrap_or(u32::MAX);
-    let high = |rate: Rate| ConstantRate { rate, packet_bytes };
-    Ok(match &group.application {
-        Application::Ftp | Application::Web(_) => Traffic::Bulk,
-        Application::Cbr { rate } => Traffic::ConstantRate(high(*rate)),
-        Application::SquareWave { rate, period, duty } => {
-            let on = period.get().mul_f64(*duty);
-            Traffic::SquareWave(SquareWave {
-                high: high(*rate),
-                on,
-                off: period.get() - on,
-            })
-        }
-        Application::ParetoOnOff {
-            rate,
-            mean_on,
-            mean_off,
-            shape,
-        } => Traffic::OnOff(OnOff {
-            high: high(*rate),
-            length: PeriodLength::Pareto { shape: *shape },
-            mean_on: mean_on.get(),
-            mean_off: mean_off.get(),
-        }),
-        Application::ExponentialOnOff {
-            rate,
-            mean_on,
-            mean_off,
-        } => Traffic::OnOff(OnOff {
-            high: high(*rate),
-            length: PeriodLength::Exponential,
-            mean_on: mean_on.get(),
-            mean_off: mean_off.get(),
-        }),
-        Application::Poisson { rate, size } => Traffic::Poisson(Poisson {
-            rate: *rate,
-            size: match size {
-                PacketSizes::Constant => PacketSize::Fixed(packet_bytes),
-                PacketSizes::Exponential => PacketSize::Exponential {
-                    mean_bytes: f64::from(packet_bytes),
-                },
-            },
-        }),
-        Application::Trace { entries, .. } => {
-            let headers = group.header_size.get();
-            let writes = entries.iter().map(|entry| {
-                let bytes = u32::try_from(entry.bytes.get() + headers).unwrap_or(u32::MAX);
-                (entry.at.get(), bytes)
-            });
-            Traffic::Trace(WriteTrace::new(writes))
-        }
-    })
-}
-
-fn web_spec(web: &model::Web) -> Web {
-    Web {
-        sessions: web.sessions,
-        mean_page_gap: web.between_pages.get(),
-        objects_per_page: web.objects_per_page,
-        mean_object_gap: web.between_objects.get(),
-        object_size: ObjectSize {
-            mean_bytes: web.object_size.mean.get() as f64,
-            shape: web.object_size.shape,
-            max_bytes: web.object_size.max.map(|bytes| bytes.get()),
-        },
-    }
 }
 
 /// `request_bytes` is given where the receiver asks for the data.

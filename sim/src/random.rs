@@ -50,7 +50,7 @@ impl Stream {
 }
 
 /// A duration drawn in seconds; beyond 584 years it is cut off.
-pub(crate) fn seconds(value: f64) -> Duration {
+pub fn seconds(value: f64) -> Duration {
     Duration::from_nanos((value * 1e9) as u64)
 }
 

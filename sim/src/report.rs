@@ -5,14 +5,12 @@ use netnice_scenario::Network;
 use netnice_scenario::model::{Scenario, TrafficClass, Transport};
 use netnice_scenario::network::NetworkFlow;
 use netnice_scenario::results::{
-    ClassResult, Delays, Drops, FlowResult, PhaseResult, QueueResult, ResponseTimes, RunResults,
-    Series, SizeBin,
+    ClassResult, Delays, Drops, FlowResult, PhaseResult, QueueResult, RunResults, Series,
 };
 
-use crate::build;
 use crate::flow::FlowId;
 use crate::link_state::LinkState;
-use crate::measure::{FlowCounters, Histogram};
+use crate::measure::FlowCounters;
 use crate::simulation::Simulation;
 
 /// The results of a run that has come to its end.
@@ -39,16 +37,12 @@ pub(crate) fn results(
             )
         })
         .collect();
-    let classes = [TrafficClass::BestEffort, TrafficClass::Low];
     let now = simulation.now;
     RunResults {
         seed: simulation.seed,
         settings: Vec::new(),
         measured_s,
-        classes: classes
-            .into_iter()
-            .filter_map(|class| class_result(class, &flows))
-            .collect(),
+        classes: ClassResult::of_all(&flows),
         queues: simulation
             .links
             .iter_mut()
@@ -58,10 +52,14 @@ pub(crate) fn results(
             .flows
             .iter()
             .enumerate()
-            .filter_map(|(index, flow)| response_times(simulation, FlowId::new(index), &flow.name))
+            .filter_map(|(index, flow)| {
+                let responses = simulation.responses(FlowId::new(index))?;
+                Some(responses.results(&flow.name))
+            })
             .collect(),
         series: series(simulation),
         events: simulation.handled,
+        lab: None,
         flows,
     }
 }
@@ -105,15 +103,15 @@ fn flow_result(
         ecn_reactions: counters.ecn_reactions,
         early_indications: counters.early_indications,
         mean_cwnd: simulation.mean_cwnd(id).unwrap_or(0.0),
-        rtt: delays(simulation.round_trips(id)),
-        one_way_delay: delays(simulation.delays(id)),
+        rtt: simulation.round_trips(id).delays(),
+        one_way_delay: simulation.delays(id).delays(),
         completion_s: simulation.completion(id).map(|time| time.as_secs_f64()),
         phases: phases(simulation, scenario, id),
     }
 }
 
 fn phases(simulation: &Simulation, scenario: &Scenario, id: FlowId) -> Vec<PhaseResult> {
-    let times = build::marks(scenario);
+    let times = scenario.phase_ends();
     let marks: Vec<FlowCounters> = simulation.marks(id).collect();
     let phases = scenario.phases.iter().filter_map(|phase| {
         let at = |time| marks.get(times.binary_search(&time).ok()?).copied();
@@ -132,40 +130,12 @@ fn phases(simulation: &Simulation, scenario: &Scenario, id: FlowId) -> Vec<Phase
     phases.collect()
 }
 
-/// The distribution of a histogram of nanoseconds.
-fn delays(histogram: &Histogram) -> Delays {
-    let quantile = |q| histogram.quantile(q).unwrap_or(0.0) * 1e-9;
-    Delays {
-        count: histogram.count(),
-        min_s: histogram.min().unwrap_or(0) as f64 * 1e-9,
-        mean_s: histogram.mean().unwrap_or(0.0) * 1e-9,
-        p50_s: quantile(0.5),
-        p95_s: quantile(0.95),
-        p99_s: quantile(0.99),
-        max_s: histogram.max().unwrap_or(0) as f64 * 1e-9,
-    }
-}
-
 /// Jain's index: (sum x)^2 / (n sum x^2); `None` where all are zero.
 pub fn jain_index(values: impl Iterator<Item = f64> + Clone) -> Option<f64> {
     let count = values.clone().count() as f64;
     let sum: f64 = values.clone().sum();
     let squares: f64 = values.map(|value| value * value).sum();
     (squares > 0.0).then(|| sum * sum / (count * squares))
-}
-
-fn class_result(class: TrafficClass, flows: &[FlowResult]) -> Option<ClassResult> {
-    let flows = flows.iter().filter(|flow| flow.class == class);
-    let count = flows.clone().count() as u64;
-    (count > 0).then(|| ClassResult {
-        class,
-        flows: count,
-        goodput_bps: flows.clone().map(|flow| flow.goodput_bps).sum(),
-        throughput_bps: flows.clone().map(|flow| flow.throughput_bps).sum(),
-        packets_sent: flows.clone().map(|flow| flow.packets_sent).sum(),
-        packets_lost: flows.clone().map(|flow| flow.packets_lost).sum(),
-        jain_index: jain_index(flows.map(|flow| flow.goodput_bps)),
-    })
 }
 
 fn queue_result(state: &mut LinkState, now: netnice_queue::Time) -> Option<QueueResult> {
@@ -203,24 +173,7 @@ fn queue_result(state: &mut LinkState, now: netnice_queue::Time) -> Option<Queue
         max_packets: counters.max_queue_packets as u64,
         waiting: state
             .waiting()
-            .map_or_else(Delays::default, |waiting| delays(&waiting)),
-    })
-}
-
-fn response_times(simulation: &Simulation, id: FlowId, name: &str) -> Option<ResponseTimes> {
-    let responses = simulation.responses(id)?;
-    Some(ResponseTimes {
-        flow: name.to_owned(),
-        unfinished: responses.unfinished,
-        bins: responses
-            .bins()
-            .map(|bin| SizeBin {
-                from_bytes: bin.from_bytes,
-                to_bytes: bin.to_bytes,
-                mean_bytes: bin.mean_bytes,
-                response: delays(bin.nanoseconds),
-            })
-            .collect(),
+            .map_or_else(Delays::default, |waiting| waiting.delays()),
     })
 }
 

@@ -2,6 +2,7 @@
 //! One run of a scenario, from its description to its results.
 
 use netnice_scenario::model::Scenario;
+use netnice_scenario::network::not_simulated;
 use netnice_scenario::results::RunResults;
 
 use crate::error::RunError;
@@ -27,6 +28,10 @@ pub fn run_with_traces(
     mut go_on: impl FnMut() -> bool,
 ) -> Result<Option<RunResults>, RunError> {
     let layout = netnice_scenario::Network::new(scenario).map_err(RunError::Scenario)?;
+    let problems = not_simulated(scenario);
+    if !problems.is_empty() {
+        return Err(RunError::Scenario(problems));
+    }
     let mut simulation = build::simulation(scenario, &layout, seed, traces)?;
     let finished = simulation.run_while(|_| go_on());
     let written = simulation.finish_captures();

@@ -11,6 +11,7 @@ use std::thread;
 
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
+use netnice_scenario::network::not_simulated;
 use netnice_scenario::results::{Manifest, ResultsDirectory, Summary, World};
 use netnice_scenario::{Network, ScenarioFile, explain, json_schema};
 use serde::Serialize;
@@ -140,7 +141,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     if let Some(seeds) = arguments.seeds {
         settings.push(("seeds".to_owned(), seeds.to_string()));
     }
-    let file = match ScenarioFile::load(path, &settings) {
+    let file = match ScenarioFile::load_for(path, &settings, not_simulated) {
         Ok(file) => file,
         Err(error) => {
             for line in error.to_string().lines() {

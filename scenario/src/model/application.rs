@@ -73,6 +73,35 @@ pub enum Application {
         #[serde(default)]
         entries: Vec<TraceEntry>,
     },
+    /// Programs of one's own. Only `netnice lab` runs them.
+    Command(Command),
+}
+
+/// Programs of one's own at the ends of a flow.
+///
+/// Each finds its own address in `NETNICE_NEAR` and that of the other end in `NETNICE_FAR`. What is sent between the two
+/// addresses is the flow.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Command {
+    /// Run by `sh -c` when the flow begins.
+    pub command: String,
+    /// Run by `sh -c` at the other end before that; `command` begins once it listens.
+    pub server: Option<String>,
+    /// Where `command` runs.
+    #[serde(default)]
+    pub at: CommandEnd,
+}
+
+/// An end of a flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CommandEnd {
+    /// Where data comes from.
+    #[default]
+    Sender,
+    /// Where data goes, as for a download.
+    Receiver,
 }
 
 /// How packet sizes are distributed.

@@ -10,6 +10,12 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
+/// Controls of Linux (net/ipv4/tcp_*.c) that are not simulated: a lab takes them where its kernel has them.
+const KERNEL_CONTROLS: &[&str] = &[
+    "bbr", "bic", "cdg", "dctcp", "htcp", "hybla", "illinois", "nv", "scalable", "veno",
+    "westwood", "yeah",
+];
+
 /// A congestion control by its name, with parameters.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CongestionControl {
@@ -43,6 +49,11 @@ impl CongestionControl {
         parameters
     }
 
+    /// The simulator has it.
+    pub fn is_simulated(&self) -> bool {
+        names().contains(&self.name.as_str())
+    }
+
     /// An error where there is no such control, or it does not take these parameters.
     pub(crate) fn check(&self) -> Result<(), String> {
         for (name, value) in &self.parameters {
@@ -52,11 +63,20 @@ impl CongestionControl {
                 ));
             }
         }
+        if KERNEL_CONTROLS.contains(&self.name.as_str()) {
+            return match self.parameters.keys().next() {
+                None => Ok(()),
+                Some(name) => Err(format!(
+                    "takes no parameter `{name}`: `{}` is a control of the kernel, and has none",
+                    self.name
+                )),
+            };
+        }
         match create(&self.name, &self.control_parameters()) {
             Ok(_) => Ok(()),
             Err(ControlError::UnknownControl { name }) => Err(format!(
                 "there is no congestion control `{name}`; {}",
-                crate::did_you_mean::among(&name, names().iter().copied())
+                crate::did_you_mean::among(&name, names().iter().chain(KERNEL_CONTROLS).copied())
             )),
             Err(error) => Err(error.to_string()),
         }
@@ -146,7 +166,7 @@ pub(super) fn schema(_: &mut SchemaGenerator) -> Schema {
             {
                 "type": "object",
                 "required": ["name"],
-                "properties": {"name": {"enum": names()}},
+                "properties": {"name": {"enum": names().iter().chain(KERNEL_CONTROLS).collect::<Vec<_>>()}},
                 "additionalProperties": {"type": ["number", "boolean", "string"]},
             },
         ]

@@ -13,11 +13,12 @@ mod traffic_class;
 mod units_schema;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-pub use application::{Application, ObjectSize, PacketSizes, TraceEntry, Web};
+pub use application::{Application, Command, CommandEnd, ObjectSize, PacketSizes, TraceEntry, Web};
 pub use congestion_control::{CongestionControl, Parameter};
 pub use flow::{DelayedAck, Flow, Recovery, Tcp, Transport};
 pub use link::{Jitter, JitterDistribution, Link, LinkChanges};
@@ -97,6 +98,31 @@ pub struct Sampling {
     pub flows: Option<Vec<String>>,
     /// Links to sample, by name; all that have a rate where it is not given.
     pub links: Option<Vec<String>>,
+}
+
+impl Sampling {
+    /// Time series of this flow of this group are wanted, if of any.
+    pub fn takes_flow(&self, name: &str, group: &str) -> bool {
+        let chosen = self.flows.as_ref();
+        chosen.is_none_or(|chosen| chosen.iter().any(|other| other == name || other == group))
+    }
+
+    /// Time series of this link are wanted, if of any.
+    pub fn takes_link(&self, name: &str) -> bool {
+        let chosen = self.links.as_ref();
+        chosen.is_none_or(|chosen| chosen.iter().any(|other| other == name))
+    }
+}
+
+impl Scenario {
+    /// The times at which phases begin or end, in order and each once.
+    pub fn phase_ends(&self) -> Vec<Duration> {
+        let ends = |phase: &Phase| [phase.from.get(), phase.to.get()];
+        let mut all: Vec<Duration> = self.phases.iter().flat_map(ends).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
 }
 
 /// A part of the run that is measured separately.

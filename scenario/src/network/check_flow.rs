@@ -104,6 +104,11 @@ fn check_udp(flow: &Flow, place: &Place, findings: &mut Findings) {
 fn check_application(flow: &Flow, place: &Place, findings: &mut Findings) {
     match &flow.application {
         Application::Ftp | Application::Cbr { .. } | Application::Poisson { .. } => {}
+        Application::Command(command) => findings.require(
+            !command.command.trim().is_empty(),
+            &place.at("command"),
+            "is empty; give a command for `sh -c`",
+        ),
         Application::SquareWave { period, duty, .. } => {
             findings.above_zero(period.get(), &place.at("period"));
             findings.require(

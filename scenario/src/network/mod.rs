@@ -7,6 +7,7 @@ mod check;
 mod check_flow;
 mod paths;
 mod problem;
+mod simulation;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,6 +22,7 @@ use crate::model::{
 
 pub use paths::Paths;
 pub use problem::{Place, Problem, Step};
+pub use simulation::not_simulated;
 
 /// Index of a node in [`Network::nodes`].
 pub type NodeIndex = usize;

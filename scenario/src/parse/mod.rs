@@ -54,13 +54,23 @@ impl ScenarioFile {
     /// Reads and checks a file. `settings` are put in, as `netnice sim --set KEY=VALUE` does: a parameter, or a field by
     /// its path such as `links.bottleneck.rate`.
     pub fn load(path: &Path, settings: &[(String, String)]) -> Result<ScenarioFile, ScenarioError> {
+        ScenarioFile::load_for(path, settings, |_| Vec::new())
+    }
+
+    /// The same, and what more the user of the scenario asks of it: the first point at which `check` finds something is
+    /// an error.
+    pub fn load_for(
+        path: &Path,
+        settings: &[(String, String)],
+        check: impl Fn(&Scenario) -> Vec<Problem>,
+    ) -> Result<ScenarioFile, ScenarioError> {
         let file = path.display().to_string();
         let text = fs::read(path).map_err(|error| {
             ScenarioError::unreadable(&file, format!("cannot be read: {error}"))
         })?;
         let text = String::from_utf8(text)
             .map_err(|_| ScenarioError::unreadable(&file, "is no text in UTF-8".to_owned()))?;
-        ScenarioFile::parse(&file, &text, settings, path.parent())
+        ScenarioFile::parse_for(&file, &text, settings, path.parent(), check)
     }
 
     /// The same of a text. Files with traces are looked for in `directory`, and refused without one.
@@ -69,6 +79,16 @@ impl ScenarioFile {
         text: &str,
         settings: &[(String, String)],
         directory: Option<&Path>,
+    ) -> Result<ScenarioFile, ScenarioError> {
+        ScenarioFile::parse_for(file, text, settings, directory, |_| Vec::new())
+    }
+
+    fn parse_for(
+        file: &str,
+        text: &str,
+        settings: &[(String, String)],
+        directory: Option<&Path>,
+        check: impl Fn(&Scenario) -> Vec<Problem>,
     ) -> Result<ScenarioFile, ScenarioError> {
         let error = |fault: Fault| ScenarioError::new(file, text, vec![fault.problem()]);
         let mut root = Node::read(text).map_err(error)?;
@@ -96,7 +116,11 @@ impl ScenarioFile {
             let mut scenario =
                 Scenario::deserialize(&root).map_err(|fault| error(fault.at(&root.origin)))?;
             let checked = trace::load_all(&mut scenario, directory, points.is_empty(), &mut hash)
-                .and_then(|()| Network::new(&scenario).map(drop));
+                .and_then(|()| Network::new(&scenario).map(drop))
+                .and_then(|()| match check(&scenario) {
+                    problems if problems.is_empty() => Ok(()),
+                    problems => Err(problems),
+                });
             checked.map_err(|problems| {
                 let placed = |problem: Problem| (Some(root.origin_of(&problem.place.0)), problem);
                 ScenarioError::new(file, text, problems.into_iter().map(placed).collect())

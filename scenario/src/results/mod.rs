@@ -11,8 +11,8 @@ pub mod tables;
 
 pub use directory::{DirectoryError, Manifest, ResultsDirectory, World};
 pub use run::{
-    ClassResult, Delays, Drops, FlowResult, PhaseResult, QueueResult, ResponseTimes, RunResults,
-    Series, SizeBin,
+    ClassResult, Delays, Drops, FlowResult, LabReport, PhaseResult, QueueResult, ResponseTimes,
+    RunResults, Series, SizeBin,
 };
 pub use statistics::{Estimate, jain_index, student_t_975};
 pub use summary::{Figure, PointSummary, Subject, Summary};

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::jain_index;
 use crate::model::{TrafficClass, Transport};
 
 /// One run: one point of a sweep with one seed. Everything is measured from the end of the warm-up to the end of the
@@ -29,6 +30,40 @@ pub struct RunResults {
     pub series: Vec<Series>,
     /// Events that the simulator handled, for its speed; 0 in a lab.
     pub events: u64,
+    /// How far the figures can be trusted; only of a lab.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lab: Option<LabReport>,
+}
+
+/// What a lab tells about itself: whether its figures can be trusted.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct LabReport {
+    /// The network handed packets over in time and lost none but in its queues, and sources sent in time.
+    pub trustworthy: bool,
+    /// Why, in words.
+    pub reason: String,
+    /// How much later than due packets were handed over.
+    pub lateness: Delays,
+    /// Share of the packets later than `lateness_bound_s`, 0 to 1.
+    pub late_fraction: f64,
+    /// The lateness that figures can bear, in seconds.
+    pub lateness_bound_s: f64,
+    /// How much later than due timed sources sent.
+    pub source_lateness: Delays,
+    /// Packets that were lost outside the queues of the scenario.
+    pub lost_outside: u64,
+    /// The scheduling class of the network's thread.
+    pub scheduling: String,
+    /// Share of one processor that the network's thread used.
+    pub network_load: f64,
+    /// Share of all processors that was busy, with whatever else this machine did.
+    pub machine_load: f64,
+    /// Processor time that a hypervisor gave to others, in seconds.
+    pub stolen_s: f64,
+    /// Release of the kernel.
+    pub kernel: String,
+    /// What is only nearly as the scenario says.
+    pub notes: Vec<String>,
 }
 
 /// One flow.
@@ -223,6 +258,27 @@ mod nullable {
             .into_iter()
             .map(|value| value.unwrap_or(f64::NAN))
             .collect())
+    }
+}
+
+impl ClassResult {
+    /// The classes that have flows.
+    pub fn of_all(flows: &[FlowResult]) -> Vec<ClassResult> {
+        let classes = [TrafficClass::BestEffort, TrafficClass::Low].into_iter();
+        let results = classes.filter_map(|class| {
+            let flows: Vec<&FlowResult> = flows.iter().filter(|flow| flow.class == class).collect();
+            let goodputs: Vec<f64> = flows.iter().map(|flow| flow.goodput_bps).collect();
+            (!flows.is_empty()).then(|| ClassResult {
+                class,
+                flows: flows.len() as u64,
+                goodput_bps: goodputs.iter().sum(),
+                throughput_bps: flows.iter().map(|flow| flow.throughput_bps).sum(),
+                packets_sent: flows.iter().map(|flow| flow.packets_sent).sum(),
+                packets_lost: flows.iter().map(|flow| flow.packets_lost).sum(),
+                jain_index: jain_index(&goodputs),
+            })
+        });
+        results.collect()
     }
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Counts of values in buckets of equal relative width, which grow only as far as values lie.
 
+use netnice_scenario::results::Delays;
+
 /// Buckets for each doubling: percentiles are exact to 1/64, 1.6 %.
 const BUCKETS_LOG2: u32 = 5;
 const BUCKETS: u64 = 1 << BUCKETS_LOG2;
@@ -139,6 +141,22 @@ impl Histogram {
             }
         }
         None
+    }
+}
+
+impl Histogram {
+    /// The distribution, of a histogram of nanoseconds.
+    pub fn delays(&self) -> Delays {
+        let quantile = |q| self.quantile(q).unwrap_or(0.0) * 1e-9;
+        Delays {
+            count: self.count(),
+            min_s: self.min().unwrap_or(0) as f64 * 1e-9,
+            mean_s: self.mean().unwrap_or(0.0) * 1e-9,
+            p50_s: quantile(0.5),
+            p95_s: quantile(0.95),
+            p99_s: quantile(0.99),
+            max_s: self.max().unwrap_or(0) as f64 * 1e-9,
+        }
     }
 }
 

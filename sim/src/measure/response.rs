@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use netnice_scenario::results::{self, SizeBin};
+
 use super::Histogram;
 
 /// Response times, in bins of object sizes: two for each doubling.
@@ -53,6 +55,23 @@ impl ResponseTimes {
             mean_bytes: *sum as f64 / times.count() as f64,
             nanoseconds: times,
         })
+    }
+}
+
+impl ResponseTimes {
+    /// As results of the flow called `flow`.
+    pub fn results(&self, flow: &str) -> results::ResponseTimes {
+        let bins = self.bins().map(|bin| SizeBin {
+            from_bytes: bin.from_bytes,
+            to_bytes: bin.to_bytes,
+            mean_bytes: bin.mean_bytes,
+            response: bin.nanoseconds.delays(),
+        });
+        results::ResponseTimes {
+            flow: flow.to_owned(),
+            unfinished: self.unfinished,
+            bins: bins.collect(),
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 //! A new source is one file with a description and a generator, and a variant in [`Traffic`].
 
 mod constant_rate;
+mod of_scenario;
 mod on_off;
 mod poisson;
 mod square_wave;
@@ -18,8 +19,7 @@ pub use on_off::{OnOff, PeriodLength};
 pub use poisson::{PacketSize, Poisson};
 pub use square_wave::SquareWave;
 pub use trace::{TraceError, WriteTrace};
-pub(crate) use web::Session;
-pub use web::{ObjectSize, Web};
+pub use web::{Object, ObjectSize, Session, Web};
 
 use crate::random::Stream;
 
@@ -68,7 +68,10 @@ impl Traffic {
 
 /// A source at work: an iterator over writes, whose times never decrease.
 #[derive(Debug)]
-pub(crate) enum Generator {
+pub struct Generator(Source);
+
+#[derive(Debug)]
+enum Source {
     ConstantRate(constant_rate::Generator),
     SquareWave(square_wave::Generator),
     OnOff(on_off::Generator),
@@ -78,15 +81,15 @@ pub(crate) enum Generator {
 
 impl Traffic {
     /// The source, starting at `start`; `None` for bulk transfers, which write all at once.
-    pub(crate) fn generator(&self, start: Time, stream: Stream) -> Option<Generator> {
-        Some(match self {
+    pub fn generator(&self, start: Time, stream: Stream) -> Option<Generator> {
+        Some(Generator(match self {
             Traffic::Bulk => return None,
-            Traffic::ConstantRate(source) => Generator::ConstantRate(source.generator(start)),
-            Traffic::SquareWave(source) => Generator::SquareWave(source.generator(start)),
-            Traffic::OnOff(source) => Generator::OnOff(source.generator(start, stream)),
-            Traffic::Poisson(source) => Generator::Poisson(source.generator(start, stream)),
-            Traffic::Trace(source) => Generator::Trace(source.generator(start)),
-        })
+            Traffic::ConstantRate(source) => Source::ConstantRate(source.generator(start)),
+            Traffic::SquareWave(source) => Source::SquareWave(source.generator(start)),
+            Traffic::OnOff(source) => Source::OnOff(source.generator(start, stream)),
+            Traffic::Poisson(source) => Source::Poisson(source.generator(start, stream)),
+            Traffic::Trace(source) => Source::Trace(source.generator(start)),
+        }))
     }
 }
 
@@ -94,12 +97,12 @@ impl Iterator for Generator {
     type Item = Write;
 
     fn next(&mut self) -> Option<Write> {
-        match self {
-            Generator::ConstantRate(generator) => generator.next(),
-            Generator::SquareWave(generator) => generator.next(),
-            Generator::OnOff(generator) => generator.next(),
-            Generator::Poisson(generator) => generator.next(),
-            Generator::Trace(generator) => generator.next(),
+        match &mut self.0 {
+            Source::ConstantRate(generator) => generator.next(),
+            Source::SquareWave(generator) => generator.next(),
+            Source::OnOff(generator) => generator.next(),
+            Source::Poisson(generator) => generator.next(),
+            Source::Trace(generator) => generator.next(),
         }
     }
 }

@@ -37,7 +37,7 @@ pub struct ObjectSize {
 
 /// A request for one object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Object {
+pub struct Object {
     /// Its size.
     pub bytes: u64,
     /// Which of the servers it comes from; the same for all objects of a page.
@@ -46,7 +46,7 @@ pub(crate) struct Object {
 
 /// One session.
 #[derive(Debug)]
-pub(crate) struct Session {
+pub struct Session {
     servers: usize,
     server: usize,
     /// Objects of the present page not asked for yet.

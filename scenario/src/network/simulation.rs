@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What only a kernel can do.
+
+use super::problem::{Place, Problem};
+use crate::model::{Application, Scenario};
+
+/// What the simulator does not have: programs, and controls that exist in kernels only.
+pub fn not_simulated(scenario: &Scenario) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for (index, flow) in scenario.flows.iter().enumerate() {
+        let place = Place::key("flows").at(index);
+        if let Application::Command(_) = flow.application {
+            let text = "a command cannot be simulated; run it by `netnice lab`";
+            problems.push(place.at("application").problem(text));
+        }
+        if !flow.congestion_control.is_simulated() {
+            let name = &flow.congestion_control.name;
+            let text = format!("`{name}` is not simulated; run it by `netnice lab`");
+            problems.push(place.at("congestion_control").problem(text));
+        }
+    }
+    problems
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Sources as a scenario describes them.
+
+use netnice_queue::Rate;
+use netnice_scenario::model::{self, Application, PacketSizes};
+use netnice_scenario::network::FlowGroup;
+
+use super::{
+    ConstantRate, ObjectSize, OnOff, PacketSize, PeriodLength, Poisson, SquareWave, Traffic, Web,
+    WriteTrace,
+};
+
+impl Traffic {
+    /// What a flow of a scenario sends. Web and commands are driven by others: they have bulk transfers.
+    pub fn of(group: &FlowGroup) -> Traffic {
+        let packet_bytes = u32::try_from(group.packet_size.get()).unwrap_or(u32::MAX);
+        let high = |rate: Rate| ConstantRate { rate, packet_bytes };
+        match &group.application {
+            Application::Ftp | Application::Web(_) | Application::Command(_) => Traffic::Bulk,
+            Application::Cbr { rate } => Traffic::ConstantRate(high(*rate)),
+            Application::SquareWave { rate, period, duty } => {
+                let on = period.get().mul_f64(*duty);
+                Traffic::SquareWave(SquareWave {
+                    high: high(*rate),
+                    on,
+                    off: period.get() - on,
+                })
+            }
+            Application::ParetoOnOff {
+                rate,
+                mean_on,
+                mean_off,
+                shape,
+            } => Traffic::OnOff(OnOff {
+                high: high(*rate),
+                length: PeriodLength::Pareto { shape: *shape },
+                mean_on: mean_on.get(),
+                mean_off: mean_off.get(),
+            }),
+            Application::ExponentialOnOff {
+                rate,
+                mean_on,
+                mean_off,
+            } => Traffic::OnOff(OnOff {
+                high: high(*rate),
+                length: PeriodLength::Exponential,
+                mean_on: mean_on.get(),
+                mean_off: mean_off.get(),
+            }),
+            Application::Poisson { rate, size } => Traffic::Poisson(Poisson {
+                rate: *rate,
+                size: match size {
+                    PacketSizes::Constant => PacketSize::Fixed(packet_bytes),
+                    PacketSizes::Exponential => PacketSize::Exponential {
+                        mean_bytes: f64::from(packet_bytes),
+                    },
+                },
+            }),
+            Application::Trace { entries, .. } => {
+                let headers = group.header_size.get();
+                let writes = entries.iter().map(|entry| {
+                    let bytes = u32::try_from(entry.bytes.get() + headers).unwrap_or(u32::MAX);
+                    (entry.at.get(), bytes)
+                });
+                Traffic::Trace(WriteTrace::new(writes))
+            }
+        }
+    }
+}
+
+impl Web {
+    /// The sessions of a scenario.
+    pub fn of(web: &model::Web) -> Web {
+        Web {
+            sessions: web.sessions,
+            mean_page_gap: web.between_pages.get(),
+            objects_per_page: web.objects_per_page,
+            mean_object_gap: web.between_objects.get(),
+            object_size: ObjectSize {
+                mean_bytes: web.object_size.mean.get() as f64,
+                shape: web.object_size.shape,
+                max_bytes: web.object_size.max.map(|bytes| bytes.get()),
+            },
+        }
+    }
+}
