@@ -192,6 +192,18 @@ POLICY_INLINE u32 dstcp_on_timeout(struct dstcp *state, u32 cwnd)
 	return dstcp_ssthresh(state, half);
 }
 
+/*
+ * Whether a marked packet was IN, as far as a sender knows that no receiver tells (the paper has it
+ * copy the packet's tag into the ACK, 6.1, which no TCP does). A window within the target rate is IN
+ * as a whole. Of a larger one a part is OUT, and this is what a RIO gateway marks first by far.
+ */
+POLICY_INLINE int dstcp_within_profile(const struct dstcp *state, u32 cwnd)
+{
+	u32 target = dstcp_target(state);
+
+	return target && cwnd <= target;
+}
+
 /* An echo of a mark on a packet that was in profile (IN) or not (OUT). */
 POLICY_INLINE void dstcp_on_ecn_echo(struct dstcp *state, u32 in_profile,
 				     struct dstcp_window *window)

@@ -58,6 +58,7 @@ unsafe extern "C" {
     fn native_dstcp_on_timeout(state: *mut State, cwnd: u32) -> u32;
     fn native_dstcp_ssthresh(state: *const State, otherwise: u32) -> u32;
     fn native_dstcp_on_ecn_echo(state: *mut State, in_profile: u32, window: *mut Window);
+    fn native_dstcp_within_profile(state: *const State, cwnd: u32) -> u32;
 }
 
 /// The state of one connection under TCP for Diff-Serv.
@@ -101,5 +102,11 @@ impl DsTcp {
     pub fn on_ecn_echo(&mut self, in_profile: bool, window: &mut Window) {
         // SAFETY: as above.
         unsafe { native_dstcp_on_ecn_echo(&mut self.0, in_profile.into(), window) };
+    }
+
+    /// Whether a marked packet is to be taken for IN, as far as a sender can tell from its window of `cwnd` packets.
+    pub fn within_profile(&self, cwnd: u32) -> bool {
+        // SAFETY: as above.
+        unsafe { native_dstcp_within_profile(&self.0, cwnd) != 0 }
     }
 }

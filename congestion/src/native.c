@@ -115,6 +115,11 @@ void native_dstcp_on_ecn_echo(struct dstcp *state, u32 in_profile, struct dstcp_
 	dstcp_on_ecn_echo(state, in_profile, window);
 }
 
+u32 native_dstcp_within_profile(const struct dstcp *state, u32 cwnd)
+{
+	return dstcp_within_profile(state, cwnd);
+}
+
 _Static_assert(sizeof(struct hstcplp) <= 104, "state must fit icsk_ca_priv");
 _Static_assert(sizeof(struct dstcp) <= 104, "state must fit icsk_ca_priv");
 

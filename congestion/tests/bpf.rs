@@ -28,6 +28,7 @@ void ack(struct dstcp *s, struct dstcp_ack *a, struct dstcp_window *w) { dstcp_o
 u32 loss(struct dstcp *s, u32 w) { return dstcp_on_loss(s, w); }
 u32 timeout(struct dstcp *s, u32 w) { return dstcp_on_timeout(s, w); }
 void echo(struct dstcp *s, u32 in, struct dstcp_window *w) { dstcp_on_ecn_echo(s, in, w); }
+u32 within(struct dstcp *s, u32 w) { return dstcp_within_profile(s, w); }
 u32 threshold(struct dstcp *s, u32 w) { return dstcp_ssthresh(s, w); }
 "#;
 

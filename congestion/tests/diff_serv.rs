@@ -2,12 +2,13 @@
 //! TCP for Diff-Serv against the paper's equations, worked by hand.
 
 use netnice_congestion::control::{Ack, Congestion, CongestionControl, Window};
+use netnice_congestion::dstcp::{self, DsTcp, Parameters};
 use netnice_congestion::parameters::ControlParameters;
 use netnice_congestion::registry;
 
 const MILLISECOND: u64 = 1_000_000;
 
-fn dstcp(parameters: &ControlParameters) -> Box<dyn CongestionControl> {
+fn create(parameters: &ControlParameters) -> Box<dyn CongestionControl> {
     registry::create("dstcp", parameters).expect("the parameters are allowed")
 }
 
@@ -23,7 +24,7 @@ fn ack(rtt_ms: u64) -> Ack {
 
 /// How many ACKs it takes until a window of `cwnd` packets has grown by one.
 fn acks_for_a_packet(parameters: &ControlParameters, cwnd: f64, rtt_ms: u64) -> u32 {
-    let mut control = dstcp(parameters);
+    let mut control = create(parameters);
     let mut window = Window {
         cwnd,
         ssthresh: 2.0,
@@ -46,7 +47,7 @@ fn policy_1_opens_by_c_rtt_packets_a_round_trip() {
     assert_eq!(acks_for_a_packet(&parameters, 100.0, 100), 10);
     assert_eq!(acks_for_a_packet(&parameters, 100.0, 50), 20);
     // The window grows meanwhile, so that 100 ACKs bring 9 packets: 100 + 101 + ... + 108 = 936 of the 1000 tenths.
-    let mut control = dstcp(&parameters);
+    let mut control = create(&parameters);
     let mut window = Window {
         cwnd: 100.0,
         ssthresh: 2.0,
@@ -87,7 +88,7 @@ fn without_mechanisms_it_is_reno() {
         .with("target_ssthresh", false)
         .with("ecn_by_profile", false);
     assert_eq!(acks_for_a_packet(&parameters, 50.0, 30), 50);
-    let mut control = dstcp(&parameters);
+    let mut control = create(&parameters);
     let mut window = Window {
         cwnd: 30.0,
         ssthresh: 10.0,
@@ -106,7 +107,7 @@ fn two_megabits() -> ControlParameters {
 
 #[test]
 fn ssthresh_is_the_target_rate_times_the_round_trip() {
-    let mut control = dstcp(&two_megabits());
+    let mut control = create(&two_megabits());
     let mut window = Window {
         cwnd: 2.0,
         ssthresh: f64::INFINITY,
@@ -116,7 +117,7 @@ fn ssthresh_is_the_target_rate_times_the_round_trip() {
     control.on_ack(&ack(160), &mut window);
     assert_eq!(window.ssthresh, 40.0);
     // A smaller default holds until congestion is met.
-    let mut control = dstcp(&two_megabits());
+    let mut control = create(&two_megabits());
     let mut window = Window {
         cwnd: 2.0,
         ssthresh: 12.0,
@@ -130,7 +131,7 @@ fn ssthresh_is_the_target_rate_times_the_round_trip() {
 
 #[test]
 fn after_a_loss_slow_start_leads_to_the_target() {
-    let mut control = dstcp(&two_megabits());
+    let mut control = create(&two_megabits());
     let mut window = Window {
         cwnd: 30.0,
         ssthresh: 20.0,
@@ -158,7 +159,7 @@ fn after_a_loss_slow_start_leads_to_the_target() {
 #[test]
 fn marks_on_in_packets_weigh_more_than_on_out_packets() {
     for (in_profile, cwnd) in [(false, 15.0), (true, 1.0)] {
-        let mut control = dstcp(&two_megabits());
+        let mut control = create(&two_megabits());
         let mut window = Window {
             cwnd: 30.0,
             ssthresh: 20.0,
@@ -168,7 +169,7 @@ fn marks_on_in_packets_weigh_more_than_on_out_packets() {
         assert_eq!((window.cwnd, window.ssthresh), (cwnd, 20.0));
     }
     // With the mechanism off they weigh the same, and the target remains.
-    let mut control = dstcp(&two_megabits().with("ecn_by_profile", false));
+    let mut control = create(&two_megabits().with("ecn_by_profile", false));
     let mut window = Window {
         cwnd: 30.0,
         ssthresh: 20.0,
@@ -176,4 +177,33 @@ fn marks_on_in_packets_weigh_more_than_on_out_packets() {
     control.on_ack(&ack(80), &mut window);
     control.on_ecn_echo(&Congestion::default(), true, &mut window);
     assert_eq!((window.cwnd, window.ssthresh), (15.0, 20.0));
+}
+
+#[test]
+fn a_window_within_the_target_rate_is_in_profile_as_a_whole() {
+    let with_target = |target_bits_per_s| {
+        let mut dstcp = DsTcp::new(&Parameters {
+            target_bits_per_s,
+            target_ssthresh: true,
+            ..Parameters::default()
+        });
+        let mut window = dstcp::Window {
+            cwnd: 10,
+            ssthresh: u32::MAX,
+        };
+        let ack = dstcp::Ack {
+            smoothed_rtt_us: 80_000,
+            minimum_rtt_us: 80_000,
+            acked: 1,
+            cwnd_limited: 1,
+        };
+        assert!(!dstcp.within_profile(1), "no round trip is known");
+        dstcp.on_ack(&ack, &mut window);
+        dstcp
+    };
+    // 2 Mb/s over 80 ms are 20 packets of 1000 bytes.
+    let two_megabits = with_target(2_000_000);
+    assert!(two_megabits.within_profile(20) && !two_megabits.within_profile(21));
+    // Without a target nothing is in profile.
+    assert!(!with_target(0).within_profile(1));
 }

@@ -66,6 +66,8 @@ pub struct Connection {
     pub phase: Phase,
     /// Where the delay comes from.
     pub signal: Signal,
+    /// The target rate that dstcp was told, in bits per second.
+    pub target: Option<u64>,
 }
 
 const LIST: &str = "netnice_list";
@@ -211,6 +213,7 @@ impl Connection {
             yields: record.report.yields,
             phase: Phase::from_number(record.report.phase),
             signal: Signal::from_number(record.report.signal),
+            target: Some(record.target_bits_per_s).filter(|target| *target > 0),
         })
     }
 }
@@ -264,7 +267,7 @@ mod tests {
         let mut bytes = bytemuck::bytes_of(&longer).to_vec();
         bytes.extend([0xff; 8]);
         let mut shorter = record();
-        shorter.size -= size_of::<crate::flow::Report>() as u32;
+        shorter.size = std::mem::offset_of!(Record, report) as u32;
         shorter.report.yields = 9;
         bytes.extend(&bytemuck::bytes_of(&shorter)[..shorter.size as usize]);
         let connections = parse(&bytes);

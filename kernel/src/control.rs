@@ -74,6 +74,11 @@ impl Control {
         self.object.name
     }
 
+    /// Whether it gives way to everybody. dstcp does not: it takes what the network has assured.
+    pub fn is_low_priority(self) -> bool {
+        self.name() != "dstcp"
+    }
+
     /// A hash of the compiled control, in 16 hexadecimal digits.
     pub fn version(self) -> &'static str {
         self.object.version

@@ -11,7 +11,8 @@ pub const DSCP_LOWER_EFFORT: u8 = 1;
 /// Tells the programs to leave the DSCP of sockets as it is.
 pub(crate) const DSCP_UNCHANGED: u8 = 0xff;
 
-/// What a user may set of a control; a field that is not set has the control's own default.
+/// `struct flow_parameters`: what a user may set of a control; a field that is not set has the
+/// control's own default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Parameters {
@@ -20,6 +21,11 @@ pub struct Parameters {
     inference_rtts: u16,
     reserved: u16,
     threshold_us: u32,
+    c: u32,
+    target_bits_per_s: u64,
+    policy: u8,
+    classes: u8,
+    reserved_too: [u8; 6],
 }
 
 impl Parameters {
@@ -53,11 +59,49 @@ impl Parameters {
         Ok(self)
     }
 
+    /// Sets the rate that the network assures, for dstcp.
+    pub fn target(mut self, bits_per_second: u64) -> Result<Self> {
+        if !(1..=TARGET_LIMIT).contains(&bits_per_second) {
+            let value = format!("{bits_per_second} bit/s");
+            return Err(out_of_range("target", &value, "1bit to 100gbit"));
+        }
+        self.target_bits_per_s = bits_per_second;
+        Ok(self)
+    }
+
+    /// Sets how dstcp opens the window: by `c * rtt` packets per round trip (policy 1), or by
+    /// `c * rtt^2` (policy 2), rtt in seconds.
+    pub fn policy(mut self, policy: u8) -> Result<Self> {
+        if !(1..=2).contains(&policy) {
+            return Err(out_of_range("policy", &policy, "1 or 2"));
+        }
+        self.policy = policy;
+        Ok(self)
+    }
+
+    /// Sets the constant of the window's opening, for dstcp.
+    pub fn c(mut self, c: u32) -> Result<Self> {
+        if !(1..=1_000_000).contains(&c) {
+            return Err(out_of_range("c", &c, "1 to 1000000"));
+        }
+        self.c = c;
+        Ok(self)
+    }
+
+    /// Has dstcp choose c by the smallest round trip, as the paper's Table 5 has it.
+    pub fn c_by_round_trip(mut self) -> Self {
+        self.classes = 1;
+        self
+    }
+
     /// Whether nothing is set.
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
 }
+
+/// Products with a round trip of 100 s stay within 64 bits: `DSTCP_RTT_LIMIT_US`.
+const TARGET_LIMIT: u64 = 100_000_000_000;
 
 fn permille(name: &'static str, fraction: f64) -> Result<u16> {
     let permille = (fraction * 1000.0).round();
@@ -85,7 +129,6 @@ pub(crate) struct Placement {
     pub(crate) dscp: u8,
     pub(crate) reserved: [u8; 7],
     pub(crate) parameters: Parameters,
-    pub(crate) padding: u32,
 }
 
 /// `struct flow`: what each of our sockets keeps beside the control's own state.
@@ -98,7 +141,7 @@ pub(crate) struct Flow {
     pub(crate) bytes_received_at_start: u64,
     pub(crate) parameters: Parameters,
     pub(crate) unguarded: u8,
-    pub(crate) reserved: [u8; 3],
+    pub(crate) reserved: [u8; 7],
     pub(crate) previous: [u8; 16],
 }
 
@@ -180,6 +223,7 @@ pub(crate) struct Record {
     pub(crate) age_ns: u64,
     pub(crate) group: u64,
     pub(crate) report: Report,
+    pub(crate) target_bits_per_s: u64,
 }
 
 /// A name in the kernel's form: NUL-padded, 15 characters at most.
@@ -233,14 +277,16 @@ mod tests {
         );
         // This one is in no map, so that clang tells nothing; the program asserts the same numbers.
         assert_eq!(
-            (size_of::<Record>(), offset_of!(Record, report)),
-            (168, 152)
+            (size_of::<Record>(), offset_of!(Record, target_bits_per_s)),
+            (176, 168)
         );
         let threshold = offset_of!(Parameters, threshold_us);
         assert_eq!(
             layout("policy_parameters"),
-            (size_of::<Parameters>(), threshold)
+            (offset_of!(Parameters, c), threshold)
         );
+        let last = offset_of!(Parameters, reserved_too);
+        assert_eq!(layout("flow_parameters"), (size_of::<Parameters>(), last));
         let file = concat!(env!("OUT_DIR"), "/placement.bpf.o");
         let types = Btf::from_path(file).unwrap();
         let placement: Struct<'_> = types.type_by_name("placement").unwrap();
@@ -273,6 +319,10 @@ mod tests {
                 none.threshold(Duration::from_secs(5000)).unwrap_err(),
                 "threshold",
             ),
+            (none.target(0).unwrap_err(), "target"),
+            (none.target(100_000_000_001).unwrap_err(), "target"),
+            (none.policy(3).unwrap_err(), "policy"),
+            (none.c(0).unwrap_err(), "c is 0"),
         ] {
             let line = error.to_string();
             assert!(line.contains(name) && !line.contains('\n'), "{line}");

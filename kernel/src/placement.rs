@@ -2,6 +2,7 @@
 //! Low priority for the sockets of a cgroup: the programs of `bpf/placement.bpf.c`, and what each
 //! cgroup asks of them.
 
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
@@ -15,6 +16,7 @@ use crate::error::{Context, Result, libbpf};
 use crate::flow::{DSCP_LOWER_EFFORT, DSCP_UNCHANGED, Flow, Parameters, Placement, Totals};
 use crate::pins::{Loading, Pins};
 use crate::programs::Set;
+use crate::renice;
 
 const PLACE: &str = "netnice_place";
 const GUARD: &str = "netnice_guard";
@@ -116,6 +118,16 @@ impl Placer {
             .update(&key, bytemuck::bytes_of(&placement), MapFlags::ANY)
             .map_err(libbpf)
             .doing(attaching)
+    }
+
+    /// Gives a socket of this process what `settings` ask for, whatever its cgroup asks for; best
+    /// before it is connected.
+    pub fn govern(&self, socket: impl AsFd, settings: &Settings) -> Result<()> {
+        let putting = || format!("putting {} on a socket", settings.control.name());
+        match renice::place(&socket, settings, Some(self)).doing(putting)? {
+            true => Ok(()),
+            false => Err(io::Error::other("it has another control")).doing(putting),
+        }
     }
 
     /// Makes a place for sums over the finished connections of a cgroup's sockets.

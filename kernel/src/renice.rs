@@ -248,7 +248,11 @@ fn is_ours(control: &str) -> bool {
 }
 
 /// Puts the control on a socket; returns whether it is there afterwards.
-fn place(socket: &OwnedFd, settings: &Settings, placer: Option<&Placer>) -> io::Result<bool> {
+pub(crate) fn place(
+    socket: &impl AsFd,
+    settings: &Settings,
+    placer: Option<&Placer>,
+) -> io::Result<bool> {
     let wanted = settings.control.name();
     let current = socket::control(socket)?;
     let opened = placer.map(|placer| open(socket, placer));
@@ -259,6 +263,8 @@ fn place(socket: &OwnedFd, settings: &Settings, placer: Option<&Placer>) -> io::
     };
     if settings.mark {
         socket::set_dscp(socket, DSCP_LOWER_EFFORT)?;
+    } else if is_ours(&current) && socket::dscp(socket)? == DSCP_LOWER_EFFORT {
+        socket::set_dscp(socket, 0)?;
     }
     if let Some(placer) = placer {
         if is_ours(&current) {
@@ -312,8 +318,8 @@ fn restore(socket: &OwnedFd, placer: Option<&Placer>) -> io::Result<bool> {
 
 /// Makes the guard of the socket's cgroup, if it has one, let us pass; returns what is kept
 /// beside the socket.
-fn open(socket: &OwnedFd, placer: &Placer) -> Flow {
-    let flow = placer.flow(socket.as_fd()).unwrap_or(Flow::zeroed());
+fn open(socket: &impl AsFd, placer: &Placer) -> Flow {
+    let flow = placer.flow(socket).unwrap_or(Flow::zeroed());
     // If this fails the guard keeps its post, and the caller sees no change.
     let _ = placer.set_flow(
         socket,

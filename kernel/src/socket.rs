@@ -75,6 +75,15 @@ pub(crate) fn set_dscp(socket: &impl AsFd, dscp: u8) -> io::Result<()> {
     Ok(setsockopt(socket, Ipv4Tos, &field)?)
 }
 
+/// The DSCP of its packets.
+pub(crate) fn dscp(socket: &impl AsFd) -> io::Result<u8> {
+    let field = match integer(socket, libc::SO_DOMAIN)? {
+        libc::AF_INET6 => getsockopt(socket, Ipv6TClass)?,
+        _ => getsockopt(socket, Ipv4Tos)?,
+    };
+    Ok(u8::try_from(field >> 2).unwrap_or(0))
+}
+
 /// The number that names a socket for as long as the kernel runs.
 pub(crate) fn cookie(socket: &impl AsFd) -> io::Result<u64> {
     option(socket, libc::SO_COOKIE)
@@ -118,6 +127,7 @@ mod tests {
             assert_eq!(control(&socket).unwrap(), "reno");
             set_dscp(&socket, 1).unwrap();
             assert_eq!(getsockopt(&socket, Ipv4Tos).unwrap(), 4);
+            assert_eq!(dscp(&socket).unwrap(), 1);
             assert_ne!(cookie(&socket).unwrap(), 0);
         }
         let socket = TcpListener::bind("[::1]:0").unwrap();

@@ -5,15 +5,19 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
+use clap::error::ErrorKind;
 use netnice_kernel::control::Control;
 use netnice_kernel::flow::Parameters;
 use netnice_kernel::placement::Settings;
+
+use crate::assured_rate::AssuredRate;
 
 /// Which control, with what parameters.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "What low priority is to be like")]
 pub struct LowPriority {
-    /// Congestion control: netnice, or tcplp, which is TCP-LP as published
+    /// Congestion control: netnice; tcplp, which is TCP-LP as published; hstcplp, the same for
+    /// fast, long paths; or dstcp, which is for assured rates and not of low priority
     #[arg(long, default_value = "netnice", value_parser = control, value_name = "NAME")]
     control: &'static str,
     /// Do not mark packets DSCP LE (RFC 8622), by which Wi-Fi and some routers put them last
@@ -31,12 +35,16 @@ pub struct LowPriority {
     /// Floor under the threshold, 0.1ms to 1s: a queue below it counts as none
     #[arg(long, value_parser = threshold, value_name = "TIME")]
     threshold: Option<Duration>,
+    #[command(flatten)]
+    assured: AssuredRate,
 }
 
 impl LowPriority {
     /// The options in the kernel crate's terms.
     pub fn settings(&self) -> Result<Settings> {
-        let mut parameters = Parameters::default();
+        let control = Control::find(self.control)?;
+        self.fits(control)?;
+        let mut parameters = self.assured.set(Parameters::default())?;
         if let Some(delta) = self.delta {
             parameters = parameters.delta(delta)?;
         }
@@ -50,10 +58,39 @@ impl LowPriority {
             parameters = parameters.threshold(threshold)?;
         }
         Ok(Settings {
-            control: Control::find(self.control)?,
+            control,
             parameters,
-            mark: !self.no_dscp,
+            mark: control.is_low_priority() && !self.no_dscp,
         })
+    }
+
+    /// That an option has no effect on the control chosen is a mistake.
+    fn fits(&self, control: Control) -> Result<(), clap::Error> {
+        let of_low_priority = [
+            (self.delta.is_some(), "--delta"),
+            (self.gamma.is_some(), "--gamma"),
+            (self.inference_rtts.is_some(), "--inference-rtts"),
+            (self.threshold.is_some(), "--threshold"),
+            (self.no_dscp, "--no-dscp"),
+        ];
+        let given = of_low_priority.iter().find(|(given, _)| *given);
+        let message = match (control.is_low_priority(), self.assured.given(), given) {
+            (true, Some(option), _) => format!("{option} is for --control dstcp only\n"),
+            (false, _, Some((_, option))) => format!(
+                "{option} is not for --control {}, which measures no delay and marks nothing\n",
+                control.name()
+            ),
+            _ => return Ok(()),
+        };
+        Err(clap::Error::raw(ErrorKind::ArgumentConflict, message))
+    }
+}
+
+/// What connections under a control are said to have.
+pub fn standing(control: Control) -> &'static str {
+    match control.is_low_priority() {
+        true => "low priority",
+        false => "TCP for Diff-Serv",
     }
 }
 
@@ -114,6 +151,44 @@ fn checked<T: std::str::FromStr>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[derive(clap::Parser)]
+    struct Command {
+        #[command(flatten)]
+        low_priority: LowPriority,
+    }
+
+    fn settings(line: &str) -> Result<Settings> {
+        let words = std::iter::once("command").chain(line.split_whitespace());
+        let command: Command = clap::Parser::try_parse_from(words).unwrap();
+        command.low_priority.settings()
+    }
+
+    #[test]
+    fn only_low_priority_is_marked() {
+        assert!(settings("").unwrap().mark);
+        assert!(settings("--control hstcplp --delta 0.2").unwrap().mark);
+        assert!(!settings("--control tcplp --no-dscp").unwrap().mark);
+        let assured = settings("--control dstcp --target 2mbit --policy 1 --c 50").unwrap();
+        assert!(!assured.mark && !assured.parameters.is_default());
+        assert!(settings("--control dstcp").unwrap().parameters.is_default());
+    }
+
+    #[test]
+    fn options_that_the_control_does_not_heed_are_refused_by_name() {
+        for (line, named) in [
+            ("--target 2mbit", "--target is for --control dstcp"),
+            ("--control tcplp --c classes", "--c is for --control dstcp"),
+            ("--control dstcp --delta 0.1", "--delta is not for"),
+            ("--control dstcp --no-dscp", "--no-dscp is not for"),
+        ] {
+            let Err(error) = settings(line) else {
+                panic!("{line} is taken");
+            };
+            assert!(error.is::<clap::Error>());
+            assert!(error.to_string().contains(named), "{line}: {error}");
+        }
+    }
 
     #[test]
     fn times_need_a_unit_and_a_place_in_the_range() {

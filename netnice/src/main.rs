@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `netnice`: low priority for network transfers.
 
+mod assured_rate;
 mod commands;
 mod foreground;
 mod leftovers;
@@ -54,6 +55,9 @@ fn main() -> ExitCode {
     match netnice.command.run() {
         Ok(code) => code,
         Err(error) => {
+            if let Some(usage) = error.downcast_ref() {
+                return usage::complain(usage);
+            }
             // What went wrong below is part of the one line.
             eprintln!("netnice: {error:#}");
             let log = error

@@ -57,13 +57,33 @@ fn without_the_mark_programs_may_set_their_own() {
 }
 
 #[test]
-fn the_other_control_can_be_chosen() {
-    let told = output(
-        netnice(&["run", "--control", "tcplp", "--"])
-            .arg(probe())
-            .arg("once"),
-    );
-    assert_sockets(&lines(&told), &ALL, "tcplp", LOWER_EFFORT);
+fn other_controls_can_be_chosen_and_dstcp_is_not_marked() {
+    for (control, field) in [
+        ("tcplp", LOWER_EFFORT),
+        ("hstcplp", LOWER_EFFORT),
+        ("dstcp", 0),
+    ] {
+        let mut command = netnice(&["run", "--control", control, "--"]);
+        let told = output(command.arg(probe()).arg("once"));
+        assert_sockets(&lines(&told), &ALL, control, field);
+    }
+}
+
+#[test]
+fn an_option_of_another_control_is_wrong_usage() {
+    for options in [
+        &["--target", "2mbit"][..],
+        &["--control", "dstcp", "--delta", "0.2"],
+    ] {
+        let said = say(netnice(&["run"]).args(options).args(["--", "true"]));
+        assert_eq!(said.code, Some(2), "{options:?}");
+        assert!(
+            said.err.contains("see `netnice run --help`"),
+            "{}",
+            said.err
+        );
+        assert_eq!(said.err.lines().count(), 1, "{}", said.err);
+    }
 }
 
 #[test]

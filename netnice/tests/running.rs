@@ -155,6 +155,43 @@ fn attach_covers_a_cgroup_with_open_connections_until_it_is_detached() {
 }
 
 #[test]
+fn what_is_no_longer_of_low_priority_is_no_longer_marked() {
+    let (mut holder, told) = Holder::start(netnice(&["run", "--"]).arg(probe()).arg("hold"));
+    assert_sockets(&told, &FIRST, "netnice", LOWER_EFFORT);
+    let pid = holder.pid();
+    let options = ["--control", "dstcp", "--target", "2mbit", "--c", "classes"];
+    let told = output(netnice(&["renice", "--pid", &pid]).args(options));
+    assert!(told.contains("have TCP for Diff-Serv now"), "{told}");
+    assert_sockets(&holder.ask(), &THEN, "dstcp", 0);
+}
+
+#[test]
+fn status_shows_the_target_and_the_threshold_that_follows_from_it() {
+    let options = ["--control", "dstcp", "--target", "2gbit", "--"];
+    let mut command = netnice(&["run"]);
+    let (mut holder, _) = Holder::start(command.args(options).arg(probe()).arg("hold"));
+    holder.ask();
+    let status = json(&mut netnice(&["status", "--json"]));
+    let pid = holder.process.pid();
+    let connections = status["connections"].as_array().unwrap();
+    let ours: Vec<&Value> = connections.iter().filter(|one| one["pid"] == pid).collect();
+    let client = ours.iter().find(|one| one["bytes_sent"] == 100_000);
+    let client = client.expect("the connection is listed");
+    assert_eq!(client["target_bits_per_second"], 2_000_000_000_u64);
+    // The target rate times the round trip, in whole packets; each ACK moves both.
+    let round_trip = client["rtt_ms"].as_f64().unwrap() / 1e3;
+    let packet_bytes = client["mss_bytes"].as_f64().unwrap() + 52.0;
+    let target = (2e9 * round_trip / 8.0 / packet_bytes).max(2.0);
+    let ssthresh = client["ssthresh_packets"].as_f64().unwrap();
+    assert!((0.5..=2.0).contains(&(ssthresh / target)), "{client}");
+
+    let table = output(&mut netnice(&["status"]));
+    let process = format!("probe ({pid})");
+    let line = table.lines().find(|line| line.contains(&process));
+    assert!(line.unwrap().contains("target 2.00 Gb/s"), "{table}");
+}
+
+#[test]
 fn the_nearest_cgroup_decides() {
     let cgroup = TestCgroup::new("outer");
     output(&mut netnice(&[

@@ -55,6 +55,19 @@ static __always_inline u32 smoothed_rtt_us(const struct tcp_sock *tp)
 	return tp->srtt_us >> 3;
 }
 
+static __always_inline void set_cwnd(struct tcp_sock *tp, u32 cwnd)
+{
+	tp->snd_cwnd = policy_min(cwnd, tp->snd_cwnd_clamp);
+}
+
+/* A recovery that proves spurious gives back the window it took: tcp_reno_undo_cwnd(). */
+static __always_inline u32 cwnd_before_recovery(struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	return policy_max(tp->snd_cwnd, tp->prior_cwnd);
+}
+
 /*
  * Opens the books of a connection that one of our controls takes over. Whoever placed the control
  * may have opened them first, with a group and parameters.

@@ -9,8 +9,8 @@
 char _license[] SEC("license") = "GPL";
 
 /* `src/flow.rs` has the same numbers. */
-_Static_assert(sizeof(struct connection) == 168, "a new member needs a change in user space");
-_Static_assert(__builtin_offsetof(struct connection, report) == 152, "as above");
+_Static_assert(sizeof(struct connection) == 176, "a new member needs a change in user space");
+_Static_assert(__builtin_offsetof(struct connection, target_bits_per_s) == 168, "as above");
 
 /* Root sees all connections; others see those of their own network namespace, as with ss. */
 static __always_inline bool may_be_seen(struct sock *sk)
@@ -54,6 +54,7 @@ static __always_inline void read_progress(struct tcp_sock *tp, const struct flow
 	to->bytes_received = tp->bytes_received - flow->bytes_received_at_start;
 	to->age_ns = flow->since_ns ? bpf_ktime_get_ns() - flow->since_ns : 0;
 	to->group = flow->group;
+	to->target_bits_per_s = flow->parameters.target_bits_per_s;
 }
 
 SEC("iter/bpf_sk_storage_map")

@@ -9,14 +9,26 @@
 #include "parameters.h"
 #include "report.h"
 
+/*
+ * What a user may set of a control for one run or cgroup. Each control reads its own part; zero
+ * means the control's default.
+ */
+struct flow_parameters {
+	struct policy_parameters low_priority; /* of netnice, tcplp and hstcplp */
+	u32 c;                                 /* the rest is dstcp's: congestion/policy/dstcp.h */
+	u64 target_bits_per_s;
+	u8 policy;
+	u8 classes;
+	u8 reserved[6];
+};
+
 /* What a cgroup asks for its sockets; value of the per-cgroup settings. */
 struct placement {
 	u64 group;        /* names the run or attachment in `totals`; 0 = none */
 	char control[16]; /* congestion control, NUL-padded; 15 characters at most */
 	u8 dscp;          /* to be set on each socket; 0xff = leave as it is */
 	u8 reserved[7];
-	struct policy_parameters parameters;
-	u32 padding;
+	struct flow_parameters parameters;
 };
 
 /* Lives in the socket (map `flows`) from the moment one of our controls is put on it. */
@@ -25,9 +37,9 @@ struct flow {
 	u64 since_ns; /* CLOCK_MONOTONIC at which the control took over */
 	u64 bytes_acked_at_start;
 	u64 bytes_received_at_start;
-	struct policy_parameters parameters;
+	struct flow_parameters parameters;
 	u8 unguarded; /* the guard lets options pass: netnice is changing them */
-	u8 reserved[3];
+	u8 reserved[7];
 	char previous[16]; /* the control it had before; empty if not known */
 };
 
@@ -78,6 +90,7 @@ struct connection {
 	u64 age_ns; /* since the control took over */
 	u64 group;
 	struct policy_report report;
+	u64 target_bits_per_s; /* of dstcp; 0: none */
 };
 
 #endif

@@ -109,8 +109,18 @@ struct tcp_options_received {
 	__u16 tstamp_ok : 1;
 };
 
+struct minmax_sample {
+	u32 t;
+	u32 v;
+};
+
+struct minmax {
+	struct minmax_sample s[3];
+};
+
 struct tcp_sock {
 	struct inet_connection_sock inet_conn;
+	__u16 tcp_header_len; /* options that every packet carries included */
 	__u32 snd_cwnd;
 	__u32 snd_ssthresh;
 	__u32 snd_cwnd_cnt;
@@ -120,6 +130,8 @@ struct tcp_sock {
 	__u32 prior_cwnd;
 	__u32 mss_cache;
 	__u32 srtt_us; /* smoothed round trip time, in eighths of a microsecond */
+	struct minmax rtt_min;
+	__u8 ecn_flags;
 	__u32 packets_out;
 	__u32 sacked_out;
 	__u32 lost_out;
@@ -181,6 +193,7 @@ enum tcp_ca_state {
 };
 
 enum { TCP_CONG_NON_RESTRICTED = 1 };
+enum { TCP_ECN_OK = 1 }; /* in ecn_flags: ECN was negotiated */
 enum { SK_PACING_NONE = 0, SK_PACING_NEEDED = 1, SK_PACING_FQ = 2 };
 
 #endif

@@ -36,7 +36,7 @@ void BPF_PROG(netnice_begin, struct sock *sk)
 	struct flow *flow = flow_begin(sk);
 
 	__builtin_memset(state, 0, sizeof(*state));
-	netnice_init(state, flow ? &flow->parameters : &none);
+	netnice_init(state, flow ? &flow->parameters.low_priority : &none);
 	state->round_end = tcp_sk(sk)->delivered;
 	if (sk->sk_pacing_status == SK_PACING_NONE)
 		sk->sk_pacing_status = SK_PACING_NEEDED;
@@ -78,7 +78,7 @@ static __always_inline void control(struct sock *sk, const struct rate_sample *s
 	if (sample->delivered < 0 || sample->interval_us <= 0)
 		ack.rate_delivered = 0;
 	cwnd = netnice_on_ack(state, &ack);
-	tp->snd_cwnd = policy_min(cwnd, tp->snd_cwnd_clamp);
+	set_cwnd(tp, cwnd);
 	set_pacing_rate(sk, state);
 }
 
@@ -105,9 +105,7 @@ u32 BPF_PROG(netnice_ssthresh, struct sock *sk)
 SEC("struct_ops")
 u32 BPF_PROG(netnice_undo_cwnd, struct sock *sk)
 {
-	const struct tcp_sock *tp = tcp_sk(sk);
-
-	return policy_max(tp->snd_cwnd, tp->prior_cwnd);
+	return cwnd_before_recovery(sk);
 }
 
 /* Bursts are queues of one's own making: no more than two packets at once where rates are low. */

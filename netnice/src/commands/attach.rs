@@ -8,7 +8,7 @@ use clap::Args;
 use netnice_kernel::attach;
 
 use super::renice::Told;
-use crate::low_priority::LowPriority;
+use crate::low_priority::{LowPriority, standing};
 use crate::text;
 
 const EXAMPLES: &str = "\
@@ -40,13 +40,15 @@ pub struct Arguments {
 /// Attaches, and says what was changed.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let cgroup = attach::find(&arguments.cgroup)?;
-    let outcome = attach::attach(&cgroup, &arguments.low_priority.settings()?)?;
+    let settings = arguments.low_priority.settings()?;
+    let outcome = attach::attach(&cgroup, &settings)?;
     if arguments.json {
         println!("{}", serde_json::to_string(&Told::from(&outcome))?);
     } else {
         println!(
-            "netnice: {} has low priority now, {} included",
+            "netnice: {} has {} now, {} included",
             cgroup.path(),
+            standing(settings.control),
             text::count(outcome.sockets as u64, "open TCP socket"),
         );
     }

@@ -5,11 +5,12 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
+use netnice_kernel::control::Control;
 use netnice_kernel::process;
 use netnice_kernel::renice::{self, Outcome};
 use serde::Serialize;
 
-use crate::low_priority::LowPriority;
+use crate::low_priority::{LowPriority, standing};
 use crate::text;
 
 const EXAMPLES: &str = "\
@@ -44,14 +45,18 @@ pub struct Arguments {
 
 /// Changes the process and says what was changed.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let settings = arguments.low_priority.settings()?;
     let outcome = match arguments.off {
         true => renice::unset(arguments.pid)?,
-        false => renice::set(arguments.pid, &arguments.low_priority.settings()?)?,
+        false => renice::set(arguments.pid, &settings)?,
     };
     if arguments.json {
         println!("{}", serde_json::to_string(&Told::from(&outcome))?);
     } else {
-        println!("netnice: {}", in_words(arguments, &outcome));
+        println!(
+            "netnice: {}",
+            in_words(arguments, settings.control, &outcome)
+        );
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -78,7 +83,7 @@ impl<'a> From<&'a Outcome> for Told<'a> {
     }
 }
 
-fn in_words(arguments: &Arguments, outcome: &Outcome) -> String {
+fn in_words(arguments: &Arguments, control: Control, outcome: &Outcome) -> String {
     let name = process::name(arguments.pid).unwrap_or_else(|| "it".to_owned());
     let mut words = format!(
         "{} of {} ({name}{}) {} {}",
@@ -89,10 +94,9 @@ fn in_words(arguments: &Arguments, outcome: &Outcome) -> String {
             children => format!(" and {children} below it"),
         },
         if outcome.sockets == 1 { "has" } else { "have" },
-        if arguments.off {
-            "best effort again"
-        } else {
-            "low priority now"
+        match arguments.off {
+            true => "best effort again".to_owned(),
+            false => format!("{} now", standing(control)),
         },
     );
     words += match (outcome.future, &outcome.attached) {
@@ -129,7 +133,7 @@ mod tests {
 
     fn words(line: &str, outcome: &Outcome) -> String {
         let command = Command::try_parse_from(line.split(' ')).unwrap();
-        in_words(&command.arguments, outcome)
+        in_words(&command.arguments, Control::default_control(), outcome)
     }
 
     #[test]

@@ -10,6 +10,7 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result};
 use clap::Args;
+use netnice_kernel::control::Control;
 use netnice_kernel::flow::Totals;
 use netnice_kernel::run::{Entered, enter};
 use nix::errno::Errno;
@@ -19,7 +20,7 @@ use nix::unistd::execv;
 use serde::Serialize;
 
 use crate::foreground::{self, Ended};
-use crate::low_priority::LowPriority;
+use crate::low_priority::{LowPriority, standing};
 use crate::signals::HeldSignals;
 use crate::text;
 
@@ -31,6 +32,8 @@ Examples:
       sudo netnice run -- python3 -m http.server
   A shell: all that is started in it has low priority:
       sudo netnice run -- bash
+  Not low priority, but TCP for a network that assures 2 Mb/s:
+      sudo netnice run --control dstcp --target 2mbit -- rsync -a photos/ backup.example.org:photos/
 
 What is covered:
   All TCP connections that the command and its children send over, from the first byte, IPv4 and
@@ -128,7 +131,7 @@ fn run_and_tell(
     // Meanwhile, so that the end is not delayed. If it fails the sums will tell.
     let _ = entered.prepare_totals();
     let ended = foreground::wait(&child, &signals)?;
-    tell(arguments, &entered, settings.control.name());
+    tell(arguments, &entered, settings.control);
     match ended {
         Ended::Exited(code) => Ok(ExitCode::from(code)),
         Ended::Killed(number) => Ok(die_of(number)),
@@ -200,7 +203,7 @@ struct Summary<'a> {
     without_timestamps: Option<u64>,
 }
 
-fn tell(arguments: &Arguments, entered: &Entered, control: &str) {
+fn tell(arguments: &Arguments, entered: &Entered, control: Control) {
     let totals = match entered.totals() {
         Ok(totals) => totals,
         Err(error) => {
@@ -210,7 +213,7 @@ fn tell(arguments: &Arguments, entered: &Entered, control: &str) {
     };
     if arguments.json {
         let summary = Summary {
-            control,
+            control: control.name(),
             means: entered.means(),
             connections: totals.map(|totals| totals.sockets),
             bytes_sent: totals.map(|totals| totals.bytes_sent),
@@ -227,9 +230,10 @@ fn tell(arguments: &Arguments, entered: &Entered, control: &str) {
     }
 }
 
-fn in_words(totals: Option<Totals>, means: &str, control: &str) -> String {
+fn in_words(totals: Option<Totals>, means: &str, control: Control) -> String {
+    let (name, standing) = (control.name(), standing(control));
     let Some(totals) = totals else {
-        return format!("low priority ({control}) by {means}; what came of it is not known here");
+        return format!("{standing} ({name}) by {means}; what came of it is not known here");
     };
     if totals.sockets == 0 {
         return "nothing was moved: no TCP connection was opened (UDP, and so QUIC, is not \
@@ -237,15 +241,23 @@ fn in_words(totals: Option<Totals>, means: &str, control: &str) -> String {
             .to_owned();
     }
     let mut words = format!(
-        "{} at low priority ({control}, by {means}): {} sent, {} received, gave way {}",
+        "{} {} {standing} ({name}, by {means}): {} sent, {} received",
         text::count(totals.sockets, "connection"),
+        if control.is_low_priority() {
+            "at"
+        } else {
+            "with"
+        },
         text::bytes(totals.bytes_sent),
         text::bytes(totals.bytes_received),
-        text::count(totals.yields, "time"),
     );
-    if totals.without_timestamps > 0 {
-        let without = text::count(totals.without_timestamps, "peer");
-        words += &format!("; {without} sent no timestamps, so round trips were measured instead");
+    if control.is_low_priority() {
+        words += &format!(", gave way {}", text::count(totals.yields, "time"));
+        if totals.without_timestamps > 0 {
+            let without = text::count(totals.without_timestamps, "peer");
+            words +=
+                &format!("; {without} sent no timestamps, so round trips were measured instead");
+        }
     }
     if totals.bytes_received > 4 * totals.bytes_sent.max(10_000) {
         words += "; it mostly received, and of a download the sender governs the rate";
@@ -269,7 +281,8 @@ mod tests {
 
     #[test]
     fn the_summary_says_what_was_moved_or_why_nothing_was() {
-        let nothing = in_words(Some(Totals::default()), "cgroup", "netnice");
+        let netnice = Control::default_control();
+        let nothing = in_words(Some(Totals::default()), "cgroup", netnice);
         assert!(nothing.contains("no TCP connection"), "{nothing}");
         let upload = Totals {
             sockets: 1,
@@ -279,9 +292,13 @@ mod tests {
             without_timestamps: 0,
         };
         assert_eq!(
-            in_words(Some(upload), "cgroup", "netnice"),
+            in_words(Some(upload), "cgroup", netnice),
             "1 connection at low priority (netnice, by cgroup): 12.3 MB sent, 1.00 kB received, \
              gave way 3 times"
+        );
+        assert_eq!(
+            in_words(Some(upload), "cgroup", Control::find("dstcp").unwrap()),
+            "1 connection with TCP for Diff-Serv (dstcp, by cgroup): 12.3 MB sent, 1.00 kB received"
         );
         let download = Totals {
             bytes_sent: 500,
@@ -289,10 +306,10 @@ mod tests {
             without_timestamps: 1,
             ..upload
         };
-        let words = in_words(Some(download), "cgroup", "netnice");
+        let words = in_words(Some(download), "cgroup", netnice);
         assert!(words.contains("the sender governs"), "{words}");
         assert!(words.contains("1 peer sent no timestamps"), "{words}");
-        let unknown = in_words(None, "supervisor of an outer `netnice run`", "netnice");
+        let unknown = in_words(None, "supervisor of an outer `netnice run`", netnice);
         assert!(unknown.contains("not known"), "{unknown}");
     }
 }

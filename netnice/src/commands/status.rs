@@ -9,6 +9,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 use netnice_kernel::attach;
 use netnice_kernel::connections::{self, Connection, Phase, Signal};
+use netnice_kernel::control::Control;
 use netnice_kernel::pins::{self, Pins};
 use netnice_kernel::process;
 use serde::Serialize;
@@ -27,7 +28,7 @@ Columns:
   RATE     what the peer last acknowledged; with --watch, over the time since the last line
   DELAY    latest filtered delay above the smallest one, and the threshold above that
   YIELDS   how often the window was given up to others
-  SIGNAL   where the delay comes from
+  SIGNAL   where the delay comes from; of dstcp, which measures none, the target rate
 
 Root sees all connections, others those of their own network namespace.";
 
@@ -117,6 +118,7 @@ struct Told<'a> {
     bytes_sent: u64,
     bytes_received: u64,
     signal: Option<&'static str>,
+    target_bits_per_second: Option<u64>,
     age_ms: f64,
     user: u32,
     network_namespace: u32,
@@ -204,12 +206,7 @@ impl View {
             connection.yields.to_string(),
             text::bytes(connection.bytes_sent),
             text::bytes(connection.bytes_received),
-            match connection.signal {
-                Signal::None => "none yet",
-                Signal::OneWayDelay => "one-way delay",
-                Signal::RoundTrip => "rtt: peer sends no timestamps",
-            }
-            .to_owned(),
+            signal(connection),
         ]
     }
 
@@ -241,6 +238,7 @@ impl View {
                     Signal::OneWayDelay => Some("one-way delay"),
                     Signal::RoundTrip => Some("rtt"),
                 },
+                target_bits_per_second: one.target,
                 age_ms: milliseconds(one.age),
                 user: one.user,
                 network_namespace: one.network_namespace,
@@ -252,6 +250,17 @@ impl View {
             attached: attach::attached(),
         };
         Ok(serde_json::to_string(&all)?)
+    }
+}
+
+fn signal(connection: &Connection) -> String {
+    let low_priority = Control::find(&connection.control).is_ok_and(Control::is_low_priority);
+    match (connection.target, connection.signal) {
+        (Some(target), _) => format!("target {}", text::rate(target / 8)),
+        _ if !low_priority => "no target".to_owned(),
+        (_, Signal::None) => "none yet".to_owned(),
+        (_, Signal::OneWayDelay) => "one-way delay".to_owned(),
+        (_, Signal::RoundTrip) => "rtt: peer sends no timestamps".to_owned(),
     }
 }
 

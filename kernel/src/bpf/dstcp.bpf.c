@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * TCP for Diff-Serv: hands the kernel's events to congestion/policy/dstcp.h.
+ *
+ * Recovery is the kernel's: proportional rate reduction leads the window to the ssthresh that it is
+ * told, half of the window, or one packet after a mark on an IN packet. Once it has ended, the next
+ * ACK sets ssthresh to the target rate times the round trip, and slow start leads there.
+ */
+#include "connection.h"
+#include "dstcp.h"
+
+char _license[] SEC("license") = "GPL";
+
+_Static_assert(sizeof(struct dstcp) <= 104, "state must fit icsk_ca_priv");
+
+/* A full packet as the network counts it against the target rate. */
+static __always_inline u32 packet_bytes(struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 ip_header = sk->__sk_common.skc_family == AF_INET ? 20 : 40;
+
+	return tp->mss_cache + tp->tcp_header_len + ip_header;
+}
+
+SEC("struct_ops")
+void BPF_PROG(dstcp_begin, struct sock *sk)
+{
+	struct dstcp *state = congestion_state(sk);
+	struct flow *flow = flow_begin(sk);
+	struct dstcp_parameters wanted = {
+		.packet_bytes = packet_bytes(sk),
+		.fair_window = 1,
+		.target_ssthresh = 1,
+		.ecn_by_profile = 1,
+	};
+
+	if (flow) {
+		wanted.target_bits_per_s = flow->parameters.target_bits_per_s;
+		wanted.c = flow->parameters.c;
+		wanted.policy = flow->parameters.policy;
+		wanted.classes = flow->parameters.classes;
+	}
+	__builtin_memset(state, 0, sizeof(*state));
+	dstcp_init(state, &wanted);
+}
+
+SEC("struct_ops")
+void BPF_PROG(dstcp_end, struct sock *sk)
+{
+	const struct dstcp *state = congestion_state(sk);
+
+	flow_end(sk, &state->report);
+}
+
+SEC("struct_ops")
+void BPF_PROG(dstcp_cong_avoid, struct sock *sk, u32 sequence, u32 acked)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct dstcp *state = congestion_state(sk);
+	struct dstcp_ack ack = {
+		.smoothed_rtt_us = smoothed_rtt_us(tp),
+		.minimum_rtt_us = tp->rtt_min.s[0].v,
+		.acked = acked,
+		.cwnd_limited = cwnd_limited(tp),
+	};
+	struct dstcp_window window = {
+		.cwnd = tp->snd_cwnd,
+		.ssthresh = tp->snd_ssthresh,
+	};
+
+	/* The path's largest packet may have changed. */
+	state->packet_bytes = packet_bytes(sk);
+	dstcp_on_ack(state, &ack, &window);
+	tp->snd_ssthresh = window.ssthresh;
+	set_cwnd(tp, window.cwnd);
+}
+
+/* A loss, a time-out or a mark: where recovery leads. */
+SEC("struct_ops")
+u32 BPF_PROG(dstcp_recovery_window, struct sock *sk)
+{
+	return dstcp_on_loss(congestion_state(sk), tcp_sk(sk)->snd_cwnd);
+}
+
+/*
+ * The kernel enters CWR when the peer echoes a mark. It has just asked for ssthresh, as for a loss,
+ * and not begun to reduce the window.
+ */
+SEC("struct_ops")
+void BPF_PROG(dstcp_set_state, struct sock *sk, u8 new_state)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct dstcp *state = congestion_state(sk);
+	struct dstcp_window window = { .cwnd = tp->snd_cwnd };
+
+	/* Without ECN it is a full queue of our own host. */
+	if (new_state != TCP_CA_CWR || !(tp->ecn_flags & TCP_ECN_OK))
+		return;
+	dstcp_on_ecn_echo(state, dstcp_within_profile(state, tp->snd_cwnd), &window);
+	tp->snd_ssthresh = window.cwnd;
+}
+
+SEC("struct_ops")
+u32 BPF_PROG(dstcp_undo_cwnd, struct sock *sk)
+{
+	return cwnd_before_recovery(sk);
+}
+
+SEC(".struct_ops.link")
+struct tcp_congestion_ops dstcp = {
+	.init = (void *)dstcp_begin,
+	.release = (void *)dstcp_end,
+	.cong_avoid = (void *)dstcp_cong_avoid,
+	.ssthresh = (void *)dstcp_recovery_window,
+	.set_state = (void *)dstcp_set_state,
+	.undo_cwnd = (void *)dstcp_undo_cwnd,
+	.flags = TCP_CONG_NON_RESTRICTED,
+	.name = "dstcp",
+};
