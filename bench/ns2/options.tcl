@@ -45,6 +45,8 @@ proc connection {control from to start} {
     global ns
     set tcp [new Agent/TCP/$control]
     set sink [new [expr {$control eq "Sack1" ? "Agent/TCPSink/Sack1" : "Agent/TCPSink"}]]
+    # Vegas has an output of its own, which adds no headers.
+    if {$control eq "Vegas"} { $tcp set packetSize_ [expr {[option packet] + [option header]}] }
     $ns attach-agent $from $tcp
     $ns attach-agent $to $sink
     $ns connect $tcp $sink
