@@ -280,6 +280,9 @@ fn transport_words(group: &FlowGroup) -> String {
         DelayedAck::After(time) => format!("delayed ACKs ({time})"),
     });
     words.push(format!("minimum RTO {}", tcp.min_rto));
+    if !tcp.rtt_tick.get().is_zero() {
+        words.push(format!("RTT counted in units of {}", tcp.rtt_tick));
+    }
     if tcp.ecn {
         words.push("ECN".to_owned());
     }

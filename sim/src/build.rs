@@ -172,6 +172,7 @@ fn tcp_spec(
     let timeout = TimeoutConfig {
         initial: tcp.initial_rto.get(),
         min: tcp.min_rto.get(),
+        rtt_tick: tcp.rtt_tick.get(),
         ..TimeoutConfig::default()
     };
     let opener = if request_bytes.is_some() {

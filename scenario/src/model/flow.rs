@@ -90,6 +90,8 @@ pub struct Tcp {
     pub initial_rto: TimeSpan,
     /// Smallest retransmission time-out.
     pub min_rto: TimeSpan,
+    /// Unit in which round-trip times for the retransmission time-out are counted, as by ns-2's `tcpTick_`; exact at 0.
+    pub rtt_tick: TimeSpan,
     /// Packets sent at the beginning (RFC 6928: 10).
     #[schemars(range(min = 1, max = 1000))]
     pub initial_window: u32,
@@ -111,6 +113,7 @@ impl Default for Tcp {
             ecn: false,
             initial_rto: TimeSpan::from_secs(1),
             min_rto: TimeSpan::from_secs(1),
+            rtt_tick: TimeSpan::default(),
             initial_window: 10,
             initial_ssthresh: None,
             timestamps: true,

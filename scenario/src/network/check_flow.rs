@@ -13,6 +13,9 @@ use crate::model::{
 /// The largest packet of IPv4.
 const MAX_PACKET: u64 = 65_535;
 
+/// A time-out is at least two ticks; it is two minutes at most.
+const MAX_RTT_TICK: Duration = Duration::from_secs(10);
+
 pub(super) fn check_flow(scenario: &Scenario, flow: &Flow, place: &Place, findings: &mut Findings) {
     let start = flow.start.get().saturating_add(flow.start_spread.get());
     if flow.start >= scenario.duration {
@@ -57,6 +60,10 @@ fn check_tcp(flow: &Flow, place: &Place, findings: &mut Findings) {
     let tcp = &flow.tcp;
     findings.above_zero(tcp.min_rto.get(), &place.at("min_rto"));
     findings.above_zero(tcp.initial_rto.get(), &place.at("initial_rto"));
+    if tcp.rtt_tick.get() > MAX_RTT_TICK {
+        let text = format!("{} is too coarse; at most 10s are allowed", tcp.rtt_tick);
+        findings.add(&place.at("rtt_tick"), text);
+    }
     if let Some(timeout) = tcp.delayed_ack.timeout() {
         findings.above_zero(timeout.get(), &place.at("delayed_ack"));
     }

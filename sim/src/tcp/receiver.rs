@@ -279,16 +279,17 @@ impl Receiver {
             }
             self.state = State::Established;
         }
-        let fin = segment.flags.contains(Flags::FIN);
-        if segment.length == 0 && !fin {
-            return;
-        }
         if self.state == State::Requesting {
+            // Only a request lets the sender send anything but its SYN-ACK.
             self.state = State::Established;
             self.opening_deadline = NEVER;
             if self.pending == Pending::Request {
                 self.pending = Pending::Nothing;
             }
+        }
+        let fin = segment.flags.contains(Flags::FIN);
+        if segment.length == 0 && !fin {
+            return;
         }
         self.statistics.segments += 1;
         self.note_congestion(segment, mark);

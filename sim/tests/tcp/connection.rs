@@ -139,6 +139,39 @@ fn a_lost_syn_ack_or_request_is_sent_again_by_the_receiver() {
 }
 
 #[test]
+fn a_request_is_acknowledged_by_itself_and_again_if_it_comes_again() {
+    let sender = SenderConfig {
+        opener: Opener::Receiver,
+        ..SenderConfig::default()
+    };
+    let receiver = ReceiverConfig {
+        opener: Opener::Receiver,
+        ..ReceiverConfig::default()
+    };
+    // SYN-ACK, then the ACK of the request, which is lost.
+    let mut pipe = Pipe::new(sender, receiver, 50).losing(&[1]);
+    pipe.open();
+    pipe.run(Time::from_millis(5000));
+    let bare: Vec<(f64, Flags, u32)> = pipe.data[1..]
+        .iter()
+        .map(|sent| (sent.at_ms, sent.segment.flags, sent.segment.length))
+        .collect();
+    // SYN at 0, SYN-ACK at 50, request at 100, and again after 100 + 4 * 50 ms; no data, since the program has none.
+    assert_eq!(bare, [(150.0, Flags::ACK, 0), (450.0, Flags::ACK, 0)]);
+    assert_eq!(pipe.receiver.statistics().openings_retransmitted, 1);
+    pipe.sender.supply(3000);
+    pipe.sender.close();
+    pipe.pump();
+    pipe.run_until_finished();
+    assert_eq!(pipe.receiver.goodput_bytes(), 3000);
+    assert_eq!(
+        pipe.data[3].at_ms,
+        450.0 + 50.0,
+        "nothing was waited for after the ACK"
+    );
+}
+
+#[test]
 fn every_second_segment_is_acknowledged_or_after_the_time() {
     let (sender, receiver) = one_way(1000);
     let receiver = ReceiverConfig {

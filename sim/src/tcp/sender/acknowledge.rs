@@ -58,6 +58,8 @@ impl Sender {
             || acknowledgement > self.next_sequence
             || segment.flags.0 & (Flags::ACK.0 | Flags::SYN.0 | Flags::REQUEST.0) != Flags::ACK.0
         {
+            // What comes again is acknowledged again (RFC 9293 section 3.10.7.4).
+            self.ack_to_send |= segment.flags.contains(Flags::REQUEST);
             return;
         }
         let now_ns = now.as_nanos();

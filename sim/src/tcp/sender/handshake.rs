@@ -25,8 +25,12 @@ impl Sender {
         self.request.take()
     }
 
-    /// SYN or SYN-ACK.
+    /// SYN or SYN-ACK, or the ACK of a request.
     pub(super) fn poll_handshake(&mut self, now: Time) -> Option<Segment> {
+        if self.state == SenderState::Answering {
+            self.state = SenderState::Established;
+            return self.poll_bare_ack(now);
+        }
         if !self.handshake_to_send {
             return None;
         }
@@ -82,6 +86,10 @@ impl Sender {
         }
         if flags.contains(Flags::REQUEST) {
             self.request = Some(segment.length);
+            // By a segment of its own, before the program has read it: so does Linux, which delays no ACKs as a
+            // connection begins, and so do ns-2's agents for one direction.
+            self.ack_to_send = true;
+            self.state = SenderState::Answering;
         }
     }
 

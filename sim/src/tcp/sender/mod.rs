@@ -29,6 +29,8 @@ pub enum SenderState {
     SynSent,
     /// The receiver's SYN has come, and its ACK of our SYN-ACK not yet.
     SynReceived,
+    /// The receiver's request has come, and its ACK goes before the data.
+    Answering,
     /// Data flow, or have flowed.
     Established,
 }

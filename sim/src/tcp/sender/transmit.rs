@@ -293,8 +293,8 @@ impl Sender {
         }
     }
 
-    /// The ACK that ends the handshake, where no data go with it.
-    fn poll_bare_ack(&mut self, now: Time) -> Option<Segment> {
+    /// The ACK that ends the handshake, where no data go with it, or that of a request.
+    pub(super) fn poll_bare_ack(&mut self, now: Time) -> Option<Segment> {
         if !self.ack_to_send {
             return None;
         }
