@@ -4,6 +4,7 @@
 use std::io;
 
 use netnice_queue::UnitError;
+use netnice_scenario::network::Problem;
 
 /// An error of the lab.
 #[derive(Debug, thiserror::Error)]
@@ -59,6 +60,9 @@ pub enum LabError {
     /// A thread of the lab panicked.
     #[error("the {0} thread panicked; this is a bug, please report it")]
     Panicked(String),
+    /// A scenario is not sound.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    Scenario(Vec<Problem>),
     /// A measurement was described wrongly.
     #[error("testbed: {0}")]
     Testbed(String),

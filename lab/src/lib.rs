@@ -51,6 +51,7 @@
 //! ```
 
 mod error;
+pub mod experiment;
 pub mod link;
 mod namespace;
 mod netlink;

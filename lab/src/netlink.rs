@@ -2,7 +2,7 @@
 //! The few rtnetlink requests that setting up a link takes. They act on the namespace of the calling thread.
 
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use netlink_packet_core::{
     NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage,
@@ -11,7 +11,7 @@ use netlink_packet_core::{
 use netlink_packet_route::address::{AddressAttribute, AddressHeaderFlags, AddressMessage};
 use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage, Stats64};
 use netlink_packet_route::route::{
-    RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
+    RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteProtocol, RouteScope, RouteType,
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::protocols::NETLINK_ROUTE;
@@ -122,6 +122,34 @@ impl Netlink {
         if let Some(index) = index {
             message.attributes.push(RouteAttribute::Oif(index));
         }
+        self.request(
+            RouteNetlinkMessage::NewRoute(message),
+            NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL,
+        )
+        .map(drop)
+    }
+
+    /// Routes one address through the device `index`, from `source` unless a program says otherwise, with these metrics.
+    pub(crate) fn add_host_route(
+        &self,
+        to: Ipv4Addr,
+        index: u32,
+        source: Ipv4Addr,
+        metrics: Vec<RouteMetric>,
+    ) -> io::Result<()> {
+        let mut message = RouteMessage::default();
+        message.header.address_family = AddressFamily::Inet;
+        message.header.destination_prefix_length = 32;
+        message.header.table = RouteHeader::RT_TABLE_MAIN;
+        message.header.protocol = RouteProtocol::Boot;
+        message.header.scope = RouteScope::Link;
+        message.header.kind = RouteType::Unicast;
+        message.attributes = vec![
+            RouteAttribute::Destination(to.into()),
+            RouteAttribute::Oif(index),
+            RouteAttribute::PrefSource(source.into()),
+            RouteAttribute::Metrics(metrics),
+        ];
         self.request(
             RouteNetlinkMessage::NewRoute(message),
             NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL,

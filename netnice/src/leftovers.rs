@@ -13,6 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use netnice_kernel::pins::{self, Pins};
 use netnice_lab::Namespace;
 use nix::errno::Errno;
 use nix::sched::{CloneFlags, unshare};
@@ -30,6 +31,7 @@ const GRACE: Duration = Duration::from_secs(1);
 const NAMESPACE: u8 = b'n';
 const DIRECTORY: u8 = b'd';
 const FORGET_NAMESPACES: u8 = b'f';
+const PINS: u8 = b'p';
 
 /// A process in the background that clears up when this one ends, by whatever death.
 pub struct Guard {
@@ -73,6 +75,11 @@ impl Guard {
     pub fn cover_directory(&self, directory: &Path) -> Result<()> {
         let path = directory.as_os_str().as_bytes();
         self.tell(&[&[DIRECTORY], path].concat(), None)
+    }
+
+    /// Our share in the controls that are registered is to be given back.
+    pub fn cover_pins(&self) -> Result<()> {
+        self.tell(&[PINS], None)
     }
 
     /// Ends what still runs in one of the namespaces; how many processes that were.
@@ -120,6 +127,7 @@ pub fn end(program: &mut Child) {
 fn watch(messages: &OwnedFd) {
     let mut namespaces = Vec::new();
     let mut directories = Vec::new();
+    let mut pins = false;
     while let Ok(Some((message, file))) = receive(messages) {
         match (message.split_first(), file) {
             (Some((&NAMESPACE, _)), Some(file)) => namespaces.push(file),
@@ -127,12 +135,27 @@ fn watch(messages: &OwnedFd) {
                 directories.push(PathBuf::from(std::ffi::OsString::from_vec(path.to_vec())));
             }
             (Some((&FORGET_NAMESPACES, _)), _) => namespaces.clear(),
+            (Some((&PINS, _)), _) => pins = true,
             _ => {}
         }
     }
     end_all(&namespaces);
     for directory in directories {
         let _ = fs::remove_dir_all(directory);
+    }
+    if pins {
+        clear_pins();
+    }
+}
+
+/// Clears what is pinned, unless others use it. What ended was perhaps not quite gone yet when it let go of us.
+fn clear_pins() {
+    let deadline = Instant::now() + GRACE;
+    while pins::home().exists() && Instant::now() < deadline {
+        if matches!(Pins::open().and_then(Pins::close), Ok(true)) {
+            return;
+        }
+        thread::sleep(Duration::from_millis(20));
     }
 }
 

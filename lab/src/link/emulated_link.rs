@@ -24,7 +24,7 @@ const NEAR_DEVICE: &str = "nn-near";
 /// The far devices: one for each link started from a namespace.
 const FAR_DEVICE: &str = "nn-far%d";
 /// Packets that may wait unread in a device; more than any burst that a stalled link must survive.
-const DEVICE_QUEUE: u32 = 20_000;
+pub(crate) const DEVICE_QUEUE: u32 = 20_000;
 
 /// A running link between two namespaces.
 ///
@@ -317,7 +317,7 @@ fn set_up_far(
     Ok(has_ipv6)
 }
 
-fn set_up_loopback(netlink: &Netlink) -> Result<(), LabError> {
+pub(crate) fn set_up_loopback(netlink: &Netlink) -> Result<(), LabError> {
     let index = nix::net::if_::if_nametoindex("lo").attempted("find the loopback device")?;
     netlink
         .bring_up(index, None)
@@ -351,7 +351,7 @@ fn set_up_device(
 }
 
 /// Raises the limits of TCP's socket buffers in the calling thread's namespace, which is ours, to at least `limit`.
-fn raise_buffers(limit: u64) {
+pub(crate) fn raise_buffers(limit: u64) {
     for setting in ["tcp_rmem", "tcp_wmem"] {
         let path = format!("/proc/sys/net/ipv4/{setting}");
         let Ok(text) = fs::read_to_string(&path) else {

@@ -7,9 +7,10 @@ mod emulated_link;
 mod report;
 pub(crate) mod scheduling;
 mod spec;
-mod tun;
+pub(crate) mod tun;
 
 pub use emulated_link::EmulatedLink;
+pub(crate) use emulated_link::{DEVICE_QUEUE, raise_buffers, set_up_loopback};
 pub use report::{DirectionReport, Lateness, LinkReport};
 pub use scheduling::SchedulingClass;
 pub use spec::{Direction, DirectionChanges, DirectionSpec, LinkSpec, MTU};

@@ -146,7 +146,7 @@ fn address_of(socket: &Socket) -> Result<SocketAddr, LabError> {
 }
 
 /// Chooses the congestion control of a socket; an error that lists what the kernel has.
-fn set_congestion(socket: &Socket, name: &str) -> Result<(), LabError> {
+pub(crate) fn set_congestion(socket: &Socket, name: &str) -> Result<(), LabError> {
     socket
         .set_tcp_congestion(name.as_bytes())
         .map_err(|answer| {

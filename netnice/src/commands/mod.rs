@@ -2,10 +2,12 @@
 //! The commands, one file each: `Arguments` with the help text, and `run`.
 
 mod attach;
+mod campaign;
 mod check;
 mod demo;
 mod detach;
 mod install;
+mod lab;
 mod link;
 mod plot;
 mod register;
@@ -50,6 +52,7 @@ commands! {
     link => Link,
     demo => Demo,
     sim => Sim,
+    lab => Lab,
     plot => Plot,
     install => Install,
     uninstall => Uninstall,

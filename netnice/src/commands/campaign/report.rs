@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Results of simulations as tables that people read.
+//! Results as tables that people read.
 
 use std::fmt::Write;
 

@@ -1,26 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! All runs of a scenario, several at a time, with a bar; finished ones are kept whatever happens.
 
-use std::fs;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Error, Result};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use netnice_scenario::ScenarioFile;
-use netnice_scenario::results::{ResultsDirectory, RunResults};
-use netnice_sim::Traces;
+use netnice_scenario::results::{ResultsDirectory, RunResults, World};
 use nix::sys::signal::Signal;
 
+use super::Maker;
 use crate::signals::{Arrived, HeldSignals};
 
 /// How soon a signal is noticed.
 const LOOK: Duration = Duration::from_millis(50);
-
-/// Bytes of a packet that a trace keeps: all headers, but no data.
-const SNAP_LENGTH: u32 = 128;
 
 /// What came of the runs.
 pub struct Outcome {
@@ -32,12 +28,11 @@ pub struct Outcome {
     pub error: Option<Error>,
 }
 
-/// Makes the runs that are not in `directory` yet, at most `jobs` at a time, and traces of the links in `traced`.
+/// Makes the runs that are not in `directory` yet.
 pub fn run_all(
     file: &ScenarioFile,
     directory: Option<&ResultsDirectory>,
-    traced: &[String],
-    jobs: usize,
+    maker: &Maker,
     quiet: bool,
 ) -> Result<Outcome> {
     let mut finished: Vec<((usize, u64), RunResults)> = Vec::new();
@@ -50,7 +45,7 @@ pub fn run_all(
     }
     // The threads inherit the mask, so that signals come to this one.
     let signals = HeldSignals::hold()?;
-    let bar = bar(file.runs().len(), finished.len(), quiet)?;
+    let progress = Progress::new(file, finished.len(), &left, maker, quiet)?;
     let stop = AtomicBool::new(false);
     let next = AtomicUsize::new(0);
     let mut outcome = Outcome {
@@ -60,14 +55,14 @@ pub fn run_all(
     };
     thread::scope(|scope| {
         let (sender, receiver) = mpsc::channel();
-        for _ in 0..jobs.min(left.len()) {
+        for _ in 0..maker.jobs.min(left.len()) {
             let (sender, left, next, stop) = (sender.clone(), &left, &next, &stop);
             scope.spawn(move || {
                 while !stop.load(Ordering::Relaxed) {
                     let Some(&key) = left.get(next.fetch_add(1, Ordering::Relaxed)) else {
                         return;
                     };
-                    if let Some(result) = one(file, directory, traced, key, stop).transpose() {
+                    if let Some(result) = one(file, directory, maker, key, stop).transpose() {
                         // The other side is there as long as this scope is.
                         let _ = sender.send((key, result));
                     }
@@ -79,13 +74,13 @@ pub fn run_all(
             match receiver.recv_timeout(LOOK) {
                 Ok((key, Ok(run))) => {
                     finished.push((key, run));
-                    bar.inc(1);
+                    progress.another();
                 }
                 Ok((_, Err(error))) => {
                     stop.store(true, Ordering::Relaxed);
                     outcome.error.get_or_insert(error);
                 }
-                Err(mpsc::RecvTimeoutError::Timeout) => bar.tick(),
+                Err(mpsc::RecvTimeoutError::Timeout) => progress.tick(),
                 Err(mpsc::RecvTimeoutError::Disconnected) => return,
             }
             // Also where runs are so short that one always is waiting.
@@ -95,7 +90,7 @@ pub fn run_all(
             }
         }
     });
-    bar.finish_and_clear();
+    progress.bar.finish_and_clear();
     finished.sort_by_key(|((point, seed), _)| {
         let seeds = &file.points[*point].scenario.seeds.0;
         (*point, seeds.iter().position(|other| other == seed))
@@ -108,17 +103,13 @@ pub fn run_all(
 fn one(
     file: &ScenarioFile,
     directory: Option<&ResultsDirectory>,
-    traced: &[String],
+    maker: &Maker,
     (number, seed): (usize, u64),
     stop: &AtomicBool,
 ) -> Result<Option<RunResults>> {
     let point = &file.points[number];
-    let go_on = || !stop.load(Ordering::Relaxed);
-    let traces = match directory {
-        Some(directory) if !traced.is_empty() => Some(traces(directory, traced, number, seed)?),
-        _ => None,
-    };
-    let run = netnice_sim::run_with_traces(&point.scenario, seed, traces.as_ref(), go_on)
+    let mut go_on = || !stop.load(Ordering::Relaxed);
+    let run = (maker.make)(point, number, seed, &mut go_on)
         .with_context(|| format!("{}, seed {seed}", file.file))?;
     let Some(mut run) = run else {
         return Ok(None);
@@ -130,17 +121,9 @@ fn one(
     Ok(Some(run))
 }
 
-/// Where the traces of a run go.
-fn traces(results: &ResultsDirectory, links: &[String], point: usize, seed: u64) -> Result<Traces> {
-    let name = format!("point-{point:05}-seed-{seed}");
-    let directory = results.path().join("traces").join(name);
-    fs::create_dir_all(&directory).with_context(|| directory.display().to_string())?;
-    let all = links.iter().any(|link| link == super::ALL_LINKS);
-    Ok(Traces {
-        directory,
-        links: (!all).then(|| links.to_vec()),
-        snap_length: SNAP_LENGTH,
-    })
+/// What the files of a run are called.
+pub fn run_name(point: usize, seed: u64) -> String {
+    format!("point-{point:05}-seed-{seed}")
 }
 
 /// A signal that asks to end.
@@ -154,15 +137,71 @@ fn ending(signals: &HeldSignals) -> Option<Signal> {
 }
 
 /// A bar on stderr, where that is a terminal.
-fn bar(total: usize, done: usize, quiet: bool) -> Result<ProgressBar> {
-    let target = match quiet {
-        true => ProgressDrawTarget::hidden(),
-        false => ProgressDrawTarget::stderr(),
-    };
-    let bar = ProgressBar::with_draw_target(Some(total as u64), target);
-    let style = ProgressStyle::with_template("{bar:30} {pos} of {len} runs  {eta} left")?;
-    bar.set_style(style);
-    bar.set_position(done as u64);
-    bar.reset_eta();
-    Ok(bar)
+struct Progress {
+    bar: ProgressBar,
+    /// Of runs that take as long as they say: when the first began.
+    real_time: Option<Instant>,
+    finished: AtomicUsize,
+    total: usize,
+}
+
+impl Progress {
+    fn new(
+        file: &ScenarioFile,
+        finished: usize,
+        left: &[(usize, u64)],
+        maker: &Maker,
+        quiet: bool,
+    ) -> Result<Progress> {
+        let target = match quiet {
+            true => ProgressDrawTarget::hidden(),
+            false => ProgressDrawTarget::stderr(),
+        };
+        let total = finished + left.len();
+        let real_time = maker.world == World::Lab;
+        let length = match real_time {
+            true => {
+                let scenarios = left.iter().map(|&(point, _)| &file.points[point].scenario);
+                let all: Duration = scenarios.map(|scenario| scenario.duration.get()).sum();
+                all.as_secs() / maker.jobs as u64
+            }
+            false => total as u64,
+        };
+        let bar = ProgressBar::with_draw_target(Some(length), target);
+        bar.set_style(ProgressStyle::with_template(
+            "{bar:30} {msg} runs  {eta} left",
+        )?);
+        if !real_time {
+            bar.set_position(finished as u64);
+        }
+        bar.reset_eta();
+        let progress = Progress {
+            bar,
+            real_time: real_time.then(Instant::now),
+            finished: AtomicUsize::new(finished),
+            total,
+        };
+        progress.tell(finished);
+        Ok(progress)
+    }
+
+    fn tell(&self, finished: usize) {
+        self.bar
+            .set_message(format!("{finished} of {}", self.total));
+    }
+
+    /// A run is finished.
+    fn another(&self) {
+        self.tell(self.finished.fetch_add(1, Ordering::Relaxed) + 1);
+        if self.real_time.is_none() {
+            self.bar.inc(1);
+        }
+    }
+
+    fn tick(&self) {
+        match self.real_time {
+            Some(began) => self.bar.set_position(began.elapsed().as_secs()),
+            None => self.bar.tick(),
+        }
+    }
 }

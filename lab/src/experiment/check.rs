@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a kernel cannot do of a scenario, and what it does nearly.
+
+use netnice_queue::Bytes;
+use netnice_scenario::Scenario;
+use netnice_scenario::model::{Application, DelayedAck, Recovery, Tcp, TimeSpan, Transport};
+use netnice_scenario::network::{Place, Problem};
+use socket2::{Domain, Protocol, Socket, Type};
+
+/// Smallest packet of TCP: Linux sends no segments with less than 48 bytes of options and data.
+const MIN_TCP_PACKET: Bytes = Bytes::new(96);
+/// Flows that one machine can serve.
+const MAX_FLOWS: usize = 10_000;
+/// How long Linux holds an ACK back at first.
+const LINUX_DELAYED_ACK: TimeSpan = TimeSpan::from_millis(40);
+/// Linux's retransmission time-out before the first measurement.
+const LINUX_INITIAL_RTO: TimeSpan = TimeSpan::from_secs(1);
+
+/// What this kernel cannot do; `has_control` tells whether there is, or will be, a congestion control of that name.
+pub fn check(scenario: &Scenario, has_control: impl Fn(&str) -> bool) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for (index, node) in scenario.nodes.iter().enumerate() {
+        if node.clock.drift_ppm != 0.0 {
+            let place = Place::key("nodes").at(index).at("clock").at("drift_ppm");
+            problems.push(place.problem(
+                "all hosts of a lab have this machine's clock, which does not drift; leave it out, or simulate it",
+            ));
+        }
+    }
+    for (index, flow) in scenario.flows.iter().enumerate() {
+        let place = Place::key("flows").at(index);
+        if flow.transport == Transport::Udp {
+            continue;
+        }
+        if flow.packet_size < MIN_TCP_PACKET {
+            let text = format!(
+                "{} is too small for TCP of this kernel; at least {MIN_TCP_PACKET} is allowed",
+                flow.packet_size
+            );
+            problems.push(place.at("packet_size").problem(text));
+        }
+        let control = &flow.congestion_control;
+        if !has_control(&control.name) {
+            let text = format!(
+                "this kernel has no congestion control `{}`; it has {}. Load it (modprobe tcp_{}), or take another: --set flows.{}.congestion_control=reno",
+                control.name,
+                available_controls().join(", "),
+                control.name,
+                flow.name
+            );
+            problems.push(place.at("congestion_control").problem(text));
+        } else if let Some(parameter) = control.parameters.keys().next() {
+            let text = format!(
+                "`{parameter}` cannot be set of a control in a kernel; leave it out: --set flows.{}.congestion_control={}",
+                flow.name, control.name
+            );
+            problems.push(place.at("congestion_control").problem(text));
+        }
+    }
+    let flows = netnice_scenario::Network::new(scenario).map_or(0, |network| network.flows.len());
+    if flows > MAX_FLOWS {
+        let text = format!("{flows} flows are more than the {MAX_FLOWS} that a lab can run");
+        problems.push(Place::key("flows").problem(text));
+    }
+    problems
+}
+
+/// What is only nearly as the scenario says, each in a line.
+pub fn notes(scenario: &Scenario) -> Vec<String> {
+    let mut notes = Vec::new();
+    for node in &scenario.nodes {
+        let clock = node.clock;
+        if clock.tick != TimeSpan::from_millis(1) && clock.tick.as_nanos() != 1_000 {
+            notes.push(format!(
+                "nodes.{}.clock.tick is {}: stamps of a kernel count 1ms, or 1us for a tick up to that",
+                node.name, clock.tick
+            ));
+        }
+        if clock.offset != TimeSpan::default() {
+            notes.push(format!(
+                "nodes.{}.clock.offset: a kernel's stamps have a random offset for each connection",
+                node.name
+            ));
+        }
+    }
+    for flow in &scenario.flows {
+        let name = &flow.name;
+        if flow.transport == Transport::Udp || matches!(flow.application, Application::Command(_)) {
+            continue;
+        }
+        notes.extend(notes_on_tcp(&flow.tcp).map(|note| format!("flows.{name}.tcp.{note}")));
+        let headers = if flow.tcp.timestamps { 52 } else { 40 };
+        if let Some(given) = flow.header_size.filter(|size| size.get() != headers) {
+            notes.push(format!(
+                "flows.{name}.header_size is {given}: packets are as large as the scenario says, but have {headers} bytes of headers"
+            ));
+        }
+    }
+    notes
+}
+
+fn notes_on_tcp(tcp: &Tcp) -> impl Iterator<Item = String> + use<> {
+    let mut notes = Vec::new();
+    if tcp.recovery == Recovery::Reno {
+        notes.push("recovery is reno: Linux without SACK recovers as NewReno".to_owned());
+    }
+    if let DelayedAck::After(time) = tcp.delayed_ack {
+        if time != LINUX_DELAYED_ACK {
+            notes.push(format!(
+                "delayed_ack is {time}: Linux chooses the time itself, from {LINUX_DELAYED_ACK}"
+            ));
+        }
+    }
+    if tcp.initial_rto != LINUX_INITIAL_RTO {
+        notes.push(format!(
+            "initial_rto is {}: that of Linux is {LINUX_INITIAL_RTO}",
+            tcp.initial_rto
+        ));
+    }
+    if tcp.initial_ssthresh.is_some() {
+        notes.push("initial_ssthresh: Linux has none at the beginning".to_owned());
+    }
+    if !tcp.handshake {
+        notes.push("handshake is false: Linux always has one".to_owned());
+    }
+    notes.into_iter()
+}
+
+/// The congestion controls that the kernel has now.
+pub fn available_controls() -> Vec<String> {
+    let list = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
+    let list = list.unwrap_or_default();
+    list.split_whitespace().map(str::to_owned).collect()
+}
+
+/// Whether the kernel has, or finds and loads, a congestion control.
+pub fn can_load_control(name: &str) -> bool {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP));
+    socket.is_ok_and(|socket| socket.set_tcp_congestion(name.as_bytes()).is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use netnice_scenario::ScenarioFile;
+
+    fn scenario(flow: &str) -> Scenario {
+        let text = format!(
+            "name = \"n\"\nduration = \"1s\"\n[[links]]\nfrom = \"a\"\nto = \"b\"\nrate = \"1mbit\"\n[[flows]]\nname = \"f\"\nfrom = \"a\"\nto = \"b\"\n{flow}\n"
+        );
+        let file = ScenarioFile::parse("n.toml", &text, &[], None).unwrap();
+        file.scenario().clone()
+    }
+
+    fn problems(flow: &str) -> Vec<String> {
+        let found = check(&scenario(flow), |name| name == "reno" || name == "tcplp");
+        found.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn what_a_kernel_lacks_is_named() {
+        assert_eq!(problems(""), [""; 0]);
+        for (flow, expected) in [
+            (
+                "congestion_control = \"vegas\"",
+                "flows[0].congestion_control: this kernel has no congestion control `vegas`",
+            ),
+            (
+                "congestion_control = { name = \"tcplp\", delta = 0.2 }",
+                "flows[0].congestion_control: `delta` cannot be set",
+            ),
+            (
+                "packet_size = \"80B\"",
+                "flows[0].packet_size: 80B is too small",
+            ),
+            (
+                "[[nodes]]\nname = \"a\"\nclock = { drift_ppm = 50.0 }",
+                "nodes[0].clock.drift_ppm: all hosts of a lab have this machine's clock",
+            ),
+        ] {
+            let problems = problems(flow);
+            assert_eq!(problems.len(), 1, "{problems:?}");
+            assert!(problems[0].starts_with(expected), "{problems:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_nearly_so_is_noted() {
+        assert_eq!(notes(&scenario("")), [""; 0]);
+        for (flow, expected) in [
+            (
+                "tcp = { recovery = \"reno\" }",
+                "flows.f.tcp.recovery is reno",
+            ),
+            (
+                "tcp = { initial_rto = \"3s\" }",
+                "flows.f.tcp.initial_rto is 3s",
+            ),
+            (
+                "tcp = { delayed_ack = \"200ms\" }",
+                "flows.f.tcp.delayed_ack is 200ms",
+            ),
+            ("header_size = \"40B\"", "flows.f.header_size is 40B"),
+            (
+                "[[nodes]]\nname = \"a\"\nclock = { offset = \"3s\" }",
+                "nodes.a.clock.offset",
+            ),
+        ] {
+            let notes = notes(&scenario(flow));
+            assert_eq!(notes.len(), 1, "{notes:?}");
+            assert!(notes[0].starts_with(expected), "{notes:?}");
+        }
+    }
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How a scenario is realised, in words.
+
+use std::fmt::Write;
+
+use netnice_scenario::Scenario;
+
+use super::check::notes;
+use super::plan::{self, Plan};
+
+/// How `scenario` is realised on this kernel, and what is only nearly as it says.
+pub fn explain(scenario: &Scenario) -> String {
+    let mut text = String::new();
+    if let Ok(plan) = Plan::new(scenario) {
+        // Writing to a String cannot fail.
+        let _ = write_plan(&mut text, &plan);
+    }
+    let notes = notes(scenario);
+    if !notes.is_empty() {
+        let _ = writeln!(text, "\nOnly nearly so:");
+        for note in notes {
+            let _ = writeln!(text, "  {note}");
+        }
+    }
+    text
+}
+
+fn write_plan(text: &mut String, plan: &Plan) -> std::fmt::Result {
+    writeln!(
+        text,
+        "\nOn this kernel: {}",
+        count(plan.sites.len(), "network namespace")
+    )?;
+    for (index, site) in plan.sites.iter().enumerate() {
+        let endpoints = plan.endpoints.iter().enumerate();
+        let mut addresses = endpoints
+            .filter(|(_, endpoint)| endpoint.site == index)
+            .map(|(number, _)| plan::address(number));
+        write!(text, "  {}", site.name)?;
+        if let Some(first) = addresses.next() {
+            write!(text, ": {first}")?;
+        }
+        match addresses.count() {
+            0 => {}
+            more => write!(text, " and {more} more addresses")?,
+        }
+        for (on, what) in [
+            (site.settings.sack, "SACK"),
+            (site.settings.timestamps, "timestamps"),
+        ] {
+            if !on {
+                write!(text, ", without {what}")?;
+            }
+        }
+        writeln!(text)?;
+    }
+    write!(
+        text,
+        "  Between them one real-time thread computes {}",
+        count(plan.network.links.len() / 2, "link")
+    )?;
+    match plan.carried() {
+        Some(rate) => writeln!(text, "; it carries up to {rate}"),
+        None => writeln!(text, "; nothing limits what it carries"),
+    }
+}
+
+fn count(number: usize, one: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {one}{plural}")
+}

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is read off the packets of a flow as they enter and leave the network.
+
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
+
+use netnice_queue::Time;
+use netnice_sim::measure::{FlowCounters, Histogram};
+
+use super::packet::{Frame, TcpHeader};
+
+/// A transport connection of a flow: sender's and receiver's address, then ports.
+type Key = (u32, u32, u16, u16);
+
+/// A flow as the network sees it.
+#[derive(Debug, Default)]
+pub(super) struct Meter {
+    pub(super) counters: FlowCounters,
+    pub(super) baseline: FlowCounters,
+    /// Counters at the ends of phases.
+    pub(super) marks: Vec<FlowCounters>,
+    /// One-way delays of data packets, in nanoseconds.
+    pub(super) delay: Histogram,
+    /// Round-trip times as its sender sees them, in nanoseconds, one for each ACK of data that was sent once.
+    pub(super) round_trip: Histogram,
+    /// Of the newest data packet that has arrived.
+    pub(super) last_delay: Option<Duration>,
+    /// Bytes after which the flow is complete.
+    expected_bytes: Option<u64>,
+    /// When it was.
+    pub(super) completed: Option<Time>,
+    connections: HashMap<Key, Connection>,
+    measuring: bool,
+}
+
+/// One connection of TCP.
+#[derive(Debug)]
+struct Connection {
+    /// All before this has been acknowledged.
+    acknowledged: u32,
+    /// All before this has been sent.
+    sent: u32,
+    /// Where the data ends, once a FIN has been sent.
+    end: Option<u32>,
+    /// Data under way: where it ends, when it was sent, and whether it was sent again.
+    outstanding: VecDeque<(u32, Time, bool)>,
+}
+
+/// `a` comes after `b` in the sequence space (RFC 9293 section 3.4).
+fn after(a: u32, b: u32) -> bool {
+    (a.wrapping_sub(b) as i32) > 0
+}
+
+impl Meter {
+    /// Of a flow that is complete after so many bytes, if ever.
+    pub(super) fn expecting(bytes: Option<u64>) -> Meter {
+        Meter {
+            expected_bytes: bytes,
+            ..Meter::default()
+        }
+    }
+
+    /// Forgets what was measured so far.
+    pub(super) fn begin_measurement(&mut self) {
+        self.baseline = self.counters;
+        self.delay = Histogram::default();
+        self.round_trip = Histogram::default();
+        self.measuring = true;
+    }
+
+    /// What comes later does not count.
+    pub(super) fn end_measurement(&mut self) {
+        self.measuring = false;
+        self.expected_bytes = None;
+    }
+
+    /// A packet has been read from its sender's device.
+    pub(super) fn entered(&mut self, now: Time, frame: &Frame) {
+        let header = &frame.header;
+        if frame.forward && header.payload > 0 {
+            self.counters.sent_packets += 1;
+            self.counters.sent_bytes += frame.length as u64;
+        } else {
+            self.counters.control_sent += 1;
+        }
+        let Some(tcp) = header.tcp else { return };
+        if frame.forward {
+            self.data_sent(now, frame, &tcp);
+        } else if tcp.ack && !tcp.rst {
+            self.data_received(now, frame, tcp.acknowledged);
+        }
+    }
+
+    /// A packet is handed over to its receiver's device.
+    pub(super) fn arrived(&mut self, now: Time, frame: &Frame) {
+        let header = &frame.header;
+        if frame.forward && header.payload > 0 {
+            self.counters.received_packets += 1;
+            self.counters.received_bytes += frame.length as u64;
+            let delay = now - frame.entered;
+            self.last_delay = Some(delay);
+            if self.measuring {
+                self.delay.record(delay.as_nanos() as u64);
+            }
+            if header.tcp.is_none() {
+                self.got(now, u64::from(header.payload));
+            }
+        }
+        if let (false, Some(tcp)) = (frame.forward, header.tcp) {
+            self.acknowledged(now, frame, &tcp);
+        }
+    }
+
+    /// A packet was dropped on its way.
+    pub(super) fn dropped(&mut self, frame: &Frame) {
+        if frame.forward && frame.header.payload > 0 {
+            self.counters.lost_packets += 1;
+        } else {
+            self.counters.control_lost += 1;
+        }
+    }
+
+    fn data_sent(&mut self, now: Time, frame: &Frame, tcp: &TcpHeader) {
+        let payload = frame.header.payload;
+        let first = tcp.sequence.wrapping_add(u32::from(tcp.syn));
+        if tcp.syn || (payload > 0 && !self.connections.contains_key(&key(frame))) {
+            let connection = Connection {
+                acknowledged: first,
+                sent: first,
+                end: None,
+                outstanding: VecDeque::new(),
+            };
+            self.connections.insert(key(frame), connection);
+        }
+        let Some(connection) = self.connections.get_mut(&key(frame)) else {
+            return;
+        };
+        let end = first.wrapping_add(payload);
+        if payload > 0 {
+            if after(end, connection.sent) {
+                connection.sent = end;
+                connection.outstanding.push_back((end, now, false));
+            } else {
+                self.counters.retransmissions += 1;
+                let again = connection.outstanding.iter_mut();
+                for packet in again.filter(|(ends, ..)| after(*ends, first) && !after(*ends, end)) {
+                    packet.2 = true;
+                }
+            }
+        }
+        if tcp.fin {
+            connection.end = Some(end);
+        }
+        if tcp.rst {
+            self.connections.remove(&key(frame));
+        }
+    }
+
+    /// The receiver's host has everything before `acknowledged`, and says so.
+    fn data_received(&mut self, now: Time, frame: &Frame, acknowledged: u32) {
+        let Some(connection) = self.connections.get_mut(&key(frame)) else {
+            return;
+        };
+        // The FIN has a number, too, but is no data.
+        let limit = connection.end.unwrap_or(connection.sent);
+        let data = match after(acknowledged, limit) {
+            true => limit,
+            false => acknowledged,
+        };
+        if after(data, connection.acknowledged) {
+            let bytes = data.wrapping_sub(connection.acknowledged);
+            connection.acknowledged = data;
+            self.got(now, u64::from(bytes));
+        }
+    }
+
+    fn got(&mut self, now: Time, bytes: u64) {
+        self.counters.goodput_bytes += bytes;
+        let complete = self
+            .expected_bytes
+            .is_some_and(|expected| self.counters.goodput_bytes >= expected);
+        if complete && self.completed.is_none() {
+            self.completed = Some(now);
+        }
+    }
+
+    /// An ACK has come to the sender's host.
+    fn acknowledged(&mut self, now: Time, frame: &Frame, tcp: &TcpHeader) {
+        let Some(connection) = self.connections.get_mut(&key(frame)) else {
+            return;
+        };
+        let mut newest = None;
+        while let Some(&(end, sent, again)) = connection.outstanding.front() {
+            if !tcp.ack || after(end, tcp.acknowledged) {
+                break;
+            }
+            connection.outstanding.pop_front();
+            newest = Some((sent, again));
+        }
+        // Data that was sent again says nothing (Karn).
+        if let (true, Some((sent, false))) = (self.measuring, newest) {
+            self.round_trip.record((now - sent).as_nanos() as u64);
+        }
+        let over = connection
+            .end
+            .is_some_and(|end| after(tcp.acknowledged, end));
+        if tcp.rst || over {
+            self.connections.remove(&key(frame));
+        }
+    }
+}
+
+fn key(frame: &Frame) -> Key {
+    let header = &frame.header;
+    let from_source = (
+        header.source,
+        header.destination,
+        header.source_port,
+        header.destination_port,
+    );
+    match frame.forward {
+        true => from_source,
+        false => (from_source.1, from_source.0, from_source.3, from_source.2),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::packet::Header;
+    use super::*;
+
+    fn frame(forward: bool, payload: u32, tcp: Option<TcpHeader>) -> Frame {
+        let mut frame = Frame::new(0);
+        let (source, destination) = if forward { (1, 2) } else { (2, 1) };
+        frame.length = 40 + payload as usize;
+        frame.forward = forward;
+        frame.header = Header {
+            source,
+            destination,
+            payload,
+            tcp,
+            ..Header::default()
+        };
+        frame
+    }
+
+    fn flags(sequence: u32, acknowledged: u32, syn: bool, fin: bool) -> Option<TcpHeader> {
+        Some(TcpHeader {
+            sequence,
+            acknowledged,
+            syn,
+            fin,
+            rst: false,
+            ack: true,
+        })
+    }
+
+    fn ms(milliseconds: u64) -> Time {
+        Time::from_millis(milliseconds)
+    }
+
+    /// A connection whose numbers wrap: SYN, two packets of which the first is lost, a retransmission, FIN.
+    #[test]
+    fn a_connection_by_hand() {
+        let mut meter = Meter::expecting(Some(200));
+        meter.begin_measurement();
+        let isn = u32::MAX - 50;
+        let data = isn.wrapping_add(1);
+        let second = data.wrapping_add(100);
+        let end = data.wrapping_add(200);
+        meter.entered(ms(0), &frame(true, 0, flags(isn, 0, true, false)));
+        meter.entered(ms(10), &frame(true, 100, flags(data, 0, false, false)));
+        meter.dropped(&frame(true, 100, flags(data, 0, false, false)));
+        let mut packet = frame(true, 100, flags(second, 0, false, false));
+        meter.entered(ms(11), &packet);
+        packet.entered = ms(11);
+        meter.arrived(ms(21), &packet);
+        meter.entered(ms(21), &frame(false, 0, flags(0, data, false, false)));
+        assert_eq!(meter.counters.goodput_bytes, 0);
+        meter.entered(ms(30), &frame(true, 100, flags(data, 0, false, true)));
+        // All 200 bytes at once, and the FIN that came with them.
+        let ack = frame(false, 0, flags(0, end.wrapping_add(1), false, false));
+        meter.entered(ms(40), &ack);
+        assert_eq!(meter.counters.goodput_bytes, 100);
+        let connection = meter.connections.values_mut().next().unwrap();
+        connection.end = Some(end);
+        meter.entered(ms(41), &ack);
+        meter.arrived(ms(51), &ack);
+        let counters = meter.counters;
+        assert_eq!(counters.goodput_bytes, 200);
+        assert_eq!((counters.sent_packets, counters.received_packets), (3, 1));
+        assert_eq!((counters.lost_packets, counters.retransmissions), (1, 1));
+        assert_eq!(meter.completed, Some(ms(41)));
+        assert_eq!(meter.delay.max(), Some(10_000_000));
+        // Of the second packet, which was sent once: from 11 to 51 ms.
+        assert_eq!(
+            (meter.round_trip.count(), meter.round_trip.max()),
+            (1, Some(40_000_000))
+        );
+        assert!(meter.connections.is_empty());
+    }
+
+    #[test]
+    fn udp_counts_what_arrives() {
+        let mut meter = Meter::default();
+        for lost in [false, true, false] {
+            let packet = frame(true, 972, None);
+            meter.entered(ms(1), &packet);
+            match lost {
+                true => meter.dropped(&packet),
+                false => meter.arrived(ms(3), &packet),
+            }
+        }
+        let counters = meter.counters;
+        assert_eq!((counters.sent_packets, counters.lost_packets), (3, 1));
+        assert_eq!(counters.goodput_bytes, 2 * 972);
+        // Nothing is measured before the end of the warm-up.
+        assert_eq!(meter.delay.count(), 0);
+    }
+}

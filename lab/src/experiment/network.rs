@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The network between the hosts, computed: links that packets pass one after the other in virtual time. No I/O.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use netnice_queue::Time;
+use netnice_scenario::Network;
+use netnice_scenario::network::Problem;
+
+use super::hop::Hop;
+use super::packet::Frame;
+
+/// What becomes of packets.
+pub(super) trait Outcome {
+    /// It has come to its destination; `due` is when.
+    fn arrived(&mut self, frame: Frame, due: Time);
+    /// It was dropped on its way.
+    fn dropped(&mut self, frame: Frame);
+}
+
+/// Links and the packets on them.
+///
+/// A packet is offered to its next link at the very time at which it is due out of the one before, however late the
+/// driver calls: so only where packets enter and leave real time can anything be late.
+#[derive(Debug)]
+pub(super) struct LinkNetwork {
+    pub(super) hops: Vec<Hop>,
+    routes: Vec<Box<[u32]>>,
+    /// The next event of each link, and older ones that are passed over.
+    events: BinaryHeap<Reverse<(Time, u32)>>,
+    /// The event that counts, for each link.
+    pending: Vec<Option<Time>>,
+}
+
+impl LinkNetwork {
+    /// All links of `network`, idle. A route is the numbers of its links.
+    pub(super) fn new(
+        network: &Network,
+        routes: Vec<Box<[u32]>>,
+        seed: u64,
+    ) -> Result<LinkNetwork, Problem> {
+        let hops = network.links.iter().map(|link| Hop::new(link, seed));
+        let hops = hops.collect::<Result<Vec<Hop>, Problem>>()?;
+        Ok(LinkNetwork {
+            pending: vec![None; hops.len()],
+            hops,
+            routes,
+            events: BinaryHeap::new(),
+        })
+    }
+
+    /// A packet begins its route at `now`. [`LinkNetwork::advance`] must have been called for `now`.
+    pub(super) fn enter(&mut self, now: Time, frame: Frame, outcome: &mut impl Outcome) {
+        self.forward(now, frame, outcome);
+        // Links without rate and delay let it through at once.
+        self.advance(now, outcome);
+    }
+
+    /// When [`LinkNetwork::advance`] should be called next.
+    pub(super) fn next_event(&mut self) -> Option<Time> {
+        while let Some(&Reverse((time, link))) = self.events.peek() {
+            if self.pending[link as usize] == Some(time) {
+                return Some(time);
+            }
+            self.events.pop();
+        }
+        None
+    }
+
+    /// Everything that happens until `now`, in the order of virtual time.
+    pub(super) fn advance(&mut self, now: Time, outcome: &mut impl Outcome) {
+        while let Some(time) = self.next_event().filter(|&time| time <= now) {
+            let Some(Reverse((_, link))) = self.events.pop() else {
+                return;
+            };
+            self.pending[link as usize] = None;
+            while let Some((frame, due)) = self.hops[link as usize].deliver(time) {
+                self.forward(due, frame, outcome);
+            }
+            self.schedule(link);
+        }
+    }
+
+    /// Puts a packet on the next link of its route, or delivers it.
+    fn forward(&mut self, now: Time, mut frame: Frame, outcome: &mut impl Outcome) {
+        let route = &self.routes[frame.route as usize];
+        let Some(&link) = route.get(usize::from(frame.hop)) else {
+            return outcome.arrived(frame, now);
+        };
+        frame.hop += 1;
+        if let Err(dropped) = self.hops[link as usize].offer(now, frame) {
+            outcome.dropped(dropped.packet);
+        }
+        self.schedule(link);
+    }
+
+    fn schedule(&mut self, link: u32) {
+        let next = self.hops[link as usize].next_event();
+        let pending = &mut self.pending[link as usize];
+        if *pending != next {
+            *pending = next;
+            self.events.extend(next.map(|time| Reverse((time, link))));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use netnice_scenario::ScenarioFile;
+
+    #[derive(Default)]
+    struct Record {
+        arrived: Vec<(usize, Time)>,
+        dropped: usize,
+    }
+
+    impl Outcome for Record {
+        fn arrived(&mut self, frame: Frame, due: Time) {
+            self.arrived.push((frame.length, due));
+        }
+
+        fn dropped(&mut self, _: Frame) {
+            self.dropped += 1;
+        }
+    }
+
+    fn network(links: &str) -> LinkNetwork {
+        let text = format!(
+            "name = \"n\"\nduration = \"1s\"\n{links}\n[[flows]]\nname = \"f\"\nfrom = \"a\"\nto = \"c\"\n"
+        );
+        let file = ScenarioFile::parse("n.toml", &text, &[], None).unwrap();
+        let network = Network::new(file.scenario()).unwrap();
+        LinkNetwork::new(&network, vec![Box::new([0, 2])], 1).unwrap()
+    }
+
+    fn frame(length: usize) -> Frame {
+        let mut frame = Frame::new(1500);
+        frame.length = length;
+        frame
+    }
+
+    const TWO_LINKS: &str = "
+        [[links]]\nfrom = \"a\"\nto = \"b\"\nrate = \"12mbit\"\ndelay = \"2ms\"
+        [[links]]\nfrom = \"b\"\nto = \"c\"\nrate = \"6mbit\"\ndelay = \"5ms\"\nqueue = \"1p\"";
+
+    #[test]
+    fn times_add_up_however_late_the_driver_is() {
+        // 1500 B take 1 ms at 12 Mb/s and 2 ms at 6 Mb/s: 1 + 2 + 2 + 5 = 10 ms, and 2 ms more behind another.
+        let expected = [(1500, Time::from_millis(10)), (1500, Time::from_millis(12))];
+        for steps in [1, 100] {
+            let mut network = network(TWO_LINKS);
+            let mut record = Record::default();
+            for _ in 0..2 {
+                network.enter(Time::ZERO, frame(1500), &mut record);
+            }
+            for step in 1..=steps {
+                network.advance(Time::from_millis(100 * step / steps), &mut record);
+            }
+            assert_eq!(record.arrived, expected);
+            assert_eq!(network.next_event(), None);
+        }
+    }
+
+    #[test]
+    fn a_full_queue_drops_on_the_way() {
+        let mut network = network(TWO_LINKS);
+        let mut record = Record::default();
+        for _ in 0..6 {
+            network.enter(Time::ZERO, frame(1500), &mut record);
+        }
+        network.advance(Time::from_millis(100), &mut record);
+        // They come to the second link 1 ms apart; it sends one in 2 ms and holds one.
+        assert_eq!((record.arrived.len(), record.dropped), (4, 2));
+    }
+
+    #[test]
+    fn a_network_without_delay_delivers_at_once() {
+        let mut network =
+            network("[[links]]\nfrom = \"a\"\nto = \"b\"\n[[links]]\nfrom = \"b\"\nto = \"c\"\n");
+        let mut record = Record::default();
+        network.enter(Time::from_millis(3), frame(40), &mut record);
+        assert_eq!(record.arrived, [(40, Time::from_millis(3))]);
+    }
+}

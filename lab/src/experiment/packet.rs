@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A real packet of IPv4 on its way through the computed network.
+
+use std::net::Ipv4Addr;
+
+use netnice_queue::{Packet, Time};
+
+/// ECN's two bits (RFC 3168 section 5), in the second byte of the header.
+const ECN_MASK: u8 = 0b11;
+
+const PROTOCOL_TCP: u8 = 6;
+const PROTOCOL_UDP: u8 = 17;
+
+/// A packet's bytes in a buffer that is used again, and what the network knows of it.
+#[derive(Debug)]
+pub(super) struct Frame {
+    pub(super) buffer: Box<[u8]>,
+    /// Bytes of the packet in the buffer.
+    pub(super) length: usize,
+    /// Where it goes: the number of a route, and of the next hop on it.
+    pub(super) route: u32,
+    pub(super) hop: u16,
+    /// When it was read.
+    pub(super) entered: Time,
+    /// Index of the flow.
+    pub(super) flow: u32,
+    /// From the flow's sender to its receiver.
+    pub(super) forward: bool,
+    pub(super) class: u8,
+    pub(super) out_of_profile: bool,
+    pub(super) header: Header,
+}
+
+/// What is read from a packet's headers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Header {
+    pub(super) source: u32,
+    pub(super) destination: u32,
+    pub(super) source_port: u16,
+    pub(super) destination_port: u16,
+    /// Bytes of the transport's payload.
+    pub(super) payload: u32,
+    pub(super) tcp: Option<TcpHeader>,
+}
+
+/// The part that only TCP has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct TcpHeader {
+    pub(super) sequence: u32,
+    pub(super) acknowledged: u32,
+    pub(super) syn: bool,
+    pub(super) fin: bool,
+    pub(super) rst: bool,
+    pub(super) ack: bool,
+}
+
+impl Frame {
+    /// An empty frame with room for packets of `largest` bytes.
+    pub(super) fn new(largest: usize) -> Frame {
+        Frame {
+            buffer: vec![0; largest].into_boxed_slice(),
+            length: 0,
+            route: 0,
+            hop: 0,
+            entered: Time::ZERO,
+            flow: 0,
+            forward: true,
+            class: 0,
+            out_of_profile: false,
+            header: Header::default(),
+        }
+    }
+
+    /// The packet.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.buffer[..self.length]
+    }
+}
+
+/// Reads the headers; `None` of what is no whole packet of IPv4.
+pub(super) fn parse(packet: &[u8]) -> Option<Header> {
+    let word = |at: usize| {
+        let bytes = packet.get(at..at + 4)?;
+        Some(u32::from_be_bytes(bytes.try_into().ok()?))
+    };
+    let half = |at: usize| {
+        let bytes = packet.get(at..at + 2)?;
+        Some(u16::from_be_bytes(bytes.try_into().ok()?))
+    };
+    let first = *packet.first()?;
+    if first >> 4 != 4 {
+        return None;
+    }
+    let ip_header = usize::from(first & 0xf) * 4;
+    let total = usize::from(half(2)?).min(packet.len());
+    let mut header = Header {
+        source: word(12)?,
+        destination: word(16)?,
+        ..Header::default()
+    };
+    let protocol = packet[9];
+    // Only a first fragment has the transport's header.
+    let first_fragment = half(6)? & 0x1fff == 0;
+    let mut transport_header = 0;
+    if first_fragment && matches!(protocol, PROTOCOL_TCP | PROTOCOL_UDP) {
+        header.source_port = half(ip_header)?;
+        header.destination_port = half(ip_header + 2)?;
+        transport_header = 8;
+        if protocol == PROTOCOL_TCP {
+            transport_header = usize::from(*packet.get(ip_header + 12)? >> 4) * 4;
+            let flags = *packet.get(ip_header + 13)?;
+            header.tcp = Some(TcpHeader {
+                sequence: word(ip_header + 4)?,
+                acknowledged: word(ip_header + 8)?,
+                fin: flags & 0x01 != 0,
+                syn: flags & 0x02 != 0,
+                rst: flags & 0x04 != 0,
+                ack: flags & 0x10 != 0,
+            });
+        }
+    }
+    if !matches!(protocol, PROTOCOL_TCP | PROTOCOL_UDP) {
+        return Some(header);
+    }
+    header.payload = total.saturating_sub(ip_header + transport_header) as u32;
+    Some(header)
+}
+
+/// The number in an address that [`super::plan::address`] made.
+pub(super) fn number(address: u32) -> Option<usize> {
+    match Ipv4Addr::from(address).octets() {
+        [10, a, b, c] => (u32::from_be_bytes([0, a, b, c]) as usize).checked_sub(1),
+        _ => None,
+    }
+}
+
+impl Packet for Frame {
+    fn length(&self) -> usize {
+        self.length
+    }
+
+    /// A number for each transport connection in each direction (FNV-1a).
+    fn flow(&self) -> u64 {
+        let header = &self.header;
+        let ports = u32::from(header.source_port) << 16 | u32::from(header.destination_port);
+        [header.source, header.destination, ports]
+            .iter()
+            .fold(0xcbf2_9ce4_8422_2325, |hash, &word| {
+                (hash ^ u64::from(word)).wrapping_mul(0x0000_0100_0000_01b3)
+            })
+    }
+
+    fn class(&self) -> u8 {
+        self.class
+    }
+
+    fn ecn_capable(&self) -> bool {
+        self.buffer[1] & ECN_MASK != 0
+    }
+
+    fn mark_congestion_experienced(&mut self) {
+        let before = u16::from_be_bytes([self.buffer[0], self.buffer[1]]);
+        self.buffer[1] |= ECN_MASK;
+        let after = u16::from_be_bytes([self.buffer[0], self.buffer[1]]);
+        let checksum = u16::from_be_bytes([self.buffer[10], self.buffer[11]]);
+        let checksum = updated_checksum(checksum, before, after);
+        self.buffer[10..12].copy_from_slice(&checksum.to_be_bytes());
+    }
+
+    fn in_profile(&self) -> bool {
+        !self.out_of_profile
+    }
+
+    fn set_in_profile(&mut self, in_profile: bool) {
+        self.out_of_profile = !in_profile;
+    }
+}
+
+/// The checksum of a header in which a word has changed (RFC 1624, equation 3).
+fn updated_checksum(checksum: u16, before: u16, after: u16) -> u16 {
+    let sum = u32::from(!checksum) + u32::from(!before) + u32::from(after);
+    let folded = (sum & 0xffff) + (sum >> 16);
+    !((folded & 0xffff) + (folded >> 16)) as u16
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// The Internet checksum (RFC 1071) of a header whose own field is zero.
+    fn checksum(header: &[u8]) -> u16 {
+        let sum: u32 = header
+            .chunks(2)
+            .map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])))
+            .sum();
+        let folded = (sum & 0xffff) + (sum >> 16);
+        !((folded & 0xffff) + (folded >> 16)) as u16
+    }
+
+    /// A segment from 10.0.0.1:1000 to 10.0.0.2:2000 with this field of DSCP and ECN.
+    pub(crate) fn segment(sequence: u32, payload: usize, flags: u8, service: u8) -> Vec<u8> {
+        let mut packet = vec![0u8; 40 + payload];
+        packet[0] = 0x45;
+        packet[1] = service;
+        packet[2..4].copy_from_slice(&((40 + payload) as u16).to_be_bytes());
+        packet[8] = 64;
+        packet[9] = PROTOCOL_TCP;
+        packet[12..16].copy_from_slice(&[10, 0, 0, 1]);
+        packet[16..20].copy_from_slice(&[10, 0, 0, 2]);
+        let sum = checksum(&packet[..20]);
+        packet[10..12].copy_from_slice(&sum.to_be_bytes());
+        packet[20..22].copy_from_slice(&1000u16.to_be_bytes());
+        packet[22..24].copy_from_slice(&2000u16.to_be_bytes());
+        packet[24..28].copy_from_slice(&sequence.to_be_bytes());
+        packet[32] = 5 << 4;
+        packet[33] = flags;
+        packet
+    }
+
+    #[test]
+    fn headers_are_read() {
+        let header = parse(&segment(77, 100, 0x11, 0)).unwrap();
+        assert_eq!((header.source_port, header.destination_port), (1000, 2000));
+        assert_eq!(header.payload, 100);
+        let tcp = header.tcp.unwrap();
+        assert_eq!(
+            (tcp.sequence, tcp.fin, tcp.syn, tcp.ack),
+            (77, true, false, true)
+        );
+        assert_eq!(number(header.source), Some(0));
+        assert_eq!(number(header.destination), Some(1));
+        assert_eq!(parse(&[0x60; 40]), None);
+        assert_eq!(parse(&segment(77, 0, 0, 0)[..30]), None);
+    }
+
+    #[test]
+    fn a_mark_keeps_the_checksum_right() {
+        for service in [0x01, 0x02, 0x06, 0xb9] {
+            let packet = segment(1, 10, 0x10, service);
+            let mut frame = Frame::new(1500);
+            frame.length = packet.len();
+            frame.buffer[..packet.len()].copy_from_slice(&packet);
+            assert!(frame.ecn_capable());
+            frame.mark_congestion_experienced();
+            let mut header = frame.buffer[..20].to_vec();
+            assert_eq!(header[1], service | 3);
+            header[10..12].fill(0);
+            assert_eq!(checksum(&header).to_be_bytes(), frame.buffer[10..12]);
+        }
+        let mut frame = Frame::new(1500);
+        frame.buffer[..50].copy_from_slice(&segment(1, 10, 0x10, 0x04));
+        assert!(!frame.ecn_capable());
+    }
+
+    #[test]
+    fn connections_have_different_numbers() {
+        let of = |port: u16| {
+            let mut frame = Frame::new(64);
+            frame.header.source_port = port;
+            Packet::flow(&frame)
+        };
+        assert_ne!(of(1), of(2));
+        assert_eq!(of(7), of(7));
+    }
+}

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How a scenario is realised: which namespaces there are, who has which address, and the way of packets between them.
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::Ipv4Addr;
+use std::ops::Range;
+use std::time::Duration;
+
+use netnice_queue::{Bytes, QueueBound, Rate};
+use netnice_scenario::model::{Application, DelayedAck, Recovery, Scenario, TimeSpan, Transport};
+use netnice_scenario::network::{FlowGroup, NodeIndex, Problem};
+use netnice_scenario::{Network, model};
+use netnice_sim::traffic::Traffic;
+
+use crate::MTU;
+
+/// What a host's clock counts where routes ask for microseconds.
+const MICROSECOND: TimeSpan = TimeSpan(Duration::from_micros(1));
+/// Headers of IPv4 and UDP.
+pub(super) const UDP_HEADERS: usize = 28;
+
+/// A scenario laid out over network namespaces.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) network: Network,
+    pub(super) sites: Vec<Site>,
+    pub(super) endpoints: Vec<Endpoint>,
+    /// For each flow, the endpoints of its senders and of its receivers.
+    pub(super) ends: Vec<(Range<usize>, Range<usize>)>,
+    /// The links of each route.
+    pub(super) routes: Vec<Box<[u32]>>,
+    /// The route from one endpoint to another.
+    pub(super) route_between: HashMap<(u32, u32), u32>,
+    /// Largest packet, in bytes.
+    pub(super) largest_packet: usize,
+}
+
+/// A network namespace: the hosts of a node of the scenario, which share a kernel's settings.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Site {
+    /// The node, or group of nodes.
+    pub(super) name: String,
+    pub(super) settings: Settings,
+}
+
+/// What a kernel sets for a namespace as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Settings {
+    pub(super) sack: bool,
+    pub(super) timestamps: bool,
+}
+
+/// An end of a flow: an address in a namespace. So addresses tell the flow of a packet, and routes to addresses can be
+/// different for each flow.
+#[derive(Debug)]
+pub(super) struct Endpoint {
+    pub(super) flow: usize,
+    pub(super) node: NodeIndex,
+    pub(super) site: usize,
+}
+
+impl Plan {
+    pub(super) fn new(scenario: &Scenario) -> Result<Plan, Vec<Problem>> {
+        let network = Network::new(scenario)?;
+        let mut plan = Plan {
+            sites: Vec::new(),
+            endpoints: Vec::new(),
+            ends: Vec::new(),
+            routes: Vec::new(),
+            route_between: HashMap::new(),
+            largest_packet: MTU,
+            network,
+        };
+        let mut sites: BTreeMap<(String, Settings), usize> = BTreeMap::new();
+        let mut routes: HashMap<(NodeIndex, NodeIndex), u32> = HashMap::new();
+        for index in 0..plan.network.flows.len() {
+            let flow = plan.network.flows[index].clone();
+            let settings = settings(&flow.group);
+            plan.largest_packet = plan.largest_packet.max(largest_packet(&flow.group));
+            let mut ends = [&flow.senders, &flow.receivers].map(|nodes| {
+                let first = plan.endpoints.len();
+                for &node in nodes {
+                    let name = group_of(&plan.network.nodes[node].name).to_owned();
+                    let site = *sites.entry((name.clone(), settings)).or_insert_with(|| {
+                        plan.sites.push(Site { name, settings });
+                        plan.sites.len() - 1
+                    });
+                    plan.endpoints.push(Endpoint {
+                        flow: index,
+                        node,
+                        site,
+                    });
+                }
+                first..plan.endpoints.len()
+            });
+            let [senders, receivers] = &mut ends;
+            for a in senders.clone() {
+                for b in receivers.clone() {
+                    for (from, to) in [(a, b), (b, a)] {
+                        let nodes = (plan.endpoints[from].node, plan.endpoints[to].node);
+                        let route = *routes.entry(nodes).or_insert_with(|| {
+                            // A network in which some cannot reach each other was refused above.
+                            let path = plan.network.path(nodes.0, nodes.1).unwrap_or_default();
+                            plan.routes
+                                .push(path.iter().map(|&link| link as u32).collect());
+                            plan.routes.len() as u32 - 1
+                        });
+                        plan.route_between.insert((from as u32, to as u32), route);
+                    }
+                }
+            }
+            let [senders, receivers] = ends;
+            plan.ends.push((senders, receivers));
+        }
+        Ok(plan)
+    }
+
+    /// The rates of all links that hold some flow back, together: what the network's thread must be able to carry.
+    /// `None` where a flow is held back by none.
+    pub(super) fn carried(&self) -> Option<Rate> {
+        let mut narrowest = BTreeMap::new();
+        for route in &self.routes {
+            let links = route.iter().map(|&link| &self.network.links[link as usize]);
+            let rates = links.filter_map(|link| Some((link.rate?, &link.name)));
+            let (rate, name) = rates.min_by_key(|(rate, _)| rate.bits_per_second())?;
+            narrowest.insert(name, rate.bits_per_second());
+        }
+        let total = narrowest
+            .values()
+            .fold(0u64, |sum, &rate| sum.saturating_add(rate));
+        format!("{}bit", total.max(1)).parse().ok()
+    }
+
+    /// Bytes that sockets must be able to buffer, so that the network and not the hosts is the bottleneck.
+    pub(super) fn in_flight(&self) -> u64 {
+        let links = self.network.links.iter();
+        let of_links = links.filter_map(|link| {
+            let rate = link.rate?;
+            let bound = link.discipline_context().bound(link.queue.limit()).ok()?;
+            let queue = match bound {
+                QueueBound::Packets(packets) => packets as u64 * link.packet_size.get(),
+                QueueBound::Bytes(bytes) => bytes,
+            };
+            Some((rate, queue))
+        });
+        // The path's narrowest link decides; others' queues stay short.
+        let narrowest = of_links.min_by_key(|(rate, _)| rate.bits_per_second());
+        let rtts = self.network.links.iter().map(|link| link.base_rtt);
+        let rtt = rtts.max().unwrap_or_default();
+        narrowest.map_or(0, |(rate, queue)| rate.bytes_in(rtt).get() + queue)
+    }
+}
+
+/// The address of an endpoint: 10.0.0.1 for the first.
+pub(super) fn address(endpoint: usize) -> Ipv4Addr {
+    let [_, a, b, c] = (endpoint as u32 + 1).to_be_bytes();
+    Ipv4Addr::new(10, a, b, c)
+}
+
+/// `name` of `name[3]`.
+fn group_of(node: &str) -> &str {
+    match node
+        .strip_suffix(']')
+        .and_then(|rest| rest.rsplit_once('['))
+    {
+        Some((group, _)) => group,
+        None => node,
+    }
+}
+
+/// What a flow needs of both its namespaces.
+fn settings(group: &FlowGroup) -> Settings {
+    match group.transport {
+        Transport::Udp => Settings::default(),
+        Transport::Tcp => Settings {
+            sack: group.tcp.recovery == Recovery::Sack,
+            timestamps: group.tcp.timestamps,
+        },
+    }
+}
+
+impl Default for Settings {
+    /// As Linux has it, and scenarios.
+    fn default() -> Settings {
+        Settings {
+            sack: true,
+            timestamps: true,
+        }
+    }
+}
+
+/// The largest packet a flow can send, in bytes.
+fn largest_packet(group: &FlowGroup) -> usize {
+    let of_source = Traffic::of(group).largest_packet();
+    let of_source = of_source.filter(|_| group.transport == Transport::Udp);
+    let largest = of_source.map_or(group.packet_size.get(), u64::from);
+    largest.min(65_535) as usize
+}
+
+/// What the route from one endpoint of a flow to the other asks of connections (`ip-route(8)`).
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct RouteSettings {
+    /// Largest packet.
+    pub(super) mtu: u32,
+    /// An ACK for every packet.
+    pub(super) quick_ack: bool,
+    /// Smallest retransmission time-out.
+    pub(super) min_rto: Option<Duration>,
+    /// Packets sent at the beginning.
+    pub(super) initial_window: Option<u32>,
+    /// Limit of the window that this end advertises.
+    pub(super) window: Option<Bytes>,
+    /// Asks for ECN.
+    pub(super) ecn: bool,
+    /// Timestamps count microseconds.
+    pub(super) microseconds: bool,
+    /// Congestion control of programs that do not choose one.
+    pub(super) congestion_control: Option<String>,
+}
+
+impl RouteSettings {
+    /// Of the way from the flow's sender (`forward`) or back from its receiver.
+    pub(super) fn of(group: &FlowGroup, forward: bool, clock: model::Clock) -> RouteSettings {
+        let mtu = group.packet_size.get().min(65_535) as u32;
+        if group.transport == Transport::Udp {
+            // A source decides how large its packets are.
+            return RouteSettings {
+                mtu: largest_packet(group) as u32,
+                ..RouteSettings::default()
+            };
+        }
+        let tcp = &group.tcp;
+        RouteSettings {
+            mtu,
+            quick_ack: !forward && tcp.delayed_ack == DelayedAck::Off,
+            min_rto: Some(tcp.min_rto.get()),
+            initial_window: forward.then_some(tcp.initial_window),
+            window: tcp.receiver_window.filter(|_| !forward),
+            ecn: tcp.ecn,
+            microseconds: clock.tick <= MICROSECOND,
+            congestion_control: match (&group.application, forward) {
+                (Application::Command(_), true) => Some(group.congestion_control.name.clone()),
+                _ => None,
+            },
+        }
+    }
+}

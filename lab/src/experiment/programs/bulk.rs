@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Senders over TCP: transfers, and sources whose writes TCP carries.
+
+use std::io::{self, Write as _};
+use std::time::Duration;
+
+use netnice_scenario::model::Application;
+use socket2::Socket;
+
+use super::sockets::socket_address;
+use super::{Entry, PORT, Programs};
+use crate::LabError;
+use crate::experiment::plan;
+use crate::experiment::tcp_info::TcpInfo;
+
+/// Bytes written in one call.
+pub(super) const CHUNK: usize = 128 * 1024;
+
+/// A sender's socket.
+pub(super) struct Sender {
+    pub(super) flow: usize,
+    pub(super) socket: Socket,
+    /// Bytes that the program has written and the socket has not taken.
+    to_write: u64,
+    /// No more will be written.
+    complete: bool,
+    shut: bool,
+    /// What it was when last looked into.
+    pub(super) info: TcpInfo,
+}
+
+impl Programs<'_> {
+    /// A flow begins: its sender connects.
+    pub(super) fn start_sender(&mut self, flow: usize) -> Result<(), LabError> {
+        let (senders, receivers) = self.plan.ends[flow].clone();
+        let socket = self.tcp_socket(senders.start, 0, true)?;
+        let to = socket_address(plan::address(receivers.start), PORT);
+        match socket.connect(&to) {
+            Ok(()) => {}
+            Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => {}
+            Err(error) => {
+                self.report.flows[flow].failure = Some(format!("cannot connect: {error}"));
+                return Ok(());
+            }
+        }
+        let bulk = matches!(self.group(flow).application, Application::Ftp);
+        let source = &mut self.sources[flow];
+        let sender = Sender {
+            flow,
+            socket,
+            to_write: if bulk { source.left } else { 0 },
+            complete: bulk && source.left != u64::MAX,
+            shut: false,
+            info: TcpInfo::default(),
+        };
+        let token = self.add(Entry::Sender(sender))?;
+        self.sources[flow].entry = Some(token);
+        Ok(())
+    }
+
+    /// The program has `bytes` more to send, and after them nothing if they are the last.
+    pub(super) fn supply(&mut self, flow: usize, bytes: u64, last: bool) {
+        let Some(token) = self.sources[flow].entry else {
+            return;
+        };
+        let place = token as u32 as usize;
+        let Some(Entry::Sender(mut sender)) = self.entries[place].1.take() else {
+            return;
+        };
+        sender.to_write += bytes;
+        sender.complete |= last;
+        match self.serve_sender(sender) {
+            Some(sender) => self.entries[place].1 = Some(Entry::Sender(sender)),
+            None => self.free.push(place),
+        }
+    }
+
+    /// The flow is over: what its sender still holds is never sent.
+    pub(super) fn stop_sender(&mut self, flow: usize) {
+        let Some(token) = self.sources[flow].entry.take() else {
+            return;
+        };
+        let place = token as u32 as usize;
+        if let Some(Entry::Sender(sender)) = self.entries[place].1.take() {
+            let _ = sender.socket.set_linger(Some(Duration::ZERO));
+            self.free.push(place);
+        }
+    }
+
+    /// Writes what the socket takes; `None` where it has failed.
+    pub(super) fn serve_sender(&mut self, mut sender: Sender) -> Option<Sender> {
+        while sender.to_write > 0 {
+            let length = sender.to_write.min(CHUNK as u64) as usize;
+            match sender.socket.write(&self.zeroes[..length]) {
+                Ok(count) if sender.to_write != u64::MAX => sender.to_write -= count as u64,
+                Ok(_) => {}
+                // A connection that is not there yet is not connected.
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::WouldBlock | io::ErrorKind::NotConnected
+                    ) =>
+                {
+                    return Some(sender);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    self.sources[sender.flow].entry = None;
+                    // Starved from beginning to end is a result, not a mistake.
+                    if error.kind() != io::ErrorKind::TimedOut {
+                        let failure = format!("its connection failed: {error}");
+                        self.report.flows[sender.flow].failure = Some(failure);
+                    }
+                    return None;
+                }
+            }
+        }
+        if sender.complete && !sender.shut {
+            sender.shut = sender.socket.shutdown(std::net::Shutdown::Write).is_ok();
+        }
+        Some(sender)
+    }
+}

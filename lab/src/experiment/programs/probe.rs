@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What senders know of their connections, looked into at even intervals.
+
+use netnice_queue::Time;
+
+use super::{Entry, Programs};
+use crate::experiment::tcp_info::TcpInfo;
+
+/// What looking into a flow's connection has told so far. Recoveries and reactions that began and ended between two looks
+/// are missed.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct Probe {
+    windows: f64,
+    looks: u64,
+    /// Retransmission time-outs.
+    pub(crate) timeouts: u64,
+    /// Fast recoveries begun.
+    pub(crate) recoveries: u64,
+    /// Reductions for ECN marks.
+    pub(crate) ecn_reactions: u64,
+}
+
+impl Probe {
+    /// Mean congestion window, in packets; 0 where there was none.
+    pub(crate) fn mean_cwnd(&self) -> f64 {
+        self.windows / self.looks.max(1) as f64
+    }
+
+    fn look(&mut self, info: &TcpInfo, before: &TcpInfo) {
+        self.windows += f64::from(info.cwnd);
+        self.looks += 1;
+        self.recoveries += u64::from(info.has_begun_recovery_since(before));
+        self.ecn_reactions += u64::from(info.has_reacted_to_ecn_since(before));
+        let timeouts = |info: &TcpInfo| info.timeouts.unwrap_or_default();
+        self.timeouts += timeouts(info).saturating_sub(timeouts(before));
+    }
+}
+
+impl Programs<'_> {
+    /// Looks into all connections of senders.
+    pub(super) fn probe(&mut self) {
+        let measuring = self.clock.now() >= self.schedule.warm_up;
+        for (_, entry) in &mut self.entries {
+            let Some(Entry::Sender(sender)) = entry else {
+                continue;
+            };
+            let Ok(info) = TcpInfo::of(&sender.socket) else {
+                continue;
+            };
+            if measuring {
+                let probe = &mut self.report.flows[sender.flow].probe;
+                probe.look(&info, &sender.info);
+            }
+            sender.info = info;
+        }
+    }
+
+    /// What a connection that ends has counted: of web traffic, whose connections are too short to be looked into.
+    pub(super) fn probe_last(&mut self, flow: usize, socket: &socket2::Socket, begun: Time) {
+        if begun < self.schedule.warm_up {
+            return;
+        }
+        if let Ok(info) = TcpInfo::of(socket) {
+            let probe = &mut self.report.flows[flow].probe;
+            probe.timeouts += info.timeouts.unwrap_or_default();
+        }
+    }
+
+    /// Takes down a sample of the time series.
+    pub(super) fn sample(&mut self) {
+        let mut sample = vec![[f64::NAN; 3]; self.sources.len()];
+        for (_, entry) in &self.entries {
+            let Some(Entry::Sender(sender)) = entry else {
+                continue;
+            };
+            if let Ok(info) = TcpInfo::of(&sender.socket) {
+                let rtt = info.smoothed_rtt.as_secs_f64();
+                let rtt = if rtt > 0.0 { rtt } else { f64::NAN };
+                sample[sender.flow] = [f64::from(info.cwnd), info.ssthresh, rtt];
+            }
+        }
+        self.report.samples.push(sample);
+    }
+}

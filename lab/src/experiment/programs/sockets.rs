@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Making sockets as a scenario wants them.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::os::fd::AsRawFd;
+
+use netnice_scenario::network::FlowGroup;
+use nix::sys::socket::setsockopt;
+use nix::sys::socket::sockopt::RcvBufForce;
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+
+use super::{Entry, PORT, Programs};
+use crate::LabError;
+use crate::error::Attempted;
+use crate::experiment::plan;
+use crate::traffic::set_congestion;
+
+/// Connections that may wait to be accepted.
+const BACKLOG: i32 = 4096;
+/// Bytes discarded in one call.
+const DISCARD: usize = 1 << 20;
+/// A sink for datagrams, which nobody reads, needs no room.
+const SINK_BUFFER: usize = 4096;
+
+pub(super) fn socket_address(address: Ipv4Addr, port: u16) -> SockAddr {
+    SocketAddr::from((address, port)).into()
+}
+
+/// Throws away what has come. Whether more may come.
+pub(super) fn discard(socket: &Socket) -> bool {
+    loop {
+        // SAFETY: with MSG_TRUNC a TCP socket throws the bytes away and writes nothing (tcp(7)).
+        let count = unsafe {
+            libc::recv(
+                socket.as_raw_fd(),
+                std::ptr::null_mut(),
+                DISCARD,
+                libc::MSG_TRUNC | libc::MSG_DONTWAIT,
+            )
+        };
+        match count {
+            0 => return false,
+            1.. => {}
+            _ => {
+                let error = std::io::Error::last_os_error();
+                return matches!(
+                    error.kind(),
+                    std::io::ErrorKind::WouldBlock | std::io::ErrorKind::Interrupted
+                );
+            }
+        }
+    }
+}
+
+impl Programs<'_> {
+    /// A TCP socket in the namespace of `endpoint`, bound to its address. Servers of web traffic and senders of others
+    /// have the flow's congestion control and code point.
+    pub(super) fn tcp_socket(
+        &mut self,
+        endpoint: usize,
+        port: u16,
+        sends: bool,
+    ) -> Result<Socket, LabError> {
+        self.enter(endpoint)?;
+        let group = self.group(self.plan.endpoints[endpoint].flow);
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP));
+        let socket = socket.attempted("create a TCP socket")?;
+        socket.set_nonblocking(true).attempted("set up a socket")?;
+        set_up(&socket, group)?;
+        socket.set_tcp_nodelay(true).attempted("set TCP_NODELAY")?;
+        if sends {
+            set_congestion(&socket, &group.congestion_control.name)?;
+        } else if let Some(window) = group.tcp.receiver_window {
+            // A given buffer keeps the kernel from changing the window that the route says.
+            let buffer = usize::try_from(window.get().saturating_mul(4)).unwrap_or(usize::MAX);
+            setsockopt(&socket, RcvBufForce, &buffer.max(1 << 16)).attempted("set SO_RCVBUF")?;
+        }
+        let address = plan::address(endpoint);
+        socket
+            .set_reuse_address(true)
+            .attempted("set SO_REUSEADDR")?;
+        socket
+            .bind(&socket_address(address, port))
+            .attempted(format!("bind to {address}"))?;
+        Ok(socket)
+    }
+
+    /// A TCP socket of `endpoint` that takes connections.
+    pub(super) fn listener(
+        &mut self,
+        endpoint: usize,
+        port: u16,
+        sends: bool,
+    ) -> Result<Socket, LabError> {
+        let socket = self.tcp_socket(endpoint, port, sends)?;
+        socket.listen(BACKLOG).attempted("listen")?;
+        Ok(socket)
+    }
+
+    /// The receiver of a flow over TCP listens.
+    pub(super) fn listen_for(&mut self, flow: usize) -> Result<(), LabError> {
+        let (senders, receivers) = self.plan.ends[flow].clone();
+        let socket = self.listener(receivers.start, PORT, false)?;
+        self.add(Entry::Listener(socket))?;
+        // What is wrong with the control is found out now rather than in the middle of a run.
+        self.tcp_socket(senders.start, 0, true).map(drop)
+    }
+
+    /// The sender's socket of a flow over UDP; the receiver's is held.
+    pub(super) fn datagram_sockets(&mut self, flow: usize) -> Result<Socket, LabError> {
+        let (senders, receivers) = self.plan.ends[flow].clone();
+        let group = self.group(flow);
+        let mut bound = |endpoint: usize, port| {
+            self.enter(endpoint)?;
+            let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP));
+            let socket = socket.attempted("create a UDP socket")?;
+            socket.set_nonblocking(true).attempted("set up a socket")?;
+            set_up(&socket, group)?;
+            let address = plan::address(endpoint);
+            let bound = socket.bind(&socket_address(address, port));
+            bound.attempted(format!("bind to {address}"))?;
+            Ok::<_, LabError>(socket)
+        };
+        let sink = bound(receivers.start, PORT)?;
+        let sender = bound(senders.start, 0)?;
+        sink.set_recv_buffer_size(SINK_BUFFER)
+            .attempted("set SO_RCVBUF")?;
+        let to = socket_address(plan::address(receivers.start), PORT);
+        sender.connect(&to).attempted("connect a UDP socket")?;
+        self.sinks.push(sink);
+        Ok(sender)
+    }
+}
+
+/// The code point of what the socket sends.
+fn set_up(socket: &Socket, group: &FlowGroup) -> Result<(), LabError> {
+    let service = u32::from(group.dscp.get()) << 2;
+    socket.set_tos_v4(service).attempted("set IP_TOS")
+}

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a run has measured, in the form that all results have.
+
+use std::time::Duration;
+
+use netnice_scenario::Scenario;
+use netnice_scenario::model::Transport;
+use netnice_scenario::network::NetworkFlow;
+use netnice_scenario::results::{
+    ClassResult, FlowResult, LabReport, PhaseResult, RunResults, Series,
+};
+use netnice_sim::measure::FlowCounters;
+
+use super::driver::Measured;
+use super::machine::MachineLoad;
+use super::plan::Plan;
+use super::programs::{FlowReport, ProgramsReport};
+
+/// Share of packets that may be later than the bound.
+const TOLERATED_LATE: f64 = 0.01;
+
+/// Everything that a run leaves.
+pub(super) struct Findings<'run> {
+    pub(super) scenario: &'run Scenario,
+    pub(super) plan: &'run Plan,
+    pub(super) seed: u64,
+    pub(super) measured: Measured,
+    pub(super) programs: ProgramsReport,
+    /// Packets that devices dropped.
+    pub(super) device_drops: u64,
+    pub(super) load: MachineLoad,
+    pub(super) lateness_bound: Duration,
+    pub(super) notes: Vec<String>,
+}
+
+impl Findings<'_> {
+    pub(super) fn results(&self) -> RunResults {
+        let scenario = self.scenario;
+        let measured = scenario.duration.get() - scenario.warm_up.get();
+        let network = &self.plan.network;
+        let flows: Vec<FlowResult> = network
+            .flows
+            .iter()
+            .enumerate()
+            .map(|(index, flow)| self.flow(index, flow, measured))
+            .collect();
+        let responses = network.flows.iter().zip(&self.programs.flows);
+        let responses = responses.filter_map(|(flow, report)| {
+            let responses = report.responses.as_ref()?;
+            Some(responses.results(&flow.name))
+        });
+        RunResults {
+            seed: self.seed,
+            settings: Vec::new(),
+            measured_s: measured.as_secs_f64(),
+            classes: ClassResult::of_all(&flows),
+            flows,
+            queues: self.measured.queues.clone(),
+            response_times: responses.collect(),
+            series: self.series(),
+            events: 0,
+            lab: Some(self.report()),
+        }
+    }
+
+    fn flow(&self, index: usize, flow: &NetworkFlow, measured: Duration) -> FlowResult {
+        let group = &*flow.group;
+        let meter = &self.measured.meters[index];
+        let total = self.measured.totals.get(index).copied();
+        let counters = total.unwrap_or_default() - meter.baseline;
+        let FlowReport { start, probe, .. } = &self.programs.flows[index];
+        FlowResult {
+            name: flow.name.clone(),
+            group: group.name.clone(),
+            class: group.class,
+            transport: group.transport,
+            congestion_control: match group.transport {
+                Transport::Tcp => group.congestion_control.name.clone(),
+                Transport::Udp => String::new(),
+            },
+            goodput_bps: bits_per_second(counters.goodput_bytes, measured),
+            throughput_bps: bits_per_second(counters.received_bytes, measured),
+            delivered_bytes: counters.goodput_bytes,
+            packets_sent: counters.sent_packets,
+            packets_received: counters.received_packets,
+            packets_lost: counters.lost_packets,
+            retransmissions: counters.retransmissions,
+            timeouts: probe.timeouts,
+            recoveries: probe.recoveries,
+            ecn_reactions: probe.ecn_reactions,
+            early_indications: 0,
+            mean_cwnd: probe.mean_cwnd(),
+            rtt: meter.round_trip.delays(),
+            one_way_delay: meter.delay.delays(),
+            completion_s: meter.completed.map(|time| (time - *start).as_secs_f64()),
+            phases: self.phases(&meter.marks),
+        }
+    }
+
+    fn phases(&self, marks: &[FlowCounters]) -> Vec<PhaseResult> {
+        let times = self.scenario.phase_ends();
+        let at = |time: Duration| marks.get(times.binary_search(&time).ok()?).copied();
+        let phases = self.scenario.phases.iter().filter_map(|phase| {
+            let (from, to) = (phase.from.get(), phase.to.get());
+            let counters = at(to)? - at(from)?;
+            Some(PhaseResult {
+                name: phase.name.clone(),
+                goodput_bps: bits_per_second(counters.goodput_bytes, to.saturating_sub(from)),
+                throughput_bps: bits_per_second(counters.received_bytes, to.saturating_sub(from)),
+            })
+        });
+        phases.collect()
+    }
+
+    /// The time series; those without any value are left out.
+    fn series(&self) -> Vec<Series> {
+        let Some(interval) = self.scenario.sampling.interval else {
+            return Vec::new();
+        };
+        let (network, sampling) = (&self.plan.network, &self.scenario.sampling);
+        let of_driver = &self.measured.samples;
+        let of_programs = &self.programs.samples;
+        let time_s: Vec<f64> = (1..=of_driver.len())
+            .map(|number| (interval.get() * number as u32).as_secs_f64())
+            .collect();
+        let mut series = Vec::new();
+        let mut add = |quantity: &str, unit: &str, of: &str, value: &dyn Fn(usize) -> f64| {
+            let value: Vec<f64> = (0..time_s.len()).map(value).collect();
+            if value.iter().any(|value| !value.is_nan()) {
+                series.push(Series {
+                    quantity: quantity.to_owned(),
+                    unit: unit.to_owned(),
+                    of: of.to_owned(),
+                    time_s: time_s.clone(),
+                    value,
+                });
+            }
+        };
+        for (index, flow) in network.flows.iter().enumerate() {
+            if !sampling.takes_flow(&flow.name, &flow.group.name) {
+                continue;
+            }
+            for (place, quantity, unit) in [
+                (0, "cwnd", "packets"),
+                (1, "ssthresh", "packets"),
+                (2, "smoothed_rtt", "s"),
+            ] {
+                add(quantity, unit, &flow.name, &|number| {
+                    let sample = of_programs.get(number);
+                    sample.map_or(f64::NAN, |sample| sample[index][place])
+                });
+            }
+            add("one_way_delay", "s", &flow.name, &|number| {
+                of_driver[number].flows[index].0
+            });
+            add("goodput", "bit/s", &flow.name, &|number| {
+                of_driver[number].flows[index].1
+            });
+        }
+        for (index, link) in network.links.iter().enumerate() {
+            if link.rate.is_some() && sampling.takes_link(&link.name) {
+                add("queue_packets", "packets", &link.name, &|number| {
+                    of_driver[number].links[index].0
+                });
+                add("queue_delay", "s", &link.name, &|number| {
+                    of_driver[number].links[index].1
+                });
+            }
+        }
+        series
+    }
+
+    /// Whether the figures can be trusted.
+    fn report(&self) -> LabReport {
+        let measured = &self.measured;
+        let handed_over = measured.lateness.count();
+        let late_fraction = measured.late as f64 / handed_over.max(1) as f64;
+        let lateness = measured.lateness.delays();
+        let source_lateness = self.programs.lateness.delays();
+        let bound_s = self.lateness_bound.as_secs_f64();
+        let lost_outside = self.device_drops + measured.refused;
+        let mut faults = Vec::new();
+        if let Some(failure) = &measured.failure {
+            faults.push(format!("the network stopped early: {failure}"));
+        }
+        if late_fraction > TOLERATED_LATE {
+            faults.push(format!(
+                "{:.1} % of the packets were more than {} late (at most {})",
+                100.0 * late_fraction,
+                milliseconds(bound_s),
+                milliseconds(lateness.max_s)
+            ));
+        }
+        if lost_outside > 0 {
+            faults.push(format!(
+                "{lost_outside} packets were lost outside the network's queues"
+            ));
+        }
+        if source_lateness.p99_s > bound_s {
+            faults.push(format!(
+                "timed sources sent late (99 % within {})",
+                milliseconds(source_lateness.p99_s)
+            ));
+        }
+        let flows = self.plan.network.flows.iter().zip(&self.programs.flows);
+        for (flow, report) in flows {
+            if let Some(failure) = &report.failure {
+                faults.push(format!("flow {}: {failure}", flow.name));
+            }
+        }
+        let trustworthy = faults.is_empty();
+        if !trustworthy && !self.load.stolen.is_zero() {
+            let stolen = milliseconds(self.load.stolen.as_secs_f64());
+            faults.push(format!(
+                "the hypervisor took {stolen} of processor time meanwhile"
+            ));
+        }
+        let elapsed = self.load.elapsed.as_secs_f64().max(1e-9);
+        LabReport {
+            trustworthy,
+            reason: match trustworthy {
+                true => format!(
+                    "99 % of the packets were at most {} late",
+                    milliseconds(lateness.p99_s)
+                ),
+                false => faults.join("; "),
+            },
+            lateness,
+            late_fraction,
+            lateness_bound_s: bound_s,
+            source_lateness,
+            lost_outside,
+            scheduling: measured
+                .scheduling
+                .map_or_else(String::new, |class| class.to_string()),
+            network_load: measured.processor_time.as_secs_f64() / elapsed,
+            machine_load: self.load.busy,
+            stolen_s: self.load.stolen.as_secs_f64(),
+            kernel: super::machine::kernel_release(),
+            notes: self.notes.clone(),
+        }
+    }
+}
+
+/// Bits per second of `bytes` in `time`.
+fn bits_per_second(bytes: u64, time: Duration) -> f64 {
+    match time.is_zero() {
+        true => 0.0,
+        false => bytes as f64 * 8.0 / time.as_secs_f64(),
+    }
+}
+
+fn milliseconds(seconds: f64) -> String {
+    format!("{:.1} ms", seconds * 1e3)
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The namespaces of a plan, set up: a device each, an address for each endpoint, a route for each pair of endpoints.
+
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+
+use netlink_packet_route::route::RouteMetric;
+
+use super::plan::{self, Plan, RouteSettings};
+use crate::error::Attempted;
+use crate::link::tun::Tun;
+use crate::link::{DEVICE_QUEUE, raise_buffers, set_up_loopback};
+use crate::netlink::Netlink;
+use crate::{LabError, Namespace};
+
+/// Of RTAX_FEATURES (`linux/rtnetlink.h`).
+const FEATURE_ECN: u32 = 1 << 0;
+/// Since Linux 6.7.
+const FEATURE_TCP_USEC_TS: u32 = 1 << 4;
+/// RTAX_LOCK and RTAX_RTO_MIN (`linux/rtnetlink.h`).
+const RTAX_RTO_MIN: u32 = 13;
+
+/// A namespace with its device.
+#[derive(Debug)]
+pub(super) struct LiveSite {
+    pub(super) namespace: Namespace,
+    pub(super) device: u32,
+}
+
+/// Makes all namespaces of the plan, and the files of their devices.
+pub(super) fn set_up(plan: &Plan) -> Result<(Vec<LiveSite>, Vec<OwnedFd>), LabError> {
+    let mut sites = Vec::new();
+    let mut files = Vec::new();
+    for index in 0..plan.sites.len() {
+        let namespace = Namespace::create()?;
+        let tun = namespace.run(|| {
+            let tun = Tun::open("nn-lab")?;
+            configure(plan, index, &tun)?;
+            Ok::<_, LabError>(tun)
+        })??;
+        sites.push(LiveSite {
+            namespace,
+            device: tun.index,
+        });
+        files.push(tun.file);
+    }
+    Ok((sites, files))
+}
+
+impl LiveSite {
+    /// Packets that the device dropped.
+    pub(super) fn drops(&self) -> Result<u64, LabError> {
+        let statistics = self
+            .namespace
+            .run(|| Netlink::open()?.statistics(self.device))?;
+        let statistics = statistics.attempted("read a device's counters")?;
+        Ok(statistics.tx_dropped + statistics.rx_dropped)
+    }
+}
+
+/// Configures the namespace of the calling thread.
+fn configure(plan: &Plan, site: usize, tun: &Tun) -> Result<(), LabError> {
+    let netlink = Netlink::open().attempted("open rtnetlink")?;
+    set_up_loopback(&netlink)?;
+    let settings = plan.sites[site].settings;
+    for (name, value) in [
+        // What an earlier connection has learnt must not change the next.
+        ("tcp_no_metrics_save", true),
+        ("tcp_sack", settings.sack),
+        ("tcp_timestamps", settings.timestamps),
+    ] {
+        let path = format!("/proc/sys/net/ipv4/{name}");
+        fs::write(&path, if value { "1" } else { "0" }).attempted(format!("write {path}"))?;
+    }
+    // Four times: the kernel counts its own overhead, and retransmissions keep data longer.
+    raise_buffers(plan.in_flight().saturating_mul(4).min(1 << 30));
+    // IPv6 would send on its own.
+    let _ = fs::write(
+        format!("/proc/sys/net/ipv6/conf/{}/disable_ipv6", tun.name),
+        "1",
+    );
+    let mtu = plan.largest_packet as u32;
+    netlink
+        .bring_up(tun.index, Some((mtu, DEVICE_QUEUE)))
+        .attempted(format!("bring {} up", tun.name))?;
+    let ours = |endpoint: &usize| plan.endpoints[*endpoint].site == site;
+    for (index, (senders, receivers)) in plan.ends.iter().enumerate() {
+        let group = &plan.network.flows[index].group;
+        for (near, far, forward) in [(senders, receivers, true), (receivers, senders, false)] {
+            for endpoint in near.clone().filter(ours) {
+                let address = plan::address(endpoint);
+                netlink
+                    .add_address(tun.index, address.into(), 32)
+                    .attempted(format!("give {} the address {address}", tun.name))?;
+            }
+            let Some(source) = near.clone().find(ours) else {
+                continue;
+            };
+            let clock = plan.network.nodes[plan.endpoints[source].node].clock;
+            let metrics = metrics(&RouteSettings::of(group, forward, clock));
+            for peer in far.clone() {
+                let (to, from) = (plan::address(peer), plan::address(source));
+                netlink
+                    .add_host_route(to, tun.index, from, metrics.clone())
+                    .map_err(|error| known(error, &group.congestion_control.name))
+                    .attempted(format!("add the route to {to}"))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A route to an unknown congestion control is refused as invalid.
+fn known(error: io::Error, control: &str) -> io::Error {
+    match error.raw_os_error() {
+        Some(libc::EINVAL | libc::ENOENT) => {
+            io::Error::other(format!("{error} (is there a control `{control}`?)"))
+        }
+        _ => error,
+    }
+}
+
+fn metrics(settings: &RouteSettings) -> Vec<RouteMetric> {
+    let mut metrics = vec![RouteMetric::Mtu(settings.mtu)];
+    if settings.quick_ack {
+        metrics.push(RouteMetric::QuickAck(1));
+    }
+    if let Some(rto) = settings.min_rto {
+        // In milliseconds; it holds only where it is locked.
+        let milliseconds = u32::try_from(rto.as_millis()).unwrap_or(u32::MAX).max(1);
+        metrics.push(RouteMetric::Lock(1 << RTAX_RTO_MIN));
+        metrics.push(RouteMetric::RtoMin(milliseconds));
+    }
+    metrics.extend(settings.initial_window.map(RouteMetric::InitCwnd));
+    if let Some(window) = settings.window {
+        let window = u32::try_from(window.get()).unwrap_or(u32::MAX);
+        metrics.push(RouteMetric::Window(window));
+    }
+    let ecn = if settings.ecn { FEATURE_ECN } else { 0 };
+    let microseconds = match settings.microseconds {
+        true => FEATURE_TCP_USEC_TS,
+        false => 0,
+    };
+    if ecn | microseconds != 0 {
+        metrics.push(RouteMetric::Features(ecn | microseconds));
+    }
+    if let Some(control) = &settings.congestion_control {
+        metrics.push(RouteMetric::CcAlgo(control.clone()));
+    }
+    metrics
+}

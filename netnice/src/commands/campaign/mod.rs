@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! All runs of a scenario, whether simulated or on the kernel: what `netnice sim` and `netnice lab` have in common.
+
+mod report;
+mod runs;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use netnice_scenario::model::Scenario;
+use netnice_scenario::network::Problem;
+use netnice_scenario::results::{Manifest, ResultsDirectory, RunResults, Summary, World};
+use netnice_scenario::{Point, ScenarioFile};
+use serde::Serialize;
+
+use crate::{style, text};
+use runs::Outcome;
+
+pub use runs::run_name;
+
+/// What is run, how often, and where the results go.
+#[derive(Debug, Args)]
+pub struct CampaignArguments {
+    /// Run the seeds 1 to NUMBER instead of the file's
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    seeds: Option<u32>,
+    /// Set a parameter, or a field by its path, such as links.bottleneck.rate=5mbit; can be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_and_value)]
+    settings: Vec<(String, String)>,
+    /// Keep all results in this directory
+    #[arg(long, value_name = "DIRECTORY")]
+    pub out: Option<PathBuf>,
+    /// Take up the runs that are in the directory already
+    #[arg(long, requires = "out")]
+    resume: bool,
+    /// Write the tables as Parquet files, too
+    #[arg(long, requires = "out")]
+    parquet: bool,
+    /// The summary as JSON on stdout
+    #[arg(long)]
+    json: bool,
+    /// No table and no progress
+    #[arg(short, long, conflicts_with = "json")]
+    pub quiet: bool,
+}
+
+/// How runs are made.
+pub struct Maker<'maker> {
+    /// Where their figures come from.
+    pub world: World,
+    /// Runs at a time.
+    pub jobs: usize,
+    /// Makes the run of a point, whose number is given, with a seed; `None` where the last argument told it to stop.
+    #[expect(clippy::type_complexity)] // a name for it would say no more
+    pub make: &'maker (
+                dyn Fn(&Point, usize, u64, &mut dyn FnMut() -> bool) -> Result<Option<RunResults>>
+                    + Sync
+            ),
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Report<'a> {
+    manifest: &'a Manifest,
+    #[serde(flatten)]
+    summary: &'a Summary,
+    /// Runs whose figures cannot be trusted; only of a lab.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    not_trustworthy: Vec<Distrust<'a>>,
+}
+
+/// A run whose figures cannot be trusted.
+#[derive(Serialize)]
+struct Distrust<'a> {
+    settings: &'a [(String, String)],
+    seed: u64,
+    reason: &'a str,
+}
+
+impl CampaignArguments {
+    /// Reads the scenario, and says on stderr what is wrong with it.
+    pub fn load(
+        &self,
+        path: &Path,
+        check: impl Fn(&Scenario) -> Vec<Problem>,
+    ) -> Option<ScenarioFile> {
+        let mut settings = self.settings.clone();
+        if let Some(seeds) = self.seeds {
+            settings.push(("seeds".to_owned(), seeds.to_string()));
+        }
+        match ScenarioFile::load_for(path, &settings, check) {
+            Ok(file) => Some(file),
+            Err(error) => {
+                for line in error.to_string().lines() {
+                    eprintln!("netnice: {line}");
+                }
+                None
+            }
+        }
+    }
+
+    /// Where the results are to be kept, if they are.
+    pub fn directory(
+        &self,
+        file: &ScenarioFile,
+        world: World,
+    ) -> Result<(Manifest, Option<ResultsDirectory>)> {
+        let command = std::env::args().collect();
+        let manifest = Manifest::new(file, world, env!("CARGO_PKG_VERSION"), command);
+        let out = self.out.as_ref();
+        let directory = out
+            .map(|out| ResultsDirectory::create(out, manifest.clone(), file, self.resume))
+            .transpose()?;
+        Ok((manifest, directory))
+    }
+
+    /// Makes all runs, keeps them and tells what came of them.
+    pub fn run(&self, file: &ScenarioFile, maker: &Maker) -> Result<ExitCode> {
+        let (manifest, directory) = self.directory(file, maker.world)?;
+        let Outcome {
+            runs,
+            interrupted,
+            error,
+        } = runs::run_all(file, directory.as_ref(), maker, self.quiet)?;
+        let summary = Summary::of(&runs);
+        if let Some(directory) = &directory {
+            directory.write_tables(&runs, &summary)?;
+            if self.parquet {
+                directory.write_parquet(&runs, &summary)?;
+            }
+        }
+        let total = file.runs().len();
+        if let Some(error) = error {
+            eprintln!("netnice: {} of {total} runs are finished", runs.len());
+            return Err(error);
+        }
+        if self.json {
+            let report = Report {
+                manifest: &manifest,
+                summary: &summary,
+                not_trustworthy: distrusted(&runs),
+            };
+            let line = serde_json::to_string(&report).context("writing the summary as JSON")?;
+            text::print(&format!("{line}\n"))?;
+        } else if !self.quiet && !runs.is_empty() {
+            text::print(&report::report(file, &runs, &summary))?;
+        }
+        for run in distrusted(&runs) {
+            let settings = run.settings.iter();
+            let settings: String = settings
+                .map(|(key, value)| format!("{key} = {value}, "))
+                .collect();
+            let line = format!(
+                "NOT TRUSTWORTHY: {settings}seed {}: {}",
+                run.seed, run.reason
+            );
+            eprintln!("netnice: {}", style::alarm(line));
+        }
+        if let Some(signal) = interrupted {
+            let finished = format!("{} of {total} runs are finished", runs.len());
+            match &self.out {
+                Some(out) => eprintln!(
+                    "netnice: interrupted; {finished} and kept in {}: go on with the same command and --resume",
+                    out.display()
+                ),
+                None => eprintln!(
+                    "netnice: interrupted; {finished}, and not kept: --out DIRECTORY keeps them for --resume"
+                ),
+            }
+            return Ok(ExitCode::from(128 + signal as u8));
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn distrusted(runs: &[RunResults]) -> Vec<Distrust<'_>> {
+    let runs = runs.iter().filter_map(|run| {
+        let lab = run.lab.as_ref().filter(|lab| !lab.trustworthy)?;
+        Some(Distrust {
+            settings: &run.settings,
+            seed: run.seed,
+            reason: &lab.reason,
+        })
+    });
+    runs.collect()
+}
+
+fn key_and_value(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => {
+            Ok((key.trim().to_owned(), value.trim().to_owned()))
+        }
+        _ => Err("write it as KEY=VALUE, such as links.bottleneck.rate=5mbit".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_have_a_key_and_a_value() {
+        let setting = key_and_value("links.a-b.rate = 5mbit");
+        assert_eq!(
+            setting,
+            Ok(("links.a-b.rate".to_owned(), "5mbit".to_owned()))
+        );
+        assert!(key_and_value("rate").is_err());
+        assert!(key_and_value("=5").is_err());
+    }
+}

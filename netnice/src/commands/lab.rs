@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `netnice lab`: a scenario on the running kernel.
+
+use std::collections::BTreeSet;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use netnice_kernel::control::Control;
+use netnice_kernel::pins::Pins;
+use netnice_lab::experiment;
+use netnice_scenario::results::World;
+use netnice_scenario::{ScenarioFile, explain};
+
+use super::campaign::{CampaignArguments, Maker};
+use crate::leftovers::Guard;
+use crate::text;
+
+const EXAMPLES: &str = "\
+Examples:
+  Two Reno flows of this kernel over one link, three seeds; takes as long as the scenario says:
+      netnice lab scenarios/two_reno.toml --seeds 3 --set duration=60s
+
+  How it is done, and what is only nearly as the scenario says, without running it:
+      netnice lab scenarios/two_reno.toml --explain
+
+  Another control of this kernel:
+      netnice lab scenarios/two_reno.toml --set flows.reno.congestion_control=bbr
+
+  Simulated and measured, side by side:
+      netnice sim scenarios/two_reno.toml --out results/sim
+      netnice lab scenarios/two_reno.toml --out results/lab
+      netnice compare results/sim results/lab
+
+What is real:
+  Each node at an end of a flow is a network namespace with this kernel's TCP and UDP; programs
+  there send and receive. The network between them, with all links and queues of the scenario, is
+  computed by the simulator's own code and moves the real packets. What this kernel cannot do is
+  an error before anything starts.
+
+  Figures are as good as the machine is punctual. A run in which packets were handed over late, or
+  lost outside the queues, says NOT TRUSTWORTHY, here and in its results.
+
+The directory of --out is that of `netnice sim`; each run tells under `lab` how far it can be trusted.
+Needs root. Several labs at once do not meet; nothing is left behind, whatever ends it.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage, or a scenario with mistakes or beyond this kernel;
+130 interrupted.";
+
+/// Run a scenario on this kernel: real TCP over an emulated network.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
+pub struct Arguments {
+    /// The scenario, a TOML file
+    file: PathBuf,
+    /// Print topology and flows in words, and how they are realised, and run nothing
+    #[arg(long)]
+    explain: bool,
+    /// Runs at a time: more than one only while links are slow enough for this machine
+    #[arg(long, value_name = "NUMBER", default_value = "1")]
+    jobs: NonZeroUsize,
+    #[command(flatten)]
+    campaign: CampaignArguments,
+}
+
+/// Runs the scenario and prints what came of it.
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let available = experiment::available_controls();
+    let has_control = |name: &str| {
+        available.iter().any(|known| known == name)
+            || Control::find(name).is_ok()
+            || experiment::can_load_control(name)
+    };
+    let check = |scenario: &_| experiment::check(scenario, has_control);
+    let Some(file) = arguments.campaign.load(&arguments.file, check) else {
+        return Ok(ExitCode::from(2));
+    };
+    if arguments.explain {
+        text::print(&explain(&file))?;
+        text::print(&experiment::explain(file.scenario()))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if !arguments.campaign.quiet {
+        for note in notes(&file) {
+            eprintln!("netnice: {note}");
+        }
+    }
+    let guard = Guard::post()?;
+    let pins = register(&file, &guard)?;
+    let maker = Maker {
+        world: World::Lab,
+        jobs: arguments.jobs.get(),
+        make: &|point, _, seed, go_on| Ok(experiment::run(&point.scenario, seed, || go_on())?),
+    };
+    let code = arguments.campaign.run(&file, &maker);
+    if let Some(pins) = pins {
+        pins.close()
+            .context("taking the controls out of the kernel")?;
+    }
+    code
+}
+
+/// What is only nearly as the scenario says, over all points and each once.
+fn notes(file: &ScenarioFile) -> BTreeSet<String> {
+    let points = file.points.iter();
+    points
+        .flat_map(|point| experiment::notes(&point.scenario))
+        .collect()
+}
+
+/// Registers those controls of ours that the scenario names; they stay for as long as the value is held.
+fn register(file: &ScenarioFile, guard: &Guard) -> Result<Option<Pins>> {
+    let flows = file.points.iter().flat_map(|point| &point.scenario.flows);
+    let names: BTreeSet<&str> = flows
+        .map(|flow| flow.congestion_control.name.as_str())
+        .collect();
+    let controls: Vec<Control> = names
+        .into_iter()
+        .filter_map(|name| Control::find(name).ok())
+        .collect();
+    if controls.is_empty() {
+        return Ok(None);
+    }
+    let pins = Pins::open()?;
+    guard.cover_pins()?;
+    for control in controls {
+        control.register(&pins)?;
+    }
+    Ok(Some(pins))
+}
