@@ -29,6 +29,10 @@ pub fn check(scenario: &Scenario, has_control: impl Fn(&str) -> bool) -> Vec<Pro
     }
     for (index, flow) in scenario.flows.iter().enumerate() {
         let place = Place::key("flows").at(index);
+        if let Application::Command(_) = flow.application {
+            let text = "commands cannot be run yet";
+            problems.push(place.at("application").problem(text));
+        }
         if flow.transport == Transport::Udp {
             continue;
         }

@@ -92,7 +92,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let maker = Maker {
         world: World::Lab,
         jobs: arguments.jobs.get(),
-        make: &|point, _, seed, go_on| Ok(experiment::run(&point.scenario, seed, || go_on())?),
+        make: &|point, _, seed, go_on| Ok(experiment::run(&point.scenario, seed, go_on)?),
     };
     let code = arguments.campaign.run(&file, &maker);
     if let Some(pins) = pins {

@@ -125,8 +125,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
                 }
                 _ => None,
             };
-            let run =
-                netnice_sim::run_with_traces(&point.scenario, seed, traces.as_ref(), || go_on())?;
+            let run = netnice_sim::run_with_traces(&point.scenario, seed, traces.as_ref(), go_on)?;
             Ok(run)
         },
     };

@@ -314,7 +314,7 @@ impl<'run> Programs<'run> {
         };
         let kept = match entry {
             Entry::Listener(socket) => {
-                self.accept(&socket, |socket| Entry::Receiver(socket))?;
+                self.accept(&socket, Entry::Receiver)?;
                 Some(Entry::Listener(socket))
             }
             Entry::WebListener(flow, socket) => {
