@@ -12,6 +12,7 @@ mod link;
 mod plot;
 mod register;
 mod renice;
+mod reproduce;
 mod run;
 mod sim;
 mod status;
@@ -54,6 +55,7 @@ commands! {
     sim => Sim,
     lab => Lab,
     plot => Plot,
+    reproduce => Reproduce,
     install => Install,
     uninstall => Uninstall,
     #[command(hide = true)]

@@ -20,8 +20,8 @@ pub struct Flow {
     /// The data goes from `to` to `from` instead.
     #[serde(default)]
     pub reverse: bool,
-    /// Number of flows; where it is not given, one for each host of the larger of the two groups.
-    #[schemars(range(min = 1, max = 1_000_000))]
+    /// Number of flows; where it is not given, one for each host of the larger of the two groups. With 0 it is left out.
+    #[schemars(range(min = 0, max = 1_000_000))]
     pub count: Option<u32>,
     /// Transport protocol.
     #[serde(default)]

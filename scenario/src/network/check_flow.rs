@@ -37,11 +37,6 @@ pub(super) fn check_flow(scenario: &Scenario, flow: &Flow, place: &Place, findin
         );
     }
     findings.require(
-        flow.count != Some(0),
-        &place.at("count"),
-        "0 is not allowed; at least 1 is",
-    );
-    findings.require(
         flow.bytes.is_none_or(|bytes| bytes.get() > 0),
         &place.at("bytes"),
         "is zero; leave it out for a flow without an end",

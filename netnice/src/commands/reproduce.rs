@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `netnice reproduce`: every table and figure of the papers, with a verdict.
+
+mod lines;
+mod progress;
+
+use std::fs;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::thread;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use netnice_papers::{Effort, Outcomes, Reproduction, Store, experiments, markdown};
+
+use crate::text;
+use progress::Progress;
+
+const EXAMPLES: &str = "\
+Examples:
+  Every table and figure of all papers, in minutes:
+      netnice reproduce
+
+  Those of one paper, or one of them:
+      netnice reproduce LP03
+      netnice reproduce LP03-F11 LP03-T1a
+
+  As the papers ran it, 50 runs of 1000 s for each point:
+      netnice reproduce --full --out full
+
+  Interrupted? What is finished is kept, and not computed again:
+      netnice reproduce --resume
+
+  The verdicts as a page of Markdown:
+      netnice reproduce --markdown papers.md
+
+What is printed: for each value that a paper reports, the paper's figure, ours with its 95 % confidence
+interval, and the verdict:
+  reproduced                       ours is the paper's, within a tolerance that is written down
+  same conclusion, other figure    it is not, but what the paper concludes from it holds
+  not reproduced                   neither; the reason stands below
+A `?` says that the interval reaches over the bound: more runs may change the verdict.
+
+The directory of --out:
+  outcomes.json    verdicts, figures, tables; those of earlier calls for other ids stay
+  studies/         results of each scenario, as `netnice sim --out` makes them; `netnice plot` draws them
+
+Needs no root. Exit codes: 0 done, whatever the verdicts; 1 failed, 2 wrong usage; 130 interrupted.";
+
+/// Reproduce the tables and figures of the papers, with a verdict for each value
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
+pub struct Arguments {
+    /// Experiments such as LP03-F11, or papers such as LP03; all where none is given
+    ids: Vec<String>,
+    /// Fewer and shorter runs: every verdict within minutes (the default)
+    #[arg(long, conflicts_with = "full")]
+    quick: bool,
+    /// As many and as long runs as the papers made
+    #[arg(long)]
+    full: bool,
+    /// Runs at a time [default: one for each core]
+    #[arg(long, value_name = "NUMBER")]
+    jobs: Option<NonZeroUsize>,
+    /// Where runs and outcomes are kept
+    #[arg(long, value_name = "DIRECTORY", default_value = "reproduction")]
+    out: PathBuf,
+    /// Take up the runs that are in the directory already
+    #[arg(long)]
+    resume: bool,
+    /// The verdicts, as a page of Markdown, to this file
+    #[arg(long, value_name = "FILE")]
+    markdown: Option<PathBuf>,
+    /// The outcomes as JSON on stdout
+    #[arg(long)]
+    json: bool,
+    /// List the experiments, and run nothing
+    #[arg(long, conflicts_with_all = ["json", "markdown", "resume"])]
+    list: bool,
+}
+
+/// Runs the experiments and prints the verdicts.
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let chosen = match experiments::select(&arguments.ids) {
+        Ok(chosen) => chosen,
+        Err(unknown) => {
+            eprintln!(
+                "netnice: there is no experiment {unknown}; there are {}, and --list says what they are",
+                experiments::ids().join(", ")
+            );
+            return Ok(ExitCode::from(2));
+        }
+    };
+    if arguments.list {
+        text::print(&lines::list(&chosen))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let effort = match arguments.full {
+        true => Effort::Full,
+        false => Effort::Quick,
+    };
+    let jobs = arguments.jobs.or(thread::available_parallelism().ok());
+    let jobs = jobs.map_or(1, NonZeroUsize::get);
+    let begin = Instant::now();
+    let reproduction = Reproduction::new(chosen, effort)?;
+    let command = std::env::args().collect();
+    let version = env!("CARGO_PKG_VERSION");
+    let store = Store::new(&arguments.out, arguments.resume, version, command);
+    let mut progress = Progress::new(arguments.json)?;
+    let finished = reproduction.run(Some(&store), jobs, |tick| progress.tick(tick))?;
+    let interrupted = progress.finish();
+
+    let fresh = reproduction.outcomes(&finished);
+    let ids: Vec<String> = fresh.iter().map(|outcome| outcome.id.clone()).collect();
+    let outcomes = store.keep(fresh, jobs, begin.elapsed().as_secs_f64())?;
+    if let Some(path) = &arguments.markdown {
+        fs::write(path, markdown(&outcomes)).with_context(|| path.display().to_string())?;
+    }
+    let now = Outcomes {
+        outcomes: outcomes
+            .outcomes
+            .into_iter()
+            .filter(|outcome| ids.contains(&outcome.id))
+            .collect(),
+        ..outcomes
+    };
+    if arguments.json {
+        let line = serde_json::to_string(&now).context("writing the outcomes as JSON")?;
+        text::print(&format!("{line}\n"))?;
+    } else {
+        text::print(&lines::verdicts(&now))?;
+    }
+    if let Some(signal) = interrupted {
+        eprintln!(
+            "netnice: interrupted; {} of {} runs are finished and kept in {}: go on with the same command and --resume",
+            finished.count(),
+            reproduction.runs(),
+            arguments.out.display()
+        );
+        return Ok(ExitCode::from(128 + signal as u8));
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What `netnice reproduce` prints.
+
+use std::fmt::Write;
+
+use netnice_papers::{Experiment, Outcomes, Paper, ReportedValue, Verdict};
+
+use crate::{style, text};
+
+/// Ids and titles, by paper.
+pub fn list(experiments: &[Experiment]) -> String {
+    let mut list = String::new();
+    for paper in Paper::ALL {
+        let of_paper = experiments
+            .iter()
+            .filter(|experiment| experiment.paper == paper);
+        let rows: Vec<Vec<String>> = of_paper
+            .map(|experiment| vec![format!("  {}", experiment.id), experiment.title.to_owned()])
+            .collect();
+        if !rows.is_empty() {
+            // Writing to a String cannot fail.
+            let _ = writeln!(list, "{}", style::heading(paper.citation()));
+            for line in text::table(&rows, &[0, 1]) {
+                let _ = writeln!(list, "{line}");
+            }
+        }
+    }
+    list
+}
+
+/// A line for each reported value, the reasons below, and the sums.
+pub fn verdicts(outcomes: &Outcomes) -> String {
+    let mut rows = vec![
+        ["id", "what", "paper", "ours", "verdict"]
+            .map(str::to_owned)
+            .to_vec(),
+    ];
+    let mut values: Vec<&ReportedValue> = Vec::new();
+    for outcome in &outcomes.outcomes {
+        for value in &outcome.values {
+            let doubt = if value.judgement.certain { "" } else { " ?" };
+            rows.push(vec![
+                outcome.id.clone(),
+                value.claim.what.clone(),
+                value.reported(),
+                value.ours(),
+                format!("{}{doubt}", value.judgement.verdict.words()),
+            ]);
+            values.push(value);
+        }
+    }
+    let mut lines = text::table(&rows, &[0, 1, 2, 3, 4]).into_iter();
+    let mut report = style::heading(lines.next().unwrap_or_default());
+    report.push('\n');
+    for (line, value) in lines.zip(&values) {
+        let line = match value.judgement.verdict {
+            Verdict::Reproduced => style::good(line),
+            Verdict::SameConclusion => style::attention(line),
+            Verdict::NotReproduced => style::bad(line),
+        };
+        // Writing to a String cannot fail.
+        let _ = writeln!(report, "{line}");
+        if let Some(reason) = &value.reason {
+            let _ = writeln!(report, "    {reason}");
+        }
+    }
+    let count = |verdict| {
+        let with = values
+            .iter()
+            .filter(|value| value.judgement.verdict == verdict);
+        with.count()
+    };
+    let _ = writeln!(
+        report,
+        "\n{}: {} reproduced, {} same conclusion, {} not reproduced",
+        text::count(values.len() as u64, "value"),
+        count(Verdict::Reproduced),
+        count(Verdict::SameConclusion),
+        count(Verdict::NotReproduced)
+    );
+    report
+}

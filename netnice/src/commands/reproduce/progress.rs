@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A bar with the time left, and the signals that end it.
+
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use anyhow::Result;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use netnice_papers::Tick;
+use nix::sys::signal::Signal;
+
+use crate::signals::{Arrived, HeldSignals};
+
+/// The bar counts thousandths of the work, since runs differ by far.
+const STEPS: u64 = 1000;
+
+/// The bar on stderr, where that is a terminal, and the signals, which come to this thread as it was made before others.
+pub struct Progress {
+    bar: ProgressBar,
+    signals: HeldSignals,
+    interrupted: Option<Signal>,
+    begun: bool,
+}
+
+impl Progress {
+    /// An empty bar; hidden where `quiet`.
+    pub fn new(quiet: bool) -> Result<Progress> {
+        let target = match quiet {
+            true => ProgressDrawTarget::hidden(),
+            false => ProgressDrawTarget::stderr(),
+        };
+        let bar = ProgressBar::with_draw_target(Some(STEPS), target);
+        bar.set_style(ProgressStyle::with_template("{bar:30} {msg}  {eta} left")?);
+        Ok(Progress {
+            bar,
+            signals: HeldSignals::hold()?,
+            interrupted: None,
+            begun: false,
+        })
+    }
+
+    /// Shows how far it is; breaks where a signal asks for the end.
+    pub fn tick(&mut self, tick: Tick) -> ControlFlow<()> {
+        self.bar.set_position((tick.part * STEPS as f64) as u64);
+        if !self.begun {
+            // What was finished before says nothing about the time left.
+            self.bar.reset_eta();
+            self.begun = true;
+        }
+        self.bar
+            .set_message(format!("{} of {} runs", tick.runs, tick.of_runs));
+        if let Some(Arrived::FromTerminal(signal) | Arrived::FromProcess(signal)) =
+            self.signals.wait(Some(Duration::ZERO))
+        {
+            if matches!(signal, Signal::SIGINT | Signal::SIGTERM | Signal::SIGHUP) {
+                self.interrupted = Some(signal);
+            }
+        }
+        match self.interrupted {
+            Some(_) => ControlFlow::Break(()),
+            None => ControlFlow::Continue(()),
+        }
+    }
+
+    /// Clears the bar; the signal that ended the runs early, if one has.
+    pub fn finish(self) -> Option<Signal> {
+        self.bar.finish_and_clear();
+        self.interrupted
+    }
+}

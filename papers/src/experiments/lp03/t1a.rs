@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Table I, first row: one FTP over TCP and one over TCP-LP.
+
+use super::common::{Kind, TODAY, tcp_choices};
+use crate::outcome::written;
+use crate::study::scenario;
+use crate::{Choice, Claim, Experiment, Findings, Measured, Paper, Rule, Scale, Study, Table};
+
+const FILE: (&str, &str) = scenario!("lp03_ftp.toml");
+const QUICK: Scale = Scale::new(8, 400);
+const LINK: &str = "bottleneck";
+
+fn study(name: &str) -> Study {
+    Study::new(format!("lp03_t1a_{name}"), FILE, QUICK, Scale::LP03).set("flows.reverse.count", "0")
+}
+
+pub(crate) fn experiment() -> Experiment {
+    let beside = |kind: Kind| kind.apply(study(kind.name()), "low", &[LINK]);
+    let mut choices = tcp_choices();
+    choices.push(Choice::new(
+        "rate of the link: 1.5 or 10 Mb/s",
+        "1.5 Mb/s: its largest window of 9 + 22 packets is the 30 packets that Figure 10 shows",
+    ));
+    Experiment {
+        id: "LP03-T1a",
+        paper: Paper::Lp03,
+        title: "FTP over TCP and FTP over TCP-LP together",
+        question: "How much does a low-priority transfer take from a greedy TCP flow when nothing is left over?",
+        choices,
+        claims: vec![
+            Claim::value(
+                "tcplp",
+                "throughput of TCP-LP beside TCP",
+                "% of the link",
+                (2.7, 0.5),
+                "V-A, Table I row 1",
+            )
+            .concluding(
+                "TCP-LP takes a few per cent, at most 6, where an equal share is 50",
+                Rule::AtMost(6.0),
+            ),
+            Claim::value(
+                "ecn",
+                "throughput of TCP-LP/ECN beside TCP",
+                "% of the link",
+                (2.7, 0.5),
+                "V-A, Table I row 1",
+            )
+            .concluding(
+                "TCP-LP/ECN takes a few per cent, at most 6, where an equal share is 50",
+                Rule::AtMost(6.0),
+            ),
+            Claim::statement(
+                "kept",
+                "what TCP keeps beside TCP-LP of what it gets alone",
+                "%",
+                ("slightly perturbed", Rule::AtLeast(94.0)),
+                "V-A",
+            )
+            .concluding("TCP keeps nine tenths", Rule::AtLeast(90.0)),
+        ],
+        studies: vec![
+            study("alone").set("flows.low.count", "0"),
+            Kind::Tcp.apply(study("two_tcp"), "low", &[LINK]),
+            beside(Kind::TcpLp),
+            beside(Kind::TcpLpEcn),
+            beside(Kind::Ideal),
+            beside(Kind::TcpLp).renamed("lp03_t1a_today").set_all(TODAY),
+            beside(Kind::TcpLp)
+                .renamed("lp03_t1a_search")
+                .sweep("links.bottleneck.rate", &["\"1.5mbit\"", "\"10mbit\""])
+                .sweep("packet", &["\"540B\"", "\"1040B\"", "\"1500B\""])
+                .sweep("min_rto", &["\"200ms\"", "\"1s\""])
+                .sweep("delayed_ack", &["false", "true"]),
+        ],
+        evaluate,
+    }
+}
+
+fn evaluate(measured: &Measured<'_>) -> Findings {
+    let mut findings = Findings::default();
+    let share = |study: &str, flow: &str| measured.point(study).share_of_link(flow, LINK);
+    let alone = measured.point("lp03_t1a_alone");
+    let beside = measured.point("lp03_t1a_tcplp");
+    let mut table = Table::new("Per cent of the link", &["", "TCP", "beside it"]);
+    for (title, name) in [
+        ("one TCP", "alone"),
+        ("two TCP", "two_tcp"),
+        ("TCP and TCP-LP", "tcplp"),
+        ("TCP and TCP-LP/ECN", "tcplp_ecn"),
+        ("TCP and a transfer under strict priority", "ideal"),
+        ("TCP and TCP-LP, today's TCP", "today"),
+    ] {
+        let study = format!("lp03_t1a_{name}");
+        let shares = ["tcp", "low"].map(|flow| share(&study, flow));
+        let cells = shares.map(|share| share.map_or("-".to_owned(), |share| written(&share)));
+        table.rows.push([&[title.to_owned()], &cells[..]].concat());
+    }
+    findings.tables.push(table);
+    let (search, nearest) =
+        super::search::shares(measured.study("lp03_t1a_search"), "low", LINK, 2.7);
+    findings.tables.push(search);
+    findings.value_or_reason("tcplp", share("lp03_t1a_tcplp", "low"), nearest.clone());
+    findings.value_or_reason("ecn", share("lp03_t1a_tcplp_ecn", "low"), nearest);
+    let kept = beside.paired(alone, |beside, alone| {
+        let share = |run| crate::measured::share_of_link(run, "tcp", LINK);
+        Some(100.0 * share(beside)? / share(alone)?)
+    });
+    findings.value("kept", kept);
+    findings.notes.push(
+        "While TCP is greedy TCP-LP sends one packet in each round trip, as the paper's minimum window has it. Its share is \
+         therefore one packet in the window of both, which the length of the queue in packets decides: the packet size \
+         and the rate of the link, both open, matter more than anything else."
+            .to_owned(),
+    );
+    findings
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! All experiments, a file each.
+
+mod lp03;
+
+use crate::Experiment;
+
+/// In the order of reports: an experiment is one file and one line here.
+const EXPERIMENTS: &[fn() -> Experiment] = &[
+    lp03::t1a::experiment,
+    lp03::t1b::experiment,
+    lp03::f11::experiment,
+];
+
+/// All experiments.
+pub fn all() -> Vec<Experiment> {
+    EXPERIMENTS.iter().map(|experiment| experiment()).collect()
+}
+
+/// Their ids.
+pub fn ids() -> Vec<&'static str> {
+    all().iter().map(|experiment| experiment.id).collect()
+}
+
+/// Those whose id is, or begins with, one of `wanted` (`LP03` is all of that paper), in the order of reports; all where
+/// nothing is wanted. The error is what no id begins with.
+pub fn select(wanted: &[String]) -> Result<Vec<Experiment>, String> {
+    let matches = |id: &str, wanted: &str| {
+        let id = id.to_ascii_lowercase();
+        let wanted = wanted.to_ascii_lowercase();
+        id == wanted || id.starts_with(&format!("{wanted}-"))
+    };
+    let unknown = wanted
+        .iter()
+        .find(|wanted| !ids().iter().any(|id| matches(id, wanted)));
+    if let Some(unknown) = unknown {
+        return Err(unknown.clone());
+    }
+    let chosen = |experiment: &Experiment| {
+        wanted.is_empty() || wanted.iter().any(|wanted| matches(experiment.id, wanted))
+    };
+    Ok(all().into_iter().filter(chosen).collect())
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Figures as data: what is in them, not how they look.
+
+use netnice_scenario::results::Estimate;
+use serde::{Deserialize, Serialize};
+
+/// A figure.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Figure {
+    /// Name for files, unique in the experiment: `lp03-f11`.
+    pub name: String,
+    /// Title.
+    pub title: String,
+    /// What is to be seen, in a sentence or two.
+    pub caption: String,
+    /// How it is drawn.
+    pub kind: FigureKind,
+    /// Along.
+    pub x: Axis,
+    /// Up.
+    pub y: Axis,
+    /// What is drawn, in the order of the legend.
+    pub curves: Vec<Curve>,
+}
+
+/// How a figure is drawn.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FigureKind {
+    /// Points with intervals, joined by lines.
+    Lines,
+    /// Thousands of points over time, to zoom into; no intervals.
+    TimeSeries,
+    /// Bars side by side; x counts these names from 0.
+    Bars(Vec<String>),
+}
+
+/// An axis.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Axis {
+    /// In words, without the unit.
+    pub label: String,
+    /// Unit, or nothing.
+    pub unit: String,
+    /// How values are spread.
+    pub scaling: Scaling,
+}
+
+/// How values are spread over an axis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scaling {
+    /// Evenly.
+    Linear,
+    /// By their logarithms.
+    Logarithmic,
+}
+
+/// A line, or the bars of one colour.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Curve {
+    /// Name for the legend.
+    pub name: String,
+    /// Where it comes from.
+    pub kind: CurveKind,
+    /// The points, in the order of x.
+    pub points: Vec<XY>,
+}
+
+/// Where a curve comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CurveKind {
+    /// Measured by us, set up as in the paper.
+    Ours,
+    /// Measured by us in another setting than the paper's.
+    Variant,
+    /// The ideal: the same under the strict-priority scheduler of the reference model (LP03 II).
+    Reference,
+    /// Given by a formula.
+    Model,
+    /// Read from the paper.
+    Reported,
+}
+
+/// A point.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct XY {
+    /// Along.
+    pub x: f64,
+    /// Up.
+    pub y: f64,
+    /// Half of the 95 % interval of y, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub half_width: Option<f64>,
+}
+
+impl Axis {
+    /// An evenly spread axis.
+    pub fn linear(label: &str, unit: &str) -> Axis {
+        Axis {
+            label: label.to_owned(),
+            unit: unit.to_owned(),
+            scaling: Scaling::Linear,
+        }
+    }
+
+    /// A logarithmic axis.
+    pub fn logarithmic(label: &str, unit: &str) -> Axis {
+        Axis {
+            scaling: Scaling::Logarithmic,
+            ..Axis::linear(label, unit)
+        }
+    }
+}
+
+impl Curve {
+    /// A curve without points yet.
+    pub fn new(name: &str, kind: CurveKind) -> Curve {
+        Curve {
+            name: name.to_owned(),
+            kind,
+            points: Vec::new(),
+        }
+    }
+
+    /// Adds a mean, where there is one.
+    pub fn add(&mut self, x: f64, y: Option<Estimate>) {
+        if let Some(y) = y {
+            self.points.push(XY {
+                x,
+                y: y.mean,
+                half_width: y.half_width_95,
+            });
+        }
+    }
+
+    /// Adds a number.
+    pub fn add_exact(&mut self, x: f64, y: f64) {
+        let half_width = None;
+        self.points.push(XY { x, y, half_width });
+    }
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Every table and figure of the papers: how it is set up, what the paper reports, and whether it comes out.
+//!
+//! - [`Experiment`]: one table or figure: the question, what the paper leaves open, the claims with the rules by which
+//!   they are judged, the studies that are run, and a function from what was measured to findings.
+//! - [`Study`]: a scenario, as `netnice sim` takes it, with what is set in it and how often it is run.
+//! - [`Rule`], [`Claim`], [`Verdict`]: reported values and how they are judged, written down before anything is run.
+//! - [`Outcome`]: what came of an experiment: values with verdicts, figures, tables. A report is made of outcomes alone.
+//! - [`Reproduction`]: runs the studies of many experiments and keeps the finished runs.
+//! - [`experiments`]: all of them, a file each.
+//!
+//! `papers/README.md` says how to add one.
+
+mod claim;
+mod effort;
+mod experiment;
+pub mod experiments;
+mod figure;
+mod findings;
+mod markdown;
+pub mod measured;
+mod outcome;
+mod run;
+mod store;
+mod study;
+
+pub use claim::{Claim, Conclusion, Judgement, Reported, Rule, Verdict};
+pub use effort::{Effort, Scale};
+pub use experiment::{Choice, Experiment, Paper};
+pub use figure::{Axis, Curve, CurveKind, Figure, FigureKind, Scaling, XY};
+pub use findings::Findings;
+pub use markdown::markdown;
+pub use measured::{Measured, MeasuredPoint, MeasuredStudy};
+pub use outcome::{Outcome, Outcomes, ReportedValue, StudyRecord, Table};
+pub use run::{Finished, Reproduction, RunError, Tick};
+pub use store::{Store, StoreError};
+pub use study::{Study, StudyError};

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the studies of an experiment have measured, as its evaluation asks for it.
+
+use netnice_scenario::results::{Estimate, QueueResult, RunResults, SizeBin, jain_index};
+
+/// All studies of an experiment.
+#[derive(Debug, Clone)]
+pub struct Measured<'a> {
+    pub(crate) studies: Vec<MeasuredStudy<'a>>,
+}
+
+/// One study.
+#[derive(Debug, Clone)]
+pub struct MeasuredStudy<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// The points of its sweep, in order.
+    pub points: Vec<MeasuredPoint<'a>>,
+}
+
+/// One point of a sweep.
+#[derive(Debug, Clone)]
+pub struct MeasuredPoint<'a> {
+    /// What the sweep has set: key and value.
+    pub settings: &'a [(String, String)],
+    /// The runs, by seed.
+    pub runs: Vec<&'a RunResults>,
+}
+
+impl<'a> Measured<'a> {
+    /// A study of the experiment.
+    ///
+    /// # Panics
+    /// If the experiment has no study of this name, which its test would find.
+    pub fn study(&self, name: &str) -> &MeasuredStudy<'a> {
+        let mut studies = self.studies.iter();
+        studies
+            .find(|study| study.name == name)
+            .unwrap_or_else(|| panic!("the experiment has no study {name}"))
+    }
+
+    /// The only point of a study without a sweep.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn point(&self, name: &str) -> &MeasuredPoint<'a> {
+        &self.study(name).points[0]
+    }
+}
+
+impl MeasuredPoint<'_> {
+    /// What the sweep has set `key` to; empty if nothing.
+    pub fn setting(&self, key: &str) -> &str {
+        let found = self.settings.iter().find(|(name, _)| name == key);
+        found.map_or("", |(_, value)| value)
+    }
+
+    /// What the sweep has set, in words: `rate 10mbit, min_rto 1s`.
+    pub fn setting_words(&self) -> String {
+        let words = self.settings.iter().map(|(key, value)| {
+            let name = key.rsplit('.').next().unwrap_or(key);
+            format!("{name} {value}")
+        });
+        words.collect::<Vec<_>>().join(", ")
+    }
+
+    /// The mean over the runs of what `of` makes of each.
+    pub fn estimate(&self, of: impl Fn(&RunResults) -> Option<f64>) -> Option<Estimate> {
+        let values: Option<Vec<f64>> = self.runs.iter().map(|run| of(run)).collect();
+        Estimate::of(&values?)
+    }
+
+    /// The mean over seeds of what `of` makes of a run here and the run of the same seed in `other`.
+    pub fn paired(
+        &self,
+        other: &MeasuredPoint<'_>,
+        of: impl Fn(&RunResults, &RunResults) -> Option<f64>,
+    ) -> Option<Estimate> {
+        let values: Option<Vec<f64>> = self
+            .runs
+            .iter()
+            .zip(&other.runs)
+            .map(|(run, other)| of(run, other))
+            .collect();
+        Estimate::of(&values?)
+    }
+
+    /// What a group of flows takes of a link: throughput, headers included, in per cent of the link's rate.
+    pub fn share_of_link(&self, group: &str, link: &str) -> Option<Estimate> {
+        self.estimate(|run| share_of_link(run, group, link))
+    }
+
+    /// Jain's index of the goodputs of a group.
+    pub fn jain(&self, group: &str) -> Option<Estimate> {
+        self.estimate(|run| {
+            let flows = run.flows.iter().filter(|flow| flow.group == group);
+            jain_index(&flows.map(|flow| flow.goodput_bps).collect::<Vec<_>>())
+        })
+    }
+}
+
+/// A direction of a link.
+pub fn queue<'a>(run: &'a RunResults, link: &str) -> Option<&'a QueueResult> {
+    run.queues.iter().find(|queue| queue.link == link)
+}
+
+/// Throughput of a group of flows in bits per second, headers included; `None` without such flows.
+pub fn throughput(run: &RunResults, group: &str) -> Option<f64> {
+    let flows = run.flows.iter().filter(|flow| flow.group == group);
+    let sum = |sum: Option<f64>, rate: f64| Some(sum.unwrap_or(0.0) + rate);
+    flows.map(|flow| flow.throughput_bps).fold(None, sum)
+}
+
+/// Throughput of a group of flows in per cent of a link's rate.
+pub fn share_of_link(run: &RunResults, group: &str, link: &str) -> Option<f64> {
+    let rate = queue(run, link)?.rate_bps as f64;
+    Some(100.0 * throughput(run, group)? / rate)
+}
+
+/// Mean response time in seconds of the web objects whose size is in the bins that overlap `from` to `to` bytes; of the
+/// flow of this name.
+pub fn response_s(run: &RunResults, flow: &str, from: u64, to: u64) -> Option<f64> {
+    let times = run.response_times.iter().find(|times| times.flow == flow)?;
+    let within = |bin: &&SizeBin| bin.from_bytes < to && bin.to_bytes > from;
+    let (mut count, mut sum) = (0, 0.0);
+    for bin in times.bins.iter().filter(within) {
+        count += bin.response.count;
+        sum += bin.response.mean_s * bin.response.count as f64;
+    }
+    (count > 0).then(|| sum / count as f64)
+}

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What came of an experiment. A report is made of this alone.
+
+use netnice_scenario::results::Estimate;
+use serde::{Deserialize, Serialize};
+
+use crate::claim::short;
+use crate::{
+    Choice, Claim, Effort, Experiment, Figure, Findings, Judgement, Paper, Reported, Scale, Study,
+    Verdict,
+};
+
+/// Outcomes, and what made them.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Outcomes {
+    /// Version of netnice.
+    pub version: String,
+    /// The last command, with its arguments.
+    pub command: Vec<String>,
+    /// Runs at a time.
+    pub jobs: usize,
+    /// Seconds that the last command took.
+    pub wall_s: f64,
+    /// One for each experiment, in the order of the registry.
+    pub outcomes: Vec<Outcome>,
+}
+
+/// What came of one experiment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// `LP03-T1a`.
+    pub id: String,
+    /// Paper.
+    pub paper: Paper,
+    /// Title.
+    pub title: String,
+    /// The question it answers.
+    pub question: String,
+    /// How much was run.
+    pub effort: Effort,
+    /// What the paper leaves open, and what was taken.
+    pub choices: Vec<Choice>,
+    /// What was run.
+    pub studies: Vec<StudyRecord>,
+    /// What the paper reports, and ours.
+    pub values: Vec<ReportedValue>,
+    /// Figures.
+    pub figures: Vec<Figure>,
+    /// Tables.
+    pub tables: Vec<Table>,
+    /// What was learned.
+    pub notes: Vec<String>,
+}
+
+/// What was run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StudyRecord {
+    /// Name.
+    pub name: String,
+    /// Points of the sweep.
+    pub points: usize,
+    /// Runs of each point, and how long each was.
+    pub scale: Scale,
+    /// A command that makes the same runs.
+    pub command: String,
+}
+
+/// A reported value, ours, and the verdict.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReportedValue {
+    /// What the paper reports, and the rules.
+    pub claim: Claim,
+    /// Ours; `None` where it could not be measured.
+    pub ours: Option<Estimate>,
+    /// How it is judged.
+    pub judgement: Judgement,
+    /// Why it is not reproduced; nothing where it is.
+    pub reason: Option<String>,
+}
+
+/// A table with a heading.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Table {
+    /// Title.
+    pub title: String,
+    /// Headings.
+    pub columns: Vec<String>,
+    /// Rows, as long as `columns`.
+    pub rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// An empty table.
+    pub fn new(title: &str, columns: &[&str]) -> Table {
+        Table {
+            title: title.to_owned(),
+            columns: columns.iter().map(|&column| column.to_owned()).collect(),
+            rows: Vec::new(),
+        }
+    }
+}
+
+impl ReportedValue {
+    /// What the paper reports, with the unit.
+    pub fn reported(&self) -> String {
+        with_unit(&self.claim.reported.to_string(), &self.claim.unit)
+    }
+
+    /// Ours with its 95 % interval, and the unit.
+    pub fn ours(&self) -> String {
+        let ours = self.ours.as_ref().map_or("none".to_owned(), written);
+        with_unit(&ours, &self.claim.unit)
+    }
+}
+
+fn with_unit(text: &str, unit: &str) -> String {
+    match unit {
+        "" => text.to_owned(),
+        unit => format!("{text} {unit}"),
+    }
+}
+
+/// `2.71 ± 0.12`, with as many digits as the value's size asks for.
+pub fn written(value: &Estimate) -> String {
+    let digits = match value.mean.abs() {
+        99.95.. => 0,
+        9.995.. => 1,
+        0.0995.. => 2,
+        _ => 3,
+    };
+    match value.half_width_95 {
+        Some(half_width) => format!("{:.digits$} ± {half_width:.digits$}", value.mean),
+        None => format!("{:.digits$}", value.mean),
+    }
+}
+
+impl Outcome {
+    /// Judges the findings of an experiment.
+    pub(crate) fn new(
+        experiment: &Experiment,
+        effort: Effort,
+        studies: Vec<StudyRecord>,
+        findings: Findings,
+    ) -> Outcome {
+        let values = experiment.claims.iter().map(|claim| {
+            let value = findings.values.iter().find(|value| value.key == claim.key);
+            judge(
+                claim,
+                value.and_then(|value| value.ours),
+                value.and_then(|value| value.reason.clone()),
+            )
+        });
+        Outcome {
+            id: experiment.id.to_owned(),
+            paper: experiment.paper,
+            title: experiment.title.to_owned(),
+            question: experiment.question.to_owned(),
+            effort,
+            choices: experiment.choices.clone(),
+            studies,
+            values: values.collect(),
+            figures: findings.figures,
+            tables: findings.tables,
+            notes: findings.notes,
+        }
+    }
+
+    /// The experiment's worst verdict.
+    pub fn verdict(&self) -> Verdict {
+        let has = |verdict| {
+            let mut values = self.values.iter();
+            values.any(|value: &ReportedValue| value.judgement.verdict == verdict)
+        };
+        match (has(Verdict::NotReproduced), has(Verdict::SameConclusion)) {
+            (true, _) => Verdict::NotReproduced,
+            (false, true) => Verdict::SameConclusion,
+            (false, false) => Verdict::Reproduced,
+        }
+    }
+}
+
+fn judge(claim: &Claim, ours: Option<Estimate>, reason: Option<String>) -> ReportedValue {
+    let judgement = match &ours {
+        Some(ours) => claim.judge(ours),
+        None => Judgement {
+            verdict: Verdict::NotReproduced,
+            certain: false,
+        },
+    };
+    let short_reason = || match &ours {
+        None => "could not be measured".to_owned(),
+        Some(_) => {
+            let unit = match claim.unit.as_str() {
+                "" => String::new(),
+                unit => format!(" {unit}"),
+            };
+            let reproduced = format!("{}{unit} would reproduce it", claim.rule);
+            match (&claim.conclusion, judgement.verdict) {
+                (Some(conclusion), Verdict::SameConclusion) => {
+                    format!("{reproduced}; but {}", conclusion.statement)
+                }
+                _ => reproduced,
+            }
+        }
+    };
+    let reason = match (judgement.verdict, reason) {
+        (Verdict::Reproduced, _) => None,
+        (_, Some(reason)) => Some(format!("{}: {reason}", short_reason())),
+        (_, None) => Some(short_reason()),
+    };
+    ReportedValue {
+        claim: claim.clone(),
+        ours,
+        judgement,
+        reason,
+    }
+}
+
+impl StudyRecord {
+    pub(crate) fn new(study: &Study, effort: Effort, points: usize) -> StudyRecord {
+        let scale = study.scale(effort);
+        let file = match study.sweep.is_empty() {
+            true => format!("papers/scenarios/{}", study.file),
+            false => format!("studies/{}/scenario.toml", study.name),
+        };
+        let mut command = format!(
+            "netnice sim {file} --seeds {} --set duration={}s",
+            scale.seeds,
+            scale.duration.as_secs()
+        );
+        for (key, value) in &study.settings {
+            command.push_str(&format!(" --set '{key}={value}'"));
+        }
+        StudyRecord {
+            name: study.name.clone(),
+            points,
+            scale,
+            command,
+        }
+    }
+}
+
+impl Reported {
+    /// The number, where it is one.
+    pub fn number(&self) -> Option<f64> {
+        match self {
+            Reported::Value(value) => Some(*value),
+            Reported::Statement(_) => None,
+        }
+    }
+}
+
+/// A number in a text.
+pub(crate) fn number(value: f64) -> String {
+    short(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Rule;
+
+    fn claim() -> Claim {
+        Claim::value("share", "LP's share", "%", (2.7, 0.5), "Table I")
+            .concluding("LP takes a few per cent", Rule::AtMost(6.0))
+    }
+
+    #[test]
+    fn a_reason_stands_where_a_value_is_not_reproduced_and_only_there() {
+        let ours = |mean| Estimate::of(&[mean]);
+        let good = judge(&claim(), ours(2.5), Some("the queue".to_owned()));
+        assert_eq!(good.reason, None);
+        assert_eq!(
+            (good.reported(), good.ours()),
+            ("2.7 %".to_owned(), "2.50 %".to_owned())
+        );
+        let other = judge(&claim(), ours(4.0), Some("the queue is short".to_owned()));
+        assert_eq!(
+            other.reason.as_deref(),
+            Some(
+                "2.2 to 3.2 % would reproduce it; but LP takes a few per cent: the queue is short"
+            )
+        );
+        let bad = judge(&claim(), ours(40.0), None);
+        assert_eq!(
+            bad.reason.as_deref(),
+            Some("2.2 to 3.2 % would reproduce it")
+        );
+        let none = judge(&claim(), None, None);
+        assert_eq!(none.judgement.verdict, Verdict::NotReproduced);
+        assert_eq!(none.reason.as_deref(), Some("could not be measured"));
+    }
+
+    #[test]
+    fn values_are_written_with_their_interval() {
+        let estimate = Estimate::of(&[2.0, 4.0, 6.0]).unwrap();
+        assert_eq!(written(&estimate), "4.00 ± 4.97");
+        assert_eq!(written(&Estimate::of(&[49.71]).unwrap()), "49.7");
+        assert_eq!(written(&Estimate::of(&[0.012]).unwrap()), "0.012");
+    }
+}

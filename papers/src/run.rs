@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Runs the studies of experiments, several runs at a time.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use netnice_scenario::ScenarioFile;
+use netnice_scenario::results::{ResultsDirectory, RunResults};
+
+use crate::{
+    Effort, Experiment, Measured, MeasuredPoint, MeasuredStudy, Outcome, Store, StoreError, Study,
+    StudyError, StudyRecord,
+};
+
+/// How often is asked whether to go on.
+const TICK: Duration = Duration::from_millis(50);
+
+/// Experiments with the scenarios of their studies, ready to be run.
+#[derive(Debug)]
+pub struct Reproduction {
+    experiments: Vec<Experiment>,
+    effort: Effort,
+    studies: Vec<(Study, ScenarioFile)>,
+}
+
+/// A run: study, point and seed.
+type Key = (usize, usize, u64);
+
+/// Finished runs.
+#[derive(Debug, Default)]
+pub struct Finished {
+    runs: BTreeMap<Key, RunResults>,
+}
+
+/// How far it is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Tick {
+    /// Finished runs.
+    pub runs: usize,
+    /// All runs.
+    pub of_runs: usize,
+    /// Part of the work that is done, 0 to 1.
+    pub part: f64,
+}
+
+/// Why it ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// A run failed.
+    #[error("study {study}, seed {seed}: {error}")]
+    Simulation {
+        /// Study.
+        study: String,
+        /// Seed.
+        seed: u64,
+        /// What the simulator says.
+        error: Box<netnice_sim::RunError>,
+    },
+    /// A result could not be kept.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Finished {
+    /// How many.
+    pub fn count(&self) -> usize {
+        self.runs.len()
+    }
+}
+
+impl Reproduction {
+    /// Reads and checks the scenarios of all studies. Studies of one name are taken once.
+    pub fn new(experiments: Vec<Experiment>, effort: Effort) -> Result<Reproduction, StudyError> {
+        let mut studies: Vec<(Study, ScenarioFile)> = Vec::new();
+        for study in experiments
+            .iter()
+            .flat_map(|experiment| &experiment.studies)
+        {
+            if studies.iter().all(|(other, _)| other.name != study.name) {
+                studies.push((study.clone(), study.scenario(effort)?));
+            }
+        }
+        Ok(Reproduction {
+            experiments,
+            effort,
+            studies,
+        })
+    }
+
+    /// All runs.
+    fn keys(&self) -> Vec<Key> {
+        let studies = self.studies.iter().enumerate();
+        let runs = studies.flat_map(|(study, (_, file))| {
+            let runs = file.runs().into_iter();
+            runs.map(move |(point, seed)| (study, point, seed))
+        });
+        runs.collect()
+    }
+
+    /// Number of runs.
+    pub fn runs(&self) -> usize {
+        self.keys().len()
+    }
+
+    /// A measure of a run's work: bits that its slowest links can carry in its time.
+    fn work(&self, (study, point, _): Key) -> f64 {
+        let scenario = &self.studies[study].1.points[point].scenario;
+        let rates = scenario.links.iter().filter_map(|link| link.rate);
+        let slowest = rates
+            .map(|rate| rate.as_f64())
+            .fold(f64::INFINITY, f64::min);
+        let rate = if slowest.is_finite() { slowest } else { 1e6 };
+        scenario.duration.get().as_secs_f64() * rate
+    }
+
+    /// Makes the runs that are not in the store yet, at most `jobs` at a time. `tick` is told how far it is, several times
+    /// a second, and says whether to go on. What is finished is returned, and kept in the store.
+    pub fn run(
+        &self,
+        store: Option<&Store>,
+        jobs: usize,
+        mut tick: impl FnMut(Tick) -> ControlFlow<()>,
+    ) -> Result<Finished, RunError> {
+        let directories = self.studies.iter().map(|(study, file)| {
+            let directory = store.map(|store| store.study(&study.name, file));
+            directory.transpose()
+        });
+        let directories = directories.collect::<Result<Vec<_>, StoreError>>()?;
+        let keys = self.keys();
+        let (mut done, mut all) = (0.0, 0.0);
+        let mut finished = Finished::default();
+        let mut left = Vec::new();
+        for &key in &keys {
+            let (study, point, seed) = key;
+            let work = self.work(key);
+            all += work;
+            let kept = directories[study].as_ref();
+            match kept.and_then(|directory| directory.finished(point, seed)) {
+                Some(run) => {
+                    finished.runs.insert(key, run);
+                    done += work;
+                }
+                None => left.push(key),
+            }
+        }
+        let stop = AtomicBool::new(false);
+        let next = AtomicUsize::new(0);
+        let mut failure = None;
+        thread::scope(|scope| {
+            let (sender, receiver) = mpsc::channel();
+            for _ in 0..jobs.min(left.len()) {
+                let (sender, left, next, stop) = (sender.clone(), &left, &next, &stop);
+                let directories = &directories;
+                scope.spawn(move || {
+                    while !stop.load(Ordering::Relaxed) {
+                        let Some(&key) = left.get(next.fetch_add(1, Ordering::Relaxed)) else {
+                            return;
+                        };
+                        if let Some(result) = self.one(directories, key, stop).transpose() {
+                            // The other side is there as long as this scope is.
+                            let _ = sender.send((key, result));
+                        }
+                    }
+                });
+            }
+            drop(sender);
+            loop {
+                match receiver.recv_timeout(TICK) {
+                    Ok((key, Ok(run))) => {
+                        finished.runs.insert(key, run);
+                        done += self.work(key);
+                    }
+                    Ok((_, Err(error))) => {
+                        stop.store(true, Ordering::Relaxed);
+                        failure.get_or_insert(error);
+                    }
+                    Err(mpsc::RecvTimeoutError::Timeout) => {}
+                    Err(mpsc::RecvTimeoutError::Disconnected) => return,
+                }
+                let now = Tick {
+                    runs: finished.runs.len(),
+                    of_runs: keys.len(),
+                    part: if all > 0.0 { done / all } else { 1.0 },
+                };
+                if tick(now).is_break() {
+                    stop.store(true, Ordering::Relaxed);
+                }
+            }
+        });
+        match failure {
+            Some(error) => Err(error),
+            None => Ok(finished),
+        }
+    }
+
+    /// One run, kept if it came to its end; `None` where it was stopped before.
+    fn one(
+        &self,
+        directories: &[Option<ResultsDirectory>],
+        (study, number, seed): Key,
+        stop: &AtomicBool,
+    ) -> Result<Option<RunResults>, RunError> {
+        let (described, file) = &self.studies[study];
+        let point = &file.points[number];
+        let go_on = || !stop.load(Ordering::Relaxed);
+        let run = netnice_sim::run(&point.scenario, seed, go_on);
+        let run = run.map_err(|error| RunError::Simulation {
+            study: described.name.clone(),
+            seed,
+            error: Box::new(error),
+        })?;
+        let Some(mut run) = run else {
+            return Ok(None);
+        };
+        run.settings = point.settings.clone();
+        if let Some(directory) = &directories[study] {
+            directory.store(number, &run).map_err(StoreError::from)?;
+        }
+        Ok(Some(run))
+    }
+
+    /// The outcomes of the experiments whose runs are all finished.
+    pub fn outcomes(&self, finished: &Finished) -> Vec<Outcome> {
+        let experiments = self.experiments.iter();
+        experiments
+            .filter_map(|experiment| self.outcome(experiment, finished))
+            .collect()
+    }
+
+    fn outcome(&self, experiment: &Experiment, finished: &Finished) -> Option<Outcome> {
+        let mut records = Vec::new();
+        let mut studies = Vec::new();
+        for wanted in &experiment.studies {
+            let mut places = self.studies.iter();
+            let index = places.position(|(study, _)| study.name == wanted.name)?;
+            let (study, file) = &self.studies[index];
+            let points = file.points.iter().enumerate().map(|(number, point)| {
+                let seeds = point.scenario.seeds.0.iter();
+                let runs = seeds.map(|&seed| finished.runs.get(&(index, number, seed)));
+                Some(MeasuredPoint {
+                    settings: &point.settings,
+                    runs: runs.collect::<Option<Vec<_>>>()?,
+                })
+            });
+            studies.push(MeasuredStudy {
+                name: &study.name,
+                points: points.collect::<Option<Vec<_>>>()?,
+            });
+            records.push(StudyRecord::new(study, self.effort, file.points.len()));
+        }
+        let findings = (experiment.evaluate)(&Measured { studies });
+        Some(Outcome::new(experiment, self.effort, records, findings))
+    }
+}

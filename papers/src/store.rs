@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Where runs and outcomes are kept.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use netnice_scenario::ScenarioFile;
+use netnice_scenario::results::{DirectoryError, Manifest, ResultsDirectory, World};
+
+use crate::{Outcome, Outcomes, experiments};
+
+/// A directory of a reproduction: `studies/NAME/` for each study, as `netnice sim --out` makes it, and `outcomes.json`.
+#[derive(Debug, Clone)]
+pub struct Store {
+    path: PathBuf,
+    resume: bool,
+    version: String,
+    command: Vec<String>,
+}
+
+/// Why something cannot be kept or read.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The directory of a study.
+    #[error(transparent)]
+    Directory(#[from] DirectoryError),
+    /// The file of outcomes.
+    #[error("{}: {error}", path.display())]
+    Io {
+        /// Which.
+        path: PathBuf,
+        /// The system's answer.
+        error: io::Error,
+    },
+}
+
+impl Store {
+    /// A store in `path`; with `resume` runs that are there are taken up, and without they are refused.
+    pub fn new(path: &Path, resume: bool, version: &str, command: Vec<String>) -> Store {
+        Store {
+            path: path.to_owned(),
+            resume,
+            version: version.to_owned(),
+            command,
+        }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The directory of a study.
+    pub fn study(&self, name: &str, file: &ScenarioFile) -> Result<ResultsDirectory, StoreError> {
+        let manifest = Manifest::new(file, World::Simulation, &self.version, self.command.clone());
+        let path = self.path.join("studies").join(name);
+        Ok(ResultsDirectory::create(
+            &path,
+            manifest,
+            file,
+            self.resume,
+        )?)
+    }
+
+    fn outcomes_path(&self) -> PathBuf {
+        self.path.join("outcomes.json")
+    }
+
+    /// The outcomes in a directory.
+    pub fn outcomes(path: &Path) -> Result<Outcomes, StoreError> {
+        let path = path.join("outcomes.json");
+        let read =
+            fs::read(&path).and_then(|text| serde_json::from_slice(&text).map_err(io::Error::from));
+        read.map_err(|error| StoreError::Io { path, error })
+    }
+
+    /// Keeps outcomes beside those that are there of other experiments.
+    pub fn keep(
+        &self,
+        fresh: Vec<Outcome>,
+        jobs: usize,
+        wall_s: f64,
+    ) -> Result<Outcomes, StoreError> {
+        let mut outcomes = fresh;
+        if let Ok(before) = Store::outcomes(&self.path) {
+            let others = before.outcomes.into_iter();
+            let others: Vec<Outcome> = others
+                .filter(|before| !outcomes.iter().any(|outcome| outcome.id == before.id))
+                .collect();
+            outcomes.extend(others);
+        }
+        let ids = experiments::ids();
+        outcomes.sort_by_key(|outcome| ids.iter().position(|id| *id == outcome.id));
+        let outcomes = Outcomes {
+            version: self.version.clone(),
+            command: self.command.clone(),
+            jobs,
+            wall_s,
+            outcomes,
+        };
+        let path = self.outcomes_path();
+        let beside = path.with_extension("unfinished");
+        let written = fs::create_dir_all(&self.path)
+            .and_then(|()| serde_json::to_vec(&outcomes).map_err(io::Error::from))
+            .and_then(|text| fs::write(&beside, text))
+            .and_then(|()| fs::rename(&beside, &path));
+        written.map_err(|error| StoreError::Io { path, error })?;
+        Ok(outcomes)
+    }
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Studies: scenarios with what is set in them.
+
+use netnice_scenario::{ScenarioError, ScenarioFile};
+
+use crate::{Effort, Scale};
+
+/// A scenario, what is set in it, what is swept, and how often it is run.
+///
+/// Experiments may share a study: those of the same name are the same, and run once.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Study {
+    /// Name, unique among all papers: `lp03_t1_tcplp`.
+    pub name: String,
+    /// Name of the scenario file in `papers/scenarios/`.
+    pub file: &'static str,
+    /// Its text.
+    pub text: &'static str,
+    /// What is set in it, as by `netnice sim --set`.
+    pub settings: Vec<(String, String)>,
+    /// What is swept beside what the file sweeps: a parameter or a field, and values in TOML.
+    pub sweep: Vec<(String, Vec<String>)>,
+    /// Runs with `--quick`.
+    pub quick: Scale,
+    /// Runs with `--full`.
+    pub full: Scale,
+}
+
+/// A study whose scenario is refused.
+#[derive(Debug, thiserror::Error)]
+#[error("study {study}: {error}")]
+pub struct StudyError {
+    /// Its name.
+    pub study: String,
+    /// Why.
+    pub error: ScenarioError,
+}
+
+/// A file of `papers/scenarios/`: its name and its text.
+macro_rules! scenario {
+    ($file:literal) => {
+        (
+            $file,
+            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/", $file)),
+        )
+    };
+}
+pub(crate) use scenario;
+
+impl Study {
+    /// A study of a file, given by `scenario!`.
+    pub fn new(
+        name: impl Into<String>,
+        (file, text): (&'static str, &'static str),
+        quick: Scale,
+        full: Scale,
+    ) -> Study {
+        Study {
+            name: name.into(),
+            file,
+            text,
+            settings: Vec::new(),
+            sweep: Vec::new(),
+            quick,
+            full,
+        }
+    }
+
+    /// The same under another name.
+    #[must_use]
+    pub fn renamed(mut self, name: &str) -> Study {
+        self.name = name.to_owned();
+        self
+    }
+
+    /// With a parameter, or a field by its path, set to a value.
+    #[must_use]
+    pub fn set(mut self, key: &str, value: &str) -> Study {
+        self.settings.push((key.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// With all of these set.
+    #[must_use]
+    pub fn set_all(self, settings: &[(&str, &str)]) -> Study {
+        settings
+            .iter()
+            .fold(self, |study, (key, value)| study.set(key, value))
+    }
+
+    /// With a parameter or a field taking these values in turn, written as in TOML. The file must have no sweep.
+    #[must_use]
+    pub fn sweep(mut self, key: &str, values: &[&str]) -> Study {
+        let values = values.iter().map(|&value| value.to_owned()).collect();
+        self.sweep.push((key.to_owned(), values));
+        self
+    }
+
+    /// How often it is run.
+    pub fn scale(&self, effort: Effort) -> Scale {
+        match effort {
+            Effort::Quick => self.quick,
+            Effort::Full => self.full,
+        }
+    }
+
+    /// The scenario's text with the sweep.
+    fn full_text(&self) -> String {
+        let mut text = self.text.to_owned();
+        if !self.sweep.is_empty() {
+            text.push_str("\n[sweep]\n");
+        }
+        for (key, values) in &self.sweep {
+            text.push_str(&format!("{key} = [{}]\n", values.join(", ")));
+        }
+        text
+    }
+
+    /// The scenario, read and checked.
+    pub fn scenario(&self, effort: Effort) -> Result<ScenarioFile, StudyError> {
+        let scale = self.scale(effort);
+        let mut settings = self.settings.clone();
+        settings.push(("seeds".to_owned(), scale.seeds.to_string()));
+        let seconds = format!("{}s", scale.duration.as_secs());
+        settings.push(("duration".to_owned(), seconds));
+        ScenarioFile::parse(self.file, &self.full_text(), &settings, None).map_err(|error| {
+            StudyError {
+                study: self.name.clone(),
+                error,
+            }
+        })
+    }
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The registry, and a whole reproduction in seconds.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use netnice_papers::{
+    Effort, Experiment, Outcome, Reproduction, Scale, Store, Study, Verdict, experiments, markdown,
+};
+
+#[test]
+fn ids_are_those_of_their_paper_and_stand_once() {
+    let all = experiments::all();
+    for (number, experiment) in all.iter().enumerate() {
+        let prefix = format!("{}-", experiment.paper.short_name());
+        assert!(experiment.id.starts_with(&prefix), "{}", experiment.id);
+        let same = all.iter().filter(|other| other.id == experiment.id);
+        assert_eq!(same.count(), 1, "{number} {}", experiment.id);
+    }
+}
+
+#[test]
+fn experiments_are_chosen_by_id_and_by_paper() {
+    let ids = |wanted: &[&str]| {
+        let wanted: Vec<String> = wanted.iter().map(|&id| id.to_owned()).collect();
+        experiments::select(&wanted)
+            .map(|chosen| chosen.iter().map(|one| one.id).collect::<Vec<_>>())
+    };
+    assert_eq!(
+        ids(&["lp03-f11", "LP03-T1a"]),
+        Ok(vec!["LP03-T1a", "LP03-F11"])
+    );
+    assert!(
+        ids(&["LP03"])
+            .unwrap()
+            .iter()
+            .all(|id| id.starts_with("LP03-"))
+    );
+    assert_eq!(ids(&[]).unwrap(), experiments::ids());
+    assert_eq!(ids(&["LP03", "LP03-F1"]), Err("LP03-F1".to_owned()));
+}
+
+#[test]
+fn every_study_is_a_valid_scenario_and_one_name_means_one_study() {
+    let mut seen: BTreeMap<String, Study> = BTreeMap::new();
+    for experiment in experiments::all() {
+        for study in experiment.studies {
+            for effort in [Effort::Quick, Effort::Full] {
+                if let Err(error) = study.scenario(effort) {
+                    panic!("{}: {error}", experiment.id);
+                }
+            }
+            let before = seen
+                .entry(study.name.clone())
+                .or_insert_with(|| study.clone());
+            assert_eq!(*before, study, "{}", experiment.id);
+        }
+    }
+}
+
+#[test]
+fn every_claim_has_a_rule_that_what_is_reported_fulfils() {
+    for experiment in experiments::all() {
+        assert!(!experiment.claims.is_empty(), "{}", experiment.id);
+        for claim in &experiment.claims {
+            let of = format!("{} {}", experiment.id, claim.key);
+            let same = experiment
+                .claims
+                .iter()
+                .filter(|other| other.key == claim.key);
+            assert_eq!(same.count(), 1, "{of}");
+            if let Some(reported) = claim.reported.number() {
+                assert!(claim.rule.holds(reported), "{of}");
+                let concludes = claim.conclusion.as_ref();
+                assert!(
+                    concludes.is_none_or(|weaker| weaker.rule.holds(reported)),
+                    "{of}"
+                );
+            }
+        }
+    }
+}
+
+/// An experiment with runs of a few seconds.
+fn tiny(id: &str) -> Experiment {
+    let mut experiment = experiments::select(&[id.to_owned()]).unwrap().remove(0);
+    for study in &mut experiment.studies {
+        study.quick = Scale::new(2, 5);
+    }
+    experiment
+}
+
+fn reproduce(store: &Store, runs: &mut usize) -> Vec<Outcome> {
+    let reproduction = Reproduction::new(vec![tiny("LP03-T1a")], Effort::Quick).unwrap();
+    let finished = reproduction
+        .run(Some(store), 2, |tick| {
+            *runs = tick.of_runs;
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    assert_eq!(finished.count(), reproduction.runs());
+    reproduction.outcomes(&finished)
+}
+
+#[test]
+fn a_tiny_reproduction_has_every_value_and_resumes_to_the_same() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = |resume| Store::new(directory.path(), resume, "1", vec!["netnice".to_owned()]);
+    let mut runs = 0;
+    let outcomes = reproduce(&store(false), &mut runs);
+    let values = &outcomes[0].values;
+    assert_eq!(values.len(), tiny("LP03-T1a").claims.len());
+    for value in values {
+        assert!(value.ours.is_some(), "{}", value.claim.key);
+        let reproduced = value.judgement.verdict == Verdict::Reproduced;
+        assert_eq!(value.reason.is_none(), reproduced, "{}", value.claim.key);
+    }
+    // All runs are there, so nothing is run, and the outcome is the same to the last digit.
+    assert!(reproduce(&store(true), &mut runs) == outcomes);
+
+    let kept = store(true).keep(outcomes.clone(), 2, 1.0).unwrap();
+    assert!(Store::outcomes(directory.path()).unwrap() == kept);
+    assert!(kept.outcomes == outcomes);
+    let page = markdown(&kept);
+    for value in values {
+        assert!(page.contains(&value.claim.what), "{}", value.claim.what);
+    }
+}
+
+#[test]
+fn what_is_stopped_has_no_outcome() {
+    let reproduction = Reproduction::new(vec![tiny("LP03-T1a")], Effort::Quick).unwrap();
+    let finished = reproduction
+        .run(None, 1, |_| ControlFlow::Break(()))
+        .unwrap();
+    assert!(finished.count() < reproduction.runs());
+    assert_eq!(reproduction.outcomes(&finished), []);
+}
