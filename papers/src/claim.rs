@@ -59,6 +59,8 @@ pub enum Rule {
     AtLeast(f64),
     /// No more.
     AtMost(f64),
+    /// Nothing agrees: the paper measured what cannot be had again, such as a path over the Internet of its day.
+    Nothing,
 }
 
 /// How a claim came out.
@@ -97,6 +99,7 @@ impl Rule {
             Rule::Between { low, high } => (low..=high).contains(&value),
             Rule::AtLeast(low) => value >= low,
             Rule::AtMost(high) => value <= high,
+            Rule::Nothing => false,
         }
     }
 }
@@ -107,6 +110,7 @@ impl fmt::Display for Rule {
             Rule::Between { low, high } => write!(f, "{} to {}", short(low), short(high)),
             Rule::AtLeast(low) => write!(f, "at least {}", short(low)),
             Rule::AtMost(high) => write!(f, "at most {}", short(high)),
+            Rule::Nothing => f.write_str("nothing that can be measured here"),
         }
     }
 }
@@ -261,5 +265,6 @@ mod tests {
         assert!(Rule::AtMost(1.0).holds(1.0) && !Rule::AtMost(1.0).holds(1.01));
         assert_eq!(Rule::within(49.7, 2.0).to_string(), "47.7 to 51.7");
         assert_eq!(Rule::AtLeast(0.95).to_string(), "at least 0.95");
+        assert!(!Rule::Nothing.holds(0.0));
     }
 }

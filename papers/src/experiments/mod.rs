@@ -2,6 +2,7 @@
 //! All experiments, a file each.
 
 mod lp03;
+mod search;
 
 use crate::Experiment;
 

@@ -3,6 +3,5 @@
 
 mod common;
 pub(super) mod f11;
-mod search;
 pub(super) mod t1a;
 pub(super) mod t1b;

@@ -2,6 +2,7 @@
 //! Table I, first row: one FTP over TCP and one over TCP-LP.
 
 use super::common::{Kind, TODAY, tcp_choices};
+use crate::experiments::search;
 use crate::outcome::written;
 use crate::study::scenario;
 use crate::{Choice, Claim, Experiment, Findings, Measured, Paper, Rule, Scale, Study, Table};
@@ -97,8 +98,7 @@ fn evaluate(measured: &Measured<'_>) -> Findings {
         table.rows.push([&[title.to_owned()], &cells[..]].concat());
     }
     findings.tables.push(table);
-    let (search, nearest) =
-        super::search::shares(measured.study("lp03_t1a_search"), "low", LINK, 2.7);
+    let (search, nearest) = search::shares(measured.study("lp03_t1a_search"), "low", LINK, 2.7);
     findings.tables.push(search);
     findings.value_or_reason("tcplp", share("lp03_t1a_tcplp", "low"), nearest.clone());
     findings.value_or_reason("ecn", share("lp03_t1a_tcplp_ecn", "low"), nearest);

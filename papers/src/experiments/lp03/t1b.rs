@@ -2,6 +2,7 @@
 //! Table I, second row: the same against ten FTP flows in the reverse direction.
 
 use super::common::{Kind, TODAY, tcp_choices};
+use crate::experiments::search;
 use crate::measured::share_of_link;
 use crate::outcome::written;
 use crate::study::scenario;
@@ -154,7 +155,7 @@ fn evaluate(measured: &Measured<'_>) -> Findings {
         ),
         ("low", "lp03_t1b_tcplp", "low", ("TCP-LP", searched, 7.3)),
     ] {
-        let (mut table, nearest) = super::search::shares(searched, flow, LINK, reported);
+        let (mut table, nearest) = search::shares(searched, flow, LINK, reported);
         table.title = format!("{name}: {}", table.title);
         findings.tables.push(table);
         findings.value_or_reason(key, share(study, flow), nearest);

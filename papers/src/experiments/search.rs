@@ -8,7 +8,7 @@ use crate::{MeasuredPoint, MeasuredStudy, Table};
 
 /// A row for each point of a study with the flow's share of the link, and in words which point comes nearest to the
 /// reported value.
-pub(super) fn shares(
+pub(crate) fn shares(
     study: &MeasuredStudy<'_>,
     flow: &str,
     link: &str,
@@ -20,7 +20,7 @@ pub(super) fn shares(
 }
 
 /// The same for any value.
-pub(super) fn search(
+pub(crate) fn search(
     study: &MeasuredStudy<'_>,
     heading: &str,
     reported: f64,
