@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a packet and a queue discipline must offer to a link.
 
-use crate::Time;
+use crate::{QueueBound, Time};
 
 /// What a link and a queue discipline need to know of a packet.
 ///
@@ -112,6 +112,12 @@ pub trait QueueDiscipline<P: Packet> {
     /// out of the cache, until something has to wait. 0 where the discipline wants to see every packet. Never changes.
     fn passes_unseen(&self) -> u32 {
         0
+    }
+
+    /// Where packets leave in the order in which they came, and only arrivals are dropped that do not fit into this bound: the
+    /// link may then tell on a packet's arrival when it will leave, and need not ask the discipline. Never changes.
+    fn tail_bound(&self) -> Option<QueueBound> {
+        None
     }
 
     /// Packets that this discipline has marked with congestion experienced so far.

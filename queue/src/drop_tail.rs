@@ -41,10 +41,7 @@ impl<P: Packet> DropTail<P> {
     /// There is room for a packet of `length` bytes.
     #[inline]
     pub(crate) fn fits(&self, length: u64) -> bool {
-        match self.bound {
-            QueueBound::Packets(limit) => self.waiting.len() < limit,
-            QueueBound::Bytes(limit) => self.bytes + length <= limit,
-        }
+        self.bound.fits(self.waiting.len(), self.bytes, length)
     }
 }
 
@@ -83,6 +80,10 @@ impl<P: Packet> QueueDiscipline<P> for DropTail<P> {
             QueueBound::Packets(_) => u32::MAX,
             QueueBound::Bytes(limit) => u32::try_from(limit).unwrap_or(u32::MAX),
         }
+    }
+
+    fn tail_bound(&self) -> Option<QueueBound> {
+        Some(self.bound)
     }
 
     #[inline]

@@ -55,6 +55,11 @@ impl Impairments {
         }))
     }
 
+    /// Packets are delayed at random.
+    pub(crate) fn delays(&self) -> bool {
+        self.jitter != Jitter::None
+    }
+
     /// The next packet offered is lost.
     pub(crate) fn loses(&mut self) -> bool {
         self.loss.strikes(self.loss_random.next_u64())

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One direction of a link: a queue discipline, serialisation at a rate, a propagation delay, random loss and jitter.
 
+mod account;
+mod tail;
+
 use std::collections::VecDeque;
+use std::mem;
 use std::time::Duration;
+
+use tail::Tail;
 
 use crate::impairments::Impairments;
 use crate::transmission::{Transmission, Transmissions};
 use crate::{
-    DropCause, DropTail, Dropped, Jitter, LinkCounters, LinkUsage, LossFraction, Packet,
-    QueueDiscipline, Rate, Time,
+    DropCause, DropTail, Dropped, Jitter, LossFraction, Packet, QueueDiscipline, Rate, Time,
 };
 
 /// What a link does to the packets that its queue lets through.
@@ -83,29 +88,44 @@ impl<P: Packet> Packet for Queued<P> {
 /// time: a driver that calls late delivers late, but a backlogged link still has exactly its rate.
 ///
 /// A network has many links that are idle when a packet comes, and most of their time goes into fetching them from memory.
-/// So what such a packet needs stands in front, in two cache lines that processors fetch together; the discipline and
-/// most counters are left alone until a packet has to wait.
+/// So what such a packet needs stands in front, with room for one packet, in two cache lines that processors fetch
+/// together; the rest is looked at when a second packet comes, or one has to wait.
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub struct Link<P: Packet, Q: QueueDiscipline<Queued<P>> = DropTail<Queued<P>>> {
-    /// End of the last transmission begun, rounded down; `remainder / rate` nanoseconds more make it exact.
+    /// End of the last transmission known, rounded down; `remainder / rate` nanoseconds more make it exact.
     free_at: Time,
     remainder: u64,
+    /// The packet that comes out next.
+    first: Option<Delivery<P>>,
+    /// Packets that have left the discipline, `first` among them.
+    in_pipe: u32,
+    /// Packets in the discipline.
+    waiting: u32,
+    /// Up to this length packets need not be shown to the discipline, nor to chance, while nothing waits.
+    passes_unseen: u32,
+    /// Of the packet sent last.
+    length: u32,
+    // Here a line ends for packets of 16 bytes.
     delay_ns: u64,
-    /// Time spent sending.
+    transmissions: Transmissions,
+    /// Time spent sending, up to `free_at`.
     busy_ns: u64,
-    transmissions: Option<Transmissions>,
-    /// Packets in transmission or in propagation, in the order they come out.
-    pipe: VecDeque<Delivery<P>>,
     /// Packets offered, and their bytes.
     offered: u64,
     offered_bytes: u64,
-    /// Packets in the discipline.
-    waiting: u32,
-    /// Up to this length packets need not be shown to the discipline while nothing waits.
-    passes_unseen: u32,
+    rest: Box<Rest<P, Q>>,
+}
+
+/// What a packet does not need that finds the link empty.
+#[derive(Debug)]
+struct Rest<P, Q> {
+    /// Packets after the first, in the order they come out.
+    pipe: VecDeque<Delivery<P>>,
+    /// Where the queue is such that departures can be told on arrival: these packets are in the pipe, and the discipline
+    /// is not used.
+    tail: Option<Tail>,
     impairments: Option<Box<Impairments>>,
-    // Here the second cache line ends.
     before: Transmission,
     discipline: Q,
     tally: Tally,
@@ -121,7 +141,8 @@ struct Tally {
     max_queue_bytes: u64,
     max_queue_wait_ns: u64,
     /// The sum of the times at which packets left the queue, less those at which they entered it, in wrapping
-    /// arithmetic: with the packets waiting times now it is the integral of the queue's length up to now.
+    /// arithmetic: with the packets waiting times now it is the integral of the queue's length up to now. Of packets
+    /// whose departure was told on arrival both times are in it from then on.
     queue_packet_ns: u128,
     /// The same, each time multiplied by the packet's bytes.
     queue_byte_ns: u128,
@@ -130,29 +151,46 @@ struct Tally {
 impl<P: Packet, Q: QueueDiscipline<Queued<P>>> Link<P, Q> {
     /// An empty link whose packets wait in `discipline`.
     pub fn new(config: LinkConfig, discipline: Q) -> Link<P, Q> {
-        Link {
+        let link = Link {
             free_at: Time::ZERO,
             remainder: 0,
+            first: None,
+            in_pipe: 0,
+            waiting: 0,
+            passes_unseen: 0,
+            length: 0,
             delay_ns: u64::try_from(config.delay.as_nanos()).unwrap_or(u64::MAX),
+            transmissions: Transmissions::new(config.rate),
             busy_ns: 0,
-            transmissions: config.rate.and_then(Transmissions::new),
-            pipe: VecDeque::new(),
             offered: 0,
             offered_bytes: 0,
-            waiting: 0,
-            passes_unseen: discipline.passes_unseen(),
-            impairments: Impairments::new(&config, Jitter::None),
-            before: Transmission::default(),
-            discipline,
-            tally: Tally::default(),
-            config,
-        }
+            rest: Box::new(Rest {
+                pipe: VecDeque::new(),
+                tail: None,
+                impairments: None,
+                before: Transmission::default(),
+                discipline,
+                tally: Tally::default(),
+                config,
+            }),
+        };
+        link.with_jitter(Jitter::None)
     }
 
     /// The same link with a random delay after the propagation. Packets stay in order: none comes out before one sent
     /// earlier.
     pub fn with_jitter(mut self, jitter: Jitter) -> Link<P, Q> {
-        self.impairments = Impairments::new(&self.config, jitter);
+        let rest = &mut *self.rest;
+        rest.impairments = Impairments::new(&rest.config, jitter);
+        self.passes_unseen = match rest.impairments {
+            Some(_) => 0,
+            None => rest.discipline.passes_unseen(),
+        };
+        // Random delays would hide when transmissions end.
+        rest.tail = match rest.impairments.as_ref().is_some_and(|some| some.delays()) {
+            true => None,
+            false => rest.discipline.tail_bound().map(Tail::new),
+        };
         self
     }
 
@@ -160,23 +198,36 @@ impl<P: Packet, Q: QueueDiscipline<Queued<P>>> Link<P, Q> {
     /// was pushed out.
     ///
     /// `now` must not be earlier than in any call before.
-    #[inline]
+    #[inline(always)]
     pub fn offer(&mut self, now: Time, packet: P) -> Result<(), Dropped<P>> {
-        self.advance(now);
         let length = packet.length() as u64;
         self.offered += 1;
         self.offered_bytes += length;
-        if let Some(impairments) = &mut self.impairments {
+        if self.free_at <= now && self.waiting == 0 && length <= u64::from(self.passes_unseen) {
+            // The link is idle and nothing waits.
+            self.transmit(now, packet, length, 0);
+            return Ok(());
+        }
+        self.offer_beside_others(now, packet, length)
+    }
+
+    /// Chance or the queue have a say in what becomes of the packet.
+    #[inline(never)]
+    fn offer_beside_others(&mut self, now: Time, packet: P, length: u64) -> Result<(), Dropped<P>> {
+        self.advance(now);
+        if let Some(impairments) = &mut self.rest.impairments {
             if impairments.loses() {
                 let cause = DropCause::RandomLoss;
                 return Err(self.dropped(Dropped { packet, cause }));
             }
         }
         if self.free_at > now {
-            return self.enqueue(now, packet, length);
+            return match self.rest.tail {
+                Some(_) => self.join_tail(now, packet, length),
+                None => self.enqueue(now, packet, length),
+            };
         }
-        // The link is idle and nothing waits.
-        if length > u64::from(self.passes_unseen) {
+        if length > u64::from(self.rest.discipline.passes_unseen()) {
             return self.pass(now, packet, length);
         }
         self.transmit(now, packet, length, 0);
@@ -190,7 +241,7 @@ impl<P: Packet, Q: QueueDiscipline<Queued<P>>> Link<P, Q> {
             arrived: now,
             length,
         };
-        let outcome = self.discipline.pass(now, &mut queued);
+        let outcome = self.rest.discipline.pass(now, &mut queued);
         let packet = queued.packet;
         match outcome {
             Ok(()) => {
@@ -208,36 +259,40 @@ impl<P: Packet, Q: QueueDiscipline<Queued<P>>> Link<P, Q> {
             arrived: now,
             length,
         };
-        let outcome = self.discipline.enqueue(now, queued);
+        let rest = &mut *self.rest;
+        let outcome = rest.discipline.enqueue(now, queued);
         let entered = u128::from(now.as_nanos());
         let mut bytes_entered = entered * u128::from(length);
+        let tally = &mut rest.tally;
+        let (packets, bytes) = (rest.discipline.packets(), rest.discipline.bytes());
+        self.waiting = packets as u32;
+        tally.max_queue_packets = tally.max_queue_packets.max(packets);
+        tally.max_queue_bytes = tally.max_queue_bytes.max(bytes);
         let outcome = match outcome {
             Ok(()) => {
-                self.tally.queue_packet_ns = self.tally.queue_packet_ns.wrapping_sub(entered);
+                tally.queue_packet_ns = tally.queue_packet_ns.wrapping_sub(entered);
                 Ok(())
             }
             Err(dropped) => {
                 // One entered and one left, or the same did both.
                 let left = entered * u128::from(dropped.packet.length);
                 bytes_entered = bytes_entered.wrapping_sub(left);
-                Err(self.dropped(Dropped {
-                    packet: dropped.packet.packet,
-                    cause: dropped.cause,
-                }))
+                Err(dropped)
             }
         };
-        self.tally.queue_byte_ns = self.tally.queue_byte_ns.wrapping_sub(bytes_entered);
-        let (packets, bytes) = (self.discipline.packets(), self.discipline.bytes());
-        self.waiting = packets as u32;
-        self.tally.max_queue_packets = self.tally.max_queue_packets.max(packets);
-        self.tally.max_queue_bytes = self.tally.max_queue_bytes.max(bytes);
-        outcome
+        tally.queue_byte_ns = tally.queue_byte_ns.wrapping_sub(bytes_entered);
+        outcome.map_err(|dropped| {
+            self.dropped(Dropped {
+                packet: dropped.packet.packet,
+                cause: dropped.cause,
+            })
+        })
     }
 
     /// When [`Link::deliver`] should be called next; `None` while the link is empty.
     #[inline]
     pub fn next_event(&self) -> Option<Time> {
-        match self.pipe.front() {
+        match &self.first {
             Some(first) => Some(first.due),
             None if self.waiting > 0 => Some(self.free_at),
             None => None,
@@ -245,89 +300,36 @@ impl<P: Packet, Q: QueueDiscipline<Queued<P>>> Link<P, Q> {
     }
 
     /// The next packet due at or before `now`, first in first out; `None` where there is none. Call until `None`.
-    #[inline]
+    #[inline(always)]
     pub fn deliver(&mut self, now: Time) -> Option<Delivery<P>> {
         self.advance(now);
-        let first = self.pipe.front()?;
-        if first.due > now {
+        if self.first.as_ref()?.due > now {
             return None;
         }
-        self.pipe.pop_front()
+        self.in_pipe -= 1;
+        match self.in_pipe {
+            0 => self.first.take(),
+            _ => mem::replace(&mut self.first, self.rest.pipe.pop_front()),
+        }
     }
 
     /// The packet that will come out next, of those that are on their way.
     #[inline]
     pub fn first(&self) -> Option<&P> {
-        self.pipe.front().map(|delivery| &delivery.packet)
-    }
-
-    /// What the link has seen so far.
-    pub fn counters(&self) -> LinkCounters {
-        let tally = &self.tally;
-        let dropped = |cause: DropCause| tally.dropped[cause as usize];
-        let gone = tally.dropped.iter().sum::<u64>() + self.inside() as u64;
-        let in_pipe = self.pipe.iter().map(|first| first.packet.length() as u64);
-        let bytes_gone = tally.dropped_bytes + self.discipline.bytes() + in_pipe.sum::<u64>();
-        LinkCounters {
-            offered: self.offered,
-            offered_bytes: self.offered_bytes,
-            delivered: self.offered - gone,
-            delivered_bytes: self.offered_bytes - bytes_gone,
-            queue_full: dropped(DropCause::QueueFull),
-            random_loss: dropped(DropCause::RandomLoss),
-            early_drop: dropped(DropCause::EarlyDrop),
-            forced_drop: dropped(DropCause::ForcedDrop),
-            pushed_out: dropped(DropCause::PushedOut),
-            marked: self.discipline.marks(),
-            max_queue_packets: tally.max_queue_packets,
-            max_queue_bytes: tally.max_queue_bytes,
-            max_queue_wait: Duration::from_nanos(tally.max_queue_wait_ns),
-        }
-    }
-
-    /// How much of the link and of its queue was in use from the beginning until `now`.
-    pub fn usage(&mut self, now: Time) -> LinkUsage {
-        self.advance(now);
-        let waiting = |sum: u128, number: u64| {
-            sum.wrapping_add(u128::from(now.as_nanos()) * u128::from(number))
-        };
-        LinkUsage {
-            until: now,
-            // Nothing is sent ahead of time, so what lies after now is the rest of one transmission.
-            busy: Duration::from_nanos(self.busy_ns) - (self.free_at - now),
-            queue_packet_ns: waiting(self.tally.queue_packet_ns, self.discipline.packets() as u64),
-            queue_byte_ns: waiting(self.tally.queue_byte_ns, self.discipline.bytes()),
-        }
-    }
-
-    /// Packets offered but neither delivered nor dropped yet: waiting, in transmission or in propagation.
-    pub fn inside(&self) -> usize {
-        self.waiting as usize + self.pipe.len()
-    }
-
-    /// Packets waiting for transmission at `now`.
-    pub fn queue_packets(&mut self, now: Time) -> usize {
-        self.advance(now);
-        self.discipline.packets()
-    }
-
-    /// Bytes waiting for transmission at `now`.
-    pub fn queue_bytes(&mut self, now: Time) -> u64 {
-        self.advance(now);
-        self.discipline.bytes()
+        self.first.as_ref().map(|delivery| &delivery.packet)
     }
 
     /// What this link was made to be.
     pub fn config(&self) -> &LinkConfig {
-        &self.config
+        &self.rest.config
     }
 
-    /// The discipline, to look at.
+    /// The discipline, to look at. It stays empty where it is drop-tail.
     pub fn discipline(&self) -> &Q {
-        &self.discipline
+        &self.rest.discipline
     }
 
-    /// Begins every transmission that the virtual clock puts at or before `now`.
+    /// Lets the discipline begin every transmission that the virtual clock puts at or before `now`.
     #[inline]
     fn advance(&mut self, now: Time) {
         if self.free_at <= now && (self.waiting > 0 || self.passes_unseen == 0) {
@@ -338,7 +340,8 @@ impl<P: Packet, Q: QueueDiscipline<Queued<P>>> Link<P, Q> {
     fn begin_transmissions(&mut self, now: Time) {
         while self.free_at <= now {
             let start = self.free_at;
-            let Some(queued) = self.discipline.dequeue(start) else {
+            let rest = &mut *self.rest;
+            let Some(queued) = rest.discipline.dequeue(start) else {
                 return;
             };
             self.waiting -= 1;
@@ -349,7 +352,7 @@ impl<P: Packet, Q: QueueDiscipline<Queued<P>>> Link<P, Q> {
             } = queued;
             let left = u128::from(start.as_nanos());
             let waited_ns = start.as_nanos() - arrived.as_nanos();
-            let tally = &mut self.tally;
+            let tally = &mut rest.tally;
             tally.queue_packet_ns = tally.queue_packet_ns.wrapping_add(left);
             tally.queue_byte_ns = tally.queue_byte_ns.wrapping_add(left * u128::from(length));
             tally.max_queue_wait_ns = tally.max_queue_wait_ns.max(waited_ns);
@@ -357,35 +360,55 @@ impl<P: Packet, Q: QueueDiscipline<Queued<P>>> Link<P, Q> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn transmit(&mut self, start: Time, packet: P, length: u64, waited_ns: u64) {
         if start > self.free_at {
             self.remainder = 0;
         }
-        self.free_at = match &mut self.transmissions {
-            Some(transmissions) => {
-                let took_ns = transmissions.take(length, &mut self.remainder, &mut self.before);
-                self.busy_ns += took_ns;
-                start.plus_nanos(took_ns)
-            }
-            None => start,
-        };
-        let mut due = self.free_at.plus_nanos(self.delay_ns);
-        if let Some(impairments) = &mut self.impairments {
-            due = impairments.delay(due);
+        if length != u64::from(self.length) {
+            let before = &mut self.rest.before;
+            self.transmissions.find(length, &mut self.length, before);
         }
-        self.pipe.push_back(Delivery {
+        let took_ns = self.transmissions.take(&mut self.remainder);
+        self.busy_ns += took_ns;
+        self.free_at = start.plus_nanos(took_ns);
+        let mut due = self.free_at.plus_nanos(self.delay_ns);
+        if self.passes_unseen == 0 {
+            if let Some(impairments) = &mut self.rest.impairments {
+                due = impairments.delay(due);
+            }
+        }
+        let delivery = Delivery {
             packet,
             due,
             waited_ns,
-        });
+        };
+        self.in_pipe += 1;
+        if self.in_pipe == 1 {
+            self.first = Some(delivery);
+        } else {
+            self.rest.push(delivery);
+        }
     }
 
     /// Counts a drop.
     #[cold]
     fn dropped(&mut self, dropped: Dropped<P>) -> Dropped<P> {
-        self.tally.dropped[dropped.cause as usize] += 1;
-        self.tally.dropped_bytes += dropped.packet.length() as u64;
+        let tally = &mut self.rest.tally;
+        tally.dropped[dropped.cause as usize] += 1;
+        tally.dropped_bytes += dropped.packet.length() as u64;
         dropped
+    }
+}
+
+impl<P, Q> Rest<P, Q> {
+    /// A packet is sent while others are under way.
+    fn push(&mut self, delivery: Delivery<P>) {
+        if delivery.waited_ns == 0 {
+            if let Some(tail) = &mut self.tail {
+                tail.clear();
+            }
+        }
+        self.pipe.push_back(delivery);
     }
 }

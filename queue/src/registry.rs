@@ -253,6 +253,10 @@ impl<P: Packet> QueueDiscipline<P> for Discipline<P> {
         dispatch!(self, queue => queue.passes_unseen())
     }
 
+    fn tail_bound(&self) -> Option<QueueBound> {
+        dispatch!(self, queue => queue.tail_bound())
+    }
+
     #[inline]
     fn marks(&self) -> u64 {
         dispatch!(self, queue => queue.marks())

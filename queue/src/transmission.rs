@@ -13,38 +13,35 @@ pub(crate) struct Transmission {
     remainder: u64,
 }
 
-/// Times to send at one rate. Links carry packets of few lengths, data and ACKs above all: the two used last are kept.
-/// The one before the last is kept elsewhere by whoever holds this, since most links carry one length only.
+/// Times to send at one rate. Links carry packets of few lengths, data and ACKs above all: the times of the two used last
+/// are kept. The length used last and the time before the last are kept elsewhere by whoever holds this: the first has to be
+/// near at hand, the second not, since most links carry one length only.
 #[derive(Debug, Clone)]
 pub(crate) struct Transmissions {
+    /// The largest number where sending takes no time.
     bits_per_second: NonZeroU64,
-    last: Transmission,
+    nanoseconds: u64,
+    remainder: u64,
 }
 
 impl Transmissions {
-    /// `None` for a rate of zero, which there is none of.
-    pub(crate) fn new(rate: Rate) -> Option<Transmissions> {
-        Some(Transmissions {
-            bits_per_second: NonZeroU64::new(rate.bits_per_second())?,
-            last: Transmission::default(),
-        })
+    /// The times at `rate`; without one, sending takes no time.
+    pub(crate) fn new(rate: Option<Rate>) -> Transmissions {
+        let rate = rate.and_then(|rate| NonZeroU64::new(rate.bits_per_second()));
+        Transmissions {
+            bits_per_second: rate.unwrap_or(NonZeroU64::MAX),
+            nanoseconds: 0,
+            remainder: 0,
+        }
     }
 
-    /// Nanoseconds until `length` bytes more are sent, rounded down. What is rounded off is kept in `remainder` for the
-    /// next packet, so that a backlogged link drifts by no nanosecond.
+    /// Nanoseconds until a packet of the length found last is sent, rounded down. What is rounded off is kept in `remainder`
+    /// for the next packet, so that a backlogged link drifts by no nanosecond.
     #[inline]
-    pub(crate) fn take(
-        &mut self,
-        length: u64,
-        remainder: &mut u64,
-        before: &mut Transmission,
-    ) -> u64 {
-        if length != self.last.length {
-            self.find(length, before);
-        }
-        let mut nanoseconds = self.last.nanoseconds;
+    pub(crate) fn take(&self, remainder: &mut u64) -> u64 {
+        let mut nanoseconds = self.nanoseconds;
         // Both are below the rate, so the sum is below twice that.
-        *remainder += self.last.remainder;
+        *remainder += self.remainder;
         if *remainder >= self.bits_per_second.get() {
             *remainder -= self.bits_per_second.get();
             nanoseconds += 1;
@@ -52,17 +49,31 @@ impl Transmissions {
         nanoseconds
     }
 
+    /// Goes over to packets of `length` bytes from those of `last`.
     #[inline]
-    fn find(&mut self, length: u64, before: &mut Transmission) {
-        std::mem::swap(&mut self.last, before);
-        if length != self.last.length {
+    pub(crate) fn find(&mut self, length: u64, last: &mut u32, before: &mut Transmission) {
+        let found = if length == before.length {
+            *before
+        } else if self.bits_per_second == NonZeroU64::MAX {
+            Transmission {
+                length,
+                ..Transmission::default()
+            }
+        } else {
             let scaled = length * 8 * 1_000_000_000;
-            self.last = Transmission {
+            Transmission {
                 length,
                 nanoseconds: scaled / self.bits_per_second,
                 remainder: scaled % self.bits_per_second,
-            };
-        }
+            }
+        };
+        *before = Transmission {
+            length: u64::from(*last),
+            nanoseconds: self.nanoseconds,
+            remainder: self.remainder,
+        };
+        *last = length as u32;
+        (self.nanoseconds, self.remainder) = (found.nanoseconds, found.remainder);
     }
 }
 
@@ -77,11 +88,14 @@ mod tests {
             rate in 1u64..=Rate::MAX.bits_per_second(),
             lengths in prop::collection::vec(prop_oneof![Just(40u64), Just(1000), Just(1500), 0u64..=65_535], 1..100),
         ) {
-            let mut transmissions = Transmissions::new(Rate::from_bits_per_second(rate).unwrap()).unwrap();
-            let mut before = Transmission::default();
+            let mut transmissions = Transmissions::new(Rate::from_bits_per_second(rate).ok());
+            let (mut last, mut before) = (0, Transmission::default());
             let (mut remainder, mut nanoseconds, mut bytes) = (0, 0u128, 0u128);
             for length in lengths {
-                nanoseconds += u128::from(transmissions.take(length, &mut remainder, &mut before));
+                if length != u64::from(last) {
+                    transmissions.find(length, &mut last, &mut before);
+                }
+                nanoseconds += u128::from(transmissions.take(&mut remainder));
                 bytes += u128::from(length);
                 prop_assert_eq!(nanoseconds, bytes * 8_000_000_000 / u128::from(rate));
                 prop_assert_eq!(u128::from(remainder), bytes * 8_000_000_000 % u128::from(rate));

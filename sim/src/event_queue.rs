@@ -4,55 +4,116 @@
 use netnice_queue::Time;
 
 use crate::simulation::source;
+use crate::tournament::{self, Tournament};
 
-/// Two heaps: one of the links, whose events lie milliseconds ahead and come and go with every packet, and one of
-/// everything else, mostly timers, of which each flow has one that is seldom touched. So with 100,000 flows the heap
-/// that is used most is still a small one.
-#[derive(Debug, Default)]
+/// What is due next on each link, of which every packet changes something, in a [`Tournament`]; and a heap of everything
+/// else, mostly timers, of which each flow has one that is seldom touched.
+///
+/// Keys of links are 64 bits wide: nanoseconds since `epoch` above the link's number. The few that lie too far ahead for that
+/// are in the heap.
+#[derive(Debug)]
 pub(crate) struct EventQueue {
-    links: Heap,
+    links: Tournament,
     others: Heap,
+    /// Not later than the event taken last.
+    epoch: Time,
 }
 
+/// So many bits of a key are the number of a link.
+const LINK_BITS: u32 = 24;
+/// So many links have numbers.
+pub(crate) const MAX_LINKS: usize = 1 << LINK_BITS;
+/// Nanoseconds after the epoch that a key cannot tell: 18 minutes.
+const FAR: u64 = 1 << (u64::BITS - LINK_BITS);
+
 impl EventQueue {
-    /// Something is due from `source` at `time`.
-    #[inline]
-    pub fn push(&mut self, time: Time, source: u32) {
-        let key = (u128::from(time.as_nanos()) << 32) | u128::from(source);
-        if source & source::KIND == source::LINK {
-            self.links.push(key);
-        } else {
-            self.others.push(key);
+    /// For the events of this many links.
+    pub fn of_links(links: usize) -> EventQueue {
+        EventQueue {
+            links: Tournament::new(links),
+            others: Heap::default(),
+            epoch: Time::ZERO,
         }
     }
 
-    /// Takes the earliest event, if it is due at or before `limit`.
+    /// Something other than a link's is due from `source` at `time`.
     #[inline]
-    pub fn pop_until(&mut self, limit: Time) -> Option<(Time, u32)> {
+    pub fn push(&mut self, time: Time, source: u32) {
+        self.others
+            .push((u128::from(time.as_nanos()) << 32) | u128::from(source));
+    }
+
+    /// What is due next on a link that had nothing, or whose event was the last one taken.
+    #[inline(always)]
+    pub fn set_link(&mut self, now: Time, link: usize, due: Option<Time>) {
+        let key = match due {
+            None => tournament::NONE,
+            Some(due) => {
+                let ahead = due.as_nanos() - self.epoch.as_nanos();
+                if ahead >= FAR - 1 {
+                    return self.set_far_link(now, link, due);
+                }
+                (ahead << LINK_BITS) | link as u64
+            }
+        };
+        self.links.set(link, key);
+    }
+
+    /// Moves the epoch on; what is too far ahead still goes into the heap.
+    #[cold]
+    fn set_far_link(&mut self, now: Time, link: usize, due: Time) {
+        self.links.set(link, tournament::NONE);
+        let passed = now.as_nanos() - self.epoch.as_nanos();
+        self.links.change_all(|key| key - (passed << LINK_BITS));
+        self.epoch = now;
+        if due.as_nanos() - now.as_nanos() >= FAR - 1 {
+            self.push(due, source::LINK | link as u32);
+        } else {
+            self.set_link(now, link, Some(due));
+        }
+    }
+
+    /// The earliest event, if it is due at or before `limit`. A link's stays until [`EventQueue::set_link`] puts another in
+    /// its place, any other is taken.
+    #[inline(always)]
+    pub fn next_until(&mut self, limit: Time) -> Option<(Time, u32)> {
         let (link, other) = (self.links.first(), self.others.first());
+        let link = match link {
+            tournament::NONE => u128::MAX,
+            link => {
+                let due = u128::from(self.epoch.as_nanos() + (link >> LINK_BITS));
+                (due << 32) | link_of(link) as u128
+            }
+        };
         let key = link.min(other);
         let time = Time::from_nanos((key >> 32) as u64);
-        // An empty heap's first key is later than all others, and so is its time.
+        // Where there is none, the key is later than all others, and so is its time.
         if time > limit || key == u128::MAX {
             return None;
         }
-        if link < other {
-            self.links.take_first();
-        } else {
+        if other < link {
             self.others.take_first();
         }
         Some((time, key as u32))
     }
+
+    /// Links that are likely to have the next events, the very next among them unless the present one causes an earlier one
+    /// on another. Numbers of no link are among them.
+    #[inline]
+    pub fn upcoming(&self) -> impl Iterator<Item = usize> {
+        self.links.best().map(link_of)
+    }
+
+    /// The very next one.
+    #[inline]
+    pub fn next_link(&self) -> usize {
+        link_of(self.links.first())
+    }
 }
 
-impl EventQueue {
-    /// After an event was taken: up to four events of links, as [`EventQueue::push`] packs them. Where that event was a
-    /// link's, the one due next on any link is among them, unless the event taken causes an earlier one.
-    #[inline]
-    pub fn upcoming(&self) -> &[u128] {
-        let heap = &self.links.heap[..];
-        &heap[heap.len().min(1)..heap.len().min(1 + ARITY)]
-    }
+/// The number of the link that a key belongs to; none has the number of no key.
+fn link_of(key: u64) -> usize {
+    (key as u32 as usize) & (MAX_LINKS - 1)
 }
 
 /// A 4-ary heap of (time, source) packed into 128 bits, so that one comparison without a branch orders both.
@@ -166,35 +227,54 @@ mod tests {
 
     #[test]
     fn of_simultaneous_events_the_lowest_source_is_first() {
-        let mut queue = EventQueue::default();
+        let mut queue = EventQueue::of_links(5);
         let time = Time::from_millis(5);
-        for source in [3, source::WRITE | 1, 2] {
-            queue.push(time, source);
+        queue.set_link(Time::ZERO, 3, Some(time));
+        queue.push(time, source::WRITE | 1);
+        queue.set_link(Time::ZERO, 2, Some(time));
+        assert_eq!(queue.next_until(Time::from_millis(4)), None);
+        for expected in [2, 3, source::WRITE | 1] {
+            assert_eq!(queue.next_until(time), Some((time, expected)));
+            if expected < 5 {
+                queue.set_link(time, expected as usize, None);
+            }
         }
-        assert_eq!(queue.pop_until(Time::from_millis(4)), None);
-        let order: Vec<u32> = std::iter::from_fn(|| queue.pop_until(time))
-            .map(|e| e.1)
-            .collect();
-        assert_eq!(order, [2, 3, source::WRITE | 1]);
+        assert_eq!(queue.next_until(time), None);
     }
 
     proptest! {
         #[test]
-        fn it_sorts_as_an_ordered_set_does(steps in prop::collection::vec((any::<bool>(), 0u64..50), 1..400)) {
-            let mut queue = EventQueue::default();
+        fn it_sorts_as_an_ordered_set_does(
+            links in 0usize..20,
+            // Some times lie too far ahead for the keys of links.
+            steps in prop::collection::vec((0u32..40, 0u64..50, 0u64..8, any::<bool>()), 1..400),
+        ) {
+            let mut queue = EventQueue::of_links(links);
             let mut model = BTreeSet::new();
-            for (source, (push, time)) in steps.into_iter().enumerate() {
-                if push {
-                    let source = source as u32 | if source % 3 == 0 { source::SENDER_TIMER } else { source::LINK };
-                    queue.push(Time::from_nanos(time), source);
-                    model.insert((time, source));
+            let mut now = 0;
+            for (source, later, much_later, push) in steps {
+                let time = now + later + (FAR / 4) * much_later;
+                if push && (source as usize) < links {
+                    if model.iter().all(|&(_, other)| other != source) {
+                        queue.set_link(Time::from_nanos(now), source as usize, Some(Time::from_nanos(time)));
+                        model.insert((time, source));
+                    }
+                } else if push {
+                    let source = source | source::SENDER_TIMER;
+                    if model.insert((time, source)) {
+                        queue.push(Time::from_nanos(time), source);
+                    }
                 } else {
                     let limit = Time::from_nanos(time);
                     let expected = model.first().copied().filter(|&(at, _)| at <= time);
-                    let got = queue.pop_until(limit).map(|(at, source)| (at.as_nanos(), source));
+                    let got = queue.next_until(limit).map(|(at, source)| (at.as_nanos(), source));
                     prop_assert_eq!(got, expected);
-                    if let Some(first) = expected {
-                        model.remove(&first);
+                    if let Some((at, source)) = expected {
+                        now = at;
+                        model.remove(&(at, source));
+                        if (source as usize) < links {
+                            queue.set_link(Time::from_nanos(now), source as usize, None);
+                        }
                     }
                 }
             }

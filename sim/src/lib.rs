@@ -21,6 +21,7 @@ mod sampling;
 mod setup;
 mod simulation;
 pub mod tcp;
+mod tournament;
 mod traces;
 pub mod traffic;
 mod web_sessions;

@@ -11,33 +11,28 @@ use crate::measure::Histogram;
 use crate::network::{LinkSpec, Queue};
 use crate::random::{Stream, seconds, seed_of};
 
-/// One direction of a link.
+/// A link at work. As long as it is not empty, an event for the head of its pipe is pending.
+pub(crate) type SimulatedLink = Link<Packet, Queue>;
+
+/// What is kept beside a link and looked at rarely.
 #[derive(Debug)]
-#[repr(C)]
-pub(crate) struct LinkState {
-    /// As long as it is not empty, an event for the head of its pipe is pending.
-    pub link: Link<Packet, Queue>,
+pub(crate) struct LinkRecord {
+    pub name: Box<str>,
     /// Waiting times in nanoseconds, where they are measured. Only of packets that had to wait: on most links these are
     /// few, and how many did not wait can be told from the link's counters.
     waited: Option<Box<Histogram>>,
-    pub record: Box<LinkRecord>,
-}
-
-/// What is looked at rarely.
-#[derive(Debug)]
-pub(crate) struct LinkRecord {
-    pub name: String,
     /// Drops by cause and class since the measurement began.
     pub drops: Vec<(DropCause, u8, u64)>,
-    /// The counters when the measurement began.
-    pub baseline: LinkCounters,
-    /// Likewise.
-    pub usage_before: LinkUsage,
+    /// As the measurement began, where anything had happened by then.
+    before: Option<Box<(LinkCounters, LinkUsage)>>,
     /// Queue length and the like are taken down at the sampling interval.
     pub sampled: bool,
     /// Waiting times are measured.
     measured: bool,
 }
+
+/// What a packet needs that finds a link empty takes two cache lines.
+const _: () = assert!(size_of::<SimulatedLink>() == 128);
 
 /// What few links have.
 #[derive(Debug, Default)]
@@ -47,80 +42,90 @@ pub(crate) struct Extras {
     pub capture: Option<Capture>,
 }
 
-impl LinkState {
-    pub fn new(spec: LinkSpec, seed: u64) -> (LinkState, Option<Box<Extras>>) {
-        let mut config = spec.config;
-        config.seed = seed_of(seed, &spec.name);
-        let reordering = spec.jitter_reorders && spec.jitter != Jitter::None;
-        let jitter = reordering.then(|| ReorderingJitter {
-            jitter: spec.jitter,
-            stream: Stream::new(seed, &format!("{} jitter", spec.name)),
-            held: BTreeMap::new(),
-            sequence: 0,
-        });
-        let in_order = if reordering {
-            Jitter::None
-        } else {
-            spec.jitter
-        };
-        let any = spec.conditioner.is_some() || jitter.is_some() || spec.capture.is_some();
-        let extras = any.then(|| {
-            Box::new(Extras {
-                conditioner: spec.conditioner,
-                jitter,
-                capture: spec.capture,
-            })
-        });
-        let state = LinkState {
-            link: Link::new(config, spec.queue).with_jitter(in_order),
-            waited: None,
-            record: Box::new(LinkRecord {
-                name: spec.name,
-                drops: Vec::new(),
-                baseline: LinkCounters::default(),
-                usage_before: LinkUsage::default(),
-                sampled: spec.sampled,
-                measured: spec.measured,
-            }),
-        };
-        (state, extras)
-    }
+/// A link with its record, and what few have.
+pub(crate) fn build(spec: LinkSpec, seed: u64) -> (SimulatedLink, LinkRecord, Option<Box<Extras>>) {
+    let mut config = spec.config;
+    config.seed = seed_of(seed, &spec.name);
+    let reordering = spec.jitter_reorders && spec.jitter != Jitter::None;
+    let jitter = reordering.then(|| ReorderingJitter {
+        jitter: spec.jitter,
+        stream: Stream::new(seed, &format!("{} jitter", spec.name)),
+        held: BTreeMap::new(),
+        sequence: 0,
+    });
+    let in_order = if reordering {
+        Jitter::None
+    } else {
+        spec.jitter
+    };
+    let any = spec.conditioner.is_some() || jitter.is_some() || spec.capture.is_some();
+    let extras = any.then(|| {
+        Box::new(Extras {
+            conditioner: spec.conditioner,
+            jitter,
+            capture: spec.capture,
+        })
+    });
+    let link = Link::new(config, spec.queue).with_jitter(in_order);
+    let record = LinkRecord {
+        name: spec.name.into(),
+        waited: None,
+        drops: Vec::new(),
+        before: None,
+        sampled: spec.sampled,
+        measured: spec.measured,
+    };
+    (link, record, extras)
+}
 
+impl LinkRecord {
     /// A packet that had to wait has come out.
     pub fn count_wait(&mut self, nanoseconds: u64) {
-        if self.record.measured {
+        if self.measured {
             self.waited.get_or_insert_default().record(nanoseconds);
         }
     }
 
     /// Waiting times since the measurement began, in nanoseconds; `None` where they are not measured.
-    pub fn waiting(&self) -> Option<Histogram> {
-        if !self.record.measured {
+    pub fn waiting(&self, link: &SimulatedLink) -> Option<Histogram> {
+        if !self.measured {
             return None;
         }
         let mut waiting = self.waited.as_deref().cloned().unwrap_or_default();
-        let delivered = self.link.counters().delivered - self.record.baseline.delivered;
+        let delivered = link.counters().delivered - self.counters_before().delivered;
         waiting.record_times(0, delivered - waiting.count());
         Some(waiting)
     }
 
     /// Counts a drop.
     pub fn count_drop(&mut self, cause: DropCause, class: u8) {
-        let drops = &mut self.record.drops;
-        match drops
-            .iter_mut()
-            .find(|known| (known.0, known.1) == (cause, class))
-        {
+        let mut drops = self.drops.iter_mut();
+        match drops.find(|known| (known.0, known.1) == (cause, class)) {
             Some(known) => known.2 += 1,
-            None => drops.push((cause, class, 1)),
+            None => self.drops.push((cause, class, 1)),
         }
     }
 
+    /// The link's counters when the measurement began.
+    pub fn counters_before(&self) -> LinkCounters {
+        self.before
+            .as_ref()
+            .map_or_else(LinkCounters::default, |before| before.0)
+    }
+
+    /// Likewise how much of it had been in use.
+    pub fn usage_before(&self) -> LinkUsage {
+        self.before
+            .as_ref()
+            .map_or_else(LinkUsage::default, |before| before.1)
+    }
+
     /// Forgets what was measured so far.
-    pub fn begin_measurement(&mut self, now: Time) {
-        self.record.baseline = self.link.counters();
-        self.record.usage_before = self.link.usage(now);
-        self.record.drops.clear();
+    pub fn begin_measurement(&mut self, now: Time, link: &mut SimulatedLink) {
+        let counters = link.counters();
+        let any = now > Time::ZERO || counters.offered > 0;
+        self.before = any.then(|| Box::new((counters, link.usage(now))));
+        self.drops.clear();
         self.waited = None;
     }
 }

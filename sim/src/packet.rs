@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What travels over links: a small header that queues copy, and a body that stays where it is.
 
+use std::num::NonZeroU8;
+
 use netnice_queue::Time;
 
 use crate::tcp::Segment;
@@ -25,32 +27,50 @@ pub struct Packet {
 }
 
 /// The ECN codepoint (RFC 3168 section 5) and the drop precedence of a packet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Marks(u8);
+///
+/// Never zero, so that a link's place for a packet needs no byte to tell that it is empty.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Marks(NonZeroU8);
+
+impl Default for Marks {
+    fn default() -> Marks {
+        Marks::new(false)
+    }
+}
 
 impl Marks {
     const ECN_CAPABLE: u8 = 1;
     const CONGESTION_EXPERIENCED: u8 = 2;
     const OUT_OF_PROFILE: u8 = 4;
+    const ALWAYS: NonZeroU8 = NonZeroU8::new(8).unwrap();
 
     /// Not ECN-capable or ECT(0); within its profile.
     pub fn new(ecn_capable: bool) -> Marks {
-        Marks(if ecn_capable { Self::ECN_CAPABLE } else { 0 })
+        Marks(Self::ALWAYS).with(Self::ECN_CAPABLE, ecn_capable)
+    }
+
+    fn with(self, mark: u8, set: bool) -> Marks {
+        let others = self.0.get() & !mark;
+        Marks(Self::ALWAYS | if set { others | mark } else { others })
+    }
+
+    fn has(self, mark: u8) -> bool {
+        self.0.get() & mark != 0
     }
 
     /// ECT or CE.
     pub fn ecn_capable(self) -> bool {
-        self.0 & Self::ECN_CAPABLE != 0
+        self.has(Self::ECN_CAPABLE)
     }
 
     /// CE.
     pub fn congestion_experienced(self) -> bool {
-        self.0 & Self::CONGESTION_EXPERIENCED != 0
+        self.has(Self::CONGESTION_EXPERIENCED)
     }
 
     /// Tagged IN, or never tagged.
     pub fn in_profile(self) -> bool {
-        self.0 & Self::OUT_OF_PROFILE == 0
+        !self.has(Self::OUT_OF_PROFILE)
     }
 }
 
@@ -77,7 +97,7 @@ impl netnice_queue::Packet for Packet {
 
     #[inline]
     fn mark_congestion_experienced(&mut self) {
-        self.marks.0 |= Marks::CONGESTION_EXPERIENCED;
+        self.marks = self.marks.with(Marks::CONGESTION_EXPERIENCED, true);
     }
 
     #[inline]
@@ -87,11 +107,7 @@ impl netnice_queue::Packet for Packet {
 
     #[inline]
     fn set_in_profile(&mut self, in_profile: bool) {
-        if in_profile {
-            self.marks.0 &= !Marks::OUT_OF_PROFILE;
-        } else {
-            self.marks.0 |= Marks::OUT_OF_PROFILE;
-        }
+        self.marks = self.marks.with(Marks::OUT_OF_PROFILE, !in_profile);
     }
 }
 

@@ -9,7 +9,7 @@ use netnice_scenario::results::{
 };
 
 use crate::flow::FlowId;
-use crate::link_state::LinkState;
+use crate::link_state::{LinkRecord, SimulatedLink};
 use crate::measure::FlowCounters;
 use crate::simulation::Simulation;
 
@@ -46,7 +46,8 @@ pub(crate) fn results(
         queues: simulation
             .links
             .iter_mut()
-            .filter_map(|link| queue_result(link, now))
+            .zip(&simulation.records)
+            .filter_map(|(link, record)| queue_result(link, record, now))
             .collect(),
         response_times: layout
             .flows
@@ -138,19 +139,22 @@ pub fn jain_index(values: impl Iterator<Item = f64> + Clone) -> Option<f64> {
     (squares > 0.0).then(|| sum * sum / (count * squares))
 }
 
-fn queue_result(state: &mut LinkState, now: netnice_queue::Time) -> Option<QueueResult> {
-    let rate = state.link.config().rate?;
-    let counters = state.link.counters();
+fn queue_result(
+    link: &mut SimulatedLink,
+    record: &LinkRecord,
+    now: netnice_queue::Time,
+) -> Option<QueueResult> {
+    let rate = link.config().rate?;
+    let counters = link.counters();
     if counters.offered == 0 {
         return None;
     }
-    let usage = state.link.usage(now);
-    let record = &state.record;
-    let (before, usage_before) = (&record.baseline, &record.usage_before);
+    let usage = link.usage(now);
+    let (before, usage_before) = (&record.counters_before(), &record.usage_before());
     let mut drops: Vec<_> = record.drops.clone();
     drops.sort_by_key(|&(cause, class, _)| (cause as usize, class));
     Some(QueueResult {
-        link: record.name.clone(),
+        link: record.name.to_string(),
         rate_bps: rate.bits_per_second(),
         utilisation: usage.utilisation_since(usage_before),
         arrived: counters.offered - before.offered,
@@ -171,8 +175,8 @@ fn queue_result(state: &mut LinkState, now: netnice_queue::Time) -> Option<Queue
         mean_packets: usage.mean_packets_since(usage_before),
         mean_bytes: usage.mean_bytes_since(usage_before),
         max_packets: counters.max_queue_packets as u64,
-        waiting: state
-            .waiting()
+        waiting: record
+            .waiting(link)
             .map_or_else(Delays::default, |waiting| waiting.delays()),
     })
 }

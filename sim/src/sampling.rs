@@ -17,8 +17,8 @@ impl Simulation {
         for connection in self.connections.iter_mut() {
             connection.cwnd.restart(self.now.max(connection.opened));
         }
-        for link in &mut self.links {
-            link.begin_measurement(self.now);
+        for (link, record) in self.links.iter_mut().zip(&mut self.records) {
+            record.begin_measurement(self.now, link);
         }
     }
 
@@ -70,7 +70,7 @@ impl Simulation {
             }
         }
         for &(link, first_series) in &sampler.links {
-            let link = &mut self.links[link].link;
+            let link = &mut self.links[link];
             let bits = link.queue_bytes(now) as f64 * 8.0;
             let delay = link.config().rate.map_or(0.0, |rate| bits / rate.as_f64());
             let values: [f64; OF_LINKS.len()] = [link.queue_packets(now) as f64, delay];

@@ -7,10 +7,10 @@ use netnice_queue::Time;
 
 use crate::connection::{Connection, Connections};
 use crate::error::BuildError;
-use crate::event_queue::EventQueue;
+use crate::event_queue::{EventQueue, MAX_LINKS};
 use crate::flow::{FlowSpec, Path, Program};
 use crate::flow_state::{FlowState, Labels, TcpLabels, Work};
-use crate::link_state::LinkState;
+use crate::link_state;
 use crate::measure::{FlowCounters, Histogram, ResponseTimes, Sampler};
 use crate::network::Network;
 use crate::packet::Bodies;
@@ -31,8 +31,9 @@ impl Simulation {
             now: Time::ZERO,
             warm_up: Time::ZERO + options.warm_up,
             end: Time::ZERO + options.duration,
-            events: EventQueue::default(),
+            events: EventQueue::of_links(network.links.len()),
             links: Vec::new(),
+            records: Vec::new(),
             extras: Vec::new(),
             routes: Routes::default(),
             bodies: Bodies::default(),
@@ -44,23 +45,36 @@ impl Simulation {
             marks: Vec::new(),
             handled: 0,
         };
+        if network.links.len() >= MAX_LINKS {
+            return Err(BuildError::TooManyLinks);
+        }
         for flow in flows {
             simulation.add_flow(&network, flow)?;
         }
         simulation.routes.seal();
-        let links = network.links.into_iter();
-        let extras: Vec<_>;
-        (simulation.links, extras) = links.map(|spec| LinkState::new(spec, options.seed)).unzip();
-        if extras.iter().any(Option::is_some) {
+        simulation.links.reserve_exact(network.links.len());
+        simulation.records.reserve_exact(network.links.len());
+        let mut extras = Vec::new();
+        for spec in network.links {
+            let (link, record, extra) = link_state::build(spec, options.seed);
+            if extra.is_some() {
+                extras.resize_with(simulation.links.len(), || None);
+                extras.push(extra);
+            }
+            simulation.links.push(link);
+            simulation.records.push(record);
+        }
+        if !extras.is_empty() {
+            extras.resize_with(simulation.links.len(), || None);
             simulation.extras = extras;
         }
         if let Some(sampler) = &mut simulation.sampler {
             for (index, flow) in flows.iter().enumerate().filter(|(_, flow)| flow.sampled) {
                 sampler.add_flow(index, &flow.name);
             }
-            for (index, link) in simulation.links.iter().enumerate() {
-                if link.record.sampled {
-                    sampler.add_link(index, &link.record.name);
+            for (index, record) in simulation.records.iter().enumerate() {
+                if record.sampled {
+                    sampler.add_link(index, &record.name);
                 }
             }
             simulation

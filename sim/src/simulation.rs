@@ -10,7 +10,7 @@ use crate::connection::Connections;
 use crate::event_queue::EventQueue;
 use crate::flow::FlowId;
 use crate::flow_state::{FlowState, Work};
-use crate::link_state::{Extras, LinkState};
+use crate::link_state::{Extras, LinkRecord, SimulatedLink};
 use crate::measure::{FlowCounters, Sampler};
 use crate::network::LinkId;
 use crate::packet::{Bodies, Body, Marks};
@@ -94,7 +94,8 @@ pub struct Simulation {
     pub(crate) warm_up: Time,
     pub(crate) end: Time,
     pub(crate) events: EventQueue,
-    pub(crate) links: Vec<LinkState>,
+    pub(crate) links: Vec<SimulatedLink>,
+    pub(crate) records: Vec<LinkRecord>,
     /// For each link what few have; empty where none has any, so that a hop need not ask.
     pub(crate) extras: Vec<Option<Box<Extras>>>,
     pub(crate) routes: Routes,
@@ -121,16 +122,17 @@ impl Simulation {
         const STRIDE: u64 = 1 << 16;
         loop {
             for _ in 0..STRIDE {
-                let Some((time, source)) = self.events.pop_until(self.end) else {
+                let Some((time, source)) = self.events.next_until(self.end) else {
                     self.now = self.end;
                     return true;
                 };
                 self.now = time;
                 self.handled += 1;
-                if self.links.len() > LINKS_IN_CACHE {
-                    self.prefetch();
+                if source & source::KIND == source::LINK {
+                    self.deliver(source as usize);
+                } else {
+                    self.handle(source);
                 }
-                self.handle(source);
             }
             if !go_on(self.now) {
                 return false;
@@ -143,16 +145,15 @@ impl Simulation {
     /// arrive, where their packets go.
     #[inline]
     fn prefetch(&self) {
-        let upcoming = self.events.upcoming();
-        let mut next = u128::MAX;
-        for &event in upcoming {
-            next = next.min(event);
-            prefetch(&self.links[(event as u32) as usize], HOT_LINES);
+        for link in self.events.upcoming() {
+            if let Some(link) = self.links.get(link) {
+                prefetch(link, HOT_LINES);
+            }
         }
-        let Some(next) = self.links.get((next as u32) as usize) else {
+        let Some(next) = self.links.get(self.events.next_link()) else {
             return;
         };
-        let Some(packet) = next.link.first() else {
+        let Some(packet) = next.first() else {
             return;
         };
         let hop = self.routes.hop(packet.cursor);
@@ -171,7 +172,6 @@ impl Simulation {
     fn handle(&mut self, source: u32) {
         let index = (source & source::INDEX) as usize;
         match source & source::KIND {
-            source::LINK => self.deliver(index),
             source::JITTER => self.release(index),
             source::RECEIVER_TIMER => self.on_receiver_timer(index),
             source::SENDER_TIMER => self.on_sender_timer(index),
@@ -186,16 +186,17 @@ impl Simulation {
     }
 
     /// The packet at the head of a link's pipe has come out.
-    #[inline]
+    #[inline(always)]
     fn deliver(&mut self, index: usize) {
-        let state = &mut self.links[index];
-        let delivery = state.link.deliver(self.now);
-        if let Some(due) = state.link.next_event() {
-            self.events.push(due, source::LINK | index as u32);
+        let link = &mut self.links[index];
+        let delivery = link.deliver(self.now);
+        self.events.set_link(self.now, index, link.next_event());
+        if self.links.len() > LINKS_IN_CACHE {
+            self.prefetch();
         }
         let Some(delivery) = delivery else { return };
         if delivery.waited_ns > 0 {
-            state.count_wait(delivery.waited_ns);
+            self.records[index].count_wait(delivery.waited_ns);
         }
         if !self.extras.is_empty() && self.after_link(index, delivery.packet) {
             return;
@@ -237,35 +238,46 @@ impl Simulation {
     }
 
     /// Takes a packet one hop further.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn forward(&mut self, mut packet: Packet) {
         let hop = self.routes.hop(packet.cursor);
         packet.cursor += 1;
-        let Some(index) = hop.link() else {
-            return self.arrive(hop, packet);
-        };
-        if let Some(Some(extras)) = self.extras.get_mut(index) {
-            if let Some(conditioner) = &mut extras.conditioner {
-                conditioner.tag(self.now, &mut packet);
-            }
+        match hop.link() {
+            Some(link) => self.enter(link, packet),
+            None => self.arrive(hop, packet),
         }
-        let link = &mut self.links[index].link;
+    }
+
+    #[inline(always)]
+    fn enter(&mut self, index: usize, mut packet: Packet) {
+        if !self.extras.is_empty() {
+            self.before_link(index, &mut packet);
+        }
+        let link = &mut self.links[index];
         let was_empty = link.next_event().is_none();
         let result = link.offer(self.now, packet);
         if was_empty {
-            if let Some(due) = link.next_event() {
-                self.events.push(due, source::LINK | index as u32);
-            }
+            self.events.set_link(self.now, index, link.next_event());
         }
         if let Err(dropped) = result {
             self.drop_packet(index, dropped);
         }
     }
 
+    /// Tagging.
+    #[cold]
+    fn before_link(&mut self, index: usize, packet: &mut Packet) {
+        if let Some(extras) = &mut self.extras[index] {
+            if let Some(conditioner) = &mut extras.conditioner {
+                conditioner.tag(self.now, packet);
+            }
+        }
+    }
+
     #[cold]
     fn drop_packet(&mut self, link: usize, dropped: Dropped<Packet>) {
         let packet = dropped.packet;
-        self.links[link].count_drop(dropped.cause, packet.class());
+        self.records[link].count_drop(dropped.cause, packet.class());
         let body = self.bodies.remove(packet.body);
         if packet.connection & source::UDP != 0 {
             let flow = &mut self.flows[(packet.connection & !source::UDP) as usize];
@@ -276,7 +288,7 @@ impl Simulation {
     }
 
     /// A packet has come to the end of its route.
-    #[inline]
+    #[inline(never)]
     fn arrive(&mut self, hop: Hop, packet: Packet) {
         let body = self.bodies.remove(packet.body);
         let connection = packet.connection as usize;
@@ -348,14 +360,14 @@ impl Simulation {
 
     /// What a link has counted since the beginning.
     pub fn link_counters(&self, link: LinkId) -> netnice_queue::LinkCounters {
-        self.links[link.index()].link.counters()
+        self.links[link.index()].counters()
     }
 
     /// Packets in a link, waiting, in transmission, in propagation or held by jitter.
     pub fn packets_in_link(&self, link: LinkId) -> usize {
         let extras = self.extras.get(link.index()).and_then(Option::as_ref);
         let jitter = extras.and_then(|extras| extras.jitter.as_ref());
-        self.links[link.index()].link.inside() + jitter.map_or(0, |jitter| jitter.held())
+        self.links[link.index()].inside() + jitter.map_or(0, |jitter| jitter.held())
     }
 
     /// The flow called `name`.

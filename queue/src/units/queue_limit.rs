@@ -29,6 +29,17 @@ pub enum QueueBound {
     Bytes(u64),
 }
 
+impl QueueBound {
+    /// There is room for a packet of `length` bytes beside so many packets and bytes.
+    #[inline]
+    pub(crate) fn fits(self, packets: usize, bytes: u64, length: u64) -> bool {
+        match self {
+            QueueBound::Packets(limit) => packets < limit,
+            QueueBound::Bytes(limit) => bytes + length <= limit,
+        }
+    }
+}
+
 impl QueueLimit {
     /// The limit for a link of this rate, base RTT and MTU (bytes). `Bdp` is rounded to the nearest number of packets,
     /// at least one; `Time` allows at least one packet of the MTU.
