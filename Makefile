@@ -8,13 +8,13 @@ PREFIX ?= /usr/local
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 AS_ROOT := $(if $(SUDO),--config 'target."cfg(unix)".runner = "$(SUDO) -E"')
 C_SOURCES = $(shell find bench congestion kernel -name '*.[ch]' | sort)
-SCRIPTS = scripts/prerequisites .ci/run
+SCRIPTS = scripts/prerequisites .ci/run tests/old_kernel/run tests/old_kernel/inside
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test lint format bench bench-sim install
+.PHONY: help build demo test test-kernels lint format bench bench-sim install
 
 help: ## Show this list
-	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 22
 
 build: ## Compile netnice to target/release/netnice
 	@scripts/prerequisites build
@@ -28,6 +28,10 @@ demo: ## See the difference on an emulated link: two minutes, needs root
 test: ## Run all tests: the live ones need root
 	@scripts/prerequisites build demo
 	$(CARGO) test --locked --workspace --no-fail-fast $(AS_ROOT) $(ARGS)
+
+test-kernels: ## Try it on Debian 12's kernel, 6.1, in qemu: some minutes, no root needed
+	@scripts/prerequisites build kernels
+	tests/old_kernel/run
 
 lint: ## Check style and common mistakes
 	@scripts/prerequisites build lint

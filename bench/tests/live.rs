@@ -35,7 +35,7 @@ fn web() -> Flow {
 }
 
 #[test]
-fn both_controls_yield_and_netnice_fills_an_idle_link() {
+fn controls_of_low_priority_yield_and_netnice_fills_an_idle_link() {
     let pins = Pins::open().expect("this test needs root");
     for control in Control::all() {
         control.register(&pins).unwrap();
@@ -51,6 +51,7 @@ fn both_controls_yield_and_netnice_fills_an_idle_link() {
         let alone = scope.spawn(|| run(vec![("own", Bulk::new("netnice").into())]));
         let netnice = scope.spawn(|| beside("netnice"));
         let tcplp = scope.spawn(|| beside("tcplp"));
+        let hstcplp = scope.spawn(|| beside("hstcplp"));
         let quiet = scope.spawn(|| run(vec![("web", web())]));
         let loaded =
             scope.spawn(|| run(vec![("web", web()), ("own", Bulk::new("netnice").into())]));
@@ -62,7 +63,7 @@ fn both_controls_yield_and_netnice_fills_an_idle_link() {
             "alone {alone:.0}, cubic {idle:.0} bit/s"
         );
 
-        for (name, report) in [("netnice", netnice), ("tcplp", tcplp)] {
+        for (name, report) in [("netnice", netnice), ("tcplp", tcplp), ("hstcplp", hstcplp)] {
             let report = report.join().unwrap();
             let (own, rival) = (goodput(&report, "own"), goodput(&report, "rival"));
             assert!(
