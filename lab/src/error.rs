@@ -63,6 +63,9 @@ pub enum LabError {
     /// A scenario is not sound.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Scenario(Vec<Problem>),
+    /// A congestion control of ours does not get into the kernel.
+    #[error(transparent)]
+    Kernel(#[from] netnice_kernel::Error),
     /// A measurement was described wrongly.
     #[error("testbed: {0}")]
     Testbed(String),

@@ -53,7 +53,7 @@
 mod error;
 pub mod experiment;
 pub mod link;
-mod namespace;
+pub mod namespace;
 mod netlink;
 mod serde_seconds;
 pub mod statistics;

@@ -1,20 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Network namespaces without a name: they live as long as somebody holds them, and leave nothing behind.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::Arc;
 use std::thread;
+use std::time::{Duration, Instant};
 
 use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::prctl;
-use nix::sys::signal::Signal;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
 use crate::LabError;
 use crate::error::Attempted;
+
+/// Time that processes have to end by themselves when they are asked to.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// A network namespace, held open by a file descriptor. It has no name and no mount: when its last holder and the last
 /// process in it are gone, by whatever death, the kernel removes it with everything in it.
@@ -109,6 +115,73 @@ impl Namespace {
             .wait()
             .attempted(format!("wait for `{name}`"))
     }
+}
+
+/// Sockets in the calling thread's network namespace that a client can talk to.
+pub fn count_listening() -> usize {
+    const TCP_LISTEN: &str = "0A";
+    let count = |name: &str, wanted: fn(&str) -> bool| {
+        let table = fs::read_to_string(format!("/proc/thread-self/net/{name}")).unwrap_or_default();
+        // "sl local_address rem_address st ..."
+        let states = table
+            .lines()
+            .skip(1)
+            .filter_map(|line| line.split_whitespace().nth(3));
+        states.filter(|state| wanted(state)).count()
+    };
+    let tcp = ["tcp", "tcp6"].map(|name| count(name, |state| state == TCP_LISTEN));
+    let udp = ["udp", "udp6"].map(|name| count(name, |_| true));
+    tcp.iter().chain(&udp).sum()
+}
+
+/// Asks all processes in these namespaces to end, and kills who does not; how many there were. Asking comes first even
+/// when nobody is left to care: among them may be some that clear up after others. Sees the whole machine, so needs root.
+pub fn end_processes(namespaces: &[impl AsFd]) -> usize {
+    let namespaces: Vec<u64> = namespaces.iter().filter_map(inode_of).collect();
+    let namespaces = &namespaces[..];
+    let there = processes(namespaces);
+    for signal in [Signal::SIGHUP, Signal::SIGTERM, Signal::SIGCONT] {
+        for process in &there {
+            let _ = kill(*process, signal);
+        }
+    }
+    let deadline = Instant::now() + GRACE;
+    let mut left = there.clone();
+    // Processes that are just being made show up only later.
+    while !left.is_empty() && Instant::now() < deadline + GRACE {
+        thread::sleep(Duration::from_millis(10));
+        left = processes(namespaces);
+        if Instant::now() >= deadline {
+            for process in &left {
+                let _ = kill(*process, Signal::SIGKILL);
+            }
+        }
+    }
+    there.len()
+}
+
+/// The processes in any of these network namespaces, but for ourselves and dead ones that await their parents.
+fn processes(namespaces: &[u64]) -> Vec<Pid> {
+    let Ok(entries) = fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter(|pid: &i32| {
+            // A dead process has no namespaces any more.
+            let inode = fs::metadata(format!("/proc/{pid}/ns/net")).ok();
+            inode.is_some_and(|file| namespaces.contains(&file.ino()))
+        })
+        .map(Pid::from_raw)
+        .filter(|&pid| pid != nix::unistd::getpid())
+        .collect()
+}
+
+/// The number by which a namespace is known while it is held.
+pub fn inode_of(namespace: &impl AsFd) -> Option<u64> {
+    let state = nix::sys::stat::fstat(namespace.as_fd()).ok()?;
+    Some(state.st_ino)
 }
 
 /// The file by which it is held open, as `setns` takes it.

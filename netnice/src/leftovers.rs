@@ -15,9 +15,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use netnice_kernel::pins::{self, Pins};
 use netnice_lab::Namespace;
+use netnice_lab::namespace::{end_processes, inode_of};
 use nix::errno::Errno;
 use nix::sched::{CloneFlags, unshare};
-use nix::sys::signal::{Signal, kill, killpg};
+use nix::sys::signal::{Signal, killpg};
 use nix::sys::socket::{
     AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType, recvmsg,
     sendmsg, socketpair,
@@ -31,6 +32,7 @@ const GRACE: Duration = Duration::from_secs(1);
 const NAMESPACE: u8 = b'n';
 const DIRECTORY: u8 = b'd';
 const FORGET_NAMESPACES: u8 = b'f';
+const FORGET_ONE: u8 = b'g';
 const PINS: u8 = b'p';
 
 /// A process in the background that clears up when this one ends, by whatever death.
@@ -77,6 +79,14 @@ impl Guard {
         self.tell(&[&[DIRECTORY], path].concat(), None)
     }
 
+    /// The namespace is gone, or of no interest any more.
+    pub fn forget(&mut self, namespace: &Namespace) -> Result<()> {
+        self.tell(&[FORGET_ONE], Some(namespace))?;
+        self.namespaces
+            .retain(|held| inode_of(held) != inode_of(namespace));
+        Ok(())
+    }
+
     /// Our share in the controls that are registered is to be given back.
     pub fn cover_pins(&self) -> Result<()> {
         self.tell(&[PINS], None)
@@ -85,12 +95,12 @@ impl Guard {
     /// Ends what still runs in one of the namespaces; how many processes that were.
     pub fn clear_one(&self, namespace: &Namespace) -> usize {
         let covered = |held: &&Namespace| inode_of(held) == inode_of(namespace);
-        end_all(self.namespaces.iter().find(covered).as_slice())
+        end_processes(self.namespaces.iter().find(covered).as_slice())
     }
 
     /// Ends what still runs in any of the namespaces, which are of no interest from then on.
     pub fn clear(&mut self) -> Result<()> {
-        end_all(&self.namespaces);
+        end_processes(&self.namespaces);
         self.namespaces.clear();
         self.tell(&[FORGET_NAMESPACES], None)
     }
@@ -135,11 +145,14 @@ fn watch(messages: &OwnedFd) {
                 directories.push(PathBuf::from(std::ffi::OsString::from_vec(path.to_vec())));
             }
             (Some((&FORGET_NAMESPACES, _)), _) => namespaces.clear(),
+            (Some((&FORGET_ONE, _)), Some(file)) => {
+                namespaces.retain(|held| inode_of(held) != inode_of(&file));
+            }
             (Some((&PINS, _)), _) => pins = true,
             _ => {}
         }
     }
-    end_all(&namespaces);
+    end_processes(&namespaces);
     for directory in directories {
         let _ = fs::remove_dir_all(directory);
     }
@@ -180,53 +193,6 @@ fn receive(messages: &OwnedFd) -> io::Result<Option<(Vec<u8>, Option<OwnedFd>)>>
     let length = received.bytes;
     buffer.truncate(length);
     Ok((length > 0).then_some((buffer, file)))
-}
-
-/// Asks all to end, and kills who does not; how many there were. Asking comes first even when
-/// nobody is left to care: among them may be some that clear up after others.
-fn end_all(namespaces: &[impl AsFd]) -> usize {
-    let namespaces: Vec<u64> = namespaces.iter().filter_map(inode_of).collect();
-    let namespaces = &namespaces[..];
-    let there = processes(namespaces);
-    for signal in [Signal::SIGHUP, Signal::SIGTERM, Signal::SIGCONT] {
-        for process in &there {
-            let _ = kill(*process, signal);
-        }
-    }
-    let deadline = Instant::now() + GRACE;
-    let mut left = there.clone();
-    // Processes that are just being made show up only later.
-    while !left.is_empty() && Instant::now() < deadline + GRACE {
-        thread::sleep(Duration::from_millis(10));
-        left = processes(namespaces);
-        if Instant::now() >= deadline {
-            for process in &left {
-                let _ = kill(*process, Signal::SIGKILL);
-            }
-        }
-    }
-    there.len()
-}
-
-/// The processes in any of these network namespaces, dead ones that await their parents excepted.
-fn processes(namespaces: &[u64]) -> Vec<Pid> {
-    let Ok(entries) = fs::read_dir("/proc") else {
-        return Vec::new();
-    };
-    entries
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .filter(|pid: &i32| {
-            // A dead process has no namespaces any more.
-            inode(format!("/proc/{pid}/ns/net")).is_some_and(|inode| namespaces.contains(&inode))
-        })
-        .map(Pid::from_raw)
-        .collect()
-}
-
-fn inode_of(namespace: &impl AsFd) -> Option<u64> {
-    let state = nix::sys::stat::fstat(namespace.as_fd()).ok()?;
-    Some(state.st_ino)
 }
 
 fn inode(path: impl AsRef<Path>) -> Option<u64> {

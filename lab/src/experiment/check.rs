@@ -5,7 +5,8 @@ use netnice_queue::Bytes;
 use netnice_scenario::Scenario;
 use netnice_scenario::model::{Application, DelayedAck, Recovery, Tcp, TimeSpan, Transport};
 use netnice_scenario::network::{Place, Problem};
-use socket2::{Domain, Protocol, Socket, Type};
+
+use super::controls;
 
 /// Smallest packet of TCP: Linux sends no segments with less than 48 bytes of options and data.
 const MIN_TCP_PACKET: Bytes = Bytes::new(96);
@@ -16,8 +17,8 @@ const LINUX_DELAYED_ACK: TimeSpan = TimeSpan::from_millis(40);
 /// Linux's retransmission time-out before the first measurement.
 const LINUX_INITIAL_RTO: TimeSpan = TimeSpan::from_secs(1);
 
-/// What this kernel cannot do; `has_control` tells whether there is, or will be, a congestion control of that name.
-pub fn check(scenario: &Scenario, has_control: impl Fn(&str) -> bool) -> Vec<Problem> {
+/// What this kernel cannot do.
+pub fn check(scenario: &Scenario) -> Vec<Problem> {
     let mut problems = Vec::new();
     for (index, node) in scenario.nodes.iter().enumerate() {
         if node.clock.drift_ppm != 0.0 {
@@ -29,10 +30,6 @@ pub fn check(scenario: &Scenario, has_control: impl Fn(&str) -> bool) -> Vec<Pro
     }
     for (index, flow) in scenario.flows.iter().enumerate() {
         let place = Place::key("flows").at(index);
-        if let Application::Command(_) = flow.application {
-            let text = "commands cannot be run yet";
-            problems.push(place.at("application").problem(text));
-        }
         if flow.transport == Transport::Udp {
             continue;
         }
@@ -44,20 +41,16 @@ pub fn check(scenario: &Scenario, has_control: impl Fn(&str) -> bool) -> Vec<Pro
             problems.push(place.at("packet_size").problem(text));
         }
         let control = &flow.congestion_control;
-        if !has_control(&control.name) {
-            let text = format!(
-                "this kernel has no congestion control `{}`; it has {}. Load it (modprobe tcp_{}), or take another: --set flows.{}.congestion_control=reno",
-                control.name,
-                available_controls().join(", "),
-                control.name,
-                flow.name
-            );
-            problems.push(place.at("congestion_control").problem(text));
-        } else if let Some(parameter) = control.parameters.keys().next() {
-            let text = format!(
-                "`{parameter}` cannot be set of a control in a kernel; leave it out: --set flows.{}.congestion_control={}",
-                flow.name, control.name
-            );
+        let is_command = matches!(flow.application, Application::Command(_));
+        let refusal = match controls::refuse(control) {
+            Ok(()) if is_command && !control.parameters.is_empty() => Err(
+                "the control of a command's sockets takes no parameters here; let the command set them, as `netnice run` does"
+                    .to_owned(),
+            ),
+            other => other,
+        };
+        if let Err(text) = refusal {
+            let text = format!("{text}: --set flows.{}.congestion_control=reno", flow.name);
             problems.push(place.at("congestion_control").problem(text));
         }
     }
@@ -130,19 +123,6 @@ fn notes_on_tcp(tcp: &Tcp) -> impl Iterator<Item = String> + use<> {
     notes.into_iter()
 }
 
-/// The congestion controls that the kernel has now.
-pub fn available_controls() -> Vec<String> {
-    let list = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
-    let list = list.unwrap_or_default();
-    list.split_whitespace().map(str::to_owned).collect()
-}
-
-/// Whether the kernel has, or finds and loads, a congestion control.
-pub fn can_load_control(name: &str) -> bool {
-    let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP));
-    socket.is_ok_and(|socket| socket.set_tcp_congestion(name.as_bytes()).is_ok())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -157,8 +137,10 @@ mod tests {
     }
 
     fn problems(flow: &str) -> Vec<String> {
-        let found = check(&scenario(flow), |name| name == "reno" || name == "tcplp");
-        found.iter().map(ToString::to_string).collect()
+        check(&scenario(flow))
+            .iter()
+            .map(ToString::to_string)
+            .collect()
     }
 
     #[test]
@@ -166,12 +148,12 @@ mod tests {
         assert_eq!(problems(""), [""; 0]);
         for (flow, expected) in [
             (
-                "congestion_control = \"vegas\"",
-                "flows[0].congestion_control: this kernel has no congestion control `vegas`",
+                "congestion_control = \"tcplp_ecn\"",
+                "flows[0].congestion_control: this kernel has no congestion control `tcplp_ecn`",
             ),
             (
-                "congestion_control = { name = \"tcplp\", delta = 0.2 }",
-                "flows[0].congestion_control: `delta` cannot be set",
+                "congestion_control = { name = \"dstcp\", fair_window = false }",
+                "flows[0].congestion_control: `fair_window` of dstcp cannot be set",
             ),
             (
                 "packet_size = \"80B\"",

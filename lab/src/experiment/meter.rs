@@ -21,7 +21,8 @@ pub(super) struct Meter {
     pub(super) marks: Vec<FlowCounters>,
     /// One-way delays of data packets, in nanoseconds.
     pub(super) delay: Histogram,
-    /// Round-trip times as its sender sees them, in nanoseconds, one for each ACK of data that was sent once.
+    /// Round-trip times as its sender sees them, in nanoseconds, one for each ACK of data that was
+    /// sent once and acknowledged at once.
     pub(super) round_trip: Histogram,
     /// Of the newest data packet that has arrived.
     pub(super) last_delay: Option<Duration>,
@@ -42,6 +43,8 @@ struct Connection {
     sent: u32,
     /// Where the data ends, once a FIN has been sent.
     end: Option<u32>,
+    /// The newest ACK that the sender's host has got came twice: data is missing.
+    gap: bool,
     /// Data under way: where it ends, when it was sent, and whether it was sent again.
     outstanding: VecDeque<(u32, Time, bool)>,
 }
@@ -128,6 +131,7 @@ impl Meter {
                 acknowledged: first,
                 sent: first,
                 end: None,
+                gap: false,
                 outstanding: VecDeque::new(),
             };
             self.connections.insert(key(frame), connection);
@@ -197,8 +201,10 @@ impl Meter {
             connection.outstanding.pop_front();
             newest = Some((sent, again));
         }
-        // Data that was sent again says nothing (Karn).
-        if let (true, Some((sent, false))) = (self.measuring, newest) {
+        let after_gap = connection.gap;
+        connection.gap = newest.is_none() && !connection.outstanding.is_empty();
+        // Data that was sent again says nothing (Karn), nor does data that arrived long before it could be acknowledged.
+        if let (true, false, Some((sent, false))) = (self.measuring, after_gap, newest) {
             self.round_trip.record((now - sent).as_nanos() as u64);
         }
         let over = connection
@@ -298,6 +304,28 @@ mod tests {
             (1, Some(40_000_000))
         );
         assert!(meter.connections.is_empty());
+    }
+
+    /// What arrived before a gap was filled tells nothing of the path.
+    #[test]
+    fn an_ack_that_fills_a_gap_is_no_round_trip() {
+        let mut meter = Meter::default();
+        meter.begin_measurement();
+        for (time, sequence) in [(0, 1000), (1, 1100), (2, 1200)] {
+            meter.entered(
+                ms(time),
+                &frame(true, 100, flags(sequence, 0, false, false)),
+            );
+        }
+        // The second is lost: the first is acknowledged twice, then all.
+        for (time, acknowledged) in [(40, 1100), (42, 1100), (90, 1300)] {
+            meter.arrived(
+                ms(time),
+                &frame(false, 0, flags(0, acknowledged, false, false)),
+            );
+        }
+        assert_eq!(meter.round_trip.count(), 1);
+        assert_eq!(meter.round_trip.max(), Some(40_000_000));
     }
 
     #[test]

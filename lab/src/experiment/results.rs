@@ -68,7 +68,12 @@ impl Findings<'_> {
         let meter = &self.measured.meters[index];
         let total = self.measured.totals.get(index).copied();
         let counters = total.unwrap_or_default() - meter.baseline;
-        let FlowReport { start, probe, .. } = &self.programs.flows[index];
+        let FlowReport {
+            start,
+            probe,
+            completed,
+            ..
+        } = &self.programs.flows[index];
         FlowResult {
             name: flow.name.clone(),
             group: group.name.clone(),
@@ -92,7 +97,10 @@ impl Findings<'_> {
             mean_cwnd: probe.mean_cwnd(),
             rtt: meter.round_trip.delays(),
             one_way_delay: meter.delay.delays(),
-            completion_s: meter.completed.map(|time| (time - *start).as_secs_f64()),
+            completion_s: meter
+                .completed
+                .or(*completed)
+                .map(|time| (time - *start).as_secs_f64()),
             phases: self.phases(&meter.marks),
         }
     }

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args;
-use netnice_kernel::control::Control;
-use netnice_kernel::pins::Pins;
-use netnice_lab::experiment;
+use netnice_lab::Namespace;
+use netnice_lab::experiment::{self, Lab, Watch};
 use netnice_scenario::results::World;
 use netnice_scenario::{ScenarioFile, explain};
 
@@ -67,14 +67,8 @@ pub struct Arguments {
 
 /// Runs the scenario and prints what came of it.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let available = experiment::available_controls();
-    let has_control = |name: &str| {
-        available.iter().any(|known| known == name)
-            || Control::find(name).is_ok()
-            || experiment::can_load_control(name)
-    };
-    let check = |scenario: &_| experiment::check(scenario, has_control);
-    let Some(file) = arguments.campaign.load(&arguments.file, check) else {
+    let file = arguments.campaign.load(&arguments.file, experiment::check);
+    let Some(file) = file else {
         return Ok(ExitCode::from(2));
     };
     if arguments.explain {
@@ -88,18 +82,37 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         }
     }
     let guard = Guard::post()?;
-    let pins = register(&file, &guard)?;
+    guard.cover_pins()?;
+    let scenarios = file.points.iter().map(|point| &point.scenario);
+    let lab = Lab::open(scenarios)?.watched_by(Guarded(Mutex::new(guard)));
     let maker = Maker {
         world: World::Lab,
         jobs: arguments.jobs.get(),
-        make: &|point, _, seed, go_on| Ok(experiment::run(&point.scenario, seed, go_on)?),
+        make: &|point, _, seed, go_on| Ok(lab.run(&point.scenario, seed, go_on)?),
     };
     let code = arguments.campaign.run(&file, &maker);
-    if let Some(pins) = pins {
-        pins.close()
-            .context("taking the controls out of the kernel")?;
-    }
+    lab.close()?;
     code
+}
+
+/// The guard learns where programs of the user run.
+struct Guarded(Mutex<Guard>);
+
+impl Watch for Guarded {
+    fn begins(&self, namespace: &Namespace) {
+        let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Err(error) = guard.cover(namespace) {
+            eprintln!(
+                "netnice: {error:#}; what is left after a kill will have to be ended by hand"
+            );
+        }
+    }
+
+    fn ended(&self, namespace: &Namespace) {
+        let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // What the guard does not forget it looks into for nothing.
+        let _ = guard.forget(namespace);
+    }
 }
 
 /// What is only nearly as the scenario says, over all points and each once.
@@ -108,25 +121,4 @@ fn notes(file: &ScenarioFile) -> BTreeSet<String> {
     points
         .flat_map(|point| experiment::notes(&point.scenario))
         .collect()
-}
-
-/// Registers those controls of ours that the scenario names; they stay for as long as the value is held.
-fn register(file: &ScenarioFile, guard: &Guard) -> Result<Option<Pins>> {
-    let flows = file.points.iter().flat_map(|point| &point.scenario.flows);
-    let names: BTreeSet<&str> = flows
-        .map(|flow| flow.congestion_control.name.as_str())
-        .collect();
-    let controls: Vec<Control> = names
-        .into_iter()
-        .filter_map(|name| Control::find(name).ok())
-        .collect();
-    if controls.is_empty() {
-        return Ok(None);
-    }
-    let pins = Pins::open()?;
-    guard.cover_pins()?;
-    for control in controls {
-        control.register(&pins)?;
-    }
-    Ok(Some(pins))
 }

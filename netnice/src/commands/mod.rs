@@ -4,6 +4,7 @@
 mod attach;
 mod campaign;
 mod check;
+mod compare;
 mod demo;
 mod detach;
 mod install;
@@ -54,6 +55,7 @@ commands! {
     demo => Demo,
     sim => Sim,
     lab => Lab,
+    compare => Compare,
     plot => Plot,
     reproduce => Reproduce,
     install => Install,

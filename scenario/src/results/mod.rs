@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a run has measured, alike for simulator and lab, and what many runs say together.
 
+mod compare;
 mod directory;
 #[cfg(feature = "parquet")]
 mod parquet_file;
@@ -9,6 +10,7 @@ mod statistics;
 mod summary;
 pub mod tables;
 
+pub use compare::{Comparison, PointComparison, Row};
 pub use directory::{DirectoryError, Manifest, ResultsDirectory, World};
 pub use run::{
     ClassResult, Delays, Drops, FlowResult, LabReport, PhaseResult, QueueResult, ResponseTimes,

@@ -30,6 +30,7 @@ use self::bulk::Sender;
 use self::probe::Probe;
 use self::web::{WebClient, WebServer, WebSession};
 use super::clock::RunClock;
+use super::controls::Controls;
 use super::driver::Schedule;
 use super::plan::Plan;
 use super::site::LiveSite;
@@ -54,6 +55,8 @@ pub(super) struct FlowReport {
     pub(super) probe: Probe,
     /// Of web traffic.
     pub(super) responses: Option<ResponseTimes>,
+    /// When a command was done.
+    pub(super) completed: Option<Time>,
     /// Why it could not do its work.
     pub(super) failure: Option<String>,
 }
@@ -81,10 +84,10 @@ enum Timer {
 
 /// A socket and what it is for.
 enum Entry {
-    /// Takes a flow's connection.
-    Listener(Socket),
-    /// Reads what comes, and forgets it.
-    Receiver(Socket),
+    /// Takes the connection of a flow.
+    Listener(usize, Socket),
+    /// Reads what comes for a flow, and forgets it.
+    Receiver(usize, Socket),
     Sender(Sender),
     WebListener(usize, Socket),
     WebServer(WebServer),
@@ -107,6 +110,7 @@ struct Source {
 pub(super) struct Programs<'run> {
     plan: &'run Plan,
     sites: &'run [LiveSite],
+    controls: &'run Controls,
     schedule: Schedule,
     clock: RunClock,
     epoll: Epoll,
@@ -130,6 +134,7 @@ impl<'run> Programs<'run> {
     pub(super) fn prepare(
         plan: &'run Plan,
         sites: &'run [LiveSite],
+        controls: &'run Controls,
         schedule: &Schedule,
         seed: u64,
     ) -> Result<Programs<'run>, LabError> {
@@ -137,6 +142,7 @@ impl<'run> Programs<'run> {
         let mut programs = Programs {
             plan,
             sites,
+            controls,
             schedule: schedule.clone(),
             clock: RunClock::beginning_in(Duration::ZERO),
             epoll,
@@ -170,9 +176,7 @@ impl<'run> Programs<'run> {
         let plan = self.plan;
         let group = self.group(flow);
         let name = &plan.network.flows[flow].name;
-        // The same draws as in the simulator.
-        let mut stream = Stream::new(seed, name);
-        let start = Time::ZERO + group.start + group.start_spread.mul_f64(stream.uniform());
+        let (start, stream) = begin(group, name, seed);
         let mut source = Source {
             stop: Time::ZERO + group.stop,
             generator: None,
@@ -234,15 +238,15 @@ impl<'run> Programs<'run> {
         let mut events = [EpollEvent::empty(); BATCH];
         while !stop.load(Ordering::Relaxed) {
             let now = self.clock.now();
-            if now >= self.schedule.end {
-                break;
-            }
             while let Some(&Reverse((due, _, timer))) = self.timers.peek() {
-                if due > self.clock.now() {
+                if due > self.clock.now() || due > self.schedule.end {
                     break;
                 }
                 self.timers.pop();
                 self.happen(timer, due)?;
+            }
+            if now >= self.schedule.end {
+                break;
             }
             let due = self
                 .timers
@@ -313,9 +317,9 @@ impl<'run> Programs<'run> {
             return Ok(());
         };
         let kept = match entry {
-            Entry::Listener(socket) => {
-                self.accept(&socket, Entry::Receiver)?;
-                Some(Entry::Listener(socket))
+            Entry::Listener(flow, socket) => {
+                self.accept(&socket, |socket| Entry::Receiver(flow, socket))?;
+                Some(Entry::Listener(flow, socket))
             }
             Entry::WebListener(flow, socket) => {
                 self.accept(&socket, |socket| {
@@ -323,7 +327,10 @@ impl<'run> Programs<'run> {
                 })?;
                 Some(Entry::WebListener(flow, socket))
             }
-            Entry::Receiver(socket) => sockets::discard(&socket).then_some(Entry::Receiver(socket)),
+            Entry::Receiver(flow, socket) => {
+                sockets::clamp_window(&socket, self.group(flow));
+                sockets::discard(&socket).then_some(Entry::Receiver(flow, socket))
+            }
             Entry::Sender(sender) => self.serve_sender(sender).map(Entry::Sender),
             Entry::WebServer(server) => self.serve_web(server).map(Entry::WebServer),
             Entry::WebClient(client) => self.serve_client(client, events)?.map(Entry::WebClient),
@@ -382,12 +389,19 @@ impl<'run> Programs<'run> {
     }
 }
 
+/// When a flow begins, and its random stream: the same draws as in the simulator.
+pub(super) fn begin(group: &FlowGroup, name: &str, seed: u64) -> (Time, Stream) {
+    let mut stream = Stream::new(seed, name);
+    let spread = group.start_spread.mul_f64(stream.uniform());
+    (Time::ZERO + group.start + spread, stream)
+}
+
 impl Entry {
     fn socket(&self) -> &Socket {
         match self {
-            Entry::Listener(socket) | Entry::Receiver(socket) | Entry::WebListener(_, socket) => {
-                socket
-            }
+            Entry::Listener(_, socket)
+            | Entry::Receiver(_, socket)
+            | Entry::WebListener(_, socket) => socket,
             Entry::Sender(sender) => &sender.socket,
             Entry::WebServer(server) => &server.socket,
             Entry::WebClient(client) => &client.socket,

@@ -13,7 +13,6 @@ use super::{Entry, PORT, Programs};
 use crate::LabError;
 use crate::error::Attempted;
 use crate::experiment::plan;
-use crate::traffic::set_congestion;
 
 /// Connections that may wait to be accepted.
 const BACKLOG: i32 = 4096;
@@ -52,6 +51,25 @@ pub(super) fn discard(socket: &Socket) -> bool {
     }
 }
 
+/// Has the receiver keep to its window. The route has said it before, but Linux forgets it whenever it learns anew how
+/// much memory a packet takes (`tcp_measure_rcv_mss`), so it is said again with each read.
+pub(super) fn clamp_window(socket: &Socket, group: &FlowGroup) {
+    let Some(window) = group.tcp.receiver_window else {
+        return;
+    };
+    let window = libc::c_int::try_from(window.get()).unwrap_or(libc::c_int::MAX);
+    // SAFETY: the value is an int that lives through the call. That it fails is as good as a window that was said before.
+    unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_WINDOW_CLAMP,
+            std::ptr::from_ref(&window).cast(),
+            size_of::<libc::c_int>() as libc::socklen_t,
+        );
+    }
+}
+
 impl Programs<'_> {
     /// A TCP socket in the namespace of `endpoint`, bound to its address. Servers of web traffic and senders of others
     /// have the flow's congestion control and code point.
@@ -69,9 +87,9 @@ impl Programs<'_> {
         set_up(&socket, group)?;
         socket.set_tcp_nodelay(true).attempted("set TCP_NODELAY")?;
         if sends {
-            set_congestion(&socket, &group.congestion_control.name)?;
+            self.controls.put(&socket, &group.congestion_control)?;
         } else if let Some(window) = group.tcp.receiver_window {
-            // A given buffer keeps the kernel from changing the window that the route says.
+            // A given buffer keeps the kernel from letting the window grow.
             let buffer = usize::try_from(window.get().saturating_mul(4)).unwrap_or(usize::MAX);
             setsockopt(&socket, RcvBufForce, &buffer.max(1 << 16)).attempted("set SO_RCVBUF")?;
         }
@@ -101,7 +119,7 @@ impl Programs<'_> {
     pub(super) fn listen_for(&mut self, flow: usize) -> Result<(), LabError> {
         let (senders, receivers) = self.plan.ends[flow].clone();
         let socket = self.listener(receivers.start, PORT, false)?;
-        self.add(Entry::Listener(socket))?;
+        self.add(Entry::Listener(flow, socket))?;
         // What is wrong with the control is found out now rather than in the middle of a run.
         self.tcp_socket(senders.start, 0, true).map(drop)
     }

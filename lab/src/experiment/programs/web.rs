@@ -10,7 +10,7 @@ use netnice_sim::traffic::{Session, Web};
 use nix::sys::epoll::EpollFlags;
 use socket2::Socket;
 
-use super::sockets::socket_address;
+use super::sockets::{clamp_window, socket_address};
 use super::{Entry, Programs, Timer};
 use crate::LabError;
 use crate::experiment::plan;
@@ -182,6 +182,8 @@ impl Programs<'_> {
                 Err(_) => return Ok(None),
             }
         }
+        let flow = self.sessions[client.session].flow;
+        clamp_window(&client.socket, self.group(flow));
         let mut buffer = [0u8; CHUNK];
         loop {
             match client.socket.read(&mut buffer) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! All runs of a scenario, whether simulated or on the kernel: what `netnice sim` and `netnice lab` have in common.
 
+pub mod figures;
 mod report;
 mod runs;
 

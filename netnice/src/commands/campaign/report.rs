@@ -4,8 +4,9 @@
 use std::fmt::Write;
 
 use netnice_scenario::ScenarioFile;
-use netnice_scenario::results::{Estimate, Figure, PointSummary, RunResults, Subject, Summary};
+use netnice_scenario::results::{Figure, PointSummary, RunResults, Subject, Summary};
 
+use super::figures::{Words, fraction, percent, plain, rate, time};
 use crate::{style, text};
 
 /// Queues that are not half as busy as the busiest, and drop nothing, are not worth a row, nor are more than these: the
@@ -193,9 +194,6 @@ fn phase_rows(point: &PointSummary) -> Vec<Vec<String>> {
     rows.collect()
 }
 
-/// How a figure is written.
-type Words = fn(&Estimate) -> String;
-
 /// A figure in words, or a dash where there is none.
 fn cell(
     point: &PointSummary,
@@ -205,67 +203,4 @@ fn cell(
 ) -> String {
     let figure = point.figure(subject, of, quantity);
     figure.map_or_else(|| "-".to_owned(), |figure| words(&figure.value))
-}
-
-/// `1.23 ± 0.04 Mb/s`.
-fn scaled(value: &Estimate, scale: f64, unit: &str) -> String {
-    let digits = match (value.mean / scale).abs() {
-        ..9.995 => 2,
-        ..99.95 => 1,
-        _ => 0,
-    };
-    let mean = format!("{:.digits$}", value.mean / scale);
-    let unit = match unit {
-        "" => String::new(),
-        unit => format!(" {unit}"),
-    };
-    match value.half_width_95 {
-        Some(half_width) => format!("{mean} ± {:.digits$}{unit}", half_width / scale),
-        None => format!("{mean}{unit}"),
-    }
-}
-
-fn rate(value: &Estimate) -> String {
-    let (scale, unit) = match value.mean {
-        999.5e6.. => (1e9, "Gb/s"),
-        999.5e3.. => (1e6, "Mb/s"),
-        _ => (1e3, "kb/s"),
-    };
-    scaled(value, scale, unit)
-}
-
-fn time(value: &Estimate) -> String {
-    scaled(value, 1e-3, "ms")
-}
-
-fn percent(value: &Estimate) -> String {
-    scaled(value, 0.01, "%")
-}
-
-fn plain(value: &Estimate) -> String {
-    scaled(value, 1.0, "")
-}
-
-fn fraction(value: &Estimate) -> String {
-    match value.half_width_95 {
-        Some(half_width) => format!("{:.3} ± {half_width:.3}", value.mean),
-        None => format!("{:.3}", value.mean),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn figures_have_three_digits_and_the_unit_of_their_size() {
-        let several = Estimate::of(&[6.1e6, 6.3e6]).unwrap();
-        // t with one degree of freedom is 12.706, the standard error 0.1 Mb/s.
-        assert_eq!(rate(&several), "6.20 ± 1.27 Mb/s");
-        let one = |value| Estimate::of(&[value]).unwrap();
-        assert_eq!(rate(&one(45_600.0)), "45.6 kb/s");
-        assert_eq!(time(&one(0.1234)), "123 ms");
-        assert_eq!(percent(&one(0.0123)), "1.23 %");
-        assert_eq!(fraction(&one(0.5)), "0.500");
-    }
 }

@@ -2,7 +2,6 @@
 //! The command on the far side: started first, waited for until it listens, ended last.
 
 use std::ffi::{OsStr, OsString};
-use std::fs;
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
@@ -12,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use netnice_lab::EmulatedLink;
+use netnice_lab::namespace::count_listening;
 
 use crate::leftovers;
 use crate::signals::HeldSignals;
@@ -98,26 +98,4 @@ fn in_words(status: ExitStatus) -> String {
         (Some(code), _) => format!("exit code {code}"),
         (None, signal) => format!("killed by signal {}", signal.unwrap_or_default()),
     }
-}
-
-/// Sockets in the calling thread's network namespace that a client can talk to.
-fn count_listening() -> usize {
-    const TCP_LISTEN: &str = "0A";
-    let count = |name: &str, wanted: fn(&str) -> bool| {
-        let table = fs::read_to_string(format!("/proc/thread-self/net/{name}")).unwrap_or_default();
-        // "sl local_address rem_address st ..."
-        let states = table
-            .lines()
-            .skip(1)
-            .filter_map(|line| line.split_whitespace().nth(3));
-        states.filter(|state| wanted(state)).count()
-    };
-    ["tcp", "tcp6"]
-        .map(|name| count(name, |state| state == TCP_LISTEN))
-        .iter()
-        .sum::<usize>()
-        + ["udp", "udp6"]
-            .map(|name| count(name, |_| true))
-            .iter()
-            .sum::<usize>()
 }

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! One run: everything is set up, begins together, and is taken down.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread::{self, Scope, ScopedJoinHandle};
+use std::time::Duration;
+
+use netnice_queue::Time;
+use netnice_scenario::Scenario;
+use netnice_scenario::model::Application;
+use netnice_scenario::results::RunResults;
+use nix::sys::eventfd::{EfdFlags, EventFd};
+
+use super::clock::RunClock;
+use super::commands::{self, Ended};
+use super::driver::{Driver, Measured, Schedule};
+use super::machine::{MachineLoad, MachineWatch};
+use super::network::LinkNetwork;
+use super::plan::Plan;
+use super::programs::{self, Programs, ProgramsReport};
+use super::results::Findings;
+use super::site::{self, LiveSite};
+use super::{Lab, notes};
+use crate::LabError;
+use crate::error::Attempted;
+use crate::namespace::end_processes;
+
+/// Time for all threads to be in place before the run begins.
+const LEAD: Duration = Duration::from_millis(50);
+/// How often the caller is asked whether to go on.
+const TICK: Duration = Duration::from_millis(20);
+/// Lateness that figures can bear.
+const LATENESS_BOUND: Duration = Duration::from_millis(1);
+
+pub(super) fn run(
+    lab: &Lab,
+    scenario: &Scenario,
+    seed: u64,
+    go_on: impl FnMut() -> bool,
+) -> Result<Option<RunResults>, LabError> {
+    let plan = Plan::new(scenario).map_err(LabError::Scenario)?;
+    let network = LinkNetwork::new(&plan.network, plan.routes.clone(), seed)
+        .map_err(|problem| LabError::Scenario(vec![problem]))?;
+    let (sites, devices) = site::set_up(&plan)?;
+    let schedule = Schedule {
+        warm_up: Time::ZERO + scenario.warm_up.get(),
+        marks: scenario
+            .phase_ends()
+            .into_iter()
+            .map(|mark| Time::ZERO + mark)
+            .collect(),
+        end: Time::ZERO + scenario.duration.get(),
+        sampling: scenario.sampling.interval.map(|interval| interval.get()),
+    };
+    let wake = EventFd::from_value_and_flags(0, EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)
+        .attempted("create an event file descriptor")?;
+    let at_work = AtWork {
+        lab,
+        plan: &plan,
+        sites: &sites,
+        schedule: &schedule,
+        seed,
+        stop: AtomicBool::new(false),
+        wake,
+    };
+    let driver = |clock| {
+        Driver::new(
+            &plan,
+            network,
+            devices,
+            schedule.clone(),
+            clock,
+            LATENESS_BOUND,
+        )
+    };
+    let watched = at_work.watched();
+    for site in &watched {
+        lab.watch
+            .iter()
+            .for_each(|watch| watch.begins(&site.namespace));
+    }
+    let outcome = thread::scope(|scope| at_work.run(scope, driver, go_on));
+    if !watched.is_empty() {
+        let namespaces: Vec<_> = watched.iter().map(|site| &site.namespace).collect();
+        end_processes(&namespaces);
+        for namespace in namespaces {
+            lab.watch.iter().for_each(|watch| watch.ended(namespace));
+        }
+    }
+    let Some(outcome) = outcome? else {
+        return Ok(None);
+    };
+    let findings = Findings {
+        scenario,
+        plan: &plan,
+        seed,
+        measured: outcome.measured,
+        programs: outcome.programs,
+        device_drops: outcome.device_drops,
+        load: outcome.load,
+        lateness_bound: LATENESS_BOUND,
+        notes: notes(scenario),
+    };
+    Ok(Some(findings.results()))
+}
+
+/// What all threads of a run share.
+struct AtWork<'run> {
+    lab: &'run Lab,
+    plan: &'run Plan,
+    sites: &'run [LiveSite],
+    schedule: &'run Schedule,
+    seed: u64,
+    stop: AtomicBool,
+    /// Wakes the network's thread.
+    wake: EventFd,
+}
+
+/// What a run that came to its end leaves.
+struct Outcome {
+    measured: Measured,
+    programs: ProgramsReport,
+    device_drops: u64,
+    load: MachineLoad,
+}
+
+/// A thread that is set up, waits for the beginning of the run, and does its part.
+type Worker<'scope, T> = ScopedJoinHandle<'scope, Result<T, LabError>>;
+
+impl AtWork<'_> {
+    /// Namespaces in which programs of the user run.
+    fn watched(&self) -> Vec<&LiveSite> {
+        let mut sites: Vec<usize> = self
+            .commands()
+            .flat_map(|flow| {
+                let (senders, receivers) = self.plan.ends[flow].clone();
+                senders.chain(receivers)
+            })
+            .map(|endpoint| self.plan.endpoints[endpoint].site)
+            .collect();
+        sites.sort_unstable();
+        sites.dedup();
+        sites.into_iter().map(|site| &self.sites[site]).collect()
+    }
+
+    /// Flows whose ends are commands.
+    fn commands(&self) -> impl Iterator<Item = usize> + use<'_> {
+        let flows = self.plan.network.flows.iter().enumerate();
+        flows
+            .filter(|(_, flow)| matches!(flow.group.application, Application::Command(_)))
+            .map(|(index, _)| index)
+    }
+
+    fn run<'scope>(
+        &'scope self,
+        scope: &'scope Scope<'scope, '_>,
+        driver: impl FnOnce(RunClock) -> Driver,
+        mut go_on: impl FnMut() -> bool,
+    ) -> Result<Option<Outcome>, LabError> {
+        let mut starting = Vec::new();
+        let begin = |name: &str, starting: &mut Vec<_>| {
+            let (begin, begun) = mpsc::channel();
+            let (ready, is_ready) = mpsc::channel();
+            starting.push((begin, is_ready));
+            (thread::Builder::new().name(name.into()), ready, begun)
+        };
+        let (builder, ready, begun) = begin("lab-programs", &mut starting);
+        let programs: Worker<ProgramsReport> = builder
+            .spawn_scoped(scope, move || self.programs(&ready, &begun))
+            .attempted("start a thread")?;
+        let mut commands: Vec<(usize, Worker<Ended>)> = Vec::new();
+        for flow in self.commands() {
+            let (builder, ready, begun) = begin("lab-command", &mut starting);
+            let command = builder
+                .spawn_scoped(scope, move || self.command(flow, &ready, &begun))
+                .attempted("start a thread")?;
+            commands.push((flow, command));
+        }
+        // One that fails closes its channel without a word; its error comes when it is joined.
+        let all_ready = starting.iter().all(|(_, is_ready)| is_ready.recv().is_ok());
+        let watch = MachineWatch::begin();
+        let clock = RunClock::beginning_in(LEAD);
+        let mut network = None;
+        if all_ready {
+            let driver = driver(clock);
+            let thread = thread::Builder::new()
+                .name("lab-network".into())
+                .spawn_scoped(scope, move || driver.run(&self.wake, &self.stop));
+            network = Some(thread.attempted("start the network's thread")?);
+            for (begin, _) in &starting {
+                let _ = begin.send(clock);
+            }
+        }
+        drop(starting);
+        // A little longer, so that the network's thread has passed the end.
+        let end = self.schedule.end + TICK;
+        let mut complete = all_ready;
+        while complete && clock.now() < end {
+            complete = go_on() && (!programs.is_finished() || clock.now() >= self.schedule.end);
+            thread::sleep(clock.until(end).min(TICK));
+        }
+        let load = watch.end();
+        let device_drops = self
+            .sites
+            .iter()
+            .map(LiveSite::drops)
+            .sum::<Result<u64, _>>();
+        self.stop.store(true, Ordering::Relaxed);
+        let _ = self.wake.write(1);
+        let measured = network
+            .map(|network| joined("lab-network", network))
+            .transpose()?;
+        let programs = joined("lab-programs", programs)?;
+        let commands: Vec<(usize, Ended)> = commands
+            .into_iter()
+            .map(|(flow, command)| Ok((flow, joined("lab-command", command)??)))
+            .collect::<Result<_, LabError>>()?;
+        let mut programs = programs?;
+        let Some(measured) = measured.filter(|_| complete) else {
+            return Ok(None);
+        };
+        for (flow, ended) in commands {
+            let report = &mut programs.flows[flow];
+            report.completed = ended.completed;
+            report.failure = ended.failure;
+        }
+        Ok(Some(Outcome {
+            measured,
+            programs,
+            device_drops: device_drops?,
+            load,
+        }))
+    }
+
+    fn programs(
+        &self,
+        ready: &Sender<()>,
+        begun: &Receiver<RunClock>,
+    ) -> Result<ProgramsReport, LabError> {
+        let controls = &self.lab.controls;
+        let programs =
+            Programs::prepare(self.plan, self.sites, controls, self.schedule, self.seed)?;
+        let _ = ready.send(());
+        match begun.recv() {
+            Ok(clock) => programs.run(clock, &self.stop),
+            // Another thread has failed.
+            Err(_) => Ok(ProgramsReport::default()),
+        }
+    }
+
+    fn command(
+        &self,
+        flow: usize,
+        ready: &Sender<()>,
+        begun: &Receiver<RunClock>,
+    ) -> Result<Ended, LabError> {
+        let described = &self.plan.network.flows[flow];
+        let (start, _) = programs::begin(&described.group, &described.name, self.seed);
+        let (plan, sites) = (self.plan, self.sites);
+        commands::run(plan, sites, flow, start, ready, begun, &self.stop)
+    }
+}
+
+fn joined<T>(name: &str, thread: ScopedJoinHandle<'_, T>) -> Result<T, LabError> {
+    thread.join().map_err(|_| LabError::Panicked(name.into()))
+}

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Scenarios on the running kernel: needs root and /dev/net/tun, and fails without them.
+//!
+//! Margins are wide enough for a busy machine, and narrow enough to notice what is wrong.
+
+use netnice_lab::experiment::{self, Lab};
+use netnice_scenario::results::{FlowResult, QueueResult, RunResults};
+use netnice_scenario::{Scenario, ScenarioFile};
+
+/// Two access links and a bottleneck of 10 Mb/s with 40 ms of round trip.
+const NETWORK: &str = "
+name = \"live\"
+[[links]]
+from = \"a\"
+to = \"left\"
+rate = \"100mbit\"
+delay = \"2ms\"
+[[links]]
+name = \"bottleneck\"
+from = \"left\"
+to = \"b\"
+rate = \"10mbit\"
+delay = \"18ms\"
+queue = \"83p\"
+";
+
+fn scenario(settings: &str, flows: &str) -> Scenario {
+    let text = format!("{settings}\n{NETWORK}\n{flows}");
+    let file = ScenarioFile::parse("live.toml", &text, &[], None);
+    let file = file.unwrap_or_else(|error| panic!("{error}"));
+    let problems = experiment::check(file.scenario());
+    assert!(problems.is_empty(), "{problems:?}");
+    file.scenario().clone()
+}
+
+fn measure(scenario: &Scenario) -> RunResults {
+    let lab = Lab::open([scenario]).expect("a lab (these tests need root)");
+    let results = lab.run(scenario, 1, || true).unwrap().unwrap();
+    lab.close().unwrap();
+    let report = results.lab.as_ref().unwrap();
+    assert_eq!(report.lost_outside, 0, "{report:?}");
+    results
+}
+
+fn flow<'a>(results: &'a RunResults, name: &str) -> &'a FlowResult {
+    results.flows.iter().find(|flow| flow.name == name).unwrap()
+}
+
+fn bottleneck(results: &RunResults) -> &QueueResult {
+    let mut queues = results.queues.iter();
+    queues.find(|queue| queue.link == "bottleneck").unwrap()
+}
+
+fn assert_between(what: &str, value: f64, low: f64, high: f64) {
+    assert!(
+        (low..=high).contains(&value),
+        "{what} is {value}, expected {low} to {high}"
+    );
+}
+
+const CUBIC: &str = "
+[[flows]]
+name = \"cubic\"
+from = \"a\"
+to = \"b\"
+congestion_control = \"cubic\"
+";
+
+#[test]
+fn one_flow_fills_a_link_as_simulated() {
+    let scenario = scenario(
+        "duration = \"9s\"\nwarm_up = \"5s\"\nsampling = { interval = \"500ms\" }\n\
+         phases = [{ name = \"late\", from = \"7s\", to = \"9s\" }]",
+        CUBIC,
+    );
+    let measured = measure(&scenario);
+    let simulated = netnice_sim::run(&scenario, 1, || true).unwrap().unwrap();
+    let (real, model) = (flow(&measured, "cubic"), flow(&simulated, "cubic"));
+    let ratio = |of: fn(&FlowResult) -> f64| of(real) / of(model);
+    assert_between("goodput", ratio(|flow| flow.goodput_bps), 0.9, 1.02);
+    assert_between("throughput", ratio(|flow| flow.throughput_bps), 0.9, 1.02);
+    assert_between(
+        "late goodput",
+        ratio(|flow| flow.phases[0].goodput_bps),
+        0.9,
+        1.02,
+    );
+    assert_between(
+        "smallest delay",
+        ratio(|flow| flow.one_way_delay.min_s),
+        0.8,
+        1.6,
+    );
+    assert_between("mean RTT", ratio(|flow| flow.rtt.mean_s), 0.6, 1.6);
+    assert_between("mean window", ratio(|flow| flow.mean_cwnd), 0.6, 1.6);
+    assert!(real.rtt.min_s > 0.040, "{:?}", real.rtt);
+    assert!(bottleneck(&measured).utilisation > 0.9);
+    // All kinds of series that the simulator has.
+    let kinds = |results: &RunResults| {
+        let series = results.series.iter();
+        let mut kinds: Vec<_> = series
+            .map(|one| (one.quantity.clone(), one.of.clone()))
+            .collect();
+        kinds.sort();
+        kinds
+    };
+    assert_eq!(kinds(&measured), kinds(&simulated));
+    assert!(
+        measured
+            .series
+            .iter()
+            .all(|series| series.time_s.len() == 18)
+    );
+}
+
+#[test]
+fn netnice_leaves_a_link_to_others() {
+    let scenario = scenario(
+        "duration = \"10s\"\nwarm_up = \"4s\"",
+        &format!(
+            "{CUBIC}\n[[flows]]\nname = \"low\"\nfrom = \"a\"\nto = \"b\"\nclass = \"low\"\n\
+             congestion_control = {{ name = \"netnice\", threshold_us = 1000 }}"
+        ),
+    );
+    let results = measure(&scenario);
+    let (cubic, low) = (flow(&results, "cubic"), flow(&results, "low"));
+    let share = low.goodput_bps / (low.goodput_bps + cubic.goodput_bps);
+    assert_between("netnice's share", share, 0.0, 0.2);
+    assert_eq!(results.classes.len(), 2);
+}
+
+#[test]
+fn timed_sources_send_what_they_say() {
+    let scenario = scenario(
+        "duration = \"4s\"\nwarm_up = \"1s\"",
+        "[[flows]]\nname = \"cbr\"\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\npacket_size = \"500B\"\n\
+         application = { kind = \"cbr\", rate = \"2mbit\" }\n\
+         [[flows]]\nname = \"poisson\"\nfrom = \"b\"\nto = \"a\"\ntransport = \"udp\"\n\
+         application = { kind = \"poisson\", rate = \"1mbit\" }\n\
+         [[flows]]\nname = \"over_tcp\"\nfrom = \"a\"\nto = \"b\"\n\
+         application = { kind = \"cbr\", rate = \"1mbit\" }",
+    );
+    let measured = measure(&scenario);
+    let simulated = netnice_sim::run(&scenario, 1, || true).unwrap().unwrap();
+    for (name, tolerance) in [("cbr", 0.02), ("poisson", 0.1), ("over_tcp", 0.1)] {
+        let (real, model) = (flow(&measured, name), flow(&simulated, name));
+        let ratio = real.throughput_bps / model.throughput_bps;
+        assert_between(name, ratio, 1.0 - tolerance, 1.0 + tolerance);
+        assert_eq!(real.packets_lost, 0, "{name}");
+        assert_between("delay", real.one_way_delay.min_s, 0.0199, 0.05);
+    }
+}
+
+#[test]
+fn web_objects_come_in_their_time() {
+    let scenario = scenario(
+        "duration = \"6s\"\nwarm_up = \"500ms\"",
+        "[[flows]]\nname = \"web\"\nfrom = \"a\"\nto = \"b\"\n\
+         [flows.application]\nkind = \"web\"\nsessions = 2\nbetween_pages = \"300ms\"\n\
+         object_size = { mean = \"4kB\", shape = 1.2, max = \"100kB\" }",
+    );
+    let results = measure(&scenario);
+    let responses = &results.response_times[0];
+    let objects: u64 = responses.bins.iter().map(|bin| bin.response.count).sum();
+    assert!(objects > 40, "{responses:?}");
+    for bin in &responses.bins {
+        // A handshake and a request: two round trips.
+        assert!(bin.response.min_s > 0.080, "{bin:?}");
+    }
+    let bytes: f64 = responses
+        .bins
+        .iter()
+        .map(|bin| bin.mean_bytes * bin.response.count as f64)
+        .sum();
+    // Heads of answers, and objects that were under way at either end, on top.
+    let web = flow(&results, "web");
+    assert_between("bytes", web.delivered_bytes as f64 / bytes, 0.95, 1.5);
+    assert!(web.goodput_bps <= web.throughput_bps);
+}
+
+#[test]
+fn a_router_marks_instead_of_dropping() {
+    let red = "queue = { discipline = \"red\", limit = \"200p\", min_threshold = \"10p\", max_threshold = \"40p\", ecn = \"mark\" }";
+    let network = NETWORK.replace("queue = \"83p\"", red);
+    let text =
+        format!("duration = \"6s\"\nwarm_up = \"1s\"\n{network}\n{CUBIC}tcp = {{ ecn = true }}\n");
+    let file = ScenarioFile::parse("red.toml", &text, &[], None).unwrap();
+    let results = measure(file.scenario());
+    let queue = bottleneck(&results);
+    assert!(queue.marked > 0, "{queue:?}");
+    let dropped: u64 = queue.drops.iter().map(|drops| drops.packets).sum();
+    assert!(dropped <= queue.marked, "{queue:?}");
+    assert!(queue.utilisation > 0.7, "{queue:?}");
+}
+
+#[test]
+fn settings_of_tcp_reach_the_kernel() {
+    // A window of 20 packets and 40 ms: 20 * 948 B * 8 / 40 ms = 3.8 Mb/s at most.
+    let scenario = scenario(
+        "duration = \"5s\"\nwarm_up = \"1s\"",
+        &format!(
+            "{CUBIC}packet_size = \"1000B\"\ntcp = {{ receiver_window = \"20kB\", timestamps = true, recovery = \"newreno\" }}\n"
+        ),
+    );
+    let results = measure(&scenario);
+    let limited = flow(&results, "cubic");
+    assert_between("goodput", limited.goodput_bps, 1.5e6, 4.1e6);
+    let size = limited.throughput_bps * results.measured_s / 8.0 / limited.packets_received as f64;
+    assert_between("packet size", size, 950.0, 1000.0);
+    // An ACK for every packet.
+    let mut queues = results.queues.iter();
+    let acks = queues
+        .find(|queue| queue.link == "bottleneck (reverse)")
+        .unwrap();
+    let per_packet = acks.delivered as f64 / limited.packets_received as f64;
+    assert_between("ACKs per packet", per_packet, 0.95, 1.05);
+}
+
+#[test]
+fn a_transfer_of_so_many_bytes_ends() {
+    let scenario = scenario(
+        "duration = \"4s\"",
+        &format!("{CUBIC}bytes = \"500kB\"\nstart = \"500ms\"\n"),
+    );
+    let results = measure(&scenario);
+    let transfer = flow(&results, "cubic");
+    assert_eq!(transfer.delivered_bytes, 500_000);
+    // 0.41 s on the link and slow start before.
+    assert_between("completion", transfer.completion_s.unwrap(), 0.4, 2.5);
+}
+
+#[test]
+fn labs_at_once_do_not_meet() {
+    let scenario = scenario("duration = \"4s\"\nwarm_up = \"2s\"", CUBIC);
+    let goodputs: Vec<f64> = std::thread::scope(|scope| {
+        let labs: Vec<_> = (0..2).map(|_| scope.spawn(|| measure(&scenario))).collect();
+        let results = labs.into_iter().map(|lab| lab.join().unwrap());
+        results
+            .map(|results| flow(&results, "cubic").goodput_bps)
+            .collect()
+    });
+    for goodput in goodputs {
+        assert_between("goodput", goodput, 8e6, 9.7e6);
+    }
+}
+
+#[test]
+fn programs_of_the_user_are_measured() {
+    let page = tempfile::tempdir().unwrap();
+    std::fs::write(page.path().join("page"), vec![b'x'; 300_000]).unwrap();
+    let server = format!(
+        "python3 -m http.server --directory {} 8000",
+        page.path().display()
+    );
+    let flows = format!(
+        "[[flows]]\nname = \"curl\"\nfrom = \"a\"\nto = \"b\"\nstart = \"200ms\"\n\
+         congestion_control = \"cubic\"\n\
+         [flows.application]\nkind = \"command\"\nat = \"receiver\"\n\
+         command = \"curl --silent --fail --noproxy '*' --output /dev/null http://$NETNICE_FAR:8000/page\"\n\
+         server = \"{server} 2>/dev/null\"\n\
+         [[flows]]\nname = \"failing\"\nfrom = \"a\"\nto = \"b\"\napplication = {{ kind = \"command\", command = \"exit 3\" }}\n"
+    );
+    let results = measure(&scenario("duration = \"4s\"", &flows));
+    let curl = flow(&results, "curl");
+    // The page and its head.
+    assert_between("bytes", curl.delivered_bytes as f64, 300_000.0, 301_000.0);
+    assert_between("completion", curl.completion_s.unwrap(), 0.3, 3.0);
+    let report = results.lab.unwrap();
+    assert!(!report.trustworthy);
+    let expected = "flow failing: `exit 3` failed with exit code 3";
+    assert!(report.reason.contains(expected), "{}", report.reason);
+}
+
+#[test]
+fn a_run_that_is_stopped_has_no_results() {
+    let scenario = scenario("duration = \"60s\"", CUBIC);
+    let lab = Lab::open([&scenario]).unwrap();
+    let mut questions = 0;
+    let results = lab.run(&scenario, 1, || {
+        questions += 1;
+        questions < 5
+    });
+    assert_eq!(results.unwrap(), None);
+    assert_eq!(questions, 5);
+}

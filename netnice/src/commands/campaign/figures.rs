@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Figures as people read them.
+
+use netnice_scenario::results::Estimate;
+
+/// How a figure is written.
+pub type Words = fn(&Estimate) -> String;
+
+/// `1.23 ± 0.04 Mb/s`.
+fn scaled(value: &Estimate, scale: f64, unit: &str) -> String {
+    let digits = match (value.mean / scale).abs() {
+        ..9.995 => 2,
+        ..99.95 => 1,
+        _ => 0,
+    };
+    let mean = format!("{:.digits$}", value.mean / scale);
+    let unit = match unit {
+        "" => String::new(),
+        unit => format!(" {unit}"),
+    };
+    match value.half_width_95 {
+        Some(half_width) => format!("{mean} ± {:.digits$}{unit}", half_width / scale),
+        None => format!("{mean}{unit}"),
+    }
+}
+
+/// A rate in bits per second.
+pub fn rate(value: &Estimate) -> String {
+    let (scale, unit) = match value.mean {
+        999.5e6.. => (1e9, "Gb/s"),
+        999.5e3.. => (1e6, "Mb/s"),
+        _ => (1e3, "kb/s"),
+    };
+    scaled(value, scale, unit)
+}
+
+/// A time in milliseconds.
+pub fn time(value: &Estimate) -> String {
+    scaled(value, 1e-3, "ms")
+}
+
+/// A time in seconds.
+pub fn seconds(value: &Estimate) -> String {
+    scaled(value, 1.0, "s")
+}
+
+/// A part of a whole.
+pub fn percent(value: &Estimate) -> String {
+    scaled(value, 0.01, "%")
+}
+
+/// A number.
+pub fn plain(value: &Estimate) -> String {
+    scaled(value, 1.0, "")
+}
+
+/// A number from 0 to 1.
+pub fn fraction(value: &Estimate) -> String {
+    match value.half_width_95 {
+        Some(half_width) => format!("{:.3} ± {half_width:.3}", value.mean),
+        None => format!("{:.3}", value.mean),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_have_three_digits_and_the_unit_of_their_size() {
+        let several = Estimate::of(&[6.1e6, 6.3e6]).unwrap();
+        // t with one degree of freedom is 12.706, the standard error 0.1 Mb/s.
+        assert_eq!(rate(&several), "6.20 ± 1.27 Mb/s");
+        let one = |value| Estimate::of(&[value]).unwrap();
+        assert_eq!(rate(&one(45_600.0)), "45.6 kb/s");
+        assert_eq!(time(&one(0.1234)), "123 ms");
+        assert_eq!(percent(&one(0.0123)), "1.23 %");
+        assert_eq!(fraction(&one(0.5)), "0.500");
+    }
+}

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `netnice lab` and `netnice compare`, as users call them. The lab needs root and /dev/net/tun.
+
+mod program;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use nix::sys::signal::Signal;
+use program::{netnice, run, signal, stderr, stdout, wait_until};
+
+const SCENARIO: &str = "name = \"small\"
+duration = \"2s\"
+warm_up = \"500ms\"
+[[links]]
+from = \"a\"
+to = \"b\"
+delay = \"5ms\"
+[[links]]
+name = \"bottleneck\"
+from = \"b\"
+to = \"c\"
+rate = \"2mbit\"
+queue = \"20p\"
+[[flows]]
+name = \"bulk\"
+from = \"a\"
+to = \"c\"
+congestion_control = \"cubic\"
+";
+
+/// A flow whose programs do nothing but wait, `sleep` under this name.
+fn waiting(sleep: &Path) -> String {
+    let sleep = sleep.display();
+    format!(
+        "[[flows]]\nname = \"waiting\"\nfrom = \"a\"\nto = \"c\"\n\
+         application = {{ kind = \"command\", command = \"setsid {sleep} 600\" }}\n"
+    )
+}
+
+/// A directory with a scenario in it.
+fn place(scenario: &str) -> (tempfile::TempDir, PathBuf) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("small.toml");
+    fs::write(&path, scenario).unwrap();
+    (directory, path)
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+fn succeeded(output: &Output) -> String {
+    assert!(output.status.success(), "{}", stderr(output));
+    stdout(output)
+}
+
+/// Processes whose command begins with this program.
+fn processes_of(program: &Path) -> usize {
+    let all = fs::read_dir("/proc").unwrap().flatten();
+    let commands = all.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());
+    let program = program.as_os_str().as_encoded_bytes();
+    commands
+        .filter(|command| command.starts_with(program))
+        .count()
+}
+
+/// A program of this name that waits.
+fn sleeper(directory: &Path) -> PathBuf {
+    let path = directory.join("sleeper");
+    let copied = Command::new("cp")
+        .args(["/bin/sleep", text(&path)])
+        .status();
+    assert!(copied.unwrap().success());
+    path
+}
+
+#[test]
+fn results_are_those_of_sim_and_compare_with_them() {
+    let (directory, file) = place(SCENARIO);
+    let out = |name: &str| directory.path().join(name);
+    let (lab, sim) = (out("lab"), out("sim"));
+    let arguments = ["lab", text(&file), "--seeds", "2", "--jobs", "2"];
+    let table = succeeded(&run(&[&arguments[..], &["--out", text(&lab)]].concat()));
+    for expected in ["small: 2 runs", "bulk", "bottleneck", "Mb/s"] {
+        assert!(table.contains(expected), "{table}");
+    }
+    succeeded(&run(&["sim", text(&file), "--out", text(&sim), "--quiet"]));
+    for name in [
+        "manifest.json",
+        "scenario.toml",
+        "summary.json",
+        "flows.csv",
+        "queues.csv",
+    ] {
+        assert!(lab.join(name).exists() && sim.join(name).exists(), "{name}");
+    }
+    let manifest = fs::read_to_string(lab.join("manifest.json")).unwrap();
+    assert!(manifest.contains("\"world\":\"lab\""), "{manifest}");
+
+    let comparison = succeeded(&run(&["compare", text(&sim), text(&lab)]));
+    for expected in [
+        "simulated",
+        "measured on a kernel",
+        "bulk",
+        "goodput",
+        "B/A",
+    ] {
+        assert!(comparison.contains(expected), "{comparison}");
+    }
+    let summary = lab.join("summary.json");
+    let json = succeeded(&run(&["compare", text(&sim), text(&summary), "--json"]));
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let rows = json["points"][0]["rows"].as_array().unwrap();
+    let goodput = rows
+        .iter()
+        .find(|row| row["quantity"] == "goodput")
+        .unwrap();
+    let ratio = goodput["ratio"].as_f64().unwrap();
+    assert!((0.8..1.2).contains(&ratio), "{goodput}");
+
+    // Nothing is left to do, and so nothing takes time.
+    let again = [&arguments[..], &["--out", text(&lab), "--resume", "--json"]].concat();
+    let json: serde_json::Value = serde_json::from_str(&succeeded(&run(&again))).unwrap();
+    assert_eq!(json["points"][0]["seeds"], serde_json::json!([1, 2]));
+    assert_eq!(json["manifest"]["world"], "lab");
+}
+
+#[test]
+fn what_is_beyond_the_kernel_is_said_before_anything_starts() {
+    let (_directory, file) = place(SCENARIO);
+    let set = "flows.bulk.congestion_control=tcplp_ecn";
+    let output = run(&["lab", text(&file), "--set", set]);
+    assert_eq!(output.status.code(), Some(2));
+    let message = stderr(&output);
+    let expected = "flows[0].congestion_control: this kernel has no congestion control `tcplp_ecn`";
+    assert!(message.contains(expected), "{message}");
+}
+
+#[test]
+fn explain_tells_how_it_is_done() {
+    let (_directory, file) = place(&SCENARIO.replace(
+        "congestion_control = \"cubic\"",
+        "tcp = { recovery = \"reno\", initial_rto = \"3s\" }",
+    ));
+    let words = succeeded(&run(&["lab", text(&file), "--explain"]));
+    for expected in [
+        "On this kernel: 2 network namespaces",
+        "a: 10.0.0.1, without SACK",
+        "flows.bulk.tcp.initial_rto is 3s: that of Linux is 1s",
+    ] {
+        assert!(words.contains(expected), "{words}");
+    }
+}
+
+#[test]
+fn compare_wants_results() {
+    let (_directory, file) = place(SCENARIO);
+    let output = run(&["compare", text(&file), text(&file)]);
+    assert_eq!(output.status.code(), Some(1));
+    let message = stderr(&output);
+    assert!(message.contains("small.toml holds no results"), "{message}");
+}
+
+/// A lab under way whose flow runs `sleeper`.
+fn under_way(file: &Path, sleeper: &Path, out: &Path) -> Child {
+    let lab = netnice(&["lab", text(file), "--out", text(out)])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait_until("the command runs", || processes_of(sleeper) == 1);
+    lab
+}
+
+#[test]
+fn what_is_finished_is_kept_when_interrupted() {
+    let (directory, file) = place("");
+    let sleeper = sleeper(directory.path());
+    // The first run is short, the second is not.
+    let sweep = "[sweep]\nlength = [\"1s\", \"600s\"]\n";
+    let scenario = SCENARIO.replace("\"2s\"", "\"$length\"") + &waiting(&sleeper) + sweep;
+    fs::write(&file, scenario).unwrap();
+    let out = directory.path().join("out");
+    let lab = under_way(&file, &sleeper, &out);
+    wait_until("the first run is kept", || {
+        fs::read_dir(out.join("runs")).is_ok_and(|runs| runs.count() == 1)
+    });
+    signal(&lab, Signal::SIGINT);
+    let output = lab.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    let message = stderr(&output);
+    assert!(
+        message.contains("1 of 2 runs are finished and kept"),
+        "{message}"
+    );
+    wait_until("its command is gone", || processes_of(&sleeper) == 0);
+}
+
+#[test]
+fn nothing_is_left_after_a_kill() {
+    let (directory, file) = place("");
+    let sleeper = sleeper(directory.path());
+    let scenario = SCENARIO
+        .replace("\"2s\"", "\"600s\"")
+        .replace("\"cubic\"", "\"tcplp\"");
+    fs::write(&file, scenario + &waiting(&sleeper)).unwrap();
+    let mut lab = under_way(&file, &sleeper, &directory.path().join("out"));
+    lab.kill().unwrap();
+    lab.wait().unwrap();
+    wait_until("its command is gone", || processes_of(&sleeper) == 0);
+    // Another that uses our controls meanwhile would keep them, and clear them in the end.
+    wait_until("its control is gone", || {
+        let controls = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+        !fs::read_to_string(controls).unwrap().contains("tcplp")
+    });
+}
