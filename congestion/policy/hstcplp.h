@@ -96,12 +96,12 @@ POLICY_INLINE u32 hstcplp_on_ack(struct hstcplp *state, const struct tcplp_ack *
 }
 
 /* A loss: returns the new ssthresh. As in TCP-LP the next RTT's indications are ignored. */
-POLICY_INLINE u32 hstcplp_on_loss(struct hstcplp *state, u32 cwnd, u32 now_us, u32 smoothed_rtt_us)
+POLICY_INLINE u32 hstcplp_on_loss(struct hstcplp *state, u32 cwnd, u32 now_us)
 {
 	u32 row = hstcplp_row_of(cwnd);
 	u64 cut;
 
-	tcplp_on_loss(&state->lp, cwnd, now_us, smoothed_rtt_us);
+	tcplp_on_loss(&state->lp, cwnd, now_us);
 	if (row >= HSTCPLP_ROWS) /* never; BPF's verifier wants to be told */
 		row = HSTCPLP_ROWS - 1;
 	cut = (u64)cwnd * hstcplp_rows[row].decrease / HSTCPLP_DECREASE_ONE;

@@ -6,6 +6,13 @@
  *   (1)  sd_i = (1 - gamma) * sd_{i-1} + gamma * d_i
  *   (2)  early congestion indication:  sd_i > d_min + (d_max - d_min) * delta
  *
+ * A reaction silences indications for a round-trip time, "as suggested for ECN flows" (III-B.2): all
+ * packets sent before it (RFC 3168 section 6.1.2) belong to what was reacted to. What they say is
+ * left out of the average, too. A time of one smoothed RTT instead ends before their last ACKs, since
+ * delays were just rising, and an average that carries them on is above the threshold whatever the
+ * queue is: then every first indication is followed by a second, cwnd falls to 1 on a link that
+ * nobody else uses, and never leaves the inference phase as in the paper's figure 4.
+ *
  * What a real kernel adds, and nothing else: delays that wrap and come in either unit
  * (one_way_delay.h), delayed ACKs (delayed_ack.h), no samples during loss recovery, a fresh average
  * after an idle period, and a d_min that is forgotten within minutes.
@@ -37,14 +44,14 @@ struct tcplp {
 	u32 epoch_minimum_us;
 	u32 epoch_start_us;
 	u32 inference_end_us;
-	u32 ignore_end_us;
+	u32 reaction_us;
 	u32 credit; /* packets acknowledged towards the next increase of cwnd */
 	u16 gamma_permille;
 	u16 delta_permille;
 	u16 inference_rtts;
 	u8 lone_acks;
 	u8 inference_runs : 1;
-	u8 ignoring : 1;
+	u8 ignoring : 1;  /* no packet sent since the reaction has been acknowledged */
 	u8 indicated : 1; /* the newest sample was an early congestion indication */
 };
 
@@ -133,6 +140,11 @@ POLICY_INLINE void tcplp_sample(struct tcplp *state, const struct tcplp_ack *ack
 		state->span_us = 0;
 	}
 	tcplp_learn_extremes(state, delay_us, ack->now_us);
+	if (state->ignoring &&
+	    !policy_after(state->reaction_us, ack->now_us - ack->sample_rtt_us)) {
+		state->ignoring = 0;
+		state->smoothed_us = delay_us;
+	}
 	state->smoothed_us = tcplp_smooth_us(state->smoothed_us, delay_us, state->gamma_permille);
 	state->report.threshold_us = tcplp_threshold_us(state);
 	state->report.delay_over_minimum_us =
@@ -161,8 +173,6 @@ POLICY_INLINE int tcplp_react(struct tcplp *state, const struct tcplp_ack *ack, 
 {
 	if (state->inference_runs && !policy_after(state->inference_end_us, ack->now_us))
 		state->inference_runs = 0;
-	if (state->ignoring && !policy_after(state->ignore_end_us, ack->now_us))
-		state->ignoring = 0;
 
 	if (state->indicated && !state->ignoring) {
 		if (state->inference_runs) {
@@ -178,7 +188,7 @@ POLICY_INLINE int tcplp_react(struct tcplp *state, const struct tcplp_ack *ack, 
 		state->inference_end_us =
 			ack->now_us + state->inference_rtts * ack->smoothed_rtt_us;
 		state->ignoring = 1;
-		state->ignore_end_us = ack->now_us + ack->smoothed_rtt_us;
+		state->reaction_us = ack->now_us;
 		return 0;
 	}
 	if (state->inference_runs)
@@ -219,12 +229,15 @@ POLICY_INLINE u32 tcplp_on_ack(struct tcplp *state, const struct tcplp_ack *ack)
 
 /*
  * TCP-LP/ECN (LP03 IV-A): a router's mark is the indication, and there are no samples. Unlike a
- * delay it is heeded in slow start too, as there is no d_max to learn.
+ * delay it is heeded in slow start too, as there is no d_max to learn. TCP tells of one mark in a
+ * window of data itself (RFC 3168), so that the smoothed RTT will do for the silence here.
  */
 POLICY_INLINE u32 tcplp_on_ecn_echo(struct tcplp *state, const struct tcplp_ack *ack)
 {
 	u32 cwnd;
 
+	if (ack->now_us - state->reaction_us >= ack->smoothed_rtt_us)
+		state->ignoring = 0;
 	state->indicated = 1;
 	cwnd = tcplp_avoid(state, ack);
 	state->indicated = 0;
@@ -232,10 +245,10 @@ POLICY_INLINE u32 tcplp_on_ecn_echo(struct tcplp *state, const struct tcplp_ack 
 }
 
 /* A loss: Reno's answer (RFC 5681, equation 4), and the next RTT's indications are ignored. */
-POLICY_INLINE u32 tcplp_on_loss(struct tcplp *state, u32 cwnd, u32 now_us, u32 smoothed_rtt_us)
+POLICY_INLINE u32 tcplp_on_loss(struct tcplp *state, u32 cwnd, u32 now_us)
 {
 	state->ignoring = 1;
-	state->ignore_end_us = now_us + smoothed_rtt_us;
+	state->reaction_us = now_us;
 	return policy_max(cwnd / 2, TCPLP_MINIMUM_SSTHRESH);
 }
 

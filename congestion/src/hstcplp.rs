@@ -8,12 +8,7 @@ unsafe extern "C" {
     fn native_hstcplp_init(state: *mut State, wanted: *const Parameters);
     fn native_hstcplp_sample(state: *mut State, ack: *const Ack);
     fn native_hstcplp_on_ack(state: *mut State, ack: *const Ack) -> u32;
-    fn native_hstcplp_on_loss(
-        state: *mut State,
-        cwnd: u32,
-        now_us: u32,
-        smoothed_rtt_us: u32,
-    ) -> u32;
+    fn native_hstcplp_on_loss(state: *mut State, cwnd: u32, now_us: u32) -> u32;
     fn native_hstcplp_on_restart(state: *mut State);
 }
 
@@ -43,9 +38,9 @@ impl HsTcpLp {
     }
 
     /// A loss: returns the new ssthresh in packets.
-    pub fn on_loss(&mut self, cwnd: u32, now_us: u32, smoothed_rtt_us: u32) -> u32 {
+    pub fn on_loss(&mut self, cwnd: u32, now_us: u32) -> u32 {
         // SAFETY: as above.
-        unsafe { native_hstcplp_on_loss(&mut self.0, cwnd, now_us, smoothed_rtt_us) }
+        unsafe { native_hstcplp_on_loss(&mut self.0, cwnd, now_us) }
     }
 
     /// Sending again after an idle period.

@@ -20,9 +20,9 @@ u32 native_tcplp_on_ack(struct tcplp *state, const struct tcplp_ack *ack)
 	return tcplp_on_ack(state, ack);
 }
 
-u32 native_tcplp_on_loss(struct tcplp *state, u32 cwnd, u32 now_us, u32 smoothed_rtt_us)
+u32 native_tcplp_on_loss(struct tcplp *state, u32 cwnd, u32 now_us)
 {
-	return tcplp_on_loss(state, cwnd, now_us, smoothed_rtt_us);
+	return tcplp_on_loss(state, cwnd, now_us);
 }
 
 u32 native_tcplp_on_ecn_echo(struct tcplp *state, const struct tcplp_ack *ack)
@@ -65,9 +65,9 @@ u32 native_hstcplp_on_ack(struct hstcplp *state, const struct tcplp_ack *ack)
 	return hstcplp_on_ack(state, ack);
 }
 
-u32 native_hstcplp_on_loss(struct hstcplp *state, u32 cwnd, u32 now_us, u32 smoothed_rtt_us)
+u32 native_hstcplp_on_loss(struct hstcplp *state, u32 cwnd, u32 now_us)
 {
-	return hstcplp_on_loss(state, cwnd, now_us, smoothed_rtt_us);
+	return hstcplp_on_loss(state, cwnd, now_us);
 }
 
 void native_hstcplp_on_restart(struct hstcplp *state)

@@ -35,8 +35,7 @@ unsafe extern "C" {
     fn native_tcplp_init(state: *mut State, wanted: *const Parameters);
     fn native_tcplp_sample(state: *mut State, ack: *const Ack);
     fn native_tcplp_on_ack(state: *mut State, ack: *const Ack) -> u32;
-    fn native_tcplp_on_loss(state: *mut State, cwnd: u32, now_us: u32, smoothed_rtt_us: u32)
-    -> u32;
+    fn native_tcplp_on_loss(state: *mut State, cwnd: u32, now_us: u32) -> u32;
     fn native_tcplp_on_ecn_echo(state: *mut State, ack: *const Ack) -> u32;
     fn native_tcplp_on_restart(state: *mut State);
 }
@@ -86,9 +85,9 @@ impl TcpLp {
     }
 
     /// A loss: returns the new ssthresh in packets.
-    pub fn on_loss(&mut self, cwnd: u32, now_us: u32, smoothed_rtt_us: u32) -> u32 {
+    pub fn on_loss(&mut self, cwnd: u32, now_us: u32) -> u32 {
         // SAFETY: as above.
-        unsafe { native_tcplp_on_loss(&mut self.0, cwnd, now_us, smoothed_rtt_us) }
+        unsafe { native_tcplp_on_loss(&mut self.0, cwnd, now_us) }
     }
 
     /// Sending again after an idle period.

@@ -16,7 +16,7 @@ _Static_assert(sizeof(struct hstcplp) <= 104, "state must fit icsk_ca_priv");
 void begin(struct hstcplp *s, struct policy_parameters *p) { hstcplp_init(s, p); }
 void sample(struct hstcplp *s, struct tcplp_ack *a) { hstcplp_sample(s, a); }
 u32 ack(struct hstcplp *s, struct tcplp_ack *a) { return hstcplp_on_ack(s, a); }
-u32 loss(struct hstcplp *s, u32 w, u32 t, u32 r) { return hstcplp_on_loss(s, w, t, r); }
+u32 loss(struct hstcplp *s, u32 w, u32 t) { return hstcplp_on_loss(s, w, t); }
 void restart(struct hstcplp *s) { hstcplp_on_restart(s); }
 "#;
 

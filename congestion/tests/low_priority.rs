@@ -122,18 +122,24 @@ fn hstcplp_halves_at_an_indication_and_yields_when_it_lasts() {
 
 #[test]
 fn hstcplp_uses_a_large_path_where_tcplp_does_not() {
-    // 1 Gb/s and 50 ms: 6250 packets.
-    let delivered = |name: &str| {
+    // 1 Gb/s and 50 ms: 6250 packets. Slow start has shown how long the queue is; from 100 packets on, for a minute.
+    let share = |name: &str| {
         let mut path = Path::new(6250);
         path.packet_ns = 8_000;
         let mut flow = Flow::new(path, control(name), 2.0);
-        flow.run(5.0);
-        let before = flow.delivered;
-        flow.run(65.0);
-        flow.delivered - before
+        flow.run(2.0);
+        (flow.window.cwnd, flow.window.ssthresh) = (100.0, 100.0);
+        flow.run(3.0);
+        let (before, cwnd) = (flow.delivered, flow.window.cwnd);
+        flow.run(63.0);
+        ((flow.delivered - before) as f64 / (60.0 * 125_000.0), cwnd)
     };
-    let (hstcplp, tcplp) = (delivered("hstcplp"), delivered("tcplp"));
-    assert!(hstcplp > 2 * tcplp, "{hstcplp} and {tcplp} packets");
+    // TCP-LP gains a packet each 50 ms, 1200 in the minute.
+    let (tcplp, cwnd) = share("tcplp");
+    let expected = (cwnd + 600.0) / 6250.0;
+    assert!((tcplp - expected).abs() < 0.005, "{tcplp}, not {expected}");
+    let (hstcplp, _) = share("hstcplp");
+    assert!(hstcplp > 0.5, "{hstcplp}");
 }
 
 #[test]

@@ -120,6 +120,28 @@ fn the_first_indication_halves_and_a_second_within_itt_leaves_one() {
 }
 
 #[test]
+fn packets_sent_before_a_reaction_say_nothing_of_what_came_of_it() {
+    let mut connection = learned(20);
+    connection.step(10, 120);
+    assert_eq!(connection.step(10, 120), 10);
+    // For 90 ms ACKs of packets that were sent before tell of the old queue: sd would rise to 91 ms.
+    for _ in 0..9 {
+        assert_eq!(connection.step(10, 120), 10);
+    }
+    // The first packet sent since met no queue: the average begins with it, and there is no second indication.
+    assert_eq!(connection.step(10, 20), 10);
+    assert_eq!(connection.over_minimum_us(), 0);
+    // Nor is there one when round-trip times have risen: this packet took 150 ms and was sent before the reaction too.
+    let mut connection = learned(20);
+    connection.step(10, 120);
+    assert_eq!(connection.step(10, 120), 10);
+    connection.now_us += RTT_US + 10_000;
+    let mut ack = connection.ack(120, 2);
+    ack.sample_rtt_us = 150_000;
+    assert_eq!(connection.take(ack), 10);
+}
+
+#[test]
 fn nothing_grows_during_the_inference_phase() {
     let mut connection = learned(20);
     connection.step(10, 120);
@@ -198,10 +220,7 @@ fn samples_in_recovery_do_not_count() {
 #[test]
 fn a_loss_halves_and_silences_indications_for_a_round_trip() {
     let mut connection = learned(20);
-    assert_eq!(
-        connection.control.on_loss(20, connection.now_us, RTT_US),
-        10
-    );
+    assert_eq!(connection.control.on_loss(20, connection.now_us), 10);
     (connection.cwnd, connection.ssthresh) = (10, 10);
     // Growth goes on, two packets an ACK, but nothing is answered for 100 ms.
     for _ in 0..9 {

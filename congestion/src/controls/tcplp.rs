@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! TCP-LP: `policy/tcplp.h`, called as the kernel's glue calls it.
+//! TCP-LP: `policy/tcplp.h`, called as the kernel's glue calls it; and the wrapper of all policies of its family.
+
+use std::fmt;
 
 use crate::control::{Ack, Congestion, CongestionControl, Window};
 use crate::controls::low_priority::{
@@ -13,42 +15,55 @@ pub(crate) const REGISTRATION: Registration = Registration {
     name: "tcplp",
     summary: "TCP-LP: low priority by one-way delays (Kuzmanovic and Knightly 2003)",
     parameters: &[DELTA, GAMMA, INFERENCE_RTTS],
-    build: |settings| {
-        Box::new(TcpLpControl {
-            policy: TcpLp::new(&tcplp_parameters(settings)),
-            timed_out: false,
-        })
-    },
+    build: |settings| Box::new(PolicyControl::new(TcpLp::new(&tcplp_parameters(settings)))),
 };
 
-/// TCP-LP.
-#[derive(Debug, Clone)]
-pub struct TcpLpControl {
-    policy: TcpLp,
+/// What a policy of TCP-LP's family does; all count whole packets and microseconds.
+pub(super) trait Policy: fmt::Debug + Send {
+    /// The control's name.
+    const NAME: &'static str;
+
+    /// Takes the delay sample that an ACK brings, in recovery too.
+    fn sample(&mut self, ack: &tcplp::Ack);
+
+    /// The window after an ACK whose sample has been taken.
+    fn window_after(&mut self, ack: &tcplp::Ack) -> u32;
+
+    /// The window after a router's mark; `None` where it means a loss.
+    fn window_after_mark(&mut self, _ack: &tcplp::Ack) -> Option<u32> {
+        None
+    }
+
+    /// The new `ssthresh` after a loss.
+    fn on_loss(&mut self, cwnd: u32, now_us: u32) -> u32;
+
+    /// Sending begins again after an idle period.
+    fn on_restart(&mut self);
+
+    /// What the policy tells about itself.
+    fn report(&self) -> &Report;
+}
+
+/// Makes a congestion control of a policy.
+#[derive(Debug)]
+pub(super) struct PolicyControl<P> {
+    policy: P,
     /// A time-out, and nothing delivered since.
     timed_out: bool,
 }
 
-/// An ACK in the policy's terms.
-pub(super) fn policy_ack(ack: &Ack, window: &Window) -> tcplp::Ack {
-    tcplp::Ack {
-        now_us: clock_us(ack.now_ns),
-        sample_rtt_us: sample_us(ack.rtt_ns),
-        smoothed_rtt_us: duration_us(ack.smoothed_rtt_ns),
-        tsval: ack.tsval.unwrap_or(0),
-        acked: ack.acked,
-        in_flight: ack.in_flight,
-        cwnd: whole_packets(window.cwnd),
-        ssthresh: whole_packets(window.ssthresh),
-        has_timestamp: ack.tsval.is_some(),
-        in_recovery: ack.in_recovery,
-        cwnd_limited: ack.cwnd_limited,
+impl<P> PolicyControl<P> {
+    pub(super) fn new(policy: P) -> Self {
+        Self {
+            policy,
+            timed_out: false,
+        }
     }
 }
 
 /// The window that a policy wants instead of `cwnd`. A smaller one is the new `ssthresh` too, or slow start would undo
 /// it.
-pub(super) fn apply(cwnd: u32, wanted: u32, window: &mut Window) {
+fn apply(cwnd: u32, wanted: u32, window: &mut Window) {
     if wanted < cwnd {
         window.ssthresh = wanted.into();
     }
@@ -57,14 +72,26 @@ pub(super) fn apply(cwnd: u32, wanted: u32, window: &mut Window) {
     }
 }
 
-impl CongestionControl for TcpLpControl {
+impl<P: Policy> CongestionControl for PolicyControl<P> {
     fn name(&self) -> &'static str {
-        REGISTRATION.name
+        P::NAME
     }
 
     fn on_ack(&mut self, ack: &Ack, window: &mut Window) {
         self.timed_out = false;
-        let told = policy_ack(ack, window);
+        let told = tcplp::Ack {
+            now_us: clock_us(ack.now_ns),
+            sample_rtt_us: sample_us(ack.rtt_ns),
+            smoothed_rtt_us: duration_us(ack.smoothed_rtt_ns),
+            tsval: ack.tsval.unwrap_or(0),
+            acked: ack.acked,
+            in_flight: ack.in_flight,
+            cwnd: whole_packets(window.cwnd),
+            ssthresh: whole_packets(window.ssthresh),
+            has_timestamp: ack.tsval.is_some(),
+            in_recovery: ack.in_recovery,
+            cwnd_limited: ack.cwnd_limited,
+        };
         self.policy.sample(&told);
         if !ack.in_recovery || ack.after_timeout {
             apply(told.cwnd, self.policy.window_after(&told), window);
@@ -72,11 +99,11 @@ impl CongestionControl for TcpLpControl {
     }
 
     fn on_loss(&mut self, congestion: &Congestion, window: &mut Window) {
-        window.ssthresh = f64::from(self.policy.on_loss(
-            whole_packets(window.cwnd),
-            clock_us(congestion.now_ns),
-            duration_us(congestion.smoothed_rtt_ns),
-        ));
+        let cwnd = whole_packets(window.cwnd);
+        window.ssthresh = self
+            .policy
+            .on_loss(cwnd, clock_us(congestion.now_ns))
+            .into();
     }
 
     /// The same once; a time-out that follows a time-out leaves `ssthresh` alone (RFC 5681 section 3.1).
@@ -87,11 +114,53 @@ impl CongestionControl for TcpLpControl {
         self.timed_out = true;
     }
 
+    fn on_ecn_echo(&mut self, congestion: &Congestion, _in_profile: bool, window: &mut Window) {
+        let told = tcplp::Ack {
+            now_us: clock_us(congestion.now_ns),
+            smoothed_rtt_us: duration_us(congestion.smoothed_rtt_ns),
+            in_flight: congestion.in_flight,
+            cwnd: whole_packets(window.cwnd),
+            ssthresh: whole_packets(window.ssthresh),
+            ..tcplp::Ack::default()
+        };
+        match self.policy.window_after_mark(&told) {
+            Some(wanted) => apply(told.cwnd, wanted, window),
+            None => {
+                self.on_loss(congestion, window);
+                window.cwnd = window.ssthresh;
+            }
+        }
+    }
+
     fn on_restart(&mut self, _now_ns: u64, _window: &mut Window) {
         self.policy.on_restart();
     }
 
     fn report(&self) -> Option<Report> {
         Some(*self.policy.report())
+    }
+}
+
+impl Policy for TcpLp {
+    const NAME: &'static str = REGISTRATION.name;
+
+    fn sample(&mut self, ack: &tcplp::Ack) {
+        TcpLp::sample(self, ack);
+    }
+
+    fn window_after(&mut self, ack: &tcplp::Ack) -> u32 {
+        TcpLp::window_after(self, ack)
+    }
+
+    fn on_loss(&mut self, cwnd: u32, now_us: u32) -> u32 {
+        TcpLp::on_loss(self, cwnd, now_us)
+    }
+
+    fn on_restart(&mut self) {
+        TcpLp::on_restart(self);
+    }
+
+    fn report(&self) -> &Report {
+        TcpLp::report(self)
     }
 }

@@ -575,7 +575,7 @@ impl Bottleneck {
                     flow.ssthresh = flow.cwnd;
                 }
                 Control::TcpLp(control) => {
-                    flow.cwnd = control.on_loss(flow.cwnd, now_us, flow.smoothed_rtt_us);
+                    flow.cwnd = control.on_loss(flow.cwnd, now_us);
                     flow.ssthresh = flow.cwnd;
                 }
                 Control::NetNice(_) => {}

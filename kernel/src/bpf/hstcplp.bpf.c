@@ -48,8 +48,7 @@ u32 BPF_PROG(hstcplp_ssthresh, struct sock *sk)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 
-	return hstcplp_on_loss(congestion_state(sk), tp->snd_cwnd, (u32)tp->tcp_mstamp,
-			       smoothed_rtt_us(tp));
+	return hstcplp_on_loss(congestion_state(sk), tp->snd_cwnd, (u32)tp->tcp_mstamp);
 }
 
 SEC("struct_ops")

@@ -47,8 +47,7 @@ u32 BPF_PROG(tcplp_ssthresh, struct sock *sk)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 
-	return tcplp_on_loss(congestion_state(sk), tp->snd_cwnd, (u32)tp->tcp_mstamp,
-			     smoothed_rtt_us(tp));
+	return tcplp_on_loss(congestion_state(sk), tp->snd_cwnd, (u32)tp->tcp_mstamp);
 }
 
 SEC("struct_ops")
