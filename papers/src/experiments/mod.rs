@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! All experiments, a file each.
 
+mod ds;
 mod lp03;
 mod search;
 
@@ -11,6 +12,10 @@ const EXPERIMENTS: &[fn() -> Experiment] = &[
     lp03::t1a::experiment,
     lp03::t1b::experiment,
     lp03::f11::experiment,
+    ds::t3::experiment,
+    ds::f3::experiment,
+    ds::t4::experiment,
+    ds::t6::experiment,
 ];
 
 /// All experiments.

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Table 3: the mechanisms in end hosts and in routers, apart and together.
+
+use super::common::{Setup, choices};
+use super::phases::Row;
+use crate::{Experiment, Findings, Measured, Paper};
+
+const ROWS: [Row; 4] = [
+    Row {
+        setup: Setup::StandardRed,
+        number: 1,
+        flows: &[
+            ("tcp0", [0.676768, 0.491638, 0.723149, 0.832894]),
+            ("tcp3", [1.622382, 1.126404, 1.585279, 1.804911]),
+        ],
+        cbr: 1.978168,
+    },
+    Row {
+        setup: Setup::ModifiedRed,
+        number: 2,
+        flows: &[
+            ("tcp0", [1.86133, 1.31369, 1.81553, 2.30319]),
+            ("tcp3", [1.11268, 0.84987, 1.12360, 1.42987]),
+        ],
+        cbr: 1.92003,
+    },
+    Row {
+        setup: Setup::StandardRio,
+        number: 3,
+        flows: &[
+            ("tcp0", [1.43707, 1.32511, 1.40382, 1.49129]),
+            ("tcp3", [1.05836, 0.90249, 1.11443, 1.37187]),
+        ],
+        cbr: 1.78891,
+    },
+    Row {
+        setup: Setup::ModifiedRio,
+        number: 4,
+        flows: &[
+            ("tcp0", [2.02678, 1.89689, 2.02658, 2.36111]),
+            ("tcp3", [1.04109, 0.91049, 1.04853, 1.33992]),
+        ],
+        cbr: 1.00350,
+    },
+];
+
+pub(crate) fn experiment() -> Experiment {
+    Experiment {
+        id: "DS-T3",
+        paper: Paper::Ds,
+        title: "Throughput by mechanisms of end hosts and routers",
+        question: "What do target rates give to six TCP flows when end hosts know them, when routers do, and when both do?",
+        choices: choices(),
+        claims: ROWS
+            .iter()
+            .flat_map(|row| row.claims("4.2, Table 3"))
+            .collect(),
+        studies: ROWS
+            .iter()
+            .flat_map(|row| [row.setup.study(), row.setup.search()])
+            .collect(),
+        evaluate,
+    }
+}
+
+fn evaluate(measured: &Measured<'_>) -> Findings {
+    let mut findings = Findings::default();
+    for row in &ROWS {
+        row.evaluate(measured, &mut findings);
+    }
+    findings
+}
