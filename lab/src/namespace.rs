@@ -39,7 +39,7 @@ impl Namespace {
                 .spawn_scoped(scope, || {
                     unshare(CloneFlags::CLONE_NEWNET).map_err(|errno| match errno {
                         nix::Error::EPERM => LabError::Privilege {
-                            action: "an emulated link",
+                            action: "making a network namespace",
                         },
                         errno => LabError::Os {
                             action: "create a network namespace".into(),

@@ -114,6 +114,12 @@ fn notes_on_tcp(tcp: &Tcp) -> impl Iterator<Item = String> + use<> {
             tcp.initial_rto
         ));
     }
+    if tcp.rtt_tick != TimeSpan::default() {
+        notes.push(format!(
+            "rtt_tick is {}: Linux counts round-trip times in microseconds",
+            tcp.rtt_tick
+        ));
+    }
     if tcp.initial_ssthresh.is_some() {
         notes.push("initial_ssthresh: Linux has none at the beginning".to_owned());
     }

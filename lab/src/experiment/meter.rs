@@ -43,8 +43,8 @@ struct Connection {
     sent: u32,
     /// Where the data ends, once a FIN has been sent.
     end: Option<u32>,
-    /// The newest ACK that the sender's host has got came twice: data is missing.
-    gap: bool,
+    /// What had been sent when the sender's host was told that data is missing: until it is acknowledged, ACKs come late.
+    recover: Option<u32>,
     /// Data under way: where it ends, when it was sent, and whether it was sent again.
     outstanding: VecDeque<(u32, Time, bool)>,
 }
@@ -131,7 +131,7 @@ impl Meter {
                 acknowledged: first,
                 sent: first,
                 end: None,
-                gap: false,
+                recover: None,
                 outstanding: VecDeque::new(),
             };
             self.connections.insert(key(frame), connection);
@@ -201,10 +201,18 @@ impl Meter {
             connection.outstanding.pop_front();
             newest = Some((sent, again));
         }
-        let after_gap = connection.gap;
-        connection.gap = newest.is_none() && !connection.outstanding.is_empty();
+        let recovering = connection.recover.is_some();
+        match connection.recover {
+            Some(recover) if !after(recover, tcp.acknowledged) => connection.recover = None,
+            Some(_) => {}
+            // The same ACK again.
+            None if newest.is_none() && !connection.outstanding.is_empty() => {
+                connection.recover = Some(connection.sent);
+            }
+            None => {}
+        }
         // Data that was sent again says nothing (Karn), nor does data that arrived long before it could be acknowledged.
-        if let (true, false, Some((sent, false))) = (self.measuring, after_gap, newest) {
+        if let (true, false, Some((sent, false))) = (self.measuring, recovering, newest) {
             self.round_trip.record((now - sent).as_nanos() as u64);
         }
         let over = connection
@@ -317,8 +325,8 @@ mod tests {
                 &frame(true, 100, flags(sequence, 0, false, false)),
             );
         }
-        // The second is lost: the first is acknowledged twice, then all.
-        for (time, acknowledged) in [(40, 1100), (42, 1100), (90, 1300)] {
+        // The second is lost: the first is acknowledged twice, then all but the third, then all.
+        for (time, acknowledged) in [(40, 1100), (42, 1100), (90, 1200), (99, 1300)] {
             meter.arrived(
                 ms(time),
                 &frame(false, 0, flags(0, acknowledged, false, false)),

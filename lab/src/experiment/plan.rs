@@ -245,3 +245,96 @@ impl RouteSettings {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use netnice_scenario::ScenarioFile;
+
+    fn plan(text: &str) -> Plan {
+        let text = format!("name = \"n\"\nduration = \"1s\"\n{text}");
+        let file = ScenarioFile::parse("n.toml", &text, &[], None).unwrap();
+        Plan::new(file.scenario()).unwrap()
+    }
+
+    const NETWORK: &str = "
+        [[nodes]]\nname = \"sources\"\ncount = 3
+        [[links]]\nfrom = \"sources\"\nto = \"r\"\nrate = \"100mbit\"
+        [[links]]\nfrom = \"r\"\nto = \"sink\"\nrate = \"10mbit\"\ndelay = \"20ms\"\nqueue = \"50p\"
+        [[flows]]\nname = \"f\"\nfrom = \"sources\"\nto = \"sink\"\n";
+
+    #[test]
+    fn a_group_of_hosts_shares_a_namespace_and_each_flow_has_addresses() {
+        let plan = plan(NETWORK);
+        let names: Vec<&str> = plan.sites.iter().map(|site| site.name.as_str()).collect();
+        // The router only forwards.
+        assert_eq!(names, ["sources", "sink"]);
+        assert_eq!(plan.endpoints.len(), 6);
+        assert_eq!(plan.ends[1], (2..3, 3..4));
+        assert_eq!(address(2), Ipv4Addr::new(10, 0, 0, 3));
+        assert_eq!(address(65_535), Ipv4Addr::new(10, 1, 0, 0));
+        // The second source's own link, then the bottleneck; and back.
+        let route = |from, to| &plan.routes[plan.route_between[&(from, to)] as usize];
+        assert_eq!(route(2, 3)[..], [2, 6]);
+        assert_eq!(route(3, 2)[..], [7, 3]);
+        assert!(!plan.route_between.contains_key(&(0, 3)));
+    }
+
+    #[test]
+    fn flows_that_need_other_settings_of_a_kernel_have_other_namespaces() {
+        let other = "[[flows]]\nname = \"g\"\nfrom = \"sources\"\nto = \"sink\"\ncount = 1\n\
+            tcp = { recovery = \"newreno\", timestamps = false }";
+        let plan = plan(&format!("{NETWORK}{other}"));
+        let settings: Vec<(bool, bool)> = plan
+            .sites
+            .iter()
+            .map(|site| (site.settings.sack, site.settings.timestamps))
+            .collect();
+        assert_eq!(
+            settings,
+            [(true, true), (true, true), (false, false), (false, false)]
+        );
+    }
+
+    #[test]
+    fn what_is_carried_and_in_flight_by_hand() {
+        let plan = plan(NETWORK);
+        // Both ways of the bottleneck.
+        assert_eq!(plan.carried().unwrap().bits_per_second(), 20_000_000);
+        // 10 Mb/s in 40 ms are 50 kB; 50 packets of 1500 B are 75 kB.
+        assert_eq!(plan.in_flight(), 125_000);
+    }
+
+    #[test]
+    fn a_route_asks_for_what_the_scenario_says() {
+        let of = |tcp: &str, forward| {
+            let plan = plan(&format!(
+                "{NETWORK}packet_size = \"1000B\"\ntcp = {{ {tcp} }}"
+            ));
+            RouteSettings::of(
+                &plan.network.flows[0].group,
+                forward,
+                model::Clock::default(),
+            )
+        };
+        let there = of("min_rto = \"200ms\", ecn = true, initial_window = 2", true);
+        let expected = RouteSettings {
+            mtu: 1000,
+            min_rto: Some(Duration::from_millis(200)),
+            initial_window: Some(2),
+            ecn: true,
+            ..RouteSettings::default()
+        };
+        assert_eq!(there, expected);
+        let back = of("receiver_window = \"64kB\"", false);
+        let expected = RouteSettings {
+            mtu: 1000,
+            quick_ack: true,
+            min_rto: Some(Duration::from_secs(1)),
+            window: Some(Bytes::new(64_000)),
+            ..RouteSettings::default()
+        };
+        assert_eq!(back, expected);
+        assert!(!of("delayed_ack = true", false).quick_ack);
+    }
+}

@@ -186,7 +186,7 @@ impl Findings<'_> {
         let lateness = measured.lateness.delays();
         let source_lateness = self.programs.lateness.delays();
         let bound_s = self.lateness_bound.as_secs_f64();
-        let lost_outside = self.device_drops + measured.refused;
+        let lost_outside = self.device_drops + measured.refused + self.programs.unsent;
         let mut faults = Vec::new();
         if let Some(failure) = &measured.failure {
             faults.push(format!("the network stopped early: {failure}"));
@@ -260,4 +260,105 @@ fn bits_per_second(bytes: u64, time: Duration) -> f64 {
 
 fn milliseconds(seconds: f64) -> String {
     format!("{:.1} ms", seconds * 1e3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use netnice_scenario::ScenarioFile;
+
+    const SCENARIO: &str = "name = \"n\"\nduration = \"3s\"\nwarm_up = \"1s\"\n\
+        [[links]]\nfrom = \"a\"\nto = \"b\"\nrate = \"1mbit\"\n\
+        [[flows]]\nname = \"f\"\nfrom = \"a\"\nto = \"b\"\n";
+
+    /// The results of a run in which 1000 packets were handed over, so many of them 2 ms late, changed by `change`.
+    fn results(late: u64, change: impl Fn(&mut Findings)) -> RunResults {
+        let file = ScenarioFile::parse("n.toml", SCENARIO, &[], None).unwrap();
+        let plan = Plan::new(file.scenario()).unwrap();
+        let mut measured = Measured::default();
+        measured.lateness.record_times(100_000, 1000 - late);
+        measured.lateness.record_times(2_000_000, late);
+        measured.late = late;
+        measured.meters.push(super::super::meter::Meter::default());
+        measured.totals.push(FlowCounters {
+            goodput_bytes: 125_000,
+            received_bytes: 150_000,
+            ..FlowCounters::default()
+        });
+        let mut programs = ProgramsReport::default();
+        programs.flows.push(FlowReport::default());
+        let mut findings = Findings {
+            scenario: file.scenario(),
+            plan: &plan,
+            seed: 7,
+            measured,
+            programs,
+            device_drops: 0,
+            load: MachineLoad {
+                elapsed: Duration::from_secs(3),
+                busy: 0.5,
+                stolen: Duration::ZERO,
+            },
+            lateness_bound: Duration::from_millis(1),
+            notes: Vec::new(),
+        };
+        change(&mut findings);
+        findings.results()
+    }
+
+    #[test]
+    fn figures_are_of_the_time_after_the_warm_up() {
+        let results = results(0, |_| {});
+        let flow = &results.flows[0];
+        // 125,000 bytes in 2 s.
+        assert_eq!(
+            (flow.goodput_bps, flow.throughput_bps),
+            (500_000.0, 600_000.0)
+        );
+        assert_eq!((results.seed, results.measured_s), (7, 2.0));
+    }
+
+    #[test]
+    fn a_run_says_whether_it_can_be_trusted() {
+        let report = |late, change: &dyn Fn(&mut Findings)| results(late, change).lab.unwrap();
+        let good = report(10, &|_| {});
+        assert!(good.trustworthy, "{good:?}");
+        assert_eq!(good.reason, "99 % of the packets were at most 0.1 ms late");
+        for (late, change, expected) in [
+            (
+                20,
+                &(|_: &mut Findings| {}) as &dyn Fn(&mut Findings),
+                "2.0 % of the packets were more than 1.0 ms late (at most 2.0 ms)",
+            ),
+            (
+                0,
+                &|findings| findings.device_drops = 3,
+                "3 packets were lost outside",
+            ),
+            (
+                0,
+                &|findings| findings.programs.unsent = 2,
+                "2 packets were lost outside",
+            ),
+            (
+                0,
+                &|findings| findings.measured.failure = Some("broken".to_owned()),
+                "the network stopped early: broken",
+            ),
+            (
+                0,
+                &|findings| findings.programs.lateness.record(5_000_000),
+                "timed sources sent late (99 % within 5.0 ms)",
+            ),
+            (
+                0,
+                &|findings| findings.programs.flows[0].failure = Some("refused".to_owned()),
+                "flow f: refused",
+            ),
+        ] {
+            let report = report(late, change);
+            assert!(!report.trustworthy, "{report:?}");
+            assert!(report.reason.starts_with(expected), "{}", report.reason);
+        }
+    }
 }

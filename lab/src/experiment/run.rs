@@ -11,6 +11,7 @@ use netnice_scenario::Scenario;
 use netnice_scenario::model::Application;
 use netnice_scenario::results::RunResults;
 use nix::sys::eventfd::{EfdFlags, EventFd};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use super::clock::RunClock;
 use super::commands::{self, Ended};
@@ -39,6 +40,7 @@ pub(super) fn run(
     seed: u64,
     go_on: impl FnMut() -> bool,
 ) -> Result<Option<RunResults>, LabError> {
+    raise_file_limit();
     let plan = Plan::new(scenario).map_err(LabError::Scenario)?;
     let network = LinkNetwork::new(&plan.network, plan.routes.clone(), seed)
         .map_err(|problem| LabError::Scenario(vec![problem]))?;
@@ -264,4 +266,11 @@ impl AtWork<'_> {
 
 fn joined<T>(name: &str, thread: ScopedJoinHandle<'_, T>) -> Result<T, LabError> {
     thread.join().map_err(|_| LabError::Panicked(name.into()))
+}
+
+/// Thousands of flows have thousands of sockets. Where it cannot be raised, opening one of them fails and says so.
+fn raise_file_limit() {
+    if let Ok((_, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
+    }
 }

@@ -174,7 +174,10 @@ fn write_point(report: &mut String, point: &PointComparison, all: bool) {
         .iter()
         .map(|(key, value)| format!("{key} = {value}"))
         .collect();
-    let _ = writeln!(report, "\n{}", settings.join(", "));
+    let _ = match settings.is_empty() {
+        true => writeln!(report),
+        false => writeln!(report, "\n{}", settings.join(", ")),
+    };
     let headings = ["", "", "A", "B", "B/A", ""].map(str::to_owned);
     let mut table = vec![headings.to_vec()];
     for row in point

@@ -67,6 +67,8 @@ pub(super) struct ProgramsReport {
     pub(super) flows: Vec<FlowReport>,
     /// How much later than due timed sources sent, in nanoseconds.
     pub(super) lateness: Histogram,
+    /// Datagrams that the kernel did not take.
+    pub(super) unsent: u64,
     /// cwnd, ssthresh in packets and smoothed RTT in seconds of each flow, at each sampling time.
     pub(super) samples: Vec<Vec<[f64; 3]>>,
 }

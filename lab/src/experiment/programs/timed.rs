@@ -43,8 +43,8 @@ impl Programs<'_> {
             let last = source.left == 0;
             match &source.datagrams {
                 Some(socket) => {
-                    // A full device queue loses it, and the device counts that.
-                    let _ = socket.send(&self.zeroes[..data as usize]);
+                    let sent = socket.send(&self.zeroes[..data as usize]);
+                    self.report.unsent += u64::from(sent.is_err());
                 }
                 None => self.supply(flow, data, last),
             }
