@@ -2,8 +2,11 @@
 //! All experiments, a file each.
 
 mod ds;
+mod ff;
+mod hs;
 mod lp03;
 mod search;
+mod tb;
 
 use crate::Experiment;
 
@@ -12,6 +15,19 @@ const EXPERIMENTS: &[fn() -> Experiment] = &[
     lp03::t1a::experiment,
     lp03::t1b::experiment,
     lp03::f11::experiment,
+    ff::t3::experiment,
+    ff::f3_f5::experiment,
+    ff::f6_f7::experiment,
+    ff::t4::experiment,
+    tb::aggregation::experiment,
+    tb::square_wave::experiment,
+    tb::fairness::experiment,
+    tb::wide_area::experiment,
+    tb::options::experiment,
+    hs::hs1::experiment,
+    hs::hs2::experiment,
+    hs::hs3::experiment,
+    hs::hs4::experiment,
     ds::t3::experiment,
     ds::f3::experiment,
     ds::t4::experiment,

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Table IV: 1080 greedy connections.
+
+use netnice_scenario::results::Estimate;
+
+use super::common::choices;
+use crate::outcome::{number, written};
+use crate::study::scenario;
+use crate::{
+    Choice, Claim, Experiment, Findings, Measured, MeasuredPoint, Paper, Scale, Study, Table,
+};
+
+const FILE: (&str, &str) = scenario!("ff_greedy.toml");
+const QUICK: Scale = Scale::new(3, 100);
+const FULL: Scale = Scale::new(20, 1000);
+const PLACE: &str = "VI, Table IV";
+
+/// Study, group, name, reported index and mean throughput in kb/s.
+const ROWS: [(&str, &str, &str, f64, f64); 4] = [
+    ("ff_t4_reno", "reno", "1080 Reno", 0.003, 0.184),
+    ("ff_t4_mixed", "reno", "360 Reno of the mix", 0.001, 0.383),
+    ("ff_t4_mixed", "lp", "360 TCP-LP of the mix", 0.002, 0.646),
+    ("ff_t4_mixed", "vegas", "360 Vegas of the mix", 0.002, 0.319),
+];
+
+fn key(study: &str, group: &str, what: &str) -> String {
+    format!("{study}_{group}_{what}")
+}
+
+pub(crate) fn experiment() -> Experiment {
+    let claims = ROWS
+        .iter()
+        .flat_map(|&(study, group, name, index, throughput)| {
+            [
+                Claim::value(
+                    &key(study, group, "index"),
+                    &format!("{name}: Jain's index"),
+                    "",
+                    (index, 0.0005),
+                    PLACE,
+                ),
+                Claim::value(
+                    &key(study, group, "mean"),
+                    &format!("{name}: mean throughput"),
+                    "kb/s",
+                    (throughput, 0.2 * throughput),
+                    PLACE,
+                ),
+            ]
+        });
+    let mut choices: Vec<Choice> = choices()
+        .into_iter()
+        .filter(|choice| choice.open == "TCP")
+        .collect();
+    choices.push(Choice::new(
+        "the path, and how long",
+        "that of Table III; all connections have the same; 100 s (1000 s with --full), the connections begin within the first ten",
+    ));
+    choices.push(Choice::new(
+        "the first row: \"360 Reno\", where 1080 are spoken of",
+        "1080 connections over Reno",
+    ));
+    Experiment {
+        id: "FF-T4",
+        paper: Paper::Ff,
+        title: "1080 greedy connections",
+        question: "How evenly do 1080 connections share 1.5 Mb/s, all Reno or a third each of Reno, Vegas and TCP-LP?",
+        choices,
+        claims: claims.collect(),
+        studies: vec![
+            Study::new("ff_t4_reno", FILE, QUICK, FULL).set_all(&[
+                ("flows.reno.count", "1080"),
+                ("flows.vegas.count", "0"),
+                ("flows.lp.count", "0"),
+            ]),
+            Study::new("ff_t4_mixed", FILE, QUICK, FULL),
+        ],
+        evaluate,
+    }
+}
+
+fn mean_kbps(point: &MeasuredPoint<'_>, group: &str) -> Option<Estimate> {
+    point.estimate(|run| {
+        let flows = run.flows.iter().filter(|flow| flow.group == group);
+        let rates: Vec<f64> = flows.map(|flow| flow.throughput_bps / 1e3).collect();
+        Some(rates.iter().sum::<f64>() / rates.len() as f64)
+    })
+}
+
+fn evaluate(measured: &Measured<'_>) -> Findings {
+    let mut findings = Findings::default();
+    let mut table = Table::new(
+        "Shares of 1.5 Mb/s",
+        &[
+            "",
+            "Jain's index",
+            "paper",
+            "least possible",
+            "mean, kb/s",
+            "paper",
+        ],
+    );
+    for (study, group, name, index, throughput) in ROWS {
+        let point = measured.point(study);
+        let flows = point.runs.first().map_or(0, |run| {
+            run.flows.iter().filter(|flow| flow.group == group).count()
+        });
+        let least = 1.0 / flows as f64;
+        let (jain, mean) = (point.jain(group), mean_kbps(point, group));
+        let reason = if index < least {
+            format!(
+                "{} is less than Jain's index can be: 1/{flows} = {least:.4} is its value when one connection has everything",
+                number(index)
+            )
+        } else {
+            format!(
+                "an index of {} would mean that about {:.0} of {flows} connections have everything",
+                number(index),
+                index * flows as f64
+            )
+        };
+        findings.value_or_reason(&key(study, group, "index"), jain, reason);
+        let all = point
+            .estimate(|run| Some(run.flows.iter().map(|flow| flow.throughput_bps / 1e3).sum()));
+        let reason = all.map_or(String::new(), |all| {
+            format!(
+                "ours are {} kb/s in all of a link of 1500; over what time the paper's are averaged is not said",
+                written(&all)
+            )
+        });
+        findings.value_or_reason(&key(study, group, "mean"), mean, reason);
+        let words = |value: Option<Estimate>| value.map_or("-".to_owned(), |value| written(&value));
+        table.rows.push(vec![
+            name.to_owned(),
+            words(jain),
+            number(index),
+            format!("{least:.4}"),
+            words(mean),
+            number(throughput),
+        ]);
+    }
+    findings.tables.push(table);
+    findings.notes.push(
+        "The printed indices are not Jain's index of these connections by the paper's own formula, whose value lies between \
+         1/n and 1. What they are cannot be told from the text."
+            .to_owned(),
+    );
+    findings
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the experiments on a path of 450 Mb/s share.
+
+use netnice_scenario::results::{Estimate, RunResults};
+
+use crate::measured::throughput;
+use crate::study::scenario;
+use crate::{Choice, MeasuredPoint, Scale, Study};
+
+const FILE: (&str, &str) = scenario!("hs_path.toml");
+pub(super) const QUICK: Scale = Scale::new(2, 150);
+pub(super) const FULL: Scale = Scale::new(10, 600);
+
+/// What else is on the path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cross {
+    /// Nothing.
+    None,
+    /// UDP of half of the rate, on for half of each 20 s.
+    PeriodicUdp,
+    /// A greedy transfer in the reverse direction.
+    Reverse,
+}
+
+impl Cross {
+    pub const ALL: [Cross; 3] = [Cross::None, Cross::PeriodicUdp, Cross::Reverse];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Cross::None => "alone",
+            Cross::PeriodicUdp => "udp",
+            Cross::Reverse => "reverse",
+        }
+    }
+
+    pub fn title(self) -> &'static str {
+        match self {
+            Cross::None => "no cross-traffic",
+            Cross::PeriodicUdp => "periodic UDP",
+            Cross::Reverse => "reverse traffic",
+        }
+    }
+
+    fn flow(self) -> Option<&'static str> {
+        match self {
+            Cross::None => None,
+            Cross::PeriodicUdp => Some("udp"),
+            Cross::Reverse => Some("reverse"),
+        }
+    }
+}
+
+/// A study of the path.
+pub(super) fn path(name: &str) -> Study {
+    Study::new(format!("hs_{name}"), FILE, QUICK, FULL)
+}
+
+/// A bulk transfer of a control beside cross-traffic.
+pub(super) fn bulk(control: &str, cross: Cross) -> Study {
+    let study = path(&format!("{control}_{}", cross.name()))
+        .set("flows.bulk.congestion_control", &format!("\"{control}\""));
+    match cross.flow() {
+        Some(flow) => study.set(&format!("flows.{flow}.count"), "1"),
+        None => study,
+    }
+}
+
+/// Mb/s of a group in a run.
+pub(super) fn mbps_of(run: &RunResults, group: &str) -> Option<f64> {
+    Some(throughput(run, group)? / 1e6)
+}
+
+/// Mb/s of a group.
+pub(super) fn mbps(point: &MeasuredPoint<'_>, group: &str) -> Option<Estimate> {
+    point.estimate(|run| mbps_of(run, group))
+}
+
+/// What the slides leave open.
+pub(super) fn choices() -> Vec<Choice> {
+    vec![
+        Choice::new(
+            "the paths: Stanford to Ann Arbor and to Gainesville, with about 450 Mb/s available",
+            "a link of 450 Mb/s, a round trip of 60 ms, a drop-tail queue of 100 ms where none is told",
+        ),
+        Choice::new(
+            "the other stack",
+            "HighSpeed TCP (RFC 3649), from which HSTCP-LP derives",
+        ),
+        Choice::new(
+            "TCP",
+            "selective acknowledgements, an ACK for each packet, no limit by receiver windows, packets of 1500 bytes; time stamps of 1 ms",
+        ),
+        Choice::new(
+            "how long",
+            "150 s (600 s with --full), the first 30 left out",
+        ),
+    ]
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! HSTCP-LP beside another high-speed stack, by length of the queue.
+
+use super::common::{choices, mbps, path};
+use crate::outcome::written;
+use crate::{
+    Axis, Claim, Curve, CurveKind, Experiment, Figure, FigureKind, Findings, Measured, Paper, Rule,
+    Study, Table,
+};
+
+const PLACE: &str = "slide: Low-Priority Background Data Transfer";
+const SHORT: &str = "20ms";
+const LONG: &str = "200ms";
+
+fn beside(name: &str, control: &str) -> Study {
+    path(name)
+        .set("flows.other.count", "1")
+        .set("flows.bulk.congestion_control", &format!("\"{control}\""))
+        .sweep("queue", &["\"20ms\"", "\"50ms\"", "\"100ms\"", "\"200ms\""])
+}
+
+pub(crate) fn experiment() -> Experiment {
+    Experiment {
+        id: "HS-1",
+        paper: Paper::Hs,
+        title: "HSTCP-LP beside HighSpeed TCP",
+        question: "How much does a low-priority transfer take from another high-speed stack, and does the queue matter?",
+        choices: choices(),
+        claims: vec![
+            Claim::statement(
+                "strict",
+                "share of HSTCP-LP beside HighSpeed TCP, queue of 200 ms",
+                "% of both",
+                ("strict prioritization for larger queues", Rule::AtMost(5.0)),
+                PLACE,
+            )
+            .concluding("it yields: less than a quarter", Rule::AtMost(25.0)),
+            Claim::statement(
+                "lighter",
+                "share of HSTCP-LP with a queue of 20 ms, less that with 200 ms",
+                "points",
+                ("lighter prioritization below 50 ms", Rule::AtLeast(2.0)),
+                PLACE,
+            )
+            .concluding("no stricter than with a long queue", Rule::AtLeast(0.0)),
+            Claim::statement(
+                "non_intrusive",
+                "share of HSTCP-LP beside HighSpeed TCP, queue of 20 ms",
+                "% of both",
+                (
+                    "highly non-intrusive to other advanced TCP stacks",
+                    Rule::AtMost(25.0),
+                ),
+                PLACE,
+            )
+            .concluding("less than half", Rule::AtMost(45.0)),
+        ],
+        studies: vec![
+            beside("beside_hstcplp", "hstcplp"),
+            beside("beside_highspeed", "highspeed"),
+        ],
+        evaluate,
+    }
+}
+
+fn evaluate(measured: &Measured<'_>) -> Findings {
+    let mut findings = Findings::default();
+    let share = |study: &str, queue: &str| {
+        let points = &measured.study(study).points;
+        let point = points
+            .iter()
+            .find(|point| point.setting("queue") == queue)?;
+        point.estimate(|run| {
+            let [bulk, other] = ["bulk", "other"].map(|flow| super::common::mbps_of(run, flow));
+            let (bulk, other) = (bulk?, other?);
+            Some(100.0 * bulk / (bulk + other))
+        })
+    };
+    findings.value("strict", share("hs_beside_hstcplp", LONG));
+    findings.value("non_intrusive", share("hs_beside_hstcplp", SHORT));
+    let by_queue = |queue: &str| share("hs_beside_hstcplp", queue).map(|share| share.mean);
+    let lighter = by_queue(SHORT)
+        .zip(by_queue(LONG))
+        .map(|(short, long)| short - long);
+    findings.value_or_reason(
+        "lighter",
+        lighter.and_then(crate::findings::exact),
+        "here the delay of a short queue is measured exactly; on the paths of the slides host and clock noise of the same size hid it".to_owned(),
+    );
+    let mut table = Table::new(
+        "Mb/s",
+        &[
+            "queue",
+            "HSTCP-LP",
+            "HighSpeed TCP beside it",
+            "HighSpeed TCP",
+            "HighSpeed TCP beside it",
+        ],
+    );
+    let mut curves = [
+        Curve::new("HSTCP-LP", CurveKind::Ours),
+        Curve::new("HighSpeed TCP in its place", CurveKind::Variant),
+    ];
+    let points = measured.study("hs_beside_hstcplp").points.iter();
+    for (low, equal) in points.zip(&measured.study("hs_beside_highspeed").points) {
+        let queue = low.setting("queue");
+        let cells = [
+            (low, "bulk"),
+            (low, "other"),
+            (equal, "bulk"),
+            (equal, "other"),
+        ];
+        let words = cells
+            .map(|(point, flow)| mbps(point, flow).map_or("-".to_owned(), |rate| written(&rate)));
+        table.rows.push([&[queue.to_owned()], &words[..]].concat());
+        let milliseconds = queue.trim_end_matches("ms").parse().unwrap_or(f64::NAN);
+        curves[0].add(milliseconds, share("hs_beside_hstcplp", queue));
+        curves[1].add(milliseconds, share("hs_beside_highspeed", queue));
+    }
+    findings.tables.push(table);
+    findings.figures.push(Figure {
+        name: "hs-1".to_owned(),
+        title: "Share beside HighSpeed TCP".to_owned(),
+        caption: "Share of a bulk transfer beside one of HighSpeed TCP at 450 Mb/s, against the length of the queue.".to_owned(),
+        kind: FigureKind::Lines,
+        x: Axis::logarithmic("largest queueing delay", "ms"),
+        y: Axis::linear("share", "%"),
+        curves: curves.to_vec(),
+    });
+    findings
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! TCP-LP's own increase at high speed: the reason for HSTCP-LP.
+
+use super::common::{Cross, bulk, choices, mbps, mbps_of};
+use crate::outcome::written;
+use crate::{Claim, Experiment, Findings, Measured, Paper, Rule, Table};
+
+const PLACE: &str = "slide: HSTCP-LP, a congestion control protocol";
+
+pub(crate) fn experiment() -> Experiment {
+    let claim = |cross: Cross| {
+        let what = format!("{}: TCP-LP, of what HSTCP-LP gets", cross.title());
+        let reported = ("TCP-LP is not suitable for high speeds", Rule::AtMost(75.0));
+        Claim::statement(cross.name(), &what, "%", reported, PLACE)
+            .concluding("less than HSTCP-LP", Rule::AtMost(100.0))
+    };
+    Experiment {
+        id: "HS-3",
+        paper: Paper::Hs,
+        title: "TCP-LP at high speed",
+        question: "What does TCP-LP's increase of one packet per round trip make of a path of high bandwidth and delay?",
+        choices: choices(),
+        claims: Cross::ALL.into_iter().map(claim).collect(),
+        studies: Cross::ALL
+            .into_iter()
+            .flat_map(|cross| [bulk("tcplp", cross), bulk("hstcplp", cross)])
+            .collect(),
+        evaluate,
+    }
+}
+
+fn evaluate(measured: &Measured<'_>) -> Findings {
+    let mut findings = Findings::default();
+    let mut table = Table::new("Mb/s of 450", &["", "TCP-LP", "HSTCP-LP"]);
+    for cross in Cross::ALL {
+        let [low, high] =
+            ["tcplp", "hstcplp"].map(|control| measured.point(&bulk(control, cross).name));
+        let ratio = low.paired(high, |low, high| {
+            Some(100.0 * mbps_of(low, "bulk")? / mbps_of(high, "bulk")?)
+        });
+        findings.value(cross.name(), ratio);
+        let words = [low, high]
+            .map(|point| mbps(point, "bulk").map_or("-".to_owned(), |rate| written(&rate)));
+        table
+            .rows
+            .push([&[cross.title().to_owned()], &words[..]].concat());
+    }
+    findings.tables.push(table);
+    findings
+}

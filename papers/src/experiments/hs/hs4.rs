@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Round-trip times in place of one-way delays, against reverse traffic.
+
+use super::common::{Cross, bulk, choices, mbps, mbps_of};
+use crate::outcome::written;
+use crate::{Choice, Claim, Experiment, Findings, Measured, Paper, Rule, Scale, Study, Table};
+
+const PLACE: &str = "slide: Reverse Cross-Traffic";
+const FAST: Scale = Scale::new(1, 90);
+const FAST_FULL: Scale = Scale::new(5, 300);
+
+/// Without time stamps HSTCP-LP goes by round-trip times.
+fn by_round_trip(mut study: Study) -> Study {
+    study.name.push_str("_rtt");
+    study.set("flows.bulk.tcp.timestamps", "false")
+}
+
+/// The same at a rate of which gigabits can be lost.
+fn fast() -> Study {
+    let mut study = bulk("hstcplp", Cross::Reverse).set("rate", "2.5gbit");
+    study.name.push_str("_fast");
+    study.quick = FAST;
+    study.full = FAST_FULL;
+    study
+}
+
+pub(crate) fn experiment() -> Experiment {
+    let mut choices = choices();
+    choices.push(Choice::new(
+        "HSTCP-LP by round-trip times",
+        "HSTCP-LP without time stamps: it then takes the round trip in place of the one-way delay in equation (2)",
+    ));
+    choices.push(Choice::new(
+        "a path of which Gb/s can be lost",
+        "one of 2.5 Gb/s beside that of 450 Mb/s; 90 s",
+    ));
+    Experiment {
+        id: "HS-4",
+        paper: Paper::Hs,
+        title: "Round-trip times in place of one-way delays",
+        question: "What does low priority by round-trip times lose to traffic in the other direction?",
+        choices,
+        claims: vec![
+            Claim::statement(
+                "part",
+                "450 Mb/s: goodput by round-trip times, of that by one-way delays",
+                "%",
+                (
+                    "one-way delay eliminates the impact of reverse traffic",
+                    Rule::AtMost(50.0),
+                ),
+                PLACE,
+            )
+            .concluding("round-trip times get less", Rule::AtMost(90.0)),
+            Claim::statement(
+                "lost",
+                "2.5 Gb/s: lost by going by round-trip times",
+                "Gb/s",
+                ("Gb/s can be lost", Rule::AtLeast(1.0)),
+                PLACE,
+            )
+            .concluding("hundreds of Mb/s are", Rule::AtLeast(0.2)),
+        ],
+        studies: vec![
+            bulk("hstcplp", Cross::Reverse),
+            by_round_trip(bulk("hstcplp", Cross::Reverse)),
+            fast(),
+            by_round_trip(fast()),
+        ],
+        evaluate,
+    }
+}
+
+fn evaluate(measured: &Measured<'_>) -> Findings {
+    let mut findings = Findings::default();
+    let slow = bulk("hstcplp", Cross::Reverse);
+    let mut table = Table::new(
+        "Mb/s against reverse traffic",
+        &["", "by one-way delays", "by round-trip times"],
+    );
+    let mut points = Vec::new();
+    for (title, study) in [("450 Mb/s", slow), ("2.5 Gb/s", fast())] {
+        let pair = [study.clone(), by_round_trip(study)].map(|study| measured.point(&study.name));
+        let words =
+            pair.map(|point| mbps(point, "bulk").map_or("-".to_owned(), |rate| written(&rate)));
+        table.rows.push([&[title.to_owned()], &words[..]].concat());
+        points.push(pair);
+    }
+    findings.tables.push(table);
+    let [one_way, round_trip] = points[0];
+    let part = round_trip.paired(one_way, |round_trip, one_way| {
+        Some(100.0 * mbps_of(round_trip, "bulk")? / mbps_of(one_way, "bulk")?)
+    });
+    findings.value("part", part);
+    let [one_way, round_trip] = points[1];
+    let lost = one_way.paired(round_trip, |one_way, round_trip| {
+        Some((mbps_of(one_way, "bulk")? - mbps_of(round_trip, "bulk")?) / 1e3)
+    });
+    findings.value("lost", lost);
+    findings
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Window scaling and time stamps on real paths, which cannot be surveyed from here; and what one-way delays are for.
+
+use super::common::{choices, mbps, testbed};
+use crate::outcome::written;
+use crate::{Claim, Experiment, Findings, Measured, Paper, Rule, Study, Table};
+
+const PLACE: &str = "Modules Description";
+
+fn against_reverse(name: &str) -> Study {
+    testbed(name)
+        .set("flows.tcp.count", "0")
+        .set("flows.reverse.count", "1")
+}
+
+pub(crate) fn experiment() -> Experiment {
+    Experiment {
+        id: "TB-E",
+        paper: Paper::Tb,
+        title: "TCP's options on real paths, and one-way delays",
+        question: "Do hosts offer the options that TCP-LP needs, and does it need them?",
+        choices: choices(),
+        claims: vec![
+            Claim::statement(
+                "survey",
+                "paths on which window scaling and time stamps can be used",
+                "%",
+                ("TCP-LP uses both options on real paths", Rule::Nothing),
+                PLACE,
+            ),
+            Claim::statement(
+                "round_trip",
+                "TCP-LP by round-trip times against reverse traffic, of what it gets by one-way delays",
+                "%",
+                ("one-way delays are an essential requirement for low priority", Rule::AtMost(75.0)),
+                PLACE,
+            )
+            .concluding("less than by one-way delays", Rule::AtMost(95.0)),
+        ],
+        studies: vec![
+            against_reverse("e_one_way"),
+            against_reverse("e_round_trip").set("flows.low.tcp.timestamps", "false"),
+        ],
+        evaluate,
+    }
+}
+
+fn evaluate(measured: &Measured<'_>) -> Findings {
+    let mut findings = Findings::default();
+    findings.value_or_reason(
+        "survey",
+        None,
+        "needs the Internet of the paper's day: a survey of hosts cannot be simulated".to_owned(),
+    );
+    let (one_way, round_trip) = (
+        measured.point("tb_e_one_way"),
+        measured.point("tb_e_round_trip"),
+    );
+    let part = round_trip.paired(one_way, |round_trip, one_way| {
+        Some(100.0 * mbps(round_trip, "low") / mbps(one_way, "low"))
+    });
+    findings.value("round_trip", part);
+    let mut table = Table::new("TCP-LP against reverse traffic", &["", "Mb/s of 10"]);
+    for (title, point) in [
+        ("by one-way delays", one_way),
+        ("by round-trip times", round_trip),
+    ] {
+        let rate = point.estimate(|run| Some(mbps(run, "low")));
+        table.rows.push(vec![
+            title.to_owned(),
+            rate.map_or("-".to_owned(), |rate| written(&rate)),
+        ]);
+    }
+    findings.tables.push(table);
+    findings
+}
