@@ -3,7 +3,7 @@
 
 use netnice_queue::Bytes;
 use netnice_scenario::Scenario;
-use netnice_scenario::model::{Application, DelayedAck, Recovery, Tcp, TimeSpan, Transport};
+use netnice_scenario::model::{Application, DelayedAck, Flow, Recovery, Tcp, TimeSpan, Transport};
 use netnice_scenario::network::{Place, Problem};
 
 use super::controls;
@@ -80,18 +80,35 @@ pub fn notes(scenario: &Scenario) -> Vec<String> {
             ));
         }
     }
+    // What holds for several flows is said once.
+    let mut of_flows: Vec<(String, Vec<&str>)> = Vec::new();
     for flow in &scenario.flows {
-        let name = &flow.name;
-        if flow.transport == Transport::Udp || matches!(flow.application, Application::Command(_)) {
-            continue;
+        for note in notes_on_flow(flow) {
+            match of_flows.iter_mut().find(|(known, _)| *known == note) {
+                Some((_, names)) => names.push(&flow.name),
+                None => of_flows.push((note, vec![&flow.name])),
+            }
         }
-        notes.extend(notes_on_tcp(&flow.tcp).map(|note| format!("flows.{name}.tcp.{note}")));
-        let headers = if flow.tcp.timestamps { 52 } else { 40 };
-        if let Some(given) = flow.header_size.filter(|size| size.get() != headers) {
-            notes.push(format!(
-                "flows.{name}.header_size is {given}: packets are as large as the scenario says, but have {headers} bytes of headers"
-            ));
-        }
+    }
+    notes.extend(of_flows.into_iter().map(|(note, names)| match names[..] {
+        [name] => format!("flows.{name}.{note}"),
+        _ => format!("flows.{{{}}}.{note}", names.join(",")),
+    }));
+    notes
+}
+
+fn notes_on_flow(flow: &Flow) -> Vec<String> {
+    if flow.transport == Transport::Udp || matches!(flow.application, Application::Command(_)) {
+        return Vec::new();
+    }
+    let mut notes: Vec<String> = notes_on_tcp(&flow.tcp)
+        .map(|note| format!("tcp.{note}"))
+        .collect();
+    let headers = if flow.tcp.timestamps { 52 } else { 40 };
+    if let Some(given) = flow.header_size.filter(|size| size.get() != headers) {
+        notes.push(format!(
+            "header_size is {given}: packets are as large as the scenario says, but have {headers} bytes of headers"
+        ));
     }
     notes
 }
@@ -110,7 +127,7 @@ fn notes_on_tcp(tcp: &Tcp) -> impl Iterator<Item = String> + use<> {
     }
     if tcp.initial_rto != LINUX_INITIAL_RTO {
         notes.push(format!(
-            "initial_rto is {}: that of Linux is {LINUX_INITIAL_RTO}",
+            "initial_rto is {}: that of Linux is {LINUX_INITIAL_RTO}, which counts where SYNs are lost",
             tcp.initial_rto
         ));
     }
@@ -202,5 +219,12 @@ mod tests {
             assert_eq!(notes.len(), 1, "{notes:?}");
             assert!(notes[0].starts_with(expected), "{notes:?}");
         }
+        let two = "tcp = { recovery = \"reno\" }\n[[flows]]\nname = \"g\"\nfrom = \"b\"\nto = \"a\"\ntcp = { recovery = \"reno\" }";
+        let notes = notes(&scenario(two));
+        assert_eq!(notes.len(), 1, "{notes:?}");
+        assert!(
+            notes[0].starts_with("flows.{f,g}.tcp.recovery"),
+            "{notes:?}"
+        );
     }
 }

@@ -193,6 +193,8 @@ impl Programs<'_> {
                     client.left = client.left.saturating_sub(count as u64);
                     if client.left == 0 && client.good {
                         self.object_has_come(&client);
+                        // Of a client these are its SYNs and requests.
+                        self.probe_last(flow, &client.socket, client.asked);
                         return Ok(None);
                     }
                 }
