@@ -26,7 +26,7 @@ demo: ## See the difference on an emulated link: two minutes, needs root
 	$(SUDO) target/release/netnice demo $(ARGS)
 
 test: ## Run all tests: the live ones need root
-	@scripts/prerequisites build demo
+	@scripts/prerequisites build demo browser
 	$(CARGO) test --locked --workspace --no-fail-fast $(AS_ROOT) $(ARGS)
 
 test-kernels: ## Try it on Debian 12's kernel, 6.1, in qemu: some minutes, no root needed

@@ -36,6 +36,9 @@ Examples:
   The verdicts as a page of Markdown:
       netnice reproduce --markdown papers.md
 
+  The report again, of what is in a directory, without running anything:
+      netnice reproduce --no-run --out full
+
 What is printed: for each value that a paper reports, the paper's figure, ours with its 95 % confidence
 interval, and the verdict:
   reproduced                       ours is the paper's, within a tolerance that is written down
@@ -44,6 +47,7 @@ interval, and the verdict:
 A `?` says that the interval reaches over the bound: more runs may change the verdict.
 
 The directory of --out:
+  report.html      the report: every table and figure beside the papers', in one file for any browser
   outcomes.json    verdicts, figures, tables; those of earlier calls for other ids stay
   studies/         results of each scenario, as `netnice sim --out` makes them; `netnice plot` draws them
 
@@ -67,17 +71,23 @@ pub struct Arguments {
     /// Where runs and outcomes are kept
     #[arg(long, value_name = "DIRECTORY", default_value = "reproduction")]
     out: PathBuf,
+    /// Run nothing: verdicts and report of the outcomes that are in the directory
+    #[arg(long, conflicts_with_all = ["quick", "full", "jobs", "resume"])]
+    no_run: bool,
     /// Take up the runs that are in the directory already
     #[arg(long)]
     resume: bool,
     /// The verdicts, as a page of Markdown, to this file
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
+    /// The report, to this file [default: report.html in the directory]
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
     /// The outcomes as JSON on stdout
     #[arg(long)]
     json: bool,
     /// List the experiments, and run nothing
-    #[arg(long, conflicts_with_all = ["json", "markdown", "resume"])]
+    #[arg(long, conflicts_with_all = ["json", "markdown", "no_run", "report", "resume"])]
     list: bool,
 }
 
@@ -95,6 +105,12 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     };
     if arguments.list {
         text::print(&lines::list(&chosen))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if arguments.no_run {
+        let outcomes = Store::outcomes(&arguments.out)?;
+        let ids: Vec<String> = chosen.iter().map(|one| one.id.to_owned()).collect();
+        write(arguments, outcomes, &ids)?;
         return Ok(ExitCode::SUCCESS);
     }
     let effort = match arguments.full {
@@ -115,9 +131,30 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let fresh = reproduction.outcomes(&finished);
     let ids: Vec<String> = fresh.iter().map(|outcome| outcome.id.clone()).collect();
     let outcomes = store.keep(fresh, jobs, begin.elapsed().as_secs_f64())?;
+    write(arguments, outcomes, &ids)?;
+    if let Some(signal) = interrupted {
+        eprintln!(
+            "netnice: interrupted; {} of {} runs are finished and kept in {}: go on with the same command and --resume",
+            finished.count(),
+            reproduction.runs(),
+            arguments.out.display()
+        );
+        return Ok(ExitCode::from(128 + signal as u8));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes the report and the page of all outcomes, and prints those of `ids`.
+fn write(arguments: &Arguments, outcomes: Outcomes, ids: &[String]) -> Result<()> {
     if let Some(path) = &arguments.markdown {
         fs::write(path, markdown(&outcomes)).with_context(|| path.display().to_string())?;
     }
+    let path = match &arguments.report {
+        Some(path) => path.clone(),
+        None => arguments.out.join("report.html"),
+    };
+    fs::write(&path, netnice_report::html(&outcomes))
+        .with_context(|| path.display().to_string())?;
     let now = Outcomes {
         outcomes: outcomes
             .outcomes
@@ -131,15 +168,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         text::print(&format!("{line}\n"))?;
     } else {
         text::print(&lines::verdicts(&now))?;
+        eprintln!("netnice: the report is in {}", path.display());
     }
-    if let Some(signal) = interrupted {
-        eprintln!(
-            "netnice: interrupted; {} of {} runs are finished and kept in {}: go on with the same command and --resume",
-            finished.count(),
-            reproduction.runs(),
-            arguments.out.display()
-        );
-        return Ok(ExitCode::from(128 + signal as u8));
-    }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Axes: a grid, ticks and labels.
+
+use maud::{Markup, html};
+
+use super::data::Data;
+use super::scale::Scale;
+use super::{BOTTOM, LEFT, RIGHT, Size, TOP};
+
+/// Room that a tick along the axis wants, and one up.
+const TICK_X: f64 = 84.0;
+const TICK_Y: f64 = 52.0;
+
+/// Both axes.
+pub fn axes(data: &Data, x: &Scale, y: &Scale, size: Size) -> Markup {
+    let (right, bottom) = (size.width - RIGHT, size.height - BOTTOM);
+    let (middle_x, middle_y) = ((LEFT + right) / 2.0, (TOP + bottom) / 2.0);
+    html! {
+        @for tick in y.ticks((bottom - TOP) / TICK_Y) {
+            @let at = place(y.place(tick.value));
+            path.grid d={"M" (LEFT) " " (at) "H" (right)} {}
+            text.tick x=(LEFT - 8.0) y=(at) dy="0.32em" text-anchor="end" { (tick.label) }
+        }
+        @if data.kind == "bars" {
+            @for (number, name) in data.names.iter().enumerate() {
+                @let at = place(x.place(number as f64));
+                @for (line, words) in wrapped(name, x.place(1.0) - x.place(0.0)).iter().enumerate() {
+                    text.tick x=(at) y=(bottom + 16.0 + 13.0 * line as f64) text-anchor="middle" { (words) }
+                }
+            }
+        } @else {
+            @for tick in x.ticks((right - LEFT) / TICK_X) {
+                @let at = place(x.place(tick.value));
+                path.grid d={"M" (at) " " (TOP) "V" (bottom)} {}
+                text.tick x=(at) y=(bottom + 18.0) text-anchor="middle" { (tick.label) }
+            }
+        }
+        path.frame d={"M" (LEFT) " " (TOP) "V" (bottom) "H" (right)} {}
+        text.label x=(middle_x) y=(size.height - 10.0) text-anchor="middle" { (data.x.label) }
+        text.label x="0" y="0" transform={"translate(14 " (middle_y) ") rotate(-90)"} text-anchor="middle" {
+            (data.y.label)
+        }
+    }
+}
+
+/// Width of a letter, about.
+const LETTER: f64 = 6.4;
+
+/// A name in at most two lines that fit the room.
+fn wrapped(name: &str, room: f64) -> Vec<String> {
+    let letters = (room / LETTER).floor().max(3.0) as usize;
+    let mut lines: Vec<String> = Vec::new();
+    for word in name.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= letters => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    let more = lines.len() > 2;
+    lines.truncate(2);
+    for (number, line) in lines.iter_mut().enumerate() {
+        let cut = line.chars().count() > letters || (more && number == 1);
+        if cut {
+            *line = line.chars().take(letters - 1).chain(['…']).collect();
+        }
+    }
+    lines
+}
+
+fn place(place: f64) -> String {
+    format!("{place:.1}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_wrapped_and_cut_by_hand() {
+        assert_eq!(wrapped("TCP and TCP-LP", 64.0), ["TCP and", "TCP-LP"]);
+        assert_eq!(wrapped("a b c d e f", 20.0), ["a b", "c …"]);
+        assert_eq!(wrapped("incomprehensible", 64.0), ["incompreh…"]);
+        assert_eq!(wrapped("", 64.0), [""; 0]);
+    }
+}

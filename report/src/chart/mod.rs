@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Figures as SVG, with the data beside them from which `assets/chart.js` draws them again at other sizes and zooms.
+//!
+//! Both draw the same: what is computed here (axes, ticks, shapes, thinning) is computed there in the same way, and a test
+//! in a browser holds every figure of one against the other.
+
+mod axes;
+mod data;
+mod looks;
+mod scale;
+mod shapes;
+
+use maud::{Markup, html};
+use netnice_papers::{Figure, FigureKind, Scaling};
+
+use crate::json;
+use data::Data;
+use looks::Looks;
+use scale::Scale;
+
+/// The figure's size in the file; scripts fit it to the screen.
+#[derive(Debug, Clone, Copy)]
+struct Size {
+    width: f64,
+    height: f64,
+}
+
+const SIZE: Size = Size {
+    width: 760.0,
+    height: 400.0,
+};
+
+/// Room for the labels around the plot.
+const LEFT: f64 = 66.0;
+const RIGHT: f64 = 16.0;
+const TOP: f64 = 12.0;
+const BOTTOM: f64 = 54.0;
+
+/// A figure: caption, legend, drawing, its numbers, and the data for the scripts. `id` is unique in the page.
+pub fn figure(id: &str, figure: &Figure) -> Markup {
+    let looks = looks::of(figure);
+    let data = Data::new(figure, &looks);
+    let title = format!("{id}-title");
+    html! {
+        figure.chart id=(id) data-name=(figure.name) data-kind=(data.kind) {
+            figcaption {
+                h4 id=(title) { (figure.title) }
+                p { (figure.caption) }
+            }
+            (legend(figure, &looks))
+            div.plot {
+                (drawing(figure, &looks, &data, &title))
+            }
+            (numbers(figure))
+            script.data type="application/json" { (json::for_script(&data)) }
+        }
+    }
+}
+
+fn legend(figure: &Figure, looks: &[Looks]) -> Markup {
+    html! {
+        ul.legend {
+            @for (number, (curve, looks)) in figure.curves.iter().zip(looks).enumerate() {
+                li data-curve=(number) {
+                    (swatch(figure, looks))
+                    span { (curve.name) }
+                }
+            }
+        }
+    }
+}
+
+/// A piece of the curve beside its name.
+fn swatch(figure: &Figure, looks: &Looks) -> Markup {
+    let bars = matches!(figure.kind, FigureKind::Bars(_));
+    let markers = matches!(figure.kind, FigureKind::Lines);
+    html! {
+        svg.swatch viewBox="0 0 28 14" width="28" height="14" aria-hidden="true" {
+            g class=(looks.class()) {
+                @if bars {
+                    path.bar d="M8 1.5h12v11h-12z" {}
+                } @else {
+                    path.line d="M1 7H27" {}
+                    @if markers {
+                        path.markers d=(shapes::marker(looks.marker, 14.0, 7.0)) {}
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn drawing(figure: &Figure, looks: &[Looks], data: &Data, title: &str) -> Markup {
+    let Size { width, height } = SIZE;
+    let (x, y) = scales(data);
+    let clip = format!("{title}-clip");
+    html! {
+        svg.drawing viewBox={"0 0 " (width) " " (height)} role="img" aria-labelledby=(title)
+            data-empty[data.is_empty()] {
+            clipPath id=(clip) {
+                rect x=(LEFT) y=(TOP) width=(width - LEFT - RIGHT) height=(height - TOP - BOTTOM) {}
+            }
+            g.axes { (axes::axes(data, &x, &y, SIZE)) }
+            g.curves clip-path={"url(#" (clip) ")"} {
+                @for (number, (curve, looks)) in data.curves.iter().zip(looks).enumerate() {
+                    @let shapes = shapes::of(data, number, &x, &y);
+                    g class={"curve " (looks.class())} data-curve=(number) {
+                        @if matches!(figure.kind, FigureKind::Bars(_)) {
+                            path.bar d=(shapes.body) {}
+                        } @else {
+                            path.line d=(shapes.body) {}
+                        }
+                        path.intervals d=(shapes.intervals) {}
+                        path.markers d=(shapes.markers) {}
+                        title { (curve.name) }
+                    }
+                }
+            }
+            @if data.is_empty() {
+                text.nothing x=(width / 2.0) y=(height / 2.0) text-anchor="middle" { "Nothing was measured." }
+            }
+        }
+    }
+}
+
+/// The scales of the whole figure.
+fn scales(data: &Data) -> (Scale, Scale) {
+    let x = Scale {
+        domain: data.x_domain(),
+        logarithmic: data.x.logarithmic,
+        from: LEFT,
+        to: SIZE.width - RIGHT,
+    };
+    let y = Scale {
+        domain: data.y_domain(),
+        logarithmic: data.y.logarithmic,
+        from: SIZE.height - BOTTOM,
+        to: TOP,
+    };
+    (x, y)
+}
+
+/// More numbers than this are left to the download.
+const ROWS: usize = 200;
+
+/// The figure as a table, for those who do not see it, and for print.
+fn numbers(figure: &Figure) -> Markup {
+    let mut at: Vec<f64> = Vec::new();
+    for point in figure.curves.iter().flat_map(|curve| &curve.points) {
+        if !at.contains(&point.x) {
+            at.push(point.x);
+            if at.len() > ROWS {
+                return html! {};
+            }
+        }
+    }
+    at.sort_by(f64::total_cmp);
+    let bars = match &figure.kind {
+        FigureKind::Bars(names) => Some(names),
+        FigureKind::Lines => None,
+        FigureKind::TimeSeries => return html! {},
+    };
+    let name = |x: f64| match bars {
+        Some(names) => names.get(x as usize).cloned().unwrap_or_default(),
+        None => scale::plain(x),
+    };
+    html! {
+        details.numbers {
+            summary { "Numbers" }
+            div.scroll tabindex="0" role="region" aria-label={"Numbers of: " (figure.title)} {
+                table {
+                    thead {
+                        tr {
+                            th scope="col" { (label(&figure.x.label, &figure.x.unit)) }
+                            @for curve in &figure.curves { th scope="col" { (curve.name) } }
+                        }
+                    }
+                    tbody {
+                        @for &x in &at {
+                            tr {
+                                th scope="row" { (name(x)) }
+                                @for curve in &figure.curves {
+                                    @let found = curve.points.iter().find(|point| point.x == x);
+                                    td {
+                                        @if let Some(point) = found {
+                                            (scale::plain(point.y))
+                                            @if let Some(half) = point.half_width {
+                                                span.interval { " ± " (scale::plain(half)) }
+                                            }
+                                        } @else { "–" }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+                p.unit { "Values: " (label(&figure.y.label, &figure.y.unit)) ". ± is half of the 95 % confidence interval." }
+            }
+        }
+    }
+}
+
+/// A label with its unit.
+fn label(label: &str, unit: &str) -> String {
+    match unit {
+        "" => label.to_owned(),
+        unit => format!("{label} ({unit})"),
+    }
+}
+
+fn is_logarithmic(scaling: Scaling) -> bool {
+    scaling == Scaling::Logarithmic
+}

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Curves as SVG paths.
+
+use std::fmt::Write;
+
+use super::data::{Data, Point};
+use super::looks::Marker;
+use super::scale::Scale;
+
+/// A curve's paths.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Shapes {
+    /// The line, or the bars.
+    pub body: String,
+    /// 95 % intervals.
+    pub intervals: String,
+    /// Markers.
+    pub markers: String,
+}
+
+/// Part of the room of a name that its bars fill.
+const BARS: f64 = 0.74;
+
+/// Writing to a String cannot fail.
+macro_rules! add {
+    ($path:expr, $($what:tt)*) => {
+        let _ = write!($path, $($what)*);
+    };
+}
+
+/// The paths of a curve.
+pub fn of(data: &Data, number: usize, x: &Scale, y: &Scale) -> Shapes {
+    let curve = &data.curves[number];
+    let mut shapes = Shapes::default();
+    match data.kind {
+        "bars" => bars(&mut shapes, data, number, x, y),
+        "time_series" => {
+            let column = |point: &Point| x.place(point.x).floor() as i64;
+            let points = thinned(&curve.points, column);
+            line(&mut shapes.body, &points, x, y);
+        }
+        _ => {
+            line(&mut shapes.body, &curve.points, x, y);
+            for point in &curve.points {
+                let (across, up) = (x.place(point.x), y.place(point.y));
+                interval(&mut shapes.intervals, point, across, y);
+                shapes.markers.push_str(&marker(curve.marker, across, up));
+            }
+        }
+    }
+    shapes
+}
+
+fn line(path: &mut String, points: &[Point], x: &Scale, y: &Scale) {
+    for (number, point) in points.iter().enumerate() {
+        let letter = if number == 0 { 'M' } else { 'L' };
+        add!(
+            path,
+            "{letter}{:.1} {:.1}",
+            x.place(point.x),
+            y.place(point.y)
+        );
+    }
+}
+
+fn interval(path: &mut String, point: &Point, across: f64, y: &Scale) {
+    let Some(half) = point.half else {
+        return;
+    };
+    let low = match y.logarithmic && point.y - half <= 0.0 {
+        true => y.domain[0],
+        false => point.y - half,
+    };
+    let (top, bottom) = (y.place(point.y + half), y.place(low));
+    let (left, right) = (across - 3.0, across + 3.0);
+    add!(
+        path,
+        "M{left:.1} {top:.1}H{right:.1}M{across:.1} {top:.1}V{bottom:.1}M{left:.1} {bottom:.1}H{right:.1}"
+    );
+}
+
+fn bars(shapes: &mut Shapes, data: &Data, number: usize, x: &Scale, y: &Scale) {
+    let curves = data.curves.len() as f64;
+    let room = x.place(1.0) - x.place(0.0);
+    // Few bars would be as wide as walls.
+    let width = (room * BARS / curves).min(64.0);
+    let base = match y.logarithmic {
+        true => y.from,
+        false => y.place(0.0),
+    };
+    for point in &data.curves[number].points {
+        let middle = x.place(point.x) + (number as f64 - (curves - 1.0) / 2.0) * width;
+        // A hair of paper between neighbours.
+        let (left, right) = (middle - width / 2.0 + 0.5, middle + width / 2.0 - 0.5);
+        let top = y.place(point.y);
+        add!(
+            shapes.body,
+            "M{left:.1} {base:.1}V{top:.1}H{right:.1}V{base:.1}Z"
+        );
+        interval(&mut shapes.intervals, point, middle, y);
+    }
+}
+
+/// A marker's path, with its middle at a place.
+pub fn marker(marker: Marker, x: f64, y: f64) -> String {
+    match marker {
+        Marker::Circle => format!("M{:.1} {y:.1}a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z", x - 4.0),
+        Marker::Square => format!("M{:.1} {:.1}h7v7h-7z", x - 3.5, y - 3.5),
+        Marker::Triangle => format!("M{x:.1} {:.1}l4.5 8h-9z", y - 5.0),
+        Marker::Wedge => format!("M{x:.1} {:.1}l4.5 -8h-9z", y + 5.0),
+        Marker::Diamond => format!("M{x:.1} {:.1}l5 5l-5 5l-5 -5z", y - 5.0),
+        Marker::Plus => format!("M{:.1} {y:.1}h10m-5 -5v10", x - 5.0),
+        Marker::Reported => format!("M{x:.1} {:.1}l7 7l-7 7l-7 -7z", y - 7.0),
+        Marker::None => String::new(),
+    }
+}
+
+/// Of the points that share a column the first, the least, the largest and the last: a line through them looks as one
+/// through all.
+pub fn thinned(points: &[Point], column: impl Fn(&Point) -> i64) -> Vec<Point> {
+    let mut kept = Vec::new();
+    let mut begin = 0;
+    while begin < points.len() {
+        let same = |point: &&Point| column(point) == column(&points[begin]);
+        let count = points[begin..].iter().take_while(same).count();
+        let end = begin + count - 1;
+        let (mut least, mut largest) = (begin, begin);
+        for at in begin..=end {
+            if points[at].y < points[least].y {
+                least = at;
+            }
+            if points[at].y > points[largest].y {
+                largest = at;
+            }
+        }
+        let mut places = [begin, least.min(largest), least.max(largest), end].to_vec();
+        places.dedup();
+        kept.extend(places.into_iter().map(|at| points[at]));
+        begin = end + 1;
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thinning_keeps_the_ends_and_the_extremes() {
+        let values = [1.0, 5.0, 0.0, 3.0, 2.0, 7.0];
+        let points: Vec<Point> = values
+            .iter()
+            .enumerate()
+            .map(|(at, &y)| Point {
+                x: at as f64,
+                y,
+                half: None,
+            })
+            .collect();
+        let of = |width: f64| -> Vec<f64> {
+            let kept = thinned(&points, |point| (point.x / width).floor() as i64);
+            kept.iter().map(|point| point.y).collect()
+        };
+        assert_eq!(of(1.0), values);
+        assert_eq!(of(4.0), [1.0, 5.0, 0.0, 3.0, 2.0, 7.0]);
+        assert_eq!(of(6.0), [1.0, 0.0, 7.0]);
+        assert!(thinned(&[], |_| 0).is_empty());
+    }
+
+    #[test]
+    fn an_interval_below_zero_ends_at_a_logarithmic_axis() {
+        let y = Scale {
+            domain: [1.0, 100.0],
+            logarithmic: true,
+            from: 200.0,
+            to: 0.0,
+        };
+        let mut path = String::new();
+        let point = Point {
+            x: 0.0,
+            y: 10.0,
+            half: Some(20.0),
+        };
+        interval(&mut path, &point, 50.0, &y);
+        assert!(path.contains("V200.0"), "{path}");
+    }
+}

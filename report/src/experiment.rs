@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! An experiment: its question, values, figures, tables, what was chosen, and how to run it again.
+
+use maud::{Markup, html};
+use netnice_papers::{Effort, Outcome, StudyRecord, Table};
+
+use crate::chart;
+use crate::values::{Counts, badge, summary, table};
+
+/// The article of an experiment.
+pub fn article(outcome: &Outcome) -> Markup {
+    let title = format!("{}-title", outcome.id);
+    html! {
+        article.experiment id=(outcome.id) aria-labelledby=(title) {
+            header {
+                h3 id=(title) tabindex="-1" {
+                    a.id href={"#" (outcome.id)} { (outcome.id) }
+                    " " (outcome.title)
+                }
+                p.question { (outcome.question) }
+                p.verdict {
+                    (badge(outcome.verdict(), true))
+                    " " (summary(&Counts::of([outcome])))
+                }
+            }
+            @for figure in &outcome.figures {
+                (chart::figure(&format!("{}-{}", outcome.id, figure.name), figure))
+            }
+            @if !outcome.values.is_empty() {
+                (table(outcome))
+            }
+            @for table in &outcome.tables {
+                (plain_table(table))
+            }
+            @if !outcome.notes.is_empty() {
+                section.notes {
+                    h4 { "What was learned" }
+                    @for note in &outcome.notes { p { (note) } }
+                }
+            }
+            @if !outcome.choices.is_empty() {
+                details.choices {
+                    summary { "What the paper leaves open, and what was chosen" }
+                    dl {
+                        @for choice in &outcome.choices {
+                            div { dt { (choice.open) } dd { (choice.chosen) } }
+                        }
+                    }
+                }
+            }
+            (commands(outcome))
+        }
+    }
+}
+
+/// Longer tables are folded.
+const ROWS: usize = 14;
+
+/// A table of an experiment; columns of numbers stand at the right.
+fn plain_table(table: &Table) -> Markup {
+    let numeric: Vec<bool> = (0..table.columns.len())
+        .map(|column| {
+            let mut cells = table.rows.iter().filter_map(|row| row.get(column));
+            column > 0 && cells.all(|cell| is_number(cell))
+        })
+        .collect();
+    let class = |column: usize| numeric.get(column).is_some_and(|&n| n).then_some("number");
+    let drawn = html! {
+        div.scroll tabindex="0" role="region" aria-label=(table.title) {
+            table.plain {
+                caption { (table.title) }
+                thead {
+                    tr {
+                        @for (column, heading) in table.columns.iter().enumerate() {
+                            th scope="col" class=[class(column)] { (heading) }
+                        }
+                    }
+                }
+                tbody {
+                    @for row in &table.rows {
+                        tr {
+                            @for (column, cell) in row.iter().enumerate() {
+                                @if column == 0 { th scope="row" { (cell) } }
+                                @else { td class=[class(column)] { (cell) } }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    };
+    // A search over all that is open would bury what comes after it.
+    html! {
+        @if table.rows.len() > ROWS {
+            details.folded { summary { (table.title) } (drawn) }
+        } @else {
+            (drawn)
+        }
+    }
+}
+
+/// A number, with its interval or without, or a dash for none.
+fn is_number(cell: &str) -> bool {
+    let cell = cell.trim().trim_end_matches('%').trim();
+    matches!(cell, "" | "-" | "–")
+        || cell
+            .split('±')
+            .all(|part| part.trim().parse::<f64>().is_ok())
+}
+
+fn commands(outcome: &Outcome) -> Markup {
+    let runs: usize = outcome.studies.iter().map(runs).sum();
+    let effort = match outcome.effort {
+        Effort::Quick => "--quick",
+        Effort::Full => "--full",
+    };
+    html! {
+        section.commands {
+            h4 { "Run it again" }
+            (command(&format!("netnice reproduce {} {effort}", outcome.id)))
+            @if !outcome.studies.is_empty() {
+                details {
+                    summary {
+                        @match outcome.studies.len() { 1 => "1 study, ", count => { (count) " studies, " } }
+                        @match runs { 1 => "1 run", count => { (count) " runs" } }
+                        ", and a command for each"
+                    }
+                    @for study in &outcome.studies {
+                        p.study { b { (study.name) } ": " (scale(study)) }
+                        (command(&study.command))
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn runs(study: &StudyRecord) -> usize {
+    study.points * study.scale.seeds as usize
+}
+
+/// How much a study was run.
+fn scale(study: &StudyRecord) -> String {
+    let seconds = study.scale.duration.as_secs_f64();
+    let runs = match study.scale.seeds {
+        1 => format!("one run of {seconds} s"),
+        seeds => format!("{seeds} runs of {seconds} s"),
+    };
+    match study.points {
+        1 => runs,
+        points => format!("{points} points, {runs} each"),
+    }
+}
+
+fn command(command: &str) -> Markup {
+    html! {
+        div.command {
+            pre tabindex="0" { code { (command) } }
+            button.copy.needs-script type="button" aria-label={"Copy: " (command)} { "Copy" }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_told_from_words() {
+        for number in ["2.7", "2.71 ± 0.12", "-", "12 %", "-3"] {
+            assert!(is_number(number), "{number}");
+        }
+        for words in ["1.5mbit", "reno", "2.7 ± ?"] {
+            assert!(!is_number(words), "{words}");
+        }
+    }
+}
