@@ -17,6 +17,7 @@ mod experiment;
 pub mod experiments;
 mod figure;
 mod findings;
+pub mod fluid;
 mod markdown;
 pub mod measured;
 mod outcome;

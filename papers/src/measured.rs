@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the studies of an experiment have measured, as its evaluation asks for it.
 
-use netnice_scenario::results::{Estimate, QueueResult, RunResults, SizeBin, jain_index};
+use netnice_scenario::results::{Estimate, QueueResult, RunResults, Series, SizeBin, jain_index};
 
 /// All studies of an experiment.
 #[derive(Debug, Clone)]
@@ -70,6 +70,13 @@ impl MeasuredPoint<'_> {
         Estimate::of(&values?)
     }
 
+    /// The same over the runs that have a value, where at least half of them do.
+    pub fn estimate_where(&self, of: impl Fn(&RunResults) -> Option<f64>) -> Option<Estimate> {
+        let values: Vec<f64> = self.runs.iter().filter_map(|run| of(run)).collect();
+        let enough = 2 * values.len() >= self.runs.len();
+        Estimate::of(&values).filter(|_| enough)
+    }
+
     /// The mean over seeds of what `of` makes of a run here and the run of the same seed in `other`.
     pub fn paired(
         &self,
@@ -117,15 +124,27 @@ pub fn share_of_link(run: &RunResults, group: &str, link: &str) -> Option<f64> {
     Some(100.0 * throughput(run, group)? / rate)
 }
 
-/// Mean response time in seconds of the web objects whose size is in the bins that overlap `from` to `to` bytes; of the
-/// flow of this name.
-pub fn response_s(run: &RunResults, flow: &str, from: u64, to: u64) -> Option<f64> {
-    let times = run.response_times.iter().find(|times| times.flow == flow)?;
-    let within = |bin: &&SizeBin| bin.from_bytes < to && bin.to_bytes > from;
+/// Mean response time in seconds of all web objects whose size is in a bin between `from` and `to` bytes; `None`
+/// without such objects.
+pub fn response_s(run: &RunResults, from: u64, to: u64) -> Option<f64> {
+    let within = |bin: &&SizeBin| bin.from_bytes >= from && bin.to_bytes <= to;
+    let bins = run.response_times.iter().flat_map(|times| &times.bins);
     let (mut count, mut sum) = (0, 0.0);
-    for bin in times.bins.iter().filter(within) {
+    for bin in bins.filter(within) {
         count += bin.response.count;
         sum += bin.response.mean_s * bin.response.count as f64;
     }
     (count > 0).then(|| sum / count as f64)
+}
+
+/// Web objects that have come.
+pub fn objects(run: &RunResults) -> u64 {
+    let bins = run.response_times.iter().flat_map(|times| &times.bins);
+    bins.map(|bin| bin.response.count).sum()
+}
+
+/// A time series of a run: `cwnd` of a flow, say.
+pub fn series<'a>(run: &'a RunResults, quantity: &str, of: &str) -> Option<&'a Series> {
+    let mut all = run.series.iter();
+    all.find(|series| series.quantity == quantity && series.of == of)
 }

@@ -103,7 +103,11 @@ impl Table {
 impl ReportedValue {
     /// What the paper reports, with the unit.
     pub fn reported(&self) -> String {
-        with_unit(&self.claim.reported.to_string(), &self.claim.unit)
+        let reported = self.claim.reported.to_string();
+        match self.claim.reported {
+            Reported::Value(_) => with_unit(&reported, &self.claim.unit),
+            Reported::Statement(_) => reported,
+        }
     }
 
     /// Ours with its 95 % interval, and the unit.

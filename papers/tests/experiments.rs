@@ -21,6 +21,18 @@ fn ids_are_those_of_their_paper_and_stand_once() {
 }
 
 #[test]
+fn all_of_the_tcp_lp_paper_is_there() {
+    let numbers = [
+        "T1a", "T1b", "F6", "F7", "F8", "F10", "F11", "F12", "F13", "F14", "F15", "F17", "F18",
+        "F20", "F21",
+    ];
+    let expected: Vec<String> = numbers.iter().map(|id| format!("LP03-{id}")).collect();
+    let lp03 = experiments::select(&["LP03".to_owned()]).unwrap();
+    let ids: Vec<&str> = lp03.iter().map(|experiment| experiment.id).collect();
+    assert_eq!(ids, expected);
+}
+
+#[test]
 fn experiments_are_chosen_by_id_and_by_paper() {
     let ids = |wanted: &[&str]| {
         let wanted: Vec<String> = wanted.iter().map(|&id| id.to_owned()).collect();

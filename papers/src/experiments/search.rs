@@ -31,29 +31,71 @@ pub(crate) fn search(
     let mut columns: Vec<&str> = keys.iter().map(|(key, _)| key.as_str()).collect();
     columns.push(heading);
     let mut table = Table::new(&title, &columns);
-    let mut nearest: Option<(f64, String)> = None;
+    let mut nearest = Nearest::to(reported);
     for point in &study.points {
         let Some(found) = value(point) else { continue };
-        let mut row: Vec<String> = point
-            .settings
-            .iter()
-            .map(|(_, value)| value.clone())
-            .collect();
-        row.push(written(&found));
-        table.rows.push(row);
-        let distance = (found.mean - reported).abs();
-        if nearest.as_ref().is_none_or(|(least, _)| distance < *least) {
-            nearest = Some((
-                distance,
-                format!("{} with {}", written(&found), point.setting_words()),
-            ));
+        let settings = point.settings.iter().map(|(_, value)| value.clone());
+        table.rows.push(settings.chain([written(&found)]).collect());
+        nearest.consider(Some(found), || point.setting_words());
+    }
+    (table, nearest.words())
+}
+
+/// Which of many settings comes nearest to a reported value.
+pub(crate) struct Nearest {
+    reported: f64,
+    settings: usize,
+    best: Option<(f64, String)>,
+}
+
+impl Nearest {
+    /// None yet.
+    pub(crate) fn to(reported: f64) -> Nearest {
+        Nearest {
+            reported,
+            settings: 0,
+            best: None,
         }
     }
-    let words = nearest.map_or(String::new(), |(_, words)| {
-        format!(
-            "of {} settings of what is open the nearest gives {words}",
-            table.rows.len()
-        )
-    });
-    (table, words)
+
+    /// A setting, in words, and what it gives.
+    pub(crate) fn consider(&mut self, found: Option<Estimate>, setting: impl Fn() -> String) {
+        let Some(found) = found else { return };
+        self.settings += 1;
+        let distance = (found.mean - self.reported).abs();
+        if self
+            .best
+            .as_ref()
+            .is_none_or(|(least, _)| distance < *least)
+        {
+            self.best = Some((distance, format!("{} with {}", written(&found), setting())));
+        }
+    }
+
+    /// The nearest, in words.
+    pub(crate) fn words(&self) -> String {
+        self.best.as_ref().map_or(String::new(), |(_, best)| {
+            format!(
+                "of {} settings of what is open the nearest gives {best}",
+                self.settings
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_setting_is_named() {
+        let mut nearest = Nearest::to(2.7);
+        assert_eq!(nearest.words(), "");
+        for (found, setting) in [(4.0, "a"), (2.5, "b"), (3.0, "c")] {
+            nearest.consider(Estimate::of(&[found]), || setting.to_owned());
+        }
+        nearest.consider(None, || "d".to_owned());
+        let words = "of 3 settings of what is open the nearest gives 2.50 with b";
+        assert_eq!(nearest.words(), words);
+    }
 }

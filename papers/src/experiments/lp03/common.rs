@@ -17,13 +17,13 @@ pub(crate) enum Kind {
 }
 
 /// The router of TCP-LP/ECN: both RED thresholds are delta times the queue; TCP only meets the limit.
-const ECN_QUEUE: &str = r#"{ discipline = "red", limit = "2.5bdp", min_threshold = "15%", max_threshold = "15%", gentle = false, ecn = "mark_low_class" }"#;
+const ECN_QUEUE: &str = r#"{ discipline = "red", limit = "$queue", min_threshold = "15%", max_threshold = "15%", gentle = false, ecn = "mark_low_class" }"#;
 
 /// The router of the reference model.
-const IDEAL_QUEUE: &str = r#"{ discipline = "priority", limit = "2.5bdp" }"#;
+const IDEAL_QUEUE: &str = r#"{ discipline = "priority", limit = "$queue" }"#;
 
 /// The way back has the paper's plain queue whatever the router does on the way there.
-const PLAIN_QUEUE: &str = "2.5bdp";
+const PLAIN_QUEUE: &str = "$queue";
 
 impl Kind {
     /// All of them, in the order of legends.
@@ -60,11 +60,11 @@ impl Kind {
     /// `study` with the flows of this name being of this kind, and the queues of these links as it needs them.
     pub fn apply(self, study: Study, flow: &str, links: &[&str]) -> Study {
         let field = |name: &str| format!("flows.{flow}.{name}");
-        let (control, class, queue) = match self {
-            Kind::Tcp => ("reno", "best_effort", None),
-            Kind::TcpLp => ("tcplp", "low", None),
-            Kind::TcpLpEcn => ("tcplp_ecn", "low", Some(ECN_QUEUE)),
-            Kind::Ideal => ("reno", "low", Some(IDEAL_QUEUE)),
+        let (control, class) = match self {
+            Kind::Tcp => ("reno", "best_effort"),
+            Kind::TcpLp => ("tcplp", "low"),
+            Kind::TcpLpEcn => ("tcplp_ecn", "low"),
+            Kind::Ideal => ("reno", "low"),
         };
         let mut study = study
             .set(&field("congestion_control"), control)
@@ -72,14 +72,21 @@ impl Kind {
         if self == Kind::TcpLpEcn {
             study = study.set(&field("tcp.ecn"), "true");
         }
-        for link in links {
-            if let Some(queue) = queue {
-                study = study
-                    .set(&format!("links.{link}.queue"), queue)
-                    .set(&format!("links.{link}.reverse.queue"), PLAIN_QUEUE);
-            }
-        }
-        study
+        self.apply_queues(study, links)
+    }
+
+    /// `study` with the queues of these links as this kind needs them.
+    pub fn apply_queues(self, study: Study, links: &[&str]) -> Study {
+        let queue = match self {
+            Kind::Tcp | Kind::TcpLp => return study,
+            Kind::TcpLpEcn => ECN_QUEUE,
+            Kind::Ideal => IDEAL_QUEUE,
+        };
+        links.iter().fold(study, |study, link| {
+            study
+                .set(&format!("links.{link}.queue"), queue)
+                .set(&format!("links.{link}.reverse.queue"), PLAIN_QUEUE)
+        })
     }
 }
 

@@ -6,10 +6,11 @@ use netnice_scenario::results::Estimate;
 use super::common::{Kind, TODAY, tcp_choices};
 use crate::findings::exact;
 use crate::measured::throughput;
+use crate::outcome::written;
 use crate::study::scenario;
 use crate::{
     Axis, Choice, Claim, Curve, CurveKind, Experiment, Figure, FigureKind, Findings, Measured,
-    MeasuredPoint, MeasuredStudy, Paper, Rule, Scale, Study,
+    MeasuredPoint, MeasuredStudy, Paper, Rule, Scale, Study, Table,
 };
 
 const FILE: (&str, &str) = scenario!("lp03_square_wave.toml");
@@ -79,6 +80,34 @@ fn correlation(a: &Curve, b: &Curve) -> Option<f64> {
     correlation.is_finite().then_some(correlation)
 }
 
+/// What the paper leaves open beside square waves.
+pub(super) fn choices() -> Vec<Choice> {
+    let mut choices = tcp_choices();
+    choices.push(Choice::new(
+        "phase of the square wave",
+        "random within its period, by seed",
+    ));
+    choices.push(Choice::new(
+        "packets of the square wave",
+        "210 bytes, the default of ns-2's source of a constant rate; the queue counts packets, as in ns-2",
+    ));
+    choices
+}
+
+/// The search over what is open, at the period that the text gives a figure for.
+fn search(kind: Kind) -> Study {
+    let study = kind.apply(study(kind.name()), "bulk", &[LINK]);
+    let mut study = study.renamed(&format!("lp03_f11_search_{}", kind.name()));
+    study.sweep.clear();
+    study.quick = Scale::new(3, 200);
+    study.full = Scale::new(10, 1000);
+    study
+        .set("period", "200ms")
+        .sweep("queue", &["\"150p\"", "\"2.5bdp\"", "\"120p\"", "\"62p\""])
+        .sweep("wave_packet", &["\"210B\"", "\"1000B\""])
+        .sweep("min_rto", &["\"200ms\"", "\"1s\""])
+}
+
 pub(crate) fn experiment() -> Experiment {
     let place = "V-B.1, Figure 11";
     let about_half = Rule::Between {
@@ -112,21 +141,12 @@ pub(crate) fn experiment() -> Experiment {
             .concluding("the curves rise and fall together", Rule::AtLeast(0.5))
     };
     let kind = |kind: Kind| kind.apply(study(kind.name()), "bulk", &[LINK]);
-    let mut choices = tcp_choices();
-    choices.push(Choice::new(
-        "phase of the square wave",
-        "random within its period, by seed",
-    ));
-    choices.push(Choice::new(
-        "packets of the square wave",
-        "as large as TCP's",
-    ));
     Experiment {
         id: "LP03-F11",
         paper: Paper::Lp03,
         title: "One flow beside a square wave, against its period",
         question: "How much of the bandwidth that comes and goes does one flow use, over TCP, TCP-LP and TCP-LP/ECN?",
-        choices,
+        choices: choices(),
         claims: vec![
             half("tcp", "TCP at a period of 0.2 s"),
             half("tcplp", "TCP-LP at a period of 0.2 s"),
@@ -151,9 +171,77 @@ pub(crate) fn experiment() -> Experiment {
             kind(Kind::TcpLp)
                 .renamed("lp03_f11_tcplp_short_rto")
                 .set("min_rto", "200ms"),
+            search(Kind::Tcp),
+            search(Kind::TcpLp),
+            search(Kind::TcpLpEcn),
         ],
         evaluate,
     }
+}
+
+/// The table of the search, and in words in how many of its settings the flows over TCP-LP get more than TCP.
+fn searched(measured: &Measured<'_>) -> (Table, String) {
+    let points = |kind: Kind| {
+        let study = format!("lp03_f11_search_{}", kind.name());
+        &measured.study(&study).points
+    };
+    let mut table = Table::new(
+        "Search over what is open, at a period of 0.2 s: parts of the excess; reported about 0.5, TCP-LP and TCP-LP/ECN above TCP",
+        &[
+            "queue",
+            "packet of the wave",
+            "minimum RTO",
+            "TCP",
+            "TCP-LP",
+            "TCP-LP/ECN",
+        ],
+    );
+    let mut above = Vec::new();
+    let lines = points(Kind::Tcp)
+        .iter()
+        .zip(points(Kind::TcpLp))
+        .zip(points(Kind::TcpLpEcn));
+    for ((tcp, low), ecn) in lines {
+        let values = [tcp, low, ecn].map(of_excess);
+        let settings = tcp.settings.iter().map(|(_, value)| value.clone());
+        let cells = values
+            .iter()
+            .map(|value| value.as_ref().map_or("-".to_owned(), written));
+        table.rows.push(settings.chain(cells).collect());
+        if let [Some(tcp), Some(low), Some(ecn)] = values {
+            if low.mean > tcp.mean && ecn.mean > tcp.mean {
+                above.push(format!(
+                    "{} (TCP {:.2}, TCP-LP {:.2}, TCP-LP/ECN {:.2})",
+                    low_words(low_settings(&table)),
+                    tcp.mean,
+                    low.mean,
+                    ecn.mean
+                ));
+            }
+        }
+    }
+    let words = match above.as_slice() {
+        [] => format!(
+            "of {} settings of what is open none has both above TCP",
+            table.rows.len()
+        ),
+        some => format!("both are above TCP with {}", some.join("; ")),
+    };
+    (table, words)
+}
+
+/// The settings of the last row.
+fn low_settings(table: &Table) -> &[String] {
+    table.rows.last().map_or(&[], |row| &row[..3])
+}
+
+fn low_words(settings: &[String]) -> String {
+    let names = ["queue", "packets of", "minimum RTO"];
+    let words = names
+        .iter()
+        .zip(settings)
+        .map(|(name, value)| format!("{name} {value}"));
+    words.collect::<Vec<_>>().join(", ")
 }
 
 fn evaluate(measured: &Measured<'_>) -> Findings {
@@ -164,6 +252,8 @@ fn evaluate(measured: &Measured<'_>) -> Findings {
         let mut points = study(name).points.iter();
         points.find(|point| point.setting("period") == "200ms")
     };
+    let (table, nearest) = searched(measured);
+    findings.tables.push(table);
     for (key, kind) in [
         ("tcp", Kind::Tcp),
         ("tcplp", Kind::TcpLp),
@@ -180,7 +270,7 @@ fn evaluate(measured: &Measured<'_>) -> Findings {
                 Some(throughput(low, "bulk")? / throughput(tcp, "bulk")?)
             })
         });
-        findings.value(key, ratio);
+        findings.value_or_reason(key, ratio, nearest.clone());
     }
     let [tcp, tcplp, ecn, _] = &curves;
     findings.value("tcplp_shape", correlation(tcp, tcplp).and_then(exact));

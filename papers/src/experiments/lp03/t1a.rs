@@ -67,12 +67,16 @@ pub(crate) fn experiment() -> Experiment {
             beside(Kind::TcpLpEcn),
             beside(Kind::Ideal),
             beside(Kind::TcpLp).renamed("lp03_t1a_today").set_all(TODAY),
-            beside(Kind::TcpLp)
-                .renamed("lp03_t1a_search")
-                .sweep("links.bottleneck.rate", &["\"1.5mbit\"", "\"10mbit\""])
-                .sweep("packet", &["\"540B\"", "\"1040B\"", "\"1500B\""])
-                .sweep("min_rto", &["\"200ms\"", "\"1s\""])
-                .sweep("delayed_ack", &["false", "true"]),
+            Study {
+                quick: Scale::new(4, 300),
+                full: Scale::new(10, 1000),
+                ..beside(Kind::TcpLp)
+            }
+            .renamed("lp03_t1a_search")
+            .sweep("links.bottleneck.rate", &["\"1.5mbit\"", "\"10mbit\""])
+            .sweep("packet", &["\"540B\"", "\"1040B\"", "\"1500B\""])
+            .sweep("min_rto", &["\"200ms\"", "\"1s\""])
+            .sweep("delayed_ack", &["false", "true"]),
         ],
         evaluate,
     }

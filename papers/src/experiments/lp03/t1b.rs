@@ -17,7 +17,9 @@ fn study(name: &str) -> Study {
 }
 
 /// The search over what is open.
-fn search(study: Study) -> Study {
+fn search(mut study: Study) -> Study {
+    study.quick = Scale::new(4, 300);
+    study.full = Scale::new(10, 1000);
     study
         .sweep("links.bottleneck.rate", &["\"1.5mbit\"", "\"10mbit\""])
         .sweep("packet", &["\"540B\"", "\"1040B\"", "\"1500B\""])

@@ -41,6 +41,7 @@ const EXCESS_BPS: f64 = 10e6 - 6.666e6 / 2.0;
 fn study(name: &str, control: &str, flows: &str) -> Study {
     Study::new(format!("tb_b_{name}"), FILE, QUICK, FULL)
         .set_all(KERNEL)
+        .set("wave_packet", "1040B")
         .set("flows.bulk.congestion_control", control)
         .set("flows.bulk.count", flows)
         .sweep("period", PERIODS)

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Figure 12: what several flows make of the excess beside a square wave of 6.4 s.
+
+use netnice_scenario::results::Estimate;
+
+use super::common::Kind;
+use super::f11::{choices, of_excess};
+use crate::measured::throughput;
+use crate::study::scenario;
+use crate::{
+    Axis, Claim, Curve, Experiment, Figure, FigureKind, Findings, Measured, MeasuredPoint, Paper,
+    Rule, Scale, Study,
+};
+
+const FILE: (&str, &str) = scenario!("lp03_square_wave.toml");
+const QUICK: Scale = Scale::new(5, 300);
+const COUNT: &str = "flows.bulk.count";
+
+fn study(kind: Kind) -> Study {
+    let study = Study::new(
+        format!("lp03_f12_{}", kind.name()),
+        FILE,
+        QUICK,
+        Scale::LP03,
+    )
+    .set("period", "6.4s")
+    .sweep(COUNT, &["1", "2", "3", "5", "7", "10", "15", "20"]);
+    kind.apply(study, "bulk", &["bottleneck"])
+}
+
+pub(crate) fn experiment() -> Experiment {
+    let place = "V-B.2, Figure 12";
+    Experiment {
+        id: "LP03-F12",
+        paper: Paper::Lp03,
+        title: "Several flows beside a square wave of 6.4 s",
+        question: "Do several low-priority flows use more of the excess than one?",
+        choices: choices(),
+        claims: vec![
+            Claim::statement(
+                "tcp",
+                "five TCP flows",
+                "of the excess",
+                ("quickly overcome the problem", Rule::AtLeast(0.9)),
+                place,
+            )
+            .concluding("they use more than three quarters", Rule::AtLeast(0.75)),
+            Claim::statement(
+                "slower",
+                "five TCP-LP flows, of what five TCP flows use",
+                "",
+                ("utilization increases more slowly", Rule::AtMost(0.98)),
+                place,
+            ),
+            Claim::statement(
+                "rises",
+                "twenty TCP-LP flows, of what one uses",
+                "",
+                (
+                    "utilization increases with the aggregation level",
+                    Rule::AtLeast(1.05),
+                ),
+                place,
+            ),
+        ],
+        studies: Kind::ALL.map(study).to_vec(),
+        evaluate,
+    }
+}
+
+/// What the flows of one point get, of what those of another do.
+fn ratio(of: Option<&MeasuredPoint<'_>>, to: Option<&MeasuredPoint<'_>>) -> Option<Estimate> {
+    of?.paired(to?, |of, to| {
+        Some(throughput(of, "bulk")? / throughput(to, "bulk")?)
+    })
+}
+
+fn evaluate(measured: &Measured<'_>) -> Findings {
+    let mut findings = Findings::default();
+    let at = |kind: Kind, count: &str| {
+        let mut points = measured
+            .study(&format!("lp03_f12_{}", kind.name()))
+            .points
+            .iter();
+        points.find(|point| point.setting(COUNT) == count)
+    };
+    findings.value("tcp", at(Kind::Tcp, "5").and_then(of_excess));
+    findings.value("slower", ratio(at(Kind::TcpLp, "5"), at(Kind::Tcp, "5")));
+    findings.value("rises", ratio(at(Kind::TcpLp, "20"), at(Kind::TcpLp, "1")));
+    let curves = Kind::ALL.map(|kind| {
+        let mut curve = Curve::new(kind.title(), kind.curve());
+        for point in &measured.study(&format!("lp03_f12_{}", kind.name())).points {
+            curve.add(
+                point.setting(COUNT).parse().unwrap_or(f64::NAN),
+                of_excess(point),
+            );
+        }
+        curve
+    });
+    findings.figures.push(Figure {
+        name: "lp03-f12".to_owned(),
+        title: "Several flows beside a square wave of 6.4 s".to_owned(),
+        caption: "Throughput of all flows together, in parts of the average excess of 6.6 Mb/s, against their number.".to_owned(),
+        kind: FigureKind::Lines,
+        x: Axis::linear("flows", ""),
+        y: Axis::linear("throughput", "of the excess"),
+        curves: curves.to_vec(),
+    });
+    findings
+}

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Figure 14: what FTP over TCP-LP adds to the response times of web objects.
+
+use super::common::{Kind, TODAY};
+use super::web::{self, WebSetting};
+use crate::experiments::search::Nearest;
+use crate::outcome::written;
+use crate::study::scenario;
+use crate::{Claim, Experiment, Findings, Measured, Paper, Rule, Scale, Study, Table};
+
+/// One bottleneck.
+pub(super) const SETTING: WebSetting = WebSetting {
+    prefix: "lp03_web",
+    file: scenario!("lp03_web.toml"),
+    ftp: &["ftp"],
+    links: &["bottleneck"],
+};
+
+/// The search over what is open: the same for all three.
+fn search(study: Study) -> Study {
+    let mut study = study
+        .sweep("object", &["\"3kB\"", "\"6kB\"", "\"12kB\""])
+        .sweep("sessions", &["1", "2", "4"])
+        .sweep("handshake", &["false", "true"])
+        .sweep("initial_window", &["1", "2"]);
+    study.quick = Scale::new(3, 300);
+    study.full = Scale::new(10, 1000);
+    study
+}
+
+pub(super) fn searches() -> Vec<Study> {
+    vec![
+        search(SETTING.without("search_none")),
+        search(SETTING.beside(Kind::Tcp, "search_tcp")),
+        search(SETTING.beside(Kind::TcpLp, "search_tcplp")),
+    ]
+}
+
+/// The table of the search, and in words which setting comes nearest to the reported share of FTP over TCP-LP, and which
+/// to the reported reduction.
+pub(super) fn search_table(measured: &Measured<'_>) -> (Table, [String; 2]) {
+    let points = |name: &str| &measured.study(&format!("lp03_web_search_{name}")).points;
+    let mut table = Table::new(
+        "Search over what is open; reported 0.43 s, 61 %, 0.49 s, 51 %, 80 %",
+        &[
+            "object",
+            "sessions",
+            "handshake",
+            "initial window",
+            "10 kB without FTP, s",
+            "FTP over TCP, %",
+            "10 kB beside TCP-LP, s",
+            "FTP over TCP-LP, %",
+            "shorter by, %",
+        ],
+    );
+    let mut nearest = [Nearest::to(51.0), Nearest::to(80.0)];
+    for ((none, tcp), low) in points("none")
+        .iter()
+        .zip(points("tcp"))
+        .zip(points("tcplp"))
+    {
+        let values = [
+            web::ten_kb(none),
+            SETTING.ftp_share(tcp),
+            web::ten_kb(low),
+            SETTING.ftp_share(low),
+            web::reduction(low, tcp),
+        ];
+        let settings = low.settings.iter().map(|(_, value)| value.clone());
+        let cells = values
+            .iter()
+            .map(|value| value.as_ref().map_or("-".to_owned(), written));
+        table.rows.push(settings.chain(cells).collect());
+        nearest[0].consider(values[3], || low.setting_words());
+        nearest[1].consider(values[4], || low.setting_words());
+    }
+    (table, nearest.map(|nearest| nearest.words()))
+}
+
+pub(crate) fn experiment() -> Experiment {
+    let place = "V-D.1, Figure 14";
+    let mut studies = SETTING.studies();
+    studies.push(
+        SETTING
+            .without("none_today")
+            .set_all(TODAY)
+            .set("handshake", "true"),
+    );
+    studies.push(
+        SETTING
+            .beside(Kind::TcpLp, "tcplp_today")
+            .set_all(TODAY)
+            .set("handshake", "true"),
+    );
+    Experiment {
+        id: "LP03-F14",
+        paper: Paper::Lp03,
+        title: "What FTP over TCP-LP adds to the response times of web objects",
+        question: "Does somebody who surfs notice a low-priority transfer?",
+        choices: web::choices(),
+        claims: vec![
+            Claim::value(
+                "without",
+                "response time of 10 kB without FTP (the open load was chosen by it)",
+                "s",
+                (0.43, 0.05),
+                place,
+            )
+            .concluding(
+                "the load is of that size",
+                Rule::Between {
+                    low: 0.3,
+                    high: 0.6,
+                },
+            ),
+            Claim::value(
+                "beside",
+                "response time of 10 kB beside TCP-LP",
+                "s",
+                (0.49, 0.06),
+                place,
+            )
+            .concluding("TCP-LP adds less than 0.2 s", Rule::AtMost(0.63)),
+            Claim::value(
+                "longer",
+                "what TCP-LP adds to 10 kB",
+                "s",
+                (0.06, 0.04),
+                place,
+            )
+            .concluding("TCP-LP adds less than 0.2 s", Rule::AtMost(0.2)),
+        ],
+        studies,
+        evaluate,
+    }
+}
+
+fn evaluate(measured: &Measured<'_>) -> Findings {
+    let mut findings = Findings::default();
+    let point = |name: &str| SETTING.point(measured, name);
+    findings.value("without", web::ten_kb(point("none")));
+    findings.value("beside", web::ten_kb(point("tcplp")));
+    findings.value("longer", web::ten_kb_longer(point("tcplp"), point("none")));
+    let mut figure = SETTING.differences(
+        measured,
+        "lp03-f14",
+        "What a low-priority FTP adds to response times",
+    );
+    web::reported(&mut figure, 10.0, 0.06);
+    findings.figures.push(figure);
+    let mut table = Table::new(
+        "Mean response time of 10 kB, s",
+        &["", "", "added to that without FTP"],
+    );
+    for (title, name, without) in [
+        ("without FTP", "none", "none"),
+        ("beside TCP", "tcp", "none"),
+        ("beside TCP-LP", "tcplp", "none"),
+        ("beside TCP-LP/ECN", "tcplp_ecn", "none"),
+        ("strict priority (reference model)", "ideal", "none"),
+        ("without FTP, today's TCP", "none_today", "none_today"),
+        ("beside TCP-LP, today's TCP", "tcplp_today", "none_today"),
+    ] {
+        let of = |value: Option<_>| value.as_ref().map_or("-".to_owned(), written);
+        let added = web::ten_kb_longer(point(name), point(without));
+        let added = if name == without {
+            "-".to_owned()
+        } else {
+            of(added)
+        };
+        table
+            .rows
+            .push(vec![title.to_owned(), of(web::ten_kb(point(name))), added]);
+    }
+    findings.tables.push(table);
+    findings
+}

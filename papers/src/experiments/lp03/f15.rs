@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Figure 15: response times of web objects beside FTP over TCP-LP, in parts of those beside FTP over TCP.
+
+use super::f14::{SETTING, search_table, searches};
+use super::web;
+use crate::{Claim, Experiment, Findings, Measured, Paper, Rule};
+
+pub(crate) fn experiment() -> Experiment {
+    let place = "V-D.1, Figure 15";
+    let mut studies = SETTING.studies();
+    studies.extend(searches());
+    Experiment {
+        id: "LP03-F15",
+        paper: Paper::Lp03,
+        title: "Response times of web objects beside FTP over TCP-LP and over TCP",
+        question: "How much faster is the web if a bulk transfer uses TCP-LP rather than TCP, and what does the transfer lose?",
+        choices: web::choices(),
+        claims: vec![
+            Claim::value(
+                "shorter",
+                "by how much response times are shorter beside TCP-LP",
+                "%",
+                (80.0, 8.0),
+                place,
+            )
+            .concluding("they are cut at least in half", Rule::AtLeast(50.0)),
+            Claim::value(
+                "tcp",
+                "FTP over TCP (the open load was chosen by it)",
+                "% of the link",
+                (61.0, 5.0),
+                "V-D.1",
+            )
+            .concluding(
+                "FTP over TCP takes more than half",
+                Rule::Between {
+                    low: 50.0,
+                    high: 75.0,
+                },
+            ),
+            Claim::value(
+                "low",
+                "FTP over TCP-LP",
+                "% of the link",
+                (51.0, 5.0),
+                "V-D.1",
+            )
+            .concluding(
+                "the low-priority FTP still gets at least half of what it gets over TCP",
+                Rule::AtLeast(30.5),
+            ),
+        ],
+        studies,
+        evaluate,
+    }
+}
+
+fn evaluate(measured: &Measured<'_>) -> Findings {
+    let mut findings = Findings::default();
+    let (table, [nearest_share, nearest_reduction]) = search_table(measured);
+    findings.tables.push(table);
+    findings.value_or_reason(
+        "shorter",
+        SETTING.reduction(measured, "tcplp"),
+        nearest_reduction,
+    );
+    findings.value("tcp", SETTING.ftp_share(SETTING.point(measured, "tcp")));
+    let low = SETTING.ftp_share(SETTING.point(measured, "tcplp"));
+    findings.value_or_reason("low", low, nearest_share);
+    let mut figure = SETTING.ratios(
+        measured,
+        "lp03-f15",
+        "Response times in parts of those beside TCP",
+    );
+    web::reported(&mut figure, 10.0, 0.2);
+    findings.figures.push(figure);
+    findings
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Figure 20: web traffic over three congested hops, and an FTP over TCP-LP over each.
+
+use super::common::Kind;
+use super::f17::choices;
+use super::web::{self, WebSetting};
+use crate::study::scenario;
+use crate::{Claim, Experiment, Findings, Measured, Paper, Rule, Scale, Study};
+
+/// Three hops, web traffic over all of them.
+pub(super) const SETTING: WebSetting = WebSetting {
+    prefix: "lp03_multi_hop_web",
+    file: scenario!("lp03_multi_hop_web.toml"),
+    ftp: &["ftp0", "ftp1", "ftp2"],
+    links: &["hop0", "hop1", "hop2"],
+};
+
+/// The search over what is open: the same for all three.
+fn search(mut study: Study) -> Study {
+    study.quick = Scale::new(3, 300);
+    study.full = Scale::new(10, 1000);
+    study
+        .sweep("sessions", &["1", "2", "4", "6"])
+        .sweep("object", &["\"6kB\"", "\"12kB\""])
+}
+
+pub(super) fn searches() -> Vec<Study> {
+    vec![
+        search(SETTING.without("search_none")),
+        search(SETTING.beside(Kind::Tcp, "search_tcp")),
+        search(SETTING.beside(Kind::TcpLp, "search_tcplp")),
+    ]
+}
+
+pub(crate) fn experiment() -> Experiment {
+    let place = "V-E.3, Figure 20";
+    Experiment {
+        id: "LP03-F20",
+        paper: Paper::Lp03,
+        title: "Web traffic over three congested hops: what an FTP over TCP-LP on each adds",
+        question: "Do three low-priority transfers with short round-trip times stay out of the way of web traffic with long ones?",
+        choices: choices(),
+        claims: vec![
+            Claim::value(
+                "without",
+                "response time of 10 kB without FTP",
+                "s",
+                (0.74, 0.12),
+                place,
+            )
+            .concluding(
+                "the load is of that size",
+                Rule::Between {
+                    low: 0.5,
+                    high: 1.1,
+                },
+            ),
+            Claim::value(
+                "beside",
+                "response time of 10 kB beside TCP-LP",
+                "s",
+                (0.98, 0.15),
+                place,
+            )
+            .concluding("TCP-LP adds less than 0.5 s", Rule::AtMost(1.24)),
+            Claim::value(
+                "longer",
+                "what TCP-LP adds to 10 kB",
+                "s",
+                (0.24, 0.1),
+                place,
+            )
+            .concluding("TCP-LP adds less than 0.5 s", Rule::AtMost(0.5)),
+        ],
+        studies: SETTING.studies(),
+        evaluate,
+    }
+}
+
+fn evaluate(measured: &Measured<'_>) -> Findings {
+    let mut findings = Findings::default();
+    let point = |name: &str| SETTING.point(measured, name);
+    findings.value("without", web::ten_kb(point("none")));
+    findings.value("beside", web::ten_kb(point("tcplp")));
+    findings.value("longer", web::ten_kb_longer(point("tcplp"), point("none")));
+    let mut figure = SETTING.differences(
+        measured,
+        "lp03-f20",
+        "Web over three hops: what low-priority FTPs add to response times",
+    );
+    web::reported(&mut figure, 10.0, 0.24);
+    findings.figures.push(figure);
+    findings
+}

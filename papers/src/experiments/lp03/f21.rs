@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Figure 21: the same in parts of the response times beside FTP over TCP.
+
+use netnice_scenario::results::Estimate;
+
+use super::f17::choices;
+use super::f20::{SETTING, searches};
+use super::web;
+use crate::experiments::search::Nearest;
+use crate::measured::objects;
+use crate::outcome::written;
+use crate::{Claim, Experiment, Findings, Measured, MeasuredPoint, Paper, Rule, Table};
+
+pub(crate) fn experiment() -> Experiment {
+    let place = "V-E.3, Figure 21";
+    let mut studies = SETTING.studies();
+    studies.extend(searches());
+    Experiment {
+        id: "LP03-F21",
+        paper: Paper::Lp03,
+        title: "Web traffic over three congested hops beside FTP over TCP-LP and over TCP",
+        question: "What do fast elephants over TCP do to web traffic over several hops, and what does TCP-LP spare it?",
+        choices: choices(),
+        claims: vec![
+            Claim::statement(
+                "shorter",
+                "by how much response times are shorter beside TCP-LP",
+                "%",
+                ("more than 90", Rule::AtLeast(90.0)),
+                place,
+            )
+            .concluding("they are cut at least in half", Rule::AtLeast(50.0)),
+            Claim::value(
+                "low",
+                "FTP over TCP-LP",
+                "% of the link",
+                (52.0, 5.0),
+                "V-E.3",
+            )
+            .concluding(
+                "the low-priority FTP gets between a third and two thirds",
+                Rule::Between {
+                    low: 33.0,
+                    high: 67.0,
+                },
+            ),
+            Claim::value("tcp", "FTP over TCP", "% of the link", (62.0, 6.0), "V-E.3").concluding(
+                "FTP over TCP takes more than over TCP-LP",
+                Rule::AtLeast(53.0),
+            ),
+            Claim::statement(
+                "timeouts",
+                "time-outs of a web object beside TCP",
+                "",
+                (
+                    "four to five",
+                    Rule::Between {
+                        low: 3.5,
+                        high: 5.5,
+                    },
+                ),
+                "V-E.3",
+            )
+            .concluding(
+                "an object suffers at least one time-out on average",
+                Rule::AtLeast(1.0),
+            ),
+        ],
+        studies,
+        evaluate,
+    }
+}
+
+/// Time-outs of web connections for each object that has come.
+fn timeouts(point: &MeasuredPoint<'_>) -> Option<Estimate> {
+    point.estimate_where(|run| {
+        let web = run.flows.iter().find(|flow| flow.group == "web")?;
+        let objects = objects(run);
+        (objects > 0).then(|| web.timeouts as f64 / objects as f64)
+    })
+}
+
+/// The table of the search, and in words which settings come nearest to the reported reduction, shares and time-outs.
+fn search_table(measured: &Measured<'_>) -> (Table, [String; 4]) {
+    let points = |name: &str| {
+        &measured
+            .study(&format!("{}_search_{name}", SETTING.prefix))
+            .points
+    };
+    let mut table = Table::new(
+        "Search over what is open; reported 0.74 s, 0.98 s, 90 %, 52 %, 62 %, 4 to 5",
+        &[
+            "sessions",
+            "object",
+            "10 kB without FTP, s",
+            "10 kB beside TCP-LP, s",
+            "shorter by, %",
+            "FTP over TCP-LP, %",
+            "FTP over TCP, %",
+            "time-outs of an object beside TCP",
+        ],
+    );
+    let mut nearest = [90.0, 52.0, 62.0, 4.5].map(Nearest::to);
+    let lines = points("none")
+        .iter()
+        .zip(points("tcp"))
+        .zip(points("tcplp"));
+    for ((none, tcp), low) in lines {
+        let values = [
+            web::ten_kb(none),
+            web::ten_kb(low),
+            web::reduction(low, tcp),
+            SETTING.ftp_share(low),
+            SETTING.ftp_share(tcp),
+            timeouts(tcp),
+        ];
+        let settings = low.settings.iter().map(|(_, value)| value.clone());
+        let cells = values.iter().map(cell);
+        table.rows.push(settings.chain(cells).collect());
+        for (nearest, value) in nearest.iter_mut().zip(&values[2..]) {
+            nearest.consider(*value, || low.setting_words());
+        }
+    }
+    (table, nearest.map(|nearest| nearest.words()))
+}
+
+fn cell(value: &Option<Estimate>) -> String {
+    value.as_ref().map_or("-".to_owned(), written)
+}
+
+fn evaluate(measured: &Measured<'_>) -> Findings {
+    let mut findings = Findings::default();
+    let point = |name: &str| SETTING.point(measured, name);
+    let (table, [shorter, low, tcp, waits]) = search_table(measured);
+    findings.tables.push(table);
+    findings.value_or_reason("shorter", SETTING.reduction(measured, "tcplp"), shorter);
+    findings.value_or_reason("low", SETTING.ftp_share(point("tcplp")), low);
+    findings.value_or_reason("tcp", SETTING.ftp_share(point("tcp")), tcp);
+    findings.value_or_reason("timeouts", timeouts(point("tcp")), waits);
+    let mut figure = SETTING.ratios(
+        measured,
+        "lp03-f21",
+        "Web over three hops: response times in parts of those beside TCP",
+    );
+    web::reported(&mut figure, 10.0, 0.1);
+    findings.figures.push(figure);
+    let columns = [
+        "FTP over",
+        "10 kB, s",
+        "time-outs of an object",
+        "FTP, % of the link",
+    ];
+    let mut table = Table::new("Web traffic over three hops", &columns);
+    for (title, name) in [
+        ("none", "none"),
+        ("TCP", "tcp"),
+        ("TCP-LP", "tcplp"),
+        ("TCP-LP/ECN", "tcplp_ecn"),
+        ("strict priority (reference model)", "ideal"),
+    ] {
+        let values = [
+            web::ten_kb(point(name)),
+            timeouts(point(name)),
+            SETTING.ftp_share(point(name)),
+        ];
+        let cells = values.iter().map(cell);
+        table
+            .rows
+            .push(std::iter::once(title.to_owned()).chain(cells).collect());
+    }
+    findings.tables.push(table);
+    findings
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What Figures 7 and 8 share: one TCP-LP flow with its threshold, beside ACKs or data of others.
+
+use super::common::{Kind, tcp_choices};
+use crate::study::scenario;
+use crate::{
+    Axis, Choice, Curve, CurveKind, Figure, FigureKind, Measured, MeasuredPoint, Scale, Study,
+};
+
+const FILE: (&str, &str) = scenario!("lp03_ftp.toml");
+pub(super) const LINK: &str = "bottleneck";
+const QUICK: Scale = Scale::new(5, 300);
+pub(super) const DELTA: &str = "flows.low.congestion_control.delta";
+const DELTAS: &[&str] = &["0.02", "0.05", "0.1", "0.15", "0.2", "0.3", "0.5"];
+
+/// What crosses TCP-LP's path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cross {
+    /// The ACKs of ten flows in the other direction.
+    Acks,
+    /// The data of one flow.
+    Data,
+    /// Both.
+    Both,
+}
+
+impl Cross {
+    fn name(self) -> &'static str {
+        match self {
+            Cross::Acks => "acks",
+            Cross::Data => "data",
+            Cross::Both => "both",
+        }
+    }
+
+    fn title(self) -> &'static str {
+        match self {
+            Cross::Acks => "beside ACKs of ten flows",
+            Cross::Data => "beside data of one flow",
+            Cross::Both => "beside both",
+        }
+    }
+
+    /// With other congestion control in TCP-LP's place.
+    pub fn reno(self) -> Study {
+        Kind::Tcp.apply(self.study(&format!("{}_reno", self.name())), "low", &[LINK])
+    }
+
+    fn study(self, name: &str) -> Study {
+        let study = Study::new(format!("lp03_threshold_{name}"), FILE, QUICK, Scale::LP03);
+        match self {
+            Cross::Acks => study.set("flows.tcp.count", "0"),
+            Cross::Data => study.set("flows.reverse.count", "0"),
+            Cross::Both => study,
+        }
+    }
+
+    /// TCP-LP with all thresholds.
+    pub fn thresholds(self) -> Study {
+        self.study(self.name()).sweep(DELTA, DELTAS)
+    }
+
+    /// The points of all thresholds.
+    pub fn points<'a, 'b>(self, measured: &'b Measured<'a>) -> &'b [MeasuredPoint<'a>] {
+        let study = format!("lp03_threshold_{}", self.name());
+        &measured.study(&study).points
+    }
+
+    /// The point with this threshold.
+    pub fn at<'a, 'b>(
+        self,
+        measured: &'b Measured<'a>,
+        delta: &str,
+    ) -> Option<&'b MeasuredPoint<'a>> {
+        let mut points = measured
+            .study(&format!("lp03_threshold_{}", self.name()))
+            .points
+            .iter();
+        points.find(|point| point.setting(DELTA) == delta)
+    }
+
+    /// The point with Reno.
+    pub fn at_reno<'a, 'b>(self, measured: &'b Measured<'a>) -> &'b MeasuredPoint<'a> {
+        measured.point(&format!("lp03_threshold_{}_reno", self.name()))
+    }
+
+    fn curve(
+        self,
+        measured: &Measured<'_>,
+        of: impl Fn(&MeasuredPoint<'_>) -> Option<netnice_scenario::results::Estimate>,
+    ) -> Curve {
+        let mut curve = Curve::new(self.title(), CurveKind::Ours);
+        for point in &measured
+            .study(&format!("lp03_threshold_{}", self.name()))
+            .points
+        {
+            curve.add(point.setting(DELTA).parse().unwrap_or(f64::NAN), of(point));
+        }
+        curve
+    }
+}
+
+/// What TCP-LP gets, and how often it is told of congestion, against the threshold.
+pub(super) fn figures(measured: &Measured<'_>, crosses: &[Cross], name: &str) -> Vec<Figure> {
+    let shares = crosses
+        .iter()
+        .map(|cross| cross.curve(measured, |point| point.share_of_link("low", LINK)));
+    let indications = crosses.iter().map(|cross| {
+        cross.curve(measured, |point| {
+            point.estimate(|run| {
+                let low = run.flows.iter().find(|flow| flow.group == "low")?;
+                Some(low.early_indications as f64 / run.measured_s)
+            })
+        })
+    });
+    let figure = |suffix: &str, title: &str, y: Axis, curves: Vec<Curve>| Figure {
+        name: format!("{name}{suffix}"),
+        title: title.to_owned(),
+        caption:
+            "Against the threshold for early congestion indications, delta; the paper takes 0.15."
+                .to_owned(),
+        kind: FigureKind::Lines,
+        x: Axis::linear("threshold delta", ""),
+        y,
+        curves,
+    };
+    vec![
+        figure(
+            "",
+            "Throughput of TCP-LP",
+            Axis::linear("throughput", "% of the link"),
+            shares.collect(),
+        ),
+        figure(
+            "-indications",
+            "Early congestion indications",
+            Axis::linear("indications", "per second"),
+            indications.collect(),
+        ),
+    ]
+}
+
+/// What the paper leaves open here.
+pub(super) fn choices() -> Vec<Choice> {
+    let mut choices = tcp_choices();
+    choices.push(Choice::new(
+        "the set-up: the text of this section is incomplete",
+        "1.5 Mb/s; ten FTP/TCP flows in the other direction for pure ACK streams, one in the same for data",
+    ));
+    choices
+}
