@@ -149,7 +149,9 @@ POLICY_INLINE void tcplp_sample(struct tcplp *state, const struct tcplp_ack *ack
 	state->report.threshold_us = tcplp_threshold_us(state);
 	state->report.delay_over_minimum_us =
 		state->smoothed_us > state->minimum_us ? state->smoothed_us - state->minimum_us : 0;
-	state->indicated = state->report.delay_over_minimum_us > state->report.threshold_us;
+	/* Held ACKs may have brought the average down to their own wait and no further. */
+	state->indicated =
+		prompt && state->report.delay_over_minimum_us > state->report.threshold_us;
 }
 
 /* cwnd += increase for each cwnd packets acknowledged. */

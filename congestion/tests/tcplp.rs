@@ -205,6 +205,26 @@ fn held_acks_clear_but_do_not_convict() {
 }
 
 #[test]
+fn an_average_that_only_held_acks_bring_down_does_not_convict() {
+    let mut connection = learned(20);
+    for _ in 0..40 {
+        connection.step(10, 120);
+    }
+    assert_eq!(connection.cwnd, 1);
+    // The queue is gone, but each ACK waits 40 ms: the average falls to that, which is over the threshold of 15 ms.
+    for _ in 0..40 {
+        connection.now_us += RTT_US;
+        let mut ack = connection.ack(60, 1);
+        ack.in_flight = 0;
+        connection.take(ack);
+        if connection.cwnd > 1 {
+            return;
+        }
+    }
+    panic!("starved at one packet");
+}
+
+#[test]
 fn samples_in_recovery_do_not_count() {
     let mut connection = learned(20);
     for _ in 0..10 {
