@@ -31,6 +31,7 @@ mod early_detection;
 mod fair_queue;
 mod impairments;
 mod link;
+mod prefetch;
 mod priority;
 mod red;
 mod registry;
@@ -49,6 +50,7 @@ pub use drop_tail::DropTail;
 pub use early_detection::CountIn;
 pub use impairments::Jitter;
 pub use link::{Delivery, Link, LinkConfig, Queued};
+pub use prefetch::prefetch;
 pub use priority::{Priority, PriorityConfig};
 pub use red::{EcnMode, Red, RedConfig};
 pub use registry::{

@@ -2,15 +2,17 @@
 //! One direction of a link: a queue discipline, serialisation at a rate, a propagation delay, random loss and jitter.
 
 mod account;
+mod pipe;
 mod tail;
 
-use std::collections::VecDeque;
 use std::mem;
 use std::time::Duration;
 
+use pipe::Pipe;
 use tail::Tail;
 
 use crate::impairments::Impairments;
+use crate::prefetch;
 use crate::transmission::{Transmission, Transmissions};
 use crate::{
     DropCause, DropTail, Dropped, Jitter, LossFraction, Packet, QueueDiscipline, Rate, Time,
@@ -119,9 +121,10 @@ pub struct Link<P: Packet, Q: QueueDiscipline<Queued<P>> = DropTail<Queued<P>>> 
 
 /// What a packet does not need that finds the link empty.
 #[derive(Debug)]
+#[repr(C)]
 struct Rest<P, Q> {
     /// Packets after the first, in the order they come out.
-    pipe: VecDeque<Delivery<P>>,
+    pipe: Pipe<Delivery<P>>,
     /// Where the queue is such that departures can be told on arrival: these packets are in the pipe, and the discipline
     /// is not used.
     tail: Option<Tail>,
@@ -165,7 +168,7 @@ impl<P: Packet, Q: QueueDiscipline<Queued<P>>> Link<P, Q> {
             offered: 0,
             offered_bytes: 0,
             rest: Box::new(Rest {
-                pipe: VecDeque::new(),
+                pipe: Pipe::new(),
                 tail: None,
                 impairments: None,
                 before: Transmission::default(),
@@ -309,7 +312,15 @@ impl<P: Packet, Q: QueueDiscipline<Queued<P>>> Link<P, Q> {
         self.in_pipe -= 1;
         match self.in_pipe {
             0 => self.first.take(),
-            _ => mem::replace(&mut self.first, self.rest.pipe.pop_front()),
+            _ => mem::replace(&mut self.first, self.rest.pipe.pop()),
+        }
+    }
+
+    /// Begins to fetch what the link will need beside its own memory when its first packet comes out. Changes nothing.
+    #[inline]
+    pub fn prefetch_rest(&self) {
+        if self.in_pipe > 1 {
+            prefetch(&*self.rest, 2);
         }
     }
 
@@ -409,6 +420,6 @@ impl<P, Q> Rest<P, Q> {
                 tail.clear();
             }
         }
-        self.pipe.push_back(delivery);
+        self.pipe.push(delivery);
     }
 }

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use netnice_congestion::registry;
 use netnice_queue::{Conditioner, Jitter, LinkConfig, Time};
 use netnice_scenario::model::{self, Application, JitterDistribution, Scenario};
-use netnice_scenario::network::{NetworkFlow, NetworkLink};
+use netnice_scenario::network::{FlowGroup, NetworkFlow, NetworkLink};
 
 use crate::error::RunError;
-use crate::flow::{FlowSpec, Path, Program, TcpSpec};
+use crate::flow::{FlowSpec, MakeControl, Path, Program, TcpSpec};
 use crate::network::{LinkId, LinkSpec, Network, NodeId, Queue};
 use crate::random::seed_of;
 use crate::simulation::{RunOptions, Simulation};
@@ -39,15 +39,6 @@ pub(crate) fn simulation(
         spec.capture = traces.map_or(Ok(None), |traces| traces.of(&link.name))?;
         network.link(spec)?;
     }
-    let flows = layout
-        .flows
-        .iter()
-        .map(|flow| {
-            let mut spec = flow_spec(layout, flow)?;
-            spec.sampled = scenario.sampling.takes_flow(&flow.name, &flow.group.name);
-            Ok(spec)
-        })
-        .collect::<Result<Vec<_>, RunError>>()?;
     let options = RunOptions {
         duration: scenario.duration.get(),
         warm_up: scenario.warm_up.get(),
@@ -55,7 +46,13 @@ pub(crate) fn simulation(
         sampling_interval: scenario.sampling.interval.map(model::TimeSpan::get),
         marks: scenario.phase_ends(),
     };
-    Ok(Simulation::new(network, &flows, &options)?)
+    let mut controls = Controls::default();
+    let flows = layout.flows.iter().map(|flow| {
+        let mut spec = flow_spec(layout, flow, &mut controls)?;
+        spec.sampled = scenario.sampling.takes_flow(&flow.name, &flow.group.name);
+        Ok::<_, RunError>(spec)
+    });
+    Simulation::build(network, flows, &options)
 }
 
 fn link_spec(link: &NetworkLink, seed: u64) -> Result<LinkSpec, RunError> {
@@ -96,7 +93,11 @@ fn link_spec(link: &NetworkLink, seed: u64) -> Result<LinkSpec, RunError> {
     })
 }
 
-fn flow_spec(layout: &Layout, flow: &NetworkFlow) -> Result<FlowSpec, RunError> {
+fn flow_spec(
+    layout: &Layout,
+    flow: &NetworkFlow,
+    controls: &mut Controls,
+) -> Result<FlowSpec, RunError> {
     let group = &*flow.group;
     let refuse = |reason: &str| RunError::Flow {
         flow: flow.name.clone(),
@@ -135,6 +136,7 @@ fn flow_spec(layout: &Layout, flow: &NetworkFlow) -> Result<FlowSpec, RunError> 
                     flow,
                     (sender, receiver),
                     Some(web.request_size.get()),
+                    controls,
                 )?,
             }
         }
@@ -145,7 +147,7 @@ fn flow_spec(layout: &Layout, flow: &NetworkFlow) -> Result<FlowSpec, RunError> 
         (_, model::Transport::Tcp) => Program::Tcp {
             path: path(sender, receiver)?,
             traffic: Traffic::of(group),
-            tcp: tcp_spec(layout, flow, (sender, receiver), None)?,
+            tcp: tcp_spec(layout, flow, (sender, receiver), None, controls)?,
         },
     };
     Ok(FlowSpec {
@@ -160,12 +162,41 @@ fn flow_spec(layout: &Layout, flow: &NetworkFlow) -> Result<FlowSpec, RunError> 
     })
 }
 
+/// The congestion control of the group seen last: the flows of a group have one in common, and follow on one another.
+#[derive(Default)]
+struct Controls {
+    last: Option<(Arc<FlowGroup>, MakeControl)>,
+}
+
+impl Controls {
+    fn of(&mut self, flow: &NetworkFlow) -> Result<MakeControl, RunError> {
+        match &self.last {
+            Some((group, control)) if Arc::ptr_eq(group, &flow.group) => Ok(control.clone()),
+            _ => {
+                let parameters = flow.group.congestion_control.control_parameters();
+                let name = flow.group.congestion_control.name.clone();
+                // Checked once, so that it can't fail for each connection.
+                registry::create(&name, &parameters).map_err(|error| RunError::Control {
+                    flow: flow.name.clone(),
+                    error,
+                })?;
+                let control: MakeControl = Arc::new(move || {
+                    registry::create(&name, &parameters).expect("the same was created before")
+                });
+                self.last = Some((flow.group.clone(), control.clone()));
+                Ok(control)
+            }
+        }
+    }
+}
+
 /// `request_bytes` is given where the receiver asks for the data.
 fn tcp_spec(
     layout: &Layout,
     flow: &NetworkFlow,
     (sender, receiver): (usize, usize),
     request_bytes: Option<u64>,
+    controls: &mut Controls,
 ) -> Result<TcpSpec, RunError> {
     let group = &*flow.group;
     let tcp = &group.tcp;
@@ -187,13 +218,6 @@ fn tcp_spec(
     let window = tcp.receiver_window.map_or(u32::MAX, |bytes| {
         u32::try_from(bytes.get()).unwrap_or(u32::MAX)
     });
-    let parameters = group.congestion_control.control_parameters();
-    let name = group.congestion_control.name.clone();
-    // Checked once, so that it can't fail for each connection.
-    registry::create(&name, &parameters).map_err(|error| RunError::Control {
-        flow: flow.name.clone(),
-        error,
-    })?;
     Ok(TcpSpec {
         sender: SenderConfig {
             mss: u32::try_from(mss).unwrap_or(u32::MAX),
@@ -229,9 +253,7 @@ fn tcp_spec(
                 .map_or(0, |bytes| u32::try_from(bytes).unwrap_or(u32::MAX)),
             timeout,
         },
-        control: Arc::new(move || {
-            registry::create(&name, &parameters).expect("the same was created before")
-        }),
+        control: controls.of(flow)?,
     })
 }
 

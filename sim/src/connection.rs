@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! TCP connections: between the sans-IO endpoints and the network.
 
-use netnice_queue::Time;
+use netnice_queue::{Time, prefetch};
 
 use crate::Packet;
 use crate::flow::TcpSpec;
 use crate::flow_state::Work;
 use crate::measure::TimeWeighted;
 use crate::packet::{Body, Marks};
-use crate::prefetch::prefetch;
 use crate::route::{Hop, Routes};
 use crate::simulation::{NEVER, Simulation, source};
 use crate::tcp::{Flags, Mark, Receiver, Segment, Sender};
@@ -46,6 +45,8 @@ pub(crate) struct Connection {
 #[derive(Debug, Default)]
 pub(crate) struct Connections {
     all: Vec<Option<Box<Connection>>>,
+    /// Of which flow each is, kept here as well, so that flows can be fetched at the same time.
+    flows: Vec<u32>,
     free: Vec<u32>,
 }
 
@@ -64,9 +65,9 @@ impl Connections {
             .expect("packets and timers belong to living connections")
     }
 
-    /// Begins to fetch the end of a connection that a segment is about to reach.
+    /// Begins to fetch the end of a connection that a segment is about to reach; tells its flow.
     #[inline]
-    pub fn prefetch(&self, index: usize, end: Hop) {
+    pub fn prefetch(&self, index: usize, end: Hop) -> u32 {
         if let Some(connection) = &self.all[index] {
             prefetch(&connection.flow, 1);
             if end == Hop::SENDER {
@@ -75,6 +76,7 @@ impl Connections {
                 prefetch(&connection.receiver, 3);
             }
         }
+        self.flows[index]
     }
 
     /// Living connections.
@@ -91,12 +93,15 @@ impl Connections {
     }
 
     pub fn insert(&mut self, connection: Connection) -> u32 {
+        let flow = connection.flow;
         let connection = Some(Box::new(connection));
         if let Some(slot) = self.free.pop() {
             self.all[slot as usize] = connection;
+            self.flows[slot as usize] = flow;
             slot
         } else {
             self.all.push(connection);
+            self.flows.push(flow);
             u32::try_from(self.all.len() - 1).expect("fewer than 2^28 connections at once")
         }
     }

@@ -12,9 +12,6 @@ use netnice_scenario::network::Problem;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// More links than the queue of events can tell apart.
-    #[error("the network has too many links; 8388607 in both directions are the most")]
-    TooManyLinks,
     /// A route whose links do not follow on one another, or are not in the network.
     #[error("flow {flow:?}: the links of its route do not follow on one another")]
     BrokenRoute {

@@ -10,27 +10,29 @@ use crate::measure::{FlowCounters, Histogram, ResponseTimes};
 use crate::tcp::Opener;
 use crate::traffic::{Generator, Web, Write};
 
-/// A flow at work.
+/// A flow at work. What every packet touches stands in front.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(crate) struct FlowState {
-    pub work: Work,
-    pub class: u8,
-    pub header_bytes: u16,
-    /// The newest data packet's.
-    pub one_way_delay: Duration,
-    pub generator: Option<Generator>,
-    /// What the next event will write.
-    pub next_write: Write,
-    /// Bytes of data that the program will still write.
-    pub data_left: u64,
     /// Since the beginning; what senders count is added when their connections have ended.
     pub counters: FlowCounters,
-    /// The counters when the measurement began, senders of living connections included.
-    pub baseline: FlowCounters,
     /// In nanoseconds, of data packets.
     pub delay: Histogram,
     /// In nanoseconds, one for each ACK of data.
     pub round_trip: Histogram,
+    /// The newest data packet's.
+    pub one_way_delay: Duration,
+    pub class: u8,
+    pub header_bytes: u16,
+    pub work: Work,
+    pub generator: Option<Box<Generator>>,
+    /// What the next event will write.
+    pub next_write: Write,
+    /// Bytes of data that the program will still write.
+    pub data_left: u64,
+    /// The counters when the measurement began, senders of living connections included; `None` where nothing had been
+    /// counted.
+    pub baseline: Option<Box<FlowCounters>>,
     pub start: Time,
     pub stop: Time,
     /// When all data had arrived.
@@ -96,6 +98,11 @@ pub(crate) enum Work {
 }
 
 impl FlowState {
+    /// The counters when the measurement began.
+    pub fn counters_before(&self) -> FlowCounters {
+        self.baseline.as_deref().copied().unwrap_or_default()
+    }
+
     /// Draws the next write; false where none will come.
     pub fn prepare_write(&mut self) -> bool {
         let drawn = self.generator.as_mut().and_then(Iterator::next);

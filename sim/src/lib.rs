@@ -12,7 +12,6 @@ mod link_state;
 pub mod measure;
 mod network;
 mod packet;
-mod prefetch;
 pub mod random;
 mod report;
 mod route;

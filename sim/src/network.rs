@@ -6,6 +6,7 @@ use netnice_queue::{Conditioner, Discipline, DropTail, Jitter, LinkConfig, Queue
 use crate::Packet;
 use crate::capture::Capture;
 use crate::error::BuildError;
+use crate::event_queue::MAX_LINKS;
 
 /// The queue of a simulated link.
 pub type Queue = Discipline<Queued<Packet>>;
@@ -112,8 +113,8 @@ impl Network {
             return refuse(&link, "it leads to the node where it begins");
         }
         let index = u32::try_from(self.links.len()).expect("fewer than 2^32 links");
-        if index >= 1 << 28 {
-            return refuse(&link, "a run has at most 2^28 links");
+        if index as usize >= MAX_LINKS {
+            return refuse(&link, "a run has at most 2^24 links");
         }
         self.links.push(link);
         Ok(LinkId(index))

@@ -26,7 +26,7 @@ pub(crate) fn results(
         .iter()
         .enumerate()
         .map(|(index, flow)| {
-            let counters = totals[index] - simulation.flows[index].baseline;
+            let counters = totals[index] - simulation.flows[index].counters_before();
             flow_result(
                 simulation,
                 scenario,

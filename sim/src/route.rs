@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::error::BuildError;
-use crate::network::{LinkId, Network};
+use crate::network::{LinkId, NodeId};
 
 /// What stands in the arena where a packet's cursor points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,6 +25,9 @@ impl Hop {
         (self.0 & Self::ENDPOINT == 0).then_some(self.0 as usize)
     }
 }
+
+/// The nodes where a link begins and ends.
+pub(crate) type Ends = (NodeId, NodeId);
 
 /// All routes of a run. A packet carries a cursor into them, so that no hop looks anything up.
 #[derive(Debug, Default)]
@@ -50,18 +53,18 @@ impl Routes {
         end == Some(&Hop::SENDER)
     }
 
-    /// The cursor of the route over `links` to `end`. The links must follow on one another.
+    /// The cursor of the route over `links`, of which all have `ends`, to `end`. The links must follow on one another.
     pub fn add(
         &mut self,
-        network: &Network,
+        ends: &[Ends],
         links: &[LinkId],
         end: Hop,
         flow: &str,
     ) -> Result<u32, BuildError> {
         let mut at = None;
         for link in links {
-            match network.links.get(link.0 as usize) {
-                Some(spec) if at.is_none_or(|node| node == spec.from) => at = Some(spec.to),
+            match ends.get(link.0 as usize) {
+                Some(&(from, to)) if at.is_none_or(|node| node == from) => at = Some(to),
                 _ => {
                     return Err(BuildError::BrokenRoute {
                         flow: flow.to_owned(),
@@ -95,40 +98,23 @@ impl Routes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::network::{LinkSpec, NodeId};
-    use netnice_queue::LinkConfig;
-
-    fn connect(network: &mut Network, from: NodeId, to: NodeId) -> LinkId {
-        network
-            .link(LinkSpec::drop_tail(
-                "",
-                (from, to),
-                LinkConfig::default(),
-                10,
-            ))
-            .unwrap()
-    }
 
     #[test]
     fn routes_are_kept_once_and_must_hang_together() {
-        let mut network = Network::new();
-        let [a, b, c] = ["a", "b", "c"].map(|name| network.node(name));
-        let ab = connect(&mut network, a, b);
-        let bc = connect(&mut network, b, c);
+        let [a, b, c] = [0, 1, 2].map(NodeId);
+        let ends = [(a, b), (b, c)];
+        let [ab, bc] = [0, 1].map(LinkId);
         let mut routes = Routes::default();
-        let first = routes.add(&network, &[ab, bc], Hop::SINK, "f").unwrap();
-        let other = routes.add(&network, &[ab, bc], Hop::RECEIVER, "f").unwrap();
+        let first = routes.add(&ends, &[ab, bc], Hop::SINK, "f").unwrap();
+        let other = routes.add(&ends, &[ab, bc], Hop::RECEIVER, "f").unwrap();
         assert_ne!(first, other);
-        assert_eq!(
-            routes.add(&network, &[ab, bc], Hop::SINK, "f").unwrap(),
-            first
-        );
+        assert_eq!(routes.add(&ends, &[ab, bc], Hop::SINK, "f").unwrap(), first);
         assert_eq!(
             (routes.hop(first).link(), routes.hop(first + 1).link()),
             (Some(0), Some(1))
         );
         assert_eq!(routes.hop(first + 2), Hop::SINK);
-        let error = routes.add(&network, &[bc, ab], Hop::SINK, "f").unwrap_err();
+        let error = routes.add(&ends, &[bc, ab], Hop::SINK, "f").unwrap_err();
         assert_eq!(
             error.to_string(),
             "flow \"f\": the links of its route do not follow on one another"

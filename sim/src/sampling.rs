@@ -12,7 +12,7 @@ impl Simulation {
     pub(crate) fn end_warm_up(&mut self) {
         let baselines = self.all_counters();
         for (flow, baseline) in self.flows.iter_mut().zip(baselines) {
-            flow.baseline = baseline;
+            flow.baseline = (baseline != FlowCounters::default()).then(|| Box::new(baseline));
         }
         for connection in self.connections.iter_mut() {
             connection.cwnd.restart(self.now.max(connection.opened));
@@ -92,7 +92,7 @@ impl Simulation {
         {
             counters.add_sender(&connection.sender.statistics(), connection.yields());
         }
-        counters - flow.baseline
+        counters - flow.counters_before()
     }
 
     /// What flow `id` had counted since the beginning of the run at each of [`RunOptions::marks`].

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From the description of a run to a run at time zero.
 
+use std::borrow::Borrow;
 use std::time::Duration;
 
 use netnice_queue::Time;
 
 use crate::connection::{Connection, Connections};
 use crate::error::BuildError;
-use crate::event_queue::{EventQueue, MAX_LINKS};
+use crate::event_queue::EventQueue;
 use crate::flow::{FlowSpec, Path, Program};
 use crate::flow_state::{FlowState, Labels, TcpLabels, Work};
 use crate::link_state;
@@ -15,7 +16,7 @@ use crate::measure::{FlowCounters, Histogram, ResponseTimes, Sampler};
 use crate::network::Network;
 use crate::packet::Bodies;
 use crate::random::Stream;
-use crate::route::{Hop, Routes};
+use crate::route::{Ends, Hop, Routes};
 use crate::simulation::{NEVER, RunOptions, Simulation, source};
 use crate::traffic::{Session, Traffic, Write};
 use crate::web_sessions::SessionState;
@@ -27,6 +28,15 @@ impl Simulation {
         flows: &[FlowSpec],
         options: &RunOptions,
     ) -> Result<Simulation, BuildError> {
+        Simulation::build(network, flows.iter().map(Ok), options)
+    }
+
+    /// The same of flows that are described one after the other: of a hundred thousand none is kept.
+    pub(crate) fn build<F: Borrow<FlowSpec>, E: From<BuildError>>(
+        network: Network,
+        flows: impl ExactSizeIterator<Item = Result<F, E>>,
+        options: &RunOptions,
+    ) -> Result<Simulation, E> {
         let mut simulation = Simulation {
             now: Time::ZERO,
             warm_up: Time::ZERO + options.warm_up,
@@ -45,13 +55,11 @@ impl Simulation {
             marks: Vec::new(),
             handled: 0,
         };
-        if network.links.len() >= MAX_LINKS {
-            return Err(BuildError::TooManyLinks);
-        }
-        for flow in flows {
-            simulation.add_flow(&network, flow)?;
-        }
-        simulation.routes.seal();
+        let ends: Vec<_> = network
+            .links
+            .iter()
+            .map(|link| (link.from, link.to))
+            .collect();
         simulation.links.reserve_exact(network.links.len());
         simulation.records.reserve_exact(network.links.len());
         let mut extras = Vec::new();
@@ -68,9 +76,19 @@ impl Simulation {
             extras.resize_with(simulation.links.len(), || None);
             simulation.extras = extras;
         }
+        let mut sampled_flows = Vec::new();
+        for (index, flow) in flows.enumerate() {
+            let flow = flow?;
+            let flow = flow.borrow();
+            simulation.add_flow(&ends, flow)?;
+            if flow.sampled {
+                sampled_flows.push((index, flow.name.clone()));
+            }
+        }
+        simulation.routes.seal();
         if let Some(sampler) = &mut simulation.sampler {
-            for (index, flow) in flows.iter().enumerate().filter(|(_, flow)| flow.sampled) {
-                sampler.add_flow(index, &flow.name);
+            for (index, name) in &sampled_flows {
+                sampler.add_flow(*index, name);
             }
             for (index, record) in simulation.records.iter().enumerate() {
                 if record.sampled {
@@ -90,7 +108,7 @@ impl Simulation {
         Ok(simulation)
     }
 
-    fn add_flow(&mut self, network: &Network, spec: &FlowSpec) -> Result<(), BuildError> {
+    fn add_flow(&mut self, ends: &[Ends], spec: &FlowSpec) -> Result<(), BuildError> {
         let refuse = |reason: &str| BuildError::Flow {
             flow: spec.name.clone(),
             reason: reason.to_owned(),
@@ -114,7 +132,7 @@ impl Simulation {
             },
             data_left: spec.bytes.unwrap_or(u64::MAX),
             counters: FlowCounters::default(),
-            baseline: FlowCounters::default(),
+            baseline: None,
             delay: Histogram::default(),
             round_trip: Histogram::default(),
             start,
@@ -143,13 +161,13 @@ impl Simulation {
                 }
                 let cursor = self
                     .routes
-                    .add(network, &path.forward, Hop::SINK, &spec.name)?;
+                    .add(ends, &path.forward, Hop::SINK, &spec.name)?;
                 flow.work = Work::Udp { cursor };
-                flow.generator = traffic.generator(start, stream);
+                flow.generator = traffic.generator(start, stream).map(Box::new);
             }
             Program::Tcp { path, traffic, tcp } => {
                 check_mss(tcp.sender.mss, spec.header_bytes).map_err(refuse)?;
-                let cursors = self.cursors(network, path, &spec.name)?;
+                let cursors = self.cursors(ends, path, &spec.name)?;
                 let mut connection = Connection::new(tcp, index, cursors, start);
                 match (traffic, spec.bytes) {
                     (Traffic::Bulk, None) => connection.sender.supply_unlimited(),
@@ -157,7 +175,7 @@ impl Simulation {
                         connection.sender.supply(bytes);
                         connection.sender.close();
                     }
-                    _ => flow.generator = traffic.generator(start, stream),
+                    _ => flow.generator = traffic.generator(start, stream).map(Box::new),
                 }
                 flow.work = Work::Tcp {
                     connection: self.connections.insert(connection),
@@ -180,7 +198,7 @@ impl Simulation {
                     .map(|servers| {
                         servers
                             .iter()
-                            .map(|path| self.cursors(network, path, &spec.name))
+                            .map(|path| self.cursors(ends, path, &spec.name))
                             .collect()
                     })
                     .collect::<Result<_, _>>()?;
@@ -215,14 +233,12 @@ impl Simulation {
 
     fn cursors(
         &mut self,
-        network: &Network,
+        ends: &[Ends],
         path: &Path,
         flow: &str,
     ) -> Result<(u32, u32), BuildError> {
-        let forward = self
-            .routes
-            .add(network, &path.forward, Hop::RECEIVER, flow)?;
-        let back = self.routes.add(network, &path.back, Hop::SENDER, flow)?;
+        let forward = self.routes.add(ends, &path.forward, Hop::RECEIVER, flow)?;
+        let back = self.routes.add(ends, &path.back, Hop::SENDER, flow)?;
         Ok((forward, back))
     }
 }

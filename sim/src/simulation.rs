@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use netnice_queue::{Dropped, Packet as _, Time};
+use netnice_queue::{Dropped, Packet as _, Time, prefetch};
 
 use crate::Packet;
 use crate::connection::Connections;
@@ -14,7 +14,6 @@ use crate::link_state::{Extras, LinkRecord, SimulatedLink};
 use crate::measure::{FlowCounters, Sampler};
 use crate::network::LinkId;
 use crate::packet::{Bodies, Body, Marks};
-use crate::prefetch::prefetch;
 use crate::route::{Hop, Routes};
 use crate::tcp::Segment;
 use crate::web_sessions::SessionState;
@@ -83,6 +82,9 @@ const LINKS_IN_CACHE: usize = 256;
 
 /// Cache lines of a link that a packet needs which does not wait.
 const HOT_LINES: usize = 2;
+
+/// Cache lines of a flow that its packets need.
+const FLOW_LINES: usize = 5;
 
 /// A time that never comes.
 pub(crate) const NEVER: Time = Time::from_nanos(u64::MAX);
@@ -153,6 +155,7 @@ impl Simulation {
         let Some(next) = self.links.get(self.events.next_link()) else {
             return;
         };
+        next.prefetch_rest();
         let Some(packet) = next.first() else {
             return;
         };
@@ -162,7 +165,8 @@ impl Simulation {
             None => {
                 prefetch(self.bodies.get(packet.body), 2);
                 if hop != Hop::SINK {
-                    self.connections.prefetch(packet.connection as usize, hop);
+                    let flow = self.connections.prefetch(packet.connection as usize, hop);
+                    prefetch(&self.flows[flow as usize], FLOW_LINES);
                 }
             }
         }

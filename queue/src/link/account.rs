@@ -14,7 +14,7 @@ impl<P: Packet, Q: QueueDiscipline<Queued<P>>> Link<P, Q> {
         } = &*self.rest;
         let dropped = |cause: DropCause| tally.dropped[cause as usize];
         let gone = tally.dropped.iter().sum::<u64>() + self.inside() as u64;
-        let in_pipe = self.first.iter().chain(&self.rest.pipe);
+        let in_pipe = self.first.iter().chain(self.rest.pipe.iter());
         let in_pipe: u64 = in_pipe.map(|one| one.packet.length() as u64).sum();
         let bytes_gone = tally.dropped_bytes + discipline.bytes() + in_pipe;
         LinkCounters {
@@ -54,14 +54,10 @@ impl<P: Packet, Q: QueueDiscipline<Queued<P>>> Link<P, Q> {
         // The part of the tail's waiting that is yet to come.
         let in_tail = tail.as_ref().map_or(0, |tail| tail.packets);
         for index in pipe.len() - in_tail..pipe.len() {
-            let before = match index.checked_sub(1) {
-                Some(before) => pipe.get(before),
-                None => self.first.as_ref(),
-            };
-            let start_ns = before.map_or(0, |before| before.due.as_nanos() - self.delay_ns);
+            let (start_ns, length) = self.start_ns_and_length(index);
             let left_ns = u128::from(start_ns - now.as_nanos());
             queue_packet_ns -= left_ns;
-            queue_byte_ns -= left_ns * pipe[index].packet.length() as u128;
+            queue_byte_ns -= left_ns * u128::from(length);
         }
         LinkUsage {
             until: now,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The tail of a queue whose packets leave in the order in which they came, so that each one's departure is known on arrival.
 
-use super::{Link, Queued, Rest};
+use super::{Link, Queued};
 use crate::{DropCause, Dropped, Packet, QueueBound, QueueDiscipline, Time};
 
 /// What waits, as of the last look: packets of which it was not yet seen that their transmission has begun.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Tail {
     bound: QueueBound,
     pub(crate) packets: usize,
@@ -66,35 +66,43 @@ impl<P: Packet, Q: QueueDiscipline<Queued<P>>> Link<P, Q> {
     /// Strikes those packets off the tail of the queue whose transmission has begun by `now`.
     #[inline]
     pub(super) fn settle_tail(&mut self, now: Time) {
-        let Rest { pipe, tail, .. } = &mut *self.rest;
-        let Some(tail) = tail else { return };
+        let Some(mut tail) = self.rest.tail else {
+            return;
+        };
         if self.free_at <= now {
             tail.clear();
-            return;
-        }
-        // The packet in transmission is in the pipe before all that wait.
-        let most = (self.in_pipe - 1) as usize;
-        if tail.packets > most {
-            let gone = pipe.len() - most;
-            tail.packets = most;
-            tail.bytes = pipe
-                .range(gone..)
-                .map(|one| one.packet.length() as u64)
-                .sum();
-        }
-        while tail.packets > 0 {
-            // A transmission begins as the one before ends.
-            let index = pipe.len() - tail.packets;
-            let before = match index.checked_sub(1) {
-                Some(before) => pipe.get(before),
-                None => self.first.as_ref(),
-            };
-            let start_ns = before.map_or(0, |before| before.due.as_nanos() - self.delay_ns);
-            if start_ns > now.as_nanos() {
-                return;
+        } else {
+            // The packet in transmission is in the pipe before all that wait.
+            let most = (self.in_pipe - 1) as usize;
+            if tail.packets > most {
+                let lengths = self.rest.pipe.iter().map(|one| one.packet.length() as u64);
+                tail.packets = most;
+                tail.bytes = lengths.skip(self.rest.pipe.len() - most).sum();
             }
-            tail.packets -= 1;
-            tail.bytes -= pipe[index].packet.length() as u64;
+            while tail.packets > 0 {
+                let index = self.rest.pipe.len() - tail.packets;
+                let (start_ns, length) = self.start_ns_and_length(index);
+                if start_ns > now.as_nanos() {
+                    break;
+                }
+                tail.packets -= 1;
+                tail.bytes -= length;
+            }
         }
+        self.rest.tail = Some(tail);
+    }
+
+    /// When the transmission of a packet began that had to wait, by its place in the pipe, and its length.
+    #[inline]
+    pub(super) fn start_ns_and_length(&self, index: usize) -> (u64, u64) {
+        let pipe = &self.rest.pipe;
+        // A transmission begins as the one before ends.
+        let before = match index.checked_sub(1) {
+            Some(before) => pipe.get(before),
+            None => self.first.as_ref(),
+        };
+        let start_ns = before.map_or(0, |before| before.due.as_nanos() - self.delay_ns);
+        let length = pipe.get(index).map_or(0, |one| one.packet.length());
+        (start_ns, length as u64)
     }
 }

@@ -7,7 +7,7 @@ const LINE: usize = 64;
 /// Begins to fetch the first `lines` cache lines of `value`, or as many as it has. Changes nothing but the time that the
 /// next look at it takes; does nothing on processors other than x86-64.
 #[inline(always)]
-pub(crate) fn prefetch<T>(value: &T, lines: usize) {
+pub fn prefetch<T>(value: &T, lines: usize) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
