@@ -103,8 +103,8 @@ impl Row {
         Row {
             subject: a.subject,
             of: a.of.clone(),
-            quantity: a.quantity.clone(),
-            unit: a.unit.clone(),
+            quantity: a.quantity.to_string(),
+            unit: a.unit.to_string(),
             a: a.value,
             b: b.value,
             ratio: (mean_a != 0.0).then(|| mean_b / mean_a),
@@ -122,8 +122,8 @@ mod tests {
         Figure {
             subject: Subject::Flows,
             of: of.to_owned(),
-            quantity: quantity.to_owned(),
-            unit: "bit/s".to_owned(),
+            quantity: quantity.to_owned().into(),
+            unit: "bit/s".into(),
             value: Estimate::of(values).unwrap(),
         }
     }

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! All runs together: for each point of the sweep, each figure's mean over the seeds.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Estimate, FlowResult, RunResults, jain_index};
@@ -60,9 +64,9 @@ pub struct Figure {
     /// Name of that: of the flows, the class, the link, or the flow and the sizes in bytes (`web 1000-2000`).
     pub of: String,
     /// Which figure: `goodput`, `loss` and so on.
-    pub quantity: String,
+    pub quantity: Cow<'static, str>,
     /// Unit: `bit/s`, `s`, `packets`, or nothing.
-    pub unit: String,
+    pub unit: Cow<'static, str>,
     /// Mean over the seeds.
     pub value: Estimate,
 }
@@ -104,23 +108,45 @@ impl Summary {
 /// Values gathered over runs, in the order of their first appearance.
 #[derive(Default)]
 struct Gathered {
-    values: Vec<(Subject, String, String, &'static str, Vec<f64>)>,
-    places: std::collections::BTreeMap<(Subject, String, String), usize>,
+    values: Vec<(Subject, Rc<str>, Quantity, Vec<f64>)>,
+    /// The places of what there is of each subject.
+    places: BTreeMap<(Subject, Rc<str>), Vec<usize>>,
+    /// The subject of the value before: mostly the next value is of the same.
+    last: Option<(Subject, Rc<str>)>,
 }
 
+/// Name and unit.
+type Quantity = (Cow<'static, str>, &'static str);
+
 impl Gathered {
-    fn add(&mut self, subject: Subject, of: &str, quantity: &str, unit: &'static str, value: f64) {
+    fn add(
+        &mut self,
+        subject: Subject,
+        of: &str,
+        quantity: impl Into<Cow<'static, str>>,
+        unit: &'static str,
+        value: f64,
+    ) {
         if !value.is_finite() {
             return;
         }
-        let key = (subject, of.to_owned(), quantity.to_owned());
-        let place = *self.places.entry(key).or_insert_with(|| {
-            let values = Vec::new();
-            self.values
-                .push((subject, of.to_owned(), quantity.to_owned(), unit, values));
-            self.values.len() - 1
-        });
-        self.values[place].4.push(value);
+        let key = match self.last.take() {
+            Some(last) if last.0 == subject && *last.1 == *of => last,
+            _ => (subject, of.into()),
+        };
+        let quantity = quantity.into();
+        let places = self.places.entry(key.clone()).or_default();
+        let mut known = places.iter().copied();
+        match known.find(|&place| self.values[place].2.0 == quantity) {
+            Some(place) => self.values[place].3.push(value),
+            None => {
+                places.push(self.values.len());
+                let of = key.1.clone();
+                self.values
+                    .push((subject, of, (quantity, unit), vec![value]));
+            }
+        }
+        self.last = Some(key);
     }
 }
 
@@ -140,7 +166,7 @@ fn figures(runs: &[&RunResults]) -> Vec<Figure> {
             add("jain_index", "", class.jain_index.unwrap_or(f64::NAN));
         }
         for queue in &run.queues {
-            let mut add = |quantity: &str, unit, value| {
+            let mut add = |quantity: &'static str, unit, value| {
                 gathered.add(Subject::Queue, &queue.link, quantity, unit, value);
             };
             add("utilisation", "", queue.utilisation);
@@ -165,13 +191,14 @@ fn figures(runs: &[&RunResults]) -> Vec<Figure> {
             }
         }
     }
+    drop(gathered.places);
     let figures = gathered.values.into_iter();
-    let figures = figures.filter_map(|(subject, of, quantity, unit, values)| {
+    let figures = figures.filter_map(|(subject, of, (quantity, unit), values)| {
         Some(Figure {
             subject,
-            of,
+            of: of.to_string(),
             quantity,
-            unit: unit.to_owned(),
+            unit: unit.into(),
             value: Estimate::of(&values)?,
         })
     });
@@ -188,24 +215,37 @@ fn add_group(gathered: &mut Gathered, group: &str, flows: &[&FlowResult]) {
     let sum = |of: fn(&FlowResult) -> f64| flows.iter().map(|flow| of(flow)).sum::<f64>();
     let count = |of: fn(&FlowResult) -> u64| flows.iter().map(|flow| of(flow)).sum::<u64>();
     let sent = count(|flow| flow.packets_sent);
-    let mut add =
-        |quantity: &str, unit, value| gathered.add(Subject::Flows, group, quantity, unit, value);
-    add("goodput", "bit/s", goodputs.iter().sum());
-    add("throughput", "bit/s", sum(|flow| flow.throughput_bps));
-    if flows.len() > 1 {
-        add("jain_index", "", jain_index(&goodputs).unwrap_or(f64::NAN));
-    }
-    add("loss", "", share(count(|flow| flow.packets_lost), sent));
+    let mut add = |quantity: Cow<'static, str>, unit, value| {
+        gathered.add(Subject::Flows, group, quantity, unit, value);
+    };
+    add("goodput".into(), "bit/s", goodputs.iter().sum());
     add(
-        "retransmissions",
+        "throughput".into(),
+        "bit/s",
+        sum(|flow| flow.throughput_bps),
+    );
+    if flows.len() > 1 {
+        add(
+            "jain_index".into(),
+            "",
+            jain_index(&goodputs).unwrap_or(f64::NAN),
+        );
+    }
+    add(
+        "loss".into(),
+        "",
+        share(count(|flow| flow.packets_lost), sent),
+    );
+    add(
+        "retransmissions".into(),
         "packets",
         count(|flow| flow.retransmissions) as f64,
     );
-    add("timeouts", "", count(|flow| flow.timeouts) as f64);
+    add("timeouts".into(), "", count(|flow| flow.timeouts) as f64);
     let windows: Vec<f64> = flows.iter().map(|flow| flow.mean_cwnd).collect();
     if windows.iter().any(|&cwnd| cwnd > 0.0) {
         add(
-            "mean_cwnd",
+            "mean_cwnd".into(),
             "packets",
             windows.iter().sum::<f64>() / windows.len() as f64,
         );
@@ -220,15 +260,19 @@ fn add_group(gathered: &mut Gathered, group: &str, flows: &[&FlowResult]) {
             .iter()
             .map(|delays| delays.mean_s * delays.count as f64)
             .sum();
-        add(&format!("mean_{quantity}"), "s", total / samples as f64);
+        add(
+            format!("mean_{quantity}").into(),
+            "s",
+            total / samples as f64,
+        );
         if let [delays] = delays[..] {
-            add(&format!("p95_{quantity}"), "s", delays.p95_s);
+            add(format!("p95_{quantity}").into(), "s", delays.p95_s);
         }
     }
     let completions: Vec<f64> = flows.iter().filter_map(|flow| flow.completion_s).collect();
     if !completions.is_empty() {
         add(
-            "completion",
+            "completion".into(),
             "s",
             completions.iter().sum::<f64>() / completions.len() as f64,
         );
@@ -237,6 +281,10 @@ fn add_group(gathered: &mut Gathered, group: &str, flows: &[&FlowResult]) {
     for (index, phase) in phases.iter().enumerate() {
         let goodput = flows.iter().filter_map(|flow| flow.phases.get(index));
         let goodput = goodput.map(|phase| phase.goodput_bps).sum();
-        add(&format!("goodput in {}", phase.name), "bit/s", goodput);
+        add(
+            format!("goodput in {}", phase.name).into(),
+            "bit/s",
+            goodput,
+        );
     }
 }

@@ -83,15 +83,25 @@ macro_rules! row {
     }};
 }
 
-/// All tables by name; those without rows are of what the scenario does not have.
-pub fn all(axes: &[String], runs: &[RunResults], summary: &Summary) -> Vec<(&'static str, Table)> {
-    vec![
-        ("summary", summary_table(axes, summary)),
-        ("flows", flows(axes, runs)),
-        ("queues", queues(axes, runs)),
-        ("response_times", response_times(axes, runs)),
-        ("series", series(axes, runs)),
-    ]
+/// Makes a table of runs.
+type Make = fn(&[String], &[RunResults], &Summary) -> Table;
+
+/// All tables by name, each made when its turn comes; those without rows are of what the scenario does not have.
+pub fn all(
+    axes: &[String],
+    runs: &[RunResults],
+    summary: &Summary,
+) -> impl Iterator<Item = (&'static str, Table)> {
+    let tables: [(&str, Make); 5] = [
+        ("summary", |axes, _, summary| summary_table(axes, summary)),
+        ("flows", |axes, runs, _| flows(axes, runs)),
+        ("queues", |axes, runs, _| queues(axes, runs)),
+        ("response_times", |axes, runs, _| response_times(axes, runs)),
+        ("series", |axes, runs, _| series(axes, runs)),
+    ];
+    tables
+        .into_iter()
+        .map(move |(name, make)| (name, make(axes, runs, summary)))
 }
 
 fn summary_table(axes: &[String], summary: &Summary) -> Table {
@@ -114,8 +124,8 @@ fn summary_table(axes: &[String], summary: &Summary) -> Table {
                 point.settings,
                 figure.subject.name(),
                 figure.of.as_str(),
-                figure.quantity.as_str(),
-                figure.unit.as_str(),
+                &*figure.quantity,
+                &*figure.unit,
                 value.mean,
                 value.half_width_95,
                 value.min,

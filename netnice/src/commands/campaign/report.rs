@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Results as tables that people read.
 
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
 use netnice_scenario::ScenarioFile;
@@ -106,14 +107,11 @@ fn rows(summary: &Summary, of: fn(&PointSummary) -> Vec<Vec<String>>) -> Vec<Vec
 
 /// What the figures are of, each once.
 fn subjects(point: &PointSummary, subject: Subject) -> Vec<&str> {
-    let mut names: Vec<&str> = Vec::new();
+    let mut known = HashSet::new();
     let figures = point.figures.iter();
-    for figure in figures.filter(|figure| figure.subject == subject) {
-        if !names.contains(&figure.of.as_str()) {
-            names.push(&figure.of);
-        }
-    }
-    names
+    let figures = figures.filter(|figure| figure.subject == subject);
+    let names = figures.map(|figure| figure.of.as_str());
+    names.filter(|&name| known.insert(name)).collect()
 }
 
 fn flow_rows(point: &PointSummary) -> Vec<Vec<String>> {
@@ -134,16 +132,19 @@ fn flow_rows(point: &PointSummary) -> Vec<Vec<String>> {
 
 fn queue_rows(point: &PointSummary) -> Vec<Vec<String>> {
     let mut names = subjects(point, Subject::Queue);
-    let utilisation = |name: &str| {
-        let figure = point.figure(Subject::Queue, name, "utilisation");
-        figure.map_or(0.0, |figure| figure.value.mean)
+    // There may be hundreds of thousands: none is searched for.
+    let of_all = |quantity: &str| -> HashMap<&str, f64> {
+        let figures = point.figures.iter();
+        figures
+            .filter(|figure| figure.subject == Subject::Queue && figure.quantity == quantity)
+            .map(|figure| (figure.of.as_str(), figure.value.mean))
+            .collect()
     };
+    let (utilisations, drops) = (of_all("utilisation"), of_all("drops"));
+    let utilisation = |name: &str| utilisations.get(name).copied().unwrap_or(0.0);
     names.sort_by(|a, b| utilisation(b).total_cmp(&utilisation(a)));
     let busiest = names.first().map_or(0.0, |name| utilisation(name));
-    let dropped = |name: &str| {
-        let figure = point.figure(Subject::Queue, name, "drops");
-        figure.is_some_and(|figure| figure.value.mean > 0.0)
-    };
+    let dropped = |name: &str| drops.get(name).is_some_and(|&share| share > 0.0);
     names.retain(|name| utilisation(name) >= busiest / 2.0 || dropped(name));
     names.truncate(MAX_QUEUES);
     let rows = names.into_iter().map(|name| {
