@@ -8,7 +8,7 @@ use crate::chart;
 use crate::values::{Counts, badge, bar, glyphs};
 
 /// Experiments whose first figure shows best what TCP-LP is for; the first that is there is taken.
-pub const TELLING: &[&str] = &["LP03-F14", "LP03-F10", "LP03-F11"];
+pub const TELLING: &[&str] = &["LP03-F15", "LP03-F10", "LP03-F11"];
 
 /// What TCP-LP does, in sentences around values of ours.
 pub struct Fact {
@@ -25,12 +25,12 @@ pub const FACTS: &[Fact] = &[
         means: "is all that TCP-LP takes of a line that a greedy transfer wants for itself. Ordinary TCP takes half.",
     },
     Fact {
-        of: ("LP03-T1a", "kept"),
-        means: "of its throughput is what that other transfer keeps when TCP-LP runs beside it.",
+        of: ("LP03-F15", "shorter"),
+        means: "shorter are the response times of web pages when the transfer beside them runs over TCP-LP instead of TCP.",
     },
     Fact {
-        of: ("LP03-F11", "tcplp_over_tcp"),
-        means: "what TCP gets is TCP-LP's part of bandwidth that comes and goes five times a second.",
+        of: ("LP03-F15", "low"),
+        means: "of the link is what TCP-LP still gets there: it lives on what the pages leave.",
     },
 ];
 
