@@ -6,7 +6,9 @@
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng;
 
-use crate::{Bytes, QueueBound, Rate, Threshold, Time};
+use crate::{
+    Bytes, DisciplineContext, DisciplineError, LossFraction, QueueBound, Rate, Threshold, Time,
+};
 
 /// In what queue lengths and thresholds are counted.
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -204,8 +206,42 @@ pub(crate) struct EarlyDetection {
     above: bool,
 }
 
+/// What RED and each half of RIO are told of their curve, thresholds in the units of configurations.
+pub(crate) struct Settings {
+    pub(crate) min_threshold: Threshold,
+    pub(crate) max_threshold: Threshold,
+    pub(crate) max_probability: LossFraction,
+    pub(crate) gentle: bool,
+    pub(crate) wait: bool,
+    pub(crate) count_in: CountIn,
+}
+
 impl EarlyDetection {
-    pub(crate) fn new(curve: Curve, spacing: Spacing) -> EarlyDetection {
+    /// By what a configuration says, for a queue of `limit`.
+    pub(crate) fn configured(
+        settings: &Settings,
+        context: &DisciplineContext,
+        limit: QueueBound,
+    ) -> Result<EarlyDetection, DisciplineError> {
+        let rate = context.rate()?;
+        let count_in = settings.count_in;
+        let mean_packet = context.mean_packet;
+        let threshold = |threshold| count_in.threshold(threshold, rate, limit, mean_packet);
+        let curve = Curve {
+            min: threshold(settings.min_threshold),
+            max: threshold(settings.max_threshold),
+            max_probability: settings.max_probability.as_f64(),
+            gentle: settings.gentle,
+        };
+        DisciplineError::check_thresholds(&curve)?;
+        let spacing = Spacing {
+            wait: settings.wait,
+            mean_packet: (count_in == CountIn::Bytes).then_some(mean_packet),
+        };
+        Ok(EarlyDetection::new(curve, spacing))
+    }
+
+    fn new(curve: Curve, spacing: Spacing) -> EarlyDetection {
         EarlyDetection {
             curve,
             spacing,

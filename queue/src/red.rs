@@ -7,7 +7,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 use serde::{Deserialize, Serialize};
 
-use crate::early_detection::{Average, Curve, EarlyDetection, IdleTime, Spacing, Verdict};
+use crate::early_detection::{Average, EarlyDetection, IdleTime, Settings, Verdict};
 use crate::{
     CountIn, DisciplineContext, DisciplineError, DropCause, DropTail, Dropped, LossFraction,
     Packet, QueueDiscipline, QueueLimit, Threshold, Time,
@@ -122,29 +122,20 @@ impl<P: Packet> Red<P> {
         context: &DisciplineContext,
         seed: u64,
     ) -> Result<Red<P>, DisciplineError> {
-        let rate = context.rate()?;
         let limit = context.bound(config.limit)?;
-        let threshold = |threshold| {
-            config
-                .count_in
-                .threshold(threshold, rate, limit, context.mean_packet)
-        };
-        let curve = Curve {
-            min: threshold(config.min_threshold),
-            max: threshold(config.max_threshold),
-            max_probability: config.max_probability.as_f64(),
+        let settings = Settings {
+            min_threshold: config.min_threshold,
+            max_threshold: config.max_threshold,
+            max_probability: config.max_probability,
             gentle: config.gentle,
-        };
-        DisciplineError::check_thresholds(&curve)?;
-        let spacing = Spacing {
             wait: config.wait,
-            mean_packet: (config.count_in == CountIn::Bytes).then_some(context.mean_packet),
+            count_in: config.count_in,
         };
         Ok(Red {
             queue: DropTail::new(limit),
             average: Average::new(context.weight(config.weight)?),
             idle: IdleTime::new(context.packets_per_second()?),
-            detection: EarlyDetection::new(curve, spacing),
+            detection: EarlyDetection::configured(&settings, context, limit)?,
             count_in: config.count_in,
             ecn: config.ecn,
             random: Xoshiro256PlusPlus::seed_from_u64(seed),

@@ -10,7 +10,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 use serde::{Deserialize, Serialize};
 
-use crate::early_detection::{Average, Curve, EarlyDetection, IdleTime, Spacing, Verdict};
+use crate::early_detection::{Average, EarlyDetection, IdleTime, Settings, Verdict};
 use crate::red::yes;
 use crate::{
     CountIn, DisciplineContext, DisciplineError, DropCause, DropTail, Dropped, EcnMode,
@@ -107,33 +107,24 @@ impl<P: Packet> Rio<P> {
         context: &DisciplineContext,
         seed: u64,
     ) -> Result<Rio<P>, DisciplineError> {
-        let rate = context.rate()?;
         let limit = context.bound(config.limit)?;
         let weight = context.weight(config.weight)?;
         if config.ecn == EcnMode::MarkLowClass {
             return Err(DisciplineError::LowClassInRio);
         }
         let kind = |thresholds: &RioThresholds| {
-            let threshold = |threshold| {
-                config
-                    .count_in
-                    .threshold(threshold, rate, limit, context.mean_packet)
-            };
-            let curve = Curve {
-                min: threshold(thresholds.min_threshold),
-                max: threshold(thresholds.max_threshold),
-                max_probability: thresholds.max_probability.as_f64(),
+            let settings = Settings {
+                min_threshold: thresholds.min_threshold,
+                max_threshold: thresholds.max_threshold,
+                max_probability: thresholds.max_probability,
                 gentle: config.gentle,
-            };
-            DisciplineError::check_thresholds(&curve)?;
-            let spacing = Spacing {
                 wait: config.wait,
-                mean_packet: (config.count_in == CountIn::Bytes).then_some(context.mean_packet),
+                count_in: config.count_in,
             };
             Ok(Kind {
                 average: Average::new(weight),
                 idle: IdleTime::new(context.packets_per_second()?),
-                detection: EarlyDetection::new(curve, spacing),
+                detection: EarlyDetection::configured(&settings, context, limit)?,
             })
         };
         Ok(Rio {

@@ -4,6 +4,7 @@
 mod build;
 mod capture;
 mod connection;
+mod conservation;
 mod error;
 mod event_queue;
 mod flow;
@@ -31,6 +32,6 @@ pub use flow::{FlowId, FlowSpec, MakeControl, Path, Program, TcpSpec};
 pub use network::{LinkId, LinkSpec, Network, NodeId, Queue};
 pub use packet::{Marks, Packet};
 pub use report::jain_index;
-pub use run::{run, run_with_traces};
+pub use run::{run, run_with_traces, simulation};
 pub use simulation::{RunOptions, Simulation};
 pub use traces::Traces;

@@ -6,8 +6,25 @@ use netnice_scenario::network::not_simulated;
 use netnice_scenario::results::RunResults;
 
 use crate::error::RunError;
+use crate::simulation::Simulation;
 use crate::traces::Traces;
 use crate::{build, report};
+
+/// The run of `scenario` with one seed, at time zero: to look at while it is under way.
+pub fn simulation(scenario: &Scenario, seed: u64) -> Result<Simulation, RunError> {
+    build::simulation(scenario, &layout(scenario)?, seed, None)
+}
+
+/// The network of a scenario that can be simulated.
+fn layout(scenario: &Scenario) -> Result<netnice_scenario::Network, RunError> {
+    let layout = netnice_scenario::Network::new(scenario).map_err(RunError::Scenario)?;
+    let problems = not_simulated(scenario);
+    if problems.is_empty() {
+        Ok(layout)
+    } else {
+        Err(RunError::Scenario(problems))
+    }
+}
 
 /// Runs `scenario` with one seed. `go_on` is asked every few milliseconds; `None` where it said no before the end.
 ///
@@ -27,11 +44,7 @@ pub fn run_with_traces(
     traces: Option<&Traces>,
     mut go_on: impl FnMut() -> bool,
 ) -> Result<Option<RunResults>, RunError> {
-    let layout = netnice_scenario::Network::new(scenario).map_err(RunError::Scenario)?;
-    let problems = not_simulated(scenario);
-    if !problems.is_empty() {
-        return Err(RunError::Scenario(problems));
-    }
+    let layout = layout(scenario)?;
     let mut simulation = build::simulation(scenario, &layout, seed, traces)?;
     let finished = simulation.run_while(|_| go_on());
     let written = simulation.finish_captures();

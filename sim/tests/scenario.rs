@@ -164,8 +164,13 @@ fn a_scenario_runs_and_tells_what_came_of_it() {
 
     let web = &results.response_times[0];
     let objects: u64 = web.bins.iter().map(|bin| bin.response.count).sum();
+    // Two sessions, ten objects a page, a second between two pages. A page takes two round trips at the least; and the
+    // slowest of its objects, which come as a burst to a full queue, no more than three time-outs in a row, 1 + 2 + 4 s,
+    // on the mean.
+    let most = 2.0 * 10.0 * (30.0 / (1.0 + 2.0 * 0.048) + 1.0);
+    let least = 2.0 * 10.0 * 30.0 / (1.0 + 7.0);
     assert!(
-        objects > 60 && web.unfinished <= 20,
+        (least..most).contains(&(objects as f64)) && web.unfinished <= 20,
         "{objects} {}",
         web.unfinished
     );
@@ -185,6 +190,40 @@ fn a_scenario_runs_and_tells_what_came_of_it() {
             .series
             .iter()
             .all(|series| series.time_s.len() == 400)
+    );
+}
+
+#[test]
+fn pages_come_as_often_as_their_model_says() {
+    let scenario = scenario(
+        r#"
+name = "web"
+duration = "1000s"
+[[links]]
+name = "link"
+from = "server"
+to = "client"
+rate = "1gbit"
+delay = "24ms"
+[[flows]]
+name = "web"
+from = "server"
+to = "client"
+application = { kind = "web", sessions = 4, object_size = { mean = "1000B" } }
+"#,
+    );
+    let results = run(&scenario, 1, || true).unwrap().unwrap();
+    let bins = &results.response_times[0].bins;
+    let objects: u64 = bins.iter().map(|bin| bin.response.count).sum();
+    // A page takes nine exponential times of 1 ms and two round trips of 48 ms; then a second passes on the mean. The
+    // number of pages in a time is normal with this mean, and a variance of the mean times that of a cycle over its square.
+    let cycle: f64 = 1.0 + 0.009 + 0.096;
+    let pages = 4.0 * 1000.0 / cycle;
+    let deviation = (pages * (1.0 + 9e-6)).sqrt() / cycle;
+    let measured = objects as f64 / 10.0;
+    assert!(
+        (measured - pages).abs() < 3.0 * deviation,
+        "{measured} pages, not {pages} with a deviation of {deviation}"
     );
 }
 

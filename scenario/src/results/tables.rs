@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Results as tables, for CSV and other formats with columns.
 
-use super::{RunResults, Summary};
+use super::{PhaseResult, RunResults, Summary};
 
 /// A table with named columns.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -26,6 +26,12 @@ pub enum Cell {
 impl From<&str> for Cell {
     fn from(text: &str) -> Cell {
         Cell::Text(text.to_owned())
+    }
+}
+
+impl From<&String> for Cell {
+    fn from(text: &String) -> Cell {
+        Cell::Text(text.clone())
     }
 }
 
@@ -75,11 +81,17 @@ impl Table {
     }
 }
 
-macro_rules! row {
-    ($settings:expr, $($cell:expr),* $(,)?) => {{
-        let mut row: Vec<Cell> = $settings.iter().map(|(_, value)| Cell::from(value.as_str())).collect();
-        row.extend([$(Cell::from($cell)),*]);
-        row
+/// A table with a row for each subject: the settings of its point, and then what stands beside each column's name.
+macro_rules! table {
+    ($axes:expr, for $subject:pat in $subjects:expr, of $settings:expr, {
+        $($column:literal: $cell:expr),* $(,)?
+    }) => {{
+        let mut table = Table::new($axes, &[$($column),*]);
+        for $subject in $subjects {
+            let settings = $settings.iter().map(|(_, value)| Cell::from(value));
+            table.rows.push(settings.chain([$(Cell::from($cell)),*]).collect());
+        }
+        table
     }};
 }
 
@@ -105,226 +117,131 @@ pub fn all(
 }
 
 fn summary_table(axes: &[String], summary: &Summary) -> Table {
-    let columns = [
-        "subject",
-        "of",
-        "quantity",
-        "unit",
-        "mean",
-        "half_width_95",
-        "min",
-        "max",
-        "runs",
-    ];
-    let mut table = Table::new(axes, &columns);
-    for point in &summary.points {
-        for figure in &point.figures {
-            let value = &figure.value;
-            table.rows.push(row![
-                point.settings,
-                figure.subject.name(),
-                figure.of.as_str(),
-                &*figure.quantity,
-                &*figure.unit,
-                value.mean,
-                value.half_width_95,
-                value.min,
-                value.max,
-                value.runs as u64,
-            ]);
-        }
-    }
-    table
+    let figures = summary
+        .points
+        .iter()
+        .flat_map(|point| point.figures.iter().map(move |figure| (point, figure)));
+    table!(axes, for (point, figure) in figures, of point.settings, {
+        "subject": figure.subject.name(),
+        "of": &figure.of,
+        "quantity": &*figure.quantity,
+        "unit": &*figure.unit,
+        "mean": figure.value.mean,
+        "half_width_95": figure.value.half_width_95,
+        "min": figure.value.min,
+        "max": figure.value.max,
+        "runs": figure.value.runs as u64,
+    })
 }
 
+/// What a flow has only for the whole run, and not for a phase.
+fn whole(phase: Option<&PhaseResult>, value: impl Into<Cell>) -> Cell {
+    match phase {
+        None => value.into(),
+        Some(_) => Cell::Number(f64::NAN),
+    }
+}
+
+/// Each flow over the whole run, then over each phase.
 fn flows(axes: &[String], runs: &[RunResults]) -> Table {
-    let columns = [
-        "seed",
-        "flow",
-        "group",
-        "class",
-        "congestion_control",
-        "phase",
-        "goodput_bps",
-        "throughput_bps",
-        "delivered_bytes",
-        "packets_sent",
-        "packets_received",
-        "packets_lost",
-        "retransmissions",
-        "timeouts",
-        "recoveries",
-        "ecn_reactions",
-        "early_indications",
-        "mean_cwnd",
-        "rtt_mean_s",
-        "rtt_p95_s",
-        "one_way_delay_mean_s",
-        "one_way_delay_p95_s",
-        "completion_s",
-    ];
-    let mut table = Table::new(axes, &columns);
-    for run in runs {
-        for flow in &run.flows {
-            table.rows.push(row![
-                run.settings,
-                run.seed,
-                flow.name.as_str(),
-                flow.group.as_str(),
-                flow.class.name(),
-                flow.congestion_control.as_str(),
-                "",
-                flow.goodput_bps,
-                flow.throughput_bps,
-                flow.delivered_bytes,
-                flow.packets_sent,
-                flow.packets_received,
-                flow.packets_lost,
-                flow.retransmissions,
-                flow.timeouts,
-                flow.recoveries,
-                flow.ecn_reactions,
-                flow.early_indications,
-                flow.mean_cwnd,
-                flow.rtt.mean_s,
-                flow.rtt.p95_s,
-                flow.one_way_delay.mean_s,
-                flow.one_way_delay.p95_s,
-                flow.completion_s,
-            ]);
-            for phase in &flow.phases {
-                let mut row = row![
-                    run.settings,
-                    run.seed,
-                    flow.name.as_str(),
-                    flow.group.as_str(),
-                    flow.class.name(),
-                    flow.congestion_control.as_str(),
-                    phase.name.as_str(),
-                    phase.goodput_bps,
-                    phase.throughput_bps,
-                ];
-                row.resize(table.columns.len(), Cell::Number(f64::NAN));
-                table.rows.push(row);
-            }
-        }
-    }
-    table
+    let rows = runs.iter().flat_map(|run| {
+        run.flows.iter().flat_map(move |flow| {
+            let phases = flow.phases.iter().map(Some);
+            std::iter::once(None)
+                .chain(phases)
+                .map(move |phase| (run, flow, phase))
+        })
+    });
+    table!(axes, for (run, flow, phase) in rows, of run.settings, {
+        "seed": run.seed,
+        "flow": &flow.name,
+        "group": &flow.group,
+        "class": flow.class.name(),
+        "congestion_control": &flow.congestion_control,
+        "phase": phase.map_or("", |phase| &phase.name),
+        "goodput_bps": phase.map_or(flow.goodput_bps, |phase| phase.goodput_bps),
+        "throughput_bps": phase.map_or(flow.throughput_bps, |phase| phase.throughput_bps),
+        "delivered_bytes": whole(phase, flow.delivered_bytes),
+        "packets_sent": whole(phase, flow.packets_sent),
+        "packets_received": whole(phase, flow.packets_received),
+        "packets_lost": whole(phase, flow.packets_lost),
+        "retransmissions": whole(phase, flow.retransmissions),
+        "timeouts": whole(phase, flow.timeouts),
+        "recoveries": whole(phase, flow.recoveries),
+        "ecn_reactions": whole(phase, flow.ecn_reactions),
+        "early_indications": whole(phase, flow.early_indications),
+        "mean_cwnd": whole(phase, flow.mean_cwnd),
+        "rtt_mean_s": whole(phase, flow.rtt.mean_s),
+        "rtt_p95_s": whole(phase, flow.rtt.p95_s),
+        "one_way_delay_mean_s": whole(phase, flow.one_way_delay.mean_s),
+        "one_way_delay_p95_s": whole(phase, flow.one_way_delay.p95_s),
+        "completion_s": whole(phase, flow.completion_s),
+    })
 }
 
+/// A row for each cause of a queue's drops, or one without.
 fn queues(axes: &[String], runs: &[RunResults]) -> Table {
-    let columns = [
-        "seed",
-        "link",
-        "rate_bps",
-        "utilisation",
-        "arrived",
-        "delivered",
-        "marked",
-        "drop_cause",
-        "drop_class",
-        "drops",
-        "mean_packets",
-        "mean_bytes",
-        "max_packets",
-        "wait_mean_s",
-        "wait_p95_s",
-        "wait_p99_s",
-        "wait_max_s",
-    ];
-    let mut table = Table::new(axes, &columns);
-    for run in runs {
-        for queue in &run.queues {
-            // A row for each cause of drops, or one without.
-            let drops = queue.drops.iter();
-            let mut causes: Vec<(&str, &str, u64)> = drops
-                .map(|drops| (drops.cause.as_str(), drops.class.name(), drops.packets))
-                .collect();
-            if causes.is_empty() {
-                causes.push(("", "", 0));
-            }
-            for (cause, class, packets) in causes {
-                table.rows.push(row![
-                    run.settings,
-                    run.seed,
-                    queue.link.as_str(),
-                    queue.rate_bps,
-                    queue.utilisation,
-                    queue.arrived,
-                    queue.delivered,
-                    queue.marked,
-                    cause,
-                    class,
-                    packets,
-                    queue.mean_packets,
-                    queue.mean_bytes,
-                    queue.max_packets,
-                    queue.waiting.mean_s,
-                    queue.waiting.p95_s,
-                    queue.waiting.p99_s,
-                    queue.waiting.max_s,
-                ]);
-            }
-        }
-    }
-    table
+    let rows = runs.iter().flat_map(|run| {
+        run.queues.iter().flat_map(move |queue| {
+            let without = queue.drops.is_empty().then_some(None);
+            let causes = queue.drops.iter().map(Some).chain(without);
+            causes.map(move |drops| (run, queue, drops))
+        })
+    });
+    table!(axes, for (run, queue, drops) in rows, of run.settings, {
+        "seed": run.seed,
+        "link": &queue.link,
+        "rate_bps": queue.rate_bps,
+        "utilisation": queue.utilisation,
+        "arrived": queue.arrived,
+        "delivered": queue.delivered,
+        "marked": queue.marked,
+        "drop_cause": drops.map_or("", |drops| &drops.cause),
+        "drop_class": drops.map_or("", |drops| drops.class.name()),
+        "drops": drops.map_or(0, |drops| drops.packets),
+        "mean_packets": queue.mean_packets,
+        "mean_bytes": queue.mean_bytes,
+        "max_packets": queue.max_packets,
+        "wait_mean_s": queue.waiting.mean_s,
+        "wait_p95_s": queue.waiting.p95_s,
+        "wait_p99_s": queue.waiting.p99_s,
+        "wait_max_s": queue.waiting.max_s,
+    })
 }
 
 fn response_times(axes: &[String], runs: &[RunResults]) -> Table {
-    let columns = [
-        "seed",
-        "flow",
-        "from_bytes",
-        "to_bytes",
-        "mean_bytes",
-        "objects",
-        "mean_s",
-        "p50_s",
-        "p95_s",
-        "p99_s",
-        "max_s",
-    ];
-    let mut table = Table::new(axes, &columns);
-    for run in runs {
-        for flow in &run.response_times {
-            for bin in &flow.bins {
-                table.rows.push(row![
-                    run.settings,
-                    run.seed,
-                    flow.flow.as_str(),
-                    bin.from_bytes,
-                    bin.to_bytes,
-                    bin.mean_bytes,
-                    bin.response.count,
-                    bin.response.mean_s,
-                    bin.response.p50_s,
-                    bin.response.p95_s,
-                    bin.response.p99_s,
-                    bin.response.max_s,
-                ]);
-            }
-        }
-    }
-    table
+    let rows = runs.iter().flat_map(|run| {
+        let flows = run.response_times.iter();
+        flows.flat_map(move |flow| flow.bins.iter().map(move |bin| (run, flow, bin)))
+    });
+    table!(axes, for (run, flow, bin) in rows, of run.settings, {
+        "seed": run.seed,
+        "flow": &flow.flow,
+        "from_bytes": bin.from_bytes,
+        "to_bytes": bin.to_bytes,
+        "mean_bytes": bin.mean_bytes,
+        "objects": bin.response.count,
+        "mean_s": bin.response.mean_s,
+        "p50_s": bin.response.p50_s,
+        "p95_s": bin.response.p95_s,
+        "p99_s": bin.response.p99_s,
+        "max_s": bin.response.max_s,
+    })
 }
 
 fn series(axes: &[String], runs: &[RunResults]) -> Table {
-    let columns = ["seed", "of", "quantity", "unit", "time_s", "value"];
-    let mut table = Table::new(axes, &columns);
-    for run in runs {
-        for series in &run.series {
-            for (&time, &value) in series.time_s.iter().zip(&series.value) {
-                table.rows.push(row![
-                    run.settings,
-                    run.seed,
-                    series.of.as_str(),
-                    series.quantity.as_str(),
-                    series.unit.as_str(),
-                    time,
-                    value,
-                ]);
-            }
-        }
-    }
-    table
+    let rows = runs.iter().flat_map(|run| {
+        run.series.iter().flat_map(move |series| {
+            let samples = series.time_s.iter().zip(&series.value);
+            samples.map(move |(&time, &value)| (run, series, time, value))
+        })
+    });
+    table!(axes, for (run, series, time, value) in rows, of run.settings, {
+        "seed": run.seed,
+        "of": &series.of,
+        "quantity": &series.quantity,
+        "unit": &series.unit,
+        "time_s": time,
+        "value": value,
+    })
 }

@@ -182,6 +182,23 @@ fn time_outs_double_and_everything_goes_again() {
 }
 
 #[test]
+fn after_a_time_out_sacks_of_the_old_flight_open_no_window() {
+    // Packet 0 is lost, and once more at the time-out; what tells of 1 to 9 comes 100 ms after that.
+    let late = Fate::Late(std::time::Duration::from_secs(3));
+    let mut pipe = pipe(Recovery::Sack, &[0, 10])
+        .ack_fate(|number, _| if number < 9 { late } else { ARRIVES });
+    pipe.open();
+    pipe.run(Time::from_millis(9150));
+    // The time-out is 3 s, and 6 s then. One packet may be out, and nine SACKs change nothing of that: only the ACK of
+    // packet 0, which acknowledges all ten, does.
+    assert_eq!(
+        pipe.data_times()[10..],
+        [(3000.0, 0), (9000.0, 0), (9100.0, 10), (9100.0, 11)]
+    );
+    assert_eq!(pipe.sender.statistics().timeouts, 2);
+}
+
+#[test]
 fn after_a_time_out_duplicates_are_no_loss() {
     for recovery in [Recovery::Reno, Recovery::NewReno] {
         // The ACKs of a whole window are lost, the packets are not: all that goes again is a duplicate.
