@@ -85,7 +85,7 @@ fn evaluate(measured: &Measured<'_>) -> Findings {
     findings.value_or_reason(
         "lighter",
         lighter.and_then(crate::findings::exact),
-        "here the delay of a short queue is measured exactly; on the paths of the slides host and clock noise of the same size hid it".to_owned(),
+        "15 % of 20 ms is 3 ms, which time stamps of 1 ms resolve: HSTCP-LP sees the short queue, too".to_owned(),
     );
     let mut table = Table::new(
         "Mb/s",

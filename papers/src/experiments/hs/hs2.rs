@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What HSTCP-LP uses of a path where other high-speed stacks would be.
 
-use super::common::{Cross, bulk, choices, mbps, mbps_of};
+use super::common::{Cross, bulk, choices, mbps, mbps_of, own_bursts};
 use crate::outcome::written;
 use crate::{Claim, Experiment, Findings, Measured, Paper, Rule, Table};
 
@@ -44,7 +44,10 @@ fn evaluate(measured: &Measured<'_>) -> Findings {
         let ratio = low.paired(other, |low, other| {
             Some(100.0 * mbps_of(low, "bulk")? / mbps_of(other, "bulk")?)
         });
-        findings.value(cross.name(), ratio);
+        match cross {
+            Cross::Reverse => findings.value_or_reason(cross.name(), ratio, own_bursts(low)),
+            _ => findings.value(cross.name(), ratio),
+        }
         let words = [low, other]
             .map(|point| mbps(point, "bulk").map_or("-".to_owned(), |rate| written(&rate)));
         table

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! TCP-LP's own increase at high speed: the reason for HSTCP-LP.
 
-use super::common::{Cross, bulk, choices, mbps, mbps_of};
+use super::common::{Cross, bulk, choices, mbps, mbps_of, own_bursts};
 use crate::outcome::written;
 use crate::{Claim, Experiment, Findings, Measured, Paper, Rule, Table};
 
@@ -38,7 +38,10 @@ fn evaluate(measured: &Measured<'_>) -> Findings {
         let ratio = low.paired(high, |low, high| {
             Some(100.0 * mbps_of(low, "bulk")? / mbps_of(high, "bulk")?)
         });
-        findings.value(cross.name(), ratio);
+        match cross {
+            Cross::Reverse => findings.value_or_reason(cross.name(), ratio, own_bursts(high)),
+            _ => findings.value(cross.name(), ratio),
+        }
         let words = [low, high]
             .map(|point| mbps(point, "bulk").map_or("-".to_owned(), |rate| written(&rate)));
         table
