@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::claim::short;
 use crate::{
-    Choice, Claim, Effort, Experiment, Figure, Findings, Judgement, Paper, Reported, Scale, Study,
-    Verdict,
+    Choice, Claim, Effort, Experiment, Figure, Findings, Judgement, Paper, Reported, Rule, Scale,
+    Study, Verdict,
 };
 
 /// Outcomes, and what made them.
@@ -196,6 +196,7 @@ fn judge(claim: &Claim, ours: Option<Estimate>, reason: Option<String>) -> Repor
         Some(_) => {
             let unit = match claim.unit.as_str() {
                 "" => String::new(),
+                _ if claim.rule == Rule::Nothing => String::new(),
                 unit => format!(" {unit}"),
             };
             let reproduced = format!("{}{unit} would reproduce it", claim.rule);
@@ -262,7 +263,6 @@ pub(crate) fn number(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Rule;
 
     fn claim() -> Claim {
         Claim::value("share", "LP's share", "%", (2.7, 0.5), "Table I")
