@@ -5,12 +5,15 @@
  *
  *   signal     a queueing delay over the threshold for seven eighths of a window in a row. Bursts,
  *              one's own and others', pass; a queue that stands does not.
- *   threshold  one and a half packets at the link's rate, twice the jitter, or a floor for clocks
- *              and schedulers: whichever is the largest.
+ *   threshold  one and a half packets at the link's rate, twice what samples differ by on a path that
+ *              jitters, or a floor for clocks and schedulers: whichever is the largest.
  *   back-off   one's own part of the queue is taken out of the window, and 1/32 more,
  *              so that the queue runs empty (and all see the true minimum) and flows turn equal.
  *              Beside a flow that keeps a queue this ends within rounds at two packets.
- *   yielding   two packets back to back (so that no ACK is delayed) every 1, 2, 4, 8 round trips.
+ *   yielding   two packets back to back (so that no ACK is delayed) every 1, 2, 4, 8 round trips,
+ *              until four probes in a row met no queue.
+ *   return     in slow start to a quarter of the path's capacity, from there by a quarter a round: to
+ *              overflow a short queue would cost a best-effort flow half of its window.
  *   loss       Reno's answer. Where the queue is too short to show as delay, a second loss that no
  *              growth explains is the sign of others, and yielding takes longer.
  *   growth     towards the last window that was right quickly, beyond it one packet a round,
@@ -25,14 +28,38 @@
 #include "one_way_delay.h"
 #include "report.h"
 
-/* Two packets' changes on a path that jitters say nothing about its queue. */
+/* Ticks that fit 16 bits: a second. */
+POLICY_INLINE u32 netnice_ticks(u32 microseconds)
+{
+	return policy_min(microseconds / NETNICE_TICK_US, 65535);
+}
+
+/* Changes of two packets, or of a round, on a path that jitters say nothing about its queue. */
 POLICY_INLINE u32 netnice_threshold_us(const struct netnice *state)
 {
-	u32 threshold_us = policy_max(state->threshold_floor_us,
+	u32 threshold_us = policy_max(state->threshold_floor * NETNICE_TICK_US,
 				      NETNICE_THRESHOLD_HALF_PACKETS * (state->packet_ns / 2000));
-	u32 jitter_us = NETNICE_THRESHOLD_JITTERS * state->jitter_us;
+	u32 jitter_us = policy_max(NETNICE_THRESHOLD_JITTERS * state->jitter_us,
+				   NETNICE_THRESHOLD_SPREADS * state->spread * NETNICE_TICK_US);
 
 	return policy_max(threshold_us, jitter_us);
+}
+
+/*
+ * The range of a round's samples as it is when nobody adds a queue: it follows wide rounds slowly
+ * and narrow ones quickly, so that bursts that pass leave it alone. Jitter is in every round. Two
+ * packets of it are what delayed ACKs make of any flow.
+ */
+POLICY_INLINE void netnice_learn_spread(struct netnice *state)
+{
+	u32 low = netnice_ticks(state->round_queue_us + state->packet_ns / 500);
+	u32 range = state->round_high > low ? state->round_high - low : 0;
+
+	range = policy_min(range, NETNICE_JITTER_LIMIT_US / NETNICE_TICK_US);
+	if (range > state->spread)
+		state->spread += (range - state->spread + 15) / 16;
+	else
+		state->spread -= (state->spread - range + 3) / 4;
 }
 
 /*
@@ -90,7 +117,7 @@ POLICY_INLINE u32 netnice_queue_us(struct netnice *state, const struct netnice_a
 		state->minimum_one_way_us = delay_us;
 	delay_us -= state->minimum_one_way_us;
 	/* A round trip at its minimum proves the way there empty: the clocks drift, follow. */
-	if (delay_us > NETNICE_DRIFT_US && queue_us < state->threshold_floor_us / 4)
+	if (delay_us > NETNICE_DRIFT_US && queue_us < state->threshold_floor * NETNICE_TICK_US / 4)
 		state->minimum_one_way_us += (delay_us - NETNICE_DRIFT_US) / 8;
 	return policy_min(queue_us, delay_us);
 }
@@ -121,7 +148,7 @@ POLICY_INLINE u32 netnice_yield(struct netnice *state)
 	state->report.phase = POLICY_YIELDING;
 	state->report.yields += 1;
 	state->probe_rounds = 1;
-	state->inference = 0;
+	state->inference = NETNICE_CLEAN_PROBES;
 	state->slow_start = 0;
 	state->steady_since_us = 0;
 	return NETNICE_MINIMUM_CWND;
@@ -152,7 +179,6 @@ POLICY_INLINE u32 netnice_back_off(struct netnice *state, const struct netnice_a
 
 	target = filled > surplus ? filled - surplus : 0;
 	netnice_mark_reaction(state, ack->delivered);
-	state->indicated = 1;
 	if (state->inference) {
 		state->recurrences += 1;
 		target = policy_min(target, cwnd / 2);
@@ -176,21 +202,22 @@ POLICY_INLINE void netnice_relearn(struct netnice *state, u32 queue_us, u32 now_
 {
 	if (!state->steady_since_us) {
 		state->steady_since_us = now_us | 1;
-		state->steady_low_us = queue_us;
-		state->steady_high_us = queue_us;
+		state->steady_low = netnice_ticks(queue_us);
+		state->steady_high = netnice_ticks(queue_us);
 		return;
 	}
-	state->steady_low_us = policy_min(state->steady_low_us, queue_us);
-	state->steady_high_us = policy_max(state->steady_high_us, queue_us);
-	if (state->steady_high_us - state->steady_low_us > netnice_threshold_us(state)) {
+	state->steady_low = policy_min(state->steady_low, netnice_ticks(queue_us));
+	state->steady_high = policy_max(state->steady_high, netnice_ticks(queue_us));
+	if ((u32)(state->steady_high - state->steady_low) * NETNICE_TICK_US >
+	    netnice_threshold_us(state)) {
 		state->steady_since_us = 0;
 		return;
 	}
 	if (now_us - state->steady_since_us < NETNICE_RELEARN_US)
 		return;
-	state->minimum_rtt_us += state->steady_low_us;
+	state->minimum_rtt_us += state->steady_low * NETNICE_TICK_US;
 	if (state->minimum_one_way_us)
-		state->minimum_one_way_us += state->steady_low_us;
+		state->minimum_one_way_us += state->steady_low * NETNICE_TICK_US;
 	state->steady_since_us = 0;
 }
 
@@ -204,13 +231,19 @@ POLICY_INLINE u32 netnice_probe_cwnd(const struct netnice_ack *ack)
 	return ack->in_flight ? policy_min(ack->in_flight, NETNICE_PROBE_CWND) : NETNICE_PROBE_CWND;
 }
 
-/* Nothing but two packets now and then, until a pair of them finds no queue. */
+/*
+ * Nothing but two packets now and then, until some pairs in a row find no queue: one pair alone may
+ * have come between two bursts of a flow that is not yet, or not any more, at full speed. While
+ * pairs find none they follow each other faster.
+ */
 POLICY_INLINE void netnice_yielding_round(struct netnice *state, const struct netnice_ack *ack,
 					  u32 previous_queue_us, u32 queue_us, u32 threshold_us)
 {
 	if (queue_us <= threshold_us) {
 		if (state->inference > 1) {
 			state->inference -= 1;
+			if (state->probe_rounds > 1 && state->probe_rounds <= NETNICE_PROBE_ROUNDS)
+				state->probe_rounds /= 2;
 			return;
 		}
 		state->report.phase = POLICY_SLOW_START;
@@ -219,6 +252,9 @@ POLICY_INLINE void netnice_yielding_round(struct netnice *state, const struct ne
 		state->inference = 0;
 		return;
 	}
+	/* A small queue may be that of another flow of low priority. */
+	if (state->probe_rounds <= NETNICE_PROBE_ROUNDS && queue_us > 2 * threshold_us)
+		state->inference = NETNICE_CLEAN_PROBES;
 	if (queue_us >= previous_queue_us && state->probe_rounds < NETNICE_PROBE_ROUNDS)
 		state->probe_rounds *= 2;
 	netnice_relearn(state, queue_us, ack->now_us);
@@ -248,9 +284,11 @@ POLICY_INLINE void netnice_round(struct netnice *state, const struct netnice_ack
 		return;
 	state->report.delay_over_minimum_us = queue_us;
 	state->report.threshold_us = threshold_us;
-	/* One sample that was too good (ACKs that came in a heap) must not last for ever. */
-	if (state->report.phase != POLICY_YIELDING && !ack->app_limited)
+	if (state->report.phase != POLICY_YIELDING && !ack->app_limited) {
+		/* One sample that was too good (ACKs that came in a heap) must not last for ever. */
 		state->packet_ns += state->packet_ns >> NETNICE_RATE_LEAK_SHIFT;
+		netnice_learn_spread(state);
+	}
 	if (state->report.phase == POLICY_YIELDING) {
 		netnice_yielding_round(state, ack, previous_queue_us, queue_us, threshold_us);
 	} else if (!state->slow_start) {
@@ -264,6 +302,27 @@ POLICY_INLINE void netnice_round(struct netnice *state, const struct netnice_ack
 	}
 }
 
+/*
+ * The return from yielding. The path's capacity is known, so there is no need to overshoot it; what
+ * others leave of it is not, so the end is taken slowly.
+ */
+POLICY_INLINE u32 netnice_grow_back(struct netnice *state, u32 acked, u32 cwnd)
+{
+	u32 product = netnice_bandwidth_delay_product(state);
+	u32 progress = policy_min(acked, cwnd) + state->credit;
+
+	if (cwnd < product >> NETNICE_RETURN_SHIFT)
+		return cwnd + acked;
+	if (cwnd < product) {
+		state->credit = progress % (1U << NETNICE_RETURN_SHIFT);
+		return cwnd + (progress >> NETNICE_RETURN_SHIFT);
+	}
+	state->slow_start = 0;
+	state->plateau = cwnd;
+	state->report.phase = POLICY_AVOIDANCE;
+	return cwnd;
+}
+
 /* Growth between the ends of rounds. */
 POLICY_INLINE u32 netnice_grow(struct netnice *state, const struct netnice_ack *ack, u32 cwnd)
 {
@@ -272,15 +331,9 @@ POLICY_INLINE u32 netnice_grow(struct netnice *state, const struct netnice_ack *
 	if (ack->app_limited || state->over_packets ||
 	    (s32)(ack->prior_delivered - state->reaction_mark) < 0)
 		return cwnd;
-	if (state->slow_start) {
-		/* Back from yielding the path's capacity is known: no need to overshoot it. */
-		if (!state->report.yields || cwnd < netnice_bandwidth_delay_product(state))
-			return cwnd + ack->acked;
-		state->slow_start = 0;
-		state->plateau = cwnd;
-		state->report.phase = POLICY_AVOIDANCE;
-		return cwnd;
-	}
+	if (state->slow_start)
+		return state->report.yields ? netnice_grow_back(state, ack->acked, cwnd) :
+					      cwnd + ack->acked;
 	progress = (u64)policy_min(ack->acked, cwnd) * state->growth + state->credit;
 	state->credit = (u32)(progress % cwnd);
 	return cwnd + (u32)(progress / cwnd);
@@ -294,11 +347,13 @@ POLICY_INLINE u32 netnice_leave_slow_start(struct netnice *state, const struct n
 					   u32 cwnd)
 {
 	u32 product = netnice_bandwidth_delay_product(state);
+	u32 fits = cwnd;
 
+	if (state->report.yields)
+		fits -= netnice_own_backlog(state, cwnd, state->over_queue_us);
 	netnice_mark_reaction(state, ack->delivered);
-	state->indicated = 1;
 	state->slow_start = 0;
-	state->plateau = policy_min(cwnd, product);
+	state->plateau = policy_min(fits, product);
 	state->inference = 1;
 	state->recurrences = 0;
 	state->report.phase = POLICY_INFERENCE;
@@ -306,14 +361,12 @@ POLICY_INLINE u32 netnice_leave_slow_start(struct netnice *state, const struct n
 }
 
 /*
- * A loss that no delay announced, on a path where none ever has: the queue is shorter than the
- * threshold, and losses are all that is to be seen of others. Where no packet waited at all, the
- * loss was the path's own.
+ * A loss that no delay announced: the queue is hardly longer than the threshold, and losses are all
+ * that is to be seen of others. Where no packet waited at all, the loss was the path's own.
  */
 POLICY_INLINE int netnice_is_blind(const struct netnice *state)
 {
-	return !state->indicated && !state->over_packets &&
-	       state->latest_queue_us >= state->packet_ns / 2000;
+	return !state->over_packets && state->latest_queue_us >= state->packet_ns / 2000;
 }
 
 /* Probes can't see a queue so short; what they tell is that nothing is lost. */
@@ -346,12 +399,13 @@ POLICY_INLINE u32 netnice_on_blind_loss(struct netnice *state, u32 cwnd)
 /* A loss: Reno's answer (RFC 5681, equation 4), and a cautious return. */
 POLICY_INLINE u32 netnice_on_loss(struct netnice *state, const struct netnice_ack *ack, u32 cwnd)
 {
+	u32 product = netnice_bandwidth_delay_product(state);
 	int blind = netnice_is_blind(state);
 
 	netnice_mark_reaction(state, ack->delivered);
-	state->plateau = policy_max(cwnd - cwnd / 8, NETNICE_MINIMUM_CWND);
+	state->plateau = policy_max(policy_min(cwnd - cwnd / 8, product), NETNICE_MINIMUM_CWND);
 	state->slow_start = 0;
-	if (state->report.phase == POLICY_YIELDING && state->inference)
+	if (state->report.phase == POLICY_YIELDING && state->probe_rounds > NETNICE_PROBE_ROUNDS)
 		return netnice_yield_blindly(state);
 	if (blind)
 		return netnice_on_blind_loss(state, cwnd);
@@ -371,6 +425,7 @@ POLICY_INLINE void netnice_sample(struct netnice *state, const struct netnice_ac
 	netnice_learn_jitter(state, queue_us);
 	state->latest_queue_us = queue_us;
 	state->round_queue_us = policy_min(state->round_queue_us, queue_us);
+	state->round_high = policy_max(state->round_high, netnice_ticks(queue_us));
 	if (prompt)
 		state->round_prompt = 1;
 	if (queue_us <= netnice_threshold_us(state)) {
@@ -379,6 +434,14 @@ POLICY_INLINE void netnice_sample(struct netnice *state, const struct netnice_ac
 		state->over_queue_us = agreed_us;
 		state->over_packets += ack->acked;
 	}
+}
+
+/* So many packets in a row over the threshold are an indication. On the return fewer are enough. */
+POLICY_INLINE u32 netnice_indication_packets(const struct netnice *state, u32 cwnd)
+{
+	int returns = state->slow_start && state->report.yields;
+
+	return policy_max(returns ? cwnd / 4 : cwnd - cwnd / 8, NETNICE_INDICATION_PACKETS);
 }
 
 /* The window after an ACK. */
@@ -402,11 +465,12 @@ POLICY_INLINE u32 netnice_on_ack(struct netnice *state, const struct netnice_ack
 		netnice_round(state, ack, cwnd);
 		state->round_end = ack->delivered;
 		state->round_queue_us = NETNICE_NO_SAMPLE;
+		state->round_high = 0;
 		state->round_prompt = 0;
 	}
 	if (state->report.phase == POLICY_YIELDING)
 		return netnice_probe_cwnd(ack);
-	if (state->over_packets < policy_max(cwnd - cwnd / 8, NETNICE_INDICATION_PACKETS))
+	if (state->over_packets < netnice_indication_packets(state, cwnd))
 		cwnd = netnice_grow(state, ack, cwnd);
 	else if (state->slow_start)
 		cwnd = netnice_leave_slow_start(state, ack, cwnd);
@@ -420,9 +484,12 @@ POLICY_INLINE u32 netnice_pacing_us(const struct netnice *state, u32 cwnd, u32 s
 {
 	u32 pause_us;
 
-	if (state->report.phase != POLICY_YIELDING)
-		return state->slow_start ? smoothed_rtt_us / 2 :
-					   smoothed_rtt_us - smoothed_rtt_us / 16;
+	if (state->report.phase != POLICY_YIELDING) {
+		if (!state->slow_start)
+			return smoothed_rtt_us - smoothed_rtt_us / 16;
+		return state->report.yields ? smoothed_rtt_us - smoothed_rtt_us / 4 :
+					      smoothed_rtt_us / 2;
+	}
 	pause_us = policy_min(state->probe_rounds * smoothed_rtt_us, NETNICE_PROBE_PAUSE_US);
 	return policy_max(pause_us, smoothed_rtt_us) * cwnd / 2;
 }

@@ -11,12 +11,16 @@
 #define NETNICE_THRESHOLD_US 1000U        /* the threshold's floor: stamps' grain, schedulers */
 #define NETNICE_THRESHOLD_HALF_PACKETS 3U /* one and a half: a delayed ACK releases two at once */
 #define NETNICE_THRESHOLD_JITTERS 2U      /* twice the mean change from sample to sample */
+#define NETNICE_THRESHOLD_SPREADS 2U      /* twice the range of a round's samples */
 #define NETNICE_JITTER_LIMIT_US 20000U
 #define NETNICE_MINIMUM_CWND 2U  /* the second packet gets the ACK sent at once */
 #define NETNICE_SURPLUS_SHIFT 5U /* the back-off beyond the queue: cwnd / 32 */
 #define NETNICE_PROBE_CWND 4U    /* of which pacing lets out two at a time */
 #define NETNICE_PROBE_ROUNDS 8U  /* longest pause between probes while yielding */
 #define NETNICE_PROBE_PAUSE_US 1000000U
+#define NETNICE_CLEAN_PROBES 4U       /* in a row that end a yielding */
+#define NETNICE_RETURN_SHIFT 2U       /* on the return: growth of cwnd / 4 a round */
+#define NETNICE_TICK_US 20U           /* unit of what is kept in 16 bits */
 #define NETNICE_INFERENCE_ROUNDS 2U   /* itt of TCP-LP: no growth, and a recurrence means others */
 #define NETNICE_INDICATION_PACKETS 4U /* over the threshold in a row, at the least */
 #define NETNICE_RELEARN_US 30000000U  /* a delay so long unmoved is a longer path, no queue */
@@ -43,10 +47,12 @@ struct netnice {
 	u32 growth;          /* packets per round */
 	u32 credit;          /* progress towards the next packet of growth */
 	u32 steady_since_us; /* while yielding: where the delay has stayed since when */
-	u32 steady_low_us;
-	u32 steady_high_us;
-	u32 threshold_floor_us;
-	u16 jitter_us; /* mean change from sample to sample */
+	u16 steady_low;      /* in ticks of 20 us, as all that follows */
+	u16 steady_high;
+	u16 threshold_floor;
+	u16 round_high; /* largest queueing delay of the round */
+	u16 spread;     /* what a round's samples differ by when nobody adds a queue */
+	u16 jitter_us;  /* mean change from sample to sample */
 	u8 lone_acks;
 	u8 inference; /* rounds until the inference time-out; while yielding, clean probes wanted */
 	u8 probe_rounds; /* round trips between probes while yielding */
@@ -54,7 +60,6 @@ struct netnice {
 	u8 slow_start : 1;
 	u8 round_prompt : 1; /* a sample of this round is surely free of a delayed ACK */
 	u8 recovering : 1;
-	u8 indicated : 1;   /* an indication came: the queue is longer than the threshold */
 	u8 recurrences : 2; /* indications within inference time-outs */
 };
 
@@ -78,8 +83,9 @@ struct netnice_ack {
 
 POLICY_INLINE void netnice_init(struct netnice *state, const struct policy_parameters *wanted)
 {
-	state->threshold_floor_us =
-		wanted->threshold_us ? wanted->threshold_us : NETNICE_THRESHOLD_US;
+	state->threshold_floor =
+		(wanted->threshold_us ? wanted->threshold_us : NETNICE_THRESHOLD_US) /
+		NETNICE_TICK_US;
 	state->minimum_rtt_us = NETNICE_NO_SAMPLE;
 	state->round_queue_us = NETNICE_NO_SAMPLE;
 	state->plateau = NETNICE_NO_SAMPLE;

@@ -271,3 +271,43 @@ fn netnice_paces_a_window_over_a_round_trip() {
     // Two intervals are a round trip or more.
     assert!(2 * interval_ns >= 160 * MILLISECOND, "{interval_ns}");
 }
+
+/// The share of the link in `[from, to]`, in seconds.
+fn share(name: &str, path: Path, from: f64, to: f64) -> f64 {
+    let packet_ns = path.packet_ns as f64;
+    let mut flow = Flow::new(path, control(name), 10.0);
+    flow.run(from);
+    let before = flow.delivered;
+    flow.run(to);
+    (flow.delivered - before) as f64 * packet_ns / ((to - from) * 1e9)
+}
+
+#[test]
+fn a_longer_path_is_learned_within_minutes() {
+    let mut path = Path::new(100);
+    path.detour = Some((20_000_000_000, u64::MAX, 30_000_000));
+    let share = share("netnice", path, 140.0, 160.0);
+    assert!(share > 0.9, "{share:.3}");
+}
+
+#[test]
+fn a_shorter_path_is_filled_at_once() {
+    for (name, least) in [("netnice", 0.9), ("tcplp", 0.6)] {
+        let mut path = Path::new(100);
+        path.detour = Some((0, 20_000_000_000, 30_000_000));
+        let share = share(name, path, 30.0, 60.0);
+        assert!(share > least, "{name}: {share:.3}");
+    }
+}
+
+#[test]
+fn a_clock_that_is_set_stops_nobody_for_long() {
+    for (name, from) in [("netnice", 25.0), ("tcplp", 280.0)] {
+        for step_ms in [1000u32, 1000u32.wrapping_neg()] {
+            let mut path = Path::new(100);
+            path.clock_step = Some((20_000_000_000, step_ms));
+            let share = share(name, path, from, from + 30.0);
+            assert!(share > 0.6, "{name}, {}: {share:.3}", step_ms as i32);
+        }
+    }
+}

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use netnice_congestion::netnice::{Ack, NetNice};
-use netnice_congestion::policy::{Parameters, Phase};
+use netnice_congestion::policy::{Parameters, Phase, Signal};
 use proptest::prelude::*;
 
 const MINIMUM_RTT_US: u32 = 40_000;
@@ -177,16 +177,63 @@ fn probes_while_yielding_become_rarer() {
 }
 
 #[test]
-fn a_probe_that_meets_no_queue_starts_anew() {
+fn four_probes_in_a_row_that_meet_no_queue_end_a_yielding() {
     let mut connection = Connection::settled(40);
     while connection.phase() != Phase::Yielding {
         connection.until_back_off(50_000);
     }
-    for _ in 0..4 {
-        connection.step(0);
+    // Three, and then one that meets a queue: they count from the beginning.
+    for queue_us in [0, 0, 0, 50_000, 0, 0, 0] {
+        connection.cwnd = 2;
+        connection.step(queue_us);
+        assert_eq!(connection.phase(), Phase::Yielding);
     }
-    assert!(connection.cwnd > 4);
+    connection.cwnd = 2;
+    connection.step(0);
     assert_eq!(connection.phase(), Phase::SlowStart);
+    // 34 packets fill the path: doubling up to 8, from there a packet for every four acknowledged.
+    connection.cwnd = 6;
+    assert_eq!(connection.step(0), 8);
+    let windows = [connection.step(0), connection.step(0), connection.step(0)];
+    assert!(windows[2] == 9 || windows[2] == 10, "{windows:?}");
+}
+
+#[test]
+fn what_differs_within_every_round_is_jitter_and_raises_the_threshold() {
+    let mut connection = Connection::settled(20);
+    assert_eq!(connection.control.report().threshold_us, PACKET_US * 3 / 2);
+    // 0, 4, 8, 4 ms: 8 ms within a round of ten ACKs, less two packets 5.6 ms, and twice that.
+    for round in 0..100 {
+        for sample in 0..12 {
+            connection.step([0, 4_000, 8_000, 4_000][(sample + round) % 4]);
+            connection.cwnd = 20;
+        }
+    }
+    let threshold_us = connection.control.report().threshold_us;
+    assert!((11_000..=11_400).contains(&threshold_us), "{threshold_us}");
+    // Bursts in one round of seven leave it where it is: a quarter down for each round, a sixteenth up.
+    let mut connection = Connection::settled(20);
+    for round in 0..100 {
+        for _ in 0..12 {
+            connection.step(if round % 7 == 0 { 8_000 } else { 0 });
+            connection.cwnd = 20;
+        }
+    }
+    let threshold_us = connection.control.report().threshold_us;
+    assert!(threshold_us < 3 * PACKET_US, "{threshold_us}");
+}
+
+#[test]
+fn where_the_delay_comes_from_is_reported() {
+    for (has_timestamp, signal) in [(true, Signal::OneWayDelay), (false, Signal::RoundTrip)] {
+        let mut connection = Connection::new(10);
+        let ack = Ack {
+            has_timestamp,
+            ..connection.ack(0)
+        };
+        connection.control.on_ack(&ack);
+        assert_eq!(connection.control.report().signal(), signal);
+    }
 }
 
 #[test]

@@ -17,6 +17,10 @@ pub struct Path {
     pub mark_above_packets: Option<u64>,
     /// From and to when others keep a queue of so many nanoseconds.
     pub others: Option<(u64, u64, u64)>,
+    /// From and to when a route takes so many nanoseconds longer there.
+    pub detour: Option<(u64, u64, u64)>,
+    /// When the receiver's clock is set forward by so many milliseconds; modulo 2^32 also back.
+    pub clock_step: Option<(u64, u32)>,
 }
 
 impl Path {
@@ -28,6 +32,8 @@ impl Path {
             queue_packets,
             mark_above_packets: None,
             others: None,
+            detour: None,
+            clock_step: None,
         }
     }
 }
@@ -140,10 +146,19 @@ impl Flow {
         if self.outstanding.is_empty() {
             self.delivered_ns = self.now_ns;
         }
+        let detour_ns = match self.path.detour {
+            Some((from_ns, to_ns, longer_ns)) if (from_ns..to_ns).contains(&self.now_ns) => {
+                longer_ns
+            }
+            _ => 0,
+        };
+        let ack_ns = self.free_ns.max(self.now_ns) + self.path.base_rtt_ns + detour_ns;
+        // None overtakes another.
+        let before_ns = self.outstanding.back().map_or(0, |packet| packet.ack_ns);
         self.sent += 1;
         self.outstanding.push_back(Packet {
             sent_ns: self.now_ns,
-            ack_ns: self.free_ns.max(self.now_ns) + self.path.base_rtt_ns,
+            ack_ns: ack_ns.max(before_ns),
             number: self.sent,
             prior_delivered: self.delivered,
             prior_delivered_ns: self.delivered_ns,
@@ -192,12 +207,17 @@ impl Flow {
             self.control
                 .on_ecn_echo(&congestion, true, &mut self.window);
         }
+        let received_ns = self.now_ns - self.path.base_rtt_ns / 2;
+        let step_ms = match self.path.clock_step {
+            Some((at_ns, step_ms)) if received_ns >= at_ns => step_ms,
+            _ => 0,
+        };
         let ack = Ack {
             now_ns: self.now_ns,
             rtt_ns: Some(rtt_ns),
             smoothed_rtt_ns: self.smoothed_rtt_ns,
             min_rtt_ns: self.min_rtt_ns,
-            tsval: Some(((self.now_ns - self.path.base_rtt_ns / 2) / 1_000_000) as u32),
+            tsval: Some(((received_ns / 1_000_000) as u32).wrapping_add(step_ms)),
             tsecr: Some((packet.sent_ns / 1_000_000) as u32),
             acked: 1,
             in_flight: self.outstanding.len() as u32,

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the controls of low priority promise, over one bottleneck in the simulator, with margins. Receivers delay ACKs
+//! and stamp in milliseconds.
+
+use netnice_scenario::ScenarioFile;
+use netnice_scenario::results::{FlowResult, RunResults};
+use netnice_sim::jain_index;
+
+/// A path and what is measured on it.
+struct Bed {
+    link: String,
+    nodes: String,
+    tcp: String,
+    flows: String,
+}
+
+impl Bed {
+    fn new(rate: &str, rtt_ms: u32, queue: &str) -> Bed {
+        Bed {
+            link: format!(
+                "rate = \"{rate}\"\ndelay = \"{}us\"\nqueue = \"{queue}\"\n",
+                rtt_ms * 500
+            ),
+            nodes: String::new(),
+            tcp: "delayed_ack = true, min_rto = \"200ms\"".to_owned(),
+            flows: String::new(),
+        }
+    }
+
+    /// The base case: 10 Mb/s, 40 ms, a queue of 2.5 bandwidth-delay products.
+    fn base() -> Bed {
+        Bed::new("10mbit", 40, "83p")
+    }
+
+    fn link(mut self, line: &str) -> Bed {
+        self.link += line;
+        self.link += "\n";
+        self
+    }
+
+    /// The clock of the receivers' host.
+    fn clock(mut self, clock: &str) -> Bed {
+        self.nodes = format!("[[nodes]]\nname = \"far\"\nclock = {{ {clock} }}\n");
+        self
+    }
+
+    fn tcp(mut self, settings: &str) -> Bed {
+        self.tcp = settings.to_owned();
+        self
+    }
+
+    fn flow(mut self, name: &str, control: &str, rest: &str) -> Bed {
+        self.flows += &format!(
+            "[[flows]]\nname = \"{name}\"\nfrom = \"near\"\nto = \"far\"\ncongestion_control = \"{control}\"\n\
+             start_spread = \"30ms\"\ntcp = {{ {} }}\n{rest}\n",
+            self.tcp
+        );
+        self
+    }
+
+    /// Runs for `seconds`; what is measured is what comes after `warm_up_s`.
+    fn run(&self, warm_up_s: u32, seconds: u32) -> Results {
+        let text = format!(
+            "name = \"test\"\nduration = \"{seconds}s\"\nwarm_up = \"{warm_up_s}s\"\n{}\
+             [[links]]\nfrom = \"near\"\nto = \"far\"\n{}{}",
+            self.nodes, self.link, self.flows
+        );
+        let file = match ScenarioFile::parse("test", &text, &[], None) {
+            Ok(file) => file,
+            Err(error) => panic!("{error}\n{text}"),
+        };
+        let run = netnice_sim::run(file.scenario(), 1, || true).unwrap();
+        Results(run.expect("nobody stops it"))
+    }
+}
+
+struct Results(RunResults);
+
+impl Results {
+    fn flow(&self, name: &str) -> &FlowResult {
+        self.0.flows.iter().find(|flow| flow.name == name).unwrap()
+    }
+
+    /// A flow's share of the link, headers included.
+    fn share(&self, name: &str) -> f64 {
+        self.flow(name).throughput_bps / self.0.queues[0].rate_bps as f64
+    }
+}
+
+fn alone(bed: Bed, control: &str) -> f64 {
+    bed.flow("own", control, "").run(20, 60).share("own")
+}
+
+/// Shares of a control and of a rival that starts after 5 s.
+fn beside(bed: Bed, control: &str, rival: &str) -> (f64, f64) {
+    let bed = bed
+        .flow("own", control, "")
+        .flow("rival", rival, "start = \"5s\"");
+    let results = bed.run(20, 80);
+    (results.share("own"), results.share("rival"))
+}
+
+#[test]
+fn netnice_fills_an_idle_link() {
+    for (rate, rtt_ms, queue) in [
+        ("10mbit", 40, "83p"),
+        ("10mbit", 40, "33p"),
+        ("10mbit", 40, "8p"),
+        ("10mbit", 200, "167p"),
+        ("100mbit", 40, "333p"),
+        ("100mbit", 4, "33p"),
+        ("1.5mbit", 200, "25p"),
+    ] {
+        let share = alone(Bed::new(rate, rtt_ms, queue), "netnice");
+        assert!(share > 0.94, "{rate}, {rtt_ms} ms, {queue}: {share:.3}");
+    }
+}
+
+#[test]
+fn netnice_yields_to_reno_and_cubic() {
+    for (rate, rtt_ms, queue) in [
+        ("10mbit", 40, "83p"),
+        ("10mbit", 40, "33p"),
+        ("100mbit", 40, "333p"),
+        ("1.5mbit", 40, "25p"),
+    ] {
+        for rival in ["reno", "cubic"] {
+            let (own, theirs) = beside(Bed::new(rate, rtt_ms, queue), "netnice", rival);
+            let case = format!("{rate}, {rtt_ms} ms, {queue}, {rival}");
+            assert!(own < 0.03, "{case}: {own:.3}");
+            assert!(theirs > 0.97, "{case}: {theirs:.3}");
+        }
+    }
+}
+
+#[test]
+fn netnice_yields_on_short_queues_too() {
+    // A quarter of a bandwidth-delay product; and eight packets at 100 Mb/s, 0.96 ms, less than the threshold's floor.
+    for (rate, rtt_ms, queue, most) in [("10mbit", 40, "8p", 0.06), ("100mbit", 4, "8p", 0.25)] {
+        for rival in ["reno", "cubic"] {
+            let (own, _) = beside(Bed::new(rate, rtt_ms, queue), "netnice", rival);
+            assert!(
+                own < most,
+                "{rate}, {rtt_ms} ms, {queue}, {rival}: {own:.3}"
+            );
+        }
+    }
+}
+
+#[test]
+fn random_loss_is_not_taken_for_others() {
+    let share = alone(Bed::base().link("loss = \"0.1%\""), "netnice");
+    assert!(share > 0.85, "{share:.3}");
+}
+
+#[test]
+fn netnice_gives_way_within_a_second_and_comes_back_within_five() {
+    let bed = || {
+        Bed::base().flow("own", "netnice", "").flow(
+            "rival",
+            "cubic",
+            "start = \"10s\"\nstop = \"30s\"",
+        )
+    };
+    assert!(bed().run(11, 12).share("own") < 0.1);
+    assert!(bed().run(35, 36).share("own") > 0.9);
+}
+
+#[test]
+fn a_latecomer_gets_its_half() {
+    let bed = Bed::base()
+        .flow("first", "netnice", "")
+        .flow("late", "netnice", "start = \"30s\"");
+    let results = bed.run(60, 90);
+    let shares = [results.share("first"), results.share("late")];
+    assert!(jain_index(shares.into_iter()).unwrap() > 0.93, "{shares:?}");
+    assert!(shares[0] + shares[1] > 0.95, "{shares:?}");
+}
+
+#[test]
+fn netnice_follows_a_square_wave() {
+    let mut bed = Bed::base().flow("own", "netnice", "");
+    bed.flows += "[[flows]]\nname = \"udp\"\nfrom = \"near\"\nto = \"far\"\ntransport = \"udp\"\n\
+                  application = { kind = \"square_wave\", rate = \"6.667mbit\", period = \"3.2s\" }\n";
+    let results = bed.run(6, 70);
+    let share = results.share("own");
+    assert!(share > 0.8 * 2.0 / 3.0, "{share:.3}");
+    let udp = results.flow("udp");
+    assert!(
+        udp.packets_lost * 1000 < udp.packets_sent,
+        "{} lost",
+        udp.packets_lost
+    );
+}
+
+#[test]
+fn pages_meet_next_to_no_queue() {
+    let pages = |bed: Bed| {
+        let mut bed = bed;
+        for page in 0..100 {
+            let start = format!("start = \"{}ms\"\nbytes = \"10kB\"", 20_000 + 300 * page);
+            bed = bed.flow(&format!("page{page}"), "cubic", &start);
+        }
+        let results = bed.run(20, 52);
+        let times: Vec<f64> = (0..100)
+            .filter_map(|page| results.flow(&format!("page{page}")).completion_s)
+            .collect();
+        assert_eq!(times.len(), 100);
+        let bulk = results.0.flows.iter().find(|flow| flow.name == "own");
+        let share = bulk.map_or(0.0, |_| results.share("own"));
+        (times.iter().sum::<f64>() / 100.0, share)
+    };
+    let (without, _) = pages(Bed::base());
+    let (with, share) = pages(Bed::base().flow("own", "netnice", ""));
+    assert!(with < 1.08 * without, "{with:.4} s for {without:.4} s");
+    assert!(share > 0.8, "{share:.3}");
+}
+
+#[test]
+fn a_path_that_jitters_is_filled_too() {
+    for (rate, rtt_ms, queue, jitter) in [
+        ("10mbit", 40, "83p", "5ms"),
+        ("10mbit", 40, "83p", "20ms"),
+        ("50mbit", 20, "300p", "5ms"),
+    ] {
+        let bed = || {
+            Bed::new(rate, rtt_ms, queue).link(&format!(
+                "jitter = \"{jitter}\"\nreverse = {{ jitter = \"1ns\" }}"
+            ))
+        };
+        let share = alone(bed(), "netnice");
+        assert!(share > 0.75, "{rate}, {jitter}: {share:.3}");
+        let (own, _) = beside(bed(), "netnice", "cubic");
+        assert!(own < 0.03, "{rate}, {jitter}: {own:.3}");
+    }
+}
+
+#[test]
+fn receivers_of_any_kind_are_understood() {
+    for tcp in [
+        "min_rto = \"200ms\"",
+        "min_rto = \"200ms\", timestamps = false",
+        "min_rto = \"200ms\", timestamps = false, delayed_ack = true",
+    ] {
+        let share = alone(Bed::base().tcp(tcp), "netnice");
+        assert!(share > 0.95, "{tcp}: {share:.3}");
+        let (own, _) = beside(Bed::base().tcp(tcp), "netnice", "reno");
+        assert!(own < 0.03, "{tcp}: {own:.3}");
+    }
+}
+
+#[test]
+fn clocks_that_drift_or_wrap_change_nothing() {
+    // 2^32 ticks of a millisecond are 4,294,967.296 s: this clock wraps after 30 s.
+    let wraps = "offset = \"4294937s\"";
+    // The paper's TCP-LP keeps its smallest delay for minutes; a peer's clock that gains more in them than the threshold
+    // is a queue to it.
+    let netnice =
+        ["drift_ppm = 500", "drift_ppm = -500", wraps].map(|clock| ("netnice", clock, 0.95));
+    let tcplp = ["drift_ppm = 50", "drift_ppm = -500", wraps].map(|clock| ("tcplp", clock, 0.6));
+    for (control, clock, least) in netnice.into_iter().chain(tcplp) {
+        let share = alone(Bed::base().clock(clock), control);
+        assert!(share > least, "{control}, {clock}: {share:.3}");
+        let (own, _) = beside(Bed::base().clock(clock), control, "reno");
+        assert!(own < 0.05, "{control}, {clock}: {own:.3}");
+    }
+}
+
+#[test]
+fn packets_that_overtake_each_other_change_little() {
+    let bed = || {
+        Bed::base()
+            .link("jitter = { size = \"2ms\", reordering = true }\nreverse = { jitter = \"1ns\" }")
+    };
+    let share = alone(bed(), "netnice");
+    assert!(share > 0.5, "{share:.3}");
+    for control in ["netnice", "tcplp"] {
+        let (own, theirs) = beside(bed(), control, "reno");
+        assert!(
+            own < 0.05 * theirs.max(0.2),
+            "{control}: {own:.3} {theirs:.3}"
+        );
+    }
+}
+
+#[test]
+fn a_standing_queue_of_others_is_no_longer_path() {
+    // Over minutes, too, the rival's queue moves, and is not mistaken for the path.
+    let bed = Bed::base()
+        .flow("own", "netnice", "")
+        .flow("rival", "cubic", "start = \"5s\"");
+    let results = bed.run(300, 400);
+    assert!(results.share("own") < 0.03);
+}
+
+#[test]
+fn tcplp_yields_and_delayed_acks_do_not_starve_it() {
+    let share = alone(Bed::base(), "tcplp");
+    assert!(share > 0.6, "{share:.3}");
+    let (own, theirs) = beside(Bed::base(), "tcplp", "reno");
+    assert!(own < 0.03 && theirs > 0.97, "{own:.3}, {theirs:.3}");
+}
