@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Measures how the controls yield and how they fill an idle link: real kernel TCP over the
-//! emulated link, every row a ratio within one run.
+//! emulated link, or the simulator, every row a ratio within one run.
 
 mod cost;
 mod report;
+mod simulated;
 mod trial;
 
 use std::collections::BTreeMap;
@@ -18,19 +19,25 @@ use netnice_kernel::pins::Pins;
 
 use trial::{Cell, Outcome, Test, Trial};
 
-/// Measures low-priority controls beside others on an emulated link (real kernel TCP; needs root).
+/// Measures low-priority controls beside others on an emulated link (real kernel TCP; needs root), or in the simulator.
 #[derive(Parser)]
+#[command(after_help = "Examples:
+  netnice-bench --runs 1 --controls netnice
+  netnice-bench --simulated --cell grid --controls netnice --markdown --jobs 2
+  netnice-bench --simulated --cell 10mbit/40ms/83p/20ms --tests alone,beside")]
 struct Arguments {
-    /// Cells to measure, as RATE/RTT/QUEUE; repeat for more. `grid` stands for the whole grid:
-    /// 1.5, 100 and 500 Mb/s; 4, 40 and 200 ms; queues of 0.25, 1 and 5 BDP.
+    /// Cells to measure, as RATE/RTT/QUEUE, in the simulator also RATE/RTT/QUEUE/JITTER; repeat for more. `grid`
+    /// stands for 1.5, 10, 100 and 500 Mb/s; 4, 40 and 200 ms; queues of 0.25, 1, 2.5 and 5 BDP; `jitter` for five
+    /// paths with 1, 5, 10 and 20 ms of jitter.
     #[arg(long = "cell", default_value = "10mbit/40ms/83p")]
     cells: Vec<String>,
     /// Controls under test.
     #[arg(long, value_delimiter = ',', default_value = "netnice,tcplp")]
     controls: Vec<String>,
-    /// Best-effort controls to compete with; the first is the measure of an idle link.
-    #[arg(long, value_delimiter = ',', default_value = "cubic,reno,bbr")]
-    rivals: Vec<String>,
+    /// Best-effort controls to compete with; the first is the measure of an idle link. [default: cubic,reno,bbr; in
+    /// the simulator cubic,reno]
+    #[arg(long, value_delimiter = ',')]
+    rivals: Option<Vec<String>>,
     /// Tests to run: alone, beside, web, square, two.
     #[arg(
         long,
@@ -44,6 +51,12 @@ struct Arguments {
     /// Seconds over which goodput is measured, once flows have settled; longer on long paths.
     #[arg(long, default_value_t = 30)]
     window: u64,
+    /// Runs the trials in the simulator instead: no root, no waiting; run n has seed n.
+    #[arg(long, conflicts_with = "cost")]
+    simulated: bool,
+    /// Prints a row of Markdown for each cell: means only.
+    #[arg(long)]
+    markdown: bool,
     /// Trials at a time: more than one only while the links are slow enough for this machine.
     #[arg(long, default_value_t = 1)]
     jobs: usize,
@@ -57,54 +70,89 @@ struct Arguments {
 
 fn main() -> Result<()> {
     let arguments = Arguments::parse();
-    let pins = Pins::open()?;
-    for name in &arguments.controls {
-        if let Ok(control) = Control::find(name) {
-            control.register(&pins)?;
-        }
-    }
+    let rivals = arguments.rivals.clone().unwrap_or_else(|| {
+        let all = ["cubic", "reno", "bbr"].map(str::to_owned);
+        all[..if arguments.simulated { 2 } else { 3 }].to_vec()
+    });
     let cells = cells(&arguments.cells)?;
-    let trials = trials(&arguments, &cells);
-    let outcomes = run_all(&trials, arguments.jobs)?;
-    if arguments.cost {
-        print!("{}", cost::table(&arguments.controls)?);
-    }
-    pins.close()?;
+    let trials = trials(&arguments, &rivals, &cells);
+    let outcomes = if arguments.simulated {
+        run_all(&trials, arguments.jobs, Trial::simulate)?
+    } else {
+        let pins = Pins::open()?;
+        for name in &arguments.controls {
+            if let Ok(control) = Control::find(name) {
+                control.register(&pins)?;
+            }
+        }
+        let outcomes = run_all(&trials, arguments.jobs, Trial::run)?;
+        if arguments.cost {
+            print!("{}", cost::table(&arguments.controls)?);
+        }
+        pins.close()?;
+        outcomes
+    };
 
     if let Some(path) = &arguments.json {
         let text = serde_json::to_string_pretty(&outcomes)?;
         std::fs::write(path, text).with_context(|| format!("writing {}", path.display()))?;
     }
+    if arguments.markdown {
+        for control in &arguments.controls {
+            let rows = report::grid(&cells, &outcomes, control, &rivals, &arguments.tests);
+            print!("{rows}");
+        }
+        let untrusted = outcomes.iter().filter(|o| o.distrust.is_some()).count();
+        if untrusted > 0 {
+            println!(
+                "\nnot to be trusted: {untrusted} of {} trials",
+                outcomes.len()
+            );
+        }
+        return Ok(());
+    }
     for cell in &cells {
         let of_cell: Vec<_> = outcomes.iter().filter(|o| o.trial.cell == *cell).collect();
         print!(
             "{}",
-            report::table(cell, &of_cell, &arguments.controls, &arguments.rivals)
+            report::table(cell, &of_cell, &arguments.controls, &rivals)
         );
     }
     Ok(())
 }
 
 fn cells(texts: &[String]) -> Result<Vec<Cell>> {
-    let mut cells = Vec::new();
+    let mut names = Vec::new();
     for text in texts {
-        if text == "grid" {
-            for rate in ["1.5mbit", "100mbit", "500mbit"] {
-                for rtt in ["4ms", "40ms", "200ms"] {
-                    for queue in ["0.25bdp", "1bdp", "5bdp"] {
-                        cells.push(format!("{rate}/{rtt}/{queue}").parse()?);
+        match text.as_str() {
+            "grid" => {
+                for rate in ["1.5mbit", "10mbit", "100mbit", "500mbit"] {
+                    for rtt in ["4ms", "40ms", "200ms"] {
+                        let queues = ["0.25bdp", "1bdp", "2.5bdp", "5bdp"];
+                        names.extend(queues.map(|queue| format!("{rate}/{rtt}/{queue}")));
                     }
                 }
             }
-        } else {
-            cells.push(text.parse()?);
+            "jitter" => {
+                for path in [
+                    "1.5mbit/40ms/25p",
+                    "10mbit/40ms/83p",
+                    "20mbit/10ms/100p",
+                    "50mbit/20ms/300p",
+                    "100mbit/40ms/333p",
+                ] {
+                    let jitters = ["1ms", "5ms", "10ms", "20ms"];
+                    names.extend(jitters.map(|jitter| format!("{path}/{jitter}")));
+                }
+            }
+            _ => names.push(text.clone()),
         }
     }
-    Ok(cells)
+    names.iter().map(|name| name.parse()).collect()
 }
 
 /// All trials, the runs outermost: what slows the machine for a while slows all alike.
-fn trials(arguments: &Arguments, cells: &[Cell]) -> Vec<Trial> {
+fn trials(arguments: &Arguments, rivals: &[String], cells: &[Cell]) -> Vec<Trial> {
     let mut trials = Vec::new();
     for run in 0..arguments.runs {
         for cell in cells {
@@ -121,20 +169,20 @@ fn trials(arguments: &Arguments, cells: &[Cell]) -> Vec<Trial> {
             for &test in &arguments.tests {
                 match test {
                     Test::Alone => {
-                        for name in arguments.rivals.iter().chain(&arguments.controls) {
+                        for name in rivals.iter().chain(&arguments.controls) {
                             add(test, Some(name), None);
                         }
                     }
                     Test::Beside => {
                         for control in &arguments.controls {
-                            for rival in &arguments.rivals {
+                            for rival in rivals {
                                 add(test, Some(control), Some(rival));
                             }
                         }
                     }
                     Test::Web => {
                         add(test, None, None);
-                        add(test, arguments.rivals.first(), None);
+                        add(test, rivals.first(), None);
                         for control in &arguments.controls {
                             add(test, Some(control), None);
                         }
@@ -151,7 +199,11 @@ fn trials(arguments: &Arguments, cells: &[Cell]) -> Vec<Trial> {
     trials
 }
 
-fn run_all(trials: &[Trial], jobs: usize) -> Result<Vec<Outcome>> {
+fn run_all(
+    trials: &[Trial],
+    jobs: usize,
+    run: fn(&Trial) -> Result<Outcome>,
+) -> Result<Vec<Outcome>> {
     let style = ProgressStyle::with_template("{bar:40} {pos}/{len} trials, {eta} left  {msg}")?;
     let progress = ProgressBar::new(trials.len() as u64).with_style(style);
     let next = AtomicUsize::new(0);
@@ -165,7 +217,7 @@ fn run_all(trials: &[Trial], jobs: usize) -> Result<Vec<Outcome>> {
                     let Some(trial) = trials.get(index) else {
                         break;
                     };
-                    match trial.run() {
+                    match run(trial) {
                         Ok(outcome) => {
                             done.lock().expect("no panic").insert(index, outcome);
                         }

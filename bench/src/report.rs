@@ -31,13 +31,8 @@ impl Table<'_> {
             .collect()
     }
 
-    /// `value / reference`, run by run, or just `value` without a reference.
     fn row(&mut self, label: &str, values: Vec<f64>, reference: Option<Vec<f64>>, percent: bool) {
-        let ratios: Vec<f64> = match reference {
-            Some(reference) => values.iter().zip(&reference).map(|(v, r)| v / r).collect(),
-            None => values,
-        };
-        let Some(summary) = Summary::of(&ratios) else {
+        let Some(summary) = Summary::of(&ratios(values, reference)) else {
             return;
         };
         let (scale, unit) = if percent { (100.0, " %") } else { (1.0, "") };
@@ -49,6 +44,120 @@ impl Table<'_> {
             summary.min * scale,
             summary.max * scale,
         );
+    }
+}
+
+/// A row of Markdown for each cell: means over runs, in percent but for times and Jain's index.
+pub fn grid(
+    cells: &[Cell],
+    outcomes: &[Outcome],
+    control: &str,
+    rivals: &[String],
+    tests: &[Test],
+) -> String {
+    let mut columns: Vec<(String, Test, Column)> = Vec::new();
+    for &test in tests {
+        let mut column = |name: &str, column| columns.push((name.to_owned(), test, column));
+        match test {
+            Test::Alone => column("alone", Column::OfIdle("goodput")),
+            Test::Beside => {
+                for (index, rival) in rivals.iter().enumerate() {
+                    column(&format!("beside {rival}"), Column::Beside(index, "share"));
+                    column("it keeps", Column::Keeps(index));
+                    column("back after, s", Column::Beside(index, "back"));
+                }
+            }
+            Test::Web => {
+                column("web mean", Column::OfNoBulk("web_mean"));
+                column("p95", Column::OfNoBulk("web_p95"));
+                column("bulk", Column::OfIdle("goodput"));
+            }
+            Test::Square => {
+                column("square", Column::Percent("excess"));
+                column("UDP lost", Column::Percent("udp_loss"));
+            }
+            Test::Two => {
+                column("two", Column::OfIdle("goodput"));
+                column("Jain", Column::Value("jain"));
+            }
+        }
+    }
+    let mut text = format!("\n{control}\n\n| cell |");
+    for (name, ..) in &columns {
+        let _ = write!(text, " {name} |");
+    }
+    let _ = write!(text, "\n| --- |{}", " --- |".repeat(columns.len()));
+    for cell in cells {
+        let of_cell: Vec<_> = outcomes.iter().filter(|o| o.trial.cell == *cell).collect();
+        let table = Table {
+            outcomes: &of_cell,
+            text: String::new(),
+        };
+        let _ = write!(text, "\n| {cell} |");
+        for (_, test, column) in &columns {
+            let value = table.figure(control, rivals, *test, *column);
+            let _ = match value {
+                Some(value) if value.abs() >= 99.95 => write!(text, " {value:.0} |"),
+                Some(value) if value.abs() >= 9.995 => write!(text, " {value:.1} |"),
+                Some(value) => write!(text, " {value:.2} |"),
+                None => write!(text, " |"),
+            };
+        }
+    }
+    text.push('\n');
+    text
+}
+
+/// What a column of the grid shows.
+#[derive(Clone, Copy)]
+enum Column {
+    Value(&'static str),
+    Percent(&'static str),
+    /// In percent of what the first rival gets of an idle link.
+    OfIdle(&'static str),
+    /// Times that without bulk.
+    OfNoBulk(&'static str),
+    /// Beside the rival of this number: a share in percent, or seconds.
+    Beside(usize, &'static str),
+    /// What that rival keeps of what it gets alone.
+    Keeps(usize),
+}
+
+impl Table<'_> {
+    fn figure(&self, control: &str, rivals: &[String], test: Test, column: Column) -> Option<f64> {
+        let own = Some(control);
+        let name = |index: usize| rivals.get(index).map(String::as_str);
+        let (values, reference, scale) = match column {
+            Column::Value(value) => (self.values(test, own, None, value), None, 1.0),
+            Column::Percent(value) => (self.values(test, own, None, value), None, 100.0),
+            Column::OfIdle(value) => {
+                let idle = self.values(Test::Alone, name(0), None, "goodput");
+                (self.values(test, own, None, value), Some(idle), 100.0)
+            }
+            Column::OfNoBulk(value) => {
+                let without = self.values(test, None, None, value);
+                (self.values(test, own, None, value), Some(without), 1.0)
+            }
+            Column::Beside(index, value) => {
+                let scale = if value == "share" { 100.0 } else { 1.0 };
+                (self.values(test, own, name(index), value), None, scale)
+            }
+            Column::Keeps(index) => {
+                let alone = self.values(Test::Alone, name(index), None, "goodput");
+                let kept = self.values(test, own, name(index), "rival_goodput");
+                (kept, Some(alone), 100.0)
+            }
+        };
+        let summary = Summary::of(&ratios(values, reference))?;
+        Some(summary.mean * scale)
+    }
+}
+
+/// `value / reference`, run by run, or just `value` without a reference.
+fn ratios(values: Vec<f64>, reference: Option<Vec<f64>>) -> Vec<f64> {
+    match reference {
+        Some(reference) => values.iter().zip(&reference).map(|(v, r)| v / r).collect(),
+        None => values,
     }
 }
 

@@ -15,7 +15,11 @@ use serde::Serialize;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
     name: String,
-    spec: LinkSpec,
+    pub(crate) spec: LinkSpec,
+    /// The queue as it was written.
+    pub(crate) queue: String,
+    /// Every packet takes up to so much longer on the way there, at random, in order: in the simulator only.
+    pub(crate) jitter: Duration,
 }
 
 impl FromStr for Cell {
@@ -24,15 +28,21 @@ impl FromStr for Cell {
     fn from_str(text: &str) -> Result<Self> {
         let parts: Vec<&str> = text.split('/').collect();
         ensure!(
-            parts.len() == 3,
-            "cell `{text}`: write RATE/RTT/QUEUE, such as 10mbit/40ms/2.5bdp"
+            (3..=4).contains(&parts.len()),
+            "cell `{text}`: write RATE/RTT/QUEUE or RATE/RTT/QUEUE/JITTER, such as 10mbit/40ms/2.5bdp/5ms"
         );
+        let jitter = match parts.get(3) {
+            Some(jitter) => netnice_queue::parse_delay(jitter)?,
+            None => Duration::ZERO,
+        };
         let rtt = netnice_queue::parse_delay(parts[1])?;
         let half_us = rtt.as_micros() / 2;
         let changes = format!("rate={},delay={half_us}us,queue={}", parts[0], parts[2]);
         Ok(Self {
             name: text.to_owned(),
             spec: LinkSpec::symmetric(changes.parse().with_context(|| format!("cell `{text}`"))?),
+            queue: parts[2].to_owned(),
+            jitter,
         })
     }
 }
@@ -96,17 +106,34 @@ pub struct Outcome {
     pub lateness_p99: f64,
 }
 
-const SQUARE_PERIOD: Duration = Duration::from_millis(3200);
+/// On for half of it, off for the other.
+pub(crate) const SQUARE_PERIOD: Duration = Duration::from_millis(3200);
 
 impl Trial {
-    /// Runs it; takes some tens of seconds.
-    pub fn run(&self) -> Result<Outcome> {
+    /// Over which goodput is measured, and how long flows settle before. Long paths need longer to: BDPs of packets,
+    /// round trip by round trip.
+    pub(crate) fn window_and_settle(&self) -> (Duration, Duration) {
         let rtt = self.cell.spec.base_rtt();
-        // Long paths need longer to settle: BDPs of packets, round trip by round trip.
         let window = self.window.max(rtt * 120);
         let settle = (self.window / 2).min(Duration::from_secs(10)).max(rtt * 80);
+        (window, settle)
+    }
+
+    /// Bits per second of the link.
+    pub(crate) fn link_bits(&self) -> Result<f64> {
         let rate = self.cell.spec.up.rate.context("a cell has a rate")?;
-        let link_bits = rate.bits_per_second() as f64;
+        Ok(rate.bits_per_second() as f64)
+    }
+
+    /// Runs it on the kernel; takes some tens of seconds.
+    pub fn run(&self) -> Result<Outcome> {
+        ensure!(
+            self.cell.jitter.is_zero(),
+            "cell {}: the emulated link has no jitter; leave it out, or add --simulated",
+            self.cell
+        );
+        let (window, settle) = self.window_and_settle();
+        let link_bits = self.link_bits()?;
         let second = Duration::from_secs(1);
         let mut values = BTreeMap::new();
         let mut bed = Testbed::new(&self.cell.spec)?;
