@@ -99,7 +99,12 @@ impl Simulation {
                 .events
                 .push(Time::ZERO + sampler.interval, source::SAMPLE);
         }
-        simulation.events.push(simulation.warm_up, source::MEASURE);
+        if simulation.warm_up == Time::ZERO {
+            // Before anything is sent: an event would come after what is sent at once.
+            simulation.end_warm_up();
+        } else {
+            simulation.events.push(simulation.warm_up, source::MEASURE);
+        }
         for (index, &mark) in options.marks.iter().enumerate() {
             simulation
                 .events

@@ -194,6 +194,35 @@ fn a_scenario_runs_and_tells_what_came_of_it() {
 }
 
 #[test]
+fn what_is_sent_at_once_counts_where_there_is_no_warm_up() {
+    let scenario = scenario(
+        r#"
+name = "at_once"
+duration = "1s"
+[[links]]
+name = "link"
+from = "near"
+to = "far"
+rate = "1mbit"
+delay = "1ms"
+[[flows]]
+name = "cbr"
+from = "near"
+to = "far"
+transport = "udp"
+packet_size = "100B"
+application = { kind = "cbr", rate = "8kbit" }
+"#,
+    );
+    let results = run(&scenario, 1, || true).unwrap().unwrap();
+    let flow = &results.flows[0];
+    // A packet each 100 ms, the first at 0, the last at 900 ms.
+    assert_eq!((flow.packets_sent, flow.packets_received), (10, 10));
+    let queue = &results.queues[0];
+    assert_eq!((queue.arrived, queue.delivered), (10, 10));
+}
+
+#[test]
 fn pages_come_as_often_as_their_model_says() {
     let scenario = scenario(
         r#"
