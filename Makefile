@@ -4,6 +4,7 @@
 
 CARGO ?= cargo
 PREFIX ?= /usr/local
+FUZZ_SECONDS ?= 600
 # Root is needed for the kernel, not for compiling.
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 AS_ROOT := $(if $(SUDO),--config 'target."cfg(unix)".runner = "$(SUDO) -E"')
@@ -11,7 +12,7 @@ C_SOURCES = $(shell find bench congestion kernel -name '*.[ch]' | sort)
 SCRIPTS = scripts/prerequisites .ci/run tests/old_kernel/run tests/old_kernel/inside
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-kernels lint format bench bench-sim install
+.PHONY: help build demo test test-kernels fuzz lint format bench bench-sim install
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 22
@@ -32,6 +33,12 @@ test: ## Run all tests: the live ones need root
 test-kernels: ## Try it on Debian 12's kernel, 6.1, in qemu: some minutes, no root needed
 	@scripts/prerequisites build kernels
 	tests/old_kernel/run
+
+fuzz: ## Feed parser and simulator random input (cargo install cargo-fuzz): FUZZ_SECONDS=600 for each
+	mkdir -p fuzz/corpus/scenario_file fuzz/corpus/engine
+	$(CARGO) +nightly fuzz run scenario_file fuzz/corpus/scenario_file scenarios bench/ns2 -- \
+		-max_total_time=$(FUZZ_SECONDS) -max_len=8192 -timeout=30
+	$(CARGO) +nightly fuzz run engine -- -max_total_time=$(FUZZ_SECONDS) -timeout=60 -rss_limit_mb=4096
 
 lint: ## Check style and common mistakes
 	@scripts/prerequisites build lint
