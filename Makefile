@@ -9,6 +9,7 @@ FUZZ_SECONDS ?= 600
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 AS_ROOT := $(if $(SUDO),--config 'target."cfg(unix)".runner = "$(SUDO) -E"')
 C_SOURCES = $(shell find bench congestion kernel -name '*.[ch]' | sort)
+PYTHON_SOURCES = bench/compare_ns2 bench/speed bench/ns2/measure bench/ns2/cases.py
 SCRIPTS = scripts/prerequisites .ci/run tests/old_kernel/run tests/old_kernel/inside
 
 .DEFAULT_GOAL := help
@@ -45,12 +46,15 @@ lint: ## Check style and common mistakes
 	$(CARGO) fmt --all -- --check
 	$(CARGO) clippy --locked --workspace --all-targets -- --deny warnings
 	clang-format --dry-run -Werror $(C_SOURCES)
+	target/ruff/bin/ruff check $(PYTHON_SOURCES)
+	target/ruff/bin/ruff format --check $(PYTHON_SOURCES)
 	shellcheck $(SCRIPTS)
 
 format: ## Format the sources
 	@scripts/prerequisites build lint
 	$(CARGO) fmt --all
 	clang-format -i $(C_SOURCES)
+	target/ruff/bin/ruff format $(PYTHON_SOURCES)
 
 bench: ## Measure the controls beside others: takes long, needs root and a quiet machine
 	@scripts/prerequisites build
