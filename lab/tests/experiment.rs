@@ -116,17 +116,22 @@ fn one_flow_fills_a_link_as_simulated() {
 #[test]
 fn netnice_leaves_a_link_to_others() {
     let scenario = scenario(
-        "duration = \"10s\"\nwarm_up = \"4s\"",
+        "duration = \"10s\"\nwarm_up = \"3s\"\n\
+         phases = [{ name = \"beside\", from = \"6s\", to = \"10s\" }]",
         &format!(
-            "{CUBIC}\n[[flows]]\nname = \"low\"\nfrom = \"a\"\nto = \"b\"\nclass = \"low\"\n\
+            "{CUBIC}start = \"4s\"\n[[flows]]\nname = \"low\"\nfrom = \"a\"\nto = \"b\"\nclass = \"low\"\n\
              congestion_control = {{ name = \"netnice\", threshold_us = 1000 }}"
         ),
     );
     let results = measure(&scenario);
     let (cubic, low) = (flow(&results, "cubic"), flow(&results, "low"));
-    let share = low.goodput_bps / (low.goodput_bps + cubic.goodput_bps);
+    let beside = |flow: &FlowResult| flow.phases[0].goodput_bps;
+    let share = beside(low) / (beside(low) + beside(cubic));
     assert_between("netnice's share", share, 0.0, 0.2);
     assert_eq!(results.classes.len(), 2);
+    // The control has counted what it gave way to; the kernel's own counts nothing.
+    assert!((1..100).contains(&low.early_indications), "{low:?}");
+    assert_eq!(cubic.early_indications, 0);
 }
 
 #[test]
@@ -191,6 +196,54 @@ fn a_router_marks_instead_of_dropping() {
     let dropped: u64 = queue.drops.iter().map(|drops| drops.packets).sum();
     assert!(dropped <= queue.marked, "{queue:?}");
     assert!(queue.utilisation > 0.7, "{queue:?}");
+}
+
+/// A target below the link's rate is exceeded when marks come: the window is halved. One above it is not: the mark is
+/// taken for one of an IN packet, the window becomes one packet and slow-starts to the target (Fang and Peterson, 3.2.3).
+#[test]
+fn dstcp_answers_a_mark_as_its_target_rate_wants() {
+    let link = |from: &str, to: &str| {
+        format!(
+            "[[links]]\nname = \"{from}\"\nfrom = \"{from}\"\nto = \"{to}\"\nrate = \"10mbit\"\ndelay = \"20ms\"\n\
+             queue = {{ discipline = \"red\", limit = \"200p\", min_threshold = \"10p\", max_threshold = \"100p\", ecn = \"mark\" }}\n"
+        )
+    };
+    let sender = |name: &str, from: &str, to: &str, target: u64| {
+        format!(
+            "[[flows]]\nname = \"{name}\"\nfrom = \"{from}\"\nto = \"{to}\"\ntcp = {{ ecn = true }}\n\
+             congestion_control = {{ name = \"dstcp\", target_rate_bps = {target}, c = 1000 }}\n"
+        )
+    };
+    let text = [
+        "name = \"live\"\nduration = \"8s\"\nwarm_up = \"3s\"\nsampling = { interval = \"10ms\" }\n",
+        &link("a", "b"),
+        &link("c", "d"),
+        &sender("beyond", "a", "b", 2_000_000),
+        &sender("within", "c", "d", 20_000_000),
+    ]
+    .concat();
+    let file = ScenarioFile::parse("marks.toml", &text, &[], None).unwrap();
+    let results = measure(file.scenario());
+    for link in ["a", "c"] {
+        let mut queues = results.queues.iter();
+        let queue = queues.find(|queue| queue.link == link).unwrap();
+        assert!(queue.marked > 0, "{queue:?}");
+    }
+    let smallest_window = |name: &str| {
+        let flow = flow(&results, name);
+        assert!(flow.ecn_reactions > 0, "{flow:?}");
+        assert_eq!(flow.timeouts, 0, "{flow:?}");
+        let mut series = results.series.iter();
+        let series = series.find(|one| one.of == name && one.quantity == "cwnd");
+        let series = series.unwrap();
+        let samples = series.time_s.iter().zip(&series.value);
+        let measured = samples.filter(|&(&time, _)| time > 3.0);
+        measured
+            .map(|(_, &cwnd)| cwnd)
+            .fold(f64::INFINITY, f64::min)
+    };
+    assert_between("halved", smallest_window("beyond"), 10.0, 40.0);
+    assert_between("set to one", smallest_window("within"), 1.0, 4.0);
 }
 
 #[test]

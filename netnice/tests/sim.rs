@@ -73,6 +73,31 @@ fn a_table_tells_flows_and_queues_of_each_point() {
 }
 
 #[test]
+fn figures_of_the_scenario_have_a_column_for_each_point() {
+    let (directory, file) = place();
+    let figure = "[[figures]]\nname = \"of two megabits\"\nquantity = \"throughput\"\nflows = [\"bulk\"]\nover = { rate = \"2mbit\" }\n";
+    fs::write(&file, format!("{SCENARIO}{figure}")).unwrap();
+    let out = directory.path().join("out");
+    let table = succeeded(&run(&["sim", text(&file), "--out", text(&out)]));
+    let lines: Vec<&str> = table.lines().collect();
+    assert_eq!(
+        lines[2].split_whitespace().collect::<Vec<_>>(),
+        ["1mbit", "2mbit"]
+    );
+    // The link is always busy: half of it all, and all of it.
+    let percents: Vec<f64> = lines[3]
+        .strip_prefix("of two megabits")
+        .unwrap()
+        .split('%')
+        .filter_map(|cell| cell.split('±').next()?.trim().parse().ok())
+        .collect();
+    assert!((45.0..50.5).contains(&percents[0]), "{table}");
+    assert!((95.0..100.5).contains(&percents[1]), "{table}");
+    let compared = succeeded(&run(&["compare", text(&out), text(&out)]));
+    assert!(compared.contains("of two megabits"), "{compared}");
+}
+
+#[test]
 fn results_are_the_same_whatever_the_number_of_jobs() {
     let (directory, file) = place();
     let mut summaries = Vec::new();

@@ -203,6 +203,28 @@ fn errors_name_file_line_field_and_what_is_allowed() {
             r#"application = "ftp""#,
             r#"application = { kind = "web", sessions = 5, object_size = { mean = "10kB", shape = 1.0 } }"#,
         ),
+        // Figures.
+        (
+            "seeds = 2",
+            "figures = [{ name = \"x\", flows = [\"ren\"] }]",
+        ),
+        ("seeds = 2", "figures = [{ name = \"x\", flows = [] }]"),
+        (
+            "seeds = 2",
+            "figures = [{ name = \"x\", flows = [\"reno\"], phase = \"late\", over = {} }]",
+        ),
+        (
+            "seeds = 2",
+            "figures = [{ name = \"x\", flows = [\"reno\"], quantity = \"response_time\", over = { rate = \"1mbit\" } }]",
+        ),
+        (
+            "seeds = 2",
+            "figures = [{ name = \"x\", flows = [\"reno\"], quantity = \"time_to_90_percent\" }]",
+        ),
+        (
+            "seeds = 2",
+            "phases = [{ name = \"late\", from = \"1s\", to = \"2s\" }]\nfigures = [{ name = \"x\", flows = [\"reno\"], quantity = \"loss\", phase = \"late\" }]",
+        ),
         // Parameters and sweeps.
         (r#"queue = "150p""#, r#"queue = "$length""#),
         ("seeds = 2", "[sweep]\nlength = [\"5p\"]"),

@@ -155,6 +155,37 @@ fn defaults_hold_unless_something_else_is_said() {
 }
 
 #[test]
+fn what_is_given_for_an_axis_of_a_sweep_takes_the_place_of_its_values() {
+    let text = "name = \"n\"\nduration = \"1s\"\n[sweep]\ndelay = [\"5ms\", \"1ms\"]\nflows.f.count = [1, 2]\n\
+        [[links]]\nfrom = \"a\"\nto = \"b\"\ndelay = \"$delay\"\n[[flows]]\nname = \"f\"\nfrom = \"a\"\nto = \"b\"";
+    let points = |value: &str| -> Vec<(String, String)> {
+        let settings = [("delay".to_owned(), value.to_owned())];
+        let file = ScenarioFile::parse("n.toml", text, &settings, None).unwrap();
+        assert_eq!(file.axes, ["delay", "flows.f.count"]);
+        let points = file.points.iter().map(|point| {
+            let settings: Vec<&str> = point.settings.iter().map(|it| it.1.as_str()).collect();
+            let delay = point.scenario.links[0].delay.to_string();
+            (settings.join(" "), delay)
+        });
+        points.collect()
+    };
+    let point = |settings: &str, delay: &str| (settings.to_owned(), delay.to_owned());
+    assert_eq!(
+        points("7ms"),
+        [point("7ms 1", "7ms"), point("7ms 2", "7ms")]
+    );
+    assert_eq!(
+        points("[\"7ms\", \"8ms\"]"),
+        [
+            point("7ms 1", "7ms"),
+            point("7ms 2", "7ms"),
+            point("8ms 1", "8ms"),
+            point("8ms 2", "8ms")
+        ]
+    );
+}
+
+#[test]
 fn a_sweep_is_a_grid_in_the_order_of_the_file() {
     let file = parse(
         "seeds = [4, 7]

@@ -5,7 +5,7 @@ use netnice_scenario::Network;
 use netnice_scenario::model::{Scenario, TrafficClass, Transport};
 use netnice_scenario::network::NetworkFlow;
 use netnice_scenario::results::{
-    ClassResult, Delays, Drops, FlowResult, PhaseResult, QueueResult, RunResults, Series,
+    ClassResult, Delays, Drops, FlowResult, PhaseResult, QueueResult, RunResults, Series, derive,
 };
 
 use crate::flow::FlowId;
@@ -38,7 +38,7 @@ pub(crate) fn results(
         })
         .collect();
     let now = simulation.now;
-    RunResults {
+    let mut results = RunResults {
         seed: simulation.seed,
         settings: Vec::new(),
         measured_s,
@@ -59,10 +59,13 @@ pub(crate) fn results(
             })
             .collect(),
         series: series(simulation),
+        figures: Vec::new(),
         events: simulation.handled,
         lab: None,
         flows,
-    }
+    };
+    results.figures = derive(scenario, &results);
+    results
 }
 
 /// Bits per second of `bytes` in `seconds`.

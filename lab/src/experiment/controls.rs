@@ -5,9 +5,9 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 use netnice_kernel::control::Control;
-use netnice_kernel::flow;
 use netnice_kernel::pins::Pins;
 use netnice_kernel::placement::{Placer, Settings};
+use netnice_kernel::{connections, flow};
 use netnice_scenario::model::{CongestionControl, Parameter};
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
@@ -34,9 +34,15 @@ impl Controls {
             control.register(&pins)?;
         }
         let placer = Placer::open(&pins)?;
+        connections::load(&pins)?;
         Ok(Controls {
             registered: Some((pins, placer)),
         })
+    }
+
+    /// Whether some of ours are among them.
+    pub(super) fn are_ours(&self) -> bool {
+        self.registered.is_some()
     }
 
     /// Puts a flow's control on a socket that is not connected yet.

@@ -7,7 +7,7 @@ use netnice_scenario::Scenario;
 use netnice_scenario::model::Transport;
 use netnice_scenario::network::NetworkFlow;
 use netnice_scenario::results::{
-    ClassResult, FlowResult, LabReport, PhaseResult, RunResults, Series,
+    ClassResult, FlowResult, LabReport, PhaseResult, RunResults, Series, derive,
 };
 use netnice_sim::measure::FlowCounters;
 
@@ -49,7 +49,7 @@ impl Findings<'_> {
             let responses = report.responses.as_ref()?;
             Some(responses.results(&flow.name))
         });
-        RunResults {
+        let mut results = RunResults {
             seed: self.seed,
             settings: Vec::new(),
             measured_s: measured.as_secs_f64(),
@@ -58,9 +58,12 @@ impl Findings<'_> {
             queues: self.measured.queues.clone(),
             response_times: responses.collect(),
             series: self.series(),
+            figures: Vec::new(),
             events: 0,
             lab: Some(self.report()),
-        }
+        };
+        results.figures = derive(scenario, &results);
+        results
     }
 
     fn flow(&self, index: usize, flow: &NetworkFlow, measured: Duration) -> FlowResult {
@@ -93,7 +96,7 @@ impl Findings<'_> {
             timeouts: probe.timeouts,
             recoveries: probe.recoveries,
             ecn_reactions: probe.ecn_reactions,
-            early_indications: 0,
+            early_indications: probe.early_indications,
             mean_cwnd: probe.mean_cwnd(),
             rtt: meter.round_trip.delays(),
             one_way_delay: meter.delay.delays(),

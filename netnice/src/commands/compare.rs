@@ -14,6 +14,7 @@ use netnice_scenario::results::{
 use serde::{Deserialize, Serialize};
 
 use super::campaign::figures::{self, Words};
+use super::campaign::report::derived_words;
 use crate::{style, text};
 
 const EXAMPLES: &str = "\
@@ -239,6 +240,9 @@ fn is_of_interest(point: &PointComparison, row: &Row) -> bool {
 
 /// How a figure is written.
 fn words(row: &Row) -> Words {
+    if row.subject == Subject::Figure {
+        return derived_words(&row.unit, &row.quantity);
+    }
     match (row.unit.as_str(), row.quantity.as_str()) {
         ("bit/s", _) => figures::rate,
         ("s", "completion") => figures::seconds,

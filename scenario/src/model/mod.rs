@@ -4,6 +4,7 @@
 mod application;
 mod congestion_control;
 mod either;
+mod figure;
 mod flow;
 mod link;
 mod node;
@@ -20,6 +21,7 @@ use serde::Deserialize;
 
 pub use application::{Application, Command, CommandEnd, ObjectSize, PacketSizes, TraceEntry, Web};
 pub use congestion_control::{CongestionControl, Parameter};
+pub use figure::{DerivedFigure, FlowQuantity, Reference};
 pub use flow::{DelayedAck, Flow, Recovery, Tcp, Transport};
 pub use link::{Jitter, JitterDistribution, Link, LinkChanges};
 pub use node::{Clock, Node, Route};
@@ -49,6 +51,9 @@ pub struct Scenario {
     /// Parts of the run that are measured separately; the whole after the warm-up always is.
     #[serde(default)]
     pub phases: Vec<Phase>,
+    /// Figures that are drawn from each run: parts, ratios, indices.
+    #[serde(default)]
+    pub figures: Vec<DerivedFigure>,
     /// Named values, used anywhere in the file as "$name".
     #[serde(default)]
     pub parameters: BTreeMap<String, Parameter>,

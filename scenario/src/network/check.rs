@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use super::check_figure::check_figures;
 use super::check_flow::check_flow;
 use super::problem::{Place, Problem};
 use crate::did_you_mean::among;
@@ -39,7 +40,7 @@ impl Findings {
     }
 
     /// Names stand in paths of fields, in files and in plots.
-    fn name(&mut self, name: &str, place: &Place) {
+    pub(super) fn name(&mut self, name: &str, place: &Place) {
         let allowed = |c: char| c.is_alphanumeric() || "_-+:/ ".contains(c);
         if name.is_empty() || !name.chars().all(allowed) {
             let name = name.escape_debug();
@@ -98,6 +99,7 @@ pub(super) fn check_values(scenario: &Scenario) -> Vec<Problem> {
         }
         check_flow(scenario, flow, &place, &mut findings);
     }
+    check_figures(scenario, &mut findings);
     findings.problems
 }
 

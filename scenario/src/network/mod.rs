@@ -4,6 +4,7 @@
 
 mod build;
 mod check;
+mod check_figure;
 mod check_flow;
 mod paths;
 mod problem;

@@ -8,6 +8,9 @@ use crate::model::{Application, Scenario};
 pub fn not_simulated(scenario: &Scenario) -> Vec<Problem> {
     let mut problems = Vec::new();
     for (index, flow) in scenario.flows.iter().enumerate() {
+        if flow.count == Some(0) {
+            continue;
+        }
         let place = Place::key("flows").at(index);
         if let Application::Command(_) = flow.application {
             let text = "a command cannot be simulated; run it by `netnice lab`";

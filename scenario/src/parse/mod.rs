@@ -93,8 +93,8 @@ impl ScenarioFile {
         let error = |fault: Fault| ScenarioError::new(file, text, vec![fault.problem()]);
         let mut root = Node::read(text).map_err(error)?;
         settings::expand_shorthands(&mut root).map_err(error)?;
-        let given = given_settings(settings).map_err(error)?;
-        let axes = settings::axes(&root).map_err(error)?;
+        let mut given = given_settings(settings).map_err(error)?;
+        let axes = settings::axes(&root, &mut given).map_err(error)?;
         let known = crate::schema::scenario_keys();
         let known: Vec<&str> = known.iter().map(String::as_str).collect();
         let mut hash = Sha256::new();
@@ -108,7 +108,7 @@ impl ScenarioFile {
         let mut points = Vec::new();
         for point in settings::points(&axes) {
             let mut root = root.clone();
-            // What is given on the command line is stronger than the sweep.
+            // What is given on the command line is stronger than the file.
             let all: Vec<Setting> = point.iter().chain(&given).cloned().collect();
             settings::apply(&mut root, &all, &known).map_err(error)?;
             settings::expand_shorthands(&mut root).map_err(error)?;

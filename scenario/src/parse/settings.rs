@@ -19,8 +19,12 @@ pub(super) struct Setting {
     pub(super) value: Node,
 }
 
-/// The axes of a sweep, in the order of the file.
-pub(super) fn axes(root: &Node) -> Result<Vec<(Setting, Vec<Node>)>, Fault> {
+/// The axes of a sweep, in the order of the file. What is given from outside for one of them takes the place of its values,
+/// and is taken out of `given`.
+pub(super) fn axes(
+    root: &Node,
+    given: &mut Vec<Setting>,
+) -> Result<Vec<(Setting, Vec<Node>)>, Fault> {
     let mut axes = Vec::new();
     if let Some(sweep) = root.get("sweep") {
         let Value::Table(_) = &sweep.value else {
@@ -29,6 +33,17 @@ pub(super) fn axes(root: &Node) -> Result<Vec<(Setting, Vec<Node>)>, Fault> {
         };
         collect(sweep, "", &mut axes).map_err(|fault| fault.inside(Step::from("sweep")))?;
     }
+    given.retain(|setting| {
+        let Some((axis, values)) = axes.iter_mut().find(|(axis, _)| axis.key == setting.key) else {
+            return true;
+        };
+        axis.key_origin = setting.key_origin.clone();
+        *values = match &setting.value.value {
+            Value::List(given) if !given.is_empty() => given.clone(),
+            _ => vec![setting.value.clone()],
+        };
+        false
+    });
     let points = axes.iter().try_fold(1usize, |points, (_, values)| {
         points.checked_mul(values.len())
     });

@@ -2,6 +2,7 @@
 //! What a run has measured, alike for simulator and lab, and what many runs say together.
 
 mod compare;
+mod derived;
 mod directory;
 #[cfg(feature = "parquet")]
 mod parquet_file;
@@ -11,10 +12,11 @@ mod summary;
 pub mod tables;
 
 pub use compare::{Comparison, PointComparison, Row};
+pub use derived::derive;
 pub use directory::{DirectoryError, Manifest, ResultsDirectory, World};
 pub use run::{
-    ClassResult, Delays, Drops, FlowResult, LabReport, PhaseResult, QueueResult, ResponseTimes,
-    RunResults, Series, SizeBin,
+    ClassResult, Delays, DerivedValue, Drops, FlowResult, LabReport, PhaseResult, QueueResult,
+    ResponseTimes, RunResults, Series, SizeBin,
 };
 pub use statistics::{Estimate, jain_index, student_t_975};
 pub use summary::{Figure, PointSummary, Subject, Summary};

@@ -26,6 +26,9 @@ pub struct RunResults {
     pub queues: Vec<QueueResult>,
     /// Response times of web traffic, by flow.
     pub response_times: Vec<ResponseTimes>,
+    /// The figures that the scenario wants; those of flows that are left out are left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub figures: Vec<DerivedValue>,
     /// Time series.
     pub series: Vec<Series>,
     /// Events that the simulator handled, for its speed; 0 in a lab.
@@ -33,6 +36,19 @@ pub struct RunResults {
     /// How far the figures can be trusted; only of a lab.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lab: Option<LabReport>,
+}
+
+/// A figure that the scenario wants.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DerivedValue {
+    /// Name.
+    pub name: String,
+    /// What it is: `ratio`, or the quantity.
+    pub quantity: String,
+    /// Unit: `bit/s`, `s`, or nothing.
+    pub unit: String,
+    /// Value.
+    pub value: f64,
 }
 
 /// What a lab tells about itself: whether its figures can be trusted.

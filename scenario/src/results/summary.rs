@@ -7,6 +7,8 @@ use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::model::TrafficClass;
+
 use super::{Estimate, FlowResult, RunResults, jain_index};
 
 /// What a sweep has set: names and values.
@@ -42,6 +44,8 @@ pub enum Subject {
     Queue,
     /// Objects of similar size of one flow's web traffic.
     Objects,
+    /// What the scenario wants drawn from each run.
+    Figure,
 }
 
 impl Subject {
@@ -52,6 +56,7 @@ impl Subject {
             Subject::Class => "class",
             Subject::Queue => "queue",
             Subject::Objects => "objects",
+            Subject::Figure => "figure",
         }
     }
 }
@@ -190,6 +195,11 @@ fn figures(runs: &[&RunResults]) -> Vec<Figure> {
                 add("objects", "", bin.response.count as f64);
             }
         }
+        for figure in &run.figures {
+            let quantity = figure.quantity.clone();
+            let unit = static_unit(&figure.unit);
+            gathered.add(Subject::Figure, &figure.name, quantity, unit, figure.value);
+        }
     }
     drop(gathered.places);
     let figures = gathered.values.into_iter();
@@ -203,6 +213,15 @@ fn figures(runs: &[&RunResults]) -> Vec<Figure> {
         })
     });
     figures.collect()
+}
+
+/// The unit of a figure that the scenario wants.
+fn static_unit(unit: &str) -> &'static str {
+    match unit {
+        "bit/s" => "bit/s",
+        "s" => "s",
+        _ => "",
+    }
 }
 
 /// A part of a whole; NaN of nothing, which is left out.
@@ -242,6 +261,10 @@ fn add_group(gathered: &mut Gathered, group: &str, flows: &[&FlowResult]) {
         count(|flow| flow.retransmissions) as f64,
     );
     add("timeouts".into(), "", count(|flow| flow.timeouts) as f64);
+    let indications = count(|flow| flow.early_indications);
+    if indications > 0 || flows.iter().any(|flow| flow.class == TrafficClass::Low) {
+        add("early_indications".into(), "", indications as f64);
+    }
     let windows: Vec<f64> = flows.iter().map(|flow| flow.mean_cwnd).collect();
     if windows.iter().any(|&cwnd| cwnd > 0.0) {
         add(

@@ -80,6 +80,7 @@ impl Programs<'_> {
         let Some(token) = self.sources[flow].entry.take() else {
             return;
         };
+        self.count_indications(self.clock.now() > self.schedule.warm_up);
         let place = token as u32 as usize;
         if let Some(Entry::Sender(sender)) = self.entries[place].1.take() {
             let _ = sender.socket.set_linger(Some(Duration::ZERO));

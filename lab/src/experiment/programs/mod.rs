@@ -2,6 +2,7 @@
 //! The programs at the ends of flows: real sockets, served by one thread.
 
 mod bulk;
+mod indications;
 mod probe;
 mod sockets;
 mod timed;
@@ -27,6 +28,7 @@ use nix::sys::time::TimeSpec;
 use socket2::Socket;
 
 use self::bulk::Sender;
+use self::indications::Indications;
 use self::probe::Probe;
 use self::web::{WebClient, WebServer, WebSession};
 use super::clock::RunClock;
@@ -42,6 +44,8 @@ use crate::link::scheduling;
 const PRIORITY: u32 = 10;
 /// How often connections are looked into.
 const PROBE_INTERVAL: Duration = Duration::from_millis(20);
+/// How often the counts of our controls are read.
+const INDICATIONS_INTERVAL: Duration = Duration::from_millis(100);
 /// Where all receivers listen; each has an address of its own.
 const PORT: u16 = 5001;
 /// Events taken at a time.
@@ -81,6 +85,7 @@ enum Timer {
     Stop(usize),
     Session(usize),
     Probe,
+    Indications,
     Sample,
 }
 
@@ -126,6 +131,8 @@ pub(super) struct Programs<'run> {
     /// Held so that packets find somebody; never read.
     sinks: Vec<Socket>,
     inside: Option<usize>,
+    /// Where controls of ours are registered.
+    indications: Option<Indications>,
     next_sample: Option<Time>,
     report: ProgramsReport,
     zeroes: Vec<u8>,
@@ -156,6 +163,7 @@ impl<'run> Programs<'run> {
             sessions: Vec::new(),
             sinks: Vec::new(),
             inside: None,
+            indications: controls.are_ours().then(|| Indications::of(plan, sites)),
             next_sample: schedule.sampling.map(|interval| Time::ZERO + interval),
             report: ProgramsReport::default(),
             zeroes: vec![0; bulk::CHUNK],
@@ -164,6 +172,9 @@ impl<'run> Programs<'run> {
             programs.add_flow(flow, seed)?;
         }
         programs.at(Time::ZERO + PROBE_INTERVAL, Timer::Probe);
+        if programs.indications.is_some() {
+            programs.at(schedule.warm_up, Timer::Indications);
+        }
         if let Some(first) = programs.next_sample {
             programs.at(first, Timer::Sample);
         }
@@ -248,6 +259,7 @@ impl<'run> Programs<'run> {
                 self.happen(timer, due)?;
             }
             if now >= self.schedule.end {
+                self.count_indications(true);
                 break;
             }
             let due = self
@@ -293,6 +305,12 @@ impl<'run> Programs<'run> {
             Timer::Probe => {
                 self.probe();
                 self.at(due + PROBE_INTERVAL, Timer::Probe);
+                Ok(())
+            }
+            Timer::Indications => {
+                // Those before the end of the warm-up are not measured.
+                self.count_indications(due > self.schedule.warm_up);
+                self.at(due + INDICATIONS_INTERVAL, Timer::Indications);
                 Ok(())
             }
             Timer::Sample => {

@@ -18,6 +18,8 @@ pub(crate) struct Probe {
     pub(crate) recoveries: u64,
     /// Reductions for ECN marks.
     pub(crate) ecn_reactions: u64,
+    /// Early indications that a low-priority control of ours has answered.
+    pub(crate) early_indications: u64,
 }
 
 impl Probe {
@@ -52,6 +54,13 @@ impl Programs<'_> {
                 probe.look(&info, &sender.info);
             }
             sender.info = info;
+        }
+    }
+
+    /// Reads what our controls have counted.
+    pub(super) fn count_indications(&mut self, measuring: bool) {
+        if let Some(indications) = &mut self.indications {
+            indications.look(measuring, &mut self.report.flows);
         }
     }
 

@@ -49,6 +49,16 @@ pub fn percent(value: &Estimate) -> String {
     scaled(value, 0.01, "%")
 }
 
+/// One quantity as a part of another: a small one to a hundredth of a percent, others to a tenth.
+pub fn ratio(value: &Estimate) -> String {
+    let digits = if value.mean.abs() < 0.1 { 2 } else { 1 };
+    let mean = 100.0 * value.mean;
+    match value.half_width_95 {
+        Some(half_width) => format!("{mean:.digits$} ± {:.digits$} %", 100.0 * half_width),
+        None => format!("{mean:.digits$} %"),
+    }
+}
+
 /// A number.
 pub fn plain(value: &Estimate) -> String {
     scaled(value, 1.0, "")
@@ -76,5 +86,7 @@ mod tests {
         assert_eq!(time(&one(0.1234)), "123 ms");
         assert_eq!(percent(&one(0.0123)), "1.23 %");
         assert_eq!(fraction(&one(0.5)), "0.500");
+        assert_eq!(ratio(&one(0.0024)), "0.24 %");
+        assert_eq!(ratio(&one(1.0304)), "103.0 %");
     }
 }

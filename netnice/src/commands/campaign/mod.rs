@@ -2,7 +2,7 @@
 //! All runs of a scenario, whether simulated or on the kernel: what `netnice sim` and `netnice lab` have in common.
 
 pub mod figures;
-mod report;
+pub mod report;
 mod runs;
 
 use std::path::{Path, PathBuf};

@@ -7,7 +7,7 @@ use std::fmt::Write;
 use netnice_scenario::ScenarioFile;
 use netnice_scenario::results::{Figure, PointSummary, RunResults, Subject, Summary};
 
-use super::figures::{Words, fraction, percent, plain, rate, time};
+use super::figures::{Words, fraction, percent, plain, rate, ratio, seconds, time};
 use crate::{style, text};
 
 /// Queues that are not half as busy as the busiest, and drop nothing, are not worth a row, nor are more than these: the
@@ -29,6 +29,7 @@ pub fn report(file: &ScenarioFile, runs: &[RunResults], summary: &Summary) -> St
             seeds => format!(", means over {seeds} seeds with 95 % confidence intervals"),
         }
     );
+    write_figures(&mut report, summary);
     for (title, headings, left, rows) in [
         (
             "Flows",
@@ -89,6 +90,59 @@ pub fn report(file: &ScenarioFile, runs: &[RunResults], summary: &Summary) -> St
         }
     }
     report
+}
+
+/// What the scenario wants drawn from its runs, with a column for each point of the sweep.
+fn write_figures(report: &mut String, summary: &Summary) {
+    let mut names: Vec<&str> = Vec::new();
+    for point in &summary.points {
+        for name in subjects(point, Subject::Figure) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+    }
+    if names.is_empty() {
+        return;
+    }
+    let columns = summary.points.iter().map(|point| {
+        let values = point.settings.iter().map(|(_, value)| value.as_str());
+        values.collect::<Vec<_>>().join(", ")
+    });
+    let mut table: Vec<Vec<String>> = vec![std::iter::once(String::new()).chain(columns).collect()];
+    for name in names {
+        let cells = summary.points.iter().map(|point| {
+            let mut figures = point.figures.iter();
+            let figure =
+                figures.find(|figure| figure.subject == Subject::Figure && figure.of == name);
+            figure.map_or_else(
+                || "-".to_owned(),
+                |figure| derived_words(&figure.unit, &figure.quantity)(&figure.value),
+            )
+        });
+        table.push(std::iter::once(name.to_owned()).chain(cells).collect());
+    }
+    let mut lines = text::table(&table, &[0]).into_iter();
+    let _ = writeln!(
+        report,
+        "\n{}",
+        style::heading(lines.next().unwrap_or_default())
+    );
+    for line in lines {
+        let _ = writeln!(report, "{line}");
+    }
+}
+
+/// How a figure that the scenario wants is written.
+pub fn derived_words(unit: &str, quantity: &str) -> Words {
+    match (unit, quantity) {
+        ("bit/s", _) => rate,
+        ("s", "time_to_90_percent") => seconds,
+        ("s", _) => time,
+        (_, "jain_index") => fraction,
+        (_, "loss") => percent,
+        _ => ratio,
+    }
 }
 
 /// The rows of all points, with the sweep's values in front.

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Figures that a scenario wants drawn from its results: one value for each run.
+
+use netnice_queue::Rate;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A figure: a quantity of some flows, on its own or as a part of another.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DerivedFigure {
+    /// Name in results.
+    pub name: String,
+    /// What of the flows.
+    #[serde(default)]
+    pub quantity: FlowQuantity,
+    /// The flows, by their names in the scenario.
+    pub flows: Vec<String>,
+    /// The phase in which it is measured; all that is measured where it is not given.
+    pub phase: Option<String>,
+    /// What it is divided by: the figure is the part that it is of this. Left out, the quantity itself.
+    pub over: Option<Reference>,
+}
+
+/// What a figure is divided by.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Reference {
+    /// The same quantity of these flows.
+    pub flows: Vec<String>,
+    /// Measured in this phase; in the figure's own where it is not given.
+    pub phase: Option<String>,
+    /// A rate, instead of flows.
+    pub rate: Option<Rate>,
+}
+
+/// A quantity of flows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FlowQuantity {
+    /// Sum of their goodputs.
+    #[default]
+    Goodput,
+    /// Sum of their throughputs.
+    Throughput,
+    /// Packets lost on the way, of those sent; over the whole run.
+    Loss,
+    /// Jain's index of their goodputs.
+    JainIndex,
+    /// Mean response time of web objects; over the whole run.
+    ResponseTime,
+    /// 95 % of the web objects took no longer; over the whole run, and where all objects are alike.
+    P95ResponseTime,
+    /// From the beginning of the phase until their goodput over one second is 90 % of the reference; the length of the
+    /// phase where that does not come. Needs `sampling`.
+    #[serde(rename = "time_to_90_percent")]
+    TimeTo90Percent,
+}
+
+impl FlowQuantity {
+    /// The name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            FlowQuantity::Goodput => "goodput",
+            FlowQuantity::Throughput => "throughput",
+            FlowQuantity::Loss => "loss",
+            FlowQuantity::JainIndex => "jain_index",
+            FlowQuantity::ResponseTime => "response_time",
+            FlowQuantity::P95ResponseTime => "p95_response_time",
+            FlowQuantity::TimeTo90Percent => "time_to_90_percent",
+        }
+    }
+
+    /// Whether phases have it.
+    pub fn has_phases(self) -> bool {
+        matches!(
+            self,
+            FlowQuantity::Goodput
+                | FlowQuantity::Throughput
+                | FlowQuantity::JainIndex
+                | FlowQuantity::TimeTo90Percent
+        )
+    }
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What can be wrong with the figures that a scenario wants.
+
+use super::check::Findings;
+use super::problem::Place;
+use crate::did_you_mean::among;
+use crate::model::{Application, DerivedFigure, FlowQuantity, Scenario};
+
+/// Checks `[[figures]]`.
+pub(super) fn check_figures(scenario: &Scenario, findings: &mut Findings) {
+    for (index, figure) in scenario.figures.iter().enumerate() {
+        let place = Place::key("figures").at(index);
+        findings.name(&figure.name, &place.at("name"));
+        let before = &scenario.figures[..index];
+        if before.iter().any(|other| other.name == figure.name) {
+            let text = format!("there is a figure `{}` already", figure.name);
+            findings.add(&place.at("name"), text);
+        }
+        check_figure(scenario, figure, &place, findings);
+    }
+}
+
+fn check_figure(
+    scenario: &Scenario,
+    figure: &DerivedFigure,
+    place: &Place,
+    findings: &mut Findings,
+) {
+    let quantity = figure.quantity;
+    findings.require(
+        !figure.flows.is_empty(),
+        &place.at("flows"),
+        "is empty; name at least one flow",
+    );
+    check_flows(scenario, quantity, &figure.flows, place, findings);
+    check_phase(scenario, quantity, figure.phase.as_deref(), place, findings);
+    if quantity == FlowQuantity::TimeTo90Percent {
+        findings.require(
+            figure.phase.is_some() && figure.over.is_some(),
+            &place.at("quantity"),
+            "needs `phase`, which it begins with, and `over`, which is to be reached",
+        );
+        let sampling = &scenario.sampling;
+        let interval = sampling.interval.map(|interval| interval.get());
+        findings.require(
+            interval.is_some_and(|interval| interval.as_millis() <= 500)
+                && figure
+                    .flows
+                    .iter()
+                    .all(|flow| sampling.takes_flow(flow, flow)),
+            &place.at("quantity"),
+            "needs `sampling` of its flows with an interval of at most 500ms",
+        );
+    }
+    let Some(over) = &figure.over else {
+        return;
+    };
+    let place = place.at("over");
+    findings.require(
+        over.flows.is_empty() == over.rate.is_some(),
+        &place,
+        "needs either `flows` or `rate`",
+    );
+    let of_rates = matches!(
+        quantity,
+        FlowQuantity::Goodput | FlowQuantity::Throughput | FlowQuantity::TimeTo90Percent
+    );
+    findings.require(
+        over.rate.is_none() || of_rates,
+        &place.at("rate"),
+        "is none of this quantity; give `flows`",
+    );
+    check_flows(scenario, quantity, &over.flows, &place, findings);
+    check_phase(scenario, quantity, over.phase.as_deref(), &place, findings);
+}
+
+fn check_flows(
+    scenario: &Scenario,
+    quantity: FlowQuantity,
+    flows: &[String],
+    place: &Place,
+    findings: &mut Findings,
+) {
+    for (index, name) in flows.iter().enumerate() {
+        let place = place.at("flows").at(index);
+        let Some(flow) = scenario.flows.iter().find(|flow| flow.name == *name) else {
+            let known = scenario.flows.iter().map(|flow| flow.name.as_str());
+            let text = format!("there is no flow `{name}`; {}", among(name, known));
+            findings.add(&place, text);
+            continue;
+        };
+        let web = match &flow.application {
+            Application::Web(web) => Some(web),
+            _ => None,
+        };
+        match quantity {
+            FlowQuantity::ResponseTime if web.is_none() => {
+                findings.add(&place, "has no response times; only web traffic has");
+            }
+            FlowQuantity::P95ResponseTime
+                if web.is_none_or(|web| web.object_size.shape.is_some()) =>
+            {
+                findings.add(
+                    &place,
+                    "has no one 95th percentile; web traffic has whose objects are all alike (no `shape`)",
+                );
+            }
+            _ => {}
+        }
+    }
+}
+
+fn check_phase(
+    scenario: &Scenario,
+    quantity: FlowQuantity,
+    phase: Option<&str>,
+    place: &Place,
+    findings: &mut Findings,
+) {
+    let known = || scenario.phases.iter().map(|phase| phase.name.as_str());
+    if let Some(name) = phase {
+        if !quantity.has_phases() {
+            let text = format!("{} has no phases; leave it out", quantity.name());
+            findings.add(&place.at("phase"), text);
+        } else if !known().any(|other| other == name) {
+            let text = format!("there is no phase `{name}`; {}", among(name, known()));
+            findings.add(&place.at("phase"), text);
+        }
+    }
+}
