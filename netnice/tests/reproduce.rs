@@ -3,9 +3,13 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::Duration;
 
 use netnice_papers::{Outcomes, Store};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
 /// Without running anything.
 fn report(out: &Path, arguments: &[&str]) -> Output {
@@ -45,4 +49,57 @@ fn a_directory_without_outcomes_is_named() {
     assert!(said.contains("outcomes.json"), "{said}");
     let wrong = report(directory.path(), &["--full"]);
     assert_eq!(wrong.status.code(), Some(2));
+}
+
+/// Finished runs in a directory.
+fn finished(out: &Path) -> usize {
+    let Ok(studies) = fs::read_dir(out.join("studies")) else {
+        return 0;
+    };
+    let runs = studies.flatten().map(|study| study.path().join("runs"));
+    let files = runs.filter_map(|runs| fs::read_dir(runs).ok()).flatten();
+    let names = files.flatten().map(|file| file.file_name());
+    names
+        .filter(|name| name.to_string_lossy().ends_with(".json"))
+        .count()
+}
+
+#[test]
+fn what_is_finished_at_ctrl_c_is_kept_and_taken_up_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let out = directory.path().join("out");
+    let command = |resume: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_netnice"));
+        command
+            .args(["reproduce", "LP03-F10", "--jobs", "2", "--out"])
+            .arg(&out)
+            .args(resume);
+        command
+    };
+    let child = command(&[])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    while finished(&out) == 0 {
+        thread::sleep(Duration::from_millis(5));
+    }
+    kill(Pid::from_raw(child.id() as i32), Signal::SIGINT).unwrap();
+    let ended = child.wait_with_output().unwrap();
+    let said = String::from_utf8(ended.stderr).unwrap();
+    assert_eq!(ended.status.code(), Some(130), "{said}");
+    assert!(said.contains("--resume"), "{said}");
+    let kept = finished(&out);
+    assert!((1..12).contains(&kept), "{kept} runs");
+
+    // Without --resume what is there is not written over.
+    let refused = command(&[]).output().unwrap();
+    assert_eq!(refused.status.code(), Some(1));
+    let done = command(&["--resume"]).output().unwrap();
+    assert!(done.status.success(), "{done:?}");
+    assert_eq!(finished(&out), 12);
+    let outcomes = Store::outcomes(&out).unwrap();
+    assert_eq!(outcomes.outcomes.len(), 1);
+    let values = &outcomes.outcomes[0].values;
+    assert!(values.iter().all(|value| value.ours.is_some()));
 }

@@ -75,6 +75,8 @@ pub enum CurveKind {
     Ours,
     /// Measured by us in another setting than the paper's.
     Variant,
+    /// Measured by us on a running kernel.
+    Kernel,
     /// The ideal: the same under the strict-priority scheduler of the reference model (LP03 II).
     Reference,
     /// Given by a formula.

@@ -7,6 +7,7 @@
 //! - [`Rule`], [`Claim`], [`Verdict`]: reported values and how they are judged, written down before anything is run.
 //! - [`Outcome`]: what came of an experiment: values with verdicts, figures, tables. A report is made of outcomes alone.
 //! - [`Reproduction`]: runs the studies of many experiments and keeps the finished runs.
+//! - [`LabReproduction`]: the same on a running kernel, of the studies that fit an emulated link.
 //! - [`experiments`]: all of them, a file each.
 //!
 //! `papers/README.md` says how to add one.
@@ -18,6 +19,7 @@ pub mod experiments;
 mod figure;
 mod findings;
 pub mod fluid;
+mod lab;
 mod markdown;
 pub mod measured;
 mod outcome;
@@ -30,9 +32,10 @@ pub use effort::{Effort, Scale};
 pub use experiment::{Choice, Experiment, Paper};
 pub use figure::{Axis, Curve, CurveKind, Figure, FigureKind, Scaling, XY};
 pub use findings::Findings;
+pub use lab::{LabLimits, LabOutcome, LabReproduction, LabValue};
 pub use markdown::markdown;
 pub use measured::{Measured, MeasuredPoint, MeasuredStudy};
 pub use outcome::{Outcome, Outcomes, ReportedValue, StudyRecord, Table};
-pub use run::{Finished, Reproduction, RunError, Tick};
+pub use run::{Finished, Make, Reproduction, RunError, Tick};
 pub use store::{Store, StoreError};
 pub use study::{Study, StudyError};

@@ -3,9 +3,13 @@
 
 use std::fmt::Write;
 
-use crate::{Effort, Outcome, Outcomes, Paper, Table, Verdict};
+use crate::{Effort, LabOutcome, Outcome, Outcomes, Paper, Table, Verdict};
 
-/// A page of all outcomes: a table of verdicts for each paper, then what was learned and chosen in each experiment.
+/// Tables with more rows are folded.
+const FOLDED: usize = 14;
+
+/// A page of all outcomes: what is not reproduced, what was learned, then a table of verdicts for each paper, and tables and
+/// choices of each experiment.
 pub fn markdown(outcomes: &Outcomes) -> String {
     let mut page = String::new();
     // Writing to a String cannot fail.
@@ -14,15 +18,16 @@ pub fn markdown(outcomes: &Outcomes) -> String {
 }
 
 fn write_page(page: &mut String, outcomes: &Outcomes) -> std::fmt::Result {
-    let command = outcomes.command.join(" ");
     writeln!(page, "# The papers, reproduced\n")?;
     writeln!(
         page,
-        "Made by `{command}` with netnice {}, in {:.0} s with {} runs at a time. Ours are means with 95 % confidence\n\
-         intervals. The rules of judgement are written down with each claim in `papers/src/experiments/`, before anything is\n\
-         run: *reproduced* is within the tolerance; *same conclusion, other figure* is outside, but what the paper concludes\n\
-         holds by a bound that is written down, too. A `?` says that the interval reaches over a bound.\n",
-        outcomes.version, outcomes.wall_s, outcomes.jobs
+        "Made by `netnice reproduce {} --markdown FILE` with netnice {}; not written by hand. Ours are means with 95 %\n\
+         confidence intervals, simulated unless the claim says otherwise. The rules of judgement are written down with each\n\
+         claim in `papers/src/experiments/`, before anything is run: *reproduced* is within the tolerance; *same conclusion,\n\
+         other figure* is outside, but what the paper concludes holds by a bound that is written down, too. A `?` says that\n\
+         the interval reaches over a bound.\n",
+        efforts(outcomes),
+        outcomes.version
     )?;
     let count = |verdict| {
         let values = outcomes.outcomes.iter().flat_map(|outcome| &outcome.values);
@@ -42,6 +47,8 @@ fn write_page(page: &mut String, outcomes: &Outcomes) -> std::fmt::Result {
         count(Verdict::SameConclusion),
         count(Verdict::NotReproduced)
     )?;
+    write_not_reproduced(page, outcomes)?;
+    write_learned(page, outcomes)?;
     for paper in Paper::ALL {
         let of_paper: Vec<&Outcome> = outcomes
             .outcomes
@@ -52,33 +59,99 @@ fn write_page(page: &mut String, outcomes: &Outcomes) -> std::fmt::Result {
             continue;
         }
         writeln!(page, "## {}\n\n{}\n", paper.short_name(), paper.citation())?;
-        writeln!(
-            page,
-            "| id | what | paper | where | ours | verdict | why not |"
-        )?;
-        writeln!(page, "| --- | --- | --- | --- | --- | --- | --- |")?;
-        for outcome in &of_paper {
-            for value in &outcome.values {
-                let doubt = if value.judgement.certain { "" } else { " ?" };
-                writeln!(
-                    page,
-                    "| {} | {} | {} | {} | {} | {}{doubt} | {} |",
-                    outcome.id,
-                    cell(&value.claim.what),
-                    cell(&value.reported()),
-                    cell(&value.claim.place),
-                    cell(&value.ours()),
-                    value.judgement.verdict.words(),
-                    cell(value.reason.as_deref().unwrap_or("")),
-                )?;
-            }
+        let on_kernel = of_paper.iter().any(|outcome| outcome.lab.is_some());
+        let mut columns = vec!["id", "what", "paper", "where", "ours", "verdict", "why not"];
+        if on_kernel {
+            columns.push("measured on a kernel");
         }
-        writeln!(page)?;
+        let mut verdicts = Table::new("", &columns);
+        for (outcome, value) in of_paper
+            .iter()
+            .flat_map(|outcome| outcome.values.iter().map(move |value| (outcome, value)))
+        {
+            let doubt = if value.judgement.certain { "" } else { " ?" };
+            let mut row = vec![
+                outcome.id.clone(),
+                value.claim.what.clone(),
+                value.reported(),
+                value.claim.place.clone(),
+                value.ours(),
+                format!("{}{doubt}", value.judgement.verdict.words()),
+                value.reason.clone().unwrap_or_default(),
+            ];
+            if on_kernel {
+                row.push(value.on_kernel().unwrap_or_default());
+            }
+            verdicts.rows.push(row);
+        }
+        write_rows(page, &verdicts)?;
         for outcome in of_paper {
             write_outcome(page, outcome)?;
         }
     }
     Ok(())
+}
+
+/// What did not come out, and why.
+fn write_not_reproduced(page: &mut String, outcomes: &Outcomes) -> std::fmt::Result {
+    let mut table = Table::new("", &["id", "what", "paper", "ours", "why"]);
+    for outcome in &outcomes.outcomes {
+        for value in &outcome.values {
+            if value.judgement.verdict == Verdict::NotReproduced {
+                table.rows.push(vec![
+                    outcome.id.clone(),
+                    value.claim.what.clone(),
+                    value.reported(),
+                    value.ours(),
+                    value.reason.clone().unwrap_or_default(),
+                ]);
+            }
+        }
+    }
+    if table.rows.is_empty() {
+        return Ok(());
+    }
+    writeln!(page, "## What is not reproduced\n")?;
+    write_rows(page, &table)
+}
+
+/// What the experiments say of themselves.
+fn write_learned(page: &mut String, outcomes: &Outcomes) -> std::fmt::Result {
+    let notes: Vec<(&Outcome, &String)> = outcomes
+        .outcomes
+        .iter()
+        .flat_map(|outcome| outcome.notes.iter().map(move |note| (outcome, note)))
+        .collect();
+    if notes.is_empty() {
+        return Ok(());
+    }
+    writeln!(page, "## What was learned\n")?;
+    for (outcome, note) in notes {
+        writeln!(page, "- **{}** {note}", outcome.id)?;
+    }
+    writeln!(page)
+}
+
+/// How much was run, as arguments: `--quick`.
+fn efforts(outcomes: &Outcomes) -> String {
+    let has = |effort| {
+        let mut all = outcomes.outcomes.iter();
+        all.any(|outcome: &Outcome| outcome.effort == effort)
+    };
+    let efforts = [Effort::Quick, Effort::Full].into_iter();
+    let arguments: Vec<&str> = efforts
+        .filter(|&effort| has(effort))
+        .map(argument)
+        .collect();
+    arguments.join(" and ")
+}
+
+/// An effort as an argument.
+fn argument(effort: Effort) -> &'static str {
+    match effort {
+        Effort::Quick => "--quick",
+        Effort::Full => "--full",
+    }
 }
 
 /// Lines and bars would end a cell.
@@ -92,9 +165,6 @@ fn write_outcome(page: &mut String, outcome: &Outcome) -> std::fmt::Result {
         "### {}: {}\n\n{}\n",
         outcome.id, outcome.title, outcome.question
     )?;
-    for note in &outcome.notes {
-        writeln!(page, "{note}\n")?;
-    }
     for table in &outcome.tables {
         write_table(page, table)?;
     }
@@ -115,19 +185,41 @@ fn write_outcome(page: &mut String, outcome: &Outcome) -> std::fmt::Result {
         .iter()
         .map(|study| study.points * study.scale.seeds as usize)
         .sum();
-    let effort = match outcome.effort {
-        Effort::Quick => "--quick",
-        Effort::Full => "--full",
-    };
+    let effort = argument(outcome.effort);
     writeln!(
         page,
         "`netnice reproduce {} {effort}`: {runs} runs.\n",
         outcome.id
-    )
+    )?;
+    match &outcome.lab {
+        Some(lab) if !lab.studies.is_empty() => write_lab(page, lab),
+        _ => Ok(()),
+    }
+}
+
+/// What was run on a kernel.
+fn write_lab(page: &mut String, lab: &LabOutcome) -> std::fmt::Result {
+    writeln!(page, "Measured on Linux {}:\n", lab.kernel)?;
+    for study in &lab.studies {
+        writeln!(page, "- {}: {}", study.name, study.effort())?;
+    }
+    for note in &lab.notes {
+        writeln!(page, "- nearly so: {note}")?;
+    }
+    writeln!(page)
 }
 
 fn write_table(page: &mut String, table: &Table) -> std::fmt::Result {
-    writeln!(page, "{}:\n", table.title)?;
+    if table.rows.len() <= FOLDED {
+        writeln!(page, "{}:\n", table.title)?;
+        return write_rows(page, table);
+    }
+    writeln!(page, "<details><summary>{}</summary>\n", table.title)?;
+    write_rows(page, table)?;
+    writeln!(page, "</details>\n")
+}
+
+fn write_rows(page: &mut String, table: &Table) -> std::fmt::Result {
     let row = |cells: &[String]| {
         let cells: Vec<String> = cells.iter().map(|text| cell(text)).collect();
         format!("| {} |", cells.join(" | "))

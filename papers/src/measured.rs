@@ -39,6 +39,18 @@ impl<'a> Measured<'a> {
             .unwrap_or_else(|| panic!("the experiment has no study {name}"))
     }
 
+    /// The same without the runs of the studies that `left_out` chooses.
+    #[must_use]
+    pub(crate) fn without(&self, left_out: impl Fn(&str) -> bool) -> Measured<'a> {
+        let mut rest = self.clone();
+        for study in &mut rest.studies {
+            if left_out(study.name) {
+                study.points.iter_mut().for_each(|point| point.runs.clear());
+            }
+        }
+        rest
+    }
+
     /// The only point of a study without a sweep.
     ///
     /// # Panics

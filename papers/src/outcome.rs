@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What came of an experiment. A report is made of this alone.
 
-use netnice_scenario::results::Estimate;
+use netnice_scenario::results::{Estimate, World};
 use serde::{Deserialize, Serialize};
 
 use crate::claim::short;
 use crate::{
-    Choice, Claim, Effort, Experiment, Figure, Findings, Judgement, Paper, Reported, Rule, Scale,
-    Study, Verdict,
+    Choice, Claim, Effort, Experiment, Figure, Findings, Judgement, LabOutcome, LabValue, Paper,
+    Reported, Rule, Scale, Study, Verdict, store,
 };
 
 /// Outcomes, and what made them.
@@ -50,6 +50,9 @@ pub struct Outcome {
     pub tables: Vec<Table>,
     /// What was learned.
     pub notes: Vec<String>,
+    /// What was measured on a running kernel, if that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lab: Option<LabOutcome>,
 }
 
 /// What was run.
@@ -76,6 +79,9 @@ pub struct ReportedValue {
     pub judgement: Judgement,
     /// Why it is not reproduced; nothing where it is.
     pub reason: Option<String>,
+    /// The same on a running kernel, if that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lab: Option<LabValue>,
 }
 
 /// A table with a heading.
@@ -112,8 +118,30 @@ impl ReportedValue {
 
     /// Ours with its 95 % interval, and the unit.
     pub fn ours(&self) -> String {
-        let ours = self.ours.as_ref().map_or("none".to_owned(), written);
-        with_unit(&ours, &self.claim.unit)
+        match &self.ours {
+            Some(ours) => with_unit(&written(ours), &self.claim.unit),
+            None => "none".to_owned(),
+        }
+    }
+
+    /// What a running kernel gives, with the verdict on that, or why it gives nothing; `None` where it was not asked.
+    pub fn on_kernel(&self) -> Option<String> {
+        Some(match self.lab.as_ref()? {
+            LabValue::Measured {
+                ours,
+                judgement,
+                distrust,
+            } => {
+                let ours = with_unit(&written(ours), &self.claim.unit);
+                let doubt = if judgement.certain { "" } else { " ?" };
+                let mut words = format!("{ours}, {}{doubt}", judgement.verdict.words());
+                if let Some(distrust) = distrust {
+                    words.push_str(&format!("; NOT TRUSTWORTHY: {distrust}"));
+                }
+                words
+            }
+            LabValue::NotMeasured { reason } => format!("not measured: {reason}"),
+        })
     }
 }
 
@@ -166,6 +194,7 @@ impl Outcome {
             figures: findings.figures,
             tables: findings.tables,
             notes: findings.notes,
+            lab: None,
         }
     }
 
@@ -218,18 +247,40 @@ fn judge(claim: &Claim, ours: Option<Estimate>, reason: Option<String>) -> Repor
         ours,
         judgement,
         reason,
+        lab: None,
     }
 }
 
 impl StudyRecord {
-    pub(crate) fn new(study: &Study, effort: Effort, points: usize) -> StudyRecord {
-        let scale = study.scale(effort);
+    /// Runs in all.
+    pub fn runs(&self) -> usize {
+        self.points * self.scale.seeds as usize
+    }
+
+    /// How much it was run, in words: `11 points, 3 runs of 60 s each`.
+    pub fn effort(&self) -> String {
+        let seconds = self.scale.duration.as_secs_f64();
+        let runs = match self.scale.seeds {
+            1 => format!("one run of {seconds} s"),
+            seeds => format!("{seeds} runs of {seconds} s"),
+        };
+        match self.points {
+            1 => runs,
+            points => format!("{points} points, {runs} each"),
+        }
+    }
+
+    pub(crate) fn new(study: &Study, scale: Scale, points: usize, world: World) -> StudyRecord {
         let file = match study.sweep.is_empty() {
             true => format!("papers/scenarios/{}", study.file),
-            false => format!("studies/{}/scenario.toml", study.name),
+            false => format!("{}/{}/scenario.toml", store::directory(world), study.name),
+        };
+        let command = match world {
+            World::Simulation => "sim",
+            World::Lab => "lab",
         };
         let mut command = format!(
-            "netnice sim {file} --seeds {} --set duration={}s",
+            "netnice {command} {file} --seeds {} --set duration={}s",
             scale.seeds,
             scale.duration.as_secs()
         );

@@ -2,6 +2,7 @@
 //! Runs the studies of experiments, several runs at a time.
 
 use std::collections::BTreeMap;
+use std::error::Error;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
@@ -9,7 +10,8 @@ use std::thread;
 use std::time::Duration;
 
 use netnice_scenario::ScenarioFile;
-use netnice_scenario::results::{ResultsDirectory, RunResults};
+use netnice_scenario::model::Scenario;
+use netnice_scenario::results::{ResultsDirectory, RunResults, World};
 
 use crate::{
     Effort, Experiment, Measured, MeasuredPoint, MeasuredStudy, Outcome, Store, StoreError, Study,
@@ -22,18 +24,28 @@ const TICK: Duration = Duration::from_millis(50);
 /// Experiments with the scenarios of their studies, ready to be run.
 #[derive(Debug)]
 pub struct Reproduction {
-    experiments: Vec<Experiment>,
-    effort: Effort,
-    studies: Vec<(Study, ScenarioFile)>,
+    pub(crate) experiments: Vec<Experiment>,
+    pub(crate) effort: Effort,
+    pub(crate) world: World,
+    pub(crate) studies: Vec<(Study, ScenarioFile)>,
 }
 
 /// A run: study, point and seed.
-type Key = (usize, usize, u64);
+pub(crate) type Key = (usize, usize, u64);
+
+/// Makes a run of a scenario with a seed; `None` where the last argument told it to stop.
+pub type Make<'a> = dyn Fn(
+        &Scenario,
+        u64,
+        &dyn Fn() -> bool,
+    ) -> Result<Option<RunResults>, Box<dyn Error + Send + Sync>>
+    + Sync
+    + 'a;
 
 /// Finished runs.
 #[derive(Debug, Default)]
 pub struct Finished {
-    runs: BTreeMap<Key, RunResults>,
+    pub(crate) runs: BTreeMap<Key, RunResults>,
 }
 
 /// How far it is.
@@ -52,13 +64,13 @@ pub struct Tick {
 pub enum RunError {
     /// A run failed.
     #[error("study {study}, seed {seed}: {error}")]
-    Simulation {
+    Run {
         /// Study.
         study: String,
         /// Seed.
         seed: u64,
-        /// What the simulator says.
-        error: Box<netnice_sim::RunError>,
+        /// What the simulator or the lab says.
+        error: Box<dyn Error + Send + Sync>,
     },
     /// A result could not be kept.
     #[error(transparent)]
@@ -87,6 +99,7 @@ impl Reproduction {
         Ok(Reproduction {
             experiments,
             effort,
+            world: World::Simulation,
             studies,
         })
     }
@@ -106,14 +119,13 @@ impl Reproduction {
         self.keys().len()
     }
 
-    /// A measure of a run's work: bits that its slowest links can carry in its time.
+    /// A measure of a run's work: bits that its slowest link can carry in its time; in a lab only time.
     fn work(&self, (study, point, _): Key) -> f64 {
         let scenario = &self.studies[study].1.points[point].scenario;
-        let rates = scenario.links.iter().filter_map(|link| link.rate);
-        let slowest = rates
-            .map(|rate| rate.as_f64())
-            .fold(f64::INFINITY, f64::min);
-        let rate = if slowest.is_finite() { slowest } else { 1e6 };
+        let rate = match self.world {
+            World::Simulation => slowest_bps(scenario).unwrap_or(1e6),
+            World::Lab => 1.0,
+        };
         scenario.duration.get().as_secs_f64() * rate
     }
 
@@ -123,10 +135,21 @@ impl Reproduction {
         &self,
         store: Option<&Store>,
         jobs: usize,
+        tick: impl FnMut(Tick) -> ControlFlow<()>,
+    ) -> Result<Finished, RunError> {
+        self.run_by(&simulate, store, jobs, tick)
+    }
+
+    /// The same with runs that `make` makes.
+    pub(crate) fn run_by(
+        &self,
+        make: &Make<'_>,
+        store: Option<&Store>,
+        jobs: usize,
         mut tick: impl FnMut(Tick) -> ControlFlow<()>,
     ) -> Result<Finished, RunError> {
         let directories = self.studies.iter().map(|(study, file)| {
-            let directory = store.map(|store| store.study(&study.name, file));
+            let directory = store.map(|store| store.study(&study.name, file, self.world));
             directory.transpose()
         });
         let directories = directories.collect::<Result<Vec<_>, StoreError>>()?;
@@ -160,7 +183,7 @@ impl Reproduction {
                         let Some(&key) = left.get(next.fetch_add(1, Ordering::Relaxed)) else {
                             return;
                         };
-                        if let Some(result) = self.one(directories, key, stop).transpose() {
+                        if let Some(result) = self.one(make, directories, key, stop).transpose() {
                             // The other side is there as long as this scope is.
                             let _ = sender.send((key, result));
                         }
@@ -200,6 +223,7 @@ impl Reproduction {
     /// One run, kept if it came to its end; `None` where it was stopped before.
     fn one(
         &self,
+        make: &Make<'_>,
         directories: &[Option<ResultsDirectory>],
         (study, number, seed): Key,
         stop: &AtomicBool,
@@ -207,11 +231,10 @@ impl Reproduction {
         let (described, file) = &self.studies[study];
         let point = &file.points[number];
         let go_on = || !stop.load(Ordering::Relaxed);
-        let run = netnice_sim::run(&point.scenario, seed, go_on);
-        let run = run.map_err(|error| RunError::Simulation {
+        let run = make(&point.scenario, seed, &go_on).map_err(|error| RunError::Run {
             study: described.name.clone(),
             seed,
-            error: Box::new(error),
+            error,
         })?;
         let Some(mut run) = run else {
             return Ok(None);
@@ -232,27 +255,84 @@ impl Reproduction {
     }
 
     fn outcome(&self, experiment: &Experiment, finished: &Finished) -> Option<Outcome> {
-        let mut records = Vec::new();
-        let mut studies = Vec::new();
-        for wanted in &experiment.studies {
-            let mut places = self.studies.iter();
-            let index = places.position(|(study, _)| study.name == wanted.name)?;
-            let (study, file) = &self.studies[index];
-            let points = file.points.iter().enumerate().map(|(number, point)| {
-                let seeds = point.scenario.seeds.0.iter();
-                let runs = seeds.map(|&seed| finished.runs.get(&(index, number, seed)));
-                Some(MeasuredPoint {
-                    settings: &point.settings,
-                    runs: runs.collect::<Option<Vec<_>>>()?,
-                })
-            });
-            studies.push(MeasuredStudy {
-                name: &study.name,
-                points: points.collect::<Option<Vec<_>>>()?,
-            });
-            records.push(StudyRecord::new(study, self.effort, file.points.len()));
-        }
-        let findings = (experiment.evaluate)(&Measured { studies });
-        Some(Outcome::new(experiment, self.effort, records, findings))
+        let measured = self.measured(experiment, finished)?;
+        let records = experiment.studies.iter().filter_map(|wanted| {
+            let (study, file) = &self.studies[self.place(&wanted.name)?];
+            let scale = study.scale(self.effort);
+            Some(StudyRecord::new(
+                study,
+                scale,
+                file.points.len(),
+                self.world,
+            ))
+        });
+        let findings = (experiment.evaluate)(&measured);
+        Some(Outcome::new(
+            experiment,
+            self.effort,
+            records.collect(),
+            findings,
+        ))
     }
+
+    /// Which of the studies has this name.
+    pub(crate) fn place(&self, name: &str) -> Option<usize> {
+        self.studies
+            .iter()
+            .position(|(study, _)| study.name == name)
+    }
+
+    /// What an experiment's studies have measured, if all runs are finished.
+    pub(crate) fn measured<'a>(
+        &'a self,
+        experiment: &Experiment,
+        finished: &'a Finished,
+    ) -> Option<Measured<'a>> {
+        let studies = experiment.studies.iter().map(|wanted| {
+            let study = self.place(&wanted.name)?;
+            let (described, file) = &self.studies[study];
+            finished.study(study, &described.name, file)
+        });
+        Some(Measured {
+            studies: studies.collect::<Option<_>>()?,
+        })
+    }
+}
+
+impl Finished {
+    /// What a study has measured, if all its runs are finished.
+    pub(crate) fn study<'a>(
+        &'a self,
+        study: usize,
+        name: &'a str,
+        file: &'a ScenarioFile,
+    ) -> Option<MeasuredStudy<'a>> {
+        let points = file.points.iter().enumerate().map(|(number, point)| {
+            let seeds = point.scenario.seeds.0.iter();
+            let runs = seeds.map(|&seed| self.runs.get(&(study, number, seed)));
+            Some(MeasuredPoint {
+                settings: &point.settings,
+                runs: runs.collect::<Option<_>>()?,
+            })
+        });
+        Some(MeasuredStudy {
+            name,
+            points: points.collect::<Option<_>>()?,
+        })
+    }
+}
+
+/// The rate of the slowest link, in bits per second; `None` where none has a rate.
+pub(crate) fn slowest_bps(scenario: &Scenario) -> Option<f64> {
+    let rates = scenario.links.iter().filter_map(|link| link.rate);
+    rates.map(|rate| rate.as_f64()).reduce(f64::min)
+}
+
+/// A run of the simulator.
+fn simulate(
+    scenario: &Scenario,
+    seed: u64,
+    go_on: &dyn Fn() -> bool,
+) -> Result<Option<RunResults>, Box<dyn Error + Send + Sync>> {
+    netnice_sim::run(scenario, seed, go_on).map_err(Into::into)
 }

@@ -10,7 +10,8 @@ use netnice_scenario::results::{DirectoryError, Manifest, ResultsDirectory, Worl
 
 use crate::{Outcome, Outcomes, experiments};
 
-/// A directory of a reproduction: `studies/NAME/` for each study, as `netnice sim --out` makes it, and `outcomes.json`.
+/// A directory of a reproduction: `studies/NAME/` for each study, as `netnice sim --out` makes it, `lab/NAME/`, as `netnice lab
+/// --out` does, and `outcomes.json`.
 #[derive(Debug, Clone)]
 pub struct Store {
     path: PathBuf,
@@ -35,6 +36,14 @@ pub enum StoreError {
     },
 }
 
+/// Where the studies of a world are.
+pub(crate) fn directory(world: World) -> &'static str {
+    match world {
+        World::Simulation => "studies",
+        World::Lab => "lab",
+    }
+}
+
 impl Store {
     /// A store in `path`; with `resume` runs that are there are taken up, and without they are refused.
     pub fn new(path: &Path, resume: bool, version: &str, command: Vec<String>) -> Store {
@@ -52,9 +61,14 @@ impl Store {
     }
 
     /// The directory of a study.
-    pub fn study(&self, name: &str, file: &ScenarioFile) -> Result<ResultsDirectory, StoreError> {
-        let manifest = Manifest::new(file, World::Simulation, &self.version, self.command.clone());
-        let path = self.path.join("studies").join(name);
+    pub fn study(
+        &self,
+        name: &str,
+        file: &ScenarioFile,
+        world: World,
+    ) -> Result<ResultsDirectory, StoreError> {
+        let manifest = Manifest::new(file, world, &self.version, self.command.clone());
+        let path = self.path.join(directory(world)).join(name);
         Ok(ResultsDirectory::create(
             &path,
             manifest,

@@ -116,9 +116,13 @@ impl Study {
         text
     }
 
-    /// The scenario, read and checked.
+    /// The scenario, read and checked, as it is run with this effort.
     pub fn scenario(&self, effort: Effort) -> Result<ScenarioFile, StudyError> {
-        let scale = self.scale(effort);
+        self.scenario_at(self.scale(effort))
+    }
+
+    /// The scenario, read and checked, with so many runs of such a length.
+    pub fn scenario_at(&self, scale: Scale) -> Result<ScenarioFile, StudyError> {
         let mut settings = self.settings.clone();
         settings.push(("seeds".to_owned(), scale.seeds.to_string()));
         let seconds = format!("{}s", scale.duration.as_secs());

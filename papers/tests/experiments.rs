@@ -51,6 +51,12 @@ fn experiments_are_chosen_by_id_and_by_paper() {
     );
     assert_eq!(ids(&[]).unwrap(), experiments::ids());
     assert_eq!(ids(&["LP03", "LP03-F1"]), Err("LP03-F1".to_owned()));
+    // Figures that stand together are found by each of them.
+    for figure in ["FF-F3", "ff-f4", "FF-F5"] {
+        assert_eq!(ids(&[figure]), Ok(vec!["FF-F3-F5"]));
+    }
+    assert_eq!(ids(&["FF-F6"]), ids(&["FF-F7"]));
+    assert_eq!(ids(&["FF-F2"]), Err("FF-F2".to_owned()));
 }
 
 #[test]

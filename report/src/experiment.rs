@@ -2,7 +2,7 @@
 //! An experiment: its question, values, figures, tables, what was chosen, and how to run it again.
 
 use maud::{Markup, html};
-use netnice_papers::{Effort, Outcome, StudyRecord, Table};
+use netnice_papers::{Effort, LabOutcome, Outcome, StudyRecord, Table};
 
 use crate::chart;
 use crate::values::{Counts, badge, summary, table};
@@ -49,6 +49,9 @@ pub fn article(outcome: &Outcome) -> Markup {
                 }
             }
             (commands(outcome))
+            @if let Some(lab) = outcome.lab.as_ref().filter(|lab| !lab.studies.is_empty()) {
+                (on_kernel(lab))
+            }
         }
     }
 }
@@ -109,7 +112,7 @@ fn is_number(cell: &str) -> bool {
 }
 
 fn commands(outcome: &Outcome) -> Markup {
-    let runs: usize = outcome.studies.iter().map(runs).sum();
+    let runs: usize = outcome.studies.iter().map(StudyRecord::runs).sum();
     let effort = match outcome.effort {
         Effort::Quick => "--quick",
         Effort::Full => "--full",
@@ -126,7 +129,7 @@ fn commands(outcome: &Outcome) -> Markup {
                         ", and a command for each"
                     }
                     @for study in &outcome.studies {
-                        p.study { b { (study.name) } ": " (scale(study)) }
+                        p.study { b { (study.name) } ": " (study.effort()) }
                         (command(&study.command))
                     }
                 }
@@ -135,20 +138,26 @@ fn commands(outcome: &Outcome) -> Markup {
     }
 }
 
-fn runs(study: &StudyRecord) -> usize {
-    study.points * study.scale.seeds as usize
-}
-
-/// How much a study was run.
-fn scale(study: &StudyRecord) -> String {
-    let seconds = study.scale.duration.as_secs_f64();
-    let runs = match study.scale.seeds {
-        1 => format!("one run of {seconds} s"),
-        seeds => format!("{seeds} runs of {seconds} s"),
-    };
-    match study.points {
-        1 => runs,
-        points => format!("{points} points, {runs} each"),
+/// What was measured on a running kernel, and how nearly as the scenarios say.
+fn on_kernel(lab: &LabOutcome) -> Markup {
+    html! {
+        section.commands {
+            h4 { "Measured on Linux " (lab.kernel) }
+            details {
+                summary {
+                    (lab.studies.iter().map(StudyRecord::runs).sum::<usize>())
+                    " runs in real time, and a command for each study"
+                }
+                @for study in &lab.studies {
+                    p.study { b { (study.name) } ": " (study.effort()) }
+                    (command(&study.command))
+                }
+                @if !lab.notes.is_empty() {
+                    p { "Only nearly as the scenarios say:" }
+                    ul { @for note in &lab.notes { li { (note) } } }
+                }
+            }
+        }
     }
 }
 

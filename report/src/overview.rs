@@ -53,8 +53,9 @@ pub fn section(outcomes: &Outcomes, papers: &[(Paper, Vec<&Outcome>)]) -> Markup
             }
             p {
                 "Five papers describe TCP-LP and its relatives. Here each of their tables and figures is measured again, with \
-                 netnice's simulator, which runs the same source of TCP-LP that netnice loads into the Linux kernel. What counts \
-                 as reproduced was written down for each value before anything was run."
+                 netnice's simulator, which runs the same source of TCP-LP that netnice loads into the Linux kernel. Of "
+                b { (counts.all()) } " values that the papers report, " b { (counts.reproduced) }
+                " are reproduced and " b { (counts.same_conclusion) } " give another figure but the same conclusion."
             }
             @if !facts.is_empty() {
                 ul.facts {
@@ -78,10 +79,10 @@ pub fn section(outcomes: &Outcomes, papers: &[(Paper, Vec<&Outcome>)]) -> Markup
             }
             h2 { "Against the papers" }
             p {
-                "Of " b { (counts.all()) } " values that the papers report, " b { (counts.reproduced) }
-                " are reproduced. Of " b { (counts.same_conclusion) }
-                " the figure is another one, but what the paper concludes from it holds. "
-                b { (counts.not_reproduced) } " are not reproduced; the reason stands beside each."
+                "What counts as reproduced was written down for each value before anything was run. The same conclusion means that \
+                 the figure is another one, but what the paper concludes from it holds. "
+                b { (counts.not_reproduced) } " of " (counts.all())
+                " values are not reproduced; the reason stands beside each."
                 @if outcomes.outcomes.iter().any(|outcome| outcome.effort == Effort::Quick) {
                     " Runs are fewer and shorter than the papers' where an experiment was run with "
                     code { "--quick" } "; intervals say how much that leaves open."

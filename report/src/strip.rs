@@ -117,6 +117,7 @@ mod tests {
                 certain: true,
             },
             reason: None,
+            lab: None,
         }
     }
 

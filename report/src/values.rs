@@ -204,6 +204,9 @@ fn rows(value: &ReportedValue) -> Markup {
             @if let Some(reason) = &value.reason {
                 tr.why { td colspan="5" { (reason) } }
             }
+            @if let Some(kernel) = value.on_kernel() {
+                tr.why { td colspan="5" { b { "On a kernel: " } (kernel) } }
+            }
         }
     }
 }

@@ -11,6 +11,7 @@ use anyhow::Result;
 use clap::Args;
 use netnice_lab::Namespace;
 use netnice_lab::experiment::{self, Lab, Watch};
+use netnice_scenario::model::Scenario;
 use netnice_scenario::results::World;
 use netnice_scenario::{ScenarioFile, explain};
 
@@ -81,10 +82,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
             eprintln!("netnice: {note}");
         }
     }
-    let guard = Guard::post()?;
-    guard.cover_pins()?;
-    let scenarios = file.points.iter().map(|point| &point.scenario);
-    let lab = Lab::open(scenarios)?.watched_by(Guarded(Mutex::new(guard)));
+    let lab = open(file.points.iter().map(|point| &point.scenario))?;
     let maker = Maker {
         world: World::Lab,
         jobs: arguments.jobs.get(),
@@ -93,6 +91,13 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let code = arguments.campaign.run(&file, &maker);
     lab.close()?;
     code
+}
+
+/// A lab for these scenarios, whose remains a guard removes whatever ends this process.
+pub fn open<'a>(scenarios: impl IntoIterator<Item = &'a Scenario>) -> Result<Lab> {
+    let guard = Guard::post()?;
+    guard.cover_pins()?;
+    Ok(Lab::open(scenarios)?.watched_by(Guarded(Mutex::new(guard))))
 }
 
 /// The guard learns where programs of the user run.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `netnice reproduce`: every table and figure of the papers, with a verdict.
 
+mod kernel;
 mod lines;
 mod progress;
 
@@ -9,11 +10,12 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use clap::Args;
-use netnice_papers::{Effort, Outcomes, Reproduction, Store, experiments, markdown};
+use netnice_lab::experiment;
+use netnice_papers::{Effort, LabLimits, Outcomes, Reproduction, Store, experiments, markdown};
 
 use crate::text;
 use progress::Progress;
@@ -29,6 +31,9 @@ Examples:
 
   As the papers ran it, 50 runs of 1000 s for each point:
       netnice reproduce --full --out full
+
+  What fits an emulated link on this kernel, too, in real time, as root:
+      sudo netnice reproduce LP03-T1a TB-C --lab
 
   Interrupted? What is finished is kept, and not computed again:
       netnice reproduce --resume
@@ -46,12 +51,19 @@ interval, and the verdict:
   not reproduced                   neither; the reason stands below
 A `?` says that the interval reaches over the bound: more runs may change the verdict.
 
+With --lab a line below each value says what this kernel gives, or why it gives nothing. A value is
+measured there if everything it is made of fits: the kernel can do what the scenario asks for, the
+slowest link has at most 100 Mb/s, one run of each point takes at most half an hour. Runs last
+--lab-seconds at most, unless the experiment has a course of its own, and are made one after the
+other. Figures are as good as the machine is punctual; runs that are not say NOT TRUSTWORTHY.
+
 The directory of --out:
   report.html      the report: every table and figure beside the papers', in one file for any browser
   outcomes.json    verdicts, figures, tables; those of earlier calls for other ids stay
   studies/         results of each scenario, as `netnice sim --out` makes them; `netnice plot` draws them
+  lab/             the same of the kernel
 
-Needs no root. Exit codes: 0 done, whatever the verdicts; 1 failed, 2 wrong usage; 130 interrupted.";
+Needs root for --lab only. Exit codes: 0 done, whatever the verdicts; 1 failed, 2 wrong usage; 130 interrupted.";
 
 /// Reproduce the tables and figures of the papers, with a verdict for each value
 #[derive(Debug, Args)]
@@ -71,8 +83,19 @@ pub struct Arguments {
     /// Where runs and outcomes are kept
     #[arg(long, value_name = "DIRECTORY", default_value = "reproduction")]
     out: PathBuf,
+    /// What fits an emulated link also on this kernel, in real time; needs root
+    #[arg(long)]
+    lab: bool,
+    /// With --lab, the most runs of each point
+    #[arg(long, requires = "lab", value_name = "NUMBER", default_value = "3",
+        value_parser = clap::value_parser!(u32).range(1..=1000))]
+    lab_seeds: u32,
+    /// With --lab, the most seconds of a run, without its warm-up
+    #[arg(long, requires = "lab", value_name = "SECONDS", default_value = "60",
+        value_parser = clap::value_parser!(u32).range(1..=86400))]
+    lab_seconds: u32,
     /// Run nothing: verdicts and report of the outcomes that are in the directory
-    #[arg(long, conflicts_with_all = ["quick", "full", "jobs", "resume"])]
+    #[arg(long, conflicts_with_all = ["quick", "full", "jobs", "resume", "lab"])]
     no_run: bool,
     /// Take up the runs that are in the directory already
     #[arg(long)]
@@ -128,15 +151,28 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let finished = reproduction.run(Some(&store), jobs, |tick| progress.tick(tick))?;
     let interrupted = progress.finish();
 
-    let fresh = reproduction.outcomes(&finished);
+    let mut fresh = reproduction.outcomes(&finished);
+    let mut made = (finished.count(), reproduction.runs());
+    let mut interrupted = interrupted;
+    if arguments.lab && interrupted.is_none() {
+        let limits = LabLimits {
+            seeds: arguments.lab_seeds,
+            longest: Duration::from_secs(arguments.lab_seconds.into()),
+        };
+        let on_kernel = reproduction.on_kernel(&finished, limits, experiment::check)?;
+        let done = kernel::run(&on_kernel, &store, arguments.json)?;
+        on_kernel.add_to(&mut fresh, &done.finished);
+        made = (made.0 + done.finished.count(), made.1 + on_kernel.runs());
+        interrupted = done.interrupted;
+    }
     let ids: Vec<String> = fresh.iter().map(|outcome| outcome.id.clone()).collect();
     let outcomes = store.keep(fresh, jobs, begin.elapsed().as_secs_f64())?;
     write(arguments, outcomes, &ids)?;
     if let Some(signal) = interrupted {
         eprintln!(
             "netnice: interrupted; {} of {} runs are finished and kept in {}: go on with the same command and --resume",
-            finished.count(),
-            reproduction.runs(),
+            made.0,
+            made.1,
             arguments.out.display()
         );
         return Ok(ExitCode::from(128 + signal as u8));

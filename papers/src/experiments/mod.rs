@@ -56,13 +56,28 @@ pub fn ids() -> Vec<&'static str> {
     all().iter().map(|experiment| experiment.id).collect()
 }
 
-/// Those whose id is, or begins with, one of `wanted` (`LP03` is all of that paper), in the order of reports; all where
-/// nothing is wanted. The error is what no id begins with.
+/// Whether an id is of one of the figures that another stands for: `ff-f4` is within `ff-f3-f5`.
+fn is_within(wanted: &str, id: &str) -> bool {
+    let parts: Vec<&str> = id.split('-').collect();
+    let number = |part: &str| part.strip_prefix('f')?.parse::<u32>().ok();
+    match (parts.as_slice(), wanted.split_once('-')) {
+        ([paper, first, last], Some((wanted_paper, wanted))) if *paper == wanted_paper => {
+            match (number(first), number(last), number(wanted)) {
+                (Some(first), Some(last), Some(wanted)) => (first..=last).contains(&wanted),
+                _ => false,
+            }
+        }
+        _ => false,
+    }
+}
+
+/// Those whose id is, or begins with, one of `wanted` (`LP03` is all of that paper, `FF-F4` the one that has this figure),
+/// in the order of reports; all where nothing is wanted. The error is what no id begins with.
 pub fn select(wanted: &[String]) -> Result<Vec<Experiment>, String> {
     let matches = |id: &str, wanted: &str| {
         let id = id.to_ascii_lowercase();
         let wanted = wanted.to_ascii_lowercase();
-        id == wanted || id.starts_with(&format!("{wanted}-"))
+        id == wanted || id.starts_with(&format!("{wanted}-")) || is_within(&wanted, &id)
     };
     let unknown = wanted
         .iter()

@@ -65,6 +65,7 @@ impl Looks {
         let kind = match self.kind {
             CurveKind::Ours => "ours",
             CurveKind::Variant => "variant",
+            CurveKind::Kernel => "kernel",
             CurveKind::Reference => "reference",
             CurveKind::Model => "model",
             CurveKind::Reported => "reported",
@@ -92,7 +93,12 @@ fn names_it(name: &str, protocol: &str) -> bool {
 /// The looks of a figure's curves.
 pub fn of(figure: &Figure) -> Vec<Looks> {
     let mut taken: Vec<(&str, usize)> = Vec::new();
-    let coloured = |curve: &&Curve| matches!(curve.kind, CurveKind::Ours | CurveKind::Variant);
+    let coloured = |curve: &&Curve| {
+        matches!(
+            curve.kind,
+            CurveKind::Ours | CurveKind::Variant | CurveKind::Kernel
+        )
+    };
     let names = || {
         figure
             .curves
@@ -122,7 +128,7 @@ pub fn of(figure: &Figure) -> Vec<Looks> {
         });
         let colour = found.map_or(0, |&(_, colour)| colour);
         let marker = match curve.kind {
-            CurveKind::Ours | CurveKind::Variant => MARKERS[colour],
+            CurveKind::Ours | CurveKind::Variant | CurveKind::Kernel => MARKERS[colour],
             CurveKind::Reference | CurveKind::Model => Marker::None,
             CurveKind::Reported => Marker::Reported,
         };

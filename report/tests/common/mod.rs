@@ -29,6 +29,7 @@ fn value(claim: Claim, ours: &[f64]) -> ReportedValue {
         reason: ours
             .is_none()
             .then(|| format!("could not be measured {HOSTILE}")),
+        lab: None,
     }
 }
 
@@ -203,6 +204,7 @@ fn outcome(id: &str, paper: Paper) -> Outcome {
         figures: vec![],
         tables: vec![],
         notes: vec!["A note.".to_owned()],
+        lab: None,
     }
 }
 

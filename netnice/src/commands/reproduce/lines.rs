@@ -63,6 +63,9 @@ pub fn verdicts(outcomes: &Outcomes) -> String {
         if let Some(reason) = &value.reason {
             let _ = writeln!(report, "    {reason}");
         }
+        if let Some(kernel) = value.on_kernel() {
+            let _ = writeln!(report, "    on this kernel: {kernel}");
+        }
     }
     let count = |verdict| {
         let with = values

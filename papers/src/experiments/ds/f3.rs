@@ -173,6 +173,11 @@ fn evaluate(measured: &Measured<'_>) -> Findings {
         Some(100.0 * below.count() as f64 / cwnd.len() as f64)
     });
     findings.value("slow_start", slow_start);
+    findings.notes.push(
+        "The figure's thresholds of 40 to 50 packets fit packets of 500 bytes, or a target of 4 Mb/s: 2 Mb/s times the round \
+         trips of 80 to 100 ms is 20 to 25 packets of 1000 bytes."
+            .to_owned(),
+    );
     for (point, setup) in [
         (standard, Setup::StandardRed),
         (modified, Setup::ModifiedRio),

@@ -63,7 +63,7 @@ fn evaluate(measured: &Measured<'_>) -> Findings {
     for (flow, name) in FLOWS {
         let largest = point.estimate(|run| windows(run, flow, 0.0).into_iter().reduce(f64::max));
         findings.value(flow, largest);
-        let mut curve = Curve::new("cwnd", CurveKind::Ours);
+        let mut curve = Curve::new(name, CurveKind::Ours);
         if let Some(series) = point.runs.first().and_then(|run| series(run, "cwnd", flow)) {
             let samples = series.time_s.iter().zip(&series.value);
             let finite = samples.filter(|(_, value)| value.is_finite());

@@ -144,6 +144,12 @@ fn evaluate(measured: &Measured<'_>) -> Findings {
             .to_owned(),
     );
     findings.notes.push(
+        "The runs must have lasted about 15 s, and packets on the link must have been of 1000 bytes: only then do packets \
+         received and throughputs belong together. The generators' packets of 280 and 210 bytes would make the runs 4 and 2.3 s \
+         long; the figures' axis of 15 minutes can only be seconds."
+            .to_owned(),
+    );
+    findings.notes.push(
         "The table's throughputs are not over the same time: 970 packets of 1000 bytes at 717 kb/s last 10.8 s, 695 at 377 kb/s \
          14.7 s. So its three throughputs do not add up to that of the system, and ours for Vegas, over all 15 s, is lower."
             .to_owned(),

@@ -81,7 +81,11 @@ pub(crate) fn experiment() -> Experiment {
             )
             .concluding("it is larger", Rule::AtLeast(1.0)),
         ],
-        studies: vec![study(Kind::TcpLp), study(Kind::TcpLpEcn)],
+        studies: vec![
+            study(Kind::TcpLp),
+            study(Kind::TcpLpEcn),
+            study(Kind::Ideal),
+        ],
         evaluate,
     }
 }
@@ -141,15 +145,23 @@ fn evaluate(measured: &Measured<'_>) -> Findings {
         ("lp03-f10", Kind::TcpLp, "lp03_f10_tcplp"),
         ("lp03-f10-ecn", Kind::TcpLpEcn, "lp03_f10_tcplp_ecn"),
     ] {
-        let run = measured.point(study).runs[0];
-        let curves = [("TCP", "tcp"), (low.title(), "low")].map(|(title, flow)| {
-            series(run, "cwnd", flow).map(|series| curve(title, CurveKind::Ours, series))
+        let run = measured.point(study).runs.first();
+        let ideal = measured.point("lp03_f10_ideal").runs.first();
+        let curves = [
+            (run, "TCP", CurveKind::Ours, "tcp"),
+            (run, low.title(), CurveKind::Ours, "low"),
+            (ideal, Kind::Ideal.title(), Kind::Ideal.curve(), "low"),
+        ]
+        .map(|(run, title, kind, flow)| {
+            let series = run.and_then(|run| series(run, "cwnd", flow));
+            series.map(|series| curve(title, kind, series))
         });
         findings.figures.push(Figure {
             name: name.to_owned(),
             title: format!("Windows of TCP and {} over time", low.title()),
             caption:
-                "Congestion windows of one run, against ten TCP flows in the reverse direction."
+                "Congestion windows of one run, against ten TCP flows in the reverse direction; the ideal is from another \
+                 run, in which strict priority keeps the low class out of TCP's way."
                     .to_owned(),
             kind: FigureKind::TimeSeries,
             x: Axis::linear("time", "s"),

@@ -6,6 +6,7 @@ use netnice_scenario::results::Estimate;
 use super::common::Kind;
 use super::f11::{choices, of_excess};
 use crate::measured::throughput;
+use crate::outcome::written;
 use crate::study::scenario;
 use crate::{
     Axis, Claim, Curve, Experiment, Figure, FigureKind, Findings, Measured, MeasuredPoint, Paper,
@@ -85,7 +86,18 @@ fn evaluate(measured: &Measured<'_>) -> Findings {
         points.find(|point| point.setting(COUNT) == count)
     };
     findings.value("tcp", at(Kind::Tcp, "5").and_then(of_excess));
-    findings.value("slower", ratio(at(Kind::TcpLp, "5"), at(Kind::Tcp, "5")));
+    let five = [Kind::Tcp, Kind::TcpLp].map(|kind| {
+        let excess = at(kind, "5").and_then(of_excess);
+        excess.map_or("-".to_owned(), |excess| written(&excess))
+    });
+    findings.value_or_reason(
+        "slower",
+        ratio(at(Kind::TcpLp, "5"), at(Kind::Tcp, "5")),
+        format!(
+            "five TCP flows use {} of the excess and five TCP-LP flows {}: how much more slowly it rises is within what seeds differ by",
+            five[0], five[1]
+        ),
+    );
     findings.value("rises", ratio(at(Kind::TcpLp, "20"), at(Kind::TcpLp, "1")));
     let curves = Kind::ALL.map(|kind| {
         let mut curve = Curve::new(kind.title(), kind.curve());

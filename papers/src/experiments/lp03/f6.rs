@@ -147,7 +147,7 @@ fn evaluate(measured: &Measured<'_>) -> Findings {
             below += timely.len();
             in_time_below += timely.iter().filter(|&&timely| timely).count();
         }
-        if timely.iter().all(|&timely| timely) {
+        if !timely.is_empty() && timely.iter().all(|&timely| timely) {
             match found.iter_mut().find(|(other, _)| *other == delta) {
                 Some((_, largest)) => *largest = largest.max(k),
                 None => found.push((delta, k)),

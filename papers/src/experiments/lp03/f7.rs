@@ -39,7 +39,11 @@ pub(crate) fn experiment() -> Experiment {
             )
             .concluding("they degrade it", Rule::AtMost(95.0)),
         ],
-        studies: vec![Cross::Acks.thresholds(), Cross::Acks.reno()],
+        studies: vec![
+            Cross::Acks.thresholds(),
+            Cross::Acks.reno(),
+            Cross::Acks.ideal(),
+        ],
         evaluate,
     }
 }

@@ -34,7 +34,12 @@ pub(crate) fn experiment() -> Experiment {
             )
             .concluding("it gets less than half", Rule::AtMost(50.0)),
         ],
-        studies: vec![Cross::Data.thresholds(), Cross::Both.thresholds()],
+        studies: vec![
+            Cross::Data.thresholds(),
+            Cross::Both.thresholds(),
+            Cross::Data.ideal(),
+            Cross::Both.ideal(),
+        ],
         evaluate,
     }
 }

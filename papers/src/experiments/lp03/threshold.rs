@@ -46,6 +46,12 @@ impl Cross {
         Kind::Tcp.apply(self.study(&format!("{}_reno", self.name())), "low", &[LINK])
     }
 
+    /// The reference model in TCP-LP's place; it has no threshold.
+    pub fn ideal(self) -> Study {
+        let name = format!("{}_ideal", self.name());
+        Kind::Ideal.apply(self.study(&name), "low", &[LINK])
+    }
+
     fn study(self, name: &str) -> Study {
         let study = Study::new(format!("lp03_threshold_{name}"), FILE, QUICK, Scale::LP03);
         match self {
@@ -84,6 +90,18 @@ impl Cross {
         measured.point(&format!("lp03_threshold_{}_reno", self.name()))
     }
 
+    /// What the reference model gets, the same at all thresholds.
+    fn ideal_share(self, measured: &Measured<'_>) -> Curve {
+        let name = format!("{}: {}", Kind::Ideal.title(), self.title());
+        let mut curve = Curve::new(&name, Kind::Ideal.curve());
+        let point = measured.point(&format!("lp03_threshold_{}_ideal", self.name()));
+        for delta in DELTAS {
+            let share = point.share_of_link("low", LINK);
+            curve.add(delta.parse().unwrap_or(f64::NAN), share);
+        }
+        curve
+    }
+
     fn curve(
         self,
         measured: &Measured<'_>,
@@ -105,6 +123,7 @@ pub(super) fn figures(measured: &Measured<'_>, crosses: &[Cross], name: &str) ->
     let shares = crosses
         .iter()
         .map(|cross| cross.curve(measured, |point| point.share_of_link("low", LINK)));
+    let shares = shares.chain(crosses.iter().map(|cross| cross.ideal_share(measured)));
     let indications = crosses.iter().map(|cross| {
         cross.curve(measured, |point| {
             point.estimate(|run| {

@@ -117,8 +117,8 @@ fn evaluate(measured: &Measured<'_>) -> Findings {
     let small = |number| kept(measured, "tb_a_small", number);
     findings.value("one", small(0));
     findings.value("twenty", small(last));
-    let all = (0..FLOWS.len()).filter_map(small);
-    let worst = all.min_by(|a, b| a.mean.total_cmp(&b.mean));
+    let all: Option<Vec<Estimate>> = (0..FLOWS.len()).map(small).collect();
+    let worst = all.and_then(|all| all.into_iter().min_by(|a, b| a.mean.total_cmp(&b.mean)));
     findings.value("worst", worst);
     let mut columns = vec!["flows of each"];
     columns.extend(VARIANTS.iter().map(|&(_, name, _)| name));

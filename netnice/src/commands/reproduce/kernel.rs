@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `netnice reproduce --lab`: what fits an emulated link, on this kernel.
+
+use anyhow::Result;
+use netnice_papers::{Finished, LabReproduction, Store};
+use nix::sys::signal::Signal;
+
+use super::super::lab;
+use super::progress::Progress;
+
+/// What came of it.
+pub struct Done {
+    /// The runs that are finished.
+    pub finished: Finished,
+    /// The signal that ended it early.
+    pub interrupted: Option<Signal>,
+}
+
+/// Makes the runs that are not in the store yet.
+pub fn run(reproduction: &LabReproduction<'_>, store: &Store, quiet: bool) -> Result<Done> {
+    if reproduction.runs() == 0 {
+        eprintln!(
+            "netnice: nothing of this fits an emulated link; the reasons stand beside the values"
+        );
+    } else if !quiet {
+        let minutes = reproduction.real_time().as_secs().div_ceil(60);
+        eprintln!(
+            "netnice: {} runs on this kernel take {minutes} min",
+            reproduction.runs()
+        );
+    }
+    let lab = lab::open(reproduction.scenarios())?;
+    let mut progress = Progress::new(quiet)?;
+    let make = |scenario: &_, seed, go_on: &dyn Fn() -> bool| Ok(lab.run(scenario, seed, go_on)?);
+    let finished = reproduction.run(&make, Some(store), |tick| progress.tick(tick));
+    let interrupted = progress.finish();
+    lab.close()?;
+    Ok(Done {
+        finished: finished?,
+        interrupted,
+    })
+}
