@@ -23,6 +23,9 @@ pub struct Claim {
     pub rule: Rule,
     /// When at least its conclusion is, if that is less.
     pub conclusion: Option<Conclusion>,
+    /// One of the values that the paper's argument rests on.
+    #[serde(default)]
+    pub central: bool,
 }
 
 /// What a paper reports of a claim.
@@ -159,6 +162,7 @@ impl Claim {
             place: place.to_owned(),
             rule: Rule::within(reported, tolerance),
             conclusion: None,
+            central: false,
         }
     }
 
@@ -178,6 +182,7 @@ impl Claim {
             place: place.to_owned(),
             rule,
             conclusion: None,
+            central: false,
         }
     }
 
@@ -188,6 +193,13 @@ impl Claim {
             statement: statement.to_owned(),
             rule,
         });
+        self
+    }
+
+    /// As one of the values that the paper's argument rests on: it stands at the head of the verdicts.
+    #[must_use]
+    pub fn central(mut self) -> Claim {
+        self.central = true;
         self
     }
 

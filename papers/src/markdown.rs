@@ -3,13 +3,13 @@
 
 use std::fmt::Write;
 
-use crate::{Effort, LabOutcome, Outcome, Outcomes, Paper, Table, Verdict};
+use crate::{Effort, LabOutcome, Outcome, Outcomes, Paper, ReportedValue, Table, Verdict};
 
 /// Tables with more rows are folded.
 const FOLDED: usize = 14;
 
-/// A page of all outcomes: what is not reproduced, what was learned, then a table of verdicts for each paper, and tables and
-/// choices of each experiment.
+/// A page of all outcomes: how many values are reproduced, those that TCP-LP's paper rests on, what was learned, what is not
+/// reproduced and why; then a table of verdicts for each paper, and tables and choices of each experiment.
 pub fn markdown(outcomes: &Outcomes) -> String {
     let mut page = String::new();
     // Writing to a String cannot fail.
@@ -22,33 +22,16 @@ fn write_page(page: &mut String, outcomes: &Outcomes) -> std::fmt::Result {
     writeln!(
         page,
         "Made by `netnice reproduce {} --markdown FILE` with netnice {}; not written by hand. Ours are means with 95 %\n\
-         confidence intervals, simulated unless the claim says otherwise. The rules of judgement are written down with each\n\
-         claim in `papers/src/experiments/`, before anything is run: *reproduced* is within the tolerance; *same conclusion,\n\
-         other figure* is outside, but what the paper concludes holds by a bound that is written down, too. A `?` says that\n\
-         the interval reaches over a bound.\n",
+         confidence intervals, simulated unless the claim says otherwise. The rules of judgement were written down before\n\
+         anything was run: *reproduced* is within a tolerance; *same conclusion* is another figure, from which follows what\n\
+         the paper concludes. A `?` says that the interval reaches over a bound. [reproduce.md](reproduce.md) says how it is run.\n",
         efforts(outcomes),
         outcomes.version
     )?;
-    let count = |verdict| {
-        let values = outcomes.outcomes.iter().flat_map(|outcome| &outcome.values);
-        values
-            .filter(|value| value.judgement.verdict == verdict)
-            .count()
-    };
-    writeln!(
-        page,
-        "Of {} reported values {} are reproduced, {} have the same conclusion, {} are not reproduced.\n",
-        outcomes
-            .outcomes
-            .iter()
-            .map(|outcome| outcome.values.len())
-            .sum::<usize>(),
-        count(Verdict::Reproduced),
-        count(Verdict::SameConclusion),
-        count(Verdict::NotReproduced)
-    )?;
-    write_not_reproduced(page, outcomes)?;
+    write_counts(page, outcomes)?;
+    write_central(page, outcomes)?;
     write_learned(page, outcomes)?;
+    write_not_reproduced(page, outcomes)?;
     for paper in Paper::ALL {
         let of_paper: Vec<&Outcome> = outcomes
             .outcomes
@@ -65,18 +48,14 @@ fn write_page(page: &mut String, outcomes: &Outcomes) -> std::fmt::Result {
             columns.push("measured on a kernel");
         }
         let mut verdicts = Table::new("", &columns);
-        for (outcome, value) in of_paper
-            .iter()
-            .flat_map(|outcome| outcome.values.iter().map(move |value| (outcome, value)))
-        {
-            let doubt = if value.judgement.certain { "" } else { " ?" };
+        for (outcome, value) in values(of_paper.iter().copied()) {
             let mut row = vec![
                 outcome.id.clone(),
                 value.claim.what.clone(),
                 value.reported(),
                 value.claim.place.clone(),
                 value.ours(),
-                format!("{}{doubt}", value.judgement.verdict.words()),
+                verdict(value),
                 value.reason.clone().unwrap_or_default(),
             ];
             if on_kernel {
@@ -92,20 +71,91 @@ fn write_page(page: &mut String, outcomes: &Outcomes) -> std::fmt::Result {
     Ok(())
 }
 
+/// How many values of each paper have which verdict.
+fn write_counts(page: &mut String, outcomes: &Outcomes) -> std::fmt::Result {
+    let columns = [
+        "",
+        "values",
+        "reproduced",
+        "same conclusion",
+        "not reproduced",
+    ];
+    let mut table = Table::new("", &columns);
+    let mut row = |name: &str, paper: Option<Paper>| {
+        let of_paper = |outcome: &&Outcome| paper.is_none_or(|paper| outcome.paper == paper);
+        let of_paper = outcomes.outcomes.iter().filter(of_paper);
+        let values: Vec<&ReportedValue> = of_paper.flat_map(|outcome| &outcome.values).collect();
+        let count = |verdict| {
+            let with = values
+                .iter()
+                .filter(|value| value.judgement.verdict == verdict);
+            with.count().to_string()
+        };
+        if !values.is_empty() {
+            table.rows.push(vec![
+                name.to_owned(),
+                values.len().to_string(),
+                count(Verdict::Reproduced),
+                count(Verdict::SameConclusion),
+                count(Verdict::NotReproduced),
+            ]);
+        }
+    };
+    for paper in Paper::ALL {
+        let name = paper.short_name();
+        row(&format!("[{name}](#{})", name.to_lowercase()), Some(paper));
+    }
+    row("all", None);
+    write_rows(page, &table)
+}
+
+/// The values that the papers' arguments rest on.
+fn write_central(page: &mut String, outcomes: &Outcomes) -> std::fmt::Result {
+    let mut table = Table::new("", &["id", "what", "paper", "ours", "verdict"]);
+    for (outcome, value) in values(&outcomes.outcomes) {
+        if value.claim.central {
+            table.rows.push(vec![
+                outcome.id.clone(),
+                value.claim.what.clone(),
+                value.reported(),
+                value.ours(),
+                verdict(value),
+            ]);
+        }
+    }
+    if table.rows.is_empty() {
+        return Ok(());
+    }
+    writeln!(page, "## What TCP-LP's paper rests on\n")?;
+    write_rows(page, &table)
+}
+
+/// All values with the experiments that they are of.
+fn values<'a>(
+    outcomes: impl IntoIterator<Item = &'a Outcome>,
+) -> impl Iterator<Item = (&'a Outcome, &'a ReportedValue)> {
+    let outcomes = outcomes.into_iter();
+    outcomes.flat_map(|outcome| outcome.values.iter().map(move |value| (outcome, value)))
+}
+
+/// The verdict, with a mark where the interval leaves it open.
+fn verdict(value: &ReportedValue) -> String {
+    let doubt = if value.judgement.certain { "" } else { " ?" };
+    format!("{}{doubt}", value.judgement.verdict.words())
+}
+
 /// What did not come out, and why.
 fn write_not_reproduced(page: &mut String, outcomes: &Outcomes) -> std::fmt::Result {
     let mut table = Table::new("", &["id", "what", "paper", "ours", "why"]);
-    for outcome in &outcomes.outcomes {
-        for value in &outcome.values {
-            if value.judgement.verdict == Verdict::NotReproduced {
-                table.rows.push(vec![
-                    outcome.id.clone(),
-                    value.claim.what.clone(),
-                    value.reported(),
-                    value.ours(),
-                    value.reason.clone().unwrap_or_default(),
-                ]);
-            }
+    for (outcome, value) in values(&outcomes.outcomes) {
+        if value.judgement.verdict == Verdict::NotReproduced {
+            table.rows.push(vec![
+                outcome.id.clone(),
+                value.claim.what.clone(),
+                value.reported(),
+                value.ours(),
+                value.reason.clone().unwrap_or_default(),
+            ]);
         }
     }
     if table.rows.is_empty() {

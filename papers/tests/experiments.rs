@@ -147,6 +147,14 @@ fn a_tiny_reproduction_has_every_value_and_resumes_to_the_same() {
     for value in values {
         assert!(page.contains(&value.claim.what), "{}", value.claim.what);
     }
+    // What a reader wants first stands first.
+    assert!(
+        page.contains(&format!("| all | {} |", values.len())),
+        "{page}"
+    );
+    let place = |heading| page.find(heading).unwrap();
+    assert!(place("## What TCP-LP's paper rests on") < place("## What was learned"));
+    assert!(place("## What was learned") < place("## LP03"));
 }
 
 #[test]

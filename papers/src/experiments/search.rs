@@ -41,6 +41,88 @@ pub(crate) fn search(
     (table, nearest.words())
 }
 
+/// One of several reported values that a search is for: heading, what is reported, ours at each point.
+pub(crate) struct Target {
+    /// Of its column.
+    pub heading: &'static str,
+    /// What the paper reports.
+    pub reported: f64,
+    /// Ours, in the order of the points.
+    pub ours: Vec<Option<Estimate>>,
+}
+
+/// What a search for several values finds.
+pub(crate) struct Joint {
+    /// A row for each point, with all values and how far they are from what is reported, on average.
+    pub table: Table,
+    /// Which point comes nearest to all of them, in words.
+    pub nearest: String,
+    /// Which point comes nearest to each of them, in words.
+    pub nearest_to_each: Vec<String>,
+}
+
+/// A search for several values at once: a setting that fits one of them may miss the others.
+pub(crate) fn joint(title: &str, study: &MeasuredStudy<'_>, targets: &[Target]) -> Joint {
+    let keys = study.points.first().map_or(&[][..], |point| point.settings);
+    let mut columns: Vec<&str> = keys.iter().map(|(key, _)| key.as_str()).collect();
+    columns.extend(targets.iter().map(|target| target.heading));
+    columns.push("mean deviation, %");
+    let mut table = Table::new(title, &columns);
+    let mut reported = vec![String::new(); keys.len()];
+    if let Some(first) = reported.first_mut() {
+        *first = "the paper".to_owned();
+    }
+    reported.extend(targets.iter().map(|target| number(target.reported)));
+    reported.push(String::new());
+    table.rows.push(reported);
+    let mut each: Vec<Nearest> = targets
+        .iter()
+        .map(|target| Nearest::to(target.reported))
+        .collect();
+    let mut least: Option<(f64, String)> = None;
+    for (number, point) in study.points.iter().enumerate() {
+        let found = targets.iter().map(|target| target.ours[number]);
+        let found: Vec<Option<Estimate>> = found.collect();
+        for (nearest, found) in each.iter_mut().zip(&found) {
+            nearest.consider(*found, || point.setting_words());
+        }
+        let deviations: Option<Vec<f64>> = targets
+            .iter()
+            .zip(&found)
+            .map(|(target, found)| Some(100.0 * ((*found)?.mean / target.reported - 1.0).abs()))
+            .collect();
+        let mean = deviations.map(|all| all.iter().sum::<f64>() / all.len() as f64);
+        let mut row: Vec<String> = point
+            .settings
+            .iter()
+            .map(|(_, value)| value.clone())
+            .collect();
+        row.extend(
+            found
+                .iter()
+                .map(|found| found.as_ref().map_or("-".to_owned(), written)),
+        );
+        row.push(mean.map_or("-".to_owned(), |mean| format!("{mean:.1}")));
+        table.rows.push(row);
+        let Some(mean) = mean else { continue };
+        if least.as_ref().is_none_or(|(least, _)| mean < *least) {
+            least = Some((mean, point.setting_words()));
+        }
+    }
+    let nearest = least.map_or(String::new(), |(mean, setting)| {
+        format!(
+            "of {} settings of what is open the nearest to all {} values is {setting}: {mean:.1} % off on average",
+            study.points.len(),
+            targets.len()
+        )
+    });
+    Joint {
+        table,
+        nearest,
+        nearest_to_each: each.iter().map(Nearest::words).collect(),
+    }
+}
+
 /// Which of many settings comes nearest to a reported value.
 pub(crate) struct Nearest {
     reported: f64,
@@ -86,6 +168,46 @@ impl Nearest {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_setting_that_fits_one_value_may_miss_the_others() {
+        let settings: Vec<Vec<(String, String)>> = ["a", "b"]
+            .map(|value| vec![("queue".to_owned(), value.to_owned())])
+            .to_vec();
+        let points = settings.iter().map(|settings| MeasuredPoint {
+            settings,
+            runs: Vec::new(),
+        });
+        let study = MeasuredStudy {
+            name: "search",
+            points: points.collect(),
+        };
+        let target = |heading, reported, ours: [f64; 2]| Target {
+            heading,
+            reported,
+            ours: ours.iter().map(|&ours| Estimate::of(&[ours])).collect(),
+        };
+        // The first hits one of them and is 50 % off the other; the second is 10 % off both.
+        let targets = [
+            target("x", 10.0, [10.0, 11.0]),
+            target("y", 20.0, [30.0, 18.0]),
+        ];
+        let found = joint("Search", &study, &targets);
+        assert_eq!(
+            found.table.columns,
+            ["queue", "x", "y", "mean deviation, %"]
+        );
+        assert_eq!(found.table.rows[0], ["the paper", "10", "20", ""]);
+        assert_eq!(found.table.rows[1], ["a", "10.0", "30.0", "25.0"]);
+        assert_eq!(found.table.rows[2], ["b", "11.0", "18.0", "10.0"]);
+        assert!(
+            found.nearest.contains("queue b: 10.0 %"),
+            "{}",
+            found.nearest
+        );
+        assert!(found.nearest_to_each[0].contains("queue a"));
+        assert!(found.nearest_to_each[1].contains("queue b"));
+    }
 
     #[test]
     fn the_nearest_setting_is_named() {

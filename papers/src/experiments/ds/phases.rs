@@ -153,9 +153,7 @@ impl Row {
         findings
             .tables
             .push(self.throughputs(measured.point(&study)));
-        let (table, best) = self.agreement(measured);
-        findings.tables.push(table);
-        findings.notes.extend(best);
+        findings.tables.push(self.agreement(measured));
     }
 
     /// The scenario's part of the paper's table, with all flows.
@@ -178,7 +176,7 @@ impl Row {
 
     /// Of how many of the reported values each setting of what is open comes within the tolerance, and in words which one
     /// deviates least from all.
-    fn agreement(&self, measured: &Measured<'_>) -> (Table, Option<String>) {
+    fn agreement(&self, measured: &Measured<'_>) -> Table {
         let values = self.values();
         let title = format!(
             "Scenario {}: search over what is open; {} values are reported",
@@ -213,17 +211,16 @@ impl Row {
             table.rows.push(row);
             if least.as_ref().is_none_or(|(least, _)| mean < *least) {
                 let words = format!(
-                    "Scenario {}: of {} settings of what the paper leaves open the nearest to all its values is {}: {within} of \
-                     {} within 10 %, {:.1} % off on average.",
-                    self.number,
-                    searched.points.len(),
-                    point.setting_words(),
-                    values.len(),
-                    100.0 * mean
+                    "; nearest to all, {:.1} % off on average: {}",
+                    100.0 * mean,
+                    point.setting_words()
                 );
                 least = Some((mean, words));
             }
         }
-        (table, least.map(|(_, words)| words))
+        if let Some((_, words)) = least {
+            table.title.push_str(&words);
+        }
+        table
     }
 }

@@ -47,8 +47,8 @@ pub(crate) fn experiment() -> Experiment {
         question: "Do low-priority flows share fairly what is left?",
         choices: choices(),
         claims: vec![
-            one("tcp", "Jain's index of TCP, mean over the periods"),
-            one("ecn", "Jain's index of TCP-LP/ECN, mean over the periods"),
+            one("tcp", "Jain's index of TCP, mean over the periods").central(),
+            one("ecn", "Jain's index of TCP-LP/ECN, mean over the periods").central(),
             Claim::statement(
                 "short",
                 "Jain's index of TCP-LP, mean over periods up to 0.4 s",
@@ -62,6 +62,7 @@ pub(crate) fn experiment() -> Experiment {
                 ),
                 place,
             )
+            .central()
             .concluding("the flows share fairly", Rule::AtLeast(0.8)),
             Claim::statement(
                 "long",

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Figure 14: what FTP over TCP-LP adds to the response times of web objects.
 
+use netnice_scenario::results::Estimate;
+
 use super::common::{Kind, TODAY};
 use super::web::{self, WebSetting};
-use crate::experiments::search::Nearest;
+use crate::experiments::search::{self, Joint, Target};
 use crate::outcome::written;
 use crate::study::scenario;
-use crate::{Claim, Experiment, Findings, Measured, Paper, Rule, Scale, Study, Table};
+use crate::{
+    Claim, Experiment, Findings, Measured, MeasuredPoint, Paper, Rule, Scale, Study, Table,
+};
 
 /// One bottleneck.
 pub(super) const SETTING: WebSetting = WebSetting {
@@ -36,46 +40,41 @@ pub(super) fn searches() -> Vec<Study> {
     ]
 }
 
-/// The table of the search, and in words which setting comes nearest to the reported share of FTP over TCP-LP, and which
-/// to the reported reduction.
-pub(super) fn search_table(measured: &Measured<'_>) -> (Table, [String; 2]) {
-    let points = |name: &str| &measured.study(&format!("lp03_web_search_{name}")).points;
-    let mut table = Table::new(
-        "Search over what is open; reported 0.43 s, 61 %, 0.49 s, 51 %, 80 %",
+/// The search for all values that the text reports; the last two are those of TCP-LP in Figure 15.
+pub(super) fn searched(measured: &Measured<'_>) -> Joint {
+    let study = |name: &str| measured.study(&format!("lp03_web_search_{name}"));
+    let of = |name: &str, value: &dyn Fn(&MeasuredPoint<'_>) -> Option<Estimate>| {
+        study(name).points.iter().map(value).collect()
+    };
+    let pairs = study("tcplp").points.iter().zip(&study("tcp").points);
+    let target = |heading, reported, ours| Target {
+        heading,
+        reported,
+        ours,
+    };
+    search::joint(
+        "Search over what is open",
+        study("tcplp"),
         &[
-            "object",
-            "sessions",
-            "handshake",
-            "initial window",
-            "10 kB without FTP, s",
-            "FTP over TCP, %",
-            "10 kB beside TCP-LP, s",
-            "FTP over TCP-LP, %",
-            "shorter by, %",
+            target("10 kB without FTP, s", 0.43, of("none", &web::ten_kb)),
+            target(
+                "FTP over TCP, %",
+                61.0,
+                of("tcp", &|point| SETTING.ftp_share(point)),
+            ),
+            target("10 kB beside TCP-LP, s", 0.49, of("tcplp", &web::ten_kb)),
+            target(
+                "FTP over TCP-LP, %",
+                51.0,
+                of("tcplp", &|point| SETTING.ftp_share(point)),
+            ),
+            target(
+                "shorter by, %",
+                80.0,
+                pairs.map(|(low, tcp)| web::reduction(low, tcp)).collect(),
+            ),
         ],
-    );
-    let mut nearest = [Nearest::to(51.0), Nearest::to(80.0)];
-    for ((none, tcp), low) in points("none")
-        .iter()
-        .zip(points("tcp"))
-        .zip(points("tcplp"))
-    {
-        let values = [
-            web::ten_kb(none),
-            SETTING.ftp_share(tcp),
-            web::ten_kb(low),
-            SETTING.ftp_share(low),
-            web::reduction(low, tcp),
-        ];
-        let settings = low.settings.iter().map(|(_, value)| value.clone());
-        let cells = values
-            .iter()
-            .map(|value| value.as_ref().map_or("-".to_owned(), written));
-        table.rows.push(settings.chain(cells).collect());
-        nearest[0].consider(values[3], || low.setting_words());
-        nearest[1].consider(values[4], || low.setting_words());
-    }
-    (table, nearest.map(|nearest| nearest.words()))
+    )
 }
 
 pub(crate) fn experiment() -> Experiment {
@@ -107,6 +106,7 @@ pub(crate) fn experiment() -> Experiment {
                 (0.43, 0.05),
                 place,
             )
+            .central()
             .concluding(
                 "the load is of that size",
                 Rule::Between {
@@ -121,6 +121,7 @@ pub(crate) fn experiment() -> Experiment {
                 (0.49, 0.06),
                 place,
             )
+            .central()
             .concluding("TCP-LP adds less than 0.2 s", Rule::AtMost(0.63)),
             Claim::value(
                 "longer",

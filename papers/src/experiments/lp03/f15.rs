@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Figure 15: response times of web objects beside FTP over TCP-LP, in parts of those beside FTP over TCP.
 
-use super::f14::{SETTING, search_table, searches};
+use super::f14::{SETTING, searched, searches};
 use super::web;
 use crate::{Claim, Experiment, Findings, Measured, Paper, Rule};
 
@@ -23,6 +23,7 @@ pub(crate) fn experiment() -> Experiment {
                 (80.0, 8.0),
                 place,
             )
+            .central()
             .concluding("they are cut at least in half", Rule::AtLeast(50.0)),
             Claim::value(
                 "tcp",
@@ -31,6 +32,7 @@ pub(crate) fn experiment() -> Experiment {
                 (61.0, 5.0),
                 "V-D.1",
             )
+            .central()
             .concluding(
                 "FTP over TCP takes more than half",
                 Rule::Between {
@@ -45,6 +47,7 @@ pub(crate) fn experiment() -> Experiment {
                 (51.0, 5.0),
                 "V-D.1",
             )
+            .central()
             .concluding(
                 "the low-priority FTP still gets at least half of what it gets over TCP",
                 Rule::AtLeast(30.5),
@@ -57,22 +60,22 @@ pub(crate) fn experiment() -> Experiment {
 
 fn evaluate(measured: &Measured<'_>) -> Findings {
     let mut findings = Findings::default();
-    let (table, [nearest_share, nearest_reduction]) = search_table(measured);
-    findings.tables.push(table);
+    let found = searched(measured);
+    let nearest = |place: usize| found.nearest_to_each[place].clone();
+    findings.tables.push(found.table);
     findings.notes.push(
         "The text gives neither how many sessions there are nor how large objects are. Two of its values have nothing to do with \
          TCP-LP: 0.43 s for 10 kB without FTP, and 61 % of the link for FTP over TCP. They were chosen by these, 2 sessions and \
          6 kB, and are the same everywhere; the table shows what others would give."
             .to_owned(),
     );
-    findings.value_or_reason(
-        "shorter",
-        SETTING.reduction(measured, "tcplp"),
-        nearest_reduction,
-    );
+    findings
+        .notes
+        .push(format!("Figures 14 and 15: {}.", found.nearest));
+    findings.value_or_reason("shorter", SETTING.reduction(measured, "tcplp"), nearest(4));
     findings.value("tcp", SETTING.ftp_share(SETTING.point(measured, "tcp")));
     let low = SETTING.ftp_share(SETTING.point(measured, "tcplp"));
-    findings.value_or_reason("low", low, nearest_share);
+    findings.value_or_reason("low", low, nearest(3));
     let mut figure = SETTING.ratios(
         measured,
         "lp03-f15",

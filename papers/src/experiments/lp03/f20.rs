@@ -48,6 +48,7 @@ pub(crate) fn experiment() -> Experiment {
                 (0.74, 0.12),
                 place,
             )
+            .central()
             .concluding(
                 "the load is of that size",
                 Rule::Between {
@@ -62,6 +63,7 @@ pub(crate) fn experiment() -> Experiment {
                 (0.98, 0.15),
                 place,
             )
+            .central()
             .concluding("TCP-LP adds less than 0.5 s", Rule::AtMost(1.24)),
             Claim::value(
                 "longer",

@@ -6,7 +6,7 @@ use netnice_scenario::results::Estimate;
 use super::f17::choices;
 use super::f20::{SETTING, searches};
 use super::web;
-use crate::experiments::search::Nearest;
+use crate::experiments::search::{self, Joint, Target};
 use crate::measured::objects;
 use crate::outcome::written;
 use crate::{Claim, Experiment, Findings, Measured, MeasuredPoint, Paper, Rule, Table};
@@ -29,6 +29,7 @@ pub(crate) fn experiment() -> Experiment {
                 ("more than 90", Rule::AtLeast(90.0)),
                 place,
             )
+            .central()
             .concluding("they are cut at least in half", Rule::AtLeast(50.0)),
             Claim::value(
                 "low",
@@ -37,6 +38,7 @@ pub(crate) fn experiment() -> Experiment {
                 (52.0, 5.0),
                 "V-E.3",
             )
+            .central()
             .concluding(
                 "the low-priority FTP gets between a third and two thirds",
                 Rule::Between {
@@ -44,10 +46,12 @@ pub(crate) fn experiment() -> Experiment {
                     high: 67.0,
                 },
             ),
-            Claim::value("tcp", "FTP over TCP", "% of the link", (62.0, 6.0), "V-E.3").concluding(
-                "FTP over TCP takes more than over TCP-LP",
-                Rule::AtLeast(53.0),
-            ),
+            Claim::value("tcp", "FTP over TCP", "% of the link", (62.0, 6.0), "V-E.3")
+                .central()
+                .concluding(
+                    "FTP over TCP takes more than over TCP-LP",
+                    Rule::AtLeast(53.0),
+                ),
             Claim::statement(
                 "timeouts",
                 "time-outs of a web object beside TCP",
@@ -80,48 +84,46 @@ fn timeouts(point: &MeasuredPoint<'_>) -> Option<Estimate> {
     })
 }
 
-/// The table of the search, and in words which settings come nearest to the reported reduction, shares and time-outs.
-fn search_table(measured: &Measured<'_>) -> (Table, [String; 4]) {
-    let points = |name: &str| {
-        &measured
-            .study(&format!("{}_search_{name}", SETTING.prefix))
-            .points
+/// The search for all values that the text reports.
+fn searched(measured: &Measured<'_>) -> Joint {
+    let study = |name: &str| measured.study(&format!("{}_search_{name}", SETTING.prefix));
+    let of = |name: &str, value: &dyn Fn(&MeasuredPoint<'_>) -> Option<Estimate>| {
+        study(name).points.iter().map(value).collect()
     };
-    let mut table = Table::new(
-        "Search over what is open; reported 0.74 s, 0.98 s, 90 %, 52 %, 62 %, 4 to 5",
+    let pairs = study("tcplp").points.iter().zip(&study("tcp").points);
+    let target = |heading, reported, ours| Target {
+        heading,
+        reported,
+        ours,
+    };
+    search::joint(
+        "Search over what is open; shorter by more than 90 % is reported, and four to five time-outs",
+        study("tcplp"),
         &[
-            "sessions",
-            "object",
-            "10 kB without FTP, s",
-            "10 kB beside TCP-LP, s",
-            "shorter by, %",
-            "FTP over TCP-LP, %",
-            "FTP over TCP, %",
-            "time-outs of an object beside TCP",
+            target("10 kB without FTP, s", 0.74, of("none", &web::ten_kb)),
+            target("10 kB beside TCP-LP, s", 0.98, of("tcplp", &web::ten_kb)),
+            target(
+                "shorter by, %",
+                90.0,
+                pairs.map(|(low, tcp)| web::reduction(low, tcp)).collect(),
+            ),
+            target(
+                "FTP over TCP-LP, %",
+                52.0,
+                of("tcplp", &|point| SETTING.ftp_share(point)),
+            ),
+            target(
+                "FTP over TCP, %",
+                62.0,
+                of("tcp", &|point| SETTING.ftp_share(point)),
+            ),
+            target(
+                "time-outs of an object beside TCP",
+                4.5,
+                of("tcp", &timeouts),
+            ),
         ],
-    );
-    let mut nearest = [90.0, 52.0, 62.0, 4.5].map(Nearest::to);
-    let lines = points("none")
-        .iter()
-        .zip(points("tcp"))
-        .zip(points("tcplp"));
-    for ((none, tcp), low) in lines {
-        let values = [
-            web::ten_kb(none),
-            web::ten_kb(low),
-            web::reduction(low, tcp),
-            SETTING.ftp_share(low),
-            SETTING.ftp_share(tcp),
-            timeouts(tcp),
-        ];
-        let settings = low.settings.iter().map(|(_, value)| value.clone());
-        let cells = values.iter().map(cell);
-        table.rows.push(settings.chain(cells).collect());
-        for (nearest, value) in nearest.iter_mut().zip(&values[2..]) {
-            nearest.consider(*value, || low.setting_words());
-        }
-    }
-    (table, nearest.map(|nearest| nearest.words()))
+    )
 }
 
 fn cell(value: &Option<Estimate>) -> String {
@@ -131,12 +133,16 @@ fn cell(value: &Option<Estimate>) -> String {
 fn evaluate(measured: &Measured<'_>) -> Findings {
     let mut findings = Findings::default();
     let point = |name: &str| SETTING.point(measured, name);
-    let (table, [shorter, low, tcp, waits]) = search_table(measured);
-    findings.tables.push(table);
-    findings.value_or_reason("shorter", SETTING.reduction(measured, "tcplp"), shorter);
-    findings.value_or_reason("low", SETTING.ftp_share(point("tcplp")), low);
-    findings.value_or_reason("tcp", SETTING.ftp_share(point("tcp")), tcp);
-    findings.value_or_reason("timeouts", timeouts(point("tcp")), waits);
+    let found = searched(measured);
+    let nearest = |place: usize| found.nearest_to_each[place].clone();
+    findings.tables.push(found.table);
+    findings.value_or_reason("shorter", SETTING.reduction(measured, "tcplp"), nearest(2));
+    findings.value_or_reason("low", SETTING.ftp_share(point("tcplp")), nearest(3));
+    findings.value_or_reason("tcp", SETTING.ftp_share(point("tcp")), nearest(4));
+    findings.value_or_reason("timeouts", timeouts(point("tcp")), nearest(5));
+    findings
+        .notes
+        .push(format!("Figures 20 and 21: {}.", found.nearest));
     let mut figure = SETTING.ratios(
         measured,
         "lp03-f21",

@@ -36,6 +36,7 @@ pub(crate) fn experiment() -> Experiment {
                 (2.7, 0.5),
                 "V-A, Table I row 1",
             )
+            .central()
             .concluding(
                 "TCP-LP takes a few per cent, at most 6, where an equal share is 50",
                 Rule::AtMost(6.0),
@@ -47,6 +48,7 @@ pub(crate) fn experiment() -> Experiment {
                 (2.7, 0.5),
                 "V-A, Table I row 1",
             )
+            .central()
             .concluding(
                 "TCP-LP/ECN takes a few per cent, at most 6, where an equal share is 50",
                 Rule::AtMost(6.0),

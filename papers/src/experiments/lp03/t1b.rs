@@ -2,11 +2,13 @@
 //! Table I, second row: the same against ten FTP flows in the reverse direction.
 
 use super::common::{Kind, TODAY, tcp_choices};
-use crate::experiments::search;
+use crate::experiments::search::{self, Target};
 use crate::measured::share_of_link;
 use crate::outcome::written;
 use crate::study::scenario;
-use crate::{Choice, Claim, Experiment, Findings, Measured, Paper, Rule, Scale, Study, Table};
+use crate::{
+    Choice, Claim, Experiment, Findings, Measured, MeasuredStudy, Paper, Rule, Scale, Study, Table,
+};
 
 const FILE: (&str, &str) = scenario!("lp03_ftp.toml");
 const QUICK: Scale = Scale::new(8, 400);
@@ -52,6 +54,7 @@ pub(crate) fn experiment() -> Experiment {
                 (49.7, 2.5),
                 "V-A, Table I row 2",
             )
+            .central()
             .concluding(
                 "reverse traffic leaves TCP about half of the link",
                 Rule::Between {
@@ -66,6 +69,7 @@ pub(crate) fn experiment() -> Experiment {
                 (49.3, 2.5),
                 "V-A, Table I row 2",
             )
+            .central()
             .concluding(
                 "TCP keeps about half of the link",
                 Rule::Between {
@@ -80,6 +84,7 @@ pub(crate) fn experiment() -> Experiment {
                 (7.3, 1.5),
                 "V-A, Table I row 2",
             )
+            .central()
             .concluding(
                 "TCP-LP gets more than beside TCP alone, and less than a third of TCP's",
                 Rule::Between {
@@ -142,26 +147,38 @@ fn evaluate(measured: &Measured<'_>) -> Findings {
     findings.tables.push(table);
     let searched = measured.study("lp03_t1b_search");
     let searched_alone = measured.study("lp03_t1b_search_alone");
-    for (key, study, flow, (name, searched, reported)) in [
-        (
-            "alone",
-            "lp03_t1b_alone",
-            "tcp",
-            ("TCP without TCP-LP", searched_alone, 49.7),
-        ),
-        (
-            "tcp",
-            "lp03_t1b_tcplp",
-            "tcp",
-            ("TCP beside TCP-LP", searched, 49.3),
-        ),
-        ("low", "lp03_t1b_tcplp", "low", ("TCP-LP", searched, 7.3)),
-    ] {
-        let (mut table, nearest) = search::shares(searched, flow, LINK, reported);
-        table.title = format!("{name}: {}", table.title);
-        findings.tables.push(table);
+    let of = |study: &MeasuredStudy<'_>, flow| {
+        let points = study.points.iter();
+        points
+            .map(|point| point.share_of_link(flow, LINK))
+            .collect()
+    };
+    let target = |heading, reported, ours| Target {
+        heading,
+        reported,
+        ours,
+    };
+    let found = search::joint(
+        "Search over what is open, per cent of the link",
+        searched,
+        &[
+            target("TCP without TCP-LP", 49.7, of(searched_alone, "tcp")),
+            target("TCP beside TCP-LP", 49.3, of(searched, "tcp")),
+            target("TCP-LP", 7.3, of(searched, "low")),
+        ],
+    );
+    findings.tables.push(found.table);
+    let values = [
+        ("alone", "lp03_t1b_alone", "tcp"),
+        ("tcp", "lp03_t1b_tcplp", "tcp"),
+        ("low", "lp03_t1b_tcplp", "low"),
+    ];
+    for ((key, study, flow), nearest) in values.into_iter().zip(found.nearest_to_each) {
         findings.value_or_reason(key, share(study, flow), nearest);
     }
+    findings
+        .notes
+        .push(format!("Table I, row 2: {}.", found.nearest));
     let beside = measured.point("lp03_t1b_tcplp");
     let kept = beside.paired(measured.point("lp03_t1b_alone"), |beside, alone| {
         let share = |run| share_of_link(run, "tcp", LINK);
