@@ -12,7 +12,6 @@ use pipe::Pipe;
 use tail::Tail;
 
 use crate::impairments::Impairments;
-use crate::prefetch;
 use crate::transmission::{Transmission, Transmissions};
 use crate::{
     DropCause, DropTail, Dropped, Jitter, LossFraction, Packet, QueueDiscipline, Rate, Time,
@@ -137,18 +136,18 @@ struct Rest<P, Q> {
 
 /// What is counted when packets wait or are dropped.
 #[derive(Debug, Default)]
-struct Tally {
-    dropped: [u64; DropCause::ALL.len()],
-    dropped_bytes: u64,
-    max_queue_packets: usize,
-    max_queue_bytes: u64,
-    max_queue_wait_ns: u64,
+pub(crate) struct Tally {
+    pub dropped: [u64; DropCause::ALL.len()],
+    pub dropped_bytes: u64,
+    pub max_queue_packets: usize,
+    pub max_queue_bytes: u64,
+    pub max_queue_wait_ns: u64,
     /// The sum of the times at which packets left the queue, less those at which they entered it, in wrapping
     /// arithmetic: with the packets waiting times now it is the integral of the queue's length up to now. Of packets
     /// whose departure was told on arrival both times are in it from then on.
-    queue_packet_ns: u128,
+    pub queue_packet_ns: u128,
     /// The same, each time multiplied by the packet's bytes.
-    queue_byte_ns: u128,
+    pub queue_byte_ns: u128,
 }
 
 impl<P: Packet, Q: QueueDiscipline<Queued<P>>> Link<P, Q> {
@@ -314,20 +313,6 @@ impl<P: Packet, Q: QueueDiscipline<Queued<P>>> Link<P, Q> {
             0 => self.first.take(),
             _ => mem::replace(&mut self.first, self.rest.pipe.pop()),
         }
-    }
-
-    /// Begins to fetch what the link will need beside its own memory when its first packet comes out. Changes nothing.
-    #[inline]
-    pub fn prefetch_rest(&self) {
-        if self.in_pipe > 1 {
-            prefetch(&*self.rest, 2);
-        }
-    }
-
-    /// The packet that will come out next, of those that are on their way.
-    #[inline]
-    pub fn first(&self) -> Option<&P> {
-        self.first.as_ref().map(|delivery| &delivery.packet)
     }
 
     /// What this link was made to be.

@@ -22,3 +22,16 @@ pub fn prefetch<T>(value: &T, lines: usize) {
     #[cfg(not(target_arch = "x86_64"))]
     let _ = (value, lines, LINE);
 }
+
+/// Begins to fetch the first cache line of a value of any type, likewise.
+#[inline(always)]
+pub fn prefetch_object<T: ?Sized>(value: &T) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a prefetch has no effect on memory and faults on no address.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(value).cast::<i8>()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = value;
+}

@@ -25,8 +25,8 @@ pub(crate) struct Connection {
     receiver_armed: Time,
     pub flow: u32,
     /// Cursors of the routes of data and of ACKs.
-    forward: u32,
-    back: u32,
+    pub forward: u32,
+    pub back: u32,
     /// Its packets in the network; a slot is used again when there are none.
     under_way: u32,
     pub session: u32,
@@ -63,6 +63,13 @@ impl Connections {
         self.all[index]
             .as_mut()
             .expect("packets and timers belong to living connections")
+    }
+
+    /// Begins to fetch what leads to a connection and its flow.
+    #[inline]
+    pub fn prefetch_place(&self, index: usize) {
+        prefetch(&self.all[index], 1);
+        prefetch(&self.flows[index], 1);
     }
 
     /// Begins to fetch the end of a connection that a segment is about to reach; tells its flow.

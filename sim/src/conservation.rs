@@ -10,7 +10,7 @@ impl Simulation {
     /// which do not agree.
     pub fn check_conservation(&self) -> Result<(), String> {
         let (mut inside, mut dropped) = (0, 0);
-        for link in (0..self.links.len()).map(LinkId::new) {
+        for link in (0..self.links.all.len()).map(LinkId::new) {
             let counters = self.link_counters(link);
             let held = self.packets_in_link(link) as u64;
             inside += held;

@@ -3,20 +3,32 @@
 
 use netnice_queue::Time;
 
+use crate::flight::{Flight, Flights};
 use crate::simulation::source;
 use crate::tournament::{self, Tournament};
 
-/// What is due next on each link, of which every packet changes something, in a [`Tournament`]; and a heap of everything
-/// else, mostly timers, of which each flow has one that is seldom touched.
+/// The packets on links that tell on arrival when they come out, in [`Flights`]; what is due next on each of the others,
+/// of which every packet changes something, in a [`Tournament`]; and a heap of everything else, mostly timers, of which each
+/// flow has one that is seldom touched.
 ///
 /// Keys of links are 64 bits wide: nanoseconds since `epoch` above the link's number. The few that lie too far ahead for that
 /// are in the heap.
 #[derive(Debug)]
 pub(crate) struct EventQueue {
+    flights: Flights,
     links: Tournament,
     others: Heap,
     /// Not later than the event taken last.
     epoch: Time,
+}
+
+/// The earliest event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// A packet comes out of a link.
+    Flight(Flight),
+    /// Something is due from a source.
+    Due(Time, u32),
 }
 
 /// So many bits of a key are the number of a link.
@@ -27,13 +39,25 @@ pub(crate) const MAX_LINKS: usize = 1 << LINK_BITS;
 const FAR: u64 = 1 << (u64::BITS - LINK_BITS);
 
 impl EventQueue {
-    /// For the events of this many links.
-    pub fn of_links(links: usize) -> EventQueue {
+    /// For this many links that do not tell on a packet's arrival when it comes out, and for the packets on all others.
+    pub fn new(links: usize, flights: Flights) -> EventQueue {
         EventQueue {
+            flights,
             links: Tournament::new(links),
             others: Heap::default(),
             epoch: Time::ZERO,
         }
+    }
+
+    /// A packet will come out of a link.
+    #[inline(always)]
+    pub fn push_flight(&mut self, flight: Flight) {
+        self.flights.push(flight);
+    }
+
+    /// Packets that will come out of links.
+    pub fn flights(&self) -> &Flights {
+        &self.flights
     }
 
     /// Something other than a link's is due from `source` at `time`.
@@ -76,7 +100,8 @@ impl EventQueue {
     /// The earliest event, if it is due at or before `limit`. A link's stays until [`EventQueue::set_link`] puts another in
     /// its place, any other is taken.
     #[inline(always)]
-    pub fn next_until(&mut self, limit: Time) -> Option<(Time, u32)> {
+    pub fn next_until(&mut self, limit: Time) -> Option<Event> {
+        let flight = self.flights.first();
         let (link, other) = (self.links.first(), self.others.first());
         let link = match link {
             tournament::NONE => u128::MAX,
@@ -85,29 +110,19 @@ impl EventQueue {
                 (due << 32) | link_of(link) as u128
             }
         };
-        let key = link.min(other);
+        let key = flight.min(link).min(other);
         let time = Time::from_nanos((key >> 32) as u64);
         // Where there is none, the key is later than all others, and so is its time.
         if time > limit || key == u128::MAX {
             return None;
         }
+        if flight == key {
+            return self.flights.take_first().map(Event::Flight);
+        }
         if other < link {
             self.others.take_first();
         }
-        Some((time, key as u32))
-    }
-
-    /// Links that are likely to have the next events, the very next among them unless the present one causes an earlier one
-    /// on another. Numbers of no link are among them.
-    #[inline]
-    pub fn upcoming(&self) -> impl Iterator<Item = usize> {
-        self.links.best().map(link_of)
-    }
-
-    /// The very next one.
-    #[inline]
-    pub fn next_link(&self) -> usize {
-        link_of(self.links.first())
+        Some(Event::Due(time, key as u32))
     }
 }
 
@@ -227,14 +242,14 @@ mod tests {
 
     #[test]
     fn of_simultaneous_events_the_lowest_source_is_first() {
-        let mut queue = EventQueue::of_links(5);
+        let mut queue = EventQueue::new(5, Flights::new(0, Time::ZERO, 1));
         let time = Time::from_millis(5);
         queue.set_link(Time::ZERO, 3, Some(time));
         queue.push(time, source::WRITE | 1);
         queue.set_link(Time::ZERO, 2, Some(time));
         assert_eq!(queue.next_until(Time::from_millis(4)), None);
         for expected in [2, 3, source::WRITE | 1] {
-            assert_eq!(queue.next_until(time), Some((time, expected)));
+            assert_eq!(queue.next_until(time), Some(Event::Due(time, expected)));
             if expected < 5 {
                 queue.set_link(time, expected as usize, None);
             }
@@ -246,10 +261,11 @@ mod tests {
         #[test]
         fn it_sorts_as_an_ordered_set_does(
             links in 0usize..20,
+            many in prop::sample::select(vec![40, 400]),
             // Some times lie too far ahead for the keys of links.
             steps in prop::collection::vec((0u32..40, 0u64..50, 0u64..8, any::<bool>()), 1..400),
         ) {
-            let mut queue = EventQueue::of_links(links);
+            let mut queue = EventQueue::new(links, Flights::new(many, Time::ZERO, 1));
             let mut model = BTreeSet::new();
             let mut now = 0;
             for (source, later, much_later, push) in steps {
@@ -259,6 +275,12 @@ mod tests {
                         queue.set_link(Time::from_nanos(now), source as usize, Some(Time::from_nanos(time)));
                         model.insert((time, source));
                     }
+                } else if push && source >= 36 {
+                    // Links that have no place among the others, on which packets stay in order.
+                    if model.iter().all(|&(_, other)| other != source) {
+                        model.insert((time, source));
+                        queue.push_flight(Flight { due: Time::from_nanos(time), link: source, ..Flight::NONE });
+                    }
                 } else if push {
                     let source = source | source::SENDER_TIMER;
                     if model.insert((time, source)) {
@@ -267,7 +289,10 @@ mod tests {
                 } else {
                     let limit = Time::from_nanos(time);
                     let expected = model.first().copied().filter(|&(at, _)| at <= time);
-                    let got = queue.next_until(limit).map(|(at, source)| (at.as_nanos(), source));
+                    let got = queue.next_until(limit).map(|event| match event {
+                        Event::Flight(flight) => (flight.due.as_nanos(), flight.link),
+                        Event::Due(at, source) => (at.as_nanos(), source),
+                    });
                     prop_assert_eq!(got, expected);
                     if let Some((at, source)) = expected {
                         now = at;

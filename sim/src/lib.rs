@@ -2,17 +2,21 @@
 //! A packet-level simulator of TCP: virtual time, deterministic to the byte for a seed.
 
 mod build;
+mod calendar;
+mod calendar_days;
 mod capture;
 mod connection;
 mod conservation;
 mod error;
 mod event_queue;
+mod flight;
 mod flow;
 mod flow_state;
 mod link_state;
 pub mod measure;
 mod network;
 mod packet;
+mod pipes;
 pub mod random;
 mod report;
 mod route;

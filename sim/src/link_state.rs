@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A link at work, with what the run does and measures beside it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
 
-use netnice_queue::{Conditioner, DropCause, Jitter, Link, LinkCounters, LinkUsage, Time};
+use netnice_queue::{
+    Conditioner, DropCause, DropTailLink, Jitter, Link, LinkConfig, LinkCounters, LinkKind,
+    LinkUsage, QueueBound, QueueDiscipline as _, Rate, Time,
+};
 
 use crate::Packet;
 use crate::capture::Capture;
@@ -11,8 +15,97 @@ use crate::measure::Histogram;
 use crate::network::{LinkSpec, Queue};
 use crate::random::{Stream, seconds, seed_of};
 
-/// A link at work. As long as it is not empty, an event for the head of its pipe is pending.
-pub(crate) type SimulatedLink = Link<Packet, Queue>;
+/// A link at work.
+#[derive(Debug)]
+#[repr(align(64))]
+pub(crate) enum SimulatedLink {
+    /// Tells of a packet on arrival when it comes out, and then knows no more of it.
+    DropTail(DropTailLink),
+    /// Any other. As long as it is not empty, an event for the head of its pipe is pending.
+    Other(Box<Link<Packet, Queue>>),
+}
+
+/// What a packet needs that finds a link idle takes one cache line.
+const _: () = assert!(size_of::<SimulatedLink>() == 64);
+
+/// The links of a run.
+#[derive(Debug, Default)]
+pub(crate) struct Links {
+    pub all: Vec<SimulatedLink>,
+    /// What drop-tail links have in common.
+    pub kinds: Vec<LinkKind>,
+    numbers: HashMap<KindKey, u32>,
+}
+
+/// What tells kinds apart.
+type KindKey = (Option<Rate>, Duration, QueueBound);
+
+impl Links {
+    /// A link whose random delays, if any, keep the order.
+    fn add(&mut self, config: LinkConfig, queue: Queue, jitter: Jitter) {
+        let link = match queue.tail_bound() {
+            Some(bound) if jitter == Jitter::None => {
+                let kinds = &mut self.kinds;
+                let key = (config.rate, config.delay, bound);
+                let number = self.numbers.entry(key).or_insert_with(|| {
+                    kinds.push(LinkKind::new(config.rate, config.delay, bound));
+                    u32::try_from(kinds.len() - 1).expect("fewer than 2^32 links")
+                });
+                SimulatedLink::DropTail(DropTailLink::new(*number, &config))
+            }
+            _ => SimulatedLink::Other(Box::new(Link::new(config, queue).with_jitter(jitter))),
+        };
+        self.all.push(link);
+    }
+
+    /// No more links are added: forgets what only adding needs.
+    pub fn seal(&mut self) {
+        self.numbers = HashMap::new();
+    }
+
+    /// Some links do not tell on arrival when a packet comes out.
+    pub fn any_other(&self) -> bool {
+        let mut all = self.all.iter();
+        all.any(|link| matches!(link, SimulatedLink::Other(_)))
+    }
+
+    /// A link's rate; `None` takes no time to send.
+    pub fn rate(&self, index: usize) -> Option<Rate> {
+        match &self.all[index] {
+            SimulatedLink::DropTail(link) => self.kinds[link.kind()].rate(),
+            SimulatedLink::Other(link) => link.config().rate,
+        }
+    }
+}
+
+/// Packets in a link, and their bytes.
+pub(crate) type Inside = (u64, u64);
+
+impl SimulatedLink {
+    /// What the link has seen so far; a drop-tail link has to be told what is inside.
+    pub fn counters(&self, inside: Inside) -> LinkCounters {
+        match self {
+            SimulatedLink::DropTail(link) => link.counters(inside),
+            SimulatedLink::Other(link) => link.counters(),
+        }
+    }
+
+    /// How much of the link and of its queue was in use from the beginning until `now`.
+    pub fn usage(&mut self, now: Time) -> LinkUsage {
+        match self {
+            SimulatedLink::DropTail(link) => link.usage(now),
+            SimulatedLink::Other(link) => link.usage(now),
+        }
+    }
+
+    /// Packets waiting for transmission at `now`, and their bytes.
+    pub fn queue(&mut self, now: Time) -> (usize, u64) {
+        match self {
+            SimulatedLink::DropTail(link) => link.queue(now),
+            SimulatedLink::Other(link) => (link.queue_packets(now), link.queue_bytes(now)),
+        }
+    }
+}
 
 /// What is kept beside a link and looked at rarely.
 #[derive(Debug)]
@@ -31,9 +124,6 @@ pub(crate) struct LinkRecord {
     measured: bool,
 }
 
-/// What a packet needs that finds a link empty takes two cache lines.
-const _: () = assert!(size_of::<SimulatedLink>() == 128);
-
 /// What few links have.
 #[derive(Debug, Default)]
 pub(crate) struct Extras {
@@ -42,8 +132,12 @@ pub(crate) struct Extras {
     pub capture: Option<Capture>,
 }
 
-/// A link with its record, and what few have.
-pub(crate) fn build(spec: LinkSpec, seed: u64) -> (SimulatedLink, LinkRecord, Option<Box<Extras>>) {
+/// Adds a link; gives its record, and what few have.
+pub(crate) fn build(
+    links: &mut Links,
+    spec: LinkSpec,
+    seed: u64,
+) -> (LinkRecord, Option<Box<Extras>>) {
     let mut config = spec.config;
     config.seed = seed_of(seed, &spec.name);
     let reordering = spec.jitter_reorders && spec.jitter != Jitter::None;
@@ -66,7 +160,7 @@ pub(crate) fn build(spec: LinkSpec, seed: u64) -> (SimulatedLink, LinkRecord, Op
             capture: spec.capture,
         })
     });
-    let link = Link::new(config, spec.queue).with_jitter(in_order);
+    links.add(config, spec.queue, in_order);
     let record = LinkRecord {
         name: spec.name.into(),
         waited: None,
@@ -75,7 +169,7 @@ pub(crate) fn build(spec: LinkSpec, seed: u64) -> (SimulatedLink, LinkRecord, Op
         sampled: spec.sampled,
         measured: spec.measured,
     };
-    (link, record, extras)
+    (record, extras)
 }
 
 impl LinkRecord {
@@ -87,12 +181,12 @@ impl LinkRecord {
     }
 
     /// Waiting times since the measurement began, in nanoseconds; `None` where they are not measured.
-    pub fn waiting(&self, link: &SimulatedLink) -> Option<Histogram> {
+    pub fn waiting(&self, counters: &LinkCounters) -> Option<Histogram> {
         if !self.measured {
             return None;
         }
         let mut waiting = self.waited.as_deref().cloned().unwrap_or_default();
-        let delivered = link.counters().delivered - self.counters_before().delivered;
+        let delivered = counters.delivered - self.counters_before().delivered;
         waiting.record_times(0, delivered - waiting.count());
         Some(waiting)
     }
@@ -121,8 +215,8 @@ impl LinkRecord {
     }
 
     /// Forgets what was measured so far.
-    pub fn begin_measurement(&mut self, now: Time, link: &mut SimulatedLink) {
-        let counters = link.counters();
+    pub fn begin_measurement(&mut self, now: Time, link: &mut SimulatedLink, inside: Inside) {
+        let counters = link.counters(inside);
         let any = now > Time::ZERO || counters.offered > 0;
         self.before = any.then(|| Box::new((counters, link.usage(now))));
         self.drops.clear();

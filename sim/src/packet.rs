@@ -39,6 +39,9 @@ impl Default for Marks {
 }
 
 impl Marks {
+    /// No mark.
+    pub(crate) const NONE: Marks = Marks(Self::ALWAYS);
+
     const ECN_CAPABLE: u8 = 1;
     const CONGESTION_EXPERIENCED: u8 = 2;
     const OUT_OF_PROFILE: u8 = 4;

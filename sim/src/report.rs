@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a run has measured, as results.
 
+use netnice_queue::Rate;
 use netnice_scenario::Network;
 use netnice_scenario::model::{Scenario, TrafficClass, Transport};
 use netnice_scenario::network::NetworkFlow;
@@ -9,7 +10,7 @@ use netnice_scenario::results::{
 };
 
 use crate::flow::FlowId;
-use crate::link_state::{LinkRecord, SimulatedLink};
+use crate::link_state::{Inside, LinkRecord, SimulatedLink};
 use crate::measure::FlowCounters;
 use crate::simulation::Simulation;
 
@@ -38,16 +39,20 @@ pub(crate) fn results(
         })
         .collect();
     let now = simulation.now;
+    let inside = simulation.flights_by_link();
     let mut results = RunResults {
         seed: simulation.seed,
         settings: Vec::new(),
         measured_s,
         classes: ClassResult::of_all(&flows),
-        queues: simulation
-            .links
-            .iter_mut()
-            .zip(&simulation.records)
-            .filter_map(|(link, record)| queue_result(link, record, now))
+        queues: inside
+            .into_iter()
+            .enumerate()
+            .filter_map(|(index, inside)| {
+                let rate = simulation.links.rate(index)?;
+                let link = &mut simulation.links.all[index];
+                queue_result(link, rate, inside, &simulation.records[index], now)
+            })
             .collect(),
         response_times: layout
             .flows
@@ -144,11 +149,12 @@ pub fn jain_index(values: impl Iterator<Item = f64> + Clone) -> Option<f64> {
 
 fn queue_result(
     link: &mut SimulatedLink,
+    rate: Rate,
+    inside: Inside,
     record: &LinkRecord,
     now: netnice_queue::Time,
 ) -> Option<QueueResult> {
-    let rate = link.config().rate?;
-    let counters = link.counters();
+    let counters = link.counters(inside);
     if counters.offered == 0 {
         return None;
     }
@@ -179,7 +185,7 @@ fn queue_result(
         mean_bytes: usage.mean_bytes_since(usage_before),
         max_packets: counters.max_queue_packets as u64,
         waiting: record
-            .waiting(link)
+            .waiting(&counters)
             .map_or_else(Delays::default, |waiting| waiting.delays()),
     })
 }

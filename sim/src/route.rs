@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use netnice_queue::prefetch;
+
 use crate::error::BuildError;
 use crate::network::{LinkId, NodeId};
 
@@ -43,6 +45,12 @@ impl Routes {
     #[inline]
     pub fn hop(&self, cursor: u32) -> Hop {
         self.hops[cursor as usize]
+    }
+
+    /// Begins to fetch the hop at `cursor`.
+    #[inline]
+    pub fn prefetch(&self, cursor: u32) {
+        prefetch(&self.hops[cursor as usize], 1);
     }
 
     /// The route that goes on at `cursor` ends at a sender of data.

@@ -17,8 +17,10 @@ impl Simulation {
         for connection in self.connections.iter_mut() {
             connection.cwnd.restart(self.now.max(connection.opened));
         }
-        for (link, record) in self.links.iter_mut().zip(&mut self.records) {
-            record.begin_measurement(self.now, link);
+        let inside = self.flights_by_link();
+        let links = self.links.all.iter_mut().zip(&mut self.records);
+        for ((link, record), inside) in links.zip(inside) {
+            record.begin_measurement(self.now, link, inside);
         }
     }
 
@@ -70,10 +72,11 @@ impl Simulation {
             }
         }
         for &(link, first_series) in &sampler.links {
-            let link = &mut self.links[link];
-            let bits = link.queue_bytes(now) as f64 * 8.0;
-            let delay = link.config().rate.map_or(0.0, |rate| bits / rate.as_f64());
-            let values: [f64; OF_LINKS.len()] = [link.queue_packets(now) as f64, delay];
+            let rate = self.links.rate(link);
+            let (packets, bytes) = self.links.all[link].queue(now);
+            let bits = bytes as f64 * 8.0;
+            let delay = rate.map_or(0.0, |rate| bits / rate.as_f64());
+            let values: [f64; OF_LINKS.len()] = [packets as f64, delay];
             for (series, value) in sampler.series[first_series..].iter_mut().zip(values) {
                 series.values.push(value);
             }

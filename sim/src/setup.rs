@@ -9,15 +9,16 @@ use netnice_queue::Time;
 use crate::connection::{Connection, Connections};
 use crate::error::BuildError;
 use crate::event_queue::EventQueue;
+use crate::flight::Flights;
 use crate::flow::{FlowSpec, Path, Program};
 use crate::flow_state::{FlowState, Labels, TcpLabels, Work};
-use crate::link_state;
+use crate::link_state::{self, Links};
 use crate::measure::{FlowCounters, Histogram, ResponseTimes, Sampler};
 use crate::network::Network;
 use crate::packet::Bodies;
 use crate::random::Stream;
 use crate::route::{Ends, Hop, Routes};
-use crate::simulation::{NEVER, RunOptions, Simulation, source};
+use crate::simulation::{LOOK_AHEAD, NEVER, RunOptions, Simulation, source};
 use crate::traffic::{Session, Traffic, Write};
 use crate::web_sessions::SessionState;
 
@@ -41,8 +42,8 @@ impl Simulation {
             now: Time::ZERO,
             warm_up: Time::ZERO + options.warm_up,
             end: Time::ZERO + options.duration,
-            events: EventQueue::of_links(network.links.len()),
-            links: Vec::new(),
+            events: EventQueue::new(0, Flights::new(0, Time::ZERO, LOOK_AHEAD)),
+            links: Links::default(),
             records: Vec::new(),
             extras: Vec::new(),
             routes: Routes::default(),
@@ -60,22 +61,30 @@ impl Simulation {
             .iter()
             .map(|link| (link.from, link.to))
             .collect();
-        simulation.links.reserve_exact(network.links.len());
+        simulation.links.all.reserve_exact(network.links.len());
         simulation.records.reserve_exact(network.links.len());
         let mut extras = Vec::new();
         for spec in network.links {
-            let (link, record, extra) = link_state::build(spec, options.seed);
+            let (record, extra) = link_state::build(&mut simulation.links, spec, options.seed);
             if extra.is_some() {
-                extras.resize_with(simulation.links.len(), || None);
+                extras.resize_with(simulation.records.len(), || None);
                 extras.push(extra);
             }
-            simulation.links.push(link);
             simulation.records.push(record);
         }
         if !extras.is_empty() {
-            extras.resize_with(simulation.links.len(), || None);
+            extras.resize_with(simulation.records.len(), || None);
             simulation.extras = extras;
         }
+        simulation.links.seal();
+        let links = simulation.links.all.len();
+        let others = if simulation.links.any_other() {
+            links
+        } else {
+            0
+        };
+        simulation.events =
+            EventQueue::new(others, Flights::new(links, simulation.end, LOOK_AHEAD));
         let mut sampled_flows = Vec::new();
         for (index, flow) in flows.enumerate() {
             let flow = flow?;

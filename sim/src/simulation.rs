@@ -7,10 +7,11 @@ use netnice_queue::{Dropped, Packet as _, Time, prefetch};
 
 use crate::Packet;
 use crate::connection::Connections;
-use crate::event_queue::EventQueue;
+use crate::event_queue::{Event, EventQueue};
+use crate::flight::Flight;
 use crate::flow::FlowId;
 use crate::flow_state::{FlowState, Work};
-use crate::link_state::{Extras, LinkRecord, SimulatedLink};
+use crate::link_state::{Extras, Inside, LinkRecord, Links, SimulatedLink};
 use crate::measure::{FlowCounters, Sampler};
 use crate::network::LinkId;
 use crate::packet::{Bodies, Body, Marks};
@@ -77,11 +78,15 @@ pub(crate) mod source {
     pub const UDP: u32 = 1 << 31;
 }
 
-/// So many links and what belongs to them stay in the processor's cache by themselves.
-const LINKS_IN_CACHE: usize = 256;
-
-/// Cache lines of a link that a packet needs which does not wait.
-const HOT_LINES: usize = 2;
+/// In larger runs the places that a packet needs are fetched ahead: so many packets before it comes out of a link where
+/// its way goes on,
+const HOP_AHEAD: usize = 15;
+/// the next link or the connection,
+const PLACE_AHEAD: usize = 10;
+/// and what those lead to.
+const END_AHEAD: usize = 5;
+/// All of it takes so many packets known ahead.
+pub(crate) const LOOK_AHEAD: usize = HOP_AHEAD + 1;
 
 /// Cache lines of a flow that its packets need.
 const FLOW_LINES: usize = 5;
@@ -96,7 +101,7 @@ pub struct Simulation {
     pub(crate) warm_up: Time,
     pub(crate) end: Time,
     pub(crate) events: EventQueue,
-    pub(crate) links: Vec<SimulatedLink>,
+    pub(crate) links: Links,
     pub(crate) records: Vec<LinkRecord>,
     /// For each link what few have; empty where none has any, so that a hop need not ask.
     pub(crate) extras: Vec<Option<Box<Extras>>>,
@@ -124,16 +129,21 @@ impl Simulation {
         const STRIDE: u64 = 1 << 16;
         loop {
             for _ in 0..STRIDE {
-                let Some((time, source)) = self.events.next_until(self.end) else {
-                    self.now = self.end;
-                    return true;
-                };
-                self.now = time;
-                self.handled += 1;
-                if source & source::KIND == source::LINK {
-                    self.deliver(source as usize);
-                } else {
-                    self.handle(source);
+                match self.events.next_until(self.end) {
+                    None => {
+                        self.now = self.end;
+                        return true;
+                    }
+                    Some(Event::Flight(flight)) => {
+                        self.now = flight.due;
+                        self.handled += 1;
+                        self.land(&flight);
+                    }
+                    Some(Event::Due(time, source)) => {
+                        self.now = time;
+                        self.handled += 1;
+                        self.handle(source);
+                    }
                 }
             }
             if !go_on(self.now) {
@@ -142,40 +152,11 @@ impl Simulation {
         }
     }
 
-    /// Begins to fetch what the next events will look at, while this one is handled. In a run of thousands of flows almost
-    /// nothing that an event needs is in the cache, and the events are known ahead: at first their links, and as those
-    /// arrive, where their packets go.
-    #[inline]
-    fn prefetch(&self) {
-        for link in self.events.upcoming() {
-            if let Some(link) = self.links.get(link) {
-                prefetch(link, HOT_LINES);
-            }
-        }
-        let Some(next) = self.links.get(self.events.next_link()) else {
-            return;
-        };
-        next.prefetch_rest();
-        let Some(packet) = next.first() else {
-            return;
-        };
-        let hop = self.routes.hop(packet.cursor);
-        match hop.link() {
-            Some(index) => prefetch(&self.links[index], HOT_LINES),
-            None => {
-                prefetch(self.bodies.get(packet.body), 2);
-                if hop != Hop::SINK {
-                    let flow = self.connections.prefetch(packet.connection as usize, hop);
-                    prefetch(&self.flows[flow as usize], FLOW_LINES);
-                }
-            }
-        }
-    }
-
     #[inline]
     fn handle(&mut self, source: u32) {
         let index = (source & source::INDEX) as usize;
         match source & source::KIND {
+            source::LINK => self.deliver(index),
             source::JITTER => self.release(index),
             source::RECEIVER_TIMER => self.on_receiver_timer(index),
             source::SENDER_TIMER => self.on_sender_timer(index),
@@ -189,23 +170,93 @@ impl Simulation {
         }
     }
 
-    /// The packet at the head of a link's pipe has come out.
+    /// Begins to fetch what the next packets need when they come out of links, while this one is handled. In a run of
+    /// thousands of flows almost nothing of that is in the cache. Each place leads to the next, so it is done in steps, each
+    /// as the one before has arrived.
     #[inline(always)]
-    fn deliver(&mut self, index: usize) {
-        let link = &mut self.links[index];
-        let delivery = link.deliver(self.now);
-        self.events.set_link(self.now, index, link.next_event());
-        if self.links.len() > LINKS_IN_CACHE {
-            self.prefetch();
+    fn prefetch(&self) {
+        let flights = self.events.flights();
+        let Some(flight) = flights.upcoming(END_AHEAD) else {
+            return;
+        };
+        self.prefetch_ends(flight);
+        if let Some(flight) = flights.upcoming(PLACE_AHEAD) {
+            let packet = &flight.packet;
+            let hop = self.routes.hop(packet.cursor);
+            match hop.link() {
+                Some(index) => prefetch(&self.links.all[index], 1),
+                None => {
+                    prefetch(self.bodies.get(packet.body), 2);
+                    if hop != Hop::SINK {
+                        let flow = self.connections.prefetch(packet.connection as usize, hop);
+                        prefetch(&self.flows[flow as usize], FLOW_LINES);
+                    }
+                }
+            }
         }
-        let Some(delivery) = delivery else { return };
-        if delivery.waited_ns > 0 {
-            self.records[index].count_wait(delivery.waited_ns);
+        if let Some(flight) = flights.upcoming(HOP_AHEAD) {
+            self.routes.prefetch(flight.packet.cursor);
+            if flight.packet.connection & source::UDP == 0 {
+                self.connections
+                    .prefetch_place(flight.packet.connection as usize);
+            }
         }
-        if !self.extras.is_empty() && self.after_link(index, delivery.packet) {
+    }
+
+    /// What the end of a connection leads to that a packet will reach.
+    #[inline(always)]
+    fn prefetch_ends(&self, flight: &Flight) {
+        let packet = &flight.packet;
+        let hop = self.routes.hop(packet.cursor);
+        if hop.link().is_some() || hop == Hop::SINK {
             return;
         }
-        self.forward(delivery.packet);
+        let connection = self.connections.get(packet.connection as usize);
+        let flow = &self.flows[connection.flow as usize];
+        let under_way_ns = (flight.due - self.bodies.get(packet.body).sent).as_nanos() as u64;
+        let answer = if hop == Hop::SENDER {
+            connection.sender.prefetch();
+            flow.round_trip.prefetch(under_way_ns);
+            connection.forward
+        } else {
+            flow.delay.prefetch(under_way_ns);
+            connection.back
+        };
+        if let Some(index) = self.routes.hop(answer).link() {
+            prefetch(&self.links.all[index], 1);
+        }
+    }
+
+    /// A packet has come out of a link that had told so.
+    #[inline(always)]
+    fn land(&mut self, flight: &Flight) {
+        self.prefetch();
+        self.leave(flight.link as usize, flight.packet, flight.waited_ns);
+    }
+
+    /// The packet at the head of a link's pipe has come out, or one begins its transmission.
+    #[inline(never)]
+    fn deliver(&mut self, index: usize) {
+        let SimulatedLink::Other(link) = &mut self.links.all[index] else {
+            return;
+        };
+        let delivery = link.deliver(self.now);
+        self.events.set_link(self.now, index, link.next_event());
+        if let Some(delivery) = delivery {
+            self.leave(index, delivery.packet, delivery.waited_ns);
+        }
+    }
+
+    /// A packet has come out of a link and goes on.
+    #[inline(always)]
+    fn leave(&mut self, index: usize, packet: Packet, waited_ns: u64) {
+        if waited_ns > 0 {
+            self.records[index].count_wait(waited_ns);
+        }
+        if !self.extras.is_empty() && self.after_link(index, packet) {
+            return;
+        }
+        self.forward(packet);
     }
 
     /// Trace and jitter; true where the packet is held.
@@ -257,7 +308,28 @@ impl Simulation {
         if !self.extras.is_empty() {
             self.before_link(index, &mut packet);
         }
-        let link = &mut self.links[index];
+        match &mut self.links.all[index] {
+            SimulatedLink::DropTail(link) => {
+                let kind = &mut self.links.kinds[link.kind()];
+                match link.offer(kind, self.now, u32::from(packet.length)) {
+                    Ok(departure) => self.events.push_flight(Flight {
+                        due: departure.due,
+                        waited_ns: departure.waited_ns,
+                        link: index as u32,
+                        packet,
+                    }),
+                    Err(cause) => self.drop_packet(index, Dropped { packet, cause }),
+                }
+            }
+            SimulatedLink::Other(_) => self.enter_other(index, packet),
+        }
+    }
+
+    #[inline(never)]
+    fn enter_other(&mut self, index: usize, packet: Packet) {
+        let SimulatedLink::Other(link) = &mut self.links.all[index] else {
+            return;
+        };
         let was_empty = link.next_event().is_none();
         let result = link.offer(self.now, packet);
         if was_empty {
@@ -364,14 +436,39 @@ impl Simulation {
 
     /// What a link has counted since the beginning.
     pub fn link_counters(&self, link: LinkId) -> netnice_queue::LinkCounters {
-        self.links[link.index()].counters()
+        self.links.all[link.index()].counters(self.flights_in(link))
     }
 
     /// Packets in a link, waiting, in transmission, in propagation or held by jitter.
     pub fn packets_in_link(&self, link: LinkId) -> usize {
         let extras = self.extras.get(link.index()).and_then(Option::as_ref);
         let jitter = extras.and_then(|extras| extras.jitter.as_ref());
-        self.links[link.index()].inside() + jitter.map_or(0, |jitter| jitter.held())
+        let inside = match &self.links.all[link.index()] {
+            SimulatedLink::DropTail(_) => self.flights_in(link).0 as usize,
+            SimulatedLink::Other(link) => link.inside(),
+        };
+        inside + jitter.map_or(0, |jitter| jitter.held())
+    }
+
+    /// Packets in a drop-tail link.
+    fn flights_in(&self, link: LinkId) -> Inside {
+        let flights = self.events.flights().iter();
+        flights
+            .filter(|flight| flight.link == link.0)
+            .fold((0, 0), |(packets, bytes), flight| {
+                (packets + 1, bytes + u64::from(flight.packet.length))
+            })
+    }
+
+    /// Packets in each of the drop-tail links.
+    pub(crate) fn flights_by_link(&self) -> Vec<Inside> {
+        let mut inside = vec![(0, 0); self.links.all.len()];
+        for flight in self.events.flights().iter() {
+            let (packets, bytes) = &mut inside[flight.link as usize];
+            *packets += 1;
+            *bytes += u64::from(flight.packet.length);
+        }
+        inside
     }
 
     /// The flow called `name`.

@@ -14,14 +14,11 @@ pub(crate) struct Tournament {
     pairs: Vec<[u64; 2]>,
 }
 
-/// Winners of the first rounds that [`Tournament::best`] tells, in pairs.
-const BEST_PAIRS: usize = 4;
-
 impl Tournament {
     /// A place for each of `owners`; none of them has a key.
     pub fn new(owners: usize) -> Tournament {
         Tournament {
-            pairs: vec![[NONE; 2]; owners.max(2 * BEST_PAIRS).next_power_of_two()],
+            pairs: vec![[NONE; 2]; owners.max(1).next_power_of_two()],
         }
     }
 
@@ -44,13 +41,6 @@ impl Tournament {
     #[inline(always)]
     pub fn first(&self) -> u64 {
         self.pairs[0][1]
-    }
-
-    /// The least keys of as many equal parts of the owners: the second of all is mostly among them.
-    #[inline]
-    pub fn best(&self) -> impl Iterator<Item = u64> {
-        let best = &self.pairs[BEST_PAIRS..2 * BEST_PAIRS];
-        best.as_flattened().iter().copied()
     }
 
     /// Changes every key that an owner has.

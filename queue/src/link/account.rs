@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::{Link, Queued, Rest};
+use super::{Link, Queued, Rest, Tally};
 use crate::{DropCause, LinkCounters, LinkUsage, Packet, QueueDiscipline, Time};
 
 impl<P: Packet, Q: QueueDiscipline<Queued<P>>> Link<P, Q> {
@@ -12,7 +12,6 @@ impl<P: Packet, Q: QueueDiscipline<Queued<P>>> Link<P, Q> {
         let Rest {
             discipline, tally, ..
         } = &*self.rest;
-        let dropped = |cause: DropCause| tally.dropped[cause as usize];
         let gone = tally.dropped.iter().sum::<u64>() + self.inside() as u64;
         let in_pipe = self.first.iter().chain(self.rest.pipe.iter());
         let in_pipe: u64 = in_pipe.map(|one| one.packet.length() as u64).sum();
@@ -22,15 +21,8 @@ impl<P: Packet, Q: QueueDiscipline<Queued<P>>> Link<P, Q> {
             offered_bytes: self.offered_bytes,
             delivered: self.offered - gone,
             delivered_bytes: self.offered_bytes - bytes_gone,
-            queue_full: dropped(DropCause::QueueFull),
-            random_loss: dropped(DropCause::RandomLoss),
-            early_drop: dropped(DropCause::EarlyDrop),
-            forced_drop: dropped(DropCause::ForcedDrop),
-            pushed_out: dropped(DropCause::PushedOut),
             marked: discipline.marks(),
-            max_queue_packets: tally.max_queue_packets,
-            max_queue_bytes: tally.max_queue_bytes,
-            max_queue_wait: Duration::from_nanos(tally.max_queue_wait_ns),
+            ..tally.counters()
         }
     }
 
@@ -87,5 +79,23 @@ impl<P: Packet, Q: QueueDiscipline<Queued<P>>> Link<P, Q> {
         self.settle_tail(now);
         let tail = self.rest.tail.as_ref().map(|tail| tail.bytes);
         tail.unwrap_or_else(|| self.rest.discipline.bytes())
+    }
+}
+
+impl Tally {
+    /// What is told of it.
+    pub fn counters(&self) -> LinkCounters {
+        let dropped = |cause: DropCause| self.dropped[cause as usize];
+        LinkCounters {
+            queue_full: dropped(DropCause::QueueFull),
+            random_loss: dropped(DropCause::RandomLoss),
+            early_drop: dropped(DropCause::EarlyDrop),
+            forced_drop: dropped(DropCause::ForcedDrop),
+            pushed_out: dropped(DropCause::PushedOut),
+            max_queue_packets: self.max_queue_packets,
+            max_queue_bytes: self.max_queue_bytes,
+            max_queue_wait: Duration::from_nanos(self.max_queue_wait_ns),
+            ..LinkCounters::default()
+        }
     }
 }

@@ -21,7 +21,7 @@ pub enum QueueLimit {
 }
 
 /// A queue's limit in what a discipline counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum QueueBound {
     /// Packets waiting.
     Packets(usize),

@@ -9,7 +9,7 @@ mod transmit;
 use std::time::Duration;
 
 use netnice_congestion::control::{Congestion, CongestionControl, Window};
-use netnice_queue::Time;
+use netnice_queue::{Time, prefetch_object};
 
 use super::timeout::RetransmissionTimeout;
 use super::{Recovery, SenderConfig};
@@ -188,6 +188,13 @@ impl Sender {
             config,
             control,
         }
+    }
+
+    /// Begins to fetch what an ACK will need beside the sender itself. Changes nothing.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        self.outstanding.prefetch();
+        prefetch_object(&*self.control);
     }
 
     /// The program has `bytes` more to send. Nothing after `close`.

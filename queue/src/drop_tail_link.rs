@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A link with a drop-tail queue that tells on a packet's arrival when it will come out.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use crate::impairments::Impairments;
+use crate::link::Tally;
+use crate::transmission::{Transmission, Transmissions};
+use crate::{DropCause, Jitter, LinkConfig, LinkCounters, LinkUsage, QueueBound, Rate, Time};
+
+/// What links of one kind have in common: rate, delay and the bound of the queue. It is kept once for all of them, and so
+/// in the processor's cache, however many links there are.
+#[derive(Debug, Clone)]
+pub struct LinkKind {
+    rate: Option<Rate>,
+    delay_ns: u64,
+    bound: QueueBound,
+    /// Up to this length a packet always fits into the empty queue.
+    always_fits: u64,
+    transmissions: Transmissions,
+    /// Of the packet sent last, and the time of the one before.
+    length: u32,
+    before: Transmission,
+}
+
+impl LinkKind {
+    /// Links of this rate (`None` takes no time to send) and propagation delay, with queues of at most `bound`.
+    pub fn new(rate: Option<Rate>, delay: Duration, bound: QueueBound) -> LinkKind {
+        LinkKind {
+            rate,
+            delay_ns: u64::try_from(delay.as_nanos()).unwrap_or(u64::MAX),
+            bound,
+            always_fits: match bound {
+                QueueBound::Packets(0) => 0,
+                QueueBound::Packets(_) => u64::MAX,
+                QueueBound::Bytes(limit) => limit,
+            },
+            transmissions: Transmissions::new(rate),
+            length: 0,
+            before: Transmission::default(),
+        }
+    }
+
+    /// The rate; `None` takes no time to send.
+    pub fn rate(&self) -> Option<Rate> {
+        self.rate
+    }
+}
+
+/// What becomes of a packet that a link has taken in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Departure {
+    /// When it comes out.
+    pub due: Time,
+    /// How long it waits before its transmission begins, in nanoseconds.
+    pub waited_ns: u64,
+}
+
+/// One direction of a link that keeps its packets in order and drops only what its queue has no room for, or chance takes:
+/// a [`Link`](crate::Link) with a [`DropTail`](crate::DropTail) queue and without jitter, for whoever keeps the packets
+/// until they are due.
+///
+/// A network has many links that are idle when a packet comes, and most of their time goes into fetching them from memory.
+/// So what such a packet needs takes one cache line, and none when it comes out.
+#[derive(Debug)]
+pub struct DropTailLink {
+    /// End of the last transmission known, rounded down; `remainder / rate` nanoseconds more make it exact.
+    free_at: Time,
+    remainder: u64,
+    /// Time spent sending, up to `free_at`.
+    busy_ns: u64,
+    /// Packets offered, and their bytes.
+    offered: u64,
+    offered_bytes: u64,
+    /// `None` while no packet had to wait and none was dropped.
+    rest: Option<Box<Rest>>,
+    kind: u32,
+    /// Chance may take packets.
+    lossy: bool,
+}
+
+/// What a packet does not need that finds the link idle.
+#[derive(Debug, Default)]
+struct Rest {
+    /// Packets of which it was not yet seen that their transmission has begun: when it will, in nanoseconds, and their
+    /// lengths.
+    waiting: VecDeque<(u64, u32)>,
+    waiting_bytes: u64,
+    impairments: Option<Box<Impairments>>,
+    tally: Tally,
+}
+
+impl DropTailLink {
+    /// An idle link of the kind that has this number; of `config` only its loss and its seed matter.
+    pub fn new(kind: u32, config: &LinkConfig) -> DropTailLink {
+        let impairments = Impairments::new(config, Jitter::None);
+        let lossy = impairments.is_some();
+        let rest = lossy.then(|| {
+            Box::new(Rest {
+                impairments,
+                ..Rest::default()
+            })
+        });
+        DropTailLink {
+            free_at: Time::ZERO,
+            remainder: 0,
+            busy_ns: 0,
+            offered: 0,
+            offered_bytes: 0,
+            rest,
+            kind,
+            lossy,
+        }
+    }
+
+    /// The number of the link's kind.
+    #[inline]
+    pub fn kind(&self) -> usize {
+        self.kind as usize
+    }
+
+    /// A packet of `length` bytes arrives at `now`: when it comes out, or why it was dropped. `kind` is the link's.
+    ///
+    /// `now` must not be earlier than in any call before.
+    #[inline(always)]
+    pub fn offer(
+        &mut self,
+        kind: &mut LinkKind,
+        now: Time,
+        length: u32,
+    ) -> Result<Departure, DropCause> {
+        let length = u64::from(length);
+        self.offered += 1;
+        self.offered_bytes += length;
+        if self.free_at <= now && length <= kind.always_fits && !self.lossy {
+            let due = self.transmit(kind, now, length);
+            return Ok(Departure { due, waited_ns: 0 });
+        }
+        self.offer_beside_others(kind, now, length)
+    }
+
+    /// Chance or the queue have a say in what becomes of the packet.
+    #[inline(never)]
+    fn offer_beside_others(
+        &mut self,
+        kind: &mut LinkKind,
+        now: Time,
+        length: u64,
+    ) -> Result<Departure, DropCause> {
+        let start = self.free_at;
+        let rest = self.rest.get_or_insert_default();
+        if let Some(impairments) = &mut rest.impairments {
+            if impairments.loses() {
+                return Err(rest.dropped(DropCause::RandomLoss, length));
+            }
+        }
+        rest.settle(now);
+        if !kind
+            .bound
+            .fits(rest.waiting.len(), rest.waiting_bytes, length)
+        {
+            return Err(rest.dropped(DropCause::QueueFull, length));
+        }
+        if start <= now {
+            let due = self.transmit(kind, now, length);
+            return Ok(Departure { due, waited_ns: 0 });
+        }
+        let waited_ns = start.as_nanos() - now.as_nanos();
+        rest.wait(start, length, waited_ns);
+        let due = self.transmit(kind, start, length);
+        Ok(Departure { due, waited_ns })
+    }
+
+    /// Transmission begins at `start`; tells when the packet comes out.
+    #[inline(always)]
+    fn transmit(&mut self, kind: &mut LinkKind, start: Time, length: u64) -> Time {
+        if start > self.free_at {
+            self.remainder = 0;
+        }
+        if length != u64::from(kind.length) {
+            kind.transmissions
+                .find(length, &mut kind.length, &mut kind.before);
+        }
+        let took_ns = kind.transmissions.take(&mut self.remainder);
+        self.busy_ns += took_ns;
+        self.free_at = start.plus_nanos(took_ns);
+        self.free_at.plus_nanos(kind.delay_ns)
+    }
+
+    /// What the link has seen so far; `inside` are the packets that it has taken in and that have not come out, and their
+    /// bytes.
+    pub fn counters(&self, inside: (u64, u64)) -> LinkCounters {
+        let none = Tally::default();
+        let tally = self.rest.as_ref().map_or(&none, |rest| &rest.tally);
+        let mut counters = tally.counters();
+        counters.offered = self.offered;
+        counters.offered_bytes = self.offered_bytes;
+        counters.delivered = self.offered - counters.dropped() - inside.0;
+        counters.delivered_bytes = self.offered_bytes - tally.dropped_bytes - inside.1;
+        counters
+    }
+
+    /// How much of the link and of its queue was in use from the beginning until `now`.
+    pub fn usage(&mut self, now: Time) -> LinkUsage {
+        let mut usage = LinkUsage {
+            until: now,
+            // What lies after now was counted ahead; the link is busy without a pause until then.
+            busy: Duration::from_nanos(self.busy_ns) - (self.free_at - now),
+            ..LinkUsage::default()
+        };
+        if let Some(rest) = &mut self.rest {
+            rest.settle(now);
+            usage.queue_packet_ns = rest.tally.queue_packet_ns;
+            usage.queue_byte_ns = rest.tally.queue_byte_ns;
+            // The part of the waiting that is yet to come.
+            for &(start_ns, length) in &rest.waiting {
+                let left_ns = u128::from(start_ns - now.as_nanos());
+                usage.queue_packet_ns -= left_ns;
+                usage.queue_byte_ns -= left_ns * u128::from(length);
+            }
+        }
+        usage
+    }
+
+    /// Packets waiting for transmission at `now`, and their bytes.
+    pub fn queue(&mut self, now: Time) -> (usize, u64) {
+        match &mut self.rest {
+            None => (0, 0),
+            Some(rest) => {
+                rest.settle(now);
+                (rest.waiting.len(), rest.waiting_bytes)
+            }
+        }
+    }
+}
+
+impl Rest {
+    /// Strikes those packets off whose transmission has begun by `now`.
+    #[inline]
+    fn settle(&mut self, now: Time) {
+        while let Some(&(start_ns, length)) = self.waiting.front() {
+            if start_ns > now.as_nanos() {
+                break;
+            }
+            self.waiting_bytes -= u64::from(length);
+            self.waiting.pop_front();
+        }
+    }
+
+    /// A packet waits from `waited_ns` before `start` until then.
+    #[inline]
+    fn wait(&mut self, start: Time, length: u64, waited_ns: u64) {
+        self.waiting.push_back((start.as_nanos(), length as u32));
+        self.waiting_bytes += length;
+        let tally = &mut self.tally;
+        tally.max_queue_wait_ns = tally.max_queue_wait_ns.max(waited_ns);
+        tally.max_queue_packets = tally.max_queue_packets.max(self.waiting.len());
+        tally.max_queue_bytes = tally.max_queue_bytes.max(self.waiting_bytes);
+        tally.queue_packet_ns += u128::from(waited_ns);
+        tally.queue_byte_ns += u128::from(waited_ns) * u128::from(length);
+    }
+
+    /// Counts a drop.
+    #[cold]
+    fn dropped(&mut self, cause: DropCause, length: u64) -> DropCause {
+        self.tally.dropped[cause as usize] += 1;
+        self.tally.dropped_bytes += length;
+        cause
+    }
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The link that tells on a packet's arrival when it comes out, held against the one that keeps the packet until then.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use netnice_queue::{
+    DropCause, DropTail, DropTailLink, Link, LinkConfig, LinkKind, Packet, QueueBound, Queued,
+    Rate, Time,
+};
+use proptest::prelude::*;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Numbered {
+    number: usize,
+    length: usize,
+}
+
+impl Packet for Numbered {
+    fn length(&self) -> usize {
+        self.length
+    }
+}
+
+/// A packet that comes out: when, what, and how long it waited.
+type Out = (Time, Numbered, u64);
+
+/// Both kinds of link with the same traffic.
+struct Both {
+    kept: Link<Numbered, DropTail<Queued<Numbered>>>,
+    told: DropTailLink,
+    kind: LinkKind,
+    /// What `told` has taken in and has not come out.
+    under_way: VecDeque<Out>,
+}
+
+impl Both {
+    fn new(config: &LinkConfig, bound: QueueBound) -> Both {
+        Both {
+            kept: Link::new(config.clone(), DropTail::new(bound)),
+            told: DropTailLink::new(0, config),
+            kind: LinkKind::new(config.rate, config.delay, bound),
+            under_way: VecDeque::new(),
+        }
+    }
+
+    fn offer(&mut self, now: Time, packet: Numbered) -> Result<(), TestCaseError> {
+        let told = self.told.offer(&mut self.kind, now, packet.length as u32);
+        let kept = self.kept.offer(now, packet);
+        prop_assert_eq!(
+            told.err(),
+            kept.err().map(|dropped| dropped.cause),
+            "packet {}",
+            packet.number
+        );
+        if let Ok(departure) = told {
+            self.under_way
+                .push_back((departure.due, packet, departure.waited_ns));
+        }
+        Ok(())
+    }
+
+    /// Everything due by `now` comes out of both.
+    fn deliver(&mut self, now: Time) -> Result<(), TestCaseError> {
+        while let Some(kept) = self.kept.deliver(now) {
+            let told = self.under_way.pop_front();
+            prop_assert_eq!(Some((kept.due, kept.packet, kept.waited_ns)), told);
+        }
+        let left = self.under_way.front();
+        prop_assert!(left.is_none_or(|&(due, ..)| due > now), "{:?}", left);
+        Ok(())
+    }
+
+    /// Both tell the same of themselves.
+    fn compare(&mut self, now: Time) -> Result<(), TestCaseError> {
+        let bytes = self.under_way.iter().map(|out| out.1.length as u64).sum();
+        let inside = (self.under_way.len() as u64, bytes);
+        prop_assert_eq!(self.kept.inside() as u64, inside.0);
+        prop_assert_eq!(self.kept.usage(now), self.told.usage(now));
+        prop_assert_eq!(
+            (self.kept.queue_packets(now), self.kept.queue_bytes(now)),
+            self.told.queue(now)
+        );
+        prop_assert_eq!(self.kept.counters(), self.told.counters(inside));
+        Ok(())
+    }
+}
+
+fn rates() -> impl Strategy<Value = Option<Rate>> {
+    /// The last sends hardly a packet in a whole number of nanoseconds.
+    const RATES: [&str; 5] = ["1mbit", "10mbit", "100mbit", "10gbit", "7mbit"];
+    prop_oneof![
+        Just(None),
+        prop::sample::select(&RATES[..]).prop_map(|rate| Some(rate.parse().unwrap())),
+    ]
+}
+
+fn bounds() -> impl Strategy<Value = QueueBound> {
+    prop_oneof![
+        (0usize..12).prop_map(QueueBound::Packets),
+        (0u64..12_000).prop_map(QueueBound::Bytes),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn it_tells_on_arrival_what_a_link_that_keeps_its_packets_does(
+        rate in rates(),
+        bound in bounds(),
+        delay_us in prop_oneof![Just(0u64), 0u64..5_000],
+        loss in prop::sample::select(vec!["0%", "0%", "30%"]),
+        seed in any::<u64>(),
+        // How long after the one before each arrives, in units of its own, and its length.
+        arrivals in prop::collection::vec((0u64..4, 0u64..2_000, 1usize..1600), 1..200),
+    ) {
+        let config = LinkConfig {
+            rate,
+            delay: Duration::from_micros(delay_us),
+            loss: loss.parse().unwrap(),
+            seed,
+        };
+        let mut both = Both::new(&config, bound);
+        let mut now = 0;
+        for (number, (scale, later, length)) in arrivals.into_iter().enumerate() {
+            // None, or within nanoseconds, microseconds or milliseconds.
+            now += [0, later, later * 1_000, later * 100_000][scale as usize];
+            let time = Time::from_nanos(now);
+            both.deliver(time)?;
+            both.offer(time, Numbered { number, length })?;
+            both.compare(time)?;
+        }
+        while let Some(&(due, ..)) = both.under_way.front() {
+            both.deliver(due)?;
+            both.compare(due)?;
+        }
+        prop_assert_eq!(both.kept.inside(), 0);
+    }
+}
+
+#[test]
+fn departures_by_hand() {
+    // 12 Mb/s sends 1500 bytes in 1 ms; one packet may wait.
+    let config = LinkConfig {
+        rate: Some("12mbit".parse().unwrap()),
+        delay: Duration::from_millis(20),
+        ..LinkConfig::default()
+    };
+    let mut kind = LinkKind::new(config.rate, config.delay, QueueBound::Packets(1));
+    let mut link = DropTailLink::new(0, &config);
+    let begin = Time::from_millis(5);
+    let mut offer = |now, length| link.offer(&mut kind, now, length);
+    let first = offer(begin, 1500).unwrap();
+    assert_eq!((first.due, first.waited_ns), (Time::from_millis(26), 0));
+    let second = offer(begin, 1500).unwrap();
+    assert_eq!(
+        (second.due, second.waited_ns),
+        (Time::from_millis(27), 1_000_000)
+    );
+    assert_eq!(offer(begin, 1500), Err(DropCause::QueueFull));
+    let counters = link.counters((2, 3000));
+    assert_eq!((counters.offered, counters.delivered), (3, 0));
+    assert_eq!((counters.queue_full, counters.max_queue_packets), (1, 1));
+    let usage = link.usage(Time::from_millis(6));
+    assert_eq!(usage.busy, Duration::from_millis(1));
+    assert_eq!(usage.queue_packet_ns, 1_000_000);
+    assert_eq!(link.queue(Time::from_millis(6)), (0, 0));
+}

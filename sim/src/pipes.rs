@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Packets on their way over few links, by link.
+
+use std::collections::VecDeque;
+
+use netnice_queue::Time;
+
+use crate::flight::Flight;
+use crate::tournament::{self, Tournament};
+
+/// So many bits of a key are the number of a link.
+const LINK_BITS: u32 = 8;
+/// So many links can be told apart.
+pub(crate) const MAX_LINKS: usize = 1 << LINK_BITS;
+/// Times before this one can be told apart: 2 years.
+pub(crate) const LAST: Time = Time::from_nanos((1 << (u64::BITS - LINK_BITS)) - 2);
+
+/// The packets on each link, first in first out, and the links by their first packets. What comes out at [`LAST`] or later
+/// is not told apart.
+#[derive(Debug)]
+pub(crate) struct Pipes {
+    pipes: Vec<VecDeque<Flight>>,
+    first: Tournament,
+}
+
+impl Pipes {
+    /// For this many links.
+    pub fn new(links: usize) -> Pipes {
+        Pipes {
+            pipes: vec![VecDeque::new(); links.min(MAX_LINKS)],
+            first: Tournament::new(links.min(MAX_LINKS)),
+        }
+    }
+
+    /// Puts a flight down. It must not come out before any that was taken, nor before any on the same link.
+    #[inline(always)]
+    pub fn push(&mut self, flight: Flight) {
+        let link = flight.link as usize;
+        let pipe = &mut self.pipes[link];
+        if pipe.is_empty() {
+            self.first.set(link, key(&flight));
+        }
+        pipe.push_back(flight);
+    }
+
+    /// The key of the flight that comes out next; the largest number where there is none.
+    #[inline(always)]
+    pub fn first(&self) -> u128 {
+        match self.first.first() {
+            tournament::NONE => u128::MAX,
+            key => {
+                let link = key % MAX_LINKS as u64;
+                (u128::from(key >> LINK_BITS) << 32) | u128::from(link)
+            }
+        }
+    }
+
+    /// Takes out the flight of [`Pipes::first`].
+    #[inline(always)]
+    pub fn take_first(&mut self) -> Option<Flight> {
+        let link = self.first.first() as usize % MAX_LINKS;
+        let pipe = self.pipes.get_mut(link)?;
+        let flight = pipe.pop_front();
+        let next = pipe.front().map_or(tournament::NONE, key);
+        self.first.set(link, next);
+        flight
+    }
+
+    /// All flights.
+    pub fn iter(&self) -> impl Iterator<Item = &Flight> {
+        self.pipes.iter().flatten()
+    }
+}
+
+#[inline]
+fn key(flight: &Flight) -> u64 {
+    (flight.due.min(LAST).as_nanos() << LINK_BITS) | u64::from(flight.link)
+}
