@@ -245,10 +245,15 @@ fn application_words(application: &Application) -> String {
         } => format!("exponential on/off: {rate} for {mean_on} on average, off for {mean_off}"),
         Application::Poisson { rate, .. } => format!("Poisson arrivals, {rate} on average"),
         Application::Web(web) => format!(
-            "web: {} of pages of {}, {} on average",
+            "web: {} of pages of {}, {} on average{}",
             count(web.sessions as usize, "session"),
             count(web.objects_per_page as usize, "object"),
-            web.object_size.mean
+            web.object_size.mean,
+            if web.open_loop {
+                ", however long pages take"
+            } else {
+                ""
+            }
         ),
         Application::Command(command) => format!("`{}`", command.command),
         Application::Trace { entries, .. } => {

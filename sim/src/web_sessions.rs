@@ -53,12 +53,12 @@ impl Simulation {
                 responses.record(bytes, self.now.as_nanos() - asked.as_nanos());
             }
         }
+        let Work::Web { web, .. } = &flow.work else {
+            return;
+        };
         let session_state = &mut self.sessions[session].session;
-        if session_state.object_has_come() {
-            if let Work::Web { web, .. } = &flow.work {
-                let next = session_state.next_page(web, self.now);
-                self.events.push(next, source::SESSION | session as u32);
-            }
+        if let Some(next) = session_state.object_has_come(web, self.now) {
+            self.events.push(next, source::SESSION | session as u32);
         }
     }
 }

@@ -144,6 +144,7 @@ fn build(small: &Small, trace: Option<Capture>) -> (Simulation, usize) {
                     web: Web {
                         sessions: 3,
                         mean_page_gap: Duration::from_millis(500),
+                        open_loop: index % 2 == 1,
                         objects_per_page: 4,
                         mean_object_gap: Duration::from_millis(1),
                         object_size: ObjectSize {

@@ -136,6 +136,9 @@ pub struct Web {
     /// Mean time from the end of a page to the request of the next one; exponential.
     #[serde(default = "between_pages")]
     pub between_pages: TimeSpan,
+    /// `between_pages` counts from the request of a page: a session does not wait for one page before it asks for the next.
+    #[serde(default)]
+    pub open_loop: bool,
     /// Mean time between the requests of two objects of a page; exponential.
     #[serde(default = "between_objects")]
     pub between_objects: TimeSpan,

@@ -74,6 +74,7 @@ impl Web {
         Web {
             sessions: web.sessions,
             mean_page_gap: web.between_pages.get(),
+            open_loop: web.open_loop,
             objects_per_page: web.objects_per_page,
             mean_object_gap: web.between_objects.get(),
             object_size: ObjectSize {

@@ -15,6 +15,9 @@ pub struct Web {
     pub sessions: u32,
     /// Mean of the exponential time from the end of a page to the beginning of the session's next: 1 s in the papers.
     pub mean_page_gap: Duration,
+    /// The time to the next page counts from the beginning of a page instead, so that what is asked for does not depend on
+    /// how long pages take. ns-2's web traffic can do both.
+    pub open_loop: bool,
     /// Objects of a page: ten in the papers.
     pub objects_per_page: u32,
     /// Mean of the exponential time between the requests for a page's objects, which do not wait for one another: 1 ms
@@ -49,6 +52,8 @@ pub struct Object {
 pub struct Session {
     servers: usize,
     server: usize,
+    /// When the present page began.
+    began: Time,
     /// Objects of the present page not asked for yet.
     to_request: u32,
     /// Objects asked for that have not come.
@@ -62,22 +67,24 @@ impl Session {
         Session {
             servers,
             server: 0,
+            began: Time::ZERO,
             to_request: 0,
             outstanding: 0,
             stream,
         }
     }
 
-    /// When the next page begins, if the one before has ended at `now`.
-    pub fn next_page(&mut self, web: &Web, now: Time) -> Time {
-        now + seconds(self.stream.exponential(web.mean_page_gap.as_secs_f64()))
+    /// When the next page begins, if the gap before it does at `from`.
+    pub fn next_page(&mut self, web: &Web, from: Time) -> Time {
+        from + seconds(self.stream.exponential(web.mean_page_gap.as_secs_f64()))
     }
 
-    /// The object asked for at `now`, and when the next one of this page will be.
+    /// The object asked for at `now`, and when the next one will be; `None` where that is known only at the end of the page.
     pub fn request(&mut self, web: &Web, now: Time) -> (Object, Option<Time>) {
         if self.to_request == 0 {
             self.server = self.stream.below(self.servers);
             self.to_request = web.objects_per_page.max(1);
+            self.began = now;
         }
         self.to_request -= 1;
         self.outstanding += 1;
@@ -85,15 +92,21 @@ impl Session {
             bytes: web.object_size.draw(&mut self.stream),
             server: self.server,
         };
-        let next = (self.to_request > 0)
-            .then(|| now + seconds(self.stream.exponential(web.mean_object_gap.as_secs_f64())));
+        let next = if self.to_request > 0 {
+            Some(now + seconds(self.stream.exponential(web.mean_object_gap.as_secs_f64())))
+        } else if web.open_loop {
+            Some(self.next_page(web, self.began).max(now))
+        } else {
+            None
+        };
         (object, next)
     }
 
-    /// An object has come; true if it was the last of its page.
-    pub fn object_has_come(&mut self) -> bool {
+    /// An object has come at `now`; when the next page begins, if this has decided it.
+    pub fn object_has_come(&mut self, web: &Web, now: Time) -> Option<Time> {
         self.outstanding -= 1;
-        self.outstanding == 0 && self.to_request == 0
+        let at_end = self.outstanding == 0 && self.to_request == 0 && !web.open_loop;
+        at_end.then(|| self.next_page(web, now))
     }
 }
 
@@ -118,6 +131,7 @@ mod tests {
         let web = Web {
             sessions: 1,
             mean_page_gap: Duration::from_secs(1),
+            open_loop: false,
             objects_per_page: 10,
             mean_object_gap: Duration::from_millis(1),
             object_size: ObjectSize {
@@ -127,11 +141,10 @@ mod tests {
             },
         };
         let mut session = Session::new(3, Stream::new(2, "web"));
-        let mut now = Time::ZERO;
+        let mut now = session.next_page(&web, Time::ZERO);
         let mut sizes = Vec::new();
         let mut from_last_server = 0;
         for _ in 0..20_000 {
-            now = session.next_page(&web, now);
             let mut servers = Vec::new();
             let mut next = Some(now);
             while let Some(at) = next {
@@ -144,8 +157,8 @@ mod tests {
             assert_eq!(servers.len(), 10);
             assert!(servers.iter().all(|&server| server == servers[0]));
             from_last_server += usize::from(servers[0] == 2);
-            let ends: Vec<bool> = (0..10).map(|_| session.object_has_come()).collect();
-            assert_eq!(ends, [[false; 9].as_slice(), &[true]].concat());
+            assert!((0..9).all(|_| session.object_has_come(&web, now).is_none()));
+            now = session.object_has_come(&web, now).unwrap();
         }
         // A page takes 9 gaps of 1 ms, and 1 s goes by before it.
         let mean_page = now.as_nanos() as f64 * 1e-9 / 20_000.0;
@@ -155,5 +168,33 @@ mod tests {
         let larger = sizes.iter().filter(|&&bytes| bytes > 3564).count() as f64;
         assert!((larger / 200_000.0 - 0.5).abs() < 0.01);
         assert!((f64::from(from_last_server as u32) / 20_000.0 - 1.0 / 3.0).abs() < 0.02);
+    }
+
+    #[test]
+    fn an_open_loop_asks_for_pages_however_long_they_take() {
+        let web = Web {
+            sessions: 1,
+            mean_page_gap: Duration::from_secs(1),
+            open_loop: true,
+            objects_per_page: 3,
+            mean_object_gap: Duration::from_millis(1),
+            object_size: ObjectSize {
+                mean_bytes: 5000.0,
+                shape: None,
+                max_bytes: None,
+            },
+        };
+        let mut session = Session::new(1, Stream::new(1, "web"));
+        let mut now = session.next_page(&web, Time::ZERO);
+        for _ in 0..3 * 20_000 {
+            let (_, next) = session.request(&web, now);
+            assert!(next.unwrap() >= now);
+            now = next.unwrap();
+        }
+        // One page a second; that the next cannot begin within the 2 ms of a page's requests hardly matters.
+        let mean_page = now.as_nanos() as f64 * 1e-9 / 20_000.0;
+        assert!((mean_page - 1.0).abs() < 0.03, "{mean_page}");
+        // What comes late decides nothing.
+        assert!((0..60_000).all(|_| session.object_has_come(&web, now).is_none()));
     }
 }

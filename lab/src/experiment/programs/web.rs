@@ -213,8 +213,7 @@ impl Programs<'_> {
                 responses.record(client.bytes, (now - client.asked).as_nanos() as u64);
             }
         }
-        if state.session.object_has_come() {
-            let next = state.session.next_page(&state.web, now);
+        if let Some(next) = state.session.object_has_come(&state.web, now) {
             self.at(next, Timer::Session(client.session));
         }
     }
