@@ -100,12 +100,20 @@ pub(crate) const TODAY: &[(&str, &str)] = &[
     ("tick", "1ms"),
 ];
 
+/// The paper's other link: 10 Mb/s, with the queue that belongs to it.
+pub(crate) const FAST: &[(&str, &str)] = &[("links.bottleneck.rate", "10mbit"), ("queue", "157p")];
+
 /// What the paper leaves open of TCP, in all experiments.
 pub(crate) fn tcp_choices() -> Vec<Choice> {
     vec![
         Choice::new(
             "packet size",
             "1000 bytes of data and 40 of headers: the default of ns-2, with which the paper was made",
+        ),
+        Choice::new(
+            "queue: 2.5 bandwidth-delay products",
+            "24 packets at 1.5 Mb/s and 157 at 10 Mb/s: with the round-trip time of 50 ms that the paper names, in packets of \
+             1000 bytes, rounded up; delays of the links alone add up to 48 ms",
         ),
         Choice::new(
             "minimum RTO",

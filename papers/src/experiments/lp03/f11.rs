@@ -103,7 +103,7 @@ fn search(kind: Kind) -> Study {
     study.full = Scale::new(10, 1000);
     study
         .set("period", "200ms")
-        .sweep("queue", &["\"150p\"", "\"2.5bdp\"", "\"120p\"", "\"62p\""])
+        .sweep("queue", &["\"157p\"", "\"2.5bdp\"", "\"120p\"", "\"62p\""])
         .sweep("wave_packet", &["\"210B\"", "\"1000B\""])
         .sweep("min_rto", &["\"200ms\"", "\"1s\""])
 }

@@ -24,7 +24,8 @@ pub(super) const SETTING: WebSetting = WebSetting {
 fn search(study: Study) -> Study {
     let mut study = study
         .sweep("object", &["\"3kB\"", "\"6kB\"", "\"12kB\""])
-        .sweep("sessions", &["1", "2", "4"])
+        .sweep("sessions", &["1", "2"])
+        .sweep("open_loop", &["false", "true"])
         .sweep("handshake", &["false", "true"])
         .sweep("initial_window", &["1", "2"]);
     study.quick = Scale::new(3, 300);

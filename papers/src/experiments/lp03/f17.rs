@@ -18,7 +18,7 @@ pub(super) fn choices() -> Vec<Choice> {
     let mut choices = web::choices();
     choices.push(Choice::new(
         "queues of the three links",
-        "22 packets each, as on one bottleneck: 2.5 bandwidth-delay products of a path over one of them",
+        "24 packets each, as on one bottleneck",
     ));
     choices
 }

@@ -36,7 +36,7 @@ fn study() -> Study {
     // What is sampled makes these runs large: a minute of ten of them says enough.
     Study::new("lp03_f6", FILE, Scale::new(4, 55), Scale::new(10, 55))
         .set("flows.reverse.count", "0")
-        .set("queue", "22p")
+        .set("queue", "24p")
         .set("sampling", "{ interval = \"50ms\", links = [] }")
         .set("flows.tcp.start", "40s")
         // The model has both in congestion avoidance.
@@ -49,7 +49,7 @@ pub(crate) fn experiment() -> Experiment {
     let mut choices = tcp_choices();
     choices.push(Choice::new(
         "queue Q of the figure",
-        "22 packets, the 2.5 bandwidth-delay products of 1.5 Mb/s",
+        "24 packets, as on all links of 1.5 Mb/s",
     ));
     choices.push(Choice::new(
         "how the model is held against a simulation",
@@ -163,7 +163,7 @@ fn evaluate(measured: &Measured<'_>) -> Findings {
     findings.figures.push(Figure {
         name: "lp03-f6".to_owned(),
         title: "Ratios of round-trip times at which TCP-LP yields in time".to_owned(),
-        caption: "The largest ratio of TCP-LP's round-trip time to TCP's against the threshold, with a queue of 22 packets."
+        caption: "The largest ratio of TCP-LP's round-trip time to TCP's against the threshold, with a queue of 24 packets."
             .to_owned(),
         kind: FigureKind::Lines,
         x: Axis::linear("threshold delta", ""),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Table I, first row: one FTP over TCP and one over TCP-LP.
 
-use super::common::{Kind, TODAY, tcp_choices};
+use super::common::{FAST, Kind, TODAY, tcp_choices};
 use crate::experiments::search;
 use crate::outcome::written;
 use crate::study::scenario;
@@ -20,7 +20,7 @@ pub(crate) fn experiment() -> Experiment {
     let mut choices = tcp_choices();
     choices.push(Choice::new(
         "rate of the link: 1.5 or 10 Mb/s",
-        "1.5 Mb/s: its largest window of 9 + 22 packets is the 30 packets that Figure 10 shows",
+        "1.5 Mb/s: its largest window of 9 + 24 packets is the 30 packets that Figure 10 shows",
     ));
     Experiment {
         id: "LP03-T1a",
@@ -69,14 +69,15 @@ pub(crate) fn experiment() -> Experiment {
             beside(Kind::TcpLpEcn),
             beside(Kind::Ideal),
             beside(Kind::TcpLp).renamed("lp03_t1a_today").set_all(TODAY),
+            beside(Kind::TcpLp).renamed("lp03_t1a_fast").set_all(FAST),
             Study {
                 quick: Scale::new(4, 300),
                 full: Scale::new(10, 1000),
                 ..beside(Kind::TcpLp)
             }
             .renamed("lp03_t1a_search")
-            .sweep("links.bottleneck.rate", &["\"1.5mbit\"", "\"10mbit\""])
-            .sweep("packet", &["\"540B\"", "\"1040B\"", "\"1500B\""])
+            .sweep("queue", &["\"24p\"", "\"30p\"", "\"2.5bdp\""])
+            .sweep("packet", &["\"540B\"", "\"700B\"", "\"1040B\""])
             .sweep("min_rto", &["\"200ms\"", "\"1s\""])
             .sweep("delayed_ack", &["false", "true"]),
         ],
@@ -97,6 +98,7 @@ fn evaluate(measured: &Measured<'_>) -> Findings {
         ("TCP and TCP-LP/ECN", "tcplp_ecn"),
         ("TCP and a transfer under strict priority", "ideal"),
         ("TCP and TCP-LP, today's TCP", "today"),
+        ("TCP and TCP-LP, 10 Mb/s", "fast"),
     ] {
         let study = format!("lp03_t1a_{name}");
         let shares = ["tcp", "low"].map(|flow| share(&study, flow));

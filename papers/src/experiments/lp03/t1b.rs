@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Table I, second row: the same against ten FTP flows in the reverse direction.
 
-use super::common::{Kind, TODAY, tcp_choices};
+use super::common::{FAST, Kind, TODAY, tcp_choices};
 use crate::experiments::search::{self, Target};
 use crate::measured::share_of_link;
 use crate::outcome::written;
@@ -23,8 +23,8 @@ fn search(mut study: Study) -> Study {
     study.quick = Scale::new(4, 300);
     study.full = Scale::new(10, 1000);
     study
-        .sweep("links.bottleneck.rate", &["\"1.5mbit\"", "\"10mbit\""])
-        .sweep("packet", &["\"540B\"", "\"1040B\"", "\"1500B\""])
+        .sweep("queue", &["\"24p\"", "\"30p\"", "\"2.5bdp\""])
+        .sweep("packet", &["\"540B\"", "\"700B\"", "\"1040B\""])
         .sweep("min_rto", &["\"200ms\"", "\"1s\""])
         .sweep("delayed_ack", &["false", "true"])
 }
@@ -34,7 +34,7 @@ pub(crate) fn experiment() -> Experiment {
     let mut choices = tcp_choices();
     choices.push(Choice::new(
         "rate of the link: 1.5 or 10 Mb/s",
-        "1.5 Mb/s: its largest window of 9 + 22 packets is the 30 packets that Figure 10 shows",
+        "1.5 Mb/s: its largest window of 9 + 24 packets is the 30 packets that Figure 10 shows",
     ));
     choices.push(Choice::new(
         "begin of the reverse flows",
@@ -110,6 +110,7 @@ pub(crate) fn experiment() -> Experiment {
             beside(Kind::TcpLpEcn),
             beside(Kind::Ideal),
             beside(Kind::TcpLp).renamed("lp03_t1b_today").set_all(TODAY),
+            beside(Kind::TcpLp).renamed("lp03_t1b_fast").set_all(FAST),
             search(beside(Kind::TcpLp).renamed("lp03_t1b_search")),
             search(study("search_alone").set("flows.low.count", "0")),
         ],
@@ -130,6 +131,7 @@ fn evaluate(measured: &Measured<'_>) -> Findings {
         ("TCP and TCP-LP/ECN", "tcplp_ecn"),
         ("TCP and a transfer under strict priority", "ideal"),
         ("TCP and TCP-LP, today's TCP", "today"),
+        ("TCP and TCP-LP, 10 Mb/s", "fast"),
     ] {
         let point = measured.point(&format!("lp03_t1b_{name}"));
         let reverse = point.estimate(|run| {

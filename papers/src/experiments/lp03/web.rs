@@ -225,6 +225,10 @@ pub(super) fn choices() -> Vec<Choice> {
              nothing to do with TCP-LP, 0.43 s for 10 kB without FTP and 61 % of the link for FTP over TCP",
         ),
         Choice::new(
+            "whether the second between pages begins at the end of one or at its request",
+            "at the end: the default of ns-2's web traffic, which can do both (`open_loop`)",
+        ),
+        Choice::new(
             "how a connection opens",
             "without a handshake: ns-2's agents carry data one way, and its web traffic sends the object at once; that is \
              also why the loss of a first packet costs the initial time-out of 3 s",
