@@ -134,6 +134,27 @@ fn netnice_leaves_a_link_to_others() {
     assert_eq!(cubic.early_indications, 0);
 }
 
+/// With one packet in flight each begins after nothing was in flight: no pause that would make TCP-LP forget the delays.
+#[test]
+fn tcplp_stays_at_a_window_of_one_beside_others() {
+    let scenario = scenario(
+        "duration = \"18s\"\nwarm_up = \"10s\"",
+        &format!(
+            "{CUBIC}start = \"3s\"\n[[flows]]\nname = \"low\"\nfrom = \"a\"\nto = \"b\"\nclass = \"low\"\n\
+             congestion_control = \"tcplp\""
+        ),
+    );
+    let results = measure(&scenario);
+    let (cubic, low) = (flow(&results, "cubic"), flow(&results, "low"));
+    assert_between("tcplp's mean window", low.mean_cwnd, 1.0, 1.8);
+    assert_between(
+        "tcplp's share",
+        low.goodput_bps / (low.goodput_bps + cubic.goodput_bps),
+        0.001,
+        0.04,
+    );
+}
+
 #[test]
 fn timed_sources_send_what_they_say() {
     let scenario = scenario(

@@ -54,7 +54,11 @@ static __always_inline void tcplp_move_window(struct sock *sk, const struct tcpl
 /* Whether the connection sends again after nothing was in flight. */
 static __always_inline bool tcplp_begins_anew(enum tcp_ca_event event)
 {
-	return event == CA_EVENT_CWND_RESTART || event == CA_EVENT_TX_START;
+	/*
+	 * TX_START tells of no pause: with a window of one packet nothing is in flight whenever an ACK
+	 * has come, and each packet begins so.
+	 */
+	return event == CA_EVENT_CWND_RESTART;
 }
 
 #endif
