@@ -108,6 +108,12 @@ POLICY_INLINE u32 hstcplp_on_loss(struct hstcplp *state, u32 cwnd, u32 now_us)
 	return policy_max(cwnd - (u32)cut, TCPLP_MINIMUM_SSTHRESH);
 }
 
+/* The time from one packet to the next, 0 where they go as ACKs come: a window below one packet. */
+POLICY_INLINE u32 hstcplp_pause_us(const struct hstcplp *state, u32 cwnd, u32 smoothed_rtt_us)
+{
+	return tcplp_pause_us(&state->lp, cwnd, smoothed_rtt_us);
+}
+
 /* Sending again after an idle period. */
 POLICY_INLINE void hstcplp_on_restart(struct hstcplp *state)
 {

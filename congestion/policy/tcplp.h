@@ -6,12 +6,12 @@
  *   (1)  sd_i = (1 - gamma) * sd_{i-1} + gamma * d_i
  *   (2)  early congestion indication:  sd_i > d_min + (d_max - d_min) * delta
  *
- * A reaction silences indications for a round-trip time, "as suggested for ECN flows" (III-B.2): all
- * packets sent before it (RFC 3168 section 6.1.2) belong to what was reacted to. What they say is
- * left out of the average, too. A time of one smoothed RTT instead ends before their last ACKs, since
- * delays were just rising, and an average that carries them on is above the threshold whatever the
- * queue is: then every first indication is followed by a second, cwnd falls to 1 on a link that
- * nobody else uses, and never leaves the inference phase as in the paper's figure 4.
+ * "As suggested for ECN flows, TCP-LP also reacts to a congestion indication event at most once per
+ * round-trip time" (III-B.2). That round trip is taken as ECN has it (RFC 3168, 6.1.2: once for each
+ * window of data): packets sent before a reaction, or before the answer to a loss, belong to it.
+ * They are no indications, and no part of the average: delays were just rising, and an average that
+ * takes them in is above the threshold whatever the queue is by then. docs/tcplp.md has the other
+ * readings, and what comes of each.
  *
  * What a real kernel adds, and nothing else: delays that wrap and come in either unit
  * (one_way_delay.h), delayed ACKs (delayed_ack.h), no samples during loss recovery, a fresh average
@@ -26,11 +26,13 @@
 #include "parameters.h"
 #include "report.h"
 
-#define TCPLP_GAMMA_PERMILLE 125U /* 1/8, LP03 III-D.1 */
-#define TCPLP_DELTA_PERMILLE 150U /* 0.15, LP03 III-D.2 */
-#define TCPLP_INFERENCE_RTTS 3U   /* itt, LP03 III-D.3 */
-#define TCPLP_MINIMUM_CWND 1U     /* LP03 III-B.2 */
-#define TCPLP_MINIMUM_SSTHRESH 2U /* RFC 5681, equation 4 */
+#define TCPLP_GAMMA_PERMILLE 125U         /* 1/8, LP03 III-D.1 */
+#define TCPLP_DELTA_PERMILLE 150U         /* 0.15, LP03 III-D.2 */
+#define TCPLP_INFERENCE_RTTS 3U           /* itt, LP03 III-D.3 */
+#define TCPLP_MINIMUM_CWND 1U             /* LP03 III-B.2 */
+#define TCPLP_MINIMUM_CWND_PERMILLE 1000U /* the same, in thousandths of a packet */
+#define TCPLP_LONGEST_PAUSE_US 5000000U   /* fq drops what is to be sent in more than 10 s */
+#define TCPLP_MINIMUM_SSTHRESH 2U         /* RFC 5681, equation 4 */
 
 /* d_min is the smallest delay of this and the previous epoch: it lives two to four minutes. */
 #define TCPLP_EPOCH_US 120000000U
@@ -49,10 +51,13 @@ struct tcplp {
 	u16 gamma_permille;
 	u16 delta_permille;
 	u16 inference_rtts;
+	u16 minimum_cwnd_permille;
 	u8 lone_acks;
 	u8 inference_runs : 1;
 	u8 ignoring : 1;  /* no packet sent since the reaction has been acknowledged */
 	u8 indicated : 1; /* the newest sample was an early congestion indication */
+	u8 crowded : 1;   /* the newest delay that is sure, not averaged, is over the threshold */
+	u8 held : 1;      /* the newest ACK may have waited in the receiver */
 };
 
 /* One ACK of new data, in the terms of any TCP. Times are in microseconds and may wrap. */
@@ -78,6 +83,9 @@ POLICY_INLINE void tcplp_init(struct tcplp *state, const struct policy_parameter
 		wanted->delta_permille ? wanted->delta_permille : TCPLP_DELTA_PERMILLE;
 	state->inference_rtts =
 		wanted->inference_rtts ? wanted->inference_rtts : TCPLP_INFERENCE_RTTS;
+	state->minimum_cwnd_permille = wanted->minimum_cwnd_permille ?
+					       wanted->minimum_cwnd_permille :
+					       TCPLP_MINIMUM_CWND_PERMILLE;
 }
 
 /* The early congestion indication's threshold above d_min: equation (2). */
@@ -119,6 +127,7 @@ POLICY_INLINE void tcplp_sample(struct tcplp *state, const struct tcplp_ack *ack
 	u8 restarted = 0;
 
 	state->indicated = 0;
+	state->held = !prompt;
 	if (ack->in_recovery || !ack->sample_rtt_us)
 		return;
 	if (ack->has_timestamp)
@@ -140,18 +149,48 @@ POLICY_INLINE void tcplp_sample(struct tcplp *state, const struct tcplp_ack *ack
 		state->span_us = 0;
 	}
 	tcplp_learn_extremes(state, delay_us, ack->now_us);
-	if (state->ignoring &&
-	    !policy_after(state->reaction_us, ack->now_us - ack->sample_rtt_us)) {
+	if (!policy_after(state->reaction_us, ack->now_us - ack->sample_rtt_us))
 		state->ignoring = 0;
-		state->smoothed_us = delay_us;
-	}
-	state->smoothed_us = tcplp_smooth_us(state->smoothed_us, delay_us, state->gamma_permille);
+	if (!state->ignoring)
+		state->smoothed_us =
+			tcplp_smooth_us(state->smoothed_us, delay_us, state->gamma_permille);
 	state->report.threshold_us = tcplp_threshold_us(state);
 	state->report.delay_over_minimum_us =
 		state->smoothed_us > state->minimum_us ? state->smoothed_us - state->minimum_us : 0;
 	/* Held ACKs may have brought the average down to their own wait and no further. */
 	state->indicated =
 		prompt && state->report.delay_over_minimum_us > state->report.threshold_us;
+	if (delay_us - state->minimum_us <= state->report.threshold_us)
+		state->crowded = 0;
+	else if (prompt)
+		state->crowded = 1;
+}
+
+/* Whether gaps between packets are of one's own making. */
+POLICY_INLINE int tcplp_is_paced(const struct tcplp *state)
+{
+	return state->crowded && state->minimum_cwnd_permille < TCPLP_MINIMUM_CWND_PERMILLE;
+}
+
+/*
+ * A window below one packet: the time from one packet to the next, 0 where they go as ACKs come.
+ *
+ * With others present LP's window is one packet each round trip, too much where LP flows are many.
+ * TCP-LP's testbed paper shrinks the packet to 64 bytes; to send a full one each 1448 / 64 round
+ * trips weighs the same. It lasts while delays are over the threshold; the first that is not
+ * brings back a packet each round trip. Where ACKs are held only a pair tells of the delay, so that
+ * single packets go half as often.
+ */
+POLICY_INLINE u32 tcplp_pause_us(const struct tcplp *state, u32 cwnd, u32 smoothed_rtt_us)
+{
+	u64 pause_us;
+
+	if (cwnd > TCPLP_MINIMUM_CWND || !tcplp_is_paced(state))
+		return 0;
+	pause_us = (u64)smoothed_rtt_us * 1000 / state->minimum_cwnd_permille;
+	if (state->held)
+		pause_us *= 2;
+	return pause_us < TCPLP_LONGEST_PAUSE_US ? (u32)pause_us : TCPLP_LONGEST_PAUSE_US;
 }
 
 /* cwnd += increase for each cwnd packets acknowledged. */
@@ -257,6 +296,8 @@ POLICY_INLINE u32 tcplp_on_loss(struct tcplp *state, u32 cwnd, u32 now_us)
 /* Sending again after an idle period: the average of then says nothing about now. */
 POLICY_INLINE void tcplp_on_restart(struct tcplp *state)
 {
+	if (tcplp_is_paced(state))
+		return;
 	if (state->smoothed_us)
 		state->smoothed_us = state->minimum_us;
 	state->inference_runs = 0;

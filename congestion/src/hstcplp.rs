@@ -10,6 +10,7 @@ unsafe extern "C" {
     fn native_hstcplp_on_ack(state: *mut State, ack: *const Ack) -> u32;
     fn native_hstcplp_on_loss(state: *mut State, cwnd: u32, now_us: u32) -> u32;
     fn native_hstcplp_on_restart(state: *mut State);
+    fn native_hstcplp_pause_us(state: *const State, cwnd: u32, smoothed_rtt_us: u32) -> u32;
 }
 
 /// The state of one connection under HSTCP-LP.
@@ -41,6 +42,12 @@ impl HsTcpLp {
     pub fn on_loss(&mut self, cwnd: u32, now_us: u32) -> u32 {
         // SAFETY: as above.
         unsafe { native_hstcplp_on_loss(&mut self.0, cwnd, now_us) }
+    }
+
+    /// Microseconds from one packet to the next where the window is below one packet; otherwise 0.
+    pub fn pause_us(&self, cwnd: u32, smoothed_rtt_us: u32) -> u32 {
+        // SAFETY: as above.
+        unsafe { native_hstcplp_pause_us(&self.0, cwnd, smoothed_rtt_us) }
     }
 
     /// Sending again after an idle period.

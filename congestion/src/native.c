@@ -30,6 +30,11 @@ u32 native_tcplp_on_ecn_echo(struct tcplp *state, const struct tcplp_ack *ack)
 	return tcplp_on_ecn_echo(state, ack);
 }
 
+u32 native_tcplp_pause_us(const struct tcplp *state, u32 cwnd, u32 smoothed_rtt_us)
+{
+	return tcplp_pause_us(state, cwnd, smoothed_rtt_us);
+}
+
 void native_tcplp_on_restart(struct tcplp *state)
 {
 	tcplp_on_restart(state);
@@ -68,6 +73,11 @@ u32 native_hstcplp_on_ack(struct hstcplp *state, const struct tcplp_ack *ack)
 u32 native_hstcplp_on_loss(struct hstcplp *state, u32 cwnd, u32 now_us)
 {
 	return hstcplp_on_loss(state, cwnd, now_us);
+}
+
+u32 native_hstcplp_pause_us(const struct hstcplp *state, u32 cwnd, u32 smoothed_rtt_us)
+{
+	return hstcplp_pause_us(state, cwnd, smoothed_rtt_us);
 }
 
 void native_hstcplp_on_restart(struct hstcplp *state)

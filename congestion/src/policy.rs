@@ -14,8 +14,8 @@ pub struct Parameters {
     pub gamma_permille: u16,
     /// Inference time-out, in round-trip times.
     pub inference_rtts: u16,
-    #[doc(hidden)]
-    pub reserved: u16,
+    /// `tcplp` and `hstcplp`: the smallest window, in thousandths of a packet.
+    pub minimum_cwnd_permille: u16,
     /// `netnice`: the floor under the threshold, in microseconds above the smallest delay.
     pub threshold_us: u32,
 }

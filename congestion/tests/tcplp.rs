@@ -119,33 +119,57 @@ fn the_first_indication_halves_and_a_second_within_itt_leaves_one() {
     assert_eq!(connection.control.report().yields, 1);
 }
 
+/// Delays 16 ms over the smallest until the first indication: sd passes 15 ms with the 21st of them, as
+/// 16 ms * (1 - (7/8)^21) = 15.03 ms.
+fn barely_indicated() -> Connection {
+    let mut connection = learned(20);
+    for _ in 0..20 {
+        let mut ack = connection.ack(36, 2);
+        ack.cwnd_limited = false;
+        connection.take(ack);
+    }
+    assert_eq!(connection.cwnd, 20);
+    let ack = connection.ack(36, 2);
+    assert_eq!(connection.take(ack), 10);
+    connection
+}
+
 #[test]
-fn packets_sent_before_a_reaction_say_nothing_of_what_came_of_it() {
+fn packets_sent_before_a_reaction_belong_to_it() {
+    // For 99 ms ACKs of packets that were sent before tell of the old queue: they are no part of sd.
+    let mut connection = barely_indicated();
+    for _ in 0..9 {
+        assert_eq!(connection.step(11, 36), 10);
+        assert!((15_000..15_100).contains(&connection.over_minimum_us()));
+    }
+    // The first packet sent since met no queue: sd falls to 7/8 of 15.03 ms, and there is no second indication.
+    assert_eq!(connection.step(11, 20), 10);
+    assert!((13_100..13_200).contains(&connection.over_minimum_us()));
+    // Where round-trip times have risen it takes longer than the smoothed one: this packet took 150 ms.
+    let mut connection = barely_indicated();
+    connection.now_us += RTT_US + 10_000;
+    let mut ack = connection.ack(120, 2);
+    (ack.sample_rtt_us, ack.tsval) = (150_000, ack.tsval.wrapping_sub(50));
+    assert_eq!(connection.take(ack), 10);
+    assert!((15_000..15_100).contains(&connection.over_minimum_us()));
+}
+
+#[test]
+fn the_average_goes_on_from_where_it_was_at_the_reaction() {
     let mut connection = learned(20);
     connection.step(10, 120);
     assert_eq!(connection.step(10, 120), 10);
-    // For 90 ms ACKs of packets that were sent before tell of the old queue: sd would rise to 91 ms.
     for _ in 0..9 {
         assert_eq!(connection.step(10, 120), 10);
     }
-    // The first packet sent since met no queue: the average begins with it, and there is no second indication.
-    assert_eq!(connection.step(10, 20), 10);
-    assert_eq!(connection.over_minimum_us(), 0);
-    // Nor is there one when round-trip times have risen: this packet took 150 ms and was sent before the reaction too.
-    let mut connection = learned(20);
-    connection.step(10, 120);
-    assert_eq!(connection.step(10, 120), 10);
-    connection.now_us += RTT_US + 10_000;
-    let mut ack = connection.ack(120, 2);
-    ack.sample_rtt_us = 150_000;
-    assert_eq!(connection.take(ack), 10);
+    // Two packets of 100 ms over the smallest, then one of nothing: 7/8 * 100 ms * (1 - (7/8)^2) = 20.5 ms.
+    assert_eq!(connection.step(10, 20), 1);
+    assert!((20_000..21_000).contains(&connection.over_minimum_us()));
 }
 
 #[test]
 fn nothing_grows_during_the_inference_phase() {
-    let mut connection = learned(20);
-    connection.step(10, 120);
-    assert_eq!(connection.step(10, 120), 10);
+    let mut connection = barely_indicated();
     // itt = 3 RTT = 300 ms, in which the queue is gone.
     for _ in 0..29 {
         assert_eq!(connection.step(10, 20), 10);
@@ -159,9 +183,7 @@ fn nothing_grows_during_the_inference_phase() {
 
 #[test]
 fn an_indication_after_itt_is_a_first_one_again() {
-    let mut connection = learned(20);
-    connection.step(10, 120);
-    assert_eq!(connection.step(10, 120), 10);
+    let mut connection = barely_indicated();
     for _ in 0..40 {
         connection.step(10, 20);
     }
@@ -246,7 +268,10 @@ fn a_loss_halves_and_silences_indications_for_a_round_trip() {
     for _ in 0..9 {
         assert!(connection.step(10, 120) >= 10);
     }
-    assert_eq!(connection.step(11, 120), 5);
+    // Nor did those delays count: sd passes 15 ms with the second of the packets sent since.
+    let cwnd = connection.cwnd;
+    assert!(connection.step(11, 120) >= cwnd);
+    assert_eq!(connection.step(10, 120), cwnd / 2);
 }
 
 #[test]
@@ -327,4 +352,35 @@ proptest! {
             cwnd = after;
         }
     }
+}
+
+#[test]
+fn a_window_below_one_packet_is_paced_while_delays_are_over_the_threshold() {
+    let mut connection = learned(20);
+    connection.control = TcpLp::new(&Parameters {
+        minimum_cwnd_permille: 50,
+        ..Parameters::default()
+    });
+    connection.step(10, 20);
+    connection.step(10, 120);
+    let pause = |connection: &Connection, cwnd| connection.control.pause_us(cwnd, RTT_US);
+    // 100 ms / 0.05; a larger window goes as ACKs come.
+    assert_eq!(pause(&connection, 1), 2_000_000);
+    assert_eq!(pause(&connection, 2), 0);
+    // The ACK of a lone packet may have been held, so that a pair must follow: half as often.
+    let mut ack = connection.ack(120, 1);
+    ack.in_flight = 0;
+    connection.take(ack);
+    assert_eq!(pause(&connection, 1), 4_000_000);
+    // No longer than 5 s, and not at all once a delay is below the threshold.
+    assert_eq!(connection.control.pause_us(1, 10 * RTT_US), 5_000_000);
+    connection.step(10, 20);
+    assert_eq!(pause(&connection, 1), 0);
+}
+
+#[test]
+fn the_papers_window_of_one_packet_is_not_paced() {
+    let mut connection = learned(1);
+    connection.step(10, 120);
+    assert_eq!(connection.control.pause_us(1, RTT_US), 0);
 }

@@ -19,7 +19,7 @@ pub struct Parameters {
     delta_permille: u16,
     gamma_permille: u16,
     inference_rtts: u16,
-    reserved: u16,
+    minimum_cwnd_permille: u16,
     threshold_us: u32,
     c: u32,
     target_bits_per_s: u64,
@@ -47,6 +47,12 @@ impl Parameters {
             return Err(out_of_range("inference-rtts", &rtts, "1 to 100"));
         }
         self.inference_rtts = rtts;
+        Ok(self)
+    }
+
+    /// Sets the smallest window of tcplp and hstcplp, in packets: below one they pace.
+    pub fn minimum_cwnd(mut self, packets: f64) -> Result<Self> {
+        self.minimum_cwnd_permille = permille("minimum-cwnd", packets)?;
         Ok(self)
     }
 
@@ -309,6 +315,7 @@ mod tests {
             (none.delta(1.1).unwrap_err(), "delta"),
             (none.delta(f64::NAN).unwrap_err(), "delta"),
             (none.gamma(-0.5).unwrap_err(), "gamma"),
+            (none.minimum_cwnd(1.5).unwrap_err(), "minimum-cwnd"),
             (none.inference_rtts(0).unwrap_err(), "inference-rtts"),
             (none.inference_rtts(101).unwrap_err(), "inference-rtts"),
             (

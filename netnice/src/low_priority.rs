@@ -32,6 +32,9 @@ pub struct LowPriority {
     /// Inference time-out after an indication of others, 1 to 100 round-trip times
     #[arg(long, value_parser = inference_rtts, value_name = "RTTS")]
     inference_rtts: Option<u16>,
+    /// Smallest window of tcplp and hstcplp, 0.001 to 1 packets: below one for many flows at once
+    #[arg(long, value_parser = minimum_cwnd, value_name = "PACKETS")]
+    minimum_cwnd: Option<f64>,
     /// Floor under the threshold, 0.1ms to 1s: a queue below it counts as none
     #[arg(long, value_parser = threshold, value_name = "TIME")]
     threshold: Option<Duration>,
@@ -54,6 +57,9 @@ impl LowPriority {
         if let Some(rtts) = self.inference_rtts {
             parameters = parameters.inference_rtts(rtts)?;
         }
+        if let Some(packets) = self.minimum_cwnd {
+            parameters = parameters.minimum_cwnd(packets)?;
+        }
         if let Some(threshold) = self.threshold {
             parameters = parameters.threshold(threshold)?;
         }
@@ -70,6 +76,7 @@ impl LowPriority {
             (self.delta.is_some(), "--delta"),
             (self.gamma.is_some(), "--gamma"),
             (self.inference_rtts.is_some(), "--inference-rtts"),
+            (self.minimum_cwnd.is_some(), "--minimum-cwnd"),
             (self.threshold.is_some(), "--threshold"),
             (self.no_dscp, "--no-dscp"),
         ];
@@ -114,6 +121,12 @@ fn gamma(text: &str) -> Result<f64, String> {
 fn inference_rtts(text: &str) -> Result<u16, String> {
     checked(text, "a number from 1 to 100", |value| {
         Parameters::default().inference_rtts(*value)
+    })
+}
+
+fn minimum_cwnd(text: &str) -> Result<f64, String> {
+    checked(text, "a number of packets from 0.001 to 1", |value| {
+        Parameters::default().minimum_cwnd(*value)
     })
 }
 

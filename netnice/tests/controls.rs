@@ -35,6 +35,7 @@ start = None
 counts = {}
 def receive(connection):
     name = connection.recv(1).decode()
+    counts[name] = 0
     while data := connection.recv(1 << 18):
         if first <= time.monotonic() - start < last:
             counts[name] = counts.get(name, 0) + len(data)
@@ -137,6 +138,25 @@ fn dstcp_gets_more_the_larger_its_constant_is() {
     let small = under("--control dstcp --c 20");
     let sent = together(&TESTBED, "", &[large, small], 2, 9);
     assert!(sent[0].received > 1.5 * sent[1].received, "{sent:?}");
+}
+
+#[test]
+fn many_flows_with_a_window_below_one_packet_weigh_less_than_with_one_packet() {
+    // 2.5 bandwidth-delay products of 40 ms. One packet each 1 / 0.044 round trips, or one each round trip.
+    let link = ["--rate", "10mbit", "--delay", "20ms", "--queue", "83p"];
+    let paced = || under("--control tcplp --minimum-cwnd 0.044");
+    let one_packet = || under("--control tcplp");
+    let flows = [
+        [RENO, RENO, RENO],
+        [paced(), paced(), paced()],
+        [one_packet(), one_packet(), one_packet()],
+    ];
+    let sent = together(&link, "", flows.as_flattened(), 5, 15);
+    let received = |flows: std::ops::Range<usize>| -> f64 {
+        sent[flows].iter().map(|sent| sent.received).sum()
+    };
+    assert!(received(3..6) < 0.25 * received(6..9), "{sent:?}");
+    assert!(received(3..6) < 0.03 * received(0..3), "{sent:?}");
 }
 
 #[test]

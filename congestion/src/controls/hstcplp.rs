@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! HSTCP-LP: `policy/hstcplp.h`, called as the kernel's glue calls it.
 
-use crate::controls::low_priority::{DELTA, GAMMA, INFERENCE_RTTS, tcplp_parameters};
+use crate::controls::low_priority::{DELTA, GAMMA, INFERENCE_RTTS, MINIMUM_CWND, tcplp_parameters};
 use crate::controls::tcplp::{Policy, PolicyControl};
 use crate::hstcplp::HsTcpLp;
 use crate::policy::Report;
@@ -11,7 +11,7 @@ use crate::tcplp::Ack;
 pub(crate) const REGISTRATION: Registration = Registration {
     name: "hstcplp",
     summary: "HSTCP-LP: TCP-LP with HighSpeed TCP's steps, for long fat paths (Kuzmanovic, Knightly, Cottrell)",
-    parameters: &[DELTA, GAMMA, INFERENCE_RTTS],
+    parameters: &[DELTA, GAMMA, INFERENCE_RTTS, MINIMUM_CWND],
     build: |settings| {
         Box::new(PolicyControl::new(HsTcpLp::new(&tcplp_parameters(
             settings,
@@ -32,6 +32,10 @@ impl Policy for HsTcpLp {
 
     fn on_loss(&mut self, cwnd: u32, now_us: u32) -> u32 {
         HsTcpLp::on_loss(self, cwnd, now_us)
+    }
+
+    fn pause_us(&self, cwnd: u32, smoothed_rtt_us: u32) -> u32 {
+        HsTcpLp::pause_us(self, cwnd, smoothed_rtt_us)
     }
 
     fn on_restart(&mut self) {

@@ -34,6 +34,16 @@ pub(super) const INFERENCE_RTTS: Parameter = Parameter {
     },
 };
 
+pub(super) const MINIMUM_CWND: Parameter = Parameter {
+    name: "minimum_cwnd",
+    description: "smallest window in packets, below one by pacing: 0.044 weighs as the testbed paper's packets of 64 bytes do",
+    kind: Kind::Number {
+        least: 0.001,
+        most: 1.0,
+        default: 1.0,
+    },
+};
+
 pub(super) const THRESHOLD_US: Parameter = Parameter {
     name: "threshold_us",
     description: "the threshold's floor in microseconds above the smallest delay",
@@ -44,12 +54,13 @@ pub(super) const THRESHOLD_US: Parameter = Parameter {
     },
 };
 
-/// TCP-LP's parameters, for a policy that takes all three.
+/// TCP-LP's parameters, for a policy that takes them all.
 pub(super) fn tcplp_parameters(settings: &Settings) -> Parameters {
     Parameters {
         delta_permille: permille(settings.number("delta")),
         gamma_permille: permille(settings.number("gamma")),
         inference_rtts: settings.whole("inference_rtts") as u16,
+        minimum_cwnd_permille: permille(settings.number("minimum_cwnd")),
         ..Parameters::default()
     }
 }

@@ -5,7 +5,8 @@ use std::fmt;
 
 use crate::control::{Ack, Congestion, CongestionControl, Window};
 use crate::controls::low_priority::{
-    DELTA, GAMMA, INFERENCE_RTTS, clock_us, duration_us, sample_us, tcplp_parameters, whole_packets,
+    DELTA, GAMMA, INFERENCE_RTTS, MINIMUM_CWND, clock_us, duration_us, sample_us, tcplp_parameters,
+    whole_packets,
 };
 use crate::policy::Report;
 use crate::registry::Registration;
@@ -14,7 +15,7 @@ use crate::tcplp::{self, TcpLp};
 pub(crate) const REGISTRATION: Registration = Registration {
     name: "tcplp",
     summary: "TCP-LP: low priority by one-way delays (Kuzmanovic and Knightly 2003)",
-    parameters: &[DELTA, GAMMA, INFERENCE_RTTS],
+    parameters: &[DELTA, GAMMA, INFERENCE_RTTS, MINIMUM_CWND],
     build: |settings| Box::new(PolicyControl::new(TcpLp::new(&tcplp_parameters(settings)))),
 };
 
@@ -36,6 +37,11 @@ pub(super) trait Policy: fmt::Debug + Send {
 
     /// The new `ssthresh` after a loss.
     fn on_loss(&mut self, cwnd: u32, now_us: u32) -> u32;
+
+    /// Microseconds from one packet to the next where the window is below one packet; otherwise 0.
+    fn pause_us(&self, _cwnd: u32, _smoothed_rtt_us: u32) -> u32 {
+        0
+    }
 
     /// Sending begins again after an idle period.
     fn on_restart(&mut self);
@@ -136,6 +142,14 @@ impl<P: Policy> CongestionControl for PolicyControl<P> {
         self.policy.on_restart();
     }
 
+    fn pacing_interval_ns(&self, window: &Window, smoothed_rtt_ns: u64) -> Option<u64> {
+        let cwnd = whole_packets(window.cwnd);
+        match self.policy.pause_us(cwnd, duration_us(smoothed_rtt_ns)) {
+            0 => None,
+            pause_us => Some(u64::from(pause_us) * 1000),
+        }
+    }
+
     fn report(&self) -> Option<Report> {
         Some(*self.policy.report())
     }
@@ -154,6 +168,10 @@ impl Policy for TcpLp {
 
     fn on_loss(&mut self, cwnd: u32, now_us: u32) -> u32 {
         TcpLp::on_loss(self, cwnd, now_us)
+    }
+
+    fn pause_us(&self, cwnd: u32, smoothed_rtt_us: u32) -> u32 {
+        TcpLp::pause_us(self, cwnd, smoothed_rtt_us)
     }
 
     fn on_restart(&mut self) {

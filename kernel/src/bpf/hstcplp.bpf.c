@@ -16,6 +16,7 @@ void BPF_PROG(hstcplp_begin, struct sock *sk)
 
 	__builtin_memset(state, 0, sizeof(*state));
 	hstcplp_init(state, flow ? &flow->parameters.low_priority : &none);
+	tcplp_begin_pacing(sk, &state->lp);
 }
 
 SEC("struct_ops")
@@ -64,6 +65,14 @@ void BPF_PROG(hstcplp_cwnd_event, struct sock *sk, enum tcp_ca_event event)
 		hstcplp_on_restart(congestion_state(sk));
 }
 
+SEC("struct_ops")
+u32 BPF_PROG(hstcplp_min_tso_segs, struct sock *sk)
+{
+	const struct hstcplp *state = congestion_state(sk);
+
+	return tcplp_pace(sk, &state->lp);
+}
+
 SEC(".struct_ops.link")
 struct tcp_congestion_ops hstcplp = {
 	.init = (void *)hstcplp_begin,
@@ -72,6 +81,7 @@ struct tcp_congestion_ops hstcplp = {
 	.cong_avoid = (void *)hstcplp_cong_avoid,
 	.ssthresh = (void *)hstcplp_ssthresh,
 	.undo_cwnd = (void *)hstcplp_undo_cwnd,
+	.min_tso_segs = (void *)hstcplp_min_tso_segs,
 	.cwnd_event = (void *)hstcplp_cwnd_event,
 	.flags = TCP_CONG_NON_RESTRICTED,
 	.name = "hstcplp",

@@ -15,6 +15,7 @@ void BPF_PROG(tcplp_begin, struct sock *sk)
 
 	__builtin_memset(state, 0, sizeof(*state));
 	tcplp_init(state, flow ? &flow->parameters.low_priority : &none);
+	tcplp_begin_pacing(sk, state);
 }
 
 SEC("struct_ops")
@@ -63,6 +64,14 @@ void BPF_PROG(tcplp_cwnd_event, struct sock *sk, enum tcp_ca_event event)
 		tcplp_on_restart(congestion_state(sk));
 }
 
+SEC("struct_ops")
+u32 BPF_PROG(tcplp_min_tso_segs, struct sock *sk)
+{
+	const struct tcplp *state = congestion_state(sk);
+
+	return tcplp_pace(sk, state);
+}
+
 SEC(".struct_ops.link")
 struct tcp_congestion_ops tcplp = {
 	.init = (void *)tcplp_begin,
@@ -71,6 +80,7 @@ struct tcp_congestion_ops tcplp = {
 	.cong_avoid = (void *)tcplp_cong_avoid,
 	.ssthresh = (void *)tcplp_ssthresh,
 	.undo_cwnd = (void *)tcplp_undo_cwnd,
+	.min_tso_segs = (void *)tcplp_min_tso_segs,
 	.cwnd_event = (void *)tcplp_cwnd_event,
 	.flags = TCP_CONG_NON_RESTRICTED,
 	.name = "tcplp",

@@ -105,6 +105,7 @@ fn parameters(control: &CongestionControl) -> Result<flow::Parameters, String> {
             ("inference_rtts", &Parameter::Number(rtts)) => {
                 parameters.inference_rtts(whole(rtts) as u16)
             }
+            ("minimum_cwnd", &Parameter::Number(packets)) => parameters.minimum_cwnd(packets),
             ("threshold_us", &Parameter::Number(floor)) => {
                 parameters.threshold(Duration::from_micros(whole(floor).into()))
             }
