@@ -151,11 +151,11 @@ fn many_flows_with_a_window_below_one_packet_weigh_less_than_with_one_packet() {
         [paced(), paced(), paced()],
         [one_packet(), one_packet(), one_packet()],
     ];
-    let sent = together(&link, "", flows.as_flattened(), 5, 15);
+    let sent = together(&link, "", flows.as_flattened(), 8, 20);
     let received = |flows: std::ops::Range<usize>| -> f64 {
         sent[flows].iter().map(|sent| sent.received).sum()
     };
-    assert!(received(3..6) < 0.25 * received(6..9), "{sent:?}");
+    assert!(received(3..6) < 0.5 * received(6..9), "{sent:?}");
     assert!(received(3..6) < 0.03 * received(0..3), "{sent:?}");
 }
 
