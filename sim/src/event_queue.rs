@@ -261,7 +261,7 @@ mod tests {
         #[test]
         fn it_sorts_as_an_ordered_set_does(
             links in 0usize..20,
-            many in prop::sample::select(vec![40, 400]),
+            many in prop::sample::select(vec![40, 4000]),
             // Some times lie too far ahead for the keys of links.
             steps in prop::collection::vec((0u32..40, 0u64..50, 0u64..8, any::<bool>()), 1..400),
         ) {

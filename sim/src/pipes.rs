@@ -9,10 +9,10 @@ use crate::flight::Flight;
 use crate::tournament::{self, Tournament};
 
 /// So many bits of a key are the number of a link.
-const LINK_BITS: u32 = 8;
+const LINK_BITS: u32 = 10;
 /// So many links can be told apart.
 pub(crate) const MAX_LINKS: usize = 1 << LINK_BITS;
-/// Times before this one can be told apart: 2 years.
+/// Times before this one can be told apart: 208 days.
 pub(crate) const LAST: Time = Time::from_nanos((1 << (u64::BITS - LINK_BITS)) - 2);
 
 /// The packets on each link, first in first out, and the links by their first packets. What comes out at [`LAST`] or later
