@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use netnice_scenario::model::TrafficClass;
+use netnice_scenario::results::RunResults;
 use netnice_scenario::{Scenario, ScenarioFile};
 use netnice_sim::{Traces, run, run_with_traces};
 
@@ -262,6 +263,31 @@ fn runs_repeat_to_the_last_digit_and_seeds_differ() {
     let text = |seed| serde_json::to_string(&run(&scenario, seed, || true).unwrap()).unwrap();
     assert_eq!(text(3), text(3));
     assert_ne!(text(3), text(4));
+}
+
+/// Packets on few links and on many stand in different queues of events; links that nobody uses make them many.
+#[test]
+fn a_run_among_many_links_is_the_same_as_among_few() {
+    let idle = r#"
+[[nodes]]
+name = "idle"
+count = 600
+
+[[links]]
+from = "idle"
+to = "right"
+rate = "100mbit"
+delay = "2ms"
+"#;
+    let results = |text: &str| run(&scenario(text), 7, || true).unwrap().unwrap();
+    let few = results(MIXED);
+    let many = results(&format!("{MIXED}{idle}"));
+    // All but what idle links tell of themselves.
+    let parts = |run: &RunResults| {
+        serde_json::to_string(&(&run.flows, &run.series, &run.response_times, run.events)).unwrap()
+    };
+    assert_eq!(parts(&few), parts(&many));
+    assert!(few.events > 100_000, "{}", few.events);
 }
 
 #[test]
