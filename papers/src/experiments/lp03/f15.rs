@@ -66,7 +66,7 @@ fn evaluate(measured: &Measured<'_>) -> Findings {
     findings.notes.push(
         "The text gives neither how many sessions there are nor how large objects are. Two of its values have nothing to do with \
          TCP-LP: 0.43 s for 10 kB without FTP, and 61 % of the link for FTP over TCP. They were chosen by these, 2 sessions and \
-         6 kB, and are the same everywhere; the table shows what others would give."
+         8 kB, and are the same everywhere; the table shows what others would give."
             .to_owned(),
     );
     findings

@@ -221,7 +221,7 @@ pub(super) fn choices() -> Vec<Choice> {
     choices.extend([
         Choice::new(
             "mean object size, number of sessions",
-            "6 kB (largest 1 MB) and 2 sessions, alike in all runs: chosen on one bottleneck by the two values that have \
+            "8 kB (largest 1 MB) and 2 sessions, alike in all runs: chosen on one bottleneck by the two values that have \
              nothing to do with TCP-LP, 0.43 s for 10 kB without FTP and 61 % of the link for FTP over TCP",
         ),
         Choice::new(
