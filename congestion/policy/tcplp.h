@@ -125,6 +125,7 @@ POLICY_INLINE void tcplp_sample(struct tcplp *state, const struct tcplp_ack *ack
 	int prompt = delayed_ack_is_prompt(&state->lone_acks, ack->acked, ack->in_flight);
 	u32 delay_us = 0;
 	u8 restarted = 0;
+	u8 was_held = state->held;
 
 	state->indicated = 0;
 	state->held = !prompt;
@@ -151,6 +152,9 @@ POLICY_INLINE void tcplp_sample(struct tcplp *state, const struct tcplp_ack *ack
 	tcplp_learn_extremes(state, delay_us, ack->now_us);
 	if (!policy_after(state->reaction_us, ack->now_us - ack->sample_rtt_us))
 		state->ignoring = 0;
+	/* Held ACKs have brought the average down to their own wait: the first free of it begins anew. */
+	if (was_held && prompt && delay_us < state->smoothed_us)
+		state->smoothed_us = delay_us;
 	if (!state->ignoring)
 		state->smoothed_us =
 			tcplp_smooth_us(state->smoothed_us, delay_us, state->gamma_permille);

@@ -247,6 +247,27 @@ fn an_average_that_only_held_acks_bring_down_does_not_convict() {
 }
 
 #[test]
+fn the_first_ack_free_of_the_receivers_wait_says_what_held_ones_hid() {
+    let mut connection = learned(20);
+    for _ in 0..40 {
+        connection.step(10, 120);
+    }
+    assert_eq!(connection.cwnd, 1);
+    // The queue is gone. Held ACKs of 60 ms bring the average down to 40 ms over the smallest delay, until the window is 2.
+    while connection.cwnd == 1 {
+        connection.now_us += RTT_US;
+        let mut ack = connection.ack(60, 1);
+        ack.in_flight = 0;
+        connection.take(ack);
+    }
+    assert!(connection.over_minimum_us() > 39_000);
+    // Then a pair's ACK tells of an empty queue, and the window of two grows.
+    assert_eq!(connection.step(10, 20), 3);
+    assert_eq!(connection.over_minimum_us(), 0);
+    assert!((0..8).all(|_| connection.step(100, 20) >= 3));
+}
+
+#[test]
 fn samples_in_recovery_do_not_count() {
     let mut connection = learned(20);
     for _ in 0..10 {
