@@ -17,8 +17,16 @@
 #define DELAYED_ACK_LONE_IN_A_ROW 8
 
 /*
+ * So many ACKs of packets that had none behind them, and that is no longer sure. Linux begins with
+ * up to 16 ACKs at once, does so again after losses, and then holds them back. One more lone ACK
+ * with a packet behind makes it sure again.
+ */
+#define DELAYED_ACK_LONE_WITHOUT_PROOF 16
+
+/*
  * Whether an ACK that covers `acked` packets, with `in_flight` packets still out, was sent at
- * once. `lone` counts lone ACKs in a row.
+ * once. `lone` counts lone ACKs in a row up to the first number, and from there what is left of the
+ * second.
  */
 POLICY_INLINE int delayed_ack_is_prompt(u8 *lone, u32 acked, u32 in_flight)
 {
@@ -26,8 +34,13 @@ POLICY_INLINE int delayed_ack_is_prompt(u8 *lone, u32 acked, u32 in_flight)
 		*lone = 0;
 		return 1;
 	}
-	if (in_flight > 0 && *lone < DELAYED_ACK_LONE_IN_A_ROW)
+	if (in_flight > 0) {
 		*lone += 1;
+		if (*lone >= DELAYED_ACK_LONE_IN_A_ROW)
+			*lone = DELAYED_ACK_LONE_IN_A_ROW + DELAYED_ACK_LONE_WITHOUT_PROOF;
+	} else if (*lone >= DELAYED_ACK_LONE_IN_A_ROW) {
+		*lone -= 1;
+	}
 	return *lone >= DELAYED_ACK_LONE_IN_A_ROW;
 }
 

@@ -267,6 +267,34 @@ fn the_first_ack_free_of_the_receivers_wait_says_what_held_ones_hid() {
     assert!((0..8).all(|_| connection.step(100, 20) >= 3));
 }
 
+/// Linux acknowledges up to 16 packets at once, at the beginning and after losses, and holds ACKs back from then on.
+#[test]
+fn a_receiver_that_began_without_holding_acks_back_is_not_believed_for_ever() {
+    let mut connection = learned(20);
+    for _ in 0..60 {
+        connection.step(10, 120);
+    }
+    assert_eq!(connection.cwnd, 1);
+    for _ in 0..20 {
+        connection.now_us += 10_000;
+        let mut ack = connection.ack(120, 1);
+        ack.in_flight = 1;
+        connection.take(ack);
+    }
+    assert_eq!(connection.cwnd, 1);
+    // The queue is gone, and each ACK waits 40 ms: 16 of them count, and an inference phase of three round trips follows.
+    for _ in 0..24 {
+        connection.now_us += RTT_US;
+        let mut ack = connection.ack(60, 1);
+        ack.in_flight = 0;
+        connection.take(ack);
+        if connection.cwnd > 1 {
+            return;
+        }
+    }
+    panic!("starved at one packet");
+}
+
 #[test]
 fn samples_in_recovery_do_not_count() {
     let mut connection = learned(20);
