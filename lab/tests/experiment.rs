@@ -155,6 +155,31 @@ fn tcplp_stays_at_a_window_of_one_beside_others() {
     );
 }
 
+/// What Linux' receiver does with ACKs changes within a connection: a window of one packet must not be for ever.
+#[test]
+fn tcplp_takes_the_link_again_when_others_have_gone() {
+    let low: String = (0..4)
+        .map(|number| {
+            format!(
+                "[[links]]\nfrom = \"a{number}\"\nto = \"left{number}\"\nrate = \"100mbit\"\ndelay = \"2ms\"\n\
+                 [[links]]\nfrom = \"left{number}\"\nto = \"b{number}\"\nrate = \"10mbit\"\ndelay = \"18ms\"\n\
+                 queue = \"83p\"\n\
+                 [[flows]]\nname = \"cubic{number}\"\nfrom = \"a{number}\"\nto = \"b{number}\"\n\
+                 congestion_control = \"cubic\"\nstart = \"4s\"\nstop = \"12s\"\n\
+                 [[flows]]\nname = \"low{number}\"\nfrom = \"a{number}\"\nto = \"b{number}\"\nclass = \"low\"\n\
+                 congestion_control = \"tcplp\"\n"
+            )
+        })
+        .collect();
+    let scenario = scenario("duration = \"28s\"\nwarm_up = \"20s\"", &low);
+    let results = measure(&scenario);
+    for number in 0..4 {
+        let low = flow(&results, &format!("low{number}"));
+        // 1 % of it would be one packet for each round trip.
+        assert_between("tcplp's goodput", low.goodput_bps, 3e6, 9.7e6);
+    }
+}
+
 #[test]
 fn timed_sources_send_what_they_say() {
     let scenario = scenario(
