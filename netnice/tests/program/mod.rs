@@ -6,8 +6,12 @@ use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+#[path = "../dispositions/mod.rs"]
+mod dispositions;
+
 /// `netnice` with these arguments.
 pub fn netnice(arguments: &[&str]) -> Command {
+    dispositions::heed_signals();
     let mut command = Command::new(env!("CARGO_BIN_EXE_netnice"));
     command.args(arguments).stdin(Stdio::null());
     command

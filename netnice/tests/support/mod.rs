@@ -14,6 +14,9 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
+#[path = "../dispositions/mod.rs"]
+mod dispositions;
+
 /// User and group of nobody.
 pub const NOBODY: u32 = 65534;
 
@@ -67,6 +70,7 @@ pub fn directory() -> &'static Path {
 
 /// The program under test.
 pub fn netnice(arguments: &[&str]) -> Command {
+    dispositions::heed_signals();
     let mut command = Command::new(&*NETNICE);
     command.args(arguments);
     command
