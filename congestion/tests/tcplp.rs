@@ -51,6 +51,19 @@ impl Connection {
         self.take(self.ack(delay_ms, 2))
     }
 
+    /// An ACK of a packet that was alone in flight, 20 ms on its way, and 40 ms with the receiver.
+    fn held(&mut self) -> u32 {
+        self.now_us += RTT_US;
+        let mut ack = self.ack(60, 1);
+        ack.in_flight = 0;
+        self.take(ack)
+    }
+
+    /// Held ACKs, `most` of them or fewer, let a window of one packet grow.
+    fn grows_by_held_acks(&mut self, most: u32) -> bool {
+        (0..most).any(|_| self.held() > 1)
+    }
+
     fn take(&mut self, ack: Ack) -> u32 {
         let before = self.cwnd;
         self.cwnd = self.control.on_ack(&ack);
@@ -213,11 +226,7 @@ fn slow_start_is_renos() {
 fn held_acks_clear_but_do_not_convict() {
     let mut connection = learned(1);
     for _ in 0..20 {
-        // Alone in flight and held for 40 ms by the receiver.
-        connection.now_us += RTT_US;
-        let mut ack = connection.ack(60, 1);
-        ack.in_flight = 0;
-        connection.take(ack);
+        connection.held();
         assert_ne!(connection.control.report().phase(), Phase::Yielding);
         if connection.cwnd > 1 {
             return;
@@ -234,16 +243,7 @@ fn an_average_that_only_held_acks_bring_down_does_not_convict() {
     }
     assert_eq!(connection.cwnd, 1);
     // The queue is gone, but each ACK waits 40 ms: the average falls to that, which is over the threshold of 15 ms.
-    for _ in 0..40 {
-        connection.now_us += RTT_US;
-        let mut ack = connection.ack(60, 1);
-        ack.in_flight = 0;
-        connection.take(ack);
-        if connection.cwnd > 1 {
-            return;
-        }
-    }
-    panic!("starved at one packet");
+    assert!(connection.grows_by_held_acks(40), "starved at one packet");
 }
 
 #[test]
@@ -255,10 +255,7 @@ fn the_first_ack_free_of_the_receivers_wait_says_what_held_ones_hid() {
     assert_eq!(connection.cwnd, 1);
     // The queue is gone. Held ACKs of 60 ms bring the average down to 40 ms over the smallest delay, until the window is 2.
     while connection.cwnd == 1 {
-        connection.now_us += RTT_US;
-        let mut ack = connection.ack(60, 1);
-        ack.in_flight = 0;
-        connection.take(ack);
+        connection.held();
     }
     assert!(connection.over_minimum_us() > 39_000);
     // Then a pair's ACK tells of an empty queue, and the window of two grows.
@@ -283,16 +280,7 @@ fn a_receiver_that_began_without_holding_acks_back_is_not_believed_for_ever() {
     }
     assert_eq!(connection.cwnd, 1);
     // The queue is gone, and each ACK waits 40 ms: 16 of them count, and an inference phase of three round trips follows.
-    for _ in 0..24 {
-        connection.now_us += RTT_US;
-        let mut ack = connection.ack(60, 1);
-        ack.in_flight = 0;
-        connection.take(ack);
-        if connection.cwnd > 1 {
-            return;
-        }
-    }
-    panic!("starved at one packet");
+    assert!(connection.grows_by_held_acks(24), "starved at one packet");
 }
 
 #[test]

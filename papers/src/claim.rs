@@ -87,6 +87,14 @@ pub struct Judgement {
     pub certain: bool,
 }
 
+impl Judgement {
+    /// The verdict in words, with a mark where the interval leaves it open.
+    pub fn words(&self) -> String {
+        let doubt = if self.certain { "" } else { " ?" };
+        format!("{}{doubt}", self.verdict.words())
+    }
+}
+
 impl Rule {
     /// Within `tolerance` of `value`.
     pub fn within(value: f64, tolerance: f64) -> Rule {

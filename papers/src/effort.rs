@@ -15,6 +15,16 @@ pub enum Effort {
     Full,
 }
 
+impl Effort {
+    /// As an argument of `netnice reproduce`.
+    pub fn argument(self) -> &'static str {
+        match self {
+            Effort::Quick => "--quick",
+            Effort::Full => "--full",
+        }
+    }
+}
+
 /// Runs of each point of a study, and how long each is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scale {

@@ -3,7 +3,9 @@
 
 use std::fmt::Write;
 
-use crate::{Effort, LabOutcome, Outcome, Outcomes, Paper, ReportedValue, Table, Verdict};
+use crate::{
+    Effort, LabOutcome, Outcome, Outcomes, Paper, ReportedValue, StudyRecord, Table, Verdict,
+};
 
 /// Tables with more rows are folded.
 const FOLDED: usize = 14;
@@ -55,7 +57,7 @@ fn write_page(page: &mut String, outcomes: &Outcomes) -> std::fmt::Result {
                 value.reported(),
                 value.claim.place.clone(),
                 value.ours(),
-                verdict(value),
+                value.judgement.words(),
                 value.reason.clone().unwrap_or_default(),
             ];
             if on_kernel {
@@ -119,7 +121,7 @@ fn write_central(page: &mut String, outcomes: &Outcomes) -> std::fmt::Result {
                 value.claim.what.clone(),
                 value.reported(),
                 value.ours(),
-                verdict(value),
+                value.judgement.words(),
             ]);
         }
     }
@@ -136,12 +138,6 @@ fn values<'a>(
 ) -> impl Iterator<Item = (&'a Outcome, &'a ReportedValue)> {
     let outcomes = outcomes.into_iter();
     outcomes.flat_map(|outcome| outcome.values.iter().map(move |value| (outcome, value)))
-}
-
-/// The verdict, with a mark where the interval leaves it open.
-fn verdict(value: &ReportedValue) -> String {
-    let doubt = if value.judgement.certain { "" } else { " ?" };
-    format!("{}{doubt}", value.judgement.verdict.words())
 }
 
 /// What did not come out, and why.
@@ -191,17 +187,9 @@ fn efforts(outcomes: &Outcomes) -> String {
     let efforts = [Effort::Quick, Effort::Full].into_iter();
     let arguments: Vec<&str> = efforts
         .filter(|&effort| has(effort))
-        .map(argument)
+        .map(Effort::argument)
         .collect();
     arguments.join(" and ")
-}
-
-/// An effort as an argument.
-fn argument(effort: Effort) -> &'static str {
-    match effort {
-        Effort::Quick => "--quick",
-        Effort::Full => "--full",
-    }
 }
 
 /// Lines and bars would end a cell.
@@ -230,12 +218,8 @@ fn write_outcome(page: &mut String, outcome: &Outcome) -> std::fmt::Result {
         }
         writeln!(page)?;
     }
-    let runs: usize = outcome
-        .studies
-        .iter()
-        .map(|study| study.points * study.scale.seeds as usize)
-        .sum();
-    let effort = argument(outcome.effort);
+    let runs: usize = outcome.studies.iter().map(StudyRecord::runs).sum();
+    let effort = outcome.effort.argument();
     writeln!(
         page,
         "`netnice reproduce {} {effort}`: {runs} runs.\n",

@@ -133,8 +133,7 @@ impl ReportedValue {
                 distrust,
             } => {
                 let ours = with_unit(&written(ours), &self.claim.unit);
-                let doubt = if judgement.certain { "" } else { " ?" };
-                let mut words = format!("{ours}, {}{doubt}", judgement.verdict.words());
+                let mut words = format!("{ours}, {}", judgement.words());
                 if let Some(distrust) = distrust {
                     words.push_str(&format!("; NOT TRUSTWORTHY: {distrust}"));
                 }

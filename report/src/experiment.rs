@@ -2,7 +2,7 @@
 //! An experiment: its question, values, figures, tables, what was chosen, and how to run it again.
 
 use maud::{Markup, html};
-use netnice_papers::{Effort, LabOutcome, Outcome, StudyRecord, Table};
+use netnice_papers::{LabOutcome, Outcome, StudyRecord, Table};
 
 use crate::chart;
 use crate::values::{Counts, badge, summary, table};
@@ -113,10 +113,7 @@ fn is_number(cell: &str) -> bool {
 
 fn commands(outcome: &Outcome) -> Markup {
     let runs: usize = outcome.studies.iter().map(StudyRecord::runs).sum();
-    let effort = match outcome.effort {
-        Effort::Quick => "--quick",
-        Effort::Full => "--full",
-    };
+    let effort = outcome.effort.argument();
     html! {
         section.commands {
             h4 { "Run it again" }

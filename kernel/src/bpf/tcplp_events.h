@@ -80,7 +80,7 @@ static __always_inline void tcplp_begin_pacing(struct sock *sk, const struct tcp
 		sk->sk_pacing_status = SK_PACING_NEEDED;
 }
 
-/* Whether the connection sends again after nothing was in flight. */
+/* Whether the connection sends again after a pause of a time-out or more. */
 static __always_inline bool tcplp_begins_anew(enum tcp_ca_event event)
 {
 	/*

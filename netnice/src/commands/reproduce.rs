@@ -149,11 +149,10 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let store = Store::new(&arguments.out, arguments.resume, version, command);
     let mut progress = Progress::new(arguments.json)?;
     let finished = reproduction.run(Some(&store), jobs, |tick| progress.tick(tick))?;
-    let interrupted = progress.finish();
+    let mut interrupted = progress.finish();
 
     let mut fresh = reproduction.outcomes(&finished);
     let mut made = (finished.count(), reproduction.runs());
-    let mut interrupted = interrupted;
     if arguments.lab && interrupted.is_none() {
         let limits = LabLimits {
             seeds: arguments.lab_seeds,

@@ -51,6 +51,21 @@ pub(crate) struct Target {
     pub ours: Vec<Option<Estimate>>,
 }
 
+impl Target {
+    /// A value that is reported, and ours at each point.
+    pub fn new(
+        heading: &'static str,
+        reported: f64,
+        ours: impl IntoIterator<Item = Option<Estimate>>,
+    ) -> Target {
+        Target {
+            heading,
+            reported,
+            ours: ours.into_iter().collect(),
+        }
+    }
+}
+
 /// What a search for several values finds.
 pub(crate) struct Joint {
     /// A row for each point, with all values and how far they are from what is reported, on average.
@@ -182,10 +197,8 @@ mod tests {
             name: "search",
             points: points.collect(),
         };
-        let target = |heading, reported, ours: [f64; 2]| Target {
-            heading,
-            reported,
-            ours: ours.iter().map(|&ours| Estimate::of(&[ours])).collect(),
+        let target = |heading, reported, ours: [f64; 2]| {
+            Target::new(heading, reported, ours.map(|ours| Estimate::of(&[ours])))
         };
         // The first hits one of them and is 50 % off the other; the second is 10 % off both.
         let targets = [

@@ -78,18 +78,20 @@ pub fn report(file: &ScenarioFile, runs: &[RunResults], summary: &Summary) -> St
         let mut table: Vec<Vec<String>> = vec![file.axes.iter().cloned().chain(headings).collect()];
         table.extend(rows);
         let left: Vec<usize> = (0..file.axes.len() + left).collect();
-        let mut lines = text::table(&table, &left).into_iter();
         let _ = writeln!(report, "\n{title}");
-        let _ = writeln!(
-            report,
-            "{}",
-            style::heading(lines.next().unwrap_or_default())
-        );
-        for line in lines {
-            let _ = writeln!(report, "{line}");
-        }
+        write_table(&mut report, &table, &left);
     }
     report
+}
+
+/// A table whose first row is its headings; columns in `left` are aligned on the left.
+fn write_table(report: &mut String, table: &[Vec<String>], left: &[usize]) {
+    let mut lines = text::table(table, left).into_iter();
+    let headings = style::heading(lines.next().unwrap_or_default());
+    let _ = writeln!(report, "{headings}");
+    for line in lines {
+        let _ = writeln!(report, "{line}");
+    }
 }
 
 /// What the scenario wants drawn from its runs, with a column for each point of the sweep.
@@ -122,15 +124,8 @@ fn write_figures(report: &mut String, summary: &Summary) {
         });
         table.push(std::iter::once(name.to_owned()).chain(cells).collect());
     }
-    let mut lines = text::table(&table, &[0]).into_iter();
-    let _ = writeln!(
-        report,
-        "\n{}",
-        style::heading(lines.next().unwrap_or_default())
-    );
-    for line in lines {
-        let _ = writeln!(report, "{line}");
-    }
+    let _ = writeln!(report);
+    write_table(report, &table, &[0]);
 }
 
 /// How a figure that the scenario wants is written.

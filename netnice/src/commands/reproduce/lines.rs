@@ -38,13 +38,12 @@ pub fn verdicts(outcomes: &Outcomes) -> String {
     let mut values: Vec<&ReportedValue> = Vec::new();
     for outcome in &outcomes.outcomes {
         for value in &outcome.values {
-            let doubt = if value.judgement.certain { "" } else { " ?" };
             rows.push(vec![
                 outcome.id.clone(),
                 value.claim.what.clone(),
                 value.reported(),
                 value.ours(),
-                format!("{}{doubt}", value.judgement.verdict.words()),
+                value.judgement.words(),
             ]);
             values.push(value);
         }

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Figure 14: what FTP over TCP-LP adds to the response times of web objects.
 
-use netnice_scenario::results::Estimate;
-
 use super::common::{Kind, TODAY};
 use super::web::{self, WebSetting};
-use crate::experiments::search::{self, Joint, Target};
+use crate::experiments::search::{self, Joint};
 use crate::outcome::written;
 use crate::study::scenario;
-use crate::{
-    Claim, Experiment, Findings, Measured, MeasuredPoint, Paper, Rule, Scale, Study, Table,
-};
+use crate::{Claim, Experiment, Findings, Measured, Paper, Rule, Scale, Study, Table};
 
 /// One bottleneck.
 pub(super) const SETTING: WebSetting = WebSetting {
@@ -43,37 +39,25 @@ pub(super) fn searches() -> Vec<Study> {
 
 /// The search for all values that the text reports; the last two are those of TCP-LP in Figure 15.
 pub(super) fn searched(measured: &Measured<'_>) -> Joint {
-    let study = |name: &str| measured.study(&format!("lp03_web_search_{name}"));
-    let of = |name: &str, value: &dyn Fn(&MeasuredPoint<'_>) -> Option<Estimate>| {
-        study(name).points.iter().map(value).collect()
-    };
-    let pairs = study("tcplp").points.iter().zip(&study("tcp").points);
-    let target = |heading, reported, ours| Target {
-        heading,
-        reported,
-        ours,
-    };
     search::joint(
         "Search over what is open",
-        study("tcplp"),
+        SETTING.search(measured, "tcplp"),
         &[
-            target("10 kB without FTP, s", 0.43, of("none", &web::ten_kb)),
-            target(
-                "FTP over TCP, %",
-                61.0,
-                of("tcp", &|point| SETTING.ftp_share(point)),
+            SETTING.target(
+                measured,
+                "none",
+                ("10 kB without FTP, s", 0.43),
+                web::ten_kb,
             ),
-            target("10 kB beside TCP-LP, s", 0.49, of("tcplp", &web::ten_kb)),
-            target(
-                "FTP over TCP-LP, %",
-                51.0,
-                of("tcplp", &|point| SETTING.ftp_share(point)),
+            SETTING.share_target(measured, "tcp", ("FTP over TCP, %", 61.0)),
+            SETTING.target(
+                measured,
+                "tcplp",
+                ("10 kB beside TCP-LP, s", 0.49),
+                web::ten_kb,
             ),
-            target(
-                "shorter by, %",
-                80.0,
-                pairs.map(|(low, tcp)| web::reduction(low, tcp)).collect(),
-            ),
+            SETTING.share_target(measured, "tcplp", ("FTP over TCP-LP, %", 51.0)),
+            SETTING.reduction_target(measured, 80.0),
         ],
     )
 }

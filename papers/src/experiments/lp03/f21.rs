@@ -6,7 +6,7 @@ use netnice_scenario::results::Estimate;
 use super::f17::choices;
 use super::f20::{SETTING, searches};
 use super::web;
-use crate::experiments::search::{self, Joint, Target};
+use crate::experiments::search::{self, Joint};
 use crate::measured::objects;
 use crate::outcome::written;
 use crate::{Claim, Experiment, Findings, Measured, MeasuredPoint, Paper, Rule, Table};
@@ -86,41 +86,30 @@ fn timeouts(point: &MeasuredPoint<'_>) -> Option<Estimate> {
 
 /// The search for all values that the text reports.
 fn searched(measured: &Measured<'_>) -> Joint {
-    let study = |name: &str| measured.study(&format!("{}_search_{name}", SETTING.prefix));
-    let of = |name: &str, value: &dyn Fn(&MeasuredPoint<'_>) -> Option<Estimate>| {
-        study(name).points.iter().map(value).collect()
-    };
-    let pairs = study("tcplp").points.iter().zip(&study("tcp").points);
-    let target = |heading, reported, ours| Target {
-        heading,
-        reported,
-        ours,
-    };
     search::joint(
         "Search over what is open; shorter by more than 90 % is reported, and four to five time-outs",
-        study("tcplp"),
+        SETTING.search(measured, "tcplp"),
         &[
-            target("10 kB without FTP, s", 0.74, of("none", &web::ten_kb)),
-            target("10 kB beside TCP-LP, s", 0.98, of("tcplp", &web::ten_kb)),
-            target(
-                "shorter by, %",
-                90.0,
-                pairs.map(|(low, tcp)| web::reduction(low, tcp)).collect(),
+            SETTING.target(
+                measured,
+                "none",
+                ("10 kB without FTP, s", 0.74),
+                web::ten_kb,
             ),
-            target(
-                "FTP over TCP-LP, %",
-                52.0,
-                of("tcplp", &|point| SETTING.ftp_share(point)),
+            SETTING.target(
+                measured,
+                "tcplp",
+                ("10 kB beside TCP-LP, s", 0.98),
+                web::ten_kb,
             ),
-            target(
-                "FTP over TCP, %",
-                62.0,
-                of("tcp", &|point| SETTING.ftp_share(point)),
-            ),
-            target(
-                "time-outs of an object beside TCP",
-                4.5,
-                of("tcp", &timeouts),
+            SETTING.reduction_target(measured, 90.0),
+            SETTING.share_target(measured, "tcplp", ("FTP over TCP-LP, %", 52.0)),
+            SETTING.share_target(measured, "tcp", ("FTP over TCP, %", 62.0)),
+            SETTING.target(
+                measured,
+                "tcp",
+                ("time-outs of an object beside TCP", 4.5),
+                timeouts,
             ),
         ],
     )

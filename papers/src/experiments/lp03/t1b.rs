@@ -153,20 +153,15 @@ fn evaluate(measured: &Measured<'_>) -> Findings {
         let points = study.points.iter();
         points
             .map(|point| point.share_of_link(flow, LINK))
-            .collect()
-    };
-    let target = |heading, reported, ours| Target {
-        heading,
-        reported,
-        ours,
+            .collect::<Vec<_>>()
     };
     let found = search::joint(
         "Search over what is open, per cent of the link",
         searched,
         &[
-            target("TCP without TCP-LP", 49.7, of(searched_alone, "tcp")),
-            target("TCP beside TCP-LP", 49.3, of(searched, "tcp")),
-            target("TCP-LP", 7.3, of(searched, "low")),
+            Target::new("TCP without TCP-LP", 49.7, of(searched_alone, "tcp")),
+            Target::new("TCP beside TCP-LP", 49.3, of(searched, "tcp")),
+            Target::new("TCP-LP", 7.3, of(searched, "low")),
         ],
     );
     findings.tables.push(found.table);

@@ -4,9 +4,11 @@
 use netnice_scenario::results::{Estimate, RunResults};
 
 use super::common::Kind;
+use crate::experiments::search::Target;
 use crate::measured::{response_s, throughput};
 use crate::{
-    Axis, Choice, Curve, CurveKind, Figure, FigureKind, Measured, MeasuredPoint, Scale, Study,
+    Axis, Choice, Curve, CurveKind, Figure, FigureKind, Measured, MeasuredPoint, MeasuredStudy,
+    Scale, Study,
 };
 
 pub(super) const QUICK: Scale = Scale::new(8, 500);
@@ -63,6 +65,41 @@ impl WebSetting {
     /// The only point of a study.
     pub fn point<'a, 'b>(&self, measured: &'b Measured<'a>, name: &str) -> &'b MeasuredPoint<'a> {
         measured.point(&format!("{}_{name}", self.prefix))
+    }
+
+    /// The search over what is open, without FTP or beside FTP of one kind.
+    pub fn search<'a, 'b>(&self, measured: &'b Measured<'a>, name: &str) -> &'b MeasuredStudy<'a> {
+        measured.study(&format!("{}_search_{name}", self.prefix))
+    }
+
+    /// A reported value of web traffic or FTP, and ours at each point of the search with this name.
+    pub fn target(
+        &self,
+        measured: &Measured<'_>,
+        name: &str,
+        (heading, reported): (&'static str, f64),
+        value: impl Fn(&MeasuredPoint<'_>) -> Option<Estimate>,
+    ) -> Target {
+        let points = self.search(measured, name).points.iter();
+        Target::new(heading, reported, points.map(value))
+    }
+
+    /// A reported share of a link that FTP takes, and ours at each point of the search with this name.
+    pub fn share_target(
+        &self,
+        measured: &Measured<'_>,
+        name: &str,
+        reported: (&'static str, f64),
+    ) -> Target {
+        self.target(measured, name, reported, |point| self.ftp_share(point))
+    }
+
+    /// By how many per cent response times are reported to be shorter beside TCP-LP, and ours at each point of the search.
+    pub fn reduction_target(&self, measured: &Measured<'_>, reported: f64) -> Target {
+        let search = |name| self.search(measured, name).points.iter();
+        let pairs = search("tcplp").zip(search("tcp"));
+        let ours = pairs.map(|(low, tcp)| reduction(low, tcp));
+        Target::new("shorter by, %", reported, ours)
     }
 
     /// Mean of what the FTP flows take, in per cent of a link.
