@@ -22,115 +22,16 @@
 #ifndef NETNICE_POLICY_NETNICE_H
 #define NETNICE_POLICY_NETNICE_H
 
-#include "delayed_ack.h"
 #include "integer.h"
+#include "netnice_signal.h"
 #include "netnice_state.h"
-#include "one_way_delay.h"
+#include "netnice_yielding.h"
 #include "report.h"
-
-/* Ticks that fit 16 bits: a second. */
-POLICY_INLINE u32 netnice_ticks(u32 microseconds)
-{
-	return policy_min(microseconds / NETNICE_TICK_US, 65535);
-}
-
-/* Changes of two packets, or of a round, on a path that jitters say nothing about its queue. */
-POLICY_INLINE u32 netnice_threshold_us(const struct netnice *state)
-{
-	u32 threshold_us = policy_max(state->threshold_floor * NETNICE_TICK_US,
-				      NETNICE_THRESHOLD_HALF_PACKETS * (state->packet_ns / 2000));
-	u32 jitter_us = policy_max(NETNICE_THRESHOLD_JITTERS * state->jitter_us,
-				   NETNICE_THRESHOLD_SPREADS * state->spread * NETNICE_TICK_US);
-
-	return policy_max(threshold_us, jitter_us);
-}
-
-/*
- * The range of a round's samples as it is when nobody adds a queue: it follows wide rounds slowly
- * and narrow ones quickly, so that bursts that pass leave it alone. Jitter is in every round. Two
- * packets of it are what delayed ACKs make of any flow.
- */
-POLICY_INLINE void netnice_learn_spread(struct netnice *state)
-{
-	u32 low = netnice_ticks(state->round_queue_us + state->packet_ns / 500);
-	u32 range = state->round_high > low ? state->round_high - low : 0;
-
-	range = policy_min(range, NETNICE_JITTER_LIMIT_US / NETNICE_TICK_US);
-	if (range > state->spread)
-		state->spread += (range - state->spread + 15) / 16;
-	else
-		state->spread -= (state->spread - range + 3) / 4;
-}
-
-/*
- * Jitter as in RFC 3550, 6.4.1: the mean change from one delay to the next. While yielding, the
- * samples lie too far apart: what changes between them is the others' queue.
- */
-POLICY_INLINE void netnice_learn_jitter(struct netnice *state, u32 queue_us)
-{
-	u32 change_us = queue_us > state->latest_queue_us ? queue_us - state->latest_queue_us :
-							    state->latest_queue_us - queue_us;
-
-	if (state->report.phase == POLICY_YIELDING)
-		return;
-	change_us = policy_min(change_us, NETNICE_JITTER_LIMIT_US);
-	if (change_us > state->jitter_us)
-		state->jitter_us += (change_us - state->jitter_us + 15) / 16;
-	else
-		state->jitter_us -= (state->jitter_us - change_us) / 16;
-}
 
 /* A flow's part of a queue: as much of the queue as it has of all that is on the way. */
 POLICY_INLINE u32 netnice_own_backlog(const struct netnice *state, u32 cwnd, u32 queue_us)
 {
 	return (u32)((u64)cwnd * queue_us / ((u64)state->minimum_rtt_us + queue_us));
-}
-
-/* The window that fills the path without a queue, by the highest rate ever delivered. */
-POLICY_INLINE u32 netnice_bandwidth_delay_product(const struct netnice *state)
-{
-	if (!state->packet_ns || state->minimum_rtt_us == NETNICE_NO_SAMPLE)
-		return NETNICE_NO_SAMPLE;
-	return (u32)((u64)state->minimum_rtt_us * 1000 / state->packet_ns) + 1;
-}
-
-/*
- * The queueing delay on the way there: what the round trip took beyond its minimum, which is
- * exact but counts the way back too, bounded by the same of the one-way delay, which does not but
- * is as coarse as the peer's clock.
- */
-POLICY_INLINE u32 netnice_queue_us(struct netnice *state, const struct netnice_ack *ack)
-{
-	u32 queue_us, delay_us = 0;
-	u8 restarted = 0;
-
-	state->minimum_rtt_us = policy_min(state->minimum_rtt_us, ack->sample_rtt_us);
-	queue_us = ack->sample_rtt_us - state->minimum_rtt_us;
-	if (ack->has_timestamp)
-		delay_us = one_way_delay_sample(&state->clock, ack->tsval,
-						ack->now_us - ack->sample_rtt_us, ack->now_us,
-						&restarted);
-	state->report.signal = delay_us ? POLICY_SIGNAL_ONE_WAY_DELAY : POLICY_SIGNAL_ROUND_TRIP;
-	if (!delay_us)
-		return queue_us;
-	if (restarted || !state->minimum_one_way_us || delay_us < state->minimum_one_way_us)
-		state->minimum_one_way_us = delay_us;
-	delay_us -= state->minimum_one_way_us;
-	/* A round trip at its minimum proves the way there empty: the clocks drift, follow. */
-	if (delay_us > NETNICE_DRIFT_US && queue_us < state->threshold_floor * NETNICE_TICK_US / 4)
-		state->minimum_one_way_us += (delay_us - NETNICE_DRIFT_US) / 8;
-	return policy_min(queue_us, delay_us);
-}
-
-POLICY_INLINE void netnice_learn_rate(struct netnice *state, const struct netnice_ack *ack)
-{
-	u32 packet_ns;
-
-	if (ack->rate_delivered < 4 || !ack->rate_interval_us)
-		return;
-	packet_ns = (u32)((u64)ack->rate_interval_us * 1000 / ack->rate_delivered);
-	if (packet_ns && (!state->packet_ns || packet_ns < state->packet_ns))
-		state->packet_ns = packet_ns;
 }
 
 /* Only packets sent from now on tell what the reaction did. */
@@ -141,17 +42,6 @@ POLICY_INLINE void netnice_mark_reaction(struct netnice *state, u32 delivered)
 	state->over_packets = 0;
 	state->growth = 1;
 	state->credit = 0;
-}
-
-POLICY_INLINE u32 netnice_yield(struct netnice *state)
-{
-	state->report.phase = POLICY_YIELDING;
-	state->report.yields += 1;
-	state->probe_rounds = 1;
-	state->inference = NETNICE_CLEAN_PROBES;
-	state->slow_start = 0;
-	state->steady_since_us = 0;
-	return NETNICE_MINIMUM_CWND;
 }
 
 /*
@@ -192,72 +82,6 @@ POLICY_INLINE u32 netnice_back_off(struct netnice *state, const struct netnice_a
 		return netnice_yield(state);
 	state->report.phase = POLICY_INFERENCE;
 	return target;
-}
-
-/*
- * While yielding, a delay that does not move for half a minute is no queue (queues that somebody
- * uses move) but a path that became longer: it becomes the new minimum.
- */
-POLICY_INLINE void netnice_relearn(struct netnice *state, u32 queue_us, u32 now_us)
-{
-	if (!state->steady_since_us) {
-		state->steady_since_us = now_us | 1;
-		state->steady_low = netnice_ticks(queue_us);
-		state->steady_high = netnice_ticks(queue_us);
-		return;
-	}
-	state->steady_low = policy_min(state->steady_low, netnice_ticks(queue_us));
-	state->steady_high = policy_max(state->steady_high, netnice_ticks(queue_us));
-	if ((u32)(state->steady_high - state->steady_low) * NETNICE_TICK_US >
-	    netnice_threshold_us(state)) {
-		state->steady_since_us = 0;
-		return;
-	}
-	if (now_us - state->steady_since_us < NETNICE_RELEARN_US)
-		return;
-	state->minimum_rtt_us += state->steady_low * NETNICE_TICK_US;
-	if (state->minimum_one_way_us)
-		state->minimum_one_way_us += state->steady_low * NETNICE_TICK_US;
-	state->steady_since_us = 0;
-}
-
-/*
- * A probe is two packets together. When one is still out, the next would go alone, its ACK would
- * be held, and so would all that follow: no sample would ever be free of the receiver's wait.
- * Linux sends no more than half a window at once, hence four for two.
- */
-POLICY_INLINE u32 netnice_probe_cwnd(const struct netnice_ack *ack)
-{
-	return ack->in_flight ? policy_min(ack->in_flight, NETNICE_PROBE_CWND) : NETNICE_PROBE_CWND;
-}
-
-/*
- * Nothing but two packets now and then, until some pairs in a row find no queue: one pair alone may
- * have come between two bursts of a flow that is not yet, or not any more, at full speed. While
- * pairs find none they follow each other faster.
- */
-POLICY_INLINE void netnice_yielding_round(struct netnice *state, const struct netnice_ack *ack,
-					  u32 previous_queue_us, u32 queue_us, u32 threshold_us)
-{
-	if (queue_us <= threshold_us) {
-		if (state->inference > 1) {
-			state->inference -= 1;
-			if (state->probe_rounds > 1 && state->probe_rounds <= NETNICE_PROBE_ROUNDS)
-				state->probe_rounds /= 2;
-			return;
-		}
-		state->report.phase = POLICY_SLOW_START;
-		state->slow_start = 1;
-		state->over_packets = 0;
-		state->inference = 0;
-		return;
-	}
-	/* A small queue may be that of another flow of low priority. */
-	if (state->probe_rounds <= NETNICE_PROBE_ROUNDS && queue_us > 2 * threshold_us)
-		state->inference = NETNICE_CLEAN_PROBES;
-	if (queue_us >= previous_queue_us && state->probe_rounds < NETNICE_PROBE_ROUNDS)
-		state->probe_rounds *= 2;
-	netnice_relearn(state, queue_us, ack->now_us);
 }
 
 /* The pace of growth for the coming round: packets. */
@@ -369,17 +193,6 @@ POLICY_INLINE int netnice_is_blind(const struct netnice *state)
 	return !state->over_packets && state->latest_queue_us >= state->packet_ns / 2000;
 }
 
-/* Probes can't see a queue so short; what they tell is that nothing is lost. */
-POLICY_INLINE u32 netnice_yield_blindly(struct netnice *state)
-{
-	u32 cwnd = netnice_yield(state);
-
-	state->blind_rounds = 0;
-	state->probe_rounds = NETNICE_BLIND_PROBE_ROUNDS;
-	state->inference = NETNICE_BLIND_PROBES;
-	return cwnd;
-}
-
 /*
  * The first blind loss may be one's own work, for the window grew: stay below it. One that follows
  * while the window did not grow is the work of others, unless the queue can't even hold a probe.
@@ -410,30 +223,6 @@ POLICY_INLINE u32 netnice_on_loss(struct netnice *state, const struct netnice_ac
 	if (blind)
 		return netnice_on_blind_loss(state, cwnd);
 	return policy_max(cwnd / 2, NETNICE_MINIMUM_CWND);
-}
-
-/* Takes the delay sample that an ACK brings. */
-POLICY_INLINE void netnice_sample(struct netnice *state, const struct netnice_ack *ack)
-{
-	int prompt = delayed_ack_is_prompt(&state->lone_acks, ack->acked, ack->in_flight);
-	u32 queue_us, agreed_us;
-
-	if (!ack->sample_rtt_us || ack->in_recovery)
-		return;
-	queue_us = netnice_queue_us(state, ack);
-	agreed_us = policy_min(state->latest_queue_us, queue_us);
-	netnice_learn_jitter(state, queue_us);
-	state->latest_queue_us = queue_us;
-	state->round_queue_us = policy_min(state->round_queue_us, queue_us);
-	state->round_high = policy_max(state->round_high, netnice_ticks(queue_us));
-	if (prompt)
-		state->round_prompt = 1;
-	if (queue_us <= netnice_threshold_us(state)) {
-		state->over_packets = 0;
-	} else if (prompt && (s32)(ack->prior_delivered - state->reaction_mark) >= 0) {
-		state->over_queue_us = agreed_us;
-		state->over_packets += ack->acked;
-	}
 }
 
 /* So many packets in a row over the threshold are an indication. On the return fewer are enough. */

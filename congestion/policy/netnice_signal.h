@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * netnice: what it learns of the path from ACKs: the link's rate, its smallest delays, how much
+ * samples differ by themselves, and so from which queueing delay on somebody has made a queue.
+ */
+#ifndef NETNICE_POLICY_NETNICE_SIGNAL_H
+#define NETNICE_POLICY_NETNICE_SIGNAL_H
+
+#include "delayed_ack.h"
+#include "integer.h"
+#include "netnice_state.h"
+#include "one_way_delay.h"
+#include "report.h"
+
+/* Ticks that fit 16 bits: a second. */
+POLICY_INLINE u32 netnice_ticks(u32 microseconds)
+{
+	return policy_min(microseconds / NETNICE_TICK_US, 65535);
+}
+
+/* Changes of two packets, or of a round, on a path that jitters say nothing about its queue. */
+POLICY_INLINE u32 netnice_threshold_us(const struct netnice *state)
+{
+	u32 threshold_us = policy_max(state->threshold_floor * NETNICE_TICK_US,
+				      NETNICE_THRESHOLD_HALF_PACKETS * (state->packet_ns / 2000));
+	u32 jitter_us = policy_max(NETNICE_THRESHOLD_JITTERS * state->jitter_us,
+				   NETNICE_THRESHOLD_SPREADS * state->spread * NETNICE_TICK_US);
+
+	return policy_max(threshold_us, jitter_us);
+}
+
+/*
+ * The range of a round's samples as it is when nobody adds a queue: it follows wide rounds slowly
+ * and narrow ones quickly, so that bursts that pass leave it alone. Jitter is in every round. Two
+ * packets of it are what delayed ACKs make of any flow.
+ */
+POLICY_INLINE void netnice_learn_spread(struct netnice *state)
+{
+	u32 low = netnice_ticks(state->round_queue_us + state->packet_ns / 500);
+	u32 range = state->round_high > low ? state->round_high - low : 0;
+
+	range = policy_min(range, NETNICE_JITTER_LIMIT_US / NETNICE_TICK_US);
+	if (range > state->spread)
+		state->spread += (range - state->spread + 15) / 16;
+	else
+		state->spread -= (state->spread - range + 3) / 4;
+}
+
+/*
+ * Jitter as in RFC 3550, 6.4.1: the mean change from one delay to the next. While yielding, the
+ * samples lie too far apart: what changes between them is the others' queue.
+ */
+POLICY_INLINE void netnice_learn_jitter(struct netnice *state, u32 queue_us)
+{
+	u32 change_us = queue_us > state->latest_queue_us ? queue_us - state->latest_queue_us :
+							    state->latest_queue_us - queue_us;
+
+	if (state->report.phase == POLICY_YIELDING)
+		return;
+	change_us = policy_min(change_us, NETNICE_JITTER_LIMIT_US);
+	if (change_us > state->jitter_us)
+		state->jitter_us += (change_us - state->jitter_us + 15) / 16;
+	else
+		state->jitter_us -= (state->jitter_us - change_us) / 16;
+}
+
+/* The window that fills the path without a queue, by the highest rate ever delivered. */
+POLICY_INLINE u32 netnice_bandwidth_delay_product(const struct netnice *state)
+{
+	if (!state->packet_ns || state->minimum_rtt_us == NETNICE_NO_SAMPLE)
+		return NETNICE_NO_SAMPLE;
+	return (u32)((u64)state->minimum_rtt_us * 1000 / state->packet_ns) + 1;
+}
+
+/*
+ * The queueing delay on the way there: what the round trip took beyond its minimum, which is
+ * exact but counts the way back too, bounded by the same of the one-way delay, which does not but
+ * is as coarse as the peer's clock.
+ */
+POLICY_INLINE u32 netnice_queue_us(struct netnice *state, const struct netnice_ack *ack)
+{
+	u32 queue_us, delay_us = 0;
+	u8 restarted = 0;
+
+	state->minimum_rtt_us = policy_min(state->minimum_rtt_us, ack->sample_rtt_us);
+	queue_us = ack->sample_rtt_us - state->minimum_rtt_us;
+	if (ack->has_timestamp)
+		delay_us = one_way_delay_sample(&state->clock, ack->tsval,
+						ack->now_us - ack->sample_rtt_us, ack->now_us,
+						&restarted);
+	state->report.signal = delay_us ? POLICY_SIGNAL_ONE_WAY_DELAY : POLICY_SIGNAL_ROUND_TRIP;
+	if (!delay_us)
+		return queue_us;
+	if (restarted || !state->minimum_one_way_us || delay_us < state->minimum_one_way_us)
+		state->minimum_one_way_us = delay_us;
+	delay_us -= state->minimum_one_way_us;
+	/* A round trip at its minimum proves the way there empty: the clocks drift, follow. */
+	if (delay_us > NETNICE_DRIFT_US && queue_us < state->threshold_floor * NETNICE_TICK_US / 4)
+		state->minimum_one_way_us += (delay_us - NETNICE_DRIFT_US) / 8;
+	return policy_min(queue_us, delay_us);
+}
+
+POLICY_INLINE void netnice_learn_rate(struct netnice *state, const struct netnice_ack *ack)
+{
+	u32 packet_ns;
+
+	if (ack->rate_delivered < 4 || !ack->rate_interval_us)
+		return;
+	packet_ns = (u32)((u64)ack->rate_interval_us * 1000 / ack->rate_delivered);
+	if (packet_ns && (!state->packet_ns || packet_ns < state->packet_ns))
+		state->packet_ns = packet_ns;
+}
+
+/* Takes the delay sample that an ACK brings. */
+POLICY_INLINE void netnice_sample(struct netnice *state, const struct netnice_ack *ack)
+{
+	int prompt = delayed_ack_is_prompt(&state->lone_acks, ack->acked, ack->in_flight);
+	u32 queue_us, agreed_us;
+
+	if (!ack->sample_rtt_us || ack->in_recovery)
+		return;
+	queue_us = netnice_queue_us(state, ack);
+	agreed_us = policy_min(state->latest_queue_us, queue_us);
+	netnice_learn_jitter(state, queue_us);
+	state->latest_queue_us = queue_us;
+	state->round_queue_us = policy_min(state->round_queue_us, queue_us);
+	state->round_high = policy_max(state->round_high, netnice_ticks(queue_us));
+	if (prompt)
+		state->round_prompt = 1;
+	if (queue_us <= netnice_threshold_us(state)) {
+		state->over_packets = 0;
+	} else if (prompt && (s32)(ack->prior_delivered - state->reaction_mark) >= 0) {
+		state->over_queue_us = agreed_us;
+		state->over_packets += ack->acked;
+	}
+}
+
+#endif
