@@ -2,11 +2,12 @@
 //! An experiment of the papers on this kernel, in a few seconds: what fits is measured, what does not is said.
 
 use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use netnice_lab::experiment::{self, Lab};
 use netnice_papers::{
-    Effort, LabLimits, LabValue, Reproduction, Scale, Store, experiments, markdown,
+    Effort, LabLimits, LabValue, Reproduction, Scale, Store, Tick, experiments, markdown,
 };
 
 #[test]
@@ -31,11 +32,35 @@ fn what_fits_is_measured_on_this_kernel_and_what_does_not_is_said() {
     assert_eq!(on_kernel.real_time(), Duration::from_secs(8));
 
     let directory = tempfile::tempdir().unwrap();
-    let store = Store::new(directory.path(), false, "1", vec!["netnice".to_owned()]);
+    let store = |resume| Store::new(directory.path(), resume, "1", vec!["netnice".to_owned()]);
     let lab = Lab::open(on_kernel.scenarios()).unwrap();
-    let make = |scenario: &_, seed, go_on: &dyn Fn() -> bool| Ok(lab.run(scenario, seed, go_on)?);
-    let measured = on_kernel.run(&make, Some(&store), go_on).unwrap();
+    let made = AtomicUsize::new(0);
+    let make = |scenario: &_, seed, go_on: &dyn Fn() -> bool| {
+        let run = lab.run(scenario, seed, go_on)?;
+        made.fetch_add(usize::from(run.is_some()), Ordering::Relaxed);
+        Ok(run)
+    };
+    // Interrupted after the first run: that is kept, and not run again.
+    let after_one = |tick: Tick| match tick.runs {
+        0 => ControlFlow::Continue(()),
+        _ => ControlFlow::Break(()),
+    };
+    let one = on_kernel
+        .run(&make, Some(&store(false)), 1, after_one)
+        .unwrap();
+    assert_eq!(one.count(), 1);
+    let mut unfinished = outcomes.clone();
+    on_kernel.add_to(&mut unfinished, &one);
+    assert!(
+        unfinished[0].values.iter().any(|value| matches!(
+            &value.lab,
+            Some(LabValue::NotMeasured { reason }) if reason.contains("interrupted")
+        )),
+        "{unfinished:?}"
+    );
+    let measured = on_kernel.run(&make, Some(&store(true)), 2, go_on).unwrap();
     lab.close().unwrap();
+    assert_eq!((measured.count(), made.into_inner()), (2, 2));
     on_kernel.add_to(&mut outcomes, &measured);
 
     let value = |key: &str| {
@@ -64,9 +89,8 @@ fn what_fits_is_measured_on_this_kernel_and_what_does_not_is_said() {
             .iter()
             .all(|study| study.command.starts_with("netnice lab "))
     );
-    // Runs are kept, and what is there is not run again.
     assert!(directory.path().join("lab/lp03_t1a_tcplp/runs").exists());
-    let outcomes = store.keep(outcomes, 1, 1.0).unwrap();
+    let outcomes = store(true).keep(outcomes, 1, 1.0).unwrap();
     let page = markdown(&outcomes);
     assert!(page.contains("measured on a kernel"), "{page}");
 }

@@ -16,15 +16,13 @@ use netnice_scenario::network::Problem;
 use netnice_scenario::results::{Estimate, RunResults, World};
 use serde::{Deserialize, Serialize};
 
-use crate::run::slowest_bps;
+use crate::run::{LAB_BPS, slowest_bps};
 use crate::{
     Curve, CurveKind, Experiment, Figure, FigureKind, Findings, Finished, Judgement, Make,
     Measured, MeasuredPoint, MeasuredStudy, Outcome, Reproduction, RunError, Scale, Store, Study,
     StudyError, StudyRecord, Tick,
 };
 
-/// The fastest link whose packets a lab hands over in time on an ordinary machine.
-const FASTEST_BPS: f64 = 100e6;
 /// The most real time that a study may take.
 const LONGEST_STUDY: Duration = Duration::from_secs(30 * 60);
 
@@ -169,11 +167,11 @@ fn fit(
             return Err(problem.split("; ").next().unwrap_or(&problem).to_owned());
         }
         let slowest = slowest_bps(&point.scenario).unwrap_or(0.0);
-        if slowest > FASTEST_BPS {
+        if slowest > LAB_BPS {
             return Err(format!(
                 "its slowest link has {:.0} Mb/s, and a lab is in time up to {:.0} Mb/s",
                 slowest / 1e6,
-                FASTEST_BPS / 1e6
+                LAB_BPS / 1e6
             ));
         }
     }
@@ -255,14 +253,16 @@ impl LabReproduction<'_> {
             .sum()
     }
 
-    /// Makes the runs that are not in the store yet, one after the other; as [`Reproduction::run`].
+    /// Makes the runs that are not in the store yet, at most `jobs` at a time, and fewer where their links together
+    /// have more than 100 Mb/s; as [`Reproduction::run`].
     pub fn run(
         &self,
         make: &Make<'_>,
         store: Option<&Store>,
+        jobs: usize,
         tick: impl FnMut(Tick) -> ControlFlow<()>,
     ) -> Result<Finished, RunError> {
-        self.lab.run_by(make, store, 1, tick)
+        self.lab.run_by(make, store, jobs, tick)
     }
 
     /// Puts what the kernel gave beside what was simulated.

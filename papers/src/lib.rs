@@ -12,6 +12,7 @@
 //!
 //! `papers/README.md` says how to add one.
 
+mod budget;
 mod claim;
 mod effort;
 mod experiment;

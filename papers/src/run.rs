@@ -13,11 +13,14 @@ use netnice_scenario::ScenarioFile;
 use netnice_scenario::model::Scenario;
 use netnice_scenario::results::{ResultsDirectory, RunResults, World};
 
+use crate::budget::Budget;
 use crate::{
     Effort, Experiment, Measured, MeasuredPoint, MeasuredStudy, Outcome, Store, StoreError, Study,
     StudyError, StudyRecord,
 };
 
+/// What a lab carries in time on an ordinary machine, in bits per second: the fastest link, or all links of runs at a time.
+pub(crate) const LAB_BPS: f64 = 100e6;
 /// How often is asked whether to go on.
 const TICK: Duration = Duration::from_millis(50);
 
@@ -129,6 +132,15 @@ impl Reproduction {
         scenario.duration.get().as_secs_f64() * rate
     }
 
+    /// What a run takes of that which all runs at a time share, in a budget of 1: in a lab, of what that carries in time.
+    fn load(&self, (study, point, _): Key) -> f64 {
+        let scenario = &self.studies[study].1.points[point].scenario;
+        match self.world {
+            World::Simulation => 0.0,
+            World::Lab => slowest_bps(scenario).map_or(0.0, |rate| (rate / LAB_BPS).min(1.0)),
+        }
+    }
+
     /// Makes the runs that are not in the store yet, at most `jobs` at a time. `tick` is told how far it is, several times
     /// a second, and says whether to go on. What is finished is returned, and kept in the store.
     pub fn run(
@@ -171,18 +183,20 @@ impl Reproduction {
             }
         }
         let stop = AtomicBool::new(false);
+        let budget = Budget::new(1.0);
         let next = AtomicUsize::new(0);
         let mut failure = None;
         thread::scope(|scope| {
             let (sender, receiver) = mpsc::channel();
             for _ in 0..jobs.min(left.len()) {
                 let (sender, left, next, stop) = (sender.clone(), &left, &next, &stop);
-                let directories = &directories;
+                let (directories, budget) = (&directories, &budget);
                 scope.spawn(move || {
                     while !stop.load(Ordering::Relaxed) {
                         let Some(&key) = left.get(next.fetch_add(1, Ordering::Relaxed)) else {
                             return;
                         };
+                        let _part = budget.take(self.load(key));
                         if let Some(result) = self.one(make, directories, key, stop).transpose() {
                             // The other side is there as long as this scope is.
                             let _ = sender.send((key, result));

@@ -54,8 +54,9 @@ A `?` says that the interval reaches over the bound: more runs may change the ve
 With --lab a line below each value says what this kernel gives, or why it gives nothing. A value is
 measured there if everything it is made of fits: the kernel can do what the scenario asks for, the
 slowest link has at most 100 Mb/s, one run of each point takes at most half an hour. Runs last
---lab-seconds at most, unless the experiment has a course of its own, and are made one after the
-other. Figures are as good as the machine is punctual; runs that are not say NOT TRUSTWORTHY.
+--lab-seconds at most, unless the experiment has a course of its own. They are made one after the
+other, or --lab-jobs at a time as long as their links together have no more than 100 Mb/s. Figures
+are as good as the machine is punctual; runs that are not say NOT TRUSTWORTHY.
 
 The directory of --out:
   report.html      the report: every table and figure beside the papers', in one file for any browser
@@ -94,6 +95,9 @@ pub struct Arguments {
     #[arg(long, requires = "lab", value_name = "SECONDS", default_value = "60",
         value_parser = clap::value_parser!(u32).range(1..=86400))]
     lab_seconds: u32,
+    /// With --lab, runs at a time: more than one only as far as this machine hands packets over in time
+    #[arg(long, requires = "lab", value_name = "NUMBER", default_value = "1")]
+    lab_jobs: NonZeroUsize,
     /// Run nothing: verdicts and report of the outcomes that are in the directory
     #[arg(long, conflicts_with_all = ["quick", "full", "jobs", "resume", "lab"])]
     no_run: bool,
@@ -159,7 +163,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
             longest: Duration::from_secs(arguments.lab_seconds.into()),
         };
         let on_kernel = reproduction.on_kernel(&finished, limits, experiment::check)?;
-        let done = kernel::run(&on_kernel, &store, arguments.json)?;
+        let done = kernel::run(&on_kernel, &store, arguments.lab_jobs.get(), arguments.json)?;
         on_kernel.add_to(&mut fresh, &done.finished);
         made = (made.0 + done.finished.count(), made.1 + on_kernel.runs());
         interrupted = done.interrupted;

@@ -17,22 +17,32 @@ pub struct Done {
 }
 
 /// Makes the runs that are not in the store yet.
-pub fn run(reproduction: &LabReproduction<'_>, store: &Store, quiet: bool) -> Result<Done> {
+pub fn run(
+    reproduction: &LabReproduction<'_>,
+    store: &Store,
+    jobs: usize,
+    quiet: bool,
+) -> Result<Done> {
     if reproduction.runs() == 0 {
         eprintln!(
             "netnice: nothing of this fits an emulated link; the reasons stand beside the values"
         );
-    } else if !quiet {
+        return Ok(Done {
+            finished: Finished::default(),
+            interrupted: None,
+        });
+    }
+    if !quiet {
         let minutes = reproduction.real_time().as_secs().div_ceil(60);
         eprintln!(
-            "netnice: {} runs on this kernel take {minutes} min",
+            "netnice: {} runs on this kernel take {minutes} min one after the other",
             reproduction.runs()
         );
     }
     let lab = lab::open(reproduction.scenarios())?;
     let mut progress = Progress::new(quiet)?;
     let make = |scenario: &_, seed, go_on: &dyn Fn() -> bool| Ok(lab.run(scenario, seed, go_on)?);
-    let finished = reproduction.run(&make, Some(store), |tick| progress.tick(tick));
+    let finished = reproduction.run(&make, Some(store), jobs, |tick| progress.tick(tick));
     let interrupted = progress.finish();
     lab.close()?;
     Ok(Done {
