@@ -254,7 +254,7 @@ impl LabReproduction<'_> {
     }
 
     /// Makes the runs that are not in the store yet, at most `jobs` at a time, and fewer where their links together
-    /// have more than 100 Mb/s; as [`Reproduction::run`].
+    /// have more than 100 Mb/s, or 18,000 packets per second; as [`Reproduction::run`].
     pub fn run(
         &self,
         make: &Make<'_>,

@@ -21,6 +21,9 @@ use crate::{
 
 /// What a lab carries in time on an ordinary machine, in bits per second: the fastest link, or all links of runs at a time.
 pub(crate) const LAB_BPS: f64 = 100e6;
+/// The same in packets per second, where packets are small. On two processors three links of 10 Mb/s with packets of 210
+/// bytes are in time, six are not.
+const LAB_PACKETS_PER_SECOND: f64 = 18e3;
 /// How often is asked whether to go on.
 const TICK: Duration = Duration::from_millis(50);
 
@@ -134,10 +137,9 @@ impl Reproduction {
 
     /// What a run takes of that which all runs at a time share, in a budget of 1: in a lab, of what that carries in time.
     fn load(&self, (study, point, _): Key) -> f64 {
-        let scenario = &self.studies[study].1.points[point].scenario;
         match self.world {
             World::Simulation => 0.0,
-            World::Lab => slowest_bps(scenario).map_or(0.0, |rate| (rate / LAB_BPS).min(1.0)),
+            World::Lab => lab_load(&self.studies[study].1.points[point].scenario),
         }
     }
 
@@ -342,6 +344,17 @@ pub(crate) fn slowest_bps(scenario: &Scenario) -> Option<f64> {
     rates.map(|rate| rate.as_f64()).reduce(f64::min)
 }
 
+/// What part of that which a lab carries in time a run asks for, 0 to 1.
+fn lab_load(scenario: &Scenario) -> f64 {
+    let rate = slowest_bps(scenario).unwrap_or(0.0);
+    let sizes = scenario.flows.iter().map(|flow| flow.packet_size.get());
+    let packets = sizes
+        .min()
+        .map_or(0.0, |smallest| rate / (8 * smallest) as f64);
+    let load = (rate / LAB_BPS).max(packets / LAB_PACKETS_PER_SECOND);
+    load.min(1.0)
+}
+
 /// A run of the simulator.
 fn simulate(
     scenario: &Scenario,
@@ -349,4 +362,27 @@ fn simulate(
     go_on: &dyn Fn() -> bool,
 ) -> Result<Option<RunResults>, Box<dyn Error + Send + Sync>> {
     netnice_sim::run(scenario, seed, go_on).map_err(Into::into)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::lab_load;
+    use crate::{Effort, experiments};
+
+    #[test]
+    fn a_lab_is_loaded_by_bits_or_where_packets_are_small_by_packets() {
+        let load = |id: &str, study: &str| {
+            let experiment = experiments::select(&[id.to_owned()]).unwrap().remove(0);
+            let mut studies = experiment.studies.iter();
+            let study = studies.find(|one| one.name == study).unwrap();
+            lab_load(study.scenario(Effort::Quick).unwrap().scenario())
+        };
+        // 1.5 of 100 Mb/s.
+        assert_eq!(load("LP03-T1a", "lp03_t1a_tcplp"), 0.015);
+        // 10 Mb/s as packets of 210 bytes: 5952 in a second, of 18,000.
+        let small = load("LP03-F11", "lp03_f11_tcp");
+        assert!((small - 0.330_688).abs() < 1e-6, "{small}");
+        // 450 Mb/s are more than fits.
+        assert_eq!(load("HS-2", "hs_highspeed_alone"), 1.0);
+    }
 }

@@ -55,8 +55,8 @@ With --lab a line below each value says what this kernel gives, or why it gives 
 measured there if everything it is made of fits: the kernel can do what the scenario asks for, the
 slowest link has at most 100 Mb/s, one run of each point takes at most half an hour. Runs last
 --lab-seconds at most, unless the experiment has a course of its own. They are made one after the
-other, or --lab-jobs at a time as long as their links together have no more than 100 Mb/s. Figures
-are as good as the machine is punctual; runs that are not say NOT TRUSTWORTHY.
+other, or --lab-jobs at a time as long as their links together have no more than 100 Mb/s and 18,000
+packets per second. Figures are as good as the machine is punctual; runs that are not say NOT TRUSTWORTHY.
 
 The directory of --out:
   report.html      the report: every table and figure beside the papers', in one file for any browser
