@@ -218,6 +218,8 @@ POLICY_INLINE u32 netnice_on_loss(struct netnice *state, const struct netnice_ac
 	netnice_mark_reaction(state, ack->delivered);
 	state->plateau = policy_max(policy_min(cwnd - cwnd / 8, product), NETNICE_MINIMUM_CWND);
 	state->slow_start = 0;
+	/* Where packets are lost, delay is a queue, however steady it is. */
+	state->steady_since_us = 0;
 	if (state->report.phase == POLICY_YIELDING && state->probe_rounds > NETNICE_PROBE_ROUNDS)
 		return netnice_yield_blindly(state);
 	if (blind)
@@ -258,7 +260,7 @@ POLICY_INLINE u32 netnice_on_ack(struct netnice *state, const struct netnice_ack
 		state->round_prompt = 0;
 	}
 	if (state->report.phase == POLICY_YIELDING)
-		return netnice_probe_cwnd(ack);
+		return netnice_probe_cwnd(state, ack);
 	if (state->over_packets < netnice_indication_packets(state, cwnd))
 		cwnd = netnice_grow(state, ack, cwnd);
 	else if (state->slow_start)
@@ -271,16 +273,12 @@ POLICY_INLINE u32 netnice_on_ack(struct netnice *state, const struct netnice_ack
 /* The time over which `cwnd` packets are to be sent: the pacing rate is the one by the other. */
 POLICY_INLINE u32 netnice_pacing_us(const struct netnice *state, u32 cwnd, u32 smoothed_rtt_us)
 {
-	u32 pause_us;
-
-	if (state->report.phase != POLICY_YIELDING) {
-		if (!state->slow_start)
-			return smoothed_rtt_us - smoothed_rtt_us / 16;
-		return state->report.yields ? smoothed_rtt_us - smoothed_rtt_us / 4 :
-					      smoothed_rtt_us / 2;
-	}
-	pause_us = policy_min(state->probe_rounds * smoothed_rtt_us, NETNICE_PROBE_PAUSE_US);
-	return policy_max(pause_us, smoothed_rtt_us) * cwnd / 2;
+	if (state->report.phase == POLICY_YIELDING)
+		return netnice_pause_us(state, smoothed_rtt_us) * cwnd /
+		       netnice_burst_packets(state);
+	if (!state->slow_start)
+		return smoothed_rtt_us - smoothed_rtt_us / 16;
+	return state->report.yields ? smoothed_rtt_us - smoothed_rtt_us / 4 : smoothed_rtt_us / 2;
 }
 
 #endif

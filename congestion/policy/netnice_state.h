@@ -16,14 +16,20 @@
 #define NETNICE_MINIMUM_CWND 2U  /* the second packet gets the ACK sent at once */
 #define NETNICE_SURPLUS_SHIFT 5U /* the back-off beyond the queue: cwnd / 32 */
 #define NETNICE_PROBE_CWND 4U    /* of which pacing lets out two at a time */
-#define NETNICE_PROBE_ROUNDS 8U  /* longest pause between probes while yielding */
+#define NETNICE_PROBE_ROUNDS 8U  /* pause between probes soon after yielding began, at most */
 #define NETNICE_PROBE_PAUSE_US 1000000U
+#define NETNICE_PAUSE_UNIT 256U       /* of `pause_scale` */
+#define NETNICE_PAUSE_GROWTH_SHIFT 4U /* a pause is longer than the last by a sixteenth of it */
+#define NETNICE_PAUSE_SCALE_LIMIT 65535U
+#define NETNICE_LONGEST_PAUSE_US 5000000U
+#define NETNICE_VERDICT_ROUNDS 2U     /* from a probe to what its ACK decides */
 #define NETNICE_CLEAN_PROBES 4U       /* in a row that end a yielding */
 #define NETNICE_RETURN_SHIFT 2U       /* on the return: growth of cwnd / 4 a round */
 #define NETNICE_TICK_US 20U           /* unit of what is kept in 16 bits */
 #define NETNICE_INFERENCE_ROUNDS 2U   /* itt of TCP-LP: no growth, and a recurrence means others */
 #define NETNICE_INDICATION_PACKETS 4U /* over the threshold in a row, at the least */
-#define NETNICE_RELEARN_US 30000000U  /* a delay so long unmoved is a longer path, no queue */
+#define NETNICE_RELEARN_US 90000000U  /* a delay so long unmoved is a longer path, no queue */
+#define NETNICE_STEADY_PARTS 16U      /* unmoved: by no more than a sixteenth of itself */
 #define NETNICE_RATE_LEAK_SHIFT 13U /* the highest rate is forgotten within some thousand rounds */
 #define NETNICE_DRIFT_US 2000U      /* twice the grain of a millisecond clock */
 #define NETNICE_BLIND_ROUNDS 31U    /* after a blind loss: no growth beyond the plateau so long */
@@ -53,6 +59,7 @@ struct netnice {
 	u16 round_high; /* largest queueing delay of the round */
 	u16 spread;     /* what a round's samples differ by when nobody adds a queue */
 	u16 jitter_us;  /* mean change from sample to sample */
+	u16 pause_scale; /* how long the longest pause has become, in times of what it was at first */
 	u8 lone_acks;
 	u8 inference; /* rounds until the inference time-out; while yielding, clean probes wanted */
 	u8 probe_rounds; /* round trips between probes while yielding */
@@ -60,6 +67,7 @@ struct netnice {
 	u8 slow_start : 1;
 	u8 round_prompt : 1; /* a sample of this round is surely free of a delayed ACK */
 	u8 recovering : 1;
+	u8 pausing : 1;     /* a lone packet goes out, and the long pause follows it */
 	u8 recurrences : 2; /* indications within inference time-outs */
 };
 

@@ -13,6 +13,8 @@ POLICY_INLINE u32 netnice_yield(struct netnice *state)
 	state->report.phase = POLICY_YIELDING;
 	state->report.yields += 1;
 	state->probe_rounds = 1;
+	state->pause_scale = NETNICE_PAUSE_UNIT;
+	state->pausing = 0;
 	state->inference = NETNICE_CLEAN_PROBES;
 	state->slow_start = 0;
 	state->steady_since_us = 0;
@@ -31,8 +33,20 @@ POLICY_INLINE u32 netnice_yield_blindly(struct netnice *state)
 }
 
 /*
- * While yielding, a delay that does not move for half a minute is no queue (queues that somebody
- * uses move) but a path that became longer: it becomes the new minimum.
+ * By how much samples of an unmoved delay differ: by no more than the threshold, but that may be
+ * wide where a flow never had the link to itself. A full queue that many flows share moves by a
+ * twelfth of itself.
+ */
+POLICY_INLINE u32 netnice_steady_range_us(const struct netnice *state)
+{
+	u32 range_us = state->steady_low * NETNICE_TICK_US / NETNICE_STEADY_PARTS;
+
+	return policy_min(netnice_threshold_us(state), policy_max(range_us, NETNICE_DRIFT_US));
+}
+
+/*
+ * While yielding, a delay that does not move for long, and without a loss, is no queue (queues that
+ * somebody uses move) but a path that became longer: it becomes the new minimum.
  */
 POLICY_INLINE void netnice_relearn(struct netnice *state, u32 queue_us, u32 now_us)
 {
@@ -45,7 +59,7 @@ POLICY_INLINE void netnice_relearn(struct netnice *state, u32 queue_us, u32 now_
 	state->steady_low = policy_min(state->steady_low, netnice_ticks(queue_us));
 	state->steady_high = policy_max(state->steady_high, netnice_ticks(queue_us));
 	if ((u32)(state->steady_high - state->steady_low) * NETNICE_TICK_US >
-	    netnice_threshold_us(state)) {
+	    netnice_steady_range_us(state)) {
 		state->steady_since_us = 0;
 		return;
 	}
@@ -58,13 +72,60 @@ POLICY_INLINE void netnice_relearn(struct netnice *state, u32 queue_us, u32 now_
 }
 
 /*
+ * Others have been found whenever the longest pause was over. The next one is longer by a
+ * sixteenth of it, so that pauses become a sixteenth of the time for which others have been there:
+ * many flows that yield for long weigh little, and what is lost by coming back late is little
+ * beside the time that they stayed away.
+ */
+POLICY_INLINE void netnice_lengthen_pause(struct netnice *state)
+{
+	u32 scale = state->pause_scale + (state->pause_scale >> NETNICE_PAUSE_GROWTH_SHIFT);
+
+	state->pause_scale = policy_min(scale, NETNICE_PAUSE_SCALE_LIMIT);
+}
+
+/* Probes have become as rare as round trips make them, and have still met a queue. */
+POLICY_INLINE int netnice_pauses_long(const struct netnice *state)
+{
+	return state->probe_rounds == NETNICE_PROBE_ROUNDS &&
+	       state->pause_scale > NETNICE_PAUSE_UNIT;
+}
+
+/*
  * A probe is two packets together. When one is still out, the next would go alone, its ACK would
  * be held, and so would all that follow: no sample would ever be free of the receiver's wait.
  * Linux sends no more than half a window at once, hence four for two.
+ *
+ * How long nothing follows a packet is decided as it leaves. So that an ACK which met no queue is
+ * followed by the next probe at once, and not after a long pause, the long pause follows a lone
+ * packet, which goes out once the probe has met a queue.
  */
-POLICY_INLINE u32 netnice_probe_cwnd(const struct netnice_ack *ack)
+POLICY_INLINE u32 netnice_probe_cwnd(struct netnice *state, const struct netnice_ack *ack)
 {
-	return ack->in_flight ? policy_min(ack->in_flight, NETNICE_PROBE_CWND) : NETNICE_PROBE_CWND;
+	if (ack->in_flight)
+		return policy_min(ack->in_flight, NETNICE_PROBE_CWND);
+	state->pausing = !state->pausing && netnice_pauses_long(state);
+	return state->pausing ? 1 : NETNICE_PROBE_CWND;
+}
+
+/* How many packets pacing lets out at once. */
+POLICY_INLINE u32 netnice_burst_packets(const struct netnice *state)
+{
+	return state->report.phase == POLICY_YIELDING && !state->pausing ? 2 : 1;
+}
+
+/* The time from one burst to the next. */
+POLICY_INLINE u32 netnice_pause_us(const struct netnice *state, u32 smoothed_rtt_us)
+{
+	u32 pause_us = policy_min(state->probe_rounds * smoothed_rtt_us, NETNICE_PROBE_PAUSE_US);
+
+	pause_us = policy_max(pause_us, smoothed_rtt_us);
+	if (!netnice_pauses_long(state))
+		return pause_us;
+	if (!state->pausing)
+		return NETNICE_VERDICT_ROUNDS * smoothed_rtt_us;
+	pause_us = (u32)((u64)pause_us * state->pause_scale / NETNICE_PAUSE_UNIT);
+	return policy_min(pause_us, NETNICE_LONGEST_PAUSE_US);
 }
 
 /*
@@ -91,7 +152,14 @@ POLICY_INLINE void netnice_yielding_round(struct netnice *state, const struct ne
 	/* A small queue may be that of another flow of low priority. */
 	if (state->probe_rounds <= NETNICE_PROBE_ROUNDS && queue_us > 2 * threshold_us)
 		state->inference = NETNICE_CLEAN_PROBES;
-	if (queue_us >= previous_queue_us && state->probe_rounds < NETNICE_PROBE_ROUNDS)
+	/* Losses were all that showed of others: delay shows them now. */
+	if (state->probe_rounds > NETNICE_PROBE_ROUNDS && queue_us > 4 * threshold_us) {
+		state->inference = NETNICE_CLEAN_PROBES;
+		state->probe_rounds = NETNICE_PROBE_ROUNDS;
+	}
+	if (state->probe_rounds == NETNICE_PROBE_ROUNDS && !state->pausing)
+		netnice_lengthen_pause(state);
+	else if (queue_us >= previous_queue_us && state->probe_rounds < NETNICE_PROBE_ROUNDS)
 		state->probe_rounds *= 2;
 	netnice_relearn(state, queue_us, ack->now_us);
 }

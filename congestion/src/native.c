@@ -50,6 +50,11 @@ u32 native_netnice_on_ack(struct netnice *state, const struct netnice_ack *ack)
 	return netnice_on_ack(state, ack);
 }
 
+u32 native_netnice_burst_packets(const struct netnice *state)
+{
+	return netnice_burst_packets(state);
+}
+
 u32 native_netnice_pacing_us(const struct netnice *state, u32 cwnd, u32 smoothed_rtt_us)
 {
 	return netnice_pacing_us(state, cwnd, smoothed_rtt_us);

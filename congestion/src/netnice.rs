@@ -42,6 +42,7 @@ pub struct Ack {
 unsafe extern "C" {
     fn native_netnice_init(state: *mut State, wanted: *const Parameters);
     fn native_netnice_on_ack(state: *mut State, ack: *const Ack) -> u32;
+    fn native_netnice_burst_packets(state: *const State) -> u32;
     fn native_netnice_pacing_us(state: *const State, cwnd: u32, smoothed_rtt_us: u32) -> u32;
 }
 
@@ -62,6 +63,12 @@ impl NetNice {
     pub fn on_ack(&mut self, ack: &Ack) -> u32 {
         // SAFETY: the state was initialised by `new`; the call only touches state and ack.
         unsafe { native_netnice_on_ack(&mut self.0, ack) }
+    }
+
+    /// How many packets pacing lets out at once.
+    pub fn burst_packets(&self) -> u32 {
+        // SAFETY: as above.
+        unsafe { native_netnice_burst_packets(&self.0) }
     }
 
     /// The time over which a window of `cwnd` packets is to be sent.

@@ -154,26 +154,158 @@ fn one_window_of_samples_is_needed() {
     assert!(connection.step(10_000) < 40);
 }
 
+/// The round-trip time of packets while others use the link.
+const BUSY_RTT: Duration = Duration::from_millis(90);
+
+impl Connection {
+    /// Yields to a queue of 50 ms.
+    fn yielding() -> Self {
+        let mut connection = Self::settled(40);
+        while connection.phase() != Phase::Yielding {
+            connection.until_back_off(50_000);
+        }
+        connection
+    }
+
+    /// The ACK of all `packets` that were out, `after` the last.
+    fn probe(&mut self, packets: u32, after: Duration, queue_us: u32) -> u32 {
+        self.now_us += after.as_micros() as u32;
+        let ack = Ack {
+            acked: packets,
+            in_flight: 0,
+            prior_delivered: self.delivered,
+            ..self.ack(queue_us)
+        };
+        self.cwnd = self.control.on_ack(&ack);
+        self.cwnd
+    }
+
+    /// From what is sent at once to what is sent next.
+    fn pause(&self) -> Duration {
+        let burst = self.control.burst_packets();
+        self.control.pacing_interval(burst, BUSY_RTT)
+    }
+
+    /// A pair, and then a lone packet and the pause behind it, so often.
+    fn find_others(&mut self, times: usize) -> Vec<Duration> {
+        let mut pauses = Vec::new();
+        for time in 0..times as u32 {
+            let queue_us = 50_000 + time % 2 * 5_000;
+            assert_eq!(self.probe(2, 2 * BUSY_RTT, queue_us), 1, "a lone packet");
+            assert_eq!(self.control.burst_packets(), 1);
+            pauses.push(self.pause());
+            assert_eq!(self.probe(1, self.pause(), 50_000), 4, "a probe");
+            assert_eq!(self.control.burst_packets(), 2);
+        }
+        pauses
+    }
+}
+
 #[test]
 fn probes_while_yielding_become_rarer() {
-    let mut connection = Connection::settled(40);
-    while connection.phase() != Phase::Yielding {
-        connection.until_back_off(50_000);
+    let mut connection = Connection::yielding();
+    let mut round_trips = Vec::new();
+    for round in 0..4 {
+        round_trips.push(connection.pause().as_millis() / BUSY_RTT.as_millis());
+        connection.probe(2, connection.pause(), 50_000 + round * 1000);
     }
-    let rtt = Duration::from_millis(90);
-    assert_eq!(connection.control.pacing_interval(2, rtt), rtt);
-    let mut intervals = Vec::new();
-    for round in 0..6 {
-        connection.step(50_000 + round * 1000);
-        intervals.push(connection.control.pacing_interval(2, rtt).as_millis() / 90);
+    assert_eq!(round_trips, [1, 2, 4, 8]);
+    // The fourth met others after the longest pause. It is a sixteenth longer: 8 * 90 ms * 17 / 16.
+    assert_eq!(connection.cwnd, 1);
+    assert_eq!(connection.pause(), Duration::from_millis(765));
+    // What the next probe tells is waited for.
+    connection.probe(1, connection.pause(), 50_000);
+    assert_eq!(connection.pause(), 2 * BUSY_RTT);
+    assert_eq!(connection.cwnd, 4);
+}
+
+#[test]
+fn no_pause_that_round_trips_alone_make_is_longer_than_a_second() {
+    let mut connection = Connection::yielding();
+    for _ in 0..3 {
+        connection.probe(2, Duration::from_secs(1), 50_000);
     }
-    assert!(intervals.is_sorted(), "{intervals:?}");
-    assert_eq!(intervals.last(), Some(&8));
-    // No pause is longer than a second, however long the round trip.
     let pause = connection
         .control
         .pacing_interval(2, Duration::from_millis(400));
     assert_eq!(pause, Duration::from_secs(1));
+}
+
+#[test]
+fn a_pause_is_a_sixteenth_of_the_time_for_which_others_have_been_there() {
+    let mut connection = Connection::yielding();
+    for _ in 0..3 {
+        connection.probe(2, connection.pause(), 50_000);
+    }
+    let first = 8 * BUSY_RTT;
+    let pauses = connection.find_others(40);
+    let mut yielded = Duration::ZERO;
+    for pause in pauses {
+        if pause < Duration::from_secs(5) {
+            let expected = first + (yielded + first) / 16;
+            let error = pause.abs_diff(expected);
+            assert!(error < expected / 20, "{pause:?} after {yielded:?}");
+        }
+        assert!(pause <= Duration::from_secs(5));
+        yielded += pause;
+    }
+    assert_eq!(connection.find_others(1), [Duration::from_secs(5)]);
+}
+
+#[test]
+fn however_long_others_have_been_there_four_clean_probes_follow_each_other_quickly() {
+    let mut connection = Connection::yielding();
+    for _ in 0..3 {
+        connection.probe(2, connection.pause(), 50_000);
+    }
+    connection.find_others(60);
+    // Two round trips after the first clean probe, then 4, 2.
+    for round_trips in [2, 4, 2] {
+        assert_eq!(connection.pause(), round_trips * BUSY_RTT);
+        assert_eq!(connection.probe(2, connection.pause(), 0), 4);
+        assert_eq!(connection.phase(), Phase::Yielding);
+    }
+    connection.probe(2, connection.pause(), 0);
+    assert_eq!(connection.phase(), Phase::SlowStart);
+}
+
+#[test]
+fn a_lone_packet_that_waited_in_the_receiver_does_not_lengthen_the_pause() {
+    let mut connection = Connection::yielding();
+    for _ in 0..3 {
+        connection.probe(2, connection.pause(), 50_000);
+    }
+    let pauses = connection.find_others(2);
+    // 720 ms * 17 / 16, and once more.
+    assert_eq!(pauses[0], Duration::from_millis(765));
+    assert_eq!(pauses[1].as_micros(), 720_000 * 289 / 256);
+}
+
+/// Probes of a yielding connection, one each second, that met these queues. Whether it takes 50 ms for its path after.
+fn learns_path(seconds: u32, queue_us: impl Fn(u32) -> u32, lost: Option<u32>) -> bool {
+    let mut connection = Connection::yielding();
+    for second in 0..seconds {
+        connection.probe(2, Duration::from_secs(1), queue_us(second));
+        if lost == Some(second) {
+            lose(&mut connection, 50_000);
+        }
+    }
+    connection.probe(2, Duration::from_secs(1), 50_000);
+    connection.control.report().delay_over_minimum_us < 3_000
+}
+
+#[test]
+fn a_delay_that_does_not_move_for_90_s_is_the_path() {
+    assert!(learns_path(92, |_| 50_000, None));
+    assert!(!learns_path(88, |_| 50_000, None));
+    // By the threshold of 1.8 ms at most.
+    assert!(learns_path(92, |second| 50_000 + second % 2 * 1_500, None));
+    assert!(!learns_path(92, |second| 50_000 + second % 2 * 2_500, None));
+}
+
+#[test]
+fn where_packets_are_lost_a_steady_delay_is_a_queue() {
+    assert!(!learns_path(92, |_| 50_000, Some(40)));
 }
 
 #[test]

@@ -85,6 +85,13 @@ impl Results {
     fn share(&self, name: &str) -> f64 {
         self.flow(name).throughput_bps / self.0.queues[0].rate_bps as f64
     }
+
+    /// The same of all flows of a group.
+    fn share_of_group(&self, name: &str) -> f64 {
+        let group = self.0.flows.iter().filter(|flow| flow.group == name);
+        let sum: f64 = group.map(|flow| flow.throughput_bps).sum();
+        sum / self.0.queues[0].rate_bps as f64
+    }
 }
 
 fn alone(bed: Bed, control: &str) -> f64 {
@@ -291,6 +298,18 @@ fn a_standing_queue_of_others_is_no_longer_path() {
         .flow("rival", "cubic", "start = \"5s\"");
     let results = bed.run(300, 400);
     assert!(results.share("own") < 0.03);
+}
+
+#[test]
+fn many_of_netnice_weigh_next_to_nothing() {
+    // They begin together, so that most know neither the path's delay nor its rate.
+    let results = Bed::base()
+        .flow("own", "netnice", "count = 20")
+        .flow("rivals", "reno", "count = 20\nstart = \"3s\"")
+        .run(30, 120);
+    let share = results.share_of_group("own");
+    assert!(share < 0.025, "{share:.3}");
+    assert!(results.share_of_group("rivals") > 0.97);
 }
 
 #[test]

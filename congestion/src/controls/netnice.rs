@@ -8,7 +8,7 @@ use crate::controls::low_priority::{
     THRESHOLD_US, clock_us, duration_us, sample_us, whole_packets,
 };
 use crate::netnice::{self, NetNice};
-use crate::policy::{Parameters, Phase, Report};
+use crate::policy::{Parameters, Report};
 use crate::registry::Registration;
 
 pub(crate) const REGISTRATION: Registration = Registration {
@@ -137,12 +137,8 @@ impl CongestionControl for NetNiceControl {
         Some(over_ns.max(1000) / u64::from(cwnd))
     }
 
-    /// While yielding a probe is two packets together, so that no ACK is held back.
     fn pacing_burst_packets(&self) -> u32 {
-        match self.policy.report().phase() {
-            Phase::Yielding => 2,
-            _ => 1,
-        }
+        self.policy.burst_packets()
     }
 
     fn report(&self) -> Option<Report> {

@@ -112,9 +112,7 @@ u32 BPF_PROG(netnice_undo_cwnd, struct sock *sk)
 SEC("struct_ops")
 u32 BPF_PROG(netnice_min_tso_segs, struct sock *sk)
 {
-	const struct netnice *state = congestion_state(sk);
-
-	return state->report.phase == POLICY_YIELDING ? 2 : 1;
+	return netnice_burst_packets(congestion_state(sk));
 }
 
 SEC(".struct_ops.link")
