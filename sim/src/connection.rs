@@ -6,7 +6,7 @@ use netnice_queue::{Time, prefetch};
 use crate::Packet;
 use crate::flow::TcpSpec;
 use crate::flow_state::Work;
-use crate::measure::TimeWeighted;
+use crate::measure::{FlowCounters, TimeWeighted};
 use crate::packet::{Body, Marks};
 use crate::route::{Hop, Routes};
 use crate::simulation::{NEVER, Simulation, source};
@@ -16,92 +16,142 @@ use crate::tcp::{Flags, Mark, Receiver, Segment, Sender};
 pub(crate) const NO_SESSION: u32 = u32::MAX;
 
 /// Both ends of a connection.
+///
+/// With thousands of connections none of it is in the cache as a packet comes, so what each end needs lies together: the
+/// sender with the line after it, and the receiver with the line before it, in which is what both ends need.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(crate) struct Connection {
     pub sender: Sender,
+    /// What is beside the sender.
+    sending: Sending,
+    shared: Shared,
     pub receiver: Receiver,
-    /// The earliest pending event for each end's timer. A timer may have moved on since.
-    sender_armed: Time,
-    receiver_armed: Time,
-    pub flow: u32,
-    /// Cursors of the routes of data and of ACKs.
-    pub forward: u32,
-    pub back: u32,
-    /// Its packets in the network; a slot is used again when there are none.
-    under_way: u32,
-    pub session: u32,
-    header_bytes: u16,
-    class: u8,
-    /// All data have arrived.
-    completed: bool,
-    goodput_bytes: u64,
-    /// When the newest data packet that arrived was sent.
-    newest_data_sent: Time,
+
     pub opened: Time,
-    pub cwnd: TimeWeighted,
 }
 
-/// All connections. Those of web objects that have ended make room for new ones.
+/// What the sending end counts and keeps.
+#[derive(Debug)]
+#[repr(C, align(64))]
+struct Sending {
+    cwnd: TimeWeighted,
+    /// The earliest pending event for the timer, which may have moved on since.
+    armed: Time,
+    /// Packets of data, retransmissions included, and their bytes with headers.
+    packets: u64,
+    bytes: u64,
+}
+
+/// What packets look at in either direction, and what the receiving end counts and keeps.
+#[derive(Debug)]
+#[repr(C, align(64))]
+struct Shared {
+    flow: u32,
+    /// Cursors of the routes of data and of ACKs.
+    forward: u32,
+    back: u32,
+    /// Its packets in the network; a slot is used again when there are none.
+    under_way: u32,
+    session: u32,
+    header_bytes: u16,
+    class: u8,
+    state: State,
+    /// The earliest pending event for the receiver's timer, likewise.
+    receiver_armed: Time,
+    /// When the newest data packet that arrived was sent.
+    newest_data_sent: Time,
+    /// Packets of data that arrived, and their bytes with headers.
+    packets: u64,
+    bytes: u64,
+    /// What the receiver sent.
+    acks: u64,
+}
+
+/// How far a connection is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Living,
+    /// All data have arrived.
+    Completed,
+    /// Its slot is free.
+    Ended,
+}
+
+/// Each of the two is a cache line.
+const _: () = assert!(size_of::<Sending>() == 64 && size_of::<Shared>() == 64);
+
+/// All connections, one behind the other. Those of web objects that have ended make room for new ones.
 #[derive(Debug, Default)]
 pub(crate) struct Connections {
-    all: Vec<Option<Box<Connection>>>,
+    all: Vec<Connection>,
     /// Of which flow each is, kept here as well, so that flows can be fetched at the same time.
     flows: Vec<u32>,
     free: Vec<u32>,
 }
 
 impl Connections {
+    /// Has room for so many.
+    pub fn with_capacity(connections: usize) -> Connections {
+        Connections {
+            all: Vec::with_capacity(connections),
+            flows: Vec::with_capacity(connections),
+            free: Vec::new(),
+        }
+    }
+
     #[inline]
     pub fn get(&self, index: usize) -> &Connection {
-        self.all[index]
-            .as_ref()
-            .expect("packets and timers belong to living connections")
+        &self.all[index]
     }
 
     #[inline]
     pub fn get_mut(&mut self, index: usize) -> &mut Connection {
-        self.all[index]
-            .as_mut()
-            .expect("packets and timers belong to living connections")
+        &mut self.all[index]
     }
 
-    /// Begins to fetch what leads to a connection and its flow.
+    /// Begins to fetch what tells a connection's flow.
     #[inline]
     pub fn prefetch_place(&self, index: usize) {
-        prefetch(&self.all[index], 1);
         prefetch(&self.flows[index], 1);
     }
 
     /// Begins to fetch the end of a connection that a segment is about to reach; tells its flow.
     #[inline]
-    pub fn prefetch(&self, index: usize, end: Hop) -> u32 {
-        if let Some(connection) = &self.all[index] {
-            prefetch(&connection.flow, 1);
-            if end == Hop::SENDER {
-                prefetch(&connection.sender, 9);
-            } else {
-                prefetch(&connection.receiver, 3);
-            }
+    pub fn prefetch(&self, index: usize, end: Hop) -> usize {
+        let connection = &self.all[index];
+        prefetch(&connection.shared, 1);
+        if end == Hop::SENDER {
+            connection.sender.prefetch();
+            prefetch(&connection.sending, 1);
+        } else {
+            connection.receiver.prefetch();
         }
-        self.flows[index]
+        self.flows[index] as usize
+    }
+
+    /// Of which flow a connection is.
+    #[inline]
+    pub fn flow(&self, index: usize) -> usize {
+        self.flows[index] as usize
     }
 
     /// Living connections.
     pub fn iter(&self) -> impl Iterator<Item = &Connection> {
-        self.all.iter().flatten().map(|connection| &**connection)
+        self.all
+            .iter()
+            .filter(|connection| connection.shared.state != State::Ended)
     }
 
     /// Living connections.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Connection> {
         self.all
             .iter_mut()
-            .flatten()
-            .map(|connection| &mut **connection)
+            .filter(|connection| connection.shared.state != State::Ended)
     }
 
     pub fn insert(&mut self, connection: Connection) -> u32 {
-        let flow = connection.flow;
-        let connection = Some(Box::new(connection));
+        let flow = connection.shared.flow;
         if let Some(slot) = self.free.pop() {
             self.all[slot as usize] = connection;
             self.flows[slot as usize] = flow;
@@ -113,18 +163,13 @@ impl Connections {
         }
     }
 
-    fn remove(&mut self, index: usize) -> Option<Box<Connection>> {
-        self.free.push(index as u32);
-        self.all[index].take()
-    }
-
     /// The flow of a packet, and whether the packet goes back to the data's sender.
     pub fn flow_of(&self, packet: &Packet, routes: &Routes) -> (usize, bool) {
         if packet.connection & source::UDP != 0 {
             ((packet.connection & !source::UDP) as usize, false)
         } else {
             (
-                self.get(packet.connection as usize).flow as usize,
+                self.flow(packet.connection as usize),
                 routes.leads_to_sender(packet.cursor),
             )
         }
@@ -132,34 +177,73 @@ impl Connections {
 }
 
 impl Connection {
-    pub fn new(spec: &TcpSpec, flow: u32, (forward, back): (u32, u32), now: Time) -> Connection {
+    /// A connection of a web session, or of [`NO_SESSION`].
+    pub fn new(
+        spec: &TcpSpec,
+        (flow, session): (u32, u32),
+        (forward, back): (u32, u32),
+        now: Time,
+    ) -> Connection {
         let sender = Sender::new(spec.sender, (spec.control)());
         Connection {
-            cwnd: TimeWeighted::new(now, sender.cwnd()),
+            sending: Sending {
+                cwnd: TimeWeighted::new(now, sender.cwnd()),
+                armed: NEVER,
+                packets: 0,
+                bytes: 0,
+            },
             sender,
+            shared: Shared {
+                flow,
+                forward,
+                back,
+                under_way: 0,
+                session,
+                header_bytes: 0,
+                class: 0,
+                state: State::Living,
+                receiver_armed: NEVER,
+                newest_data_sent: now,
+                packets: 0,
+                bytes: 0,
+                acks: 0,
+            },
             receiver: Receiver::new(spec.receiver),
-            sender_armed: NEVER,
-            receiver_armed: NEVER,
-            flow,
-            forward,
-            back,
-            under_way: 0,
-            session: NO_SESSION,
-            header_bytes: 0,
-            class: 0,
-            completed: false,
-            goodput_bytes: 0,
-            newest_data_sent: now,
             opened: now,
         }
     }
 
-    /// What its control has yielded to.
-    pub fn yields(&self) -> u64 {
-        self.sender
-            .control()
-            .report()
-            .map_or(0, |report| u64::from(report.yields))
+    /// The flow that it is of.
+    pub fn flow(&self) -> usize {
+        self.shared.flow as usize
+    }
+
+    /// Cursors of the routes of data and of ACKs.
+    pub fn routes(&self) -> (u32, u32) {
+        (self.shared.forward, self.shared.back)
+    }
+
+    /// Measures cwnd from `now` on.
+    pub fn restart_cwnd(&mut self, now: Time) {
+        self.sending.cwnd.restart(now);
+    }
+
+    /// The mean over time of cwnd up to `now`, in packets.
+    pub fn mean_cwnd(&self, now: Time) -> f64 {
+        self.sending.cwnd.mean(now)
+    }
+
+    /// Adds what both ends and the control have counted since the beginning.
+    pub fn add_to(&self, counters: &mut FlowCounters) {
+        counters.sent_packets += self.sending.packets;
+        counters.sent_bytes += self.sending.bytes;
+        counters.received_packets += self.shared.packets;
+        counters.received_bytes += self.shared.bytes;
+        counters.goodput_bytes += self.receiver.goodput_bytes();
+        counters.control_sent += self.shared.acks;
+        let report = self.sender.control().report();
+        let yields = report.map_or(0, |report| u64::from(report.yields));
+        counters.add_sender(&self.sender.statistics(), yields);
     }
 }
 
@@ -168,11 +252,11 @@ impl Simulation {
     pub(crate) fn open_connection(&mut self, index: usize) {
         let now = self.now;
         let connection = self.connections.get_mut(index);
-        let flow = &self.flows[connection.flow as usize];
-        connection.header_bytes = flow.header_bytes;
-        connection.class = flow.class;
+        let flow = &self.flows[connection.flow()];
+        connection.shared.header_bytes = flow.header_bytes;
+        connection.shared.class = flow.class;
         connection.opened = now;
-        connection.cwnd.restart(now);
+        connection.restart_cwnd(now);
         connection.sender.open(now);
         connection.receiver.open(now);
         self.pump_receiver(index);
@@ -193,11 +277,13 @@ impl Simulation {
     #[inline]
     pub(crate) fn segment_at_receiver(&mut self, index: usize, packet: &Packet, body: &Body) {
         let connection = self.connections.get_mut(index);
-        let flow = &mut self.flows[connection.flow as usize];
-        connection.under_way -= 1;
+        let shared = &mut connection.shared;
+        shared.under_way -= 1;
         if body.segment.length > 0 {
-            flow.data_arrived(self.now, self.warm_up, packet.length, body.sent);
-            connection.newest_data_sent = body.sent;
+            shared.packets += 1;
+            shared.bytes += u64::from(packet.length);
+            shared.newest_data_sent = body.sent;
+            self.flows[shared.flow as usize].data_arrived(self.now, self.warm_up, body.sent);
         }
         let mark = Mark {
             congestion_experienced: packet.marks.congestion_experienced(),
@@ -206,11 +292,8 @@ impl Simulation {
         connection
             .receiver
             .on_segment(self.now, &body.segment, mark);
-        let goodput = connection.receiver.goodput_bytes();
-        flow.counters.goodput_bytes += goodput - connection.goodput_bytes;
-        connection.goodput_bytes = goodput;
-        if connection.receiver.finished() && !connection.completed {
-            connection.completed = true;
+        if connection.receiver.finished() && connection.shared.state == State::Living {
+            connection.shared.state = State::Completed;
             self.all_data_arrived(index);
         }
         self.pump_receiver(index);
@@ -221,9 +304,9 @@ impl Simulation {
     #[inline]
     pub(crate) fn segment_at_sender(&mut self, index: usize, body: &Body) {
         let connection = self.connections.get_mut(index);
-        connection.under_way -= 1;
+        connection.shared.under_way -= 1;
         if self.now >= self.warm_up && body.segment.flags == Flags::ACK {
-            let flow = &mut self.flows[connection.flow as usize];
+            let flow = &mut self.flows[connection.flow()];
             flow.round_trip
                 .record(self.now.as_nanos() - body.sent.as_nanos());
         }
@@ -235,8 +318,8 @@ impl Simulation {
     /// A segment was dropped.
     pub(crate) fn segment_lost(&mut self, index: usize, segment: &Segment) {
         let connection = self.connections.get_mut(index);
-        connection.under_way -= 1;
-        let counters = &mut self.flows[connection.flow as usize].counters;
+        connection.shared.under_way -= 1;
+        let counters = &mut self.flows[connection.flow()].counters;
         if segment.length > 0 && !segment.flags.contains(Flags::REQUEST) {
             counters.lost_packets += 1;
         } else {
@@ -254,31 +337,31 @@ impl Simulation {
             let Some(segment) = connection.sender.poll_transmit(now) else {
                 break;
             };
-            let counters = &mut self.flows[connection.flow as usize].counters;
-            let length = segment.length as u16 + connection.header_bytes;
+            let shared = &mut connection.shared;
+            let length = segment.length as u16 + shared.header_bytes;
             let data = segment.length > 0;
             if data {
-                counters.sent_packets += 1;
-                counters.sent_bytes += u64::from(length);
+                connection.sending.packets += 1;
+                connection.sending.bytes += u64::from(length);
             } else {
-                counters.control_sent += 1;
+                self.flows[shared.flow as usize].counters.control_sent += 1;
             }
-            connection.under_way += 1;
+            shared.under_way += 1;
             let packet = Packet {
-                cursor: connection.forward,
+                cursor: shared.forward,
                 connection: index as u32,
                 body: self.bodies.insert(Body { segment, sent: now }),
                 length,
-                class: connection.class,
+                class: shared.class,
                 marks: Marks::new(data && connection.sender.ecn_capable()),
             };
             self.forward(packet);
         }
         let connection = self.connections.get_mut(index);
-        connection.cwnd.set(now, connection.sender.cwnd());
+        connection.sending.cwnd.set(now, connection.sender.cwnd());
         if let Some(deadline) = connection.sender.next_timer() {
-            if deadline < connection.sender_armed {
-                connection.sender_armed = deadline;
+            if deadline < connection.sending.armed {
+                connection.sending.armed = deadline;
                 self.events
                     .push(deadline.max(now), source::SENDER_TIMER | index as u32);
             }
@@ -294,52 +377,49 @@ impl Simulation {
             let Some(segment) = connection.receiver.poll_transmit(now) else {
                 break;
             };
-            let counters = &mut self.flows[connection.flow as usize].counters;
-            counters.control_sent += 1;
-            connection.under_way += 1;
-            let sent = connection.newest_data_sent;
+            let shared = &mut connection.shared;
+            shared.acks += 1;
+            shared.under_way += 1;
+            let sent = shared.newest_data_sent;
             let packet = Packet {
-                cursor: connection.back,
+                cursor: shared.back,
                 connection: index as u32,
                 body: self.bodies.insert(Body { segment, sent }),
-                length: segment.length as u16 + connection.header_bytes,
-                class: connection.class,
+                length: segment.length as u16 + shared.header_bytes,
+                class: shared.class,
                 marks: Marks::default(),
             };
             self.forward(packet);
         }
         let connection = self.connections.get_mut(index);
         if let Some(deadline) = connection.receiver.next_timer() {
-            if deadline < connection.receiver_armed {
-                connection.receiver_armed = deadline;
+            if deadline < connection.shared.receiver_armed {
+                connection.shared.receiver_armed = deadline;
                 self.events
                     .push(deadline.max(now), source::RECEIVER_TIMER | index as u32);
             }
         }
     }
 
-    /// An event for a sender's timer: it may have moved to a later time since, or the slot to another connection.
+    /// An event for a sender's timer: it may have moved to a later time since, or the slot to another
+    /// connection or to none.
     pub(crate) fn on_sender_timer(&mut self, index: usize) {
-        let Some(connection) = &mut self.connections.all[index] else {
-            return;
-        };
-        if connection.sender_armed > self.now {
+        let connection = self.connections.get_mut(index);
+        if connection.sending.armed > self.now || connection.shared.state == State::Ended {
             return;
         }
-        connection.sender_armed = NEVER;
+        connection.sending.armed = NEVER;
         connection.sender.on_timer(self.now);
         self.pump_sender(index);
     }
 
     /// An event for a receiver's timer, likewise.
     pub(crate) fn on_receiver_timer(&mut self, index: usize) {
-        let Some(connection) = &mut self.connections.all[index] else {
-            return;
-        };
-        if connection.receiver_armed > self.now {
+        let connection = self.connections.get_mut(index);
+        if connection.shared.receiver_armed > self.now || connection.shared.state == State::Ended {
             return;
         }
-        connection.receiver_armed = NEVER;
+        connection.shared.receiver_armed = NEVER;
         connection.receiver.on_timer(self.now);
         self.pump_receiver(index);
     }
@@ -347,9 +427,9 @@ impl Simulation {
     /// The last byte, and that there are no more, has arrived.
     fn all_data_arrived(&mut self, index: usize) {
         let connection = self.connections.get(index);
-        let (flow, session) = (connection.flow as usize, connection.session);
+        let (flow, session) = (connection.flow(), connection.shared.session);
         if session != NO_SESSION {
-            let (bytes, opened) = (connection.goodput_bytes, connection.opened);
+            let (bytes, opened) = (connection.receiver.goodput_bytes(), connection.opened);
             self.object_has_come(session as usize, flow, bytes, opened);
         } else {
             self.flows[flow].completed = Some(self.now);
@@ -359,19 +439,19 @@ impl Simulation {
     /// A web object's connection that has ended on both sides, with nothing under way, makes room.
     #[inline]
     fn reuse_if_ended(&mut self, index: usize) {
-        let connection = self.connections.get(index);
-        if connection.completed && connection.under_way == 0 && connection.session != NO_SESSION {
+        let shared = &self.connections.get(index).shared;
+        if shared.state == State::Completed && shared.under_way == 0 && shared.session != NO_SESSION
+        {
             self.end_connection(index);
         }
     }
 
     fn end_connection(&mut self, index: usize) {
-        if !self.connections.get(index).sender.finished() {
-            return;
-        }
-        if let Some(connection) = self.connections.remove(index) {
-            let counters = &mut self.flows[connection.flow as usize].counters;
-            counters.add_sender(&connection.sender.statistics(), connection.yields());
+        let connection = self.connections.get_mut(index);
+        if connection.sender.finished() {
+            connection.shared.state = State::Ended;
+            connection.add_to(&mut self.flows[connection.flow()].counters);
+            self.connections.free.push(index as u32);
         }
     }
 

@@ -15,7 +15,7 @@ impl Simulation {
             flow.baseline = (baseline != FlowCounters::default()).then(|| Box::new(baseline));
         }
         for connection in self.connections.iter_mut() {
-            connection.cwnd.restart(self.now.max(connection.opened));
+            connection.restart_cwnd(self.now.max(connection.opened));
         }
         let inside = self.flights_by_link();
         let links = self.links.all.iter_mut().zip(&mut self.records);
@@ -30,19 +30,36 @@ impl Simulation {
         self.marks.push(counters);
     }
 
-    /// What all flows have counted since the beginning, senders of living connections included.
+    /// What all flows have counted since the beginning, living connections included.
     pub(crate) fn all_counters(&self) -> Vec<FlowCounters> {
         let mut counters: Vec<FlowCounters> = self.flows.iter().map(|flow| flow.counters).collect();
         for connection in self.connections.iter() {
-            counters[connection.flow as usize]
-                .add_sender(&connection.sender.statistics(), connection.yields());
+            connection.add_to(&mut counters[connection.flow()]);
+        }
+        counters
+    }
+
+    /// The same of one flow.
+    fn counters_of(&self, flow: usize) -> FlowCounters {
+        let mut counters = self.flows[flow].counters;
+        match self.flows[flow].work {
+            Work::Udp { .. } => {}
+            Work::Tcp { connection } => self
+                .connections
+                .get(connection as usize)
+                .add_to(&mut counters),
+            Work::Web { .. } => self
+                .connections
+                .iter()
+                .filter(|connection| connection.flow() == flow)
+                .for_each(|connection| connection.add_to(&mut counters)),
         }
         counters
     }
 
     /// Time series are sampled.
     pub(crate) fn sample(&mut self) {
-        let Some(sampler) = &mut self.sampler else {
+        let Some(mut sampler) = self.sampler.take() else {
             return;
         };
         let now = self.now;
@@ -58,11 +75,12 @@ impl Simulation {
                     .smoothed_rtt()
                     .map_or(f64::NAN, |rtt| rtt.as_secs_f64());
             }
-            if flow.counters.received_packets > 0 {
+            let counters = self.counters_of(sampled.flow);
+            if counters.received_packets > 0 {
                 values[3] = flow.one_way_delay.as_secs_f64();
             }
-            let bytes = flow.counters.goodput_bytes - sampled.goodput_bytes;
-            sampled.goodput_bytes = flow.counters.goodput_bytes;
+            let bytes = counters.goodput_bytes - sampled.goodput_bytes;
+            sampled.goodput_bytes = counters.goodput_bytes;
             values[4] = bytes as f64 * 8.0 / sampler.interval.as_secs_f64();
             for (series, value) in sampler.series[sampled.first_series..]
                 .iter_mut()
@@ -82,20 +100,12 @@ impl Simulation {
             }
         }
         self.events.push(now + sampler.interval, source::SAMPLE);
+        self.sampler = Some(sampler);
     }
 
     /// What flow `id` has counted since the end of the warm-up.
     pub fn counters(&self, id: FlowId) -> FlowCounters {
-        let flow = &self.flows[id.index()];
-        let mut counters = flow.counters;
-        for connection in self
-            .connections
-            .iter()
-            .filter(|connection| connection.flow == id.0)
-        {
-            counters.add_sender(&connection.sender.statistics(), connection.yields());
-        }
-        counters - flow.counters_before()
+        self.counters_of(id.index()) - self.flows[id.index()].counters_before()
     }
 
     /// What flow `id` had counted since the beginning of the run at each of [`RunOptions::marks`].
@@ -130,10 +140,11 @@ impl Simulation {
     /// sessions.
     pub fn mean_cwnd(&self, id: FlowId) -> Option<f64> {
         match self.flows[id.index()].work {
-            Work::Tcp { connection } => {
-                let cwnd = self.connections.get(connection as usize).cwnd;
-                Some(cwnd.mean(self.now))
-            }
+            Work::Tcp { connection } => Some(
+                self.connections
+                    .get(connection as usize)
+                    .mean_cwnd(self.now),
+            ),
             _ => None,
         }
     }

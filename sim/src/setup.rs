@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use netnice_queue::Time;
 
-use crate::connection::{Connection, Connections};
+use crate::connection::{Connection, Connections, NO_SESSION};
 use crate::error::BuildError;
 use crate::event_queue::EventQueue;
 use crate::flight::Flights;
@@ -49,7 +49,7 @@ impl Simulation {
             routes: Routes::default(),
             bodies: Bodies::default(),
             flows: Vec::with_capacity(flows.len()),
-            connections: Connections::default(),
+            connections: Connections::with_capacity(flows.len()),
             sessions: Vec::new(),
             sampler: options.sampling_interval.map(Sampler::new),
             seed: options.seed,
@@ -182,7 +182,7 @@ impl Simulation {
             Program::Tcp { path, traffic, tcp } => {
                 check_mss(tcp.sender.mss, spec.header_bytes).map_err(refuse)?;
                 let cursors = self.cursors(ends, path, &spec.name)?;
-                let mut connection = Connection::new(tcp, index, cursors, start);
+                let mut connection = Connection::new(tcp, (index, NO_SESSION), cursors, start);
                 match (traffic, spec.bytes) {
                     (Traffic::Bulk, None) => connection.sender.supply_unlimited(),
                     (Traffic::Bulk, Some(bytes)) => {

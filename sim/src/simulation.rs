@@ -88,9 +88,6 @@ const END_AHEAD: usize = 5;
 /// All of it takes so many packets known ahead.
 pub(crate) const LOOK_AHEAD: usize = HOP_AHEAD + 1;
 
-/// Cache lines of a flow that its packets need.
-const FLOW_LINES: usize = 5;
-
 /// A time that never comes.
 pub(crate) const NEVER: Time = Time::from_nanos(u64::MAX);
 
@@ -189,7 +186,7 @@ impl Simulation {
                     prefetch(self.bodies.get(packet.body), 2);
                     if hop != Hop::SINK {
                         let flow = self.connections.prefetch(packet.connection as usize, hop);
-                        prefetch(&self.flows[flow as usize], FLOW_LINES);
+                        self.flows[flow].prefetch(hop);
                     }
                 }
             }
@@ -212,15 +209,15 @@ impl Simulation {
             return;
         }
         let connection = self.connections.get(packet.connection as usize);
-        let flow = &self.flows[connection.flow as usize];
+        let flow = &self.flows[connection.flow()];
         let under_way_ns = (flight.due - self.bodies.get(packet.body).sent).as_nanos() as u64;
         let answer = if hop == Hop::SENDER {
-            connection.sender.prefetch();
+            connection.sender.prefetch_beyond();
             flow.round_trip.prefetch(under_way_ns);
-            connection.forward
+            connection.routes().0
         } else {
             flow.delay.prefetch(under_way_ns);
-            connection.back
+            connection.routes().1
         };
         if let Some(index) = self.routes.hop(answer).link() {
             prefetch(&self.links.all[index], 1);
@@ -376,7 +373,9 @@ impl Simulation {
             let flow = &mut self.flows[(packet.connection & !source::UDP) as usize];
             flow.counters.goodput_bytes +=
                 u64::from(packet.length.saturating_sub(flow.header_bytes));
-            flow.data_arrived(self.now, self.warm_up, packet.length, body.sent);
+            flow.counters.received_packets += 1;
+            flow.counters.received_bytes += u64::from(packet.length);
+            flow.data_arrived(self.now, self.warm_up, body.sent);
         }
     }
 

@@ -36,8 +36,7 @@ impl Simulation {
             responses.unfinished += 1;
         }
         let cursors = cursors[state.client as usize][object.server];
-        let mut connection = Connection::new(tcp, state.flow, cursors, now);
-        connection.session = index as u32;
+        let mut connection = Connection::new(tcp, (state.flow, index as u32), cursors, now);
         connection.sender.supply(object.bytes);
         connection.sender.close();
         let slot = self.connections.insert(connection);

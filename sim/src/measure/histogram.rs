@@ -10,15 +10,33 @@ const BUCKETS: u64 = 1 << BUCKETS_LOG2;
 
 /// A histogram of whole numbers. A hundred thousand of them fit into memory: delays of a flow mostly lie within a few
 /// doublings, and each doubling takes 256 bytes.
+///
+/// A packet of such a run finds neither the histogram nor the bucket in the cache. So the histogram is smaller than a cache
+/// line, and of the rest only the bucket is touched, unless it is the first or the last.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Histogram {
-    /// Number of the first bucket in `counts`.
-    first: usize,
-    counts: Vec<u64>,
-    total: u64,
     sum: u128,
+    /// From the first bucket with a value to the last one. Their sum is the number of values.
+    counts: Box<[u64]>,
+    /// Number of the first bucket in `counts`.
+    first: u32,
+    /// `None` where there are no values.
+    extremes: Option<Box<Extremes>>,
+}
+
+/// The smallest value, which is in the first bucket, and the largest, in the last one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Extremes {
     min: u64,
     max: u64,
+}
+
+impl Extremes {
+    /// Takes in what lies between `min` and `max`.
+    fn extend(&mut self, min: u64, max: u64) {
+        self.min = self.min.min(min);
+        self.max = self.max.max(max);
+    }
 }
 
 /// The bucket of `value`: below 32 one for each value, then 32 for each doubling.
@@ -45,9 +63,15 @@ impl Histogram {
     /// Begins to fetch where `value` is counted. Changes nothing.
     #[inline]
     pub(crate) fn prefetch(&self, value: u64) {
-        if let Some(count) = self.counts.get(bucket(value).wrapping_sub(self.first)) {
+        if let Some(count) = self.counts.get(self.place(bucket(value))) {
             prefetch(count, 1);
         }
+    }
+
+    /// Where a bucket's count is; beyond all of them where it has none.
+    #[inline]
+    fn place(&self, bucket: usize) -> usize {
+        bucket.wrapping_sub(self.first as usize)
     }
 
     /// Counts `value`.
@@ -59,94 +83,103 @@ impl Histogram {
     /// Counts `value` as often as `times` says.
     #[inline]
     pub fn record_times(&mut self, value: u64, times: u64) {
-        if times == 0 {
-            return;
-        }
         let bucket = bucket(value);
-        let index = bucket.wrapping_sub(self.first);
-        if let Some(count) = self.counts.get_mut(index) {
-            *count = count.saturating_add(times);
+        let place = self.place(bucket);
+        if place.wrapping_sub(1) < self.counts.len().saturating_sub(2) {
+            self.counts[place] += times;
+        } else if times > 0 {
+            self.count_outside(bucket, value, times);
+        }
+        self.sum += u128::from(value) * u128::from(times);
+    }
+
+    /// In the first or the last bucket, or beyond.
+    #[inline(never)]
+    fn count_outside(&mut self, bucket: usize, value: u64, times: u64) {
+        self.count_in(bucket, times);
+        self.extend(value, value);
+    }
+
+    /// There are values from `min` to `max`.
+    fn extend(&mut self, min: u64, max: u64) {
+        match &mut self.extremes {
+            Some(extremes) => extremes.extend(min, max),
+            None => self.extremes = Some(Box::new(Extremes { min, max })),
+        }
+    }
+
+    fn count_in(&mut self, bucket: usize, times: u64) {
+        let place = self.place(bucket);
+        if let Some(count) = self.counts.get_mut(place) {
+            *count += times;
         } else {
             self.grow_to(bucket, times);
         }
-        self.min = if self.total == 0 {
-            value
-        } else {
-            self.min.min(value)
-        };
-        self.max = self.max.max(value);
-        self.total += times;
-        self.sum += u128::from(value) * u128::from(times);
     }
 
     #[cold]
     fn grow_to(&mut self, bucket: usize, times: u64) {
-        if self.counts.is_empty() {
-            self.first = bucket;
-        } else if bucket < self.first {
-            let more = self.first - bucket;
-            self.counts.splice(0..0, std::iter::repeat_n(0, more));
-            self.first = bucket;
+        let mut counts = std::mem::take(&mut self.counts).into_vec();
+        if counts.is_empty() {
+            self.first = bucket as u32;
+        } else if bucket < self.first as usize {
+            let more = self.first as usize - bucket;
+            counts.splice(0..0, std::iter::repeat_n(0, more));
+            self.first = bucket as u32;
         }
-        let index = bucket - self.first;
-        if index >= self.counts.len() {
-            self.counts.resize(index + 1, 0);
+        let place = self.place(bucket);
+        if place >= counts.len() {
+            counts.resize(place + 1, 0);
         }
-        self.counts[index] = self.counts[index].saturating_add(times);
+        counts[place] += times;
+        self.counts = counts.into_boxed_slice();
     }
 
     /// Adds what `other` has counted.
     pub fn merge(&mut self, other: &Histogram) {
         for (index, &times) in other.counts.iter().enumerate() {
             if times > 0 {
-                let bucket = other.first + index;
-                match self.counts.get_mut(bucket.wrapping_sub(self.first)) {
-                    Some(count) => *count = count.saturating_add(times),
-                    None => self.grow_to(bucket, times),
-                }
+                self.count_in(other.first as usize + index, times);
             }
         }
-        if other.total > 0 {
-            self.min = if self.total == 0 {
-                other.min
-            } else {
-                self.min.min(other.min)
-            };
-            self.max = self.max.max(other.max);
+        if let Some(extremes) = &other.extremes {
+            self.extend(extremes.min, extremes.max);
         }
-        self.total += other.total;
         self.sum += other.sum;
     }
 
     /// Values counted.
     pub fn count(&self) -> u64 {
-        self.total
+        self.counts.iter().sum()
     }
 
     /// Their mean, exactly; `None` where there are none.
     pub fn mean(&self) -> Option<f64> {
-        (self.total > 0).then(|| self.sum as f64 / self.total as f64)
+        let count = self.count();
+        (count > 0).then(|| self.sum as f64 / count as f64)
     }
 
     /// The smallest, exactly.
     pub fn min(&self) -> Option<u64> {
-        (self.total > 0).then_some(self.min)
+        self.extremes.as_ref().map(|extremes| extremes.min)
     }
 
     /// The largest, exactly.
     pub fn max(&self) -> Option<u64> {
-        (self.total > 0).then_some(self.max)
+        self.extremes.as_ref().map(|extremes| extremes.max)
     }
 
     /// The value that a share `quantile` (from 0 to 1) of all values do not exceed, to 1.6 %.
     pub fn quantile(&self, quantile: f64) -> Option<f64> {
-        let rank = ((quantile * self.total as f64).ceil() as u64).clamp(1, self.total.max(1));
+        let extremes = self.extremes.as_ref()?;
+        let total = self.count();
+        let rank = ((quantile * total as f64).ceil() as u64).clamp(1, total);
         let mut seen = 0;
         for (index, &count) in self.counts.iter().enumerate() {
             seen += count;
             if seen >= rank {
-                let value = middle(self.first + index);
-                return Some(value.clamp(self.min as f64, self.max as f64));
+                let value = middle(self.first as usize + index);
+                return Some(value.clamp(extremes.min as f64, extremes.max as f64));
             }
         }
         None

@@ -52,40 +52,41 @@ impl Default for TimeoutConfig {
     }
 }
 
-/// What a sender is made to be; by default much as Linux.
+/// What a sender is made to be; by default much as Linux. What each packet needs stands in front.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[repr(C)]
 pub struct SenderConfig {
     /// Maximum segment size: bytes of data in a packet, headers not counted.
     pub mss: u32,
-    /// Initial window in packets (RFC 6928: 10; ns-2.35: 2).
-    pub initial_window: u32,
-    /// Slow start threshold at the beginning, in packets; infinite until something sets it, unless given.
-    pub initial_ssthresh: f64,
     /// Packets in flight at most, whatever cwnd says (ns-2's `window_`).
     pub max_window: u32,
     /// How losses are recovered from.
     pub recovery: Recovery,
     /// Each of the first two duplicate ACKs lets a packet go (RFC 3042).
     pub limited_transmit: bool,
+    /// Segments carry timestamps (RFC 7323).
+    pub timestamps: bool,
+    /// Explicit congestion notification (RFC 3168).
+    pub ecn: bool,
     /// NewReno restarts the retransmission timer at the first partial ACK only (RFC 6582 section 4, "impatient").
     pub impatient: bool,
     /// SACK sends the last outstanding packet again at the end of a recovery (RFC 6675 section 4, rule 4).
     pub rescue_retransmission: bool,
-    /// The retransmission time-out.
-    pub timeout: TimeoutConfig,
-    /// Segments carry timestamps (RFC 7323).
-    pub timestamps: bool,
-    /// The host's timestamp clock.
-    pub clock: Clock,
-    /// Explicit congestion notification (RFC 3168).
-    pub ecn: bool,
-    /// Which end begins.
-    pub opener: Opener,
-    /// SYN and SYN-ACK go before the data; without, as in ns-2's one-way agents, the data go at once.
-    pub handshake: bool,
     /// After nothing was sent for longer than a retransmission time-out, cwnd is at most the initial window
     /// (RFC 5681 section 4.1).
     pub slow_start_after_idle: bool,
+    /// SYN and SYN-ACK go before the data; without, as in ns-2's one-way agents, the data go at once.
+    pub handshake: bool,
+    /// The host's timestamp clock.
+    pub clock: Clock,
+    /// Which end begins.
+    pub opener: Opener,
+    /// Initial window in packets (RFC 6928: 10; ns-2.35: 2).
+    pub initial_window: u32,
+    /// Slow start threshold at the beginning, in packets; infinite until something sets it, unless given.
+    pub initial_ssthresh: f64,
+    /// The retransmission time-out.
+    pub timeout: TimeoutConfig,
 }
 
 impl Default for SenderConfig {
@@ -148,23 +149,24 @@ impl Default for DelayedAck {
     }
 }
 
-/// What a receiver is made to be; by default much as Linux.
+/// What a receiver is made to be; by default much as Linux. What each packet needs stands in front.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[repr(C)]
 pub struct ReceiverConfig {
+    /// ACKs wait; `None` acknowledges every segment at once.
+    pub delayed_ack: Option<DelayedAck>,
     /// Receive buffer in bytes, at least one: what may be in flight, since programs here read at once.
     pub window: u32,
     /// Shift of the window field (RFC 7323 section 2): at most 65535 of such units can be told.
     pub window_scale: u8,
-    /// ACKs wait; `None` acknowledges every segment at once.
-    pub delayed_ack: Option<DelayedAck>,
     /// ACKs tell what has arrived out of order (RFC 2018).
     pub sack: bool,
     /// Segments carry timestamps (RFC 7323).
     pub timestamps: bool,
-    /// The host's timestamp clock.
-    pub clock: Clock,
     /// Explicit congestion notification (RFC 3168).
     pub ecn: bool,
+    /// The host's timestamp clock.
+    pub clock: Clock,
     /// Which end begins; the same as the sender's.
     pub opener: Opener,
     /// As the sender's.

@@ -4,8 +4,9 @@
 use super::TimeoutConfig;
 use super::config::nanos;
 
-/// Estimates the round-trip time and says how long to wait for an ACK.
+/// Estimates the round-trip time and says how long to wait for an ACK. A cache line.
 #[derive(Debug, Clone)]
+#[repr(C)]
 pub(super) struct RetransmissionTimeout {
     /// Nanoseconds in which round-trip times are counted: a tick, or 1.
     unit_ns: u64,

@@ -200,7 +200,8 @@ fn every_second_segment_is_acknowledged_or_after_the_time() {
 
 #[test]
 fn connections_are_small() {
-    // Before data flow nothing of them is on the heap but the congestion control: 100,000 take less than 100 MB.
+    // Before data flow nothing of them is on the heap but the congestion control: 100,000 take about 100 MB. Whole cache
+    // lines, of which most packets touch few.
     let bytes = size_of::<Sender>() + size_of::<Receiver>();
-    assert!(bytes < 1000, "{bytes}");
+    assert!(bytes <= 1024, "{bytes}");
 }

@@ -67,7 +67,9 @@ impl Sender {
         self.window_edge = self
             .window_edge_at_first()
             .max(acknowledgement + u64::from(segment.window));
-        self.recent_timestamp = segment.tsval;
+        if self.config.timestamps {
+            self.recent_timestamp = segment.tsval;
+        }
 
         let mut delivery = Delivery::default();
         if segment.sack[0].end != 0 && self.config.recovery == Recovery::Sack {
@@ -119,9 +121,7 @@ impl Sender {
     fn advance(&mut self, now: Time, segment: &Segment, delivery: &Delivery) {
         let now_ns = now.as_nanos();
         let acknowledgement = segment.acknowledgement;
-        let acked_bytes = acknowledgement - self.unacknowledged;
         self.unacknowledged = acknowledgement;
-        self.statistics.acked_bytes += acked_bytes - u64::from(self.finished());
         self.measure(now, segment, delivery);
         self.retransmit_first = false;
         self.sent_by_limited_transmit = 0;

@@ -6,10 +6,11 @@ mod handshake;
 mod outstanding;
 mod transmit;
 
+use std::mem::offset_of;
 use std::time::Duration;
 
 use netnice_congestion::control::{Congestion, CongestionControl, Window};
-use netnice_queue::{Time, prefetch_object};
+use netnice_queue::{Time, prefetch, prefetch_object};
 
 use super::timeout::RetransmissionTimeout;
 use super::{Recovery, SenderConfig};
@@ -67,76 +68,90 @@ enum LastReduction {
 
 /// The sending end of a connection: sends, finds losses, recovers from them; how much may be in flight is for its
 /// congestion control to say.
+///
+/// With thousands of connections each ACK finds its sender in memory, not in the cache. So what every ACK and every new
+/// packet look at stands in front, in [`Sender::HOT_LINES`] cache lines, and what is used up at times behind.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub struct Sender {
-    config: SenderConfig,
-    control: Box<dyn CongestionControl>,
-    window: Window,
-    state: SenderState,
-    outstanding: Outstanding,
     /// SND.UNA: every byte before is acknowledged.
     unacknowledged: u64,
     /// The next new byte.
     next_sequence: u64,
-    /// Bytes that the program has supplied.
-    supplied: u64,
     /// Below this the receiver takes data.
     window_edge: u64,
-    closing: bool,
-    fin_sent: bool,
-
-    timeout: RetransmissionTimeout,
     /// When the retransmission timer ends.
     timer_ns: u64,
-    /// Without timestamps one segment per round trip is timed: its end, 0 where none is, and when it was sent.
-    timed_end: u64,
-    timed_ns: u64,
+    window: Window,
+    /// Packets delivered, when last, and when the first packet of the flight then delivered was sent:
+    /// draft-cheng-iccrg-delivery-rate-estimation.
+    delivered: u64,
+    delivered_ns: u64,
+
+    first_sent_ns: u64,
+    app_limited_until: u64,
     smoothed_rtt_ns: u64,
     min_rtt_ns: u64,
-    /// The peer's newest timestamp.
-    recent_timestamp: u32,
+    /// Bytes that the program has supplied.
+    supplied: u64,
+    pacing_until_ns: u64,
+    last_sent_ns: u64,
+    /// Without timestamps one segment per round trip is timed: its end, 0 where none is, and when it was sent.
+    timed_end: u64,
 
+    timeout: RetransmissionTimeout,
+
+    control: Box<dyn CongestionControl>,
     duplicate_acks: u32,
     sent_by_limited_transmit: u32,
     /// Packets by which fast recovery inflates cwnd; NewReno's partial ACKs deflate, below 0 at times.
     inflation: i32,
+    /// Packets that may yet leave together with the one of `burst_ns`.
+    burst_left: u32,
+    state: SenderState,
+    closing: bool,
+    fin_sent: bool,
     fast_recovery: bool,
     after_timeout: bool,
+    /// The first packet is sent next, whatever the window says.
+    retransmit_first: bool,
+    /// The receiver does not know yet that we heard its ECN echo.
+    reduction_to_tell: bool,
+    cwnd_limited: bool,
+    /// Something would be sent, were it not for pacing.
+    wants_pacing: bool,
+    ack_to_send: bool,
+    /// Its first 16 bytes; after them, with timestamps, the clock.
+    config: SenderConfig,
+
+    /// The peer's newest timestamp; not taken down where no timestamps are sent.
+    recent_timestamp: u32,
+    handshake_sends: u32,
+    timed_ns: u64,
+    burst_ns: u64,
+    /// What had been sent when the window was last reduced: `recover` of RFC 6582.
+    recover: u64,
     last_reduction: LastReduction,
     /// NewReno: a partial ACK has come in this recovery.
     partial_ack_seen: bool,
     /// SACK: the rescue retransmission was made.
     rescued: bool,
-    /// The first packet is sent next, whatever the window says.
-    retransmit_first: bool,
-    /// What had been sent when the window was last reduced: `recover` of RFC 6582.
-    recover: u64,
-    /// The receiver does not know yet that we heard its ECN echo.
-    reduction_to_tell: bool,
-
-    /// Packets delivered, when last, and when the first packet of the flight then delivered was sent:
-    /// draft-cheng-iccrg-delivery-rate-estimation.
-    delivered: u64,
-    delivered_ns: u64,
-    first_sent_ns: u64,
-    app_limited_until: u64,
-    cwnd_limited: bool,
-
-    last_sent_ns: u64,
-    pacing_until_ns: u64,
-    /// Packets that may yet leave together with the one of this time.
-    burst_left: u32,
-    burst_ns: u64,
-    /// Something would be sent, were it not for pacing.
-    wants_pacing: bool,
-    ack_to_send: bool,
     handshake_to_send: bool,
-    handshake_sends: u32,
     request: Option<u32>,
+    /// What is not told by the sequence numbers.
     statistics: SenderStatistics,
+    /// Its first line is the last one that every ACK needs.
+    outstanding: Outstanding,
 }
 
+/// What every ACK needs of the configuration is in the line of the flags before it.
+const _: () =
+    assert!(offset_of!(Sender, config) + offset_of!(SenderConfig, clock) == Sender::HOT_LINES * 64);
+
 impl Sender {
+    /// Cache lines in front that every ACK needs.
+    const HOT_LINES: usize = 4;
+
     /// A sender that `control` governs; it begins with `open`.
     pub fn new(config: SenderConfig, control: Box<dyn CongestionControl>) -> Sender {
         Sender {
@@ -190,9 +205,16 @@ impl Sender {
         }
     }
 
-    /// Begins to fetch what an ACK will need beside the sender itself. Changes nothing.
+    /// Begins to fetch what an ACK will need of the sender itself. Changes nothing, and looks at nothing.
     #[inline]
     pub(crate) fn prefetch(&self) {
+        prefetch(self, Sender::HOT_LINES);
+        prefetch(&self.outstanding, 1);
+    }
+
+    /// Begins to fetch what that leads to.
+    #[inline]
+    pub(crate) fn prefetch_beyond(&self) {
         self.outstanding.prefetch();
         prefetch_object(&*self.control);
     }
@@ -341,7 +363,13 @@ impl Sender {
 
     /// What was done so far.
     pub fn statistics(&self) -> SenderStatistics {
-        self.statistics
+        SenderStatistics {
+            // Each new packet has the next number, and each byte of data the next sequence number.
+            segments: self.outstanding.end(),
+            bytes: self.data_sent(),
+            acked_bytes: self.unacknowledged - u64::from(self.finished()),
+            ..self.statistics
+        }
     }
 
     /// What the sender was made to be.

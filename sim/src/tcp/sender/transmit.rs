@@ -205,8 +205,6 @@ impl Sender {
             self.timed_end = sent.end();
             self.timed_ns = now_ns;
         }
-        self.statistics.segments += 1;
-        self.statistics.bytes += u64::from(length);
         let flags = if self.reduction_to_tell {
             self.reduction_to_tell = false;
             Flags::ACK.with(Flags::CWR)
