@@ -5,6 +5,7 @@ use netnice_queue::prefetch;
 
 use crate::calendar::HOURS_LOG2;
 use crate::flight::Flight;
+use crate::huge_pages;
 
 /// Hours of a day, and days of which flights are kept.
 const PAGES: usize = 1 << HOURS_LOG2;
@@ -106,6 +107,7 @@ impl Sheets {
             self.free = sheet.next;
             new
         } else {
+            huge_pages::make_room(&mut self.sheets);
             self.sheets.push(Sheet {
                 flights: [Flight::NONE; FLIGHTS],
                 used: 0,

@@ -6,6 +6,7 @@ use netnice_queue::{Time, prefetch};
 use crate::Packet;
 use crate::flow::TcpSpec;
 use crate::flow_state::Work;
+use crate::huge_pages;
 use crate::measure::{FlowCounters, TimeWeighted};
 use crate::packet::{Body, Marks};
 use crate::route::{Hop, Routes};
@@ -93,8 +94,10 @@ pub(crate) struct Connections {
 impl Connections {
     /// Has room for so many.
     pub fn with_capacity(connections: usize) -> Connections {
+        let mut all = Vec::new();
+        huge_pages::reserve(&mut all, connections);
         Connections {
-            all: Vec::with_capacity(connections),
+            all,
             flows: Vec::with_capacity(connections),
             free: Vec::new(),
         }
@@ -157,6 +160,7 @@ impl Connections {
             self.flows[slot as usize] = flow;
             slot
         } else {
+            huge_pages::make_room(&mut self.all);
             self.all.push(connection);
             self.flows.push(flow);
             u32::try_from(self.all.len() - 1).expect("fewer than 2^28 connections at once")

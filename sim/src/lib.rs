@@ -12,6 +12,7 @@ mod event_queue;
 mod flight;
 mod flow;
 mod flow_state;
+mod huge_pages;
 mod link_state;
 pub mod measure;
 mod network;

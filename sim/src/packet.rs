@@ -5,6 +5,7 @@ use std::num::NonZeroU8;
 
 use netnice_queue::Time;
 
+use crate::huge_pages;
 use crate::tcp::Segment;
 
 /// What links and queues look at: 16 bytes, so that a queue of them is dense and a copy is one register pair.
@@ -138,6 +139,7 @@ impl Bodies {
             self.bodies[slot as usize] = body;
             slot
         } else {
+            huge_pages::make_room(&mut self.bodies);
             self.bodies.push(body);
             u32::try_from(self.bodies.len() - 1).expect("fewer than 2^32 packets under way")
         }

@@ -12,6 +12,7 @@ use crate::event_queue::EventQueue;
 use crate::flight::Flights;
 use crate::flow::{FlowSpec, Path, Program};
 use crate::flow_state::{FlowState, Labels, TcpLabels, Work};
+use crate::huge_pages;
 use crate::link_state::{self, Links};
 use crate::measure::{FlowCounters, Histogram, ResponseTimes, Sampler};
 use crate::network::Network;
@@ -48,7 +49,7 @@ impl Simulation {
             extras: Vec::new(),
             routes: Routes::default(),
             bodies: Bodies::default(),
-            flows: Vec::with_capacity(flows.len()),
+            flows: Vec::new(),
             connections: Connections::with_capacity(flows.len()),
             sessions: Vec::new(),
             sampler: options.sampling_interval.map(Sampler::new),
@@ -61,7 +62,8 @@ impl Simulation {
             .iter()
             .map(|link| (link.from, link.to))
             .collect();
-        simulation.links.all.reserve_exact(network.links.len());
+        huge_pages::reserve(&mut simulation.flows, flows.len());
+        huge_pages::reserve(&mut simulation.links.all, network.links.len());
         simulation.records.reserve_exact(network.links.len());
         let mut extras = Vec::new();
         for spec in network.links {
