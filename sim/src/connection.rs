@@ -37,8 +37,9 @@ pub(crate) struct Connection {
 #[repr(C, align(64))]
 struct Sending {
     cwnd: TimeWeighted,
-    /// The earliest pending event for the timer, which may have moved on since.
+    /// The earliest pending event for the timer, and when the timer ends: it may have moved on since.
     armed: Time,
+    deadline: Time,
     /// Packets of data, retransmissions included, and their bytes with headers.
     packets: u64,
     bytes: u64,
@@ -193,6 +194,7 @@ impl Connection {
             sending: Sending {
                 cwnd: TimeWeighted::new(now, sender.cwnd()),
                 armed: NEVER,
+                deadline: NEVER,
                 packets: 0,
                 bytes: 0,
             },
@@ -363,12 +365,12 @@ impl Simulation {
         }
         let connection = self.connections.get_mut(index);
         connection.sending.cwnd.set(now, connection.sender.cwnd());
-        if let Some(deadline) = connection.sender.next_timer() {
-            if deadline < connection.sending.armed {
-                connection.sending.armed = deadline;
-                self.events
-                    .push(deadline.max(now), source::SENDER_TIMER | index as u32);
-            }
+        let deadline = connection.sender.next_timer().unwrap_or(NEVER);
+        connection.sending.deadline = deadline;
+        if deadline < connection.sending.armed {
+            connection.sending.armed = deadline;
+            self.events
+                .push(deadline.max(now), source::SENDER_TIMER | index as u32);
         }
     }
 
@@ -405,14 +407,24 @@ impl Simulation {
         }
     }
 
-    /// An event for a sender's timer: it may have moved to a later time since, or the slot to another
-    /// connection or to none.
+    /// An event for a sender's timer: it may have moved to a later time since, or the slot to another connection or to none.
+    ///
+    /// It mostly has moved, as each ACK moves it; of such a connection a single cache line is looked at.
     pub(crate) fn on_sender_timer(&mut self, index: usize) {
         let connection = self.connections.get_mut(index);
-        if connection.sending.armed > self.now || connection.shared.state == State::Ended {
+        let sending = &mut connection.sending;
+        if sending.armed > self.now {
             return;
         }
-        connection.sending.armed = NEVER;
+        if sending.deadline > self.now {
+            sending.armed = sending.deadline;
+            if sending.armed != NEVER {
+                self.events
+                    .push(sending.armed, source::SENDER_TIMER | index as u32);
+            }
+            return;
+        }
+        sending.armed = NEVER;
         connection.sender.on_timer(self.now);
         self.pump_sender(index);
     }
@@ -420,7 +432,7 @@ impl Simulation {
     /// An event for a receiver's timer, likewise.
     pub(crate) fn on_receiver_timer(&mut self, index: usize) {
         let connection = self.connections.get_mut(index);
-        if connection.shared.receiver_armed > self.now || connection.shared.state == State::Ended {
+        if connection.shared.receiver_armed > self.now {
             return;
         }
         connection.shared.receiver_armed = NEVER;
@@ -454,6 +466,8 @@ impl Simulation {
         let connection = self.connections.get_mut(index);
         if connection.sender.finished() {
             connection.shared.state = State::Ended;
+            connection.sending.armed = NEVER;
+            connection.shared.receiver_armed = NEVER;
             connection.add_to(&mut self.flows[connection.flow()].counters);
             self.connections.free.push(index as u32);
         }
