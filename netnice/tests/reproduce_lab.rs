@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use netnice_lab::experiment::{self, Lab};
 use netnice_papers::{
-    Effort, LabLimits, LabValue, Reproduction, Scale, Store, Tick, experiments, markdown,
+    Effort, LabLimits, LabSummary, LabValue, Reproduction, Scale, Store, Tick, experiments,
+    markdown,
 };
 
 #[test]
@@ -93,4 +94,11 @@ fn what_fits_is_measured_on_this_kernel_and_what_does_not_is_said() {
     let outcomes = store(true).keep(outcomes, 1, 1.0).unwrap();
     let page = markdown(&outcomes);
     assert!(page.contains("measured on a kernel"), "{page}");
+    let summary = LabSummary::of(&outcomes.outcomes).unwrap();
+    assert_eq!(summary.measured, 2);
+    assert_eq!(
+        summary.reproduced + summary.same_conclusion + summary.not_reproduced,
+        summary.measured
+    );
+    assert!(page.contains(&summary.words()), "{page}");
 }

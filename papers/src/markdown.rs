@@ -4,14 +4,15 @@
 use std::fmt::Write;
 
 use crate::{
-    Effort, LabOutcome, Outcome, Outcomes, Paper, ReportedValue, StudyRecord, Table, Verdict,
+    Effort, LabOutcome, LabSummary, LabValue, Outcome, Outcomes, Paper, ReportedValue, StudyRecord,
+    Table, Verdict,
 };
 
 /// Tables with more rows are folded.
 const FOLDED: usize = 14;
 
-/// A page of all outcomes: how many values are reproduced, those that TCP-LP's paper rests on, what was learned, what is not
-/// reproduced and why; then a table of verdicts for each paper, and tables and choices of each experiment.
+/// A page of all outcomes: how many values are reproduced, those that TCP-LP's paper rests on, where a kernel gives another
+/// verdict, what was learned, what is not reproduced and why; then a table of verdicts for each paper, and tables and choices of each experiment.
 pub fn markdown(outcomes: &Outcomes) -> String {
     let mut page = String::new();
     // Writing to a String cannot fail.
@@ -32,6 +33,7 @@ fn write_page(page: &mut String, outcomes: &Outcomes) -> std::fmt::Result {
     )?;
     write_counts(page, outcomes)?;
     write_central(page, outcomes)?;
+    write_kernel(page, outcomes)?;
     write_learned(page, outcomes)?;
     write_not_reproduced(page, outcomes)?;
     for paper in Paper::ALL {
@@ -113,22 +115,62 @@ fn write_counts(page: &mut String, outcomes: &Outcomes) -> std::fmt::Result {
 
 /// The values that the papers' arguments rest on.
 fn write_central(page: &mut String, outcomes: &Outcomes) -> std::fmt::Result {
-    let mut table = Table::new("", &["id", "what", "paper", "ours", "verdict"]);
+    let mut all = outcomes.outcomes.iter();
+    let on_kernel = all.any(|outcome| outcome.lab.is_some());
+    let mut columns = vec!["id", "what", "paper", "ours", "verdict"];
+    if on_kernel {
+        columns.push("measured on a kernel");
+    }
+    let mut table = Table::new("", &columns);
     for (outcome, value) in values(&outcomes.outcomes) {
         if value.claim.central {
-            table.rows.push(vec![
+            let mut row = vec![
                 outcome.id.clone(),
                 value.claim.what.clone(),
                 value.reported(),
                 value.ours(),
                 value.judgement.words(),
-            ]);
+            ];
+            if on_kernel {
+                row.push(value.on_kernel().unwrap_or_default());
+            }
+            table.rows.push(row);
         }
     }
     if table.rows.is_empty() {
         return Ok(());
     }
     writeln!(page, "## What TCP-LP's paper rests on\n")?;
+    write_rows(page, &table)
+}
+
+/// How many values were measured on a kernel, and those that have another verdict there.
+fn write_kernel(page: &mut String, outcomes: &Outcomes) -> std::fmt::Result {
+    let Some(summary) = LabSummary::of(&outcomes.outcomes) else {
+        return Ok(());
+    };
+    writeln!(page, "## On a kernel\n\n{}\n", summary.words())?;
+    let columns = ["id", "what", "paper", "simulated", "verdict", "on a kernel"];
+    let mut table = Table::new("", &columns);
+    for (outcome, value) in values(&outcomes.outcomes) {
+        let Some(LabValue::Measured { judgement, .. }) = &value.lab else {
+            continue;
+        };
+        if judgement.verdict != value.judgement.verdict {
+            table.rows.push(vec![
+                outcome.id.clone(),
+                value.claim.what.clone(),
+                value.reported(),
+                value.ours(),
+                value.judgement.words(),
+                value.on_kernel().unwrap_or_default(),
+            ]);
+        }
+    }
+    if table.rows.is_empty() {
+        return Ok(());
+    }
+    writeln!(page, "Another verdict there:\n")?;
     write_rows(page, &table)
 }
 

@@ -2,7 +2,9 @@
 //! The first page: what TCP-LP does, how well it does it here, and against the papers.
 
 use maud::{Markup, html};
-use netnice_papers::{CurveKind, Effort, Figure, Outcome, Outcomes, Paper, ReportedValue};
+use netnice_papers::{
+    CurveKind, Effort, Figure, LabSummary, Outcome, Outcomes, Paper, ReportedValue,
+};
 
 use crate::chart;
 use crate::values::{Counts, badge, bar, glyphs};
@@ -89,6 +91,9 @@ pub fn section(outcomes: &Outcomes, papers: &[(Paper, Vec<&Outcome>)]) -> Markup
                 }
             }
             (bar(&counts))
+            @if let Some(on_kernel) = LabSummary::of(&outcomes.outcomes) {
+                p.on-kernel { (on_kernel.words()) }
+            }
             @for (paper, outcomes) in papers {
                 (of_paper(*paper, outcomes))
             }
