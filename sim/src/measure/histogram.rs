@@ -12,32 +12,35 @@ const BUCKETS: u64 = 1 << BUCKETS_LOG2;
 /// doublings, and each doubling takes 256 bytes.
 ///
 /// A packet of such a run finds neither the histogram nor the bucket in the cache. So the histogram is smaller than a cache
-/// line, and of the rest only the bucket is touched, unless it is the first or the last.
-#[derive(Debug, Clone, Default, PartialEq)]
+/// line, and of the rest only the bucket is touched.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Histogram {
-    sum: u128,
     /// From the first bucket with a value to the last one. Their sum is the number of values.
     counts: Box<[u64]>,
-    /// Number of the first bucket in `counts`.
-    first: u32,
-    /// `None` where there are no values.
-    extremes: Option<Box<Extremes>>,
-}
-
-/// The smallest value, which is in the first bucket, and the largest, in the last one.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Extremes {
+    /// The greatest number where there are no values.
     min: u64,
     max: u64,
+    /// The values' sum has 96 bits: a billion values of a century each, in nanoseconds, fit.
+    sum_low: u64,
+    sum_high: u32,
+    /// Number of the first bucket in `counts`.
+    first: u32,
 }
 
-impl Extremes {
-    /// Takes in what lies between `min` and `max`.
-    fn extend(&mut self, min: u64, max: u64) {
-        self.min = self.min.min(min);
-        self.max = self.max.max(max);
+impl Default for Histogram {
+    fn default() -> Histogram {
+        Histogram {
+            counts: Box::default(),
+            min: u64::MAX,
+            max: 0,
+            sum_low: 0,
+            sum_high: 0,
+            first: 0,
+        }
     }
 }
+
+const _: () = assert!(size_of::<Histogram>() == 48);
 
 /// The bucket of `value`: below 32 one for each value, then 32 for each doubling.
 #[inline]
@@ -83,31 +86,34 @@ impl Histogram {
     /// Counts `value` as often as `times` says.
     #[inline]
     pub fn record_times(&mut self, value: u64, times: u64) {
-        let bucket = bucket(value);
-        let place = self.place(bucket);
-        if place.wrapping_sub(1) < self.counts.len().saturating_sub(2) {
-            self.counts[place] += times;
-        } else if times > 0 {
-            self.count_outside(bucket, value, times);
+        if times == 0 {
+            return;
         }
-        self.sum += u128::from(value) * u128::from(times);
-    }
-
-    /// In the first or the last bucket, or beyond.
-    #[inline(never)]
-    fn count_outside(&mut self, bucket: usize, value: u64, times: u64) {
-        self.count_in(bucket, times);
+        self.count_in(bucket(value), times);
         self.extend(value, value);
+        self.add(u128::from(value) * u128::from(times));
     }
 
     /// There are values from `min` to `max`.
+    #[inline]
     fn extend(&mut self, min: u64, max: u64) {
-        match &mut self.extremes {
-            Some(extremes) => extremes.extend(min, max),
-            None => self.extremes = Some(Box::new(Extremes { min, max })),
-        }
+        self.min = self.min.min(min);
+        self.max = self.max.max(max);
     }
 
+    fn sum(&self) -> u128 {
+        u128::from(self.sum_high) << 64 | u128::from(self.sum_low)
+    }
+
+    /// Adds to the sum.
+    #[inline]
+    fn add(&mut self, more: u128) {
+        let sum = self.sum() + more;
+        self.sum_low = sum as u64;
+        self.sum_high = (sum >> 64) as u32;
+    }
+
+    #[inline]
     fn count_in(&mut self, bucket: usize, times: u64) {
         let place = self.place(bucket);
         if let Some(count) = self.counts.get_mut(place) {
@@ -142,10 +148,8 @@ impl Histogram {
                 self.count_in(other.first as usize + index, times);
             }
         }
-        if let Some(extremes) = &other.extremes {
-            self.extend(extremes.min, extremes.max);
-        }
-        self.sum += other.sum;
+        self.extend(other.min, other.max);
+        self.add(other.sum());
     }
 
     /// Values counted.
@@ -156,30 +160,29 @@ impl Histogram {
     /// Their mean, exactly; `None` where there are none.
     pub fn mean(&self) -> Option<f64> {
         let count = self.count();
-        (count > 0).then(|| self.sum as f64 / count as f64)
+        (count > 0).then(|| self.sum() as f64 / count as f64)
     }
 
     /// The smallest, exactly.
     pub fn min(&self) -> Option<u64> {
-        self.extremes.as_ref().map(|extremes| extremes.min)
+        (!self.counts.is_empty()).then_some(self.min)
     }
 
     /// The largest, exactly.
     pub fn max(&self) -> Option<u64> {
-        self.extremes.as_ref().map(|extremes| extremes.max)
+        (!self.counts.is_empty()).then_some(self.max)
     }
 
     /// The value that a share `quantile` (from 0 to 1) of all values do not exceed, to 1.6 %.
     pub fn quantile(&self, quantile: f64) -> Option<f64> {
-        let extremes = self.extremes.as_ref()?;
         let total = self.count();
-        let rank = ((quantile * total as f64).ceil() as u64).clamp(1, total);
+        let rank = ((quantile * total as f64).ceil() as u64).clamp(1, total.max(1));
         let mut seen = 0;
         for (index, &count) in self.counts.iter().enumerate() {
             seen += count;
             if seen >= rank {
                 let value = middle(self.first as usize + index);
-                return Some(value.clamp(extremes.min as f64, extremes.max as f64));
+                return Some(value.clamp(self.min as f64, self.max as f64));
             }
         }
         None
@@ -219,6 +222,18 @@ mod tests {
         assert_eq!(histogram.quantile(1.0), Some(31.0));
         assert_eq!(histogram.mean(), Some(9.6));
         assert_eq!((histogram.min(), histogram.max()), (Some(0), Some(31)));
+    }
+
+    #[test]
+    fn sums_beyond_64_bits_are_exact() {
+        let mut histogram = Histogram::default();
+        let mut other = Histogram::default();
+        histogram.record_times(1 << 62, 6);
+        other.record_times(1 << 62, 2);
+        histogram.merge(&other);
+        // Eight times 2^62 is 2^65.
+        assert_eq!(histogram.sum(), 1 << 65);
+        assert_eq!(histogram.mean(), Some(62f64.exp2()));
     }
 
     proptest! {
