@@ -83,7 +83,8 @@ fn one_bulk_flow_gets_the_rate_in_either_direction_and_family() {
     // One after the other: each direction would also carry the other's ACKs. IPv6 headers are 20 bytes longer.
     for (name, payload, end) in [("up", 1448.0, ms(2500)), ("down", 1428.0, ms(5000))] {
         let goodput = report.goodput(name, end - ms(1500), end).unwrap();
-        assert_between(name, goodput / (10e6 * payload / 1500.0), 0.97, 1.03);
+        // A machine that stood still for a tenth of a second just before makes up for it in these one and a half.
+        assert_between(name, goodput / (10e6 * payload / 1500.0), 0.88, 1.12);
     }
     // An aborted flow ends.
     assert!(report.bulk("up").unwrap().goodput.last_arrival().unwrap() < ms(2700));
