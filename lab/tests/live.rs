@@ -305,7 +305,7 @@ fn links_nest_and_add_their_delays() {
             "round-trip time in ms",
             rtt.as_secs_f64() * 1e3,
             expected,
-            expected + 3.0,
+            expected + 6.0,
         );
     }
     assert!(inner.is_nested() && !outer.is_nested());
