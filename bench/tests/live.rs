@@ -13,13 +13,20 @@ const SECOND: Duration = Duration::from_secs(1);
 const LINK: &str = "rate=10mbit,delay=20ms,queue=2.5bdp";
 const LENGTH: Duration = Duration::from_secs(26);
 
+/// A run, made again, twice at most, where the machine was not punctual: what is measured then says nothing of a control.
 fn run(flows: Vec<(&str, Flow)>) -> TestbedReport {
     let spec = LinkSpec::symmetric(LINK.parse().unwrap());
-    let mut bed = Testbed::new(&spec).unwrap();
-    for (name, flow) in flows {
-        bed = bed.flow(name, flow);
-    }
-    bed.run(LENGTH).unwrap()
+    let once = || {
+        let mut bed = Testbed::new(&spec).unwrap();
+        for (name, flow) in &flows {
+            bed = bed.flow(name, flow.clone());
+        }
+        bed.run(LENGTH).unwrap()
+    };
+    (0..2)
+        .map(|_| once())
+        .find(|report| report.link.trustworthy)
+        .unwrap_or_else(once)
 }
 
 fn goodput(report: &TestbedReport, name: &str) -> f64 {
@@ -58,9 +65,8 @@ fn controls_of_low_priority_yield_and_netnice_fills_an_idle_link() {
 
         let idle = goodput(&idle.join().unwrap(), "own");
         let alone = goodput(&alone.join().unwrap(), "own");
-        // A machine that stands still for some tens of milliseconds looks like a queue: one yielding may cost a tenth.
         assert!(
-            alone > 0.75 * idle,
+            alone > 0.9 * idle,
             "alone {alone:.0}, cubic {idle:.0} bit/s"
         );
 

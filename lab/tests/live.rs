@@ -27,6 +27,14 @@ fn testbed(text: &str) -> Testbed {
     Testbed::new(&spec(text)).expect("a link (these tests need root)")
 }
 
+/// A run, made again, twice at most, where the machine was not punctual: what is measured then says nothing of the link.
+fn punctual(run: impl Fn() -> TestbedReport) -> TestbedReport {
+    (0..2)
+        .map(|_| run())
+        .find(|report| report.link.trustworthy)
+        .unwrap_or_else(run)
+}
+
 /// Time for a TCP handshake, which kernels answer: the best of several is the round-trip time.
 fn round_trip(from: &Namespace, to: &Namespace, address: impl Into<IpAddr>) -> Duration {
     let address = address.into();
@@ -41,7 +49,7 @@ fn round_trip(from: &Namespace, to: &Namespace, address: impl Into<IpAddr>) -> D
             .expect("connect");
         began.elapsed()
     };
-    from.run(|| (0..7).map(|_| connect()).min())
+    from.run(|| (0..15).map(|_| connect()).min())
         .unwrap()
         .unwrap()
 }
@@ -68,23 +76,25 @@ fn assert_link_lost_nothing_unseen(report: &TestbedReport) {
 
 #[test]
 fn one_bulk_flow_gets_the_rate_in_either_direction_and_family() {
-    let report = testbed("rate=10mbit,delay=20ms,queue=2.5bdp")
-        .flow("up", Bulk::new("cubic").until(ms(2500)))
-        .flow(
-            "down",
-            Bulk::new("reno")
-                .from(ms(2500))
-                .direction(Direction::Down)
-                .ipv6()
-                .sample_every(ms(100)),
-        )
-        .run(ms(5000))
-        .unwrap();
+    let run = || {
+        testbed("rate=10mbit,delay=20ms,queue=2.5bdp")
+            .flow("up", Bulk::new("cubic").until(ms(2500)))
+            .flow(
+                "down",
+                Bulk::new("reno")
+                    .from(ms(2500))
+                    .direction(Direction::Down)
+                    .ipv6()
+                    .sample_every(ms(100)),
+            )
+            .run(ms(5000))
+            .unwrap()
+    };
+    let report = punctual(run);
     // One after the other: each direction would also carry the other's ACKs. IPv6 headers are 20 bytes longer.
     for (name, payload, end) in [("up", 1448.0, ms(2500)), ("down", 1428.0, ms(5000))] {
         let goodput = report.goodput(name, end - ms(1500), end).unwrap();
-        // A machine that stood still for a tenth of a second just before makes up for it in these one and a half.
-        assert_between(name, goodput / (10e6 * payload / 1500.0), 0.88, 1.12);
+        assert_between(name, goodput / (10e6 * payload / 1500.0), 0.97, 1.03);
     }
     // An aborted flow ends.
     assert!(report.bulk("up").unwrap().goodput.last_arrival().unwrap() < ms(2700));
@@ -305,7 +315,7 @@ fn links_nest_and_add_their_delays() {
             "round-trip time in ms",
             rtt.as_secs_f64() * 1e3,
             expected,
-            expected + 6.0,
+            expected + 3.0,
         );
     }
     assert!(inner.is_nested() && !outer.is_nested());
@@ -318,7 +328,7 @@ fn links_nest_and_add_their_delays() {
         "round-trip time over IPv6 in ms",
         rtt.as_secs_f64() * 1e3,
         54.0,
-        60.0,
+        57.0,
     );
 
     // An address of ours that no link has yet is answered at once, rather than sent around.
