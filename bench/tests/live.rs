@@ -19,7 +19,7 @@ fn run(flows: Vec<(&str, Flow)>) -> TestbedReport {
     let once = || {
         let mut bed = Testbed::new(&spec).unwrap();
         for (name, flow) in &flows {
-            bed = bed.flow(name, flow.clone());
+            bed = bed.flow(*name, flow.clone());
         }
         bed.run(LENGTH).unwrap()
     };
