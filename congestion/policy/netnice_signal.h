@@ -79,16 +79,13 @@ POLICY_INLINE u32 netnice_bandwidth_delay_product(const struct netnice *state)
  */
 POLICY_INLINE u32 netnice_queue_us(struct netnice *state, const struct netnice_ack *ack)
 {
-	u32 queue_us, delay_us = 0;
-	u8 restarted = 0;
+	u32 queue_us, delay_us;
+	u8 restarted;
 
 	state->minimum_rtt_us = policy_min(state->minimum_rtt_us, ack->sample_rtt_us);
 	queue_us = ack->sample_rtt_us - state->minimum_rtt_us;
-	if (ack->has_timestamp)
-		delay_us = one_way_delay_sample(&state->clock, ack->tsval,
-						ack->now_us - ack->sample_rtt_us, ack->now_us,
-						&restarted);
-	state->report.signal = delay_us ? POLICY_SIGNAL_ONE_WAY_DELAY : POLICY_SIGNAL_ROUND_TRIP;
+	delay_us = one_way_delay_of_ack(&state->clock, &state->report, ack->has_timestamp,
+					ack->tsval, ack->sample_rtt_us, ack->now_us, &restarted);
 	if (!delay_us)
 		return queue_us;
 	if (restarted || !state->minimum_one_way_us || delay_us < state->minimum_one_way_us)

@@ -13,6 +13,7 @@
 #define NETNICE_POLICY_ONE_WAY_DELAY_H
 
 #include "integer.h"
+#include "report.h"
 
 #define ONE_WAY_DELAY_MILLISECOND_TICK_US 1000U /* what RFC 7323 hosts send, unless told apart */
 #define ONE_WAY_DELAY_MICROSECOND_TICK_US 1U    /* Linux with the tcp_usec_ts route feature */
@@ -82,6 +83,24 @@ POLICY_INLINE u32 one_way_delay_sample(struct one_way_delay *clock, u32 tsval, u
 	if (clock->tick_us == ONE_WAY_DELAY_TICK_UNUSABLE)
 		return 0;
 	return ONE_WAY_DELAY_ORIGIN_US + ticks * clock->tick_us - (sent_us - clock->first_sent_us);
+}
+
+/*
+ * The same of the newest packet that an ACK covers, `sample_rtt_us` ago; zero, too, where the ACK
+ * has no timestamp. Reports where the delay comes from: without one-way delays, round trips.
+ */
+POLICY_INLINE u32 one_way_delay_of_ack(struct one_way_delay *clock, struct policy_report *report,
+				       u8 has_timestamp, u32 tsval, u32 sample_rtt_us, u32 now_us,
+				       u8 *restarted)
+{
+	u32 delay_us = 0;
+
+	*restarted = 0;
+	if (has_timestamp)
+		delay_us = one_way_delay_sample(clock, tsval, now_us - sample_rtt_us, now_us,
+						restarted);
+	report->signal = delay_us ? POLICY_SIGNAL_ONE_WAY_DELAY : POLICY_SIGNAL_ROUND_TRIP;
+	return delay_us;
 }
 
 #endif

@@ -123,19 +123,16 @@ POLICY_INLINE u32 tcplp_smooth_us(u32 smoothed_us, u32 delay_us, u32 gamma_permi
 POLICY_INLINE void tcplp_sample(struct tcplp *state, const struct tcplp_ack *ack)
 {
 	int prompt = delayed_ack_is_prompt(&state->lone_acks, ack->acked, ack->in_flight);
-	u32 delay_us = 0;
-	u8 restarted = 0;
+	u32 delay_us;
+	u8 restarted;
 	u8 was_held = state->held;
 
 	state->indicated = 0;
 	state->held = !prompt;
 	if (ack->in_recovery || !ack->sample_rtt_us)
 		return;
-	if (ack->has_timestamp)
-		delay_us = one_way_delay_sample(&state->clock, ack->tsval,
-						ack->now_us - ack->sample_rtt_us, ack->now_us,
-						&restarted);
-	state->report.signal = delay_us ? POLICY_SIGNAL_ONE_WAY_DELAY : POLICY_SIGNAL_ROUND_TRIP;
+	delay_us = one_way_delay_of_ack(&state->clock, &state->report, ack->has_timestamp,
+					ack->tsval, ack->sample_rtt_us, ack->now_us, &restarted);
 	if (!delay_us)
 		delay_us = ack->sample_rtt_us;
 	if (restarted)

@@ -3,21 +3,15 @@
 
 use std::collections::BTreeSet;
 
-use crate::{LabValue, Outcome, Verdict};
+use crate::{Counts, LabValue, Outcome};
 
-/// How many values were measured on a kernel, and how they came out there.
+/// How the values that were measured on a kernel came out there.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LabSummary {
     /// Releases of the kernels.
     pub kernels: BTreeSet<String>,
-    /// Values that were measured.
-    pub measured: usize,
-    /// Of these, how many are reproduced there.
-    pub reproduced: usize,
-    /// How many give another figure, but the same conclusion.
-    pub same_conclusion: usize,
-    /// How many do neither.
-    pub not_reproduced: usize,
+    /// How they came out there.
+    pub counts: Counts,
     /// How many have the simulation's verdict.
     pub as_simulated: usize,
     /// How many come from runs that cannot be trusted.
@@ -28,31 +22,28 @@ impl LabSummary {
     /// Of all values of these outcomes; `None` where none was measured.
     pub fn of<'a>(outcomes: impl IntoIterator<Item = &'a Outcome>) -> Option<LabSummary> {
         let mut summary = LabSummary::default();
+        let mut verdicts = Vec::new();
         for outcome in outcomes {
             for value in &outcome.values {
-                let Some(LabValue::Measured {
+                if let Some(LabValue::Measured {
                     judgement,
                     distrust,
                     ..
                 }) = &value.lab
-                else {
-                    continue;
-                };
-                summary.measured += 1;
-                match judgement.verdict {
-                    Verdict::Reproduced => summary.reproduced += 1,
-                    Verdict::SameConclusion => summary.same_conclusion += 1,
-                    Verdict::NotReproduced => summary.not_reproduced += 1,
+                {
+                    verdicts.push(judgement.verdict);
+                    let as_simulated = judgement.verdict == value.judgement.verdict;
+                    summary.as_simulated += usize::from(as_simulated);
+                    summary.distrusted += usize::from(distrust.is_some());
                 }
-                summary.as_simulated += usize::from(judgement.verdict == value.judgement.verdict);
-                summary.distrusted += usize::from(distrust.is_some());
             }
             let releases = outcome.lab.iter().map(|lab| lab.kernel.clone());
             summary
                 .kernels
                 .extend(releases.filter(|release| !release.is_empty()));
         }
-        (summary.measured > 0).then_some(summary)
+        summary.counts = verdicts.into_iter().collect();
+        (summary.counts.all() > 0).then_some(summary)
     }
 
     /// The same in a few sentences.
@@ -61,11 +52,11 @@ impl LabSummary {
         let mut words = format!(
             "{} values were measured on a running kernel as well (Linux {}): {} are reproduced there, {} give another figure \
              but the same conclusion, {} are not reproduced. {} have the verdict of the simulation.",
-            self.measured,
+            self.counts.all(),
             kernels.join(", "),
-            self.reproduced,
-            self.same_conclusion,
-            self.not_reproduced,
+            self.counts.reproduced,
+            self.counts.same_conclusion,
+            self.counts.not_reproduced,
             self.as_simulated
         );
         if self.distrusted > 0 {

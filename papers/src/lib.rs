@@ -14,6 +14,7 @@
 
 mod budget;
 mod claim;
+mod counts;
 mod effort;
 mod experiment;
 pub mod experiments;
@@ -30,6 +31,7 @@ mod store;
 mod study;
 
 pub use claim::{Claim, Conclusion, Judgement, Reported, Rule, Verdict};
+pub use counts::Counts;
 pub use effort::{Effort, Scale};
 pub use experiment::{Choice, Experiment, Paper};
 pub use figure::{Axis, Curve, CurveKind, Figure, FigureKind, Scaling, XY};

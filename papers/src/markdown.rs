@@ -4,15 +4,16 @@
 use std::fmt::Write;
 
 use crate::{
-    Effort, LabOutcome, LabSummary, LabValue, Outcome, Outcomes, Paper, ReportedValue, StudyRecord,
-    Table, Verdict,
+    Counts, Effort, LabOutcome, LabSummary, LabValue, Outcome, Outcomes, Paper, ReportedValue,
+    StudyRecord, Table, Verdict,
 };
 
 /// Tables with more rows are folded.
 const FOLDED: usize = 14;
 
 /// A page of all outcomes: how many values are reproduced, those that TCP-LP's paper rests on, where a kernel gives another
-/// verdict, what was learned, what is not reproduced and why; then a table of verdicts for each paper, and tables and choices of each experiment.
+/// verdict, what was learned, what is not reproduced and why; then a table of verdicts for each paper, and tables and
+/// choices of each experiment.
 pub fn markdown(outcomes: &Outcomes) -> String {
     let mut page = String::new();
     // Writing to a String cannot fail.
@@ -87,22 +88,11 @@ fn write_counts(page: &mut String, outcomes: &Outcomes) -> std::fmt::Result {
     let mut table = Table::new("", &columns);
     let mut row = |name: &str, paper: Option<Paper>| {
         let of_paper = |outcome: &&Outcome| paper.is_none_or(|paper| outcome.paper == paper);
-        let of_paper = outcomes.outcomes.iter().filter(of_paper);
-        let values: Vec<&ReportedValue> = of_paper.flat_map(|outcome| &outcome.values).collect();
-        let count = |verdict| {
-            let with = values
-                .iter()
-                .filter(|value| value.judgement.verdict == verdict);
-            with.count().to_string()
-        };
-        if !values.is_empty() {
-            table.rows.push(vec![
-                name.to_owned(),
-                values.len().to_string(),
-                count(Verdict::Reproduced),
-                count(Verdict::SameConclusion),
-                count(Verdict::NotReproduced),
-            ]);
+        let counts = Counts::of(outcomes.outcomes.iter().filter(of_paper));
+        if counts.all() > 0 {
+            let mut cells = vec![name.to_owned(), counts.all().to_string()];
+            cells.extend(counts.each().map(|(_, count)| count.to_string()));
+            table.rows.push(cells);
         }
     };
     for paper in Paper::ALL {
@@ -124,13 +114,7 @@ fn write_central(page: &mut String, outcomes: &Outcomes) -> std::fmt::Result {
     let mut table = Table::new("", &columns);
     for (outcome, value) in values(&outcomes.outcomes) {
         if value.claim.central {
-            let mut row = vec![
-                outcome.id.clone(),
-                value.claim.what.clone(),
-                value.reported(),
-                value.ours(),
-                value.judgement.words(),
-            ];
+            let mut row = judged(outcome, value);
             if on_kernel {
                 row.push(value.on_kernel().unwrap_or_default());
             }
@@ -142,6 +126,17 @@ fn write_central(page: &mut String, outcomes: &Outcomes) -> std::fmt::Result {
     }
     writeln!(page, "## What TCP-LP's paper rests on\n")?;
     write_rows(page, &table)
+}
+
+/// Cells for an experiment, a value of it, the paper's, ours and the verdict.
+fn judged(outcome: &Outcome, value: &ReportedValue) -> Vec<String> {
+    vec![
+        outcome.id.clone(),
+        value.claim.what.clone(),
+        value.reported(),
+        value.ours(),
+        value.judgement.words(),
+    ]
 }
 
 /// How many values were measured on a kernel, and those that have another verdict there.
@@ -157,14 +152,9 @@ fn write_kernel(page: &mut String, outcomes: &Outcomes) -> std::fmt::Result {
             continue;
         };
         if judgement.verdict != value.judgement.verdict {
-            table.rows.push(vec![
-                outcome.id.clone(),
-                value.claim.what.clone(),
-                value.reported(),
-                value.ours(),
-                value.judgement.words(),
-                value.on_kernel().unwrap_or_default(),
-            ]);
+            let mut row = judged(outcome, value);
+            row.push(value.on_kernel().unwrap_or_default());
+            table.rows.push(row);
         }
     }
     if table.rows.is_empty() {

@@ -199,6 +199,9 @@ impl Reproduction {
                             return;
                         };
                         let _part = budget.take(self.load(key));
+                        if stop.load(Ordering::Relaxed) {
+                            return;
+                        }
                         if let Some(result) = self.one(make, directories, key, stop).transpose() {
                             // The other side is there as long as this scope is.
                             let _ = sender.send((key, result));

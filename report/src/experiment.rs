@@ -2,10 +2,10 @@
 //! An experiment: its question, values, figures, tables, what was chosen, and how to run it again.
 
 use maud::{Markup, html};
-use netnice_papers::{LabOutcome, Outcome, StudyRecord, Table};
+use netnice_papers::{Counts, LabOutcome, Outcome, StudyRecord, Table};
 
 use crate::chart;
-use crate::values::{Counts, badge, summary, table};
+use crate::values::{badge, summary, table};
 
 /// The article of an experiment.
 pub fn article(outcome: &Outcome) -> Markup {

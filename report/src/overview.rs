@@ -3,11 +3,11 @@
 
 use maud::{Markup, html};
 use netnice_papers::{
-    CurveKind, Effort, Figure, LabSummary, Outcome, Outcomes, Paper, ReportedValue,
+    Counts, CurveKind, Effort, Figure, LabSummary, Outcome, Outcomes, Paper, ReportedValue,
 };
 
 use crate::chart;
-use crate::values::{Counts, badge, bar, glyphs};
+use crate::values::{badge, bar, glyphs};
 
 /// Experiments whose first figure shows best what TCP-LP is for; the first that is there is taken.
 pub const TELLING: &[&str] = &["LP03-F15", "LP03-F10", "LP03-F11"];

@@ -2,10 +2,10 @@
 //! A paper's section.
 
 use maud::{Markup, html};
-use netnice_papers::{Outcome, Paper};
+use netnice_papers::{Counts, Outcome, Paper};
 
 use crate::experiment;
-use crate::values::{Counts, bar, glyphs};
+use crate::values::{bar, glyphs};
 
 /// What a paper is about, in a sentence or two.
 fn about(paper: Paper) -> &'static str {

@@ -2,46 +2,9 @@
 //! Reported values beside ours, and their verdicts.
 
 use maud::{Markup, html};
-use netnice_papers::{Outcome, ReportedValue, Verdict};
+use netnice_papers::{Counts, Outcome, ReportedValue, Verdict};
 
 use crate::strip;
-
-/// How many values came out how.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Counts {
-    pub reproduced: usize,
-    pub same_conclusion: usize,
-    pub not_reproduced: usize,
-}
-
-impl Counts {
-    /// Of all values of these outcomes.
-    pub fn of<'a>(outcomes: impl IntoIterator<Item = &'a Outcome>) -> Counts {
-        let mut counts = Counts::default();
-        for value in outcomes.into_iter().flat_map(|outcome| &outcome.values) {
-            match value.judgement.verdict {
-                Verdict::Reproduced => counts.reproduced += 1,
-                Verdict::SameConclusion => counts.same_conclusion += 1,
-                Verdict::NotReproduced => counts.not_reproduced += 1,
-            }
-        }
-        counts
-    }
-
-    /// All of them.
-    pub fn all(&self) -> usize {
-        self.reproduced + self.same_conclusion + self.not_reproduced
-    }
-
-    /// With their verdicts, as they are shown.
-    fn each(&self) -> [(Verdict, usize); 3] {
-        [
-            (Verdict::Reproduced, self.reproduced),
-            (Verdict::SameConclusion, self.same_conclusion),
-            (Verdict::NotReproduced, self.not_reproduced),
-        ]
-    }
-}
 
 /// Class of a verdict's colour.
 fn class(verdict: Verdict) -> &'static str {

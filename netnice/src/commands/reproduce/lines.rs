@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use netnice_papers::{Experiment, Outcomes, Paper, ReportedValue, Verdict};
+use netnice_papers::{Counts, Experiment, Outcomes, Paper, ReportedValue, Verdict};
 
 use crate::{style, text};
 
@@ -66,19 +66,14 @@ pub fn verdicts(outcomes: &Outcomes) -> String {
             let _ = writeln!(report, "    on this kernel: {kernel}");
         }
     }
-    let count = |verdict| {
-        let with = values
-            .iter()
-            .filter(|value| value.judgement.verdict == verdict);
-        with.count()
-    };
+    let counts = Counts::of(&outcomes.outcomes);
     let _ = writeln!(
         report,
         "\n{}: {} reproduced, {} same conclusion, {} not reproduced",
-        text::count(values.len() as u64, "value"),
-        count(Verdict::Reproduced),
-        count(Verdict::SameConclusion),
-        count(Verdict::NotReproduced)
+        text::count(counts.all() as u64, "value"),
+        counts.reproduced,
+        counts.same_conclusion,
+        counts.not_reproduced
     );
     report
 }

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How many values came out how.
+
+use crate::{Outcome, Verdict};
+
+/// How many values have which verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// Ours is what the paper reports.
+    pub reproduced: usize,
+    /// The figure is another one, the conclusion holds.
+    pub same_conclusion: usize,
+    /// Neither.
+    pub not_reproduced: usize,
+}
+
+impl Counts {
+    /// Of all values of these outcomes, as they are simulated.
+    pub fn of<'a>(outcomes: impl IntoIterator<Item = &'a Outcome>) -> Counts {
+        let values = outcomes.into_iter().flat_map(|outcome| &outcome.values);
+        values.map(|value| value.judgement.verdict).collect()
+    }
+
+    /// All of them.
+    pub fn all(&self) -> usize {
+        self.reproduced + self.same_conclusion + self.not_reproduced
+    }
+
+    /// With their verdicts, the best first.
+    pub fn each(&self) -> [(Verdict, usize); 3] {
+        [
+            (Verdict::Reproduced, self.reproduced),
+            (Verdict::SameConclusion, self.same_conclusion),
+            (Verdict::NotReproduced, self.not_reproduced),
+        ]
+    }
+}
+
+impl FromIterator<Verdict> for Counts {
+    fn from_iter<T: IntoIterator<Item = Verdict>>(verdicts: T) -> Counts {
+        let mut counts = Counts::default();
+        for verdict in verdicts {
+            match verdict {
+                Verdict::Reproduced => counts.reproduced += 1,
+                Verdict::SameConclusion => counts.same_conclusion += 1,
+                Verdict::NotReproduced => counts.not_reproduced += 1,
+            }
+        }
+        counts
+    }
+}
