@@ -24,6 +24,16 @@
 #define DELAYED_ACK_LONE_WITHOUT_PROOF 16
 
 /*
+ * Whether what a receiver does can be told from this ACK alone: a second packet made it send, or
+ * one that was still to come did not make it wait. Of other ACKs that are believed to be prompt the
+ * last may have been held: that a receiver has begun to hold ACKs shows on none of them.
+ */
+POLICY_INLINE int delayed_ack_has_proof(u32 acked, u32 in_flight)
+{
+	return acked >= 2 || in_flight > 0;
+}
+
+/*
  * Whether an ACK that covers `acked` packets, with `in_flight` packets still out, was sent at
  * once. `lone` counts lone ACKs in a row up to the first number, and from there what is left of the
  * second.

@@ -94,8 +94,11 @@ POLICY_INLINE u32 tcplp_threshold_us(const struct tcplp *state)
 	return (u32)((u64)state->span_us * state->delta_permille / 1000);
 }
 
-/* d_min and d_max. The span is kept when d_min moves: a clock that drifts moves both alike. */
-POLICY_INLINE void tcplp_learn_extremes(struct tcplp *state, u32 delay_us, u32 now_us)
+/*
+ * d_min and d_max. The span is kept when d_min moves: a clock that drifts moves both alike. Nothing
+ * takes d_max back, so that it is learnt from `certain` delays alone, in which no receiver's wait is.
+ */
+POLICY_INLINE void tcplp_learn_extremes(struct tcplp *state, u32 delay_us, int certain, u32 now_us)
 {
 	if (now_us - state->epoch_start_us > TCPLP_EPOCH_US) {
 		state->minimum_us = state->epoch_minimum_us;
@@ -107,7 +110,8 @@ POLICY_INLINE void tcplp_learn_extremes(struct tcplp *state, u32 delay_us, u32 n
 		state->span_us += state->minimum_us - delay_us;
 		state->minimum_us = delay_us;
 	}
-	state->span_us = policy_max(state->span_us, delay_us - state->minimum_us);
+	if (certain)
+		state->span_us = policy_max(state->span_us, delay_us - state->minimum_us);
 }
 
 /* Equation (1), in whole microseconds. */
@@ -123,6 +127,7 @@ POLICY_INLINE u32 tcplp_smooth_us(u32 smoothed_us, u32 delay_us, u32 gamma_permi
 POLICY_INLINE void tcplp_sample(struct tcplp *state, const struct tcplp_ack *ack)
 {
 	int prompt = delayed_ack_is_prompt(&state->lone_acks, ack->acked, ack->in_flight);
+	int certain = prompt && delayed_ack_has_proof(ack->acked, ack->in_flight);
 	u32 delay_us;
 	u8 restarted;
 	u8 was_held = state->held;
@@ -146,7 +151,7 @@ POLICY_INLINE void tcplp_sample(struct tcplp *state, const struct tcplp_ack *ack
 		state->epoch_start_us = ack->now_us;
 		state->span_us = 0;
 	}
-	tcplp_learn_extremes(state, delay_us, ack->now_us);
+	tcplp_learn_extremes(state, delay_us, certain, ack->now_us);
 	if (!policy_after(state->reaction_us, ack->now_us - ack->sample_rtt_us))
 		state->ignoring = 0;
 	/* Held ACKs have brought the average down to their own wait: the first free of it begins anew. */

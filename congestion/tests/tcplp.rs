@@ -284,6 +284,36 @@ fn a_receiver_that_began_without_holding_acks_back_is_not_believed_for_ever() {
 }
 
 #[test]
+fn a_wait_in_a_receiver_that_is_believed_to_hold_nothing_back_is_no_queue() {
+    let mut connection = learned(20);
+    for _ in 0..60 {
+        connection.step(10, 120);
+    }
+    assert_eq!(connection.cwnd, 1);
+    for _ in 0..8 {
+        connection.now_us += 10_000;
+        let mut ack = connection.ack(120, 1);
+        ack.in_flight = 1;
+        connection.take(ack);
+    }
+    let before = connection.over_minimum_us();
+    // It has begun to hold ACKs back, for 200 ms: d_max stays at the 120 ms of the queue.
+    connection.now_us += 300_000;
+    let mut ack = connection.ack(320, 1);
+    ack.in_flight = 0;
+    connection.take(ack);
+    // It is believed still: the average rose.
+    assert!(connection.over_minimum_us() > before);
+    assert_eq!(connection.control.report().threshold_us, 15_000);
+    // The same delay of a packet that had another one behind is the queue's: (320 - 20) ms * 0.15.
+    connection.now_us += 10_000;
+    let mut ack = connection.ack(320, 1);
+    ack.in_flight = 1;
+    connection.take(ack);
+    assert_eq!(connection.control.report().threshold_us, 45_000);
+}
+
+#[test]
 fn samples_in_recovery_do_not_count() {
     let mut connection = learned(20);
     for _ in 0..10 {
