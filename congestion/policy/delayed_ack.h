@@ -24,9 +24,9 @@
 #define DELAYED_ACK_LONE_WITHOUT_PROOF 16
 
 /*
- * Whether what a receiver does can be told from this ACK alone: a second packet made it send, or
- * one that was still to come did not make it wait. Of other ACKs that are believed to be prompt the
- * last may have been held: that a receiver has begun to hold ACKs shows on none of them.
+ * Whether an ACK that is prompt proves it: a second packet made the receiver send it, or one still
+ * to come did not make it wait. Of others the last may have been held, as it shows on none of them
+ * that a receiver has begun to hold ACKs back.
  */
 POLICY_INLINE int delayed_ack_has_proof(u32 acked, u32 in_flight)
 {

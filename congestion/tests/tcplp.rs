@@ -51,12 +51,17 @@ impl Connection {
         self.take(self.ack(delay_ms, 2))
     }
 
+    /// An ACK of one packet `after_ms` later, which took `delay_ms` and has `in_flight` behind it.
+    fn lone(&mut self, after_ms: u32, delay_ms: u32, in_flight: u32) -> u32 {
+        self.now_us += after_ms * 1000;
+        let mut ack = self.ack(delay_ms, 1);
+        ack.in_flight = in_flight;
+        self.take(ack)
+    }
+
     /// An ACK of a packet that was alone in flight, 20 ms on its way, and 40 ms with the receiver.
     fn held(&mut self) -> u32 {
-        self.now_us += RTT_US;
-        let mut ack = self.ack(60, 1);
-        ack.in_flight = 0;
-        self.take(ack)
+        self.lone(RTT_US / 1000, 60, 0)
     }
 
     /// Held ACKs, `most` of them or fewer, let a window of one packet grow.
@@ -273,10 +278,7 @@ fn a_receiver_that_began_without_holding_acks_back_is_not_believed_for_ever() {
     }
     assert_eq!(connection.cwnd, 1);
     for _ in 0..20 {
-        connection.now_us += 10_000;
-        let mut ack = connection.ack(120, 1);
-        ack.in_flight = 1;
-        connection.take(ack);
+        connection.lone(10, 120, 1);
     }
     assert_eq!(connection.cwnd, 1);
     // The queue is gone, and each ACK waits 40 ms: 16 of them count, and an inference phase of three round trips follows.
@@ -291,25 +293,15 @@ fn a_wait_in_a_receiver_that_is_believed_to_hold_nothing_back_is_no_queue() {
     }
     assert_eq!(connection.cwnd, 1);
     for _ in 0..8 {
-        connection.now_us += 10_000;
-        let mut ack = connection.ack(120, 1);
-        ack.in_flight = 1;
-        connection.take(ack);
+        connection.lone(10, 120, 1);
     }
     let before = connection.over_minimum_us();
     // It has begun to hold ACKs back, for 200 ms: d_max stays at the 120 ms of the queue.
-    connection.now_us += 300_000;
-    let mut ack = connection.ack(320, 1);
-    ack.in_flight = 0;
-    connection.take(ack);
-    // It is believed still: the average rose.
-    assert!(connection.over_minimum_us() > before);
+    connection.lone(300, 320, 0);
+    assert!(connection.over_minimum_us() > before, "not believed");
     assert_eq!(connection.control.report().threshold_us, 15_000);
     // The same delay of a packet that had another one behind is the queue's: (320 - 20) ms * 0.15.
-    connection.now_us += 10_000;
-    let mut ack = connection.ack(320, 1);
-    ack.in_flight = 1;
-    connection.take(ack);
+    connection.lone(10, 320, 1);
     assert_eq!(connection.control.report().threshold_us, 45_000);
 }
 
