@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `netnice`: low priority for network transfers.
 
+mod allocator;
 mod assured_rate;
 mod commands;
 mod foreground;
@@ -14,6 +15,9 @@ mod usage;
 use std::process::ExitCode;
 
 use clap::Parser;
+
+#[global_allocator]
+static ALLOCATOR: allocator::Allocator = allocator::Allocator;
 
 /// Low priority for network transfers: they take what others leave, and give way within a
 /// round-trip time or two.

@@ -9,13 +9,14 @@ use std::thread;
 
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
+use netnice_scenario::model::Scenario;
 use netnice_scenario::network::not_simulated;
 use netnice_scenario::results::World;
 use netnice_scenario::{Network, ScenarioFile, explain, json_schema};
 use netnice_sim::Traces;
 
 use super::campaign::{CampaignArguments, Maker, run_name};
-use crate::text;
+use crate::{allocator, text};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -95,6 +96,9 @@ fn unknown_link<'a>(file: &ScenarioFile, links: &'a [String]) -> Result<Option<&
     Ok(links.iter().find(|name| !known(name)))
 }
 
+/// With so many hosts and flows together a run is large: 3000 to 5000 flows between hosts of their own.
+const MANY: u64 = 10_000;
+
 /// Runs the scenario and prints what came of it.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let Some(path) = &arguments.file else {
@@ -113,6 +117,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         text::print(&explain(&file))?;
         return Ok(ExitCode::SUCCESS);
     }
+    if file.points.iter().any(|point| is_large(&point.scenario)) {
+        allocator::prefer_huge_pages();
+    }
     let jobs = arguments.jobs.or(thread::available_parallelism().ok());
     let out = arguments.campaign.out.as_deref();
     let maker = Maker {
@@ -130,6 +137,13 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         },
     };
     arguments.campaign.run(&file, &maker)
+}
+
+/// Whether a run has so many hosts and flows that its memory is better in huge pages.
+fn is_large(scenario: &Scenario) -> bool {
+    let hosts = scenario.nodes.iter().map(|node| u64::from(node.count));
+    let flows = scenario.flows.iter().filter_map(|flow| flow.count);
+    hosts.sum::<u64>() + flows.map(u64::from).sum::<u64>() >= MANY
 }
 
 /// Where the traces of a run go.
