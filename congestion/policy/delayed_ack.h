@@ -24,21 +24,13 @@
 #define DELAYED_ACK_LONE_WITHOUT_PROOF 16
 
 /*
- * So many ACKs of two packets in a row, and the receiver is known for holding ACKs back. A single one
- * may follow an ACK that was lost, or end a recovery.
+ * Whether an ACK that is prompt proves it: a second packet made the receiver send it, or one still
+ * to come did not make it wait. Of others the last may have been held, as it shows on none of them
+ * that a receiver has begun to hold ACKs back.
  */
-#define DELAYED_ACK_PAIRS_IN_A_ROW 4
-
-/* Whether the receiver has ever been seen to hold ACKs back. `pairs` counts up to the number above. */
-POLICY_INLINE int delayed_ack_is_known(u8 *pairs, u32 acked, u32 in_flight)
+POLICY_INLINE int delayed_ack_has_proof(u32 acked, u32 in_flight)
 {
-	if (*pairs >= DELAYED_ACK_PAIRS_IN_A_ROW)
-		return 1;
-	if (acked >= 2)
-		*pairs += 1;
-	else if (in_flight > 0)
-		*pairs = 0;
-	return *pairs >= DELAYED_ACK_PAIRS_IN_A_ROW;
+	return acked >= 2 || in_flight > 0;
 }
 
 /*

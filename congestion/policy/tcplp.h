@@ -53,7 +53,6 @@ struct tcplp {
 	u16 inference_rtts;
 	u16 minimum_cwnd_permille;
 	u8 lone_acks;
-	u8 paired_acks;
 	u8 inference_runs : 1;
 	u8 ignoring : 1;  /* no packet sent since the reaction has been acknowledged */
 	u8 indicated : 1; /* the newest sample was an early congestion indication */
@@ -96,20 +95,8 @@ POLICY_INLINE u32 tcplp_threshold_us(const struct tcplp *state)
 }
 
 /*
- * Whether no receiver's wait can be in the delay that a prompt ACK brings. A second packet made the
- * receiver send it, or one still to come did not make it wait. Of others the last may have been held,
- * by a receiver that is known for it: that it has begun to do so again shows on none of them.
- */
-POLICY_INLINE int tcplp_is_certain(struct tcplp *state, const struct tcplp_ack *ack)
-{
-	int holds = delayed_ack_is_known(&state->paired_acks, ack->acked, ack->in_flight);
-
-	return ack->acked >= 2 || ack->in_flight > 0 || !holds;
-}
-
-/*
  * d_min and d_max. The span is kept when d_min moves: a clock that drifts moves both alike. Nothing
- * takes d_max back, so that it is learnt from `certain` delays alone.
+ * takes d_max back, so that it is learnt from `certain` delays alone, in which no receiver's wait is.
  */
 POLICY_INLINE void tcplp_learn_extremes(struct tcplp *state, u32 delay_us, int certain, u32 now_us)
 {
@@ -140,7 +127,7 @@ POLICY_INLINE u32 tcplp_smooth_us(u32 smoothed_us, u32 delay_us, u32 gamma_permi
 POLICY_INLINE void tcplp_sample(struct tcplp *state, const struct tcplp_ack *ack)
 {
 	int prompt = delayed_ack_is_prompt(&state->lone_acks, ack->acked, ack->in_flight);
-	int certain = tcplp_is_certain(state, ack) && prompt;
+	int certain = prompt && delayed_ack_has_proof(ack->acked, ack->in_flight);
 	u32 delay_us;
 	u8 restarted;
 	u8 was_held = state->held;

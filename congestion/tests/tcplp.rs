@@ -306,25 +306,6 @@ fn a_wait_in_a_receiver_that_is_believed_to_hold_nothing_back_is_no_queue() {
 }
 
 #[test]
-fn a_receiver_that_was_never_seen_to_hold_acks_back_is_taken_at_its_word() {
-    let mut connection = Connection::new(1);
-    for _ in 0..8 {
-        connection.lone(10, 20, 1);
-    }
-    // An ACK was lost, now and then.
-    for _ in 0..8 {
-        connection.step(10, 20);
-        connection.lone(10, 20, 1);
-    }
-    for _ in 0..8 {
-        connection.lone(10, 20, 1);
-    }
-    // Met by a packet that was alone: (120 - 20) ms * 0.15.
-    connection.lone(10, 120, 0);
-    assert_eq!(connection.control.report().threshold_us, 15_000);
-}
-
-#[test]
 fn samples_in_recovery_do_not_count() {
     let mut connection = learned(20);
     for _ in 0..10 {
