@@ -14,8 +14,8 @@
  * readings, and what comes of each.
  *
  * What a real kernel adds, and nothing else: delays that wrap and come in either unit
- * (one_way_delay.h), delayed ACKs (delayed_ack.h), no samples during loss recovery, a fresh average
- * after an idle period, and a d_min that is forgotten within minutes.
+ * (one_way_delay.h), clocks that drift or are set, delayed ACKs (delayed_ack.h), no samples during
+ * loss recovery, a fresh average after an idle period, and a d_min that is forgotten within minutes.
  */
 #ifndef NETNICE_POLICY_TCPLP_H
 #define NETNICE_POLICY_TCPLP_H
@@ -40,9 +40,10 @@
 struct tcplp {
 	struct policy_report report; /* must be first */
 	struct one_way_delay clock;
-	u32 smoothed_us; /* sd, 0 before the first sample */
-	u32 minimum_us;  /* d_min */
-	u32 span_us;     /* d_max - d_min */
+	u32 smoothed_us;    /* sd, 0 before the first sample */
+	u32 minimum_us;     /* d_min */
+	u32 span_us;        /* d_max - d_min */
+	u32 maximum_rtt_us; /* since d_max counts */
 	u32 epoch_minimum_us;
 	u32 epoch_start_us;
 	u32 inference_end_us;
@@ -65,6 +66,7 @@ struct tcplp_ack {
 	u32 now_us;
 	u32 sample_rtt_us;   /* of the newest packet covered; 0 if unknown or ambiguous (Karn) */
 	u32 smoothed_rtt_us; /* RFC 6298 */
+	u32 minimum_rtt_us;  /* of the connection, this ACK's included; 0 if unknown */
 	u32 tsval;           /* of the ACK, if has_timestamp */
 	u32 acked;           /* packets */
 	u32 in_flight;       /* packets still out */
@@ -94,16 +96,37 @@ POLICY_INLINE u32 tcplp_threshold_us(const struct tcplp *state)
 	return (u32)((u64)state->span_us * state->delta_permille / 1000);
 }
 
-/*
- * d_min and d_max. The span is kept when d_min moves: a clock that drifts moves both alike. Nothing
- * takes d_max back, so that it is learnt from `certain` delays alone, in which no receiver's wait is.
- */
-POLICY_INLINE void tcplp_learn_extremes(struct tcplp *state, u32 delay_us, int certain, u32 now_us)
+/* What a packet of that round trip can have waited on its way at most: what is over the smallest. */
+POLICY_INLINE u32 tcplp_wait_us(const struct tcplp_ack *ack, u32 rtt_us)
 {
-	if (now_us - state->epoch_start_us > TCPLP_EPOCH_US) {
+	return rtt_us > ack->minimum_rtt_us ? rtt_us - ack->minimum_rtt_us : 0;
+}
+
+/*
+ * A one-way delay as far as the round trip allows it, to a tick of the peer's clock. What is above
+ * that the clock has gained since d_min, or was set forward by; it is no queue.
+ */
+POLICY_INLINE u32 tcplp_without_gain_us(const struct tcplp *state, const struct tcplp_ack *ack,
+					u32 delay_us)
+{
+	if (!ack->minimum_rtt_us || !state->smoothed_us)
+		return delay_us;
+	return policy_min(delay_us, state->minimum_us + tcplp_wait_us(ack, ack->sample_rtt_us) +
+					    state->clock.tick_us);
+}
+
+/*
+ * d_min and d_max. The span is kept when d_min rises: a clock that drifts moves both alike. Nothing
+ * takes d_max back, so that it is learnt from `certain` delays alone, in which no receiver's wait is;
+ * and whatever the clocks say, no queue is longer than round trips differ.
+ */
+POLICY_INLINE void tcplp_learn_extremes(struct tcplp *state, const struct tcplp_ack *ack,
+					u32 delay_us, int certain)
+{
+	if (ack->now_us - state->epoch_start_us > TCPLP_EPOCH_US) {
 		state->minimum_us = state->epoch_minimum_us;
 		state->epoch_minimum_us = delay_us;
-		state->epoch_start_us = now_us;
+		state->epoch_start_us = ack->now_us;
 	}
 	state->epoch_minimum_us = policy_min(state->epoch_minimum_us, delay_us);
 	if (delay_us < state->minimum_us) {
@@ -112,6 +135,11 @@ POLICY_INLINE void tcplp_learn_extremes(struct tcplp *state, u32 delay_us, int c
 	}
 	if (certain)
 		state->span_us = policy_max(state->span_us, delay_us - state->minimum_us);
+	if (!ack->minimum_rtt_us)
+		return;
+	state->maximum_rtt_us = policy_max(state->maximum_rtt_us, ack->sample_rtt_us);
+	state->span_us = policy_min(state->span_us, tcplp_wait_us(ack, state->maximum_rtt_us) +
+							    state->clock.tick_us);
 }
 
 /* Equation (1), in whole microseconds. */
@@ -128,7 +156,7 @@ POLICY_INLINE void tcplp_sample(struct tcplp *state, const struct tcplp_ack *ack
 {
 	int prompt = delayed_ack_is_prompt(&state->lone_acks, ack->acked, ack->in_flight);
 	int certain = prompt && delayed_ack_has_proof(ack->acked, ack->in_flight);
-	u32 delay_us;
+	u32 told_us, delay_us;
 	u8 restarted;
 	u8 was_held = state->held;
 
@@ -136,12 +164,13 @@ POLICY_INLINE void tcplp_sample(struct tcplp *state, const struct tcplp_ack *ack
 	state->held = !prompt;
 	if (ack->in_recovery || !ack->sample_rtt_us)
 		return;
-	delay_us = one_way_delay_of_ack(&state->clock, &state->report, ack->has_timestamp,
-					ack->tsval, ack->sample_rtt_us, ack->now_us, &restarted);
-	if (!delay_us)
-		delay_us = ack->sample_rtt_us;
+	told_us = one_way_delay_of_ack(&state->clock, &state->report, ack->has_timestamp,
+				       ack->tsval, ack->sample_rtt_us, ack->now_us, &restarted);
+	if (!told_us)
+		told_us = ack->sample_rtt_us;
 	if (restarted)
 		state->smoothed_us = 0;
+	delay_us = tcplp_without_gain_us(state, ack, told_us);
 	if (!prompt && (!state->smoothed_us || delay_us > state->smoothed_us))
 		return;
 	if (!state->smoothed_us) {
@@ -149,9 +178,10 @@ POLICY_INLINE void tcplp_sample(struct tcplp *state, const struct tcplp_ack *ack
 		state->minimum_us = delay_us;
 		state->epoch_minimum_us = delay_us;
 		state->epoch_start_us = ack->now_us;
+		state->maximum_rtt_us = 0;
 		state->span_us = 0;
 	}
-	tcplp_learn_extremes(state, delay_us, certain, ack->now_us);
+	tcplp_learn_extremes(state, ack, told_us, certain);
 	if (!policy_after(state->reaction_us, ack->now_us - ack->sample_rtt_us))
 		state->ignoring = 0;
 	/* Held ACKs have brought the average down to their own wait: the first free of it begins anew. */

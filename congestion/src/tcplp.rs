@@ -13,6 +13,8 @@ pub struct Ack {
     pub sample_rtt_us: u32,
     /// Smoothed round-trip time (RFC 6298).
     pub smoothed_rtt_us: u32,
+    /// The connection's smallest round-trip time, that of this ACK included; 0 if unknown.
+    pub minimum_rtt_us: u32,
     /// TSval of the ACK, if `has_timestamp`.
     pub tsval: u32,
     /// Packets acknowledged.

@@ -301,12 +301,12 @@ fn a_shorter_path_is_filled_at_once() {
 }
 
 #[test]
-fn a_clock_that_is_set_stops_nobody_for_long() {
-    for (name, from) in [("netnice", 25.0), ("tcplp", 280.0)] {
+fn a_clock_that_is_set_stops_nobody() {
+    for name in ["netnice", "tcplp"] {
         for step_ms in [1000u32, 1000u32.wrapping_neg()] {
             let mut path = Path::new(100);
             path.clock_step = Some((20_000_000_000, step_ms));
-            let share = share(name, path, from, from + 30.0);
+            let share = share(name, path, 20.0, 50.0);
             assert!(share > 0.6, "{name}, {}: {share:.3}", step_ms as i32);
         }
     }

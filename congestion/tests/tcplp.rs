@@ -34,6 +34,7 @@ impl Connection {
             now_us: self.now_us,
             sample_rtt_us: RTT_US,
             smoothed_rtt_us: RTT_US,
+            minimum_rtt_us: 0,
             tsval: (sent_us / 1000 + delay_ms).wrapping_add(OFFSET_MS),
             acked,
             in_flight: self.cwnd.saturating_sub(acked),
@@ -49,6 +50,28 @@ impl Connection {
     fn step(&mut self, after_ms: u32, delay_ms: u32) -> u32 {
         self.now_us += after_ms * 1000;
         self.take(self.ack(delay_ms, 2))
+    }
+
+    /// An ACK of two packets 10 ms later that waited `queue_ms`, while the peer's clock is
+    /// `clock_ms` ahead of where it began.
+    fn queued(&mut self, queue_ms: u32, clock_ms: i32) -> u32 {
+        self.queued_at_least(queue_ms, 0, clock_ms)
+    }
+
+    /// The same where none has waited less than `least_ms` so far.
+    fn queued_at_least(&mut self, queue_ms: u32, least_ms: u32, clock_ms: i32) -> u32 {
+        self.now_us += 10_000;
+        let ack = self.ack(20 + queue_ms, 2);
+        self.take(Ack {
+            sample_rtt_us: RTT_US + queue_ms * 1000,
+            minimum_rtt_us: RTT_US + least_ms * 1000,
+            // It was sent earlier by the wait.
+            tsval: ack
+                .tsval
+                .wrapping_sub(queue_ms)
+                .wrapping_add_signed(clock_ms),
+            ..ack
+        })
     }
 
     /// An ACK of one packet `after_ms` later, which took `delay_ms` and has `in_flight` behind it.
@@ -305,6 +328,71 @@ fn a_wait_in_a_receiver_that_is_believed_to_hold_nothing_back_is_no_queue() {
     assert_eq!(connection.control.report().threshold_us, 45_000);
 }
 
+/// Begun in an empty queue, which then was full: the threshold is 15 % of 100 ms.
+fn has_met_a_queue() -> Connection {
+    let mut connection = Connection::new(20);
+    connection.queued(0, 0);
+    connection.queued(100, 0);
+    // The peer's clock is told apart from others within two seconds.
+    for _ in 0..250 {
+        connection.queued(0, 0);
+    }
+    assert_eq!(connection.control.report().threshold_us, 15_000);
+    connection
+}
+
+#[test]
+fn a_clock_that_gains_or_is_set_forward_is_no_queue() {
+    for clock_ms in [100, 1_000, 600_000] {
+        let mut connection = has_met_a_queue();
+        // No queue is longer than round trips differ, to a tick of the clock, whatever the clock says of this one.
+        for _ in 0..20 {
+            connection.queued(40, clock_ms);
+        }
+        assert!(connection.control.report().threshold_us <= 15_150);
+        for _ in 0..500 {
+            connection.queued(0, clock_ms);
+        }
+        // Where round trips say that there is none a tick remains, and what equation (1) is rounded by.
+        assert!(connection.over_minimum_us() < 1_010, "{clock_ms}");
+        for _ in 0..100 {
+            connection.queued(40, clock_ms);
+        }
+        assert!(connection.over_minimum_us() > 15_150, "{clock_ms}");
+        assert_eq!(connection.cwnd, 1);
+    }
+}
+
+#[test]
+fn a_clock_that_loses_or_is_set_back_makes_no_queue_longer() {
+    let mut connection = has_met_a_queue();
+    for clock_ms in (-1_000..0).rev() {
+        connection.queued(0, clock_ms);
+    }
+    assert!(connection.control.report().threshold_us <= 15_150);
+    connection.queued(0, -600_000);
+    assert!(connection.control.report().threshold_us <= 15_150);
+    // The average comes down from where it was, by an eighth for each packet that counts.
+    for _ in 0..2_000 {
+        connection.queued(0, -600_000);
+    }
+    assert!(connection.over_minimum_us() < 1_010);
+}
+
+#[test]
+fn who_began_in_a_queue_learns_of_all_of_it_when_it_empties() {
+    let mut connection = Connection::new(20);
+    let mut step = |queue_ms, least_ms| {
+        connection.queued_at_least(queue_ms, least_ms, 0);
+        connection.control.report().threshold_us
+    };
+    step(60, 60);
+    // (100 - 60) ms * 0.15, (100 - 40) ms * 0.15, 100 ms * 0.15.
+    assert_eq!(step(100, 60), 6_000);
+    assert_eq!(step(40, 40), 9_000);
+    assert_eq!(step(0, 0), 15_000);
+}
+
 #[test]
 fn samples_in_recovery_do_not_count() {
     let mut connection = learned(20);
@@ -396,15 +484,15 @@ fn the_minimum_is_forgotten_within_minutes() {
 proptest! {
     #[test]
     fn whatever_comes_the_window_stays_within_bounds(
-        acks in prop::collection::vec(any::<(u32, u32, u32, u32, u8, u32, u32, bool, bool)>(), 1..200),
+        acks in prop::collection::vec(any::<(u32, u32, u32, u32, u32, u8, u32, u32, bool, bool)>(), 1..200),
     ) {
         let mut control = TcpLp::new(&Parameters::default());
         let mut cwnd = 10;
-        for (now_us, sample_rtt_us, smoothed_rtt_us, tsval, acked, in_flight, ssthresh, has_timestamp, in_recovery) in acks {
+        for (now_us, sample_rtt_us, smoothed_rtt_us, minimum_rtt_us, tsval, acked, in_flight, ssthresh, has_timestamp, in_recovery) in acks {
             let acked = u32::from(acked);
             let after = control.on_ack(&Ack {
-                now_us, sample_rtt_us, smoothed_rtt_us, tsval, acked, in_flight, cwnd, ssthresh,
-                has_timestamp, in_recovery, cwnd_limited: true,
+                now_us, sample_rtt_us, smoothed_rtt_us, minimum_rtt_us, tsval, acked, in_flight, cwnd,
+                ssthresh,                has_timestamp, in_recovery, cwnd_limited: true,
             });
             prop_assert!(after >= 1);
             prop_assert!(after <= cwnd + acked.max(1));

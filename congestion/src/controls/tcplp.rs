@@ -89,6 +89,7 @@ impl<P: Policy> CongestionControl for PolicyControl<P> {
             now_us: clock_us(ack.now_ns),
             sample_rtt_us: sample_us(ack.rtt_ns),
             smoothed_rtt_us: duration_us(ack.smoothed_rtt_ns),
+            minimum_rtt_us: duration_us(ack.min_rtt_ns),
             tsval: ack.tsval.unwrap_or(0),
             acked: ack.acked,
             in_flight: ack.in_flight,

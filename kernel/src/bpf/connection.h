@@ -55,6 +55,14 @@ static __always_inline u32 smoothed_rtt_us(const struct tcp_sock *tp)
 	return tp->srtt_us >> 3;
 }
 
+/* Of the last minutes (net.ipv4.tcp_min_rtt_wlen); 0 before the first sample. */
+static __always_inline u32 minimum_rtt_us(const struct tcp_sock *tp)
+{
+	u32 rtt_us = tp->rtt_min.s[0].v;
+
+	return rtt_us == 0xffffffffU ? 0 : rtt_us;
+}
+
 static __always_inline void set_cwnd(struct tcp_sock *tp, u32 cwnd)
 {
 	tp->snd_cwnd = policy_min(cwnd, tp->snd_cwnd_clamp);

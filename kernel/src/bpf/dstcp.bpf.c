@@ -59,7 +59,7 @@ void BPF_PROG(dstcp_cong_avoid, struct sock *sk, u32 sequence, u32 acked)
 	struct dstcp *state = congestion_state(sk);
 	struct dstcp_ack ack = {
 		.smoothed_rtt_us = smoothed_rtt_us(tp),
-		.minimum_rtt_us = tp->rtt_min.s[0].v,
+		.minimum_rtt_us = minimum_rtt_us(tp),
 		.acked = acked,
 		.cwnd_limited = cwnd_limited(tp),
 	};

@@ -16,6 +16,7 @@ static __always_inline struct tcplp_ack tcplp_ack_of_sample(struct sock *sk,
 	struct tcplp_ack ack = {
 		.now_us = (u32)tp->tcp_mstamp,
 		.sample_rtt_us = sample->rtt_us > 0 ? sample->rtt_us : 0,
+		.minimum_rtt_us = minimum_rtt_us(tp),
 		.tsval = tp->rx_opt.rcv_tsval,
 		.acked = sample->pkts_acked,
 		.in_flight = packets_in_flight(tp),
