@@ -7,11 +7,11 @@ use nix::sys::signal::{SigHandler, Signal, signal};
 
 static ONCE: Once = Once::new();
 
-/// SIGINT and SIGQUIT end a process, even where a shell has started the tests in the background: it has them ignored, and
-/// that is inherited.
+/// SIGHUP, SIGINT and SIGQUIT end a process, even where `nohup` has started the tests, or a shell in the background: they
+/// have them ignored, and that is inherited.
 pub fn heed_signals() {
     ONCE.call_once(|| {
-        for ignored in [Signal::SIGINT, Signal::SIGQUIT] {
+        for ignored in [Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT] {
             // SAFETY: no handler of ours is replaced, and none is set.
             unsafe { signal(ignored, SigHandler::SigDfl) }.expect("the default disposition");
         }
