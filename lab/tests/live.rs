@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The emulated link and the traffic over it, live: needs root and /dev/net/tun, and fails without them.
 //!
-//! Margins are wide enough for a busy machine, and narrow enough to notice what is wrong.
+//! Margins are narrow enough to notice what is wrong; where a machine is late they widen by what the link itself reports.
 
 use std::net::{IpAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
@@ -33,6 +33,16 @@ fn punctual(run: impl Fn() -> TestbedReport) -> TestbedReport {
         .map(|_| run())
         .find(|report| report.link.trustworthy)
         .unwrap_or_else(run)
+}
+
+/// How late the link handed a packet over at worst, in seconds: by so much its own report excuses what is measured.
+fn latest(report: &TestbedReport) -> f64 {
+    let link = &report.link;
+    link.up
+        .lateness
+        .max
+        .max(link.down.lateness.max)
+        .as_secs_f64()
 }
 
 /// Time for a TCP handshake, which kernels answer: the best of several is the round-trip time.
@@ -94,7 +104,14 @@ fn one_bulk_flow_gets_the_rate_in_either_direction_and_family() {
     // One after the other: each direction would also carry the other's ACKs. IPv6 headers are 20 bytes longer.
     for (name, payload, end) in [("up", 1448.0, ms(2500)), ("down", 1428.0, ms(5000))] {
         let goodput = report.goodput(name, end - ms(1500), end).unwrap();
-        assert_between(name, goodput / (10e6 * payload / 1500.0), 0.97, 1.03);
+        // What came late into these 1.5 s, or out of them.
+        let excused = latest(&report) / 1.5;
+        assert_between(
+            name,
+            goodput / (10e6 * payload / 1500.0),
+            0.97 - excused,
+            1.03 + excused,
+        );
     }
     // An aborted flow ends.
     assert!(report.bulk("up").unwrap().goodput.last_arrival().unwrap() < ms(2700));
@@ -115,11 +132,12 @@ fn the_rate_is_exact() {
         .run(ms(5000))
         .unwrap();
     let goodput = report.goodput("cubic", ms(1000), ms(5000)).unwrap();
+    let excused = latest(&report) / 4.0;
     assert_between(
         "goodput over rate",
         goodput / TEN_MEGABITS_OF_PAYLOAD,
-        0.98,
-        1.02,
+        0.98 - excused,
+        1.02 + excused,
     );
     assert!(
         report.link.up.max_queue_wait <= ms(50),
@@ -238,14 +256,24 @@ fn a_square_wave_fills_half_of_its_time() {
 
 #[test]
 fn a_fetch_takes_two_round_trips() {
-    let report = testbed("rate=10mbit,delay=20ms,queue=2.5bdp")
-        .flow("web", Web::new(Bytes::new(10_000), ms(150)))
-        .run(ms(1500))
-        .unwrap();
+    let report = punctual(|| {
+        testbed("rate=10mbit,delay=20ms,queue=2.5bdp")
+            .flow("web", Web::new(Bytes::new(10_000), ms(150)))
+            .run(ms(1500))
+            .unwrap()
+    });
     let web = report.web("web").unwrap();
     assert_eq!((web.response_times.len(), web.failed), (10, 0));
     // Handshake 40 ms, request and reply 40 ms, and 8.3 ms to send 10 kB.
-    assert_between("mean response time", web.mean().unwrap(), 0.086, 0.100);
+    let least = web.response_times.iter().copied().fold(f64::MAX, f64::min);
+    assert_between("least response time", least, 0.086, 0.095);
+    let excused = latest(&report);
+    assert_between(
+        "mean response time",
+        web.mean().unwrap(),
+        0.086,
+        0.100 + excused,
+    );
     assert!(web.p95().unwrap() >= web.mean().unwrap());
 }
 
@@ -269,19 +297,19 @@ fn testbeds_run_side_by_side() {
                 .flow("bulk", Bulk::new("cubic"))
                 .run(ms(3000))
                 .unwrap();
-            report.goodput("bulk", ms(1000), ms(3000)).unwrap()
+            let goodput = report.goodput("bulk", ms(1000), ms(3000)).unwrap();
+            let excused = latest(&report) / 2.0;
+            assert_between(
+                "goodput over rate",
+                goodput / TEN_MEGABITS_OF_PAYLOAD,
+                0.95 - excused,
+                1.03 + excused,
+            );
+            goodput
         };
         let runs: Vec<_> = (0..4).map(|_| scope.spawn(run)).collect();
         runs.into_iter().map(|run| run.join().unwrap()).collect()
     });
-    for goodput in &goodputs {
-        assert_between(
-            "goodput over rate",
-            goodput / TEN_MEGABITS_OF_PAYLOAD,
-            0.95,
-            1.03,
-        );
-    }
     assert!(jain_index(&goodputs) > 0.99);
 }
 
