@@ -202,10 +202,11 @@ fn the_queue_holds_no_more_than_its_limit() {
     );
     let up = report.link.up;
     assert_eq!(up.max_queue_packets, 20);
+    // Nineteen packets, and what is left of the one in transmission: a packet comes each 1.2 ms, so half of it at least.
     assert_between(
         "longest wait in ms",
         up.max_queue_wait.as_secs_f64() * 1e3,
-        47.9,
+        46.8,
         50.4,
     );
     assert_eq!(up.dropped_queue_full, flow.sent - flow.received);
