@@ -27,21 +27,17 @@ fn testbed(text: &str) -> Testbed {
     Testbed::new(&spec(text)).expect("a link (these tests need root)")
 }
 
-/// A run in which the link was right, of five at most: on a machine that stands still now and then a link that works is
-/// right once in a while, a wrong one never.
-fn right_once(
-    run: impl Fn() -> TestbedReport,
-    right: impl Fn(&TestbedReport) -> bool,
-) -> TestbedReport {
+/// A run, made again, four times at most, where the machine was not punctual by the link's own report: what is measured
+/// then says nothing of the link. What is measured is not looked at.
+fn punctual(run: impl Fn() -> TestbedReport) -> TestbedReport {
     (0..4)
         .map(|_| run())
-        .inspect(assert_link_lost_nothing_unseen)
-        .find(right)
+        .find(|report| report.link.trustworthy)
         .unwrap_or_else(run)
 }
 
-/// Time for a TCP handshake, which kernels answer, in milliseconds: the best of several is the round-trip time. Of a
-/// hundred where none took `most` or less: the machine may stand still.
+/// Time for a TCP handshake, which kernels answer, in milliseconds: the best of fifteen is the round-trip time. Of up to
+/// a hundred while none took `most` or less: the machine may stand still.
 fn round_trip_ms(from: &Namespace, to: &Namespace, address: impl Into<IpAddr>, most: f64) -> f64 {
     let address = address.into();
     let listener = to
@@ -57,11 +53,11 @@ fn round_trip_ms(from: &Namespace, to: &Namespace, address: impl Into<IpAddr>, m
     };
     from.run(|| {
         let mut least = f64::MAX;
-        for _ in 0..100 {
-            least = least.min(connect());
-            if least <= most {
+        for made in 0..100 {
+            if made >= 15 && least <= most {
                 break;
             }
+            least = least.min(connect());
         }
         least
     })
@@ -105,18 +101,11 @@ fn one_bulk_flow_gets_the_rate_in_either_direction_and_family() {
             .unwrap()
     };
     // One after the other: each direction would also carry the other's ACKs. IPv6 headers are 20 bytes longer.
-    let share = |report: &TestbedReport, name: &str, payload: f64, end: Duration| {
+    let report = punctual(run);
+    for (name, payload, end) in [("up", 1448.0, ms(2500)), ("down", 1428.0, ms(5000))] {
         let goodput = report.goodput(name, end - ms(1500), end).unwrap();
-        goodput / (10e6 * payload / 1500.0)
-    };
-    let up = |report: &TestbedReport| share(report, "up", 1448.0, ms(2500));
-    let down = |report: &TestbedReport| share(report, "down", 1428.0, ms(5000));
-    let exact = 0.97..=1.03;
-    let report = right_once(run, |report| {
-        exact.contains(&up(report)) && exact.contains(&down(report))
-    });
-    assert_between("up", up(&report), 0.97, 1.03);
-    assert_between("down", down(&report), 0.97, 1.03);
+        assert_between(name, goodput / (10e6 * payload / 1500.0), 0.97, 1.03);
+    }
     // An aborted flow ends.
     assert!(report.bulk("up").unwrap().goodput.last_arrival().unwrap() < ms(2700));
     let down = report.bulk("down").unwrap();
@@ -137,11 +126,14 @@ fn the_rate_is_exact() {
             .run(ms(5000))
             .unwrap()
     };
-    let share = |report: &TestbedReport| {
-        report.goodput("cubic", ms(1000), ms(5000)).unwrap() / TEN_MEGABITS_OF_PAYLOAD
-    };
-    let report = right_once(run, |report| (0.98..=1.02).contains(&share(report)));
-    assert_between("goodput over rate", share(&report), 0.98, 1.02);
+    let report = punctual(run);
+    let goodput = report.goodput("cubic", ms(1000), ms(5000)).unwrap();
+    assert_between(
+        "goodput over rate",
+        goodput / TEN_MEGABITS_OF_PAYLOAD,
+        0.98,
+        1.02,
+    );
     assert!(
         report.link.up.max_queue_wait <= ms(50),
         "{:?}",
@@ -187,10 +179,12 @@ fn the_delay_is_what_was_asked_for() {
 #[test]
 fn the_queue_holds_no_more_than_its_limit() {
     // 20 packets of 1500 bytes at 5 Mb/s take 2.4 ms each: 48 ms of queue, and half of the traffic is too much.
-    let report = testbed("rate=5mbit,delay=10ms,queue=20p")
-        .flow("overload", Udp::constant("10mbit".parse().unwrap()))
-        .run(ms(3000))
-        .unwrap();
+    let report = punctual(|| {
+        testbed("rate=5mbit,delay=10ms,queue=20p")
+            .flow("overload", Udp::constant("10mbit".parse().unwrap()))
+            .run(ms(3000))
+            .unwrap()
+    });
     let flow = report.udp("overload").unwrap();
     assert_between("loss", flow.loss_fraction(), 0.48, 0.52);
     // Propagation, own transmission, and the queue behind a packet in transmission.
@@ -202,11 +196,10 @@ fn the_queue_holds_no_more_than_its_limit() {
     );
     let up = report.link.up;
     assert_eq!(up.max_queue_packets, 20);
-    // Nineteen packets, and what is left of the one in transmission: a packet comes each 1.2 ms, so half of it at least.
     assert_between(
         "longest wait in ms",
         up.max_queue_wait.as_secs_f64() * 1e3,
-        46.8,
+        47.9,
         50.4,
     );
     assert_eq!(up.dropped_queue_full, flow.sent - flow.received);
@@ -262,13 +255,7 @@ fn a_fetch_takes_two_round_trips() {
             .run(ms(1500))
             .unwrap()
     };
-    let report = right_once(run, |report| {
-        report
-            .web("web")
-            .unwrap()
-            .mean()
-            .is_some_and(|mean| mean <= 0.1)
-    });
+    let report = punctual(run);
     let web = report.web("web").unwrap();
     assert_eq!((web.response_times.len(), web.failed), (10, 0));
     // Handshake 40 ms, request and reply 40 ms, and 8.3 ms to send 10 kB.
@@ -292,18 +279,13 @@ fn a_flow_that_cannot_connect_gets_nothing() {
 fn testbeds_run_side_by_side() {
     let goodputs: Vec<f64> = std::thread::scope(|scope| {
         let run = || {
-            let run = || {
+            let report = punctual(|| {
                 testbed("rate=10mbit,delay=10ms")
                     .flow("bulk", Bulk::new("cubic"))
                     .run(ms(3000))
                     .unwrap()
-            };
-            let goodput =
-                |report: &TestbedReport| report.goodput("bulk", ms(1000), ms(3000)).unwrap();
-            let report = right_once(run, |report| {
-                (0.95..=1.03).contains(&(goodput(report) / TEN_MEGABITS_OF_PAYLOAD))
             });
-            goodput(&report)
+            report.goodput("bulk", ms(1000), ms(3000)).unwrap()
         };
         let runs: Vec<_> = (0..4).map(|_| scope.spawn(run)).collect();
         runs.into_iter().map(|run| run.join().unwrap()).collect()
