@@ -13,8 +13,10 @@ mod filter;
 mod listener;
 mod serve;
 
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 
+use nix::errno::Errno;
 use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockType, recv, send, socketpair};
 
 use crate::background;
@@ -22,6 +24,9 @@ use crate::error::{Context, Error, Result};
 use crate::flow::Totals;
 use crate::placement::Settings;
 use crate::socket;
+
+/// What a supervisor says once, before it serves.
+const READY: &[u8] = b"!";
 
 /// A connection to the supervisor of this process.
 pub struct Supervised {
@@ -68,7 +73,21 @@ pub(crate) fn enter(settings: &Settings) -> Result<Supervised> {
         other => other.doing(|| "installing a seccomp filter with a supervisor".into())?,
     };
     caller::send_descriptor(here.as_raw_fd(), &listener.as_fd()).doing(starting)?;
+    wait_until_ready(here.as_raw_fd()).doing(starting)?;
     Ok(Supervised { supervisor: here })
+}
+
+/// Until the supervisor has its own share in the pins. The caller's may be the only other one: were
+/// that given back first, the control would be gone before the first socket is made.
+fn wait_until_ready(supervisor: RawFd) -> io::Result<()> {
+    let mut word = [0; READY.len()];
+    loop {
+        match recv(supervisor, &mut word, MsgFlags::empty()) {
+            Err(Errno::EINTR) => {}
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            other => return Ok(other.map(drop)?),
+        }
+    }
 }
 
 /// Whether a supervisor of netnice is above us already: whether sockets come with the control.

@@ -11,6 +11,7 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{MsgFlags, recv, send};
 
+use super::READY;
 use super::caller::{self, Wanted};
 use super::filter::{CONVENTIONS, socketcall};
 use super::listener::{Call, Listener};
@@ -49,8 +50,8 @@ enum Request {
     },
 }
 
-/// Serves until the last program under the filter has ended. The filter's descriptor comes over
-/// `client`, then questions for sums.
+/// Serves until the last program under the filter has ended. Over `client` the filter's descriptor
+/// comes, then our word goes that we are ready, then questions for sums come.
 pub(super) fn run(client: BorrowedFd<'_>, settings: &Settings) {
     let pins = Pins::open().ok();
     let Ok(Some(listener)) = caller::receive_descriptor(client.as_raw_fd()) else {
@@ -69,7 +70,9 @@ pub(super) fn run(client: BorrowedFd<'_>, settings: &Settings) {
     if let Some(placer) = &supervisor.placer {
         let _ = placer.count(supervisor.group);
     }
-    supervisor.serve(client);
+    if send(client.as_raw_fd(), READY, MsgFlags::MSG_NOSIGNAL).is_ok() {
+        supervisor.serve(client);
+    }
     if let Some(placer) = &supervisor.placer {
         placer.forget_totals(supervisor.group);
     }
