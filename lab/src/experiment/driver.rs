@@ -174,6 +174,7 @@ impl Driver {
     pub(super) fn run(mut self, wake: &EventFd, stop: &AtomicBool) -> Measured {
         // Signals are for the threads that serve the terminal.
         let _ = SigSet::all().thread_block();
+        let _awake = scheduling::keep_awake();
         scheduling::make_responsive();
         self.exit.measured.scheduling = Some(scheduling::make_link_thread(self.carried));
         while !stop.load(Ordering::Relaxed) {

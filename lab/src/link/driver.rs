@@ -154,6 +154,7 @@ impl Driver {
     ) -> Progress {
         // Signals are for the threads that serve the terminal.
         let _ = SigSet::all().thread_block();
+        let _awake = scheduling::keep_awake();
         scheduling::make_responsive();
         let rate = spec
             .up

@@ -5,6 +5,8 @@
 //! kernel grants each link a share of processor time; `SCHED_FIFO` is the second best.
 
 use std::fmt;
+use std::fs::{self, File};
+use std::io::Write;
 use std::time::Duration;
 
 use netnice_queue::Rate;
@@ -105,12 +107,74 @@ pub(crate) fn make_responsive() {
     let _ = nix::sys::prctl::set_timerslack(1);
 }
 
+/// For as long as it lives, processors that have nothing to do wait awake.
+#[derive(Debug)]
+pub(crate) struct Awake {
+    /// The kernel forgets the request when this is closed, whatever ends the process.
+    _request: File,
+}
+
+/// Keeps the processors of a virtual machine awake, by the kernel's interface for a bound on their latency. A processor
+/// that halts goes back to the host, which gives it again when it has time: packets that wait for that are late by tens of
+/// milliseconds. `None` on a real machine, where it would gain microseconds and cost power, and where it is not permitted.
+pub(crate) fn keep_awake() -> Option<Awake> {
+    if !is_virtual(&fs::read_to_string("/proc/cpuinfo").unwrap_or_default()) {
+        return None;
+    }
+    let mut request = File::options()
+        .write(true)
+        .open("/dev/cpu_dma_latency")
+        .ok()?;
+    request.write_all(&0i32.to_ne_bytes()).ok()?;
+    Some(Awake { _request: request })
+}
+
+/// Whether the processors in this `/proc/cpuinfo` are lent by a hypervisor. Only x86 says so there.
+fn is_virtual(cpuinfo: &str) -> bool {
+    cpuinfo
+        .lines()
+        .filter(|line| line.starts_with("flags"))
+        .any(|line| line.split_whitespace().any(|flag| flag == "hypervisor"))
+}
+
 /// Processor time that a hypervisor gave to others while this machine wanted it, since the boot, over all processors.
 /// Zero where there is none or it does not say.
 pub(crate) fn stolen_time() -> Duration {
     // "cpu user nice system idle iowait irq softirq steal guest guest_nice", in ticks of 10 ms whatever the kernel's.
-    let ticks = std::fs::read_to_string("/proc/stat")
+    let ticks = fs::read_to_string("/proc/stat")
         .ok()
         .and_then(|text| text.lines().next()?.split_whitespace().nth(8)?.parse().ok());
     Duration::from_millis(ticks.map_or(0, |ticks: u64| ticks.saturating_mul(10)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use super::*;
+
+    #[test]
+    fn a_virtual_machine_is_known_by_its_flags() {
+        assert!(is_virtual(
+            "processor\t: 0\nflags\t\t: fpu hypervisor rdrand\n"
+        ));
+        assert!(!is_virtual(
+            "model name\t: hypervisor\nflags\t\t: fpu rdrand\n"
+        ));
+        assert!(!is_virtual(""));
+    }
+
+    #[test]
+    fn who_keeps_processors_awake_has_asked_for_no_latency() {
+        let device = |options: &mut fs::OpenOptions| options.open("/dev/cpu_dma_latency").ok();
+        let permitted = device(File::options().write(true)).is_some();
+        let expected = permitted && is_virtual(&fs::read_to_string("/proc/cpuinfo").unwrap());
+        let awake = keep_awake();
+        assert_eq!(awake.is_some(), expected);
+        if let Some(mut bound) = device(File::options().read(true)).filter(|_| expected) {
+            let mut microseconds = [1; 4];
+            bound.read_exact(&mut microseconds).unwrap();
+            assert_eq!(i32::from_ne_bytes(microseconds), 0);
+        }
+    }
 }
