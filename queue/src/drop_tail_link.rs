@@ -18,6 +18,16 @@ pub struct LinkKind {
     bound: QueueBound,
     /// Up to this length a packet always fits into the empty queue.
     always_fits: u64,
+    /// For packets of two lengths, data and ACKs mostly.
+    of_length: [OfLength; 2],
+}
+
+/// No packet is as long.
+const NO_LENGTH: u32 = u32::MAX;
+
+/// How long packets of one length take, whichever came last.
+#[derive(Debug, Clone)]
+struct OfLength {
     transmissions: Transmissions,
     /// Of the packet sent last, and the time of the one before.
     length: u32,
@@ -36,10 +46,36 @@ impl LinkKind {
                 QueueBound::Packets(_) => u64::MAX,
                 QueueBound::Bytes(limit) => limit,
             },
-            transmissions: Transmissions::new(rate),
-            length: 0,
-            before: Transmission::default(),
+            of_length: [(); 2].map(|()| OfLength {
+                transmissions: Transmissions::new(rate),
+                length: NO_LENGTH,
+                before: Transmission::default(),
+            }),
         }
+    }
+
+    /// How long a packet takes to send.
+    #[inline(always)]
+    fn transmissions(&mut self, length: u64) -> &Transmissions {
+        // No branch tells the two apart: links carry them in any order.
+        let mut place = usize::from(u64::from(self.of_length[1].length) == length);
+        if u64::from(self.of_length[place].length) != length {
+            self.find(length);
+            place = 1;
+        }
+        &self.of_length[place].transmissions
+    }
+
+    /// A third length takes the place of the one that was found longer ago.
+    #[inline(never)]
+    fn find(&mut self, length: u64) {
+        let OfLength {
+            transmissions,
+            length: last,
+            before,
+        } = &mut self.of_length[0];
+        transmissions.find(length, last, before);
+        self.of_length.swap(0, 1);
     }
 
     /// The rate; `None` takes no time to send.
@@ -82,7 +118,10 @@ pub struct DropTailLink {
 
 /// What a packet does not need that finds the link idle.
 #[derive(Debug, Default)]
+#[repr(align(64))]
 struct Rest {
+    /// When the transmission of the packet begins that came last of those that had to wait, in nanoseconds.
+    last_start_ns: u64,
     /// Packets of which it was not yet seen that their transmission has begun: when it will, in nanoseconds, and their
     /// lengths.
     waiting: VecDeque<(u64, u32)>,
@@ -118,6 +157,11 @@ impl DropTailLink {
     #[inline]
     pub fn kind(&self) -> usize {
         self.kind as usize
+    }
+
+    /// The same, to give it another number before the link is used.
+    pub fn kind_mut(&mut self) -> &mut u32 {
+        &mut self.kind
     }
 
     /// A packet of `length` bytes arrives at `now`: when it comes out, or why it was dropped. `kind` is the link's.
@@ -178,11 +222,7 @@ impl DropTailLink {
         if start > self.free_at {
             self.remainder = 0;
         }
-        if length != u64::from(kind.length) {
-            kind.transmissions
-                .find(length, &mut kind.length, &mut kind.before);
-        }
-        let took_ns = kind.transmissions.take(&mut self.remainder);
+        let took_ns = kind.transmissions(length).take(&mut self.remainder);
         self.busy_ns += took_ns;
         self.free_at = start.plus_nanos(took_ns);
         self.free_at.plus_nanos(kind.delay_ns)
@@ -239,6 +279,12 @@ impl Rest {
     /// Strikes those packets off whose transmission has begun by `now`.
     #[inline]
     fn settle(&mut self, now: Time) {
+        if self.last_start_ns <= now.as_nanos() {
+            // All of them; where they were is not looked at.
+            self.waiting.clear();
+            self.waiting_bytes = 0;
+            return;
+        }
         while let Some(&(start_ns, length)) = self.waiting.front() {
             if start_ns > now.as_nanos() {
                 break;
@@ -251,6 +297,7 @@ impl Rest {
     /// A packet waits from `waited_ns` before `start` until then.
     #[inline]
     fn wait(&mut self, start: Time, length: u64, waited_ns: u64) {
+        self.last_start_ns = start.as_nanos();
         self.waiting.push_back((start.as_nanos(), length as u32));
         self.waiting_bytes += length;
         let tally = &mut self.tally;

@@ -128,16 +128,22 @@ impl Calendar {
 
     /// Takes out the flight of [`Calendar::first`].
     #[inline(always)]
-    pub fn take_first(&mut self) -> Option<Flight> {
+    pub fn take_first(&mut self) -> Flight {
         if self.late.is_empty() {
-            self.gone += 1;
-            return self.laid_out.get(self.gone - 1).copied();
+            return self.take_laid_out();
         }
         self.take_late()
     }
 
+    #[inline(always)]
+    fn take_laid_out(&mut self) -> Flight {
+        self.gone += 1;
+        let flight = self.laid_out.get(self.gone - 1);
+        flight.copied().unwrap_or(Flight::NONE)
+    }
+
     #[inline(never)]
-    fn take_late(&mut self) -> Option<Flight> {
+    fn take_late(&mut self) -> Flight {
         let first = self.laid_out.get(self.gone);
         // What was laid out went in first.
         let late = self
@@ -146,17 +152,10 @@ impl Calendar {
             .filter(|late| first.is_none_or(|first| late.0.key < first.key()));
         if late.is_some() {
             if let Some(Reverse(late)) = self.late.pop() {
-                return Some(late.flight);
+                return late.flight;
             }
         }
-        self.gone += 1;
-        self.laid_out.get(self.gone - 1).copied()
-    }
-
-    /// The flight that comes out `after` the one taken next, as far as is known yet.
-    #[inline]
-    pub fn upcoming(&self, after: usize) -> Option<&Flight> {
-        self.laid_out.get(self.gone + after)
+        self.take_laid_out()
     }
 
     /// All flights.

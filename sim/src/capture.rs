@@ -318,6 +318,7 @@ fn internet_checksum(bytes: &[u8]) -> u16 {
 mod tests {
     use super::*;
     use crate::packet::Marks;
+    use crate::route::Route;
     use std::sync::{Arc, Mutex};
 
     #[derive(Clone, Default)]
@@ -387,7 +388,7 @@ mod tests {
             }),
         };
         let mut packet = Packet {
-            cursor: 0,
+            route: Route::default(),
             connection: 9,
             body: 0,
             length: 1500,

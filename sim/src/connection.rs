@@ -9,7 +9,7 @@ use crate::flow_state::Work;
 use crate::huge_pages;
 use crate::measure::{FlowCounters, TimeWeighted};
 use crate::packet::{Body, Marks};
-use crate::route::{Hop, Routes};
+use crate::route::{Route, Routes};
 use crate::simulation::{NEVER, Simulation, source};
 use crate::tcp::{Flags, Mark, Receiver, Segment, Sender};
 
@@ -50,9 +50,9 @@ struct Sending {
 #[repr(C, align(64))]
 struct Shared {
     flow: u32,
-    /// Cursors of the routes of data and of ACKs.
-    forward: u32,
-    back: u32,
+    /// The routes of data and of ACKs.
+    forward: Route,
+    back: Route,
     /// Its packets in the network; a slot is used again when there are none.
     under_way: u32,
     session: u32,
@@ -66,8 +66,6 @@ struct Shared {
     /// Packets of data that arrived, and their bytes with headers.
     packets: u64,
     bytes: u64,
-    /// What the receiver sent.
-    acks: u64,
 }
 
 /// How far a connection is.
@@ -87,8 +85,6 @@ const _: () = assert!(size_of::<Sending>() == 64 && size_of::<Shared>() == 64);
 #[derive(Debug, Default)]
 pub(crate) struct Connections {
     all: Vec<Connection>,
-    /// Of which flow each is, kept here as well, so that flows can be fetched at the same time.
-    flows: Vec<u32>,
     free: Vec<u32>,
 }
 
@@ -99,7 +95,6 @@ impl Connections {
         huge_pages::reserve(&mut all, connections);
         Connections {
             all,
-            flows: Vec::with_capacity(connections),
             free: Vec::new(),
         }
     }
@@ -114,30 +109,27 @@ impl Connections {
         &mut self.all[index]
     }
 
-    /// Begins to fetch what tells a connection's flow.
+    /// Begins to fetch what a segment needs that comes to a receiver.
     #[inline]
-    pub fn prefetch_place(&self, index: usize) {
-        prefetch(&self.flows[index], 1);
-    }
-
-    /// Begins to fetch the end of a connection that a segment is about to reach; tells its flow.
-    #[inline]
-    pub fn prefetch(&self, index: usize, end: Hop) -> usize {
+    pub fn prefetch_receiver(&self, index: usize) {
         let connection = &self.all[index];
         prefetch(&connection.shared, 1);
-        if end == Hop::SENDER {
-            connection.sender.prefetch();
-            prefetch(&connection.sending, 1);
-        } else {
-            connection.receiver.prefetch();
-        }
-        self.flows[index] as usize
+        connection.receiver.prefetch();
+    }
+
+    /// Likewise of a sender.
+    #[inline]
+    pub fn prefetch_sender(&self, index: usize) {
+        let connection = &self.all[index];
+        prefetch(&connection.shared, 1);
+        connection.sender.prefetch();
+        prefetch(&connection.sending, 1);
     }
 
     /// Of which flow a connection is.
     #[inline]
     pub fn flow(&self, index: usize) -> usize {
-        self.flows[index] as usize
+        self.all[index].flow()
     }
 
     /// Living connections.
@@ -155,15 +147,12 @@ impl Connections {
     }
 
     pub fn insert(&mut self, connection: Connection) -> u32 {
-        let flow = connection.shared.flow;
         if let Some(slot) = self.free.pop() {
             self.all[slot as usize] = connection;
-            self.flows[slot as usize] = flow;
             slot
         } else {
             huge_pages::make_room(&mut self.all);
             self.all.push(connection);
-            self.flows.push(flow);
             u32::try_from(self.all.len() - 1).expect("fewer than 2^28 connections at once")
         }
     }
@@ -175,7 +164,7 @@ impl Connections {
         } else {
             (
                 self.flow(packet.connection as usize),
-                routes.leads_to_sender(packet.cursor),
+                routes.leads_to_sender(packet.route.cursor),
             )
         }
     }
@@ -186,7 +175,7 @@ impl Connection {
     pub fn new(
         spec: &TcpSpec,
         (flow, session): (u32, u32),
-        (forward, back): (u32, u32),
+        (forward, back): (Route, Route),
         now: Time,
     ) -> Connection {
         let sender = Sender::new(spec.sender, (spec.control)());
@@ -212,7 +201,6 @@ impl Connection {
                 newest_data_sent: now,
                 packets: 0,
                 bytes: 0,
-                acks: 0,
             },
             receiver: Receiver::new(spec.receiver),
             opened: now,
@@ -224,8 +212,8 @@ impl Connection {
         self.shared.flow as usize
     }
 
-    /// Cursors of the routes of data and of ACKs.
-    pub fn routes(&self) -> (u32, u32) {
+    /// The routes of data and of ACKs.
+    pub fn routes(&self) -> (Route, Route) {
         (self.shared.forward, self.shared.back)
     }
 
@@ -246,7 +234,8 @@ impl Connection {
         counters.received_packets += self.shared.packets;
         counters.received_bytes += self.shared.bytes;
         counters.goodput_bytes += self.receiver.goodput_bytes();
-        counters.control_sent += self.shared.acks;
+        let receiver = self.receiver.statistics();
+        counters.control_sent += receiver.acks + receiver.openings;
         let report = self.sender.control().report();
         let yields = report.map_or(0, |report| u64::from(report.yields));
         counters.add_sender(&self.sender.statistics(), yields);
@@ -354,14 +343,14 @@ impl Simulation {
             }
             shared.under_way += 1;
             let packet = Packet {
-                cursor: shared.forward,
+                route: shared.forward,
                 connection: index as u32,
-                body: self.bodies.insert(Body { segment, sent: now }),
+                body: self.bodies.insert(&Body { segment, sent: now }),
                 length,
                 class: shared.class,
                 marks: Marks::new(data && connection.sender.ecn_capable()),
             };
-            self.forward(packet);
+            self.forward(&packet);
         }
         let connection = self.connections.get_mut(index);
         connection.sending.cwnd.set(now, connection.sender.cwnd());
@@ -384,18 +373,17 @@ impl Simulation {
                 break;
             };
             let shared = &mut connection.shared;
-            shared.acks += 1;
             shared.under_way += 1;
             let sent = shared.newest_data_sent;
             let packet = Packet {
-                cursor: shared.back,
+                route: shared.back,
                 connection: index as u32,
-                body: self.bodies.insert(Body { segment, sent }),
+                body: self.bodies.insert(&Body { segment, sent }),
                 length: segment.length as u16 + shared.header_bytes,
                 class: shared.class,
                 marks: Marks::default(),
             };
-            self.forward(packet);
+            self.forward(&packet);
         }
         let connection = self.connections.get_mut(index);
         if let Some(deadline) = connection.receiver.next_timer() {

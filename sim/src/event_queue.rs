@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The pending events of a run, earliest first; of those at one time, the lowest source first.
 
-use netnice_queue::Time;
+use netnice_queue::{Departure, Time};
 
+use crate::Packet;
 use crate::flight::{Flight, Flights};
 use crate::simulation::source;
+use crate::timers::Timers;
 use crate::tournament::{self, Tournament};
 
 /// The packets on links that tell on arrival when they come out, in [`Flights`]; what is due next on each of the others,
-/// of which every packet changes something, in a [`Tournament`]; and a heap of everything else, mostly timers, of which each
-/// flow has one that is seldom touched.
+/// of which every packet changes something, in a [`Tournament`]; and everything else in [`Timers`].
 ///
 /// Keys of links are 64 bits wide: nanoseconds since `epoch` above the link's number. The few that lie too far ahead for that
-/// are in the heap.
+/// are among the timers.
 #[derive(Debug)]
 pub(crate) struct EventQueue {
     flights: Flights,
     links: Tournament,
-    others: Heap,
+    others: Timers,
     /// Not later than the event taken last.
     epoch: Time,
 }
@@ -25,8 +26,8 @@ pub(crate) struct EventQueue {
 /// The earliest event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// A packet comes out of a link.
-    Flight(Flight),
+    /// A packet comes out of a link: [`EventQueue::take_flight`].
+    Flight,
     /// Something is due from a source.
     Due(Time, u32),
 }
@@ -44,20 +45,25 @@ impl EventQueue {
         EventQueue {
             flights,
             links: Tournament::new(links),
-            others: Heap::default(),
+            others: Timers::default(),
             epoch: Time::ZERO,
         }
     }
 
-    /// A packet will come out of a link.
+    /// A packet will come out of a link; see [`Flights::push`].
     #[inline(always)]
-    pub fn push_flight(&mut self, flight: Flight) {
-        self.flights.push(flight);
+    pub fn push_flight(&mut self, lane: usize, link: u32, departure: Departure, packet: &Packet) {
+        self.flights.push(lane, link, departure, packet);
     }
 
     /// Packets that will come out of links.
     pub fn flights(&self) -> &Flights {
         &self.flights
+    }
+
+    /// The same, to look ahead.
+    pub fn flights_mut(&mut self) -> &mut Flights {
+        &mut self.flights
     }
 
     /// Something other than a link's is due from `source` at `time`.
@@ -83,7 +89,7 @@ impl EventQueue {
         self.links.set(link, key);
     }
 
-    /// Moves the epoch on; what is too far ahead still goes into the heap.
+    /// Moves the epoch on; what is too far ahead still is kept with the timers.
     #[cold]
     fn set_far_link(&mut self, now: Time, link: usize, due: Time) {
         self.links.set(link, tournament::NONE);
@@ -97,8 +103,8 @@ impl EventQueue {
         }
     }
 
-    /// The earliest event, if it is due at or before `limit`. A link's stays until [`EventQueue::set_link`] puts another in
-    /// its place, any other is taken.
+    /// The earliest event, if it is due at or before `limit`. A flight stays until it is taken, a link's until
+    /// [`EventQueue::set_link`] puts another in its place, any other is taken.
     #[inline(always)]
     pub fn next_until(&mut self, limit: Time) -> Option<Event> {
         let flight = self.flights.first();
@@ -117,121 +123,24 @@ impl EventQueue {
             return None;
         }
         if flight == key {
-            return self.flights.take_first().map(Event::Flight);
+            return Some(Event::Flight);
         }
         if other < link {
             self.others.take_first();
         }
         Some(Event::Due(time, key as u32))
     }
+
+    /// Takes out the flight that is the earliest event. (An event that held it would be copied in pieces.)
+    #[inline(always)]
+    pub fn take_flight(&mut self) -> Flight {
+        self.flights.take_first()
+    }
 }
 
 /// The number of the link that a key belongs to; none has the number of no key.
 fn link_of(key: u64) -> usize {
     (key as u32 as usize) & (MAX_LINKS - 1)
-}
-
-/// A 4-ary heap of (time, source) packed into 128 bits, so that one comparison without a branch orders both.
-///
-/// Most events, when handled, cause exactly one other: taking the earliest leaves a hole at the root, and the next
-/// insertion fills it, which saves one of two passes through the heap.
-#[derive(Debug, Default)]
-struct Heap {
-    heap: Vec<u128>,
-    /// The root has been taken and holds nothing.
-    hole: bool,
-}
-
-const ARITY: usize = 4;
-
-impl Heap {
-    #[inline]
-    fn push(&mut self, key: u128) {
-        if self.hole {
-            self.hole = false;
-            self.sift_down(key);
-        } else {
-            self.heap.push(key);
-            self.sift_up(key);
-        }
-    }
-
-    /// The earliest key; the largest number where there is none.
-    #[inline]
-    fn first(&mut self) -> u128 {
-        if self.hole {
-            self.fill_hole();
-        }
-        self.heap.first().copied().unwrap_or(u128::MAX)
-    }
-
-    /// The earliest key is no more.
-    #[inline]
-    fn take_first(&mut self) {
-        self.hole = true;
-    }
-
-    #[inline]
-    fn fill_hole(&mut self) {
-        self.hole = false;
-        if let Some(last) = self.heap.pop() {
-            if !self.heap.is_empty() {
-                self.sift_down(last);
-            }
-        }
-    }
-
-    /// Puts `key` where it belongs, from the root downwards. The root counts as empty.
-    #[inline]
-    fn sift_down(&mut self, key: u128) {
-        let heap = &mut self.heap[..];
-        let mut position = 0;
-        loop {
-            let first = position * ARITY + 1;
-            let smallest = if let Some(children) = heap.get(first..first + ARITY) {
-                // A tournament of two rounds; compiles to conditional moves.
-                let left = usize::from(children[1] < children[0]);
-                let right = 2 + usize::from(children[3] < children[2]);
-                if children[right] < children[left] {
-                    first + right
-                } else {
-                    first + left
-                }
-            } else if first < heap.len() {
-                let mut smallest = first;
-                for child in first + 1..heap.len() {
-                    if heap[child] < heap[smallest] {
-                        smallest = child;
-                    }
-                }
-                smallest
-            } else {
-                break;
-            };
-            if heap[smallest] >= key {
-                break;
-            }
-            heap[position] = heap[smallest];
-            position = smallest;
-        }
-        heap[position] = key;
-    }
-
-    /// Puts `key`, for which the last place was made, where it belongs.
-    #[inline]
-    fn sift_up(&mut self, key: u128) {
-        let heap = &mut self.heap[..];
-        let mut position = heap.len() - 1;
-        while position > 0 {
-            let parent = (position - 1) / ARITY;
-            if heap[parent] <= key {
-                break;
-            }
-            heap[position] = heap[parent];
-            position = parent;
-        }
-        heap[position] = key;
-    }
 }
 
 #[cfg(test)]
@@ -242,7 +151,7 @@ mod tests {
 
     #[test]
     fn of_simultaneous_events_the_lowest_source_is_first() {
-        let mut queue = EventQueue::new(5, Flights::new(0, Time::ZERO, 1));
+        let mut queue = EventQueue::new(5, Flights::new(0, Time::ZERO, 0, 1));
         let time = Time::from_millis(5);
         queue.set_link(Time::ZERO, 3, Some(time));
         queue.push(time, source::WRITE | 1);
@@ -265,7 +174,7 @@ mod tests {
             // Some times lie too far ahead for the keys of links.
             steps in prop::collection::vec((0u32..40, 0u64..50, 0u64..8, any::<bool>()), 1..400),
         ) {
-            let mut queue = EventQueue::new(links, Flights::new(many, Time::ZERO, 1));
+            let mut queue = EventQueue::new(links, Flights::new(many, Time::ZERO, 2, 1));
             let mut model = BTreeSet::new();
             let mut now = 0;
             for (source, later, much_later, push) in steps {
@@ -279,7 +188,8 @@ mod tests {
                     // Links that have no place among the others, on which packets stay in order.
                     if model.iter().all(|&(_, other)| other != source) {
                         model.insert((time, source));
-                        queue.push_flight(Flight { due: Time::from_nanos(time), link: source, ..Flight::NONE });
+                        let departure = Departure { due: Time::from_nanos(time), waited_ns: 0 };
+                        queue.push_flight(source as usize % 3, source, departure, &Flight::NONE.packet);
                     }
                 } else if push {
                     let source = source | source::SENDER_TIMER;
@@ -290,7 +200,10 @@ mod tests {
                     let limit = Time::from_nanos(time);
                     let expected = model.first().copied().filter(|&(at, _)| at <= time);
                     let got = queue.next_until(limit).map(|event| match event {
-                        Event::Flight(flight) => (flight.due.as_nanos(), flight.link),
+                        Event::Flight => {
+                            let flight = queue.take_flight();
+                            (flight.due.as_nanos(), flight.link)
+                        }
                         Event::Due(at, source) => (at.as_nanos(), source),
                     });
                     prop_assert_eq!(got, expected);

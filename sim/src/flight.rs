@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Packets on their way over links that tell on a packet's arrival when it will come out.
 
-use netnice_queue::Time;
+use std::ops::Range;
 
-use crate::calendar::Calendar;
+use netnice_queue::{Departure, Time};
+
+use crate::lanes::Lanes;
 use crate::packet::{Marks, Packet};
 use crate::pipes::{self, Pipes};
+use crate::route::Route;
 
 /// A packet on a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +28,10 @@ impl Flight {
         waited_ns: 0,
         link: 0,
         packet: Packet {
-            cursor: 0,
+            route: Route {
+                cursor: 0,
+                shift: 0,
+            },
             connection: 0,
             body: 0,
             length: 0,
@@ -34,10 +40,40 @@ impl Flight {
         },
     };
 
+    /// A packet goes onto a link, and its cursor to the next hop.
+    #[inline(always)]
+    pub fn new(link: u32, departure: Departure, packet: &Packet) -> Flight {
+        let mut flight = Flight::NONE;
+        flight.set(link, departure, packet);
+        flight
+    }
+
+    /// Makes of [`Flight::NONE`], where it is kept, [`Flight::new`]: one that is put together elsewhere and then copied makes the
+    /// processor wait until its parts have come to the cache.
+    #[inline(always)]
+    pub fn set(&mut self, link: u32, departure: Departure, packet: &Packet) {
+        self.due = departure.due;
+        self.waited_ns = departure.waited_ns;
+        self.link = link;
+        self.packet.route.cursor = packet.route.cursor + 1;
+        self.packet.route.shift = packet.route.shift;
+        self.packet.connection = packet.connection;
+        self.packet.body = packet.body;
+        self.packet.length = packet.length;
+        self.packet.class = packet.class;
+        self.packet.marks = packet.marks;
+    }
+
     /// Of two flights the one with the lesser key comes out first: the earlier, or the one of the lower link.
     #[inline]
     pub fn key(&self) -> u128 {
-        (u128::from(self.due.as_nanos()) << 32) | u128::from(self.link)
+        Flight::key_of(self.due, self.link)
+    }
+
+    /// The key of a flight of this link and time.
+    #[inline]
+    pub fn key_of(due: Time, link: u32) -> u128 {
+        (u128::from(due.as_nanos()) << 32) | u128::from(link)
     }
 }
 
@@ -46,25 +82,27 @@ impl Flight {
 pub(crate) enum Flights {
     /// On so few links that all of them are in the processor's cache.
     Few(Pipes),
-    Many(Box<Calendar>),
+    Many(Box<Lanes>),
 }
 
 impl Flights {
-    /// For so many links and up to `end`. Where there are many links, `ahead` flights are known ahead.
-    pub fn new(links: usize, end: Time, ahead: usize) -> Flights {
+    /// For so many links and up to `end`. Where there are many links, they have so many `lanes`, and `ahead` flights are
+    /// known ahead.
+    pub fn new(links: usize, end: Time, lanes: usize, ahead: usize) -> Flights {
         if links <= pipes::MAX_LINKS && end < pipes::LAST {
             Flights::Few(Pipes::new(links))
         } else {
-            Flights::Many(Box::new(Calendar::new(ahead)))
+            Flights::Many(Box::new(Lanes::new(lanes, ahead)))
         }
     }
 
-    /// Puts a flight down. It must not come out before any that was taken, nor before any on the same link.
+    /// A packet goes onto a link, where there are many links in a lane. It must not come out before any that was taken, nor before
+    /// any on the same link; see [`Lanes::push`].
     #[inline(always)]
-    pub fn push(&mut self, flight: Flight) {
+    pub fn push(&mut self, lane: usize, link: u32, departure: Departure, packet: &Packet) {
         match self {
-            Flights::Few(pipes) => pipes.push(flight),
-            Flights::Many(calendar) => calendar.push(flight),
+            Flights::Few(pipes) => pipes.push(link, departure, packet),
+            Flights::Many(lanes) => lanes.push(lane, link, departure, packet),
         }
     }
 
@@ -73,25 +111,42 @@ impl Flights {
     pub fn first(&mut self) -> u128 {
         match self {
             Flights::Few(pipes) => pipes.first(),
-            Flights::Many(calendar) => calendar.first(),
+            Flights::Many(lanes) => lanes.first(),
         }
     }
 
-    /// Takes out the flight of [`Flights::first`].
+    /// Takes out the flight of [`Flights::first`], which was asked for before; [`Flight::NONE`] where there is none.
     #[inline(always)]
-    pub fn take_first(&mut self) -> Option<Flight> {
+    pub fn take_first(&mut self) -> Flight {
         match self {
             Flights::Few(pipes) => pipes.take_first(),
-            Flights::Many(calendar) => calendar.take_first(),
+            Flights::Many(lanes) => lanes.take_first(),
         }
     }
 
-    /// The flight that comes out `after` the one taken next, where there are many links, and as far as is known yet.
-    #[inline]
-    pub fn upcoming(&self, after: usize) -> Option<&Flight> {
+    /// There are flights that [`Flights::take_fresh`] will tell of.
+    #[inline(always)]
+    pub fn any_fresh(&self) -> bool {
+        match self {
+            Flights::Few(_) => false,
+            Flights::Many(lanes) => lanes.any_fresh(),
+        }
+    }
+
+    /// Where at most so many flights are among the upcoming ones that were not told of before. Only where there are many
+    /// links.
+    pub fn take_fresh(&mut self, most: usize) -> Option<Range<usize>> {
         match self {
             Flights::Few(_) => None,
-            Flights::Many(calendar) => calendar.upcoming(after),
+            Flights::Many(lanes) => lanes.take_fresh(most),
+        }
+    }
+
+    /// Upcoming flights.
+    pub fn upcoming(&self, range: Range<usize>) -> &[Flight] {
+        match self {
+            Flights::Few(_) => &[],
+            Flights::Many(lanes) => lanes.upcoming(range),
         }
     }
 
@@ -99,7 +154,7 @@ impl Flights {
     pub fn iter(&self) -> impl Iterator<Item = &Flight> {
         let (few, many) = match self {
             Flights::Few(pipes) => (Some(pipes.iter()), None),
-            Flights::Many(calendar) => (None, Some(calendar.iter())),
+            Flights::Many(lanes) => (None, Some(lanes.iter())),
         };
         few.into_iter().flatten().chain(many.into_iter().flatten())
     }
@@ -108,19 +163,25 @@ impl Flights {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::calendar::Calendar;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    fn flight(due: u64, link: u32, body: u32) -> Flight {
-        Flight {
+    fn departure(due: u64, body: u32) -> (Departure, Packet) {
+        let departure = Departure {
             due: Time::from_nanos(due),
-            link,
-            packet: Packet {
-                body,
-                ..Flight::NONE.packet
-            },
-            ..Flight::NONE
-        }
+            waited_ns: 0,
+        };
+        let packet = Packet {
+            body,
+            ..Flight::NONE.packet
+        };
+        (departure, packet)
+    }
+
+    fn flight(due: u64, link: u32, body: u32) -> Flight {
+        let (departure, packet) = departure(due, body);
+        Flight::new(link, departure, &packet)
     }
 
     proptest! {
@@ -129,8 +190,10 @@ mod tests {
             ahead in 0usize..20,
             // From nanoseconds to hours ahead.
             steps in prop::collection::vec((0u32..45, 0u64..64, 0u32..4, 1u8..4), 1..400),
+            lane_of in prop::array::uniform4(0usize..4),
         ) {
             let mut calendar = Calendar::new(ahead);
+            let mut lanes = Lanes::new(3, ahead);
             let mut pipes = Pipes::new(4);
             let mut last = [0; 4];
             let mut model = BTreeMap::new();
@@ -139,11 +202,14 @@ mod tests {
                 let number = number as u32;
                 let due = (now + (later << scale >> 6)).max(last[link as usize]);
                 last[link as usize] = due;
+                let (departure, packet) = departure(due, number);
                 calendar.push(flight(due, link, number));
-                pipes.push(flight(due, link, number));
+                pipes.push(link, departure, &packet);
+                lanes.push(lane_of[link as usize], link, departure, &packet);
                 model.insert((due, link, number), number);
                 prop_assert_eq!(calendar.iter().count(), model.len());
                 prop_assert_eq!(pipes.iter().count(), model.len());
+                prop_assert_eq!(lanes.iter().count(), model.len());
                 if times == 1 {
                     continue;
                 }
@@ -152,10 +218,12 @@ mod tests {
                     let key = calendar.first();
                     prop_assert_eq!(key == u128::MAX, expected.is_none());
                     prop_assert_eq!(pipes.first(), key);
+                    prop_assert_eq!(lanes.first(), key);
                     if let Some((due, link, number)) = expected {
-                        let got = calendar.take_first();
+                        let got = Some(calendar.take_first());
                         prop_assert_eq!(got, Some(flight(due, link, number)));
-                        prop_assert_eq!(pipes.take_first(), got);
+                        prop_assert_eq!(Some(pipes.take_first()), got);
+                        prop_assert_eq!(Some(lanes.take_first()), got);
                         prop_assert_eq!(flight(due, link, number).key(), key);
                         now = due;
                     }

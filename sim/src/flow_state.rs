@@ -2,13 +2,12 @@
 //! A flow at work.
 
 use std::mem::offset_of;
-use std::time::Duration;
 
-use netnice_queue::{Time, prefetch};
+use netnice_queue::Time;
 
 use crate::flow::TcpSpec;
 use crate::measure::{FlowCounters, Histogram, ResponseTimes};
-use crate::route::Hop;
+use crate::route::Route;
 use crate::tcp::Opener;
 use crate::traffic::{Generator, Web, Write};
 
@@ -19,8 +18,8 @@ use crate::traffic::{Generator, Web, Write};
 pub(crate) struct FlowState {
     /// In nanoseconds, of data packets.
     pub delay: Histogram,
-    /// The newest data packet's.
-    pub one_way_delay: Duration,
+    /// The newest data packet's, in nanoseconds.
+    pub one_way_delay_ns: u64,
 
     /// In nanoseconds, one for each ACK of data.
     pub round_trip: Histogram,
@@ -88,16 +87,15 @@ impl TcpLabels {
 #[derive(Debug)]
 pub(crate) enum Work {
     Udp {
-        /// Of its route.
-        cursor: u32,
+        route: Route,
     },
     Tcp {
         connection: u32,
     },
     Web {
         web: Box<Web>,
-        /// Cursors of the routes there and back, for each client and server.
-        cursors: Vec<Vec<(u32, u32)>>,
+        /// The routes there and back, for each client and server.
+        routes: Vec<Vec<(Route, Route)>>,
     },
 }
 
@@ -134,19 +132,9 @@ impl FlowState {
     /// A packet of data that was sent at `sent` has come to the receiver.
     #[inline]
     pub fn data_arrived(&mut self, now: Time, warm_up: Time, sent: Time) {
-        self.one_way_delay = now - sent;
+        self.one_way_delay_ns = now.as_nanos() - sent.as_nanos();
         if now >= warm_up {
-            self.delay.record(now.as_nanos() - sent.as_nanos());
-        }
-    }
-
-    /// Begins to fetch what a packet of data will touch as it arrives, or its ACK. Changes nothing, and looks at nothing.
-    #[inline]
-    pub fn prefetch(&self, end: Hop) {
-        if end == Hop::SENDER {
-            prefetch(&self.round_trip, 1);
-        } else {
-            prefetch(&self.delay, 1);
+            self.delay.record(self.one_way_delay_ns);
         }
     }
 }

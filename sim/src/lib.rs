@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A packet-level simulator of TCP: virtual time, deterministic to the byte for a seed.
 
+mod ahead;
 mod build;
 mod calendar;
 mod calendar_days;
@@ -12,7 +13,10 @@ mod event_queue;
 mod flight;
 mod flow;
 mod flow_state;
+mod heap;
 mod huge_pages;
+mod lanes;
+mod link_kinds;
 mod link_state;
 pub mod measure;
 mod network;
@@ -26,6 +30,7 @@ mod sampling;
 mod setup;
 mod simulation;
 pub mod tcp;
+mod timers;
 mod tournament;
 mod traces;
 pub mod traffic;

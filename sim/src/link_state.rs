@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A link at work, with what the run does and measures beside it.
 
-use std::collections::{BTreeMap, HashMap};
-use std::time::Duration;
+use std::collections::BTreeMap;
 
 use netnice_queue::{
-    Conditioner, DropCause, DropTailLink, Jitter, Link, LinkConfig, LinkCounters, LinkKind,
-    LinkUsage, QueueBound, QueueDiscipline as _, Rate, Time,
+    Conditioner, DropCause, DropTailLink, Jitter, Link, LinkConfig, LinkCounters, LinkUsage,
+    QueueDiscipline as _, Rate, Time, prefetch,
 };
 
 use crate::Packet;
 use crate::capture::Capture;
+use crate::link_kinds::Kinds;
 use crate::measure::Histogram;
 use crate::network::{LinkSpec, Queue};
 use crate::random::{Stream, seconds, seed_of};
@@ -33,34 +33,29 @@ const _: () = assert!(size_of::<SimulatedLink>() == 64);
 pub(crate) struct Links {
     pub all: Vec<SimulatedLink>,
     /// What drop-tail links have in common.
-    pub kinds: Vec<LinkKind>,
-    numbers: HashMap<KindKey, u32>,
+    pub kinds: Kinds,
 }
-
-/// What tells kinds apart.
-type KindKey = (Option<Rate>, Duration, QueueBound);
 
 impl Links {
     /// A link whose random delays, if any, keep the order.
     fn add(&mut self, config: LinkConfig, queue: Queue, jitter: Jitter) {
         let link = match queue.tail_bound() {
             Some(bound) if jitter == Jitter::None => {
-                let kinds = &mut self.kinds;
-                let key = (config.rate, config.delay, bound);
-                let number = self.numbers.entry(key).or_insert_with(|| {
-                    kinds.push(LinkKind::new(config.rate, config.delay, bound));
-                    u32::try_from(kinds.len() - 1).expect("fewer than 2^32 links")
-                });
-                SimulatedLink::DropTail(DropTailLink::new(*number, &config))
+                let kind = self.kinds.of((config.rate, config.delay, bound));
+                SimulatedLink::DropTail(DropTailLink::new(kind, &config))
             }
             _ => SimulatedLink::Other(Box::new(Link::new(config, queue).with_jitter(jitter))),
         };
         self.all.push(link);
     }
 
-    /// No more links are added: forgets what only adding needs.
+    /// No more links are added.
     pub fn seal(&mut self) {
-        self.numbers = HashMap::new();
+        let links = self.all.iter_mut();
+        self.kinds.seal(links.filter_map(|link| match link {
+            SimulatedLink::DropTail(link) => Some(link.kind_mut()),
+            SimulatedLink::Other(_) => None,
+        }));
     }
 
     /// Some links do not tell on arrival when a packet comes out.
@@ -72,7 +67,7 @@ impl Links {
     /// A link's rate; `None` takes no time to send.
     pub fn rate(&self, index: usize) -> Option<Rate> {
         match &self.all[index] {
-            SimulatedLink::DropTail(link) => self.kinds[link.kind()].rate(),
+            SimulatedLink::DropTail(link) => self.kinds.all[link.kind()].kind.rate(),
             SimulatedLink::Other(link) => link.config().rate,
         }
     }
@@ -107,21 +102,22 @@ impl SimulatedLink {
     }
 }
 
-/// What is kept beside a link and looked at rarely.
+/// What is kept beside a link and looked at rarely; in front what a packet needs that had to wait.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct LinkRecord {
-    pub name: Box<str>,
+    /// Waiting times are measured.
+    measured: bool,
+    /// Queue length and the like are taken down at the sampling interval.
+    pub sampled: bool,
     /// Waiting times in nanoseconds, where they are measured. Only of packets that had to wait: on most links these are
     /// few, and how many did not wait can be told from the link's counters.
     waited: Option<Box<Histogram>>,
+    pub name: Box<str>,
     /// Drops by cause and class since the measurement began.
     pub drops: Vec<(DropCause, u8, u64)>,
     /// As the measurement began, where anything had happened by then.
     before: Option<Box<(LinkCounters, LinkUsage)>>,
-    /// Queue length and the like are taken down at the sampling interval.
-    pub sampled: bool,
-    /// Waiting times are measured.
-    measured: bool,
 }
 
 /// What few links have.
@@ -177,6 +173,22 @@ impl LinkRecord {
     pub fn count_wait(&mut self, nanoseconds: u64) {
         if self.measured {
             self.waited.get_or_insert_default().record(nanoseconds);
+        }
+    }
+
+    /// Begins to fetch the waiting times.
+    #[inline]
+    pub fn prefetch_waits(&self) {
+        if let Some(waited) = &self.waited {
+            prefetch(&**waited, 1);
+        }
+    }
+
+    /// Begins to fetch where a waiting time is counted.
+    #[inline]
+    pub fn prefetch_wait(&self, nanoseconds: u64) {
+        if let Some(waited) = &self.waited {
+            waited.prefetch(nanoseconds);
         }
     }
 

@@ -3,8 +3,9 @@
 
 use std::collections::VecDeque;
 
-use netnice_queue::Time;
+use netnice_queue::{Departure, Time};
 
+use crate::Packet;
 use crate::flight::Flight;
 use crate::tournament::{self, Tournament};
 
@@ -32,15 +33,17 @@ impl Pipes {
         }
     }
 
-    /// Puts a flight down. It must not come out before any that was taken, nor before any on the same link.
+    /// A packet goes onto a link. It must not come out before any that was taken, nor before any on the same link.
     #[inline(always)]
-    pub fn push(&mut self, flight: Flight) {
-        let link = flight.link as usize;
-        let pipe = &mut self.pipes[link];
+    pub fn push(&mut self, link: u32, departure: Departure, packet: &Packet) {
+        let pipe = &mut self.pipes[link as usize];
         if pipe.is_empty() {
-            self.first.set(link, key(&flight));
+            self.first.set(link as usize, key(departure.due, link));
         }
-        pipe.push_back(flight);
+        pipe.push_back(Flight::NONE);
+        if let Some(flight) = pipe.back_mut() {
+            flight.set(link, departure, packet);
+        }
     }
 
     /// The key of the flight that comes out next; the largest number where there is none.
@@ -57,11 +60,13 @@ impl Pipes {
 
     /// Takes out the flight of [`Pipes::first`].
     #[inline(always)]
-    pub fn take_first(&mut self) -> Option<Flight> {
+    pub fn take_first(&mut self) -> Flight {
         let link = self.first.first() as usize % MAX_LINKS;
-        let pipe = self.pipes.get_mut(link)?;
-        let flight = pipe.pop_front();
-        let next = pipe.front().map_or(tournament::NONE, key);
+        let pipe = &mut self.pipes[link];
+        let flight = pipe.front().copied().unwrap_or(Flight::NONE);
+        pipe.pop_front();
+        let next = pipe.front();
+        let next = next.map_or(tournament::NONE, |flight| key(flight.due, flight.link));
         self.first.set(link, next);
         flight
     }
@@ -73,6 +78,6 @@ impl Pipes {
 }
 
 #[inline]
-fn key(flight: &Flight) -> u64 {
-    (flight.due.min(LAST).as_nanos() << LINK_BITS) | u64::from(flight.link)
+fn key(due: Time, link: u32) -> u64 {
+    (due.min(LAST).as_nanos() << LINK_BITS) | u64::from(link)
 }

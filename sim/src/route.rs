@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Routes, laid down once: lists of links in one arena, each with an endpoint at its end.
+//!
+//! Thousands of flows with hosts of their own have thousands of routes. If each had its hops in the arena, a packet would
+//! wait for memory at every hop only to learn where it goes. But routes of flows that were described together mostly differ
+//! by the same shift in the numbers of some links, and have the others, of the backbone, in common. So the arena keeps the
+//! pattern, and the packet carries the shift.
 
 use std::collections::BTreeMap;
-
-use netnice_queue::prefetch;
 
 use crate::error::BuildError;
 use crate::network::{LinkId, NodeId};
@@ -28,47 +31,110 @@ impl Hop {
     }
 }
 
+/// Where a route stands in the arena, and by how much the numbers of its own links are shifted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Route {
+    pub cursor: u32,
+    pub shift: u32,
+}
+
+/// A hop as the arena keeps it.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    hop: Hop,
+    /// All bits where the packet's shift is to be added.
+    own: u32,
+}
+
+/// A route in the arena.
+#[derive(Debug)]
+struct Pattern {
+    hops: Vec<Hop>,
+    /// Which of them are shifted; `None` as long as no other route like it was seen.
+    own: Option<Vec<bool>>,
+    cursor: u32,
+}
+
+impl Pattern {
+    /// By how much the pattern has to be shifted to be `hops`.
+    fn shift_to(&self, hops: &[Hop]) -> Option<u32> {
+        if self.hops.len() != hops.len() || self.hops.last() != hops.last() {
+            return None;
+        }
+        let own = |index: usize| self.own.as_ref().is_some_and(|own| own[index]);
+        let mut shift = None;
+        for (index, (pattern, hop)) in self.hops.iter().zip(hops).enumerate() {
+            let difference = hop.0.wrapping_sub(pattern.0);
+            let fits = if own(index) {
+                *shift.get_or_insert(difference) == difference
+            } else {
+                difference == 0
+            };
+            if !fits {
+                return None;
+            }
+        }
+        Some(shift.unwrap_or(0))
+    }
+
+    /// Which hops would have to be shifted, all alike, for the pattern to be `hops`; `None` where that is not all there is
+    /// between the two.
+    fn own_beside(&self, hops: &[Hop]) -> Option<Vec<bool>> {
+        if self.hops.len() != hops.len() || self.hops.last() != hops.last() {
+            return None;
+        }
+        let own: Vec<_> = self.hops.iter().zip(hops).map(|(a, b)| a != b).collect();
+        let shifted = Pattern {
+            hops: self.hops.clone(),
+            own: Some(own.clone()),
+            cursor: self.cursor,
+        };
+        shifted.shift_to(hops).is_some().then_some(own)
+    }
+}
+
 /// The nodes where a link begins and ends.
 pub(crate) type Ends = (NodeId, NodeId);
+
+/// Routes are compared with so many patterns seen last.
+const COMPARED: usize = 8;
 
 /// All routes of a run. A packet carries a cursor into them, so that no hop looks anything up.
 #[derive(Debug, Default)]
 pub(crate) struct Routes {
-    /// One route after the other.
-    hops: Vec<Hop>,
+    /// One pattern after the other.
+    places: Vec<Place>,
+    /// Those seen last, the newest at the end.
+    patterns: Vec<Pattern>,
     /// Routes that are alike are kept once.
-    known: BTreeMap<Vec<Hop>, u32>,
+    known: BTreeMap<Vec<Hop>, Route>,
 }
 
 impl Routes {
-    /// The hop at `cursor`.
+    /// The hop at `cursor` of a route with this `shift`.
     #[inline]
-    pub fn hop(&self, cursor: u32) -> Hop {
-        self.hops[cursor as usize]
-    }
-
-    /// Begins to fetch the hop at `cursor`.
-    #[inline]
-    pub fn prefetch(&self, cursor: u32) {
-        prefetch(&self.hops[cursor as usize], 1);
+    pub fn hop(&self, cursor: u32, shift: u32) -> Hop {
+        let place = self.places[cursor as usize];
+        Hop(place.hop.0.wrapping_add(place.own & shift))
     }
 
     /// The route that goes on at `cursor` ends at a sender of data.
     pub fn leads_to_sender(&self, cursor: u32) -> bool {
-        let end = self.hops[cursor as usize..]
+        let end = self.places[cursor as usize..]
             .iter()
+            .map(|place| place.hop)
             .find(|hop| hop.link().is_none());
-        end == Some(&Hop::SENDER)
+        end == Some(Hop::SENDER)
     }
 
-    /// The cursor of the route over `links`, of which all have `ends`, to `end`. The links must follow on one another.
+    /// The route over `links`, of which all have `ends`, to `end`. The links must follow on one another.
     pub fn add(
         &mut self,
         ends: &[Ends],
         links: &[LinkId],
         end: Hop,
         flow: &str,
-    ) -> Result<u32, BuildError> {
+    ) -> Result<Route, BuildError> {
         let mut at = None;
         for link in links {
             match ends.get(link.0 as usize) {
@@ -87,25 +153,128 @@ impl Routes {
             });
         }
         let hops: Vec<Hop> = links.iter().map(|link| Hop(link.0)).chain([end]).collect();
-        if let Some(&cursor) = self.known.get(&hops) {
-            return Ok(cursor);
+        if let Some(route) = self.shifted(&hops) {
+            return Ok(route);
         }
-        let cursor = u32::try_from(self.hops.len()).expect("fewer than 2^32 hops");
-        self.hops.extend(&hops);
-        self.known.insert(hops, cursor);
-        Ok(cursor)
+        if let Some(&route) = self.known.get(&hops) {
+            return Ok(route);
+        }
+        let cursor = u32::try_from(self.places.len()).expect("fewer than 2^32 hops");
+        let places = hops.iter().map(|&hop| Place { hop, own: 0 });
+        self.places.extend(places);
+        if self.patterns.len() == COMPARED {
+            self.patterns.remove(0);
+        }
+        self.patterns.push(Pattern {
+            hops: hops.clone(),
+            own: None,
+            cursor,
+        });
+        let route = Route { cursor, shift: 0 };
+        self.known.insert(hops, route);
+        Ok(route)
+    }
+
+    /// The route of these hops, where it is one of the patterns seen last but for a shift.
+    fn shifted(&mut self, hops: &[Hop]) -> Option<Route> {
+        let mut patterns = self.patterns.iter().rev();
+        if let Some((pattern, shift)) =
+            patterns.find_map(|pattern| Some((pattern, pattern.shift_to(hops)?)))
+        {
+            let cursor = pattern.cursor;
+            return Some(Route { cursor, shift });
+        }
+        // Routes that have the pattern already are its own with a shift of 0.
+        let patterns = self.patterns.iter_mut().rev();
+        for pattern in patterns.filter(|pattern| pattern.own.is_none()) {
+            if let Some(own) = pattern.own_beside(hops) {
+                let cursor = pattern.cursor;
+                for (place, &own) in self.places[cursor as usize..].iter_mut().zip(&own) {
+                    place.own = if own { u32::MAX } else { 0 };
+                }
+                pattern.own = Some(own);
+                let shift = pattern.shift_to(hops)?;
+                return Some(Route { cursor, shift });
+            }
+        }
+        None
     }
 
     /// No more routes are added: forgets what only adding needs.
     pub fn seal(&mut self) {
         self.known = BTreeMap::new();
-        self.hops.shrink_to_fit();
+        self.patterns = Vec::new();
+        self.places.shrink_to_fit();
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    fn hops_of(routes: &Routes, route: Route) -> Vec<Hop> {
+        let mut hops = Vec::new();
+        for cursor in route.cursor.. {
+            hops.push(routes.hop(cursor, route.shift));
+            if hops.last().is_some_and(|hop| hop.link().is_none()) {
+                break;
+            }
+        }
+        hops
+    }
+
+    #[test]
+    fn flows_with_hosts_of_their_own_share_two_patterns() {
+        // Links 0 and 1 are the backbone, to and fro; then those of 1000 sources and those of 1000 sinks.
+        let mut ends = vec![(NodeId(0), NodeId(1)), (NodeId(1), NodeId(0))];
+        for host in 0..2000 {
+            let router = NodeId(host / 1000);
+            ends.extend([(NodeId(2 + host), router), (router, NodeId(2 + host))]);
+        }
+        let mut routes = Routes::default();
+        for flow in 0..1000 {
+            let (source, sink) = (2 + 2 * flow, 2002 + 2 * flow);
+            let way = [source, 0, sink + 1].map(LinkId);
+            let forward = routes.add(&ends, &way, Hop::RECEIVER, "f").unwrap();
+            let way = [sink, 1, source + 1].map(LinkId);
+            let back = routes.add(&ends, &way, Hop::SENDER, "f").unwrap();
+            let expected = [Hop(source), Hop(0), Hop(sink + 1), Hop::RECEIVER];
+            assert_eq!(hops_of(&routes, forward), expected);
+            let expected = [Hop(sink), Hop(1), Hop(source + 1), Hop::SENDER];
+            assert_eq!(hops_of(&routes, back), expected);
+            assert!(routes.leads_to_sender(back.cursor));
+            assert!(!routes.leads_to_sender(forward.cursor));
+        }
+        assert_eq!(routes.places.len(), 8);
+    }
+
+    proptest! {
+        #[test]
+        fn each_route_is_what_was_added(
+            ways in prop::collection::vec((prop::collection::vec(0u32..12, 1..4), 0usize..3), 1..60),
+        ) {
+            // Every link leads from the one node to itself, so that any may follow on any.
+            let ends = [(NodeId(0), NodeId(0)); 12];
+            let mut routes = Routes::default();
+            let mut added = Vec::new();
+            for (links, end) in ways {
+                let end = [Hop::SINK, Hop::RECEIVER, Hop::SENDER][end];
+                let links: Vec<_> = links.into_iter().map(LinkId).collect();
+                let route = routes.add(&ends, &links, end, "f").unwrap();
+                let hops: Vec<_> = links.iter().map(|link| Hop(link.0)).chain([end]).collect();
+                added.push((route, hops));
+                for (route, hops) in &added {
+                    prop_assert_eq!(&hops_of(&routes, *route), hops);
+                    prop_assert_eq!(routes.leads_to_sender(route.cursor), hops.last() == Some(&Hop::SENDER));
+                }
+            }
+            routes.seal();
+            for (route, hops) in &added {
+                prop_assert_eq!(&hops_of(&routes, *route), hops);
+            }
+        }
+    }
 
     #[test]
     fn routes_are_kept_once_and_must_hang_together() {
@@ -117,11 +286,7 @@ mod tests {
         let other = routes.add(&ends, &[ab, bc], Hop::RECEIVER, "f").unwrap();
         assert_ne!(first, other);
         assert_eq!(routes.add(&ends, &[ab, bc], Hop::SINK, "f").unwrap(), first);
-        assert_eq!(
-            (routes.hop(first).link(), routes.hop(first + 1).link()),
-            (Some(0), Some(1))
-        );
-        assert_eq!(routes.hop(first + 2), Hop::SINK);
+        assert_eq!(hops_of(&routes, first), [Hop(0), Hop(1), Hop::SINK]);
         let error = routes.add(&ends, &[bc, ab], Hop::SINK, "f").unwrap_err();
         assert_eq!(
             error.to_string(),

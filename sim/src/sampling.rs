@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! When counters and time series are taken down.
 
+use std::time::Duration;
+
+use netnice_queue::Time;
+
 use crate::flow::FlowId;
 use crate::flow_state::Work;
 use crate::measure::{FlowCounters, Histogram, OF_LINKS, ResponseTimes, Series};
 use crate::simulation::{Simulation, source};
-use netnice_queue::Time;
 
 impl Simulation {
     /// The warm-up is over: what was measured so far is forgotten.
@@ -77,7 +80,7 @@ impl Simulation {
             }
             let counters = self.counters_of(sampled.flow);
             if counters.received_packets > 0 {
-                values[3] = flow.one_way_delay.as_secs_f64();
+                values[3] = Duration::from_nanos(flow.one_way_delay_ns).as_secs_f64();
             }
             let bytes = counters.goodput_bytes - sampled.goodput_bytes;
             sampled.goodput_bytes = counters.goodput_bytes;

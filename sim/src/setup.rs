@@ -2,10 +2,10 @@
 //! From the description of a run to a run at time zero.
 
 use std::borrow::Borrow;
-use std::time::Duration;
 
 use netnice_queue::Time;
 
+use crate::ahead::{Ahead, LOOK_AHEAD};
 use crate::connection::{Connection, Connections, NO_SESSION};
 use crate::error::BuildError;
 use crate::event_queue::EventQueue;
@@ -18,8 +18,8 @@ use crate::measure::{FlowCounters, Histogram, ResponseTimes, Sampler};
 use crate::network::Network;
 use crate::packet::Bodies;
 use crate::random::Stream;
-use crate::route::{Ends, Hop, Routes};
-use crate::simulation::{LOOK_AHEAD, NEVER, RunOptions, Simulation, source};
+use crate::route::{Ends, Hop, Route, Routes};
+use crate::simulation::{NEVER, RunOptions, Simulation, source};
 use crate::traffic::{Session, Traffic, Write};
 use crate::web_sessions::SessionState;
 
@@ -43,12 +43,13 @@ impl Simulation {
             now: Time::ZERO,
             warm_up: Time::ZERO + options.warm_up,
             end: Time::ZERO + options.duration,
-            events: EventQueue::new(0, Flights::new(0, Time::ZERO, LOOK_AHEAD)),
+            events: EventQueue::new(0, Flights::new(0, Time::ZERO, 0, LOOK_AHEAD)),
             links: Links::default(),
             records: Vec::new(),
             extras: Vec::new(),
             routes: Routes::default(),
             bodies: Bodies::default(),
+            ahead: Ahead::default(),
             flows: Vec::new(),
             connections: Connections::with_capacity(flows.len()),
             sessions: Vec::new(),
@@ -85,8 +86,9 @@ impl Simulation {
         } else {
             0
         };
-        simulation.events =
-            EventQueue::new(others, Flights::new(links, simulation.end, LOOK_AHEAD));
+        let lanes = simulation.links.kinds.lanes();
+        let flights = Flights::new(links, simulation.end, lanes, LOOK_AHEAD);
+        simulation.events = EventQueue::new(others, flights);
         let mut sampled_flows = Vec::new();
         for (index, flow) in flows.enumerate() {
             let flow = flow?;
@@ -137,10 +139,12 @@ impl Simulation {
             return Err(refuse("a run has at most 2^28 flows"));
         }
         let mut flow = FlowState {
-            work: Work::Udp { cursor: 0 },
+            work: Work::Udp {
+                route: Route::default(),
+            },
             class: spec.class,
             header_bytes: spec.header_bytes,
-            one_way_delay: Duration::ZERO,
+            one_way_delay_ns: 0,
             generator: None,
             next_write: Write {
                 at: start,
@@ -175,16 +179,16 @@ impl Simulation {
                     Some(bytes) if bytes > LONGEST_PACKET => return Err(refuse(TOO_LONG)),
                     Some(_) => {}
                 }
-                let cursor = self
+                let route = self
                     .routes
                     .add(ends, &path.forward, Hop::SINK, &spec.name)?;
-                flow.work = Work::Udp { cursor };
+                flow.work = Work::Udp { route };
                 flow.generator = traffic.generator(start, stream).map(Box::new);
             }
             Program::Tcp { path, traffic, tcp } => {
                 check_mss(tcp.sender.mss, spec.header_bytes).map_err(refuse)?;
-                let cursors = self.cursors(ends, path, &spec.name)?;
-                let mut connection = Connection::new(tcp, (index, NO_SESSION), cursors, start);
+                let routes = self.way(ends, path, &spec.name)?;
+                let mut connection = Connection::new(tcp, (index, NO_SESSION), routes, start);
                 match (traffic, spec.bytes) {
                     (Traffic::Bulk, None) => connection.sender.supply_unlimited(),
                     (Traffic::Bulk, Some(bytes)) => {
@@ -209,12 +213,12 @@ impl Simulation {
                         "web sessions need at least one client and one server",
                     ));
                 }
-                let cursors = paths
+                let routes = paths
                     .iter()
                     .map(|servers| {
                         servers
                             .iter()
-                            .map(|path| self.cursors(ends, path, &spec.name))
+                            .map(|path| self.way(ends, path, &spec.name))
                             .collect()
                     })
                     .collect::<Result<_, _>>()?;
@@ -233,7 +237,7 @@ impl Simulation {
                 }
                 flow.work = Work::Web {
                     web: Box::new(web.clone()),
-                    cursors,
+                    routes,
                 };
                 flow.labels.tcp = Some(TcpLabels::new(tcp));
                 flow.tcp = Some(Box::new(tcp.clone()));
@@ -247,12 +251,13 @@ impl Simulation {
         Ok(())
     }
 
-    fn cursors(
+    /// The routes there and back.
+    fn way(
         &mut self,
         ends: &[Ends],
         path: &Path,
         flow: &str,
-    ) -> Result<(u32, u32), BuildError> {
+    ) -> Result<(Route, Route), BuildError> {
         let forward = self.routes.add(ends, &path.forward, Hop::RECEIVER, flow)?;
         let back = self.routes.add(ends, &path.back, Hop::SENDER, flow)?;
         Ok((forward, back))

@@ -3,19 +3,21 @@
 
 use std::time::Duration;
 
-use netnice_queue::{Dropped, Packet as _, Time, prefetch};
+use netnice_queue::{DropCause, Dropped, Packet as _, Time};
 
 use crate::Packet;
+use crate::ahead::Ahead;
 use crate::connection::Connections;
 use crate::event_queue::{Event, EventQueue};
 use crate::flight::Flight;
 use crate::flow::FlowId;
 use crate::flow_state::{FlowState, Work};
+use crate::link_kinds::Kind;
 use crate::link_state::{Extras, Inside, LinkRecord, Links, SimulatedLink};
 use crate::measure::{FlowCounters, Sampler};
 use crate::network::LinkId;
-use crate::packet::{Bodies, Body, Marks};
-use crate::route::{Hop, Routes};
+use crate::packet::{Bodies, Body, Goes, Marks};
+use crate::route::{Hop, Route, Routes};
 use crate::tcp::Segment;
 use crate::web_sessions::SessionState;
 
@@ -78,16 +80,6 @@ pub(crate) mod source {
     pub const UDP: u32 = 1 << 31;
 }
 
-/// In larger runs the places that a packet needs are fetched ahead: so many packets before it comes out of a link where
-/// its way goes on,
-const HOP_AHEAD: usize = 15;
-/// the next link or the connection,
-const PLACE_AHEAD: usize = 10;
-/// and what those lead to.
-const END_AHEAD: usize = 5;
-/// All of it takes so many packets known ahead.
-pub(crate) const LOOK_AHEAD: usize = HOP_AHEAD + 1;
-
 /// A time that never comes.
 pub(crate) const NEVER: Time = Time::from_nanos(u64::MAX);
 
@@ -104,6 +96,7 @@ pub struct Simulation {
     pub(crate) extras: Vec<Option<Box<Extras>>>,
     pub(crate) routes: Routes,
     pub(crate) bodies: Bodies,
+    pub(crate) ahead: Ahead,
     pub(crate) flows: Vec<FlowState>,
     pub(crate) connections: Connections,
     pub(crate) sessions: Vec<SessionState>,
@@ -131,7 +124,8 @@ impl Simulation {
                         self.now = self.end;
                         return true;
                     }
-                    Some(Event::Flight(flight)) => {
+                    Some(Event::Flight) => {
+                        let flight = self.events.take_flight();
                         self.now = flight.due;
                         self.handled += 1;
                         self.land(&flight);
@@ -167,68 +161,16 @@ impl Simulation {
         }
     }
 
-    /// Begins to fetch what the next packets need when they come out of links, while this one is handled. In a run of
-    /// thousands of flows almost nothing of that is in the cache. Each place leads to the next, so it is done in steps, each
-    /// as the one before has arrived.
     #[inline(always)]
-    fn prefetch(&self) {
-        let flights = self.events.flights();
-        let Some(flight) = flights.upcoming(END_AHEAD) else {
-            return;
-        };
-        self.prefetch_ends(flight);
-        if let Some(flight) = flights.upcoming(PLACE_AHEAD) {
-            let packet = &flight.packet;
-            let hop = self.routes.hop(packet.cursor);
-            match hop.link() {
-                Some(index) => prefetch(&self.links.all[index], 1),
-                None => {
-                    prefetch(self.bodies.get(packet.body), 2);
-                    if hop != Hop::SINK {
-                        let flow = self.connections.prefetch(packet.connection as usize, hop);
-                        self.flows[flow].prefetch(hop);
-                    }
-                }
-            }
-        }
-        if let Some(flight) = flights.upcoming(HOP_AHEAD) {
-            self.routes.prefetch(flight.packet.cursor);
-            if flight.packet.connection & source::UDP == 0 {
-                self.connections
-                    .prefetch_place(flight.packet.connection as usize);
-            }
-        }
-    }
-
-    /// What the end of a connection leads to that a packet will reach.
-    #[inline(always)]
-    fn prefetch_ends(&self, flight: &Flight) {
-        let packet = &flight.packet;
-        let hop = self.routes.hop(packet.cursor);
-        if hop.link().is_some() || hop == Hop::SINK {
-            return;
-        }
-        let connection = self.connections.get(packet.connection as usize);
-        let flow = &self.flows[connection.flow()];
-        let under_way_ns = (flight.due - self.bodies.get(packet.body).sent).as_nanos() as u64;
-        let answer = if hop == Hop::SENDER {
-            connection.sender.prefetch_beyond();
-            flow.round_trip.prefetch(under_way_ns);
-            connection.routes().0
-        } else {
-            flow.delay.prefetch(under_way_ns);
-            connection.routes().1
-        };
-        if let Some(index) = self.routes.hop(answer).link() {
-            prefetch(&self.links.all[index], 1);
-        }
+    fn hop(&self, route: Route) -> Hop {
+        self.routes.hop(route.cursor, route.shift)
     }
 
     /// A packet has come out of a link that had told so.
     #[inline(always)]
     fn land(&mut self, flight: &Flight) {
-        self.prefetch();
-        self.leave(flight.link as usize, flight.packet, flight.waited_ns);
+        self.look_ahead();
+        self.leave(flight.link as usize, &flight.packet, flight.waited_ns);
     }
 
     /// The packet at the head of a link's pipe has come out, or one begins its transmission.
@@ -240,13 +182,13 @@ impl Simulation {
         let delivery = link.deliver(self.now);
         self.events.set_link(self.now, index, link.next_event());
         if let Some(delivery) = delivery {
-            self.leave(index, delivery.packet, delivery.waited_ns);
+            self.leave(index, &delivery.packet, delivery.waited_ns);
         }
     }
 
     /// A packet has come out of a link and goes on.
     #[inline(always)]
-    fn leave(&mut self, index: usize, packet: Packet, waited_ns: u64) {
+    fn leave(&mut self, index: usize, packet: &Packet, waited_ns: u64) {
         if waited_ns > 0 {
             self.records[index].count_wait(waited_ns);
         }
@@ -258,16 +200,21 @@ impl Simulation {
 
     /// Trace and jitter; true where the packet is held.
     #[cold]
-    fn after_link(&mut self, index: usize, packet: Packet) -> bool {
+    fn after_link(&mut self, index: usize, packet: &Packet) -> bool {
         let Some(extras) = &mut self.extras[index] else {
             return false;
         };
         if let Some(capture) = &mut extras.capture {
-            let body = self.bodies.get(packet.body);
-            let (flow, reverse) = self.connections.flow_of(&packet, &self.routes);
+            let (flow, reverse) = self.connections.flow_of(packet, &self.routes);
+            let goes = if reverse {
+                Goes::ToSender
+            } else {
+                Goes::ToReceiver
+            };
+            let body = self.bodies.get(packet.body, goes);
             capture.packet(
                 self.now,
-                &packet,
+                packet,
                 &body.segment,
                 &self.flows[flow].labels,
                 reverse,
@@ -276,7 +223,7 @@ impl Simulation {
         let Some(jitter) = &mut extras.jitter else {
             return false;
         };
-        let due = jitter.hold(self.now, packet);
+        let due = jitter.hold(self.now, *packet);
         self.events.push(due, source::JITTER | index as u32);
         true
     }
@@ -285,15 +232,14 @@ impl Simulation {
     fn release(&mut self, index: usize) {
         let extras = self.extras[index].as_mut();
         if let Some(packet) = extras.and_then(|extras| extras.jitter.as_mut()?.release()) {
-            self.forward(packet);
+            self.forward(&packet);
         }
     }
 
     /// Takes a packet one hop further.
     #[inline(always)]
-    pub(crate) fn forward(&mut self, mut packet: Packet) {
-        let hop = self.routes.hop(packet.cursor);
-        packet.cursor += 1;
+    pub(crate) fn forward(&mut self, packet: &Packet) {
+        let hop = self.hop(packet.route);
         match hop.link() {
             Some(link) => self.enter(link, packet),
             None => self.arrive(hop, packet),
@@ -301,29 +247,35 @@ impl Simulation {
     }
 
     #[inline(always)]
-    fn enter(&mut self, index: usize, mut packet: Packet) {
+    fn enter(&mut self, index: usize, packet: &Packet) {
         if !self.extras.is_empty() {
-            self.before_link(index, &mut packet);
+            return self.enter_tagged(index, *packet);
         }
+        self.enter_as_it_is(index, packet);
+    }
+
+    #[inline(always)]
+    fn enter_as_it_is(&mut self, index: usize, packet: &Packet) {
         match &mut self.links.all[index] {
             SimulatedLink::DropTail(link) => {
-                let kind = &mut self.links.kinds[link.kind()];
+                let Kind { kind, lanes } = &mut self.links.kinds.all[link.kind()];
                 match link.offer(kind, self.now, u32::from(packet.length)) {
-                    Ok(departure) => self.events.push_flight(Flight {
-                        due: departure.due,
-                        waited_ns: departure.waited_ns,
-                        link: index as u32,
-                        packet,
-                    }),
-                    Err(cause) => self.drop_packet(index, Dropped { packet, cause }),
+                    Ok(departure) => {
+                        let waited = departure.waited_ns > 0;
+                        let lane = lanes.lane(kind, packet.length, waited);
+                        let link = index as u32;
+                        self.events.push_flight(lane, link, departure, packet);
+                    }
+                    Err(cause) => self.drop_packet(index, packet, cause),
                 }
             }
-            SimulatedLink::Other(_) => self.enter_other(index, packet),
+            SimulatedLink::Other(_) => self.enter_other(index, *packet),
         }
     }
 
     #[inline(never)]
-    fn enter_other(&mut self, index: usize, packet: Packet) {
+    fn enter_other(&mut self, index: usize, mut packet: Packet) {
+        packet.route.cursor += 1;
         let SimulatedLink::Other(link) = &mut self.links.all[index] else {
             return;
         };
@@ -332,26 +284,26 @@ impl Simulation {
         if was_empty {
             self.events.set_link(self.now, index, link.next_event());
         }
-        if let Err(dropped) = result {
-            self.drop_packet(index, dropped);
+        if let Err(Dropped { packet, cause }) = result {
+            self.drop_packet(index, &packet, cause);
         }
     }
 
-    /// Tagging.
+    /// Where links have conditioners.
     #[cold]
-    fn before_link(&mut self, index: usize, packet: &mut Packet) {
+    fn enter_tagged(&mut self, index: usize, mut packet: Packet) {
         if let Some(extras) = &mut self.extras[index] {
             if let Some(conditioner) = &mut extras.conditioner {
-                conditioner.tag(self.now, packet);
+                conditioner.tag(self.now, &mut packet);
             }
         }
+        self.enter_as_it_is(index, &packet);
     }
 
     #[cold]
-    fn drop_packet(&mut self, link: usize, dropped: Dropped<Packet>) {
-        let packet = dropped.packet;
-        self.records[link].count_drop(dropped.cause, packet.class());
-        let body = self.bodies.remove(packet.body);
+    fn drop_packet(&mut self, link: usize, packet: &Packet, cause: DropCause) {
+        self.records[link].count_drop(cause, packet.class());
+        let body = self.bodies.remove(packet.body, Goes::ToReceiver);
         if packet.connection & source::UDP != 0 {
             let flow = &mut self.flows[(packet.connection & !source::UDP) as usize];
             flow.counters.lost_packets += 1;
@@ -362,14 +314,16 @@ impl Simulation {
 
     /// A packet has come to the end of its route.
     #[inline(never)]
-    fn arrive(&mut self, hop: Hop, packet: Packet) {
-        let body = self.bodies.remove(packet.body);
+    fn arrive(&mut self, hop: Hop, packet: &Packet) {
         let connection = packet.connection as usize;
         if hop == Hop::SENDER {
+            let body = self.bodies.remove(packet.body, Goes::ToSender);
             self.segment_at_sender(connection, &body);
         } else if hop == Hop::RECEIVER {
-            self.segment_at_receiver(connection, &packet, &body);
+            let body = self.bodies.remove(packet.body, Goes::ToReceiver);
+            self.segment_at_receiver(connection, packet, &body);
         } else {
+            let body = self.bodies.remove(packet.body, Goes::ToReceiver);
             let flow = &mut self.flows[(packet.connection & !source::UDP) as usize];
             flow.counters.goodput_bytes +=
                 u64::from(packet.length.saturating_sub(flow.header_bytes));
@@ -389,14 +343,14 @@ impl Simulation {
                 .push(flow.next_write.at, source::WRITE | index as u32);
         }
         match flow.work {
-            Work::Udp { cursor } => {
+            Work::Udp { route } => {
                 let length = write.bytes as u16;
                 flow.counters.sent_packets += 1;
                 flow.counters.sent_bytes += u64::from(length);
                 let packet = Packet {
-                    cursor,
+                    route,
                     connection: index as u32 | source::UDP,
-                    body: self.bodies.insert(Body {
+                    body: self.bodies.insert(&Body {
                         segment: Segment::default(),
                         sent: self.now,
                     }),
@@ -404,7 +358,7 @@ impl Simulation {
                     class: flow.class,
                     marks: Marks::default(),
                 };
-                self.forward(packet);
+                self.forward(&packet);
             }
             Work::Tcp { connection } => {
                 let bytes = u64::from(write.bytes) - u64::from(flow.header_bytes);

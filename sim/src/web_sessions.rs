@@ -22,7 +22,7 @@ impl Simulation {
         let now = self.now;
         let state = &mut self.sessions[index];
         let flow = &mut self.flows[state.flow as usize];
-        let (Work::Web { web, cursors }, Some(tcp)) = (&flow.work, &flow.tcp) else {
+        let (Work::Web { web, routes }, Some(tcp)) = (&flow.work, &flow.tcp) else {
             return;
         };
         if now >= flow.stop {
@@ -35,8 +35,8 @@ impl Simulation {
         if let Some(responses) = &mut flow.responses {
             responses.unfinished += 1;
         }
-        let cursors = cursors[state.client as usize][object.server];
-        let mut connection = Connection::new(tcp, (state.flow, index as u32), cursors, now);
+        let routes = routes[state.client as usize][object.server];
+        let mut connection = Connection::new(tcp, (state.flow, index as u32), routes, now);
         connection.sender.supply(object.bytes);
         connection.sender.close();
         let slot = self.connections.insert(connection);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Counts of values in buckets of equal relative width, which grow only as far as values lie.
 
+use std::collections::BTreeMap;
+
 use netnice_queue::prefetch;
 use netnice_scenario::results::Delays;
 
@@ -8,15 +10,24 @@ use netnice_scenario::results::Delays;
 const BUCKETS_LOG2: u32 = 5;
 const BUCKETS: u64 = 1 << BUCKETS_LOG2;
 
+/// So many buckets are added at a time: a cache line of counts.
+const STEP: usize = 16;
+
+/// The upper bits of counts, by bucket.
+#[derive(Debug, Clone, Default)]
+struct Carries(BTreeMap<usize, u64>);
+
 /// A histogram of whole numbers. A hundred thousand of them fit into memory: delays of a flow mostly lie within a few
-/// doublings, and each doubling takes 256 bytes.
+/// doublings, and each doubling takes 128 bytes.
 ///
 /// A packet of such a run finds neither the histogram nor the bucket in the cache. So the histogram is smaller than a cache
 /// line, and of the rest only the bucket is touched.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Histogram {
-    /// From the first bucket with a value to the last one. Their sum is the number of values.
-    counts: Box<[u64]>,
+    /// From before the first bucket with a value to after the last one: the lower 32 bits of each count.
+    counts: Box<[u32]>,
+    /// By bucket what is above those, where any is.
+    carries: Option<Box<Carries>>,
     /// The greatest number where there are no values.
     min: u64,
     max: u64,
@@ -31,6 +42,7 @@ impl Default for Histogram {
     fn default() -> Histogram {
         Histogram {
             counts: Box::default(),
+            carries: None,
             min: u64::MAX,
             max: 0,
             sum_low: 0,
@@ -40,7 +52,7 @@ impl Default for Histogram {
     }
 }
 
-const _: () = assert!(size_of::<Histogram>() == 48);
+const _: () = assert!(size_of::<Histogram>() == 56);
 
 /// The bucket of `value`: below 32 one for each value, then 32 for each doubling.
 #[inline]
@@ -117,35 +129,60 @@ impl Histogram {
     fn count_in(&mut self, bucket: usize, times: u64) {
         let place = self.place(bucket);
         if let Some(count) = self.counts.get_mut(place) {
-            *count += times;
+            let sum = u64::from(*count).saturating_add(times);
+            *count = sum as u32;
+            if sum > u64::from(u32::MAX) {
+                self.carry(bucket, sum >> 32);
+            }
         } else {
-            self.grow_to(bucket, times);
+            self.grow_to(bucket);
+            self.count_in(bucket, times);
         }
     }
 
     #[cold]
-    fn grow_to(&mut self, bucket: usize, times: u64) {
-        let mut counts = std::mem::take(&mut self.counts).into_vec();
-        if counts.is_empty() {
-            self.first = bucket as u32;
-        } else if bucket < self.first as usize {
-            let more = self.first as usize - bucket;
-            counts.splice(0..0, std::iter::repeat_n(0, more));
-            self.first = bucket as u32;
+    fn carry(&mut self, bucket: usize, more: u64) {
+        let carries = self.carries.get_or_insert_default();
+        *carries.0.entry(bucket).or_default() += more;
+    }
+
+    /// Makes room for a bucket, and by half of what there was for those beyond it.
+    #[cold]
+    fn grow_to(&mut self, bucket: usize) {
+        let here = bucket / STEP * STEP;
+        let (mut begin, mut end) = (self.first as usize, self.first as usize + self.counts.len());
+        let more = self.counts.len() / 2 / STEP * STEP;
+        if begin == end {
+            (begin, end) = (here, here + STEP);
+        } else if here < begin {
+            begin = here.saturating_sub(more);
+        } else {
+            end = here + STEP + more;
         }
-        let place = self.place(bucket);
-        if place >= counts.len() {
-            counts.resize(place + 1, 0);
-        }
-        counts[place] += times;
-        self.counts = counts.into_boxed_slice();
+        let mut counts = vec![0; end - begin].into_boxed_slice();
+        let before = self.first as usize - begin.min(self.first as usize);
+        counts[before..before + self.counts.len()].copy_from_slice(&self.counts);
+        self.counts = counts;
+        self.first = begin as u32;
+    }
+
+    /// Each bucket with its count, in order.
+    fn buckets(&self) -> impl Iterator<Item = (usize, u64)> {
+        let first = self.first as usize;
+        let carries = self.carries.as_deref();
+        let counts = self.counts.iter().enumerate();
+        counts.map(move |(index, &count)| {
+            let bucket = first + index;
+            let carry = carries.and_then(|carries| carries.0.get(&bucket));
+            (bucket, u64::from(count) + (carry.unwrap_or(&0) << 32))
+        })
     }
 
     /// Adds what `other` has counted.
     pub fn merge(&mut self, other: &Histogram) {
-        for (index, &times) in other.counts.iter().enumerate() {
+        for (bucket, times) in other.buckets() {
             if times > 0 {
-                self.count_in(other.first as usize + index, times);
+                self.count_in(bucket, times);
             }
         }
         self.extend(other.min, other.max);
@@ -154,7 +191,7 @@ impl Histogram {
 
     /// Values counted.
     pub fn count(&self) -> u64 {
-        self.counts.iter().sum()
+        self.buckets().map(|(_, times)| times).sum()
     }
 
     /// Their mean, exactly; `None` where there are none.
@@ -178,10 +215,10 @@ impl Histogram {
         let total = self.count();
         let rank = ((quantile * total as f64).ceil() as u64).clamp(1, total.max(1));
         let mut seen = 0;
-        for (index, &count) in self.counts.iter().enumerate() {
-            seen += count;
+        for (bucket, times) in self.buckets() {
+            seen += times;
             if seen >= rank {
-                let value = middle(self.first as usize + index);
+                let value = middle(bucket);
                 return Some(value.clamp(self.min as f64, self.max as f64));
             }
         }
@@ -234,6 +271,22 @@ mod tests {
         // Eight times 2^62 is 2^65.
         assert_eq!(histogram.sum(), 1 << 65);
         assert_eq!(histogram.mean(), Some(62f64.exp2()));
+    }
+
+    #[test]
+    fn counts_beyond_32_bits_are_exact() {
+        let mut histogram = Histogram::default();
+        histogram.record_times(5, u64::from(u32::MAX));
+        assert_eq!(histogram.count(), u64::from(u32::MAX));
+        histogram.record(5);
+        histogram.record(5);
+        histogram.record_times(9, 3 << 33);
+        assert_eq!(histogram.count(), (1 << 32) + 1 + (3 << 33));
+        assert_eq!(histogram.quantile(0.1), Some(5.0));
+        assert_eq!(histogram.quantile(0.2), Some(9.0));
+        let mut both = histogram.clone();
+        both.merge(&histogram);
+        assert_eq!(both.count(), 2 * histogram.count());
     }
 
     proptest! {

@@ -8,7 +8,7 @@ use netnice_scenario::results::{self, SizeBin};
 use super::Histogram;
 
 /// Response times, in bins of object sizes: two for each doubling.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default)]
 pub struct ResponseTimes {
     bins: BTreeMap<u32, (u64, Histogram)>,
     /// Objects asked for that have not come yet.
@@ -16,7 +16,7 @@ pub struct ResponseTimes {
 }
 
 /// One bin.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy)]
 pub struct ResponseBin<'a> {
     /// Smallest size, in bytes.
     pub from_bytes: u64,

@@ -16,5 +16,6 @@ mod timeout;
 pub use clock::Clock;
 pub use config::{DelayedAck, Opener, ReceiverConfig, Recovery, SenderConfig, TimeoutConfig};
 pub use receiver::{Mark, Receiver, ReceiverStatistics};
+pub(crate) use segment::NO_SACK;
 pub use segment::{Flags, SackBlock, Segment};
 pub use sender::{Sender, SenderState, SenderStatistics};

@@ -42,6 +42,8 @@ pub struct ReceiverStatistics {
     pub duplicates: u64,
     /// Acknowledgements sent.
     pub acks: u64,
+    /// SYNs, SYN-ACKs and requests sent, again or for the first time.
+    pub openings: u64,
     /// SYNs and requests sent again.
     pub openings_retransmitted: u64,
 }
@@ -101,6 +103,7 @@ pub struct Receiver {
     recent_blocks: [u64; 3],
     out_of_order_segments: u64,
     duplicates: u64,
+    openings: u64,
     openings_retransmitted: u64,
     timeout: RetransmissionTimeout,
     opening_sent_ns: u64,
@@ -138,6 +141,7 @@ impl Receiver {
             acks: 0,
             out_of_order_segments: 0,
             duplicates: 0,
+            openings: 0,
             openings_retransmitted: 0,
             config,
             timeout: RetransmissionTimeout::new(&config.timeout),
@@ -243,6 +247,7 @@ impl Receiver {
             out_of_order: self.out_of_order_segments,
             duplicates: self.duplicates,
             acks: self.acks,
+            openings: self.openings,
             openings_retransmitted: self.openings_retransmitted,
         }
     }
@@ -485,6 +490,7 @@ impl Receiver {
             self.opening_deadline = self.opening_sent_ns.saturating_add(self.timeout.value_ns());
         }
         self.pending = Pending::Nothing;
+        self.openings += 1;
         (segment.tsval, segment.tsecr) = self.timestamps(now);
         segment
     }

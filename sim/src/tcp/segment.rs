@@ -43,7 +43,7 @@ pub struct SackBlock {
 }
 
 /// No blocks.
-pub(super) const NO_SACK: [SackBlock; 3] = [SackBlock { start: 0, end: 0 }; 3];
+pub(crate) const NO_SACK: [SackBlock; 3] = [SackBlock { start: 0, end: 0 }; 3];
 
 /// One segment of one connection. In a connection data flows one way only, so that `sequence` counts in data segments
 /// and `acknowledgement` in ACKs; both count bytes from 0 for the first byte of data, and do not wrap (on a wire they
