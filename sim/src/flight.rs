@@ -48,20 +48,15 @@ impl Flight {
         flight
     }
 
-    /// Makes of [`Flight::NONE`], where it is kept, [`Flight::new`]: one that is put together elsewhere and then copied makes the
-    /// processor wait until its parts have come to the cache.
+    /// Makes of [`Flight::NONE`], where it is kept, [`Flight::new`]: one that is put together elsewhere and then copied makes
+    /// the processor wait until its parts have come to the cache.
     #[inline(always)]
     pub fn set(&mut self, link: u32, departure: Departure, packet: &Packet) {
         self.due = departure.due;
         self.waited_ns = departure.waited_ns;
         self.link = link;
+        self.packet = *packet;
         self.packet.route.cursor = packet.route.cursor + 1;
-        self.packet.route.shift = packet.route.shift;
-        self.packet.connection = packet.connection;
-        self.packet.body = packet.body;
-        self.packet.length = packet.length;
-        self.packet.class = packet.class;
-        self.packet.marks = packet.marks;
     }
 
     /// Of two flights the one with the lesser key comes out first: the earlier, or the one of the lower link.
@@ -86,10 +81,15 @@ pub(crate) enum Flights {
 }
 
 impl Flights {
+    /// All packets on so many links, up to `end`, are in the processor's cache, and need neither lanes nor to be known ahead.
+    pub fn are_few(links: usize, end: Time) -> bool {
+        links <= pipes::MAX_LINKS && end < pipes::LAST
+    }
+
     /// For so many links and up to `end`. Where there are many links, they have so many `lanes`, and `ahead` flights are
     /// known ahead.
     pub fn new(links: usize, end: Time, lanes: usize, ahead: usize) -> Flights {
-        if links <= pipes::MAX_LINKS && end < pipes::LAST {
+        if Flights::are_few(links, end) {
             Flights::Few(Pipes::new(links))
         } else {
             Flights::Many(Box::new(Lanes::new(lanes, ahead)))

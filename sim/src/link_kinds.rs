@@ -98,10 +98,14 @@ impl Kinds {
         number
     }
 
-    /// No more links are added: makes each of those of which there are few a kind of its own, by giving it another number;
-    /// gives lanes to kinds, those of the most links first, and forgets what only adding needs.
-    pub fn seal<'a>(&mut self, numbers: impl Iterator<Item = &'a mut u32>) {
+    /// No more links are added: forgets what only adding needs.
+    pub fn seal(&mut self) {
         self.numbers = HashMap::new();
+    }
+
+    /// Makes each of those links of whose kind there are few a kind of its own, by giving it another number, and gives lanes
+    /// to kinds, those of the most links first.
+    pub fn give_lanes<'a>(&mut self, numbers: impl Iterator<Item = &'a mut u32>) {
         let mut links = std::mem::take(&mut self.links);
         // Where there are too many for all of them to have lanes, more kinds would only take room.
         if self.all.len() <= MAX_LANES {
@@ -157,7 +161,8 @@ mod tests {
         let key = |megabits| (rate(megabits), Duration::ZERO, QueueBound::Packets(5));
         let numbers = megabits.iter().map(|&megabits| kinds.of(key(megabits)));
         let mut numbers: Vec<_> = numbers.collect();
-        kinds.seal(numbers.iter_mut());
+        kinds.seal();
+        kinds.give_lanes(numbers.iter_mut());
         (numbers, kinds)
     }
 

@@ -49,10 +49,14 @@ impl Links {
         self.all.push(link);
     }
 
-    /// No more links are added.
-    pub fn seal(&mut self) {
+    /// No more links are added; packets on them are in `lanes` or not.
+    pub fn seal(&mut self, lanes: bool) {
+        self.kinds.seal();
+        if !lanes {
+            return;
+        }
         let links = self.all.iter_mut();
-        self.kinds.seal(links.filter_map(|link| match link {
+        self.kinds.give_lanes(links.filter_map(|link| match link {
             SimulatedLink::DropTail(link) => Some(link.kind_mut()),
             SimulatedLink::Other(_) => None,
         }));

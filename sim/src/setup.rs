@@ -79,8 +79,9 @@ impl Simulation {
             extras.resize_with(simulation.records.len(), || None);
             simulation.extras = extras;
         }
-        simulation.links.seal();
         let links = simulation.links.all.len();
+        let few = Flights::are_few(links, simulation.end);
+        simulation.links.seal(!few);
         let others = if simulation.links.any_other() {
             links
         } else {

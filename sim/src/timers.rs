@@ -13,7 +13,7 @@ const LIST_BITS: u32 = 32 + 22;
 /// Lists near at hand, for 4.3 s.
 const LISTS: usize = 1024;
 /// As long as so few are pending, all are in the heap.
-const FEW: usize = 64;
+const FEW: usize = 256;
 
 /// Keys of (time, source), the time in nanoseconds in the upper 96 bits.
 #[derive(Debug)]
