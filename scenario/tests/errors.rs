@@ -203,6 +203,10 @@ fn errors_name_file_line_field_and_what_is_allowed() {
             r#"application = "ftp""#,
             r#"application = { kind = "web", sessions = 5, object_size = { mean = "10kB", shape = 1.0 } }"#,
         ),
+        (
+            r#"application = "ftp""#,
+            r#"application = { kind = "web", sessions = 5, object_size = { mean = "10kB" }, request_size = "66kB" }"#,
+        ),
         // Figures.
         (
             "seeds = 2",

@@ -209,6 +209,10 @@ impl Simulation {
             }
             Program::Web { paths, web, tcp } => {
                 check_mss(tcp.sender.mss, spec.header_bytes).map_err(refuse)?;
+                let request = tcp.receiver.request_length;
+                if request.saturating_add(u32::from(spec.header_bytes)) > LONGEST_PACKET {
+                    return Err(refuse(TOO_LONG));
+                }
                 if paths.is_empty() || paths.iter().any(Vec::is_empty) {
                     return Err(refuse(
                         "web sessions need at least one client and one server",

@@ -168,11 +168,16 @@ fn check_web(flow: &Flow, web: &Web, place: &Place, findings: &mut Findings) {
         &place.at("objects_per_page"),
         "must be at least 1",
     );
-    findings.require(
-        web.request_size.get() > 0,
-        &place.at("request_size"),
-        "is zero; a request has at least 1B",
-    );
+    let (request, headers) = (web.request_size.get(), header_size(flow).get());
+    let most = MAX_PACKET.saturating_sub(headers);
+    if !(1..=most).contains(&request) {
+        findings.add(
+            &place.at("request_size"),
+            format!(
+                "{request}B is out of range; a request is one packet, of 1B to {most}B of data"
+            ),
+        );
+    }
     findings.require(
         web.object_size.mean.get() > 0,
         &size.at("mean"),
