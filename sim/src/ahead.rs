@@ -101,7 +101,7 @@ impl Places<'_> {
         let mut onward = 0;
         for flight in &flights[..flights.len().min(BATCH)] {
             let packet = &flight.packet;
-            let hop = self.routes.hop(packet.route.cursor, packet.route.shift);
+            let hop = self.routes.hop(packet.route);
             let arrival = Arrival {
                 connection: packet.connection,
                 body: packet.body,
@@ -138,7 +138,7 @@ impl Places<'_> {
     /// Begins to fetch the link that the answer to a packet goes to.
     #[inline(always)]
     fn fetch_link(&self, route: Route) {
-        if let Some(link) = self.routes.hop(route.cursor, route.shift).link() {
+        if let Some(link) = self.routes.hop(route).link() {
             prefetch(&self.links.all[link], 1);
         }
     }

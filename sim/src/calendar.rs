@@ -16,6 +16,9 @@ const HOUR_LOG2: u32 = 10;
 pub(crate) const HOURS_LOG2: u32 = 12;
 const DAYS_AHEAD: u64 = 1 << HOURS_LOG2;
 
+/// So many hours ahead flights are fetched.
+const HOURS_AHEAD: usize = 16;
+
 /// Flights that came in after the hour they belong to was laid out.
 #[derive(Debug, PartialEq, Eq)]
 struct Late {
@@ -43,8 +46,6 @@ pub(crate) struct Calendar {
     laid_out: Vec<Flight>,
     /// So many of them have come out.
     gone: usize,
-    /// When so many have, it is time to lay out more.
-    few: usize,
     /// Flights before `hour` that came in after it was laid out.
     late: BinaryHeap<Reverse<Late>>,
     sequence: u64,
@@ -56,24 +57,20 @@ pub(crate) struct Calendar {
     store: Days,
     /// Of days further ahead.
     far: BTreeMap<(u64, u64), Flight>,
-    /// At least so many flights are laid out, where there are as many in the day: they can be looked at ahead.
-    ahead: usize,
 }
 
 impl Calendar {
-    /// An empty one, of which `ahead` flights or a few more can be looked at ahead.
-    pub fn new(ahead: usize) -> Calendar {
+    /// An empty one.
+    pub fn new() -> Calendar {
         Calendar {
             laid_out: Vec::new(),
             gone: 0,
-            few: 0,
             late: BinaryHeap::new(),
             sequence: 0,
             hour: 0,
             day: 0,
             store: Days::new(),
             far: BTreeMap::new(),
-            ahead: ahead.max(1),
         }
     }
 
@@ -110,7 +107,7 @@ impl Calendar {
     /// The key of the flight that comes out next; the largest number where there is none.
     #[inline(always)]
     pub fn first(&mut self) -> u128 {
-        if self.gone >= self.few {
+        if self.gone >= self.laid_out.len() {
             self.lay_out();
         }
         if self.late.is_empty() {
@@ -168,26 +165,21 @@ impl Calendar {
             .chain(self.far.values())
     }
 
-    /// Lays out the next hours in which there are flights.
+    /// Lays out the next hour in which there are flights, as nothing is left of the one before.
     #[inline(never)]
     fn lay_out(&mut self) {
-        self.laid_out.drain(..self.gone);
+        self.laid_out.clear();
         self.gone = 0;
         loop {
-            while let Some(hour) = self.store.next_hour(self.hour, self.day) {
-                let from = self.laid_out.len();
+            if let Some(hour) = self.store.next_hour(self.hour, self.day) {
                 self.store.take_hour(hour, &mut self.laid_out);
-                self.laid_out[from..].sort_by_key(Flight::key);
+                self.laid_out.sort_by_key(Flight::key);
                 self.hour = hour + 1;
-                if self.laid_out.len() >= 2 * self.ahead {
-                    self.few = self.laid_out.len() - self.ahead;
-                    self.store.prefetch_hours(self.hour, self.day, self.ahead);
-                    return;
-                }
+                self.store.prefetch_hours(self.hour, self.day, HOURS_AHEAD);
+                return;
             }
-            // No more in this day. The next one begins when nothing is left of it, as what lies between must wait in order.
-            if !self.laid_out.is_empty() || !self.late.is_empty() || !self.turn_day() {
-                self.few = self.laid_out.len();
+            // The next day begins when nothing is left of this one, as what lies between must wait in order.
+            if !self.late.is_empty() || !self.turn_day() {
                 return;
             }
         }

@@ -126,12 +126,6 @@ impl Connections {
         prefetch(&connection.sending, 1);
     }
 
-    /// Of which flow a connection is.
-    #[inline]
-    pub fn flow(&self, index: usize) -> usize {
-        self.all[index].flow()
-    }
-
     /// Living connections.
     pub fn iter(&self) -> impl Iterator<Item = &Connection> {
         self.all
@@ -163,7 +157,7 @@ impl Connections {
             ((packet.connection & !source::UDP) as usize, false)
         } else {
             (
-                self.flow(packet.connection as usize),
+                self.get(packet.connection as usize).flow(),
                 routes.leads_to_sender(packet.route.cursor),
             )
         }

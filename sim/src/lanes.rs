@@ -84,7 +84,7 @@ impl Lanes {
             few: 0,
             told: 0,
             horizon: 0,
-            calendar: Calendar::new(ahead),
+            calendar: Calendar::new(),
             calendar_first: NEVER,
             first: Tournament::new(lanes.len() + 1),
             lanes,

@@ -104,8 +104,8 @@ impl Kinds {
     }
 
     /// Makes each of those links of whose kind there are few a kind of its own, by giving it another number, and gives lanes
-    /// to kinds, those of the most links first.
-    pub fn give_lanes<'a>(&mut self, numbers: impl Iterator<Item = &'a mut u32>) {
+    /// to kinds, those of the most links first. Tells how many lanes there are.
+    pub fn give_lanes<'a>(&mut self, numbers: impl Iterator<Item = &'a mut u32>) -> usize {
         let mut links = std::mem::take(&mut self.links);
         // Where there are too many for all of them to have lanes, more kinds would only take room.
         if self.all.len() <= MAX_LANES {
@@ -121,32 +121,21 @@ impl Kinds {
         }
         let mut order: Vec<_> = (0..self.all.len()).collect();
         order.sort_by_key(|&kind| Reverse(links[kind]));
-        let mut next = NO_LANE + 1;
+        let mut given = 0;
         for kind in order {
             let single = links[kind] == 1 || self.all[kind].kind.rate().is_none();
             let lanes = if single { 1 } else { LENGTHS };
-            if next + lanes > NO_LANE + 1 + MAX_LANES {
+            if given + lanes > MAX_LANES {
                 break;
             }
             self.all[kind].lanes = KindLanes {
-                first: next as u16,
+                first: (NO_LANE + 1 + given) as u16,
                 single,
                 lengths: [0; LENGTHS],
             };
-            next += lanes;
+            given += lanes;
         }
-    }
-
-    /// How many lanes they have.
-    pub fn lanes(&self) -> usize {
-        let lanes = self.all.iter().map(|kind| {
-            let after = if kind.lanes.single { 0 } else { LENGTHS - 1 };
-            match usize::from(kind.lanes.first) {
-                NO_LANE => 0,
-                first => first + after,
-            }
-        });
-        lanes.max().unwrap_or(0)
+        given
     }
 }
 
@@ -154,16 +143,17 @@ impl Kinds {
 mod tests {
     use super::*;
 
-    /// Numbers of the kinds of links with these rates in Mb/s, and what has been made of them; 0 takes no time.
-    fn sealed(megabits: &[u64]) -> (Vec<u32>, Kinds) {
+    /// Numbers of the kinds of links with these rates in Mb/s, what has been made of them, and how many lanes there are; 0 takes
+    /// no time.
+    fn sealed(megabits: &[u64]) -> (Vec<u32>, Kinds, usize) {
         let mut kinds = Kinds::default();
         let rate = |megabits: u64| Rate::from_bits_per_second(megabits * 1_000_000).ok();
         let key = |megabits| (rate(megabits), Duration::ZERO, QueueBound::Packets(5));
         let numbers = megabits.iter().map(|&megabits| kinds.of(key(megabits)));
         let mut numbers: Vec<_> = numbers.collect();
         kinds.seal();
-        kinds.give_lanes(numbers.iter_mut());
-        (numbers, kinds)
+        let lanes = kinds.give_lanes(numbers.iter_mut());
+        (numbers, kinds, lanes)
     }
 
     impl Kinds {
@@ -175,7 +165,7 @@ mod tests {
 
     #[test]
     fn links_of_a_backbone_have_lanes_of_their_own_and_hosts_one_for_each_length() {
-        let (numbers, mut kinds) = sealed(&[10, 10, 100, 100, 100, 100, 100, 100]);
+        let (numbers, mut kinds, given) = sealed(&[10, 10, 100, 100, 100, 100, 100, 100]);
         let [one, other, host, next] = [0, 1, 2, 3].map(|link| numbers[link]);
         assert!(one != other && host == next);
         let lane_of_one = kinds.lane(one, 1500, false);
@@ -187,7 +177,7 @@ mod tests {
         lanes.sort_unstable();
         lanes.dedup();
         assert_eq!(lanes.len(), 4);
-        assert!(!lanes.contains(&NO_LANE) && lanes[3] <= kinds.lanes());
+        assert!(!lanes.contains(&NO_LANE) && lanes[3] <= given);
         assert_eq!(kinds.lane(next, 1500, false), data);
         assert_eq!(kinds.lane(next, 1500, true), NO_LANE);
         assert_ne!(kinds.lane(host, 576, false), NO_LANE);
@@ -197,7 +187,7 @@ mod tests {
     #[test]
     fn what_takes_no_time_shares_a_lane_or_has_none() {
         // 40 bytes take 1.6 ns at 200 Gb/s, 24 bytes not even one.
-        let (numbers, mut kinds) = sealed(&[[200_000; 5], [0; 5]].concat());
+        let (numbers, mut kinds, _) = sealed(&[[200_000; 5], [0; 5]].concat());
         assert_ne!(kinds.lane(numbers[0], 40, false), NO_LANE);
         assert_eq!(kinds.lane(numbers[0], 24, false), NO_LANE);
         let lane = kinds.lane(numbers[5], 40, false);
@@ -207,9 +197,9 @@ mod tests {
     #[test]
     fn of_more_kinds_than_lanes_those_of_the_most_links_have_them() {
         let rates: Vec<_> = (1..100).chain([50; 9]).collect();
-        let (numbers, mut kinds) = sealed(&rates);
+        let (numbers, mut kinds, given) = sealed(&rates);
         assert_eq!(kinds.all.len(), 99);
-        assert!(kinds.lanes() <= MAX_LANES);
+        assert!(given <= MAX_LANES);
         assert_ne!(kinds.lane(numbers[105], 40, false), NO_LANE);
         assert_eq!(kinds.lane(numbers[98], 40, false), NO_LANE);
     }

@@ -49,17 +49,17 @@ impl Links {
         self.all.push(link);
     }
 
-    /// No more links are added; packets on them are in `lanes` or not.
-    pub fn seal(&mut self, lanes: bool) {
+    /// No more links are added; packets on them are in `lanes` or not. Tells how many lanes there are.
+    pub fn seal(&mut self, lanes: bool) -> usize {
         self.kinds.seal();
         if !lanes {
-            return;
+            return 0;
         }
         let links = self.all.iter_mut();
         self.kinds.give_lanes(links.filter_map(|link| match link {
             SimulatedLink::DropTail(link) => Some(link.kind_mut()),
             SimulatedLink::Other(_) => None,
-        }));
+        }))
     }
 
     /// Some links do not tell on arrival when a packet comes out.

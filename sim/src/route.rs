@@ -111,11 +111,11 @@ pub(crate) struct Routes {
 }
 
 impl Routes {
-    /// The hop at `cursor` of a route with this `shift`.
+    /// The next hop of a packet whose cursor is at `route`.
     #[inline]
-    pub fn hop(&self, cursor: u32, shift: u32) -> Hop {
-        let place = self.places[cursor as usize];
-        Hop(place.hop.0.wrapping_add(place.own & shift))
+    pub fn hop(&self, route: Route) -> Hop {
+        let place = self.places[route.cursor as usize];
+        Hop(place.hop.0.wrapping_add(place.own & route.shift))
     }
 
     /// The route that goes on at `cursor` ends at a sender of data.
@@ -216,7 +216,7 @@ mod tests {
     fn hops_of(routes: &Routes, route: Route) -> Vec<Hop> {
         let mut hops = Vec::new();
         for cursor in route.cursor.. {
-            hops.push(routes.hop(cursor, route.shift));
+            hops.push(routes.hop(Route { cursor, ..route }));
             if hops.last().is_some_and(|hop| hop.link().is_none()) {
                 break;
             }

@@ -81,13 +81,12 @@ impl Simulation {
         }
         let links = simulation.links.all.len();
         let few = Flights::are_few(links, simulation.end);
-        simulation.links.seal(!few);
+        let lanes = simulation.links.seal(!few);
         let others = if simulation.links.any_other() {
             links
         } else {
             0
         };
-        let lanes = simulation.links.kinds.lanes();
         let flights = Flights::new(links, simulation.end, lanes, LOOK_AHEAD);
         simulation.events = EventQueue::new(others, flights);
         let mut sampled_flows = Vec::new();
@@ -209,8 +208,7 @@ impl Simulation {
             }
             Program::Web { paths, web, tcp } => {
                 check_mss(tcp.sender.mss, spec.header_bytes).map_err(refuse)?;
-                let request = tcp.receiver.request_length;
-                if request.saturating_add(u32::from(spec.header_bytes)) > LONGEST_PACKET {
+                if is_too_long(tcp.receiver.request_length, spec.header_bytes) {
                     return Err(refuse(TOO_LONG));
                 }
                 if paths.is_empty() || paths.iter().any(Vec::is_empty) {
@@ -273,11 +271,16 @@ impl Simulation {
 const LONGEST_PACKET: u32 = 65_535;
 const TOO_LONG: &str = "a packet would be longer than the 65535 bytes that IP allows";
 
+/// A packet with so many bytes of data has a length that IP's field cannot tell.
+fn is_too_long(data_bytes: u32, header_bytes: u16) -> bool {
+    data_bytes.saturating_add(u32::from(header_bytes)) > LONGEST_PACKET
+}
+
 /// A packet is at most as long as IP's length field can tell.
 fn check_mss(mss: u32, header_bytes: u16) -> Result<(), &'static str> {
     match mss {
         0 => Err("packets without data; the maximum segment size must be at least 1 byte"),
-        _ if mss.saturating_add(u32::from(header_bytes)) > LONGEST_PACKET => Err(TOO_LONG),
+        _ if is_too_long(mss, header_bytes) => Err(TOO_LONG),
         _ => Ok(()),
     }
 }

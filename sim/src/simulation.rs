@@ -17,7 +17,7 @@ use crate::link_state::{Extras, Inside, LinkRecord, Links, SimulatedLink};
 use crate::measure::{FlowCounters, Sampler};
 use crate::network::LinkId;
 use crate::packet::{Bodies, Body, Goes, Marks};
-use crate::route::{Hop, Route, Routes};
+use crate::route::{Hop, Routes};
 use crate::tcp::Segment;
 use crate::web_sessions::SessionState;
 
@@ -161,11 +161,6 @@ impl Simulation {
         }
     }
 
-    #[inline(always)]
-    fn hop(&self, route: Route) -> Hop {
-        self.routes.hop(route.cursor, route.shift)
-    }
-
     /// A packet has come out of a link that had told so.
     #[inline(always)]
     fn land(&mut self, flight: &Flight) {
@@ -239,7 +234,7 @@ impl Simulation {
     /// Takes a packet one hop further.
     #[inline(always)]
     pub(crate) fn forward(&mut self, packet: &Packet) {
-        let hop = self.hop(packet.route);
+        let hop = self.routes.hop(packet.route);
         match hop.link() {
             Some(link) => self.enter(link, packet),
             None => self.arrive(hop, packet),
@@ -303,6 +298,7 @@ impl Simulation {
     #[cold]
     fn drop_packet(&mut self, link: usize, packet: &Packet, cause: DropCause) {
         self.records[link].count_drop(cause, packet.class());
+        // What is counted is the same for both ways.
         let body = self.bodies.remove(packet.body, Goes::ToReceiver);
         if packet.connection & source::UDP != 0 {
             let flow = &mut self.flows[(packet.connection & !source::UDP) as usize];
