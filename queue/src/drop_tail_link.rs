@@ -20,6 +20,8 @@ pub struct LinkKind {
     always_fits: u64,
     /// For packets of two lengths, data and ACKs mostly.
     of_length: [OfLength; 2],
+    /// What the longest packet takes, from the beginning of its transmission to the far end, rounded up.
+    longest_ns: u64,
 }
 
 /// No packet is as long.
@@ -51,7 +53,17 @@ impl LinkKind {
                 length: NO_LENGTH,
                 before: Transmission::default(),
             }),
+            longest_ns: u64::MAX,
         }
+    }
+
+    /// No packet will be longer than that; see [`DropTailLink::latest_departure`].
+    pub fn set_longest(&mut self, bytes: u32) {
+        let mut transmissions = Transmissions::new(self.rate);
+        transmissions.find(u64::from(bytes), &mut 0, &mut Transmission::default());
+        // What is rounded off, and what was before.
+        let longest_ns = transmissions.take(&mut 0) + 2;
+        self.longest_ns = longest_ns.saturating_add(self.delay_ns);
     }
 
     /// How long a packet takes to send.
@@ -162,6 +174,15 @@ impl DropTailLink {
     /// The same, to give it another number before the link is used.
     pub fn kind_mut(&mut self) -> &mut u32 {
         &mut self.kind
+    }
+
+    /// Not before a packet comes out that arrives next and no later than `at`, whatever its length; never without
+    /// [`LinkKind::set_longest`]. `kind` is the link's.
+    ///
+    /// Of packets that arrive one after the other, none has an earlier time than the one before.
+    #[inline]
+    pub fn latest_departure(&self, kind: &LinkKind, at: Time) -> Time {
+        self.free_at.max(at).plus_nanos(kind.longest_ns)
     }
 
     /// A packet of `length` bytes arrives at `now`: when it comes out, or why it was dropped. `kind` is the link's.

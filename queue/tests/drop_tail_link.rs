@@ -32,20 +32,34 @@ struct Both {
     kind: LinkKind,
     /// What `told` has taken in and has not come out.
     under_way: VecDeque<Out>,
+    /// What `told` last gave as the latest departure.
+    latest: Time,
 }
+
+/// Bytes of the longest packet.
+const LONGEST: u32 = 1600;
 
 impl Both {
     fn new(config: &LinkConfig, bound: QueueBound) -> Both {
+        let mut kind = LinkKind::new(config.rate, config.delay, bound);
+        kind.set_longest(LONGEST);
         Both {
             kept: Link::new(config.clone(), DropTail::new(bound)),
             told: DropTailLink::new(0, config),
-            kind: LinkKind::new(config.rate, config.delay, bound),
+            kind,
             under_way: VecDeque::new(),
+            latest: Time::ZERO,
         }
     }
 
     fn offer(&mut self, now: Time, packet: Numbered) -> Result<(), TestCaseError> {
+        let latest = self.told.latest_departure(&self.kind, now);
+        prop_assert!(latest >= self.latest);
+        self.latest = latest;
         let told = self.told.offer(&mut self.kind, now, packet.length as u32);
+        if let Ok(departure) = told {
+            prop_assert!(departure.due <= latest, "{:?}, not {:?}", departure, latest);
+        }
         let kept = self.kept.offer(now, packet);
         prop_assert_eq!(
             told.err(),

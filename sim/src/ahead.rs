@@ -2,8 +2,9 @@
 //! What packets need when they come out of links, fetched ahead.
 //!
 //! In a run of thousands of flows almost nothing of it is in the processor's cache. Each place leads to the next, so it is
-//! done in steps, each as the one before has arrived: the next link, or the end of the connection and the packet's body;
-//! then the flow and the link for the answer; then what those lead to. And it is done for a number of packets at a time,
+//! done in steps, each as the one before has arrived: the next link, or all links to the end of the route where the packet
+//! will be carried there, the end of the connection and the packet's body; then the flow and the link for the answer; then
+//! what those lead to. And it is done for a number of packets at a time,
 //! first sorted by where they go: a branch that goes one way for one packet and the other way for the next is often guessed
 //! wrong, and costs as much as what is fetched.
 
@@ -12,7 +13,7 @@ use netnice_queue::{Time, prefetch};
 use crate::connection::Connections;
 use crate::flight::Flight;
 use crate::flow_state::FlowState;
-use crate::link_state::{LinkRecord, Links};
+use crate::link_state::{LinkRecord, Links, SimulatedLink};
 use crate::packet::Bodies;
 use crate::route::{Hop, Route, Routes};
 use crate::simulation::Simulation;
@@ -29,7 +30,9 @@ pub(crate) const LOOK_AHEAD: usize = STEPS * BATCH;
 struct Arrival {
     connection: u32,
     body: u32,
+    /// When it comes out of the link that it is on, and where it goes from there.
     due: Time,
+    route: Route,
 }
 
 /// Some packets, sorted by where they go; of no more than [`BATCH`].
@@ -97,19 +100,30 @@ impl Places<'_> {
     /// The first step.
     fn fetch_first(&self, flights: &[Flight], batch: &mut Batch) {
         (batch.receivers, batch.senders, batch.waits) = (0, 0, 0);
-        let mut links = [0; BATCH];
+        let mut links = [0; 2 * BATCH];
         let mut onward = 0;
         for flight in &flights[..flights.len().min(BATCH)] {
             let packet = &flight.packet;
-            let hop = self.routes.hop(packet.route);
+            let mut hop = self.routes.hop(packet.route);
             let arrival = Arrival {
                 connection: packet.connection,
                 body: packet.body,
                 due: flight.due,
+                route: packet.route,
             };
             // Written to every list, and counted where it belongs.
             links[onward] = hop.link().unwrap_or(0);
             onward += usize::from(hop.link().is_some());
+            if hop.is_through() {
+                let mut route = packet.route.onward();
+                hop = self.routes.hop(route);
+                while let Some(link) = hop.link() {
+                    links[onward] = link;
+                    onward = (onward + 1).min(links.len() - 1);
+                    route = route.onward();
+                    hop = self.routes.hop(route);
+                }
+            }
             batch.to_receivers[batch.receivers] = arrival;
             batch.receivers += usize::from(hop == Hop::RECEIVER);
             batch.to_senders[batch.senders] = arrival;
@@ -143,6 +157,20 @@ impl Places<'_> {
         }
     }
 
+    /// About when a packet comes to the end of its route.
+    #[inline(always)]
+    fn comes_to_end(&self, arrival: &Arrival) -> Time {
+        let mut at = arrival.due;
+        let mut route = arrival.route;
+        while let Some(link) = self.routes.hop(route).link() {
+            if let SimulatedLink::DropTail(link) = &self.links.all[link] {
+                at = link.latest_departure(&self.links.kinds.all[link.kind()].kind, at);
+            }
+            route = route.onward();
+        }
+        at
+    }
+
     /// The second step: the flow, and the link that the answer goes to.
     fn fetch_flows(&self, batch: &Batch) {
         for arrival in &batch.to_receivers[..batch.receivers] {
@@ -164,7 +192,8 @@ impl Places<'_> {
     fn fetch_beyond(&self, batch: &Batch) {
         let under_way_ns = |arrival: &Arrival| {
             let sent = self.bodies.sent(arrival.body);
-            arrival.due.as_nanos().saturating_sub(sent.as_nanos())
+            let comes = self.comes_to_end(arrival);
+            comes.as_nanos().saturating_sub(sent.as_nanos())
         };
         for arrival in &batch.to_receivers[..batch.receivers] {
             let connection = self.connections.get(arrival.connection as usize);

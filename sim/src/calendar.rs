@@ -7,6 +7,8 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
+use netnice_queue::Time;
+
 use crate::calendar_days::Days;
 use crate::flight::Flight;
 
@@ -153,6 +155,14 @@ impl Calendar {
             }
         }
         self.take_laid_out()
+    }
+
+    /// All have been taken out, later than `now`, from when on others may come.
+    pub fn start_again(&mut self, now: Time) {
+        self.laid_out.clear();
+        self.gone = 0;
+        self.hour = now.as_nanos() >> HOUR_LOG2;
+        self.day = self.hour >> HOURS_LOG2;
     }
 
     /// All flights.

@@ -221,6 +221,20 @@ impl Connection {
         self.sending.cwnd.mean(now)
     }
 
+    /// When the receiver's timer ends, if before `time`.
+    #[inline]
+    pub fn receiver_timer_before(&self, time: Time) -> Option<Time> {
+        let armed = self.shared.receiver_armed;
+        (armed < time).then_some(armed)
+    }
+
+    /// Likewise the sender's.
+    #[inline]
+    pub fn sender_timer_before(&self, time: Time) -> Option<Time> {
+        let deadline = self.sending.deadline;
+        (deadline < time).then_some(deadline)
+    }
+
     /// Adds what both ends and the control have counted since the beginning.
     pub fn add_to(&self, counters: &mut FlowCounters) {
         counters.sent_packets += self.sending.packets;
@@ -406,6 +420,7 @@ impl Simulation {
             }
             return;
         }
+        self.handled += 1;
         sending.armed = NEVER;
         connection.sender.on_timer(self.now);
         self.pump_sender(index);
@@ -417,6 +432,7 @@ impl Simulation {
         if connection.shared.receiver_armed > self.now {
             return;
         }
+        self.handled += 1;
         connection.shared.receiver_armed = NEVER;
         connection.receiver.on_timer(self.now);
         self.pump_receiver(index);
@@ -435,15 +451,16 @@ impl Simulation {
     }
 
     /// A web object's connection that has ended on both sides, with nothing under way, makes room.
-    #[inline]
+    #[inline(always)]
     fn reuse_if_ended(&mut self, index: usize) {
         let shared = &self.connections.get(index).shared;
-        if shared.state == State::Completed && shared.under_way == 0 && shared.session != NO_SESSION
+        if shared.session != NO_SESSION && shared.state == State::Completed && shared.under_way == 0
         {
             self.end_connection(index);
         }
     }
 
+    #[inline(never)]
     fn end_connection(&mut self, index: usize) {
         let connection = self.connections.get_mut(index);
         if connection.sender.finished() {

@@ -150,6 +150,18 @@ impl Flights {
         }
     }
 
+    /// Takes all flights out, in order, of a run that has come to `now`.
+    pub fn take_all(&mut self, now: Time) -> Vec<Flight> {
+        let mut all = Vec::new();
+        while self.first() != u128::MAX {
+            all.push(self.take_first());
+        }
+        if let Flights::Many(lanes) = self {
+            lanes.start_again(now);
+        }
+        all
+    }
+
     /// All flights.
     pub fn iter(&self) -> impl Iterator<Item = &Flight> {
         let (few, many) = match self {
@@ -193,8 +205,8 @@ mod tests {
             lane_of in prop::array::uniform4(0usize..4),
         ) {
             let mut calendar = Calendar::new();
-            let mut lanes = Lanes::new(3, ahead);
-            let mut pipes = Pipes::new(4);
+            let mut lanes = Flights::Many(Box::new(Lanes::new(3, ahead)));
+            let mut pipes = Flights::Few(Pipes::new(4));
             let mut last = [0; 4];
             let mut model = BTreeMap::new();
             let mut now = 0;
@@ -204,7 +216,7 @@ mod tests {
                 last[link as usize] = due;
                 let (departure, packet) = departure(due, number);
                 calendar.push(flight(due, link, number));
-                pipes.push(link, departure, &packet);
+                pipes.push(0, link, departure, &packet);
                 lanes.push(lane_of[link as usize], link, departure, &packet);
                 model.insert((due, link, number), number);
                 prop_assert_eq!(calendar.iter().count(), model.len());
@@ -212,6 +224,18 @@ mod tests {
                 prop_assert_eq!(lanes.iter().count(), model.len());
                 if times == 1 {
                     continue;
+                }
+                if number % 16 == 15 {
+                    // All are taken out, and put back.
+                    let all = lanes.take_all(Time::from_nanos(now));
+                    prop_assert_eq!(&pipes.take_all(Time::from_nanos(now)), &all);
+                    let in_order = model.keys().map(|&(due, link, number)| flight(due, link, number));
+                    prop_assert_eq!(&all, &in_order.collect::<Vec<_>>());
+                    for flight in all {
+                        let (departure, packet) = self::departure(flight.due.as_nanos(), flight.packet.body);
+                        pipes.push(0, flight.link, departure, &packet);
+                        lanes.push(lane_of[flight.link as usize], flight.link, departure, &packet);
+                    }
                 }
                 for _ in 1..times {
                     let expected = model.pop_first().map(|(key, _)| key);

@@ -258,6 +258,17 @@ impl Lanes {
         self.first.set(lane, key);
     }
 
+    /// All have been taken out, later than `now`, from when on others may come.
+    pub fn start_again(&mut self, now: Time) {
+        self.forget_gone();
+        self.horizon = 0;
+        self.few = 0;
+        for line in &mut self.lanes[NO_LANE + 1..] {
+            line.last = 0;
+        }
+        self.calendar.start_again(now);
+    }
+
     fn forget_gone(&mut self) {
         self.upcoming.drain(..self.gone);
         self.told = self.told.saturating_sub(self.gone);

@@ -30,6 +30,7 @@ mod sampling;
 mod setup;
 mod simulation;
 pub mod tcp;
+mod through;
 mod timers;
 mod tournament;
 mod traces;

@@ -17,6 +17,8 @@ pub(crate) struct Hop(u32);
 
 impl Hop {
     const ENDPOINT: u32 = 1 << 31;
+    /// Packets that go onto this link can be carried to the end of their route; see [`crate::through`].
+    const THROUGH: u32 = 1 << 30;
     /// The packet has come to the host of a UDP sink.
     pub const SINK: Hop = Hop(Self::ENDPOINT);
     /// The packet has come to the host of a TCP receiver.
@@ -27,7 +29,13 @@ impl Hop {
     /// The index of the link to take; `None` at the end of the route.
     #[inline]
     pub fn link(self) -> Option<usize> {
-        (self.0 & Self::ENDPOINT == 0).then_some(self.0 as usize)
+        (self.0 & Self::ENDPOINT == 0).then_some((self.0 & !Self::THROUGH) as usize)
+    }
+
+    /// Packets that go onto this link can be carried to the end of their route.
+    #[inline]
+    pub fn is_through(self) -> bool {
+        self.0 & Self::THROUGH != 0
     }
 }
 
@@ -36,6 +44,25 @@ impl Hop {
 pub(crate) struct Route {
     pub cursor: u32,
     pub shift: u32,
+}
+
+impl Route {
+    /// One hop further.
+    #[inline]
+    pub fn onward(self) -> Route {
+        Route {
+            cursor: self.cursor + 1,
+            ..self
+        }
+    }
+
+    /// One hop back.
+    pub fn back(self) -> Route {
+        Route {
+            cursor: self.cursor - 1,
+            ..self
+        }
+    }
 }
 
 /// A hop as the arena keeps it.
@@ -116,6 +143,30 @@ impl Routes {
     pub fn hop(&self, route: Route) -> Hop {
         let place = self.places[route.cursor as usize];
         Hop(place.hop.0.wrapping_add(place.own & route.shift))
+    }
+
+    /// The hops of a route from where it stands on, its endpoint last.
+    pub fn hops(&self, route: Route) -> impl Iterator<Item = Hop> {
+        let end = self.places[route.cursor as usize..]
+            .iter()
+            .position(|place| place.hop.link().is_none());
+        (0..=end.unwrap_or(0) as u32).map(move |step| {
+            self.hop(Route {
+                cursor: route.cursor + step,
+                ..route
+            })
+        })
+    }
+
+    /// So many hops are in the arena.
+    pub fn places(&self) -> usize {
+        self.places.len()
+    }
+
+    /// From the link that stands at `cursor` packets can be carried to the end of their route, on all routes that share the
+    /// pattern.
+    pub fn set_through(&mut self, cursor: usize) {
+        self.places[cursor].hop.0 |= Hop::THROUGH;
     }
 
     /// The route that goes on at `cursor` ends at a sender of data.

@@ -102,7 +102,7 @@ impl Simulation {
                 series.values.push(value);
             }
         }
-        self.events.push(now + sampler.interval, source::SAMPLE);
+        self.push_barrier(now + sampler.interval, source::SAMPLE);
         self.sampler = Some(sampler);
     }
 

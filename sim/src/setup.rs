@@ -20,6 +20,7 @@ use crate::packet::Bodies;
 use crate::random::Stream;
 use crate::route::{Ends, Hop, Route, Routes};
 use crate::simulation::{NEVER, RunOptions, Simulation, source};
+use crate::through::Through;
 use crate::traffic::{Session, Traffic, Write};
 use crate::web_sessions::SessionState;
 
@@ -50,6 +51,7 @@ impl Simulation {
             routes: Routes::default(),
             bodies: Bodies::default(),
             ahead: Ahead::default(),
+            through: Through::default(),
             flows: Vec::new(),
             connections: Connections::with_capacity(flows.len()),
             sessions: Vec::new(),
@@ -108,21 +110,19 @@ impl Simulation {
                     sampler.add_link(index, &record.name);
                 }
             }
-            simulation
-                .events
-                .push(Time::ZERO + sampler.interval, source::SAMPLE);
+            let first = Time::ZERO + sampler.interval;
+            simulation.push_barrier(first, source::SAMPLE);
         }
         if simulation.warm_up == Time::ZERO {
             // Before anything is sent: an event would come after what is sent at once.
             simulation.end_warm_up();
         } else {
-            simulation.events.push(simulation.warm_up, source::MEASURE);
+            simulation.push_barrier(simulation.warm_up, source::MEASURE);
         }
         for (index, &mark) in options.marks.iter().enumerate() {
-            simulation
-                .events
-                .push(Time::ZERO + mark, source::MARK | index as u32);
+            simulation.push_barrier(Time::ZERO + mark, source::MARK | index as u32);
         }
+        simulation.find_through();
         Ok(simulation)
     }
 
@@ -177,7 +177,9 @@ impl Simulation {
                         ));
                     }
                     Some(bytes) if bytes > LONGEST_PACKET => return Err(refuse(TOO_LONG)),
-                    Some(_) => {}
+                    Some(bytes) => self
+                        .through
+                        .know_packet(bytes.max(u32::from(spec.header_bytes) + 1)),
                 }
                 let route = self
                     .routes
@@ -187,6 +189,9 @@ impl Simulation {
             }
             Program::Tcp { path, traffic, tcp } => {
                 check_mss(tcp.sender.mss, spec.header_bytes).map_err(refuse)?;
+                let data_bytes = tcp.sender.mss.max(tcp.receiver.request_length);
+                self.through
+                    .know_packet(data_bytes.saturating_add(spec.header_bytes.into()));
                 let routes = self.way(ends, path, &spec.name)?;
                 let mut connection = Connection::new(tcp, (index, NO_SESSION), routes, start);
                 match (traffic, spec.bytes) {
@@ -203,7 +208,7 @@ impl Simulation {
                 flow.labels.tcp = Some(TcpLabels::new(tcp));
                 self.events.push(start, source::START | index);
                 if stop != NEVER {
-                    self.events.push(stop.max(start), source::STOP | index);
+                    self.push_barrier(stop.max(start), source::STOP | index);
                 }
             }
             Program::Web { paths, web, tcp } => {

@@ -19,6 +19,7 @@ use crate::network::LinkId;
 use crate::packet::{Bodies, Body, Goes, Marks};
 use crate::route::{Hop, Routes};
 use crate::tcp::Segment;
+use crate::through::Through;
 use crate::web_sessions::SessionState;
 
 /// How long a run is, and what is taken down.
@@ -97,6 +98,7 @@ pub struct Simulation {
     pub(crate) routes: Routes,
     pub(crate) bodies: Bodies,
     pub(crate) ahead: Ahead,
+    pub(crate) through: Through,
     pub(crate) flows: Vec<FlowState>,
     pub(crate) connections: Connections,
     pub(crate) sessions: Vec<SessionState>,
@@ -114,6 +116,8 @@ impl Simulation {
     }
 
     /// Runs to the end, or until `go_on`, which is told the present time now and then, says no. True at the end.
+    ///
+    /// Where it says no, flows may be ahead of the present (see `through.rs`). At samples, marks and the end none is.
     pub fn run_while(&mut self, mut go_on: impl FnMut(Time) -> bool) -> bool {
         /// Events between two questions: a few milliseconds.
         const STRIDE: u64 = 1 << 16;
@@ -132,7 +136,6 @@ impl Simulation {
                     }
                     Some(Event::Due(time, source)) => {
                         self.now = time;
-                        self.handled += 1;
                         self.handle(source);
                     }
                 }
@@ -147,18 +150,22 @@ impl Simulation {
     fn handle(&mut self, source: u32) {
         let index = (source & source::INDEX) as usize;
         match source & source::KIND {
-            source::LINK => self.deliver(index),
-            source::JITTER => self.release(index),
-            source::RECEIVER_TIMER => self.on_receiver_timer(index),
-            source::SENDER_TIMER => self.on_sender_timer(index),
-            source::START => self.start(index),
-            source::WRITE => self.write(index),
-            source::SESSION => self.request_object(index),
+            source::RECEIVER_TIMER => return self.on_receiver_timer(index),
+            source::SENDER_TIMER => return self.on_sender_timer(index),
+            _ => self.handled += 1,
+        }
+        match source & source::KIND {
+            source::LINK => return self.deliver(index),
+            source::JITTER => return self.release(index),
+            source::START => return self.start(index),
+            source::WRITE => return self.write(index),
+            source::SESSION => return self.request_object(index),
             source::STOP => self.stop(index),
             source::SAMPLE => self.sample(),
             source::MARK => self.take_mark(),
             _ => self.end_warm_up(),
         }
+        self.pass_barrier();
     }
 
     /// A packet has come out of a link that had told so.
@@ -184,13 +191,19 @@ impl Simulation {
     /// A packet has come out of a link and goes on.
     #[inline(always)]
     fn leave(&mut self, index: usize, packet: &Packet, waited_ns: u64) {
-        if waited_ns > 0 {
-            self.records[index].count_wait(waited_ns);
-        }
+        self.count_wait(index, waited_ns);
         if !self.extras.is_empty() && self.after_link(index, packet) {
             return;
         }
         self.forward(packet);
+    }
+
+    /// A packet has come out of a link that had to wait so long.
+    #[inline(always)]
+    pub(crate) fn count_wait(&mut self, link: usize, waited_ns: u64) {
+        if waited_ns > 0 {
+            self.records[link].count_wait(waited_ns);
+        }
     }
 
     /// Trace and jitter; true where the packet is held.
@@ -236,30 +249,29 @@ impl Simulation {
     pub(crate) fn forward(&mut self, packet: &Packet) {
         let hop = self.routes.hop(packet.route);
         match hop.link() {
-            Some(link) => self.enter(link, packet),
+            Some(link) => self.enter(hop, link, packet),
             None => self.arrive(hop, packet),
         }
     }
 
     #[inline(always)]
-    fn enter(&mut self, index: usize, packet: &Packet) {
+    fn enter(&mut self, hop: Hop, index: usize, packet: &Packet) {
         if !self.extras.is_empty() {
-            return self.enter_tagged(index, *packet);
+            return self.enter_tagged(hop, index, *packet);
         }
-        self.enter_as_it_is(index, packet);
+        self.enter_as_it_is(hop, index, packet);
     }
 
     #[inline(always)]
-    fn enter_as_it_is(&mut self, index: usize, packet: &Packet) {
+    fn enter_as_it_is(&mut self, hop: Hop, index: usize, packet: &Packet) {
         match &mut self.links.all[index] {
             SimulatedLink::DropTail(link) => {
-                let Kind { kind, lanes } = &mut self.links.kinds.all[link.kind()];
+                let Kind { kind, .. } = &mut self.links.kinds.all[link.kind()];
                 match link.offer(kind, self.now, u32::from(packet.length)) {
                     Ok(departure) => {
-                        let waited = departure.waited_ns > 0;
-                        let lane = lanes.lane(kind, packet.length, waited);
-                        let link = index as u32;
-                        self.events.push_flight(lane, link, departure, packet);
+                        if !hop.is_through() || !self.carry(index, departure, packet) {
+                            self.put_on_link(index, departure, packet);
+                        }
                     }
                     Err(cause) => self.drop_packet(index, packet, cause),
                 }
@@ -286,17 +298,17 @@ impl Simulation {
 
     /// Where links have conditioners.
     #[cold]
-    fn enter_tagged(&mut self, index: usize, mut packet: Packet) {
+    fn enter_tagged(&mut self, hop: Hop, index: usize, mut packet: Packet) {
         if let Some(extras) = &mut self.extras[index] {
             if let Some(conditioner) = &mut extras.conditioner {
                 conditioner.tag(self.now, &mut packet);
             }
         }
-        self.enter_as_it_is(index, &packet);
+        self.enter_as_it_is(hop, index, &packet);
     }
 
     #[cold]
-    fn drop_packet(&mut self, link: usize, packet: &Packet, cause: DropCause) {
+    pub(crate) fn drop_packet(&mut self, link: usize, packet: &Packet, cause: DropCause) {
         self.records[link].count_drop(cause, packet.class());
         // What is counted is the same for both ways.
         let body = self.bodies.remove(packet.body, Goes::ToReceiver);
@@ -310,7 +322,7 @@ impl Simulation {
 
     /// A packet has come to the end of its route.
     #[inline(never)]
-    fn arrive(&mut self, hop: Hop, packet: &Packet) {
+    pub(crate) fn arrive(&mut self, hop: Hop, packet: &Packet) {
         let connection = packet.connection as usize;
         if hop == Hop::SENDER {
             let body = self.bodies.remove(packet.body, Goes::ToSender);
@@ -373,7 +385,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// Events handled so far.
+    /// Events so far: packets that came out of links, carried or not, timers that ended, what programs did, and so on.
     pub fn events_handled(&self) -> u64 {
         self.handled
     }
