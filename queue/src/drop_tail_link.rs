@@ -176,10 +176,10 @@ impl DropTailLink {
         &mut self.kind
     }
 
-    /// Not before a packet comes out that arrives next and no later than `at`, whatever its length; never without
-    /// [`LinkKind::set_longest`]. `kind` is the link's.
+    /// When the next packet has come out at the latest, if it arrives at `at` or before, whatever its length: as far ahead as
+    /// time goes without [`LinkKind::set_longest`]. `kind` is the link's.
     ///
-    /// Of packets that arrive one after the other, none has an earlier time than the one before.
+    /// It is no earlier for any packet that arrives behind.
     #[inline]
     pub fn latest_departure(&self, kind: &LinkKind, at: Time) -> Time {
         self.free_at.max(at).plus_nanos(kind.longest_ns)

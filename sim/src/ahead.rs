@@ -4,19 +4,19 @@
 //! In a run of thousands of flows almost nothing of it is in the processor's cache. Each place leads to the next, so it is
 //! done in steps, each as the one before has arrived: the next link, or all links to the end of the route where the packet
 //! will be carried there, the end of the connection and the packet's body; then the flow and the link for the answer; then
-//! what those lead to. And it is done for a number of packets at a time,
-//! first sorted by where they go: a branch that goes one way for one packet and the other way for the next is often guessed
-//! wrong, and costs as much as what is fetched.
+//! what those lead to. And it is done for a number of packets at a time, first sorted by where they go: a branch that goes
+//! one way for one packet and the other way for the next is often guessed wrong, and costs as much as what is fetched.
 
 use netnice_queue::{Time, prefetch};
 
 use crate::connection::Connections;
 use crate::flight::Flight;
 use crate::flow_state::FlowState;
-use crate::link_state::{LinkRecord, Links, SimulatedLink};
+use crate::link_state::{LinkRecord, Links};
 use crate::packet::Bodies;
 use crate::route::{Hop, Route, Routes};
 use crate::simulation::Simulation;
+use crate::through::latest_arrival;
 
 /// So many packets at a time.
 const BATCH: usize = 16;
@@ -157,20 +157,6 @@ impl Places<'_> {
         }
     }
 
-    /// About when a packet comes to the end of its route.
-    #[inline(always)]
-    fn comes_to_end(&self, arrival: &Arrival) -> Time {
-        let mut at = arrival.due;
-        let mut route = arrival.route;
-        while let Some(link) = self.routes.hop(route).link() {
-            if let SimulatedLink::DropTail(link) = &self.links.all[link] {
-                at = link.latest_departure(&self.links.kinds.all[link.kind()].kind, at);
-            }
-            route = route.onward();
-        }
-        at
-    }
-
     /// The second step: the flow, and the link that the answer goes to.
     fn fetch_flows(&self, batch: &Batch) {
         for arrival in &batch.to_receivers[..batch.receivers] {
@@ -192,8 +178,10 @@ impl Places<'_> {
     fn fetch_beyond(&self, batch: &Batch) {
         let under_way_ns = |arrival: &Arrival| {
             let sent = self.bodies.sent(arrival.body);
-            let comes = self.comes_to_end(arrival);
-            comes.as_nanos().saturating_sub(sent.as_nanos())
+            // Not much later than it will come.
+            let due = latest_arrival(self.routes, self.links, arrival.route, arrival.due);
+            let due = due.unwrap_or(arrival.due);
+            due.as_nanos().saturating_sub(sent.as_nanos())
         };
         for arrival in &batch.to_receivers[..batch.receivers] {
             let connection = self.connections.get(arrival.connection as usize);

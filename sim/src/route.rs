@@ -150,12 +150,8 @@ impl Routes {
         let end = self.places[route.cursor as usize..]
             .iter()
             .position(|place| place.hop.link().is_none());
-        (0..=end.unwrap_or(0) as u32).map(move |step| {
-            self.hop(Route {
-                cursor: route.cursor + step,
-                ..route
-            })
-        })
+        let places = route.cursor..=route.cursor + end.unwrap_or(0) as u32;
+        places.map(move |cursor| self.hop(Route { cursor, ..route }))
     }
 
     /// So many hops are in the arena.
@@ -265,14 +261,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn hops_of(routes: &Routes, route: Route) -> Vec<Hop> {
-        let mut hops = Vec::new();
-        for cursor in route.cursor.. {
-            hops.push(routes.hop(Route { cursor, ..route }));
-            if hops.last().is_some_and(|hop| hop.link().is_none()) {
-                break;
-            }
-        }
-        hops
+        routes.hops(route).collect()
     }
 
     #[test]

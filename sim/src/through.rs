@@ -21,8 +21,8 @@ use netnice_queue::{Departure, Time};
 use crate::Packet;
 use crate::flow_state::Work;
 use crate::link_kinds::Kind;
-use crate::link_state::SimulatedLink;
-use crate::route::{Hop, Route};
+use crate::link_state::{Links, SimulatedLink};
+use crate::route::{Hop, Route, Routes};
 use crate::simulation::Simulation;
 
 /// Where barriers follow on one another sooner than that, nothing is carried: after each, all packets on links are looked at.
@@ -271,7 +271,13 @@ impl Simulation {
     /// Carries a packet that a link has taken in to the end of its route; false where a barrier is in its way.
     #[inline(never)]
     pub(crate) fn carry(&mut self, index: usize, departure: Departure, packet: &Packet) -> bool {
-        if !self.gets_through(departure.due, packet.route.onward()) {
+        let latest = latest_arrival(
+            &self.routes,
+            &self.links,
+            packet.route.onward(),
+            departure.due,
+        );
+        if latest.is_none_or(|latest| latest >= self.through.limit) {
             return false;
         }
         self.handled += 1;
@@ -324,22 +330,27 @@ impl Simulation {
             }
         }
     }
+}
 
-    /// A packet that goes on along `route` at `at` will come to its end before the next barrier. The answer does not depend on
-    /// its length: if it is no, so it is for all packets that come behind.
-    #[inline(always)]
-    fn gets_through(&self, at: Time, mut route: Route) -> bool {
-        let mut latest = at;
-        while let Some(index) = self.routes.hop(route).link() {
-            let SimulatedLink::DropTail(link) = &self.links.all[index] else {
-                return false;
-            };
-            let Kind { kind, .. } = &self.links.kinds.all[link.kind()];
-            latest = link.latest_departure(kind, latest);
-            route = route.onward();
-        }
-        latest < self.through.limit
+/// When a packet has come to the end of `route` that goes on along it at `at`, at the latest; `None` where a link does not
+/// tell. It does not depend on the packet's length, so that it is no earlier for any packet that comes behind.
+#[inline(always)]
+pub(crate) fn latest_arrival(
+    routes: &Routes,
+    links: &Links,
+    mut route: Route,
+    at: Time,
+) -> Option<Time> {
+    let mut latest = at;
+    while let Some(index) = routes.hop(route).link() {
+        let SimulatedLink::DropTail(link) = &links.all[index] else {
+            return None;
+        };
+        let Kind { kind, .. } = &links.kinds.all[link.kind()];
+        latest = link.latest_departure(kind, latest);
+        route = route.onward();
     }
+    Some(latest)
 }
 
 #[cfg(test)]
