@@ -156,7 +156,13 @@ impl Gathered {
 }
 
 fn figures(runs: &[&RunResults]) -> Vec<Figure> {
-    let mut gathered = Gathered::default();
+    // Of a hundred thousand flows there are millions, most of links: a vector that grows would take twice the memory.
+    const OF_QUEUE: usize = 7;
+    let queues = runs.iter().map(|run| run.queues.len()).max();
+    let mut gathered = Gathered {
+        values: Vec::with_capacity(OF_QUEUE * queues.unwrap_or(0)),
+        ..Gathered::default()
+    };
     for run in runs {
         for (group, flows) in run.groups() {
             add_group(&mut gathered, group, &flows);
@@ -202,17 +208,20 @@ fn figures(runs: &[&RunResults]) -> Vec<Figure> {
         }
     }
     drop(gathered.places);
-    let figures = gathered.values.into_iter();
-    let figures = figures.filter_map(|(subject, of, (quantity, unit), values)| {
-        Some(Figure {
-            subject,
-            of: of.to_string(),
-            quantity,
-            unit: unit.into(),
-            value: Estimate::of(&values)?,
-        })
-    });
-    figures.collect()
+    let mut figures = Vec::with_capacity(gathered.values.len());
+    let values = gathered.values.into_iter();
+    figures.extend(
+        values.filter_map(|(subject, of, (quantity, unit), values)| {
+            Some(Figure {
+                subject,
+                of: of.to_string(),
+                quantity,
+                unit: unit.into(),
+                value: Estimate::of(&values)?,
+            })
+        }),
+    );
+    figures
 }
 
 /// The unit of a figure that the scenario wants.
