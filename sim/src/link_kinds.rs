@@ -56,11 +56,8 @@ impl KindLanes {
     /// none.
     #[cold]
     fn learn(&mut self, kind: &LinkKind, length: u16) -> usize {
-        let takes_time = kind
-            .rate()
-            .is_some_and(|rate| u64::from(length) * 8_000_000_000 >= rate.bits_per_second());
         let free = self.lengths.iter().position(|&known| known == 0);
-        match free.filter(|_| takes_time) {
+        match free.filter(|_| takes_time(kind.rate(), length)) {
             Some(place) => {
                 self.lengths[place] = length;
                 usize::from(self.first) + place
@@ -68,6 +65,11 @@ impl KindLanes {
             None => NO_LANE,
         }
     }
+}
+
+/// A packet of so many bytes takes a nanosecond or more to send, so that the next one cannot come out at the same time.
+pub(crate) fn takes_time(rate: Option<Rate>, length: u16) -> bool {
+    rate.is_some_and(|rate| u64::from(length) * 8_000_000_000 >= rate.bits_per_second())
 }
 
 /// What tells kinds apart.

@@ -10,7 +10,7 @@ use netnice_queue::{
 
 use crate::Packet;
 use crate::capture::Capture;
-use crate::link_kinds::Kinds;
+use crate::link_kinds::{Kind, Kinds};
 use crate::measure::Histogram;
 use crate::network::{LinkSpec, Queue};
 use crate::random::{Stream, seconds, seed_of};
@@ -66,6 +66,16 @@ impl Links {
     pub fn any_other(&self) -> bool {
         let mut all = self.all.iter();
         all.any(|link| matches!(link, SimulatedLink::Other(_)))
+    }
+
+    /// The drop-tail link with this number, and its kind. Panics where it is another.
+    #[inline(always)]
+    pub fn drop_tail(&mut self, index: usize) -> (&mut DropTailLink, &mut Kind) {
+        let SimulatedLink::DropTail(link) = &mut self.all[index] else {
+            unreachable!("link {index} does not tell when packets come out");
+        };
+        let kind = &mut self.kinds.all[link.kind()];
+        (link, kind)
     }
 
     /// A link's rate; `None` takes no time to send.

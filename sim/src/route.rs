@@ -147,11 +147,15 @@ impl Routes {
 
     /// The hops of a route from where it stands on, its endpoint last.
     pub fn hops(&self, route: Route) -> impl Iterator<Item = Hop> {
-        let end = self.places[route.cursor as usize..]
-            .iter()
-            .position(|place| place.hop.link().is_none());
-        let places = route.cursor..=route.cursor + end.unwrap_or(0) as u32;
+        let places = route.cursor..=self.end_of(route.cursor);
         places.map(move |cursor| self.hop(Route { cursor, ..route }))
+    }
+
+    /// Where the endpoint stands of the route that goes on at `cursor`: every route has one.
+    fn end_of(&self, cursor: u32) -> u32 {
+        let mut places = self.places[cursor as usize..].iter();
+        let hops = places.position(|place| place.hop.link().is_none());
+        cursor + hops.unwrap_or(0) as u32
     }
 
     /// So many hops are in the arena.
@@ -167,11 +171,7 @@ impl Routes {
 
     /// The route that goes on at `cursor` ends at a sender of data.
     pub fn leads_to_sender(&self, cursor: u32) -> bool {
-        let end = self.places[cursor as usize..]
-            .iter()
-            .map(|place| place.hop)
-            .find(|hop| hop.link().is_none());
-        end == Some(Hop::SENDER)
+        self.places[self.end_of(cursor) as usize].hop == Hop::SENDER
     }
 
     /// The route over `links`, of which all have `ends`, to `end`. The links must follow on one another.

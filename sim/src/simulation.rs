@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use netnice_queue::{DropCause, Dropped, Packet as _, Time};
+use netnice_queue::{Departure, DropCause, Dropped, Packet as _, Time};
 
 use crate::Packet;
 use crate::ahead::Ahead;
@@ -149,23 +149,28 @@ impl Simulation {
     #[inline]
     fn handle(&mut self, source: u32) {
         let index = (source & source::INDEX) as usize;
-        match source & source::KIND {
-            source::RECEIVER_TIMER => return self.on_receiver_timer(index),
-            source::SENDER_TIMER => return self.on_sender_timer(index),
-            _ => self.handled += 1,
+        let kind = source & source::KIND;
+        // A timer has mostly moved on by the time of its event; those that have not count themselves.
+        let timer = matches!(kind, source::RECEIVER_TIMER | source::SENDER_TIMER);
+        self.handled += u64::from(!timer);
+        match kind {
+            source::LINK => self.deliver(index),
+            source::JITTER => self.release(index),
+            source::RECEIVER_TIMER => self.on_receiver_timer(index),
+            source::SENDER_TIMER => self.on_sender_timer(index),
+            source::START => self.start(index),
+            source::WRITE => self.write(index),
+            source::SESSION => self.request_object(index),
+            barrier => {
+                match barrier {
+                    source::STOP => self.stop(index),
+                    source::SAMPLE => self.sample(),
+                    source::MARK => self.take_mark(),
+                    _ => self.end_warm_up(),
+                }
+                self.pass_barrier();
+            }
         }
-        match source & source::KIND {
-            source::LINK => return self.deliver(index),
-            source::JITTER => return self.release(index),
-            source::START => return self.start(index),
-            source::WRITE => return self.write(index),
-            source::SESSION => return self.request_object(index),
-            source::STOP => self.stop(index),
-            source::SAMPLE => self.sample(),
-            source::MARK => self.take_mark(),
-            _ => self.end_warm_up(),
-        }
-        self.pass_barrier();
     }
 
     /// A packet has come out of a link that had told so.
@@ -278,6 +283,15 @@ impl Simulation {
             }
             SimulatedLink::Other(_) => self.enter_other(index, *packet),
         }
+    }
+
+    /// A packet waits until it comes out of a drop-tail link that has taken it in.
+    #[inline(always)]
+    pub(crate) fn put_on_link(&mut self, index: usize, departure: Departure, packet: &Packet) {
+        let (_, Kind { kind, lanes }) = self.links.drop_tail(index);
+        let lane = lanes.lane(kind, packet.length, departure.waited_ns > 0);
+        self.events
+            .push_flight(lane, index as u32, departure, packet);
     }
 
     #[inline(never)]

@@ -20,7 +20,7 @@ use netnice_queue::{Departure, Time};
 
 use crate::Packet;
 use crate::flow_state::Work;
-use crate::link_kinds::Kind;
+use crate::link_kinds::{Kind, takes_time};
 use crate::link_state::{Links, SimulatedLink};
 use crate::route::{Hop, Route, Routes};
 use crate::simulation::Simulation;
@@ -180,10 +180,7 @@ impl Simulation {
         while first > 0 {
             let link = links[first - 1];
             // Packets of one link must not come out at the same time, as some are carried and others not.
-            let takes_time = self.links.rate(link).is_some_and(|rate| {
-                u64::from(header_bytes) * 8_000_000_000 >= rate.bits_per_second()
-            });
-            if !takes_time || !self.is_drop_tail(link) {
+            if !takes_time(self.links.rate(link), header_bytes) || !self.is_drop_tail(link) {
                 break;
             }
             first -= 1;
@@ -255,19 +252,6 @@ impl Simulation {
         }
     }
 
-    /// A packet waits until it comes out of a drop-tail link that has taken it in.
-    #[inline(always)]
-    pub(crate) fn put_on_link(&mut self, index: usize, departure: Departure, packet: &Packet) {
-        let SimulatedLink::DropTail(link) = &self.links.all[index] else {
-            return;
-        };
-        let Kind { kind, lanes } = &mut self.links.kinds.all[link.kind()];
-        let waited = departure.waited_ns > 0;
-        let lane = lanes.lane(kind, packet.length, waited);
-        let link = index as u32;
-        self.events.push_flight(lane, link, departure, packet);
-    }
-
     /// Carries a packet that a link has taken in to the end of its route; false where a barrier is in its way.
     #[inline(never)]
     pub(crate) fn carry(&mut self, index: usize, departure: Departure, packet: &Packet) -> bool {
@@ -289,10 +273,7 @@ impl Simulation {
             let Some(index) = hop.link() else {
                 break hop;
             };
-            let SimulatedLink::DropTail(link) = &mut self.links.all[index] else {
-                unreachable!("packets are carried over drop-tail links only");
-            };
-            let Kind { kind, .. } = &mut self.links.kinds.all[link.kind()];
+            let (link, Kind { kind, .. }) = self.links.drop_tail(index);
             match link.offer(kind, at, u32::from(packet.length)) {
                 Ok(departure) => {
                     self.handled += 1;

@@ -6,8 +6,8 @@ mod common;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use common::{Dumbbell, control, ftp, reno};
-use netnice_queue::{Jitter, LossFraction, Rate, Time};
+use common::{Dumbbell, control, ftp, lossy, reno};
+use netnice_queue::{Jitter, Rate, Time};
 use netnice_sim::measure::FlowCounters;
 use netnice_sim::traffic::{
     ConstantRate, ObjectSize, OnOff, PacketSize, PeriodLength, Poisson, SquareWave, Traffic, Web,
@@ -17,10 +17,6 @@ use proptest::prelude::*;
 
 fn mbit(megabits: f64) -> Rate {
     Rate::from_bits_per_second((megabits * 1e6) as u64).unwrap()
-}
-
-fn lossy(share: f64) -> LossFraction {
-    LossFraction::from_billionths((share * 1e9) as u64).unwrap()
 }
 
 /// What a random flow does.

@@ -8,8 +8,8 @@ mod common;
 
 use std::time::Duration;
 
-use common::{control, ftp};
-use netnice_queue::{Jitter, LinkConfig, LossFraction, Rate, Time};
+use common::{control, ftp, lossy};
+use netnice_queue::{Jitter, LinkConfig, Rate, Time};
 use netnice_sim::tcp::{DelayedAck, ReceiverConfig};
 use netnice_sim::traffic::{ConstantRate, PacketSize, Poisson, Traffic};
 use netnice_sim::{
@@ -144,7 +144,7 @@ fn host(network: &mut Network, name: &str, router: NodeId, flow: &Flow, loss: f6
     let host = network.node(name);
     [("up", (host, router)), ("down", (router, host))].map(|(way, ends)| {
         let mut config = config(flow.access_kbit, flow.access_ms);
-        config.loss = LossFraction::from_billionths((loss * 1e9) as u64).unwrap();
+        config.loss = lossy(loss);
         let name = format!("{name} {way}");
         network
             .link(LinkSpec::drop_tail(name, ends, config, flow.access_queue))
@@ -177,25 +177,17 @@ fn build(world: &World, sampled: bool) -> (Simulation, usize) {
                 forward: vec![there],
                 back: vec![back],
             };
+            let mut own_host = |end: &str, router| {
+                let name = format!("{end} {index}");
+                host(&mut network, &name, router, flow, world.access_loss)
+            };
             if flow.own_source {
-                let [up, down] = host(
-                    &mut network,
-                    &format!("source {index}"),
-                    near,
-                    flow,
-                    world.access_loss,
-                );
+                let [up, down] = own_host("source", near);
                 path.forward.insert(0, up);
                 path.back.push(down);
             }
             if flow.own_sink {
-                let [up, down] = host(
-                    &mut network,
-                    &format!("sink {index}"),
-                    far,
-                    flow,
-                    world.access_loss,
-                );
+                let [up, down] = own_host("sink", far);
                 path.forward.push(down);
                 path.back.insert(0, up);
             }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use netnice_congestion::parameters::ControlParameters;
 use netnice_congestion::registry;
-use netnice_queue::{LinkConfig, Rate};
+use netnice_queue::{LinkConfig, LossFraction, Rate};
 use netnice_sim::tcp::{ReceiverConfig, SenderConfig};
 use netnice_sim::traffic::Traffic;
 use netnice_sim::{FlowSpec, LinkId, LinkSpec, Network, NodeId, Path, Program, TcpSpec};
@@ -86,6 +86,12 @@ impl Dumbbell {
             bottleneck,
         }
     }
+}
+
+/// A share of packets that a link loses.
+#[allow(dead_code, reason = "each test uses a part of this")]
+pub fn lossy(share: f64) -> LossFraction {
+    LossFraction::from_billionths((share * 1e9) as u64).unwrap()
 }
 
 /// TCP as the papers' ns-2 has it: Reno, packets of 1000 bytes with headers, an ACK for each.
