@@ -2,10 +2,12 @@
 //! A link with a drop-tail queue that tells on a packet's arrival when it will come out.
 
 use std::collections::VecDeque;
+use std::mem::offset_of;
 use std::time::Duration;
 
 use crate::impairments::Impairments;
 use crate::link::Tally;
+use crate::prefetch::prefetch;
 use crate::transmission::{Transmission, Transmissions};
 use crate::{DropCause, Jitter, LinkConfig, LinkCounters, LinkUsage, QueueBound, Rate, Time};
 
@@ -128,19 +130,25 @@ pub struct DropTailLink {
     lossy: bool,
 }
 
-/// What a packet does not need that finds the link idle.
+/// What a packet does not need that finds the link idle; in front, in two cache lines, what one needs that has to wait.
 #[derive(Debug, Default)]
-#[repr(align(64))]
+#[repr(C, align(64))]
 struct Rest {
     /// When the transmission of the packet begins that came last of those that had to wait, in nanoseconds.
     last_start_ns: u64,
-    /// Packets of which it was not yet seen that their transmission has begun: when it will, in nanoseconds, and their
-    /// lengths.
-    waiting: VecDeque<(u64, u32)>,
-    waiting_bytes: u64,
-    impairments: Option<Box<Impairments>>,
+    /// Packets of which it was not yet seen that their transmission has begun, and their bytes.
+    packets: u32,
+    /// Of the first of them the length in bytes, and when its transmission will begin.
+    first_length: u32,
+    first_start_ns: u64,
+    bytes: u64,
+    /// The same of the others.
+    others: VecDeque<(u64, u32)>,
     tally: Tally,
+    impairments: Option<Box<Impairments>>,
 }
+
+const _: () = assert!(offset_of!(Rest, tally) == 64 && Tally::OF_WAITING <= 64);
 
 impl DropTailLink {
     /// An idle link of the kind that has this number; of `config` only its loss and its seed matter.
@@ -185,6 +193,20 @@ impl DropTailLink {
         self.free_at.max(at).plus_nanos(kind.longest_ns)
     }
 
+    /// Begins to fetch what a packet needs that has to wait. Looks at the link.
+    #[inline]
+    pub fn prefetch_waiting(&self) {
+        if let Some(rest) = &self.rest {
+            prefetch(&**rest, 2);
+        }
+    }
+
+    /// A packet that arrives at `at` has to wait for those that have arrived so far.
+    #[inline]
+    pub fn is_busy_at(&self, at: Time) -> bool {
+        self.free_at > at
+    }
+
     /// A packet of `length` bytes arrives at `now`: when it comes out, or why it was dropped. `kind` is the link's.
     ///
     /// `now` must not be earlier than in any call before.
@@ -215,16 +237,18 @@ impl DropTailLink {
     ) -> Result<Departure, DropCause> {
         let start = self.free_at;
         let rest = self.rest.get_or_insert_default();
-        if let Some(impairments) = &mut rest.impairments {
-            if impairments.loses() {
+        // The flag is in the link's own cache line.
+        if self.lossy {
+            let loses = rest
+                .impairments
+                .as_mut()
+                .is_some_and(|chance| chance.loses());
+            if loses {
                 return Err(rest.dropped(DropCause::RandomLoss, length));
             }
         }
         rest.settle(now);
-        if !kind
-            .bound
-            .fits(rest.waiting.len(), rest.waiting_bytes, length)
-        {
+        if !kind.bound.fits(rest.packets as usize, rest.bytes, length) {
             return Err(rest.dropped(DropCause::QueueFull, length));
         }
         if start <= now {
@@ -275,7 +299,7 @@ impl DropTailLink {
             usage.queue_packet_ns = rest.tally.queue_packet_ns;
             usage.queue_byte_ns = rest.tally.queue_byte_ns;
             // The part of the waiting that is yet to come.
-            for &(start_ns, length) in &rest.waiting {
+            for (start_ns, length) in rest.waiting() {
                 let left_ns = u128::from(start_ns - now.as_nanos());
                 usage.queue_packet_ns -= left_ns;
                 usage.queue_byte_ns -= left_ns * u128::from(length);
@@ -290,7 +314,7 @@ impl DropTailLink {
             None => (0, 0),
             Some(rest) => {
                 rest.settle(now);
-                (rest.waiting.len(), rest.waiting_bytes)
+                (rest.packets as usize, rest.bytes)
             }
         }
     }
@@ -302,29 +326,42 @@ impl Rest {
     fn settle(&mut self, now: Time) {
         if self.last_start_ns <= now.as_nanos() {
             // All of them; where they were is not looked at.
-            self.waiting.clear();
-            self.waiting_bytes = 0;
+            self.others.clear();
+            self.packets = 0;
+            self.bytes = 0;
             return;
         }
-        while let Some(&(start_ns, length)) = self.waiting.front() {
-            if start_ns > now.as_nanos() {
-                break;
+        while self.packets > 0 && self.first_start_ns <= now.as_nanos() {
+            self.bytes -= u64::from(self.first_length);
+            self.packets -= 1;
+            if let Some(next) = self.others.pop_front() {
+                (self.first_start_ns, self.first_length) = next;
             }
-            self.waiting_bytes -= u64::from(length);
-            self.waiting.pop_front();
         }
+    }
+
+    /// When the transmission of each packet begins that waits, in nanoseconds, and its length.
+    fn waiting(&self) -> impl Iterator<Item = (u64, u32)> {
+        let first = (self.packets > 0).then_some((self.first_start_ns, self.first_length));
+        first.into_iter().chain(self.others.iter().copied())
     }
 
     /// A packet waits from `waited_ns` before `start` until then.
     #[inline]
     fn wait(&mut self, start: Time, length: u64, waited_ns: u64) {
         self.last_start_ns = start.as_nanos();
-        self.waiting.push_back((start.as_nanos(), length as u32));
-        self.waiting_bytes += length;
+        let waiting = (start.as_nanos(), length as u32);
+        if self.packets == 0 {
+            (self.first_start_ns, self.first_length) = waiting;
+        } else {
+            self.others.push_back(waiting);
+        }
+        self.packets += 1;
+        self.bytes += length;
         let tally = &mut self.tally;
         tally.max_queue_wait_ns = tally.max_queue_wait_ns.max(waited_ns);
-        tally.max_queue_packets = tally.max_queue_packets.max(self.waiting.len());
-        tally.max_queue_bytes = tally.max_queue_bytes.max(self.waiting_bytes);
+        tally.max_queue_packets = tally.max_queue_packets.max(self.packets as usize);
+        tally.max_queue_bytes = tally.max_queue_bytes.max(self.bytes);
         tally.queue_packet_ns += u128::from(waited_ns);
         tally.queue_byte_ns += u128::from(waited_ns) * u128::from(length);
     }

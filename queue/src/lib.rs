@@ -52,7 +52,7 @@ pub use drop_tail_link::{Departure, DropTailLink, LinkKind};
 pub use early_detection::CountIn;
 pub use impairments::Jitter;
 pub use link::{Delivery, Link, LinkConfig, Queued};
-pub use prefetch::{prefetch, prefetch_object};
+pub use prefetch::{prefetch, prefetch_lines, prefetch_object};
 pub use priority::{Priority, PriorityConfig};
 pub use red::{EcnMode, Red, RedConfig};
 pub use registry::{

@@ -134,20 +134,27 @@ struct Rest<P, Q> {
     config: LinkConfig,
 }
 
-/// What is counted when packets wait or are dropped.
+/// What is counted when packets wait or are dropped; in front what is counted of those that wait.
 #[derive(Debug, Default)]
+#[repr(C)]
 pub(crate) struct Tally {
-    pub dropped: [u64; DropCause::ALL.len()],
-    pub dropped_bytes: u64,
     pub max_queue_packets: usize,
     pub max_queue_bytes: u64,
-    pub max_queue_wait_ns: u64,
     /// The sum of the times at which packets left the queue, less those at which they entered it, in wrapping
     /// arithmetic: with the packets waiting times now it is the integral of the queue's length up to now. Of packets
     /// whose departure was told on arrival both times are in it from then on.
     pub queue_packet_ns: u128,
     /// The same, each time multiplied by the packet's bytes.
     pub queue_byte_ns: u128,
+    pub max_queue_wait_ns: u64,
+
+    pub dropped_bytes: u64,
+    pub dropped: [u64; DropCause::ALL.len()],
+}
+
+impl Tally {
+    /// Bytes in front that are of packets that wait.
+    pub const OF_WAITING: usize = std::mem::offset_of!(Tally, dropped_bytes);
 }
 
 impl<P: Packet, Q: QueueDiscipline<Queued<P>>> Link<P, Q> {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Telling the processor what memory will be needed next.
 
+use std::ops::Range;
+
 /// Bytes of a cache line.
 const LINE: usize = 64;
 
@@ -8,12 +10,18 @@ const LINE: usize = 64;
 /// next look at it takes; does nothing on processors other than x86-64.
 #[inline(always)]
 pub fn prefetch<T>(value: &T, lines: usize) {
+    prefetch_lines(value, 0..lines);
+}
+
+/// Likewise those cache lines of `value` that have these numbers, as far as it has them.
+#[inline(always)]
+pub fn prefetch_lines<T>(value: &T, lines: Range<usize>) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         let first = std::ptr::from_ref(value).cast::<i8>();
-        let mut offset = 0;
-        while offset < size_of::<T>().min(lines * LINE) {
+        let mut offset = lines.start * LINE;
+        while offset < size_of::<T>().min(lines.end * LINE) {
             // SAFETY: a prefetch has no effect on memory and faults on no address; this one lies within `value`.
             unsafe { _mm_prefetch::<_MM_HINT_T0>(first.add(offset)) };
             offset += LINE;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! TCP connections: between the sans-IO endpoints and the network.
 
+mod timers;
+
 use netnice_queue::{Time, prefetch};
 
 use crate::Packet;
@@ -117,6 +119,12 @@ impl Connections {
         connection.receiver.prefetch();
     }
 
+    /// Likewise what both ends need.
+    #[inline]
+    pub fn prefetch_shared(&self, index: usize) {
+        prefetch(&self.all[index].shared, 1);
+    }
+
     /// Likewise of a sender.
     #[inline]
     pub fn prefetch_sender(&self, index: usize) {
@@ -124,6 +132,12 @@ impl Connections {
         prefetch(&connection.shared, 1);
         connection.sender.prefetch();
         prefetch(&connection.sending, 1);
+    }
+
+    /// Begins to fetch what tells whether a sender's timer has moved on.
+    #[inline]
+    pub fn prefetch_sender_timer(&self, index: usize) {
+        prefetch(&self.all[index].sending, 1);
     }
 
     /// Living connections.
@@ -219,20 +233,6 @@ impl Connection {
     /// The mean over time of cwnd up to `now`, in packets.
     pub fn mean_cwnd(&self, now: Time) -> f64 {
         self.sending.cwnd.mean(now)
-    }
-
-    /// When the receiver's timer ends, if before `time`.
-    #[inline]
-    pub fn receiver_timer_before(&self, time: Time) -> Option<Time> {
-        let armed = self.shared.receiver_armed;
-        (armed < time).then_some(armed)
-    }
-
-    /// Likewise the sender's.
-    #[inline]
-    pub fn sender_timer_before(&self, time: Time) -> Option<Time> {
-        let deadline = self.sending.deadline;
-        (deadline < time).then_some(deadline)
     }
 
     /// Adds what both ends and the control have counted since the beginning.
@@ -358,7 +358,7 @@ impl Simulation {
                 class: shared.class,
                 marks: Marks::new(data && connection.sender.ecn_capable()),
             };
-            self.forward(&packet);
+            self.forward(packet);
         }
         let connection = self.connections.get_mut(index);
         connection.sending.cwnd.set(now, connection.sender.cwnd());
@@ -391,7 +391,7 @@ impl Simulation {
                 class: shared.class,
                 marks: Marks::default(),
             };
-            self.forward(&packet);
+            self.forward(packet);
         }
         let connection = self.connections.get_mut(index);
         if let Some(deadline) = connection.receiver.next_timer() {
@@ -401,41 +401,6 @@ impl Simulation {
                     .push(deadline.max(now), source::RECEIVER_TIMER | index as u32);
             }
         }
-    }
-
-    /// An event for a sender's timer: it may have moved to a later time since, or the slot to another connection or to none.
-    ///
-    /// It mostly has moved, as each ACK moves it; of such a connection a single cache line is looked at.
-    pub(crate) fn on_sender_timer(&mut self, index: usize) {
-        let connection = self.connections.get_mut(index);
-        let sending = &mut connection.sending;
-        if sending.armed > self.now {
-            return;
-        }
-        if sending.deadline > self.now {
-            sending.armed = sending.deadline;
-            if sending.armed != NEVER {
-                self.events
-                    .push(sending.armed, source::SENDER_TIMER | index as u32);
-            }
-            return;
-        }
-        self.handled += 1;
-        sending.armed = NEVER;
-        connection.sender.on_timer(self.now);
-        self.pump_sender(index);
-    }
-
-    /// An event for a receiver's timer, likewise.
-    pub(crate) fn on_receiver_timer(&mut self, index: usize) {
-        let connection = self.connections.get_mut(index);
-        if connection.shared.receiver_armed > self.now {
-            return;
-        }
-        self.handled += 1;
-        connection.shared.receiver_armed = NEVER;
-        connection.receiver.on_timer(self.now);
-        self.pump_receiver(index);
     }
 
     /// The last byte, and that there are no more, has arrived.

@@ -30,6 +30,8 @@ pub(crate) enum Event {
     Flight,
     /// Something is due from a source.
     Due(Time, u32),
+    /// Many others may be due within the next milliseconds: [`EventQueue::take_list`].
+    List,
 }
 
 /// So many bits of a key are the number of a link.
@@ -52,7 +54,7 @@ impl EventQueue {
 
     /// A packet will come out of a link; see [`Flights::push`].
     #[inline(always)]
-    pub fn push_flight(&mut self, lane: usize, link: u32, departure: Departure, packet: &Packet) {
+    pub fn push_flight(&mut self, lane: usize, link: u32, departure: Departure, packet: Packet) {
         self.flights.push(lane, link, departure, packet);
     }
 
@@ -126,9 +128,17 @@ impl EventQueue {
             return Some(Event::Flight);
         }
         if other < link {
+            if self.others.list_is_first() {
+                return Some(Event::List);
+            }
             self.others.take_first();
         }
         Some(Event::Due(time, key as u32))
+    }
+
+    /// Takes out what is due next as far as it is in a list, in no order; see [`Timers::take_list`].
+    pub fn take_list(&mut self) -> (Vec<u128>, u128) {
+        self.others.take_list()
     }
 
     /// Takes out the flight that is the earliest event. (An event that held it would be copied in pieces.)
@@ -189,7 +199,7 @@ mod tests {
                     if model.iter().all(|&(_, other)| other != source) {
                         model.insert((time, source));
                         let departure = Departure { due: Time::from_nanos(time), waited_ns: 0 };
-                        queue.push_flight(source as usize % 3, source, departure, &Flight::NONE.packet);
+                        queue.push_flight(source as usize % 3, source, departure, Flight::NONE.packet);
                     }
                 } else if push {
                     let source = source | source::SENDER_TIMER;
@@ -199,7 +209,15 @@ mod tests {
                 } else {
                     let limit = Time::from_nanos(time);
                     let expected = model.first().copied().filter(|&(at, _)| at <= time);
-                    let got = queue.next_until(limit).map(|event| match event {
+                    let mut event = queue.next_until(limit);
+                    while event == Some(Event::List) {
+                        for key in queue.take_list().0 {
+                            queue.push(Time::from_nanos((key >> 32) as u64), key as u32);
+                        }
+                        event = queue.next_until(limit);
+                    }
+                    let got = event.map(|event| match event {
+                        Event::List => unreachable!("all lists have been taken"),
                         Event::Flight => {
                             let flight = queue.take_flight();
                             (flight.due.as_nanos(), flight.link)

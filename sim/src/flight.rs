@@ -42,7 +42,7 @@ impl Flight {
 
     /// A packet goes onto a link, and its cursor to the next hop.
     #[inline(always)]
-    pub fn new(link: u32, departure: Departure, packet: &Packet) -> Flight {
+    pub fn new(link: u32, departure: Departure, packet: Packet) -> Flight {
         let mut flight = Flight::NONE;
         flight.set(link, departure, packet);
         flight
@@ -51,11 +51,11 @@ impl Flight {
     /// Makes of [`Flight::NONE`], where it is kept, [`Flight::new`]: one that is put together elsewhere and then copied makes
     /// the processor wait until its parts have come to the cache.
     #[inline(always)]
-    pub fn set(&mut self, link: u32, departure: Departure, packet: &Packet) {
+    pub fn set(&mut self, link: u32, departure: Departure, packet: Packet) {
         self.due = departure.due;
         self.waited_ns = departure.waited_ns;
         self.link = link;
-        self.packet = *packet;
+        self.packet = packet;
         self.packet.route.cursor = packet.route.cursor + 1;
     }
 
@@ -99,7 +99,7 @@ impl Flights {
     /// A packet goes onto a link, where there are many links in a lane. It must not come out before any that was taken, nor
     /// before any on the same link; see [`Lanes::push`].
     #[inline(always)]
-    pub fn push(&mut self, lane: usize, link: u32, departure: Departure, packet: &Packet) {
+    pub fn push(&mut self, lane: usize, link: u32, departure: Departure, packet: Packet) {
         match self {
             Flights::Few(pipes) => pipes.push(link, departure, packet),
             Flights::Many(lanes) => lanes.push(lane, link, departure, packet),
@@ -121,6 +121,20 @@ impl Flights {
         match self {
             Flights::Few(pipes) => pipes.take_first(),
             Flights::Many(lanes) => lanes.take_first(),
+        }
+    }
+
+    /// They are on few links, and all that they need is in the processor's cache.
+    #[inline(always)]
+    pub fn are_all_near(&self) -> bool {
+        matches!(self, Flights::Few(_))
+    }
+
+    /// From now on so many flights are known ahead, where there are many links, and [`Flights::take_fresh`] tells of them or
+    /// does not.
+    pub fn know_ahead(&mut self, ahead: usize, tells: bool) {
+        if let Flights::Many(lanes) = self {
+            lanes.know_ahead(ahead, tells);
         }
     }
 
@@ -193,7 +207,7 @@ mod tests {
 
     fn flight(due: u64, link: u32, body: u32) -> Flight {
         let (departure, packet) = departure(due, body);
-        Flight::new(link, departure, &packet)
+        Flight::new(link, departure, packet)
     }
 
     proptest! {
@@ -216,8 +230,8 @@ mod tests {
                 last[link as usize] = due;
                 let (departure, packet) = departure(due, number);
                 calendar.push(flight(due, link, number));
-                pipes.push(0, link, departure, &packet);
-                lanes.push(lane_of[link as usize], link, departure, &packet);
+                pipes.push(0, link, departure, packet);
+                lanes.push(lane_of[link as usize], link, departure, packet);
                 model.insert((due, link, number), number);
                 prop_assert_eq!(calendar.iter().count(), model.len());
                 prop_assert_eq!(pipes.iter().count(), model.len());
@@ -233,8 +247,8 @@ mod tests {
                     prop_assert_eq!(&all, &in_order.collect::<Vec<_>>());
                     for flight in all {
                         let (departure, packet) = self::departure(flight.due.as_nanos(), flight.packet.body);
-                        pipes.push(0, flight.link, departure, &packet);
-                        lanes.push(lane_of[flight.link as usize], flight.link, departure, &packet);
+                        pipes.push(0, flight.link, departure, packet);
+                        lanes.push(lane_of[flight.link as usize], flight.link, departure, packet);
                     }
                 }
                 for _ in 1..times {

@@ -54,6 +54,8 @@ pub(crate) struct Lanes {
     first: Tournament,
     /// At least so many flights are upcoming, where there are as many.
     ahead: usize,
+    /// [`Lanes::take_fresh`] tells of them.
+    tells: bool,
 }
 
 /// So many bits of a key are the number of a lane.
@@ -89,7 +91,15 @@ impl Lanes {
             first: Tournament::new(lanes.len() + 1),
             lanes,
             ahead: ahead.max(1),
+            tells: true,
         }
+    }
+
+    /// From now on `ahead` flights are known ahead, and [`Lanes::take_fresh`] tells of them or does not.
+    pub fn know_ahead(&mut self, ahead: usize, tells: bool) {
+        self.ahead = ahead.max(1);
+        self.tells = tells;
+        self.begin_upcoming();
     }
 
     /// A packet goes onto a link, in a lane or in [`NO_LANE`]. It must not come out before any that was taken, nor before any
@@ -97,7 +107,7 @@ impl Lanes {
     ///
     /// Flights of one link and one time must be in one lane, or those put down later in none.
     #[inline(always)]
-    pub fn push(&mut self, lane: usize, link: u32, departure: Departure, packet: &Packet) {
+    pub fn push(&mut self, lane: usize, link: u32, departure: Departure, packet: Packet) {
         let key = Flight::key_of(departure.due, link);
         if key >= self.horizon {
             if let Some(line) = self.lanes.get_mut(lane) {
@@ -114,7 +124,7 @@ impl Lanes {
                 }
             }
         }
-        self.push_aside(key, &Flight::new(link, departure, packet));
+        self.push_aside(key, &Flight::new(link, departure, packet.apart()));
     }
 
     #[inline(never)]
@@ -185,12 +195,12 @@ impl Lanes {
     /// There are upcoming flights that were not told of.
     #[inline(always)]
     pub fn any_fresh(&self) -> bool {
-        self.told < self.upcoming.len()
+        self.tells && self.told < self.upcoming.len()
     }
 
     /// Where at most so many upcoming flights are that were not told of before.
     pub fn take_fresh(&mut self, most: usize) -> Option<Range<usize>> {
-        let told = self.told;
+        let told = self.told.max(self.gone);
         self.told = self.upcoming.len().min(told + most);
         (told < self.told).then_some(told..self.told)
     }

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 
 use netnice_queue::{
     Conditioner, DropCause, DropTailLink, Jitter, Link, LinkConfig, LinkCounters, LinkUsage,
-    QueueDiscipline as _, Rate, Time, prefetch,
+    QueueDiscipline as _, Rate, Time,
 };
 
 use crate::Packet;
 use crate::capture::Capture;
 use crate::link_kinds::{Kind, Kinds};
-use crate::measure::Histogram;
+use crate::measure::{Histogram, Waits};
 use crate::network::{LinkSpec, Queue};
 use crate::random::{Stream, seconds, seed_of};
 
@@ -116,17 +116,14 @@ impl SimulatedLink {
     }
 }
 
-/// What is kept beside a link and looked at rarely; in front what a packet needs that had to wait.
+/// What is kept beside a link and looked at rarely.
 #[derive(Debug)]
-#[repr(C)]
 pub(crate) struct LinkRecord {
-    /// Waiting times are measured.
-    measured: bool,
+    /// Only of packets that had to wait: on most links these are few, and how many did not wait can be told from the link's
+    /// counters.
+    pub waits: Waits,
     /// Queue length and the like are taken down at the sampling interval.
     pub sampled: bool,
-    /// Waiting times in nanoseconds, where they are measured. Only of packets that had to wait: on most links these are
-    /// few, and how many did not wait can be told from the link's counters.
-    waited: Option<Box<Histogram>>,
     pub name: Box<str>,
     /// Drops by cause and class since the measurement began.
     pub drops: Vec<(DropCause, u8, u64)>,
@@ -173,45 +170,21 @@ pub(crate) fn build(
     links.add(config, spec.queue, in_order);
     let record = LinkRecord {
         name: spec.name.into(),
-        waited: None,
+        waits: Waits::new(spec.measured),
         drops: Vec::new(),
         before: None,
         sampled: spec.sampled,
-        measured: spec.measured,
     };
     (record, extras)
 }
 
 impl LinkRecord {
-    /// A packet that had to wait has come out.
-    pub fn count_wait(&mut self, nanoseconds: u64) {
-        if self.measured {
-            self.waited.get_or_insert_default().record(nanoseconds);
-        }
-    }
-
-    /// Begins to fetch the waiting times.
-    #[inline]
-    pub fn prefetch_waits(&self) {
-        if let Some(waited) = &self.waited {
-            prefetch(&**waited, 1);
-        }
-    }
-
-    /// Begins to fetch where a waiting time is counted.
-    #[inline]
-    pub fn prefetch_wait(&self, nanoseconds: u64) {
-        if let Some(waited) = &self.waited {
-            waited.prefetch(nanoseconds);
-        }
-    }
-
     /// Waiting times since the measurement began, in nanoseconds; `None` where they are not measured.
     pub fn waiting(&self, counters: &LinkCounters) -> Option<Histogram> {
-        if !self.measured {
+        if !self.waits.measured() {
             return None;
         }
-        let mut waiting = self.waited.as_deref().cloned().unwrap_or_default();
+        let mut waiting = self.waits.histogram();
         let delivered = counters.delivered - self.counters_before().delivered;
         waiting.record_times(0, delivered - waiting.count());
         Some(waiting)
@@ -246,7 +219,7 @@ impl LinkRecord {
         let any = now > Time::ZERO || counters.offered > 0;
         self.before = any.then(|| Box::new((counters, link.usage(now))));
         self.drops.clear();
-        self.waited = None;
+        self.waits = Waits::new(self.waits.measured());
     }
 }
 

@@ -79,6 +79,16 @@ impl Marks {
     }
 }
 
+impl Packet {
+    /// A copy to be handed to a function that is not inlined, so that the packet itself need not lie in memory: from there it
+    /// would be copied as a whole just after it was put together in pieces, for which the processor has to wait until all
+    /// writes before have come to the cache. (Without the black box compilers see that it is the same packet.)
+    #[inline(always)]
+    pub(crate) fn apart(self) -> Packet {
+        std::hint::black_box(self)
+    }
+}
+
 impl netnice_queue::Packet for Packet {
     #[inline]
     fn length(&self) -> usize {
@@ -241,6 +251,12 @@ impl Bodies {
     #[inline]
     pub fn sent(&self, slot: u32) -> Time {
         self.bodies[slot as usize].sent
+    }
+
+    /// The sequence number of what goes to a receiver, the acknowledgement number of what goes to a sender.
+    #[inline]
+    pub fn number(&self, slot: u32) -> u64 {
+        self.bodies[slot as usize].number
     }
 
     /// Begins to fetch the body in `slot`.

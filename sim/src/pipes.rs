@@ -35,7 +35,7 @@ impl Pipes {
 
     /// A packet goes onto a link. It must not come out before any that was taken, nor before any on the same link.
     #[inline(always)]
-    pub fn push(&mut self, link: u32, departure: Departure, packet: &Packet) {
+    pub fn push(&mut self, link: u32, departure: Departure, packet: Packet) {
         let pipe = &mut self.pipes[link as usize];
         if pipe.is_empty() {
             self.first.set(link as usize, key(departure.due, link));

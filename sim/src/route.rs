@@ -19,6 +19,9 @@ impl Hop {
     const ENDPOINT: u32 = 1 << 31;
     /// Packets that go onto this link can be carried to the end of their route; see [`crate::through`].
     const THROUGH: u32 = 1 << 30;
+    /// These packets go back to a sender of data.
+    const BACK: u32 = 1 << 29;
+    const FLAGS: u32 = Self::THROUGH | Self::BACK;
     /// The packet has come to the host of a UDP sink.
     pub const SINK: Hop = Hop(Self::ENDPOINT);
     /// The packet has come to the host of a TCP receiver.
@@ -29,13 +32,19 @@ impl Hop {
     /// The index of the link to take; `None` at the end of the route.
     #[inline]
     pub fn link(self) -> Option<usize> {
-        (self.0 & Self::ENDPOINT == 0).then_some((self.0 & !Self::THROUGH) as usize)
+        (self.0 & Self::ENDPOINT == 0).then_some((self.0 & !Self::FLAGS) as usize)
     }
 
     /// Packets that go onto this link can be carried to the end of their route.
     #[inline]
     pub fn is_through(self) -> bool {
         self.0 & Self::THROUGH != 0
+    }
+
+    /// Packets that can be carried go back to a sender of data.
+    #[inline]
+    pub fn is_back(self) -> bool {
+        self.0 & Self::BACK != 0
     }
 }
 
@@ -163,10 +172,19 @@ impl Routes {
         self.places.len()
     }
 
+    /// The last link of a route stands at `cursor`.
+    pub fn is_last(&self, cursor: usize) -> bool {
+        let next = self.places.get(cursor + 1);
+        self.places[cursor].hop.link().is_some()
+            && next.is_some_and(|place| place.hop.link().is_none())
+    }
+
     /// From the link that stands at `cursor` packets can be carried to the end of their route, on all routes that share the
     /// pattern.
     pub fn set_through(&mut self, cursor: usize) {
-        self.places[cursor].hop.0 |= Hop::THROUGH;
+        let back = self.leads_to_sender(cursor as u32);
+        let flags = Hop::THROUGH | if back { Hop::BACK } else { 0 };
+        self.places[cursor].hop.0 |= flags;
     }
 
     /// The route that goes on at `cursor` ends at a sender of data.

@@ -8,6 +8,7 @@ use netnice_queue::Time;
 use crate::flow::FlowId;
 use crate::flow_state::Work;
 use crate::measure::{FlowCounters, Histogram, OF_LINKS, ResponseTimes, Series};
+use crate::network::LinkId;
 use crate::simulation::{Simulation, source};
 
 impl Simulation {
@@ -126,6 +127,12 @@ impl Simulation {
     /// Round-trip times of flow `id` after the warm-up, one for each ACK of data, in nanoseconds.
     pub fn round_trips(&self, id: FlowId) -> &Histogram {
         &self.flows[id.index()].round_trip
+    }
+
+    /// How long the packets waited that have come out of a link since the warm-up, in nanoseconds; `None` where that is not
+    /// measured ([`LinkSpec::measured`](crate::LinkSpec::measured)).
+    pub fn waiting_times(&self, link: LinkId) -> Option<Histogram> {
+        self.records[link.index()].waiting(&self.link_counters(link))
     }
 
     /// Response times of the objects that the sessions of flow `id` asked for after the warm-up.

@@ -5,7 +5,8 @@ use std::borrow::Borrow;
 
 use netnice_queue::Time;
 
-use crate::ahead::{Ahead, LOOK_AHEAD};
+use crate::ahead::LOOK_AHEAD;
+use crate::carrying::Carrying;
 use crate::connection::{Connection, Connections, NO_SESSION};
 use crate::error::BuildError;
 use crate::event_queue::EventQueue;
@@ -50,8 +51,9 @@ impl Simulation {
             extras: Vec::new(),
             routes: Routes::default(),
             bodies: Bodies::default(),
-            ahead: Ahead::default(),
+            ahead: Some(Box::default()),
             through: Through::default(),
+            carrying: Carrying::new(Time::ZERO + options.duration),
             flows: Vec::new(),
             connections: Connections::with_capacity(flows.len()),
             sessions: Vec::new(),

@@ -7,6 +7,7 @@ use netnice_queue::{Departure, DropCause, Dropped, Packet as _, Time};
 
 use crate::Packet;
 use crate::ahead::Ahead;
+use crate::carrying::Carrying;
 use crate::connection::Connections;
 use crate::event_queue::{Event, EventQueue};
 use crate::flight::Flight;
@@ -97,8 +98,10 @@ pub struct Simulation {
     pub(crate) extras: Vec<Option<Box<Extras>>>,
     pub(crate) routes: Routes,
     pub(crate) bodies: Bodies,
-    pub(crate) ahead: Ahead,
+    /// `None` only while it is at work.
+    pub(crate) ahead: Option<Box<Ahead>>,
     pub(crate) through: Through,
+    pub(crate) carrying: Carrying,
     pub(crate) flows: Vec<FlowState>,
     pub(crate) connections: Connections,
     pub(crate) sessions: Vec<SessionState>,
@@ -123,7 +126,8 @@ impl Simulation {
         const STRIDE: u64 = 1 << 16;
         loop {
             for _ in 0..STRIDE {
-                match self.events.next_until(self.end) {
+                match self.events.next_until(self.carrying.until()) {
+                    None if self.carrying.any() => self.carry_aside(),
                     None => {
                         self.now = self.end;
                         return true;
@@ -134,6 +138,7 @@ impl Simulation {
                         self.handled += 1;
                         self.land(&flight);
                     }
+                    Some(Event::List) => self.sort_timers(),
                     Some(Event::Due(time, source)) => {
                         self.now = time;
                         self.handle(source);
@@ -141,6 +146,7 @@ impl Simulation {
                 }
             }
             if !go_on(self.now) {
+                self.carry_aside();
                 return false;
             }
         }
@@ -177,7 +183,7 @@ impl Simulation {
     #[inline(always)]
     fn land(&mut self, flight: &Flight) {
         self.look_ahead();
-        self.leave(flight.link as usize, &flight.packet, flight.waited_ns);
+        self.leave(flight.link as usize, flight.packet, flight.waited_ns);
     }
 
     /// The packet at the head of a link's pipe has come out, or one begins its transmission.
@@ -189,15 +195,17 @@ impl Simulation {
         let delivery = link.deliver(self.now);
         self.events.set_link(self.now, index, link.next_event());
         if let Some(delivery) = delivery {
-            self.leave(index, &delivery.packet, delivery.waited_ns);
+            self.leave(index, delivery.packet, delivery.waited_ns);
         }
     }
 
     /// A packet has come out of a link and goes on.
     #[inline(always)]
-    fn leave(&mut self, index: usize, packet: &Packet, waited_ns: u64) {
-        self.count_wait(index, waited_ns);
-        if !self.extras.is_empty() && self.after_link(index, packet) {
+    fn leave(&mut self, index: usize, packet: Packet, waited_ns: u64) {
+        if waited_ns > 0 {
+            self.count_wait_later(index, waited_ns);
+        }
+        if !self.extras.is_empty() && self.after_link(index, packet.apart()) {
             return;
         }
         self.forward(packet);
@@ -207,18 +215,18 @@ impl Simulation {
     #[inline(always)]
     pub(crate) fn count_wait(&mut self, link: usize, waited_ns: u64) {
         if waited_ns > 0 {
-            self.records[link].count_wait(waited_ns);
+            self.records[link].waits.record(waited_ns);
         }
     }
 
     /// Trace and jitter; true where the packet is held.
     #[cold]
-    fn after_link(&mut self, index: usize, packet: &Packet) -> bool {
+    fn after_link(&mut self, index: usize, packet: Packet) -> bool {
         let Some(extras) = &mut self.extras[index] else {
             return false;
         };
         if let Some(capture) = &mut extras.capture {
-            let (flow, reverse) = self.connections.flow_of(packet, &self.routes);
+            let (flow, reverse) = self.connections.flow_of(&packet, &self.routes);
             let goes = if reverse {
                 Goes::ToSender
             } else {
@@ -227,7 +235,7 @@ impl Simulation {
             let body = self.bodies.get(packet.body, goes);
             capture.packet(
                 self.now,
-                packet,
+                &packet,
                 &body.segment,
                 &self.flows[flow].labels,
                 reverse,
@@ -236,7 +244,7 @@ impl Simulation {
         let Some(jitter) = &mut extras.jitter else {
             return false;
         };
-        let due = jitter.hold(self.now, *packet);
+        let due = jitter.hold(self.now, packet);
         self.events.push(due, source::JITTER | index as u32);
         true
     }
@@ -245,49 +253,51 @@ impl Simulation {
     fn release(&mut self, index: usize) {
         let extras = self.extras[index].as_mut();
         if let Some(packet) = extras.and_then(|extras| extras.jitter.as_mut()?.release()) {
-            self.forward(&packet);
+            self.forward(packet);
         }
     }
 
     /// Takes a packet one hop further.
     #[inline(always)]
-    pub(crate) fn forward(&mut self, packet: &Packet) {
+    pub(crate) fn forward(&mut self, packet: Packet) {
         let hop = self.routes.hop(packet.route);
         match hop.link() {
             Some(link) => self.enter(hop, link, packet),
-            None => self.arrive(hop, packet),
+            None => self.arrive(hop, &packet.apart()),
         }
     }
 
     #[inline(always)]
-    fn enter(&mut self, hop: Hop, index: usize, packet: &Packet) {
+    fn enter(&mut self, hop: Hop, index: usize, packet: Packet) {
         if !self.extras.is_empty() {
-            return self.enter_tagged(hop, index, *packet);
+            return self.enter_tagged(hop, index, packet.apart());
         }
         self.enter_as_it_is(hop, index, packet);
     }
 
     #[inline(always)]
-    fn enter_as_it_is(&mut self, hop: Hop, index: usize, packet: &Packet) {
+    fn enter_as_it_is(&mut self, hop: Hop, index: usize, packet: Packet) {
         match &mut self.links.all[index] {
             SimulatedLink::DropTail(link) => {
                 let Kind { kind, .. } = &mut self.links.kinds.all[link.kind()];
                 match link.offer(kind, self.now, u32::from(packet.length)) {
                     Ok(departure) => {
-                        if !hop.is_through() || !self.carry(index, departure, packet) {
+                        if hop.is_through() {
+                            self.carry_later(hop, index, departure, packet);
+                        } else {
                             self.put_on_link(index, departure, packet);
                         }
                     }
-                    Err(cause) => self.drop_packet(index, packet, cause),
+                    Err(cause) => self.drop_at(hop, index, packet.apart(), cause),
                 }
             }
-            SimulatedLink::Other(_) => self.enter_other(index, *packet),
+            SimulatedLink::Other(_) => self.enter_other(index, packet.apart()),
         }
     }
 
     /// A packet waits until it comes out of a drop-tail link that has taken it in.
     #[inline(always)]
-    pub(crate) fn put_on_link(&mut self, index: usize, departure: Departure, packet: &Packet) {
+    pub(crate) fn put_on_link(&mut self, index: usize, departure: Departure, packet: Packet) {
         let (_, Kind { kind, lanes }) = self.links.drop_tail(index);
         let lane = lanes.lane(kind, packet.length, departure.waited_ns > 0);
         self.events
@@ -306,7 +316,7 @@ impl Simulation {
             self.events.set_link(self.now, index, link.next_event());
         }
         if let Err(Dropped { packet, cause }) = result {
-            self.drop_packet(index, &packet, cause);
+            self.drop_packet(index, packet, cause);
         }
     }
 
@@ -318,11 +328,20 @@ impl Simulation {
                 conditioner.tag(self.now, &mut packet);
             }
         }
-        self.enter_as_it_is(hop, index, &packet);
+        self.enter_as_it_is(hop, index, packet);
     }
 
-    #[cold]
-    pub(crate) fn drop_packet(&mut self, link: usize, packet: &Packet, cause: DropCause) {
+    /// A link drops a packet that was to go onto it by `hop`.
+    #[inline(never)]
+    fn drop_at(&mut self, hop: Hop, link: usize, packet: Packet, cause: DropCause) {
+        if hop.is_through() {
+            self.drop_later(link, packet, cause);
+        } else {
+            self.drop_packet(link, packet, cause);
+        }
+    }
+
+    pub(crate) fn drop_packet(&mut self, link: usize, packet: Packet, cause: DropCause) {
         self.records[link].count_drop(cause, packet.class());
         // What is counted is the same for both ways.
         let body = self.bodies.remove(packet.body, Goes::ToReceiver);
@@ -380,7 +399,7 @@ impl Simulation {
                     class: flow.class,
                     marks: Marks::default(),
                 };
-                self.forward(&packet);
+                self.forward(packet);
             }
             Work::Tcp { connection } => {
                 let bytes = u64::from(write.bytes) - u64::from(flow.header_bytes);

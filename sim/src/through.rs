@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Packets of which all that will become of them is known, carried to the end of their route at once.
+//! Which packets can be carried to the end of their route as soon as all that will become of them is known, and how far.
 //!
 //! On the last link that its flow shares with others a packet meets other flows for the last time. When it comes to its host,
 //! and what the host then sends onto a link of its own, is decided as soon as that link has taken it in, if it is a drop-tail
-//! link: so all of it is done then, as far ahead of the present as it lies (the lookahead of conservative parallel simulation,
-//! within one thread). Of a packet of data and its ACK over three links each, two come out of links as events in place of six,
+//! link: so all of it can be done then, as far ahead of the present as it lies (the lookahead of conservative parallel
+//! simulation, within one thread), and `carrying.rs` does it. Of a packet of data and its ACK over three links each, two come out of links as events in place of six,
 //! and what the hosts keep is looked at once for each in place of three times.
 //!
 //! Results are the same to the byte. Each end of a connection, and each link that only one flow uses, sees the same in the
@@ -16,23 +16,28 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Duration;
 
-use netnice_queue::{Departure, Time};
+use netnice_queue::Time;
 
-use crate::Packet;
+use crate::ahead::LOOK_AHEAD;
 use crate::flow_state::Work;
 use crate::link_kinds::{Kind, takes_time};
-use crate::link_state::{Links, SimulatedLink};
-use crate::route::{Hop, Route, Routes};
+use crate::link_state::SimulatedLink;
+use crate::route::{Hop, Route};
 use crate::simulation::Simulation;
 
 /// Where barriers follow on one another sooner than that, nothing is carried: after each, all packets on links are looked at.
 const WORTH: Duration = Duration::from_millis(500);
+
+/// So many flights are known ahead where all packets are carried, as nothing is fetched for them.
+const NEAR: usize = 8;
 
 /// How far packets are carried.
 #[derive(Debug, Default)]
 pub(crate) struct Through {
     /// There are links from which packets can be carried.
     any: bool,
+    /// No packet comes to its end in any other way.
+    all: bool,
     /// Nothing is done ahead that happens at this time or later.
     limit: Time,
     /// The times of barriers to come, one for each event.
@@ -42,6 +47,12 @@ pub(crate) struct Through {
 }
 
 impl Through {
+    /// Nothing is done ahead that happens at this time or later.
+    #[inline(always)]
+    pub fn limit(&self) -> Time {
+        self.limit
+    }
+
     /// There may be packets of so many bytes.
     pub fn know_packet(&mut self, bytes: u32) {
         self.longest_packet = self.longest_packet.max(bytes);
@@ -84,10 +95,14 @@ impl Simulation {
             return;
         }
         let survey = self.survey();
+        self.through.all = true;
         for (place, (can, cannot)) in survey.can.into_iter().zip(survey.cannot).enumerate() {
             if can && !cannot {
                 self.routes.set_through(place);
                 self.through.any = true;
+            } else {
+                let end = self.routes.is_last(place);
+                self.through.all &= !end;
             }
         }
         for Kind { kind, .. } in &mut self.links.kinds.all {
@@ -221,117 +236,12 @@ impl Simulation {
         } else {
             Time::ZERO
         };
-    }
-
-    /// Carries what waits on links because a barrier was in its way: who comes behind must not overtake it.
-    fn carry_all(&mut self) {
-        let mut through = Vec::new();
-        for flight in self.events.flights_mut().take_all(self.now) {
-            let packet = Packet {
-                route: flight.packet.route.back(),
-                ..flight.packet
-            };
-            let departure = Departure {
-                due: flight.due,
-                waited_ns: flight.waited_ns,
-            };
-            let link = flight.link as usize;
-            if self.routes.hop(packet.route).is_through() {
-                let hops_left = self.routes.hops(packet.route).count();
-                through.push((hops_left, link, departure, packet));
-            } else {
-                self.put_on_link(link, departure, &packet);
-            }
-        }
-        // Of two packets of one flow the one that is further comes first.
-        through.sort_by_key(|&(hops_left, ..)| hops_left);
-        for (_, link, departure, packet) in through {
-            if !self.carry(link, departure, &packet) {
-                self.put_on_link(link, departure, &packet);
-            }
+        if self.through.all && self.through.limit > self.now {
+            self.events.flights_mut().know_ahead(NEAR, false);
+        } else {
+            self.events.flights_mut().know_ahead(LOOK_AHEAD, true);
         }
     }
-
-    /// Carries a packet that a link has taken in to the end of its route; false where a barrier is in its way.
-    #[inline(never)]
-    pub(crate) fn carry(&mut self, index: usize, departure: Departure, packet: &Packet) -> bool {
-        let latest = latest_arrival(
-            &self.routes,
-            &self.links,
-            packet.route.onward(),
-            departure.due,
-        );
-        if latest.is_none_or(|latest| latest >= self.through.limit) {
-            return false;
-        }
-        self.handled += 1;
-        self.count_wait(index, departure.waited_ns);
-        let mut at = departure.due;
-        let mut route = packet.route.onward();
-        let end = loop {
-            let hop = self.routes.hop(route);
-            let Some(index) = hop.link() else {
-                break hop;
-            };
-            let (link, Kind { kind, .. }) = self.links.drop_tail(index);
-            match link.offer(kind, at, u32::from(packet.length)) {
-                Ok(departure) => {
-                    self.handled += 1;
-                    self.count_wait(index, departure.waited_ns);
-                    at = departure.due;
-                }
-                Err(cause) => {
-                    self.drop_packet(index, packet, cause);
-                    return true;
-                }
-            }
-            route = route.onward();
-        };
-        let present = self.now;
-        self.end_timers_before(at, end, packet);
-        self.now = at;
-        self.arrive(end, packet);
-        self.now = present;
-        true
-    }
-
-    /// What the host does before the packet comes. The events for it find later that it is done.
-    #[inline(always)]
-    fn end_timers_before(&mut self, at: Time, end: Hop, packet: &Packet) {
-        let index = packet.connection as usize;
-        if end == Hop::RECEIVER {
-            while let Some(due) = self.connections.get(index).receiver_timer_before(at) {
-                self.now = due;
-                self.on_receiver_timer(index);
-            }
-        } else if end == Hop::SENDER {
-            while let Some(due) = self.connections.get(index).sender_timer_before(at) {
-                self.now = due;
-                self.on_sender_timer(index);
-            }
-        }
-    }
-}
-
-/// When a packet has come to the end of `route` that goes on along it at `at`, at the latest; `None` where a link does not
-/// tell. It does not depend on the packet's length, so that it is no earlier for any packet that comes behind.
-#[inline(always)]
-pub(crate) fn latest_arrival(
-    routes: &Routes,
-    links: &Links,
-    mut route: Route,
-    at: Time,
-) -> Option<Time> {
-    let mut latest = at;
-    while let Some(index) = routes.hop(route).link() {
-        let SimulatedLink::DropTail(link) = &links.all[index] else {
-            return None;
-        };
-        let Kind { kind, .. } = &links.kinds.all[link.kind()];
-        latest = link.latest_departure(kind, latest);
-        route = route.onward();
-    }
-    Some(latest)
 }
 
 #[cfg(test)]

@@ -67,15 +67,16 @@ impl Timers {
         self.far_from = self.far_from.min(u128::from(list) << LIST_BITS);
     }
 
-    /// The earliest key; the largest number where there is none.
+    /// The earliest key; the largest number where there is none. Where a list comes first, no key of it is earlier.
     #[inline]
     pub fn first(&mut self) -> u128 {
-        let first = self.near.first();
-        if first < self.far_from || self.far_from == u128::MAX {
-            return first;
-        }
-        self.pour();
-        self.near.first()
+        self.near.first().min(self.far_from)
+    }
+
+    /// A list comes first: what it holds is to be taken by [`Timers::take_list`].
+    #[inline]
+    pub fn list_is_first(&mut self) -> bool {
+        self.far_from <= self.near.first() && self.far_from != u128::MAX
     }
 
     /// The earliest key is no more.
@@ -84,24 +85,21 @@ impl Timers {
         self.near.take_first();
     }
 
-    /// Pours the first list that is not empty into the heap.
-    #[inline(never)]
-    fn pour(&mut self) {
+    /// Takes out the first list that is not empty, with the earliest key that none of it reaches. Those that are not put
+    /// down for later have to be put down again.
+    pub fn take_list(&mut self) -> (Vec<u128>, u128) {
         let list = (self.far_from >> LIST_BITS) as u64;
         self.next = list + 1;
         let place = list as usize % LISTS;
         // What is further ahead by a whole turn of the lists is not among them.
-        for key in self.lists[place].drain(..) {
-            self.near.push(key);
-        }
+        let mut keys = std::mem::take(&mut self.lists[place]);
         self.filled[place / 64] &= !(1 << (place % 64));
-        for key in self.beyond.remove(&list).unwrap_or_default() {
-            self.near.push(key);
-        }
+        keys.extend(self.beyond.remove(&list).unwrap_or_default());
         let near_at_hand = self.next_filled();
         let beyond = self.beyond.keys().next().copied();
         let first = near_at_hand.into_iter().chain(beyond).min();
         self.far_from = first.map_or(u128::MAX, |list| u128::from(list) << LIST_BITS);
+        (keys, u128::from(self.next) << LIST_BITS)
     }
 
     /// The first list near at hand that is not empty.
@@ -142,6 +140,13 @@ mod tests {
                 timers.push(key);
                 model.insert(key);
                 // More come than go, until many are pending; then all go.
+                while timers.list_is_first() {
+                    let (keys, beyond) = timers.take_list();
+                    for key in keys {
+                        prop_assert!(key < beyond);
+                        timers.push(key);
+                    }
+                }
                 for _ in 1..if number % 500 == 499 { u32::MAX } else { u32::from(times) - u32::from(times > 2) } {
                     let expected = model.pop_first();
                     prop_assert_eq!(timers.first(), expected.unwrap_or(u128::MAX));

@@ -281,7 +281,11 @@ fn fingerprint(world: &World, sampled: bool) -> Result<String, TestCaseError> {
         );
     }
     for link in (0..links(world)).map(LinkId::new) {
-        text += &format!("{:?}\n", simulation.link_counters(link));
+        text += &format!(
+            "{:?} {:?}\n",
+            simulation.link_counters(link),
+            simulation.waiting_times(link).map(|times| times.delays()),
+        );
     }
     Ok(text)
 }

@@ -5,9 +5,11 @@ mod counters;
 mod histogram;
 mod response;
 mod series;
+mod waits;
 
 pub use counters::{FlowCounters, TimeWeighted};
 pub use histogram::Histogram;
 pub use response::{ResponseBin, ResponseTimes};
 pub(crate) use series::{OF_LINKS, Sampler};
 pub use series::{Quantity, Series};
+pub(crate) use waits::Waits;

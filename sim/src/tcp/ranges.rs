@@ -3,11 +3,19 @@
 
 use std::collections::VecDeque;
 
+use netnice_queue::prefetch_object;
+
 /// Disjoint ranges `[start, end)` in order, none touching another. Nothing is allocated while it is empty.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Ranges(VecDeque<(u64, u64)>);
 
 impl Ranges {
+    /// Begins to fetch the first of them.
+    #[inline]
+    pub fn prefetch(&self) {
+        prefetch_object(self.0.as_slices().0);
+    }
+
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -3,7 +3,7 @@
 
 use std::mem::offset_of;
 
-use netnice_queue::{Time, prefetch};
+use netnice_queue::{Time, prefetch, prefetch_lines};
 
 use super::config::nanos;
 use super::ranges::Ranges;
@@ -118,6 +118,7 @@ const _: () = assert!(
 impl Receiver {
     /// Cache lines in front that every packet needs.
     const HOT_LINES: usize = 2;
+    const LINES: usize = size_of::<Receiver>() / 64;
 
     /// A receiver that waits for its sender.
     pub fn new(config: ReceiverConfig) -> Receiver {
@@ -155,6 +156,19 @@ impl Receiver {
     #[inline]
     pub(crate) fn prefetch(&self) {
         prefetch(self, Receiver::HOT_LINES);
+    }
+
+    /// A segment of this sequence number is the next one.
+    #[inline]
+    pub(crate) fn expects(&self, sequence: u64) -> bool {
+        sequence == self.next
+    }
+
+    /// Begins to fetch what anything but the next segment needs. Changes nothing.
+    #[inline]
+    pub(crate) fn prefetch_unusual(&self) {
+        prefetch_lines(self, Receiver::HOT_LINES..Receiver::LINES);
+        self.out_of_order.prefetch();
     }
 
     /// Begins the connection, where the receiver is the one to do so; nothing otherwise.
@@ -336,9 +350,11 @@ impl Receiver {
         self.segments += 1;
         self.note_congestion(segment, mark);
         let start = segment.sequence;
-        let newer = segment.tsval.wrapping_sub(self.recent_timestamp) as i32 >= 0;
-        if newer && start <= self.last_ack_sent {
-            self.recent_timestamp = segment.tsval;
+        if self.config.timestamps && start <= self.last_ack_sent {
+            let newer = segment.tsval.wrapping_sub(self.recent_timestamp) as i32 >= 0;
+            if newer {
+                self.recent_timestamp = segment.tsval;
+            }
         }
         let end = start + u64::from(segment.length) + u64::from(fin);
         if fin {

@@ -21,6 +21,8 @@ struct Delivery {
     oldest_ns: Option<u64>,
     /// One of those was sent more than once.
     retransmitted: bool,
+    /// When the one was sent that ends at `Sender::timed_end`.
+    timed_ns: u64,
 }
 
 impl Delivery {
@@ -36,7 +38,10 @@ impl Delivery {
     }
 
     #[inline]
-    fn add_cumulative(&mut self, sent: &Sent) {
+    fn add_cumulative(&mut self, sent: &Sent, timed_end: u64) {
+        if sent.end() == timed_end {
+            self.timed_ns = sent.sent_ns;
+        }
         self.retransmitted |= sent.flags & RETRANSMITTED != 0;
         if sent.flags & SACKED == 0 {
             self.oldest_ns.get_or_insert(sent.sent_ns);
@@ -79,7 +84,7 @@ impl Sender {
         let was_recovering = self.fast_recovery;
         if advances {
             while let Some(sent) = self.outstanding.pop_acknowledged(acknowledgement) {
-                delivery.add_cumulative(&sent);
+                delivery.add_cumulative(&sent, self.timed_end);
             }
             self.outstanding.forget_acknowledged(acknowledgement);
             self.advance(now, segment, &delivery);
@@ -162,7 +167,7 @@ impl Sender {
             self.timeout.sample(since_ns, now_ns);
         } else if self.timed_end != 0 && self.unacknowledged >= self.timed_end {
             self.timed_end = 0;
-            self.timeout.sample(self.timed_ns, now_ns);
+            self.timeout.sample(delivery.timed_ns, now_ns);
         }
     }
 

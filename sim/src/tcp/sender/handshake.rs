@@ -50,7 +50,7 @@ impl Sender {
         }
         // The round-trip time of the handshake is a first sample, unless it was sent twice.
         self.handshake_sends += 1;
-        self.timed_ns = now_ns;
+        self.handshake_sent_ns = now_ns;
         self.stamp(now, &mut segment);
         Some(segment)
     }
@@ -100,8 +100,8 @@ impl Sender {
         self.recent_timestamp = segment.tsval;
         self.window_edge = u64::from(segment.window);
         if self.handshake_sends == 1 {
-            self.note_round_trip(now_ns - self.timed_ns);
-            self.timeout.sample(self.timed_ns, now_ns);
+            self.note_round_trip(now_ns - self.handshake_sent_ns);
+            self.timeout.sample(self.handshake_sent_ns, now_ns);
         } else if self.handshake_sends > 1 {
             self.timeout.after_lost_syn();
             // RFC 5681 section 3.1: the initial window is one segment after a lost SYN or SYN-ACK.

@@ -10,7 +10,7 @@ use std::mem::offset_of;
 use std::time::Duration;
 
 use netnice_congestion::control::{Congestion, CongestionControl, Window};
-use netnice_queue::{Time, prefetch, prefetch_object};
+use netnice_queue::{Time, prefetch, prefetch_lines, prefetch_object};
 
 use super::timeout::RetransmissionTimeout;
 use super::{Recovery, SenderConfig};
@@ -96,7 +96,7 @@ pub struct Sender {
     supplied: u64,
     pacing_until_ns: u64,
     last_sent_ns: u64,
-    /// Without timestamps one segment per round trip is timed: its end, 0 where none is, and when it was sent.
+    /// Without timestamps one segment per round trip is timed: its end, 0 where none is.
     timed_end: u64,
 
     timeout: RetransmissionTimeout,
@@ -106,7 +106,7 @@ pub struct Sender {
     sent_by_limited_transmit: u32,
     /// Packets by which fast recovery inflates cwnd; NewReno's partial ACKs deflate, below 0 at times.
     inflation: i32,
-    /// Packets that may yet leave together with the one of `burst_ns`.
+    /// Packets that may yet leave together with the one sent last.
     burst_left: u32,
     state: SenderState,
     closing: bool,
@@ -127,8 +127,7 @@ pub struct Sender {
     /// The peer's newest timestamp; not taken down where no timestamps are sent.
     recent_timestamp: u32,
     handshake_sends: u32,
-    timed_ns: u64,
-    burst_ns: u64,
+    handshake_sent_ns: u64,
     /// What had been sent when the window was last reduced: `recover` of RFC 6582.
     recover: u64,
     last_reduction: LastReduction,
@@ -170,7 +169,7 @@ impl Sender {
             timeout: RetransmissionTimeout::new(&config.timeout),
             timer_ns: NEVER,
             timed_end: 0,
-            timed_ns: 0,
+            handshake_sent_ns: 0,
             smoothed_rtt_ns: 0,
             min_rtt_ns: 0,
             recent_timestamp: 0,
@@ -193,7 +192,6 @@ impl Sender {
             last_sent_ns: 0,
             pacing_until_ns: 0,
             burst_left: 0,
-            burst_ns: 0,
             wants_pacing: false,
             ack_to_send: false,
             handshake_to_send: false,
@@ -212,11 +210,33 @@ impl Sender {
         prefetch(&self.outstanding, 1);
     }
 
+    /// An ACK with this number acknowledges nothing new.
+    #[inline]
+    pub(crate) fn has_seen(&self, acknowledgement: u64) -> bool {
+        acknowledgement <= self.unacknowledged
+    }
+
+    /// Begins to fetch what such an ACK needs beside that. Changes nothing.
+    #[inline]
+    pub(crate) fn prefetch_unusual(&self) {
+        let last = offset_of!(Sender, outstanding) / 64;
+        prefetch_lines(self, Sender::HOT_LINES..last);
+    }
+
     /// Begins to fetch what that leads to.
     #[inline]
     pub(crate) fn prefetch_beyond(&self) {
         self.outstanding.prefetch();
         prefetch_object(&*self.control);
+    }
+
+    /// The next ACK may let several packets go at once: in slow start, after losses, and where the window comes to be a packet
+    /// larger.
+    #[inline]
+    pub(crate) fn may_burst(&self) -> bool {
+        let Window { cwnd, ssthresh } = self.window;
+        let one_more = (cwnd + cwnd.recip()) as u32 > cwnd as u32;
+        one_more | (cwnd < ssthresh) | self.fast_recovery | self.after_timeout
     }
 
     /// The program has `bytes` more to send. Nothing after `close`.

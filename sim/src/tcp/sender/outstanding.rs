@@ -76,12 +76,14 @@ impl Outstanding {
         self.packets.len() as u32
     }
 
-    /// Begins to fetch the packets that are acknowledged next, and the place of the next new one. Changes nothing.
+    /// Begins to fetch the packets that are acknowledged next, and the newest. Changes nothing.
     #[inline]
     pub fn prefetch(&self) {
-        if let (Some(front), Some(back)) = (self.packets.front(), self.packets.back()) {
-            prefetch(front, 1);
-            prefetch(back, 1);
+        let (first, others) = self.packets.as_slices();
+        for sent in first.iter().take(4).chain(others.last()) {
+            // It may lie in two cache lines.
+            prefetch(&sent.sequence, 1);
+            prefetch(&sent.flags, 1);
         }
     }
 

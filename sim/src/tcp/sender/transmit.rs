@@ -33,7 +33,7 @@ impl Sender {
             self.wants_pacing = false;
             return self.poll_bare_ack(now);
         }
-        let in_burst = self.burst_left > 0 && self.burst_ns == now_ns;
+        let in_burst = self.burst_left > 0 && self.last_sent_ns == now_ns;
         if self.pacing_until_ns > now_ns && !in_burst {
             self.wants_pacing = true;
             return None;
@@ -75,7 +75,8 @@ impl Sender {
             let pause_ns = interval_ns.saturating_mul(u64::from(burst));
             self.pacing_until_ns = self.pacing_until_ns.max(now_ns).saturating_add(pause_ns);
             self.burst_left = burst - 1;
-            self.burst_ns = now_ns;
+        } else {
+            self.burst_left = 0;
         }
     }
 
@@ -203,7 +204,6 @@ impl Sender {
         }
         if self.timed_end == 0 && !self.config.timestamps {
             self.timed_end = sent.end();
-            self.timed_ns = now_ns;
         }
         let flags = if self.reduction_to_tell {
             self.reduction_to_tell = false;
