@@ -4,8 +4,8 @@
 //! On the last link that its flow shares with others a packet meets other flows for the last time. When it comes to its host,
 //! and what the host then sends onto a link of its own, is decided as soon as that link has taken it in, if it is a drop-tail
 //! link: so all of it can be done then, as far ahead of the present as it lies (the lookahead of conservative parallel
-//! simulation, within one thread), and `carrying.rs` does it. Of a packet of data and its ACK over three links each, two come out of links as events in place of six,
-//! and what the hosts keep is looked at once for each in place of three times.
+//! simulation, within one thread), and `carrying.rs` does it. Of a packet of data and its ACK over three links each, two come
+//! out of links as events in place of six, and what the hosts keep is looked at once for each in place of three times.
 //!
 //! Results are the same to the byte. Each end of a connection, and each link that only one flow uses, sees the same in the
 //! same order and at the same times; and simultaneous events are told apart by where they happen, not by when they were put
