@@ -170,7 +170,9 @@ impl Simulation {
                 |flight| self.fetch_delay(&Arrival::of(flight)),
             );
             for flight in steps.batch(0) {
-                self.carry_or_put_back(flight);
+                if !self.carry_flight(flight) {
+                    self.put_back(flight);
+                }
             }
         }
         aside.clear();
@@ -193,7 +195,9 @@ impl Simulation {
                 |flight| self.fetch_beyond_sender(&Arrival::of(flight)),
             );
             for flight in steps.batch(0) {
-                self.carry_or_put_back(flight);
+                if !self.carry_flight(flight) {
+                    self.put_back(flight);
+                }
             }
         }
         aside.clear();
@@ -219,35 +223,46 @@ impl Simulation {
 
     /// Carries what waits on links because a barrier was in its way: who comes behind must not overtake it.
     pub(crate) fn carry_all(&mut self) {
+        let all = self.events.flights_mut().take_all(self.now);
         let mut through = Vec::new();
-        for flight in self.events.flights_mut().take_all(self.now) {
+        let mut may_be_carried = vec![false; self.links.all.len()];
+        for (number, flight) in all.iter().enumerate() {
             let link_before = self.routes.hop(flight.packet.route.back());
             if link_before.is_through() {
                 let hops_left = self.routes.hops(flight.packet.route).count();
-                through.push((hops_left, flight));
-            } else {
-                self.put_back(&flight);
+                through.push((hops_left, number));
+                may_be_carried[flight.link as usize] = true;
             }
+        }
+        // Before anything is sent behind them. Where a packet of another flow may be left on the link, they wait for it: those
+        // of one link must stay in order. Links from which packets are carried and others not are none of those that an end
+        // sends onto first.
+        let waits = |flight: &Flight| may_be_carried[flight.link as usize];
+        for flight in all.iter().filter(|flight| !waits(flight)) {
+            self.put_back(flight);
         }
         // Of two packets of one flow the one that is further comes first.
         through.sort_by_key(|&(hops_left, _)| hops_left);
-        for (_, flight) in through {
-            self.carry_or_put_back(&flight);
+        let mut carried = vec![false; all.len()];
+        for (_, number) in through {
+            carried[number] = self.carry_flight(&all[number]);
+        }
+        for (flight, carried) in all.iter().zip(carried) {
+            if waits(flight) && !carried {
+                self.put_back(flight);
+            }
         }
     }
 
-    /// Carries a packet that a link has taken in to the end of its route, or leaves it on the link where a barrier is in its
-    /// way.
+    /// Carries a packet that a link has taken in to the end of its route; false where a barrier is in its way.
     #[inline(always)]
-    fn carry_or_put_back(&mut self, flight: &Flight) {
+    fn carry_flight(&mut self, flight: &Flight) -> bool {
         let departure = Departure {
             due: flight.due,
             waited_ns: flight.waited_ns,
         };
         let route = flight.packet.route;
-        if !self.carry(flight.link as usize, departure, &flight.packet, route) {
-            self.put_back(flight);
-        }
+        self.carry(flight.link as usize, departure, &flight.packet, route)
     }
 
     /// Carries a packet that a link has taken in, or puts it on that link where a barrier is in its way.
