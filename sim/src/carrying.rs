@@ -139,8 +139,25 @@ impl Simulation {
     #[inline(never)]
     pub(crate) fn carry_aside(&mut self) {
         self.carrying.until = self.carrying.end;
-        self.carry_to_receivers();
-        self.carry_to_senders();
+        // What an end sends as a packet is carried goes onto a link of its own first, so nothing is put aside meanwhile.
+        let mut aside = std::mem::take(&mut self.carrying.to_receivers);
+        self.carry_batches(
+            &aside,
+            Simulation::fetch_receiver,
+            Simulation::fetch_around_receiver,
+            Simulation::fetch_delay,
+        );
+        aside.clear();
+        self.carrying.to_receivers = aside;
+        let mut aside = std::mem::take(&mut self.carrying.to_senders);
+        self.carry_batches(
+            &aside,
+            Simulation::fetch_sender,
+            Simulation::fetch_around_sender,
+            Simulation::fetch_beyond_sender,
+        );
+        aside.clear();
+        self.carrying.to_senders = aside;
         self.drop_aside();
         let mut waits = std::mem::take(&mut self.carrying.waits);
         for (number, &(link, waited_ns)) in waits.iter().enumerate() {
@@ -153,21 +170,27 @@ impl Simulation {
         self.carrying.waits = waits;
     }
 
-    fn carry_to_receivers(&mut self) {
-        // What an end sends as a packet is carried goes onto a link of its own first, so nothing is put aside meanwhile.
-        let mut aside = std::mem::take(&mut self.carrying.to_receivers);
+    /// Carries packets that go the same way, with the three steps for the end that they come to.
+    #[inline(always)]
+    fn carry_batches(
+        &mut self,
+        aside: &[Flight],
+        first: impl Fn(&Simulation, &Arrival),
+        second: impl Fn(&Simulation, &Arrival),
+        third: impl Fn(&Simulation, &Arrival),
+    ) {
         for at in (0..aside.len()).step_by(BATCH) {
-            let steps = Steps { aside: &aside, at };
+            let steps = Steps { aside, at };
             steps.take(
                 |flight| {
                     self.fetch_way(flight.packet.route);
-                    self.fetch_receiver(&Arrival::of(flight));
+                    first(self, &Arrival::of(flight));
                 },
                 |flight| {
                     self.fetch_way_if_busy(flight.packet.route, flight.due);
-                    self.fetch_around_receiver(&Arrival::of(flight));
+                    second(self, &Arrival::of(flight));
                 },
-                |flight| self.fetch_delay(&Arrival::of(flight)),
+                |flight| third(self, &Arrival::of(flight)),
             );
             for flight in steps.batch(0) {
                 if !self.carry_flight(flight) {
@@ -175,33 +198,6 @@ impl Simulation {
                 }
             }
         }
-        aside.clear();
-        self.carrying.to_receivers = aside;
-    }
-
-    fn carry_to_senders(&mut self) {
-        let mut aside = std::mem::take(&mut self.carrying.to_senders);
-        for at in (0..aside.len()).step_by(BATCH) {
-            let steps = Steps { aside: &aside, at };
-            steps.take(
-                |flight| {
-                    self.fetch_way(flight.packet.route);
-                    self.fetch_sender(&Arrival::of(flight));
-                },
-                |flight| {
-                    self.fetch_way_if_busy(flight.packet.route, flight.due);
-                    self.fetch_around_sender(&Arrival::of(flight));
-                },
-                |flight| self.fetch_beyond_sender(&Arrival::of(flight)),
-            );
-            for flight in steps.batch(0) {
-                if !self.carry_flight(flight) {
-                    self.put_back(flight);
-                }
-            }
-        }
-        aside.clear();
-        self.carrying.to_senders = aside;
     }
 
     fn drop_aside(&mut self) {
