@@ -24,6 +24,8 @@ pub struct LinkKind {
     of_length: [OfLength; 2],
     /// What the longest packet takes, from the beginning of its transmission to the far end, rounded up.
     longest_ns: u64,
+    /// The same with the longest wait.
+    longest_stay_ns: u64,
 }
 
 /// No packet is as long.
@@ -56,6 +58,7 @@ impl LinkKind {
                 before: Transmission::default(),
             }),
             longest_ns: u64::MAX,
+            longest_stay_ns: u64::MAX,
         }
     }
 
@@ -66,6 +69,21 @@ impl LinkKind {
         // What is rounded off, and what was before.
         let longest_ns = transmissions.take(&mut 0) + 2;
         self.longest_ns = longest_ns.saturating_add(self.delay_ns);
+        let queue = match self.bound {
+            QueueBound::Packets(limit) => limit as u64,
+            QueueBound::Bytes(limit) => limit / u64::from(bytes.max(1)) + 1,
+        };
+        // Those that wait, the one that is being sent, and the packet itself.
+        let sent = queue.saturating_add(2);
+        self.longest_stay_ns = sent
+            .saturating_mul(longest_ns)
+            .saturating_add(self.delay_ns);
+    }
+
+    /// No packet is longer than that on a link of this kind, its wait included, in nanoseconds: as long as time goes without
+    /// [`LinkKind::set_longest`].
+    pub fn longest_stay_ns(&self) -> u64 {
+        self.longest_stay_ns
     }
 
     /// How long a packet takes to send.

@@ -59,6 +59,11 @@ impl Both {
         let told = self.told.offer(&mut self.kind, now, packet.length as u32);
         if let Ok(departure) = told {
             prop_assert!(departure.due <= latest, "{:?}, not {:?}", departure, latest);
+            let longest_ns = self.kind.longest_stay_ns();
+            prop_assert!(
+                departure.due <= now.plus_nanos(longest_ns),
+                "{longest_ns} ns"
+            );
         }
         let kept = self.kept.offer(now, packet);
         prop_assert_eq!(
@@ -160,6 +165,9 @@ fn departures_by_hand() {
         ..LinkConfig::default()
     };
     let mut kind = LinkKind::new(config.rate, config.delay, QueueBound::Packets(1));
+    kind.set_longest(1500);
+    // One is sent, one waits, and the packet is sent itself; 2 ns each for what is rounded off.
+    assert_eq!(kind.longest_stay_ns(), 23_000_006);
     let mut link = DropTailLink::new(0, &config);
     let begin = Time::from_millis(5);
     let mut offer = |now, length| link.offer(&mut kind, now, length);

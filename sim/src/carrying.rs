@@ -291,9 +291,11 @@ impl Simulation {
         packet: &Packet,
         mut route: Route,
     ) -> bool {
-        let latest = self.latest_arrival(route, departure.due);
-        if latest.is_none_or(|latest| latest >= self.through.limit()) {
-            return false;
+        if departure.due >= self.through.surely_before() {
+            let latest = self.latest_arrival(route, departure.due);
+            if latest.is_none_or(|latest| latest >= self.through.limit()) {
+                return false;
+            }
         }
         self.handled += 1;
         self.count_wait(link, departure.waited_ns);

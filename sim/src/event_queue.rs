@@ -5,7 +5,7 @@ use netnice_queue::{Departure, Time};
 
 use crate::Packet;
 use crate::flight::{Flight, Flights};
-use crate::simulation::source;
+use crate::simulation::{NEVER, source};
 use crate::timers::Timers;
 use crate::tournament::{self, Tournament};
 
@@ -17,7 +17,7 @@ use crate::tournament::{self, Tournament};
 #[derive(Debug)]
 pub(crate) struct EventQueue {
     flights: Flights,
-    links: Tournament,
+    links: Tournament<Vec<u64>>,
     others: Timers,
     /// Not later than the event taken last.
     epoch: Time,
@@ -109,6 +109,25 @@ impl EventQueue {
     /// [`EventQueue::set_link`] puts another in its place, any other is taken.
     #[inline(always)]
     pub fn next_until(&mut self, limit: Time) -> Option<Event> {
+        let due = self.flights.first_due();
+        if due < self.link_due().min(self.others.first_due()) {
+            return (due <= limit).then_some(Event::Flight);
+        }
+        self.next_of_all(limit)
+    }
+
+    /// No link's event is due earlier.
+    #[inline(always)]
+    fn link_due(&self) -> Time {
+        match self.links.first() {
+            tournament::NONE => NEVER,
+            link => self.epoch.plus_nanos(link >> LINK_BITS),
+        }
+    }
+
+    /// [`EventQueue::next_until`] where something is due that is no flight, or may be.
+    #[inline(never)]
+    fn next_of_all(&mut self, limit: Time) -> Option<Event> {
         let flight = self.flights.first();
         let (link, other) = (self.links.first(), self.others.first());
         let link = match link {

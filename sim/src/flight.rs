@@ -115,6 +115,15 @@ impl Flights {
         }
     }
 
+    /// When the flight comes out that is next; where there is none, later than any that does.
+    #[inline(always)]
+    pub fn first_due(&mut self) -> Time {
+        match self {
+            Flights::Few(pipes) => pipes.first_due(),
+            Flights::Many(lanes) => lanes.first_due(),
+        }
+    }
+
     /// Takes out the flight of [`Flights::first`], which was asked for before; [`Flight::NONE`] where there is none.
     #[inline(always)]
     pub fn take_first(&mut self) -> Flight {

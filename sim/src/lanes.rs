@@ -51,7 +51,7 @@ pub(crate) struct Lanes {
     /// The earliest time in the calendar.
     calendar_first: Time,
     /// The lanes, and after them the calendar, by what they have in front.
-    first: Tournament,
+    first: Tournament<Box<[u64; 2 * MAX_LANES]>>,
     /// At least so many flights are upcoming, where there are as many.
     ahead: usize,
     /// [`Lanes::take_fresh`] tells of them.
@@ -88,7 +88,7 @@ impl Lanes {
             horizon: 0,
             calendar: Calendar::new(),
             calendar_first: NEVER,
-            first: Tournament::new(lanes.len() + 1),
+            first: Tournament::of_few(lanes.len() + 1),
             lanes,
             ahead: ahead.max(1),
             tells: true,
@@ -178,6 +178,17 @@ impl Lanes {
             self.look_ahead();
         }
         self.upcoming.get(self.gone).map_or(u128::MAX, Flight::key)
+    }
+
+    /// When it comes out; [`NEVER`] where there is none.
+    #[inline(always)]
+    pub fn first_due(&mut self) -> Time {
+        if self.gone >= self.few {
+            self.look_ahead();
+        }
+        self.upcoming
+            .get(self.gone)
+            .map_or(NEVER, |flight| flight.due)
     }
 
     /// Takes out the flight of [`Lanes::first`].

@@ -78,6 +78,14 @@ impl Links {
         (link, kind)
     }
 
+    /// How long a packet is on a link at most, in nanoseconds, where that can be said.
+    pub fn longest_stay_ns(&self, index: usize) -> u64 {
+        match &self.all[index] {
+            SimulatedLink::DropTail(link) => self.kinds.all[link.kind()].kind.longest_stay_ns(),
+            SimulatedLink::Other(_) => u64::MAX,
+        }
+    }
+
     /// A link's rate; `None` takes no time to send.
     pub fn rate(&self, index: usize) -> Option<Rate> {
         match &self.all[index] {

@@ -21,7 +21,7 @@ pub(crate) const LAST: Time = Time::from_nanos((1 << (u64::BITS - LINK_BITS)) - 
 #[derive(Debug)]
 pub(crate) struct Pipes {
     pipes: Vec<VecDeque<Flight>>,
-    first: Tournament,
+    first: Tournament<Box<[u64; 2 * MAX_LINKS]>>,
 }
 
 impl Pipes {
@@ -29,7 +29,7 @@ impl Pipes {
     pub fn new(links: usize) -> Pipes {
         Pipes {
             pipes: vec![VecDeque::new(); links.min(MAX_LINKS)],
-            first: Tournament::new(links.min(MAX_LINKS)),
+            first: Tournament::of_few(links.min(MAX_LINKS)),
         }
     }
 
@@ -56,6 +56,12 @@ impl Pipes {
                 (u128::from(key >> LINK_BITS) << 32) | u128::from(link)
             }
         }
+    }
+
+    /// When it comes out; later than [`LAST`] where there is none.
+    #[inline(always)]
+    pub fn first_due(&self) -> Time {
+        Time::from_nanos(self.first.first() >> LINK_BITS)
     }
 
     /// Takes out the flight of [`Pipes::first`].

@@ -13,6 +13,7 @@ use crate::event_queue::{Event, EventQueue};
 use crate::flight::Flight;
 use crate::flow::FlowId;
 use crate::flow_state::{FlowState, Work};
+use crate::lanes::NO_LANE;
 use crate::link_kinds::Kind;
 use crate::link_state::{Extras, Inside, LinkRecord, Links, SimulatedLink};
 use crate::measure::{FlowCounters, Sampler};
@@ -298,8 +299,12 @@ impl Simulation {
     /// A packet waits until it comes out of a drop-tail link that has taken it in.
     #[inline(always)]
     pub(crate) fn put_on_link(&mut self, index: usize, departure: Departure, packet: Packet) {
-        let (_, Kind { kind, lanes }) = self.links.drop_tail(index);
-        let lane = lanes.lane(kind, packet.length, departure.waited_ns > 0);
+        let lane = if self.events.flights().are_all_near() {
+            NO_LANE
+        } else {
+            let (_, Kind { kind, lanes }) = self.links.drop_tail(index);
+            lanes.lane(kind, packet.length, departure.waited_ns > 0)
+        };
         self.events
             .push_flight(lane, index as u32, departure, packet);
     }

@@ -40,6 +40,11 @@ pub(crate) struct Through {
     all: bool,
     /// Nothing is done ahead that happens at this time or later.
     limit: Time,
+    /// However long packets wait, those that come out of the links from which they can be carried before this time are at
+    /// their ends before the limit.
+    surely_before: Time,
+    /// No packet takes longer from there to its end, in nanoseconds.
+    longest_way_ns: u64,
     /// The times of barriers to come, one for each event.
     barriers: BinaryHeap<Reverse<Time>>,
     /// Bytes of the longest packet, headers included.
@@ -51,6 +56,12 @@ impl Through {
     #[inline(always)]
     pub fn limit(&self) -> Time {
         self.limit
+    }
+
+    /// What is carried from a link that it comes out of before this time is at its end before the limit.
+    #[inline(always)]
+    pub fn surely_before(&self) -> Time {
+        self.surely_before
     }
 
     /// There may be packets of so many bytes.
@@ -108,7 +119,25 @@ impl Simulation {
         for Kind { kind, .. } in &mut self.links.kinds.all {
             kind.set_longest(self.through.longest_packet);
         }
+        self.through.longest_way_ns = self.longest_way_ns();
         self.set_limit();
+    }
+
+    /// How long packets are on their way at most that are carried, in nanoseconds.
+    fn longest_way_ns(&self) -> u64 {
+        let routes = self
+            .flows
+            .iter()
+            .flat_map(|flow| self.routes_of(&flow.work));
+        let ways = routes.map(|route| {
+            let hops = self.routes.hops(route);
+            let behind = hops.skip_while(|hop| !hop.is_through()).skip(1);
+            let links = behind.filter_map(Hop::link);
+            links.fold(0, |way_ns: u64, link| {
+                way_ns.saturating_add(self.links.longest_stay_ns(link))
+            })
+        });
+        ways.max().unwrap_or(0)
     }
 
     fn survey(&self) -> Survey {
@@ -236,6 +265,9 @@ impl Simulation {
         } else {
             Time::ZERO
         };
+        let limit_ns = self.through.limit.as_nanos();
+        let surely_before = limit_ns.saturating_sub(self.through.longest_way_ns);
+        self.through.surely_before = Time::from_nanos(surely_before);
         if self.through.all && self.through.limit > self.now {
             self.events.flights_mut().know_ahead(NEAR, false);
         } else {

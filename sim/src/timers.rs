@@ -6,6 +6,8 @@
 
 use std::collections::BTreeMap;
 
+use netnice_queue::Time;
+
 use crate::heap::Heap;
 
 /// Of a key, the bits below the number of its list: 32 bits of source, and nanoseconds. A list has those of 4.2 ms.
@@ -71,6 +73,13 @@ impl Timers {
     #[inline]
     pub fn first(&mut self) -> u128 {
         self.near.first().min(self.far_from)
+    }
+
+    /// The time of [`Timers::first`].
+    #[inline(always)]
+    pub fn first_due(&mut self) -> Time {
+        let [near, far] = [self.near.first(), self.far_from].map(|key| (key >> 32) as u64);
+        Time::from_nanos(near.min(far))
     }
 
     /// A list comes first: what it holds is to be taken by [`Timers::take_list`].
