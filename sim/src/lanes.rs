@@ -95,7 +95,8 @@ impl Lanes {
         }
     }
 
-    /// From now on `ahead` flights are known ahead, and [`Lanes::take_fresh`] tells of them or does not.
+    /// From now on `ahead` flights are known ahead and [`Lanes::take_fresh`] tells of them, or it does not, and flights come
+    /// right out of their lanes.
     pub fn know_ahead(&mut self, ahead: usize, tells: bool) {
         self.ahead = ahead.max(1);
         self.tells = tells;
@@ -183,24 +184,51 @@ impl Lanes {
     /// When it comes out; [`NEVER`] where there is none.
     #[inline(always)]
     pub fn first_due(&mut self) -> Time {
-        if self.gone >= self.few {
+        if self.tells && self.gone >= self.few {
             self.look_ahead();
         }
-        self.upcoming
-            .get(self.gone)
-            .map_or(NEVER, |flight| flight.due)
+        match self.upcoming.get(self.gone) {
+            Some(flight) => flight.due,
+            None if self.tells => NEVER,
+            None => Time::from_nanos(self.first.first() >> LANE_BITS),
+        }
     }
 
     /// Takes out the flight of [`Lanes::first`].
     #[inline(always)]
     pub fn take_first(&mut self) -> Flight {
         match self.upcoming.get(self.gone) {
-            None => Flight::NONE,
             Some(&flight) => {
                 self.gone += 1;
                 flight
             }
+            None if self.tells => Flight::NONE,
+            None => self.take_next(),
         }
+    }
+
+    /// Takes the next flight right out of its lane, where nobody has to be told of it before.
+    #[inline(always)]
+    fn take_next(&mut self) -> Flight {
+        let first = self.first.first();
+        if first == tournament::NONE {
+            return Flight::NONE;
+        }
+        let flight = self.take_from(first as usize % MAX_LANES);
+        if self.first.first() >> LANE_BITS == first >> LANE_BITS {
+            return self.first_of_tied(flight);
+        }
+        flight
+    }
+
+    /// Others come out at the same time as the one that was taken: the first of them all.
+    #[inline(never)]
+    fn first_of_tied(&mut self, flight: Flight) -> Flight {
+        self.forget_gone();
+        self.upcoming.push(flight);
+        self.look_ahead_after(0, key_in(NO_LANE, flight.due) >> LANE_BITS);
+        self.gone += 1;
+        self.upcoming[self.gone - 1]
     }
 
     /// There are upcoming flights that were not told of.
@@ -234,9 +262,13 @@ impl Lanes {
         if self.gone > 16 * self.ahead {
             self.forget_gone();
         }
-        let from = self.upcoming.len();
+        self.look_ahead_after(self.upcoming.len(), 0);
+    }
+
+    /// The same where the time of the flight taken last, if any was, is `last`; from place `from` on they may have to be
+    /// sorted.
+    fn look_ahead_after(&mut self, from: usize, mut last: u64) {
         let enough = self.gone + self.ahead + self.ahead / 3;
-        let mut last = 0;
         let mut tie = false;
         loop {
             let first = self.first.first();
@@ -246,7 +278,8 @@ impl Lanes {
             }
             tie |= same_time;
             last = first >> LANE_BITS;
-            self.take_from(first as usize % MAX_LANES);
+            let flight = self.take_from(first as usize % MAX_LANES);
+            self.upcoming.push(flight);
         }
         if tie {
             // Taken by time and lane so far. Those of one link and time were put down in the order of their lanes.
@@ -255,28 +288,28 @@ impl Lanes {
         self.begin_upcoming();
     }
 
+    /// Takes the first flight out of a lane, or out of the calendar, that has one.
     #[inline(always)]
-    fn take_from(&mut self, lane: usize) {
+    fn take_from(&mut self, lane: usize) -> Flight {
         let Some(line) = self.lanes.get_mut(lane) else {
             self.calendar.first();
-            self.upcoming.push(self.calendar.take_first());
+            let flight = self.calendar.take_first();
             let next = self.calendar.first();
             self.set_calendar_first(match next {
                 u128::MAX => NEVER,
                 key => Time::from_nanos((key >> 32) as u64),
             });
-            return;
+            return flight;
         };
         if let Some(flight) = line.flights.get(LANE_AHEAD) {
             prefetch(flight, 1);
         }
-        if let Some(flight) = line.flights.front() {
-            self.upcoming.push(*flight);
-        }
+        let flight = line.flights.front().copied().unwrap_or(Flight::NONE);
         line.flights.pop_front();
         let next = line.flights.front();
         let key = next.map_or(tournament::NONE, |flight| key_in(lane, flight.due));
         self.first.set(lane, key);
+        flight
     }
 
     /// All have been taken out, later than `now`, from when on others may come.

@@ -29,7 +29,7 @@ use crate::simulation::Simulation;
 const WORTH: Duration = Duration::from_millis(500);
 
 /// So many flights are known ahead where all packets are carried, as nothing is fetched for them.
-const NEAR: usize = 8;
+const NEAR: usize = 1;
 
 /// How far packets are carried.
 #[derive(Debug, Default)]
