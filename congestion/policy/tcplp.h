@@ -182,7 +182,8 @@ POLICY_INLINE void tcplp_sample(struct tcplp *state, const struct tcplp_ack *ack
 		state->span_us = 0;
 	}
 	tcplp_learn_extremes(state, ack, told_us, certain);
-	if (!policy_after(state->reaction_us, ack->now_us - ack->sample_rtt_us))
+	/* Ages are compared, as by signed times a reaction of 36 minutes ago is one to come. */
+	if (ack->now_us - state->reaction_us >= ack->sample_rtt_us)
 		state->ignoring = 0;
 	/* Held ACKs have brought the average down to their own wait: the first free of it begins anew. */
 	if (was_held && prompt && delay_us < state->smoothed_us)
@@ -332,6 +333,8 @@ POLICY_INLINE u32 tcplp_on_loss(struct tcplp *state, u32 cwnd, u32 now_us)
 /* Sending again after an idle period: the average of then says nothing about now. */
 POLICY_INLINE void tcplp_on_restart(struct tcplp *state)
 {
+	/* Nothing is in flight: all that will be acknowledged is sent after the reaction. */
+	state->ignoring = 0;
 	if (tcplp_is_paced(state))
 		return;
 	if (state->smoothed_us)

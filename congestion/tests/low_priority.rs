@@ -311,3 +311,42 @@ fn a_clock_that_is_set_stops_nobody() {
         }
     }
 }
+
+/// 2^32 us, 71.6 minutes: the policies' clock begins again.
+const WRAP_MS: u64 = 4_294_967;
+
+/// How soon a queue of 60 ms is answered that is met from the first packet on after a loss, its repair and a pause.
+fn answered_after_ms(name: &str, pause_ms: u64, restart: bool) -> Option<u64> {
+    let mut control = control(name);
+    let mut w = window(20.0, 2.0);
+    let lost_ms = learn(&mut *control, &mut w);
+    w.cwnd = 20.0;
+    control.on_loss(&congestion(lost_ms), &mut w);
+    let resumed_ms = lost_ms + pause_ms;
+    if restart {
+        control.on_restart(resumed_ms * MILLISECOND, &mut w);
+    }
+    (1..1000).map(|n| 10 * n).find(|after_ms| {
+        let before = w.cwnd;
+        control.on_ack(&ack(resumed_ms + after_ms, 110), &mut w);
+        w.cwnd < before
+    })
+}
+
+#[test]
+fn a_loss_before_a_pause_silences_nothing_after_it() {
+    for name in ["tcplp", "hstcplp"] {
+        for pause_ms in [1_000, WRAP_MS / 2, WRAP_MS / 2 + 10_000, WRAP_MS * 7 / 8] {
+            for restart in [false, true] {
+                let after_ms = answered_after_ms(name, pause_ms, restart);
+                assert!(
+                    after_ms.is_some_and(|after_ms| after_ms <= 100),
+                    "{name} after {pause_ms} ms: {after_ms:?}"
+                );
+            }
+        }
+        // By the policy's clock no time has passed: only the restart tells.
+        let at_once = answered_after_ms(name, 1_000, true);
+        assert_eq!(answered_after_ms(name, WRAP_MS, true), at_once, "{name}");
+    }
+}
