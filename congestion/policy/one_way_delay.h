@@ -25,6 +25,14 @@
 #define ONE_WAY_DELAY_TELL_MICROSECONDS_AFTER_US 20000U
 #define ONE_WAY_DELAY_TELL_MILLISECONDS_AFTER_US 2000000U
 
+/*
+ * Until the tick is told all samples lie within two seconds of the first: one so much later follows a
+ * pause. Our time wraps in 72 minutes, so that the ticks must be few, too, for a short time to be true:
+ * a millisecond clock makes so many in 67 minutes.
+ */
+#define ONE_WAY_DELAY_PAUSE_US 10000000U
+#define ONE_WAY_DELAY_PAUSE_TICKS 4000000U
+
 struct one_way_delay {
 	u32 first_tsval;
 	u32 first_sent_us;
@@ -34,17 +42,42 @@ struct one_way_delay {
 	u8 told; /* the tick has been measured, not assumed */
 };
 
+/* Before the tick is told: whether a pause lies between, so that `elapsed_us` may have wrapped. */
+POLICY_INLINE int one_way_delay_has_paused(u32 ticks, u32 elapsed_us)
+{
+	return elapsed_us >= ONE_WAY_DELAY_PAUSE_US || ticks >= ONE_WAY_DELAY_PAUSE_TICKS;
+}
+
+/* Whether these ticks are a millisecond clock's, however often it and ours have wrapped. */
+POLICY_INLINE int one_way_delay_is_in_milliseconds(u32 ticks, u32 elapsed_us)
+{
+	u32 gained_us = ticks * ONE_WAY_DELAY_MILLISECOND_TICK_US - elapsed_us;
+
+	return gained_us + ONE_WAY_DELAY_TELL_MILLISECONDS_AFTER_US <
+	       2 * ONE_WAY_DELAY_TELL_MILLISECONDS_AFTER_US;
+}
+
+/* Whether the tick can't be told any more: by a wrapped time any clock may pass for any other. */
+POLICY_INLINE int one_way_delay_is_stale(const struct one_way_delay *clock, u32 ticks,
+					 u32 elapsed_us)
+{
+	return clock->started && !clock->told && one_way_delay_has_paused(ticks, elapsed_us) &&
+	       !one_way_delay_is_in_milliseconds(ticks, elapsed_us);
+}
+
 /*
  * Tells the peer's tick from how far its clock went while ours went `elapsed_us`. A microsecond
  * clock is 1000 times too fast for a millisecond one, so 20 ms are enough to tell; a clock that is
- * neither needs longer, since queueing shifts the stamps too. Returns 1 when the tick has changed
- * and earlier delays no longer compare with later ones.
+ * neither needs longer, since queueing shifts the stamps too. After a pause it is a millisecond clock,
+ * or stale. Returns 1 when the tick has changed and earlier delays no longer compare with later ones.
  */
 POLICY_INLINE int one_way_delay_tell_tick(struct one_way_delay *clock, u32 ticks, u32 elapsed_us)
 {
+	int paused = one_way_delay_has_paused(ticks, elapsed_us);
+
 	if (clock->told || elapsed_us < ONE_WAY_DELAY_TELL_MICROSECONDS_AFTER_US)
 		return 0;
-	if (ticks > elapsed_us / 32 && ticks > 600) {
+	if (!paused && ticks > elapsed_us / 32 && ticks > 600) {
 		clock->told = 1;
 		clock->tick_us = ONE_WAY_DELAY_MICROSECOND_TICK_US;
 		return 1;
@@ -52,10 +85,21 @@ POLICY_INLINE int one_way_delay_tell_tick(struct one_way_delay *clock, u32 ticks
 	if (elapsed_us < ONE_WAY_DELAY_TELL_MILLISECONDS_AFTER_US)
 		return 0;
 	clock->told = 1;
-	if (ticks >= elapsed_us / 2000 && ticks <= elapsed_us / 500)
+	if (paused || (ticks >= elapsed_us / 2000 && ticks <= elapsed_us / 500))
 		return 0;
 	clock->tick_us = ONE_WAY_DELAY_TICK_UNUSABLE;
 	return 1;
+}
+
+POLICY_INLINE void one_way_delay_begin(struct one_way_delay *clock, u32 tsval, u32 sent_us,
+				       u32 received_us)
+{
+	clock->started = 1;
+	clock->told = 0;
+	clock->tick_us = ONE_WAY_DELAY_MILLISECOND_TICK_US;
+	clock->first_tsval = tsval;
+	clock->first_sent_us = sent_us;
+	clock->first_received_us = received_us;
 }
 
 /*
@@ -66,20 +110,16 @@ POLICY_INLINE int one_way_delay_tell_tick(struct one_way_delay *clock, u32 ticks
 POLICY_INLINE u32 one_way_delay_sample(struct one_way_delay *clock, u32 tsval, u32 sent_us,
 				       u32 received_us, u8 *restarted)
 {
-	u32 ticks;
+	int stale = one_way_delay_is_stale(clock, tsval - clock->first_tsval,
+					   received_us - clock->first_received_us);
+	u32 ticks, elapsed_us;
 
-	*restarted = 0;
-	if (!clock->started) {
-		clock->started = 1;
-		clock->told = 0;
-		clock->tick_us = ONE_WAY_DELAY_MILLISECOND_TICK_US;
-		clock->first_tsval = tsval;
-		clock->first_sent_us = sent_us;
-		clock->first_received_us = received_us;
-	}
+	if (stale || !clock->started)
+		one_way_delay_begin(clock, tsval, sent_us, received_us);
 	ticks = tsval - clock->first_tsval;
-	if (one_way_delay_tell_tick(clock, ticks, received_us - clock->first_received_us))
-		*restarted = 1;
+	elapsed_us = received_us - clock->first_received_us;
+	/* One store: where compilers merge it with one to the clock, BPF's verifier refuses both. */
+	*restarted = one_way_delay_tell_tick(clock, ticks, elapsed_us) || stale;
 	if (clock->tick_us == ONE_WAY_DELAY_TICK_UNUSABLE)
 		return 0;
 	return ONE_WAY_DELAY_ORIGIN_US + ticks * clock->tick_us - (sent_us - clock->first_sent_us);

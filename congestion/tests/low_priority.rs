@@ -5,7 +5,7 @@ mod path;
 
 use netnice_congestion::control::{Ack, Congestion, CongestionControl, Window};
 use netnice_congestion::parameters::ControlParameters;
-use netnice_congestion::policy::Phase;
+use netnice_congestion::policy::{Phase, Report, Signal};
 use netnice_congestion::registry;
 use path::{Flow, Path};
 
@@ -312,8 +312,92 @@ fn a_clock_that_is_set_stops_nobody() {
     }
 }
 
+/// A connection of two packets and a pause, then a bulk transfer of 17 s that meets others from `others_ms` on. The peer's
+/// clock ticks each `tick_us`.
+fn resumes(name: &str, tick_us: u64, pause_ms: u64, others_ms: u64) -> Report {
+    let mut control = control(name);
+    let mut w = window(20.0, 2.0);
+    let mut delivered = 0;
+    let mut step = |now_ms: u64, queue_ms: u64| {
+        delivered += 2;
+        control.on_ack(
+            &Ack {
+                tsval: Some(((now_ms - 50) * 1000 / tick_us) as u32),
+                delivered,
+                prior_delivered: delivered.saturating_sub(20),
+                ..ack(now_ms, 50 + queue_ms)
+            },
+            &mut w,
+        );
+        w.cwnd = w.cwnd.min(100.0);
+    };
+    step(1000, 0);
+    step(1010, 0);
+    let resumed_ms = 1010 + pause_ms;
+    for n in 0..1700 {
+        let queue_ms = if 10 * n < others_ms { 0 } else { 80 };
+        step(resumed_ms + 10 * n, queue_ms);
+    }
+    control.report().expect("it reports")
+}
+
 /// 2^32 us, 71.6 minutes: the policies' clock begins again.
 const WRAP_MS: u64 = 4_294_967;
+
+/// Around each time at which it does within two and a half hours, and then some of a day and two months.
+fn pauses_ms() -> impl Iterator<Item = u64> {
+    let near = [0, 21, 100, 700, 1_500, 2_500, 5_000, 9_000, 11_000];
+    let far = [60_000, 200_000, 400_000, 800_000, 2_000_000, 3_500_000];
+    [0, 1, 2, 20, 1000, 1001]
+        .into_iter()
+        .flat_map(move |wraps| {
+            near.into_iter()
+                .chain(far)
+                .map(move |more| wraps * WRAP_MS + more)
+        })
+}
+
+#[test]
+fn a_millisecond_clock_is_known_after_any_pause() {
+    for name in ["netnice", "tcplp", "hstcplp"] {
+        for pause_ms in pauses_ms() {
+            // Its smallest delay is known, too: others may be there from the first packet on.
+            for others_ms in [0, 5_000] {
+                let report = resumes(name, 1000, pause_ms, others_ms);
+                assert_eq!(report.signal(), Signal::OneWayDelay, "{name}, {pause_ms}");
+                assert!(report.yields > 0, "{name} after {pause_ms} ms");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_microsecond_clock_is_known_after_any_pause() {
+    for name in ["netnice", "tcplp", "hstcplp"] {
+        for pause_ms in pauses_ms() {
+            let report = resumes(name, 1, pause_ms, 5_000);
+            assert_eq!(report.signal(), Signal::OneWayDelay, "{name}, {pause_ms}");
+            assert!(report.yields > 0, "{name} after {pause_ms} ms");
+        }
+    }
+}
+
+#[test]
+fn after_a_pause_no_slow_clock_passes_for_one_that_can_be_read() {
+    for name in ["netnice", "tcplp", "hstcplp"] {
+        for tick_us in [4_000, 10_000] {
+            for pause_ms in pauses_ms().filter(|pause_ms| pause_ms % WRAP_MS >= 60_000) {
+                let report = resumes(name, tick_us, pause_ms, 5_000);
+                assert_eq!(
+                    report.signal(),
+                    Signal::RoundTrip,
+                    "{name}, {tick_us} us, {pause_ms}"
+                );
+                assert!(report.yields > 0, "{name} after {pause_ms} ms");
+            }
+        }
+    }
+}
 
 /// How soon a queue of 60 ms is answered that is met from the first packet on after a loss, its repair and a pause.
 fn answered_after_ms(name: &str, pause_ms: u64, restart: bool) -> Option<u64> {
