@@ -152,8 +152,7 @@ POLICY_INLINE u32 netnice_grow(struct netnice *state, const struct netnice_ack *
 {
 	u64 progress;
 
-	if (ack->app_limited || state->over_packets ||
-	    (s32)(ack->prior_delivered - state->reaction_mark) < 0)
+	if (ack->app_limited || state->over_packets || !netnice_follows_reaction(state, ack))
 		return cwnd;
 	if (state->slow_start)
 		return state->report.yields ? netnice_grow_back(state, ack->acked, cwnd) :

@@ -108,6 +108,16 @@ POLICY_INLINE void netnice_learn_rate(struct netnice *state, const struct netnic
 		state->packet_ns = packet_ns;
 }
 
+/*
+ * Whether the newest packet covered was sent after the last reaction. Both are counted back from now:
+ * reactions may lie further apart than signed numbers reach.
+ */
+POLICY_INLINE int netnice_follows_reaction(const struct netnice *state,
+					   const struct netnice_ack *ack)
+{
+	return ack->delivered - state->reaction_mark >= ack->delivered - ack->prior_delivered;
+}
+
 /* Takes the delay sample that an ACK brings. */
 POLICY_INLINE void netnice_sample(struct netnice *state, const struct netnice_ack *ack)
 {
@@ -126,7 +136,7 @@ POLICY_INLINE void netnice_sample(struct netnice *state, const struct netnice_ac
 		state->round_prompt = 1;
 	if (queue_us <= netnice_threshold_us(state)) {
 		state->over_packets = 0;
-	} else if (prompt && (s32)(ack->prior_delivered - state->reaction_mark) >= 0) {
+	} else if (prompt && netnice_follows_reaction(state, ack)) {
 		state->over_queue_us = agreed_us;
 		state->over_packets += ack->acked;
 	}

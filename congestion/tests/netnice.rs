@@ -467,6 +467,24 @@ fn held_acks_do_not_convict() {
     assert!(connection.cwnd >= 20, "{}", connection.cwnd);
 }
 
+#[test]
+fn the_last_reaction_may_be_any_number_of_packets_ago() {
+    for steps in 1..4 {
+        let mut connection = Connection::settled(40);
+        for _ in 0..steps {
+            connection.delivered += 1 << 30;
+            connection.step(0);
+        }
+        connection.cwnd = 40;
+        for _ in 0..200 {
+            connection.step(0);
+        }
+        assert!(connection.cwnd > 40, "{steps}: {}", connection.cwnd);
+        let before = connection.cwnd;
+        assert!(connection.until_back_off(10_000) < before);
+    }
+}
+
 proptest! {
     #[test]
     fn whatever_comes_the_window_stays_within_bounds(
