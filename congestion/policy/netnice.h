@@ -239,6 +239,7 @@ POLICY_INLINE u32 netnice_on_ack(struct netnice *state, const struct netnice_ack
 {
 	u32 cwnd = ack->cwnd;
 
+	netnice_notice_gap(state, ack->now_us);
 	netnice_learn_rate(state, ack);
 	netnice_sample(state, ack);
 	if (ack->in_recovery) {

@@ -29,6 +29,7 @@
 #define NETNICE_INFERENCE_ROUNDS 2U   /* itt of TCP-LP: no growth, and a recurrence means others */
 #define NETNICE_INDICATION_PACKETS 4U /* over the threshold in a row, at the least */
 #define NETNICE_RELEARN_US 90000000U  /* a delay so long unmoved is a longer path, no queue */
+#define NETNICE_STEADY_GAP_S 20U      /* unheard for four of the longest pauses it may have moved */
 #define NETNICE_STEADY_PARTS 16U      /* unmoved: by no more than a sixteenth of itself */
 #define NETNICE_RATE_LEAK_SHIFT 13U /* the highest rate is forgotten within some thousand rounds */
 #define NETNICE_DRIFT_US 2000U      /* twice the grain of a millisecond clock */
@@ -62,8 +63,9 @@ struct netnice {
 	u16 pause_scale; /* how long the longest pause has become, in times of what it was at first */
 	u8 lone_acks;
 	u8 inference; /* rounds until the inference time-out; while yielding, clean probes wanted */
-	u8 probe_rounds; /* round trips between probes while yielding */
-	u8 blind_rounds; /* rounds in which a blind loss means others */
+	u8 probe_rounds;   /* round trips between probes while yielding */
+	u8 blind_rounds;   /* rounds in which a blind loss means others */
+	u8 steady_heard_s; /* how long after `steady_since_us` the newest ACK came */
 	u8 slow_start : 1;
 	u8 round_prompt : 1; /* a sample of this round is surely free of a delayed ACK */
 	u8 recovering : 1;

@@ -45,6 +45,19 @@ POLICY_INLINE u32 netnice_steady_range_us(const struct netnice *state)
 }
 
 /*
+ * Samples on either side of a program's pause say nothing of what was between them. Now is made odd as
+ * `steady_since_us` is, or could lie before it.
+ */
+POLICY_INLINE void netnice_notice_gap(struct netnice *state, u32 now_us)
+{
+	u32 steady_s = ((now_us | 1) - state->steady_since_us) / 1000000;
+
+	if (steady_s > state->steady_heard_s + NETNICE_STEADY_GAP_S)
+		state->steady_since_us = 0;
+	state->steady_heard_s = policy_min(steady_s, 255);
+}
+
+/*
  * While yielding, a delay that does not move for long, and without a loss, is no queue (queues that
  * somebody uses move) but a path that became longer: it becomes the new minimum.
  */
@@ -52,6 +65,7 @@ POLICY_INLINE void netnice_relearn(struct netnice *state, u32 queue_us, u32 now_
 {
 	if (!state->steady_since_us) {
 		state->steady_since_us = now_us | 1;
+		state->steady_heard_s = 0;
 		state->steady_low = netnice_ticks(queue_us);
 		state->steady_high = netnice_ticks(queue_us);
 		return;

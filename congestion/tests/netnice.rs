@@ -303,6 +303,35 @@ fn a_delay_that_does_not_move_for_90_s_is_the_path() {
     assert!(!learns_path(92, |second| 50_000 + second % 2 * 2_500, None));
 }
 
+/// Probes that met the same queue, with these pauses between them. Whether it is taken for the path.
+fn learns_path_with_pauses(pauses: &[Duration]) -> bool {
+    let mut connection = Connection::yielding();
+    for &pause in pauses {
+        connection.probe(2, pause, 50_000);
+    }
+    connection.probe(2, Duration::from_secs(1), 50_000);
+    connection.control.report().delay_over_minimum_us < 3_000
+}
+
+#[test]
+fn a_delay_counts_as_steady_only_while_it_is_looked_at() {
+    let second = Duration::from_secs(1);
+    // A few probes on either side of a pause of the program.
+    let mut pauses = [second; 7];
+    pauses[3] = 95 * second;
+    assert!(!learns_path_with_pauses(&pauses));
+    assert!(!learns_path_with_pauses(&[30 * second; 5]));
+    // What follows the pause counts from its beginning.
+    let mut pauses = vec![second; 3];
+    pauses.push(95 * second);
+    pauses.extend([second; 88]);
+    assert!(!learns_path_with_pauses(&pauses));
+    pauses.extend([second; 4]);
+    assert!(learns_path_with_pauses(&pauses));
+    // The longest pauses of its own are no gaps, with seconds of round trips around them.
+    assert!(learns_path_with_pauses(&[10 * second; 11]));
+}
+
 #[test]
 fn where_packets_are_lost_a_steady_delay_is_a_queue() {
     assert!(!learns_path(92, |_| 50_000, Some(40)));
