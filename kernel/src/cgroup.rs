@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use nix::dir::Dir;
 use nix::errno::Errno;
@@ -77,9 +77,10 @@ impl Hierarchy {
             Some(path)
         } else {
             path.strip_prefix(self.prefix.as_str())
+                .filter(|beneath| beneath.is_empty() || beneath.starts_with('/'))
         };
         let beneath = beneath
-            .filter(|path| !path.split('/').any(|part| part == ".."))
+            .filter(|path| !path.split('/').any(|part| matches!(part, "." | "..")))
             .ok_or_else(|| Error::UnknownCgroup {
                 name: path.to_owned(),
             })?;
@@ -101,6 +102,12 @@ impl Hierarchy {
     /// Opens a cgroup by a path that a user gave: in the file system, or relative to the top of
     /// the hierarchy.
     pub fn open_given(&self, path: &str) -> Result<Cgroup> {
+        if path.is_empty() {
+            // It would stand for the top.
+            return Err(Error::UnknownCgroup {
+                name: path.to_owned(),
+            });
+        }
         let mounted = self.mounted_at.as_deref().and_then(|at| {
             let absolute = fs::canonicalize(path).ok()?;
             let beneath = absolute.strip_prefix(at).ok()?;
@@ -161,7 +168,7 @@ impl Cgroup {
         OURS.iter().any(|prefix| self.name().starts_with(prefix))
     }
 
-    /// Makes a child called `name`, with `-2` and so on appended if that name is taken.
+    /// Makes a child called `name` for processes, with `-2` and so on appended if that name is taken.
     pub fn create_child(&self, name: &str) -> Result<Self> {
         let mode = Mode::from_bits_truncate(0o755);
         let mut attempt = 1;
@@ -176,7 +183,21 @@ impl Cgroup {
         let child = self.open_child(&chosen)?;
         // The caller's umask may be strict.
         fchmod(&child.directory, mode).doing(|| format!("making the cgroup {}", child.path))?;
+        if child.read("cgroup.type")?.contains("invalid") {
+            child.remove()?;
+            return Err(Error::ThreadedCgroup {
+                path: self.path.clone(),
+            });
+        }
         Ok(child)
+    }
+
+    /// How long ago it was made, or a cgroup right below it was made or removed.
+    pub fn unchanged_for(&self) -> Result<Duration> {
+        let status =
+            fstat(&self.directory).doing(|| format!("reading the cgroup {}", self.path))?;
+        let changed = UNIX_EPOCH + Duration::from_secs(status.st_mtime.max(0) as u64);
+        Ok(changed.elapsed().unwrap_or_default())
     }
 
     fn open_child(&self, name: &str) -> Result<Self> {

@@ -47,6 +47,15 @@ pub enum Error {
          /sys/fs/cgroup/unified`"
     )]
     NoCgroup2(io::Error),
+    /// There are only threads below it.
+    #[error(
+        "the cgroup {path} is threaded, and below it no cgroup can take processes: start it from \
+         another one"
+    )]
+    ThreadedCgroup {
+        /// The path as `/proc/PID/cgroup` has it.
+        path: String,
+    },
     /// There is no such cgroup.
     #[error(
         "there is no cgroup `{name}`: give its path, absolute or below the mount point of cgroup2 \

@@ -9,6 +9,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
@@ -150,6 +151,24 @@ pub(crate) fn clear(home: &Path) -> Result<bool> {
         }
     }
     Ok(in_use)
+}
+
+/// So long after it was made a cgroup without a record belongs to nobody.
+const UNRECORDED: Duration = Duration::from_secs(60);
+
+/// Removes cgroups right below `above` that were made by calls that were killed before they wrote it down.
+pub(crate) fn clear_unrecorded(home: &Path, above: &Cgroup) -> Result<()> {
+    for cgroup in above.children()? {
+        let recorded = directory(home).join(cgroup.id().to_string()).exists();
+        if cgroup.is_ours()
+            && !recorded
+            && cgroup.unchanged_for()? >= UNRECORDED
+            && !cgroup.is_populated()?
+        {
+            cgroup.remove()?;
+        }
+    }
+    Ok(())
 }
 
 /// Removes a cgroup that has served; returns whether it is gone.

@@ -49,7 +49,7 @@ pub fn enter(settings: &Settings) -> Result<Entered> {
         }
         other => other?,
     };
-    match own_cgroup() {
+    match own_cgroup(&pins) {
         Ok(cgroup) => enter_cgroup(settings, pins, &cgroup),
         // No cgroup2, or none that could be changed: a container may have it read-only.
         Err(_) => {
@@ -60,10 +60,11 @@ pub fn enter(settings: &Settings) -> Result<Entered> {
     .map(Entered)
 }
 
-fn own_cgroup() -> Result<Cgroup> {
-    Hierarchy::find()?
-        .of(None)?
-        .create_child(&format!("netnice-run-{}", getpid()))
+fn own_cgroup(pins: &Pins) -> Result<Cgroup> {
+    let above = Hierarchy::find()?.of(None)?;
+    // Whatever fails here does not concern this run.
+    let _ = records::clear_unrecorded(pins.home(), &above);
+    above.create_child(&format!("netnice-run-{}", getpid()))
 }
 
 /// The cgroup is removed when the last process in it has ended, even if netnice is killed before.

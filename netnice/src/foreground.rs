@@ -8,11 +8,13 @@
 use std::io;
 use std::os::fd::AsFd;
 use std::process::{Child, ExitCode};
+use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill, killpg};
-use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::{Pid, getpgid, getpgrp, getpid, tcgetpgrp, tcsetpgrp};
 
 use crate::signals::{Arrived, HeldSignals};
@@ -59,14 +61,26 @@ pub fn wait(child: &Child, signals: &HeldSignals) -> Result<Ended> {
 /// A shell that suspends itself leaves the terminal to the one we were started from.
 fn stop_too(child: Pid) {
     let group = getpgid(Some(child)).unwrap_or(child);
-    // Ctrl-Z in our own group has stopped us as well.
     if group == getpgrp() {
+        stop_alone(child);
         return;
     }
     hand_terminal(group, getpgrp());
     let _ = kill(getpid(), Signal::SIGSTOP);
     hand_terminal(getpgrp(), group);
     let _ = killpg(group, Signal::SIGCONT);
+}
+
+/// Ctrl-Z has stopped us together with the command, and we have gone on together; but a command may stop only itself.
+fn stop_alone(child: Pid) {
+    // What lets us go on may come to the command a moment later.
+    thread::sleep(Duration::from_millis(20));
+    let ways_out = WaitPidFlag::WCONTINUED | WaitPidFlag::WEXITED;
+    let flags = ways_out | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
+    if let Ok(WaitStatus::StillAlive) = waitid(Id::Pid(child), flags) {
+        let _ = kill(getpid(), Signal::SIGSTOP);
+        let _ = kill(child, Signal::SIGCONT);
+    }
 }
 
 fn hand_terminal(from: Pid, to: Pid) {

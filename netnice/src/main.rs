@@ -3,6 +3,7 @@
 
 mod allocator;
 mod assured_rate;
+mod broken_pipe;
 mod commands;
 mod foreground;
 mod leftovers;
@@ -15,6 +16,7 @@ mod usage;
 use std::process::ExitCode;
 
 use clap::Parser;
+use text::say;
 
 #[global_allocator]
 static ALLOCATOR: allocator::Allocator = allocator::Allocator;
@@ -63,12 +65,12 @@ fn main() -> ExitCode {
                 return usage::complain(usage);
             }
             // What went wrong below is part of the one line.
-            eprintln!("netnice: {error:#}");
+            say!("netnice: {error:#}");
             let log = error
                 .downcast_ref::<netnice_kernel::Error>()
                 .and_then(netnice_kernel::Error::log);
             if let Some(log) = log.filter(|_| std::env::var_os("NETNICE_LOG").is_some()) {
-                eprintln!("{log}");
+                say!("{log}");
             }
             ExitCode::FAILURE
         }

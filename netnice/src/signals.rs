@@ -10,6 +10,8 @@ use anyhow::{Context, Result};
 use nix::sys::signal::{SigHandler, SigSet, SigmaskHow, Signal, pthread_sigmask, signal};
 use nix::sys::time::TimeSpec;
 
+use crate::broken_pipe;
+
 /// The signals by which people and programs talk to a command.
 const TOLD: [Signal; 6] = [
     Signal::SIGINT,
@@ -59,9 +61,9 @@ impl HeldSignals {
         let before = self.before;
         let restore = move || -> io::Result<()> {
             pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&before), None)?;
-            Ok(())
+            broken_pipe::restore()
         };
-        // SAFETY: pthread_sigmask may be called between fork and exec.
+        // SAFETY: both may be called between fork and exec.
         unsafe { command.pre_exec(restore) }
     }
 

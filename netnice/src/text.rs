@@ -53,6 +53,20 @@ fn three_digits(value: f64) -> String {
     }
 }
 
+/// Writes a line on stderr, like `eprintln!`. That it cannot be written changes nothing of what is done or given back.
+macro_rules! say {
+    ($($line:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr(), $($line)*);
+    }};
+}
+pub(crate) use say;
+
+/// Prints a line on stdout; see [`print`].
+pub fn print_line(line: &str) -> anyhow::Result<()> {
+    print(&format!("{line}\n"))
+}
+
 /// Prints on stdout. That nobody reads it any more is not worth a word.
 pub fn print(text: &str) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();

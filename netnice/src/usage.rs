@@ -7,6 +7,7 @@ use clap::CommandFactory;
 use clap::error::ErrorKind;
 
 use crate::Netnice;
+use crate::text::say;
 
 /// Says what is wrong and where to read more; help and version are printed as they are.
 pub fn complain(error: &clap::Error) -> ExitCode {
@@ -23,7 +24,7 @@ pub fn complain(error: &clap::Error) -> ExitCode {
         _ => {
             let arguments: Vec<_> = std::env::args_os().collect();
             let command = arguments.get(1).and_then(|argument| argument.to_str());
-            eprintln!("netnice: {}", one_line(error, command));
+            say!("netnice: {}", one_line(error, command));
             ExitCode::from(2)
         }
     }
@@ -34,7 +35,8 @@ fn one_line(error: &clap::Error, command: Option<&str>) -> String {
     let mut parts = Vec::new();
     for paragraph in error.render().to_string().split("\n\n") {
         let text = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
-        let layout = ["Usage: ", "For more information"];
+        // That of a value with a minus sign would make a command of it.
+        let layout = ["Usage: ", "For more information", "tip: to pass '"];
         if text.is_empty() || layout.iter().any(|layout| text.starts_with(layout)) {
             continue;
         }
@@ -83,6 +85,10 @@ mod tests {
             ("netnice run", "<COMMAND>"),
             ("netnice run", "see `netnice run --help`"),
             ("netnice run --delta 7 -- true", "see `netnice run --help`"),
+            (
+                "netnice run --inference-rtts -1 -- true",
+                "argument '-1' found; see `netnice",
+            ),
             ("netnice renice", "--pid"),
             ("netnice renice --pid init", "init"),
             ("netnice attach", "<CGROUP|UNIT>"),

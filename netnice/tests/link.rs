@@ -152,6 +152,26 @@ fn nothing_is_left_behind_when_it_is_killed() {
 }
 
 #[test]
+fn a_signal_while_the_far_side_is_waited_for_ends_it_before_the_command() {
+    let far = "echo waits >&2; exec sleep 1004";
+    let mut command = netnice(&["link", "-q", "--far", far, "--", "echo", "started"]);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut link = command.spawn().expect("netnice starts");
+    let mut waits = String::new();
+    let mut err = BufReader::new(link.stderr.take().unwrap());
+    err.read_line(&mut waits).unwrap();
+    signal(&link, Signal::SIGTERM);
+    assert_eq!(link.wait().unwrap().code(), Some(143));
+    let mut out = String::new();
+    link.stdout
+        .take()
+        .unwrap()
+        .read_to_string(&mut out)
+        .unwrap();
+    assert_eq!(out, "");
+}
+
+#[test]
 fn signals_from_others_are_passed_on() {
     let script = "trap 'exit 9' TERM; echo ready; while :; do sleep 0.05; done";
     let mut link = start(&mut netnice(&["link", "-q", "--", "sh", "-c", script]));

@@ -135,11 +135,48 @@ fn where_no_cgroup_can_be_made_a_supervisor_steps_in() {
 }
 
 #[test]
+fn in_a_threaded_cgroup_a_supervisor_steps_in() {
+    let cgroup = TestCgroup::new("threaded");
+    fs::write(cgroup.0.join("cgroup.type"), "threaded").unwrap();
+    let before = our_cgroups();
+    let mut command = netnice(&["run", "--json", "--"]);
+    let said = say(cgroup.contain(command.arg(probe()).args(["once", "4"])));
+    assert_sockets(&lines(&said.out), &ALL, "netnice", LOWER_EFFORT);
+    let told: serde_json::Value = serde_json::from_str(&said.err).unwrap();
+    assert_eq!(told["means"], "supervisor");
+    // Other tests have theirs.
+    let mut after = our_cgroups().into_iter();
+    assert!(!after.any(|path| path.starts_with(&cgroup.0)), "{before:?}");
+}
+
+#[test]
+fn cgroups_are_removed_that_were_made_and_not_written_down() {
+    let around = TestCgroup::new("unrecorded");
+    let [old, new] = ["netnice-run-1", "netnice-run-2"].map(|name| around.0.join(name));
+    for path in [&old, &new] {
+        fs::create_dir(path).unwrap();
+    }
+    output(
+        Command::new("touch")
+            .args(["-d", "2 minutes ago"])
+            .arg(&old),
+    );
+    output(around.contain(&mut netnice(&["run", "--", "true"])));
+    assert!(!old.exists());
+    // Whoever makes it may be about to write it down.
+    assert!(new.exists());
+}
+
+#[test]
 fn the_exit_code_is_that_of_the_command() {
-    for options in [&["run"][..], &["run", "-v"]] {
+    for options in [&["run"][..], &["run", "-v"], &["run", "--json"]] {
         let mut command = netnice(options);
         let said = say(command.args(["--", "sh", "-c", "exit 77"]));
         assert_eq!(said.code, Some(77), "{options:?}");
+        let mut command = netnice(options);
+        let full = fs::File::options().write(true).open("/dev/full").unwrap();
+        command.args(["--", "sh", "-c", "exit 77"]).stderr(full);
+        assert_eq!(command.status().unwrap().code(), Some(77), "{options:?}");
     }
 }
 

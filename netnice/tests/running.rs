@@ -300,6 +300,9 @@ fn what_is_not_there_is_named_in_one_line() {
         (&["attach", "/no/such/cgroup"], "/no/such/cgroup"),
         (&["attach", "no-such-unit.service"], "no-such-unit.service"),
         (&["detach", "/no/such/cgroup"], "/no/such/cgroup"),
+        // What names no cgroup must not stand for all of them.
+        (&["attach", "."], "`"),
+        (&["attach", "/."], "`"),
     ] {
         let said = say(&mut netnice(command));
         assert_eq!(said.code, Some(1), "{command:?}");
@@ -309,5 +312,8 @@ fn what_is_not_there_is_named_in_one_line() {
             "{}",
             said.err
         );
+    }
+    for command in ["attach", "detach"] {
+        assert_eq!(say(&mut netnice(&[command, ""])).code, Some(2), "{command}");
     }
 }

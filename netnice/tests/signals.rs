@@ -212,3 +212,41 @@ fn a_pipe_ends_with_the_command_although_something_stays_in_the_background() {
         assert_eq!(done.stdout, b"done\n");
     }
 }
+
+#[test]
+fn a_command_that_stops_only_itself_is_seen_to_have_stopped() {
+    for options in BOTH {
+        let mut command = netnice(options);
+        command
+            .args(["sh", "-c", "kill -STOP $$; exit 7"])
+            .stderr(Stdio::null())
+            .process_group(0);
+        let mut process = Process(command.spawn().unwrap());
+        let pid = Pid::from_raw(process.pid());
+        let stopped = waitpid(pid, Some(WaitPidFlag::WUNTRACED)).unwrap();
+        let expected = WaitStatus::Stopped(pid, Signal::SIGSTOP);
+        assert_eq!(stopped, expected, "{options:?}");
+        nix::sys::signal::killpg(pid, Signal::SIGCONT).unwrap();
+        assert_eq!(process.0.wait().unwrap().code(), Some(7), "{options:?}");
+    }
+}
+
+#[test]
+fn sigpipe_is_ignored_or_not_as_it_was() {
+    for options in BOTH {
+        for (before, ignored) in [("trap '' PIPE; ", true), ("", false)] {
+            let netnice = netnice(options);
+            let words: Vec<_> = std::iter::once(netnice.get_program())
+                .chain(netnice.get_args())
+                .collect();
+            let words = words.join(std::ffi::OsStr::new(" ")).into_string().unwrap();
+            let script = format!("{before}exec {words} grep SigIgn /proc/self/status");
+            let mut command = std::process::Command::new("bash");
+            let told = output(command.args(["-c", &script]));
+            let mask = told.split_whitespace().last().unwrap();
+            let mask = u64::from_str_radix(mask, 16).unwrap();
+            let got = mask & (1 << (Signal::SIGPIPE as u32 - 1)) != 0;
+            assert_eq!(got, ignored, "{options:?}, {before}: {told}");
+        }
+    }
+}

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 use netnice_kernel::attach;
 
 use super::renice::Told;
@@ -28,7 +29,7 @@ How long it lasts:
 #[command(after_long_help = EXAMPLES)]
 pub struct Arguments {
     /// Path of a cgroup, absolute or below the mount point of cgroup2, or the name of a unit
-    #[arg(value_name = "CGROUP|UNIT")]
+    #[arg(value_name = "CGROUP|UNIT", value_parser = NonEmptyStringValueParser::new())]
     cgroup: String,
     /// Tell what was done as one line of JSON
     #[arg(long)]
@@ -43,14 +44,14 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let settings = arguments.low_priority.settings()?;
     let outcome = attach::attach(&cgroup, &settings)?;
     if arguments.json {
-        println!("{}", serde_json::to_string(&Told::from(&outcome))?);
+        text::print_line(&serde_json::to_string(&Told::from(&outcome))?)?;
     } else {
-        println!(
+        text::print_line(&format!(
             "netnice: {} has {} now, {} included",
             cgroup.path(),
             standing(settings.control),
             text::count(outcome.sockets as u64, "open TCP socket"),
-        );
+        ))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -11,6 +11,8 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use netnice_kernel::attach;
 
+use crate::text;
+
 use super::register::register;
 
 const EXAMPLES: &str = "\
@@ -46,16 +48,16 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         fs::write(UNIT, unit(&program)).with_context(|| format!("writing {UNIT}"))?;
         systemctl(&["daemon-reload"])?;
         systemctl(&["enable", "--now", "netnice.service"])?;
-        println!(
+        text::print_line(&format!(
             "netnice: installed as {}; netnice.service registers it at boot",
             program.display()
-        );
+        ))?;
     } else {
-        println!(
+        text::print_line(&format!(
             "netnice: installed as {0} and registered; no systemd runs here, so have `{0} register` \
              run at boot",
             program.display()
-        );
+        ))?;
     }
     Ok(ExitCode::SUCCESS)
 }

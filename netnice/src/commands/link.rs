@@ -15,9 +15,11 @@ use clap::Args;
 use netnice_lab::{Direction, DirectionChanges, EmulatedLink, LabError, LinkReport, LinkSpec};
 use netnice_queue::{LossFraction, QueueLimit, Rate, parse_delay};
 
+use crate::foreground::{self, Ended};
 use crate::leftovers::Guard;
 use crate::signals::HeldSignals;
-use crate::{foreground, style, text};
+use crate::style;
+use crate::text::{self, say};
 
 use super::run::{cannot_run, find};
 use far::FarCommand;
@@ -118,7 +120,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let spec = match arguments.spec() {
         Ok(spec) => spec,
         Err(error) => {
-            eprintln!("netnice: {error}; see `netnice link --help`");
+            say!("netnice: {error}; see `netnice link --help`");
             return Ok(ExitCode::from(2));
         }
     };
@@ -154,15 +156,18 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         command.envs(far.environment());
     }
     if arguments.command.is_empty() && std::io::stderr().is_terminal() && !arguments.quiet {
-        eprintln!(
+        say!(
             "netnice: behind a link of {spec}; the far side is {} ($NETNICE_FAR); `exit` leaves it",
             far.as_ref().map_or(link.server(), |_| link.far_ipv4())
         );
     }
-    let code = match link.near().spawn(signals.release_for(&mut command)) {
-        Ok(child) => foreground::wait(&child, &signals).map(ExitCode::from),
-        Err(LabError::Os { answer, .. }) => Ok(cannot_run(command.get_program(), &answer)),
-        Err(error) => Err(error.into()),
+    let code = match far.as_ref().and_then(FarCommand::interrupted) {
+        Some(signal) => Ok(Ended::Killed(signal).into()),
+        None => match link.near().spawn(signals.release_for(&mut command)) {
+            Ok(child) => foreground::wait(&child, &signals).map(ExitCode::from),
+            Err(LabError::Os { answer, .. }) => Ok(cannot_run(command.get_program(), &answer)),
+            Err(error) => Err(error.into()),
+        },
     };
 
     let left = guard.clear_one(link.near());
@@ -173,7 +178,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let report = link.stop()?;
     if left > 0 && !arguments.quiet {
         let left = text::count(left as u64, "program");
-        eprintln!("netnice: ended {left} that still ran behind the link");
+        say!("netnice: ended {left} that still ran behind the link");
     }
     print(&report, arguments)?;
     code
@@ -182,11 +187,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 fn print(report: &LinkReport, arguments: &Arguments) -> Result<()> {
     if arguments.json {
         let line = serde_json::to_string(report).context("writing the report as JSON")?;
-        eprintln!("{line}");
+        say!("{line}");
     } else if !report.trustworthy {
-        eprintln!("netnice: {}", style::alarm(report));
+        say!("netnice: {}", style::alarm(report));
     } else if !arguments.quiet {
-        eprintln!("netnice: {report}");
+        say!("netnice: {report}");
     }
     Ok(())
 }

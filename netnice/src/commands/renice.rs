@@ -51,12 +51,10 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         false => renice::set(arguments.pid, &settings)?,
     };
     if arguments.json {
-        println!("{}", serde_json::to_string(&Told::from(&outcome))?);
+        text::print_line(&serde_json::to_string(&Told::from(&outcome))?)?;
     } else {
-        println!(
-            "netnice: {}",
-            in_words(arguments, settings.control, &outcome)
-        );
+        let words = in_words(arguments, settings.control, &outcome);
+        text::print_line(&format!("netnice: {words}"))?;
     }
     Ok(ExitCode::SUCCESS)
 }

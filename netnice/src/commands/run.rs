@@ -19,10 +19,11 @@ use nix::sys::signal::{SigHandler, Signal, raise, signal};
 use nix::unistd::execv;
 use serde::Serialize;
 
+use crate::broken_pipe;
 use crate::foreground::{self, Ended};
 use crate::low_priority::{LowPriority, standing};
 use crate::signals::HeldSignals;
-use crate::text;
+use crate::text::{self, say};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -38,8 +39,9 @@ Examples:
 What is covered:
   All TCP connections that the command and its children send over, from the first byte, IPv4 and
   IPv6, as client and as server, whatever the programs are written in. They can not undo it. Not
-  covered are UDP, and so QUIC, connections that were open before, and downloads: of these the
-  sender decides, and it is not ours.
+  covered are UDP, and so QUIC, connections that were open before, those accepted on a socket that
+  was handed in listening, and downloads: of these the sender decides, and it is not ours. As root,
+  connections over IPv4 on sockets of IPv6 keep their DSCP: the kernel lets no BPF program set it.
 
 As root and not:
   As root the command gets a cgroup of its own, and runs as the very process that netnice was.
@@ -96,9 +98,7 @@ fn become_command(program: &Path, command: &[OsString]) -> Result<Errno> {
         .iter()
         .map(|word| text(word))
         .collect::<Result<Vec<_>>>()?;
-    // Rust programs ignore it, but others rely on it.
-    // SAFETY: the default action runs no code of ours.
-    unsafe { signal(Signal::SIGPIPE, SigHandler::SigDfl) }.context("restoring SIGPIPE")?;
+    broken_pipe::restore().context("restoring SIGPIPE")?;
     let Err(mut error) = execv(&path, &words);
     if error == Errno::ENOEXEC {
         // As all shells do with a script that does not say who is to run it.
@@ -152,12 +152,10 @@ fn die_of(number: Signal) -> ExitCode {
 pub(super) fn cannot_run(name: &OsStr, error: &io::Error) -> ExitCode {
     let name = Path::new(name).display();
     if error.kind() == io::ErrorKind::NotFound {
-        eprintln!(
-            "netnice: there is no command `{name}`: give its path, or see that it is in PATH"
-        );
+        say!("netnice: there is no command `{name}`: give its path, or see that it is in PATH");
         ExitCode::from(127)
     } else {
-        eprintln!("netnice: `{name}` can not be run: {error}");
+        say!("netnice: `{name}` can not be run: {error}");
         ExitCode::from(126)
     }
 }
@@ -207,7 +205,7 @@ fn tell(arguments: &Arguments, entered: &Entered, control: Control) {
     let totals = match entered.totals() {
         Ok(totals) => totals,
         Err(error) => {
-            eprintln!("netnice: {error}");
+            say!("netnice: {error}");
             None
         }
     };
@@ -222,11 +220,11 @@ fn tell(arguments: &Arguments, entered: &Entered, control: Control) {
             without_timestamps: totals.map(|totals| totals.without_timestamps),
         };
         match serde_json::to_string(&summary) {
-            Ok(line) => eprintln!("{line}"),
-            Err(error) => eprintln!("netnice: {error}"),
+            Ok(line) => say!("{line}"),
+            Err(error) => say!("netnice: {error}"),
         }
     } else {
-        eprintln!("netnice: {}", in_words(totals, entered.means(), control));
+        say!("netnice: {}", in_words(totals, entered.means(), control));
     }
 }
 

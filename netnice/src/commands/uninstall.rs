@@ -10,6 +10,8 @@ use anyhow::{Context, Result};
 use clap::Args;
 use netnice_kernel::attach;
 
+use crate::text;
+
 use super::install::{need_root, program, remove_unit};
 use super::unregister::unregister;
 
@@ -43,9 +45,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         other => other.with_context(|| format!("removing {}", program.display()))?,
     }
     if unregister()? {
-        println!("netnice: uninstalled");
+        text::print_line("netnice: uninstalled")?;
     } else {
-        println!("netnice: uninstalled; commands that run keep their low priority until they end");
+        text::print_line(
+            "netnice: uninstalled; commands that run keep their low priority until they end",
+        )?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -6,15 +6,16 @@ use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use netnice_lab::EmulatedLink;
 use netnice_lab::namespace::count_listening;
+use nix::sys::signal::Signal;
 
 use crate::leftovers;
-use crate::signals::HeldSignals;
+use crate::signals::{Arrived, HeldSignals};
+use crate::text::say;
 
 /// Time that a server has to open its port before COMMAND begins in any case.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -24,10 +25,11 @@ pub struct FarCommand {
     text: String,
     child: Child,
     environment: Vec<(&'static str, String)>,
+    interrupted: Option<Signal>,
 }
 
 impl FarCommand {
-    /// Starts it, and waits until a socket listens that did not before, or it has ended.
+    /// Starts it, and waits until a socket listens that did not before, or it has ended, or a signal comes.
     pub fn start(
         command: &OsStr,
         link: &EmulatedLink,
@@ -52,19 +54,31 @@ impl FarCommand {
             text: OsString::from(command).to_string_lossy().into_owned(),
             child,
             environment,
+            interrupted: None,
         };
         let deadline = Instant::now() + PATIENCE;
         while listening()? <= before && !far.has_ended() {
             if Instant::now() > deadline {
-                eprintln!(
+                say!(
                     "netnice: `{}` does not listen anywhere yet; going on",
                     far.text
                 );
                 break;
             }
-            thread::sleep(TICK);
+            match signals.wait(Some(TICK)) {
+                Some(Arrived::FromTerminal(signal) | Arrived::FromProcess(signal)) => {
+                    far.interrupted = Some(signal);
+                    break;
+                }
+                Some(Arrived::Child) | None => {}
+            }
         }
         Ok(far)
+    }
+
+    /// The signal that has come in place of a listening socket.
+    pub fn interrupted(&self) -> Option<Signal> {
+        self.interrupted
     }
 
     /// Where it runs, for commands on the other side.
@@ -76,7 +90,7 @@ impl FarCommand {
     pub fn stop(mut self) {
         if let Ok(Some(status)) = self.child.try_wait() {
             if !status.success() {
-                eprintln!(
+                say!(
                     "netnice: on the far side `{}` failed: {}",
                     self.text,
                     in_words(status)
