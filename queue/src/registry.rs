@@ -166,6 +166,14 @@ pub enum DisciplineError {
         /// The field of the description.
         field: &'static str,
     },
+    /// More than memory should be spent on.
+    #[error("{field} is more than {most}, the most allowed")]
+    TooMany {
+        /// The field of the description.
+        field: &'static str,
+        /// The largest value allowed.
+        most: u32,
+    },
 }
 
 impl DisciplineError {

@@ -57,6 +57,9 @@ pub struct SfqConfig {
     pub drop: SfqDrop,
 }
 
+/// As in Linux; each takes memory whether it is used or not.
+const MOST_BUCKETS: u32 = 65_536;
+
 fn default_buckets() -> u32 {
     16
 }
@@ -101,6 +104,12 @@ impl<P: Packet> Sfq<P> {
         };
         if let Some(field) = field {
             return Err(DisciplineError::Zero { field });
+        }
+        if config.buckets > MOST_BUCKETS {
+            return Err(DisciplineError::TooMany {
+                field: "buckets",
+                most: MOST_BUCKETS,
+            });
         }
         let mut random = SplitMix64::seed_from_u64(seed);
         Ok(Sfq {

@@ -271,6 +271,11 @@ fn what_cannot_be_is_refused() {
             "buckets",
         ),
         (
+            r#"{"discipline":"sfq","limit":"9p","buckets":65537}"#,
+            context(),
+            "buckets",
+        ),
+        (
             r#"{"discipline":"priority","limit":"9p","quantum":"0B"}"#,
             context(),
             "quantum",
