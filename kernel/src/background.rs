@@ -63,22 +63,23 @@ fn detach(kept: Option<RawFd>) {
         let _ = nix::unistd::dup2_stdout(null);
         let _ = nix::unistd::dup2_stderr(null);
     }
-    close_from(3, kept);
+    close_from(3, kept.as_slice());
 }
 
 /// Closes all files from `first` on, but for `kept`. Values that own them must not be used.
-fn close_from(first: RawFd, kept: Option<RawFd>) {
+pub(crate) fn close_from(first: RawFd, kept: &[RawFd]) {
     let close = |from: RawFd, to: libc::c_uint| {
         // SAFETY: the callers run nothing that relies on the files closed here.
         unsafe { libc::syscall(libc::SYS_close_range, from, to, 0) };
     };
-    match kept.filter(|kept| *kept >= first) {
-        Some(kept) => {
-            if kept > first {
-                close(first, (kept - 1) as libc::c_uint);
-            }
-            close(kept + 1, libc::c_uint::MAX);
+    let mut kept: Vec<_> = kept.iter().filter(|kept| **kept >= first).collect();
+    kept.sort_unstable();
+    let mut from = first;
+    for &kept in kept {
+        if kept > from {
+            close(from, (kept - 1) as libc::c_uint);
         }
-        None => close(first, libc::c_uint::MAX),
+        from = kept + 1;
     }
+    close(from, libc::c_uint::MAX);
 }

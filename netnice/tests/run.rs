@@ -125,8 +125,9 @@ fn where_no_cgroup_can_be_made_a_supervisor_steps_in() {
         assert_eq!(told["means"], "supervisor");
     }
     // Firewalls may go by the owner, which must not be the supervisor.
-    let mut command = netnice(&["run", "--", "setpriv", "--reuid=65534", "--clear-groups"]);
-    let told = output(cgroup.contain(command.arg(probe()).arg("owner")));
+    let mut command = netnice(&["run", "--", "setpriv", "--reuid=65534", "--regid=65534"]);
+    command.arg("--clear-groups").arg(probe()).arg("owner");
+    let told = output(cgroup.contain(&mut command));
     assert!(told.starts_with("own\nclient netnice "), "{told}");
     // A socket of another network namespace is made there.
     let mut command = netnice(&["run", "--", "unshare", "--net"]);

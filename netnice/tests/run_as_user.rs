@@ -105,6 +105,29 @@ fn a_socket_is_made_in_the_namespace_of_the_program() {
 }
 
 #[test]
+fn a_network_may_belong_to_another_user_namespace_than_its_program_lives_in() {
+    let _registered = keep_registered();
+    let mut command = netnice_as_nobody(&["run", "--", "unshare", "--user", "--map-root-user"]);
+    command.args(["--net", "unshare", "--user", "--map-root-user"]);
+    let told = output(command.arg(probe()).arg("owner"));
+    assert!(told.starts_with("own\nclient netnice "), "{told}");
+}
+
+#[test]
+fn a_program_that_hides_gets_no_socket_of_another_network() {
+    let _registered = keep_registered();
+    // Nobody may enter there, so that the control is not ours.
+    let mut command = netnice_as_nobody(&["run", "--"]);
+    let told = output(command.arg(probe()).args(["part", "hide", "namespace"]));
+    let expected = format!("same\nclient {} ", usual_control());
+    assert!(told.starts_with(&expected), "{told}");
+    // Who has not moved does not get out of low priority by it.
+    let mut command = netnice_as_nobody(&["run", "--"]);
+    let told = output(command.arg(probe()).args(["hide", "once", "4"]));
+    assert_sockets(&lines(&told), &ALL, "netnice", LOWER_EFFORT);
+}
+
+#[test]
 fn there_is_no_way_around_by_io_uring() {
     let _registered = keep_registered();
     let told = output(netnice_as_nobody(&["run", "--"]).arg(probe()).arg("ring"));

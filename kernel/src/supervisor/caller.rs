@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the supervisor needs to know of a program whose call it has before it.
 
+use std::fmt::Display;
 use std::fs::{self, File};
 use std::io::{self, IoSliceMut};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::MetadataExt;
 
 use nix::sched::{CloneFlags, setns};
+use nix::sys::prctl::set_dumpable;
 use nix::sys::socket::{
     AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType, recvmsg,
     sendmsg, socketpair,
 };
 use nix::sys::uio::{RemoteIoVec, process_vm_readv};
 use nix::sys::wait::waitpid;
-use nix::unistd::{ForkResult, Pid, Uid, fork, geteuid, setfsuid};
+use nix::unistd::{ForkResult, Gid, Pid, Uid, fork, geteuid, setfsgid, setfsuid};
+
+use crate::background;
 
 /// What is asked of `socket`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,14 +40,14 @@ impl Wanted {
         self.kind & libc::SOCK_CLOEXEC != 0
     }
 
-    /// Makes it for `user`, if that is another.
-    fn make(self, user: Option<Uid>) -> io::Result<OwnedFd> {
+    /// Makes it for `owner`, if that is another.
+    fn make(self, owner: Option<Owner>) -> io::Result<OwnedFd> {
         let kind = self.kind | libc::SOCK_CLOEXEC;
-        let before = user.map(setfsuid);
+        let before = owner.map(Owner::assume);
         // SAFETY: all arguments are numbers.
         let made = unsafe { libc::socket(self.domain, kind, self.protocol) };
         let error = io::Error::last_os_error();
-        before.map(setfsuid);
+        before.map(Owner::assume);
         if made < 0 {
             return Err(error);
         }
@@ -52,47 +56,119 @@ impl Wanted {
     }
 }
 
-/// Makes the socket in the network namespace that the thread lives in, and for its user: firewalls
-/// and routes may go by that.
-pub(super) fn make_socket(thread: u32, wanted: Wanted) -> io::Result<OwnedFd> {
-    // Of who is not root all programs under the filter are the own ones.
-    let root = geteuid().is_root();
-    let user = root.then(|| user_of(thread)).transpose()?;
-    let theirs = fs::metadata(format!("/proc/{thread}/ns/net")).map(|file| file.ino());
-    let ours = fs::metadata("/proc/self/ns/net").map(|file| file.ino());
-    match (theirs, ours) {
-        (Ok(theirs), Ok(ours)) if theirs != ours => make_socket_elsewhere(thread, wanted, user),
-        // Where it can not be told, the program has hidden itself, but hardly moved.
-        _ => wanted.make(user),
+/// As whom a thread makes files.
+#[derive(Clone, Copy)]
+struct Owner {
+    user: Uid,
+    group: Gid,
+}
+
+impl Owner {
+    fn of(thread: u32) -> io::Result<Self> {
+        let status = fs::read_to_string(format!("/proc/{thread}/status"))?;
+        let id = |name: &str| {
+            let ids = status.lines().find_map(|line| line.strip_prefix(name))?;
+            ids.split_whitespace().nth(3)?.parse().ok()
+        };
+        Ok(Self {
+            user: Uid::from_raw(id("Uid:").ok_or(io::ErrorKind::InvalidData)?),
+            group: Gid::from_raw(id("Gid:").ok_or(io::ErrorKind::InvalidData)?),
+        })
+    }
+
+    /// Makes files as this one from now on; returns as whom it was done before.
+    fn assume(self) -> Self {
+        Self {
+            group: setfsgid(self.group),
+            user: setfsuid(self.user),
+        }
     }
 }
 
-/// The user as whom the thread makes files.
-fn user_of(thread: u32) -> io::Result<Uid> {
-    let status = fs::read_to_string(format!("/proc/{thread}/status"))?;
-    let ids = status.lines().find_map(|line| line.strip_prefix("Uid:"));
-    let id = ids.and_then(|ids| ids.split_whitespace().nth(3)?.parse().ok());
-    Ok(Uid::from_raw(id.ok_or(io::ErrorKind::InvalidData)?))
+/// Makes the socket in the network namespace that the thread lives in, and for its user and group:
+/// firewalls and routes may go by that. `None` where it can not be told which namespace that is, or
+/// where we may not enter it: a socket of another one would lead out of a sandbox.
+pub(super) fn make_socket(thread: u32, wanted: Wanted) -> io::Result<Option<OwnedFd>> {
+    let (Ok(theirs), Ok(ours)) = (network_of(thread), network_of("self")) else {
+        return Ok(None);
+    };
+    // Of who is not root all programs under the filter are the own ones.
+    let root = geteuid().is_root();
+    let owner = root.then(|| Owner::of(thread)).transpose()?;
+    if theirs == ours {
+        return wanted.make(owner).map(Some);
+    }
+    match Namespaces::of(thread, root) {
+        Ok(namespaces) => make_socket_elsewhere(&namespaces, wanted, owner),
+        Err(_) => Ok(None),
+    }
+}
+
+/// A number that no other network namespace has: each has files of its own there. The link `ns/net`
+/// tells as much, but not of programs that hide (`PR_SET_DUMPABLE`), as those that hold keys do;
+/// they are to have low priority all the same.
+fn network_of(process: impl Display) -> io::Result<u64> {
+    Ok(fs::metadata(format!("/proc/{process}/net/dev"))?.ino())
+}
+
+/// Where a socket is to be made.
+struct Namespaces {
+    network: File,
+    /// That of users which the network belongs to, where it has to be entered first.
+    users: Option<File>,
+}
+
+impl Namespaces {
+    fn of(thread: u32, root: bool) -> io::Result<Self> {
+        let network = File::open(format!("/proc/{thread}/ns/net"))?;
+        // Root has the right to enter any network, others only as somebody in the user namespace
+        // that it belongs to. The thread's own may be yet another, within that one.
+        if root {
+            return Ok(Self {
+                network,
+                users: None,
+            });
+        }
+        // SAFETY: this request takes no argument.
+        let users = unsafe { libc::ioctl(network.as_raw_fd(), libc::NS_GET_USERNS) };
+        if users < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the kernel has just made this descriptor for us.
+        let users = File::from(unsafe { OwnedFd::from_raw_fd(users) });
+        let ours = fs::metadata("/proc/self/ns/user")?;
+        let users = (users.metadata()?.ino() != ours.ino()).then_some(users);
+        Ok(Self { network, users })
+    }
+
+    /// Moves this process there for good; of its files, besides the namespaces, only `kept` stays
+    /// open. Who is root in a user namespace may trace a process that enters it, and so use all
+    /// that this one has: the filter's descriptor, and the file system as it is outside. A process
+    /// that hides can be traced only by root of where its memory was made, and that is outside.
+    fn enter(&self, kept: RawFd) -> io::Result<()> {
+        let users = self.users.as_ref().map(AsRawFd::as_raw_fd);
+        let needed: Vec<_> = [kept, self.network.as_raw_fd()]
+            .into_iter()
+            .chain(users)
+            .collect();
+        background::close_from(0, &needed);
+        set_dumpable(false)?;
+        if let Some(users) = &self.users {
+            setns(users, CloneFlags::CLONE_NEWUSER)?;
+            // Of who gains rights by this the kernel has set it to `fs.suid_dumpable`.
+            set_dumpable(false)?;
+        }
+        Ok(setns(&self.network, CloneFlags::CLONE_NEWNET)?)
+    }
 }
 
 /// A process has to be made for the purpose: who enters a user namespace does not come back.
-fn make_socket_elsewhere(thread: u32, wanted: Wanted, user: Option<Uid>) -> io::Result<OwnedFd> {
-    // Root has the right to enter any network, others only as somebody in its user namespace.
-    let namespaces: &[_] = match user {
-        Some(_) => &[(CloneFlags::CLONE_NEWNET, "net")],
-        None => &[
-            (CloneFlags::CLONE_NEWUSER, "user"),
-            (CloneFlags::CLONE_NEWNET, "net"),
-        ],
-    };
-    let mut entries = Vec::new();
-    for &(kind, name) in namespaces {
-        let theirs = File::open(format!("/proc/{thread}/ns/{name}"))?;
-        let ours = fs::metadata(format!("/proc/self/ns/{name}"))?;
-        if theirs.metadata()?.ino() != ours.ino() {
-            entries.push((kind, theirs));
-        }
-    }
+/// `None` if it may not enter.
+fn make_socket_elsewhere(
+    namespaces: &Namespaces,
+    wanted: Wanted,
+    owner: Option<Owner>,
+) -> io::Result<Option<OwnedFd>> {
     let (here, there) = socketpair(
         AddressFamily::Unix,
         SockType::SeqPacket,
@@ -102,10 +178,9 @@ fn make_socket_elsewhere(thread: u32, wanted: Wanted, user: Option<Uid>) -> io::
     // SAFETY: the supervisor has only this thread.
     match unsafe { fork() }? {
         ForkResult::Child => {
-            let made = (entries.iter())
-                .try_for_each(|(kind, namespace)| setns(namespace, *kind).map_err(io::Error::from))
-                .and_then(|()| wanted.make(user));
-            let sent = made.and_then(|socket| send_descriptor(there.as_raw_fd(), &socket));
+            let there = there.as_raw_fd();
+            let made = namespaces.enter(there).and_then(|()| wanted.make(owner));
+            let sent = made.and_then(|socket| send_descriptor(there, &socket));
             // SAFETY: ends the process without running what the parent is to run at its end.
             unsafe { libc::_exit(sent.map_or(1, |()| 0)) }
         }
@@ -114,7 +189,7 @@ fn make_socket_elsewhere(thread: u32, wanted: Wanted, user: Option<Uid>) -> io::
             let received = receive_descriptor(here.as_raw_fd());
             // Where SIGCHLD is ignored there is nothing to await.
             let _ = waitpid(child, None);
-            received?.ok_or_else(|| io::Error::from_raw_os_error(libc::EACCES))
+            received
         }
     }
 }

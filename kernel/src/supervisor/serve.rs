@@ -123,9 +123,11 @@ impl Supervisor<'_> {
 
     fn make_socket(&mut self, call: &Call, wanted: Wanted) {
         let made = match caller::make_socket(call.thread, wanted) {
-            Ok(made) if self.listener.still_waits(call) => made,
+            Ok(Some(made)) if self.listener.still_waits(call) => made,
             // The namespace may have been that of another thread with the same number.
-            Ok(_) => return,
+            Ok(Some(_)) => return,
+            // An ordinary socket of its own network is better than none.
+            Ok(None) => return self.listener.proceed(call),
             Err(error) => return self.listener.fail(call, &error),
         };
         let placed = self.place(&made);

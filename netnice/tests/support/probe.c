@@ -7,8 +7,11 @@
  *	probe undo FAMILY	the same, after trying to set another control and another field
  *	probe hold FAMILY	tell, then again after each line of input, sending 100000 bytes first
  *	probe namespace		whether a new socket lives in the network namespace of the process
- *	probe owner		whether a new socket belongs to the user of the process
+ *	probe owner		whether a new socket belongs to the user and group of the process
  *	probe ring		whether there is io_uring
+ *
+ *	probe part WHAT		does that in user and network namespaces of its own
+ *	probe hide WHAT		does that unseen by other processes without privileges
  *
  * FAMILY is 4, 6, or 46 for IPv4 over an IPv6 socket. Each socket is one line of output: role,
  * control, IP_TOS, IPV6_TCLASS.
@@ -21,10 +24,12 @@
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -192,14 +197,24 @@ static void tell_owner(void)
 	struct stat its;
 
 	check(!fstat(made, &its), "stat");
-	puts(its.st_uid == geteuid() ? "own" : "foreign");
+	puts(its.st_uid == geteuid() && its.st_gid == getegid() ? "own" : "foreign");
 	tell("client", made, AF_INET);
 }
 
 int main(int count, char **words)
 {
-	const char *what = count > 1 ? words[1] : "", *family = count > 2 ? words[2] : "4";
+	const char *what, *family;
 
+	for (; count > 1; count--, words++) {
+		if (!strcmp(words[1], "part"))
+			check(!unshare(CLONE_NEWUSER | CLONE_NEWNET), "unshare");
+		else if (!strcmp(words[1], "hide"))
+			check(!prctl(PR_SET_DUMPABLE, 0), "PR_SET_DUMPABLE");
+		else
+			break;
+	}
+	what = count > 1 ? words[1] : "";
+	family = count > 2 ? words[2] : "4";
 	if (!strcmp(what, "hold")) {
 		hold(family);
 	} else if (!strcmp(what, "namespace")) {
