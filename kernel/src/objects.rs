@@ -93,7 +93,8 @@ fn unpin_changed_maps(pins: &Pins, open: &OpenObject) {
         if let Ok(pinned) = MapHandle::from_pinned_path(&pin) {
             let same = pinned.map_type() == map.map_type()
                 && pinned.key_size() == map.key_size()
-                && pinned.value_size() == map.value_size();
+                && pinned.value_size() == map.value_size()
+                && (pinned.info()).is_ok_and(|pinned| pinned.info.map_flags == map.map_flags());
             if !same {
                 // Failing to, the load will fail and say why.
                 let _ = std::fs::remove_file(pin);

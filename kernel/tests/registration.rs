@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use libbpf_rs::{MapHandle, MapType};
 use netnice_kernel::control::{Control, Registered};
+use netnice_kernel::flow::Totals;
 use netnice_kernel::pins::Pins;
 use netnice_kernel::placement::Placer;
 use netnice_kernel::{connections, release};
@@ -146,6 +148,24 @@ fn a_control_of_another_version_is_replaced_and_live_connections_keep_theirs() {
     let sent = |bytes| listed.iter().filter(|one| one.bytes_sent == bytes).count();
     assert_eq!((sent(20_000), sent(10_000)), (1, 1), "{listed:?}");
     drop((sender, receiver, new_sender, new_receiver));
+    assert!(pins.close().unwrap());
+}
+
+#[test]
+fn a_shared_map_of_another_version_is_replaced() {
+    let _alone = alone();
+    let pins = Pins::open().unwrap();
+    // Of the same sizes as ours, but not the same flags.
+    let options = libbpf_rs::libbpf_sys::bpf_map_create_opts {
+        sz: size_of::<libbpf_rs::libbpf_sys::bpf_map_create_opts>() as _,
+        map_flags: libbpf_rs::libbpf_sys::BPF_F_NO_PREALLOC,
+        ..Default::default()
+    };
+    let (key, value) = (8, size_of::<Totals>() as u32);
+    let mut other =
+        MapHandle::create(MapType::Hash, Some("totals"), key, value, 4096, &options).unwrap();
+    other.pin(pins.bpf().join("maps/totals")).unwrap();
+    Placer::open(&pins).unwrap();
     assert!(pins.close().unwrap());
 }
 

@@ -165,7 +165,33 @@ fn cgroups_are_removed_that_were_made_and_not_written_down() {
     output(around.contain(&mut netnice(&["run", "--", "true"])));
     assert!(!old.exists());
     // Whoever makes it may be about to write it down.
-    assert!(new.exists());
+    fs::remove_dir(&new).unwrap();
+}
+
+#[test]
+fn a_supervisor_as_root_knows_accepted_connections_too() {
+    let cgroup = TestCgroup::new("accepted");
+    fs::write(cgroup.0.join("cgroup.max.descendants"), "0").unwrap();
+    let mut command = netnice(&["run", "--control", "dstcp", "--target", "2mbit", "--"]);
+    command.arg(probe()).args(["hold", "4"]);
+    let (mut holder, _) = Holder::start(cgroup.contain(&mut command));
+    holder.ask();
+    let status = output(&mut netnice(&["status", "--json"]));
+    let status: serde_json::Value = serde_json::from_str(&status).unwrap();
+    let connections = status["connections"].as_array().unwrap();
+    let targets: Vec<_> = (connections.iter())
+        .filter(|one| one["pid"] == holder.process.pid())
+        .map(|one| &one["target_bits_per_second"])
+        .collect();
+    assert_eq!(targets, [2_000_000, 2_000_000], "{status}");
+    drop(holder);
+
+    let script = format!("(echo; echo) | {} hold 4", probe().display());
+    let mut command = netnice(&["run", "--json", "--", "sh", "-c", &script]);
+    let said = say(cgroup.contain(&mut command));
+    let told: serde_json::Value = serde_json::from_str(&said.err).unwrap();
+    assert_eq!(told["means"], "supervisor");
+    assert_eq!(told["connections"], 6, "{told}");
 }
 
 #[test]

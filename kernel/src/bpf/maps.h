@@ -10,10 +10,13 @@
 #include <bpf/bpf_helpers.h>
 #include "flow.h"
 
-/* One `struct flow` in every socket that one of our controls governs. */
+/*
+ * One `struct flow` in every socket that one of our controls governs. Connections accepted from a
+ * listening socket start with a copy of its own: its parameters, and its group.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(map_flags, BPF_F_NO_PREALLOC | BPF_F_CLONE);
 	__type(key, int);
 	__type(value, struct flow);
 	__uint(pinning, LIBBPF_PIN_BY_NAME);

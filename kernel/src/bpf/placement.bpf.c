@@ -86,6 +86,8 @@ int netnice_place(struct bpf_sock_ops *ops)
 	flow = own_flow(sk, wanted->group);
 	if (!flow)
 		return 1;
+	if (ops->op == BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB)
+		flow->unguarded = 0; /* copied while netnice changes the listening socket */
 	set_dscp(ops, wanted->dscp);
 	if (ops->op != BPF_SOCK_OPS_TCP_CONNECT_CB)
 		set_control(ops, flow, wanted);
