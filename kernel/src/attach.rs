@@ -54,7 +54,7 @@ fn unit(name: &str) -> Result<String> {
 pub fn attach(cgroup: &Cgroup, settings: &Settings) -> Result<Outcome> {
     need_root()?;
     let pins = Pins::open()?;
-    let (_, placer) = Placer::with(settings.control, &pins)?;
+    let (_, placer) = Placer::with(settings, &pins)?;
     let record = Record::new(&pins, Kind::Attached, cgroup)?;
     placer.attach(cgroup, settings)?;
     drop(record);

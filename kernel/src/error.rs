@@ -128,6 +128,12 @@ pub enum Error {
         /// Its name.
         control: &'static str,
     },
+    /// A supervisor of ours that is there before us sets its own parameters.
+    #[error(
+        "an outer `netnice run` supervises this one, so that only it can set parameters: give them \
+         there, or leave them out"
+    )]
+    OuterSupervisor,
     /// A supervisor that is not ours is there before us, and the kernel allows one only.
     #[error(
         "another program supervises this one by seccomp, and the kernel allows one only: use sudo"

@@ -12,7 +12,7 @@ use libbpf_rs::{MapCore, MapFlags, MapHandle, Program};
 use crate::cgroup::Cgroup;
 use crate::cgroup_programs::{self as programs, Hook};
 use crate::control::{Control, Registered};
-use crate::error::{Context, Result, libbpf};
+use crate::error::{Context, Error, Result, libbpf};
 use crate::flow::{DSCP_LOWER_EFFORT, DSCP_UNCHANGED, Flow, Parameters, Placement, Totals};
 use crate::pins::{Loading, Pins};
 use crate::programs::Set;
@@ -53,8 +53,10 @@ pub struct Placer {
 
 impl Placer {
     /// Makes sure that the kernel has both a control and the programs of this version; what is
-    /// missing is loaded at once, on one thread each, and pinned.
-    pub fn with(control: Control, pins: &Pins) -> Result<(Registered, Self)> {
+    /// missing is loaded at once, on one thread each, and pinned. Fails if the control would not
+    /// heed the parameters.
+    pub fn with(settings: &Settings, pins: &Pins) -> Result<(Registered, Self)> {
+        let control = settings.control;
         if control.is_pinned(pins) && programs().is_pinned(pins) {
             return Ok((Registered::Already, Self::open(pins)?));
         }
@@ -63,6 +65,10 @@ impl Placer {
             let registering = scope.spawn(|| control.register_while(&loading, pins));
             load(&loading, pins)?;
             let registered = registering.join().expect("registering does not panic")?;
+            if registered == Registered::Foreign && !settings.parameters.is_default() {
+                let control = control.name();
+                return Err(Error::Foreign { control });
+            }
             Ok((registered, Self::open(pins)?))
         })
     }

@@ -56,7 +56,7 @@ pub fn set(pid: i32, settings: &Settings) -> Result<Outcome> {
         return Ok(outcome);
     }
     let pins = Pins::open()?;
-    let (_, placer) = Placer::with(settings.control, &pins)?;
+    let (_, placer) = Placer::with(settings, &pins)?;
     let moved = move_in(pid, settings, &pins, &placer);
     let family = process::with_descendants(pid)?;
     outcome.future = moved.is_ok();

@@ -21,7 +21,7 @@ pub struct Entered(How);
 
 enum How {
     Cgroup(Box<InCgroup>),
-    Supervised(Supervised),
+    Supervised(Supervised, Registered),
     /// A supervisor of netnice's has been there before.
     Already,
 }
@@ -40,12 +40,12 @@ struct InCgroup {
 /// supervisor.
 pub fn enter(settings: &Settings) -> Result<Entered> {
     if !nix::unistd::geteuid().is_root() {
-        return enter_supervisor(settings).map(Entered);
+        return enter_supervisor_without_pins(settings).map(Entered);
     }
     let pins = match Pins::open() {
         // Root of a container may be no more than that, and the control be there all the same.
         Err(error) if error.is_denied() && settings.control.is_registered() => {
-            return enter_supervisor(settings).map(Entered);
+            return enter_supervisor_without_pins(settings).map(Entered);
         }
         other => other?,
     };
@@ -53,8 +53,8 @@ pub fn enter(settings: &Settings) -> Result<Entered> {
         Ok(cgroup) => enter_cgroup(settings, pins, &cgroup),
         // No cgroup2, or none that could be changed: a container may have it read-only.
         Err(_) => {
-            Placer::with(settings.control, &pins)?;
-            enter_supervisor(settings)
+            let (registered, _) = Placer::with(settings, &pins)?;
+            enter_supervisor(settings, registered)
         }
     }
     .map(Entered)
@@ -74,15 +74,10 @@ fn enter_cgroup(settings: &Settings, pins: Pins, cgroup: &Cgroup) -> Result<How>
     // Moving waits for other processors, loading computes: they do not hinder each other.
     let (loaded, moved) = std::thread::scope(|scope| {
         let moving = scope.spawn(|| cgroup.enter(getpid().as_raw()));
-        let loaded = Placer::with(settings.control, &pins);
+        let loaded = Placer::with(settings, &pins);
         (loaded, moving.join().expect("moving does not panic"))
     });
     let (registered, placer) = moved.and(loaded)?;
-    if registered == Registered::Foreign && !settings.parameters.is_default() {
-        return Err(Error::Foreign {
-            control: settings.control.name(),
-        });
-    }
     placer.count(cgroup.id())?;
     placer.attach(cgroup, settings)?;
     Ok(How::Cgroup(Box::new(InCgroup {
@@ -94,10 +89,25 @@ fn enter_cgroup(settings: &Settings, pins: Pins, cgroup: &Cgroup) -> Result<How>
     })))
 }
 
-fn enter_supervisor(settings: &Settings) -> Result<How> {
+/// Parameters lie in a map that is pinned.
+fn enter_supervisor_without_pins(settings: &Settings) -> Result<How> {
+    if !settings.parameters.is_default() {
+        return Err(Error::NeedsRoot {
+            action: "setting parameters of the control",
+        });
+    }
+    enter_supervisor(settings, Registered::Already)
+}
+
+fn enter_supervisor(settings: &Settings, registered: Registered) -> Result<How> {
     match supervisor::enter(settings) {
-        Err(Error::Supervised) if supervisor::is_supervised(settings) => Ok(How::Already),
-        other => other.map(How::Supervised),
+        Err(Error::Supervised) if supervisor::is_supervised(settings) => {
+            match settings.parameters.is_default() {
+                true => Ok(How::Already),
+                false => Err(Error::OuterSupervisor),
+            }
+        }
+        other => Ok(How::Supervised(other?, registered)),
     }
 }
 
@@ -109,7 +119,10 @@ impl Entered {
                 "cgroup, with a control that another netnice out of sight has registered"
             }
             How::Cgroup(_) => "cgroup",
-            How::Supervised(_) => "supervisor",
+            How::Supervised(_, Registered::Foreign) => {
+                "supervisor, with a control that another netnice out of sight has registered"
+            }
+            How::Supervised(..) => "supervisor",
             How::Already => "supervisor of an outer `netnice run`",
         }
     }
@@ -118,7 +131,7 @@ impl Entered {
     pub fn prepare_totals(&self) -> Result<()> {
         match &self.0 {
             How::Cgroup(own) => connections::load(&own.pins),
-            How::Supervised(_) | How::Already => Ok(()),
+            How::Supervised(..) | How::Already => Ok(()),
         }
     }
 
@@ -126,7 +139,7 @@ impl Entered {
     /// are not known.
     pub fn totals(&self) -> Result<Option<Totals>> {
         match &self.0 {
-            How::Already => Ok(None),
+            How::Already | How::Supervised(_, Registered::Foreign) => Ok(None),
             How::Cgroup(own) if own.registered == Registered::Foreign => Ok(None),
             How::Cgroup(own) => {
                 connections::load(&own.pins)?;
@@ -134,7 +147,7 @@ impl Entered {
                 sums.add(&own.placer.totals(own.group).unwrap_or_default());
                 Ok(Some(sums))
             }
-            How::Supervised(supervised) => supervised.totals(),
+            How::Supervised(supervised, _) => supervised.totals(),
         }
     }
 }

@@ -129,6 +129,13 @@ fn where_no_cgroup_can_be_made_a_supervisor_steps_in() {
     command.arg("--clear-groups").arg(probe()).arg("owner");
     let told = output(cgroup.contain(&mut command));
     assert!(told.starts_with("own\nclient netnice "), "{told}");
+    // The parameters of an outer supervisor hold.
+    let inner = netnice(&["run", "--threshold", "7ms", "--", "true"]);
+    let mut command = netnice(&["run", "--"]);
+    command.arg(inner.get_program()).args(inner.get_args());
+    let said = say(cgroup.contain(&mut command));
+    assert_eq!(said.code, Some(1), "{}", said.err);
+    assert!(said.err.contains("an outer `netnice run`"), "{}", said.err);
     // A socket of another network namespace is made there.
     let mut command = netnice(&["run", "--", "unshare", "--net"]);
     let told = output(cgroup.contain(command.arg(probe()).arg("namespace")));
@@ -192,6 +199,35 @@ fn a_supervisor_as_root_knows_accepted_connections_too() {
     let told: serde_json::Value = serde_json::from_str(&said.err).unwrap();
     assert_eq!(told["means"], "supervisor");
     assert_eq!(told["connections"], 6, "{told}");
+}
+
+#[test]
+fn a_container_says_what_it_does_not_know_of_a_control_from_outside() {
+    let _registered = keep_registered();
+    let run = |arguments: &str| {
+        let script = format!(
+            "mount -t tmpfs none /run && mount -o remount,bind,ro {} && {} {arguments}",
+            cgroup2().display(),
+            netnice(&[]).get_program().display(),
+        );
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "--pid", "--fork", "--mount-proc"]);
+        say(command.args(["sh", "-c", &format!("{script}; exit $?")]))
+    };
+    for arguments in [
+        "run --threshold 7ms -- true",
+        "renice --threshold 7ms --pid $$",
+    ] {
+        let refused = run(arguments);
+        assert_eq!(refused.code, Some(1), "{}", refused.err);
+        assert!(refused.err.contains("out of sight"), "{}", refused.err);
+        assert_eq!(refused.err.lines().count(), 1, "{}", refused.err);
+    }
+    let said = run("run --json -- true");
+    let told: serde_json::Value = serde_json::from_str(&said.err).unwrap();
+    let means = told["means"].as_str().unwrap();
+    assert!(means.starts_with("supervisor, with a control"), "{told}");
+    assert!(told["connections"].is_null(), "{told}");
 }
 
 #[test]

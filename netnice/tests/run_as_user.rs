@@ -167,14 +167,21 @@ fn the_summary_has_the_figures_of_connections_made() {
 #[test]
 fn parameters_are_refused_in_one_line() {
     let _registered = keep_registered();
-    let said = say(&mut netnice_as_nobody(&[
-        "run", "--delta", "0.2", "--", "true",
-    ]));
-    assert_eq!(said.code, Some(1));
-    assert_eq!(
-        said.err,
-        "netnice: setting parameters of the control needs root: use sudo\n"
-    );
+    let run = netnice_as_nobody(&["run", "--delta", "0.2", "--", "true"]);
+    let mut in_container = Command::new("unshare");
+    in_container
+        .args(["--user", "--map-root-user"])
+        .arg(run.get_program())
+        .args(run.get_args());
+    in_container.uid(NOBODY).gid(NOBODY).current_dir("/");
+    for mut command in [run, in_container] {
+        let said = say(&mut command);
+        assert_eq!(said.code, Some(1), "{command:?}");
+        assert_eq!(
+            said.err,
+            "netnice: setting parameters of the control needs root: use sudo\n"
+        );
+    }
 }
 
 #[test]
