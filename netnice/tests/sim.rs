@@ -162,6 +162,23 @@ fn what_is_there_is_not_computed_again_and_not_overwritten() {
 }
 
 #[test]
+fn runs_that_no_manifest_tells_of_are_not_mixed_in() {
+    let (directory, file) = place();
+    let out = directory.path().join("out");
+    let arguments = ["sim", text(&file), "--quiet", "--out", text(&out)];
+    succeeded(&run(&arguments));
+    fs::remove_file(out.join("manifest.json")).unwrap();
+    for resume in [&[][..], &["--resume"]] {
+        let others = ["--set", "links.bottleneck.rate=3mbit"];
+        let refused = run(&[&arguments[..], &others, resume].concat());
+        assert_eq!(refused.status.code(), Some(1));
+        let message = stderr(&refused);
+        assert_eq!(message.lines().count(), 1, "{message}");
+        assert!(message.contains("without the manifest.json"), "{message}");
+    }
+}
+
+#[test]
 fn ctrl_c_keeps_what_is_finished_and_says_how_to_go_on() {
     let (directory, file) = place();
     let out = directory.path().join("out");

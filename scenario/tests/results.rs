@@ -100,6 +100,15 @@ fn finished_runs_are_kept_and_found_again() {
     let other = scenario(&[("duration".to_owned(), "2s".to_owned())]);
     let refused = ResultsDirectory::create(&path, manifest(&other), &other, true);
     assert!(matches!(refused, Err(DirectoryError::OtherRuns(_))));
+    // Without it nothing says whose the runs are; they are of no use to this scenario either way.
+    fs::remove_file(path.join("manifest.json")).unwrap();
+    for resume in [false, true] {
+        let refused = ResultsDirectory::create(&path, manifest(&other), &other, resume);
+        assert!(matches!(refused, Err(DirectoryError::UnknownRuns(_))));
+    }
+    assert!(!path.join("manifest.json").exists());
+    fs::remove_dir_all(path.join("runs")).unwrap();
+    ResultsDirectory::create(&path, manifest(&other), &other, false).unwrap();
     let nothing = ResultsDirectory::open(directory.path());
     assert!(matches!(nothing, Err(DirectoryError::NoResults(_))));
 }

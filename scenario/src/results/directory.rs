@@ -79,6 +79,9 @@ pub enum DirectoryError {
     /// Results of something else are there.
     #[error("{} holds results of another scenario, version or setting; choose another directory", .0.display())]
     OtherRuns(PathBuf),
+    /// Runs are there, but nothing says of what.
+    #[error("{} holds runs without the manifest.json that says which scenario they are of; choose another directory, or remove runs/ from it", .0.display())]
+    UnknownRuns(PathBuf),
     /// There are no results.
     #[error("{} holds no results: there is no manifest.json", .0.display())]
     NoResults(PathBuf),
@@ -114,6 +117,7 @@ impl ResultsDirectory {
         scenario: &ScenarioFile,
         resume: bool,
     ) -> Result<ResultsDirectory, DirectoryError> {
+        let runs = path.join("runs");
         if path.join("manifest.json").exists() {
             let before = ResultsDirectory::open(path)?;
             if !resume {
@@ -122,8 +126,10 @@ impl ResultsDirectory {
             if !before.manifest.same_runs(&manifest) {
                 return Err(DirectoryError::OtherRuns(path.to_owned()));
             }
+        } else if runs.exists() && !run_files(&runs)?.is_empty() {
+            // They would be taken for runs of this scenario.
+            return Err(DirectoryError::UnknownRuns(path.to_owned()));
         }
-        let runs = path.join("runs");
         fs::create_dir_all(&runs).map_err(at(&runs))?;
         write(&path.join("scenario.toml"), scenario.text.as_bytes())?;
         write_json(&path.join("manifest.json"), &manifest)?;
@@ -172,16 +178,9 @@ impl ResultsDirectory {
 
     /// All finished runs, by point and seed.
     pub fn runs(&self) -> Result<Vec<RunResults>, DirectoryError> {
-        let directory = self.path.join("runs");
-        let mut runs = Vec::new();
-        for entry in fs::read_dir(&directory).map_err(at(&directory))? {
-            let path = entry.map_err(at(&directory))?.path();
-            if let Some(key) = path.file_name().and_then(|name| key(name.to_str()?)) {
-                runs.push((key, read_json(&path)?));
-            }
-        }
-        runs.sort_by_key(|&(key, _)| key);
-        Ok(runs.into_iter().map(|(_, run)| run).collect())
+        let mut files = run_files(&self.path.join("runs"))?;
+        files.sort_by_key(|&(key, _)| key);
+        files.iter().map(|(_, path)| read_json(path)).collect()
     }
 
     /// Writes the tables as Parquet files, beside those of [`ResultsDirectory::write_tables`].
@@ -223,8 +222,23 @@ impl ResultsDirectory {
     }
 }
 
+/// Point and seed of a run.
+type RunKey = (usize, u64);
+
+/// The files of finished runs in a directory.
+fn run_files(directory: &Path) -> Result<Vec<(RunKey, PathBuf)>, DirectoryError> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(directory).map_err(at(directory))? {
+        let path = entry.map_err(at(directory))?.path();
+        if let Some(key) = path.file_name().and_then(|name| key(name.to_str()?)) {
+            files.push((key, path));
+        }
+    }
+    Ok(files)
+}
+
 /// Point and seed of a run by the name of its file.
-fn key(name: &str) -> Option<(usize, u64)> {
+fn key(name: &str) -> Option<RunKey> {
     let name = name.strip_prefix("point-")?.strip_suffix(".json")?;
     let (point, seed) = name.split_once("-seed-")?;
     Some((point.parse().ok()?, seed.parse().ok()?))
