@@ -3,10 +3,13 @@
 
 mod program;
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
+use netnice_scenario::results::Manifest;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use program::{netnice, run, stderr, stdout, wait_until};
@@ -176,6 +179,21 @@ fn runs_that_no_manifest_tells_of_are_not_mixed_in() {
         assert_eq!(message.lines().count(), 1, "{message}");
         assert!(message.contains("without the manifest.json"), "{message}");
     }
+}
+
+#[test]
+fn names_of_files_need_not_be_text() {
+    let (directory, file) = place();
+    let other = directory.path().join(OsStr::from_bytes(b"b\xff.toml"));
+    fs::copy(&file, &other).unwrap();
+    let out = directory.path().join(OsStr::from_bytes(b"o\xff"));
+    let mut command = netnice(&["sim", "--quiet"]);
+    let output = command.arg(&other).arg("--out").arg(&out).output().unwrap();
+    succeeded(&output);
+    let manifest: Manifest =
+        serde_json::from_slice(&fs::read(out.join("manifest.json")).unwrap()).unwrap();
+    let last = manifest.command.last().unwrap();
+    assert!(last.ends_with("/o\u{fffd}"), "{last}");
 }
 
 #[test]

@@ -17,6 +17,7 @@ use clap::Args;
 use netnice_lab::experiment;
 use netnice_papers::{Effort, LabLimits, Outcomes, Reproduction, Store, experiments, markdown};
 
+use super::campaign::command;
 use crate::text;
 use progress::Progress;
 
@@ -148,9 +149,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let jobs = jobs.map_or(1, NonZeroUsize::get);
     let begin = Instant::now();
     let reproduction = Reproduction::new(chosen, effort)?;
-    let command = std::env::args().collect();
     let version = env!("CARGO_PKG_VERSION");
-    let store = Store::new(&arguments.out, arguments.resume, version, command);
+    let store = Store::new(&arguments.out, arguments.resume, version, command());
     let mut progress = Progress::new(arguments.json)?;
     let finished = reproduction.run(Some(&store), jobs, |tick| progress.tick(tick))?;
     let mut interrupted = progress.finish();

@@ -108,8 +108,7 @@ impl CampaignArguments {
         file: &ScenarioFile,
         world: World,
     ) -> Result<(Manifest, Option<ResultsDirectory>)> {
-        let command = std::env::args().collect();
-        let manifest = Manifest::new(file, world, env!("CARGO_PKG_VERSION"), command);
+        let manifest = Manifest::new(file, world, env!("CARGO_PKG_VERSION"), command());
         let out = self.out.as_ref();
         let directory = out
             .map(|out| ResultsDirectory::create(out, manifest.clone(), file, self.resume))
@@ -174,6 +173,14 @@ impl CampaignArguments {
         }
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// The command that was given, for a manifest: JSON is UTF-8, names of files need not be.
+pub fn command() -> Vec<String> {
+    let arguments = std::env::args_os();
+    arguments
+        .map(|argument| argument.to_string_lossy().into_owned())
+        .collect()
 }
 
 fn distrusted(runs: &[RunResults]) -> Vec<Distrust<'_>> {
