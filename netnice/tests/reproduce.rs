@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `netnice reproduce`: the report of a finished directory.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::thread;
@@ -49,6 +51,23 @@ fn a_directory_without_outcomes_is_named() {
     assert!(said.contains("outcomes.json"), "{said}");
     let wrong = report(directory.path(), &["--full"]);
     assert_eq!(wrong.status.code(), Some(2));
+}
+
+#[test]
+fn without_a_thread_it_fails_in_one_line() {
+    let directory = tempfile::tempdir().unwrap();
+    // A stack larger than the memory.
+    let script = "ulimit -v 900000; exec \"$0\" reproduce LP03-F7 --jobs 2 --out \"$1\"";
+    let failed = Command::new("sh")
+        .args(["-c", script, env!("CARGO_BIN_EXE_netnice")])
+        .arg(directory.path().join(OsStr::from_bytes(b"r\xff")))
+        .env("RUST_MIN_STACK", (1 << 30).to_string())
+        .output()
+        .unwrap();
+    let said = String::from_utf8(failed.stderr).unwrap();
+    assert_eq!(failed.status.code(), Some(1), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(said.contains("starting a thread"), "{said}");
 }
 
 /// Finished runs in a directory.

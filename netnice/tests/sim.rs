@@ -7,7 +7,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::process::Output;
+use std::process::{Command, Output};
 
 use netnice_scenario::results::Manifest;
 use nix::sys::signal::{Signal, kill};
@@ -129,6 +129,26 @@ fn results_are_the_same_whatever_the_number_of_jobs() {
         summaries.push(fs::read(out.join("summary.csv")).unwrap());
     }
     assert_eq!(summaries[0], summaries[1]);
+}
+
+#[test]
+fn fewer_threads_than_jobs_make_the_same_runs_and_none_is_told() {
+    let (_directory, file) = place();
+    let limited = |kilobytes: u32| {
+        // Stacks of 1 GiB, so that little memory has room for few threads.
+        let script = format!("ulimit -v {kilobytes}; exec \"$0\" sim \"$1\" --quiet --jobs 200");
+        Command::new("sh")
+            .args(["-c", &script, env!("CARGO_BIN_EXE_netnice"), text(&file)])
+            .env("RUST_MIN_STACK", (1 << 30).to_string())
+            .output()
+            .unwrap()
+    };
+    succeeded(&limited(2_500_000));
+    let none = limited(900_000);
+    assert_eq!(none.status.code(), Some(1));
+    let message = stderr(&none);
+    assert_eq!(message.lines().count(), 1, "{message}");
+    assert!(message.contains("starting a thread"), "{message}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::error::Error;
+use std::io;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
@@ -78,6 +79,9 @@ pub enum RunError {
         /// What the simulator or the lab says.
         error: Box<dyn Error + Send + Sync>,
     },
+    /// Not even one thread could be had.
+    #[error("starting a thread for the runs: {0}")]
+    Thread(io::Error),
     /// A result could not be kept.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -190,10 +194,10 @@ impl Reproduction {
         let mut failure = None;
         thread::scope(|scope| {
             let (sender, receiver) = mpsc::channel();
-            for _ in 0..jobs.min(left.len()) {
+            for number in 0..jobs.min(left.len()) {
                 let (sender, left, next, stop) = (sender.clone(), &left, &next, &stop);
                 let (directories, budget) = (&directories, &budget);
-                scope.spawn(move || {
+                let work = move || {
                     while !stop.load(Ordering::Relaxed) {
                         let Some(&key) = left.get(next.fetch_add(1, Ordering::Relaxed)) else {
                             return;
@@ -207,7 +211,15 @@ impl Reproduction {
                             let _ = sender.send((key, result));
                         }
                     }
-                });
+                };
+                let begun = thread::Builder::new().spawn_scoped(scope, work);
+                if let Err(error) = begun {
+                    // Those that there are do its work, too.
+                    if number == 0 {
+                        failure = Some(RunError::Thread(error));
+                    }
+                    break;
+                }
             }
             drop(sender);
             loop {

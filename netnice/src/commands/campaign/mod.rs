@@ -133,7 +133,9 @@ impl CampaignArguments {
         }
         let total = file.runs().len();
         if let Some(error) = error {
-            eprintln!("netnice: {} of {total} runs are finished", runs.len());
+            if !runs.is_empty() {
+                eprintln!("netnice: {} of {total} runs are finished", runs.len());
+            }
             return Err(error);
         }
         if self.json {

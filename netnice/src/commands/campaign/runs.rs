@@ -55,9 +55,9 @@ pub fn run_all(
     };
     thread::scope(|scope| {
         let (sender, receiver) = mpsc::channel();
-        for _ in 0..maker.jobs.min(left.len()) {
+        for number in 0..maker.jobs.min(left.len()) {
             let (sender, left, next, stop) = (sender.clone(), &left, &next, &stop);
-            scope.spawn(move || {
+            let work = move || {
                 while !stop.load(Ordering::Relaxed) {
                     let Some(&key) = left.get(next.fetch_add(1, Ordering::Relaxed)) else {
                         return;
@@ -67,7 +67,16 @@ pub fn run_all(
                         let _ = sender.send((key, result));
                     }
                 }
-            });
+            };
+            let begun = thread::Builder::new().spawn_scoped(scope, work);
+            if let Err(error) = begun {
+                // Those that there are do its work, too.
+                if number == 0 {
+                    let error = Error::new(error).context("starting a thread for the runs");
+                    outcome.error = Some(error);
+                }
+                break;
+            }
         }
         drop(sender);
         loop {
