@@ -207,6 +207,10 @@ fn errors_name_file_line_field_and_what_is_allowed() {
             r#"application = "ftp""#,
             r#"application = { kind = "web", sessions = 5, object_size = { mean = "10kB" }, request_size = "66kB" }"#,
         ),
+        (
+            r#"application = "ftp""#,
+            r#"application = { kind = "web", sessions = 1000001, object_size = { mean = "10kB" } }"#,
+        ),
         // Figures.
         (
             "seeds = 2",

@@ -112,6 +112,26 @@ fn a_hundred_thousand_hosts_are_laid_out_quickly() {
 }
 
 #[test]
+fn flows_and_web_sessions_are_limited_together() {
+    let complaint = |sessions: u32| {
+        let text = format!(
+            "name = \"crowd\"
+            duration = \"1s\"
+            links = [{{ from = \"a\", to = \"b\", rate = \"1mbit\" }}]
+            flows = [
+                {{ name = \"bulk\", from = \"a\", to = \"b\", count = 100000 }},
+                {{ name = \"web\", from = \"a\", to = \"b\", application = {{ kind = \"web\", sessions = {sessions}, object_size = {{ mean = \"10kB\" }} }} }},
+            ]"
+        );
+        ScenarioFile::parse("test.toml", &text, &[], None).map_err(|error| error.to_string())
+    };
+    complaint(900_000).unwrap();
+    let error = complaint(900_001).unwrap_err();
+    assert!(error.contains("flows[1].application.sessions"), "{error}");
+    assert!(error.contains("1000000"), "{error}");
+}
+
+#[test]
 fn defaults_hold_unless_something_else_is_said() {
     let file = parse(
         "[defaults.links]

@@ -131,7 +131,7 @@ fn pareto_shape() -> f64 {
 #[serde(deny_unknown_fields)]
 pub struct Web {
     /// Sessions, each fetching one page after the other until the end.
-    #[schemars(range(min = 1, max = 100_000))]
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub sessions: u32,
     /// Mean time from the end of a page to the request of the next one; exponential.
     #[serde(default = "between_pages")]

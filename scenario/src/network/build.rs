@@ -19,7 +19,7 @@ use crate::model::{
 
 /// More nodes than this are a slip of the keyboard, and would not fit into memory.
 const MAX_NODES: u64 = 2_000_000;
-/// Likewise for flows.
+/// Likewise for flows and sessions of web traffic, each of which is as large as a flow.
 const MAX_FLOWS: u64 = 1_000_000;
 /// IPv4 header of 20 bytes and TCP header of 20.
 const TCP_HEADERS: u64 = 40;
@@ -78,6 +78,8 @@ struct Builder {
     groups: BTreeMap<String, Group>,
     nodes: Vec<NetworkNode>,
     links: Vec<NetworkLink>,
+    /// Flows so far, and sessions of web traffic.
+    flows: u64,
 }
 
 impl Builder {
@@ -271,8 +273,17 @@ impl Builder {
         group
     }
 
+    /// Counts these flows, if they may still be added.
+    fn has_room(&mut self, flows: u64) -> bool {
+        let has_room = self.flows + flows <= MAX_FLOWS;
+        if has_room {
+            self.flows += flows;
+        }
+        has_room
+    }
+
     fn flow(
-        &self,
+        &mut self,
         index: usize,
         flow: &Flow,
         scenario: &Scenario,
@@ -295,7 +306,14 @@ impl Builder {
         }
         let (senders, receivers) = if flow.reverse { (to, from) } else { (from, to) };
         let group = Arc::new(flow_group(flow, scenario));
-        if let Application::Web(_) = flow.application {
+        if let Application::Web(web) = &flow.application {
+            if !self.has_room(web.sessions.into()) {
+                let place = place.at("application").at("sessions");
+                problems.push(place.problem(format!(
+                    "this makes more than the {MAX_FLOWS} sessions and flows allowed"
+                )));
+                return;
+            }
             let far = reachable(network, senders.all(), receivers.all());
             if let Some((a, b)) = far {
                 problems.push(unreachable(&place, network, a, b));
@@ -311,7 +329,7 @@ impl Builder {
         let count = flow
             .count
             .map_or(from.count.max(to.count), |count| count as usize);
-        if network.flows.len() as u64 + count as u64 > MAX_FLOWS {
+        if !self.has_room(count as u64) {
             problems.push(place.at("count").problem(format!(
                 "this makes more than the {MAX_FLOWS} flows allowed"
             )));
