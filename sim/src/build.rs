@@ -33,10 +33,18 @@ pub(crate) fn simulation(
     for node in &layout.nodes {
         network.node(&node.name);
     }
-    for link in &layout.links {
+    let files = traces.map(|traces| {
+        let names: Vec<&str> = layout.links.iter().map(|link| link.name.as_str()).collect();
+        traces.files(&names)
+    });
+    for (index, link) in layout.links.iter().enumerate() {
         let mut spec = link_spec(link, seed)?;
         spec.sampled = scenario.sampling.takes_link(&link.name) && link.rate.is_some();
-        spec.capture = traces.map_or(Ok(None), |traces| traces.of(&link.name))?;
+        if let (Some(traces), Some(files)) = (traces, &files)
+            && let Some(path) = &files[index]
+        {
+            spec.capture = Some(traces.begin(path, &link.name)?);
+        }
         network.link(spec)?;
     }
     let options = RunOptions {

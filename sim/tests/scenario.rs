@@ -312,3 +312,42 @@ fn traces_are_files_beside_the_results() {
     assert_eq!(trace[..4], 0x0A0D_0D0Au32.to_le_bytes());
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
 }
+
+#[test]
+fn links_with_names_that_look_alike_have_traces_of_their_own() {
+    let scenario = scenario(
+        "name = \"alike\"
+        duration = \"1s\"
+        [[links]]
+        name = \"a b\"
+        from = \"a\"
+        to = \"b\"
+        rate = \"1mbit\"
+        [[links]]
+        name = \"a_b\"
+        from = \"b\"
+        to = \"c\"
+        rate = \"1mbit\"
+        [[flows]]
+        name = \"bulk\"
+        from = \"a\"
+        to = \"c\"",
+    );
+    let directory = tempfile::tempdir().unwrap();
+    let traces = Traces {
+        directory: directory.path().to_owned(),
+        links: None,
+        snap_length: 96,
+    };
+    run_with_traces(&scenario, 1, Some(&traces), || true).unwrap();
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 4);
+    for (file, link) in [("a_b-2", "a b"), ("a_b", "a_b")] {
+        let trace = std::fs::read(directory.path().join(format!("{file}.pcapng"))).unwrap();
+        let names = |name: &str| {
+            trace
+                .windows(name.len())
+                .any(|part| part == name.as_bytes())
+        };
+        assert!(names(link), "{file} is of {link}");
+    }
+}
