@@ -197,6 +197,10 @@ fn errors_name_file_line_field_and_what_is_allowed() {
         ),
         (
             r#"application = "ftp""#,
+            r#"application = { kind = "trace", entries = [{ at = "1s", bytes = "0B" }, { at = "0s", bytes = "1B" }, { at = "2s", bytes = "5GB" }] }"#,
+        ),
+        (
+            r#"application = "ftp""#,
             r#"application = { kind = "square_wave", rate = "1mbit", period = "0s", duty = 1.5 }"#,
         ),
         (
@@ -271,6 +275,22 @@ fn errors_in_settings_from_outside_name_the_setting() {
             complaint("seeds = 2", "seeds = 2", &[setting])
         )
         .unwrap();
+    }
+    insta::assert_snapshot!(all);
+}
+
+#[test]
+fn errors_in_a_trace_have_its_file_and_line() {
+    let directory = tempfile::tempdir().unwrap();
+    let text = SCENARIO.replace(
+        r#"application = "ftp""#,
+        r#"application = { kind = "trace", file = "times.txt" }"#,
+    );
+    let mut all = String::new();
+    for trace in ["0.1 100\n0.05 100\n", "0.1 0\n", "0.1 5000000000\n"] {
+        std::fs::write(directory.path().join("times.txt"), trace).unwrap();
+        let read = ScenarioFile::parse("test.toml", &text, &[], Some(directory.path()));
+        writeln!(all, "{}", read.unwrap_err()).unwrap();
     }
     insta::assert_snapshot!(all);
 }

@@ -7,7 +7,7 @@ use super::build::header_size;
 use super::check::Findings;
 use super::problem::Place;
 use crate::model::{
-    Application, CongestionControl, Flow, Scenario, Tcp, TraceEntry, Transport, Web,
+    Application, CongestionControl, Flow, Scenario, Tcp, TimeSpan, TraceEntry, Transport, Web,
 };
 
 /// The largest packet of IPv4.
@@ -138,7 +138,7 @@ fn check_application(flow: &Flow, place: &Place, findings: &mut Findings) {
                 place,
                 "a trace needs a `file` or `entries`",
             );
-            check_trace(entries, place, findings);
+            check_trace(flow, entries, place, findings);
         }
     }
 }
@@ -206,15 +206,35 @@ fn check_web(flow: &Flow, web: &Web, place: &Place, findings: &mut Findings) {
     );
 }
 
-fn check_trace(entries: &[TraceEntry], place: &Place, findings: &mut Findings) {
+fn check_trace(flow: &Flow, entries: &[TraceEntry], place: &Place, findings: &mut Findings) {
     let place = place.at("entries");
+    let mut before = None;
     for (index, entry) in entries.iter().enumerate() {
-        if index > 0 && entry.at < entries[index - 1].at {
-            let text = "is before the entry above; times must not decrease";
-            findings.add(&place.at(index).at("at"), text);
+        if let Some((field, message)) = trace_mistake(flow, before, entry) {
+            findings.add(&place.at(index).at(field), message);
         }
-        if entry.bytes.get() == 0 {
-            findings.add(&place.at(index).at("bytes"), "is zero; at least 1B is sent");
-        }
+        before = Some(entry.at);
     }
+}
+
+/// What is wrong with an entry of a flow's trace, after one at `before`: the field, and what is allowed.
+pub(crate) fn trace_mistake(
+    flow: &Flow,
+    before: Option<TimeSpan>,
+    entry: &TraceEntry,
+) -> Option<(&'static str, String)> {
+    if before.is_some_and(|before| entry.at < before) {
+        let text = "is before the one above; times must not decrease";
+        return Some(("at", text.to_owned()));
+    }
+    // A write over UDP is one packet.
+    let longest = match flow.transport {
+        Transport::Tcp => u32::MAX.into(),
+        Transport::Udp => MAX_PACKET,
+    };
+    let most = longest.saturating_sub(header_size(flow).get());
+    let bytes = entry.bytes.get();
+    let is_wrong = !(1..=most).contains(&bytes);
+    let text = || format!("{bytes}B is out of range; allowed are 1B to {most}B");
+    is_wrong.then(|| ("bytes", text()))
 }

@@ -21,6 +21,7 @@ use crate::model::{
     Application, Clock, CongestionControl, Dscp, Jitter, Scenario, Tcp, TrafficClass, Transport,
 };
 
+pub(crate) use check_flow::trace_mistake;
 pub use paths::Paths;
 pub use problem::{Place, Problem, Step};
 pub use simulation::not_simulated;

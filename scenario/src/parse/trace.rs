@@ -8,8 +8,8 @@ use std::time::Duration;
 use netnice_queue::Bytes;
 use sha2::{Digest, Sha256};
 
-use crate::model::{Application, Scenario, TimeSpan, TraceEntry};
-use crate::network::{Place, Problem};
+use crate::model::{Application, Flow, Scenario, TimeSpan, TraceEntry};
+use crate::network::{Place, Problem, trace_mistake};
 
 /// Fills in the entries of all traces that are given as files; their text goes into the hash where `hashing`.
 pub(super) fn load_all(
@@ -20,9 +20,8 @@ pub(super) fn load_all(
 ) -> Result<(), Vec<Problem>> {
     for (index, flow) in scenario.flows.iter_mut().enumerate() {
         let Application::Trace {
-            file: Some(file),
-            entries,
-        } = &mut flow.application
+            file: Some(file), ..
+        } = &flow.application
         else {
             continue;
         };
@@ -33,21 +32,25 @@ pub(super) fn load_all(
                 "a text without a place has no files beside it".to_owned(),
             ));
         };
-        let text = fs::read_to_string(directory.join(&*file))
+        let text = fs::read_to_string(directory.join(file))
             .map_err(|error| problem(format!("`{file}` cannot be read: {error}")))?;
         if hashing {
             hash.update([0]);
             hash.update(&text);
         }
-        *entries =
-            read(&text).map_err(|(line, message)| problem(format!("{file}:{line}: {message}")))?;
+        let read = read(&text, flow)
+            .map_err(|(line, message)| problem(format!("{file}:{line}: {message}")))?;
+        if let Application::Trace { entries, .. } = &mut flow.application {
+            *entries = read;
+        }
     }
     Ok(())
 }
 
-/// Reads the lines; empty ones and those that begin with `#` do not count. An error has the number of its line.
-fn read(text: &str) -> Result<Vec<TraceEntry>, (usize, String)> {
-    let mut entries = Vec::new();
+/// Reads the lines of a flow's trace; empty ones and those that begin with `#` do not count. An error has the number of its
+/// line.
+fn read(text: &str, flow: &Flow) -> Result<Vec<TraceEntry>, (usize, String)> {
+    let mut entries: Vec<TraceEntry> = Vec::new();
     for (index, line) in text.lines().enumerate() {
         let line = line.trim();
         if line.is_empty() || line.starts_with('#') {
@@ -66,10 +69,17 @@ fn read(text: &str) -> Result<Vec<TraceEntry>, (usize, String)> {
         let bytes = bytes
             .parse()
             .map_err(|_| error("the size must be a whole number of bytes"))?;
-        entries.push(TraceEntry {
+        let entry = TraceEntry {
             at: TimeSpan(at),
             bytes: Bytes::new(bytes),
-        });
+        };
+        let before = entries.last().map(|entry| entry.at);
+        // Here, because of the line, which nobody knows later.
+        if let Some((field, message)) = trace_mistake(flow, before, &entry) {
+            let what = if field == "at" { "time" } else { "size" };
+            return Err((index + 1, format!("the {what} {message}")));
+        }
+        entries.push(entry);
     }
     Ok(entries)
 }
@@ -78,9 +88,14 @@ fn read(text: &str) -> Result<Vec<TraceEntry>, (usize, String)> {
 mod tests {
     use super::*;
 
+    fn read(text: &str, transport: &str) -> Result<Vec<TraceEntry>, (usize, String)> {
+        let flow = format!("name = 'f'\nfrom = 'a'\nto = 'b'\ntransport = '{transport}'");
+        super::read(text, &toml::from_str(&flow).unwrap())
+    }
+
     #[test]
     fn lines_have_a_time_and_a_size() {
-        let entries = read("# seconds bytes\n0 1500\n\n1.25 40\n").unwrap();
+        let entries = read("# seconds bytes\n0 1500\n\n1.25 40\n", "udp").unwrap();
         assert_eq!(entries.len(), 2);
         assert_eq!(entries[1].at, TimeSpan::from_millis(1250));
         assert_eq!(entries[1].bytes.get(), 40);
@@ -93,10 +108,21 @@ mod tests {
             ("0 1.5\n", 1, "size"),
             ("0\n", 1, "needs"),
             ("nan 3\n", 1, "time"),
+            ("# no entry\n1 40\n1 40\n0.5 40\n", 4, "time"),
+            ("0 0\n", 1, "size"),
+            ("0 65508\n", 1, "65507B"),
         ] {
-            let (found, message) = read(text).unwrap_err();
+            let (found, message) = read(text, "udp").unwrap_err();
             assert_eq!(found, line, "{text}");
             assert!(message.contains(word), "{message}");
+        }
+    }
+
+    #[test]
+    fn what_udp_sends_at_a_time_is_a_packet_and_tcp_cuts_it_up() {
+        for (transport, most) in [("udp", 65_507), ("tcp", 4_294_967_243u64)] {
+            assert!(read(&format!("0 {most}"), transport).is_ok());
+            assert!(read(&format!("0 {}", most + 1), transport).is_err());
         }
     }
 }
