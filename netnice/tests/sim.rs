@@ -217,6 +217,44 @@ fn names_of_files_need_not_be_text() {
 }
 
 #[test]
+fn finished_runs_without_the_traces_asked_for_are_made_again() {
+    let (directory, file) = place();
+    let out = directory.path().join("out");
+    let arguments = ["sim", text(&file), "--quiet", "--out", text(&out)];
+    succeeded(&run(&arguments));
+    // As in a run that is taken up from before.
+    let mark = || {
+        for entry in fs::read_dir(out.join("runs")).unwrap() {
+            let path = entry.unwrap().path();
+            let mut found: serde_json::Value =
+                serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+            found["flows"][0]["goodput_bps"] = 12345.0.into();
+            fs::write(&path, found.to_string()).unwrap();
+        }
+    };
+    let marked = || {
+        let runs = fs::read_dir(out.join("runs")).unwrap();
+        let texts = runs.map(|run| fs::read_to_string(run.unwrap().path()).unwrap());
+        texts.filter(|text| text.contains(":12345")).count()
+    };
+    mark();
+    let resume = [&arguments[..], &["--resume", "--pcap", "bottleneck"]].concat();
+    succeeded(&run(&resume));
+    assert_eq!(marked(), 0);
+    let traces = out.join("traces");
+    assert_eq!(fs::read_dir(&traces).unwrap().count(), 4);
+    let trace = traces.join("point-00001-seed-2/bottleneck.pcapng");
+    assert!(fs::metadata(&trace).unwrap().len() > 10_000);
+
+    // Those that have them are not.
+    mark();
+    fs::remove_file(&trace).unwrap();
+    succeeded(&run(&resume));
+    assert_eq!(marked(), 3);
+    assert!(trace.exists());
+}
+
+#[test]
 fn ctrl_c_keeps_what_is_finished_and_says_how_to_go_on() {
     let (directory, file) = place();
     let out = directory.path().join("out");

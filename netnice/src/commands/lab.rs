@@ -87,6 +87,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         world: World::Lab,
         jobs: arguments.jobs.get(),
         make: &|point, _, seed, go_on| Ok(lab.run(&point.scenario, seed, go_on)?),
+        is_whole: &|_, _, _| true,
     };
     let code = arguments.campaign.run(&file, &maker);
     lab.close()?;

@@ -11,7 +11,7 @@ use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use netnice_scenario::model::Scenario;
 use netnice_scenario::network::not_simulated;
-use netnice_scenario::results::World;
+use netnice_scenario::results::{RunResults, World};
 use netnice_scenario::{Network, ScenarioFile, explain, json_schema};
 use netnice_sim::Traces;
 
@@ -76,7 +76,7 @@ pub struct Arguments {
     #[arg(long, value_name = "NUMBER")]
     jobs: Option<NonZeroUsize>,
     /// Write the packets of this link as a pcapng file for each run; `all` for all links; can be repeated.
-    /// `NAME (reverse)` is the way back
+    /// `NAME (reverse)` is the way back. With --resume, finished runs without it are made again
     #[arg(long, value_name = "LINK", requires = "out")]
     pcap: Vec<String>,
     #[command(flatten)]
@@ -122,18 +122,18 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     let jobs = arguments.jobs.or(thread::available_parallelism().ok());
     let out = arguments.campaign.out.as_deref();
+    let out = out.filter(|_| !arguments.pcap.is_empty());
+    let traces =
+        |number, seed| out.map(|out| traces(out, &arguments.pcap, &run_name(number, seed)));
     let maker = Maker {
         world: World::Simulation,
         jobs: jobs.map_or(1, NonZeroUsize::get),
-        make: &|point, number, seed, go_on| {
-            let traces = match out {
-                Some(out) if !arguments.pcap.is_empty() => {
-                    Some(traces(out, &arguments.pcap, &run_name(number, seed))?)
-                }
-                _ => None,
-            };
-            let run = netnice_sim::run_with_traces(&point.scenario, seed, traces.as_ref(), go_on)?;
-            Ok(run)
+        make: &|point, number, seed, go_on| match traces(number, seed) {
+            Some(traces) => run_with_traces(&point.scenario, seed, &traces, go_on),
+            None => Ok(netnice_sim::run(&point.scenario, seed, go_on)?),
+        },
+        is_whole: &|point, number, seed| {
+            traces(number, seed).is_none_or(|traces| are_there(&traces, &point.scenario))
         },
     };
     arguments.campaign.run(&file, &maker)
@@ -147,13 +147,57 @@ fn is_large(scenario: &Scenario) -> bool {
 }
 
 /// Where the traces of a run go.
-fn traces(results: &Path, links: &[String], run: &str) -> Result<Traces> {
-    let directory = results.join("traces").join(run);
-    fs::create_dir_all(&directory).with_context(|| directory.display().to_string())?;
+fn traces(results: &Path, links: &[String], run: &str) -> Traces {
     let all = links.iter().any(|link| link == ALL_LINKS);
-    Ok(Traces {
-        directory,
+    Traces {
+        directory: results.join("traces").join(run),
         links: (!all).then(|| links.to_vec()),
         snap_length: SNAP_LENGTH,
-    })
+    }
+}
+
+/// Whether a run has left all of these.
+fn are_there(traces: &Traces, scenario: &Scenario) -> bool {
+    // What has been read has been laid out before.
+    let Ok(network) = Network::new(scenario) else {
+        return false;
+    };
+    let links: Vec<&str> = network
+        .links
+        .iter()
+        .map(|link| link.name.as_str())
+        .collect();
+    let files = traces.files(&links);
+    files.iter().flatten().all(|file| file.exists())
+}
+
+/// A run whose traces come to their place when it is over: what is there is whole.
+fn run_with_traces(
+    scenario: &Scenario,
+    seed: u64,
+    traces: &Traces,
+    go_on: &mut dyn FnMut() -> bool,
+) -> Result<Option<RunResults>> {
+    let unfinished = traces.directory.with_extension("unfinished");
+    let at = |path: &Path| path.display().to_string();
+    if unfinished.exists() {
+        // Of a run that was killed.
+        fs::remove_dir_all(&unfinished).with_context(|| at(&unfinished))?;
+    }
+    fs::create_dir_all(&unfinished).with_context(|| at(&unfinished))?;
+    let beside = Traces {
+        directory: unfinished.clone(),
+        ..traces.clone()
+    };
+    let run = netnice_sim::run_with_traces(scenario, seed, Some(&beside), go_on)?;
+    if run.is_some() {
+        fs::create_dir_all(&traces.directory).with_context(|| at(&traces.directory))?;
+        for file in fs::read_dir(&unfinished).with_context(|| at(&unfinished))? {
+            let file = file.with_context(|| at(&unfinished))?;
+            let to = traces.directory.join(file.file_name());
+            fs::rename(file.path(), &to).with_context(|| at(&to))?;
+        }
+    }
+    fs::remove_dir_all(&unfinished).with_context(|| at(&unfinished))?;
+    Ok(run)
 }

@@ -59,6 +59,8 @@ pub struct Maker<'maker> {
                 dyn Fn(&Point, usize, u64, &mut dyn FnMut() -> bool) -> Result<Option<RunResults>>
                     + Sync
             ),
+    /// Whether what a finished run has beside its figures is there as well; where it is not, the run is made again.
+    pub is_whole: &'maker (dyn Fn(&Point, usize, u64) -> bool + Sync),
 }
 
 /// What `--json` prints.

@@ -38,7 +38,8 @@ pub fn run_all(
     let mut finished: Vec<((usize, u64), RunResults)> = Vec::new();
     let mut left = Vec::new();
     for (point, seed) in file.runs() {
-        match directory.and_then(|directory| directory.finished(point, seed)) {
+        let kept = directory.and_then(|directory| directory.finished(point, seed));
+        match kept.filter(|_| (maker.is_whole)(&file.points[point], point, seed)) {
             Some(run) => finished.push(((point, seed), run)),
             None => left.push((point, seed)),
         }
