@@ -4,11 +4,12 @@
 mod program;
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
 use nix::sys::signal::Signal;
-use program::{netnice, run, signal, stderr, stdout, wait_until};
+use program::{as_nobody, netnice, run, signal, stderr, stdout, wait_until};
 
 const SCENARIO: &str = "name = \"small\"
 duration = \"2s\"
@@ -74,6 +75,23 @@ fn sleeper(directory: &Path) -> PathBuf {
         .status();
     assert!(copied.unwrap().success());
     path
+}
+
+#[test]
+fn without_root_it_says_so_before_anything_else() {
+    let (directory, file) = place(&SCENARIO.replace("\"5ms\"", "\"5ms\"\njitter = \"1ms\""));
+    let all = fs::Permissions::from_mode(0o777);
+    fs::set_permissions(directory.path(), all).unwrap();
+    let out = directory.path().join("out");
+    let refused = as_nobody(&["lab", text(&file), "--out", text(&out)]);
+    assert_eq!(refused.status.code(), Some(1));
+    let message = stderr(&refused);
+    assert_eq!(message.lines().count(), 1, "{message}");
+    assert!(message.contains("needs root"), "{message}");
+    assert!(!out.exists());
+    let refused = as_nobody(&["reproduce", "LP03-F7", "--lab", "--out", text(&out)]);
+    assert!(stderr(&refused).contains("needs root"));
+    assert!(!out.exists());
 }
 
 #[test]

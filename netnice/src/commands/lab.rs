@@ -7,13 +7,14 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::Args;
 use netnice_lab::Namespace;
 use netnice_lab::experiment::{self, Lab, Watch};
 use netnice_scenario::model::Scenario;
 use netnice_scenario::results::World;
 use netnice_scenario::{ScenarioFile, explain};
+use nix::unistd::geteuid;
 
 use super::campaign::{CampaignArguments, Maker};
 use crate::leftovers::Guard;
@@ -68,6 +69,10 @@ pub struct Arguments {
 
 /// Runs the scenario and prints what came of it.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    // What the kernel refuses to others than root would look like a mistake in the scenario.
+    if !arguments.explain {
+        require_root()?;
+    }
     let file = arguments.campaign.load(&arguments.file, experiment::check);
     let Some(file) = file else {
         return Ok(ExitCode::from(2));
@@ -92,6 +97,14 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let code = arguments.campaign.run(&file, &maker);
     lab.close()?;
     code
+}
+
+/// An error without root, before anything is begun.
+pub fn require_root() -> Result<()> {
+    if !geteuid().is_root() {
+        bail!("the lab needs root, for network namespaces and their devices; run it with sudo");
+    }
+    Ok(())
 }
 
 /// A lab for these scenarios, whose remains a guard removes whatever ends this process.

@@ -18,6 +18,7 @@ use netnice_lab::experiment;
 use netnice_papers::{Effort, LabLimits, Outcomes, Reproduction, Store, experiments, markdown};
 
 use super::campaign::command;
+use super::lab;
 use crate::text;
 use progress::Progress;
 
@@ -140,6 +141,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         let ids: Vec<String> = chosen.iter().map(|one| one.id.to_owned()).collect();
         write(arguments, outcomes, &ids)?;
         return Ok(ExitCode::SUCCESS);
+    }
+    if arguments.lab {
+        lab::require_root()?;
     }
     let effort = match arguments.full {
         true => Effort::Full,
