@@ -241,6 +241,23 @@ impl EarlyDetection {
         Ok(EarlyDetection::new(curve, spacing))
     }
 
+    /// Refuses a min_th that no queue of `limit` reaches. RIO's may be out of reach: so nothing of a kind is dropped early.
+    pub(crate) fn check_within(
+        &self,
+        context: &DisciplineContext,
+        limit: QueueBound,
+        count_in: CountIn,
+    ) -> Result<(), DisciplineError> {
+        let (rate, mean_packet) = (context.rate()?, context.mean_packet);
+        let in_unit = |threshold| count_in.threshold(threshold, rate, limit, mean_packet);
+        let (min, limit) = (self.curve.min, in_unit(Threshold::OfLimit(1.0)));
+        // A limit that is a time has been rounded.
+        match min >= limit + in_unit(Threshold::Packets(1.0)) {
+            true => Err(DisciplineError::BeyondLimit { min, limit }),
+            false => Ok(()),
+        }
+    }
+
     fn new(curve: Curve, spacing: Spacing) -> EarlyDetection {
         EarlyDetection {
             curve,

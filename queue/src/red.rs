@@ -131,11 +131,13 @@ impl<P: Packet> Red<P> {
             wait: config.wait,
             count_in: config.count_in,
         };
+        let detection = EarlyDetection::configured(&settings, context, limit)?;
+        detection.check_within(context, limit, config.count_in)?;
         Ok(Red {
             queue: DropTail::new(limit),
             average: Average::new(context.weight(config.weight)?),
             idle: IdleTime::new(context.packets_per_second()?),
-            detection: EarlyDetection::configured(&settings, context, limit)?,
+            detection,
             count_in: config.count_in,
             ecn: config.ecn,
             random: Xoshiro256PlusPlus::seed_from_u64(seed),

@@ -151,6 +151,16 @@ pub enum DisciplineError {
         /// The upper one.
         max: f64,
     },
+    /// A threshold that the queue cannot reach.
+    #[error(
+        "min_threshold ({min}) is above the limit ({limit}), counted alike, so that nothing would be dropped early; it must not be"
+    )]
+    BeyondLimit {
+        /// The lower threshold, in the unit counted.
+        min: f64,
+        /// The limit likewise.
+        limit: f64,
+    },
     /// A weight that weighs nothing, or more than everything.
     #[error("weight {weight} is out of range; it must be above 0 and at most 1")]
     Weight {

@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::units::positive_bytes;
 use crate::{Bytes, Packet, Rate, Time};
 
 const NANOSECONDS_PER_SECOND: u128 = 1_000_000_000;
@@ -14,7 +15,8 @@ const NANOSECONDS_PER_SECOND: u128 = 1_000_000_000;
 pub struct TokenBucketConfig {
     /// The rate of the profile, at which tokens come in.
     pub rate: Rate,
-    /// What the bucket holds; it begins full. At least a packet, or none is ever IN.
+    /// What the bucket holds, more than nothing; it begins full. At least a packet, or none is ever IN.
+    #[serde(deserialize_with = "positive_bytes")]
     pub burst: Bytes,
 }
 

@@ -238,6 +238,20 @@ fn a_description_reads_back_as_the_same_and_names_its_fields() {
 }
 
 #[test]
+fn thresholds_of_red_may_be_the_limit_itself() {
+    for limit in ["10p", "15kB", "7ms", "1bdp"] {
+        let json = format!(
+            r#"{{"discipline":"red","limit":"{limit}","min_threshold":"100%","max_threshold":"100%"}}"#
+        );
+        let config: DisciplineConfig = serde_json::from_str(&json).unwrap();
+        Discipline::<Marked>::new(&config, &context(), 1).unwrap();
+    }
+    let json = r#"{"discipline":"red","limit":"7ms","min_threshold":"7ms","max_threshold":"9ms"}"#;
+    let config: DisciplineConfig = serde_json::from_str(json).unwrap();
+    Discipline::<Marked>::new(&config, &context(), 1).unwrap();
+}
+
+#[test]
 fn what_cannot_be_is_refused() {
     let refused = |json: &str, context: &netnice_queue::DisciplineContext| {
         let config: DisciplineConfig = serde_json::from_str(json).unwrap();
@@ -264,6 +278,16 @@ fn what_cannot_be_is_refused() {
             r#"{"discipline":"red","limit":"9p","min_threshold":"5p","max_threshold":"6p","weight":0.0}"#,
             context(),
             "weight",
+        ),
+        (
+            r#"{"discipline":"red","limit":"10p","min_threshold":"20p","max_threshold":"30p"}"#,
+            context(),
+            "min_threshold (20) is above the limit (10)",
+        ),
+        (
+            r#"{"discipline":"red","limit":"20ms","min_threshold":"41ms","max_threshold":"50ms","count_in":"bytes"}"#,
+            context(),
+            "above the limit",
         ),
         (
             r#"{"discipline":"sfq","limit":"9p","buckets":0}"#,

@@ -229,6 +229,17 @@ fn a_window_of_no_length_is_refused() {
 }
 
 #[test]
+fn a_bucket_that_holds_nothing_is_refused() {
+    let read = |burst: &str| {
+        let text = format!(r#"{{"kind": "token_bucket", "rate": "1mbit", "burst": "{burst}"}}"#);
+        serde_json::from_str::<ConditionerConfig>(&text)
+    };
+    // Less than a packet is how all of a flow becomes OUT.
+    read("1B").unwrap();
+    assert!(read("0kB").unwrap_err().to_string().contains("zero"));
+}
+
+#[test]
 fn at_twice_the_target_half_is_out() {
     let config = ConditionerConfig::Tsw(TswConfig {
         target: "1mbit".parse().unwrap(),

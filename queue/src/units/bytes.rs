@@ -4,6 +4,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Deserialize, Deserializer};
+
 use super::{UnitError, decimal, serde_as_text};
 
 const DECIMAL_UNITS: [(&str, u64); 4] = [
@@ -75,6 +77,18 @@ serde_as_text!(
     r"^(\$\w+|\d+(\.\d+)?(B|kB|MB|GB|KiB|MiB|GiB))$",
     "string"
 );
+
+/// Reads a size that must not be zero: `#[serde(deserialize_with = "positive_bytes")]`.
+pub(crate) fn positive_bytes<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Bytes, D::Error> {
+    match Bytes::deserialize(deserializer)? {
+        Bytes(0) => Err(serde::de::Error::custom(
+            "size `0B` is zero; it must be at least 1B",
+        )),
+        bytes => Ok(bytes),
+    }
+}
 
 #[cfg(test)]
 mod tests {

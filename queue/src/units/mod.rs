@@ -13,6 +13,7 @@ mod text;
 mod threshold;
 
 pub use bytes::Bytes;
+pub(crate) use bytes::positive_bytes;
 #[cfg(feature = "schemars")]
 pub(crate) use delay::DelayText;
 pub use delay::{format_delay, parse_delay};
