@@ -48,9 +48,23 @@ fn a_directory_without_outcomes_is_named() {
     let failed = report(directory.path(), &[]);
     assert_eq!(failed.status.code(), Some(1));
     let said = String::from_utf8(failed.stderr).unwrap();
-    assert!(said.contains("outcomes.json"), "{said}");
+    assert!(said.contains("there is no outcomes.json"), "{said}");
     let wrong = report(directory.path(), &["--full"]);
     assert_eq!(wrong.status.code(), Some(2));
+}
+
+#[test]
+fn experiments_without_an_outcome_are_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let out = directory.path();
+    let store = Store::new(out, false, "0.1.0", vec!["netnice".to_owned()]);
+    store.keep(Vec::new(), 2, 1.5).unwrap();
+    let none = report(out, &["LP03-F8"]);
+    assert_eq!(none.status.code(), Some(1));
+    let said = String::from_utf8(none.stderr).unwrap();
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(said.contains("no outcome of LP03-F8"), "{said}");
+    assert!(none.stdout.is_empty());
 }
 
 #[test]

@@ -26,6 +26,9 @@ pub enum StoreError {
     /// The directory of a study.
     #[error(transparent)]
     Directory(#[from] DirectoryError),
+    /// There are no outcomes.
+    #[error("{} holds no outcomes: there is no outcomes.json", .0.display())]
+    NoOutcomes(PathBuf),
     /// The file of outcomes.
     #[error("{}: {error}", path.display())]
     Io {
@@ -82,8 +85,11 @@ impl Store {
     }
 
     /// The outcomes in a directory.
-    pub fn outcomes(path: &Path) -> Result<Outcomes, StoreError> {
-        let path = path.join("outcomes.json");
+    pub fn outcomes(directory: &Path) -> Result<Outcomes, StoreError> {
+        let path = directory.join("outcomes.json");
+        if !path.exists() {
+            return Err(StoreError::NoOutcomes(directory.to_owned()));
+        }
         let read =
             fs::read(&path).and_then(|text| serde_json::from_slice(&text).map_err(io::Error::from));
         read.map_err(|error| StoreError::Io { path, error })

@@ -15,7 +15,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use clap::Args;
 use netnice_lab::experiment;
-use netnice_papers::{Effort, LabLimits, Outcomes, Reproduction, Store, experiments, markdown};
+use netnice_papers::{
+    Effort, Experiment, LabLimits, Outcomes, Reproduction, Store, experiments, markdown,
+};
 
 use super::campaign::command;
 use super::lab;
@@ -138,7 +140,20 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     if arguments.no_run {
         let outcomes = Store::outcomes(&arguments.out)?;
-        let ids: Vec<String> = chosen.iter().map(|one| one.id.to_owned()).collect();
+        let is_there = |one: &&Experiment| outcomes.outcomes.iter().any(|there| there.id == one.id);
+        let (there, missing): (Vec<_>, Vec<_>) = chosen.iter().partition(is_there);
+        // Who names none asks for what there is.
+        if !arguments.ids.is_empty() && !missing.is_empty() {
+            eprintln!(
+                "netnice: {} holds no outcome of {}; run without --no-run to get it",
+                arguments.out.display(),
+                names(&missing).join(", ")
+            );
+            if there.is_empty() {
+                return Ok(ExitCode::FAILURE);
+            }
+        }
+        let ids = names(&there);
         write(arguments, outcomes, &ids)?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -185,6 +200,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         return Ok(ExitCode::from(128 + signal as u8));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The ids of experiments.
+fn names(experiments: &[&Experiment]) -> Vec<String> {
+    experiments.iter().map(|one| one.id.to_owned()).collect()
 }
 
 /// Writes the report and the page of all outcomes, and prints those of `ids`.
