@@ -190,6 +190,7 @@ fn errors_name_file_line_field_and_what_is_allowed() {
             "sampling = { interval = \"1s\", links = [\"bottle\"] }",
         ),
         ("seeds = 2", "sampling = { interval = \"1ns\" }"),
+        ("seeds = 2", "sampling = { interval = \"0s\" }"),
         (
             "seeds = 2",
             "phases = [{ name = \"all\", from = \"5s\", to = \"200s\" }]",

@@ -107,8 +107,12 @@ fn check_sampling(scenario: &Scenario, sampling: &Sampling, findings: &mut Findi
     let place = Place::key("sampling");
     if let Some(interval) = sampling.interval {
         findings.above_zero(interval.get(), &place.at("interval"));
-        let samples = scenario.duration.get().as_nanos() / interval.get().as_nanos().max(1);
-        if samples > MAX_SAMPLES {
+        let samples = scenario
+            .duration
+            .get()
+            .as_nanos()
+            .checked_div(interval.get().as_nanos());
+        if let Some(samples) = samples.filter(|&samples| samples > MAX_SAMPLES) {
             findings.add(
                 &place.at("interval"),
                 format!(
