@@ -85,7 +85,8 @@ pub struct Congestion {
 ///
 /// The sender calls [`on_ack`](CongestionControl::on_ack) for every ACK that delivers something;
 /// [`on_loss`](CongestionControl::on_loss) once for each recovery, at its beginning;
-/// [`on_timeout`](CongestionControl::on_timeout) at each retransmission time-out, before `cwnd` falls to one packet;
+/// [`on_timeout`](CongestionControl::on_timeout) at a retransmission time-out, before `cwnd` falls to one packet;
+/// [`on_repeated_timeout`](CongestionControl::on_repeated_timeout) where the same packet times out again;
 /// [`on_ecn_echo`](CongestionControl::on_ecn_echo) at most once for each window of data.
 pub trait CongestionControl: Send + std::fmt::Debug {
     /// The name in scenarios and on the command line.
@@ -100,6 +101,11 @@ pub trait CongestionControl: Send + std::fmt::Debug {
 
     /// A retransmission time-out: sets `ssthresh`; the sender then sets `cwnd` to one packet (RFC 5681 section 3.1).
     fn on_timeout(&mut self, congestion: &Congestion, window: &mut Window);
+
+    /// A time-out after which nothing was acknowledged is followed by another: `ssthresh` stays (RFC 5681 section 3.1),
+    /// and the sender sets `cwnd` to one packet again. Linux then does not ask for `ssthresh` either. (ns-2's Reno takes
+    /// it for a first one.)
+    fn on_repeated_timeout(&mut self) {}
 
     /// The peer echoes congestion experienced (RFC 3168 section 6.1.2): sets `cwnd` and `ssthresh`. By default the same
     /// as for a loss, with `cwnd` at `ssthresh` at once. `in_profile` tells of a packet that was marked IN (the papers'

@@ -110,6 +110,11 @@ impl CongestionControl for NetNiceControl {
         self.timed_out = true;
     }
 
+    /// ACKs of packets beyond the first may have moved the window in between.
+    fn on_repeated_timeout(&mut self) {
+        self.cwnd = 1;
+    }
+
     fn on_ecn_echo(&mut self, congestion: &Congestion, _in_profile: bool, window: &mut Window) {
         self.on_loss(congestion, window);
     }

@@ -3,10 +3,12 @@
 //!
 //! Packets of 1000 bytes, 50 ms each way, a window of ten to begin with; without a handshake, an ACK for each packet.
 
+use netnice_congestion::parameters::ControlParameters;
+use netnice_congestion::registry;
 use netnice_queue::Time;
-use netnice_sim::tcp::{ReceiverConfig, Recovery, SenderConfig};
+use netnice_sim::tcp::{ReceiverConfig, Recovery, Sender, SenderConfig};
 
-use crate::pipe::{ARRIVES, Fate, Pipe, one_way};
+use crate::pipe::{ARRIVES, Fate, Pipe, PlainReno, one_way};
 
 fn pipe(recovery: Recovery, lost: &[usize]) -> Pipe<'_> {
     let (sender, receiver) = one_way(1000);
@@ -179,6 +181,79 @@ fn time_outs_double_and_everything_goes_again() {
     );
     assert_eq!(pipe.sender.statistics().timeouts, 3);
     assert_eq!(pipe.sender.statistics().retransmitted_segments, 7);
+}
+
+#[test]
+fn a_repeated_time_out_leaves_ssthresh_alone() {
+    for (recovery, expected) in [
+        // ns-2's Reno halves the window of one packet that the first time-out has left.
+        (Recovery::Reno, [8.0, 2.0, 2.0]),
+        (Recovery::NewReno, [8.0, 8.0, 2.0]),
+        (Recovery::Sack, [8.0, 8.0, 2.0]),
+    ] {
+        // Eight packets arrive; of the 16 that follow, only the second repetition of the first one does.
+        let mut pipe = pipe(recovery, &[]).data_fate(|number, _| {
+            if number < 8 || number == 25 {
+                ARRIVES
+            } else {
+                Fate::Lost
+            }
+        });
+        pipe.sender = Sender::new(
+            SenderConfig {
+                initial_window: 8,
+                ..*pipe.sender.config()
+            },
+            Box::new(PlainReno),
+        );
+        pipe.sender.supply_unlimited();
+        pipe.open();
+        // cwnd is 16 at the first, 1 at the second; the third comes after an ACK of new data, with cwnd 2.
+        let thresholds = [1, 2, 3].map(|timeouts| {
+            while pipe.sender.statistics().timeouts < timeouts {
+                pipe.step();
+            }
+            assert_eq!(pipe.sender.cwnd(), 1.0);
+            pipe.sender.ssthresh()
+        });
+        assert_eq!(thresholds, expected, "{recovery:?}");
+        assert_eq!(pipe.data[25].segment.sequence, 8000);
+    }
+}
+
+#[test]
+fn no_control_hears_of_a_repeated_time_out_as_of_a_new_one() {
+    for name in [
+        "reno", "cubic", "vegas", "tcplp", "hstcplp", "netnice", "dstcp",
+    ] {
+        // Packet 0 is lost, and once more at the time-out; what tells of 1 to 9 comes between that and the next one, and
+        // acknowledges nothing.
+        let (sender, receiver) = one_way(1000);
+        let sender = SenderConfig {
+            recovery: Recovery::Sack,
+            initial_window: 10,
+            ..sender
+        };
+        let receiver = ReceiverConfig {
+            sack: true,
+            ..receiver
+        };
+        let late = Fate::Late(std::time::Duration::from_secs(3));
+        let control = registry::create(name, &ControlParameters::default()).unwrap();
+        let mut pipe = Pipe::governed_by(control, sender, receiver, 50)
+            .losing(&[0, 10])
+            .ack_fate(|number, _| if number < 9 { late } else { ARRIVES });
+        pipe.sender.supply_unlimited();
+        pipe.open();
+        pipe.run(Time::from_millis(3000));
+        let first = pipe.sender.ssthresh();
+        assert_eq!(pipe.sender.statistics().timeouts, 1, "{name}");
+        pipe.run(Time::from_millis(9000));
+        assert_eq!(pipe.sender.statistics().timeouts, 2, "{name}");
+        assert!(first >= 5.0, "{name}: {first}");
+        assert_eq!(pipe.sender.ssthresh(), first, "{name}");
+        assert_eq!(pipe.sender.cwnd(), 1.0, "{name}");
+    }
 }
 
 #[test]

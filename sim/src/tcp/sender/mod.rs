@@ -130,6 +130,8 @@ pub struct Sender {
     handshake_sent_ns: u64,
     /// What had been sent when the window was last reduced: `recover` of RFC 6582.
     recover: u64,
+    /// SND.UNA at the last time-out.
+    unacknowledged_at_timeout: u64,
     last_reduction: LastReduction,
     /// NewReno: a partial ACK has come in this recovery.
     partial_ack_seen: bool,
@@ -183,6 +185,7 @@ impl Sender {
             rescued: false,
             retransmit_first: false,
             recover: 0,
+            unacknowledged_at_timeout: 0,
             reduction_to_tell: false,
             delivered: 0,
             delivered_ns: 0,
@@ -292,8 +295,13 @@ impl Sender {
             return;
         }
         self.statistics.timeouts += 1;
-        self.control
-            .on_timeout(&self.congestion(now_ns), &mut self.window);
+        if self.is_repeated_timeout() {
+            self.control.on_repeated_timeout();
+        } else {
+            self.control
+                .on_timeout(&self.congestion(now_ns), &mut self.window);
+        }
+        self.unacknowledged_at_timeout = self.unacknowledged;
         self.window.cwnd = 1.0;
         self.outstanding.deem_all_lost();
         self.recover = self.next_sequence;
@@ -307,6 +315,14 @@ impl Sender {
         self.timed_end = 0;
         self.timeout.back_off();
         self.restart_timer(now_ns);
+    }
+
+    /// The packet that was sent again by the timer has timed out again: `ssthresh` stays (RFC 5681 section 3.1), and not
+    /// so where new data were acknowledged in between, as in Linux. ns-2's Reno halves what the first time-out has left.
+    fn is_repeated_timeout(&self) -> bool {
+        self.after_timeout
+            && self.unacknowledged == self.unacknowledged_at_timeout
+            && self.config.recovery != Recovery::Reno
     }
 
     #[inline]
