@@ -180,6 +180,52 @@ fn one_reaction_to_marks_for_a_window_of_data() {
 }
 
 #[test]
+fn a_time_out_ends_the_echo_of_its_window() {
+    for recovery in [Recovery::Reno, Recovery::NewReno, Recovery::Sack] {
+        let (sender, receiver) = one_way(1000);
+        let sender = SenderConfig {
+            ecn: true,
+            recovery,
+            initial_window: 10,
+            ..sender
+        };
+        let receiver = ReceiverConfig {
+            ecn: true,
+            ..receiver
+        };
+        // Packet 1 is marked; the ACKs of the first ten are lost, and with them the echo.
+        let marked = Fate::Arrives(Mark {
+            congestion_experienced: true,
+            in_profile: false,
+        });
+        let mut pipe = Pipe::new(sender, receiver, 50)
+            .data_fate(|number, _| if number == 1 { marked } else { ARRIVES })
+            .ack_fate(|number, _| if number < 10 { Fate::Lost } else { ARRIVES });
+        pipe.sender.supply_unlimited();
+        pipe.open();
+        pipe.run(Time::from_millis(3500));
+        // Packet 0 again at 3 s; its ACK echoes, acknowledges all ten and opens no window: the one new packet at 3.1 s
+        // tells that it was reduced.
+        let sent_with = |flag| {
+            let with = move |sent: &&crate::pipe::Sent| sent.segment.flags.contains(flag);
+            pipe.data
+                .iter()
+                .filter(with)
+                .map(|sent| (sent.at_ms, sent.segment.sequence))
+        };
+        let told: Vec<(f64, u64)> = sent_with(Flags::CWR).collect();
+        assert_eq!(told, [(3100.0, 10_000)], "{recovery:?}");
+        assert_eq!(pipe.sender.statistics().timeouts, 1);
+        assert_eq!(pipe.sender.statistics().ecn_reactions, 0, "{recovery:?}");
+        let last_echo = pipe
+            .acks
+            .iter()
+            .rposition(|sent| sent.segment.flags.contains(Flags::ECE));
+        assert_eq!(last_echo, Some(10), "{recovery:?}");
+    }
+}
+
+#[test]
 fn ecn_is_agreed_on_or_not_used() {
     for (ours, theirs) in [(false, true), (true, false), (true, true)] {
         let sender = SenderConfig {

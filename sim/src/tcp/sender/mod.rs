@@ -306,6 +306,8 @@ impl Sender {
         self.outstanding.deem_all_lost();
         self.recover = self.next_sequence;
         self.last_reduction = LastReduction::Timeout;
+        // For a lost packet as for a mark (RFC 3168 section 6.1.2), or the echo would go on beyond this window.
+        self.reduction_to_tell = self.config.ecn;
         self.fast_recovery = false;
         self.after_timeout = true;
         self.retransmit_first = false;
