@@ -250,6 +250,12 @@ impl Connection {
     }
 }
 
+/// Where the connection uses ECN, data are ECN-capable, but not those sent again: a receiver need not heed a mark on what it
+/// has already (RFC 3168 section 6.1.5).
+fn marks_of(segment: &Segment) -> Marks {
+    Marks::new(segment.length > 0 && !segment.flags.contains(Flags::RETRANSMISSION))
+}
+
 impl Simulation {
     /// Both ends begin; whichever the opener is sends first.
     pub(crate) fn open_connection(&mut self, index: usize) {
@@ -356,7 +362,11 @@ impl Simulation {
                 body: self.bodies.insert(&Body { segment, sent: now }),
                 length,
                 class: shared.class,
-                marks: Marks::new(data && connection.sender.ecn_capable()),
+                marks: if connection.sender.ecn_capable() {
+                    marks_of(&segment)
+                } else {
+                    Marks::NONE
+                },
             };
             self.forward(packet);
         }

@@ -190,7 +190,7 @@ impl Receiver {
     pub fn on_segment(&mut self, now: Time, segment: &Segment, mark: Mark) {
         if segment.sequence == self.next
             && self.state == State::Established
-            && segment.flags.0 & !Flags::ACK.0 == 0
+            && segment.flags.0 & !(Flags::ACK.0 | Flags::RETRANSMISSION.0) == 0
             && segment.length > 0
             && !mark.congestion_experienced
             && self.out_of_order.is_empty()

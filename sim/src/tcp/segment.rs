@@ -21,6 +21,8 @@ impl Flags {
     /// With [`Flags::ECE`]: the packet that experienced congestion was within its profile (the papers' Diff-Serv TCP
     /// tells the two apart; on a wire this would be a reserved bit).
     pub const ECHO_IN_PROFILE: Flags = Flags(64);
+    /// Data that were sent before: not to be ECN-capable (RFC 3168 section 6.1.5). No bit on a wire.
+    pub const RETRANSMISSION: Flags = Flags(128);
 
     /// All of `other`'s bits are set.
     pub const fn contains(self, other: Flags) -> bool {

@@ -240,7 +240,7 @@ impl Sender {
         self.timed_end = 0;
         self.statistics.retransmitted_segments += 1;
         self.statistics.retransmitted_bytes += u64::from(sent.length);
-        Some(self.data_segment(now, &sent, Flags::ACK))
+        Some(self.data_segment(now, &sent, Flags::ACK.with(Flags::RETRANSMISSION)))
     }
 
     /// Written field by field at once: a segment that is filled and then changed costs a stall as it is copied.

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Scenarios of one link, each for a rule of its own.
+
+use netnice_scenario::{Scenario, ScenarioFile};
+use netnice_sim::{Traces, run_with_traces};
+
+fn scenario(text: &str) -> Scenario {
+    match ScenarioFile::parse("test.toml", text, &[], None) {
+        Ok(file) => file.scenario().clone(),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// A link of 10 Mb/s from `a` to `z` with more lines of its own, and flows.
+fn one_link(head: &str, link: &str, flows: &str) -> String {
+    format!(
+        r#"
+name = "one_link"
+{head}
+[[links]]
+name = "b"
+from = "a"
+to = "z"
+rate = "10mbit"
+delay = "20ms"
+{link}
+{flows}"#
+    )
+}
+
+const RED_THAT_MARKS: &str = r#"queue = { discipline = "red", limit = "100p", min_threshold = "5p", max_threshold = "15p", ecn = "mark" }"#;
+
+#[test]
+fn what_is_sent_again_is_not_ecn_capable() {
+    for recovery in ["reno", "newreno", "sack"] {
+        let text = one_link(
+            r#"duration = "20s""#,
+            &format!("loss = \"1%\"\n{RED_THAT_MARKS}"),
+            &format!(
+                r#"
+[[flows]]
+name = "f"
+from = "a"
+to = "z"
+tcp = {{ ecn = true, recovery = "{recovery}" }}"#
+            ),
+        );
+        let directory = tempfile::tempdir().unwrap();
+        let traces = Traces {
+            directory: directory.path().to_owned(),
+            links: None,
+            snap_length: 96,
+        };
+        let results = run_with_traces(&scenario(&text), 1, Some(&traces), || true)
+            .unwrap()
+            .unwrap();
+        let again = results.flows[0].retransmissions;
+        assert!(again > 20, "{recovery}: {again}");
+        let (mut capable, mut others, mut repetitions) = (0, 0, 0);
+        for file in std::fs::read_dir(directory.path()).unwrap() {
+            let trace = std::fs::read(file.unwrap().path()).unwrap();
+            let mut newest = 0;
+            for packet in packets_of(&trace) {
+                let number = |at: usize| u32::from_be_bytes(packet[at..at + 4].try_into().unwrap());
+                let length = u16::from_be_bytes([packet[2], packet[3]]);
+                let headers = 20 + u16::from(packet[32] >> 4) * 4;
+                if length == headers {
+                    continue;
+                }
+                let (sequence, ecn) = (number(24), packet[1] & 3);
+                if ecn == 0 {
+                    others += 1;
+                } else {
+                    capable += 1;
+                }
+                // The link keeps the order; what it lost is not in the trace.
+                if sequence > newest {
+                    newest = sequence;
+                } else {
+                    repetitions += 1;
+                    assert_eq!(ecn, 0, "{recovery}: {sequence} again");
+                }
+            }
+        }
+        assert!(capable > 1000 && repetitions > 20 && (repetitions..=again).contains(&others));
+    }
+}
+
+/// The packets of a trace, from their IP headers on.
+fn packets_of(trace: &[u8]) -> Vec<&[u8]> {
+    let number = |at: usize| u32::from_le_bytes(trace[at..at + 4].try_into().unwrap()) as usize;
+    let (mut packets, mut at) = (vec![], 0);
+    while at < trace.len() {
+        if number(at) == 6 {
+            packets.push(&trace[at + 28..at + 28 + number(at + 20)]);
+        }
+        at += number(at + 4);
+    }
+    packets
+}
