@@ -314,7 +314,7 @@ impl Simulation {
     pub(crate) fn segment_at_sender(&mut self, index: usize, body: &Body) {
         let connection = self.connections.get_mut(index);
         connection.shared.under_way -= 1;
-        if self.now >= self.warm_up && body.segment.flags == Flags::ACK {
+        if self.now >= self.warm_up && !body.segment.flags.any_of(Flags::OPENS) {
             let flow = &mut self.flows[connection.flow()];
             flow.round_trip
                 .record(self.now.as_nanos() - body.sent.as_nanos());

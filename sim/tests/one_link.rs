@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Scenarios of one link, each for a rule of its own.
 
+use netnice_scenario::results::RunResults;
 use netnice_scenario::{Scenario, ScenarioFile};
-use netnice_sim::{Traces, run_with_traces};
+use netnice_sim::{Traces, run, run_with_traces};
 
 fn scenario(text: &str) -> Scenario {
     match ScenarioFile::parse("test.toml", text, &[], None) {
         Ok(file) => file.scenario().clone(),
         Err(error) => panic!("{error}"),
     }
+}
+
+fn results_of(text: &str) -> RunResults {
+    run(&scenario(text), 1, || true).unwrap().unwrap()
 }
 
 /// A link of 10 Mb/s from `a` to `z` with more lines of its own, and flows.
@@ -97,4 +102,23 @@ fn packets_of(trace: &[u8]) -> Vec<&[u8]> {
         at += number(at + 4);
     }
     packets
+}
+
+#[test]
+fn acks_that_echo_congestion_are_measured_too() {
+    let results = results_of(&one_link(
+        r#"duration = "20s""#,
+        RED_THAT_MARKS,
+        r#"
+[[flows]]
+name = "f"
+from = "a"
+to = "z"
+tcp = { ecn = true, delayed_ack = false }"#,
+    ));
+    let flow = &results.flows[0];
+    assert!(flow.ecn_reactions > 10, "{}", flow.ecn_reactions);
+    // An ACK for each packet, some of which are under way in the end; and the one that ends the handshake.
+    let without = flow.packets_received as i64 - flow.rtt.count as i64;
+    assert!((0..100).contains(&without), "{without}");
 }

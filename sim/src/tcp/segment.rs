@@ -24,6 +24,14 @@ impl Flags {
     /// Data that were sent before: not to be ECN-capable (RFC 3168 section 6.1.5). No bit on a wire.
     pub const RETRANSMISSION: Flags = Flags(128);
 
+    /// What opens a connection, and no segment has that only acknowledges.
+    pub(crate) const OPENS: Flags = Flags::SYN.with(Flags::REQUEST);
+
+    /// Any of `other`'s bits is set.
+    pub(crate) const fn any_of(self, other: Flags) -> bool {
+        self.0 & other.0 != 0
+    }
+
     /// All of `other`'s bits are set.
     pub const fn contains(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
