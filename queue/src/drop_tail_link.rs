@@ -326,6 +326,15 @@ impl DropTailLink {
         usage
     }
 
+    /// The longest queue so far is the one at `now`.
+    pub fn restart_max_queue(&mut self, now: Time) {
+        let (packets, bytes) = self.queue(now);
+        if let Some(rest) = &mut self.rest {
+            let tally = &mut rest.tally;
+            (tally.max_queue_packets, tally.max_queue_bytes) = (packets, bytes);
+        }
+    }
+
     /// Packets waiting for transmission at `now`, and their bytes.
     pub fn queue(&mut self, now: Time) -> (usize, u64) {
         match &mut self.rest {

@@ -115,6 +115,14 @@ impl SimulatedLink {
         }
     }
 
+    /// The longest queue so far is the one at `now`.
+    fn restart_max_queue(&mut self, now: Time) {
+        match self {
+            SimulatedLink::DropTail(link) => link.restart_max_queue(now),
+            SimulatedLink::Other(link) => link.restart_max_queue(now),
+        }
+    }
+
     /// Packets waiting for transmission at `now`, and their bytes.
     pub fn queue(&mut self, now: Time) -> (usize, u64) {
         match self {
@@ -225,7 +233,10 @@ impl LinkRecord {
     pub fn begin_measurement(&mut self, now: Time, link: &mut SimulatedLink, inside: Inside) {
         let counters = link.counters(inside);
         let any = now > Time::ZERO || counters.offered > 0;
-        self.before = any.then(|| Box::new((counters, link.usage(now))));
+        self.before = any.then(|| {
+            link.restart_max_queue(now);
+            Box::new((counters, link.usage(now)))
+        });
         self.drops.clear();
         self.waits = Waits::new(self.waits.measured());
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Scenarios of one link, each for a rule of its own.
 
-use netnice_scenario::results::RunResults;
+use netnice_scenario::results::{QueueResult, RunResults};
 use netnice_scenario::{Scenario, ScenarioFile};
 use netnice_sim::{Traces, run, run_with_traces};
 
@@ -31,6 +31,14 @@ delay = "20ms"
 {link}
 {flows}"#
     )
+}
+
+fn forward_queue(results: &RunResults) -> &QueueResult {
+    results
+        .queues
+        .iter()
+        .max_by_key(|queue| queue.arrived)
+        .unwrap()
 }
 
 const RED_THAT_MARKS: &str = r#"queue = { discipline = "red", limit = "100p", min_threshold = "5p", max_threshold = "15p", ecn = "mark" }"#;
@@ -121,4 +129,51 @@ tcp = { ecn = true, delayed_ack = false }"#,
     // An ACK for each packet, some of which are under way in the end; and the one that ends the handshake.
     let without = flow.packets_received as i64 - flow.rtt.count as i64;
     assert!((0..100).contains(&without), "{without}");
+}
+
+#[test]
+fn the_longest_queue_is_one_after_the_warm_up() {
+    for link in [
+        r#"queue = "1000p""#,
+        "queue = \"1000p\"\njitter = \"1ms\"",
+        r#"queue = { discipline = "priority", limit = "1000p" }"#,
+    ] {
+        let quiet = results_of(&one_link(
+            "duration = \"15s\"\nwarm_up = \"10s\"",
+            link,
+            r#"
+[[flows]]
+name = "burst"
+from = "a"
+to = "z"
+transport = "udp"
+stop = "5s"
+application = { kind = "cbr", rate = "20mbit" }
+
+[[flows]]
+name = "f"
+from = "a"
+to = "z"
+transport = "udp"
+application = { kind = "cbr", rate = "1mbit" }"#,
+        ));
+        let queue = forward_queue(&quiet);
+        assert!(queue.arrived > 100 && queue.max_packets == 0, "{queue:?}");
+        // What waits as the warm-up ends counts, though nothing comes any more.
+        let full = results_of(&one_link(
+            "duration = \"15s\"\nwarm_up = \"5s\"",
+            link,
+            r#"
+[[flows]]
+name = "burst"
+from = "a"
+to = "z"
+transport = "udp"
+stop = "4999ms"
+application = { kind = "cbr", rate = "20mbit" }"#,
+        ));
+        let queue = &full.queues[0];
+        assert_eq!(queue.arrived, 0, "{queue:?}");
+        assert!((990..=1000).contains(&queue.max_packets), "{queue:?}");
+    }
 }

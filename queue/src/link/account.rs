@@ -73,6 +73,13 @@ impl<P: Packet, Q: QueueDiscipline<Queued<P>>> Link<P, Q> {
         tail.unwrap_or_else(|| self.rest.discipline.packets())
     }
 
+    /// The longest queue so far is the one at `now`.
+    pub fn restart_max_queue(&mut self, now: Time) {
+        let (packets, bytes) = (self.queue_packets(now), self.queue_bytes(now));
+        let tally = &mut self.rest.tally;
+        (tally.max_queue_packets, tally.max_queue_bytes) = (packets, bytes);
+    }
+
     /// Bytes waiting for transmission at `now`.
     pub fn queue_bytes(&mut self, now: Time) -> u64 {
         self.advance(now);
