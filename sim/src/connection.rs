@@ -449,18 +449,24 @@ impl Simulation {
 
     /// A flow's program begins.
     pub(crate) fn start(&mut self, index: usize) {
-        let Work::Tcp { connection } = self.flows[index].work else {
+        let Work::Tcp { connection, .. } = self.flows[index].work else {
             return;
         };
         self.open_connection(connection as usize);
     }
 
-    /// A flow's program writes no more.
+    /// A flow's program writes no more. A bulk transfer's writes as the sender takes it, other programs have written by then
+    /// what the sender still has.
     pub(crate) fn stop(&mut self, index: usize) {
-        let Work::Tcp { connection } = self.flows[index].work else {
+        let Work::Tcp { connection, bulk } = self.flows[index].work else {
             return;
         };
-        self.connections.get_mut(connection as usize).sender.close();
+        let sender = &mut self.connections.get_mut(connection as usize).sender;
+        if bulk {
+            sender.end_supply();
+        } else {
+            sender.close();
+        }
         self.pump_sender(connection as usize);
     }
 }

@@ -91,6 +91,8 @@ pub(crate) enum Work {
     },
     Tcp {
         connection: u32,
+        /// The sender has taken all that the program will ever write.
+        bulk: bool,
     },
     Web {
         web: Box<Web>,

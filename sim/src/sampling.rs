@@ -48,7 +48,7 @@ impl Simulation {
         let mut counters = self.flows[flow].counters;
         match self.flows[flow].work {
             Work::Udp { .. } => {}
-            Work::Tcp { connection } => self
+            Work::Tcp { connection, .. } => self
                 .connections
                 .get(connection as usize)
                 .add_to(&mut counters),
@@ -71,7 +71,7 @@ impl Simulation {
         for sampled in &mut sampler.flows {
             let flow = &self.flows[sampled.flow];
             let mut values = [f64::NAN; 5];
-            if let Work::Tcp { connection } = flow.work {
+            if let Work::Tcp { connection, .. } = flow.work {
                 let sender = &self.connections.get(connection as usize).sender;
                 values[0] = sender.cwnd();
                 values[1] = sender.ssthresh();
@@ -150,7 +150,7 @@ impl Simulation {
     /// sessions.
     pub fn mean_cwnd(&self, id: FlowId) -> Option<f64> {
         match self.flows[id.index()].work {
-            Work::Tcp { connection } => Some(
+            Work::Tcp { connection, .. } => Some(
                 self.connections
                     .get(connection as usize)
                     .mean_cwnd(self.now),

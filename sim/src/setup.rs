@@ -206,6 +206,7 @@ impl Simulation {
                 }
                 flow.work = Work::Tcp {
                     connection: self.connections.insert(connection),
+                    bulk: matches!(traffic, Traffic::Bulk),
                 };
                 flow.labels.tcp = Some(TcpLabels::new(tcp));
                 self.events.push(start, source::START | index);

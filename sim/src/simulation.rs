@@ -406,7 +406,7 @@ impl Simulation {
                 };
                 self.forward(packet);
             }
-            Work::Tcp { connection } => {
+            Work::Tcp { connection, .. } => {
                 let bytes = u64::from(write.bytes) - u64::from(flow.header_bytes);
                 self.supply(connection as usize, bytes, !more);
             }

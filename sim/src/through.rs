@@ -165,7 +165,7 @@ impl Simulation {
                     let first = self.carried_from(&survey, &links, flow.header_bytes);
                     survey.note(route, &links, first);
                 }
-                Work::Tcp { connection } => {
+                Work::Tcp { connection, .. } => {
                     let (forward, back) = self.connections.get(connection as usize).routes();
                     self.links_of(forward, &mut links);
                     self.links_of(back, &mut answers);
@@ -201,7 +201,7 @@ impl Simulation {
     fn routes_of(&self, work: &Work) -> Vec<Route> {
         match work {
             Work::Udp { route } => vec![*route],
-            Work::Tcp { connection } => {
+            Work::Tcp { connection, .. } => {
                 let (forward, back) = self.connections.get(*connection as usize).routes();
                 vec![forward, back]
             }

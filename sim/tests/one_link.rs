@@ -177,3 +177,28 @@ application = { kind = "cbr", rate = "20mbit" }"#,
         assert!((990..=1000).contains(&queue.max_packets), "{queue:?}");
     }
 }
+
+#[test]
+fn a_transfer_of_so_many_bytes_ends_with_its_application() {
+    let delivered = |bytes: &str| {
+        let results = results_of(&one_link(
+            "duration = \"20s\"\nphases = [{ name = \"after\", from = \"6s\", to = \"12s\" }]",
+            r#"queue = "50p""#,
+            &format!(
+                r#"
+[[flows]]
+name = "f"
+from = "a"
+to = "z"
+stop = "5s"
+{bytes}"#
+            ),
+        ));
+        assert_eq!(results.flows[0].phases[0].goodput_bps, 0.0, "{bytes}");
+        results.flows[0].delivered_bytes
+    };
+    let unlimited = delivered("");
+    assert!((5_000_000..6_300_000).contains(&unlimited), "{unlimited}");
+    assert_eq!(delivered("bytes = \"20MB\""), unlimited);
+    assert_eq!(delivered("bytes = \"1MB\""), 1_000_000);
+}

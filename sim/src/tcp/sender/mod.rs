@@ -264,6 +264,12 @@ impl Sender {
         }
     }
 
+    /// The program ends before the sender has taken all from it: what was not sent yet will not be, and a FIN follows.
+    pub fn end_supply(&mut self) {
+        self.closing = true;
+        self.supplied = self.supplied.min(self.data_sent());
+    }
+
     /// When [`Sender::on_timer`] and then `poll_transmit` should be called; `None` where nothing is waited for. It may be
     /// later than what was told before: who keeps one event for it need only look again when that comes.
     #[inline]
