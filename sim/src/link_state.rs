@@ -162,11 +162,12 @@ pub(crate) fn build(
     seed: u64,
 ) -> (LinkRecord, Option<Box<Extras>>) {
     let mut config = spec.config;
-    config.seed = seed_of(seed, &spec.name);
+    // A flow may have the link's name, and must not draw the same; no name has quotation marks.
+    config.seed = seed_of(seed, &format!("link \"{}\"", spec.name));
     let reordering = spec.jitter_reorders && spec.jitter != Jitter::None;
     let jitter = reordering.then(|| ReorderingJitter {
         jitter: spec.jitter,
-        stream: Stream::new(seed, &format!("{} jitter", spec.name)),
+        stream: Stream::new(seed, &format!("jitter of link \"{}\"", spec.name)),
         held: BTreeMap::new(),
         sequence: 0,
     });

@@ -202,3 +202,31 @@ stop = "5s"
     assert_eq!(delivered("bytes = \"20MB\""), unlimited);
     assert_eq!(delivered("bytes = \"1MB\""), 1_000_000);
 }
+
+#[test]
+fn a_link_does_not_draw_what_a_flow_of_its_name_draws() {
+    // Packets take 1 ms, and come 10 ms after each other in the mean: at times three within that. Were the link's draws the
+    // flow's, each would be lost that comes after one within 1.05 ms of the one before, and never more than one would wait.
+    let results = results_of(
+        r#"
+name = "same_name"
+duration = "100s"
+
+[[links]]
+name = "x"
+from = "a"
+to = "z"
+rate = "8mbit"
+loss = "10%"
+
+[[flows]]
+name = "x"
+from = "a"
+to = "z"
+transport = "udp"
+packet_size = "1000B"
+application = { kind = "poisson", rate = "800kbit" }"#,
+    );
+    let queue = forward_queue(&results);
+    assert!(queue.arrived > 9000 && queue.max_packets > 1, "{queue:?}");
+}
