@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `netnice`: low priority for network transfers.
+// They panic where nothing can be written; see `text`.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod allocator;
 mod assured_rate;

@@ -15,7 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use super::campaign::figures::{self, Words};
 use super::campaign::report::derived_words;
-use crate::{style, text};
+use crate::style;
+use crate::text::{self, say};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -105,7 +106,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     ] {
         if !points.is_empty() {
             let points = text::count(points.len() as u64, "point");
-            eprintln!("netnice: {points} only in {}", path.display());
+            say!("netnice: {points} only in {}", path.display());
         }
     }
     Ok(ExitCode::SUCCESS)

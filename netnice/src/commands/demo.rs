@@ -15,6 +15,7 @@ use nix::unistd::geteuid;
 
 use crate::leftovers::Guard;
 use crate::signals::HeldSignals;
+use crate::text::say;
 use progress::Progress;
 use report::{Demonstration, Run};
 use stage::{Bulk, Interrupted, Stage};
@@ -91,7 +92,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     progress.finish();
     if let Err(error) = outcome {
         let Interrupted(signal) = error.downcast::<Interrupted>()?;
-        eprintln!("netnice: the demo was interrupted; nothing is left behind");
+        say!("netnice: the demo was interrupted; nothing is left behind");
         return Ok(ExitCode::from(128 + signal as u8));
     }
     demonstration.print(arguments.json)?;

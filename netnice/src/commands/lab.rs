@@ -18,7 +18,7 @@ use nix::unistd::geteuid;
 
 use super::campaign::{CampaignArguments, Maker};
 use crate::leftovers::Guard;
-use crate::text;
+use crate::text::{self, say};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -84,7 +84,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     if !arguments.campaign.quiet {
         for note in notes(&file) {
-            eprintln!("netnice: {note}");
+            say!("netnice: {note}");
         }
     }
     let lab = open(file.points.iter().map(|point| &point.scenario))?;
@@ -121,9 +121,7 @@ impl Watch for Guarded {
     fn begins(&self, namespace: &Namespace) {
         let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Err(error) = guard.cover(namespace) {
-            eprintln!(
-                "netnice: {error:#}; what is left after a kill will have to be ended by hand"
-            );
+            say!("netnice: {error:#}; what is left after a kill will have to be ended by hand");
         }
     }
 

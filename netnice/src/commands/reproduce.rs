@@ -21,7 +21,7 @@ use netnice_papers::{
 
 use super::campaign::command;
 use super::lab;
-use crate::text;
+use crate::text::{self, say};
 use progress::Progress;
 
 const EXAMPLES: &str = "\
@@ -127,7 +127,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let chosen = match experiments::select(&arguments.ids) {
         Ok(chosen) => chosen,
         Err(unknown) => {
-            eprintln!(
+            say!(
                 "netnice: there is no experiment {unknown}; there are {}, and --list says what they are",
                 experiments::ids().join(", ")
             );
@@ -144,7 +144,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         let (there, missing): (Vec<_>, Vec<_>) = chosen.iter().partition(is_there);
         // Who names none asks for what there is.
         if !arguments.ids.is_empty() && !missing.is_empty() {
-            eprintln!(
+            say!(
                 "netnice: {} holds no outcome of {}; run without --no-run to get it",
                 arguments.out.display(),
                 names(&missing).join(", ")
@@ -191,7 +191,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let outcomes = store.keep(fresh, jobs, begin.elapsed().as_secs_f64())?;
     write(arguments, outcomes, &ids)?;
     if let Some(signal) = interrupted {
-        eprintln!(
+        say!(
             "netnice: interrupted; {} of {} runs are finished and kept in {}: go on with the same command and --resume",
             made.0,
             made.1,
@@ -231,7 +231,7 @@ fn write(arguments: &Arguments, outcomes: Outcomes, ids: &[String]) -> Result<()
         text::print(&format!("{line}\n"))?;
     } else {
         text::print(&lines::verdicts(&now))?;
-        eprintln!("netnice: the report is in {}", path.display());
+        say!("netnice: the report is in {}", path.display());
     }
     Ok(())
 }

@@ -16,7 +16,8 @@ use netnice_scenario::{Network, ScenarioFile, explain, json_schema};
 use netnice_sim::Traces;
 
 use super::campaign::{CampaignArguments, Maker, run_name};
-use crate::{allocator, text};
+use crate::allocator;
+use crate::text::{self, say};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -110,7 +111,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         return Ok(ExitCode::from(2));
     };
     if let Some(link) = unknown_link(&file, &arguments.pcap)? {
-        eprintln!("netnice: --pcap {link}: there is no such link; see --explain for their names");
+        say!("netnice: --pcap {link}: there is no such link; see --explain for their names");
         return Ok(ExitCode::from(2));
     }
     if arguments.explain {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use netnice_queue::{Bytes, Discipline};
 
 use super::check::check_values;
+use super::paths::MAX_ROUTERS;
 use super::problem::{Place, Problem};
 use super::{
     FlowGroup, LinkIndex, Network, NetworkFlow, NetworkLink, NetworkNode, NodeIndex, Paths,
@@ -37,8 +38,10 @@ pub(super) fn build(scenario: &Scenario) -> Result<Network, Vec<Problem>> {
     if problems.is_empty() {
         builder.links(&scenario.links, &mut problems);
     }
-    if problems.is_empty() {
-        let mut network = builder.routes(scenario, &mut problems);
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    if let Some(mut network) = builder.routes(scenario, &mut problems) {
         for (index, flow) in scenario.flows.iter().enumerate() {
             builder.flow(index, flow, scenario, &mut network, &mut problems);
         }
@@ -217,8 +220,18 @@ impl Builder {
         }
     }
 
-    fn routes(&mut self, scenario: &Scenario, problems: &mut Vec<Problem>) -> Network {
-        let mut paths = Paths::new(self.nodes.len(), &self.links);
+    fn routes(&mut self, scenario: &Scenario, problems: &mut Vec<Problem>) -> Option<Network> {
+        let mut paths = match Paths::new(self.nodes.len(), &self.links) {
+            Ok(paths) => paths,
+            Err(routers) => {
+                let text = format!(
+                    "{routers} nodes are not hosts with a single link, to a node with more; \
+                     {MAX_ROUTERS} are allowed"
+                );
+                problems.push(Place::key("links").problem(text));
+                return None;
+            }
+        };
         for (index, route) in scenario.routes.iter().enumerate() {
             let place = Place::key("routes").at(index);
             let Some(groups) = self.route_groups(route, &place, problems) else {
@@ -241,12 +254,12 @@ impl Builder {
                 }
             }
         }
-        Network {
+        Some(Network {
             nodes: std::mem::take(&mut self.nodes),
             links: std::mem::take(&mut self.links),
             flows: Vec::new(),
             paths,
-        }
+        })
     }
 
     fn route_groups(

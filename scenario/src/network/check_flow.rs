@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use netnice_queue::Bytes;
+
 use super::build::header_size;
 use super::check::Findings;
 use super::problem::Place;
@@ -82,6 +84,15 @@ fn check_tcp(flow: &Flow, place: &Place, findings: &mut Findings) {
             format!("{window} is less than the data of one packet, {data}B"),
         );
     }
+    if let Some(window) = tcp
+        .receiver_window
+        .filter(|&window| window > LARGEST_WINDOW)
+    {
+        findings.add(
+            &place.at("receiver_window"),
+            format!("{window} is more than TCP can tell, {LARGEST_WINDOW} (RFC 7323 section 2.3)"),
+        );
+    }
 }
 
 fn check_udp(flow: &Flow, place: &Place, findings: &mut Findings) {
@@ -156,6 +167,9 @@ fn check_shape(shape: f64, place: &Place, findings: &mut Findings) {
     );
 }
 
+/// 16 bits, shifted by as many as 14.
+const LARGEST_WINDOW: Bytes = Bytes::new(65_535 << 14);
+
 fn check_web(flow: &Flow, web: &Web, place: &Place, findings: &mut Findings) {
     let size = place.at("object_size");
     findings.require(
@@ -194,6 +208,13 @@ fn check_web(flow: &Flow, web: &Web, place: &Place, findings: &mut Findings) {
         let text = format!("{max} is less than the mean, {}", web.object_size.mean);
         findings.add(&size.at("max"), text);
     }
+    findings.require(
+        !web.open_loop
+            || !web.between_pages.get().is_zero()
+            || (web.objects_per_page > 1 && !web.between_objects.get().is_zero()),
+        &place.at("between_pages"),
+        "with `open_loop` pages would follow on one another without any time between",
+    );
     findings.require(
         flow.count.is_none(),
         &place.at("kind"),

@@ -21,6 +21,9 @@ pub struct Paths {
     leaving: Vec<Vec<(LinkIndex, NodeIndex)>>,
 }
 
+/// Each router has a tree of shortest paths to all others.
+pub(super) const MAX_ROUTERS: usize = 5000;
+
 /// A node's part in paths.
 #[derive(Debug, Clone, Copy)]
 enum Node {
@@ -36,7 +39,9 @@ enum Node {
 
 impl Paths {
     /// The shortest paths over `links`, of which 2n and 2n + 1 join the same nodes in opposite directions.
-    pub(super) fn new(nodes: usize, links: &[NetworkLink]) -> Paths {
+    ///
+    /// An error says how many nodes are routers, where these are too many.
+    pub(super) fn new(nodes: usize, links: &[NetworkLink]) -> Result<Paths, usize> {
         let mut leaving = vec![Vec::new(); nodes];
         for (index, link) in links.iter().enumerate() {
             leaving[link.from].push((index, link.to));
@@ -50,6 +55,9 @@ impl Paths {
         for node in (0..nodes).filter(|&node| !is_host(node)) {
             numbers[node] = routers.len();
             routers.push(node);
+        }
+        if routers.len() > MAX_ROUTERS {
+            return Err(routers.len());
         }
         let nodes = (0..nodes)
             .map(|node| match numbers[node] {
@@ -78,12 +86,12 @@ impl Paths {
         let trees = (0..routers.len())
             .map(|root| tree(root, &between_routers))
             .collect();
-        Paths {
+        Ok(Paths {
             nodes,
             trees,
             given: BTreeMap::new(),
             leaving,
-        }
+        })
     }
 
     /// Fixes the path over these nodes, ends included. An error names the first two that no link joins.

@@ -115,7 +115,7 @@ impl ScenarioFile {
             defaults::apply(&mut root).map_err(error)?;
             let mut scenario =
                 Scenario::deserialize(&root).map_err(|fault| error(fault.at(&root.origin)))?;
-            let checked = trace::load_all(&mut scenario, directory, points.is_empty(), &mut hash)
+            let checked = trace::load_all(&mut scenario, directory, &mut hash)
                 .and_then(|()| Network::new(&scenario).map(drop))
                 .and_then(|()| match check(&scenario) {
                     problems if problems.is_empty() => Ok(()),

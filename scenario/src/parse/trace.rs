@@ -11,11 +11,10 @@ use sha2::{Digest, Sha256};
 use crate::model::{Application, Flow, Scenario, TimeSpan, TraceEntry};
 use crate::network::{Place, Problem, trace_mistake};
 
-/// Fills in the entries of all traces that are given as files; their text goes into the hash where `hashing`.
+/// Fills in the entries of all traces that are given as files; their text goes into the hash.
 pub(super) fn load_all(
     scenario: &mut Scenario,
     directory: Option<&Path>,
-    hashing: bool,
     hash: &mut Sha256,
 ) -> Result<(), Vec<Problem>> {
     for (index, flow) in scenario.flows.iter_mut().enumerate() {
@@ -34,10 +33,8 @@ pub(super) fn load_all(
         };
         let text = fs::read_to_string(directory.join(file))
             .map_err(|error| problem(format!("`{file}` cannot be read: {error}")))?;
-        if hashing {
-            hash.update([0]);
-            hash.update(&text);
-        }
+        hash.update([0]);
+        hash.update(&text);
         let read = read(&text, flow)
             .map_err(|(line, message)| problem(format!("{file}:{line}: {message}")))?;
         if let Application::Trace { entries, .. } = &mut flow.application {

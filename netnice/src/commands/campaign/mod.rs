@@ -16,7 +16,8 @@ use netnice_scenario::results::{Manifest, ResultsDirectory, RunResults, Summary,
 use netnice_scenario::{Point, ScenarioFile};
 use serde::Serialize;
 
-use crate::{style, text};
+use crate::style;
+use crate::text::{self, say};
 use runs::Outcome;
 
 pub use runs::run_name;
@@ -97,7 +98,7 @@ impl CampaignArguments {
             Ok(file) => Some(file),
             Err(error) => {
                 for line in error.to_string().lines() {
-                    eprintln!("netnice: {line}");
+                    say!("netnice: {line}");
                 }
                 None
             }
@@ -136,7 +137,7 @@ impl CampaignArguments {
         let total = file.runs().len();
         if let Some(error) = error {
             if !runs.is_empty() {
-                eprintln!("netnice: {} of {total} runs are finished", runs.len());
+                say!("netnice: {} of {total} runs are finished", runs.len());
             }
             return Err(error);
         }
@@ -160,16 +161,16 @@ impl CampaignArguments {
                 "NOT TRUSTWORTHY: {settings}seed {}: {}",
                 run.seed, run.reason
             );
-            eprintln!("netnice: {}", style::alarm(line));
+            say!("netnice: {}", style::alarm(line));
         }
         if let Some(signal) = interrupted {
             let finished = format!("{} of {total} runs are finished", runs.len());
             match &self.out {
-                Some(out) => eprintln!(
+                Some(out) => say!(
                     "netnice: interrupted; {finished} and kept in {}: go on with the same command and --resume",
                     out.display()
                 ),
-                None => eprintln!(
+                None => say!(
                     "netnice: interrupted; {finished}, and not kept: --out DIRECTORY keeps them for --resume"
                 ),
             }

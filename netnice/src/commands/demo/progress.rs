@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::text::say;
+
 /// How far the demonstration is.
 pub struct Progress {
     bar: ProgressBar,
@@ -31,7 +33,7 @@ impl Progress {
     /// Says what comes next.
     pub fn begin(&self, what: String) {
         if self.bar.is_hidden() {
-            eprintln!("netnice: {what}");
+            say!("netnice: {what}");
         }
         self.bar.set_message(what);
         self.draw();

@@ -9,7 +9,8 @@ use netnice_lab::{LinkReport, LinkSpec, MTU};
 use serde::Serialize;
 
 use super::stage::{FETCH_EVERY, LINK, PAGE_BYTES, Phase};
-use crate::{style, text};
+use crate::style;
+use crate::text::{self, say};
 
 /// What of each full packet is payload: headers of IPv4 and TCP, and TCP's timestamps.
 const PAYLOAD: f64 = (MTU - 52) as f64 / MTU as f64;
@@ -106,7 +107,7 @@ impl Demonstration {
             false => self.text(),
         })?;
         for run in self.untrustworthy() {
-            eprintln!("netnice: {}", style::alarm(&run.link));
+            say!("netnice: {}", style::alarm(&run.link));
         }
         Ok(())
     }

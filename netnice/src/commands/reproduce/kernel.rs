@@ -7,6 +7,7 @@ use nix::sys::signal::Signal;
 
 use super::super::lab;
 use super::progress::Progress;
+use crate::text::say;
 
 /// What came of it.
 pub struct Done {
@@ -24,9 +25,7 @@ pub fn run(
     quiet: bool,
 ) -> Result<Done> {
     if reproduction.runs() == 0 {
-        eprintln!(
-            "netnice: nothing of this fits an emulated link; the reasons stand beside the values"
-        );
+        say!("netnice: nothing of this fits an emulated link; the reasons stand beside the values");
         return Ok(Done {
             finished: Finished::default(),
             interrupted: None,
@@ -34,7 +33,7 @@ pub fn run(
     }
     if !quiet {
         let minutes = reproduction.real_time().as_secs().div_ceil(60);
-        eprintln!(
+        say!(
             "netnice: {} runs on this kernel take {minutes} min one after the other",
             reproduction.runs()
         );
