@@ -128,6 +128,9 @@ fn errors_name_file_line_field_and_what_is_allowed() {
         (
             r#"tcp = { min_rto = "200ms" }"#,
             r#"tcp.receiver_window = "1B""#,
+        ),
+        (
+            r#"tcp = { min_rto = "200ms" }"#,
             r#"tcp.receiver_window = "2GB""#,
         ),
         // Queues and conditioners.

@@ -271,3 +271,38 @@ fn the_hash_is_of_text_and_settings() {
     assert_ne!(plain, hash(&format!("{text}\n"), &[]));
     assert_ne!(plain, hash(&text, &[("seeds", "2")]));
 }
+
+/// What is wrong with a scenario of these nodes and this application of a flow from `a` to `b`.
+fn complaint(nodes: &str, application: &str) -> String {
+    let text = format!(
+        "name = \"endless\"
+        duration = \"1s\"
+        nodes = [{nodes}]
+        links = [{{ from = \"a\", to = \"b\", rate = \"1mbit\" }}]
+        flows = [{{ name = \"flow\", from = \"a\", to = \"b\", application = {{ {application} }} }}]"
+    );
+    let file = ScenarioFile::parse("test.toml", &text, &[], None);
+    file.map(drop).unwrap_err().to_string()
+}
+
+#[test]
+fn pages_that_would_all_come_at_once_are_refused() {
+    let web = "kind = \"web\", sessions = 1, open_loop = true, between_pages = \"0s\", object_size = { mean = \"1kB\" }";
+    for objects in [
+        "objects_per_page = 1",
+        "objects_per_page = 9, between_objects = \"0s\"",
+    ] {
+        let error = complaint("", &format!("{web}, {objects}"));
+        assert!(error.contains("between_pages"), "{error}");
+    }
+}
+
+#[test]
+fn more_routers_than_trees_have_room_for_are_refused() {
+    let nodes = "{ name = \"a\", count = 2501 }, { name = \"b\", count = 2501 }";
+    let error = complaint(nodes, "kind = \"ftp\"");
+    assert!(
+        error.contains("5002 nodes") && error.contains("5000"),
+        "{error}"
+    );
+}
