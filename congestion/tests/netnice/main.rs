@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The netnice control against numbers worked out by hand from its rules.
 
+mod losses;
+
 use std::time::Duration;
 
 use netnice_congestion::netnice::{Ack, NetNice};
@@ -398,105 +400,6 @@ fn where_the_delay_comes_from_is_reported() {
 }
 
 #[test]
-fn a_loss_halves() {
-    let mut connection = Connection::settled(40);
-    let mut ack = connection.ack(0);
-    ack.in_recovery = true;
-    assert_eq!(connection.control.on_ack(&ack), 20);
-}
-
-/// Loses a packet while `queue_us` is met, and recovers.
-fn lose(connection: &mut Connection, queue_us: u32) -> u32 {
-    let mut ack = connection.ack(queue_us);
-    ack.in_recovery = true;
-    connection.cwnd = connection.control.on_ack(&ack);
-    let after = connection.cwnd;
-    connection.step(queue_us);
-    after
-}
-
-/// In congestion avoidance on a path whose queue never was over the threshold: 1.8 ms at 10 Mb/s.
-fn never_indicated() -> Connection {
-    let mut connection = Connection::new(20);
-    connection.step(0);
-    connection.step(PACKET_US);
-    assert_eq!(lose(&mut connection, PACKET_US), 12, "24 / 2");
-    connection
-}
-
-#[test]
-fn losses_that_no_delay_announced_and_no_growth_explains_are_the_work_of_others() {
-    let mut connection = never_indicated();
-    for _ in 0..20 {
-        connection.step(PACKET_US);
-    }
-    assert_eq!(connection.phase(), Phase::Avoidance);
-    assert_eq!(lose(&mut connection, PACKET_US), 2);
-    assert_eq!(connection.phase(), Phase::Yielding);
-    // 64 round trips, but no more than a second, between probes.
-    let pause = connection
-        .control
-        .pacing_interval(4, Duration::from_millis(10));
-    assert_eq!(pause, Duration::from_millis(2 * 640));
-}
-
-#[test]
-fn a_loss_long_after_the_last_is_forgiven() {
-    let mut connection = never_indicated();
-    // 31 rounds of at most eleven ACKs.
-    for _ in 0..31 * 11 + 20 {
-        connection.step(PACKET_US);
-    }
-    lose(&mut connection, PACKET_US);
-    assert_eq!(connection.phase(), Phase::Avoidance);
-}
-
-#[test]
-fn losses_of_a_path_that_no_packet_waits_on_are_its_own() {
-    let mut connection = never_indicated();
-    for _ in 0..5 {
-        connection.step(PACKET_US / 4);
-        lose(&mut connection, PACKET_US / 4);
-        assert_ne!(connection.phase(), Phase::Yielding);
-    }
-}
-
-#[test]
-fn where_delay_has_spoken_losses_are_answered_as_reno_does() {
-    let mut connection = Connection::settled(20);
-    for _ in 0..2 {
-        let cwnd = connection.cwnd;
-        assert_eq!(lose(&mut connection, PACKET_US), cwnd / 2);
-    }
-    assert_ne!(connection.phase(), Phase::Yielding);
-}
-
-#[test]
-fn three_clean_probes_end_a_yielding_that_a_loss_began() {
-    let mut connection = never_indicated();
-    lose(&mut connection, PACKET_US);
-    assert_eq!(connection.phase(), Phase::Yielding);
-    // The recovery's last ACK was the first of them; then one pair at a time.
-    for phase in [Phase::Yielding, Phase::SlowStart] {
-        connection.cwnd = 2;
-        connection.step(0);
-        assert_eq!(connection.phase(), phase);
-    }
-}
-
-#[test]
-fn held_acks_do_not_convict() {
-    let mut connection = Connection::settled(20);
-    for _ in 0..100 {
-        let mut ack = connection.ack(40_000);
-        ack.acked = 1;
-        ack.in_flight = 0;
-        connection.cwnd = connection.control.on_ack(&ack);
-    }
-    assert!(connection.cwnd >= 20, "{}", connection.cwnd);
-}
-
-#[test]
 fn the_last_reaction_may_be_any_number_of_packets_ago() {
     for steps in 1..4 {
         let mut connection = Connection::settled(40);
@@ -538,4 +441,14 @@ proptest! {
             cwnd = after;
         }
     }
+}
+
+/// Loses a packet while `queue_us` is met, and recovers.
+fn lose(connection: &mut Connection, queue_us: u32) -> u32 {
+    let mut ack = connection.ack(queue_us);
+    ack.in_recovery = true;
+    connection.cwnd = connection.control.on_ack(&ack);
+    let after = connection.cwnd;
+    connection.step(queue_us);
+    after
 }

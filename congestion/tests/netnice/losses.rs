@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What netnice makes of losses.
+
+use super::*;
+
+#[test]
+fn a_loss_halves() {
+    let mut connection = Connection::settled(40);
+    let mut ack = connection.ack(0);
+    ack.in_recovery = true;
+    assert_eq!(connection.control.on_ack(&ack), 20);
+}
+
+/// In congestion avoidance on a path whose queue never was over the threshold: 1.8 ms at 10 Mb/s.
+fn never_indicated() -> Connection {
+    let mut connection = Connection::new(20);
+    connection.step(0);
+    connection.step(PACKET_US);
+    assert_eq!(lose(&mut connection, PACKET_US), 12, "24 / 2");
+    connection
+}
+
+#[test]
+fn losses_that_no_delay_announced_and_no_growth_explains_are_the_work_of_others() {
+    let mut connection = never_indicated();
+    for _ in 0..20 {
+        connection.step(PACKET_US);
+    }
+    assert_eq!(connection.phase(), Phase::Avoidance);
+    assert_eq!(lose(&mut connection, PACKET_US), 2);
+    assert_eq!(connection.phase(), Phase::Yielding);
+    // 64 round trips, but no more than a second, between probes.
+    let pause = connection
+        .control
+        .pacing_interval(4, Duration::from_millis(10));
+    assert_eq!(pause, Duration::from_millis(2 * 640));
+}
+
+#[test]
+fn a_loss_long_after_the_last_is_forgiven() {
+    let mut connection = never_indicated();
+    // 31 rounds of at most eleven ACKs.
+    for _ in 0..31 * 11 + 20 {
+        connection.step(PACKET_US);
+    }
+    lose(&mut connection, PACKET_US);
+    assert_eq!(connection.phase(), Phase::Avoidance);
+}
+
+#[test]
+fn losses_of_a_path_that_no_packet_waits_on_are_its_own() {
+    let mut connection = never_indicated();
+    for _ in 0..5 {
+        connection.step(PACKET_US / 4);
+        lose(&mut connection, PACKET_US / 4);
+        assert_ne!(connection.phase(), Phase::Yielding);
+    }
+}
+
+#[test]
+fn where_delay_has_spoken_losses_are_answered_as_reno_does() {
+    let mut connection = Connection::settled(20);
+    for _ in 0..2 {
+        let cwnd = connection.cwnd;
+        assert_eq!(lose(&mut connection, PACKET_US), cwnd / 2);
+    }
+    assert_ne!(connection.phase(), Phase::Yielding);
+}
+
+#[test]
+fn three_clean_probes_end_a_yielding_that_a_loss_began() {
+    let mut connection = never_indicated();
+    lose(&mut connection, PACKET_US);
+    assert_eq!(connection.phase(), Phase::Yielding);
+    // The recovery's last ACK was the first of them; then one pair at a time.
+    for phase in [Phase::Yielding, Phase::SlowStart] {
+        connection.cwnd = 2;
+        connection.step(0);
+        assert_eq!(connection.phase(), phase);
+    }
+}
+
+#[test]
+fn held_acks_do_not_convict() {
+    let mut connection = Connection::settled(20);
+    for _ in 0..100 {
+        let mut ack = connection.ack(40_000);
+        ack.acked = 1;
+        ack.in_flight = 0;
+        connection.cwnd = connection.control.on_ack(&ack);
+    }
+    assert!(connection.cwnd >= 20, "{}", connection.cwnd);
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a receiver sends before data comes: its part of the handshake, or a request.
+
+use netnice_queue::Time;
+
+use super::{Pending, Receiver};
+use crate::tcp::{Flags, Segment};
+
+impl Receiver {
+    /// SYN, SYN-ACK or request.
+    #[cold]
+    pub(super) fn opening(&mut self, now: Time) -> Segment {
+        let mut segment = Segment {
+            window: self.config.window.min(u32::from(u16::MAX)),
+            ..Segment::default()
+        };
+        match self.pending {
+            Pending::Syn => {
+                segment.flags = Flags::SYN;
+                if self.config.ecn {
+                    segment.flags = segment.flags.with(Flags::ECE).with(Flags::CWR);
+                }
+            }
+            Pending::SynAck => {
+                segment.flags = Flags::SYN.with(Flags::ACK);
+                if self.config.ecn {
+                    segment.flags = segment.flags.with(Flags::ECE);
+                }
+            }
+            _ => {
+                segment.flags = Flags::ACK.with(Flags::REQUEST);
+                segment.length = self.config.request_length;
+                segment.window = self.window();
+            }
+        }
+        if self.pending != Pending::SynAck {
+            self.opening_sent_ns = now.as_nanos();
+            self.opening_deadline = self.opening_sent_ns.saturating_add(self.timeout.value_ns());
+        }
+        self.pending = Pending::Nothing;
+        self.openings += 1;
+        (segment.tsval, segment.tsecr) = self.timestamps(now);
+        segment
+    }
+}
