@@ -4,6 +4,7 @@
 mod support;
 
 use std::fs;
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -146,15 +147,15 @@ fn where_no_cgroup_can_be_made_a_supervisor_steps_in() {
 fn in_a_threaded_cgroup_a_supervisor_steps_in() {
     let cgroup = TestCgroup::new("threaded");
     fs::write(cgroup.0.join("cgroup.type"), "threaded").unwrap();
-    let before = our_cgroups();
     let mut command = netnice(&["run", "--json", "--"]);
     let said = say(cgroup.contain(command.arg(probe()).args(["once", "4"])));
     assert_sockets(&lines(&said.out), &ALL, "netnice", LOWER_EFFORT);
     let told: serde_json::Value = serde_json::from_str(&said.err).unwrap();
     assert_eq!(told["means"], "supervisor");
     // Other tests have theirs.
-    let mut after = our_cgroups().into_iter();
-    assert!(!after.any(|path| path.starts_with(&cgroup.0)), "{before:?}");
+    let left = our_cgroups();
+    let ours = |path: &PathBuf| path.starts_with(&cgroup.0);
+    assert!(!left.iter().any(ours), "{left:?}");
 }
 
 #[test]

@@ -17,6 +17,18 @@ use support::*;
 
 const BOTH: [&[&str]; 2] = [&["run", "--"], &["run", "-v", "--"]];
 
+/// Does `before` in a shell, in whose place netnice then runs a command.
+fn in_bash(before: &str, options: &[&str], command: &str) -> std::process::Command {
+    let netnice = netnice(options);
+    let words: Vec<_> = std::iter::once(netnice.get_program())
+        .chain(netnice.get_args())
+        .collect();
+    let words = words.join(std::ffi::OsStr::new(" ")).into_string().unwrap();
+    let mut bash = std::process::Command::new("bash");
+    bash.args(["-c", &format!("{before} exec {words} {command}")]);
+    bash
+}
+
 /// A command on a terminal of its own.
 struct OnTerminal {
     process: Process,
@@ -166,14 +178,7 @@ fn signals_sent_to_netnice_reach_the_command() {
 #[test]
 fn a_caller_that_ignores_its_children_is_no_hindrance() {
     for options in BOTH {
-        let netnice = netnice(options);
-        let words: Vec<_> = std::iter::once(netnice.get_program())
-            .chain(netnice.get_args())
-            .collect();
-        let words = words.join(std::ffi::OsStr::new(" ")).into_string().unwrap();
-        let script = format!("trap '' CHLD; exec {words} sh -c 'exit 7'");
-        let mut command = std::process::Command::new("bash");
-        let said = say(command.args(["-c", &script]));
+        let said = say(&mut in_bash("trap '' CHLD;", options, "sh -c 'exit 7'"));
         assert_eq!(said.code, Some(7), "{options:?}: {}", said.err);
     }
 }
@@ -234,15 +239,12 @@ fn a_command_that_stops_only_itself_is_seen_to_have_stopped() {
 #[test]
 fn sigpipe_is_ignored_or_not_as_it_was() {
     for options in BOTH {
-        for (before, ignored) in [("trap '' PIPE; ", true), ("", false)] {
-            let netnice = netnice(options);
-            let words: Vec<_> = std::iter::once(netnice.get_program())
-                .chain(netnice.get_args())
-                .collect();
-            let words = words.join(std::ffi::OsStr::new(" ")).into_string().unwrap();
-            let script = format!("{before}exec {words} grep SigIgn /proc/self/status");
-            let mut command = std::process::Command::new("bash");
-            let told = output(command.args(["-c", &script]));
+        for (before, ignored) in [("trap '' PIPE;", true), ("", false)] {
+            let told = output(&mut in_bash(
+                before,
+                options,
+                "grep SigIgn /proc/self/status",
+            ));
             let mask = told.split_whitespace().last().unwrap();
             let mask = u64::from_str_radix(mask, 16).unwrap();
             let got = mask & (1 << (Signal::SIGPIPE as u32 - 1)) != 0;

@@ -33,17 +33,14 @@ pub(crate) fn simulation(
     for node in &layout.nodes {
         network.node(&node.name);
     }
-    let files = traces.map(|traces| {
-        let names: Vec<&str> = layout.links.iter().map(|link| link.name.as_str()).collect();
-        traces.files(&names)
-    });
+    let traced = traces.map(|traces| (traces, traces.files(layout)));
     for (index, link) in layout.links.iter().enumerate() {
         let mut spec = link_spec(link, seed)?;
         spec.sampled = scenario.sampling.takes_link(&link.name) && link.rate.is_some();
-        if let (Some(traces), Some(files)) = (traces, &files)
-            && let Some(path) = &files[index]
-        {
-            spec.capture = Some(traces.begin(path, &link.name)?);
+        if let Some((traces, files)) = &traced {
+            if let Some(path) = &files[index] {
+                spec.capture = Some(traces.begin(path, &link.name)?);
+            }
         }
         network.link(spec)?;
     }

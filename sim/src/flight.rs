@@ -139,11 +139,11 @@ impl Flights {
         matches!(self, Flights::Few(_))
     }
 
-    /// From now on so many flights are known ahead, where there are many links, and [`Flights::take_fresh`] tells of them or
-    /// does not.
-    pub fn know_ahead(&mut self, ahead: usize, tells: bool) {
+    /// From now on so many flights are known ahead, where there are many links, and [`Flights::take_fresh`] tells of them;
+    /// `None` where nobody asks for them.
+    pub fn know_ahead(&mut self, ahead: Option<usize>) {
         if let Flights::Many(lanes) = self {
-            lanes.know_ahead(ahead, tells);
+            lanes.know_ahead(ahead);
         }
     }
 
@@ -249,7 +249,7 @@ mod tests {
                     continue;
                 }
                 if number % 16 == 7 {
-                    lanes.know_ahead(ahead, number % 32 == 7);
+                    lanes.know_ahead((number % 32 == 7).then_some(ahead));
                 }
                 if number % 16 == 15 {
                     // All are taken out, and put back.

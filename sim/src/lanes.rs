@@ -95,11 +95,11 @@ impl Lanes {
         }
     }
 
-    /// From now on `ahead` flights are known ahead and [`Lanes::take_fresh`] tells of them, or it does not, and flights come
-    /// right out of their lanes.
-    pub fn know_ahead(&mut self, ahead: usize, tells: bool) {
-        self.ahead = ahead.max(1);
-        self.tells = tells;
+    /// From now on so many flights are known ahead and [`Lanes::take_fresh`] tells of them; with `None` of none, and flights
+    /// come right out of their lanes.
+    pub fn know_ahead(&mut self, ahead: Option<usize>) {
+        self.ahead = ahead.unwrap_or(1).max(1);
+        self.tells = ahead.is_some();
         self.begin_upcoming();
     }
 

@@ -28,9 +28,6 @@ use crate::simulation::Simulation;
 /// Where barriers follow on one another sooner than that, nothing is carried: after each, all packets on links are looked at.
 const WORTH: Duration = Duration::from_millis(500);
 
-/// So many flights are known ahead where all packets are carried, as nothing is fetched for them.
-const NEAR: usize = 1;
-
 /// How far packets are carried.
 #[derive(Debug, Default)]
 pub(crate) struct Through {
@@ -268,11 +265,10 @@ impl Simulation {
         let limit_ns = self.through.limit.as_nanos();
         let surely_before = limit_ns.saturating_sub(self.through.longest_way_ns);
         self.through.surely_before = Time::from_nanos(surely_before);
-        if self.through.all && self.through.limit > self.now {
-            self.events.flights_mut().know_ahead(NEAR, false);
-        } else {
-            self.events.flights_mut().know_ahead(LOOK_AHEAD, true);
-        }
+        // Where all packets are carried nothing is fetched for those that come out of links.
+        let all_carried = self.through.all && self.through.limit > self.now;
+        let ahead = (!all_carried).then_some(LOOK_AHEAD);
+        self.events.flights_mut().know_ahead(ahead);
     }
 }
 

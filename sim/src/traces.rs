@@ -7,6 +7,8 @@ use std::io::BufWriter;
 use std::iter;
 use std::path::{Path, PathBuf};
 
+use netnice_scenario::Network;
+
 use crate::capture::Capture;
 use crate::error::RunError;
 
@@ -23,13 +25,16 @@ pub struct Traces {
 }
 
 impl Traces {
-    /// The file of each of these links, which are all of a network; `None` where it has no trace.
-    pub fn files(&self, links: &[&str]) -> Vec<Option<PathBuf>> {
+    /// The file of each link of a network; `None` where it has no trace.
+    pub fn files(&self, network: &Network) -> Vec<Option<PathBuf>> {
+        let links: Vec<&str> = (network.links.iter())
+            .map(|link| link.name.as_str())
+            .collect();
         let has_trace = |name: &str| match &self.links {
             Some(links) => links.iter().any(|link| link == name),
             None => true,
         };
-        let files = links.iter().zip(file_names(links)).map(|(name, file)| {
+        let files = links.iter().zip(file_names(&links)).map(|(name, file)| {
             let path = self.directory.join(format!("{file}.pcapng"));
             has_trace(name).then_some(path)
         });

@@ -33,6 +33,17 @@ delay = "20ms"
     )
 }
 
+/// A flow from `a` to `z` with more lines of its own.
+fn flow(name: &str, more: &str) -> String {
+    format!("[[flows]]\nname = \"{name}\"\nfrom = \"a\"\nto = \"z\"\n{more}\n")
+}
+
+/// The same over UDP at a constant rate.
+fn constant_rate(name: &str, rate: &str, more: &str) -> String {
+    let application = format!("application = {{ kind = \"cbr\", rate = \"{rate}\" }}");
+    flow(name, &format!("transport = \"udp\"\n{application}\n{more}"))
+}
+
 fn forward_queue(results: &RunResults) -> &QueueResult {
     results
         .queues
@@ -49,13 +60,9 @@ fn what_is_sent_again_is_not_ecn_capable() {
         let text = one_link(
             r#"duration = "20s""#,
             &format!("loss = \"1%\"\n{RED_THAT_MARKS}"),
-            &format!(
-                r#"
-[[flows]]
-name = "f"
-from = "a"
-to = "z"
-tcp = {{ ecn = true, recovery = "{recovery}" }}"#
+            &flow(
+                "f",
+                &format!(r#"tcp = {{ ecn = true, recovery = "{recovery}" }}"#),
             ),
         );
         let directory = tempfile::tempdir().unwrap();
@@ -117,12 +124,7 @@ fn acks_that_echo_congestion_are_measured_too() {
     let results = results_of(&one_link(
         r#"duration = "20s""#,
         RED_THAT_MARKS,
-        r#"
-[[flows]]
-name = "f"
-from = "a"
-to = "z"
-tcp = { ecn = true, delayed_ack = false }"#,
+        &flow("f", "tcp = { ecn = true, delayed_ack = false }"),
     ));
     let flow = &results.flows[0];
     assert!(flow.ecn_reactions > 10, "{}", flow.ecn_reactions);
@@ -141,21 +143,11 @@ fn the_longest_queue_is_one_after_the_warm_up() {
         let quiet = results_of(&one_link(
             "duration = \"15s\"\nwarm_up = \"10s\"",
             link,
-            r#"
-[[flows]]
-name = "burst"
-from = "a"
-to = "z"
-transport = "udp"
-stop = "5s"
-application = { kind = "cbr", rate = "20mbit" }
-
-[[flows]]
-name = "f"
-from = "a"
-to = "z"
-transport = "udp"
-application = { kind = "cbr", rate = "1mbit" }"#,
+            &[
+                constant_rate("burst", "20mbit", "stop = \"5s\""),
+                constant_rate("f", "1mbit", ""),
+            ]
+            .concat(),
         ));
         let queue = forward_queue(&quiet);
         assert!(queue.arrived > 100 && queue.max_packets == 0, "{queue:?}");
@@ -163,14 +155,7 @@ application = { kind = "cbr", rate = "1mbit" }"#,
         let full = results_of(&one_link(
             "duration = \"15s\"\nwarm_up = \"5s\"",
             link,
-            r#"
-[[flows]]
-name = "burst"
-from = "a"
-to = "z"
-transport = "udp"
-stop = "4999ms"
-application = { kind = "cbr", rate = "20mbit" }"#,
+            &constant_rate("burst", "20mbit", "stop = \"4999ms\""),
         ));
         let queue = &full.queues[0];
         assert_eq!(queue.arrived, 0, "{queue:?}");
@@ -184,15 +169,7 @@ fn a_transfer_of_so_many_bytes_ends_with_its_application() {
         let results = results_of(&one_link(
             "duration = \"20s\"\nphases = [{ name = \"after\", from = \"6s\", to = \"12s\" }]",
             r#"queue = "50p""#,
-            &format!(
-                r#"
-[[flows]]
-name = "f"
-from = "a"
-to = "z"
-stop = "5s"
-{bytes}"#
-            ),
+            &flow("f", &format!("stop = \"5s\"\n{bytes}")),
         ));
         assert_eq!(results.flows[0].phases[0].goodput_bps, 0.0, "{bytes}");
         results.flows[0].delivered_bytes

@@ -8,7 +8,7 @@ use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use netnice_kernel::attach;
 
-use super::renice::Told;
+use super::renice::tell;
 use crate::low_priority::{LowPriority, standing};
 use crate::text;
 
@@ -43,15 +43,12 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let cgroup = attach::find(&arguments.cgroup)?;
     let settings = arguments.low_priority.settings()?;
     let outcome = attach::attach(&cgroup, &settings)?;
-    if arguments.json {
-        text::print_line(&serde_json::to_string(&Told::from(&outcome))?)?;
-    } else {
-        text::print_line(&format!(
-            "netnice: {} has {} now, {} included",
-            cgroup.path(),
-            standing(settings.control),
-            text::count(outcome.sockets as u64, "open TCP socket"),
-        ))?;
-    }
+    let words = format!(
+        "{} has {} now, {} included",
+        cgroup.path(),
+        standing(settings.control),
+        text::count(outcome.sockets as u64, "open TCP socket"),
+    );
+    tell(&outcome, arguments.json, &words)?;
     Ok(ExitCode::SUCCESS)
 }

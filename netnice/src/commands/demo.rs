@@ -9,10 +9,10 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::Args;
-use nix::unistd::geteuid;
 
+use super::need_root;
 use crate::leftovers::Guard;
 use crate::signals::HeldSignals;
 use crate::text::say;
@@ -66,9 +66,7 @@ const PHASES: [(Option<Bulk>, &str); 3] = [
 
 /// Runs the demonstration and prints what came of it.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    if !geteuid().is_root() {
-        bail!("the demo needs root, for the emulated link; run it with sudo");
-    }
+    need_root("the demo", "for the emulated link")?;
     stage::check_programs()?;
     let mut guard = Guard::post()?;
     let signals = HeldSignals::hold()?;

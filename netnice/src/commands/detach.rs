@@ -8,7 +8,7 @@ use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use netnice_kernel::attach;
 
-use super::renice::Told;
+use super::renice::tell;
 use crate::text;
 
 const EXAMPLES: &str = "\
@@ -32,14 +32,11 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let cgroup = attach::find(&arguments.cgroup)?;
     let outcome = attach::detach(&cgroup)?;
-    if arguments.json {
-        text::print_line(&serde_json::to_string(&Told::from(&outcome))?)?;
-    } else {
-        text::print_line(&format!(
-            "netnice: {} has best effort again, {} included",
-            cgroup.path(),
-            text::count(outcome.sockets as u64, "open TCP socket"),
-        ))?;
-    }
+    let words = format!(
+        "{} has best effort again, {} included",
+        cgroup.path(),
+        text::count(outcome.sockets as u64, "open TCP socket"),
+    );
+    tell(&outcome, arguments.json, &words)?;
     Ok(ExitCode::SUCCESS)
 }

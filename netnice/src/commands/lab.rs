@@ -7,16 +7,16 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::Args;
 use netnice_lab::Namespace;
 use netnice_lab::experiment::{self, Lab, Watch};
 use netnice_scenario::model::Scenario;
 use netnice_scenario::results::World;
 use netnice_scenario::{ScenarioFile, explain};
-use nix::unistd::geteuid;
 
 use super::campaign::{CampaignArguments, Maker};
+use super::need_root;
 use crate::leftovers::Guard;
 use crate::text::{self, say};
 
@@ -101,10 +101,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 
 /// An error without root, before anything is begun.
 pub fn require_root() -> Result<()> {
-    if !geteuid().is_root() {
-        bail!("the lab needs root, for network namespaces and their devices; run it with sudo");
-    }
-    Ok(())
+    need_root("the lab", "for network namespaces and their devices")
 }
 
 /// A lab for these scenarios, whose remains a guard removes whatever ends this process.

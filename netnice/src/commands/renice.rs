@@ -50,18 +50,23 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         true => renice::unset(arguments.pid)?,
         false => renice::set(arguments.pid, &settings)?,
     };
-    if arguments.json {
-        text::print_line(&serde_json::to_string(&Told::from(&outcome))?)?;
-    } else {
-        let words = in_words(arguments, settings.control, &outcome);
-        text::print_line(&format!("netnice: {words}"))?;
-    }
+    let words = in_words(arguments, settings.control, &outcome);
+    tell(&outcome, arguments.json, &words)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// What `--json` prints, here and for `attach` and `detach`.
+/// Says what was changed, here and for `attach` and `detach`: in words, or as JSON.
+pub(super) fn tell(outcome: &Outcome, json: bool, words: &str) -> Result<()> {
+    let line = match json {
+        true => serde_json::to_string(&Told::from(outcome))?,
+        false => format!("netnice: {words}"),
+    };
+    text::print_line(&line)
+}
+
+/// What `--json` prints.
 #[derive(Debug, Serialize)]
-pub(super) struct Told<'a> {
+struct Told<'a> {
     processes: usize,
     sockets: usize,
     denied: usize,

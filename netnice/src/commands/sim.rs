@@ -163,12 +163,7 @@ fn are_there(traces: &Traces, scenario: &Scenario) -> bool {
     let Ok(network) = Network::new(scenario) else {
         return false;
     };
-    let links: Vec<&str> = network
-        .links
-        .iter()
-        .map(|link| link.name.as_str())
-        .collect();
-    let files = traces.files(&links);
+    let files = traces.files(&network);
     files.iter().flatten().all(|file| file.exists())
 }
 

@@ -14,6 +14,8 @@ use crate::model::{
 
 /// The largest packet of IPv4.
 const MAX_PACKET: u64 = 65_535;
+/// The largest window of TCP: 16 bits, shifted by as many as 14.
+const LARGEST_WINDOW: Bytes = Bytes::new(65_535 << 14);
 
 /// A time-out is at least two ticks; it is two minutes at most.
 const MAX_RTT_TICK: Duration = Duration::from_secs(10);
@@ -166,9 +168,6 @@ fn check_shape(shape: f64, place: &Place, findings: &mut Findings) {
         "must be more than 1, or the distribution has no mean",
     );
 }
-
-/// 16 bits, shifted by as many as 14.
-const LARGEST_WINDOW: Bytes = Bytes::new(65_535 << 14);
 
 fn check_web(flow: &Flow, web: &Web, place: &Place, findings: &mut Findings) {
     let size = place.at("object_size");
