@@ -7,13 +7,13 @@ PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 600
 # Root is needed for the kernel, not for compiling.
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
-AS_ROOT := $(if $(SUDO),--config 'target."cfg(unix)".runner = "$(SUDO) -E"')
+RUNNER := --config 'target."cfg(unix)".runner = "$(CURDIR)/scripts/test-runner"'
 C_SOURCES = $(shell find bench congestion kernel -name '*.[ch]' | sort)
 PYTHON_SOURCES = bench/compare_ns2 bench/speed bench/ns2/measure bench/ns2/cases.py
-SCRIPTS = scripts/prerequisites .ci/run tests/old_kernel/run tests/old_kernel/inside
+SCRIPTS = scripts/prerequisites scripts/test-runner .ci/run tests/old_kernel/run tests/old_kernel/inside
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-kernels fuzz lint format bench bench-sim install
+.PHONY: help build demo test test-unprivileged test-kernels fuzz lint format bench bench-sim install
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 22
@@ -27,9 +27,13 @@ demo: ## See the difference on an emulated link: two minutes, needs root
 	$(CARGO) build --release --locked --package netnice
 	$(SUDO) target/release/netnice demo $(ARGS)
 
-test: ## Run all tests: the live ones need root
+test: ## Run all tests; those of the running kernel ask for root
 	@scripts/prerequisites build demo browser
-	$(CARGO) test --locked --workspace --no-fail-fast $(AS_ROOT) $(ARGS)
+	$(CARGO) test --locked --workspace --no-fail-fast $(RUNNER) $(ARGS)
+
+test-unprivileged: ## Run the tests that need neither root nor a kernel of a certain kind
+	@scripts/prerequisites build browser
+	NETNICE_TEST_LIVE=no $(CARGO) test --locked --workspace --no-fail-fast $(RUNNER) $(ARGS)
 
 test-kernels: ## Try it on Debian 12's kernel, 6.1, in qemu: some minutes, no root needed
 	@scripts/prerequisites build kernels

@@ -2,11 +2,12 @@
 //! What this kernel, and this user, can do.
 
 use std::fs;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use nix::unistd::{geteuid, getpid};
 
 use crate::cgroup::Hierarchy;
+use crate::connections;
 use crate::control::Control;
 use crate::error::Error;
 use crate::pins::{self, Pins};
@@ -36,44 +37,96 @@ pub struct Capability {
     pub detail: String,
 }
 
+/// How it stands with a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It works.
+    Works,
+    /// It works for root.
+    NeedsRoot,
+    /// It does not work; the reason names what is missing.
+    Fails(String),
+}
+
 /// The findings.
 #[derive(Clone, Debug)]
 pub struct Findings {
-    /// One by one.
+    /// Capabilities, one by one.
     pub capabilities: Vec<Capability>,
-    /// Whether `netnice run` works for this user.
-    pub run_works: bool,
+    /// The commands that depend on them.
+    pub commands: Vec<(&'static str, Standing)>,
 }
 
-/// Looks at everything.
+impl Findings {
+    /// Whether `netnice run` works for this user.
+    pub fn run_works(&self) -> bool {
+        let run = self.commands.iter().find(|(command, _)| *command == "run");
+        run.is_some_and(|(_, standing)| *standing == Standing::Works)
+    }
+}
+
+/// Tries everything that commands need of the kernel.
 pub fn check() -> Findings {
     let root = geteuid().is_root();
-    let cgroup = cgroup2(root);
-    let supervision = supervision();
-    let mut capabilities = vec![kernel(), types(), jit(), struct_ops(), file_system()];
-    let mut run_works = all_ok(&capabilities);
-    if root {
-        let privileges = privileges();
-        let loads = loads();
-        run_works &= privileges.state != State::Missing
-            && loads.state != State::Missing
-            && (cgroup.state == State::Ok || supervision.state != State::Missing);
-        capabilities.extend([privileges, loads, cgroup, supervision]);
+    let registered = registered();
+    // Root of a container may have no more rights than others, and the control be there.
+    let privileges = root.then(privileges);
+    let may_load = (privileges.as_ref()).is_some_and(|found| found.state != State::Missing);
+    let may_load = may_load || root && registered.state == State::Missing;
+    let mut control = vec![kernel(), types(), jit(), struct_ops(), file_system()];
+    control.extend(privileges);
+    let mut programs = Vec::new();
+    if may_load {
+        let (controls, cgroup_programs) = loads();
+        control.push(controls);
+        programs.push(cgroup_programs);
     } else {
-        let registered = registered();
-        // What is registered has passed all the above.
-        run_works = registered.state == State::Ok && supervision.state != State::Missing;
-        capabilities.extend([registered, cgroup, supervision]);
+        // What is registered has passed all that registering takes.
+        control.push(registered);
     }
-    capabilities.extend([descriptors(), ptrace_scope()]);
+    let (cgroup, supervision) = (cgroup2(root), supervision());
+    let (descriptors, list) = (descriptors(), list());
+    let usable: Vec<&Capability> = match may_load {
+        true => control.iter().chain(&programs).collect(),
+        false => control.last().into_iter().collect(),
+    };
+    let with = |further: &Capability| standing(usable.iter().copied().chain([further]));
+    let for_root = |standing: Standing| match root {
+        true => standing,
+        false => Standing::NeedsRoot,
+    };
+    let commands = vec![
+        (
+            "run",
+            match cgroup.state {
+                State::Ok => standing(usable.iter().copied()),
+                State::Limited | State::Missing => with(&supervision),
+            },
+        ),
+        ("renice", with(&descriptors)),
+        ("attach", for_root(with(&cgroup))),
+        ("detach", for_root(with(&cgroup))),
+        ("status", standing([&list])),
+        (
+            "install",
+            for_root(standing(control.iter().chain(&programs))),
+        ),
+        ("uninstall", for_root(Standing::Works)),
+    ];
+    let rest = [cgroup, supervision, descriptors, ptrace_scope(), list];
     Findings {
-        capabilities,
-        run_works,
+        capabilities: control.into_iter().chain(programs).chain(rest).collect(),
+        commands,
     }
 }
 
-fn all_ok(capabilities: &[Capability]) -> bool {
-    (capabilities.iter()).all(|capability| capability.state != State::Missing)
+/// A command fails for the first thing that it needs and that is missing.
+fn standing<'a>(needed: impl IntoIterator<Item = &'a Capability>) -> Standing {
+    let mut needed = needed.into_iter();
+    match needed.find(|needed| needed.state == State::Missing) {
+        None => Standing::Works,
+        Some(missing) => Standing::Fails(format!("{}: {}", missing.name, missing.detail)),
+    }
 }
 
 fn capability(name: &'static str, state: State, detail: impl Into<String>) -> Capability {
@@ -187,26 +240,52 @@ fn privileges() -> Capability {
     }
 }
 
-/// Nothing proves that the kernel takes the programs as taking them does.
-fn loads() -> Capability {
-    let name = "loading";
-    let started = Instant::now();
-    let tried = Pins::open().and_then(|pins| {
-        let loaded = Control::all().try_for_each(|control| control.register(&pins).map(drop));
-        let loaded = loaded.and_then(|()| Placer::open(&pins).map(drop));
-        let closed = pins.close();
-        loaded.and(closed.map(drop))
-    });
-    match tried {
-        Ok(()) => {
-            let names: Vec<_> = Control::all().map(Control::name).collect();
-            let detail = format!(
-                "the kernel takes the controls {} and the cgroup programs ({:.0} ms)",
-                names.join(" and "),
-                started.elapsed().as_secs_f64() * 1000.0
-            );
+/// Nothing proves that the kernel takes the controls and the programs for cgroups as taking them
+/// does.
+fn loads() -> (Capability, Capability) {
+    let names: Vec<_> = Control::all().map(Control::name).collect();
+    let (controls, programs) = match Pins::open() {
+        Ok(pins) => {
+            let controls =
+                timed(|| Control::all().try_for_each(|control| control.register(&pins).map(drop)));
+            let programs = timed(|| Placer::open(&pins).map(drop));
+            // What cannot be cleared now, the next call clears.
+            let _ = pins.close();
+            (controls, programs)
+        }
+        Err(error) => (Err(error.to_string()), Err(error.to_string())),
+    };
+    let found = |name, what: String, tried: Result<Duration, String>| match tried {
+        Ok(took) => {
+            let detail = format!("the kernel takes {what} ({} ms)", took.as_millis());
             capability(name, State::Ok, detail)
         }
+        Err(error) => capability(name, State::Missing, error),
+    };
+    (
+        found("controls", names.join(", "), controls),
+        found("cgroup programs", "sockops and setsockopt".into(), programs),
+    )
+}
+
+fn timed(work: impl FnOnce() -> crate::Result<()>) -> Result<Duration, String> {
+    let started = Instant::now();
+    work().map_err(|error| error.to_string())?;
+    Ok(started.elapsed())
+}
+
+/// Whether connections can be listed, and how much of them this user sees.
+fn list() -> Capability {
+    let name = "list of connections";
+    match connections::list() {
+        Ok(_) if geteuid().is_root() => {
+            capability(name, State::Ok, "sock_diag, with the state of each policy")
+        }
+        Ok(_) => capability(
+            name,
+            State::Limited,
+            "sock_diag; the state of policies is shown of programs that this user may trace",
+        ),
         Err(error) => capability(name, State::Missing, error.to_string()),
     }
 }
@@ -247,7 +326,7 @@ fn cgroup2(root: bool) -> Capability {
         Ok(detail) => capability(name, State::Ok, detail),
         Err(error) => capability(
             name,
-            State::Limited,
+            State::Missing,
             format!("{error}; `run` uses a supervisor instead, `attach` does not work"),
         ),
     }
@@ -289,7 +368,7 @@ fn descriptors() -> Capability {
         Ok(_) => capability(name, State::Ok, "`renice` reaches open connections"),
         Err(error) => capability(
             name,
-            State::Limited,
+            State::Missing,
             format!("{error}: `renice` does not reach open connections (Linux 5.6 is needed)"),
         ),
     }
@@ -311,5 +390,21 @@ fn ptrace_scope() -> Capability {
             State::Limited,
             format!("ptrace_scope is {scope}: `renice` of running programs needs root"),
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_fails_for_what_is_missing_alone() {
+        let found = |state| capability("JIT", state, "switched off");
+        assert_eq!(standing(&[]), Standing::Works);
+        assert_eq!(standing(&[found(State::Limited)]), Standing::Works);
+        assert_eq!(
+            standing(&[found(State::Ok), found(State::Missing)]),
+            Standing::Fails("JIT: switched off".into())
+        );
     }
 }

@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::path::Path;
-use std::time::{Duration, Instant, UNIX_EPOCH};
+use std::time::{Duration, UNIX_EPOCH};
 
 use nix::dir::Dir;
 use nix::errno::Errno;
@@ -254,13 +254,11 @@ impl Cgroup {
         Ok(!self.read("cgroup.events")?.contains("populated 0"))
     }
 
-    /// Waits until no process lives in it or below, or it is removed, but no longer than `limit`;
-    /// returns whether that has come.
-    pub fn wait_until_empty(&self, limit: Option<Duration>) -> Result<bool> {
+    /// Waits until no process lives in it or below, or it is removed.
+    pub fn wait_until_empty(&self) -> Result<()> {
         let waiting = || format!("watching the cgroup {}", self.path);
-        let deadline = limit.map(|limit| Instant::now() + limit);
         let mut file = match self.open_file("cgroup.events", OFlag::O_RDONLY) {
-            Err(error) if gone(&error) => return Ok(true),
+            Err(error) if gone(&error) => return Ok(()),
             other => other.doing(waiting)?,
         };
         // The kernel says nothing when the directory is removed, and may be late in saying that
@@ -269,18 +267,13 @@ impl Cgroup {
         loop {
             let mut events = String::new();
             match io::Seek::rewind(&mut file).and_then(|()| file.read_to_string(&mut events)) {
-                Err(error) if gone(&error) => return Ok(true),
+                Err(error) if gone(&error) => return Ok(()),
                 other => other.doing(waiting)?,
             };
             if events.contains("populated 0") {
-                return Ok(true);
+                return Ok(());
             }
-            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-            if left == Some(Duration::ZERO) {
-                return Ok(false);
-            }
-            let timeout = patience.min(left.unwrap_or(patience));
-            let timeout = PollTimeout::try_from(timeout).unwrap_or(PollTimeout::MAX);
+            let timeout = PollTimeout::try_from(patience).unwrap_or(PollTimeout::MAX);
             let mut wait = [PollFd::new(file.as_fd(), PollFlags::POLLPRI)];
             match poll(&mut wait, timeout) {
                 Ok(0) => patience = (patience * 2).min(Duration::from_secs(16)),

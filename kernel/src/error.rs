@@ -140,15 +140,24 @@ pub enum Error {
     )]
     Supervised,
     /// The kernel would not take a BPF object.
-    #[error("this kernel refuses the BPF object `{object}`: {reason} (see `netnice check`)")]
+    #[error(
+        "this kernel refuses the BPF object `{object}`: {reason} (`netnice check` says which \
+         commands work, NETNICE_LOG=1 prints the whole log)"
+    )]
     Refused {
         /// Name of the object.
         object: String,
-        /// The kernel's or libbpf's reason.
+        /// The error number and its usual meaning, or the verifier's objection.
         reason: String,
         /// All that libbpf had to say, with the verifier's log.
         log: String,
     },
+    /// The kernel does not list connections.
+    #[error(
+        "connections cannot be listed: sock_diag answers `{0}` (the kernel needs \
+         CONFIG_INET_TCP_DIAG, perhaps `modprobe tcp_diag`; a sandbox may refuse it, too)"
+    )]
+    NoList(#[source] io::Error),
     /// A system call failed.
     #[error("{doing}: {answer}")]
     System {

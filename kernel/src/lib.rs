@@ -20,6 +20,7 @@ pub mod records;
 pub mod release;
 pub mod renice;
 pub mod run;
+mod shared_map;
 mod socket;
 mod supervisor;
 

@@ -4,10 +4,12 @@
 use std::cell::RefCell;
 
 use libbpf_rs::{ErrorKind, MapCore, MapHandle, OpenObject, PrintLevel};
+use nix::errno::Errno;
 
 use crate::error::{Error, Result};
 use crate::pins::Pins;
 use crate::release;
+use crate::shared_map;
 
 /// Keeps the bytes where libelf can read them without copying.
 #[repr(C, align(16))]
@@ -56,7 +58,9 @@ impl Object {
             unpin_changed_maps(pins, &open);
             open.load()
         };
-        load().map_err(|error| self.explain(&error))
+        let loaded = load().map_err(|error| self.explain(&error))?;
+        shared_map::open_to_all(pins)?;
+        Ok(loaded)
     }
 
     /// Why the kernel would not take this object.
@@ -74,13 +78,15 @@ impl Object {
             };
         }
         let log = SAID.with_borrow(String::clone);
+        let text = format!("{error:#}");
         Error::Refused {
             object: self.name.to_owned(),
-            reason: match verdict(&log) {
-                Some(verdict) => verdict.to_owned(),
-                None => format!("{error:#}").replace('\n', " "),
+            reason: match (verdict(&log), errno(&text)) {
+                (Some(verdict), _) => format!("its verifier says `{verdict}`"),
+                (None, Some(errno)) => meaning(errno),
+                (None, None) => "libbpf cannot read it".to_owned(),
             },
-            log,
+            log: format!("{text}\n{log}"),
         }
     }
 }
@@ -103,6 +109,30 @@ fn unpin_changed_maps(pins: &Pins, open: &OpenObject) {
     }
 }
 
+/// The error number in an error of libbpf-rs, which shows it in its text only.
+fn errno(text: &str) -> Option<Errno> {
+    let (_, number) = text.rsplit_once("(os error ")?;
+    let (number, _) = number.split_once(')')?;
+    Some(Errno::from_raw(number.parse().ok()?))
+}
+
+/// The error number's name, and what it usually means when a BPF object is loaded (man 2 bpf).
+fn meaning(errno: Errno) -> String {
+    let usual = match errno {
+        Errno::EPERM => {
+            "kernel lockdown, a security module, or a missing capability (CAP_BPF, CAP_PERFMON, \
+             CAP_NET_ADMIN) forbids it"
+        }
+        Errno::EACCES => "its verifier or a security module does not accept it",
+        Errno::EINVAL | Errno::ENOTSUP => "the kernel lacks a kind of program or map that it uses",
+        Errno::ENOSYS => "the kernel is built without CONFIG_BPF_SYSCALL",
+        Errno::ESRCH => "the kernel's type description (BTF) lacks what it uses",
+        Errno::ENOMEM => "there is too little memory, or RLIMIT_MEMLOCK is too low",
+        _ => return errno.to_string(),
+    };
+    format!("{errno:?}, {usual}")
+}
+
 /// What the verifier objects to: the last line before its figures.
 fn verdict(log: &str) -> Option<&str> {
     let (before, _) = log.rsplit_once("\nprocessed ")?;
@@ -111,7 +141,35 @@ fn verdict(log: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::verdict;
+    use super::*;
+
+    #[test]
+    fn an_error_number_is_named_with_its_usual_meaning() {
+        let error = libbpf_rs::Error::from(std::io::Error::from_raw_os_error(libc::EPERM));
+        let errno = errno(&format!("{error:#}")).unwrap();
+        let meaning = meaning(errno);
+        assert!(meaning.starts_with("EPERM, kernel lockdown"), "{meaning}");
+        assert_eq!(super::errno("no such section"), None);
+        assert_eq!(super::meaning(Errno::EBUSY), Errno::EBUSY.to_string());
+    }
+
+    /// Some kernels refuse others, such as iterators over maps.
+    #[test]
+    fn objects_have_only_programs_that_all_kernels_take() {
+        use libbpf_rs::ProgramType::{CgroupSockopt, SockOps, StructOps};
+        for object in OBJECTS {
+            let mut builder = libbpf_rs::ObjectBuilder::default();
+            let open = builder.open_memory(&object.bytes.0).unwrap();
+            for program in open.progs() {
+                let kind = program.prog_type();
+                assert!(
+                    matches!(kind, StructOps | SockOps | CgroupSockopt),
+                    "{} has a program of type {kind:?}",
+                    object.name
+                );
+            }
+        }
+    }
 
     #[test]
     fn the_verifiers_objection_is_found_in_its_log() {

@@ -136,6 +136,14 @@ impl Placer {
         }
     }
 
+    /// How often the control of a socket of this process has given up the window to others; `None`
+    /// where none of our controls governs it.
+    pub fn yields(&self, socket: impl AsFd) -> Option<u32> {
+        self.flow(socket)
+            .filter(|flow| flow.since_ns > 0)
+            .map(|flow| flow.report.yields)
+    }
+
     /// Makes a place for sums over the finished connections of a cgroup's sockets.
     pub fn count(&self, group: u64) -> Result<()> {
         let zero = Totals::default();

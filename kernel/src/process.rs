@@ -62,16 +62,23 @@ pub(crate) fn sockets(pid: i32) -> io::Result<Vec<(RawFd, u64)>> {
 
 /// For each of these sockets, by inode, the first process found to have it open.
 pub fn owners(inodes: &HashSet<u64>) -> HashMap<u64, i32> {
-    let mut owners = HashMap::new();
+    let holders = holders(inodes).into_iter();
+    holders.map(|(inode, (pid, _))| (inode, pid)).collect()
+}
+
+/// For each of these sockets, by inode, the first process found to have it open, and its
+/// descriptor there.
+pub(crate) fn holders(inodes: &HashSet<u64>) -> HashMap<u64, (i32, RawFd)> {
+    let mut holders = HashMap::new();
     for pid in all() {
         // Those of other users can be looked at by root only.
-        for (_, inode) in sockets(pid).unwrap_or_default() {
+        for (descriptor, inode) in sockets(pid).unwrap_or_default() {
             if inodes.contains(&inode) {
-                owners.entry(inode).or_insert(pid);
+                holders.entry(inode).or_insert((pid, descriptor));
             }
         }
     }
-    owners
+    holders
 }
 
 /// The process and all that descend from it.

@@ -28,19 +28,6 @@ impl Set {
         self.directory(pins).exists()
     }
 
-    /// Finds a pin of this version, or if there is none of another.
-    pub(crate) fn find(self, bpf: &Path, name: &str) -> Option<PathBuf> {
-        let ours = bpf.join(self.directory_name()).join(name);
-        if ours.exists() {
-            return Some(ours);
-        }
-        let versions = fs::read_dir(bpf).ok()?.flatten();
-        versions
-            .filter(|entry| self.is_version(&entry.file_name().to_string_lossy()))
-            .map(|entry| entry.path().join(name))
-            .find(|pin| pin.exists())
-    }
-
     /// Loads the object and lets `pin` pin what it offers to the directory it is told. The pins
     /// of other versions are removed; cgroups that have these attached keep them.
     pub(crate) fn load(

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Low priority for this process and all that it starts from now on.
 
-use std::time::Duration;
-
 use nix::unistd::getpid;
 
 use crate::background;
 use crate::cgroup::{Cgroup, Hierarchy};
-use crate::connections;
+use crate::connections::{self, Sums};
 use crate::control::Registered;
 use crate::error::{Error, Result};
-use crate::flow::Totals;
 use crate::pins::Pins;
 use crate::placement::{Placer, Settings};
 use crate::records::{self, Kind, Record};
@@ -30,7 +27,8 @@ struct InCgroup {
     placer: Placer,
     group: u64,
     registered: Registered,
-    pins: Pins,
+    /// Keeps the control registered.
+    _pins: Pins,
     /// Keeps the sums until they have been read.
     _record: Record,
 }
@@ -84,7 +82,7 @@ fn enter_cgroup(settings: &Settings, pins: Pins, cgroup: &Cgroup) -> Result<How>
         placer,
         group: cgroup.id(),
         registered,
-        pins,
+        _pins: pins,
         _record: record,
     })))
 }
@@ -127,33 +125,25 @@ impl Entered {
         }
     }
 
-    /// Makes ready what [`Self::totals`] needs, so that it takes no time when it is called.
-    pub fn prepare_totals(&self) -> Result<()> {
-        match &self.0 {
-            How::Cgroup(own) => connections::load(&own.pins),
-            How::Supervised(..) | How::Already => Ok(()),
-        }
-    }
-
     /// Sums over the connections so far, those that are still open included; `None` where they
-    /// are not known.
-    pub fn totals(&self) -> Result<Option<Totals>> {
+    /// are not known. If the open ones cannot be listed, the sums are over the finished ones and
+    /// the error says why.
+    pub fn sums(&self) -> (Option<Sums>, Result<()>) {
         match &self.0 {
-            How::Already | How::Supervised(_, Registered::Foreign) => Ok(None),
-            How::Cgroup(own) if own.registered == Registered::Foreign => Ok(None),
+            How::Already | How::Supervised(_, Registered::Foreign) => (None, Ok(())),
+            How::Cgroup(own) if own.registered == Registered::Foreign => (None, Ok(())),
             How::Cgroup(own) => {
-                connections::load(&own.pins)?;
-                let mut sums = connections::open_totals(own.group)?;
-                sums.add(&own.placer.totals(own.group).unwrap_or_default());
-                Ok(Some(sums))
+                let finished = || own.placer.totals(own.group).unwrap_or_default();
+                let (sums, listed) = connections::of_group(own.group, finished);
+                (Some(sums), listed)
             }
-            How::Supervised(supervised, _) => supervised.totals(),
+            How::Supervised(supervised, _) => match supervised.sums() {
+                Ok(sums) => (sums, Ok(())),
+                Err(error) => (None, Err(error)),
+            },
         }
     }
 }
-
-/// A command that runs for longer may be asked about by `status`.
-const LASTING: Duration = Duration::from_millis(500);
 
 /// Leaves a process behind that removes a cgroup of ours once nobody holds its record and no
 /// process lives in it. The caller may not have moved there yet: it would take that one along.
@@ -164,10 +154,7 @@ pub(crate) fn tidy_up_later(cgroup: &Cgroup) -> Result<()> {
         records::wait_until_released(pins.home(), id);
         // Whatever fails here, the next call finds the record and tries again.
         if let Ok(cgroup) = Hierarchy::find().and_then(|hierarchy| hierarchy.open(&path)) {
-            if let Ok(false) = cgroup.wait_until_empty(Some(LASTING)) {
-                let _ = connections::load(&pins);
-            }
-            let _ = cgroup.wait_until_empty(None);
+            let _ = cgroup.wait_until_empty();
         }
         let _ = pins.close();
     })

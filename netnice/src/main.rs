@@ -53,7 +53,10 @@ Examples:
       sudo netnice install
 
 Exit codes:
-  0 done, 1 failed, 2 wrong usage; `run` and `link` have that of the command.";
+  0 done, 1 failed, 2 wrong usage; `run` and `link` have that of the command.
+
+Environment:
+  NETNICE_LOG=1  print the log of libbpf and of the kernel's verifier after an error";
 
 fn main() -> ExitCode {
     let netnice = match Netnice::try_parse() {

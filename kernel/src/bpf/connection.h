@@ -77,6 +77,25 @@ static __always_inline u32 cwnd_before_recovery(struct sock *sk)
 }
 
 /*
+ * Bytes of data that the peer has acknowledged. `bytes_acked` counts SYN and FIN, too, each as one
+ * byte; what was sent for the first time counts data alone.
+ */
+static __always_inline u64 data_acked(const struct tcp_sock *tp)
+{
+	u64 sent = tp->bytes_sent - tp->bytes_retrans;
+
+	return tp->bytes_acked < sent ? tp->bytes_acked : sent;
+}
+
+/* Bytes of data received. `bytes_received` counts the peer's FIN, too, as one byte. */
+static __always_inline u64 data_received(struct sock *sk)
+{
+	u64 fin = sk->__sk_common.skc_flags & (1 << SOCK_DONE) ? 1 : 0;
+
+	return tcp_sk(sk)->bytes_received - fin;
+}
+
+/*
  * Opens the books of a connection that one of our controls takes over. Whoever placed the control
  * may have opened them first, with a group and parameters.
  */
@@ -86,19 +105,30 @@ static __always_inline struct flow *flow_begin(struct sock *sk)
 
 	if (flow && !flow->since_ns) {
 		flow->since_ns = bpf_ktime_get_ns();
-		flow->bytes_acked_at_start = tcp_sk(sk)->bytes_acked;
-		flow->bytes_received_at_start = tcp_sk(sk)->bytes_received;
+		flow->bytes_acked_at_start = data_acked(tcp_sk(sk));
+		flow->bytes_received_at_start = data_received(sk);
 	}
 	return flow;
 }
 
+/* Copies the policy's report to where user space finds it. */
+static __always_inline void flow_report(struct sock *sk, const struct policy_report *report)
+{
+	struct flow *flow = bpf_sk_storage_get(&flows, sk, 0, 0);
+
+	if (flow)
+		flow->report = *report;
+}
+
 /* Sums of a connection, to be kept beyond its end. */
-static __always_inline void flow_totals(const struct tcp_sock *tp, const struct flow *flow,
+static __always_inline void flow_totals(struct sock *sk, const struct flow *flow,
 					const struct policy_report *report, struct totals *to)
 {
+	const struct tcp_sock *tp = tcp_sk(sk);
+
 	to->sockets = 1;
-	to->bytes_sent = tp->bytes_acked - flow->bytes_acked_at_start;
-	to->bytes_received = tp->bytes_received - flow->bytes_received_at_start;
+	to->bytes_sent = data_acked(tp) - flow->bytes_acked_at_start;
+	to->bytes_received = data_received(sk) - flow->bytes_received_at_start;
 	to->yields = report->yields;
 	to->without_timestamps = !peer_sends_timestamps(tp);
 }
@@ -118,20 +148,19 @@ static __always_inline void flow_end(struct sock *sk, const struct policy_report
 	struct flow *flow = bpf_sk_storage_get(&flows, sk, 0, 0);
 	struct finished last = {};
 	struct totals *sums;
-	u64 group;
+	u64 group, cookie;
 
 	if (!flow)
 		return;
 	group = flow->group;
-	last.cookie = sk->__sk_common.skc_cookie.counter;
+	cookie = sk->__sk_common.skc_cookie.counter;
 	if (flow->since_ns) {
-		flow_totals(tcp_sk(sk), flow, report, &last.totals);
+		flow_totals(sk, flow, report, &last.totals);
 		sums = bpf_map_lookup_elem(&totals, &group);
 		if (sums) {
 			add_to_group(sums, &last.totals);
-		} else if (!group && last.cookie) {
-			last.user = sk->sk_uid.val;
-			bpf_map_update_elem(&finished, &last.cookie, &last, BPF_ANY);
+		} else if (!group && cookie) {
+			bpf_map_update_elem(&finished, &cookie, &last, BPF_ANY);
 		}
 	}
 	bpf_sk_storage_delete(&flows, sk);

@@ -73,6 +73,7 @@ void BPF_PROG(dstcp_cong_avoid, struct sock *sk, u32 sequence, u32 acked)
 	dstcp_on_ack(state, &ack, &window);
 	tp->snd_ssthresh = window.ssthresh;
 	set_cwnd(tp, window.cwnd);
+	flow_report(sk, &state->report);
 }
 
 /* A loss, a time-out or a mark: where recovery leads. */

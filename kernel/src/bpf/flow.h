@@ -31,7 +31,10 @@ struct placement {
 	struct flow_parameters parameters;
 };
 
-/* Lives in the socket (map `flows`) from the moment one of our controls is put on it. */
+/*
+ * Lives in the socket (map `flows`) from the moment one of our controls is put on it. Versions
+ * before this one read it, too: append.
+ */
 struct flow {
 	u64 group;    /* from struct placement; 0 when put on by other means */
 	u64 since_ns; /* CLOCK_MONOTONIC at which the control took over */
@@ -40,7 +43,8 @@ struct flow {
 	struct flow_parameters parameters;
 	u8 unguarded; /* the guard lets options pass: netnice is changing them */
 	u8 reserved[7];
-	char previous[16]; /* the control it had before; empty if not known */
+	char previous[16];           /* the control it had before; empty if not known */
+	struct policy_report report; /* a copy, as of the latest ACK, for readers outside */
 };
 
 /* Sums over the finished connections of a group (map `totals`, keyed by group). */
@@ -53,44 +57,11 @@ struct totals {
 };
 
 /*
- * What came of a finished connection that belongs to no group (map `finished`): user space finds
- * it by the socket's cookie, if it has asked for that while the connection lived.
+ * Sums of a finished connection that belongs to no group (map `finished`): user space finds it by
+ * the socket's cookie. Everybody may read it.
  */
 struct finished {
-	u64 cookie;
-	u32 user;
-	u32 reserved;
 	struct totals totals;
-};
-
-/* One connection, as the iterator `connections` writes it. Append, and raise `size`. */
-struct connection {
-	u32 size;              /* of this record */
-	u32 state;             /* TCP_ESTABLISHED and so on */
-	u64 cookie;            /* names the socket for as long as the kernel runs */
-	u64 inode;             /* of the socket's file; 0 once no process has it open */
-	u32 network_namespace; /* its inode number */
-	u32 user;              /* who made the socket */
-	u16 family;
-	u16 local_port; /* host byte order, as is the next */
-	u16 remote_port;
-	u16 mss;
-	u8 local_address[16]; /* the first four bytes where the family is AF_INET */
-	u8 remote_address[16];
-	char control[16];
-	u32 cwnd;
-	u32 ssthresh;
-	u32 smoothed_rtt_us;
-	u32 delivered;             /* in the latest sample of the rate, packets */
-	u32 delivered_interval_us; /* and the time that they took */
-	u32 retransmitted;
-	u64 pacing_rate; /* bytes per second */
-	u64 bytes_acked; /* since the control took over, as is the next */
-	u64 bytes_received;
-	u64 age_ns; /* since the control took over */
-	u64 group;
-	struct policy_report report;
-	u64 target_bits_per_s; /* of dstcp; 0: none */
 };
 
 #endif

@@ -40,8 +40,10 @@ SEC("struct_ops")
 void BPF_PROG(hstcplp_cong_avoid, struct sock *sk, u32 sequence, u32 acked)
 {
 	struct tcplp_ack ack = tcplp_ack_of_window(sk, acked);
+	struct hstcplp *state = congestion_state(sk);
 
-	tcplp_move_window(sk, &ack, hstcplp_on_ack(congestion_state(sk), &ack));
+	tcplp_move_window(sk, &ack, hstcplp_on_ack(state, &ack));
+	flow_report(sk, &state->lp.report);
 }
 
 SEC("struct_ops")

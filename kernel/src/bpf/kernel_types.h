@@ -38,6 +38,7 @@ enum {
 };
 enum { BPF_ANY = 0, BPF_NOEXIST = 1, BPF_F_NO_PREALLOC = 1, BPF_F_CLONE = 1 << 9 };
 enum { BPF_SK_STORAGE_GET_F_CREATE = 1 };
+enum sock_flags { SOCK_DONE = 1 }; /* the bit is set by the peer's FIN */
 enum { AF_INET = 2, AF_INET6 = 10 };
 
 enum tcp_ca_event {
@@ -69,6 +70,7 @@ typedef struct {
 } kuid_t;
 
 struct sock_common {
+	unsigned long skc_flags;
 	unsigned short skc_family;
 	volatile unsigned char skc_state;
 	__u16 skc_num;
@@ -142,6 +144,8 @@ struct tcp_sock {
 	__u32 rate_interval_us;
 	__u64 tcp_mstamp; /* most recent packet received or sent, in microseconds */
 	__u64 bytes_acked;
+	__u64 bytes_sent;
+	__u64 bytes_retrans;
 	__u64 bytes_received;
 	struct tcp_options_received rx_opt;
 };

@@ -34,7 +34,7 @@ struct {
 /* The latest finished connections of no group, keyed by the socket's cookie. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 4096);
+	__uint(max_entries, 16384);
 	__type(key, u64);
 	__type(value, struct finished);
 	__uint(pinning, LIBBPF_PIN_BY_NAME);

@@ -80,6 +80,7 @@ static __always_inline void control(struct sock *sk, const struct rate_sample *s
 	cwnd = netnice_on_ack(state, &ack);
 	set_cwnd(tp, cwnd);
 	set_pacing_rate(sk, state);
+	flow_report(sk, &state->report);
 }
 
 /* Since 6.10 the callback is told the ACK's number and flags too, ahead of the sample. */

@@ -39,8 +39,10 @@ SEC("struct_ops")
 void BPF_PROG(tcplp_cong_avoid, struct sock *sk, u32 sequence, u32 acked)
 {
 	struct tcplp_ack ack = tcplp_ack_of_window(sk, acked);
+	struct tcplp *state = congestion_state(sk);
 
-	tcplp_move_window(sk, &ack, tcplp_on_ack(congestion_state(sk), &ack));
+	tcplp_move_window(sk, &ack, tcplp_on_ack(state, &ack));
+	flow_report(sk, &state->report);
 }
 
 SEC("struct_ops")

@@ -13,6 +13,7 @@ const TYPE_MASK: u32 = 0xf;
 /// Sub-calls of `socketcall`, the one system call for all of sockets on some 32-bit systems.
 pub(super) mod socketcall {
     pub(crate) const SOCKET: u64 = 1;
+    pub(crate) const LISTEN: u64 = 4;
     pub(crate) const SETSOCKOPT: u64 = 14;
 }
 
@@ -21,6 +22,7 @@ pub(super) struct Convention {
     /// As in `seccomp_data.arch`.
     pub(super) architecture: u32,
     pub(super) socket: u32,
+    pub(super) listen: u32,
     pub(super) setsockopt: u32,
     pub(super) io_uring_setup: u32,
     pub(super) socketcall: Option<u32>,
@@ -33,6 +35,7 @@ pub(super) const CONVENTIONS: &[Convention] = &[
     Convention {
         architecture: 0xc000_003e,
         socket: 41,
+        listen: 50,
         setsockopt: 54,
         io_uring_setup: 425,
         socketcall: None,
@@ -40,6 +43,7 @@ pub(super) const CONVENTIONS: &[Convention] = &[
     Convention {
         architecture: 0xc000_003e,
         socket: 41 | X32,
+        listen: 50 | X32,
         setsockopt: 541 | X32,
         io_uring_setup: 425 | X32,
         socketcall: None,
@@ -47,6 +51,7 @@ pub(super) const CONVENTIONS: &[Convention] = &[
     Convention {
         architecture: 0x4000_0003,
         socket: 359,
+        listen: 363,
         setsockopt: 366,
         io_uring_setup: 425,
         socketcall: Some(102),
@@ -60,6 +65,7 @@ pub(super) const CONVENTIONS: &[Convention] = &[
     Convention {
         architecture: 0xc000_00b7,
         socket: 198,
+        listen: 201,
         setsockopt: 208,
         io_uring_setup: 425,
         socketcall: None,
@@ -67,6 +73,7 @@ pub(super) const CONVENTIONS: &[Convention] = &[
     Convention {
         architecture: 0x4000_0028,
         socket: 281,
+        listen: 284,
         setsockopt: 294,
         io_uring_setup: 425,
         socketcall: None,
@@ -77,6 +84,7 @@ pub(super) const CONVENTIONS: &[Convention] = &[
 pub(super) const CONVENTIONS: &[Convention] = &[Convention {
     architecture: 0xc000_00f3,
     socket: 198,
+    listen: 201,
     setsockopt: 208,
     io_uring_setup: 425,
     socketcall: None,
@@ -95,6 +103,7 @@ pub(super) fn program(guard_mark: bool) -> Vec<sock_filter> {
     for convention in CONVENTIONS {
         let block = [
             when(convention.socket, socket()),
+            when(convention.listen, vec![notify()]),
             when(convention.setsockopt, setsockopt(guard_mark)),
             // A ring would make sockets behind the filter's back. Programs that use it where it
             // is there do without where it is not.
@@ -148,7 +157,12 @@ fn setsockopt(guard_mark: bool) -> Vec<sock_filter> {
 
 /// The arguments lie in memory, where only the supervisor can look.
 fn multiplexed() -> Vec<sock_filter> {
-    let calls = [socketcall::SOCKET as u32, socketcall::SETSOCKOPT as u32];
+    let calls = [
+        socketcall::SOCKET,
+        socketcall::LISTEN,
+        socketcall::SETSOCKOPT,
+    ]
+    .map(|call| call as u32);
     [
         vec![load_argument(0)],
         unless(&calls, allow()),
@@ -274,6 +288,10 @@ mod tests {
             assert_eq!(socket(number, arch, 2, 2), ALLOW, "UDP");
             assert_eq!(socket(number, arch, 1, 1), ALLOW, "Unix domain");
         }
+        for (number, arch) in [(50, NATIVE), (50 | X32, NATIVE), (363, I386)] {
+            assert_eq!(decide(&program, arch, number, [3, 5, 0, 0, 0, 0]), NOTIFY);
+        }
+        assert_eq!(decide(&program, I386, 102, [4, 0, 0, 0, 0, 0]), NOTIFY);
         assert_eq!(decide(&program, I386, 102, [1, 0, 0, 0, 0, 0]), NOTIFY);
         assert_eq!(decide(&program, I386, 102, [14, 0, 0, 0, 0, 0]), NOTIFY);
         assert_eq!(

@@ -20,8 +20,8 @@ use nix::errno::Errno;
 use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockType, recv, send, socketpair};
 
 use crate::background;
+use crate::connections::Sums;
 use crate::error::{Context, Error, Result};
-use crate::flow::Totals;
 use crate::placement::Settings;
 use crate::socket;
 
@@ -102,9 +102,9 @@ impl Supervised {
     /// Sums over the connections so far, those that are still open included; `None` where they are
     /// not known. A supervisor without root does not know the connections that programs have
     /// accepted.
-    pub fn totals(&self) -> Result<Option<Totals>> {
+    pub fn sums(&self) -> Result<Option<Sums>> {
         let asking = || "asking the supervisor for its sums".to_owned();
-        let mut answer = [0; size_of::<Totals>()];
+        let mut answer = [0; size_of::<Sums>()];
         let supervisor = self.supervisor.as_raw_fd();
         send(supervisor, b"?", MsgFlags::MSG_NOSIGNAL).doing(asking)?;
         let length = recv(supervisor, &mut answer, MsgFlags::empty()).doing(asking)?;

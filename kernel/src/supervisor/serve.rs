@@ -15,8 +15,8 @@ use super::READY;
 use super::caller::{self, Wanted};
 use super::filter::{CONVENTIONS, socketcall};
 use super::listener::{Call, Listener};
-use crate::connections;
-use crate::flow::{DSCP_LOWER_EFFORT, Flow, Totals};
+use crate::connections::{self, Sums};
+use crate::flow::{DSCP_LOWER_EFFORT, Flow};
 use crate::pins::Pins;
 use crate::placement::{Placer, Settings};
 use crate::socket;
@@ -29,7 +29,6 @@ struct Supervisor<'a> {
     listener: Listener,
     /// As root: the means to pass on parameters, and to count by group.
     placer: Option<Placer>,
-    pins: Option<&'a Pins>,
     group: u64,
     /// Inode numbers of the sockets made: with these it can be told whether a descriptor is one
     /// of TCP where Yama forbids to copy it.
@@ -37,12 +36,17 @@ struct Supervisor<'a> {
     cookies: HashSet<u64>,
     /// Of Multipath TCP only the subflows have the control, and these have cookies of their own.
     uncounted: bool,
+    /// A program has listened: connections that it accepts have cookies that nobody tells us.
+    listens: bool,
 }
 
 /// What a call asks for.
 #[derive(Debug, PartialEq, Eq)]
 enum Request {
     Socket(Wanted),
+    Listen {
+        descriptor: u64,
+    },
     Option {
         descriptor: u64,
         level: u64,
@@ -61,11 +65,11 @@ pub(super) fn run(client: BorrowedFd<'_>, settings: &Settings) {
         settings,
         listener: Listener::from(listener),
         placer: pins.as_ref().and_then(|pins| Placer::open(pins).ok()),
-        pins: pins.as_ref(),
         group: u64::from(std::process::id()) | 1 << 63,
         inodes: HashSet::new(),
         cookies: HashSet::new(),
         uncounted: false,
+        listens: false,
     };
     if let Some(placer) = &supervisor.placer {
         let _ = placer.count(supervisor.group);
@@ -110,6 +114,11 @@ impl Supervisor<'_> {
     fn answer(&mut self, call: &Call) {
         match self.request(call) {
             Some(Request::Socket(wanted)) if wanted.is_tcp() => self.make_socket(call, wanted),
+            Some(Request::Listen { descriptor }) => {
+                let inode = caller::socket_inode(call.thread, descriptor);
+                self.listens |= inode.is_some_and(|inode| self.inodes.contains(&inode));
+                self.listener.proceed(call);
+            }
             Some(Request::Option {
                 descriptor,
                 level,
@@ -194,17 +203,23 @@ impl Supervisor<'_> {
     /// What the call asks for; `None` if that can not be read.
     fn request(&self, call: &Call) -> Option<Request> {
         let convention = CONVENTIONS.iter().find(|convention| {
-            let numbers = [convention.socket, convention.setsockopt];
+            let numbers = [convention.socket, convention.listen, convention.setsockopt];
             convention.architecture == call.architecture
                 && (numbers.contains(&call.number) || convention.socketcall == Some(call.number))
         })?;
         if convention.socketcall != Some(call.number) {
-            let is_socket = call.number == convention.socket;
-            return Some(Request::new(is_socket, &call.arguments));
+            return Some(match call.number {
+                number if number == convention.socket => Request::socket(&call.arguments),
+                number if number == convention.listen => Request::listen(&call.arguments),
+                _ => Request::option(&call.arguments),
+            });
         }
-        let is_socket = call.arguments[0] == socketcall::SOCKET;
         let arguments = caller::read_arguments(call.thread, call.arguments[1], 3).ok()?;
-        Some(Request::new(is_socket, &arguments))
+        Some(match call.arguments[0] {
+            socketcall::SOCKET => Request::socket(&arguments),
+            socketcall::LISTEN => Request::listen(&arguments),
+            _ => Request::option(&arguments),
+        })
     }
 
     /// Answers one question of who started us; returns whether there may be another.
@@ -213,45 +228,51 @@ impl Supervisor<'_> {
         if !matches!(recv(client, &mut question, MsgFlags::empty()), Ok(1)) {
             return false;
         }
-        let sums = self.totals();
+        let sums = self.sums();
         let answer = sums.as_ref().map_or(&[][..], bytemuck::bytes_of);
         send(client, answer, MsgFlags::MSG_NOSIGNAL).is_ok()
     }
 
-    fn totals(&self) -> Option<Totals> {
+    fn sums(&self) -> Option<Sums> {
         if self.uncounted {
             return None;
         }
-        let sums = match &self.placer {
+        match &self.placer {
             Some(placer) => {
-                // Without them only what has ended counts.
-                let _ = self.pins.map(connections::load);
-                let mut sums = connections::open_totals(self.group).unwrap_or_default();
-                sums.add(&placer.totals(self.group).unwrap_or_default());
-                sums
+                let finished = || placer.totals(self.group).unwrap_or_default();
+                // Those that cannot be listed do not count.
+                Some(connections::of_group(self.group, finished).0)
             }
-            None => connections::totals_of(&self.cookies).unwrap_or_default(),
-        };
-        Some(sums)
+            None => Some(Sums {
+                accepted_uncounted: self.listens.into(),
+                ..connections::of_cookies(&self.cookies).ok()??
+            }),
+        }
     }
 }
 
 impl Request {
-    fn new(is_socket: bool, arguments: &[u64]) -> Self {
+    fn socket(arguments: &[u64]) -> Self {
         // All are `int`: the upper half means nothing.
         let number = |at: usize| arguments[at] as libc::c_int;
-        if is_socket {
-            Self::Socket(Wanted {
-                domain: number(0),
-                kind: number(1),
-                protocol: number(2),
-            })
-        } else {
-            Self::Option {
-                descriptor: arguments[0] & 0xffff_ffff,
-                level: arguments[1] & 0xffff_ffff,
-                name: arguments[2] & 0xffff_ffff,
-            }
+        Self::Socket(Wanted {
+            domain: number(0),
+            kind: number(1),
+            protocol: number(2),
+        })
+    }
+
+    fn listen(arguments: &[u64]) -> Self {
+        Self::Listen {
+            descriptor: arguments[0] & 0xffff_ffff,
+        }
+    }
+
+    fn option(arguments: &[u64]) -> Self {
+        Self::Option {
+            descriptor: arguments[0] & 0xffff_ffff,
+            level: arguments[1] & 0xffff_ffff,
+            name: arguments[2] & 0xffff_ffff,
         }
     }
 }

@@ -5,9 +5,9 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 use netnice_kernel::control::Control;
+use netnice_kernel::flow;
 use netnice_kernel::pins::Pins;
 use netnice_kernel::placement::{Placer, Settings};
-use netnice_kernel::{connections, flow};
 use netnice_scenario::model::{CongestionControl, Parameter};
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
@@ -34,7 +34,6 @@ impl Controls {
             control.register(&pins)?;
         }
         let placer = Placer::open(&pins)?;
-        connections::load(&pins)?;
         Ok(Controls {
             registered: Some((pins, placer)),
         })
@@ -59,6 +58,13 @@ impl Controls {
             }
             _ => set_congestion(socket, &control.name),
         }
+    }
+
+    /// How often a control of ours has given up a socket's window to others; `None` of other
+    /// controls.
+    pub(super) fn yields(&self, socket: &Socket) -> Option<u32> {
+        let (_, placer) = self.registered.as_ref()?;
+        placer.yields(SockRef::from(socket).as_fd())
     }
 
     /// Takes them out of the kernel, unless others use them.

@@ -52,6 +52,12 @@ pub struct EmulatedLink {
 }
 
 impl EmulatedLink {
+    /// Whether the kernel and this user have what a link needs: network namespaces and TUN devices.
+    /// Nothing is left behind.
+    pub fn check() -> Result<(), LabError> {
+        Namespace::create()?.run(|| Tun::open(NEAR_DEVICE).map(drop))?
+    }
+
     /// Starts a link from the namespace of the calling thread. Needs root (CAP_SYS_ADMIN and CAP_NET_ADMIN); with
     /// CAP_SYS_NICE and CAP_IPC_LOCK, which root has, it runs in real time and the memory in use is locked in place.
     pub fn start(spec: &LinkSpec) -> Result<EmulatedLink, LabError> {

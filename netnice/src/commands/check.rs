@@ -5,24 +5,27 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
-use netnice_kernel::capability::{self, Findings, State};
+use netnice_kernel::capability::{self, Capability, Findings, Standing, State};
+use netnice_lab::EmulatedLink;
 use serde::Serialize;
 
+use super::demo;
 use crate::{style, text};
 
 const EXAMPLES: &str = "\
 Examples:
   What can I do, and what could root:
       netnice check; sudo netnice check
-  In a script:
-      netnice check >/dev/null && netnice run -- make upload
+  In a script, whether one command works:
+      netnice check --json | jq -e '.commands[] | select(.command == \"run\").state == \"works\"'
 
 Kernels:
   6.1    all commands (a control can set the pacing rate from 6.0 on)
   6.4    an upgrade replaces the control without a moment in which there is none
 
 Exit code:
-  0 if `netnice run` works for this user, else 1.";
+  0 if every command that this user may call works, else 1. A command that only root may call does
+  not count for others.";
 
 /// Say what this kernel and user can do, and how to get what is missing.
 #[derive(Debug, Args)]
@@ -37,6 +40,7 @@ pub struct Arguments {
 struct Told<'a> {
     run_works: bool,
     capabilities: Vec<ToldCapability<'a>>,
+    commands: Vec<ToldCommand<'a>>,
 }
 
 #[derive(Serialize)]
@@ -46,29 +50,102 @@ struct ToldCapability<'a> {
     detail: &'a str,
 }
 
-/// Checks; fails if `netnice run` would.
+#[derive(Serialize)]
+struct ToldCommand<'a> {
+    command: &'a str,
+    state: &'static str,
+    reason: Option<&'a str>,
+}
+
+/// Checks; fails if a command does not work.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let findings = capability::check();
+    let mut findings = capability::check();
+    add_link(&mut findings);
     if arguments.json {
         text::print(&format!("{}\n", serde_json::to_string(&told(&findings))?))?;
     } else {
         text::print(&lines(&findings))?;
     }
-    Ok(match findings.run_works {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
-    })
+    let mut standings = findings.commands.iter().map(|(_, standing)| standing);
+    Ok(
+        match standings.any(|standing| matches!(standing, Standing::Fails(_))) {
+            true => ExitCode::FAILURE,
+            false => ExitCode::SUCCESS,
+        },
+    )
+}
+
+/// The commands that emulate a link, and those that need nothing of the kernel.
+fn add_link(findings: &mut Findings) {
+    let root = nix::unistd::geteuid().is_root();
+    let tried = match root {
+        true => EmulatedLink::check().map_err(|error| format!("emulated link: {error}")),
+        false => Ok(()),
+    };
+    let (state, detail) = match &tried {
+        Ok(()) if root => (
+            State::Ok,
+            "network namespaces and TUN devices can be made".into(),
+        ),
+        Ok(()) => (State::Limited, "used by root only".into()),
+        Err(reason) => (State::Missing, reason.clone()),
+    };
+    findings.capabilities.push(Capability {
+        name: "emulated link",
+        state,
+        detail,
+    });
+    let run = findings
+        .commands
+        .iter()
+        .find(|(command, _)| *command == "run");
+    let run = run.map_or(Standing::Works, |(_, standing)| standing.clone());
+    let programs = demo::check_programs().map_err(|error| error.to_string());
+    let link = match (root, tried) {
+        (false, _) => Standing::NeedsRoot,
+        (true, Ok(())) => Standing::Works,
+        (true, Err(reason)) => Standing::Fails(reason),
+    };
+    let demo = match (&link, run, programs) {
+        (Standing::Works, Standing::Works, Err(reason)) => Standing::Fails(reason),
+        (Standing::Works, run, _) => run,
+        (link, _, _) => link.clone(),
+    };
+    findings.commands.extend([
+        ("link", link.clone()),
+        ("lab", link),
+        ("demo", demo),
+        ("sim", Standing::Works),
+        ("compare", Standing::Works),
+        ("plot", Standing::Works),
+        ("reproduce", Standing::Works),
+    ]);
 }
 
 fn told(findings: &Findings) -> Told<'_> {
     let capabilities = findings.capabilities.iter();
+    let commands = findings.commands.iter();
     Told {
-        run_works: findings.run_works,
+        run_works: findings.run_works(),
         capabilities: capabilities
             .map(|capability| ToldCapability {
                 name: capability.name,
                 state: word(capability.state),
                 detail: &capability.detail,
+            })
+            .collect(),
+        commands: commands
+            .map(|(command, standing)| ToldCommand {
+                command,
+                state: match standing {
+                    Standing::Works => "works",
+                    Standing::NeedsRoot => "needs root",
+                    Standing::Fails(_) => "fails",
+                },
+                reason: match standing {
+                    Standing::Fails(reason) => Some(reason),
+                    Standing::Works | Standing::NeedsRoot => None,
+                },
             })
             .collect(),
     }
@@ -93,12 +170,27 @@ fn lines(findings: &Findings) -> String {
             capability.name, capability.detail
         );
     }
-    let works = if findings.run_works {
-        "works"
-    } else {
-        "does not work"
+    let those = |wanted: &Standing| -> String {
+        let commands = findings.commands.iter();
+        let names = commands.filter(|(_, standing)| standing == wanted);
+        names.map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
     };
-    lines + &format!("`netnice run` {works} for this user\n")
+    for (heading, standing) in [
+        ("works here", Standing::Works),
+        ("needs root", Standing::NeedsRoot),
+    ] {
+        let names = those(&standing);
+        if !names.is_empty() {
+            lines += &format!("{heading}: {names}\n");
+        }
+    }
+    for (command, standing) in &findings.commands {
+        if let Standing::Fails(reason) = standing {
+            let line = format!("`netnice {command}` does not work: {reason}");
+            lines += &format!("{}\n", style::bad(line));
+        }
+    }
+    lines
 }
 
 fn word(state: State) -> &'static str {

@@ -5,6 +5,8 @@ mod progress;
 mod report;
 mod stage;
 
+pub(super) use stage::check_programs;
+
 use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;

@@ -42,8 +42,9 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     need_root("install")?;
     let program = program(&arguments.prefix)?;
-    copy_to(&program)?;
+    // First, so that a kernel that refuses leaves nothing half installed.
     register()?;
+    copy_to(&program)?;
     if attach::systemd_runs() {
         fs::write(UNIT, unit(&program)).with_context(|| format!("writing {UNIT}"))?;
         systemctl(&["daemon-reload"])?;

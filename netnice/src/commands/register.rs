@@ -5,7 +5,6 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
-use netnice_kernel::connections;
 use netnice_kernel::control::Control;
 use netnice_kernel::pins::Pins;
 use netnice_kernel::placement::Placer;
@@ -20,14 +19,13 @@ pub fn run(_: &Arguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Loads the controls, the programs for cgroups and the list of connections, and keeps them.
+/// Loads the controls and the programs for cgroups, and keeps them.
 pub(super) fn register() -> Result<()> {
     let pins = Pins::open()?;
     for control in Control::all() {
         control.register(&pins)?;
     }
     Placer::open(&pins)?;
-    connections::load(&pins)?;
     pins.set_installed(true)?;
     pins.close()?;
     Ok(())

@@ -10,8 +10,8 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result};
 use clap::Args;
+use netnice_kernel::connections::Sums;
 use netnice_kernel::control::Control;
-use netnice_kernel::flow::Totals;
 use netnice_kernel::run::{Entered, enter};
 use nix::errno::Errno;
 use nix::sys::resource::{Resource, setrlimit};
@@ -128,8 +128,6 @@ fn run_and_tell(
         Ok(child) => child,
         Err(error) => return Ok(cannot_run(name, &error)),
     };
-    // Meanwhile, so that the end is not delayed. If it fails the sums will tell.
-    let _ = entered.prepare_totals();
     let ended = foreground::wait(&child, &signals)?;
     tell(arguments, &entered, settings.control);
     match ended {
@@ -188,55 +186,82 @@ pub(super) fn find(name: &OsStr) -> io::Result<PathBuf> {
     }
 }
 
-/// What `--json` prints.
+/// The line of `--json`. What is not known is `null`.
 #[derive(Debug, Serialize)]
 struct Summary<'a> {
     control: &'a str,
     means: &'a str,
-    /// Missing where they are not known.
     connections: Option<u64>,
     bytes_sent: Option<u64>,
     bytes_received: Option<u64>,
     yields: Option<u64>,
     without_timestamps: Option<u64>,
+    /// Whether connections that the command accepted are missing from the sums.
+    accepted_uncounted: Option<bool>,
+    /// Why the connections that are still open are missing from the sums, if they are.
+    open_uncounted: Option<String>,
 }
 
-fn tell(arguments: &Arguments, entered: &Entered, control: Control) {
-    let totals = match entered.totals() {
-        Ok(totals) => totals,
-        Err(error) => {
-            say!("netnice: {error}");
-            None
-        }
-    };
-    if arguments.json {
-        let summary = Summary {
+impl<'a> Summary<'a> {
+    fn new(sums: Option<Sums>, missing: Option<String>, means: &'a str, control: Control) -> Self {
+        let totals = sums.map(|sums| sums.totals);
+        Self {
             control: control.name(),
-            means: entered.means(),
+            means,
             connections: totals.map(|totals| totals.sockets),
             bytes_sent: totals.map(|totals| totals.bytes_sent),
             bytes_received: totals.map(|totals| totals.bytes_received),
-            yields: totals.map(|totals| totals.yields),
+            yields: sums
+                .filter(|sums| sums.yields_unread == 0)
+                .map(|sums| sums.totals.yields),
             without_timestamps: totals.map(|totals| totals.without_timestamps),
-        };
-        match serde_json::to_string(&summary) {
-            Ok(line) => say!("{line}"),
-            Err(error) => say!("netnice: {error}"),
+            accepted_uncounted: sums.map(|sums| sums.accepted_uncounted > 0),
+            open_uncounted: missing,
         }
-    } else {
-        say!("netnice: {}", in_words(totals, entered.means(), control));
     }
 }
 
-fn in_words(totals: Option<Totals>, means: &str, control: Control) -> String {
+fn tell(arguments: &Arguments, entered: &Entered, control: Control) {
+    let (sums, listed) = entered.sums();
+    let missing = listed.err().map(|error| error.to_string());
+    let means = entered.means();
+    if arguments.json {
+        match serde_json::to_string(&Summary::new(sums, missing, means, control)) {
+            Ok(line) => say!("{line}"),
+            Err(error) => say!("netnice: {error}"),
+        }
+        return;
+    }
+    say!(
+        "netnice: {}",
+        in_words(sums, missing.is_some(), means, control)
+    );
+    if let Some(missing) = missing {
+        say!("netnice: {missing}");
+    }
+}
+
+/// The sums in one line. With `open_missing` they lack the connections that are still open.
+fn in_words(sums: Option<Sums>, open_missing: bool, means: &str, control: Control) -> String {
     let (name, standing) = (control.name(), standing(control));
-    let Some(totals) = totals else {
-        return format!("{standing} ({name}) by {means}; what came of it is not known here");
+    let Some(sums) = sums else {
+        return format!("{standing} ({name}) by {means}; how much was moved is not known here");
     };
+    let totals = sums.totals;
+    let mut notes = String::new();
+    if open_missing {
+        notes += "; connections that are still open are not counted";
+    }
+    if sums.accepted_uncounted > 0 {
+        notes += "; connections that the command accepted are counted for root only";
+    }
     if totals.sockets == 0 {
-        return "nothing was moved: no TCP connection was opened (UDP, and so QUIC, is not \
-                governed)"
-            .to_owned();
+        return match notes.is_empty() {
+            true => "nothing was moved: no TCP connection was opened (UDP, and so QUIC, is not \
+                     governed)"
+                .to_owned(),
+            false => format!("{standing} ({name}) by {means}: no finished connection{notes}"),
+        };
     }
     let mut words = format!(
         "{} {} {standing} ({name}, by {means}): {} sent, {} received",
@@ -250,7 +275,13 @@ fn in_words(totals: Option<Totals>, means: &str, control: Control) -> String {
         text::bytes(totals.bytes_received),
     );
     if control.is_low_priority() {
-        words += &format!(", gave way {}", text::count(totals.yields, "time"));
+        let at_least = if sums.yields_unread > 0 {
+            "at least "
+        } else {
+            ""
+        };
+        let yields = text::count(totals.yields, "time");
+        words += &format!(", gave way {at_least}{yields}");
         if totals.without_timestamps > 0 {
             let without = text::count(totals.without_timestamps, "peer");
             words +=
@@ -260,11 +291,13 @@ fn in_words(totals: Option<Totals>, means: &str, control: Control) -> String {
     if totals.bytes_received > 4 * totals.bytes_sent.max(10_000) {
         words += "; it mostly received, and of a download the sender governs the rate";
     }
-    words
+    words + &notes
 }
 
 #[cfg(test)]
 mod tests {
+    use netnice_kernel::flow::Totals;
+
     use super::*;
 
     #[test]
@@ -277,37 +310,66 @@ mod tests {
         }
     }
 
+    fn upload() -> Sums {
+        Sums {
+            totals: Totals {
+                sockets: 1,
+                bytes_sent: 12_345_678,
+                bytes_received: 1000,
+                yields: 3,
+                without_timestamps: 0,
+            },
+            ..Sums::default()
+        }
+    }
+
     #[test]
     fn the_summary_says_what_was_moved_or_why_nothing_was() {
         let netnice = Control::default_control();
-        let nothing = in_words(Some(Totals::default()), "cgroup", netnice);
+        let nothing = in_words(Some(Sums::default()), false, "cgroup", netnice);
         assert!(nothing.contains("no TCP connection"), "{nothing}");
-        let upload = Totals {
-            sockets: 1,
-            bytes_sent: 12_345_678,
-            bytes_received: 1000,
-            yields: 3,
-            without_timestamps: 0,
-        };
         assert_eq!(
-            in_words(Some(upload), "cgroup", netnice),
+            in_words(Some(upload()), false, "cgroup", netnice),
             "1 connection at low priority (netnice, by cgroup): 12.3 MB sent, 1.00 kB received, \
              gave way 3 times"
         );
+        let dstcp = Control::find("dstcp").unwrap();
         assert_eq!(
-            in_words(Some(upload), "cgroup", Control::find("dstcp").unwrap()),
+            in_words(Some(upload()), false, "cgroup", dstcp),
             "1 connection with TCP for Diff-Serv (dstcp, by cgroup): 12.3 MB sent, 1.00 kB received"
         );
-        let download = Totals {
-            bytes_sent: 500,
-            bytes_received: 5_000_000,
-            without_timestamps: 1,
-            ..upload
-        };
-        let words = in_words(Some(download), "cgroup", netnice);
+        let mut download = upload();
+        download.totals.bytes_sent = 500;
+        download.totals.bytes_received = 5_000_000;
+        download.totals.without_timestamps = 1;
+        let words = in_words(Some(download), false, "cgroup", netnice);
         assert!(words.contains("the sender governs"), "{words}");
         assert!(words.contains("1 peer sent no timestamps"), "{words}");
-        let unknown = in_words(None, "supervisor of an outer `netnice run`", netnice);
+    }
+
+    #[test]
+    fn no_figure_stands_for_what_is_not_known() {
+        let netnice = Control::default_control();
+        let unknown = in_words(None, false, "supervisor of an outer `netnice run`", netnice);
         assert!(unknown.contains("not known"), "{unknown}");
+        let served = Sums {
+            accepted_uncounted: 1,
+            ..Sums::default()
+        };
+        for (sums, open_missing, expected) in [
+            (served, false, "accepted are counted for root only"),
+            (Sums::default(), true, "still open are not counted"),
+            (upload(), true, "still open are not counted"),
+        ] {
+            let words = in_words(Some(sums), open_missing, "supervisor", netnice);
+            assert!(words.contains(expected), "{words}");
+            assert!(!words.contains("nothing was moved"), "{words}");
+        }
+        let mut unread = upload();
+        unread.yields_unread = 1;
+        let words = in_words(Some(unread), false, "supervisor", netnice);
+        assert!(words.contains("gave way at least 3 times"), "{words}");
+        let summary = Summary::new(Some(unread), None, "supervisor", netnice);
+        assert_eq!((summary.yields, summary.connections), (None, Some(1)));
     }
 }

@@ -5,12 +5,11 @@ use std::collections::{HashMap, HashSet};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::Args;
 use netnice_kernel::attach;
-use netnice_kernel::connections::{self, Connection, Phase, Signal};
+use netnice_kernel::connections::{self, Connection, Phase, PolicyState, Signal};
 use netnice_kernel::control::Control;
-use netnice_kernel::pins::{self, Pins};
 use netnice_kernel::process;
 use serde::Serialize;
 
@@ -30,7 +29,9 @@ Columns:
   YIELDS   how often the window was given up to others
   SIGNAL   where the delay comes from; of dstcp, which measures none, the target rate
 
-Root sees all connections, others those of their own network namespace.";
+Root sees the connections of all network namespaces that a process is in or that are mounted, other
+users those of their own. STATE, DELAY, YIELDS and SIGNAL are the control's own: users other than
+root see them of the programs that they may trace, as gdb would (Yama's ptrace_scope may forbid it).";
 
 /// Show the connections that have low priority now.
 #[derive(Debug, Args)]
@@ -48,7 +49,6 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let mut view = View::default();
     loop {
-        make_visible()?;
         let connections = connections::list()?;
         view.look_up(&connections);
         let shown = match arguments.json {
@@ -64,20 +64,6 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         view.remember(&connections);
         std::thread::sleep(Duration::from_secs(1));
     }
-}
-
-/// Root can load what lists the connections, if there may be any.
-fn make_visible() -> Result<()> {
-    if connections::can_be_listed() || !pins::home().join("bpf").exists() {
-        return Ok(());
-    }
-    if !nix::unistd::geteuid().is_root() {
-        bail!("the list of connections is not open to all yet: use sudo, or try in a second");
-    }
-    let pins = Pins::open()?;
-    connections::load(&pins)?;
-    pins.close()?;
-    Ok(())
 }
 
 /// What is kept from one look to the next.
@@ -104,22 +90,22 @@ struct Told<'a> {
     control: &'a str,
     local: String,
     peer: String,
-    state: &'static str,
+    state: Option<&'static str>,
     rate_bits_per_second: u64,
     pacing_rate_bits_per_second: u64,
     cwnd_packets: u32,
     ssthresh_packets: u32,
-    mss_bytes: u16,
+    mss_bytes: u32,
     rtt_ms: f64,
-    delay_over_minimum_ms: f64,
-    threshold_ms: f64,
-    yields: u32,
+    delay_over_minimum_ms: Option<f64>,
+    threshold_ms: Option<f64>,
+    yields: Option<u32>,
     retransmitted: u32,
     bytes_sent: u64,
     bytes_received: u64,
     signal: Option<&'static str>,
     target_bits_per_second: Option<u64>,
-    age_ms: f64,
+    age_ms: Option<f64>,
     user: u32,
     network_namespace: u32,
     socket: u64,
@@ -182,31 +168,48 @@ impl View {
         rows.extend(connections.iter().map(|connection| self.row(connection)));
         let mut lines = text::table(&rows, &[0, 1, 2, 3, 11]);
         for (line, connection) in lines.iter_mut().skip(1).zip(connections) {
-            if matches!(connection.phase, Phase::Yielding | Phase::Inference) {
+            let phase = connection.policy.as_ref().map(|policy| policy.phase);
+            if matches!(phase, Some(Phase::Yielding | Phase::Inference)) {
                 *line = style::attention(&*line);
             }
         }
         lines[0] = style::heading(&lines[0]);
+        let unread = connections
+            .iter()
+            .filter(|one| one.policy.is_none())
+            .count();
+        if unread > 0 {
+            lines.push(format!(
+                "- {}: {} not readable here, {}",
+                text::count(unread as u64, "connection"),
+                "state, delay and yields are",
+                match nix::unistd::geteuid().is_root() {
+                    true => "another version of netnice governs them",
+                    false => "`sudo netnice status` shows them",
+                }
+            ));
+        }
         format!("{attached}{}", lines.join("\n"))
     }
 
     fn row(&self, connection: &Connection) -> Vec<String> {
         let owner = self.owners.get(&connection.inode);
+        let policy = connection.policy.as_ref();
         vec![
             owner.map_or("-".to_owned(), |owner| {
                 format!("{} ({})", owner.name, owner.pid)
             }),
             connection.control.clone(),
             connection.remote.to_string(),
-            connection.phase.name().to_owned(),
+            policy.map_or("-", |policy| policy.phase.name()).to_owned(),
             text::rate(self.rate(connection)),
             connection.cwnd.to_string(),
             text::time(connection.rtt),
-            delays(connection),
-            connection.yields.to_string(),
+            policy.map_or("-".to_owned(), delays),
+            policy.map_or("-".to_owned(), |policy| policy.yields.to_string()),
             text::bytes(connection.bytes_sent),
             text::bytes(connection.bytes_received),
-            signal(connection),
+            policy.map_or("-".to_owned(), |policy| signal(&connection.control, policy)),
         ]
     }
 
@@ -214,32 +217,33 @@ impl View {
         let milliseconds = |time: Duration| time.as_micros() as f64 / 1000.0;
         let connections = connections.iter().map(|one| {
             let owner = self.owners.get(&one.inode);
+            let policy = one.policy.as_ref();
             Told {
                 pid: owner.map(|owner| owner.pid),
                 process: owner.map(|owner| owner.name.as_str()),
                 control: &one.control,
                 local: one.local.to_string(),
                 peer: one.remote.to_string(),
-                state: one.phase.name(),
+                state: policy.map(|policy| policy.phase.name()),
                 rate_bits_per_second: 8 * self.rate(one),
                 pacing_rate_bits_per_second: one.pacing_rate.saturating_mul(8),
                 cwnd_packets: one.cwnd,
                 ssthresh_packets: one.ssthresh,
                 mss_bytes: one.mss,
                 rtt_ms: milliseconds(one.rtt),
-                delay_over_minimum_ms: milliseconds(one.delay_over_minimum),
-                threshold_ms: milliseconds(one.threshold),
-                yields: one.yields,
+                delay_over_minimum_ms: policy.map(|policy| milliseconds(policy.delay_over_minimum)),
+                threshold_ms: policy.map(|policy| milliseconds(policy.threshold)),
+                yields: policy.map(|policy| policy.yields),
                 retransmitted: one.retransmitted,
                 bytes_sent: one.bytes_sent,
                 bytes_received: one.bytes_received,
-                signal: match one.signal {
+                signal: policy.and_then(|policy| match policy.signal {
                     Signal::None => None,
                     Signal::OneWayDelay => Some("one-way delay"),
                     Signal::RoundTrip => Some("rtt"),
-                },
-                target_bits_per_second: one.target,
-                age_ms: milliseconds(one.age),
+                }),
+                target_bits_per_second: policy.and_then(|policy| policy.target),
+                age_ms: policy.map(|policy| milliseconds(policy.age)),
                 user: one.user,
                 network_namespace: one.network_namespace,
                 socket: one.inode,
@@ -253,9 +257,9 @@ impl View {
     }
 }
 
-fn signal(connection: &Connection) -> String {
-    let low_priority = Control::find(&connection.control).is_ok_and(Control::is_low_priority);
-    match (connection.target, connection.signal) {
+fn signal(control: &str, policy: &PolicyState) -> String {
+    let low_priority = Control::find(control).is_ok_and(Control::is_low_priority);
+    match (policy.target, policy.signal) {
         (Some(target), _) => format!("target {}", text::rate(target / 8)),
         _ if !low_priority => "no target".to_owned(),
         (_, Signal::None) => "none yet".to_owned(),
@@ -264,11 +268,11 @@ fn signal(connection: &Connection) -> String {
     }
 }
 
-fn delays(connection: &Connection) -> String {
-    if connection.signal == Signal::None {
+fn delays(policy: &PolicyState) -> String {
+    if policy.signal == Signal::None {
         return "-".to_owned();
     }
-    let over = text::time(connection.delay_over_minimum);
+    let over = text::time(policy.delay_over_minimum);
     let over = over.trim_end_matches(" ms");
-    format!("{over} / {}", text::time(connection.threshold))
+    format!("{over} / {}", text::time(policy.threshold))
 }

@@ -10,6 +10,9 @@
  *	probe owner		whether a new socket belongs to the user and group of the process
  *	probe ring		whether there is io_uring
  *
+ *	probe refuse WHAT COMMAND	runs a command for which the kernel refuses `bpf`, the system
+ *				call, or the `list` of connections
+ *
  *	probe part WHAT		does that in user and network namespaces of its own
  *	probe hide WHAT		does that unseen by other processes without privileges
  *
@@ -20,11 +23,17 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/bpf_common.h>
+#include <linux/filter.h>
+#include <linux/netlink.h>
+#include <linux/seccomp.h>
+#include <linux/sock_diag.h>
 #include <linux/sockios.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sched.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -201,6 +210,43 @@ static void tell_owner(void)
 	tell("client", made, AF_INET);
 }
 
+#define LOAD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
+#define UNLESS(value, skip) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, skip)
+#define ANSWER(errno) BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (errno))
+#define ALLOW BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+
+/* Makes one system call fail as it does on kernels that refuse it, then runs a command. */
+static void refuse(const char *what, char **command)
+{
+	struct sock_filter bpf[] = {
+		LOAD(nr),
+		UNLESS(SYS_bpf, 1),
+		ANSWER(EPERM),
+		ALLOW,
+	};
+	/* The lower half of an argument comes first: all machines that netnice runs on are so. */
+	struct sock_filter list[] = {
+		LOAD(nr),
+		UNLESS(SYS_socket, 5),
+		LOAD(args[0]),
+		UNLESS(AF_NETLINK, 3),
+		LOAD(args[2]),
+		UNLESS(NETLINK_SOCK_DIAG, 1),
+		ANSWER(EPROTONOSUPPORT),
+		ALLOW,
+	};
+	int is_bpf = !strcmp(what, "bpf");
+	struct sock_fprog program = {
+		.len = is_bpf ? sizeof(bpf) / sizeof(*bpf) : sizeof(list) / sizeof(*list),
+		.filter = is_bpf ? bpf : list,
+	};
+
+	check(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "PR_SET_NO_NEW_PRIVS");
+	check(!prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), "PR_SET_SECCOMP");
+	execvp(*command, command);
+	check(0, *command);
+}
+
 int main(int count, char **words)
 {
 	const char *what, *family;
@@ -214,6 +260,8 @@ int main(int count, char **words)
 			break;
 	}
 	what = count > 1 ? words[1] : "";
+	if (!strcmp(what, "refuse") && count > 3)
+		refuse(words[2], words + 3);
 	family = count > 2 ? words[2] : "4";
 	if (!strcmp(what, "hold")) {
 		hold(family);

@@ -27,6 +27,8 @@ pub(super) struct Sender {
     shut: bool,
     /// What it was when last looked into.
     pub(super) info: TcpInfo,
+    /// Early indications answered when they were last read.
+    pub(super) yields: u32,
 }
 
 impl Programs<'_> {
@@ -52,6 +54,7 @@ impl Programs<'_> {
             complete: bulk && source.left != u64::MAX,
             shut: false,
             info: TcpInfo::default(),
+            yields: 0,
         };
         let token = self.add(Entry::Sender(sender))?;
         self.sources[flow].entry = Some(token);

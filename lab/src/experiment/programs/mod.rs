@@ -2,7 +2,6 @@
 //! The programs at the ends of flows: real sockets, served by one thread.
 
 mod bulk;
-mod indications;
 mod probe;
 mod sockets;
 mod timed;
@@ -28,7 +27,6 @@ use nix::sys::time::TimeSpec;
 use socket2::Socket;
 
 use self::bulk::Sender;
-use self::indications::Indications;
 use self::probe::Probe;
 use self::web::{WebClient, WebServer, WebSession};
 use super::clock::RunClock;
@@ -131,8 +129,6 @@ pub(super) struct Programs<'run> {
     /// Held so that packets find somebody; never read.
     sinks: Vec<Socket>,
     inside: Option<usize>,
-    /// Where controls of ours are registered.
-    indications: Option<Indications>,
     next_sample: Option<Time>,
     report: ProgramsReport,
     zeroes: Vec<u8>,
@@ -163,7 +159,6 @@ impl<'run> Programs<'run> {
             sessions: Vec::new(),
             sinks: Vec::new(),
             inside: None,
-            indications: controls.are_ours().then(|| Indications::of(plan, sites)),
             next_sample: schedule.sampling.map(|interval| Time::ZERO + interval),
             report: ProgramsReport::default(),
             zeroes: vec![0; bulk::CHUNK],
@@ -172,7 +167,7 @@ impl<'run> Programs<'run> {
             programs.add_flow(flow, seed)?;
         }
         programs.at(Time::ZERO + PROBE_INTERVAL, Timer::Probe);
-        if programs.indications.is_some() {
+        if controls.are_ours() {
             programs.at(schedule.warm_up, Timer::Indications);
         }
         if let Some(first) = programs.next_sample {

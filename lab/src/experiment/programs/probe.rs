@@ -57,10 +57,21 @@ impl Programs<'_> {
         }
     }
 
-    /// Reads what our controls have counted.
+    /// Reads how many early indications our controls have answered, as their programs in the
+    /// kernel count them.
     pub(super) fn count_indications(&mut self, measuring: bool) {
-        if let Some(indications) = &mut self.indications {
-            indications.look(measuring, &mut self.report.flows);
+        for (_, entry) in &mut self.entries {
+            let Some(Entry::Sender(sender)) = entry else {
+                continue;
+            };
+            let Some(yields) = self.controls.yields(&sender.socket) else {
+                continue;
+            };
+            if measuring {
+                let more = yields.wrapping_sub(sender.yields);
+                self.report.flows[sender.flow].probe.early_indications += u64::from(more);
+            }
+            sender.yields = yields;
         }
     }
 
@@ -72,6 +83,7 @@ impl Programs<'_> {
         if let Ok(info) = TcpInfo::of(socket) {
             let probe = &mut self.report.flows[flow].probe;
             probe.timeouts += info.timeouts.unwrap_or_default();
+            probe.early_indications += u64::from(self.controls.yields(socket).unwrap_or_default());
         }
     }
 

@@ -123,7 +123,6 @@ fn a_control_of_another_version_is_replaced_and_live_connections_keep_theirs() {
     let _alone = alone();
     let pins = Pins::open().unwrap();
     netnice().register(&pins).unwrap();
-    connections::load(&pins).unwrap();
     let (mut sender, mut receiver) = connection(netnice());
     transfer(&mut sender, &mut receiver);
 

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! TCP sockets of one network namespace, dumped by `sock_diag` (man 7 sock_diag) together with the
+//! value that a BPF map of socket storage holds for each.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use netlink_packet_core::{
+    DefaultNla, Emitable, NLA_F_NESTED, NLM_F_DUMP, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage,
+    NetlinkPayload, NetlinkSerializable, Nla as _, NlasIterator,
+};
+use netlink_packet_sock_diag::SockDiagMessage;
+use netlink_packet_sock_diag::constants::{AF_INET, AF_INET6, IPPROTO_TCP, SOCK_DIAG_BY_FAMILY};
+use netlink_packet_sock_diag::inet::nlas::{Nla, TcpInfo};
+use netlink_packet_sock_diag::inet::{
+    ExtensionFlags, InetRequest, InetResponseHeader, SocketId, StateFlags,
+};
+use netlink_sys::protocols::NETLINK_SOCK_DIAG;
+use netlink_sys::{Socket, SocketAddr};
+
+// Of linux/inet_diag.h and linux/sock_diag.h.
+const INET_DIAG_REQ_SK_BPF_STORAGES: u16 = 2;
+const SK_DIAG_BPF_STORAGE_REQ_MAP_FD: u16 = 1;
+const INET_DIAG_SK_BPF_STORAGES: u16 = 20;
+const SK_DIAG_BPF_STORAGE: u16 = 1;
+const SK_DIAG_BPF_STORAGE_MAP_VALUE: u16 = 3;
+
+/// One TCP socket that is or was connected.
+#[derive(Debug)]
+pub(super) struct TcpSocket {
+    pub(super) header: InetResponseHeader,
+    /// Name of its congestion control.
+    pub(super) control: String,
+    pub(super) info: TcpInfo,
+    /// The map's value for the socket, if the map was given and has one.
+    pub(super) storage: Option<Vec<u8>>,
+}
+
+/// An `inet_diag_req_v2` with the attributes that follow it.
+struct Request {
+    sockets: InetRequest,
+    attributes: Vec<DefaultNla>,
+}
+
+impl NetlinkSerializable for Request {
+    fn message_type(&self) -> u16 {
+        SOCK_DIAG_BY_FAMILY
+    }
+
+    fn buffer_len(&self) -> usize {
+        self.sockets.buffer_len() + self.attributes.as_slice().buffer_len()
+    }
+
+    fn serialize(&self, buffer: &mut [u8]) {
+        let (sockets, attributes) = buffer.split_at_mut(self.sockets.buffer_len());
+        self.sockets.emit(sockets);
+        self.attributes.as_slice().emit(attributes);
+    }
+}
+
+/// Dumps the connected TCP sockets of the calling thread's network namespace. With `storage`, a map
+/// of socket storage, the kernel wants CAP_BPF and else answers EPERM.
+pub(super) fn tcp_sockets(storage: Option<BorrowedFd<'_>>) -> io::Result<Vec<TcpSocket>> {
+    let mut socket = Socket::new(NETLINK_SOCK_DIAG)?;
+    socket.bind_auto()?;
+    socket.connect(&SocketAddr::new(0, 0))?;
+    let mut found = Vec::new();
+    for (family, socket_id) in [
+        (AF_INET, SocketId::new_v4()),
+        (AF_INET6, SocketId::new_v6()),
+    ] {
+        let request = Request {
+            sockets: InetRequest {
+                family,
+                protocol: IPPROTO_TCP,
+                extensions: ExtensionFlags::INFO | ExtensionFlags::CONG,
+                states: connected(),
+                socket_id,
+            },
+            attributes: storage.map(storage_request).into_iter().collect(),
+        };
+        dump(&socket, request, &mut found)?;
+    }
+    Ok(found)
+}
+
+/// States of sockets that have a congestion control at work.
+fn connected() -> StateFlags {
+    StateFlags::ESTABLISHED
+        | StateFlags::FIN_WAIT1
+        | StateFlags::FIN_WAIT2
+        | StateFlags::CLOSE_WAIT
+        | StateFlags::LAST_ACK
+        | StateFlags::CLOSING
+}
+
+/// Asks for the values that one map holds.
+fn storage_request(map: BorrowedFd<'_>) -> DefaultNla {
+    let descriptor = map.as_raw_fd().to_ne_bytes().to_vec();
+    let wanted = DefaultNla::new(SK_DIAG_BPF_STORAGE_REQ_MAP_FD, descriptor);
+    let mut value = vec![0; wanted.buffer_len()];
+    wanted.emit(&mut value);
+    DefaultNla::new(INET_DIAG_REQ_SK_BPF_STORAGES | NLA_F_NESTED, value)
+}
+
+fn dump(socket: &Socket, request: Request, found: &mut Vec<TcpSocket>) -> io::Result<()> {
+    let mut message = NetlinkMessage::new(
+        NetlinkHeader::default(),
+        NetlinkPayload::InnerMessage(request),
+    );
+    message.header.flags = NLM_F_REQUEST | NLM_F_DUMP;
+    message.finalize();
+    let mut bytes = vec![0; message.buffer_len()];
+    message.serialize(&mut bytes);
+    socket.send(&bytes, 0)?;
+    loop {
+        let (answer, _) = match socket.recv_from_full() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            other => other?,
+        };
+        let mut rest = &answer[..];
+        while !rest.is_empty() {
+            let message = NetlinkMessage::<SockDiagMessage>::deserialize(rest).map_err(invalid)?;
+            match message.payload {
+                NetlinkPayload::Error(error) => return Err(error.to_io()),
+                NetlinkPayload::Done(done) if done.code < 0 => {
+                    return Err(io::Error::from_raw_os_error(-done.code));
+                }
+                NetlinkPayload::Done(_) => return Ok(()),
+                NetlinkPayload::InnerMessage(SockDiagMessage::InetResponse(response)) => {
+                    found.extend(tcp_socket(response.header, response.nlas)?);
+                }
+                _ => {}
+            }
+            // Messages are aligned to four bytes (NLMSG_ALIGNTO).
+            let length = (message.header.length as usize).next_multiple_of(4);
+            rest = rest.get(length.max(4)..).unwrap_or_default();
+        }
+    }
+}
+
+/// `None` for a socket without `tcp_info`, such as one that waits for the end of TIME-WAIT.
+fn tcp_socket(
+    header: InetResponseHeader,
+    attributes: impl IntoIterator<Item = Nla>,
+) -> io::Result<Option<TcpSocket>> {
+    let (mut control, mut info, mut storage) = (None, None, None);
+    for attribute in attributes {
+        match attribute {
+            Nla::Congestion(name) => control = Some(name),
+            Nla::TcpInfo(known) => info = Some(known),
+            Nla::Other(other) if other.kind() == INET_DIAG_SK_BPF_STORAGES => {
+                let mut value = vec![0; other.value_len()];
+                other.emit_value(&mut value);
+                storage = storage_value(&value)?;
+            }
+            _ => {}
+        }
+    }
+    Ok(control.zip(info).map(|(control, info)| TcpSocket {
+        header,
+        control,
+        info,
+        storage,
+    }))
+}
+
+/// The value in the only `SK_DIAG_BPF_STORAGE`.
+fn storage_value(storages: &[u8]) -> io::Result<Option<Vec<u8>>> {
+    let Some(storage) = attribute(storages, SK_DIAG_BPF_STORAGE)? else {
+        return Ok(None);
+    };
+    attribute(&storage, SK_DIAG_BPF_STORAGE_MAP_VALUE)
+}
+
+fn attribute(attributes: &[u8], kind: u16) -> io::Result<Option<Vec<u8>>> {
+    for attribute in NlasIterator::new(attributes) {
+        let attribute = attribute.map_err(invalid)?;
+        if attribute.kind() == kind {
+            return Ok(Some(attribute.value().to_vec()));
+        }
+    }
+    Ok(None)
+}
+
+fn invalid(error: impl std::fmt::Display) -> io::Error {
+    io::Error::new(
+        io::ErrorKind::InvalidData,
+        format!("the kernel's answer cannot be read: {error}"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    /// An attribute by hand: length, kind, value, padding to four bytes (linux/netlink.h).
+    fn nla(kind: u16, value: &[u8]) -> Vec<u8> {
+        let length = (4 + value.len()) as u16;
+        let mut bytes = [length.to_ne_bytes(), kind.to_ne_bytes()].concat();
+        bytes.extend(value);
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
+        bytes
+    }
+
+    #[test]
+    fn a_maps_value_is_found_in_nested_attributes() {
+        let inner = [nla(2, &[7, 0, 0, 0]), nla(3, &[1, 2, 3, 4, 5])].concat();
+        let storages = nla(1, &inner);
+        assert_eq!(storage_value(&storages).unwrap().unwrap(), [1, 2, 3, 4, 5]);
+        assert_eq!(storage_value(&[]).unwrap(), None);
+        assert_eq!(
+            storage_value(&nla(1, &nla(2, &[7, 0, 0, 0]))).unwrap(),
+            None
+        );
+        assert!(storage_value(&storages[..storages.len() - 8]).is_err());
+    }
+
+    #[test]
+    fn a_request_names_the_map() {
+        use std::os::fd::AsFd;
+        let file = std::fs::File::open("/dev/null").unwrap();
+        let request = storage_request(file.as_fd());
+        let mut bytes = vec![0; request.buffer_len()];
+        request.emit(&mut bytes);
+        let descriptor = file.as_raw_fd().to_ne_bytes();
+        assert_eq!(bytes, nla(0x8002, &nla(1, &descriptor)));
+    }
+
+    #[test]
+    fn connections_of_both_families_are_dumped() {
+        for address in ["127.0.0.1:0", "[::1]:0"] {
+            let listener = TcpListener::bind(address).unwrap();
+            let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            let port = stream.local_addr().unwrap().port();
+            let sockets = tcp_sockets(None).unwrap();
+            let found = sockets
+                .iter()
+                .find(|socket| socket.header.socket_id.source_port == port)
+                .unwrap();
+            assert_eq!(
+                found.header.socket_id.source_address,
+                stream.local_addr().unwrap().ip()
+            );
+            assert!(found.info.snd_cwnd > 0 && !found.control.is_empty());
+            let listens = listener.local_addr().unwrap().port();
+            let listening = |socket: &&TcpSocket| {
+                socket.header.socket_id.source_port == listens
+                    && socket.header.socket_id.destination_port == 0
+            };
+            assert_eq!(sockets.iter().filter(listening).count(), 0);
+        }
+    }
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Sums over the connections of a run, open and finished.
+
+use std::collections::HashSet;
+
+use bytemuck::{Pod, Zeroable};
+
+use super::{Connection, list};
+use crate::error::Result;
+use crate::flow::{Finished, Totals};
+use crate::shared_map::SharedMap;
+
+/// Sums over the connections of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct Sums {
+    /// The connections that are known.
+    pub totals: Totals,
+    /// Open connections among them whose `yields` this user may not read.
+    pub yields_unread: u64,
+    /// Not 0 if the program has listened, and connections that it has accepted are not counted.
+    pub accepted_uncounted: u64,
+}
+
+impl Sums {
+    fn of_open<'a>(connections: impl Iterator<Item = &'a Connection>) -> Self {
+        let mut sums = Self::default();
+        for connection in connections {
+            let yields = connection.policy.as_ref().map(|policy| policy.yields);
+            sums.yields_unread += u64::from(yields.is_none());
+            sums.totals.add(&Totals {
+                sockets: 1,
+                bytes_sent: connection.bytes_sent,
+                bytes_received: connection.bytes_received,
+                yields: yields.unwrap_or_default().into(),
+                without_timestamps: (!connection.peer_sends_timestamps).into(),
+            });
+        }
+        sums
+    }
+}
+
+/// A connection may end between the look at the finished ones and that at the open ones.
+const LOOKS: usize = 5;
+
+/// Sums over the connections of a group; `finished` reads the sums over its finished ones. Needs
+/// root. Where connections cannot be listed only the finished ones count.
+pub(crate) fn of_group(group: u64, finished: impl Fn() -> Totals) -> (Sums, Result<()>) {
+    let mut before = finished();
+    for _ in 0..LOOKS {
+        let open = match list() {
+            Ok(open) => open,
+            Err(error) => {
+                let sums = Sums {
+                    totals: finished(),
+                    ..Sums::default()
+                };
+                return (sums, Err(error));
+            }
+        };
+        let of_group = |one: &&Connection| {
+            one.policy
+                .as_ref()
+                .is_some_and(|policy| policy.group == group)
+        };
+        let mut sums = Sums::of_open(open.iter().filter(of_group));
+        let after = finished();
+        sums.totals.add(&after);
+        if before.sockets == after.sockets {
+            return (sums, Ok(()));
+        }
+        before = after;
+    }
+    // Connections end faster than they can be listed: those still open are left out.
+    let sums = Sums {
+        totals: before,
+        ..Sums::default()
+    };
+    (sums, Ok(()))
+}
+
+/// Sums over the connections with these cookies that belong to no group, in this process's
+/// network namespace; `None` where what came of finished ones is not to be read.
+pub(crate) fn of_cookies(cookies: &HashSet<u64>) -> Result<Option<Sums>> {
+    let Some(finished) = SharedMap::open("finished") else {
+        return Ok(None);
+    };
+    let open = list()?;
+    let open: Vec<_> = (open.iter())
+        .filter(|one| cookies.contains(&one.cookie))
+        .collect();
+    let mut sums = Sums::of_open(open.iter().copied());
+    let open: HashSet<u64> = open.iter().map(|one| one.cookie).collect();
+    // Looked up later, so that none that ends meanwhile is missed.
+    for cookie in cookies.difference(&open) {
+        if let Some(finished) = finished.lookup::<Finished>(&cookie.to_ne_bytes()) {
+            sums.totals.add(&finished.totals);
+        }
+    }
+    Ok(Some(sums))
+}

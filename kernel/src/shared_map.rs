@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The pinned maps that users without root may read: `flows` by a socket's descriptor, `finished`
+//! by a socket's cookie. Linux 5.19 and later let everybody look up in a map whose pin everybody
+//! may read; loading programs stays with root.
+
+use std::ffi::CString;
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+
+use bytemuck::Pod;
+use libbpf_rs::libbpf_sys;
+
+use crate::error::{Context, Result};
+use crate::pins::{self, Pins};
+
+/// The maps that everybody may read.
+const READABLE: [&str; 2] = ["flows", "finished"];
+
+/// A pinned map, opened for reading.
+#[derive(Debug)]
+pub(crate) struct SharedMap {
+    map: OwnedFd,
+    value_size: usize,
+}
+
+impl SharedMap {
+    /// The map that is pinned as `name`; `None` where there is none or it may not be read.
+    pub(crate) fn open(name: &str) -> Option<Self> {
+        let path = pins::home().join("bpf/maps").join(name);
+        let path = CString::new(path.as_os_str().as_bytes()).ok()?;
+        let options = libbpf_sys::bpf_obj_get_opts {
+            sz: size_of::<libbpf_sys::bpf_obj_get_opts>() as _,
+            file_flags: libbpf_sys::BPF_F_RDONLY,
+            ..Default::default()
+        };
+        // SAFETY: the path ends with a zero byte and, like the options, outlives the call.
+        let number = unsafe { libbpf_sys::bpf_obj_get_opts(path.as_ptr(), &options) };
+        if number < 0 {
+            return None;
+        }
+        // SAFETY: the kernel has just made this descriptor for us.
+        let map = unsafe { OwnedFd::from_raw_fd(number) };
+        let mut info = libbpf_sys::bpf_map_info::default();
+        let mut length = size_of_val(&info) as u32;
+        // SAFETY: `info` has room for `length` bytes.
+        let answer =
+            unsafe { libbpf_sys::bpf_map_get_info_by_fd(map.as_raw_fd(), &mut info, &mut length) };
+        (answer == 0).then(|| Self {
+            map,
+            value_size: info.value_size as usize,
+        })
+    }
+
+    /// The value of a key. A longer value of a newer version is read as far as it is known.
+    pub(crate) fn lookup<T: Pod>(&self, key: &[u8]) -> Option<T> {
+        let mut value = vec![0u8; self.value_size];
+        // SAFETY: the callers' keys have the size that the maps' declarations give, and `value`
+        // has room for a value.
+        let answer = unsafe {
+            libbpf_sys::bpf_map_lookup_elem(
+                self.map.as_raw_fd(),
+                key.as_ptr().cast(),
+                value.as_mut_ptr().cast(),
+            )
+        };
+        (answer == 0).then_some(())?;
+        value
+            .get(..size_of::<T>())
+            .map(bytemuck::pod_read_unaligned)
+    }
+}
+
+impl AsFd for SharedMap {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.map.as_fd()
+    }
+}
+
+/// Lets everybody read the maps that are there to be read. The records tell no more of a
+/// connection than `ss -i` does, and its policy's state.
+pub(crate) fn open_to_all(pins: &Pins) -> Result<()> {
+    for name in READABLE {
+        let pin = pins.maps().join(name);
+        match fs::set_permissions(&pin, Permissions::from_mode(0o444)) {
+            // An object that does not use the map has not pinned it.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            other => other.doing(|| format!("opening {} to all", pin.display()))?,
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Kernels and sandboxes that refuse a part of what netnice makes use of: the rest works, and no
+//! figure stands for what is not known. The refusal is made by a seccomp filter, so that it is the
+//! same on every kernel.
+
+mod support;
+
+use std::process::Command;
+
+use serde_json::Value;
+use support::*;
+
+/// `netnice` for which the kernel refuses `what`: `bpf` or `list`.
+fn netnice_without(what: &str, arguments: &[&str]) -> Command {
+    let mut command = netnice(&[]);
+    let netnice = command.get_program().to_owned();
+    command = Command::new(probe());
+    command.args(["refuse", what]).arg(netnice).args(arguments);
+    command
+}
+
+fn assert_one_line(err: &str) {
+    assert_eq!(err.lines().count(), 1, "{err}");
+    for log in ["libbpf", "LOG", "prog '"] {
+        let text = err.replace("NETNICE_LOG=1", "");
+        assert!(!text.contains(log), "a log in place of a message: {err}");
+    }
+}
+
+#[test]
+fn without_a_list_a_run_says_what_it_cannot_count() {
+    let once = [probe().to_str().unwrap(), "once"];
+    let said = say(netnice_without("list", &["run", "-v", "--"]).args(once));
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(
+        said.err.contains("still open are not counted"),
+        "{}",
+        said.err
+    );
+    assert!(said.err.contains("sock_diag"), "{}", said.err);
+    assert!(!said.err.contains("nothing was moved"), "{}", said.err);
+    let said = say(netnice_without("list", &["run", "--json", "--"]).args(once));
+    let told: Value = serde_json::from_str(&said.err).unwrap();
+    let why = told["open_uncounted"].as_str().unwrap();
+    assert!(why.contains("sock_diag"), "{told}");
+    // Those that have ended are known.
+    assert_eq!(told["connections"], 2, "{told}");
+}
+
+#[test]
+fn without_a_list_status_says_so_and_fails() {
+    let _registered = keep_registered();
+    for arguments in [&["status"][..], &["status", "--json"]] {
+        let said = say(&mut netnice_without("list", arguments));
+        assert_eq!(
+            (said.code, said.out.as_str()),
+            (Some(1), ""),
+            "{}",
+            said.err
+        );
+        assert_one_line(&said.err);
+        assert!(said.err.contains("sock_diag"), "{}", said.err);
+    }
+}
+
+#[test]
+fn without_a_list_all_else_works() {
+    let cgroup = TestCgroup::new("no-list");
+    let mut command = Command::new(probe());
+    let (mut holder, _) = Holder::start(cgroup.contain(command.arg("hold")));
+    output(&mut netnice_without("list", &["attach", cgroup.path()]));
+    let roles = ["listener", "client", "server", "new-client", "new-server"];
+    assert_sockets(&holder.ask(), &roles, "netnice", 4);
+    output(&mut netnice_without("list", &["detach", cgroup.path()]));
+    output(&mut netnice_without(
+        "list",
+        &["renice", "--pid", &holder.pid()],
+    ));
+    assert_sockets(&holder.ask(), &roles, "netnice", 4);
+    let prefix = tempfile::tempdir().unwrap();
+    let at = ["--prefix", prefix.path().to_str().unwrap()];
+    output(netnice_without("list", &["install"]).args(at));
+    assert!(prefix.path().join("bin/netnice").exists());
+    output(netnice_without("list", &["uninstall"]).args(at));
+}
+
+#[test]
+fn check_names_the_command_that_lacks_a_list() {
+    let said = say(&mut netnice_without("list", &["check", "--json"]));
+    assert_eq!(said.code, Some(1), "{}", said.err);
+    let told: Value = serde_json::from_str(&said.out).unwrap();
+    let commands = told["commands"].as_array().unwrap();
+    for command in commands {
+        let expected = match command["command"].as_str().unwrap() {
+            "status" => "fails",
+            _ => "works",
+        };
+        assert_eq!(command["state"], expected, "{command}");
+    }
+}
+
+#[test]
+fn without_bpf_one_line_names_the_error_and_its_meaning() {
+    let prefix = tempfile::tempdir().unwrap();
+    let install = ["install", "--prefix", prefix.path().to_str().unwrap()];
+    for arguments in [&["run", "true"][..], &install] {
+        let said = say(&mut netnice_without("bpf", arguments));
+        assert_eq!(said.code, Some(1), "{arguments:?}: {}", said.err);
+        assert_one_line(&said.err);
+        for part in ["EPERM", "lockdown", "CAP_BPF"] {
+            assert!(said.err.contains(part), "{}", said.err);
+        }
+    }
+    assert!(!prefix.path().join("bin").exists(), "half installed");
+}
+
+#[test]
+fn check_names_the_commands_that_lack_bpf() {
+    let said = say(&mut netnice_without("bpf", &["check"]));
+    assert_eq!(said.code, Some(1), "{}", said.err);
+    for command in ["run", "attach", "renice", "install"] {
+        let line = format!("`netnice {command}` does not work: ");
+        assert!(said.out.contains(&line), "{}", said.out);
+    }
+    assert!(said.out.contains("works here: status"), "{}", said.out);
+}
