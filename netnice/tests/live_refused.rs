@@ -103,8 +103,10 @@ fn check_names_the_command_that_lacks_a_list() {
 fn without_bpf_one_line_names_the_error_and_its_meaning() {
     let prefix = tempfile::tempdir().unwrap();
     let install = ["install", "--prefix", prefix.path().to_str().unwrap()];
-    for arguments in [&["run", "true"][..], &install] {
-        let said = say(&mut netnice_without("bpf", arguments));
+    // Another control than other tests use at the same time.
+    let run = ["run", "--control", "hstcplp", "true"];
+    for arguments in [&run[..], &install] {
+        let said = say(&mut netnice_without("loading", arguments));
         assert_eq!(said.code, Some(1), "{arguments:?}: {}", said.err);
         assert_one_line(&said.err);
         for part in ["EPERM", "lockdown", "CAP_BPF"] {

@@ -11,7 +11,7 @@
  *	probe ring		whether there is io_uring
  *
  *	probe refuse WHAT COMMAND	runs a command for which the kernel refuses `bpf`, the system
- *				call, or the `list` of connections
+ *				call, `loading` of BPF programs, or the `list` of connections
  *
  *	probe part WHAT		does that in user and network namespaces of its own
  *	probe hide WHAT		does that unseen by other processes without privileges
@@ -23,7 +23,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/bpf_common.h>
+#include <linux/bpf.h>
 #include <linux/filter.h>
 #include <linux/netlink.h>
 #include <linux/seccomp.h>
@@ -235,11 +235,29 @@ static void refuse(const char *what, char **command)
 		ANSWER(EPROTONOSUPPORT),
 		ALLOW,
 	};
-	int is_bpf = !strcmp(what, "bpf");
-	struct sock_fprog program = {
-		.len = is_bpf ? sizeof(bpf) / sizeof(*bpf) : sizeof(list) / sizeof(*list),
-		.filter = is_bpf ? bpf : list,
+	struct sock_filter loading[] = {
+		LOAD(nr),      UNLESS(SYS_bpf, 3),
+		LOAD(args[0]), UNLESS(BPF_PROG_LOAD, 1),
+		ANSWER(EPERM), ALLOW,
 	};
+	struct sock_fprog program = {};
+
+#define REFUSAL(name)                                                                              \
+	{                                                                                          \
+#name,                                                                             \
+		{                                                                                  \
+			sizeof(name) / sizeof(*name), name                                         \
+		}                                                                                  \
+	}
+	struct {
+		const char *name;
+		struct sock_fprog program;
+	} refusals[] = { REFUSAL(bpf), REFUSAL(list), REFUSAL(loading) };
+
+	for (size_t i = 0; i < sizeof(refusals) / sizeof(*refusals); i++)
+		if (!strcmp(what, refusals[i].name))
+			program = refusals[i].program;
+	check(program.len, "refuse: bpf, list or loading");
 
 	check(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "PR_SET_NO_NEW_PRIVS");
 	check(!prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), "PR_SET_SECCOMP");
