@@ -10,7 +10,7 @@ SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 RUNNER := --config 'target."cfg(unix)".runner = "$(CURDIR)/scripts/test-runner"'
 C_SOURCES = $(shell find bench congestion kernel -name '*.[ch]' | sort)
 PYTHON_SOURCES = bench/compare_ns2 bench/speed bench/ns2/measure bench/ns2/cases.py
-SCRIPTS = scripts/prerequisites scripts/test-runner .ci/run tests/old_kernel/run tests/old_kernel/inside
+SCRIPTS = scripts/prerequisites scripts/test-runner .ci/run tests/kernels/run tests/kernels/inside
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo test test-unprivileged test-kernels fuzz lint format bench bench-sim install
@@ -35,9 +35,9 @@ test-unprivileged: ## Run the tests that need neither root nor a kernel of a cer
 	@scripts/prerequisites build browser
 	NETNICE_TEST_LIVE=no $(CARGO) test --locked --workspace --no-fail-fast $(RUNNER) $(ARGS)
 
-test-kernels: ## Try it on Debian 12's kernel, 6.1, in qemu: some minutes, no root needed
+test-kernels: ## Try it on kernels 6.1, 6.12 and one locked down, in qemu: some minutes, no root
 	@scripts/prerequisites build kernels
-	tests/old_kernel/run
+	tests/kernels/run $(ARGS)
 
 fuzz: ## Feed parser and simulator random input (cargo install cargo-fuzz): FUZZ_SECONDS=600 for each
 	mkdir -p fuzz/corpus/scenario_file fuzz/corpus/engine
