@@ -29,7 +29,7 @@ struct policy_report {
 	u32 yields;                /* how often the window was given up to others */
 	u8 phase;                  /* enum policy_phase */
 	u8 signal;                 /* enum policy_signal */
-	u16 reserved;
+	u16 published; /* in a kernel: the time of the latest copy for readers outside */
 };
 
 #endif

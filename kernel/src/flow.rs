@@ -210,7 +210,7 @@ pub(crate) struct Report {
     pub(crate) yields: u32,
     pub(crate) phase: u8,
     pub(crate) signal: u8,
-    pub(crate) reserved: u16,
+    pub(crate) published: u16,
 }
 
 /// A name in the kernel's form: NUL-padded, 15 characters at most.

@@ -44,7 +44,7 @@ struct flow {
 	u8 unguarded; /* the guard lets options pass: netnice is changing them */
 	u8 reserved[7];
 	char previous[16];           /* the control it had before; empty if not known */
-	struct policy_report report; /* a copy, as of the latest ACK, for readers outside */
+	struct policy_report report; /* a copy, some ms old at most, for readers outside */
 };
 
 /* Sums over the finished connections of a group (map `totals`, keyed by group). */
