@@ -12,6 +12,7 @@ pub mod control;
 mod error;
 pub mod flow;
 mod objects;
+pub mod parameters;
 pub mod pins;
 pub mod placement;
 pub mod process;

@@ -3,7 +3,7 @@
 
 use anyhow::Result;
 use clap::Args;
-use netnice_kernel::flow::Parameters;
+use netnice_kernel::parameters::Parameters;
 use netnice_queue::Rate;
 
 /// What the network assures, and how the window opens.

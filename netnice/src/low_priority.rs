@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::Args;
 use clap::error::ErrorKind;
 use netnice_kernel::control::Control;
-use netnice_kernel::flow::Parameters;
+use netnice_kernel::parameters::Parameters;
 use netnice_kernel::placement::Settings;
 
 use crate::assured_rate::AssuredRate;

@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 use netnice_kernel::control::Control;
-use netnice_kernel::flow;
+use netnice_kernel::parameters;
 use netnice_kernel::pins::Pins;
 use netnice_kernel::placement::{Placer, Settings};
 use netnice_scenario::model::{CongestionControl, Parameter};
@@ -50,7 +50,7 @@ impl Controls {
             (Some((_, placer)), Ok(ours)) => {
                 let settings = Settings {
                     control: ours,
-                    parameters: parameters(control).map_err(LabError::Testbed)?,
+                    parameters: parameters_of(control).map_err(LabError::Testbed)?,
                     // The scenario gives the code point.
                     mark: false,
                 };
@@ -80,7 +80,7 @@ impl Controls {
 pub(super) fn refuse(control: &CongestionControl) -> Result<(), String> {
     let name = &control.name;
     if Control::find(name).is_ok() {
-        return parameters(control).map(drop);
+        return parameters_of(control).map(drop);
     }
     if !can_load(name) {
         let ours: Vec<&str> = Control::all().map(Control::name).collect();
@@ -101,8 +101,8 @@ fn cannot_be_set(parameter: &str, control: &str) -> String {
 }
 
 /// Parameters of a control of ours as its program takes them.
-fn parameters(control: &CongestionControl) -> Result<flow::Parameters, String> {
-    let mut parameters = flow::Parameters::default();
+fn parameters_of(control: &CongestionControl) -> Result<parameters::Parameters, String> {
+    let mut parameters = parameters::Parameters::default();
     for (name, value) in &control.parameters {
         let whole = |number: f64| number as u32;
         let set = match (name.as_str(), value) {
@@ -164,10 +164,10 @@ mod tests {
                 ("threshold_us", Parameter::Number(5000.0)),
             ],
         );
-        let expected = flow::Parameters::default()
+        let expected = parameters::Parameters::default()
             .delta(0.2)
             .and_then(|set| set.threshold(Duration::from_millis(5)));
-        assert_eq!(parameters(&given).unwrap(), expected.unwrap());
+        assert_eq!(parameters_of(&given).unwrap(), expected.unwrap());
         assert_eq!(refuse(&given), Ok(()));
     }
 
