@@ -18,9 +18,11 @@
 #define NETNICE_POLICY_DSTCP_H
 
 #include "integer.h"
+#include "parameters.h"
 #include "report.h"
 
 #define DSTCP_C 100U /* DS 4.1 */
+#define DSTCP_POLICY 2U
 #define DSTCP_PACKET_BYTES 1000U
 #define DSTCP_MINIMUM_SSTHRESH 2U /* RFC 5681, equation 4 */
 #define DSTCP_MICRO 1000000ULL
@@ -28,19 +30,6 @@
 #define DSTCP_RTT_LIMIT_US 100000000U
 #define DSTCP_CWND_LIMIT (1U << 24)
 #define DSTCP_ACKED_LIMIT (1U << 16)
-
-/* What can be set. Ranges are checked by the caller. */
-struct dstcp_parameters {
-	u64 target_bits_per_s; /* up to 10^11; 0: no target */
-	u32 packet_bytes;      /* of a full packet as the target rate counts it; 0: 1000 */
-	u32 c;                 /* up to 10^6; 0: 100 */
-	u8 policy;             /* 1, else 2 */
-	u8 classes;            /* c by Table 5 */
-	u8 fair_window;
-	u8 target_ssthresh;
-	u8 ecn_by_profile;
-	u8 reserved[3];
-};
 
 struct dstcp {
 	struct policy_report report; /* must be first */
@@ -71,16 +60,17 @@ struct dstcp_window {
 	u32 ssthresh;
 };
 
-POLICY_INLINE void dstcp_init(struct dstcp *state, const struct dstcp_parameters *wanted)
+/* A full packet has 1000 bytes until the caller sets `packet_bytes`. */
+POLICY_INLINE void dstcp_init(struct dstcp *state, const struct policy_parameters *wanted)
 {
 	state->target_bits_per_s = wanted->target_bits_per_s;
-	state->packet_bytes = wanted->packet_bytes ? wanted->packet_bytes : DSTCP_PACKET_BYTES;
+	state->packet_bytes = DSTCP_PACKET_BYTES;
 	state->c = wanted->c ? wanted->c : DSTCP_C;
-	state->policy = wanted->policy;
+	state->policy = wanted->policy ? wanted->policy : DSTCP_POLICY;
 	state->classes = !!wanted->classes;
-	state->fair_window = !!wanted->fair_window;
-	state->target_ssthresh = !!wanted->target_ssthresh;
-	state->ecn_by_profile = !!wanted->ecn_by_profile;
+	state->fair_window = !wanted->without_fair_window;
+	state->target_ssthresh = !wanted->without_target_ssthresh;
+	state->ecn_by_profile = !wanted->without_ecn_by_profile;
 }
 
 POLICY_INLINE u32 dstcp_rtt_us(const struct dstcp *state)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What a user may set for one run or cgroup. Zero in a field means the policy's own default, so
- * that a zeroed struct is always valid. Ranges are checked in user space.
+ * What a user may set for one run or cgroup. Zero in a member means the policy's own default, so
+ * that a zeroed struct is always valid. The table in ../src/parameter_table.rs has the unit, range,
+ * default and offset of each member and the controls that read it; user space checks by it.
  */
 #ifndef NETNICE_POLICY_PARAMETERS_H
 #define NETNICE_POLICY_PARAMETERS_H
@@ -9,11 +10,19 @@
 #include "integer.h"
 
 struct policy_parameters {
-	u16 delta_permille;        /* threshold within [d_min, d_max]; 1..1000 */
-	u16 gamma_permille;        /* weight of a new sample in the smoothed delay; 1..1000 */
-	u16 inference_rtts;        /* inference time-out, in round-trip times; 1..100 */
-	u16 minimum_cwnd_permille; /* tcplp, hstcplp: least window, thousandths of a packet; 1..1000 */
-	u32 threshold_us; /* netnice: floor under the threshold, above the minimum; 100..1000000 */
+	u16 delta_permille;
+	u16 gamma_permille;
+	u16 inference_rtts;
+	u16 minimum_cwnd_permille;
+	u32 threshold_us;
+	u32 c;
+	u64 target_bits_per_s;
+	u8 policy;
+	u8 classes;
+	u8 without_fair_window;
+	u8 without_target_ssthresh;
+	u8 without_ecn_by_profile;
+	u8 reserved[3];
 };
 
 #endif

@@ -1,31 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! TCP for Diff-Serv: `policy/dstcp.h`.
 
-use crate::policy::State;
-
-/// What can be set (`struct dstcp_parameters`).
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Parameters {
-    /// Target rate in bits per second, at most 10^11; 0: no target.
-    pub target_bits_per_s: u64,
-    /// Bytes of a full packet as the target rate counts it; 0: 1000.
-    pub packet_bytes: u32,
-    /// The constant c of the window's opening, at most 10^6; 0: 100.
-    pub c: u32,
-    /// 1 opens the window by `c * rtt` packets per round trip, 2 by `c * rtt^2`.
-    pub policy: u8,
-    /// c by the round trip's class (the paper's Table 5).
-    pub classes: bool,
-    /// Mechanism 1: fair window opening.
-    pub fair_window: bool,
-    /// Mechanism 2: ssthresh by the target rate.
-    pub target_ssthresh: bool,
-    /// Mechanism 3: marks on IN and OUT packets are answered differently.
-    pub ecn_by_profile: bool,
-    #[doc(hidden)]
-    pub reserved: [u8; 3],
-}
+use crate::policy::{Parameters, State};
 
 /// One ACK of new data outside fast recovery.
 #[repr(C)]
@@ -53,6 +29,7 @@ pub struct Window {
 
 unsafe extern "C" {
     fn native_dstcp_init(state: *mut State, wanted: *const Parameters);
+    fn native_dstcp_set_packet_bytes(state: *mut State, packet_bytes: u32);
     fn native_dstcp_on_ack(state: *mut State, ack: *const Ack, window: *mut Window);
     fn native_dstcp_on_loss(state: *mut State, cwnd: u32) -> u32;
     fn native_dstcp_on_timeout(state: *mut State, cwnd: u32) -> u32;
@@ -72,6 +49,12 @@ impl DsTcp {
         // SAFETY: the state is zeroed and as large as any policy's.
         unsafe { native_dstcp_init(&mut state, parameters) };
         Self(state)
+    }
+
+    /// Sets the bytes of a full packet as the target rate counts it; 1000 in a new connection.
+    pub fn set_packet_bytes(&mut self, packet_bytes: u32) {
+        // SAFETY: the state was initialised by `new`; the call touches nothing else.
+        unsafe { native_dstcp_set_packet_bytes(&mut self.0, packet_bytes) };
     }
 
     /// An ACK outside fast recovery: moves the window.

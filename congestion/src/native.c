@@ -99,9 +99,14 @@ u32 native_hstcplp_row(u32 row, u32 *decrease)
 	return hstcplp_rows[row].cwnd;
 }
 
-void native_dstcp_init(struct dstcp *state, const struct dstcp_parameters *wanted)
+void native_dstcp_init(struct dstcp *state, const struct policy_parameters *wanted)
 {
 	dstcp_init(state, wanted);
+}
+
+void native_dstcp_set_packet_bytes(struct dstcp *state, u32 packet_bytes)
+{
+	state->packet_bytes = packet_bytes;
 }
 
 void native_dstcp_on_ack(struct dstcp *state, const struct dstcp_ack *ack,
@@ -135,20 +140,8 @@ u32 native_dstcp_within_profile(const struct dstcp *state, u32 cwnd)
 	return dstcp_within_profile(state, cwnd);
 }
 
+/* The room that Rust, and the kernel, give to a state. */
+_Static_assert(sizeof(struct tcplp) <= 104, "state must fit icsk_ca_priv");
 _Static_assert(sizeof(struct hstcplp) <= 104, "state must fit icsk_ca_priv");
+_Static_assert(sizeof(struct netnice) <= 104, "state must fit icsk_ca_priv");
 _Static_assert(sizeof(struct dstcp) <= 104, "state must fit icsk_ca_priv");
-
-/* The sizes that Rust mirrors, for a test that the mirrors are true. */
-const u32 native_sizes[] = {
-	sizeof(struct policy_report),
-	sizeof(struct policy_parameters),
-	sizeof(struct tcplp),
-	sizeof(struct tcplp_ack),
-	sizeof(struct netnice),
-	sizeof(struct netnice_ack),
-	sizeof(struct hstcplp),
-	sizeof(struct dstcp),
-	sizeof(struct dstcp_parameters),
-	sizeof(struct dstcp_ack),
-	sizeof(struct dstcp_window),
-};

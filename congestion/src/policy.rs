@@ -1,32 +1,47 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What all policies have in common: parameters and report (mirrors of `policy/parameters.h` and
+//! What all policies have in common: parameters and report (as in `policy/parameters.h` and
 //! `policy/report.h`).
 
-use std::ops::RangeInclusive;
+use bytemuck::{Pod, Zeroable};
 
-/// What a user may set; zero means the policy's own default.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Parameters {
-    /// Threshold within `[d_min, d_max]`, in thousandths (equation 2 of TCP-LP).
-    pub delta_permille: u16,
-    /// Weight of a new sample in the smoothed delay, in thousandths (equation 1).
-    pub gamma_permille: u16,
-    /// Inference time-out, in round-trip times.
-    pub inference_rtts: u16,
-    /// `tcplp` and `hstcplp`: the smallest window, in thousandths of a packet.
-    pub minimum_cwnd_permille: u16,
-    /// `netnice`: the floor under the threshold, in microseconds above the smallest delay.
-    pub threshold_us: u32,
-}
+use crate::parameter_table::{PARAMETERS, POLICY_PARAMETERS_BYTES};
+use crate::parameters::Member;
+
+/// `struct policy_parameters`, byte for byte, as [`crate::registry::policy_parameters`] fills it in. Zero in a member
+/// stands for the policy's own default.
+#[repr(C, align(8))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+pub struct Parameters([u8; POLICY_PARAMETERS_BYTES]);
 
 impl Parameters {
-    /// Allowed values of `delta_permille` and `gamma_permille`.
-    pub const PERMILLE: RangeInclusive<u16> = 1..=1000;
-    /// Allowed values of `inference_rtts`.
-    pub const INFERENCE_RTTS: RangeInclusive<u16> = 1..=100;
-    /// Allowed values of `threshold_us`.
-    pub const THRESHOLD_US: RangeInclusive<u32> = 100..=1_000_000;
+    /// Whether nothing is set.
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// A member by its name in C, 0 where nothing is set; `None` if no row of the table has it.
+    pub fn member(&self, name: &str) -> Option<u64> {
+        let mut members = PARAMETERS.iter().filter_map(|row| row.member);
+        let member = members.find(|member| member.name == name)?;
+        let bytes = &self.0[member.offset..member.offset + member.bytes];
+        Some(match *bytes {
+            [byte] => byte.into(),
+            [a, b] => u16::from_ne_bytes([a, b]).into(),
+            [a, b, c, d] => u32::from_ne_bytes([a, b, c, d]).into(),
+            _ => u64::from_ne_bytes(bytes.try_into().ok()?),
+        })
+    }
+
+    /// Writes a member; `value` fits.
+    pub(crate) fn put(&mut self, member: Member, value: u64) {
+        let bytes = &mut self.0[member.offset..member.offset + member.bytes];
+        match bytes.len() {
+            1 => bytes.copy_from_slice(&(value as u8).to_ne_bytes()),
+            2 => bytes.copy_from_slice(&(value as u16).to_ne_bytes()),
+            4 => bytes.copy_from_slice(&(value as u32).to_ne_bytes()),
+            _ => bytes.copy_from_slice(&value.to_ne_bytes()),
+        }
+    }
 }
 
 /// What the connection is doing (`enum policy_phase`).
@@ -133,26 +148,163 @@ impl State {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::fmt::Write as _;
+    use std::io::Write as _;
+    use std::mem::offset_of;
+    use std::process::{Command, Stdio};
 
-    unsafe extern "C" {
-        static native_sizes: [u32; 11];
+    use super::*;
+    use crate::{dstcp, netnice, tcplp};
+
+    /// A C program that compiles if the structs have these sizes and their members these offsets and sizes.
+    struct Layouts(String);
+
+    impl Layouts {
+        fn size(&mut self, name: &str, bytes: usize) {
+            writeln!(
+                self.0,
+                "_Static_assert(sizeof(struct {name}) == {bytes}, \"{name}\");"
+            )
+            .unwrap();
+        }
+
+        fn member(&mut self, name: &str, member: &str, offset: usize, bytes: usize) {
+            writeln!(
+                self.0,
+                "_Static_assert(offsetof(struct {name}, {member}) == {offset} && \
+                 sizeof(((struct {name} *)0)->{member}) == {bytes}, \"{name}.{member}\");"
+            )
+            .unwrap();
+        }
+
+        /// What the compiler has against it.
+        fn compile(&self) -> String {
+            let mut compiler = Command::new("cc")
+                .args(["-fsyntax-only", "-x", "c", "-I"])
+                .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/policy"))
+                .arg("-")
+                .stdin(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .expect("the C compiler runs that has compiled the policies");
+            let mut input = compiler.stdin.take().expect("stdin is piped");
+            input.write_all(self.0.as_bytes()).unwrap();
+            drop(input);
+            let output = compiler.wait_with_output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(output.status.success(), said.is_empty(), "{said}");
+            said
+        }
+    }
+
+    impl Default for Layouts {
+        fn default() -> Self {
+            Layouts(
+                "#include <stddef.h>\n#include \"dstcp.h\"\n#include \"netnice.h\"\n#include \"tcplp.h\"\n"
+                    .to_owned(),
+            )
+        }
+    }
+
+    fn size_of_member<T, M>(_: fn(&T) -> &M) -> usize {
+        size_of::<M>()
+    }
+
+    /// The layout of a Rust struct under its name in C. A member left out does not compile.
+    macro_rules! mirror {
+        ($layouts:ident, $name:literal, $mirror:path { $($member:ident),* }) => {
+            let _all = |$mirror { $($member: _),* }: $mirror| ();
+            $layouts.size($name, size_of::<$mirror>());
+            $($layouts.member(
+                $name,
+                stringify!($member),
+                offset_of!($mirror, $member),
+                size_of_member(|mirror: &$mirror| &mirror.$member),
+            );)*
+        };
     }
 
     #[test]
-    fn mirrors_have_the_size_of_what_they_mirror() {
-        // SAFETY: a constant array of the C side, never written.
-        let sizes = unsafe { native_sizes };
-        assert_eq!(sizes[0] as usize, size_of::<Report>());
-        assert_eq!(sizes[1] as usize, size_of::<Parameters>());
-        assert!(sizes[2] as usize <= size_of::<State>());
-        assert_eq!(sizes[3] as usize, size_of::<crate::tcplp::Ack>());
-        assert!(sizes[4] as usize <= size_of::<State>());
-        assert_eq!(sizes[5] as usize, size_of::<crate::netnice::Ack>());
-        assert!(sizes[6] as usize <= size_of::<State>());
-        assert!(sizes[7] as usize <= size_of::<State>());
-        assert_eq!(sizes[8] as usize, size_of::<crate::dstcp::Parameters>());
-        assert_eq!(sizes[9] as usize, size_of::<crate::dstcp::Ack>());
-        assert_eq!(sizes[10] as usize, size_of::<crate::dstcp::Window>());
+    #[rustfmt::skip]
+    fn mirrors_have_the_layout_of_what_they_mirror() {
+        let mut layouts = Layouts::default();
+        mirror!(layouts, "policy_report", Report {
+            delay_over_minimum_us, threshold_us, yields, phase, signal, reserved
+        });
+        mirror!(layouts, "tcplp_ack", tcplp::Ack {
+            now_us, sample_rtt_us, smoothed_rtt_us, minimum_rtt_us, tsval, acked, in_flight, cwnd, ssthresh,
+            has_timestamp, in_recovery, cwnd_limited
+        });
+        mirror!(layouts, "netnice_ack", netnice::Ack {
+            now_us, sample_rtt_us, tsval, acked, in_flight, delivered, prior_delivered, rate_delivered,
+            rate_interval_us, cwnd, has_timestamp, in_recovery, after_timeout, app_limited
+        });
+        mirror!(layouts, "dstcp_ack", dstcp::Ack {
+            smoothed_rtt_us, minimum_rtt_us, acked, cwnd_limited
+        });
+        mirror!(layouts, "dstcp_window", dstcp::Window { cwnd, ssthresh });
+        assert_eq!(layouts.compile(), "");
+    }
+
+    #[test]
+    fn rows_have_the_offsets_of_their_members() {
+        let mut layouts = Layouts::default();
+        layouts.size("policy_parameters", size_of::<Parameters>());
+        for member in PARAMETERS.iter().filter_map(|row| row.member) {
+            layouts.member(
+                "policy_parameters",
+                member.name,
+                member.offset,
+                member.bytes,
+            );
+        }
+        assert_eq!(layouts.compile(), "");
+    }
+
+    #[test]
+    fn a_wrong_offset_does_not_compile() {
+        let mut layouts = Layouts::default();
+        layouts.member("dstcp_window", "ssthresh", 0, 4);
+        assert!(layouts.compile().contains("dstcp_window.ssthresh"));
+    }
+
+    #[test]
+    fn members_are_read_as_they_were_written() {
+        let mut parameters = Parameters::default();
+        let members = || PARAMETERS.iter().filter_map(|row| row.member);
+        for (value, member) in (1..).zip(members()) {
+            parameters.put(member, value);
+        }
+        for (value, member) in (1..).zip(members()) {
+            assert_eq!(
+                parameters.member(member.name),
+                Some(value),
+                "{}",
+                member.name
+            );
+        }
+        assert_eq!(parameters.member("reserved"), None);
+    }
+
+    #[test]
+    fn members_are_written_in_the_bytes_order_of_the_machine() {
+        let mut parameters = Parameters::default();
+        let member = |offset, bytes| Member {
+            name: "",
+            offset,
+            bytes,
+            per_unit: 1.0,
+        };
+        parameters.put(member(2, 2), 0x0102);
+        parameters.put(member(8, 4), 0x0304_0506);
+        parameters.put(member(16, 8), 0x0708_090a_0b0c_0d0e);
+        parameters.put(member(24, 1), 0x0f);
+        let mut expected = [0; POLICY_PARAMETERS_BYTES];
+        expected[2..4].copy_from_slice(&0x0102_u16.to_ne_bytes());
+        expected[8..12].copy_from_slice(&0x0304_0506_u32.to_ne_bytes());
+        expected[16..24].copy_from_slice(&0x0708_090a_0b0c_0d0e_u64.to_ne_bytes());
+        expected[24] = 0x0f;
+        assert_eq!(parameters.0, expected);
+        assert!(!parameters.is_default());
     }
 }

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The congestion controls by name.
 //!
-//! A new control is one file in `controls/` and one line in `CONTROLS`. Controls are boxed: a call through a vtable
+//! A new control is one file in `controls/`, one line in `CONTROLS`, and a row of [`crate::parameter_table`] for each
+//! parameter. Controls are boxed: a call through a vtable
 //! costs about 1 ns of the 10 to 100 ns that an ACK takes, and saves every sender from knowing the controls.
 
 use crate::control::CongestionControl;
 use crate::controls;
-use crate::parameters::{ControlParameters, Parameter, Refusal, Settings, Value};
+use crate::parameters::{self, ControlParameters, Parameter, ParameterError, Settings};
+use crate::policy;
 
 /// What a control's file tells about it.
 pub(crate) struct Registration {
     pub(crate) name: &'static str,
     pub(crate) summary: &'static str,
-    pub(crate) parameters: &'static [Parameter],
     pub(crate) build: fn(&Settings) -> Box<dyn CongestionControl>,
 }
 
@@ -47,39 +48,9 @@ pub enum ControlError {
         /// What was asked for.
         name: String,
     },
-    /// The control takes no parameter of this name.
-    #[error("congestion control {control} takes no parameter \"{name}\"; it takes {}", names_of(.control))]
-    UnknownParameter {
-        /// The control.
-        control: &'static str,
-        /// What was set.
-        name: String,
-    },
-    /// The value is not allowed.
-    #[error("{name} = {value} of congestion control {control} is not allowed: {name} is {allowed}")]
-    NotAllowed {
-        /// The control.
-        control: &'static str,
-        /// The parameter.
-        name: &'static str,
-        /// What it was set to.
-        value: Value,
-        /// What it may be.
-        allowed: String,
-    },
-}
-
-fn names_of(control: &str) -> String {
-    let names: Vec<_> = parameters(control)
-        .unwrap_or_default()
-        .iter()
-        .map(|p| p.name)
-        .collect();
-    if names.is_empty() {
-        "none".to_string()
-    } else {
-        names.join(", ")
-    }
+    /// It does not take a parameter, or not with this value.
+    #[error(transparent)]
+    Parameter(#[from] ParameterError),
 }
 
 /// The names of all controls.
@@ -98,8 +69,22 @@ fn find(name: &str) -> Result<&'static Registration, ControlError> {
 ///
 /// # Errors
 /// If there is no such control.
-pub fn parameters(name: &str) -> Result<&'static [Parameter], ControlError> {
-    Ok(find(name)?.parameters)
+pub fn parameters(
+    name: &str,
+) -> Result<impl Iterator<Item = &'static Parameter> + Clone, ControlError> {
+    Ok(parameters::of(find(name)?.name))
+}
+
+/// The parameters of a control as its program in the kernel reads them.
+///
+/// # Errors
+/// If there is no such control, if it does not take what is `given`, or if a kernel does not; the error names what is
+/// allowed.
+pub fn policy_parameters(
+    name: &str,
+    given: &ControlParameters,
+) -> Result<policy::Parameters, ControlError> {
+    Ok(Settings::check(find(name)?.name, given)?.kernel_parameters()?)
 }
 
 /// What a control is, in a line.
@@ -119,19 +104,7 @@ pub fn create(
     parameters: &ControlParameters,
 ) -> Result<Box<dyn CongestionControl>, ControlError> {
     let control = find(name)?;
-    let settings =
-        Settings::check(control.parameters, parameters).map_err(|refusal| match refusal {
-            Refusal::Unknown { name } => ControlError::UnknownParameter {
-                control: control.name,
-                name,
-            },
-            Refusal::NotAllowed { parameter, value } => ControlError::NotAllowed {
-                control: control.name,
-                name: parameter.name,
-                value,
-                allowed: parameter.kind.allowed(),
-            },
-        })?;
+    let settings = Settings::check(control.name, parameters)?;
     Ok((control.build)(&settings))
 }
 
@@ -171,13 +144,33 @@ mod tests {
         let error = create("reno", &none.clone().with("delta", 0.15)).expect_err("unknown");
         assert_eq!(
             error.to_string(),
-            "congestion control reno takes no parameter \"delta\"; it takes appropriate_byte_counting"
+            "congestion control reno takes no parameter \"delta\", which is of tcplp and hstcplp; \
+             reno takes appropriate_byte_counting"
         );
-        let error = create("reno", &none.with("appropriate_byte_counting", 1.0)).expect_err("kind");
+        let error = create("highspeed", &none.clone().with("dleta", 0.15)).expect_err("unknown");
+        assert_eq!(
+            error.to_string(),
+            "congestion control highspeed takes no parameter \"dleta\"; highspeed takes none"
+        );
+        let wrong = none.clone().with("appropriate_byte_counting", 1.0);
+        let error = create("reno", &wrong).expect_err("kind");
         assert_eq!(
             error.to_string(),
             "appropriate_byte_counting = 1 of congestion control reno is not allowed: \
              appropriate_byte_counting is true or false"
+        );
+        let both = none.clone().with("c", 50.0).with("classes", true);
+        let error = create("dstcp", &both).expect_err("c has no effect");
+        assert_eq!(
+            error.to_string(),
+            "c of congestion control dstcp has no effect with classes = true: leave one of the two out"
+        );
+        let packet = none.with("packet_bytes", 1500.0);
+        assert!(create("dstcp", &packet).is_ok());
+        let error = policy_parameters("dstcp", &packet).expect_err("a kernel knows the size");
+        assert_eq!(
+            error.to_string(),
+            "packet_bytes of congestion control dstcp is for simulations and cannot be set in a kernel: leave it out"
         );
     }
 }

@@ -23,7 +23,7 @@ void restart(struct hstcplp *s) { hstcplp_on_restart(s); }
 const DSTCP: &str = r#"
 #include "dstcp.h"
 _Static_assert(sizeof(struct dstcp) <= 104, "state must fit icsk_ca_priv");
-void begin(struct dstcp *s, struct dstcp_parameters *p) { dstcp_init(s, p); }
+void begin(struct dstcp *s, struct policy_parameters *p) { dstcp_init(s, p); }
 void ack(struct dstcp *s, struct dstcp_ack *a, struct dstcp_window *w) { dstcp_on_ack(s, a, w); }
 u32 loss(struct dstcp *s, u32 w) { return dstcp_on_loss(s, w); }
 u32 timeout(struct dstcp *s, u32 w) { return dstcp_on_timeout(s, w); }

@@ -2,7 +2,7 @@
 //! TCP for Diff-Serv against the paper's equations, worked by hand.
 
 use netnice_congestion::control::{Ack, Congestion, CongestionControl, Window};
-use netnice_congestion::dstcp::{self, DsTcp, Parameters};
+use netnice_congestion::dstcp::{self, DsTcp};
 use netnice_congestion::parameters::ControlParameters;
 use netnice_congestion::registry;
 
@@ -182,11 +182,9 @@ fn marks_on_in_packets_weigh_more_than_on_out_packets() {
 #[test]
 fn a_window_within_the_target_rate_is_in_profile_as_a_whole() {
     let with_target = |target_bits_per_s| {
-        let mut dstcp = DsTcp::new(&Parameters {
-            target_bits_per_s,
-            target_ssthresh: true,
-            ..Parameters::default()
-        });
+        let target = ControlParameters::new().with("target_rate_bps", target_bits_per_s);
+        let parameters = registry::policy_parameters("dstcp", &target);
+        let mut dstcp = DsTcp::new(&parameters.expect("the target is allowed"));
         let mut window = dstcp::Window {
             cwnd: 10,
             ssthresh: u32::MAX,
@@ -202,8 +200,8 @@ fn a_window_within_the_target_rate_is_in_profile_as_a_whole() {
         dstcp
     };
     // 2 Mb/s over 80 ms are 20 packets of 1000 bytes.
-    let two_megabits = with_target(2_000_000);
+    let two_megabits = with_target(2e6);
     assert!(two_megabits.within_profile(20) && !two_megabits.within_profile(21));
     // Without a target nothing is in profile.
-    assert!(!with_target(0).within_profile(1));
+    assert!(!with_target(0.0).within_profile(1));
 }

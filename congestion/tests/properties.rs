@@ -56,11 +56,11 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// Any allowed parameters: each at its default, its least, or its most.
+/// Any allowed parameters: each at its default, its least, or its most. Switches that replace another parameter stay.
 fn parameters(name: &str, choices: &[u8]) -> ControlParameters {
     let mut parameters = ControlParameters::new();
     let known = registry::parameters(name).expect("the control exists");
-    for (parameter, choice) in known.iter().zip(choices) {
+    for (parameter, choice) in known.zip(choices) {
         let value: Value = match (parameter.kind, choice % 3) {
             (Kind::Number { least, .. }, 1) => least.into(),
             (Kind::Number { most, .. }, 2) => most.into(),
@@ -69,7 +69,10 @@ fn parameters(name: &str, choices: &[u8]) -> ControlParameters {
             (Kind::Switch { default }, 1) => (!default).into(),
             (kind, _) => kind.default(),
         };
-        parameters.set(parameter.name, value);
+        let replaces = parameter.instead_of.is_some() && value != parameter.kind.default();
+        if !replaces {
+            parameters.set(parameter.name, value);
+        }
     }
     parameters
 }

@@ -88,16 +88,6 @@ pub enum Error {
         /// Which ones have.
         others: String,
     },
-    /// A parameter of a control lies outside its range.
-    #[error("{name} is {value}: choose a value from {allowed}")]
-    OutOfRange {
-        /// Of the parameter.
-        name: &'static str,
-        /// What was asked for.
-        value: String,
-        /// The range.
-        allowed: String,
-    },
     /// There is no such process.
     #[error("there is no process {pid}: `ps` or `pgrep NAME` shows the numbers of those there are")]
     UnknownProcess {

@@ -1,95 +1,62 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The options by which all commands say what low priority is to be like.
 
-use std::time::Duration;
-
 use anyhow::Result;
 use clap::Args;
 use clap::error::ErrorKind;
 use netnice_kernel::control::Control;
-use netnice_kernel::parameters::Parameters;
 use netnice_kernel::placement::Settings;
 
-use crate::assured_rate::AssuredRate;
+use crate::parameter_options::ParameterOptions;
+
+/// The heading of these options in the help.
+pub const HEADING: &str = "What low priority is to be like";
 
 /// Which control, with what parameters.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "What low priority is to be like")]
+#[command(next_help_heading = HEADING)]
 pub struct LowPriority {
     /// Congestion control: netnice; tcplp, which is TCP-LP as published; hstcplp, the same for
     /// fast, long paths; or dstcp, which is for assured rates and not of low priority
-    #[arg(long, default_value = "netnice", value_parser = control, value_name = "NAME")]
-    control: &'static str,
+    /// [default: netnice]
+    #[arg(long, value_parser = control, value_name = "NAME")]
+    control: Option<&'static str>,
     /// Do not mark packets DSCP LE (RFC 8622), by which Wi-Fi and some routers put them last
     #[arg(long)]
     no_dscp: bool,
-    /// Where the threshold lies between smallest and largest delay, 0.001 to 1
-    #[arg(long, value_parser = delta, value_name = "FRACTION")]
-    delta: Option<f64>,
-    /// Weight of a new sample in the smoothed delay, 0.001 to 1
-    #[arg(long, value_parser = gamma, value_name = "WEIGHT")]
-    gamma: Option<f64>,
-    /// Inference time-out after an indication of others, 1 to 100 round-trip times
-    #[arg(long, value_parser = inference_rtts, value_name = "RTTS")]
-    inference_rtts: Option<u16>,
-    /// Smallest window of tcplp and hstcplp, 0.001 to 1 packets: below one for many flows at once
-    #[arg(long, value_parser = minimum_cwnd, value_name = "PACKETS")]
-    minimum_cwnd: Option<f64>,
-    /// Floor under the threshold, 0.1ms to 1s: a queue below it counts as none
-    #[arg(long, value_parser = threshold, value_name = "TIME")]
-    threshold: Option<Duration>,
     #[command(flatten)]
-    assured: AssuredRate,
+    parameters: ParameterOptions,
 }
 
 impl LowPriority {
     /// The options in the kernel crate's terms.
+    ///
+    /// # Errors
+    /// If one of them has no effect on the control: wrong usage.
     pub fn settings(&self) -> Result<Settings> {
-        let control = Control::find(self.control)?;
-        self.fits(control)?;
-        let mut parameters = self.assured.set(Parameters::default())?;
-        if let Some(delta) = self.delta {
-            parameters = parameters.delta(delta)?;
-        }
-        if let Some(gamma) = self.gamma {
-            parameters = parameters.gamma(gamma)?;
-        }
-        if let Some(rtts) = self.inference_rtts {
-            parameters = parameters.inference_rtts(rtts)?;
-        }
-        if let Some(packets) = self.minimum_cwnd {
-            parameters = parameters.minimum_cwnd(packets)?;
-        }
-        if let Some(threshold) = self.threshold {
-            parameters = parameters.threshold(threshold)?;
+        let control = match self.control {
+            Some(name) => Control::find(name)?,
+            None => Control::default_control(),
+        };
+        if self.no_dscp && !control.is_low_priority() {
+            let message = format!(
+                "--no-dscp has no effect with --control {}, which marks no packets\n",
+                control.name()
+            );
+            return Err(clap::Error::raw(ErrorKind::ArgumentConflict, message).into());
         }
         Ok(Settings {
             control,
-            parameters,
+            parameters: self.parameters.of(control)?,
             mark: control.is_low_priority() && !self.no_dscp,
         })
     }
 
-    /// That an option has no effect on the control chosen is a mistake.
-    fn fits(&self, control: Control) -> Result<(), clap::Error> {
-        let of_low_priority = [
-            (self.delta.is_some(), "--delta"),
-            (self.gamma.is_some(), "--gamma"),
-            (self.inference_rtts.is_some(), "--inference-rtts"),
-            (self.minimum_cwnd.is_some(), "--minimum-cwnd"),
-            (self.threshold.is_some(), "--threshold"),
-            (self.no_dscp, "--no-dscp"),
-        ];
-        let given = of_low_priority.iter().find(|(given, _)| *given);
-        let message = match (control.is_low_priority(), self.assured.given(), given) {
-            (true, Some(option), _) => format!("{option} is for --control dstcp only\n"),
-            (false, _, Some((_, option))) => format!(
-                "{option} is not for --control {}, which measures no delay and marks nothing\n",
-                control.name()
-            ),
-            _ => return Ok(()),
-        };
-        Err(clap::Error::raw(ErrorKind::ArgumentConflict, message))
+    /// The first of these options that was given, without its hyphens.
+    pub fn given(&self) -> Option<&'static str> {
+        let control = self.control.map(|_| "control");
+        let no_dscp = self.no_dscp.then_some("no-dscp");
+        control.or(no_dscp).or(self.parameters.first())
     }
 }
 
@@ -106,61 +73,6 @@ fn control(name: &str) -> Result<&'static str, String> {
     Ok(control.name())
 }
 
-fn delta(text: &str) -> Result<f64, String> {
-    checked(text, "a fraction from 0.001 to 1", |value| {
-        Parameters::default().delta(*value)
-    })
-}
-
-fn gamma(text: &str) -> Result<f64, String> {
-    checked(text, "a weight from 0.001 to 1", |value| {
-        Parameters::default().gamma(*value)
-    })
-}
-
-fn inference_rtts(text: &str) -> Result<u16, String> {
-    checked(text, "a number from 1 to 100", |value| {
-        Parameters::default().inference_rtts(*value)
-    })
-}
-
-fn minimum_cwnd(text: &str) -> Result<f64, String> {
-    checked(text, "a number of packets from 0.001 to 1", |value| {
-        Parameters::default().minimum_cwnd(*value)
-    })
-}
-
-fn threshold(text: &str) -> Result<Duration, String> {
-    let wrong = || "give a time with its unit, as 2ms, from 0.1ms to 1s".to_owned();
-    let split = text
-        .find(|c: char| c.is_ascii_alphabetic())
-        .ok_or_else(wrong)?;
-    let (number, unit) = text.split_at(split);
-    let unit = match unit {
-        "us" => 1e-6,
-        "ms" => 1e-3,
-        "s" => 1.0,
-        _ => return Err(wrong()),
-    };
-    let number: f64 = number.trim().parse().map_err(|_| wrong())?;
-    let value = Duration::try_from_secs_f64(number * unit).map_err(|_| wrong())?;
-    Parameters::default()
-        .threshold(value)
-        .map_err(|_| wrong())?;
-    Ok(value)
-}
-
-fn checked<T: std::str::FromStr>(
-    text: &str,
-    wanted: &str,
-    check: impl FnOnce(&T) -> netnice_kernel::Result<Parameters>,
-) -> Result<T, String> {
-    let wrong = || format!("give {wanted}");
-    let value = text.parse().map_err(|_| wrong())?;
-    check(&value).map_err(|_| wrong())?;
-    Ok(value)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -171,10 +83,14 @@ mod tests {
         low_priority: LowPriority,
     }
 
-    fn settings(line: &str) -> Result<Settings> {
+    fn options(line: &str) -> LowPriority {
         let words = std::iter::once("command").chain(line.split_whitespace());
         let command: Command = clap::Parser::try_parse_from(words).unwrap();
-        command.low_priority.settings()
+        command.low_priority
+    }
+
+    fn settings(line: &str) -> Result<Settings> {
+        options(line).settings()
     }
 
     #[test]
@@ -188,28 +104,80 @@ mod tests {
     }
 
     #[test]
-    fn options_that_the_control_does_not_heed_are_refused_by_name() {
-        for (line, named) in [
-            ("--target 2mbit", "--target is for --control dstcp"),
-            ("--control tcplp --c classes", "--c is for --control dstcp"),
-            ("--control dstcp --delta 0.1", "--delta is not for"),
-            ("--control dstcp --no-dscp", "--no-dscp is not for"),
+    fn options_without_effect_are_refused_by_name() {
+        for (line, expected) in [
+            (
+                "--delta 0.2",
+                "--delta has no effect with --control netnice; it is for --control tcplp and hstcplp",
+            ),
+            (
+                "--gamma 0.2",
+                "--gamma has no effect with --control netnice; it is for --control tcplp and hstcplp",
+            ),
+            (
+                "--control netnice --inference-rtts 5",
+                "--inference-rtts has no effect with --control netnice; it is for --control tcplp and hstcplp",
+            ),
+            (
+                "--minimum-cwnd 0.5",
+                "--minimum-cwnd has no effect with --control netnice; it is for --control tcplp and hstcplp",
+            ),
+            (
+                "--control tcplp --threshold 2ms",
+                "--threshold has no effect with --control tcplp; it is for --control netnice",
+            ),
+            (
+                "--control hstcplp --delta 0.2 --threshold 2ms",
+                "--threshold has no effect with --control hstcplp; it is for --control netnice",
+            ),
+            (
+                "--target 2mbit",
+                "--target has no effect with --control netnice; it is for --control dstcp",
+            ),
+            (
+                "--control tcplp --c classes",
+                "--c has no effect with --control tcplp; it is for --control dstcp",
+            ),
+            (
+                "--control dstcp --delta 0.1",
+                "--delta has no effect with --control dstcp; it is for --control tcplp and hstcplp",
+            ),
+            (
+                "--control dstcp --no-dscp",
+                "--no-dscp has no effect with --control dstcp, which marks no packets",
+            ),
         ] {
             let Err(error) = settings(line) else {
-                panic!("{line} is taken");
+                panic!("{line} is accepted");
             };
             assert!(error.is::<clap::Error>());
-            assert!(error.to_string().contains(named), "{line}: {error}");
+            assert_eq!(error.to_string(), format!("error: {expected}\n"), "{line}");
         }
     }
 
     #[test]
-    fn times_need_a_unit_and_a_place_in_the_range() {
-        assert_eq!(threshold("2ms"), Ok(Duration::from_millis(2)));
-        assert_eq!(threshold("250us"), Ok(Duration::from_micros(250)));
-        assert_eq!(threshold("0.5s"), Ok(Duration::from_millis(500)));
-        for wrong in ["2", "ms", "2m", "-2ms", "2s", "50us", "1e400s", ""] {
-            assert!(threshold(wrong).is_err(), "{wrong}");
+    fn each_control_accepts_its_own_options() {
+        for line in [
+            "--threshold 2ms",
+            "--control tcplp --delta 0.2 --gamma 0.2 --inference-rtts 5 --minimum-cwnd 0.5",
+            "--control hstcplp --delta 0.2 --gamma 0.2 --inference-rtts 5 --minimum-cwnd 0.5",
+            "--control dstcp --target 2mbit --policy 1 --c 50",
+            "--control dstcp --c classes",
+        ] {
+            let settings = settings(line).unwrap_or_else(|error| panic!("{line}: {error}"));
+            assert!(!settings.parameters.is_default(), "{line}");
+        }
+    }
+
+    #[test]
+    fn the_first_option_given_is_known() {
+        for (line, expected) in [
+            ("", None),
+            ("--control netnice", Some("control")),
+            ("--no-dscp", Some("no-dscp")),
+            ("--threshold 2ms", Some("threshold")),
+        ] {
+            assert_eq!(options(line).given(), expected, "{line}");
         }
     }
 }

@@ -4,12 +4,12 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod allocator;
-mod assured_rate;
 mod broken_pipe;
 mod commands;
 mod foreground;
 mod leftovers;
 mod low_priority;
+mod parameter_options;
 mod signals;
 mod style;
 mod text;

@@ -77,7 +77,7 @@ mod tests {
             ("netnice run --delta 7 -- true", "0.001 to 1"),
             ("netnice run --delta much -- true", "0.001 to 1"),
             ("netnice run --threshold 2 -- true", "2ms"),
-            ("netnice run --threshold 5s -- true", "0.1ms to 1s"),
+            ("netnice run --threshold 5s -- true", "100us to 1s"),
             ("netnice run --inference-rtts 0 -- true", "1 to 100"),
             ("netnice run --target 2 -- true", "10mbit"),
             ("netnice run --policy 3 -- true", "give 1 or 2"),

@@ -71,19 +71,44 @@ fn other_controls_can_be_chosen_and_dstcp_is_not_marked() {
 }
 
 #[test]
-fn an_option_of_another_control_is_wrong_usage() {
-    for options in [
-        &["--target", "2mbit"][..],
-        &["--control", "dstcp", "--delta", "0.2"],
+fn an_option_without_effect_is_wrong_usage() {
+    for (line, expected) in [
+        (
+            "run --target 2mbit -- true",
+            "--target has no effect with --control netnice; it is for --control dstcp",
+        ),
+        (
+            "run --delta 0.2 -- true",
+            "--delta has no effect with --control netnice; it is for --control tcplp and hstcplp",
+        ),
+        (
+            "run --control dstcp --delta 0.2 -- true",
+            "--delta has no effect with --control dstcp; it is for --control tcplp and hstcplp",
+        ),
+        (
+            "run --control tcplp --threshold 2ms -- true",
+            "--threshold has no effect with --control tcplp; it is for --control netnice",
+        ),
+        (
+            "attach --minimum-cwnd 0.5 no-such-unit.service",
+            "--minimum-cwnd has no effect with --control netnice",
+        ),
+        (
+            "renice --gamma 0.2 --pid 1",
+            "--gamma has no effect with --control netnice",
+        ),
+        (
+            "renice --off --threshold 2ms --pid 1",
+            "--threshold has no effect with --off",
+        ),
+        ("register --delta 0.2", "unexpected argument '--delta'"),
     ] {
-        let said = say(netnice(&["run"]).args(options).args(["--", "true"]));
-        assert_eq!(said.code, Some(2), "{options:?}");
-        assert!(
-            said.err.contains("see `netnice run --help`"),
-            "{}",
-            said.err
-        );
-        assert_eq!(said.err.lines().count(), 1, "{}", said.err);
+        let words: Vec<&str> = line.split(' ').collect();
+        let said = say(&mut netnice(&words));
+        assert_eq!(said.code, Some(2), "{line}: {}", said.err);
+        assert!(said.err.contains(expected), "{line}: {}", said.err);
+        assert!(said.err.contains("see `netnice"), "{line}: {}", said.err);
+        assert_eq!(said.err.lines().count(), 1, "{line}: {}", said.err);
     }
 }
 

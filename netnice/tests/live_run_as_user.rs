@@ -163,7 +163,7 @@ fn the_summary_has_the_figures_of_connections_made() {
 #[test]
 fn parameters_are_refused_in_one_line() {
     let _registered = keep_registered();
-    let run = netnice_as_nobody(&["run", "--delta", "0.2", "--", "true"]);
+    let run = netnice_as_nobody(&["run", "--threshold", "2ms", "--", "true"]);
     let mut in_container = Command::new("unshare");
     in_container
         .args(["--user", "--map-root-user"])

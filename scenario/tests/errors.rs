@@ -178,6 +178,30 @@ fn errors_name_file_line_field_and_what_is_allowed() {
         ),
         (
             "congestion_control = \"reno\"",
+            "congestion_control = { name = \"netnice\", delta = 0.2 }",
+        ),
+        (
+            "congestion_control = \"reno\"",
+            "congestion_control = { name = \"tcplp\", threshold_us = 2000 }",
+        ),
+        (
+            "congestion_control = \"reno\"",
+            "congestion_control = { name = \"tcplp\", minimum_cwnd = 2 }",
+        ),
+        (
+            "congestion_control = \"reno\"",
+            "congestion_control = { name = \"netnice\", threshold_us = \"2ms\" }",
+        ),
+        (
+            "congestion_control = \"reno\"",
+            "congestion_control = { name = \"dstcp\", c = 50, classes = true }",
+        ),
+        (
+            "congestion_control = \"reno\"",
+            "congestion_control = { name = \"bbr\", delta = 0.2 }",
+        ),
+        (
+            "congestion_control = \"reno\"",
             "congestion_control = \"reno\"\nreceiver_window = \"1MB\"",
         ),
         ("congestion_control = \"reno\"", "transport = \"udp\""),

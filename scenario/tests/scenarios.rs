@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use netnice_congestion::parameter_table::PARAMETERS;
 use netnice_scenario::{ScenarioFile, explain, json_schema};
 
 fn scenarios() -> Vec<PathBuf> {
@@ -71,6 +72,46 @@ fn the_schema_refuses_what_the_parser_refuses() {
             "to = \"b\"\nrate = \"1mbit\"\nqueue = { discipline = \"sfq\", limit = \"50p\", bukets = 3 }\n[[flows]]",
             false,
         ),
+        (
+            "name = \"f\"",
+            "name = \"f\"\ncongestion_control = \"bbr\"",
+            true,
+        ),
+        (
+            "name = \"f\"",
+            "name = \"f\"\ncongestion_control = \"renno\"",
+            false,
+        ),
+        (
+            "name = \"f\"",
+            "name = \"f\"\ncongestion_control = { name = \"tcplp\", delta = 0.2, inference_rtts = 5.0 }",
+            true,
+        ),
+        (
+            "name = \"f\"",
+            "name = \"f\"\ncongestion_control = { name = \"tcplp\", delta = 1.2 }",
+            false,
+        ),
+        (
+            "name = \"f\"",
+            "name = \"f\"\ncongestion_control = { name = \"tcplp\", inference_rtts = 2.5 }",
+            false,
+        ),
+        (
+            "name = \"f\"",
+            "name = \"f\"\ncongestion_control = { name = \"netnice\", delta = 0.2 }",
+            false,
+        ),
+        (
+            "name = \"f\"",
+            "name = \"f\"\ncongestion_control = { name = \"dstcp\", classes = 1 }",
+            false,
+        ),
+        (
+            "duration = \"1s\"",
+            "duration = \"1s\"\nparameters = { d = 0.2 }\ndefaults.flows.congestion_control = { name = \"tcplp\", delta = \"$d\" }",
+            true,
+        ),
     ] {
         let text = match line {
             "" => right.to_owned(),
@@ -124,4 +165,33 @@ fn the_documentation_lists_the_keys_of_the_types() {
         tables += 1;
     }
     assert_eq!(tables, 7);
+}
+
+/// The documentation's table of parameters, between its marks.
+#[test]
+fn the_documentation_lists_the_parameters_of_the_table() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/scenarios.md");
+    let text = fs::read_to_string(path).unwrap();
+    let after = text.split_once("<!-- parameters -->\n").unwrap().1;
+    let documented = after.split("\n\n").next().unwrap();
+    let mut expected = vec![
+        "| parameter | of | meaning | range | unless given | option |".to_owned(),
+        "| --- | --- | --- | --- | --- | --- |".to_owned(),
+    ];
+    expected.extend(PARAMETERS.iter().map(|row| {
+        let option = row.option.map(|option| format!("`--{option}`"));
+        let word = row
+            .instead_of
+            .map(|other| format!("`--{other} {}`", row.name));
+        format!(
+            "| `{}` | {} | {} | {} | {} | {} |",
+            row.name,
+            row.controls.join(", "),
+            row.help,
+            row.allowed(),
+            row.kind.default(),
+            option.or(word).unwrap_or_default()
+        )
+    }));
+    assert_eq!(documented, expected.join("\n"));
 }

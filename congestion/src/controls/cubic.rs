@@ -6,42 +6,12 @@ use crate::controls::hystart::HyStart;
 use crate::controls::reno::{
     MINIMUM_SSTHRESH_PACKETS, SLOW_START_LIMIT_PACKETS, may_grow, slow_start, window_in_use,
 };
-use crate::parameters::{Kind, Parameter, Settings};
+use crate::parameters::Settings;
 use crate::registry::Registration;
 
 pub(crate) const REGISTRATION: Registration = Registration {
     name: "cubic",
     summary: "the window follows a cubic function of the time since the last loss (RFC 9438)",
-    parameters: &[
-        Parameter {
-            name: "c",
-            description: "C: how fast the window moves, in packets per second cubed (RFC 9438 section 5)",
-            kind: Kind::Number {
-                least: 0.001,
-                most: 100.0,
-                default: 0.4,
-            },
-        },
-        Parameter {
-            name: "beta",
-            description: "the share of the window that is kept at a loss (RFC 9438 section 4.6)",
-            kind: Kind::Number {
-                least: 0.1,
-                most: 0.95,
-                default: 0.7,
-            },
-        },
-        Parameter {
-            name: "fast_convergence",
-            description: "give way faster while the window at losses shrinks (RFC 9438 section 4.7)",
-            kind: Kind::Switch { default: true },
-        },
-        Parameter {
-            name: "hystart",
-            description: "leave the first slow start when round-trip times rise: HyStart++ (RFC 9406)",
-            kind: Kind::Switch { default: false },
-        },
-    ],
     build: |settings| Box::new(Cubic::new(settings)),
 };
 

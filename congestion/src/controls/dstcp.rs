@@ -4,83 +4,12 @@
 use crate::control::{Ack, Congestion, CongestionControl, Window};
 use crate::controls::low_priority::{duration_us, whole_packets};
 use crate::dstcp::{self, DsTcp};
-use crate::parameters::{Kind, Parameter, Settings};
+use crate::parameters::Settings;
 use crate::registry::Registration;
-
-const fn switch(name: &'static str, description: &'static str, default: bool) -> Parameter {
-    Parameter {
-        name,
-        description,
-        kind: Kind::Switch { default },
-    }
-}
-
-const fn whole(
-    name: &'static str,
-    description: &'static str,
-    range: (u32, u32),
-    default: u32,
-) -> Parameter {
-    let (least, most) = range;
-    Parameter {
-        name,
-        description,
-        kind: Kind::Whole {
-            least,
-            most,
-            default,
-        },
-    }
-}
 
 pub(crate) const REGISTRATION: Registration = Registration {
     name: "dstcp",
     summary: "TCP for Diff-Serv: fair window opening, ssthresh by a target rate, marks by profile (Fang and Peterson)",
-    parameters: &[
-        whole(
-            "policy",
-            "1 opens the window by c * rtt packets per round trip, 2 by c * rtt^2, rtt in seconds",
-            (1, 2),
-            2,
-        ),
-        whole(
-            "c",
-            "the constant of the window's opening: 100 is a packet each 100 ms at policy 2",
-            (1, 1_000_000),
-            100,
-        ),
-        switch(
-            "classes",
-            "c by the smallest round trip, as Table 5 has it: 1024 up to 50 ms, 256 up to 100 ms, 64 up to 200 ms, 4",
-            false,
-        ),
-        Parameter {
-            name: "target_rate_bps",
-            description: "the rate that the network assures, in bits per second; 0 is none",
-            kind: Kind::Number {
-                least: 0.0,
-                most: 1e11,
-                default: 0.0,
-            },
-        },
-        whole(
-            "packet_bytes",
-            "bytes of a full packet as the target rate counts it",
-            (64, 65_535),
-            1000,
-        ),
-        switch("fair_window", "mechanism 1: fair window opening", true),
-        switch(
-            "target_ssthresh",
-            "mechanism 2: ssthresh is the target rate times the round trip",
-            true,
-        ),
-        switch(
-            "ecn_by_profile",
-            "mechanism 3: a mark on an IN packet closes the window, on an OUT packet it halves it",
-            true,
-        ),
-    ],
     build: |settings| Box::new(DsTcpControl::new(settings)),
 };
 
@@ -95,18 +24,10 @@ pub struct DsTcpControl {
 
 impl DsTcpControl {
     fn new(settings: &Settings) -> Self {
+        let mut policy = DsTcp::new(&settings.policy_parameters());
+        policy.set_packet_bytes(settings.whole("packet_bytes"));
         Self {
-            policy: DsTcp::new(&dstcp::Parameters {
-                target_bits_per_s: settings.number("target_rate_bps") as u64,
-                packet_bytes: settings.whole("packet_bytes"),
-                c: settings.whole("c"),
-                policy: settings.whole("policy") as u8,
-                classes: settings.switch("classes"),
-                fair_window: settings.switch("fair_window"),
-                target_ssthresh: settings.switch("target_ssthresh"),
-                ecn_by_profile: settings.switch("ecn_by_profile"),
-                reserved: [0; 3],
-            }),
+            policy,
             timed_out: false,
         }
     }

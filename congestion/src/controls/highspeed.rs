@@ -10,7 +10,6 @@ use crate::registry::Registration;
 pub(crate) const REGISTRATION: Registration = Registration {
     name: "highspeed",
     summary: "HighSpeed TCP: larger steps and smaller cuts at large windows (RFC 3649)",
-    parameters: &[],
     build: |_| Box::new(HighSpeed::default()),
 };
 

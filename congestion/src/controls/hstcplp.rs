@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! HSTCP-LP: `policy/hstcplp.h`, called as the kernel's glue calls it.
 
-use crate::controls::low_priority::{DELTA, GAMMA, INFERENCE_RTTS, MINIMUM_CWND, tcplp_parameters};
 use crate::controls::tcplp::{Policy, PolicyControl};
 use crate::hstcplp::HsTcpLp;
 use crate::policy::Report;
@@ -11,11 +10,10 @@ use crate::tcplp::Ack;
 pub(crate) const REGISTRATION: Registration = Registration {
     name: "hstcplp",
     summary: "HSTCP-LP: TCP-LP with HighSpeed TCP's steps, for long fat paths (Kuzmanovic, Knightly, Cottrell)",
-    parameters: &[DELTA, GAMMA, INFERENCE_RTTS, MINIMUM_CWND],
     build: |settings| {
-        Box::new(PolicyControl::new(HsTcpLp::new(&tcplp_parameters(
-            settings,
-        ))))
+        Box::new(PolicyControl::new(HsTcpLp::new(
+            &settings.policy_parameters(),
+        )))
     },
 };
 

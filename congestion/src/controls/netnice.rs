@@ -4,23 +4,17 @@
 use std::time::Duration;
 
 use crate::control::{Ack, Congestion, CongestionControl, Window};
-use crate::controls::low_priority::{
-    THRESHOLD_US, clock_us, duration_us, sample_us, whole_packets,
-};
+use crate::controls::low_priority::{clock_us, duration_us, sample_us, whole_packets};
 use crate::netnice::{self, NetNice};
-use crate::policy::{Parameters, Report};
+use crate::policy::Report;
 use crate::registry::Registration;
 
 pub(crate) const REGISTRATION: Registration = Registration {
     name: "netnice",
     summary: "netnice's default control: yields at the first sign of a queue, and fills an idle link",
-    parameters: &[THRESHOLD_US],
     build: |settings| {
         Box::new(NetNiceControl {
-            policy: NetNice::new(&Parameters {
-                threshold_us: settings.whole("threshold_us"),
-                ..Parameters::default()
-            }),
+            policy: NetNice::new(&settings.policy_parameters()),
             cwnd: 0,
             delivered: 0,
             recovering: false,

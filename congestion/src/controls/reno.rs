@@ -2,17 +2,12 @@
 //! Reno: slow start and congestion avoidance of RFC 5681, and what controls of its family share.
 
 use crate::control::{Ack, Congestion, CongestionControl, Window};
-use crate::parameters::{Kind, Parameter, Settings};
+use crate::parameters::Settings;
 use crate::registry::Registration;
 
 pub(crate) const REGISTRATION: Registration = Registration {
     name: "reno",
     summary: "additive increase of a packet each round trip, halving at a loss (RFC 5681)",
-    parameters: &[Parameter {
-        name: "appropriate_byte_counting",
-        description: "count packets acknowledged, at most two for each ACK in slow start (RFC 3465), instead of ACKs",
-        kind: Kind::Switch { default: false },
-    }],
     build: |settings| Box::new(Reno::new(settings)),
 };
 

@@ -4,10 +4,7 @@
 use std::fmt;
 
 use crate::control::{Ack, Congestion, CongestionControl, Window};
-use crate::controls::low_priority::{
-    DELTA, GAMMA, INFERENCE_RTTS, MINIMUM_CWND, clock_us, duration_us, sample_us, tcplp_parameters,
-    whole_packets,
-};
+use crate::controls::low_priority::{clock_us, duration_us, sample_us, whole_packets};
 use crate::policy::Report;
 use crate::registry::Registration;
 use crate::tcplp::{self, TcpLp};
@@ -15,8 +12,11 @@ use crate::tcplp::{self, TcpLp};
 pub(crate) const REGISTRATION: Registration = Registration {
     name: "tcplp",
     summary: "TCP-LP: low priority by one-way delays (Kuzmanovic and Knightly 2003)",
-    parameters: &[DELTA, GAMMA, INFERENCE_RTTS, MINIMUM_CWND],
-    build: |settings| Box::new(PolicyControl::new(TcpLp::new(&tcplp_parameters(settings)))),
+    build: |settings| {
+        Box::new(PolicyControl::new(TcpLp::new(
+            &settings.policy_parameters(),
+        )))
+    },
 };
 
 /// What a policy of TCP-LP's family does; all count whole packets and microseconds.

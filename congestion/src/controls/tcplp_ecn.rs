@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! TCP-LP/ECN: the paper's benchmark (LP03 IV-A), in which a router's mark tells of congestion instead of delays.
 
-use crate::controls::low_priority::INFERENCE_RTTS;
 use crate::controls::tcplp::{Policy, PolicyControl};
-use crate::policy::{Parameters, Report};
+use crate::policy::Report;
 use crate::registry::Registration;
 use crate::tcplp::{Ack, TcpLp};
 
 pub(crate) const REGISTRATION: Registration = Registration {
     name: "tcplp_ecn",
     summary: "TCP-LP with ECN marks for its congestion indication, no delays (the paper's TCP-LP/ECN)",
-    parameters: &[INFERENCE_RTTS],
     build: |settings| {
-        Box::new(PolicyControl::new(ByMarks(TcpLp::new(&Parameters {
-            inference_rtts: settings.whole("inference_rtts") as u16,
-            ..Parameters::default()
-        }))))
+        Box::new(PolicyControl::new(ByMarks(TcpLp::new(
+            &settings.policy_parameters(),
+        ))))
     },
 };
 

@@ -5,44 +5,12 @@
 use crate::control::{Ack, Congestion, CongestionControl, Window};
 use crate::controls::reno::{MINIMUM_SSTHRESH_PACKETS, half_of_window, may_grow, window_in_use};
 use crate::controls::round::Round;
-use crate::parameters::{Kind, Parameter, Settings};
+use crate::parameters::Settings;
 use crate::registry::Registration;
-
-const PACKETS: (f64, f64) = (0.0, 1000.0);
-
-const fn packets(name: &'static str, description: &'static str, default: f64) -> Parameter {
-    let (least, most) = PACKETS;
-    Parameter {
-        name,
-        description,
-        kind: Kind::Number {
-            least,
-            most,
-            default,
-        },
-    }
-}
 
 pub(crate) const REGISTRATION: Registration = Registration {
     name: "vegas",
     summary: "keeps between alpha and beta packets of its own in the queue (Brakmo and Peterson 1995)",
-    parameters: &[
-        packets(
-            "alpha",
-            "with fewer packets of its own in the queue the window grows by one each round trip",
-            1.0,
-        ),
-        packets(
-            "beta",
-            "with more packets of its own in the queue the window falls by one each round trip",
-            3.0,
-        ),
-        packets(
-            "gamma",
-            "with more packets of its own in the queue slow start ends",
-            1.0,
-        ),
-    ],
     build: |settings| Box::new(Vegas::new(settings)),
 };
 

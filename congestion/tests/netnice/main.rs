@@ -6,7 +6,9 @@ mod losses;
 use std::time::Duration;
 
 use netnice_congestion::netnice::{Ack, NetNice};
+use netnice_congestion::parameters::ControlParameters;
 use netnice_congestion::policy::{Parameters, Phase, Signal};
+use netnice_congestion::registry;
 use proptest::prelude::*;
 
 const MINIMUM_RTT_US: u32 = 40_000;
@@ -103,10 +105,8 @@ fn the_threshold_is_one_and_a_half_packets_or_its_floor() {
         connection.step(0);
     }
     assert_eq!(connection.control.report().threshold_us, PACKET_US * 3 / 2);
-    let parameters = Parameters {
-        threshold_us: 5_000,
-        ..Parameters::default()
-    };
+    let parameters = ControlParameters::new().with("threshold_us", 5_000_u32);
+    let parameters = registry::policy_parameters("netnice", &parameters).unwrap();
     connection = Connection::new(10);
     connection.control = NetNice::new(&parameters);
     for _ in 0..10 {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! TCP-LP against numbers worked out by hand from equations (1) and (2) and the paper's figure 3.
 
+use netnice_congestion::parameters::ControlParameters;
 use netnice_congestion::policy::{Parameters, Phase, Signal};
+use netnice_congestion::registry;
 use netnice_congestion::tcplp::{Ack, TcpLp};
 use proptest::prelude::*;
 
@@ -200,11 +202,10 @@ fn without_timestamps_the_round_trip_serves() {
 
 #[test]
 fn parameters_are_taken() {
-    let parameters = Parameters {
-        delta_permille: 500,
-        gamma_permille: 500,
-        ..Parameters::default()
-    };
+    let parameters = ControlParameters::new()
+        .with("delta", 0.5)
+        .with("gamma", 0.5);
+    let parameters = registry::policy_parameters("tcplp", &parameters).unwrap();
     let mut connection = Connection::new(10);
     connection.control = TcpLp::new(&parameters);
     connection.step(10, 20);
@@ -251,10 +252,9 @@ proptest! {
 #[test]
 fn a_window_below_one_packet_is_paced_while_delays_are_over_the_threshold() {
     let mut connection = learned(20);
-    connection.control = TcpLp::new(&Parameters {
-        minimum_cwnd_permille: 50,
-        ..Parameters::default()
-    });
+    let parameters = ControlParameters::new().with("minimum_cwnd", 0.05);
+    let parameters = registry::policy_parameters("tcplp", &parameters).unwrap();
+    connection.control = TcpLp::new(&parameters);
     connection.step(10, 20);
     connection.step(10, 120);
     let pause = |connection: &Connection, cwnd| connection.control.pause_us(cwnd, RTT_US);

@@ -26,22 +26,12 @@ SEC("struct_ops")
 void BPF_PROG(dstcp_begin, struct sock *sk)
 {
 	struct dstcp *state = congestion_state(sk);
+	struct policy_parameters none = {};
 	struct flow *flow = flow_begin(sk);
-	struct dstcp_parameters wanted = {
-		.packet_bytes = packet_bytes(sk),
-		.fair_window = 1,
-		.target_ssthresh = 1,
-		.ecn_by_profile = 1,
-	};
 
-	if (flow) {
-		wanted.target_bits_per_s = flow->parameters.target_bits_per_s;
-		wanted.c = flow->parameters.c;
-		wanted.policy = flow->parameters.policy;
-		wanted.classes = flow->parameters.classes;
-	}
 	__builtin_memset(state, 0, sizeof(*state));
-	dstcp_init(state, &wanted);
+	dstcp_init(state, flow ? &flow->parameters : &none);
+	state->packet_bytes = packet_bytes(sk);
 }
 
 SEC("struct_ops")

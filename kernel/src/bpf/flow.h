@@ -9,18 +9,8 @@
 #include "parameters.h"
 #include "report.h"
 
-/*
- * What a user may set of a control for one run or cgroup. Each control reads its own part; zero
- * means the control's default.
- */
-struct flow_parameters {
-	struct policy_parameters low_priority; /* of netnice, tcplp and hstcplp */
-	u32 c;                                 /* the rest is dstcp's: congestion/policy/dstcp.h */
-	u64 target_bits_per_s;
-	u8 policy;
-	u8 classes;
-	u8 reserved[6];
-};
+/* It lies in the middle of `struct flow`, which other versions read. */
+_Static_assert(sizeof(struct policy_parameters) == 32, "members of struct flow must stay in place");
 
 /* What a cgroup asks for its sockets; value of the per-cgroup settings. */
 struct placement {
@@ -28,7 +18,7 @@ struct placement {
 	char control[16]; /* congestion control, NUL-padded; 15 characters at most */
 	u8 dscp;          /* to be set on each socket; 0xff = leave as it is */
 	u8 reserved[7];
-	struct flow_parameters parameters;
+	struct policy_parameters parameters;
 };
 
 /*
@@ -40,7 +30,7 @@ struct flow {
 	u64 since_ns; /* CLOCK_MONOTONIC at which the control took over */
 	u64 bytes_acked_at_start;
 	u64 bytes_received_at_start;
-	struct flow_parameters parameters;
+	struct policy_parameters parameters;
 	u8 unguarded; /* the guard lets options pass: netnice is changing them */
 	u8 reserved[7];
 	char previous[16];           /* the control it had before; empty if not known */

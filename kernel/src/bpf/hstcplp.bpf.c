@@ -15,7 +15,7 @@ void BPF_PROG(hstcplp_begin, struct sock *sk)
 	struct flow *flow = flow_begin(sk);
 
 	__builtin_memset(state, 0, sizeof(*state));
-	hstcplp_init(state, flow ? &flow->parameters.low_priority : &none);
+	hstcplp_init(state, flow ? &flow->parameters : &none);
 	tcplp_begin_pacing(sk, &state->lp);
 }
 

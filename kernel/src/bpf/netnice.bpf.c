@@ -36,7 +36,7 @@ void BPF_PROG(netnice_begin, struct sock *sk)
 	struct flow *flow = flow_begin(sk);
 
 	__builtin_memset(state, 0, sizeof(*state));
-	netnice_init(state, flow ? &flow->parameters.low_priority : &none);
+	netnice_init(state, flow ? &flow->parameters : &none);
 	state->round_end = tcp_sk(sk)->delivered;
 	if (sk->sk_pacing_status == SK_PACING_NONE)
 		sk->sk_pacing_status = SK_PACING_NEEDED;

@@ -14,7 +14,7 @@ void BPF_PROG(tcplp_begin, struct sock *sk)
 	struct flow *flow = flow_begin(sk);
 
 	__builtin_memset(state, 0, sizeof(*state));
-	tcplp_init(state, flow ? &flow->parameters.low_priority : &none);
+	tcplp_init(state, flow ? &flow->parameters : &none);
 	tcplp_begin_pacing(sk, state);
 }
 

@@ -226,7 +226,10 @@ impl Connection {
             yields: report.yields,
             phase: Phase::from_number(report.phase),
             signal: Signal::from_number(report.signal),
-            target: Some(flow.parameters.target_bits_per_s()).filter(|target| *target > 0),
+            target: flow
+                .parameters
+                .member("target_bits_per_s")
+                .filter(|target| *target > 0),
         });
     }
 }

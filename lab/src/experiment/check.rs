@@ -43,15 +43,18 @@ pub fn check(scenario: &Scenario) -> Vec<Problem> {
         let control = &flow.congestion_control;
         let is_command = matches!(flow.application, Application::Command(_));
         let refusal = match controls::refuse(control) {
-            Ok(()) if is_command && !control.parameters.is_empty() => Err(
+            Ok(()) if is_command && !control.parameters.is_empty() => Err((
+                None,
                 "the control of a command's sockets takes no parameters here; let the command set them, as `netnice run` does"
                     .to_owned(),
-            ),
+            )),
             other => other,
         };
-        if let Err(text) = refusal {
+        if let Err((parameter, text)) = refusal {
             let text = format!("{text}: --set flows.{}.congestion_control=reno", flow.name);
-            problems.push(place.at("congestion_control").problem(text));
+            let control = place.at("congestion_control");
+            let place = parameter.map_or(control.clone(), |name| control.at(name.as_str()));
+            problems.push(place.problem(text));
         }
     }
     let flows = netnice_scenario::Network::new(scenario).map_or(0, |network| network.flows.len());
@@ -175,8 +178,12 @@ mod tests {
                 "flows[0].congestion_control: this kernel has no congestion control `tcplp_ecn`",
             ),
             (
-                "congestion_control = { name = \"dstcp\", fair_window = false }",
-                "flows[0].congestion_control: `fair_window` of dstcp cannot be set",
+                "congestion_control = { name = \"dstcp\", packet_bytes = 500 }",
+                "flows[0].congestion_control.packet_bytes: packet_bytes of congestion control dstcp is for simulations",
+            ),
+            (
+                "congestion_control = { name = \"cubic\", beta = 0.5 }",
+                "flows[0].congestion_control.beta: beta of congestion control cubic is for simulations",
             ),
             (
                 "packet_size = \"80B\"",

@@ -2,13 +2,11 @@
 //! The congestion controls of flows: the kernel's own, and ours, registered for as long as a lab is open.
 
 use std::os::fd::AsFd;
-use std::time::Duration;
 
 use netnice_kernel::control::Control;
-use netnice_kernel::parameters;
 use netnice_kernel::pins::Pins;
 use netnice_kernel::placement::{Placer, Settings};
-use netnice_scenario::model::{CongestionControl, Parameter};
+use netnice_scenario::model::CongestionControl;
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
 use crate::LabError;
@@ -50,7 +48,9 @@ impl Controls {
             (Some((_, placer)), Ok(ours)) => {
                 let settings = Settings {
                     control: ours,
-                    parameters: parameters_of(control).map_err(LabError::Testbed)?,
+                    parameters: ours
+                        .parameters(&control.control_parameters())
+                        .map_err(|error| LabError::Testbed(error.to_string()))?,
                     // The scenario gives the code point.
                     mark: false,
                 };
@@ -76,55 +76,33 @@ impl Controls {
     }
 }
 
-/// Why a kernel cannot have this control, if it cannot.
-pub(super) fn refuse(control: &CongestionControl) -> Result<(), String> {
+/// Why a kernel cannot have this control, if it cannot: the parameter, where one is wrong, and the message.
+pub(super) fn refuse(control: &CongestionControl) -> Result<(), (Option<String>, String)> {
     let name = &control.name;
-    if Control::find(name).is_ok() {
-        return parameters_of(control).map(drop);
+    if let Ok(ours) = Control::find(name) {
+        let parameters = ours.parameters(&control.control_parameters());
+        return parameters
+            .map(drop)
+            .map_err(|error| (Some(error.parameter().to_owned()), error.to_string()));
     }
     if !can_load(name) {
         let ours: Vec<&str> = Control::all().map(Control::name).collect();
-        return Err(format!(
+        let message = format!(
             "this kernel has no congestion control `{name}`; it has {}, and netnice brings {}. Load it (modprobe tcp_{name}), or take another",
             available().join(", "),
             ours.join(", ")
-        ));
+        );
+        return Err((None, message));
     }
     match control.parameters.keys().next() {
-        Some(parameter) => Err(cannot_be_set(parameter, name)),
+        Some(parameter) => Err((
+            Some(parameter.clone()),
+            format!(
+                "{parameter} of congestion control {name} is for simulations and cannot be set in a kernel: leave it out"
+            ),
+        )),
         None => Ok(()),
     }
-}
-
-fn cannot_be_set(parameter: &str, control: &str) -> String {
-    format!("`{parameter}` of {control} cannot be set in a kernel; leave it out")
-}
-
-/// Parameters of a control of ours as its program takes them.
-fn parameters_of(control: &CongestionControl) -> Result<parameters::Parameters, String> {
-    let mut parameters = parameters::Parameters::default();
-    for (name, value) in &control.parameters {
-        let whole = |number: f64| number as u32;
-        let set = match (name.as_str(), value) {
-            ("delta", &Parameter::Number(delta)) => parameters.delta(delta),
-            ("gamma", &Parameter::Number(gamma)) => parameters.gamma(gamma),
-            ("inference_rtts", &Parameter::Number(rtts)) => {
-                parameters.inference_rtts(whole(rtts) as u16)
-            }
-            ("minimum_cwnd", &Parameter::Number(packets)) => parameters.minimum_cwnd(packets),
-            ("threshold_us", &Parameter::Number(floor)) => {
-                parameters.threshold(Duration::from_micros(whole(floor).into()))
-            }
-            ("target_rate_bps", &Parameter::Number(rate)) => parameters.target(rate as u64),
-            ("policy", &Parameter::Number(policy)) => parameters.policy(whole(policy) as u8),
-            ("c", &Parameter::Number(c)) => parameters.c(whole(c)),
-            ("classes", Parameter::Switch(true)) => Ok(parameters.c_by_round_trip()),
-            ("classes", Parameter::Switch(false)) => Ok(parameters),
-            _ => return Err(cannot_be_set(name, &control.name)),
-        };
-        parameters = set.map_err(|error| error.to_string())?;
-    }
-    Ok(parameters)
 }
 
 /// Whether the kernel has a control, or finds and loads it.
@@ -142,8 +120,11 @@ fn available() -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::collections::BTreeMap;
+
+    use netnice_scenario::model::Parameter;
+
+    use super::*;
 
     fn control(name: &str, parameters: &[(&str, Parameter)]) -> CongestionControl {
         let parameters = parameters.iter();
@@ -156,40 +137,50 @@ mod tests {
     }
 
     #[test]
-    fn parameters_of_ours_reach_the_kernel() {
-        let given = control(
-            "tcplp",
-            &[
-                ("delta", Parameter::Number(0.2)),
-                ("threshold_us", Parameter::Number(5000.0)),
-            ],
-        );
-        let expected = parameters::Parameters::default()
-            .delta(0.2)
-            .and_then(|set| set.threshold(Duration::from_millis(5)));
-        assert_eq!(parameters_of(&given).unwrap(), expected.unwrap());
-        assert_eq!(refuse(&given), Ok(()));
+    fn controls_with_parameters_of_their_own_are_accepted() {
+        for given in [
+            control("tcplp", &[("delta", Parameter::Number(0.2))]),
+            control("netnice", &[("threshold_us", Parameter::Number(5000.0))]),
+            control("dstcp", &[("fair_window", Parameter::Switch(false))]),
+            control("reno", &[]),
+        ] {
+            assert_eq!(refuse(&given), Ok(()));
+        }
     }
 
     #[test]
-    fn what_cannot_be_set_is_named() {
+    fn parameters_without_effect_are_refused_by_name() {
         for (given, expected) in [
             (
-                control("dstcp", &[("fair_window", Parameter::Switch(false))]),
-                "`fair_window` of dstcp cannot be set",
+                control("tcplp", &[("threshold_us", Parameter::Number(5000.0))]),
+                "tcplp takes no parameter \"threshold_us\", which is of netnice",
+            ),
+            (
+                control("netnice", &[("delta", Parameter::Number(0.2))]),
+                "netnice takes no parameter \"delta\", which is of tcplp and hstcplp",
+            ),
+            (
+                control("dstcp", &[("packet_bytes", Parameter::Number(1000.0))]),
+                "packet_bytes of congestion control dstcp is for simulations",
+            ),
+            (
+                control(
+                    "reno",
+                    &[("appropriate_byte_counting", Parameter::Switch(true))],
+                ),
+                "appropriate_byte_counting of congestion control reno is for simulations",
             ),
             (
                 control("tcplp", &[("delta", Parameter::Number(2.0))]),
-                "delta",
+                "delta = 2 of congestion control tcplp is not allowed",
             ),
             (
                 control("nonsense", &[]),
                 "has no congestion control `nonsense`",
             ),
         ] {
-            let refusal = refuse(&given).unwrap_err();
+            let (_, refusal) = refuse(&given).unwrap_err();
             assert!(refusal.contains(expected), "{refusal}");
         }
-        assert_eq!(refuse(&control("reno", &[])), Ok(()));
     }
 }

@@ -40,8 +40,8 @@ pub struct Arguments {
 
 /// Attaches, and says what was changed.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let cgroup = attach::find(&arguments.cgroup)?;
     let settings = arguments.low_priority.settings()?;
+    let cgroup = attach::find(&arguments.cgroup)?;
     let outcome = attach::attach(&cgroup, &settings)?;
     let words = format!(
         "{} has {} now, {} included",

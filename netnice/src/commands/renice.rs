@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
+use clap::error::ErrorKind;
 use netnice_kernel::control::Control;
 use netnice_kernel::process;
 use netnice_kernel::renice::{self, Outcome};
@@ -45,6 +46,11 @@ pub struct Arguments {
 
 /// Changes the process and says what was changed.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    if let (true, Some(option)) = (arguments.off, arguments.low_priority.given()) {
+        let message =
+            format!("--{option} has no effect with --off, which restores the earlier control\n");
+        return Err(clap::Error::raw(ErrorKind::ArgumentConflict, message).into());
+    }
     let settings = arguments.low_priority.settings()?;
     let outcome = match arguments.off {
         true => renice::unset(arguments.pid)?,

@@ -71,6 +71,7 @@ pub struct Arguments {
 
 /// Runs the command; its exit code is ours.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let settings = arguments.low_priority.settings()?;
     let (name, rest) = arguments
         .command
         .split_first()
@@ -79,7 +80,6 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         Ok(program) => program,
         Err(error) => return Ok(cannot_run(name, &error)),
     };
-    let settings = arguments.low_priority.settings()?;
     if arguments.verbose || arguments.json {
         return run_and_tell(arguments, &program, rest, &settings);
     }

@@ -4,11 +4,12 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use netnice_congestion::parameters::ControlParameters;
+use netnice_congestion::parameters::{self, ControlParameters, Kind, Value};
 use netnice_congestion::registry::{ControlError, create, names};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::json;
 
 /// Controls of Linux (net/ipv4/tcp_*.c) that are not simulated: a lab takes them where its kernel has them.
 const KERNEL_CONTROLS: &[&str] = &[
@@ -54,31 +55,40 @@ impl CongestionControl {
         names().contains(&self.name.as_str())
     }
 
-    /// An error where there is no such control, or it does not take these parameters.
-    pub(crate) fn check(&self) -> Result<(), String> {
+    /// An error where there is no such control, or it does not take these parameters: the parameter, where one is wrong,
+    /// and the message.
+    pub(crate) fn check(&self) -> Result<(), (Option<String>, String)> {
         for (name, value) in &self.parameters {
             if let Parameter::Text(text) = value {
-                return Err(format!(
-                    "{name} = \"{text}\" must be a number, true or false"
-                ));
+                let row = parameters::of(&self.name).find(|row| row.name == name);
+                let allowed = row.map_or("a number, true or false".to_owned(), |row| row.allowed());
+                let message = format!("\"{text}\" is text; {name} is {allowed}");
+                return Err((Some(name.clone()), message));
             }
         }
         if KERNEL_CONTROLS.contains(&self.name.as_str()) {
             return match self.parameters.keys().next() {
                 None => Ok(()),
-                Some(name) => Err(format!(
-                    "takes no parameter `{name}`: `{}` is a control of the kernel, and has none",
-                    self.name
+                Some(name) => Err((
+                    Some(name.clone()),
+                    format!(
+                        "congestion control {} takes no parameters: it is the kernel's; leave `{name}` out",
+                        self.name
+                    ),
                 )),
             };
         }
         match create(&self.name, &self.control_parameters()) {
             Ok(_) => Ok(()),
-            Err(ControlError::UnknownControl { name }) => Err(format!(
-                "there is no congestion control `{name}`; {}",
-                crate::did_you_mean::among(&name, names().iter().chain(KERNEL_CONTROLS).copied())
-            )),
-            Err(error) => Err(error.to_string()),
+            Err(ControlError::UnknownControl { name }) => {
+                let names = names().iter().chain(KERNEL_CONTROLS).copied();
+                let allowed = crate::did_you_mean::among(&name, names);
+                let message = format!("there is no congestion control `{name}`; {allowed}");
+                Err((None, message))
+            }
+            Err(ControlError::Parameter(error)) => {
+                Err((Some(error.parameter().to_owned()), error.to_string()))
+            }
         }
     }
 }
@@ -157,18 +167,60 @@ impl<'de> Deserialize<'de> for Parameter {
     }
 }
 
-/// A name, or a table of the name and parameters of that control.
+/// A name, or a table of the name and parameters of that control. Wherever a value may stand, so may `"$parameter"`.
 pub(super) fn schema(_: &mut SchemaGenerator) -> Schema {
+    let names = || names().iter().chain(KERNEL_CONTROLS);
+    let inserted = r"^\$\w+$";
+    let mut forms = vec![
+        json!({"enum": names().collect::<Vec<_>>()}),
+        json!({"type": "string", "pattern": inserted}),
+        json!({
+            "type": "object",
+            "required": ["name"],
+            "properties": {"name": {"type": "string", "pattern": inserted}},
+            "additionalProperties": {"type": ["number", "boolean", "string"]},
+        }),
+    ];
+    forms.extend(names().map(|name| {
+        let parameters = parameters::of(name).map(|row| (row.name.to_owned(), schema_of(row)));
+        let mut properties =
+            serde_json::Map::from_iter([("name".to_owned(), json!({"const": name}))]);
+        properties.extend(parameters);
+        json!({
+            "type": "object",
+            "required": ["name"],
+            "properties": properties,
+            "additionalProperties": false,
+        })
+    }));
     json_schema!({
         "description": "The congestion control of a TCP flow: a name, or a table of `name` and its parameters",
-        "anyOf": [
-            {"type": "string"},
-            {
-                "type": "object",
-                "required": ["name"],
-                "properties": {"name": {"enum": names().iter().chain(KERNEL_CONTROLS).collect::<Vec<_>>()}},
-                "additionalProperties": {"type": ["number", "boolean", "string"]},
-            },
-        ]
+        "anyOf": forms,
+    })
+}
+
+/// The values of a parameter of a control.
+fn schema_of(row: &parameters::Parameter) -> serde_json::Value {
+    let description = match row.unit.name() {
+        "" => row.help.to_owned(),
+        unit => format!("{}, in {unit}", row.help),
+    };
+    let value = match row.kind {
+        Kind::Switch { .. } => json!({"type": "boolean"}),
+        Kind::Whole { least, most, .. } => {
+            json!({"type": "integer", "minimum": least, "maximum": most})
+        }
+        Kind::Number { least, most, .. } => {
+            json!({"type": "number", "minimum": least, "maximum": most})
+        }
+    };
+    let default = match row.kind.default() {
+        Value::Switch(on) => json!(on),
+        Value::Number(number) => json!(number),
+    };
+    json!({
+        "description": description,
+        "default": default,
+        "anyOf": [value, {"type": "string", "pattern": r"^\$\w+$"}],
     })
 }

@@ -49,8 +49,10 @@ pub(super) fn check_flow(scenario: &Scenario, flow: &Flow, place: &Place, findin
         Transport::Tcp => check_tcp(flow, &place.at("tcp"), findings),
         Transport::Udp => check_udp(flow, place, findings),
     }
-    if let Err(message) = flow.congestion_control.check() {
-        findings.add(&place.at("congestion_control"), message);
+    if let Err((parameter, message)) = flow.congestion_control.check() {
+        let control = place.at("congestion_control");
+        let place = parameter.map_or(control.clone(), |name| control.at(name.as_str()));
+        findings.add(&place, message);
     }
     check_application(flow, &place.at("application"), findings);
 }

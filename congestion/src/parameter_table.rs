@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The table of the controls' parameters.
+//!
+//! Everything that names a parameter reads it here: the checks and the JSON schema of scenarios, the options of the
+//! command line and their help, what the lab and the kernel's programs get, and `docs/scenarios.md`. A new parameter is a
+//! row; one that a policy in `policy/` reads is a member of `struct policy_parameters`, too. Tests compare the rows with
+//! what the policies do.
+
+use crate::parameters::{Kind, Member, Parameter, Unit};
+
+const fn number(least: f64, most: f64, default: f64) -> Kind {
+    Kind::Number {
+        least,
+        most,
+        default,
+    }
+}
+
+const fn whole(least: u32, most: u32, default: u32) -> Kind {
+    Kind::Whole {
+        least,
+        most,
+        default,
+    }
+}
+
+const fn switch(default: bool) -> Kind {
+    Kind::Switch { default }
+}
+
+/// A member of `struct policy_parameters`: its name in C, offset and size in bytes, and what one unit of the parameter
+/// counts there.
+const fn member(name: &'static str, offset: usize, bytes: usize, per_unit: f64) -> Option<Member> {
+    Some(Member {
+        name,
+        offset,
+        bytes,
+        per_unit,
+    })
+}
+
+/// All parameters of all controls.
+pub const PARAMETERS: &[Parameter] = &[
+    Parameter {
+        name: "delta",
+        unit: Unit::Fraction,
+        kind: number(0.001, 1.0, 0.15),
+        controls: &["tcplp", "hstcplp"],
+        help: "where the threshold lies between the smallest and the largest one-way delay, rounded to 0.001",
+        option: Some("delta"),
+        member: member("delta_permille", 0, 2, 1000.0),
+        instead_of: None,
+    },
+    Parameter {
+        name: "gamma",
+        unit: Unit::Fraction,
+        kind: number(0.001, 1.0, 0.125),
+        controls: &["tcplp", "hstcplp"],
+        help: "weight of a new sample in the smoothed one-way delay, rounded to 0.001",
+        option: Some("gamma"),
+        member: member("gamma_permille", 2, 2, 1000.0),
+        instead_of: None,
+    },
+    Parameter {
+        name: "inference_rtts",
+        unit: Unit::RoundTrips,
+        kind: whole(1, 100, 3),
+        controls: &["tcplp", "hstcplp", "tcplp_ecn"],
+        help: "inference time-out after an early congestion indication",
+        option: Some("inference-rtts"),
+        member: member("inference_rtts", 4, 2, 1.0),
+        instead_of: None,
+    },
+    Parameter {
+        name: "minimum_cwnd",
+        unit: Unit::Packets,
+        kind: number(0.001, 1.0, 1.0),
+        controls: &["tcplp", "hstcplp"],
+        help: "smallest window, below one packet by pacing: 0.044 weighs as the testbed paper's packets of 64 bytes do",
+        option: Some("minimum-cwnd"),
+        member: member("minimum_cwnd_permille", 6, 2, 1000.0),
+        instead_of: None,
+    },
+    Parameter {
+        name: "threshold_us",
+        unit: Unit::Microseconds,
+        kind: whole(100, 1_000_000, 1000),
+        controls: &["netnice"],
+        help: "floor under the threshold, above the smallest delay: a queue below it counts as none",
+        option: Some("threshold"),
+        member: member("threshold_us", 8, 4, 1.0),
+        instead_of: None,
+    },
+    Parameter {
+        name: "target_rate_bps",
+        unit: Unit::BitsPerSecond,
+        kind: number(0.0, 1e11, 0.0), // with a round trip of 100 s within 64 bits: DSTCP_RTT_LIMIT_US
+        controls: &["dstcp"],
+        help: "rate that the network assures each connection; without one only the window's opening differs from Reno's",
+        option: Some("target"),
+        member: member("target_bits_per_s", 16, 8, 1.0),
+        instead_of: None,
+    },
+    Parameter {
+        name: "policy",
+        unit: Unit::None,
+        kind: whole(1, 2, 2),
+        controls: &["dstcp"],
+        help: "1 opens the window by c * rtt packets per round trip, 2 by c * rtt^2, rtt in seconds",
+        option: Some("policy"),
+        member: member("policy", 24, 1, 1.0),
+        instead_of: None,
+    },
+    Parameter {
+        name: "c",
+        unit: Unit::None,
+        kind: whole(1, 1_000_000, 100),
+        controls: &["dstcp"],
+        help: "constant c of the window's opening: 100 is a packet each 100 ms at policy 2",
+        option: Some("c"),
+        member: member("c", 12, 4, 1.0),
+        instead_of: None,
+    },
+    Parameter {
+        name: "classes",
+        unit: Unit::None,
+        kind: switch(false),
+        controls: &["dstcp"],
+        help: "c by the smallest round trip (Table 5): 1024 up to 50 ms, 256 up to 100 ms, 64 up to 200 ms, 4 above",
+        option: None,
+        member: member("classes", 25, 1, 1.0),
+        instead_of: Some("c"),
+    },
+    Parameter {
+        name: "packet_bytes",
+        unit: Unit::Bytes,
+        kind: whole(64, 65_535, 1000),
+        controls: &["dstcp"],
+        help: "size of a full packet as the target rate counts it; a kernel knows it",
+        option: None,
+        member: None,
+        instead_of: None,
+    },
+    Parameter {
+        name: "fair_window",
+        unit: Unit::None,
+        kind: switch(true),
+        controls: &["dstcp"],
+        help: "mechanism 1: fair window opening",
+        option: None,
+        member: member("without_fair_window", 26, 1, 1.0),
+        instead_of: None,
+    },
+    Parameter {
+        name: "target_ssthresh",
+        unit: Unit::None,
+        kind: switch(true),
+        controls: &["dstcp"],
+        help: "mechanism 2: ssthresh is the target rate times the round trip",
+        option: None,
+        member: member("without_target_ssthresh", 27, 1, 1.0),
+        instead_of: None,
+    },
+    Parameter {
+        name: "ecn_by_profile",
+        unit: Unit::None,
+        kind: switch(true),
+        controls: &["dstcp"],
+        help: "mechanism 3: a mark on an IN packet closes the window, on an OUT packet it halves it",
+        option: None,
+        member: member("without_ecn_by_profile", 28, 1, 1.0),
+        instead_of: None,
+    },
+    Parameter {
+        name: "appropriate_byte_counting",
+        unit: Unit::None,
+        kind: switch(false),
+        controls: &["reno"],
+        help: "count packets acknowledged, at most two for each ACK in slow start (RFC 3465), instead of ACKs",
+        option: None,
+        member: None,
+        instead_of: None,
+    },
+    Parameter {
+        name: "c",
+        unit: Unit::None,
+        kind: number(0.001, 100.0, 0.4),
+        controls: &["cubic"],
+        help: "C: how fast the window moves, in packets per second cubed (RFC 9438 section 5)",
+        option: None,
+        member: None,
+        instead_of: None,
+    },
+    Parameter {
+        name: "beta",
+        unit: Unit::Fraction,
+        kind: number(0.1, 0.95, 0.7),
+        controls: &["cubic"],
+        help: "share of the window that is kept at a loss (RFC 9438 section 4.6)",
+        option: None,
+        member: None,
+        instead_of: None,
+    },
+    Parameter {
+        name: "fast_convergence",
+        unit: Unit::None,
+        kind: switch(true),
+        controls: &["cubic"],
+        help: "give way faster while the window at losses shrinks (RFC 9438 section 4.7)",
+        option: None,
+        member: None,
+        instead_of: None,
+    },
+    Parameter {
+        name: "hystart",
+        unit: Unit::None,
+        kind: switch(false),
+        controls: &["cubic"],
+        help: "leave the first slow start when round-trip times rise: HyStart++ (RFC 9406)",
+        option: None,
+        member: None,
+        instead_of: None,
+    },
+    Parameter {
+        name: "alpha",
+        unit: Unit::Packets,
+        kind: number(0.0, 1000.0, 1.0),
+        controls: &["vegas"],
+        help: "with fewer packets of its own in the queue the window grows by one each round trip",
+        option: None,
+        member: None,
+        instead_of: None,
+    },
+    Parameter {
+        name: "beta",
+        unit: Unit::Packets,
+        kind: number(0.0, 1000.0, 3.0),
+        controls: &["vegas"],
+        help: "with more packets of its own in the queue the window falls by one each round trip",
+        option: None,
+        member: None,
+        instead_of: None,
+    },
+    Parameter {
+        name: "gamma",
+        unit: Unit::Packets,
+        kind: number(0.0, 1000.0, 1.0),
+        controls: &["vegas"],
+        help: "with more packets of its own in the queue slow start ends",
+        option: None,
+        member: None,
+        instead_of: None,
+    },
+];
+
+/// The size of `struct policy_parameters` in bytes: up to the end of the last member, in units of 8.
+pub(crate) const POLICY_PARAMETERS_BYTES: usize = {
+    let mut end = 0;
+    let mut index = 0;
+    while index < PARAMETERS.len() {
+        if let Some(member) = PARAMETERS[index].member {
+            if member.offset + member.bytes > end {
+                end = member.offset + member.bytes;
+            }
+        }
+        index += 1;
+    }
+    end.next_multiple_of(8)
+};
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::registry;
+
+    #[test]
+    fn rows_name_controls_that_exist() {
+        for row in PARAMETERS {
+            assert!(!row.controls.is_empty(), "{}", row.name);
+            for control in row.controls {
+                assert!(registry::names().contains(control), "{control}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_control_takes_a_name_twice() {
+        for control in registry::names() {
+            let rows = crate::parameters::of(control);
+            let names: BTreeSet<&str> = rows.clone().map(|row| row.name).collect();
+            assert_eq!(names.len(), rows.count(), "{control}");
+        }
+    }
+
+    #[test]
+    fn each_option_has_a_row_of_its_own_and_a_member() {
+        let rows: Vec<_> = PARAMETERS
+            .iter()
+            .filter(|row| row.option.is_some())
+            .collect();
+        let options: BTreeSet<_> = rows.iter().map(|row| row.option).collect();
+        assert_eq!(options.len(), rows.len());
+        assert!(rows.iter().all(|row| row.member.is_some()));
+    }
+
+    #[test]
+    fn members_do_not_overlap_and_hold_their_ranges() {
+        let mut taken = [false; POLICY_PARAMETERS_BYTES];
+        for row in PARAMETERS {
+            let Some(member) = row.member else { continue };
+            for byte in &mut taken[member.offset..member.offset + member.bytes] {
+                assert!(!*byte, "{} overlaps another", member.name);
+                *byte = true;
+            }
+            assert_eq!(member.offset % member.bytes, 0, "{}", member.name);
+            let Some((least, most)) = row.kind.range() else {
+                continue;
+            };
+            let largest = 256_f64.powi(member.bytes as i32) - 1.0;
+            assert!(most * member.per_unit <= largest, "{}", member.name);
+            // Zero stands for the default.
+            let default_is_zero = row.kind.default() == 0.0.into();
+            assert!(
+                default_is_zero || least * member.per_unit >= 1.0,
+                "{}",
+                member.name
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_replaced_is_a_parameter_of_the_same_controls() {
+        for row in PARAMETERS {
+            let Some(other) = row.instead_of else {
+                continue;
+            };
+            assert!(matches!(row.kind, Kind::Switch { .. }), "{}", row.name);
+            for control in row.controls {
+                assert!(crate::parameters::of(control).any(|row| row.name == other));
+            }
+        }
+    }
+}
