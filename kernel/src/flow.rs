@@ -116,35 +116,47 @@ mod tests {
 
     use super::*;
 
-    /// Sizes of the structs, and where their last members lie, in what clang has made of them.
-    #[test]
-    fn structs_are_those_of_the_programs() {
-        let file = concat!(env!("OUT_DIR"), "/netnice.bpf.o");
-        let types = Btf::from_path(file).unwrap();
-        let layout = |name: &str| {
-            let found: Struct<'_> = types.type_by_name(name).unwrap();
-            let last = found.iter().last().unwrap();
-            let MemberAttr::Normal { offset } = last.attr else {
-                panic!("{name} ends with a bit field");
+    /// Size of a struct, and names and offsets of its members, in what clang has made of it.
+    fn layout(types: &Btf<'_>, name: &str) -> (usize, Vec<(String, usize)>) {
+        let found: Struct<'_> = types.type_by_name(name).unwrap();
+        let members = found.iter().map(|member| {
+            let MemberAttr::Normal { offset } = member.attr else {
+                panic!("{name} has a bit field");
             };
-            (found.size(), offset as usize / 8)
+            let name = member.name.unwrap().to_str().unwrap();
+            (name.to_owned(), offset as usize / 8)
+        });
+        (found.size(), members.collect())
+    }
+
+    /// Compares a struct with its mirror. A member left out does not compile.
+    macro_rules! assert_mirror {
+        ($types:expr, $name:literal, $mirror:ident { $($member:ident),* }) => {
+            let _all = |$mirror { $($member: _),* }: $mirror| ();
+            let members = [$((stringify!($member).to_owned(), offset_of!($mirror, $member))),*];
+            assert_eq!(layout($types, $name), (size_of::<$mirror>(), members.to_vec()));
         };
-        assert_eq!(
-            layout("flow"),
-            (size_of::<Flow>(), offset_of!(Flow, report))
-        );
-        assert_eq!(
-            layout("totals"),
-            (size_of::<Totals>(), offset_of!(Totals, without_timestamps))
-        );
-        assert_eq!(
-            layout("finished"),
-            (size_of::<Finished>(), offset_of!(Finished, totals))
-        );
-        let file = concat!(env!("OUT_DIR"), "/placement.bpf.o");
-        let types = Btf::from_path(file).unwrap();
-        let placement: Struct<'_> = types.type_by_name("placement").unwrap();
-        assert_eq!(placement.size(), size_of::<Placement>());
+    }
+
+    #[test]
+    #[rustfmt::skip]
+    fn structs_are_those_of_the_programs() {
+        let types = Btf::from_path(concat!(env!("OUT_DIR"), "/netnice.bpf.o")).unwrap();
+        assert_mirror!(&types, "flow", Flow {
+            group, since_ns, bytes_acked_at_start, bytes_received_at_start, parameters, unguarded,
+            reserved, previous, report
+        });
+        assert_mirror!(&types, "totals", Totals {
+            sockets, bytes_sent, bytes_received, yields, without_timestamps
+        });
+        assert_mirror!(&types, "finished", Finished { totals });
+        assert_mirror!(&types, "policy_report", Report {
+            delay_over_minimum_us, threshold_us, yields, phase, signal, reserved
+        });
+        let types = Btf::from_path(concat!(env!("OUT_DIR"), "/placement.bpf.o")).unwrap();
+        assert_mirror!(&types, "placement", Placement {
+            group, control, dscp, reserved, parameters
+        });
     }
 
     #[test]
