@@ -193,5 +193,15 @@ fn the_documentation_lists_the_parameters_of_the_table() {
             option.or(word).unwrap_or_default()
         )
     }));
-    assert_eq!(documented, expected.join("\n"));
+    let documented: Vec<&str> = documented.lines().collect();
+    for (number, line) in expected.iter().enumerate() {
+        let found = documented.get(number).copied().unwrap_or_default();
+        assert_eq!(
+            found,
+            line,
+            "line {} of the table in docs/scenarios.md",
+            number + 1
+        );
+    }
+    assert_eq!(documented.len(), expected.len());
 }
