@@ -36,15 +36,26 @@ fn losses_that_no_delay_announced_and_no_growth_explains_are_the_work_of_others(
     assert_eq!(pause, Duration::from_millis(2 * 640));
 }
 
-#[test]
-fn a_loss_long_after_the_last_is_forgiven() {
+/// A second loss, this many rounds after a first one that no delay announced.
+fn phase_after_losses_apart(rounds: u32) -> Phase {
     let mut connection = never_indicated();
-    // 31 rounds of at most eleven ACKs.
-    for _ in 0..31 * 11 + 20 {
-        connection.step(PACKET_US);
+    let first_loss = connection.delivered - 2;
+    let mut round_end = first_loss;
+    for _ in 0..rounds {
+        // A round ends with the ACK of a packet that was sent after it began.
+        while connection.delivered.saturating_sub(connection.cwnd) < round_end {
+            connection.step(PACKET_US);
+        }
+        round_end = connection.delivered;
     }
     lose(&mut connection, PACKET_US);
-    assert_eq!(connection.phase(), Phase::Avoidance);
+    connection.phase()
+}
+
+#[test]
+fn a_loss_is_forgiven_after_31_rounds_and_not_sooner() {
+    assert_eq!(phase_after_losses_apart(30), Phase::Yielding);
+    assert_eq!(phase_after_losses_apart(31), Phase::Avoidance);
 }
 
 #[test]

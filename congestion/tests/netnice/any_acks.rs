@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! By how much any ACK may open the window.
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// An ACK as a peer and a path may make them.
+#[derive(Debug, Clone)]
+enum AnyAck {
+    /// Of a connection that is sound, on a path whose queue may be any.
+    Sound {
+        after_us: u32,
+        queue_us: u32,
+        packet_us: u32,
+        acked: u32,
+        in_flight: Option<u32>,
+        flags: u8,
+    },
+    /// With numbers that no connection has.
+    Wild {
+        times: [u32; 4],
+        counts: [u32; 4],
+        acked: u8,
+        flags: u8,
+    },
+}
+
+fn any_ack() -> impl Strategy<Value = AnyAck> {
+    // Mostly in no state but open, as in recovery the window rests.
+    let flags = || prop_oneof![9 => Just(1u8), 1 => any::<u8>()];
+    let queue_us = prop_oneof![3 => Just(0u32), 2 => 0u32..4_000, 1 => 0u32..200_000];
+    let in_flight = prop::option::weighted(0.2, 0u32..400);
+    let sound = (
+        0u32..200_000,
+        queue_us,
+        100u32..5_000,
+        1u32..256,
+        in_flight,
+        flags(),
+    )
+        .prop_map(
+            |(after_us, queue_us, packet_us, acked, in_flight, flags)| AnyAck::Sound {
+                after_us,
+                queue_us,
+                packet_us,
+                acked,
+                in_flight,
+                flags,
+            },
+        );
+    let wild = (any::<[u32; 4]>(), any::<[u32; 4]>(), any::<u8>(), flags()).prop_map(
+        |(times, counts, acked, flags)| AnyAck::Wild {
+            times,
+            counts,
+            acked,
+            flags,
+        },
+    );
+    prop_oneof![19 => sound, 1 => wild]
+}
+
+/// The ACK that comes next on `connection`.
+fn next_ack(connection: &mut Connection, any: &AnyAck) -> Ack {
+    let (mut ack, flags) = match *any {
+        AnyAck::Sound {
+            after_us,
+            queue_us,
+            packet_us,
+            acked,
+            in_flight,
+            flags,
+        } => {
+            connection.now_us = connection.now_us.wrapping_add(after_us);
+            connection.delivered = connection.delivered.wrapping_add(acked);
+            let in_flight = in_flight.unwrap_or(connection.cwnd.saturating_sub(acked));
+            let ack = Ack {
+                now_us: connection.now_us,
+                sample_rtt_us: MINIMUM_RTT_US + queue_us,
+                tsval: connection.now_us.wrapping_sub(MINIMUM_RTT_US / 2) / 1000,
+                acked,
+                in_flight,
+                delivered: connection.delivered,
+                prior_delivered: connection.delivered.wrapping_sub(in_flight + acked),
+                rate_delivered: 10,
+                rate_interval_us: 10 * packet_us,
+                ..Ack::default()
+            };
+            (ack, flags)
+        }
+        AnyAck::Wild {
+            times: [now_us, sample_rtt_us, tsval, rate_interval_us],
+            counts: [in_flight, delivered, prior_delivered, rate_delivered],
+            acked,
+            flags,
+        } => {
+            connection.now_us = now_us;
+            connection.delivered = delivered;
+            let ack = Ack {
+                now_us,
+                sample_rtt_us,
+                tsval,
+                acked: acked.into(),
+                in_flight,
+                delivered,
+                prior_delivered,
+                rate_delivered,
+                rate_interval_us,
+                ..Ack::default()
+            };
+            (ack, flags)
+        }
+    };
+    ack.cwnd = connection.cwnd;
+    ack.has_timestamp = flags & 1 != 0;
+    ack.in_recovery = flags & 6 != 0;
+    ack.after_timeout = flags & 4 != 0;
+    ack.app_limited = flags & 8 != 0;
+    ack
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
+    /// An ACK opens the window by what it acknowledges, as in slow start (RFC 5681, equation 2), or towards a window
+    /// that the connection has had before.
+    #[test]
+    fn no_ack_opens_the_window_by_more_than_it_covers(
+        acks in prop::collection::vec(any_ack(), 1..200),
+    ) {
+        let mut connection = Connection::new(10);
+        let mut largest = connection.cwnd;
+        for any in &acks {
+            let ack = next_ack(&mut connection, any);
+            let after = connection.control.on_ack(&ack);
+            prop_assert!(after >= 1);
+            let most = largest.max(ack.cwnd + ack.acked);
+            prop_assert!(after <= most, "from {} to {after}, at most {most}", ack.cwnd);
+            largest = largest.max(after);
+            connection.cwnd = after;
+        }
+    }
+}
