@@ -11,7 +11,7 @@ use netnice_scenario::network::{FlowGroup, NetworkFlow, NetworkLink};
 use crate::error::RunError;
 use crate::flow::{FlowSpec, MakeControl, Path, Program, TcpSpec};
 use crate::network::{LinkId, LinkSpec, Network, NodeId, Queue};
-use crate::random::seed_of;
+use crate::random::LinkStreams;
 use crate::simulation::{RunOptions, Simulation};
 use crate::tcp::{
     Clock, DelayedAck, Opener, ReceiverConfig, Recovery, SenderConfig, TimeoutConfig,
@@ -61,15 +61,16 @@ pub(crate) fn simulation(
 }
 
 fn link_spec(link: &NetworkLink, seed: u64) -> Result<LinkSpec, RunError> {
-    let queue_seed = seed_of(seed, &format!("{} queue", link.name));
-    let queue =
-        Queue::new(&link.queue, &link.discipline_context(), queue_seed).map_err(|error| {
-            RunError::Queue {
-                link: link.name.clone(),
-                error,
-            }
-        })?;
-    let conditioner_seed = seed_of(seed, &format!("{} conditioner", link.name));
+    let streams = LinkStreams::new(seed, &link.name);
+    let queue = Queue::new(
+        &link.queue,
+        &link.discipline_context(),
+        streams.queue_seed(),
+    )
+    .map_err(|error| RunError::Queue {
+        link: link.name.clone(),
+        error,
+    })?;
     let jitter = link
         .jitter
         .map_or(Jitter::None, |jitter| match jitter.distribution {
@@ -90,7 +91,7 @@ fn link_spec(link: &NetworkLink, seed: u64) -> Result<LinkSpec, RunError> {
         jitter_reorders: link.jitter.is_some_and(|jitter| jitter.reordering),
         conditioner: link
             .conditioner
-            .map(|config| Conditioner::new(&config, conditioner_seed)),
+            .map(|config| Conditioner::new(&config, streams.conditioner_seed())),
         name: link.name.clone(),
         measured: link.rate.is_some(),
         sampled: false,

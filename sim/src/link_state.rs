@@ -13,7 +13,7 @@ use crate::capture::Capture;
 use crate::link_kinds::{Kind, Kinds};
 use crate::measure::{Histogram, Waits};
 use crate::network::{LinkSpec, Queue};
-use crate::random::{Stream, seconds, seed_of};
+use crate::random::{LinkStreams, Stream, seconds};
 
 /// A link at work.
 #[derive(Debug)]
@@ -162,12 +162,12 @@ pub(crate) fn build(
     seed: u64,
 ) -> (LinkRecord, Option<Box<Extras>>) {
     let mut config = spec.config;
-    // A flow may have the link's name, and must not draw the same; no name has quotation marks.
-    config.seed = seed_of(seed, &format!("link \"{}\"", spec.name));
+    let streams = LinkStreams::new(seed, &spec.name);
+    config.seed = streams.link_seed();
     let reordering = spec.jitter_reorders && spec.jitter != Jitter::None;
     let jitter = reordering.then(|| ReorderingJitter {
         jitter: spec.jitter,
-        stream: Stream::new(seed, &format!("jitter of link \"{}\"", spec.name)),
+        stream: streams.reordering(),
         held: BTreeMap::new(),
         sequence: 0,
     });

@@ -49,6 +49,42 @@ impl Stream {
     }
 }
 
+/// The random streams of one direction of a link, for whoever drives it: the simulator and the lab draw alike.
+///
+/// A flow's stream has the flow's name, which may be that of a link but has no quotation marks.
+#[derive(Debug, Clone, Copy)]
+pub struct LinkStreams<'a> {
+    seed: u64,
+    name: &'a str,
+}
+
+impl<'a> LinkStreams<'a> {
+    /// The streams of the link called `name` in the run with `seed`.
+    pub fn new(seed: u64, name: &'a str) -> LinkStreams<'a> {
+        LinkStreams { seed, name }
+    }
+
+    /// For `LinkConfig::seed`: of losses, and of jitter that keeps the order.
+    pub fn link_seed(self) -> u64 {
+        seed_of(self.seed, &format!("link \"{}\"", self.name))
+    }
+
+    /// Of jitter that reorders.
+    pub fn reordering(self) -> Stream {
+        Stream::new(self.seed, &format!("jitter of link \"{}\"", self.name))
+    }
+
+    /// Seed of the queue discipline.
+    pub fn queue_seed(self) -> u64 {
+        seed_of(self.seed, &format!("{} queue", self.name))
+    }
+
+    /// Seed of the conditioner.
+    pub fn conditioner_seed(self) -> u64 {
+        seed_of(self.seed, &format!("{} conditioner", self.name))
+    }
+}
+
 /// A duration drawn in seconds; beyond 584 years it is cut off.
 pub fn seconds(value: f64) -> Duration {
     Duration::from_nanos((value * 1e9) as u64)

@@ -11,7 +11,7 @@ use netnice_scenario::model::{JitterDistribution, TrafficClass};
 use netnice_scenario::network::{NetworkLink, Problem};
 use netnice_scenario::results::{Drops, QueueResult};
 use netnice_sim::measure::Histogram;
-use netnice_sim::random::{Stream, seconds, seed_of};
+use netnice_sim::random::{LinkStreams, Stream, seconds};
 
 use super::packet::Frame;
 
@@ -30,10 +30,11 @@ pub(super) struct Hop {
 
 impl Hop {
     pub(super) fn new(link: &NetworkLink, seed: u64) -> Result<Hop, Problem> {
+        let streams = LinkStreams::new(seed, &link.name);
         let queue = Discipline::new(
             &link.queue,
             &link.discipline_context(),
-            seed_of(seed, &format!("{} queue", link.name)),
+            streams.queue_seed(),
         )
         .map_err(|error| {
             let place = netnice_scenario::network::Place::key("links");
@@ -43,9 +44,8 @@ impl Hop {
             rate: link.rate,
             delay: link.delay,
             loss: link.loss,
-            seed: seed_of(seed, &link.name),
+            seed: streams.link_seed(),
         };
-        let conditioner_seed = seed_of(seed, &format!("{} conditioner", link.name));
         let jitter = link
             .jitter
             .map_or(Jitter::None, |jitter| match jitter.distribution {
@@ -58,10 +58,10 @@ impl Hop {
             link: Link::new(config, queue).with_jitter(in_order),
             conditioner: link
                 .conditioner
-                .map(|config| Conditioner::new(&config, conditioner_seed)),
+                .map(|config| Conditioner::new(&config, streams.conditioner_seed())),
             reordering: reorders.then(|| Reordering {
                 jitter,
-                stream: Stream::new(seed, &format!("{} jitter", link.name)),
+                stream: streams.reordering(),
                 held: BTreeMap::new(),
                 sequence: 0,
             }),
@@ -187,5 +187,143 @@ impl Reordering {
     fn release(&mut self, now: Time) -> Option<(Frame, Time)> {
         let due = self.due().filter(|&due| due <= now)?;
         self.held.pop_first().map(|(_, frame)| (frame, due))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::time::Duration;
+
+    use netnice_scenario::{Network, ScenarioFile};
+    use netnice_sim::Traces;
+
+    use super::*;
+
+    /// A link for each kind of randomness, of 20 Mb/s but for loss and jitter, and on each 24 Mb/s of UDP: packets of
+    /// 1000 bytes and of 500 in turn, so that times tell which was dropped.
+    const SCENARIO: &str = r#"
+name = "draws"
+duration = "2s"
+[[links]]
+name = "loss"
+from = "a"
+to = "b"
+delay = "3ms"
+loss = "10%"
+[[links]]
+name = "jitter"
+from = "c"
+to = "d"
+delay = "3ms"
+jitter = "5ms"
+[[links]]
+name = "reordering"
+from = "e"
+to = "e2"
+delay = "3ms"
+jitter = { size = "5ms", reordering = true, distribution = "exponential" }
+[[links]]
+name = "behind_reordering"
+from = "e2"
+to = "f"
+[[links]]
+name = "red"
+from = "g"
+to = "h"
+rate = "20mbit"
+delay = "3ms"
+queue = { discipline = "red", limit = "100p", min_threshold = "10p", max_threshold = "60p", max_probability = 0.5, weight = 0.02 }
+[[links]]
+name = "tsw"
+from = "i"
+to = "j"
+rate = "20mbit"
+delay = "3ms"
+queue = { discipline = "rio", limit = "100p", in = { min_threshold = "40p", max_threshold = "70p", max_probability = 0.1 }, out = { min_threshold = "10p", max_threshold = "30p", max_probability = 0.9 }, weight = 0.02 }
+conditioner = { kind = "tsw", target = "12mbit" }
+"#;
+
+    /// What the simulated link lets out, in nanoseconds, by its trace.
+    fn times_in_trace(file: &Path) -> Vec<u64> {
+        let trace = std::fs::read(file).unwrap();
+        let word = |at: usize| u32::from_le_bytes(trace[at..at + 4].try_into().unwrap());
+        let (mut at, mut times) = (0, Vec::new());
+        while at < trace.len() {
+            // An enhanced packet block: the time's halves follow type, length and interface.
+            if word(at) == 6 {
+                times.push(u64::from(word(at + 12)) << 32 | u64::from(word(at + 16)));
+            }
+            at += word(at + 4) as usize;
+        }
+        times
+    }
+
+    /// What the lab's link lets out of the same packets.
+    fn times_of_hop(link: &NetworkLink, seed: u64) -> Vec<u64> {
+        let mut hop = Hop::new(link, seed).unwrap();
+        let mut times = Vec::new();
+        let mut deliver = |hop: &mut Hop, until: Time| {
+            while let Some(now) = hop.next_event().filter(|&next| next <= until) {
+                while let Some((_, due)) = hop.deliver(now) {
+                    times.push(due.as_nanos());
+                }
+            }
+        };
+        for number in 0..8000 {
+            let now = Time::ZERO + Duration::from_micros(250 * number);
+            deliver(&mut hop, now);
+            let mut frame = Frame::new(1000);
+            frame.length = if number % 2 == 0 { 1000 } else { 500 };
+            let _ = hop.offer(now, frame);
+        }
+        deliver(&mut hop, Time::ZERO + Duration::from_secs(2));
+        times
+    }
+
+    #[test]
+    fn links_draw_as_in_the_simulator() {
+        let mut text = SCENARIO.to_owned();
+        for (from, to) in [("a", "b"), ("c", "d"), ("e", "f"), ("g", "h"), ("i", "j")] {
+            for (start, bytes, mbit) in [("0us", 1000, 16), ("250us", 500, 8)] {
+                text += &format!(
+                    "[[flows]]\nname = \"{from}-{bytes}\"\nfrom = \"{from}\"\nto = \"{to}\"\nstart = \"{start}\"\n\
+                     transport = \"udp\"\npacket_size = \"{bytes}B\"\n\
+                     application = {{ kind = \"cbr\", rate = \"{mbit}mbit\" }}\n"
+                );
+            }
+        }
+        let file = ScenarioFile::parse("draws.toml", &text, &[], None);
+        let file = file.unwrap_or_else(|error| panic!("{error}"));
+        let directory = tempfile::tempdir().unwrap();
+        let traces = Traces {
+            directory: directory.path().to_owned(),
+            links: None,
+            snap_length: 64,
+        };
+        let seed = 3;
+        netnice_sim::run_with_traces(file.scenario(), seed, Some(&traces), || true).unwrap();
+        let network = Network::new(file.scenario()).unwrap();
+        // A trace has packets as they were before they are reordered: it is read one link further.
+        for (name, traced) in [
+            ("loss", "loss"),
+            ("jitter", "jitter"),
+            ("reordering", "behind_reordering"),
+            ("red", "red"),
+            ("tsw", "tsw"),
+        ] {
+            let links = &mut network.links.iter();
+            let link = links.find(|link| link.name == name).unwrap();
+            let simulated = times_in_trace(&directory.path().join(format!("{traced}.pcapng")));
+            assert!(simulated.len() > 1000, "{name}: {}", simulated.len());
+            assert!(
+                simulated == times_of_hop(link, seed),
+                "{name}: other packets, or at other times, than in the simulator"
+            );
+            assert!(
+                simulated != times_of_hop(link, seed + 1),
+                "{name}: nothing is random"
+            );
+        }
     }
 }
