@@ -3,9 +3,11 @@
 
 mod program;
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -161,19 +163,29 @@ fn what_is_there_is_not_computed_again_and_not_overwritten() {
     assert_eq!(again.status.code(), Some(1));
     assert!(stderr(&again).contains("--resume"), "{}", stderr(&again));
 
-    // A run that is taken up keeps what is found, even a figure that no run could give.
+    // A run that is reused keeps its file; one that is made again is renamed to its place.
     let kept = out.join("runs/point-00000-seed-1.json");
-    let mut found: serde_json::Value = serde_json::from_slice(&fs::read(&kept).unwrap()).unwrap();
+    let edited = out.join("runs/point-00000-seed-2.json");
+    let inode = |file: &Path| fs::metadata(file).unwrap().ino();
+    let (kept_before, edited_before) = (inode(&kept), inode(&edited));
+    let mut found: serde_json::Value = serde_json::from_slice(&fs::read(&edited).unwrap()).unwrap();
     found["flows"][0]["goodput_bps"] = 12345.0.into();
-    fs::write(&kept, found.to_string()).unwrap();
+    fs::write(&edited, found.to_string()).unwrap();
     fs::remove_file(out.join("runs/point-00001-seed-2.json")).unwrap();
-    let resumed = succeeded(&run(&[&arguments[..], &["--resume"]].concat()));
-    let goodput = |summary: &str, point: usize| {
+    let resumed = run(&[&arguments[..], &["--resume"]].concat());
+    let points = |summary: &str| {
         let summary: serde_json::Value = serde_json::from_str(summary).unwrap();
-        summary["points"][point]["figures"][0]["value"].clone()
+        summary["points"].clone()
     };
-    assert_eq!(goodput(&resumed, 0)["min"], 12345.0);
-    assert_eq!(goodput(&resumed, 1), goodput(&first, 1));
+    assert_eq!(points(&succeeded(&resumed)), points(&first));
+    let message = stderr(&resumed);
+    assert_eq!(message.lines().count(), 1, "{message}");
+    assert!(
+        message.contains("seed-2.json: the file is not as it was written"),
+        "{message}"
+    );
+    assert_eq!(inode(&kept), kept_before);
+    assert_ne!(inode(&edited), edited_before);
 
     let other = run(&[&arguments[..], &["--resume", "--set", "duration=3s"]].concat());
     assert_eq!(other.status.code(), Some(1));
@@ -182,6 +194,57 @@ fn what_is_there_is_not_computed_again_and_not_overwritten() {
         "{}",
         stderr(&other)
     );
+}
+
+#[test]
+fn input_without_end_is_refused_with_one_line() {
+    let (directory, file) = place();
+    let out = directory.path().join("out");
+    let arguments = ["sim", text(&file), "--quiet", "--out", text(&out)];
+    succeeded(&run(&arguments));
+    let endless = out.join("runs/point-00000-seed-1.json");
+    fs::remove_file(&endless).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", &endless).unwrap();
+    let trace = directory.path().join("trace.toml");
+    let flow = "application = { kind = \"trace\", file = \"/dev/zero\" }";
+    let scenario = fs::read_to_string(&file).unwrap();
+    fs::write(
+        &trace,
+        format!("{scenario}\n[[flows]]\nname = \"t\"\nfrom = \"a\"\nto = \"b\"\n{flow}\n"),
+    )
+    .unwrap();
+    for (arguments, code, word) in [
+        (&["sim", "/dev/zero"][..], 2, "larger than 4 MiB"),
+        (&["sim", text(&trace)], 2, "larger than 64 MiB"),
+        (&["plot", text(&out)], 1, "no regular file"),
+        (&["compare", text(&out), text(&out)], 1, "no regular file"),
+        (
+            &["compare", "/dev/zero", text(&out)],
+            1,
+            "larger than 256 MiB",
+        ),
+    ] {
+        // What takes all memory fails here by a signal, and not this machine.
+        let script = "ulimit -v 2500000; exec \"$0\" \"$@\"";
+        let output = Command::new("sh")
+            .args(["-c", script, env!("CARGO_BIN_EXE_netnice")])
+            .args(arguments)
+            .output()
+            .unwrap();
+        let message = stderr(&output);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {message}");
+        assert_eq!(message.lines().count(), 1, "{message}");
+        assert!(message.contains(word), "{message}");
+    }
+    // The run is made again.
+    let resumed = run(&[&arguments[..], &["--resume"]].concat());
+    succeeded(&resumed);
+    assert!(
+        stderr(&resumed).contains("no regular file"),
+        "{}",
+        stderr(&resumed)
+    );
+    assert!(endless.symlink_metadata().unwrap().is_file());
 }
 
 #[test]
@@ -222,35 +285,33 @@ fn finished_runs_without_the_traces_asked_for_are_made_again() {
     let out = directory.path().join("out");
     let arguments = ["sim", text(&file), "--quiet", "--out", text(&out)];
     succeeded(&run(&arguments));
-    // As in a run that is taken up from before.
-    let mark = || {
-        for entry in fs::read_dir(out.join("runs")).unwrap() {
-            let path = entry.unwrap().path();
-            let mut found: serde_json::Value =
-                serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
-            found["flows"][0]["goodput_bps"] = 12345.0.into();
-            fs::write(&path, found.to_string()).unwrap();
-        }
-    };
-    let marked = || {
+    // A run that is made again is renamed to its place.
+    let inodes = || -> BTreeSet<u64> {
         let runs = fs::read_dir(out.join("runs")).unwrap();
-        let texts = runs.map(|run| fs::read_to_string(run.unwrap().path()).unwrap());
-        texts.filter(|text| text.contains(":12345")).count()
+        runs.map(|run| run.unwrap().metadata().unwrap().ino())
+            .collect()
     };
-    mark();
+    // Held open, so that no new file gets the number of an old one.
+    let hold = || -> Vec<fs::File> {
+        let runs = fs::read_dir(out.join("runs")).unwrap();
+        runs.map(|run| fs::File::open(run.unwrap().path()).unwrap())
+            .collect()
+    };
+    let (before, held) = (inodes(), hold());
     let resume = [&arguments[..], &["--resume", "--pcap", "bottleneck"]].concat();
     succeeded(&run(&resume));
-    assert_eq!(marked(), 0);
+    assert_eq!(inodes().intersection(&before).count(), 0);
+    drop(held);
     let traces = out.join("traces");
     assert_eq!(fs::read_dir(&traces).unwrap().count(), 4);
     let trace = traces.join("point-00001-seed-2/bottleneck.pcapng");
     assert!(fs::metadata(&trace).unwrap().len() > 10_000);
 
     // Those that have them are not.
-    mark();
+    let (before, _held) = (inodes(), hold());
     fs::remove_file(&trace).unwrap();
     succeeded(&run(&resume));
-    assert_eq!(marked(), 3);
+    assert_eq!(inodes().intersection(&before).count(), 3);
     assert!(trace.exists());
 }
 

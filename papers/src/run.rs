@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use netnice_scenario::ScenarioFile;
 use netnice_scenario::model::Scenario;
-use netnice_scenario::results::{ResultsDirectory, RunResults, World};
+use netnice_scenario::results::{ResultsDirectory, RunResults, StaleRun, World};
 
 use crate::budget::Budget;
 use crate::{
@@ -53,6 +53,8 @@ pub type Make<'a> = dyn Fn(
 #[derive(Debug, Default)]
 pub struct Finished {
     pub(crate) runs: BTreeMap<Key, RunResults>,
+    /// Why runs that had a file were made again.
+    pub stale: Vec<StaleRun>,
 }
 
 /// How far it is.
@@ -180,7 +182,13 @@ impl Reproduction {
             let work = self.work(key);
             all += work;
             let kept = directories[study].as_ref();
-            match kept.and_then(|directory| directory.finished(point, seed)) {
+            let point_of_sweep = &self.studies[study].1.points[point];
+            let kept = kept.map(|directory| directory.finished(point, point_of_sweep, seed));
+            let kept = kept.transpose().unwrap_or_else(|reason| {
+                finished.stale.push(reason);
+                None
+            });
+            match kept.flatten() {
                 Some(run) => {
                     finished.runs.insert(key, run);
                     done += work;

@@ -5,8 +5,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use netnice_scenario::ScenarioFile;
 use netnice_scenario::results::{DirectoryError, Manifest, ResultsDirectory, World};
+use netnice_scenario::{ScenarioFile, input};
 
 use crate::{Outcome, Outcomes, experiments};
 
@@ -90,8 +90,8 @@ impl Store {
         if !path.exists() {
             return Err(StoreError::NoOutcomes(directory.to_owned()));
         }
-        let read =
-            fs::read(&path).and_then(|text| serde_json::from_slice(&text).map_err(io::Error::from));
+        let read = input::read_regular(&path, input::SUMMARY_BYTES)
+            .and_then(|text| serde_json::from_slice(&text).map_err(io::Error::from));
         read.map_err(|error| StoreError::Io { path, error })
     }
 

@@ -4,11 +4,13 @@
 //! - [`model`]: the file as it is written, typed: [`Scenario`].
 //! - [`parse`]: reads and checks it: [`ScenarioFile`].
 //! - [`network`]: the same laid out for a run, with groups expanded, routes found and limits resolved: [`Network`].
+//! - [`input`]: files, up to a length.
 //! - [`results`]: what a run has measured, and what many runs say together.
 //! - `plot` (with the feature of that name): results as SVG and PNG.
 
 mod did_you_mean;
 mod explain;
+pub mod input;
 pub mod model;
 pub mod network;
 pub mod parse;

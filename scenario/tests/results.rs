@@ -6,8 +6,8 @@ use std::fs;
 use netnice_scenario::ScenarioFile;
 use netnice_scenario::model::{TrafficClass, Transport};
 use netnice_scenario::results::{
-    Delays, DirectoryError, FlowResult, Manifest, ResultsDirectory, RunResults, Series, Subject,
-    Summary, World,
+    Delays, DirectoryError, FlowResult, Manifest, ResultsDirectory, RunResults, Series, StaleRun,
+    Subject, Summary, World,
 };
 
 const SCENARIO: &str = "name = \"test\"
@@ -88,12 +88,12 @@ fn finished_runs_are_kept_and_found_again() {
     let results = ResultsDirectory::create(&path, manifest(&file), &file, false).unwrap();
     let first = run(&file, 1, 2, &[5e5]);
     results.store(1, &first).unwrap();
-    assert_eq!(results.finished(1, 1), None);
+    assert_eq!(results.finished(1, &file.points[1], 1).unwrap(), None);
 
     let refused = ResultsDirectory::create(&path, manifest(&file), &file, false);
     assert!(matches!(refused, Err(DirectoryError::Occupied(_))));
     let resumed = ResultsDirectory::create(&path, manifest(&file), &file, true).unwrap();
-    let found = resumed.finished(1, 2).unwrap();
+    let found = resumed.finished(1, &file.points[1], 2).unwrap().unwrap();
     assert_eq!(found.flows, first.flows);
     assert!(found.series[0].value[1].is_nan());
 
@@ -111,6 +111,81 @@ fn finished_runs_are_kept_and_found_again() {
     ResultsDirectory::create(&path, manifest(&other), &other, false).unwrap();
     let nothing = ResultsDirectory::open(directory.path());
     assert!(matches!(nothing, Err(DirectoryError::NoResults(_))));
+}
+
+#[test]
+fn a_run_whose_file_was_touched_is_not_found() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("results");
+    let file = scenario(&[]);
+    let results = ResultsDirectory::create(&path, manifest(&file), &file, false).unwrap();
+    let runs = path.join("runs");
+    for seed in [1, 2] {
+        results.store(0, &run(&file, 0, seed, &[5e5])).unwrap();
+    }
+    let look = |seed| {
+        let resumed = ResultsDirectory::create(&path, manifest(&file), &file, true).unwrap();
+        let found = resumed.finished(0, &file.points[0], seed);
+        found.map(|run| run.map(|run| run.seed))
+    };
+    assert_eq!(look(1).unwrap(), Some(1));
+    let (one, two) = (
+        runs.join("point-00000-seed-1.json"),
+        runs.join("point-00000-seed-2.json"),
+    );
+    let written = fs::read_to_string(&one).unwrap();
+
+    // Another figure; the file of another seed; half a file.
+    fs::write(&one, written.replace("500000", "400000")).unwrap();
+    assert!(matches!(look(1), Err(StaleRun::Changed(_))));
+    fs::copy(&two, &one).unwrap();
+    assert!(matches!(look(1), Err(StaleRun::Changed(_))));
+    fs::write(&one, &written[..100]).unwrap();
+    assert!(matches!(look(1), Err(StaleRun::Changed(_))));
+    fs::write(&one, &written).unwrap();
+    assert_eq!(look(1).unwrap(), Some(1));
+
+    // Other contents that are listed as they are: stored by mistake for this run.
+    let sums = path.join("SHA256SUMS");
+    let listed = fs::read_to_string(&sums).unwrap();
+    fs::copy(&two, &one).unwrap();
+    let line = listed.lines().find(|line| line.ends_with("seed-2.json"));
+    let line = line.unwrap().replace("seed-2", "seed-1");
+    fs::write(&sums, format!("{listed}{line}\n")).unwrap();
+    assert!(matches!(look(1), Err(StaleRun::OtherRun(_))));
+    let mut other = run(&file, 0, 1, &[5e5]);
+    other.settings = file.points[1].settings.clone();
+    results.store(0, &other).unwrap();
+    assert!(matches!(look(1), Err(StaleRun::OtherRun(_))));
+
+    // Nothing says what is right; no file that ends.
+    fs::remove_file(&sums).unwrap();
+    assert!(matches!(look(1), Err(StaleRun::Unlisted(_))));
+    fs::remove_file(&one).unwrap();
+    assert_eq!(look(1).unwrap(), None);
+    std::os::unix::fs::symlink("/dev/zero", &one).unwrap();
+    assert!(matches!(look(1), Err(StaleRun::Unreadable { .. })));
+    assert!(matches!(results.runs(), Err(DirectoryError::Io { .. })));
+}
+
+#[test]
+fn a_run_stored_again_has_one_checksum() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = scenario(&[]);
+    let results = ResultsDirectory::create(directory.path(), manifest(&file), &file, false);
+    let results = results.unwrap();
+    let second = run(&file, 0, 1, &[6e5]);
+    for run in [&run(&file, 0, 1, &[5e5]), &second] {
+        results.store(0, run).unwrap();
+    }
+    results
+        .write_tables(&[second.clone()], &Summary::of(&[second]))
+        .unwrap();
+    let sums = fs::read_to_string(directory.path().join("SHA256SUMS")).unwrap();
+    assert_eq!(sums.lines().count(), 1, "{sums}");
+    let resumed = ResultsDirectory::create(directory.path(), manifest(&file), &file, true).unwrap();
+    let found = resumed.finished(0, &file.points[0], 1).unwrap().unwrap();
+    assert_eq!(found.flows[0].goodput_bps, 6e5);
 }
 
 #[test]

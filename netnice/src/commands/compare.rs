@@ -2,12 +2,12 @@
 //! `netnice compare`: two sets of results side by side.
 
 use std::fmt::Write;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use netnice_scenario::input;
 use netnice_scenario::results::{
     Comparison, Manifest, PointComparison, ResultsDirectory, Row, Subject, Summary, World,
 };
@@ -133,7 +133,7 @@ fn read(path: &Path) -> Result<Side> {
         not_trustworthy: Vec<serde_json::Value>,
     }
     let what = || format!("{} holds no results", path.display());
-    let text = fs::read(path).with_context(what)?;
+    let text = input::read(path, input::SUMMARY_BYTES).with_context(what)?;
     let printed: Printed = serde_json::from_slice(&text).with_context(what)?;
     Ok(Side {
         summary: printed.summary,

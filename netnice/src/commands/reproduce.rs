@@ -19,7 +19,7 @@ use netnice_papers::{
     Effort, Experiment, LabLimits, Outcomes, Reproduction, Store, experiments, markdown,
 };
 
-use super::campaign::command;
+use super::campaign::{command, tell_stale};
 use super::lab;
 use crate::text::{self, say};
 use progress::Progress;
@@ -105,7 +105,7 @@ pub struct Arguments {
     /// Run nothing: verdicts and report of the outcomes that are in the directory
     #[arg(long, conflicts_with_all = ["quick", "full", "jobs", "resume", "lab"])]
     no_run: bool,
-    /// Take up the runs that are in the directory already
+    /// Reuse finished runs found in the directory
     #[arg(long)]
     resume: bool,
     /// The verdicts, as a page of Markdown, to this file
@@ -173,6 +173,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let mut progress = Progress::new(arguments.json)?;
     let finished = reproduction.run(Some(&store), jobs, |tick| progress.tick(tick))?;
     let mut interrupted = progress.finish();
+    tell_stale(&finished.stale);
 
     let mut fresh = reproduction.outcomes(&finished);
     let mut made = (finished.count(), reproduction.runs());
@@ -183,6 +184,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         };
         let on_kernel = reproduction.on_kernel(&finished, limits, experiment::check)?;
         let done = kernel::run(&on_kernel, &store, arguments.lab_jobs.get(), arguments.json)?;
+        tell_stale(&done.finished.stale);
         on_kernel.add_to(&mut fresh, &done.finished);
         made = (made.0 + done.finished.count(), made.1 + on_kernel.runs());
         interrupted = done.interrupted;

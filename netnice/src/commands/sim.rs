@@ -46,6 +46,7 @@ The directory of --out:
   scenario.toml    the scenario
   runs/            one JSON file for each run, with all figures and time series
   summary.json     means over the seeds with 95 % confidence intervals
+  SHA256SUMS       checksums of runs/; --resume makes runs again whose file differs
   traces/          for each run, the links of --pcap
   *.csv            the same, and flows, queues, response times and time series of all runs
 

@@ -10,12 +10,12 @@ mod settings;
 mod trace;
 mod tree;
 
-use std::fs;
 use std::path::Path;
 
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
+use crate::input;
 use crate::model::Scenario;
 use crate::network::{Network, Problem};
 use fault::{Fault, Origin};
@@ -65,7 +65,7 @@ impl ScenarioFile {
         check: impl Fn(&Scenario) -> Vec<Problem>,
     ) -> Result<ScenarioFile, ScenarioError> {
         let file = path.display().to_string();
-        let text = fs::read(path).map_err(|error| {
+        let text = input::read(path, input::SCENARIO_BYTES).map_err(|error| {
             ScenarioError::unreadable(&file, format!("cannot be read: {error}"))
         })?;
         let text = String::from_utf8(text)

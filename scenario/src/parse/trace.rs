@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Traces from files: a time in seconds and a size in bytes on each line.
 
-use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
 use netnice_queue::Bytes;
 use sha2::{Digest, Sha256};
 
+use crate::input;
 use crate::model::{Application, Flow, Scenario, TimeSpan, TraceEntry};
 use crate::network::{Place, Problem, trace_mistake};
 
@@ -31,8 +31,10 @@ pub(super) fn load_all(
                 "a text without a place has no files beside it".to_owned(),
             ));
         };
-        let text = fs::read_to_string(directory.join(file))
+        let text = input::read(&directory.join(file), input::TRACE_BYTES)
             .map_err(|error| problem(format!("`{file}` cannot be read: {error}")))?;
+        let text = String::from_utf8(text)
+            .map_err(|_| problem(format!("`{file}` is no text in UTF-8")))?;
         hash.update([0]);
         hash.update(&text);
         let read = read(&text, flow)

@@ -1,17 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A directory of results: a manifest, a file for each finished run, and what is made from them in the end.
+//! A directory of results: a manifest, a file for each finished run with its checksum, and what is made from them in the
+//! end.
 //!
-//! Every file is complete or absent, whenever the program ends: so finished runs are kept, and found again.
+//! Every file is complete or absent, whenever the program ends: so finished runs are kept, and found again. A run's file
+//! that has another checksum, or none, is not taken for what the program has written.
 
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 use super::{RunResults, Summary, tables};
-use crate::ScenarioFile;
+use crate::input;
+use crate::{Point, ScenarioFile};
+
+/// Checksums of runs, as `sha256sum` writes and checks them; of two lines for a file the later one counts.
+const CHECKSUMS: &str = "SHA256SUMS";
 
 /// Where figures come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,7 +83,7 @@ impl Manifest {
 #[derive(Debug, thiserror::Error)]
 pub enum DirectoryError {
     /// Results are there already.
-    #[error("{} holds results already; take them up with --resume, or choose another directory", .0.display())]
+    #[error("{} holds results already; reuse them with --resume, or choose another directory", .0.display())]
     Occupied(PathBuf),
     /// Results of something else are there.
     #[error("{} holds results of another scenario, version or setting; choose another directory", .0.display())]
@@ -95,6 +104,28 @@ pub enum DirectoryError {
     },
 }
 
+/// Why a run's file is not reused.
+#[derive(Debug, thiserror::Error)]
+pub enum StaleRun {
+    /// It is not what the program has written.
+    #[error("{}: the file is not as it was written: its SHA-256 is not that in {CHECKSUMS}", .0.display())]
+    Changed(PathBuf),
+    /// It may be anything.
+    #[error("{}: {CHECKSUMS} has no line for the file", .0.display())]
+    Unlisted(PathBuf),
+    /// It is of another run.
+    #[error("{}: the file is of another seed or other settings", .0.display())]
+    OtherRun(PathBuf),
+    /// It is no run at all.
+    #[error("{}: {error}", path.display())]
+    Unreadable {
+        /// Which.
+        path: PathBuf,
+        /// What the system or the parser says.
+        error: io::Error,
+    },
+}
+
 fn at(path: &Path) -> impl FnOnce(io::Error) -> DirectoryError + '_ {
     move |error| DirectoryError::Io {
         path: path.to_owned(),
@@ -107,6 +138,8 @@ fn at(path: &Path) -> impl FnOnce(io::Error) -> DirectoryError + '_ {
 pub struct ResultsDirectory {
     path: PathBuf,
     manifest: Manifest,
+    /// Of the runs that were there when it was opened: name and SHA-256.
+    checksums: BTreeMap<String, String>,
 }
 
 impl ResultsDirectory {
@@ -136,6 +169,7 @@ impl ResultsDirectory {
         Ok(ResultsDirectory {
             path: path.to_owned(),
             manifest,
+            checksums: read_checksums(&path.join(CHECKSUMS))?,
         })
     }
 
@@ -147,7 +181,8 @@ impl ResultsDirectory {
         }
         Ok(ResultsDirectory {
             path: path.to_owned(),
-            manifest: read_json(&manifest)?,
+            manifest: read_json(&manifest, input::SUMMARY_BYTES)?,
+            checksums: read_checksums(&path.join(CHECKSUMS))?,
         })
     }
 
@@ -161,26 +196,72 @@ impl ResultsDirectory {
         &self.path
     }
 
-    fn run_path(&self, point: usize, seed: u64) -> PathBuf {
-        let name = format!("point-{point:05}-seed-{seed}.json");
-        self.path.join("runs").join(name)
+    /// A run that was finished before this directory was opened; an error where there is a file, but not of that run as
+    /// it was written. `number` is that of `point` in the sweep.
+    pub fn finished(
+        &self,
+        number: usize,
+        point: &Point,
+        seed: u64,
+    ) -> Result<Option<RunResults>, StaleRun> {
+        let name = run_file(number, seed);
+        let path = self.path.join(&name);
+        let unreadable = |error| StaleRun::Unreadable {
+            path: path.clone(),
+            error,
+        };
+        let text = match input::read_regular(&path, input::RUN_BYTES) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(unreadable(error)),
+        };
+        match self.checksums.get(&name) {
+            Some(checksum) if *checksum == sha256(&text) => {}
+            Some(_) => return Err(StaleRun::Changed(path)),
+            None => return Err(StaleRun::Unlisted(path)),
+        }
+        let run: RunResults =
+            serde_json::from_slice(&text).map_err(|error| unreadable(error.into()))?;
+        if run.seed != seed || run.settings != point.settings {
+            return Err(StaleRun::OtherRun(path));
+        }
+        Ok(Some(run))
     }
 
-    /// A run that was finished before, if it can be read.
-    pub fn finished(&self, point: usize, seed: u64) -> Option<RunResults> {
-        read_json(&self.run_path(point, seed)).ok()
-    }
-
-    /// Keeps a finished run.
+    /// Keeps a finished run, and its checksum.
     pub fn store(&self, point: usize, run: &RunResults) -> Result<(), DirectoryError> {
-        write_json(&self.run_path(point, run.seed), run)
+        let name = run_file(point, run.seed);
+        let path = self.path.join(&name);
+        let text = json(&path, run)?;
+        write(&path, &text)?;
+        // Last, so that a line is never there before its file. One write: threads store runs at a time.
+        let checksums = self.path.join(CHECKSUMS);
+        let line = format!("{}  {name}\n", sha256(&text));
+        let mut options = fs::OpenOptions::new();
+        let file = options.append(true).create(true).open(&checksums);
+        file.and_then(|mut file| file.write_all(line.as_bytes()))
+            .map_err(at(&checksums))
+    }
+
+    /// Leaves one line for each file in the list of checksums.
+    fn tidy_checksums(&self) -> Result<(), DirectoryError> {
+        let path = self.path.join(CHECKSUMS);
+        let mut text = String::new();
+        for (name, checksum) in read_checksums(&path)? {
+            // Writing to a string does not fail.
+            let _ = writeln!(text, "{checksum}  {name}");
+        }
+        write(&path, text.as_bytes())
     }
 
     /// All finished runs, by point and seed.
     pub fn runs(&self) -> Result<Vec<RunResults>, DirectoryError> {
         let mut files = run_files(&self.path.join("runs"))?;
         files.sort_by_key(|&(key, _)| key);
-        files.iter().map(|(_, path)| read_json(path)).collect()
+        let files = files.iter();
+        files
+            .map(|(_, path)| read_json(path, input::RUN_BYTES))
+            .collect()
     }
 
     /// Writes the tables as Parquet files, beside those of [`ResultsDirectory::write_tables`].
@@ -208,6 +289,7 @@ impl ResultsDirectory {
         runs: &[RunResults],
         summary: &Summary,
     ) -> Result<(), DirectoryError> {
+        self.tidy_checksums()?;
         write_json(&self.path.join("summary.json"), summary)?;
         for (name, table) in tables::all(&self.manifest.axes, runs, summary) {
             if !table.rows.is_empty() {
@@ -244,15 +326,43 @@ fn key(name: &str) -> Option<RunKey> {
     Some((point.parse().ok()?, seed.parse().ok()?))
 }
 
-fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, DirectoryError> {
-    let text = fs::read(path).map_err(at(path))?;
+/// A run's file in the directory of results.
+fn run_file(point: usize, seed: u64) -> String {
+    format!("runs/point-{point:05}-seed-{seed}.json")
+}
+
+fn sha256(content: &[u8]) -> String {
+    let digest = Sha256::digest(content);
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Name and SHA-256 of each file in a list; none where there is no list. A line that a full disk has cut off is none.
+fn read_checksums(path: &Path) -> Result<BTreeMap<String, String>, DirectoryError> {
+    let text = match input::read_regular(path, input::SUMMARY_BYTES) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
+        Err(error) => return Err(at(path)(error)),
+    };
+    let text = String::from_utf8_lossy(&text);
+    let lines = text.lines().filter_map(|line| line.split_once("  "));
+    Ok(lines
+        .map(|(checksum, name)| (name.to_owned(), checksum.to_owned()))
+        .collect())
+}
+
+fn read_json<T: DeserializeOwned>(path: &Path, most: u64) -> Result<T, DirectoryError> {
+    let text = input::read_regular(path, most).map_err(at(path))?;
     serde_json::from_slice(&text).map_err(|error| at(path)(error.into()))
 }
 
-fn write_json(path: &Path, value: &impl Serialize) -> Result<(), DirectoryError> {
+fn json(path: &Path, value: &impl Serialize) -> Result<Vec<u8>, DirectoryError> {
     let mut text = serde_json::to_vec(value).map_err(|error| at(path)(error.into()))?;
     text.push(b'\n');
-    write(path, &text)
+    Ok(text)
+}
+
+fn write_json(path: &Path, value: &impl Serialize) -> Result<(), DirectoryError> {
+    write(path, &json(path, value)?)
 }
 
 /// Writes beside and renames, so that the file is never half there.

@@ -20,7 +20,7 @@ use crate::style;
 use crate::text::{self, say};
 use runs::Outcome;
 
-pub use runs::run_name;
+pub use runs::{run_name, tell_stale};
 
 /// What is run, how often, and where the results go.
 #[derive(Debug, Args)]
@@ -34,7 +34,7 @@ pub struct CampaignArguments {
     /// Keep all results in this directory
     #[arg(long, value_name = "DIRECTORY")]
     pub out: Option<PathBuf>,
-    /// Take up the runs that are in the directory already
+    /// Reuse finished runs found in the directory
     #[arg(long, requires = "out")]
     resume: bool,
     /// Write the tables as Parquet files, too

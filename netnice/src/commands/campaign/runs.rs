@@ -9,11 +9,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Error, Result};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use netnice_scenario::ScenarioFile;
-use netnice_scenario::results::{ResultsDirectory, RunResults, World};
+use netnice_scenario::results::{ResultsDirectory, RunResults, StaleRun, World};
 use nix::sys::signal::Signal;
 
 use super::Maker;
 use crate::signals::{Arrived, HeldSignals};
+use crate::text::{self, say};
 
 /// How soon a signal is noticed.
 const LOOK: Duration = Duration::from_millis(50);
@@ -37,13 +38,22 @@ pub fn run_all(
 ) -> Result<Outcome> {
     let mut finished: Vec<((usize, u64), RunResults)> = Vec::new();
     let mut left = Vec::new();
+    let mut stale = Vec::new();
     for (point, seed) in file.runs() {
-        let kept = directory.and_then(|directory| directory.finished(point, seed));
-        match kept.filter(|_| (maker.is_whole)(&file.points[point], point, seed)) {
+        let kept = directory.map(|directory| directory.finished(point, &file.points[point], seed));
+        let kept = kept.transpose().unwrap_or_else(|reason| {
+            stale.push(reason);
+            None
+        });
+        match kept
+            .flatten()
+            .filter(|_| (maker.is_whole)(&file.points[point], point, seed))
+        {
             Some(run) => finished.push(((point, seed), run)),
             None => left.push((point, seed)),
         }
     }
+    tell_stale(&stale);
     // The threads inherit the mask, so that signals come to this one.
     let signals = HeldSignals::hold()?;
     let progress = Progress::new(file, finished.len(), &left, maker, quiet)?;
@@ -107,6 +117,18 @@ pub fn run_all(
     });
     outcome.runs = finished.into_iter().map(|(_, run)| run).collect();
     Ok(outcome)
+}
+
+/// Says which runs are made again although they have a file, and why.
+pub fn tell_stale(stale: &[StaleRun]) {
+    const LINES: usize = 5;
+    for reason in stale.iter().take(LINES) {
+        say!("netnice: {reason}; the run is made again");
+    }
+    if stale.len() > LINES {
+        let more = text::count((stale.len() - LINES) as u64, "more run");
+        say!("netnice: {more} with such files are made again");
+    }
 }
 
 /// One run, kept if it came to its end; `None` where it was stopped before.
