@@ -93,7 +93,7 @@ fn without_root_processes_of_others_are_refused() {
     let _registered = keep_registered();
     for off in [&[][..], &["--off"]] {
         let pid = std::process::id().to_string();
-        let said = say(netnice_as_nobody(&["renice", "--pid", &pid]).args(off));
+        let said = say(netnice_as_nobody(&["renice", "--yes", "--pid", &pid]).args(off));
         assert_eq!(said.code, Some(1));
         assert!(said.err.contains("belongs to another user"), "{}", said.err);
     }
@@ -310,6 +310,36 @@ fn check_says_that_run_works() {
     let _registered = keep_registered();
     let found = json(&mut netnice_as_nobody(&["check", "--json"]));
     assert_eq!(found["run_works"], true, "{found}");
+}
+
+#[test]
+fn renice_asks_before_it_changes_the_machine_or_ones_own_session() {
+    let refused = |said: Said, pid: &str| {
+        assert_eq!(said.code, Some(2), "{}", said.err);
+        assert_eq!(said.err.lines().count(), 1, "{}", said.err);
+        assert!(
+            said.err.contains(&format!("PID {pid}")) && said.err.contains("--yes"),
+            "{}",
+            said.err
+        );
+    };
+    refused(say(&mut netnice(&["renice", "--pid", "1"])), "1");
+    let test = std::process::id().to_string();
+    refused(say(&mut netnice(&["renice", "--pid", &test])), &test);
+
+    // The leader of a session of its own, so that nothing else is moved.
+    let script = "echo $$; \"$0\" renice \"$@\" --pid $$";
+    let own_session = |options: &[&str]| {
+        let mut command = Command::new("setsid");
+        command.args(["-w", "sh", "-c", script, env!("CARGO_BIN_EXE_netnice")]);
+        say(command.args(options))
+    };
+    let said = own_session(&[]);
+    let pid = said.out.lines().next().unwrap().to_owned();
+    refused(said, &pid);
+    let said = own_session(&["--yes"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.out.contains("0 open TCP sockets"), "{}", said.out);
 }
 
 #[test]

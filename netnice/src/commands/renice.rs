@@ -9,10 +9,11 @@ use clap::error::ErrorKind;
 use netnice_kernel::control::Control;
 use netnice_kernel::process;
 use netnice_kernel::renice::{self, Outcome};
+use nix::unistd::{Pid, getsid};
 use serde::Serialize;
 
 use crate::low_priority::{LowPriority, standing};
-use crate::text;
+use crate::text::{self, say};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -37,6 +38,9 @@ pub struct Arguments {
     /// Give best effort back: the control that the connections had before
     #[arg(long)]
     off: bool,
+    /// Also where PID is 1, your session's leader or another process that netnice descends from
+    #[arg(long)]
+    yes: bool,
     /// Tell what was done as one line of JSON
     #[arg(long)]
     json: bool,
@@ -52,6 +56,10 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         return Err(clap::Error::raw(ErrorKind::ArgumentConflict, message).into());
     }
     let settings = arguments.low_priority.settings()?;
+    if let Some(refusal) = refusal(arguments)? {
+        say!("netnice: {refusal}");
+        return Ok(ExitCode::from(2));
+    }
     let outcome = match arguments.off {
         true => renice::unset(arguments.pid)?,
         false => renice::set(arguments.pid, &settings)?,
@@ -59,6 +67,31 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let words = in_words(arguments, settings.control, &outcome);
     tell(&outcome, arguments.json, &words)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Why not without `--yes`: the user's own session, or the whole machine, would get low priority.
+fn refusal(arguments: &Arguments) -> Result<Option<String>> {
+    if arguments.yes || arguments.off {
+        return Ok(None);
+    }
+    let pid = arguments.pid;
+    let family = process::with_descendants(pid)?;
+    let own = std::process::id() as i32;
+    let session = getsid(None).ok().map(Pid::as_raw);
+    if pid != 1 && session != Some(pid) && !family.contains(&own) {
+        return Ok(None);
+    }
+    let what = match pid {
+        1 => "all processes of this machine descend from it".to_owned(),
+        _ if session == Some(pid) => "it leads the session that this command belongs to".to_owned(),
+        _ => "this command descends from it".to_owned(),
+    };
+    let name = process::name(pid).map_or_else(String::new, |name| format!(" ({name})"));
+    Ok(Some(format!(
+        "PID {pid}{name}: {what}, and it would get low priority with all of its {} descendants; choose another \
+         process, or give --yes if that is meant",
+        family.len() - 1,
+    )))
 }
 
 /// Says what was changed, here and for `attach` and `detach`: in words, or as JSON.
