@@ -63,7 +63,7 @@ pub mod traffic;
 pub use error::LabError;
 pub use link::{
     Direction, DirectionChanges, DirectionReport, DirectionSpec, EmulatedLink, Lateness,
-    LinkReport, LinkSpec, MTU, SchedulingClass,
+    LinkReport, LinkSpec, MTU, SchedulingClass, Verdict,
 };
 pub use namespace::Namespace;
 pub use testbed::{Flow, FlowReport, Testbed, TestbedReport};

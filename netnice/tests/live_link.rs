@@ -111,6 +111,20 @@ fn the_report_can_be_read_by_a_script() {
 }
 
 #[test]
+fn a_quiet_link_prints_its_json_and_nothing_else() {
+    let script = "setsid sleep 1000 & true";
+    let output = run(&["link", "--json", "-q", "--", "sh", "-c", script]);
+    let text = stderr(&output);
+    assert_eq!(text.lines().count(), 1, "{text}");
+    let report: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    // No packet says anything of the link.
+    assert_eq!(report["verdict"], "unknown", "{text}");
+    assert_eq!(report["trustworthy"], false, "{text}");
+    let output = run(&["link", "-q", "--", "true"]);
+    assert_eq!(stderr(&output), "");
+}
+
+#[test]
 fn what_still_runs_at_the_end_is_ended() {
     let script =
         "readlink /proc/self/ns/net; setsid sleep 1000 & (trap '' TERM HUP; exec sleep 1001) &";

@@ -14,7 +14,7 @@ use nix::sys::signal::SigSet;
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, clock_gettime};
 
-use super::report::{DirectionReport, Lateness, LinkReport};
+use super::report::{DirectionReport, Lateness, LinkReport, Verdict};
 use super::scheduling::{self, SchedulingClass};
 use super::{Direction, LinkSpec, MTU, tun};
 
@@ -240,6 +240,7 @@ impl Driver {
             stolen_time: scheduling::stolen_time().saturating_sub(self.stolen_before),
             elapsed: now() - self.began,
             lateness_bound: self.lateness_bound,
+            verdict: Verdict::default(),
             trustworthy: false,
             reason: String::new(),
         };

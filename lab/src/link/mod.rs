@@ -11,6 +11,6 @@ pub(crate) mod tun;
 
 pub use emulated_link::EmulatedLink;
 pub(crate) use emulated_link::{DEVICE_QUEUE, raise_buffers, set_up_loopback};
-pub use report::{DirectionReport, Lateness, LinkReport};
+pub use report::{DirectionReport, Lateness, LinkReport, Verdict};
 pub use scheduling::SchedulingClass;
 pub use spec::{Direction, DirectionChanges, DirectionSpec, LinkSpec, MTU};

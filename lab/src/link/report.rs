@@ -14,6 +14,40 @@ use crate::serde_seconds;
 /// Share of packets that may be later than the bound.
 const TOLERATED_LATE: f64 = 0.01;
 
+/// From so many packets on their share of late ones is taken as it is. Of fewer, none late does not yet say that no more
+/// than [`TOLERATED_LATE`] would be: `0.99 ^ 299 < SIGNIFICANCE`.
+const ENOUGH_PACKETS: u64 = 299;
+
+/// Of few packets so many have to be late that a link which is late with [`TOLERATED_LATE`] of them makes as many with
+/// this probability at most.
+const SIGNIFICANCE: f64 = 0.05;
+
+/// Whether measurements over a link can be trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// They can.
+    Trustworthy,
+    /// Too few packets passed to tell.
+    #[default]
+    Unknown,
+    /// They cannot.
+    NotTrustworthy,
+}
+
+/// The probability that of `packets` at least `late` are late, if each is with [`TOLERATED_LATE`] by itself: the upper
+/// tail of a binomial distribution.
+fn chance_of_late(packets: u64, late: u64) -> f64 {
+    let odds = TOLERATED_LATE / (1.0 - TOLERATED_LATE);
+    let mut term = (1.0 - TOLERATED_LATE).powf(packets as f64);
+    let mut fewer = 0.0;
+    for number in 0..late.min(packets) {
+        fewer += term;
+        term *= odds * (packets - number) as f64 / (number + 1) as f64;
+    }
+    1.0 - fewer
+}
+
 /// How much later than due packets were handed over.
 ///
 /// Due is counted from when the link read a packet. That it may have read the packet late cannot be seen, but the same
@@ -31,6 +65,8 @@ pub struct Lateness {
     pub max: Duration,
     /// Share of the packets later than the link's bound, 0 to 1.
     pub late_fraction: f64,
+    /// Packets of which this is known: those handed over.
+    pub packets: u64,
 }
 
 impl Lateness {
@@ -45,7 +81,17 @@ impl Lateness {
             p99: Duration::from_nanos(histogram.value_at_quantile(0.99)),
             max: Duration::from_nanos(histogram.max()),
             late_fraction: late as f64 / histogram.len() as f64,
+            packets: histogram.len(),
         }
+    }
+
+    /// More packets were late than is tolerated, and not by chance.
+    fn is_too_large(&self) -> bool {
+        if self.packets >= ENOUGH_PACKETS {
+            return self.late_fraction > TOLERATED_LATE;
+        }
+        let late = (self.late_fraction * self.packets as f64).round() as u64;
+        late > 0 && chance_of_late(self.packets, late) < SIGNIFICANCE
     }
 }
 
@@ -126,7 +172,10 @@ pub struct LinkReport {
     #[serde(with = "serde_seconds")]
     pub lateness_bound: Duration,
     /// Whether measurements over this link can be trusted: at most 1 % of the packets in each direction were later than
-    /// the bound, and none was lost outside the link's own queue and loss.
+    /// the bound, and none was lost outside the link's own queue and loss. Unknown with fewer than 299 packets in both
+    /// directions together, unless so many of them were late that chance explains it in 5 % of cases at most.
+    pub verdict: Verdict,
+    /// The verdict is [`Verdict::Trustworthy`].
     pub trustworthy: bool,
     /// Why, in words.
     pub reason: String,
@@ -141,7 +190,7 @@ impl LinkReport {
         }
     }
 
-    /// Sets `trustworthy` and `reason` from the rest and from what ended the link early, if anything did.
+    /// Sets `verdict`, `trustworthy` and `reason` from the rest and from what ended the link early, if anything did.
     pub(crate) fn judge(&mut self, failure: Option<&str>) {
         let mut faults = Vec::new();
         if let Some(failure) = failure {
@@ -150,7 +199,7 @@ impl LinkReport {
         for direction in [Direction::Up, Direction::Down] {
             let report = self.direction(direction);
             let lateness = &report.lateness;
-            if lateness.late_fraction > TOLERATED_LATE {
+            if lateness.is_too_large() {
                 faults.push(format!(
                     "{:.1} % of the packets {direction} were more than {:?} late (at most {:?})",
                     100.0 * lateness.late_fraction,
@@ -184,13 +233,23 @@ impl LinkReport {
             }
             _ => "",
         };
-        self.trustworthy = faults.is_empty();
-        self.reason = match self.trustworthy {
-            true => format!(
+        let packets = self.up.lateness.packets + self.down.lateness.packets;
+        self.verdict = match faults.is_empty() {
+            false => Verdict::NotTrustworthy,
+            true if packets < ENOUGH_PACKETS => Verdict::Unknown,
+            true => Verdict::Trustworthy,
+        };
+        self.trustworthy = self.verdict == Verdict::Trustworthy;
+        self.reason = match self.verdict {
+            Verdict::Trustworthy => format!(
                 "99 % of the packets were at most {:?} late{class}",
                 self.up.lateness.p99.max(self.down.lateness.p99)
             ),
-            false => format!("{}{class}{stolen}", faults.join("; ")),
+            Verdict::Unknown => format!(
+                "{packets} packets are too few to tell; they were at most {:?} late{class}",
+                self.up.lateness.max.max(self.down.lateness.max)
+            ),
+            Verdict::NotTrustworthy => format!("{}{class}{stolen}", faults.join("; ")),
         };
     }
 }
@@ -198,10 +257,10 @@ impl LinkReport {
 impl fmt::Display for LinkReport {
     /// One line for people.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let verdict = if self.trustworthy {
-            "trustworthy"
-        } else {
-            "NOT TRUSTWORTHY"
+        let verdict = match self.verdict {
+            Verdict::Trustworthy => "trustworthy",
+            Verdict::Unknown => "not judged",
+            Verdict::NotTrustworthy => "NOT TRUSTWORTHY",
         };
         write!(
             f,
@@ -217,5 +276,77 @@ impl fmt::Display for LinkReport {
             )?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lateness(packets: u64, late: u64) -> Lateness {
+        Lateness {
+            late_fraction: if packets == 0 {
+                0.0
+            } else {
+                late as f64 / packets as f64
+            },
+            packets,
+            ..Lateness::default()
+        }
+    }
+
+    fn judged(up: (u64, u64), down: (u64, u64), refused: u64) -> LinkReport {
+        let direction = |(packets, late), refused| {
+            DirectionReport::new(LinkCounters::default(), 0, refused, lateness(packets, late))
+        };
+        let mut report = LinkReport {
+            up: direction(up, refused),
+            down: direction(down, 0),
+            spec: String::new(),
+            scheduling: SchedulingClass::Deadline,
+            processor_time: Duration::ZERO,
+            stolen_time: Duration::ZERO,
+            elapsed: Duration::ZERO,
+            lateness_bound: Duration::from_millis(1),
+            verdict: Verdict::default(),
+            trustworthy: false,
+            reason: String::new(),
+        };
+        report.judge(None);
+        report
+    }
+
+    #[test]
+    fn few_packets_are_judged_by_what_chance_would_do() {
+        use Verdict::{NotTrustworthy, Trustworthy, Unknown};
+        for (up, down, expected) in [
+            ((0, 0), (0, 0), Unknown),
+            ((12, 0), (0, 0), Unknown),
+            // 1 - 0.99^12 = 11 %; 1 - 0.99^12 - 12 * 0.01 * 0.99^11 = 0.6 %.
+            ((12, 1), (12, 0), Unknown),
+            ((12, 2), (12, 0), NotTrustworthy),
+            // 1 - 0.99^5 = 4.9 %.
+            ((5, 1), (5, 0), NotTrustworthy),
+            ((298, 0), (0, 0), Unknown),
+            ((299, 0), (0, 0), Trustworthy),
+            ((150, 0), (149, 1), Trustworthy),
+            ((299, 2), (0, 0), Trustworthy),
+            ((299, 3), (0, 0), NotTrustworthy),
+            ((1000, 10), (1000, 10), Trustworthy),
+            ((1000, 11), (1000, 0), NotTrustworthy),
+            // All of one packet is nothing to judge many by.
+            ((1000, 0), (100, 3), Trustworthy),
+            ((1000, 0), (100, 4), NotTrustworthy),
+        ] {
+            let report = judged(up, down, 0);
+            assert_eq!(report.verdict, expected, "{up:?}, {down:?}: {report}");
+            assert_eq!(report.trustworthy, expected == Trustworthy);
+        }
+        assert_eq!(judged((5, 0), (0, 0), 1).verdict, NotTrustworthy);
+        let words = judged((12, 1), (0, 0), 0).to_string();
+        assert!(
+            words.starts_with("link not judged: 12 packets are too few"),
+            "{words}"
+        );
     }
 }

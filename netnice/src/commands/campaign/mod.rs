@@ -44,7 +44,7 @@ pub struct CampaignArguments {
     #[arg(long)]
     json: bool,
     /// No table and no progress
-    #[arg(short, long, conflicts_with = "json")]
+    #[arg(short, long)]
     pub quiet: bool,
 }
 
