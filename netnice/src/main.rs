@@ -4,9 +4,9 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod allocator;
-mod broken_pipe;
 mod commands;
 mod foreground;
+mod interpreter;
 mod leftovers;
 mod low_priority;
 mod parameter_options;
@@ -14,6 +14,7 @@ mod signals;
 mod style;
 mod text;
 mod usage;
+mod write_signals;
 
 use std::process::ExitCode;
 
@@ -59,6 +60,7 @@ Environment:
   NETNICE_LOG=1  print the log of libbpf and of the kernel's verifier after an error";
 
 fn main() -> ExitCode {
+    write_signals::ignore();
     let netnice = match Netnice::try_parse() {
         Ok(netnice) => netnice,
         Err(error) => return usage::complain(&error),

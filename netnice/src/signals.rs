@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use nix::sys::signal::{SigHandler, SigSet, SigmaskHow, Signal, pthread_sigmask, signal};
 use nix::sys::time::TimeSpec;
 
-use crate::broken_pipe;
+use crate::write_signals;
 
 /// The signals by which people and programs talk to a command.
 const TOLD: [Signal; 6] = [
@@ -61,7 +61,7 @@ impl HeldSignals {
         let before = self.before;
         let restore = move || -> io::Result<()> {
             pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&before), None)?;
-            broken_pipe::restore()
+            write_signals::restore()
         };
         // SAFETY: both may be called between fork and exec.
         unsafe { command.pre_exec(restore) }

@@ -161,7 +161,8 @@ fn after_a_command_that_could_not_be_run() {
     fs::set_permissions(&script, mode).unwrap();
     for options in [&["run", "--"][..], &["run", "-v", "--"]] {
         let said = say(netnice(options).arg(&script));
-        assert_eq!(said.code, Some(127), "{}", said.err);
+        assert_eq!(said.code, Some(126), "{}", said.err);
+        assert!(said.err.contains("`/no/such/interpreter`"), "{}", said.err);
         eventually("nothing", nothing_is_left);
     }
 }

@@ -289,6 +289,24 @@ fn what_can_not_be_run_is_named() {
 }
 
 #[test]
+fn a_missing_interpreter_is_named_and_not_the_command() {
+    let place = tempfile::tempdir().unwrap();
+    let script = place.path().join("script");
+    fs::write(&script, "#!/no/such/interpreter -x\n").unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(&script, mode).unwrap();
+    for options in [&["run"][..], &["run", "-v"], &["link"]] {
+        let said = say(netnice(options).arg("--").arg(&script));
+        assert_eq!(said.code, Some(126), "{options:?}: {}", said.err);
+        let complaint = said.err.lines().next().unwrap();
+        assert!(
+            complaint.contains("interpreter `/no/such/interpreter` does not exist"),
+            "{options:?}: {complaint}"
+        );
+    }
+}
+
+#[test]
 fn standard_streams_and_the_environment_pass_through() {
     let mut command = netnice(&["run", "--", "sh", "-c", "cat; echo $A >&2"]);
     command

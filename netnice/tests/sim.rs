@@ -265,6 +265,21 @@ fn runs_that_no_manifest_tells_of_are_not_mixed_in() {
 }
 
 #[test]
+fn a_file_that_may_not_grow_is_an_error_and_no_death() {
+    let (directory, file) = place();
+    let out = directory.path().join("out");
+    let output = Command::new("sh")
+        .args(["-c", "ulimit -f 0; exec \"$0\" sim \"$1\" --out \"$2\""])
+        .args([env!("CARGO_BIN_EXE_netnice"), text(&file), text(&out)])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let message = stderr(&output);
+    assert_eq!(message.lines().count(), 1, "{message}");
+    assert!(message.contains("File too large"), "{message}");
+}
+
+#[test]
 fn names_of_files_need_not_be_text() {
     let (directory, file) = place();
     let other = directory.path().join(OsStr::from_bytes(b"b\xff.toml"));

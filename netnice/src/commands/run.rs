@@ -19,11 +19,12 @@ use nix::sys::signal::{SigHandler, Signal, raise, signal};
 use nix::unistd::execv;
 use serde::Serialize;
 
-use crate::broken_pipe;
 use crate::foreground::{self, Ended};
+use crate::interpreter;
 use crate::low_priority::{LowPriority, standing};
 use crate::signals::HeldSignals;
 use crate::text::{self, say};
+use crate::write_signals;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -98,7 +99,7 @@ fn become_command(program: &Path, command: &[OsString]) -> Result<Errno> {
         .iter()
         .map(|word| text(word))
         .collect::<Result<Vec<_>>>()?;
-    broken_pipe::restore().context("restoring SIGPIPE")?;
+    write_signals::restore().context("restoring SIGPIPE and SIGXFSZ")?;
     let Err(mut error) = execv(&path, &words);
     if error == Errno::ENOEXEC {
         // As all shells do with a script that does not say who is to run it.
@@ -107,8 +108,7 @@ fn become_command(program: &Path, command: &[OsString]) -> Result<Errno> {
         let Err(other) = execv(c"/bin/sh", &shell);
         error = other;
     }
-    // SAFETY: ignoring a signal runs no code of ours.
-    let _ = unsafe { signal(Signal::SIGPIPE, SigHandler::SigIgn) };
+    write_signals::ignore();
     Ok(error)
 }
 
@@ -148,8 +148,23 @@ fn die_of(number: Signal) -> ExitCode {
 }
 
 pub(super) fn cannot_run(name: &OsStr, error: &io::Error) -> ExitCode {
+    let not_found = error.kind() == io::ErrorKind::NotFound;
+    let program = find(name).ok().filter(|_| not_found);
     let name = Path::new(name).display();
-    if error.kind() == io::ErrorKind::NotFound {
+    if let Some(program) = program {
+        match interpreter::missing(&program) {
+            Some(interpreter) => say!(
+                "netnice: `{name}` can not be run: its interpreter `{}` does not exist",
+                interpreter::written(&interpreter)
+            ),
+            None => say!(
+                "netnice: `{name}` can not be run: its interpreter or loader does not exist; \
+                 `file {}` tells which it is",
+                program.display()
+            ),
+        }
+        ExitCode::from(126)
+    } else if not_found {
         say!("netnice: there is no command `{name}`: give its path, or see that it is in PATH");
         ExitCode::from(127)
     } else {
