@@ -2,6 +2,7 @@
 //! A process of our own that outlives this one: it has no terminal, no open files, and no parent
 //! that would have to wait for it.
 
+use std::ffi::CStr;
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 
@@ -12,9 +13,16 @@ use nix::unistd::{ForkResult, chdir, fork, setsid};
 
 use crate::error::{Context, Result};
 
-/// Runs `work` in a new process in the background, with no file open but `kept`. Only one thread
-/// may be running.
-pub fn spawn(kept: Option<BorrowedFd<'_>>, work: impl FnOnce()) -> Result<()> {
+/// What a process that clears up is called. `killall netnice` and `pkill netnice` end the commands, and not also what
+/// clears up after them.
+pub const GUARD: &CStr = c"nn-guard";
+
+/// What a process that supervises is called, for the same reason.
+pub(crate) const SUPERVISOR: &CStr = c"nn-supervisor";
+
+/// Runs `work` in a new process in the background, which is called `name` (of 15 bytes at most), with no file open but
+/// `kept`. Only one thread may be running.
+pub fn spawn(name: &CStr, kept: Option<BorrowedFd<'_>>, work: impl FnOnce()) -> Result<()> {
     let starting = || "starting a process in the background".to_owned();
     let kept = kept.map(|kept| kept.as_raw_fd());
     // SAFETY: as the caller has only this thread, the child's memory is in a consistent state.
@@ -30,7 +38,7 @@ pub fn spawn(kept: Option<BorrowedFd<'_>>, work: impl FnOnce()) -> Result<()> {
         ForkResult::Child => {
             // SAFETY: as above.
             if setsid().is_ok() && matches!(unsafe { fork() }, Ok(ForkResult::Child)) {
-                detach(kept);
+                detach(name, kept);
                 work();
             }
             // SAFETY: ends the process without running what the parent is to run at its end.
@@ -41,7 +49,7 @@ pub fn spawn(kept: Option<BorrowedFd<'_>>, work: impl FnOnce()) -> Result<()> {
 
 /// Lets go of the terminal, the working directory and all files; a signal that is meant for the
 /// command does not end us.
-fn detach(kept: Option<RawFd>) {
+fn detach(name: &CStr, kept: Option<RawFd>) {
     for number in [
         Signal::SIGHUP,
         Signal::SIGINT,
@@ -56,7 +64,7 @@ fn detach(kept: Option<RawFd>) {
     }
     let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None);
     let _ = chdir("/");
-    let _ = nix::sys::prctl::set_name(c"netnice");
+    let _ = nix::sys::prctl::set_name(name);
     if let Ok(null) = File::options().read(true).write(true).open("/dev/null") {
         let null = null.as_fd();
         let _ = nix::unistd::dup2_stdin(null);

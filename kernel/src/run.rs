@@ -149,7 +149,7 @@ impl Entered {
 /// process lives in it. The caller may not have moved there yet: it would take that one along.
 pub(crate) fn tidy_up_later(cgroup: &Cgroup) -> Result<()> {
     let (path, id) = (cgroup.path().to_owned(), cgroup.id());
-    background::spawn(None, || {
+    background::spawn(background::GUARD, None, || {
         let Ok(pins) = Pins::open() else { return };
         records::wait_until_released(pins.home(), id);
         // Whatever fails here, the next call finds the record and tries again.

@@ -13,6 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use netnice_kernel::background;
 use netnice_kernel::pins::{self, Pins};
 use netnice_lab::Namespace;
 use netnice_lab::namespace::{end_processes, inode_of};
@@ -52,7 +53,7 @@ impl Guard {
             SockFlag::SOCK_CLOEXEC,
         )
         .context("making a pair of sockets")?;
-        netnice_kernel::background::spawn(Some(theirs.as_fd()), || {
+        background::spawn(background::GUARD, Some(theirs.as_fd()), || {
             // Out of the namespace we were started in: behind a link, the clearing up of that link
             // must not end us before we have done ours.
             let _ = unshare(CloneFlags::CLONE_NEWNET);

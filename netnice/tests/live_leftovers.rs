@@ -49,6 +49,9 @@ fn nothing_is_left() -> bool {
         && processes_in_the_background().is_empty()
 }
 
+/// What a netnice, and a process of it that clears up or supervises, is called.
+const NAMES: [&str; 3] = ["netnice", "nn-guard", "nn-supervisor"];
+
 /// The processes of ours that clear up or supervise.
 fn processes_in_the_background() -> Vec<Pid> {
     let entries = fs::read_dir("/proc").unwrap().flatten();
@@ -59,7 +62,7 @@ fn processes_in_the_background() -> Vec<Pid> {
         let mut after_name = stat.rsplit(')').next().unwrap().split_whitespace();
         // A dead one only waits for whoever is its parent now.
         let lives = after_name.next().is_some_and(|state| state != "Z");
-        lives && after_name.next() != Some(&test) && file("comm") == "netnice\n"
+        lives && after_name.next() != Some(&test) && NAMES.contains(&file("comm").trim_end())
     };
     entries
         .filter(is_ours)
@@ -136,6 +139,35 @@ fn after_kill_9_of_netnice_the_command_keeps_its_priority_and_all_is_cleared_whe
     let status = output(&mut netnice(&["status"]));
     assert!(status.contains("probe ("), "{status}");
     drop(input);
+    eventually("nothing", nothing_is_left);
+}
+
+#[test]
+fn who_kills_netnice_by_name_leaves_what_clears_up() {
+    let _alone = alone();
+    let mut command = netnice(&["run", "-v", "--", "sleep", "1000"]);
+    let mut netnice_itself = Process(command.spawn().unwrap());
+    let names = || -> Vec<String> {
+        let pids = processes_in_the_background().into_iter();
+        pids.filter_map(|pid| fs::read_to_string(format!("/proc/{pid}/comm")).ok())
+            .collect()
+    };
+    eventually("a process that clears up", || !names().is_empty());
+    assert!(
+        names().iter().all(|name| name == "nn-guard\n"),
+        "{:?}",
+        names()
+    );
+    netnice_itself.0.kill().unwrap();
+    netnice_itself.0.wait().unwrap();
+    for cgroup in our_cgroups() {
+        for pid in fs::read_to_string(cgroup.join("cgroup.procs"))
+            .unwrap()
+            .lines()
+        {
+            kill(Pid::from_raw(pid.parse().unwrap()), Signal::SIGKILL).unwrap();
+        }
+    }
     eventually("nothing", nothing_is_left);
 }
 

@@ -83,7 +83,7 @@ fn the_supervisor_ends_with_the_last_program() {
     let supervisors = || {
         let found = fs::read_dir("/proc").unwrap().flatten().filter(|entry| {
             let file = |name: &str| fs::read_to_string(entry.path().join(name)).unwrap_or_default();
-            file("comm") == "netnice\n" && file("cmdline").contains("a-marker-of-this-test")
+            file("comm") == "nn-supervisor\n" && file("cmdline").contains("a-marker-of-this-test")
         });
         found.count()
     };

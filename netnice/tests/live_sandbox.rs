@@ -12,11 +12,11 @@ use std::ptr::null_mut;
 
 use support::*;
 
-/// The only process that is still netnice, of those that were started with the marker.
+/// The only supervisor among the processes that were started with the marker.
 fn supervisor(marker: &str) -> i32 {
     let mut found = fs::read_dir("/proc").unwrap().flatten().filter(|entry| {
         let file = |name: &str| fs::read_to_string(entry.path().join(name)).unwrap_or_default();
-        file("comm") == "netnice\n" && file("cmdline").contains(marker)
+        file("comm") == "nn-supervisor\n" && file("cmdline").contains(marker)
     });
     let supervisor = found.next().expect("there is a supervisor");
     assert!(found.next().is_none());

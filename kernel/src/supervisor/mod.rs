@@ -50,7 +50,9 @@ pub(crate) fn enter(settings: &Settings) -> Result<Supervised> {
     )
     .doing(starting)?;
     let settings = *settings;
-    background::spawn(Some(there.as_fd()), || serve::run(there.as_fd(), &settings))?;
+    background::spawn(background::SUPERVISOR, Some(there.as_fd()), || {
+        serve::run(there.as_fd(), &settings)
+    })?;
     drop(there);
     let mut program = filter::program(settings.mark);
     let installed = match listener::install(&mut program) {
