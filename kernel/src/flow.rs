@@ -151,7 +151,7 @@ mod tests {
         });
         assert_mirror!(&types, "finished", Finished { totals });
         assert_mirror!(&types, "policy_report", Report {
-            delay_over_minimum_us, threshold_us, yields, phase, signal, reserved
+            delay_over_minimum_us, threshold_us, yields, phase, signal, published
         });
         let types = Btf::from_path(concat!(env!("OUT_DIR"), "/placement.bpf.o")).unwrap();
         assert_mirror!(&types, "placement", Placement {

@@ -179,7 +179,10 @@ fn a_run_stored_again_has_one_checksum() {
         results.store(0, run).unwrap();
     }
     results
-        .write_tables(&[second.clone()], &Summary::of(&[second]))
+        .write_tables(
+            std::slice::from_ref(&second),
+            &Summary::of(std::slice::from_ref(&second)),
+        )
         .unwrap();
     let sums = fs::read_to_string(directory.path().join("SHA256SUMS")).unwrap();
     assert_eq!(sums.lines().count(), 1, "{sums}");

@@ -3,6 +3,7 @@
 //! (`ip netns add`). Namespaces that are only held open by a file descriptor are not found.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsFd;
@@ -32,9 +33,9 @@ pub(super) fn all() -> HashMap<u32, File> {
             continue;
         };
         let number = known.ino() as u32;
-        if !namespaces.contains_key(&number) {
+        if let Entry::Vacant(place) = namespaces.entry(number) {
             if let Ok(file) = File::open(&path) {
-                namespaces.insert(number, file);
+                place.insert(file);
             }
         }
     }
