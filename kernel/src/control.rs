@@ -79,6 +79,16 @@ impl Control {
         self.name() != "dstcp"
     }
 
+    /// Fails if users without root may not choose it: whoever gives way to everybody does no harm.
+    pub(crate) fn check_open_to_all(self) -> Result<()> {
+        match self.is_low_priority() {
+            true => Ok(()),
+            false => Err(Error::NeedsRoot {
+                action: "a control that is not of low priority",
+            }),
+        }
+    }
+
     /// A hash of the compiled control, in 16 hexadecimal digits.
     pub fn version(self) -> &'static str {
         self.object.version

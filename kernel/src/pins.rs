@@ -201,7 +201,14 @@ impl Pins {
 pub(crate) fn directory(path: &Path) -> Result<()> {
     let making = || format!("making {}", path.display());
     match fs::create_dir(path) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            match fs::symlink_metadata(path) {
+                Ok(there) if !there.is_dir() => Err(io::Error::from(io::ErrorKind::NotADirectory))
+                    .doing(|| format!("using {0} (remove what is there: rm {0})", path.display())),
+                // Another call may have removed it in between: whoever uses it finds out.
+                _ => Ok(()),
+            }
+        }
         // The caller's umask may be strict.
         Ok(()) => fs::set_permissions(path, Permissions::from_mode(0o755)).doing(making),
         other => other.doing(making),

@@ -19,6 +19,9 @@ use crate::error::{Context, Error, Result};
 use crate::pins::{self, Pins};
 use crate::placement;
 
+/// Bytes of a record at the most: a path and two words.
+const LONGEST: u64 = 8192;
+
 /// How a cgroup has come to have low priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -49,7 +52,8 @@ enum Found {
     /// Not in use, and now ours. What it says is missing if its writer was cut short.
     Free(Record, Option<Content>),
     Busy,
-    Gone,
+    /// Gone by now, or something that no netnice has written.
+    NoRecord,
 }
 
 /// What a record says.
@@ -103,7 +107,7 @@ pub fn paths(home: &Path, kind: Kind) -> Vec<String> {
         .flatten()
         .flatten();
     entries
-        .filter_map(|entry| parse(&fs::read_to_string(entry.path()).ok()?))
+        .filter_map(|entry| read(&entry.path()))
         .filter(|content| content.kind == kind)
         .map(|content| content.path)
         .collect()
@@ -115,7 +119,8 @@ pub(crate) fn remove(home: &Path, id: u64) {
     let _ = fs::remove_file(directory(home).join(id.to_string()));
 }
 
-/// Clears all that is on record and no longer in use; returns whether something still is.
+/// Clears all that is on record and no longer in use; returns whether something still is. What
+/// is no record (a directory, a pipe, a link, a huge file) is left alone.
 pub(crate) fn clear(home: &Path) -> Result<bool> {
     let directory = directory(home);
     let Ok(entries) = fs::read_dir(&directory) else {
@@ -128,10 +133,11 @@ pub(crate) fn clear(home: &Path) -> Result<bool> {
         if entry.file_name().as_encoded_bytes().starts_with(b".") {
             continue;
         }
-        let (record, content) = match take(&entry.path())? {
-            Found::Free(record, content) => (record, content),
-            Found::Gone => continue,
-            Found::Busy => {
+        let (record, content) = match take(&entry.path()) {
+            Ok(Found::Free(record, content)) => (record, content),
+            // One that cannot be read must not keep the others from being cleared.
+            Ok(Found::NoRecord) | Err(_) => continue,
+            Ok(Found::Busy) => {
                 in_use = true;
                 continue;
             }
@@ -196,25 +202,39 @@ fn take(path: &Path) -> Result<Found> {
     let file = match OpenOptions::new()
         .read(true)
         .write(true)
-        .custom_flags(libc::O_NOFOLLOW)
+        // A pipe would keep its opener waiting.
+        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
         .open(path)
     {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Found::Gone),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Found::NoRecord),
         other => other.doing(reading)?,
     };
+    let metadata = file.metadata().doing(reading)?;
+    if !metadata.is_file() || metadata.len() > LONGEST {
+        return Ok(Found::NoRecord);
+    }
     let mut file = match lock(file, FlockArg::LockExclusiveNonblock) {
         Err(Errno::EWOULDBLOCK) => return Ok(Found::Busy),
         other => other.doing(reading)?,
     };
     // Another call may have cleared it, and the name may be in use again.
-    let opened = file.metadata().doing(reading)?.ino();
-    if !fs::metadata(path).is_ok_and(|there| there.ino() == opened) {
+    if !fs::metadata(path).is_ok_and(|there| there.ino() == metadata.ino()) {
         return Ok(Found::Busy);
     }
     let mut text = String::new();
     file.read_to_string(&mut text).doing(reading)?;
     let path = path.to_owned();
     Ok(Found::Free(Record { _lock: file, path }, parse(&text)))
+}
+
+/// Reads a record without locking it.
+fn read(path: &Path) -> Option<Content> {
+    let known = fs::symlink_metadata(path).ok()?;
+    let is_record = known.is_file() && known.len() <= LONGEST;
+    is_record
+        .then(|| fs::read_to_string(path).ok())?
+        .as_deref()
+        .and_then(parse)
 }
 
 fn parse(text: &str) -> Option<Content> {

@@ -41,6 +41,7 @@ pub fn set(pid: i32, settings: &Settings) -> Result<Outcome> {
     let family = process::with_descendants(pid)?;
     let mut outcome = Outcome::default();
     if !geteuid().is_root() {
+        settings.control.check_open_to_all()?;
         if !settings.control.is_registered() {
             return Err(Error::NotRegistered {
                 control: settings.control.name(),

@@ -48,7 +48,7 @@ pub fn enter(settings: &Settings) -> Result<Entered> {
         other => other?,
     };
     match own_cgroup(&pins) {
-        Ok(cgroup) => enter_cgroup(settings, pins, &cgroup),
+        Ok(cgroup) => enter_cgroup(settings, pins, cgroup),
         // No cgroup2, or none that could be changed: a container may have it read-only.
         Err(_) => {
             let (registered, _) = Placer::with(settings, &pins)?;
@@ -66,9 +66,16 @@ fn own_cgroup(pins: &Pins) -> Result<Cgroup> {
 }
 
 /// The cgroup is removed when the last process in it has ended, even if netnice is killed before.
-fn enter_cgroup(settings: &Settings, pins: Pins, cgroup: &Cgroup) -> Result<How> {
-    let record = Record::new(&pins, Kind::Made, cgroup)?;
-    tidy_up_later(cgroup)?;
+fn enter_cgroup(settings: &Settings, pins: Pins, cgroup: Cgroup) -> Result<How> {
+    let record = match Record::new(&pins, Kind::Made, &cgroup) {
+        Ok(record) => record,
+        Err(error) => {
+            // Nobody would know of it: /run may be full.
+            let _ = cgroup.remove();
+            return Err(error);
+        }
+    };
+    tidy_up_later(&cgroup)?;
     // Moving waits for other processors, loading computes: they do not hinder each other.
     let (loaded, moved) = std::thread::scope(|scope| {
         let moving = scope.spawn(|| cgroup.enter(getpid().as_raw()));
@@ -77,7 +84,7 @@ fn enter_cgroup(settings: &Settings, pins: Pins, cgroup: &Cgroup) -> Result<How>
     });
     let (registered, placer) = moved.and(loaded)?;
     placer.count(cgroup.id())?;
-    placer.attach(cgroup, settings)?;
+    placer.attach(&cgroup, settings)?;
     Ok(How::Cgroup(Box::new(InCgroup {
         placer,
         group: cgroup.id(),
@@ -89,6 +96,7 @@ fn enter_cgroup(settings: &Settings, pins: Pins, cgroup: &Cgroup) -> Result<How>
 
 /// Parameters lie in a map that is pinned.
 fn enter_supervisor_without_pins(settings: &Settings) -> Result<How> {
+    settings.control.check_open_to_all()?;
     if !settings.parameters.is_default() {
         return Err(Error::NeedsRoot {
             action: "setting parameters of the control",

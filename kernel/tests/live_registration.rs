@@ -14,6 +14,7 @@ use netnice_kernel::control::{Control, Registered};
 use netnice_kernel::flow::Totals;
 use netnice_kernel::pins::Pins;
 use netnice_kernel::placement::Placer;
+use netnice_kernel::records::Kind;
 use netnice_kernel::{connections, release};
 use nix::sys::socket::sockopt::TcpCongestion;
 use nix::sys::socket::{getsockopt, setsockopt};
@@ -102,6 +103,33 @@ fn a_share_that_is_dropped_is_given_back() {
     drop(pins);
     assert!(!netnice().is_registered());
     assert!(!Path::new("/run/netnice").exists());
+}
+
+#[test]
+fn odd_files_among_the_records_do_not_stop_clearing() {
+    let _alone = alone();
+    let pins = Pins::open().unwrap();
+    let records = pins.home().join("cgroups");
+    fs::create_dir(&records).unwrap();
+    fs::create_dir(records.join("76")).unwrap();
+    nix::unistd::mkfifo(&records.join("77"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    std::os::unix::fs::symlink("/nowhere", records.join("78")).unwrap();
+    let huge = fs::File::create(records.join("79")).unwrap();
+    huge.set_len(3 << 30).unwrap();
+    fs::write(records.join("80"), "made 80 /netnice-run-gone\n").unwrap();
+    assert!(netnice_kernel::records::paths(pins.home(), Kind::Made).len() == 1);
+    assert!(pins.close().unwrap(), "the pins are cleared");
+    assert!(!Path::new("/run/netnice").exists());
+}
+
+#[test]
+fn a_link_in_the_place_of_our_directory_is_named() {
+    let _alone = alone();
+    std::os::unix::fs::symlink("/nowhere", "/run/netnice").unwrap();
+    let answer = Pins::open();
+    fs::remove_file("/run/netnice").unwrap();
+    let error = answer.unwrap_err().to_string();
+    assert!(error.contains("rm /run/netnice"), "{error}");
 }
 
 #[test]

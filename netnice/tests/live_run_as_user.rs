@@ -181,6 +181,34 @@ fn parameters_are_refused_in_one_line() {
 }
 
 #[test]
+fn a_control_that_yields_to_nobody_is_for_root() {
+    let mut holder = netnice(&["run", "--control", "dstcp", "--", "sleep", "300"]);
+    let _registered = Process(holder.spawn().unwrap());
+    eventually("dstcp", || {
+        let controls = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+        fs::read_to_string(controls).unwrap().contains("dstcp")
+    });
+    let said = say(&mut netnice_as_nobody(&[
+        "run",
+        "--control",
+        "dstcp",
+        "true",
+    ]));
+    assert_eq!(said.code, Some(1), "{}", said.err);
+    assert_eq!(
+        said.err,
+        "netnice: a control that is not of low priority needs root: use sudo\n"
+    );
+    // Nor may a program of a user choose it by itself.
+    let script = "import socket\n\
+        socket.socket().setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b'dstcp')";
+    let mut python = Command::new("python3");
+    python.args(["-c", script]).uid(NOBODY).gid(NOBODY);
+    let said = say(python.current_dir("/"));
+    assert!(said.err.contains("PermissionError"), "{}", said.err);
+}
+
+#[test]
 fn other_commands_that_need_root_say_so_in_one_line() {
     for command in [
         &["attach", "/"][..],

@@ -105,6 +105,6 @@ struct tcp_congestion_ops dstcp = {
 	.ssthresh = (void *)dstcp_recovery_window,
 	.set_state = (void *)dstcp_set_state,
 	.undo_cwnd = (void *)dstcp_undo_cwnd,
-	.flags = TCP_CONG_NON_RESTRICTED,
+	/* Not for all: it takes what the network has assured, and gives way to nobody. */
 	.name = "dstcp",
 };

@@ -39,10 +39,12 @@ Examples:
 
 What is covered:
   All TCP connections that the command and its children send over, from the first byte, IPv4 and
-  IPv6, as client and as server, whatever the programs are written in. They can not undo it. Not
-  covered are UDP, and so QUIC, connections that were open before, those accepted on a socket that
-  was handed in listening, and downloads: of these the sender decides, and it is not ours. As root,
-  connections over IPv4 on sockets of IPv6 keep their DSCP: the kernel lets no BPF program set it.
+  IPv6, as client and as server, whatever the programs are written in. Setting another congestion
+  control or DSCP has no effect for them. Not covered are UDP, and so QUIC, connections that were
+  open before, those accepted on a socket that was handed in listening, and downloads: their sender
+  decides. Under root, what a program does after it has moved itself to another cgroup is not
+  covered (container runtimes do so), a 32-bit program may set another control, and connections
+  over IPv4 on sockets of IPv6 keep their DSCP: the kernel lets no BPF program set it.
 
 As root and not:
   As root the command gets a cgroup of its own, and runs as the very process that netnice was.
