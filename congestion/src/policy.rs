@@ -113,7 +113,7 @@ pub struct Report {
     pub yields: u32,
     phase: u8,
     signal: u8,
-    reserved: u16,
+    published: u16,
 }
 
 impl Report {
@@ -229,7 +229,7 @@ mod tests {
     fn mirrors_have_the_layout_of_what_they_mirror() {
         let mut layouts = Layouts::default();
         mirror!(layouts, "policy_report", Report {
-            delay_over_minimum_us, threshold_us, yields, phase, signal, reserved
+            delay_over_minimum_us, threshold_us, yields, phase, signal, published
         });
         mirror!(layouts, "tcplp_ack", tcplp::Ack {
             now_us, sample_rtt_us, smoothed_rtt_us, minimum_rtt_us, tsval, acked, in_flight, cwnd, ssthresh,
