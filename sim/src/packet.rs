@@ -6,7 +6,7 @@ use std::num::NonZeroU8;
 use netnice_queue::{Time, prefetch};
 
 use crate::huge_pages;
-use crate::route::Route;
+use crate::links::routes::Route;
 use crate::tcp::{Flags, NO_SACK, SackBlock, Segment};
 
 /// What links and queues look at: 20 bytes, so that a queue of them is dense.

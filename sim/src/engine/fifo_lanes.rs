@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Packets on their way over many links, most of them in a few lines that are in order by themselves.
+//!
+//! A network of thousands of hosts has links of few kinds. Packets of one length that find links of one kind idle take the
+//! same time over them, so they come out in the order in which they went in, over whichever link each goes; and so do all
+//! packets of one link. Each such sequence is a lane: packets are put down at its end and taken from its front, and nothing
+//! is sorted. What fits into no lane, as a packet does that had to wait for others, is in a calendar.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use netnice_queue::{Departure, Time, prefetch};
+
+use crate::Packet;
+use crate::engine::calendar_queue::Calendar;
+use crate::engine::flight::Flight;
+use crate::engine::winner_tree::{self, Tournament};
+use crate::simulation::NEVER;
+
+/// The number of no lane; lanes are counted from 1.
+pub(crate) const NO_LANE: usize = 0;
+
+/// So many flights before they are taken from their lane they are fetched.
+const LANE_AHEAD: usize = 8;
+
+/// A number of flights in order.
+#[derive(Debug, Default)]
+struct Lane {
+    flights: VecDeque<Flight>,
+    /// The key of the newest that was ever put down.
+    last: u128,
+}
+
+/// The flights of a run. Those of one link and one time come out in the order in which they went in.
+#[derive(Debug)]
+pub(crate) struct Lanes {
+    /// The next flights, in order.
+    upcoming: Vec<Flight>,
+    /// So many of them have come out.
+    gone: usize,
+    /// When so many have, it is time for more.
+    few: usize,
+    /// So many of them were told of by [`Lanes::take_fresh`].
+    told: usize,
+    /// The key of the last one that was upcoming.
+    horizon: u128,
+    /// In place of [`NO_LANE`] those that were upcoming until too many others came before them. Of all with the same key
+    /// they were put down first.
+    lanes: Vec<Lane>,
+    calendar: Calendar,
+    /// The earliest time in the calendar.
+    calendar_first: Time,
+    /// The lanes, and after them the calendar, by what they have in front.
+    first: Tournament<Box<[u64; 2 * MAX_LANES]>>,
+    /// At least so many flights are upcoming, where there are as many.
+    ahead: usize,
+    /// [`Lanes::take_fresh`] tells of them.
+    tells: bool,
+}
+
+/// So many bits of a key are the number of a lane.
+const LANE_BITS: u32 = 6;
+/// There are fewer lanes than that, the calendar and [`NO_LANE`] among them.
+pub(crate) const MAX_LANES: usize = 1 << LANE_BITS;
+/// Times before this one, 9 years, are told apart by keys.
+const LAST: Time = Time::from_nanos((1 << (u64::BITS - LANE_BITS)) - 2);
+
+/// The time of a flight with its lane: of two at the same time the one in the lower lane is taken first.
+#[inline(always)]
+fn key_in(lane: usize, due: Time) -> u64 {
+    (due.min(LAST).as_nanos() << LANE_BITS) | lane as u64
+}
+
+impl Lanes {
+    /// None so far, in so many lanes, of which `ahead` or a few more can be looked at ahead.
+    pub fn new(lanes: usize, ahead: usize) -> Lanes {
+        assert!(
+            lanes + 2 <= MAX_LANES,
+            "more lanes than keys can tell apart"
+        );
+        let mut lanes: Vec<_> = (0..=lanes).map(|_| Lane::default()).collect();
+        lanes[NO_LANE].last = u128::MAX;
+        Lanes {
+            upcoming: Vec::new(),
+            gone: 0,
+            few: 0,
+            told: 0,
+            horizon: 0,
+            calendar: Calendar::new(),
+            calendar_first: NEVER,
+            first: Tournament::of_few(lanes.len() + 1),
+            lanes,
+            ahead: ahead.max(1),
+            tells: true,
+        }
+    }
+
+    /// From now on so many flights are known ahead and [`Lanes::take_fresh`] tells of them; with `None` of none, and flights
+    /// come right out of their lanes.
+    pub fn know_ahead(&mut self, ahead: Option<usize>) {
+        self.ahead = ahead.unwrap_or(1).max(1);
+        self.tells = ahead.is_some();
+        self.begin_upcoming();
+    }
+
+    /// A packet goes onto a link, in a lane or in [`NO_LANE`]. It must not come out before any that was taken, nor before any
+    /// on the same link.
+    ///
+    /// Flights of one link and one time must be in one lane, or those put down later in none.
+    #[inline(always)]
+    pub fn push(&mut self, lane: usize, link: u32, departure: Departure, packet: Packet) {
+        let key = Flight::key_of(departure.due, link);
+        if key >= self.horizon {
+            if let Some(line) = self.lanes.get_mut(lane) {
+                if key >= line.last {
+                    line.last = key;
+                    if line.flights.is_empty() {
+                        self.first.set(lane, key_in(lane, departure.due));
+                    }
+                    line.flights.push_back(Flight::NONE);
+                    if let Some(flight) = line.flights.back_mut() {
+                        flight.set(link, departure, packet);
+                    }
+                    return;
+                }
+            }
+        }
+        self.push_aside(key, &Flight::new(link, departure, packet.apart()));
+    }
+
+    #[inline(never)]
+    fn push_aside(&mut self, key: u128, flight: &Flight) {
+        if key < self.horizon {
+            let upcoming = &self.upcoming[self.gone..];
+            let place = upcoming.partition_point(|other| other.key() <= key);
+            self.upcoming.insert(self.gone + place, *flight);
+            self.few += 1;
+            self.told += 1;
+            let pending = self.upcoming.len() - self.gone;
+            if pending > 8 * self.ahead || self.gone > 64 * self.ahead {
+                self.set_back();
+            }
+            return;
+        }
+        self.calendar.push(*flight);
+        if flight.due < self.calendar_first {
+            self.set_calendar_first(flight.due);
+        }
+    }
+
+    /// Keeps the list of upcoming flights short where many come that are earlier than its last.
+    fn set_back(&mut self) {
+        self.forget_gone();
+        let keep = self.upcoming.len().min(2 * self.ahead);
+        let line = &mut self.lanes[NO_LANE].flights;
+        for flight in self.upcoming.drain(keep..).rev() {
+            line.push_front(flight);
+        }
+        if let Some(flight) = line.front() {
+            self.first.set(NO_LANE, key_in(NO_LANE, flight.due));
+        }
+        self.begin_upcoming();
+    }
+
+    fn set_calendar_first(&mut self, due: Time) {
+        let lane = self.lanes.len();
+        self.calendar_first = due;
+        let key = match due {
+            NEVER => winner_tree::NONE,
+            due => key_in(lane, due),
+        };
+        self.first.set(lane, key);
+    }
+
+    /// The key of the flight that comes out next; the largest number where there is none.
+    #[inline(always)]
+    pub fn first(&mut self) -> u128 {
+        if self.gone >= self.few {
+            self.look_ahead();
+        }
+        self.upcoming.get(self.gone).map_or(u128::MAX, Flight::key)
+    }
+
+    /// When it comes out; [`NEVER`] where there is none.
+    #[inline(always)]
+    pub fn first_due(&mut self) -> Time {
+        if self.tells && self.gone >= self.few {
+            self.look_ahead();
+        }
+        match self.upcoming.get(self.gone) {
+            Some(flight) => flight.due,
+            None if self.tells => NEVER,
+            None => Time::from_nanos(self.first.first() >> LANE_BITS),
+        }
+    }
+
+    /// Takes out the flight of [`Lanes::first`].
+    #[inline(always)]
+    pub fn take_first(&mut self) -> Flight {
+        match self.upcoming.get(self.gone) {
+            Some(&flight) => {
+                self.gone += 1;
+                flight
+            }
+            None if self.tells => Flight::NONE,
+            None => self.take_next(),
+        }
+    }
+
+    /// Takes the next flight right out of its lane, where nobody has to be told of it before.
+    #[inline(always)]
+    fn take_next(&mut self) -> Flight {
+        let first = self.first.first();
+        if first == winner_tree::NONE {
+            return Flight::NONE;
+        }
+        let flight = self.take_from(first as usize % MAX_LANES);
+        if self.first.first() >> LANE_BITS == first >> LANE_BITS {
+            return self.first_of_tied(flight);
+        }
+        flight
+    }
+
+    /// Others come out at the same time as the one that was taken: the first of them all.
+    #[inline(never)]
+    fn first_of_tied(&mut self, flight: Flight) -> Flight {
+        self.forget_gone();
+        self.upcoming.push(flight);
+        self.look_ahead_after(0, key_in(NO_LANE, flight.due) >> LANE_BITS);
+        self.gone += 1;
+        self.upcoming[self.gone - 1]
+    }
+
+    /// There are upcoming flights that were not told of.
+    #[inline(always)]
+    pub fn any_fresh(&self) -> bool {
+        self.tells && self.told < self.upcoming.len()
+    }
+
+    /// Where at most so many upcoming flights are that were not told of before.
+    pub fn take_fresh(&mut self, most: usize) -> Option<Range<usize>> {
+        let told = self.told.max(self.gone);
+        self.told = self.upcoming.len().min(told + most);
+        (told < self.told).then_some(told..self.told)
+    }
+
+    /// Upcoming flights.
+    pub fn upcoming(&self, range: Range<usize>) -> &[Flight] {
+        &self.upcoming[range]
+    }
+
+    /// All flights.
+    pub fn iter(&self) -> impl Iterator<Item = &Flight> {
+        let upcoming = self.upcoming[self.gone..].iter();
+        let lanes = self.lanes.iter().flat_map(|lane| &lane.flights);
+        upcoming.chain(lanes).chain(self.calendar.iter())
+    }
+
+    /// Takes the next flights out of the lanes.
+    #[inline(never)]
+    fn look_ahead(&mut self) {
+        if self.gone > 16 * self.ahead {
+            self.forget_gone();
+        }
+        self.look_ahead_after(self.upcoming.len(), 0);
+    }
+
+    /// The same where the time of the flight taken last, if any was, is `last`; from place `from` on they may have to be
+    /// sorted.
+    fn look_ahead_after(&mut self, from: usize, mut last: u64) {
+        let enough = self.gone + self.ahead + self.ahead / 3;
+        let mut tie = false;
+        loop {
+            let first = self.first.first();
+            let same_time = first >> LANE_BITS == last;
+            if first == winner_tree::NONE || (self.upcoming.len() >= enough && !same_time) {
+                break;
+            }
+            tie |= same_time;
+            last = first >> LANE_BITS;
+            let flight = self.take_from(first as usize % MAX_LANES);
+            self.upcoming.push(flight);
+        }
+        if tie {
+            // Taken by time and lane so far. Those of one link and time were put down in the order of their lanes.
+            self.upcoming[from..].sort_by_key(Flight::key);
+        }
+        self.begin_upcoming();
+    }
+
+    /// Takes the first flight out of a lane, or out of the calendar, that has one.
+    #[inline(always)]
+    fn take_from(&mut self, lane: usize) -> Flight {
+        let Some(line) = self.lanes.get_mut(lane) else {
+            self.calendar.first();
+            let flight = self.calendar.take_first();
+            let next = self.calendar.first();
+            self.set_calendar_first(match next {
+                u128::MAX => NEVER,
+                key => Time::from_nanos((key >> 32) as u64),
+            });
+            return flight;
+        };
+        if let Some(flight) = line.flights.get(LANE_AHEAD) {
+            prefetch(flight, 1);
+        }
+        let flight = line.flights.front().copied().unwrap_or(Flight::NONE);
+        line.flights.pop_front();
+        let next = line.flights.front();
+        let key = next.map_or(winner_tree::NONE, |flight| key_in(lane, flight.due));
+        self.first.set(lane, key);
+        flight
+    }
+
+    /// All have been taken out, later than `now`, from when on others may come.
+    pub fn start_again(&mut self, now: Time) {
+        self.forget_gone();
+        self.horizon = 0;
+        self.few = 0;
+        for line in &mut self.lanes[NO_LANE + 1..] {
+            line.last = 0;
+        }
+        self.calendar.start_again(now);
+    }
+
+    fn forget_gone(&mut self) {
+        self.upcoming.drain(..self.gone);
+        self.told = self.told.saturating_sub(self.gone);
+        self.gone = 0;
+    }
+
+    fn begin_upcoming(&mut self) {
+        self.told = self.told.min(self.upcoming.len());
+        self.horizon = self.upcoming.last().map_or(self.horizon, Flight::key);
+        self.few = if self.first.first() == winner_tree::NONE {
+            self.upcoming.len()
+        } else {
+            (self.upcoming.len() - self.ahead.min(self.upcoming.len())).max(self.gone)
+        };
+    }
+}

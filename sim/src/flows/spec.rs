@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Flows as they are described to the engine.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use netnice_congestion::control::CongestionControl;
+use netnice_queue::Time;
+
+use crate::links::network::LinkId;
+use crate::tcp::{ReceiverConfig, SenderConfig};
+use crate::traffic::{Traffic, Web};
+
+/// A flow, in the order in which it was described.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FlowId(pub(crate) u32);
+
+impl FlowId {
+    /// The flow at a place, from 0.
+    pub fn new(index: usize) -> FlowId {
+        FlowId(u32::try_from(index).expect("fewer than 2^32 flows"))
+    }
+
+    /// The place among the flows of a run, from 0.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// The way between two hosts.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Path {
+    /// The links from the sender of the data to the receiver.
+    pub forward: Vec<LinkId>,
+    /// The links back, for ACKs; not looked at for UDP.
+    pub back: Vec<LinkId>,
+}
+
+/// One flow, or one population of web sessions.
+#[derive(Debug, Clone)]
+pub struct FlowSpec {
+    /// Name in results, and of its random stream. Should be unique.
+    pub name: String,
+    /// Class of strict priority, of drop counts and of sums in the results; 0 goes first.
+    pub class: u8,
+    /// Code point in traces (RFC 2474).
+    pub dscp: u8,
+    /// Bytes of headers in each packet: IP and transport.
+    pub header_bytes: u16,
+    /// When the program begins.
+    pub start: Time,
+    /// A uniformly random time from 0 to this is added.
+    pub start_spread: Duration,
+    /// The program writes nothing from here on.
+    pub stop: Option<Time>,
+    /// The program ends after so many bytes of data.
+    pub bytes: Option<u64>,
+    /// What it does, and over which transport.
+    pub program: Program,
+    /// cwnd and the like are taken down at the sampling interval.
+    pub sampled: bool,
+}
+
+/// What a flow does.
+#[derive(Debug, Clone)]
+pub enum Program {
+    /// Each write is a packet, and nothing comes back.
+    Udp {
+        /// The way there.
+        path: Path,
+        /// When packets are sent. A bulk transfer is none.
+        traffic: Traffic,
+    },
+    /// One TCP connection.
+    Tcp {
+        /// The way there and back.
+        path: Path,
+        /// When the program writes.
+        traffic: Traffic,
+        /// The connection.
+        tcp: TcpSpec,
+    },
+    /// Web sessions; each object has a TCP connection of its own.
+    Web {
+        /// For each client the ways from each server; sessions belong to clients in turn.
+        paths: Vec<Vec<Path>>,
+        /// The sessions.
+        web: Web,
+        /// The connections.
+        tcp: TcpSpec,
+    },
+}
+
+/// Makes the congestion control of a new connection.
+pub type MakeControl = Arc<dyn Fn() -> Box<dyn CongestionControl> + Send + Sync>;
+
+/// What TCP connections are made to be.
+#[derive(Clone)]
+pub struct TcpSpec {
+    /// The sending end.
+    pub sender: SenderConfig,
+    /// The receiving end.
+    pub receiver: ReceiverConfig,
+    /// The congestion control.
+    pub control: MakeControl,
+}
+
+impl fmt::Debug for TcpSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TcpSpec")
+            .field("sender", &self.sender)
+            .field("receiver", &self.receiver)
+            .field("control", &(self.control)().name())
+            .finish()
+    }
+}
+
+impl FlowSpec {
+    /// A flow that begins at once and has 40 bytes of headers, 28 for UDP.
+    pub fn new(name: impl Into<String>, program: Program) -> FlowSpec {
+        FlowSpec {
+            name: name.into(),
+            class: 0,
+            dscp: 0,
+            header_bytes: if matches!(program, Program::Udp { .. }) {
+                28
+            } else {
+                40
+            },
+            start: Time::ZERO,
+            start_spread: Duration::ZERO,
+            stop: None,
+            bytes: None,
+            program,
+            sampled: false,
+        }
+    }
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A flow at work.
+
+use std::mem::offset_of;
+
+use netnice_queue::Time;
+
+use crate::flows::spec::TcpSpec;
+use crate::links::routes::Route;
+use crate::measure::{FlowCounters, Histogram, ResponseTimes};
+use crate::tcp::Opener;
+use crate::traffic::{Generator, Web, Write};
+
+/// A flow at work. What a packet of data touches as it arrives is the first cache line, and what its ACK touches is in the
+/// second; connections do the counting meanwhile.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub(crate) struct FlowState {
+    /// In nanoseconds, of data packets.
+    pub delay: Histogram,
+    /// The newest data packet's, in nanoseconds.
+    pub one_way_delay_ns: u64,
+
+    /// In nanoseconds, one for each ACK of data.
+    pub round_trip: Histogram,
+    /// Since the beginning: of UDP all, of TCP what connections that have ended have counted, and what was lost.
+    pub counters: FlowCounters,
+    pub class: u8,
+    pub header_bytes: u16,
+    pub work: Work,
+    pub generator: Option<Box<Generator>>,
+    /// What the next event will write.
+    pub next_write: Write,
+    /// Bytes of data that the program will still write.
+    pub data_left: u64,
+    /// The counters when the measurement began, senders of living connections included; `None` where nothing had been
+    /// counted.
+    pub baseline: Option<Box<FlowCounters>>,
+    pub start: Time,
+    pub stop: Time,
+    /// When all data had arrived.
+    pub completed: Option<Time>,
+    pub labels: Labels,
+    /// What the connections of web objects are made of.
+    pub tcp: Option<Box<TcpSpec>>,
+    pub responses: Option<Box<ResponseTimes>>,
+}
+
+/// What a flow is called, and how traces show it.
+#[derive(Debug)]
+pub(crate) struct Labels {
+    pub name: String,
+    pub index: u32,
+    pub dscp: u8,
+    pub header_bytes: u16,
+    /// `None` for UDP.
+    pub tcp: Option<TcpLabels>,
+}
+
+/// What the handshake of a connection tells.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TcpLabels {
+    pub mss: u32,
+    pub timestamps: bool,
+    pub sack: bool,
+    pub window_scale: u8,
+    /// Bytes of the request that the receiver of the data sends.
+    pub request_bytes: u32,
+}
+
+impl TcpLabels {
+    pub fn new(tcp: &TcpSpec) -> TcpLabels {
+        TcpLabels {
+            mss: tcp.sender.mss,
+            timestamps: tcp.sender.timestamps && tcp.receiver.timestamps,
+            sack: tcp.receiver.sack,
+            window_scale: tcp.receiver.window_scale,
+            request_bytes: match tcp.receiver.opener {
+                Opener::Sender => 0,
+                Opener::Receiver => tcp.receiver.request_length,
+            },
+        }
+    }
+}
+
+/// What a flow does.
+#[derive(Debug)]
+pub(crate) enum Work {
+    Udp {
+        route: Route,
+    },
+    Tcp {
+        connection: u32,
+        /// The sender has taken all that the program will ever write.
+        bulk: bool,
+    },
+    Web {
+        web: Box<Web>,
+        /// The routes there and back, for each client and server.
+        routes: Vec<Vec<(Route, Route)>>,
+    },
+}
+
+const _: () = assert!(offset_of!(FlowState, round_trip) == 64);
+
+impl FlowState {
+    /// The counters when the measurement began.
+    pub fn counters_before(&self) -> FlowCounters {
+        self.baseline.as_deref().copied().unwrap_or_default()
+    }
+
+    /// Draws the next write; false where none will come.
+    pub fn prepare_write(&mut self) -> bool {
+        let drawn = self.generator.as_mut().and_then(Iterator::next);
+        let headers = u32::from(self.header_bytes);
+        match drawn.filter(|write| write.at < self.stop && self.data_left > 0) {
+            Some(mut write) => {
+                let left = u32::try_from(self.data_left).unwrap_or(u32::MAX);
+                write.bytes = write
+                    .bytes
+                    .max(headers + 1)
+                    .min(left.saturating_add(headers));
+                self.data_left -= u64::from(write.bytes - headers);
+                self.next_write = write;
+                true
+            }
+            None => {
+                self.generator = None;
+                false
+            }
+        }
+    }
+
+    /// A packet of data that was sent at `sent` has come to the receiver.
+    #[inline]
+    pub fn data_arrived(&mut self, now: Time, warm_up: Time, sent: Time) {
+        self.one_way_delay_ns = now.as_nanos() - sent.as_nanos();
+        if now >= warm_up {
+            self.delay.record(self.one_way_delay_ns);
+        }
+    }
+}

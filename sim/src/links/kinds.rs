@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What drop-tail links have in common, and in which lanes packets on them are.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::time::Duration;
+
+use netnice_queue::{LinkKind, QueueBound, Rate};
+
+use crate::engine::fifo_lanes::{self, NO_LANE};
+
+/// No more lanes than that: with the two that are always there, the first of what they have is found in five steps.
+const MAX_LANES: usize = fifo_lanes::MAX_LANES / 2 - 2;
+/// Where a kind has no more links than that, each is made a kind of its own, as links of a backbone are.
+const FEW_LINKS: usize = 4;
+/// Packets of so many lengths have lanes on links of one kind.
+const LENGTHS: usize = 3;
+
+/// Links of one rate, delay and bound of the queue.
+#[derive(Debug, Clone)]
+pub(crate) struct Kind {
+    pub kind: LinkKind,
+    pub lanes: KindLanes,
+}
+
+/// The lanes of packets on links of one kind: of each length those that find their link idle, all of which take the same
+/// time.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct KindLanes {
+    /// The first one; [`NO_LANE`] where there is none.
+    first: u16,
+    /// All packets come out in order: there is one link, or sending takes no time.
+    single: bool,
+    /// Lengths that have a lane; 0 is none yet.
+    lengths: [u16; LENGTHS],
+}
+
+impl KindLanes {
+    /// The lane of a packet of this length, which `waited` for others or not.
+    #[inline(always)]
+    pub fn lane(&mut self, kind: &LinkKind, length: u16, waited: bool) -> usize {
+        let first = usize::from(self.first);
+        if self.single || first == NO_LANE {
+            return first;
+        }
+        if waited {
+            return NO_LANE;
+        }
+        match self.lengths.iter().position(|&known| known == length) {
+            Some(place) if length > 0 => first + place,
+            _ => self.learn(kind, length),
+        }
+    }
+
+    /// Packets of one link that come out at the same time must not be in different lanes: what takes no time to send has
+    /// none.
+    #[cold]
+    fn learn(&mut self, kind: &LinkKind, length: u16) -> usize {
+        let free = self.lengths.iter().position(|&known| known == 0);
+        match free.filter(|_| takes_time(kind.rate(), length)) {
+            Some(place) => {
+                self.lengths[place] = length;
+                usize::from(self.first) + place
+            }
+            None => NO_LANE,
+        }
+    }
+}
+
+/// A packet of so many bytes takes a nanosecond or more to send, so that the next one cannot come out at the same time.
+pub(crate) fn takes_time(rate: Option<Rate>, length: u16) -> bool {
+    rate.is_some_and(|rate| u64::from(length) * 8_000_000_000 >= rate.bits_per_second())
+}
+
+/// What tells kinds apart.
+type Key = (Option<Rate>, Duration, QueueBound);
+
+/// The kinds of drop-tail links in a run.
+#[derive(Debug, Default)]
+pub(crate) struct Kinds {
+    pub all: Vec<Kind>,
+    numbers: HashMap<Key, u32>,
+    /// Links of each.
+    links: Vec<usize>,
+}
+
+impl Kinds {
+    /// The number of the kind of a new link.
+    pub fn of(&mut self, (rate, delay, bound): Key) -> u32 {
+        let (all, links) = (&mut self.all, &mut self.links);
+        let number = *self.numbers.entry((rate, delay, bound)).or_insert_with(|| {
+            all.push(Kind {
+                kind: LinkKind::new(rate, delay, bound),
+                lanes: KindLanes::default(),
+            });
+            links.push(0);
+            u32::try_from(all.len() - 1).expect("fewer than 2^32 links")
+        });
+        self.links[number as usize] += 1;
+        number
+    }
+
+    /// No more links are added: forgets what only adding needs.
+    pub fn seal(&mut self) {
+        self.numbers = HashMap::new();
+    }
+
+    /// Makes each of those links of whose kind there are few a kind of its own, by giving it another number, and gives lanes
+    /// to kinds, those of the most links first. Tells how many lanes there are.
+    pub fn give_lanes<'a>(&mut self, numbers: impl Iterator<Item = &'a mut u32>) -> usize {
+        let mut links = std::mem::take(&mut self.links);
+        // Where there are too many for all of them to have lanes, more kinds would only take room.
+        if self.all.len() <= MAX_LANES {
+            for number in numbers {
+                let old = *number as usize;
+                if (2..=FEW_LINKS).contains(&links[old]) {
+                    *number = self.all.len() as u32;
+                    self.all.push(self.all[old].clone());
+                    links[old] -= 1;
+                    links.push(1);
+                }
+            }
+        }
+        let mut order: Vec<_> = (0..self.all.len()).collect();
+        order.sort_by_key(|&kind| Reverse(links[kind]));
+        let mut given = 0;
+        for kind in order {
+            let single = links[kind] == 1 || self.all[kind].kind.rate().is_none();
+            let lanes = if single { 1 } else { LENGTHS };
+            if given + lanes > MAX_LANES {
+                break;
+            }
+            self.all[kind].lanes = KindLanes {
+                first: (NO_LANE + 1 + given) as u16,
+                single,
+                lengths: [0; LENGTHS],
+            };
+            given += lanes;
+        }
+        given
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers of the kinds of links with these rates in Mb/s, what has been made of them, and how many lanes there are; 0 takes
+    /// no time.
+    fn sealed(megabits: &[u64]) -> (Vec<u32>, Kinds, usize) {
+        let mut kinds = Kinds::default();
+        let rate = |megabits: u64| Rate::from_bits_per_second(megabits * 1_000_000).ok();
+        let key = |megabits| (rate(megabits), Duration::ZERO, QueueBound::Packets(5));
+        let numbers = megabits.iter().map(|&megabits| kinds.of(key(megabits)));
+        let mut numbers: Vec<_> = numbers.collect();
+        kinds.seal();
+        let lanes = kinds.give_lanes(numbers.iter_mut());
+        (numbers, kinds, lanes)
+    }
+
+    impl Kinds {
+        fn lane(&mut self, number: u32, length: u16, waited: bool) -> usize {
+            let Kind { kind, lanes } = &mut self.all[number as usize];
+            lanes.lane(kind, length, waited)
+        }
+    }
+
+    #[test]
+    fn links_of_a_backbone_have_lanes_of_their_own_and_hosts_one_for_each_length() {
+        let (numbers, mut kinds, given) = sealed(&[10, 10, 100, 100, 100, 100, 100, 100]);
+        let [one, other, host, next] = [0, 1, 2, 3].map(|link| numbers[link]);
+        assert!(one != other && host == next);
+        let lane_of_one = kinds.lane(one, 1500, false);
+        assert_eq!(kinds.lane(one, 40, true), lane_of_one);
+        let lane_of_other = kinds.lane(other, 1500, true);
+        let data = kinds.lane(host, 1500, false);
+        let ack = kinds.lane(next, 40, false);
+        let mut lanes = vec![lane_of_one, lane_of_other, data, ack];
+        lanes.sort_unstable();
+        lanes.dedup();
+        assert_eq!(lanes.len(), 4);
+        assert!(!lanes.contains(&NO_LANE) && lanes[3] <= given);
+        assert_eq!(kinds.lane(next, 1500, false), data);
+        assert_eq!(kinds.lane(next, 1500, true), NO_LANE);
+        assert_ne!(kinds.lane(host, 576, false), NO_LANE);
+        assert_eq!(kinds.lane(host, 577, false), NO_LANE, "no more than three");
+    }
+
+    #[test]
+    fn what_takes_no_time_shares_a_lane_or_has_none() {
+        // 40 bytes take 1.6 ns at 200 Gb/s, 24 bytes not even one.
+        let (numbers, mut kinds, _) = sealed(&[[200_000; 5], [0; 5]].concat());
+        assert_ne!(kinds.lane(numbers[0], 40, false), NO_LANE);
+        assert_eq!(kinds.lane(numbers[0], 24, false), NO_LANE);
+        let lane = kinds.lane(numbers[5], 40, false);
+        assert!(lane != NO_LANE && kinds.lane(numbers[6], 24, false) == lane);
+    }
+
+    #[test]
+    fn of_more_kinds_than_lanes_those_of_the_most_links_have_them() {
+        let rates: Vec<_> = (1..100).chain([50; 9]).collect();
+        let (numbers, mut kinds, given) = sealed(&rates);
+        assert_eq!(kinds.all.len(), 99);
+        assert!(given <= MAX_LANES);
+        assert_ne!(kinds.lane(numbers[105], 40, false), NO_LANE);
+        assert_eq!(kinds.lane(numbers[98], 40, false), NO_LANE);
+    }
+}

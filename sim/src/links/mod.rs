@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Nodes, links and routes.
+
+pub(crate) mod kinds;
+pub(crate) mod network;
+pub(crate) mod routes;
+pub(crate) mod state;

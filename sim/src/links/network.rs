@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Nodes and links as they are described to the engine.
+
+use netnice_queue::{Conditioner, Discipline, DropTail, Jitter, LinkConfig, Queued};
+
+use crate::Packet;
+use crate::engine::event_queue::MAX_LINKS;
+use crate::error::BuildError;
+use crate::trace::capture::Capture;
+
+/// The queue of a simulated link.
+pub type Queue = Discipline<Queued<Packet>>;
+
+/// A node: a host or a router.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(pub(crate) u32);
+
+/// One direction of a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LinkId(pub(crate) u32);
+
+impl LinkId {
+    /// The link at a place, from 0.
+    pub fn new(index: usize) -> LinkId {
+        LinkId(u32::try_from(index).expect("fewer than 2^32 links"))
+    }
+
+    /// The place among the links of a run, from 0.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// One direction of a link.
+#[derive(Debug)]
+pub struct LinkSpec {
+    /// The node that sends.
+    pub from: NodeId,
+    /// The node that receives.
+    pub to: NodeId,
+    /// Rate, propagation delay and random loss. The seed is set by the engine from the run's seed and the name.
+    pub config: LinkConfig,
+    /// Packets wait here.
+    pub queue: Queue,
+    /// Random delay after the propagation.
+    pub jitter: Jitter,
+    /// Packets may overtake each other by it; otherwise each waits for the one before.
+    pub jitter_reorders: bool,
+    /// Tags packets before the queue.
+    pub conditioner: Option<Conditioner>,
+    /// Name in results, and of its random stream. Should be unique.
+    pub name: String,
+    /// Waiting times and occupancy are measured.
+    pub measured: bool,
+    /// Queue length and waiting time are taken down at the sampling interval.
+    pub sampled: bool,
+    /// Packets that come out of the link are written to a trace.
+    pub capture: Option<Capture>,
+}
+
+impl LinkSpec {
+    /// A link with a drop-tail queue of `limit` packets, whose waiting times are measured.
+    pub fn drop_tail(
+        name: impl Into<String>,
+        (from, to): (NodeId, NodeId),
+        config: LinkConfig,
+        limit: usize,
+    ) -> LinkSpec {
+        LinkSpec {
+            from,
+            to,
+            config,
+            queue: Queue::DropTail(DropTail::packets(limit)),
+            jitter: Jitter::None,
+            jitter_reorders: false,
+            conditioner: None,
+            name: name.into(),
+            measured: true,
+            sampled: false,
+            capture: None,
+        }
+    }
+}
+
+/// The nodes and the links between them.
+#[derive(Debug, Default)]
+pub struct Network {
+    pub(crate) nodes: Vec<String>,
+    pub(crate) links: Vec<LinkSpec>,
+}
+
+impl Network {
+    /// A network without nodes.
+    pub fn new() -> Network {
+        Network::default()
+    }
+
+    /// A new node called `name`.
+    pub fn node(&mut self, name: impl Into<String>) -> NodeId {
+        self.nodes.push(name.into());
+        NodeId(u32::try_from(self.nodes.len() - 1).expect("fewer than 2^32 nodes"))
+    }
+
+    /// A new link in one direction.
+    pub fn link(&mut self, link: LinkSpec) -> Result<LinkId, BuildError> {
+        let refuse = |link: &LinkSpec, reason: &str| {
+            Err(BuildError::Link {
+                link: link.name.clone(),
+                reason: reason.to_owned(),
+            })
+        };
+        if link.from == link.to {
+            return refuse(&link, "it leads to the node where it begins");
+        }
+        let index = u32::try_from(self.links.len()).expect("fewer than 2^32 links");
+        if index as usize >= MAX_LINKS {
+            return refuse(&link, "a run has at most 2^24 links");
+        }
+        self.links.push(link);
+        Ok(LinkId(index))
+    }
+
+    /// The description of a link, to change it.
+    pub fn link_mut(&mut self, link: LinkId) -> &mut LinkSpec {
+        &mut self.links[link.index()]
+    }
+
+    /// The name of `node`.
+    pub fn name(&self, node: NodeId) -> &str {
+        &self.nodes[node.0 as usize]
+    }
+}

@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Routes, laid down once: lists of links in one arena, each with an endpoint at its end.
+//!
+//! Thousands of flows with hosts of their own have thousands of routes. If each had its hops in the arena, a packet would
+//! wait for memory at every hop only to learn where it goes. But routes of flows that were described together mostly differ
+//! by the same shift in the numbers of some links, and have the others, of the backbone, in common. So the arena keeps the
+//! pattern, and the packet carries the shift.
+
+use std::collections::BTreeMap;
+
+use crate::error::BuildError;
+use crate::links::network::{LinkId, NodeId};
+
+/// What stands in the arena where a packet's cursor points.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Hop(u32);
+
+impl Hop {
+    const ENDPOINT: u32 = 1 << 31;
+    /// Packets that go onto this link can be carried to the end of their route; see [`crate::through`].
+    const THROUGH: u32 = 1 << 30;
+    /// These packets go back to a sender of data.
+    const BACK: u32 = 1 << 29;
+    const FLAGS: u32 = Self::THROUGH | Self::BACK;
+    /// The packet has come to the host of a UDP sink.
+    pub const SINK: Hop = Hop(Self::ENDPOINT);
+    /// The packet has come to the host of a TCP receiver.
+    pub const RECEIVER: Hop = Hop(Self::ENDPOINT | 1);
+    /// The packet has come back to the host of a TCP sender.
+    pub const SENDER: Hop = Hop(Self::ENDPOINT | 2);
+
+    /// The index of the link to take; `None` at the end of the route.
+    #[inline]
+    pub fn link(self) -> Option<usize> {
+        (self.0 & Self::ENDPOINT == 0).then_some((self.0 & !Self::FLAGS) as usize)
+    }
+
+    /// Packets that go onto this link can be carried to the end of their route.
+    #[inline]
+    pub fn is_through(self) -> bool {
+        self.0 & Self::THROUGH != 0
+    }
+
+    /// Packets that can be carried go back to a sender of data.
+    #[inline]
+    pub fn is_back(self) -> bool {
+        self.0 & Self::BACK != 0
+    }
+}
+
+/// Where a route stands in the arena, and by how much the numbers of its own links are shifted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Route {
+    pub cursor: u32,
+    pub shift: u32,
+}
+
+impl Route {
+    /// One hop further.
+    #[inline]
+    pub fn onward(self) -> Route {
+        Route {
+            cursor: self.cursor + 1,
+            ..self
+        }
+    }
+
+    /// One hop back.
+    pub fn back(self) -> Route {
+        Route {
+            cursor: self.cursor - 1,
+            ..self
+        }
+    }
+}
+
+/// A hop as the arena keeps it.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    hop: Hop,
+    /// All bits where the packet's shift is to be added.
+    own: u32,
+}
+
+/// A route in the arena.
+#[derive(Debug)]
+struct Pattern {
+    hops: Vec<Hop>,
+    /// Which of them are shifted; `None` as long as no other route like it was seen.
+    own: Option<Vec<bool>>,
+    cursor: u32,
+}
+
+impl Pattern {
+    /// By how much the pattern has to be shifted to be `hops`.
+    fn shift_to(&self, hops: &[Hop]) -> Option<u32> {
+        if self.hops.len() != hops.len() || self.hops.last() != hops.last() {
+            return None;
+        }
+        let own = |index: usize| self.own.as_ref().is_some_and(|own| own[index]);
+        let mut shift = None;
+        for (index, (pattern, hop)) in self.hops.iter().zip(hops).enumerate() {
+            let difference = hop.0.wrapping_sub(pattern.0);
+            let fits = if own(index) {
+                *shift.get_or_insert(difference) == difference
+            } else {
+                difference == 0
+            };
+            if !fits {
+                return None;
+            }
+        }
+        Some(shift.unwrap_or(0))
+    }
+
+    /// Which hops would have to be shifted, all alike, for the pattern to be `hops`; `None` where that is not all there is
+    /// between the two.
+    fn own_beside(&self, hops: &[Hop]) -> Option<Vec<bool>> {
+        if self.hops.len() != hops.len() || self.hops.last() != hops.last() {
+            return None;
+        }
+        let own: Vec<_> = self.hops.iter().zip(hops).map(|(a, b)| a != b).collect();
+        let shifted = Pattern {
+            hops: self.hops.clone(),
+            own: Some(own.clone()),
+            cursor: self.cursor,
+        };
+        shifted.shift_to(hops).is_some().then_some(own)
+    }
+}
+
+/// The nodes where a link begins and ends.
+pub(crate) type Ends = (NodeId, NodeId);
+
+/// Routes are compared with so many patterns seen last.
+const COMPARED: usize = 8;
+
+/// All routes of a run. A packet carries a cursor into them, so that no hop looks anything up.
+#[derive(Debug, Default)]
+pub(crate) struct Routes {
+    /// One pattern after the other.
+    places: Vec<Place>,
+    /// Those seen last, the newest at the end.
+    patterns: Vec<Pattern>,
+    /// Routes that are alike are kept once.
+    known: BTreeMap<Vec<Hop>, Route>,
+}
+
+impl Routes {
+    /// The next hop of a packet whose cursor is at `route`.
+    #[inline]
+    pub fn hop(&self, route: Route) -> Hop {
+        let place = self.places[route.cursor as usize];
+        Hop(place.hop.0.wrapping_add(place.own & route.shift))
+    }
+
+    /// The hops of a route from where it stands on, its endpoint last.
+    pub fn hops(&self, route: Route) -> impl Iterator<Item = Hop> {
+        let places = route.cursor..=self.end_of(route.cursor);
+        places.map(move |cursor| self.hop(Route { cursor, ..route }))
+    }
+
+    /// Where the endpoint stands of the route that goes on at `cursor`: every route has one.
+    fn end_of(&self, cursor: u32) -> u32 {
+        let mut places = self.places[cursor as usize..].iter();
+        let hops = places.position(|place| place.hop.link().is_none());
+        cursor + hops.unwrap_or(0) as u32
+    }
+
+    /// So many hops are in the arena.
+    pub fn places(&self) -> usize {
+        self.places.len()
+    }
+
+    /// The last link of a route stands at `cursor`.
+    pub fn is_last(&self, cursor: usize) -> bool {
+        let next = self.places.get(cursor + 1);
+        self.places[cursor].hop.link().is_some()
+            && next.is_some_and(|place| place.hop.link().is_none())
+    }
+
+    /// From the link that stands at `cursor` packets can be carried to the end of their route, on all routes that share the
+    /// pattern.
+    pub fn set_through(&mut self, cursor: usize) {
+        let back = self.leads_to_sender(cursor as u32);
+        let flags = Hop::THROUGH | if back { Hop::BACK } else { 0 };
+        self.places[cursor].hop.0 |= flags;
+    }
+
+    /// The route that goes on at `cursor` ends at a sender of data.
+    pub fn leads_to_sender(&self, cursor: u32) -> bool {
+        self.places[self.end_of(cursor) as usize].hop == Hop::SENDER
+    }
+
+    /// The route over `links`, of which all have `ends`, to `end`. The links must follow on one another.
+    pub fn add(
+        &mut self,
+        ends: &[Ends],
+        links: &[LinkId],
+        end: Hop,
+        flow: &str,
+    ) -> Result<Route, BuildError> {
+        let mut at = None;
+        for link in links {
+            match ends.get(link.0 as usize) {
+                Some(&(from, to)) if at.is_none_or(|node| node == from) => at = Some(to),
+                _ => {
+                    return Err(BuildError::BrokenRoute {
+                        flow: flow.to_owned(),
+                    });
+                }
+            }
+        }
+        if at.is_none() {
+            return Err(BuildError::Flow {
+                flow: flow.to_owned(),
+                reason: "its route has no links".to_owned(),
+            });
+        }
+        let hops: Vec<Hop> = links.iter().map(|link| Hop(link.0)).chain([end]).collect();
+        if let Some(route) = self.shifted(&hops) {
+            return Ok(route);
+        }
+        if let Some(&route) = self.known.get(&hops) {
+            return Ok(route);
+        }
+        let cursor = u32::try_from(self.places.len()).expect("fewer than 2^32 hops");
+        let places = hops.iter().map(|&hop| Place { hop, own: 0 });
+        self.places.extend(places);
+        if self.patterns.len() == COMPARED {
+            self.patterns.remove(0);
+        }
+        self.patterns.push(Pattern {
+            hops: hops.clone(),
+            own: None,
+            cursor,
+        });
+        let route = Route { cursor, shift: 0 };
+        self.known.insert(hops, route);
+        Ok(route)
+    }
+
+    /// The route of these hops, where it is one of the patterns seen last but for a shift.
+    fn shifted(&mut self, hops: &[Hop]) -> Option<Route> {
+        let mut patterns = self.patterns.iter().rev();
+        if let Some((pattern, shift)) =
+            patterns.find_map(|pattern| Some((pattern, pattern.shift_to(hops)?)))
+        {
+            let cursor = pattern.cursor;
+            return Some(Route { cursor, shift });
+        }
+        // Routes that have the pattern already are its own with a shift of 0.
+        let patterns = self.patterns.iter_mut().rev();
+        for pattern in patterns.filter(|pattern| pattern.own.is_none()) {
+            if let Some(own) = pattern.own_beside(hops) {
+                let cursor = pattern.cursor;
+                for (place, &own) in self.places[cursor as usize..].iter_mut().zip(&own) {
+                    place.own = if own { u32::MAX } else { 0 };
+                }
+                pattern.own = Some(own);
+                let shift = pattern.shift_to(hops)?;
+                return Some(Route { cursor, shift });
+            }
+        }
+        None
+    }
+
+    /// No more routes are added: forgets what only adding needs.
+    pub fn seal(&mut self) {
+        self.known = BTreeMap::new();
+        self.patterns = Vec::new();
+        self.places.shrink_to_fit();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn hops_of(routes: &Routes, route: Route) -> Vec<Hop> {
+        routes.hops(route).collect()
+    }
+
+    #[test]
+    fn flows_with_hosts_of_their_own_share_two_patterns() {
+        // Links 0 and 1 are the backbone, to and fro; then those of 1000 sources and those of 1000 sinks.
+        let mut ends = vec![(NodeId(0), NodeId(1)), (NodeId(1), NodeId(0))];
+        for host in 0..2000 {
+            let router = NodeId(host / 1000);
+            ends.extend([(NodeId(2 + host), router), (router, NodeId(2 + host))]);
+        }
+        let mut routes = Routes::default();
+        for flow in 0..1000 {
+            let (source, sink) = (2 + 2 * flow, 2002 + 2 * flow);
+            let way = [source, 0, sink + 1].map(LinkId);
+            let forward = routes.add(&ends, &way, Hop::RECEIVER, "f").unwrap();
+            let way = [sink, 1, source + 1].map(LinkId);
+            let back = routes.add(&ends, &way, Hop::SENDER, "f").unwrap();
+            let expected = [Hop(source), Hop(0), Hop(sink + 1), Hop::RECEIVER];
+            assert_eq!(hops_of(&routes, forward), expected);
+            let expected = [Hop(sink), Hop(1), Hop(source + 1), Hop::SENDER];
+            assert_eq!(hops_of(&routes, back), expected);
+            assert!(routes.leads_to_sender(back.cursor));
+            assert!(!routes.leads_to_sender(forward.cursor));
+        }
+        assert_eq!(routes.places.len(), 8);
+    }
+
+    proptest! {
+        #[test]
+        fn each_route_is_what_was_added(
+            ways in prop::collection::vec((prop::collection::vec(0u32..12, 1..4), 0usize..3), 1..60),
+        ) {
+            // Every link leads from the one node to itself, so that any may follow on any.
+            let ends = [(NodeId(0), NodeId(0)); 12];
+            let mut routes = Routes::default();
+            let mut added = Vec::new();
+            for (links, end) in ways {
+                let end = [Hop::SINK, Hop::RECEIVER, Hop::SENDER][end];
+                let links: Vec<_> = links.into_iter().map(LinkId).collect();
+                let route = routes.add(&ends, &links, end, "f").unwrap();
+                let hops: Vec<_> = links.iter().map(|link| Hop(link.0)).chain([end]).collect();
+                added.push((route, hops));
+                for (route, hops) in &added {
+                    prop_assert_eq!(&hops_of(&routes, *route), hops);
+                    prop_assert_eq!(routes.leads_to_sender(route.cursor), hops.last() == Some(&Hop::SENDER));
+                }
+            }
+            routes.seal();
+            for (route, hops) in &added {
+                prop_assert_eq!(&hops_of(&routes, *route), hops);
+            }
+        }
+    }
+
+    #[test]
+    fn routes_are_kept_once_and_must_hang_together() {
+        let [a, b, c] = [0, 1, 2].map(NodeId);
+        let ends = [(a, b), (b, c)];
+        let [ab, bc] = [0, 1].map(LinkId);
+        let mut routes = Routes::default();
+        let first = routes.add(&ends, &[ab, bc], Hop::SINK, "f").unwrap();
+        let other = routes.add(&ends, &[ab, bc], Hop::RECEIVER, "f").unwrap();
+        assert_ne!(first, other);
+        assert_eq!(routes.add(&ends, &[ab, bc], Hop::SINK, "f").unwrap(), first);
+        assert_eq!(hops_of(&routes, first), [Hop(0), Hop(1), Hop::SINK]);
+        let error = routes.add(&ends, &[bc, ab], Hop::SINK, "f").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "flow \"f\": the links of its route do not follow on one another"
+        );
+    }
+}

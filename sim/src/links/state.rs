@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A link at work, with what the run does and measures beside it.
+
+use std::collections::BTreeMap;
+
+use netnice_queue::{
+    Conditioner, DropCause, DropTailLink, Jitter, Link, LinkConfig, LinkCounters, LinkUsage,
+    QueueDiscipline as _, Rate, Time,
+};
+
+use crate::Packet;
+use crate::links::kinds::{Kind, Kinds};
+use crate::links::network::{LinkSpec, Queue};
+use crate::measure::{Histogram, Waits};
+use crate::random::{LinkStreams, Stream, seconds};
+use crate::trace::capture::Capture;
+
+/// A link at work.
+#[derive(Debug)]
+#[repr(align(64))]
+pub(crate) enum SimulatedLink {
+    /// Tells of a packet on arrival when it comes out, and then knows no more of it.
+    DropTail(DropTailLink),
+    /// Any other. As long as it is not empty, an event for the head of its pipe is pending.
+    Other(Box<Link<Packet, Queue>>),
+}
+
+/// What a packet needs that finds a link idle takes one cache line.
+const _: () = assert!(size_of::<SimulatedLink>() == 64);
+
+/// The links of a run.
+#[derive(Debug, Default)]
+pub(crate) struct Links {
+    pub all: Vec<SimulatedLink>,
+    /// What drop-tail links have in common.
+    pub kinds: Kinds,
+}
+
+impl Links {
+    /// A link whose random delays, if any, keep the order.
+    fn add(&mut self, config: LinkConfig, queue: Queue, jitter: Jitter) {
+        let link = match queue.tail_bound() {
+            Some(bound) if jitter == Jitter::None => {
+                let kind = self.kinds.of((config.rate, config.delay, bound));
+                SimulatedLink::DropTail(DropTailLink::new(kind, &config))
+            }
+            _ => SimulatedLink::Other(Box::new(Link::new(config, queue).with_jitter(jitter))),
+        };
+        self.all.push(link);
+    }
+
+    /// No more links are added; packets on them are in `lanes` or not. Tells how many lanes there are.
+    pub fn seal(&mut self, lanes: bool) -> usize {
+        self.kinds.seal();
+        if !lanes {
+            return 0;
+        }
+        let links = self.all.iter_mut();
+        self.kinds.give_lanes(links.filter_map(|link| match link {
+            SimulatedLink::DropTail(link) => Some(link.kind_mut()),
+            SimulatedLink::Other(_) => None,
+        }))
+    }
+
+    /// Some links do not tell on arrival when a packet comes out.
+    pub fn any_other(&self) -> bool {
+        let mut all = self.all.iter();
+        all.any(|link| matches!(link, SimulatedLink::Other(_)))
+    }
+
+    /// The drop-tail link with this number, and its kind. Panics where it is another.
+    #[inline(always)]
+    pub fn drop_tail(&mut self, index: usize) -> (&mut DropTailLink, &mut Kind) {
+        let SimulatedLink::DropTail(link) = &mut self.all[index] else {
+            unreachable!("link {index} does not tell when packets come out");
+        };
+        let kind = &mut self.kinds.all[link.kind()];
+        (link, kind)
+    }
+
+    /// How long a packet is on a link at most, in nanoseconds, where that can be said.
+    pub fn longest_stay_ns(&self, index: usize) -> u64 {
+        match &self.all[index] {
+            SimulatedLink::DropTail(link) => self.kinds.all[link.kind()].kind.longest_stay_ns(),
+            SimulatedLink::Other(_) => u64::MAX,
+        }
+    }
+
+    /// A link's rate; `None` takes no time to send.
+    pub fn rate(&self, index: usize) -> Option<Rate> {
+        match &self.all[index] {
+            SimulatedLink::DropTail(link) => self.kinds.all[link.kind()].kind.rate(),
+            SimulatedLink::Other(link) => link.config().rate,
+        }
+    }
+}
+
+/// Packets in a link, and their bytes.
+pub(crate) type Inside = (u64, u64);
+
+impl SimulatedLink {
+    /// What the link has seen so far; a drop-tail link has to be told what is inside.
+    pub fn counters(&self, inside: Inside) -> LinkCounters {
+        match self {
+            SimulatedLink::DropTail(link) => link.counters(inside),
+            SimulatedLink::Other(link) => link.counters(),
+        }
+    }
+
+    /// How much of the link and of its queue was in use from the beginning until `now`.
+    pub fn usage(&mut self, now: Time) -> LinkUsage {
+        match self {
+            SimulatedLink::DropTail(link) => link.usage(now),
+            SimulatedLink::Other(link) => link.usage(now),
+        }
+    }
+
+    /// The longest queue so far is the one at `now`.
+    fn restart_max_queue(&mut self, now: Time) {
+        match self {
+            SimulatedLink::DropTail(link) => link.restart_max_queue(now),
+            SimulatedLink::Other(link) => link.restart_max_queue(now),
+        }
+    }
+
+    /// Packets waiting for transmission at `now`, and their bytes.
+    pub fn queue(&mut self, now: Time) -> (usize, u64) {
+        match self {
+            SimulatedLink::DropTail(link) => link.queue(now),
+            SimulatedLink::Other(link) => (link.queue_packets(now), link.queue_bytes(now)),
+        }
+    }
+}
+
+/// What is kept beside a link and looked at rarely.
+#[derive(Debug)]
+pub(crate) struct LinkRecord {
+    /// Only of packets that had to wait: on most links these are few, and how many did not wait can be told from the link's
+    /// counters.
+    pub waits: Waits,
+    /// Queue length and the like are taken down at the sampling interval.
+    pub sampled: bool,
+    pub name: Box<str>,
+    /// Drops by cause and class since the measurement began.
+    pub drops: Vec<(DropCause, u8, u64)>,
+    /// As the measurement began, where anything had happened by then.
+    before: Option<Box<(LinkCounters, LinkUsage)>>,
+}
+
+/// What few links have.
+#[derive(Debug, Default)]
+pub(crate) struct Extras {
+    pub conditioner: Option<Conditioner>,
+    pub jitter: Option<ReorderingJitter>,
+    pub capture: Option<Capture>,
+}
+
+/// Adds a link; gives its record, and what few have.
+pub(crate) fn build(
+    links: &mut Links,
+    spec: LinkSpec,
+    seed: u64,
+) -> (LinkRecord, Option<Box<Extras>>) {
+    let mut config = spec.config;
+    let streams = LinkStreams::new(seed, &spec.name);
+    config.seed = streams.link_seed();
+    let reordering = spec.jitter_reorders && spec.jitter != Jitter::None;
+    let jitter = reordering.then(|| ReorderingJitter {
+        jitter: spec.jitter,
+        stream: streams.reordering(),
+        held: BTreeMap::new(),
+        sequence: 0,
+    });
+    let in_order = if reordering {
+        Jitter::None
+    } else {
+        spec.jitter
+    };
+    let any = spec.conditioner.is_some() || jitter.is_some() || spec.capture.is_some();
+    let extras = any.then(|| {
+        Box::new(Extras {
+            conditioner: spec.conditioner,
+            jitter,
+            capture: spec.capture,
+        })
+    });
+    links.add(config, spec.queue, in_order);
+    let record = LinkRecord {
+        name: spec.name.into(),
+        waits: Waits::new(spec.measured),
+        drops: Vec::new(),
+        before: None,
+        sampled: spec.sampled,
+    };
+    (record, extras)
+}
+
+impl LinkRecord {
+    /// Waiting times since the measurement began, in nanoseconds; `None` where they are not measured.
+    pub fn waiting(&self, counters: &LinkCounters) -> Option<Histogram> {
+        if !self.waits.measured() {
+            return None;
+        }
+        let mut waiting = self.waits.histogram();
+        let delivered = counters.delivered - self.counters_before().delivered;
+        waiting.record_times(0, delivered - waiting.count());
+        Some(waiting)
+    }
+
+    /// Counts a drop.
+    pub fn count_drop(&mut self, cause: DropCause, class: u8) {
+        let mut drops = self.drops.iter_mut();
+        match drops.find(|known| (known.0, known.1) == (cause, class)) {
+            Some(known) => known.2 += 1,
+            None => self.drops.push((cause, class, 1)),
+        }
+    }
+
+    /// The link's counters when the measurement began.
+    pub fn counters_before(&self) -> LinkCounters {
+        self.before
+            .as_ref()
+            .map_or_else(LinkCounters::default, |before| before.0)
+    }
+
+    /// Likewise how much of it had been in use.
+    pub fn usage_before(&self) -> LinkUsage {
+        self.before
+            .as_ref()
+            .map_or_else(LinkUsage::default, |before| before.1)
+    }
+
+    /// Forgets what was measured so far.
+    pub fn begin_measurement(&mut self, now: Time, link: &mut SimulatedLink, inside: Inside) {
+        let counters = link.counters(inside);
+        let any = now > Time::ZERO || counters.offered > 0;
+        self.before = any.then(|| {
+            link.restart_max_queue(now);
+            Box::new((counters, link.usage(now)))
+        });
+        self.drops.clear();
+        self.waits = Waits::new(self.waits.measured());
+    }
+}
+
+/// Packets held a little longer than the link's delay, which may overtake each other. (Jitter that keeps the order is
+/// the link's own.)
+#[derive(Debug)]
+pub(crate) struct ReorderingJitter {
+    jitter: Jitter,
+    stream: Stream,
+    held: BTreeMap<(Time, u64), Packet>,
+    sequence: u64,
+}
+
+impl ReorderingJitter {
+    /// Holds a packet; it is due at the time given back.
+    pub fn hold(&mut self, now: Time, packet: Packet) -> Time {
+        let extra = match self.jitter {
+            Jitter::None => 0.0,
+            Jitter::Uniform(largest) => largest.as_secs_f64() * self.stream.uniform(),
+            Jitter::Exponential(mean) => self.stream.exponential(mean.as_secs_f64()),
+        };
+        let due = now + seconds(extra);
+        self.held.insert((due, self.sequence), packet);
+        self.sequence += 1;
+        due
+    }
+
+    /// The packet due next.
+    pub fn release(&mut self) -> Option<Packet> {
+        self.held.pop_first().map(|(_, packet)| packet)
+    }
+
+    /// Packets held.
+    pub fn held(&self) -> usize {
+        self.held.len()
+    }
+}

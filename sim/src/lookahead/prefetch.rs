@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What packets will need, fetched before they come.
+//!
+//! In a run of thousands of flows almost nothing of it is in the processor's cache. Each place leads to the next, so it is
+//! done in steps, each as the one before has arrived. Nothing here changes anything.
+
+use netnice_queue::{Time, prefetch};
+
+use crate::engine::flight::Flight;
+use crate::links::routes::Route;
+use crate::links::state::SimulatedLink;
+use crate::simulation::{Simulation, source};
+
+/// What a packet brings to the end that it comes to.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Arrival {
+    /// The number of the connection, or of a flow over UDP.
+    connection: u32,
+    body: u32,
+    /// When it comes, or leaves the last link that its flow shares with others.
+    due: Time,
+}
+
+impl Arrival {
+    /// What comes to the end with this packet.
+    #[inline(always)]
+    pub fn of(flight: &Flight) -> Arrival {
+        Arrival {
+            connection: flight.packet.connection,
+            body: flight.packet.body,
+            due: flight.due,
+        }
+    }
+
+    /// The flow over UDP that the packet is of, if it is.
+    #[inline(always)]
+    fn udp(&self) -> Option<usize> {
+        let udp = self.connection & source::UDP != 0;
+        udp.then_some((self.connection & !source::UDP) as usize)
+    }
+}
+
+impl Simulation {
+    /// The first step for a packet of data: the end of the connection and the packet's body.
+    #[inline(always)]
+    pub(crate) fn fetch_receiver(&self, arrival: &Arrival) {
+        self.bodies.prefetch(arrival.body);
+        match arrival.udp() {
+            None => self
+                .connections
+                .prefetch_receiver(arrival.connection as usize),
+            Some(flow) => prefetch(&self.flows[flow].delay, 1),
+        }
+    }
+
+    /// The second one: the flow, the link for the answer, and what is needed by data that are not the next.
+    #[inline(always)]
+    pub(crate) fn fetch_around_receiver(&self, arrival: &Arrival) {
+        if arrival.udp().is_none() {
+            let connection = self.connections.get(arrival.connection as usize);
+            prefetch(&self.flows[connection.flow()].delay, 1);
+            self.fetch_first_link(connection.routes().1);
+            let receiver = &connection.receiver;
+            if !receiver.expects(self.bodies.number(arrival.body)) {
+                receiver.prefetch_unusual();
+            }
+        }
+    }
+
+    /// The third one: where the delay is counted.
+    #[inline(always)]
+    pub(crate) fn fetch_delay(&self, arrival: &Arrival) {
+        if arrival.udp().is_none() {
+            let connection = self.connections.get(arrival.connection as usize);
+            let flow = &self.flows[connection.flow()];
+            flow.delay.prefetch(self.under_way_ns(arrival));
+        }
+    }
+
+    /// The first step for an ACK.
+    #[inline(always)]
+    pub(crate) fn fetch_sender(&self, arrival: &Arrival) {
+        self.bodies.prefetch(arrival.body);
+        self.connections
+            .prefetch_sender(arrival.connection as usize);
+    }
+
+    /// The second one: the flow, the link for new data, what the sender leads to, and what an ACK of nothing new needs.
+    #[inline(always)]
+    pub(crate) fn fetch_around_sender(&self, arrival: &Arrival) {
+        let connection = self.connections.get(arrival.connection as usize);
+        prefetch(&self.flows[connection.flow()].round_trip, 1);
+        self.fetch_first_link(connection.routes().0);
+        let sender = &connection.sender;
+        sender.prefetch_beyond();
+        if sender.has_seen(self.bodies.number(arrival.body)) {
+            sender.prefetch_unusual();
+        }
+    }
+
+    /// The third one: where the round trip is counted, and what packets need that follow on one another.
+    #[inline(always)]
+    pub(crate) fn fetch_beyond_sender(&self, arrival: &Arrival) {
+        let connection = self.connections.get(arrival.connection as usize);
+        if connection.sender.may_burst() {
+            if let Some(link) = self.routes.hop(connection.routes().0).link() {
+                self.fetch_waiting(link);
+            }
+        }
+        let flow = &self.flows[connection.flow()];
+        flow.round_trip.prefetch(self.under_way_ns(arrival));
+    }
+
+    /// The first step for a packet that was dropped.
+    #[inline(always)]
+    pub(crate) fn fetch_dropped(&self, connection: u32, body: u32) {
+        self.bodies.prefetch(body);
+        if connection & source::UDP == 0 {
+            self.connections.prefetch_shared(connection as usize);
+        }
+    }
+
+    /// The second one.
+    #[inline(always)]
+    pub(crate) fn fetch_counters(&self, connection: u32) {
+        let flow = if connection & source::UDP == 0 {
+            self.connections.get(connection as usize).flow()
+        } else {
+            (connection & !source::UDP) as usize
+        };
+        prefetch(&self.flows[flow].counters.lost_packets, 1);
+    }
+
+    /// The links from a place in a route to its end.
+    #[inline(always)]
+    pub(crate) fn fetch_way(&self, mut route: Route) {
+        while let Some(link) = self.routes.hop(route).link() {
+            prefetch(&self.links.all[link], 1);
+            route = route.onward();
+        }
+    }
+
+    /// Then what a packet needs at those of them where it has to wait, if it comes at `at`.
+    #[inline(always)]
+    pub(crate) fn fetch_way_if_busy(&self, mut route: Route, at: Time) {
+        while let Some(index) = self.routes.hop(route).link() {
+            if let SimulatedLink::DropTail(link) = &self.links.all[index] {
+                if link.is_busy_at(at) {
+                    self.fetch_waiting(index);
+                }
+            }
+            route = route.onward();
+        }
+    }
+
+    /// The link that stands at a place in a route.
+    #[inline(always)]
+    pub(crate) fn fetch_first_link(&self, route: Route) {
+        if let Some(link) = self.routes.hop(route).link() {
+            prefetch(&self.links.all[link], 1);
+        }
+    }
+
+    /// What a packet needs that has to wait for others at a link.
+    #[inline(always)]
+    fn fetch_waiting(&self, link: usize) {
+        self.records[link].waits.prefetch();
+        if let SimulatedLink::DropTail(link) = &self.links.all[link] {
+            link.prefetch_waiting();
+        }
+    }
+
+    /// How long a packet, or the data that an ACK tells of, will have been under way, but for links to the end: they mostly
+    /// make no difference to where in a histogram that is counted.
+    #[inline(always)]
+    fn under_way_ns(&self, arrival: &Arrival) -> u64 {
+        let sent = self.bodies.sent(arrival.body);
+        arrival.due.as_nanos().saturating_sub(sent.as_nanos())
+    }
+}

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! From a scenario to a run.
+
+use std::sync::Arc;
+
+use netnice_congestion::registry;
+use netnice_queue::{Conditioner, Jitter, LinkConfig, Time};
+use netnice_scenario::model::{self, Application, JitterDistribution, Scenario};
+use netnice_scenario::network::{FlowGroup, NetworkFlow, NetworkLink};
+
+use crate::error::RunError;
+use crate::flows::spec::{FlowSpec, MakeControl, Path, Program, TcpSpec};
+use crate::links::network::{LinkId, LinkSpec, Network, NodeId, Queue};
+use crate::random::LinkStreams;
+use crate::scenario::trace_files::Traces;
+use crate::simulation::{RunOptions, Simulation};
+use crate::tcp::{
+    Clock, DelayedAck, Opener, ReceiverConfig, Recovery, SenderConfig, TimeoutConfig,
+};
+use crate::traffic::{Traffic, Web};
+
+/// The network of a scenario.
+type Layout = netnice_scenario::Network;
+
+/// A run of `scenario`, laid out as `layout`, at time zero.
+pub(crate) fn simulation(
+    scenario: &Scenario,
+    layout: &Layout,
+    seed: u64,
+    traces: Option<&Traces>,
+) -> Result<Simulation, RunError> {
+    let mut network = Network::new();
+    for node in &layout.nodes {
+        network.node(&node.name);
+    }
+    let traced = traces.map(|traces| (traces, traces.files(layout)));
+    for (index, link) in layout.links.iter().enumerate() {
+        let mut spec = link_spec(link, seed)?;
+        spec.sampled = scenario.sampling.takes_link(&link.name) && link.rate.is_some();
+        if let Some((traces, files)) = &traced {
+            if let Some(path) = &files[index] {
+                spec.capture = Some(traces.begin(path, &link.name)?);
+            }
+        }
+        network.link(spec)?;
+    }
+    let options = RunOptions {
+        duration: scenario.duration.get(),
+        warm_up: scenario.warm_up.get(),
+        seed,
+        sampling_interval: scenario.sampling.interval.map(model::TimeSpan::get),
+        marks: scenario.phase_ends(),
+    };
+    let mut controls = Controls::default();
+    let flows = layout.flows.iter().map(|flow| {
+        let mut spec = flow_spec(layout, flow, &mut controls)?;
+        spec.sampled = scenario.sampling.takes_flow(&flow.name, &flow.group.name);
+        Ok::<_, RunError>(spec)
+    });
+    Simulation::build(network, flows, &options)
+}
+
+fn link_spec(link: &NetworkLink, seed: u64) -> Result<LinkSpec, RunError> {
+    let streams = LinkStreams::new(seed, &link.name);
+    let queue = Queue::new(
+        &link.queue,
+        &link.discipline_context(),
+        streams.queue_seed(),
+    )
+    .map_err(|error| RunError::Queue {
+        link: link.name.clone(),
+        error,
+    })?;
+    let jitter = link
+        .jitter
+        .map_or(Jitter::None, |jitter| match jitter.distribution {
+            JitterDistribution::Uniform => Jitter::Uniform(jitter.size.get()),
+            JitterDistribution::Exponential => Jitter::Exponential(jitter.size.get()),
+        });
+    Ok(LinkSpec {
+        from: NodeId(link.from as u32),
+        to: NodeId(link.to as u32),
+        config: LinkConfig {
+            rate: link.rate,
+            delay: link.delay,
+            loss: link.loss,
+            ..LinkConfig::default()
+        },
+        queue,
+        jitter,
+        jitter_reorders: link.jitter.is_some_and(|jitter| jitter.reordering),
+        conditioner: link
+            .conditioner
+            .map(|config| Conditioner::new(&config, streams.conditioner_seed())),
+        name: link.name.clone(),
+        measured: link.rate.is_some(),
+        sampled: false,
+        capture: None,
+    })
+}
+
+fn flow_spec(
+    layout: &Layout,
+    flow: &NetworkFlow,
+    controls: &mut Controls,
+) -> Result<FlowSpec, RunError> {
+    let group = &*flow.group;
+    let refuse = |reason: &str| RunError::Flow {
+        flow: flow.name.clone(),
+        reason: reason.to_owned(),
+    };
+    let path = |from: usize, to: usize| -> Result<Path, RunError> {
+        let links = |from, to| -> Result<Vec<LinkId>, RunError> {
+            let links = layout
+                .path(from, to)
+                .ok_or_else(|| refuse("there is no way between its hosts"))?;
+            Ok(links.into_iter().map(LinkId::new).collect())
+        };
+        Ok(Path {
+            forward: links(from, to)?,
+            back: links(to, from)?,
+        })
+    };
+    let header_bytes =
+        u16::try_from(group.header_size.get()).map_err(|_| refuse("its headers are too long"))?;
+    let (sender, receiver) = match (&*flow.senders, &*flow.receivers) {
+        ([sender, ..], [receiver, ..]) => (*sender, *receiver),
+        _ => return Err(refuse("it has no hosts")),
+    };
+    let program = match (&group.application, group.transport) {
+        (Application::Web(web), _) => {
+            let mut paths = Vec::with_capacity(flow.receivers.len());
+            for &client in &flow.receivers {
+                let servers = flow.senders.iter().map(|&server| path(server, client));
+                paths.push(servers.collect::<Result<_, _>>()?);
+            }
+            Program::Web {
+                paths,
+                web: Web::of(web),
+                tcp: tcp_spec(
+                    layout,
+                    flow,
+                    (sender, receiver),
+                    Some(web.request_size.get()),
+                    controls,
+                )?,
+            }
+        }
+        (_, model::Transport::Udp) => Program::Udp {
+            path: path(sender, receiver)?,
+            traffic: Traffic::of(group),
+        },
+        (_, model::Transport::Tcp) => Program::Tcp {
+            path: path(sender, receiver)?,
+            traffic: Traffic::of(group),
+            tcp: tcp_spec(layout, flow, (sender, receiver), None, controls)?,
+        },
+    };
+    Ok(FlowSpec {
+        class: group.class.number(),
+        dscp: group.dscp.get(),
+        header_bytes,
+        start: Time::ZERO + group.start,
+        start_spread: group.start_spread,
+        stop: Some(Time::ZERO + group.stop),
+        bytes: group.bytes.map(|bytes| bytes.get()),
+        ..FlowSpec::new(&flow.name, program)
+    })
+}
+
+/// The congestion control of the group seen last: the flows of a group have one in common, and follow on one another.
+#[derive(Default)]
+struct Controls {
+    last: Option<(Arc<FlowGroup>, MakeControl)>,
+}
+
+impl Controls {
+    fn of(&mut self, flow: &NetworkFlow) -> Result<MakeControl, RunError> {
+        match &self.last {
+            Some((group, control)) if Arc::ptr_eq(group, &flow.group) => Ok(control.clone()),
+            _ => {
+                let parameters = flow.group.congestion_control.control_parameters();
+                let name = flow.group.congestion_control.name.clone();
+                // Checked once, so that it can't fail for each connection.
+                registry::create(&name, &parameters).map_err(|error| RunError::Control {
+                    flow: flow.name.clone(),
+                    error,
+                })?;
+                let control: MakeControl = Arc::new(move || {
+                    registry::create(&name, &parameters).expect("the same was created before")
+                });
+                self.last = Some((flow.group.clone(), control.clone()));
+                Ok(control)
+            }
+        }
+    }
+}
+
+/// `request_bytes` is given where the receiver asks for the data.
+fn tcp_spec(
+    layout: &Layout,
+    flow: &NetworkFlow,
+    (sender, receiver): (usize, usize),
+    request_bytes: Option<u64>,
+    controls: &mut Controls,
+) -> Result<TcpSpec, RunError> {
+    let group = &*flow.group;
+    let tcp = &group.tcp;
+    let timeout = TimeoutConfig {
+        initial: tcp.initial_rto.get(),
+        min: tcp.min_rto.get(),
+        rtt_tick: tcp.rtt_tick.get(),
+        ..TimeoutConfig::default()
+    };
+    let opener = if request_bytes.is_some() {
+        Opener::Receiver
+    } else {
+        Opener::Sender
+    };
+    let mss = group
+        .packet_size
+        .get()
+        .saturating_sub(group.header_size.get());
+    let window = tcp.receiver_window.map_or(u32::MAX, |bytes| {
+        u32::try_from(bytes.get()).unwrap_or(u32::MAX)
+    });
+    Ok(TcpSpec {
+        sender: SenderConfig {
+            mss: u32::try_from(mss).unwrap_or(u32::MAX),
+            initial_window: tcp.initial_window,
+            initial_ssthresh: tcp.initial_ssthresh.unwrap_or(f64::INFINITY),
+            recovery: match tcp.recovery {
+                model::Recovery::Reno => Recovery::Reno,
+                model::Recovery::NewReno => Recovery::NewReno,
+                model::Recovery::Sack => Recovery::Sack,
+            },
+            timeout,
+            timestamps: tcp.timestamps,
+            clock: clock(&layout.nodes[sender].clock),
+            ecn: tcp.ecn,
+            opener,
+            handshake: tcp.handshake,
+            ..SenderConfig::default()
+        },
+        receiver: ReceiverConfig {
+            window,
+            window_scale: (32 - window.leading_zeros()).saturating_sub(16).min(14) as u8,
+            delayed_ack: tcp.delayed_ack.timeout().map(|timeout| DelayedAck {
+                timeout: timeout.get(),
+                ..DelayedAck::default()
+            }),
+            sack: tcp.recovery == model::Recovery::Sack,
+            timestamps: tcp.timestamps,
+            clock: clock(&layout.nodes[receiver].clock),
+            ecn: tcp.ecn,
+            opener,
+            handshake: tcp.handshake,
+            request_length: request_bytes
+                .map_or(0, |bytes| u32::try_from(bytes).unwrap_or(u32::MAX)),
+            timeout,
+        },
+        control: controls.of(flow)?,
+    })
+}
+
+fn clock(clock: &model::Clock) -> Clock {
+    let tick = clock.tick.as_nanos().max(1);
+    // A clock shows the lowest 32 bits of its ticks.
+    let offset = (clock.offset.as_nanos() / tick) as u32;
+    Clock::new(clock.tick.get(), offset, clock.drift_ppm)
+}

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Runs of scenario files: from the description to the results.
+
+mod build;
+mod report;
+mod run;
+mod trace_files;
+
+pub use report::jain_index;
+pub use run::{run, run_with_traces, simulation};
+pub use trace_files::Traces;

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a run has measured, as results.
+
+use netnice_queue::Rate;
+use netnice_scenario::Network;
+use netnice_scenario::model::{Scenario, TrafficClass, Transport};
+use netnice_scenario::network::NetworkFlow;
+use netnice_scenario::results::{
+    ClassResult, Delays, Drops, FlowResult, PhaseResult, QueueResult, RunResults, Series, derive,
+};
+
+use crate::flows::spec::FlowId;
+use crate::links::state::{Inside, LinkRecord, SimulatedLink};
+use crate::measure::FlowCounters;
+use crate::simulation::Simulation;
+
+/// The results of a run that has come to its end.
+pub(crate) fn results(
+    simulation: &mut Simulation,
+    scenario: &Scenario,
+    layout: &Network,
+) -> RunResults {
+    let measured_s = (simulation.end - simulation.warm_up).as_secs_f64();
+    let totals = simulation.all_counters();
+    let flows: Vec<FlowResult> = layout
+        .flows
+        .iter()
+        .enumerate()
+        .map(|(index, flow)| {
+            let counters = totals[index] - simulation.flows[index].counters_before();
+            flow_result(
+                simulation,
+                scenario,
+                flow,
+                FlowId::new(index),
+                &counters,
+                measured_s,
+            )
+        })
+        .collect();
+    let now = simulation.now;
+    let inside = simulation.flights_by_link();
+    let mut results = RunResults {
+        seed: simulation.seed,
+        settings: Vec::new(),
+        measured_s,
+        classes: ClassResult::of_all(&flows),
+        queues: inside
+            .into_iter()
+            .enumerate()
+            .filter_map(|(index, inside)| {
+                let rate = simulation.links.rate(index)?;
+                let link = &mut simulation.links.all[index];
+                queue_result(link, rate, inside, &simulation.records[index], now)
+            })
+            .collect(),
+        response_times: layout
+            .flows
+            .iter()
+            .enumerate()
+            .filter_map(|(index, flow)| {
+                let responses = simulation.responses(FlowId::new(index))?;
+                Some(responses.results(&flow.name))
+            })
+            .collect(),
+        series: series(simulation),
+        figures: Vec::new(),
+        events: simulation.handled,
+        lab: None,
+        flows,
+    };
+    results.figures = derive(scenario, &results);
+    results
+}
+
+/// Bits per second of `bytes` in `seconds`.
+fn bits_per_second(bytes: u64, seconds: f64) -> f64 {
+    if seconds > 0.0 {
+        bytes as f64 * 8.0 / seconds
+    } else {
+        0.0
+    }
+}
+
+fn flow_result(
+    simulation: &Simulation,
+    scenario: &Scenario,
+    flow: &NetworkFlow,
+    id: FlowId,
+    counters: &FlowCounters,
+    measured_s: f64,
+) -> FlowResult {
+    let group = &*flow.group;
+    FlowResult {
+        name: flow.name.clone(),
+        group: group.name.clone(),
+        class: group.class,
+        transport: group.transport,
+        congestion_control: match group.transport {
+            Transport::Tcp => group.congestion_control.name.clone(),
+            Transport::Udp => String::new(),
+        },
+        goodput_bps: bits_per_second(counters.goodput_bytes, measured_s),
+        throughput_bps: bits_per_second(counters.received_bytes, measured_s),
+        delivered_bytes: counters.goodput_bytes,
+        packets_sent: counters.sent_packets,
+        packets_received: counters.received_packets,
+        packets_lost: counters.lost_packets,
+        retransmissions: counters.retransmissions,
+        timeouts: counters.timeouts,
+        recoveries: counters.recoveries,
+        ecn_reactions: counters.ecn_reactions,
+        early_indications: counters.early_indications,
+        mean_cwnd: simulation.mean_cwnd(id).unwrap_or(0.0),
+        rtt: simulation.round_trips(id).delays(),
+        one_way_delay: simulation.delays(id).delays(),
+        completion_s: simulation.completion(id).map(|time| time.as_secs_f64()),
+        phases: phases(simulation, scenario, id),
+    }
+}
+
+fn phases(simulation: &Simulation, scenario: &Scenario, id: FlowId) -> Vec<PhaseResult> {
+    let times = scenario.phase_ends();
+    let marks: Vec<FlowCounters> = simulation.marks(id).collect();
+    let phases = scenario.phases.iter().filter_map(|phase| {
+        let at = |time| marks.get(times.binary_search(&time).ok()?).copied();
+        let counters = at(phase.to.get())? - at(phase.from.get())?;
+        let seconds = phase
+            .to
+            .get()
+            .saturating_sub(phase.from.get())
+            .as_secs_f64();
+        Some(PhaseResult {
+            name: phase.name.clone(),
+            goodput_bps: bits_per_second(counters.goodput_bytes, seconds),
+            throughput_bps: bits_per_second(counters.received_bytes, seconds),
+        })
+    });
+    phases.collect()
+}
+
+/// Jain's index: (sum x)^2 / (n sum x^2); `None` where all are zero.
+pub fn jain_index(values: impl Iterator<Item = f64> + Clone) -> Option<f64> {
+    let count = values.clone().count() as f64;
+    let sum: f64 = values.clone().sum();
+    let squares: f64 = values.map(|value| value * value).sum();
+    (squares > 0.0).then(|| sum * sum / (count * squares))
+}
+
+fn queue_result(
+    link: &mut SimulatedLink,
+    rate: Rate,
+    inside: Inside,
+    record: &LinkRecord,
+    now: netnice_queue::Time,
+) -> Option<QueueResult> {
+    let counters = link.counters(inside);
+    if counters.offered == 0 {
+        return None;
+    }
+    let usage = link.usage(now);
+    let (before, usage_before) = (&record.counters_before(), &record.usage_before());
+    let mut drops: Vec<_> = record.drops.clone();
+    drops.sort_by_key(|&(cause, class, _)| (cause as usize, class));
+    Some(QueueResult {
+        link: record.name.to_string(),
+        rate_bps: rate.bits_per_second(),
+        utilisation: usage.utilisation_since(usage_before),
+        arrived: counters.offered - before.offered,
+        delivered: counters.delivered - before.delivered,
+        marked: counters.marked - before.marked,
+        drops: drops
+            .into_iter()
+            .map(|(cause, class, packets)| Drops {
+                cause: cause.name().to_owned(),
+                class: if class == 0 {
+                    TrafficClass::BestEffort
+                } else {
+                    TrafficClass::Low
+                },
+                packets,
+            })
+            .collect(),
+        mean_packets: usage.mean_packets_since(usage_before),
+        mean_bytes: usage.mean_bytes_since(usage_before),
+        max_packets: counters.max_queue_packets as u64,
+        waiting: record
+            .waiting(&counters)
+            .map_or_else(Delays::default, |waiting| waiting.delays()),
+    })
+}
+
+/// The time series; those without any value, such as the cwnd of a flow over UDP, are left out.
+fn series(simulation: &Simulation) -> Vec<Series> {
+    let (times, series) = simulation.series();
+    let time_s: Vec<f64> = times
+        .iter()
+        .map(|time| time.as_nanos() as f64 * 1e-9)
+        .collect();
+    let valued = series
+        .iter()
+        .filter(|series| series.values.iter().any(|value| !value.is_nan()));
+    valued
+        .map(|series| Series {
+            quantity: series.quantity.name().to_owned(),
+            unit: series.quantity.unit().to_owned(),
+            of: series.of.clone(),
+            time_s: time_s.clone(),
+            value: series.values.clone(),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::jain_index;
+
+    #[test]
+    fn jains_index_is_one_for_equals_and_one_nth_for_one_alone() {
+        assert_eq!(jain_index([5.0, 5.0, 5.0].into_iter()), Some(1.0));
+        assert_eq!(jain_index([0.0, 7.0, 0.0, 0.0].into_iter()), Some(0.25));
+        assert_eq!(jain_index([0.0, 0.0].into_iter()), None);
+        // (1 + 2 + 3)^2 / (3 * 14)
+        assert_eq!(jain_index([1.0, 2.0, 3.0].into_iter()), Some(36.0 / 42.0));
+    }
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! One run of a scenario, from its description to its results.
+
+use netnice_scenario::model::Scenario;
+use netnice_scenario::network::not_simulated;
+use netnice_scenario::results::RunResults;
+
+use crate::error::RunError;
+use crate::scenario::trace_files::Traces;
+use crate::scenario::{build, report};
+use crate::simulation::Simulation;
+
+/// The run of `scenario` with one seed, at time zero: to look at while it is under way.
+pub fn simulation(scenario: &Scenario, seed: u64) -> Result<Simulation, RunError> {
+    build::simulation(scenario, &layout(scenario)?, seed, None)
+}
+
+/// The network of a scenario that can be simulated.
+fn layout(scenario: &Scenario) -> Result<netnice_scenario::Network, RunError> {
+    let layout = netnice_scenario::Network::new(scenario).map_err(RunError::Scenario)?;
+    let problems = not_simulated(scenario);
+    if problems.is_empty() {
+        Ok(layout)
+    } else {
+        Err(RunError::Scenario(problems))
+    }
+}
+
+/// Runs `scenario` with one seed. `go_on` is asked every few milliseconds; `None` where it said no before the end.
+///
+/// The results depend on the scenario and the seed only. Runs share nothing, so that any number can go on in parallel.
+pub fn run(
+    scenario: &Scenario,
+    seed: u64,
+    go_on: impl FnMut() -> bool,
+) -> Result<Option<RunResults>, RunError> {
+    run_with_traces(scenario, seed, None, go_on)
+}
+
+/// The same, and writes what comes out of links to traces. They change nothing in the results.
+pub fn run_with_traces(
+    scenario: &Scenario,
+    seed: u64,
+    traces: Option<&Traces>,
+    mut go_on: impl FnMut() -> bool,
+) -> Result<Option<RunResults>, RunError> {
+    let layout = layout(scenario)?;
+    let mut simulation = build::simulation(scenario, &layout, seed, traces)?;
+    let finished = simulation.run_while(|_| go_on());
+    let written = simulation.finish_captures();
+    if let (Err(error), Some(traces)) = (written, traces) {
+        return Err(RunError::Trace {
+            path: traces.directory.clone(),
+            error,
+        });
+    }
+    Ok(finished.then(|| report::results(&mut simulation, scenario, &layout)))
+}

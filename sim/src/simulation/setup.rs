@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! From the description of a run to a run at time zero.
+
+use std::borrow::Borrow;
+
+use netnice_queue::Time;
+
+use crate::engine::event_queue::EventQueue;
+use crate::engine::flight::Flights;
+use crate::error::BuildError;
+use crate::flows::connection::{Connection, Connections, NO_SESSION};
+use crate::flows::spec::{FlowSpec, Path, Program};
+use crate::flows::state::{FlowState, Labels, TcpLabels, Work};
+use crate::flows::web_sessions::SessionState;
+use crate::huge_pages;
+use crate::links::network::Network;
+use crate::links::routes::{Ends, Hop, Route, Routes};
+use crate::links::state::{self, Links};
+use crate::lookahead::fast_forward::Carrying;
+use crate::lookahead::prefetch_batches::LOOK_AHEAD;
+use crate::lookahead::survey::Through;
+use crate::measure::{FlowCounters, Histogram, ResponseTimes, Sampler};
+use crate::packet::Bodies;
+use crate::random::Stream;
+use crate::simulation::{NEVER, RunOptions, Simulation, source};
+use crate::traffic::{Session, Traffic, Write};
+
+impl Simulation {
+    /// A run of `flows` over `network`, at time zero.
+    pub fn new(
+        network: Network,
+        flows: &[FlowSpec],
+        options: &RunOptions,
+    ) -> Result<Simulation, BuildError> {
+        Simulation::build(network, flows.iter().map(Ok), options)
+    }
+
+    /// The same of flows that are described one after the other: of a hundred thousand none is kept.
+    pub(crate) fn build<F: Borrow<FlowSpec>, E: From<BuildError>>(
+        network: Network,
+        flows: impl ExactSizeIterator<Item = Result<F, E>>,
+        options: &RunOptions,
+    ) -> Result<Simulation, E> {
+        let mut simulation = Simulation {
+            now: Time::ZERO,
+            warm_up: Time::ZERO + options.warm_up,
+            end: Time::ZERO + options.duration,
+            events: EventQueue::new(0, Flights::new(0, Time::ZERO, 0, LOOK_AHEAD)),
+            links: Links::default(),
+            records: Vec::new(),
+            extras: Vec::new(),
+            routes: Routes::default(),
+            bodies: Bodies::default(),
+            ahead: Some(Box::default()),
+            through: Through::default(),
+            carrying: Carrying::new(Time::ZERO + options.duration),
+            flows: Vec::new(),
+            connections: Connections::with_capacity(flows.len()),
+            sessions: Vec::new(),
+            sampler: options.sampling_interval.map(Sampler::new),
+            seed: options.seed,
+            marks: Vec::new(),
+            handled: 0,
+        };
+        let ends: Vec<_> = network
+            .links
+            .iter()
+            .map(|link| (link.from, link.to))
+            .collect();
+        huge_pages::reserve(&mut simulation.flows, flows.len());
+        huge_pages::reserve(&mut simulation.links.all, network.links.len());
+        simulation.records.reserve_exact(network.links.len());
+        let mut extras = Vec::new();
+        for spec in network.links {
+            let (record, extra) = state::build(&mut simulation.links, spec, options.seed);
+            if extra.is_some() {
+                extras.resize_with(simulation.records.len(), || None);
+                extras.push(extra);
+            }
+            simulation.records.push(record);
+        }
+        if !extras.is_empty() {
+            extras.resize_with(simulation.records.len(), || None);
+            simulation.extras = extras;
+        }
+        let links = simulation.links.all.len();
+        let few = Flights::are_few(links, simulation.end);
+        let lanes = simulation.links.seal(!few);
+        let others = if simulation.links.any_other() {
+            links
+        } else {
+            0
+        };
+        let flights = Flights::new(links, simulation.end, lanes, LOOK_AHEAD);
+        simulation.events = EventQueue::new(others, flights);
+        let mut sampled_flows = Vec::new();
+        for (index, flow) in flows.enumerate() {
+            let flow = flow?;
+            let flow = flow.borrow();
+            simulation.add_flow(&ends, flow)?;
+            if flow.sampled {
+                sampled_flows.push((index, flow.name.clone()));
+            }
+        }
+        simulation.routes.seal();
+        if let Some(sampler) = &mut simulation.sampler {
+            for (index, name) in &sampled_flows {
+                sampler.add_flow(*index, name);
+            }
+            for (index, record) in simulation.records.iter().enumerate() {
+                if record.sampled {
+                    sampler.add_link(index, &record.name);
+                }
+            }
+            let first = Time::ZERO + sampler.interval;
+            simulation.push_barrier(first, source::SAMPLE);
+        }
+        if simulation.warm_up == Time::ZERO {
+            // Before anything is sent: an event would come after what is sent at once.
+            simulation.end_warm_up();
+        } else {
+            simulation.push_barrier(simulation.warm_up, source::MEASURE);
+        }
+        for (index, &mark) in options.marks.iter().enumerate() {
+            simulation.push_barrier(Time::ZERO + mark, source::MARK | index as u32);
+        }
+        simulation.find_through();
+        Ok(simulation)
+    }
+
+    fn add_flow(&mut self, ends: &[Ends], spec: &FlowSpec) -> Result<(), BuildError> {
+        let refuse = |reason: &str| BuildError::Flow {
+            flow: spec.name.clone(),
+            reason: reason.to_owned(),
+        };
+        let mut stream = Stream::new(self.seed, &spec.name);
+        let start = spec.start + spec.start_spread.mul_f64(stream.uniform());
+        let stop = spec.stop.unwrap_or(NEVER);
+        let index = self.flows.len() as u32;
+        if index >= 1 << 28 {
+            return Err(refuse("a run has at most 2^28 flows"));
+        }
+        let mut flow = FlowState {
+            work: Work::Udp {
+                route: Route::default(),
+            },
+            class: spec.class,
+            header_bytes: spec.header_bytes,
+            one_way_delay_ns: 0,
+            generator: None,
+            next_write: Write {
+                at: start,
+                bytes: 0,
+            },
+            data_left: spec.bytes.unwrap_or(u64::MAX),
+            counters: FlowCounters::default(),
+            baseline: None,
+            delay: Histogram::default(),
+            round_trip: Histogram::default(),
+            start,
+            stop,
+            completed: None,
+            labels: Labels {
+                name: spec.name.clone(),
+                index,
+                dscp: spec.dscp,
+                header_bytes: spec.header_bytes,
+                tcp: None,
+            },
+            tcp: None,
+            responses: None,
+        };
+        match &spec.program {
+            Program::Udp { path, traffic } => {
+                match traffic.largest_packet() {
+                    None => {
+                        return Err(refuse(
+                            "a bulk transfer needs TCP, which tells it how fast to be",
+                        ));
+                    }
+                    Some(bytes) if bytes > LONGEST_PACKET => return Err(refuse(TOO_LONG)),
+                    Some(bytes) => self
+                        .through
+                        .know_packet(bytes.max(u32::from(spec.header_bytes) + 1)),
+                }
+                let route = self
+                    .routes
+                    .add(ends, &path.forward, Hop::SINK, &spec.name)?;
+                flow.work = Work::Udp { route };
+                flow.generator = traffic.generator(start, stream).map(Box::new);
+            }
+            Program::Tcp { path, traffic, tcp } => {
+                check_mss(tcp.sender.mss, spec.header_bytes).map_err(refuse)?;
+                let data_bytes = tcp.sender.mss.max(tcp.receiver.request_length);
+                self.through
+                    .know_packet(data_bytes.saturating_add(spec.header_bytes.into()));
+                let routes = self.way(ends, path, &spec.name)?;
+                let mut connection = Connection::new(tcp, (index, NO_SESSION), routes, start);
+                match (traffic, spec.bytes) {
+                    (Traffic::Bulk, None) => connection.sender.supply_unlimited(),
+                    (Traffic::Bulk, Some(bytes)) => {
+                        connection.sender.supply(bytes);
+                        connection.sender.close();
+                    }
+                    _ => flow.generator = traffic.generator(start, stream).map(Box::new),
+                }
+                flow.work = Work::Tcp {
+                    connection: self.connections.insert(connection),
+                    bulk: matches!(traffic, Traffic::Bulk),
+                };
+                flow.labels.tcp = Some(TcpLabels::new(tcp));
+                self.events.push(start, source::START | index);
+                if stop != NEVER {
+                    self.push_barrier(stop.max(start), source::STOP | index);
+                }
+            }
+            Program::Web { paths, web, tcp } => {
+                check_mss(tcp.sender.mss, spec.header_bytes).map_err(refuse)?;
+                if is_too_long(tcp.receiver.request_length, spec.header_bytes) {
+                    return Err(refuse(TOO_LONG));
+                }
+                if paths.is_empty() || paths.iter().any(Vec::is_empty) {
+                    return Err(refuse(
+                        "web sessions need at least one client and one server",
+                    ));
+                }
+                let routes = paths
+                    .iter()
+                    .map(|servers| {
+                        servers
+                            .iter()
+                            .map(|path| self.way(ends, path, &spec.name))
+                            .collect()
+                    })
+                    .collect::<Result<_, _>>()?;
+                for number in 0..web.sessions {
+                    let stream = Stream::new(self.seed, &format!("{} session {number}", spec.name));
+                    let client = number % paths.len() as u32;
+                    let mut session = Session::new(paths[client as usize].len(), stream);
+                    let first = session.next_page(web, start);
+                    self.events
+                        .push(first, source::SESSION | self.sessions.len() as u32);
+                    self.sessions.push(SessionState {
+                        session,
+                        flow: index,
+                        client,
+                    });
+                }
+                flow.work = Work::Web {
+                    web: Box::new(web.clone()),
+                    routes,
+                };
+                flow.labels.tcp = Some(TcpLabels::new(tcp));
+                flow.tcp = Some(Box::new(tcp.clone()));
+                flow.responses = Some(Box::new(ResponseTimes::default()));
+            }
+        }
+        if flow.prepare_write() {
+            self.events.push(flow.next_write.at, source::WRITE | index);
+        }
+        self.flows.push(flow);
+        Ok(())
+    }
+
+    /// The routes there and back.
+    fn way(
+        &mut self,
+        ends: &[Ends],
+        path: &Path,
+        flow: &str,
+    ) -> Result<(Route, Route), BuildError> {
+        let forward = self.routes.add(ends, &path.forward, Hop::RECEIVER, flow)?;
+        let back = self.routes.add(ends, &path.back, Hop::SENDER, flow)?;
+        Ok((forward, back))
+    }
+}
+
+/// What IP's length field can tell, in bytes.
+const LONGEST_PACKET: u32 = 65_535;
+const TOO_LONG: &str = "a packet would be longer than the 65535 bytes that IP allows";
+
+/// A packet with so many bytes of data has a length that IP's field cannot tell.
+fn is_too_long(data_bytes: u32, header_bytes: u16) -> bool {
+    data_bytes.saturating_add(u32::from(header_bytes)) > LONGEST_PACKET
+}
+
+/// A packet is at most as long as IP's length field can tell.
+fn check_mss(mss: u32, header_bytes: u16) -> Result<(), &'static str> {
+    match mss {
+        0 => Err("packets without data; the maximum segment size must be at least 1 byte"),
+        _ if is_too_long(mss, header_bytes) => Err(TOO_LONG),
+        _ => Ok(()),
+    }
+}

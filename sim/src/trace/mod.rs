@@ -1,0 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Packet traces of links.
+
+pub(crate) mod capture;
