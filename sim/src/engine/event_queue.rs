@@ -3,11 +3,12 @@
 
 use netnice_queue::{Departure, Time};
 
-use crate::Packet;
 use crate::engine::flight::{Flight, Flights};
+use crate::engine::source;
 use crate::engine::timing_wheel::Timers;
 use crate::engine::winner_tree::{self, Tournament};
-use crate::simulation::{NEVER, source};
+use crate::packet::Packet;
+use crate::time::NEVER;
 
 /// The packets on links that tell on arrival when they come out, in [`Flights`]; what is due next on each of the others,
 /// of which every packet changes something, in a [`Tournament`]; and everything else in [`Timers`].

@@ -11,11 +11,11 @@ use std::ops::Range;
 
 use netnice_queue::{Departure, Time, prefetch};
 
-use crate::Packet;
 use crate::engine::calendar_queue::Calendar;
 use crate::engine::flight::Flight;
 use crate::engine::winner_tree::{self, Tournament};
-use crate::simulation::NEVER;
+use crate::packet::Packet;
+use crate::time::NEVER;
 
 /// The number of no lane; lanes are counted from 1.
 pub(crate) const NO_LANE: usize = 0;

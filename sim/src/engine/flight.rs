@@ -7,7 +7,7 @@ use netnice_queue::{Departure, Time};
 
 use crate::engine::fifo_lanes::Lanes;
 use crate::engine::link_fifos::{self, Pipes};
-use crate::links::routes::Route;
+use crate::packet::Route;
 use crate::packet::{Marks, Packet};
 
 /// A packet on a link.

@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 
 use netnice_queue::{Departure, Time};
 
-use crate::Packet;
 use crate::engine::flight::Flight;
 use crate::engine::winner_tree::{self, Tournament};
+use crate::packet::Packet;
 
 /// So many bits of a key are the number of a link.
 const LINK_BITS: u32 = 10;

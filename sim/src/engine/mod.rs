@@ -8,5 +8,6 @@ pub(crate) mod fifo_lanes;
 pub(crate) mod flight;
 mod heap;
 mod link_fifos;
+pub(crate) mod source;
 mod timing_wheel;
 mod winner_tree;

@@ -5,15 +5,17 @@ mod timers;
 
 use netnice_queue::{Time, prefetch};
 
-use crate::Packet;
+use crate::engine::source;
+use crate::flows::bodies::Body;
 use crate::flows::spec::TcpSpec;
 use crate::flows::state::Work;
 use crate::huge_pages;
-use crate::links::routes::{Route, Routes};
 use crate::measure::{FlowCounters, TimeWeighted};
-use crate::packet::{Body, Marks};
-use crate::simulation::{NEVER, Simulation, source};
+use crate::packet::Route;
+use crate::packet::{Marks, Packet};
+use crate::simulation::Simulation;
 use crate::tcp::{Flags, Mark, Receiver, Segment, Sender};
+use crate::time::NEVER;
 
 /// Marks a connection that belongs to no web session.
 pub(crate) const NO_SESSION: u32 = u32::MAX;
@@ -162,18 +164,6 @@ impl Connections {
             huge_pages::make_room(&mut self.all);
             self.all.push(connection);
             u32::try_from(self.all.len() - 1).expect("fewer than 2^28 connections at once")
-        }
-    }
-
-    /// The flow of a packet, and whether the packet goes back to the data's sender.
-    pub fn flow_of(&self, packet: &Packet, routes: &Routes) -> (usize, bool) {
-        if packet.connection & source::UDP != 0 {
-            ((packet.connection & !source::UDP) as usize, false)
-        } else {
-            (
-                self.get(packet.connection as usize).flow(),
-                routes.leads_to_sender(packet.route.cursor),
-            )
         }
     }
 }

@@ -8,25 +8,10 @@ use std::time::Duration;
 use netnice_congestion::control::CongestionControl;
 use netnice_queue::Time;
 
-use crate::links::network::LinkId;
-use crate::tcp::{ReceiverConfig, SenderConfig};
+use crate::ids::LinkId;
+use crate::tcp::{Opener, ReceiverConfig, SenderConfig};
+use crate::trace::labels::TcpLabels;
 use crate::traffic::{Traffic, Web};
-
-/// A flow, in the order in which it was described.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct FlowId(pub(crate) u32);
-
-impl FlowId {
-    /// The flow at a place, from 0.
-    pub fn new(index: usize) -> FlowId {
-        FlowId(u32::try_from(index).expect("fewer than 2^32 flows"))
-    }
-
-    /// The place among the flows of a run, from 0.
-    pub fn index(self) -> usize {
-        self.0 as usize
-    }
-}
 
 /// The way between two hosts.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -113,6 +98,22 @@ impl fmt::Debug for TcpSpec {
             .field("receiver", &self.receiver)
             .field("control", &(self.control)().name())
             .finish()
+    }
+}
+
+impl TcpSpec {
+    /// What the handshake of such a connection tells.
+    pub(crate) fn labels(&self) -> TcpLabels {
+        TcpLabels {
+            mss: self.sender.mss,
+            timestamps: self.sender.timestamps && self.receiver.timestamps,
+            sack: self.receiver.sack,
+            window_scale: self.receiver.window_scale,
+            request_bytes: match self.receiver.opener {
+                Opener::Sender => 0,
+                Opener::Receiver => self.receiver.request_length,
+            },
+        }
     }
 }
 

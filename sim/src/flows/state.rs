@@ -6,9 +6,9 @@ use std::mem::offset_of;
 use netnice_queue::Time;
 
 use crate::flows::spec::TcpSpec;
-use crate::links::routes::Route;
 use crate::measure::{FlowCounters, Histogram, ResponseTimes};
-use crate::tcp::Opener;
+use crate::packet::Route;
+use crate::trace::labels::Labels;
 use crate::traffic::{Generator, Web, Write};
 
 /// A flow at work. What a packet of data touches as it arrives is the first cache line, and what its ACK touches is in the
@@ -44,43 +44,6 @@ pub(crate) struct FlowState {
     /// What the connections of web objects are made of.
     pub tcp: Option<Box<TcpSpec>>,
     pub responses: Option<Box<ResponseTimes>>,
-}
-
-/// What a flow is called, and how traces show it.
-#[derive(Debug)]
-pub(crate) struct Labels {
-    pub name: String,
-    pub index: u32,
-    pub dscp: u8,
-    pub header_bytes: u16,
-    /// `None` for UDP.
-    pub tcp: Option<TcpLabels>,
-}
-
-/// What the handshake of a connection tells.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct TcpLabels {
-    pub mss: u32,
-    pub timestamps: bool,
-    pub sack: bool,
-    pub window_scale: u8,
-    /// Bytes of the request that the receiver of the data sends.
-    pub request_bytes: u32,
-}
-
-impl TcpLabels {
-    pub fn new(tcp: &TcpSpec) -> TcpLabels {
-        TcpLabels {
-            mss: tcp.sender.mss,
-            timestamps: tcp.sender.timestamps && tcp.receiver.timestamps,
-            sack: tcp.receiver.sack,
-            window_scale: tcp.receiver.window_scale,
-            request_bytes: match tcp.receiver.opener {
-                Opener::Sender => 0,
-                Opener::Receiver => tcp.receiver.request_length,
-            },
-        }
-    }
 }
 
 /// What a flow does.

@@ -3,9 +3,10 @@
 
 use netnice_queue::Time;
 
+use crate::engine::source;
 use crate::flows::connection::Connection;
 use crate::flows::state::Work;
-use crate::simulation::{Simulation, source};
+use crate::simulation::Simulation;
 use crate::traffic::Session;
 
 /// A session, its flow and its client.

@@ -3,33 +3,14 @@
 
 use netnice_queue::{Conditioner, Discipline, DropTail, Jitter, LinkConfig, Queued};
 
-use crate::Packet;
 use crate::engine::event_queue::MAX_LINKS;
 use crate::error::BuildError;
+use crate::ids::{LinkId, NodeId};
+use crate::packet::Packet;
 use crate::trace::capture::Capture;
 
 /// The queue of a simulated link.
 pub type Queue = Discipline<Queued<Packet>>;
-
-/// A node: a host or a router.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct NodeId(pub(crate) u32);
-
-/// One direction of a link.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct LinkId(pub(crate) u32);
-
-impl LinkId {
-    /// The link at a place, from 0.
-    pub fn new(index: usize) -> LinkId {
-        LinkId(u32::try_from(index).expect("fewer than 2^32 links"))
-    }
-
-    /// The place among the links of a run, from 0.
-    pub fn index(self) -> usize {
-        self.0 as usize
-    }
-}
 
 /// One direction of a link.
 #[derive(Debug)]

@@ -9,7 +9,8 @@
 use std::collections::BTreeMap;
 
 use crate::error::BuildError;
-use crate::links::network::{LinkId, NodeId};
+use crate::ids::{LinkId, NodeId};
+use crate::packet::Route;
 
 /// What stands in the arena where a packet's cursor points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,32 +46,6 @@ impl Hop {
     #[inline]
     pub fn is_back(self) -> bool {
         self.0 & Self::BACK != 0
-    }
-}
-
-/// Where a route stands in the arena, and by how much the numbers of its own links are shifted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Route {
-    pub cursor: u32,
-    pub shift: u32,
-}
-
-impl Route {
-    /// One hop further.
-    #[inline]
-    pub fn onward(self) -> Route {
-        Route {
-            cursor: self.cursor + 1,
-            ..self
-        }
-    }
-
-    /// One hop back.
-    pub fn back(self) -> Route {
-        Route {
-            cursor: self.cursor - 1,
-            ..self
-        }
     }
 }
 

@@ -8,10 +8,10 @@ use netnice_queue::{
     QueueDiscipline as _, Rate, Time,
 };
 
-use crate::Packet;
 use crate::links::kinds::{Kind, Kinds};
 use crate::links::network::{LinkSpec, Queue};
 use crate::measure::{Histogram, Waits};
+use crate::packet::Packet;
 use crate::random::{LinkStreams, Stream, seconds};
 use crate::trace::capture::Capture;
 

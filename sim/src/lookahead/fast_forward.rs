@@ -8,12 +8,13 @@
 
 use netnice_queue::{Departure, DropCause, Time};
 
-use crate::Packet;
 use crate::engine::flight::Flight;
 use crate::links::kinds::Kind;
-use crate::links::routes::{Hop, Route};
+use crate::links::routes::Hop;
 use crate::links::state::SimulatedLink;
 use crate::lookahead::prefetch::Arrival;
+use crate::packet::Packet;
+use crate::packet::Route;
 use crate::simulation::Simulation;
 
 /// So many packets are carried at a time, where their time does not come before.

@@ -7,9 +7,9 @@
 use netnice_queue::{Time, prefetch};
 
 use crate::engine::flight::Flight;
-use crate::links::routes::Route;
 use crate::links::state::SimulatedLink;
-use crate::simulation::{Simulation, source};
+use crate::packet::{Route, UDP};
+use crate::simulation::Simulation;
 
 /// What a packet brings to the end that it comes to.
 #[derive(Debug, Clone, Copy, Default)]
@@ -35,8 +35,8 @@ impl Arrival {
     /// The flow over UDP that the packet is of, if it is.
     #[inline(always)]
     fn udp(&self) -> Option<usize> {
-        let udp = self.connection & source::UDP != 0;
-        udp.then_some((self.connection & !source::UDP) as usize)
+        let udp = self.connection & UDP != 0;
+        udp.then_some((self.connection & !UDP) as usize)
     }
 }
 
@@ -115,7 +115,7 @@ impl Simulation {
     #[inline(always)]
     pub(crate) fn fetch_dropped(&self, connection: u32, body: u32) {
         self.bodies.prefetch(body);
-        if connection & source::UDP == 0 {
+        if connection & UDP == 0 {
             self.connections.prefetch_shared(connection as usize);
         }
     }
@@ -123,10 +123,10 @@ impl Simulation {
     /// The second one.
     #[inline(always)]
     pub(crate) fn fetch_counters(&self, connection: u32) {
-        let flow = if connection & source::UDP == 0 {
+        let flow = if connection & UDP == 0 {
             self.connections.get(connection as usize).flow()
         } else {
-            (connection & !source::UDP) as usize
+            (connection & !UDP) as usize
         };
         prefetch(&self.flows[flow].counters.lost_packets, 1);
     }

@@ -20,9 +20,10 @@ use netnice_queue::Time;
 
 use crate::flows::state::Work;
 use crate::links::kinds::{Kind, takes_time};
-use crate::links::routes::{Hop, Route};
+use crate::links::routes::Hop;
 use crate::links::state::SimulatedLink;
 use crate::lookahead::prefetch_batches::LOOK_AHEAD;
+use crate::packet::Route;
 use crate::simulation::Simulation;
 
 /// Where barriers follow on one another sooner than that, nothing is carried: after each, all packets on links are looked at.

@@ -10,7 +10,8 @@ use netnice_scenario::network::{FlowGroup, NetworkFlow, NetworkLink};
 
 use crate::error::RunError;
 use crate::flows::spec::{FlowSpec, MakeControl, Path, Program, TcpSpec};
-use crate::links::network::{LinkId, LinkSpec, Network, NodeId, Queue};
+use crate::ids::{LinkId, NodeId};
+use crate::links::network::{LinkSpec, Network, Queue};
 use crate::random::LinkStreams;
 use crate::scenario::trace_files::Traces;
 use crate::simulation::{RunOptions, Simulation};

@@ -9,7 +9,7 @@ use netnice_scenario::results::{
     ClassResult, Delays, Drops, FlowResult, PhaseResult, QueueResult, RunResults, Series, derive,
 };
 
-use crate::flows::spec::FlowId;
+use crate::ids::FlowId;
 use crate::links::state::{Inside, LinkRecord, SimulatedLink};
 use crate::measure::FlowCounters;
 use crate::simulation::Simulation;

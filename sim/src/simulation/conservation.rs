@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The law that a simulation must never break: a packet is delivered, dropped with a cause, or under way.
 
-use crate::flows::spec::FlowId;
-use crate::links::network::LinkId;
+use crate::ids::FlowId;
+use crate::ids::LinkId;
 use crate::simulation::Simulation;
 
 impl Simulation {

@@ -9,23 +9,24 @@ use std::time::Duration;
 
 use netnice_queue::{Departure, DropCause, Dropped, Packet as _, Time};
 
-use crate::Packet;
 use crate::engine::event_queue::{Event, EventQueue};
 use crate::engine::fifo_lanes::NO_LANE;
 use crate::engine::flight::Flight;
+use crate::engine::source;
+use crate::flows::bodies::{Bodies, Body, Goes};
 use crate::flows::connection::Connections;
-use crate::flows::spec::FlowId;
 use crate::flows::state::{FlowState, Work};
 use crate::flows::web_sessions::SessionState;
+use crate::ids::FlowId;
+use crate::ids::LinkId;
 use crate::links::kinds::Kind;
-use crate::links::network::LinkId;
 use crate::links::routes::{Hop, Routes};
 use crate::links::state::{Extras, Inside, LinkRecord, Links, SimulatedLink};
 use crate::lookahead::fast_forward::Carrying;
 use crate::lookahead::prefetch_batches::Ahead;
 use crate::lookahead::survey::Through;
 use crate::measure::{FlowCounters, Sampler};
-use crate::packet::{Bodies, Body, Goes, Marks};
+use crate::packet::{Marks, Packet, UDP};
 use crate::tcp::Segment;
 
 /// How long a run is, and what is taken down.
@@ -55,40 +56,6 @@ impl RunOptions {
         }
     }
 }
-
-/// What causes an event; in the lower 28 bits an index. Of simultaneous events the smaller number comes first.
-pub(crate) mod source {
-    /// The first packet of a link's pipe comes out.
-    pub const LINK: u32 = 0;
-    /// A packet that jitter has held goes on.
-    pub const JITTER: u32 = 1 << 28;
-    /// The timer of a connection's receiver.
-    pub const RECEIVER_TIMER: u32 = 2 << 28;
-    /// The timer of a connection's sender.
-    pub const SENDER_TIMER: u32 = 3 << 28;
-    /// A flow's program begins.
-    pub const START: u32 = 4 << 28;
-    /// A flow's program writes.
-    pub const WRITE: u32 = 5 << 28;
-    /// A web session asks for an object.
-    pub const SESSION: u32 = 6 << 28;
-    /// A flow's program writes no more.
-    pub const STOP: u32 = 7 << 28;
-    /// Time series are sampled.
-    pub const SAMPLE: u32 = 8 << 28;
-    /// Counters are taken down.
-    pub const MARK: u32 = 9 << 28;
-    /// The warm-up is over.
-    pub const MEASURE: u32 = 10 << 28;
-
-    pub const KIND: u32 = 0xf000_0000;
-    pub const INDEX: u32 = !KIND;
-    /// Marks the number of a flow over UDP where others are numbers of connections.
-    pub const UDP: u32 = 1 << 31;
-}
-
-/// A time that never comes.
-pub(crate) const NEVER: Time = Time::from_nanos(u64::MAX);
 
 /// A run, ready or under way.
 #[derive(Debug)]
@@ -231,7 +198,15 @@ impl Simulation {
             return false;
         };
         if let Some(capture) = &mut extras.capture {
-            let (flow, reverse) = self.connections.flow_of(&packet, &self.routes);
+            let (flow, reverse) = if packet.connection & UDP != 0 {
+                ((packet.connection & !UDP) as usize, false)
+            } else {
+                let connection = self.connections.get(packet.connection as usize);
+                (
+                    connection.flow(),
+                    self.routes.leads_to_sender(packet.route.cursor),
+                )
+            };
             let goes = if reverse {
                 Goes::ToSender
             } else {
@@ -354,8 +329,8 @@ impl Simulation {
         self.records[link].count_drop(cause, packet.class());
         // What is counted is the same for both ways.
         let body = self.bodies.remove(packet.body, Goes::ToReceiver);
-        if packet.connection & source::UDP != 0 {
-            let flow = &mut self.flows[(packet.connection & !source::UDP) as usize];
+        if packet.connection & UDP != 0 {
+            let flow = &mut self.flows[(packet.connection & !UDP) as usize];
             flow.counters.lost_packets += 1;
         } else {
             self.segment_lost(packet.connection as usize, &body.segment);
@@ -374,7 +349,7 @@ impl Simulation {
             self.segment_at_receiver(connection, packet, &body);
         } else {
             let body = self.bodies.remove(packet.body, Goes::ToReceiver);
-            let flow = &mut self.flows[(packet.connection & !source::UDP) as usize];
+            let flow = &mut self.flows[(packet.connection & !UDP) as usize];
             flow.counters.goodput_bytes +=
                 u64::from(packet.length.saturating_sub(flow.header_bytes));
             flow.counters.received_packets += 1;
@@ -399,7 +374,7 @@ impl Simulation {
                 flow.counters.sent_bytes += u64::from(length);
                 let packet = Packet {
                     route,
-                    connection: index as u32 | source::UDP,
+                    connection: index as u32 | UDP,
                     body: self.bodies.insert(&Body {
                         segment: Segment::default(),
                         sent: self.now,

@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use netnice_queue::Time;
 
-use crate::flows::spec::FlowId;
+use crate::engine::source;
 use crate::flows::state::Work;
-use crate::links::network::LinkId;
+use crate::ids::FlowId;
+use crate::ids::LinkId;
 use crate::measure::{FlowCounters, Histogram, OF_LINKS, ResponseTimes, Series};
-use crate::simulation::{Simulation, source};
+use crate::simulation::Simulation;
 
 impl Simulation {
     /// The warm-up is over: what was measured so far is forgotten.

@@ -7,22 +7,26 @@ use netnice_queue::Time;
 
 use crate::engine::event_queue::EventQueue;
 use crate::engine::flight::Flights;
+use crate::engine::source;
 use crate::error::BuildError;
+use crate::flows::bodies::Bodies;
 use crate::flows::connection::{Connection, Connections, NO_SESSION};
 use crate::flows::spec::{FlowSpec, Path, Program};
-use crate::flows::state::{FlowState, Labels, TcpLabels, Work};
+use crate::flows::state::{FlowState, Work};
 use crate::flows::web_sessions::SessionState;
 use crate::huge_pages;
 use crate::links::network::Network;
-use crate::links::routes::{Ends, Hop, Route, Routes};
+use crate::links::routes::{Ends, Hop, Routes};
 use crate::links::state::{self, Links};
 use crate::lookahead::fast_forward::Carrying;
 use crate::lookahead::prefetch_batches::LOOK_AHEAD;
 use crate::lookahead::survey::Through;
 use crate::measure::{FlowCounters, Histogram, ResponseTimes, Sampler};
-use crate::packet::Bodies;
+use crate::packet::Route;
 use crate::random::Stream;
-use crate::simulation::{NEVER, RunOptions, Simulation, source};
+use crate::simulation::{RunOptions, Simulation};
+use crate::time::NEVER;
+use crate::trace::labels::Labels;
 use crate::traffic::{Session, Traffic, Write};
 
 impl Simulation {
@@ -208,7 +212,7 @@ impl Simulation {
                     connection: self.connections.insert(connection),
                     bulk: matches!(traffic, Traffic::Bulk),
                 };
-                flow.labels.tcp = Some(TcpLabels::new(tcp));
+                flow.labels.tcp = Some(tcp.labels());
                 self.events.push(start, source::START | index);
                 if stop != NEVER {
                     self.push_barrier(stop.max(start), source::STOP | index);
@@ -250,7 +254,7 @@ impl Simulation {
                     web: Box::new(web.clone()),
                     routes,
                 };
-                flow.labels.tcp = Some(TcpLabels::new(tcp));
+                flow.labels.tcp = Some(tcp.labels());
                 flow.tcp = Some(Box::new(tcp.clone()));
                 flow.responses = Some(Box::new(ResponseTimes::default()));
             }

@@ -12,9 +12,7 @@ use super::ranges::Ranges;
 use super::segment::NO_SACK;
 use super::timeout::RetransmissionTimeout;
 use super::{Flags, Opener, ReceiverConfig, SackBlock, Segment};
-
-/// A time that never comes.
-const NEVER: u64 = u64::MAX;
+use crate::time::NEVER_NS;
 
 /// What routers wrote on the packet that carried a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,7 +80,7 @@ pub struct Receiver {
     /// Every byte before has arrived: RCV.NXT.
     next: u64,
     last_ack_sent: u64,
-    /// The byte after the last, where the FIN is; `NEVER` until it is known.
+    /// The byte after the last, where the FIN is; `the largest number` until it is known.
     fin_at: u64,
     ack_deadline: u64,
     opening_deadline: u64,
@@ -134,12 +132,12 @@ impl Receiver {
             },
             echo: Flags::default(),
             unacknowledged: 0,
-            ack_deadline: NEVER,
+            ack_deadline: NEVER_NS,
             recent_timestamp: 0,
             last_ack_sent: 0,
-            fin_at: NEVER,
+            fin_at: u64::MAX,
             out_of_order: Ranges::default(),
-            recent_blocks: [NEVER; 3],
+            recent_blocks: [u64::MAX; 3],
             segments: 0,
             acks: 0,
             out_of_order_segments: 0,
@@ -148,7 +146,7 @@ impl Receiver {
             openings_retransmitted: 0,
             config,
             timeout: RetransmissionTimeout::new(&config.timeout),
-            opening_deadline: NEVER,
+            opening_deadline: NEVER_NS,
             opening_sent_ns: 0,
             opening_retransmitted: false,
         }
@@ -222,18 +220,18 @@ impl Receiver {
     #[inline]
     pub fn next_timer(&self) -> Option<Time> {
         let deadline = self.ack_deadline.min(self.opening_deadline);
-        (deadline != NEVER).then(|| Time::from_nanos(deadline))
+        (deadline != NEVER_NS).then(|| Time::from_nanos(deadline))
     }
 
     /// Does what is due at `now`.
     pub fn on_timer(&mut self, now: Time) {
         let now_ns = now.as_nanos();
         if self.ack_deadline <= now_ns {
-            self.ack_deadline = NEVER;
+            self.ack_deadline = NEVER_NS;
             self.pending = Pending::Ack;
         }
         if self.opening_deadline <= now_ns {
-            self.opening_deadline = NEVER;
+            self.opening_deadline = NEVER_NS;
             self.opening_retransmitted = true;
             self.openings_retransmitted += 1;
             self.timeout.back_off();
@@ -273,7 +271,7 @@ impl Receiver {
         self.unacknowledged += 1;
         match self.config.delayed_ack {
             Some(delayed) if self.unacknowledged < delayed.segments => {
-                if self.ack_deadline == NEVER {
+                if self.ack_deadline == NEVER_NS {
                     self.ack_deadline = now.as_nanos().saturating_add(nanos(delayed.timeout));
                 }
             }
@@ -286,7 +284,7 @@ impl Receiver {
     fn acknowledgement(&mut self, now: Time) -> Segment {
         self.pending = Pending::Nothing;
         self.unacknowledged = 0;
-        self.ack_deadline = NEVER;
+        self.ack_deadline = NEVER_NS;
         self.last_ack_sent = self.next;
         self.acks += 1;
         let (tsval, tsecr) = self.timestamps(now);
@@ -340,7 +338,7 @@ impl Receiver {
         if self.state == State::Requesting {
             // Only a request lets the sender send anything but its SYN-ACK.
             self.state = State::Established;
-            self.opening_deadline = NEVER;
+            self.opening_deadline = NEVER_NS;
             if self.pending == Pending::Request {
                 self.pending = Pending::Nothing;
             }
@@ -402,10 +400,10 @@ impl Receiver {
             (true, true) => [start, a, b],
             (true, false) => [start, a, c],
             (false, true) => [start, b, c],
-            (false, false) => [start, c, NEVER],
+            (false, false) => [start, c, u64::MAX],
         };
         if !elsewhere(self.recent_blocks[2]) {
-            self.recent_blocks[2] = NEVER;
+            self.recent_blocks[2] = u64::MAX;
         }
     }
 

@@ -9,9 +9,9 @@ use std::io::{self, Write};
 
 use netnice_queue::Time;
 
-use crate::Packet;
-use crate::flows::state::{Labels, TcpLabels};
+use crate::packet::Packet;
 use crate::tcp::{Flags, Segment};
+use crate::trace::labels::{Labels, TcpLabels};
 
 /// A trace being written: the packets that come out of a link, with the time at which they do.
 pub struct Capture {
@@ -317,8 +317,8 @@ fn internet_checksum(bytes: &[u8]) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::links::routes::Route;
     use crate::packet::Marks;
+    use crate::packet::Route;
     use std::sync::{Arc, Mutex};
 
     #[derive(Clone, Default)]

@@ -2,3 +2,4 @@
 //! Packet traces of links.
 
 pub(crate) mod capture;
+pub(crate) mod labels;

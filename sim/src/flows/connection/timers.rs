@@ -8,7 +8,9 @@
 use netnice_queue::Time;
 
 use super::Connection;
-use crate::simulation::{NEVER, Simulation, source};
+use crate::engine::source;
+use crate::simulation::Simulation;
+use crate::time::NEVER;
 
 /// So many connections are fetched ahead.
 const AHEAD: usize = 8;

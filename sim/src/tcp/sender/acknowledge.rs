@@ -5,8 +5,9 @@ use netnice_congestion::control::Ack;
 use netnice_queue::Time;
 
 use super::outstanding::{APP_LIMITED, RETRANSMITTED, SACKED, Sent};
-use super::{LastReduction, NEVER, Sender, SenderState};
+use super::{LastReduction, Sender, SenderState};
 use crate::tcp::{Flags, Recovery, Segment};
+use crate::time::NEVER_NS;
 
 /// So many duplicate ACKs say that a packet is lost (RFC 5681 section 3.2).
 const DUPLICATE_ACKS: u32 = 3;
@@ -114,7 +115,7 @@ impl Sender {
     /// The receive window's edge; without a handshake the first ACK tells it.
     #[inline]
     fn window_edge_at_first(&self) -> u64 {
-        if self.window_edge == NEVER {
+        if self.window_edge == u64::MAX {
             0
         } else {
             self.window_edge
@@ -148,7 +149,7 @@ impl Sender {
             }
         }
         if self.outstanding.is_empty() {
-            self.timer_ns = NEVER;
+            self.timer_ns = NEVER_NS;
         } else if restart {
             self.restart_timer(now_ns);
         }

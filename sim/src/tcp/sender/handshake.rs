@@ -3,8 +3,9 @@
 
 use netnice_queue::Time;
 
-use super::{NEVER, Sender, SenderState};
+use super::{Sender, SenderState};
 use crate::tcp::{Flags, Opener, Segment};
+use crate::time::NEVER_NS;
 
 impl Sender {
     /// Begins the connection, or waits for the receiver to begin it where that is the opener.
@@ -96,7 +97,7 @@ impl Sender {
     fn establish(&mut self, now: Time, segment: &Segment) {
         let now_ns = now.as_nanos();
         self.state = SenderState::Established;
-        self.timer_ns = NEVER;
+        self.timer_ns = NEVER_NS;
         self.recent_timestamp = segment.tsval;
         self.window_edge = u64::from(segment.window);
         if self.handshake_sends == 1 {

@@ -14,10 +14,8 @@ use netnice_queue::{Time, prefetch, prefetch_lines, prefetch_object};
 
 use super::timeout::RetransmissionTimeout;
 use super::{Recovery, SenderConfig};
+use crate::time::NEVER_NS;
 use outstanding::Outstanding;
-
-/// A time that never comes.
-const NEVER: u64 = u64::MAX;
 
 /// Where the connection is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -165,11 +163,11 @@ impl Sender {
             unacknowledged: 0,
             next_sequence: 0,
             supplied: 0,
-            window_edge: NEVER,
+            window_edge: u64::MAX,
             closing: false,
             fin_sent: false,
             timeout: RetransmissionTimeout::new(&config.timeout),
-            timer_ns: NEVER,
+            timer_ns: NEVER_NS,
             timed_end: 0,
             handshake_sent_ns: 0,
             smoothed_rtt_ns: 0,
@@ -278,7 +276,7 @@ impl Sender {
         if self.wants_pacing {
             deadline = deadline.min(self.pacing_until_ns);
         }
-        (deadline != NEVER).then(|| Time::from_nanos(deadline))
+        (deadline != NEVER_NS).then(|| Time::from_nanos(deadline))
     }
 
     /// Does what is due at `now`: a retransmission time-out, maybe. Too early a call does nothing.
@@ -287,7 +285,7 @@ impl Sender {
         if self.timer_ns > now_ns {
             return;
         }
-        self.timer_ns = NEVER;
+        self.timer_ns = NEVER_NS;
         if self.state == SenderState::Established {
             self.on_retransmission_timeout(now_ns);
         } else {

@@ -4,9 +4,10 @@
 use netnice_queue::Time;
 
 use super::outstanding::{APP_LIMITED, FIN, RETRANSMITTED, Sent};
-use super::{NEVER, Sender, SenderState};
+use super::{Sender, SenderState};
 use crate::tcp::segment::NO_SACK;
 use crate::tcp::{Flags, Recovery, Segment};
+use crate::time::NEVER_NS;
 
 /// What could be sent now, pacing apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,7 +53,7 @@ impl Sender {
             }
             Plan::New(length) => self.send_new(now, length),
         };
-        if self.timer_ns == NEVER {
+        if self.timer_ns == NEVER_NS {
             self.restart_timer(now_ns);
         }
         self.last_sent_ns = now_ns;
