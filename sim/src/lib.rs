@@ -18,11 +18,12 @@ mod time;
 mod trace;
 pub mod traffic;
 
+pub use engine::options::{EngineOptions, SchedulerKind};
 pub use error::{BuildError, RunError};
 pub use flows::spec::{FlowSpec, MakeControl, Path, Program, TcpSpec};
 pub use ids::{FlowId, LinkId, NodeId};
 pub use links::network::{LinkSpec, Network, Queue};
 pub use packet::{Marks, Packet};
-pub use scenario::{Traces, jain_index, run, run_with_traces, simulation};
+pub use scenario::{Traces, jain_index, run, run_on, run_with_traces, simulation};
 pub use simulation::{RunOptions, Simulation};
 pub use trace::capture::Capture;

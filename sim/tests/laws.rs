@@ -276,12 +276,12 @@ fn adding_a_flow_does_not_change_what_others_draw() {
             .collect();
         flows.push(bursts);
         let mut options = RunOptions::new(Duration::from_secs(20), 3);
-        options.marks = (1..20).map(Duration::from_secs).collect();
+        options.checkpoints = (1..20).map(Duration::from_secs).collect();
         let mut simulation = Simulation::new(dumbbell.network, &flows, &options).unwrap();
         simulation.run();
         let bursts = simulation.flow("bursts").unwrap();
         simulation
-            .marks(bursts)
+            .checkpoints(bursts)
             .map(|counters: FlowCounters| counters.sent_packets)
             .collect::<Vec<_>>()
     };

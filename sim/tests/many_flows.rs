@@ -92,7 +92,7 @@ fn run(flows: impl Iterator<Item = usize>) -> Vec<String> {
     let specs: Vec<_> = flows.map(|flow| add(&mut network, flow)).collect();
     let options = RunOptions {
         warm_up: Duration::from_millis(700),
-        marks: vec![Duration::from_millis(1500)],
+        checkpoints: vec![Duration::from_millis(1500)],
         ..RunOptions::new(Duration::from_secs(3), 5)
     };
     let mut simulation = Simulation::new(network, &specs, &options).unwrap();
@@ -108,7 +108,7 @@ fn run(flows: impl Iterator<Item = usize>) -> Vec<String> {
             simulation.round_trips(flow).delays(),
             simulation.mean_cwnd(flow),
             simulation.completion(flow),
-            simulation.marks(flow).collect::<Vec<_>>(),
+            simulation.checkpoints(flow).collect::<Vec<_>>(),
             links
                 .map(|link| {
                     let waiting = simulation.waiting_times(link).map(|times| times.delays());

@@ -11,9 +11,11 @@ use std::ops::Range;
 
 use netnice_queue::{Departure, Time, prefetch};
 
-use crate::engine::calendar_queue::Calendar;
+use crate::engine::calendar_queue::CalendarQueue;
 use crate::engine::flight::Flight;
-use crate::engine::winner_tree::{self, Tournament};
+use crate::engine::packet_queue::PacketQueue;
+use crate::engine::scheduler::Shape;
+use crate::engine::winner_tree::{self, WinnerTree};
 use crate::packet::Packet;
 use crate::time::NEVER;
 
@@ -33,28 +35,28 @@ struct Lane {
 
 /// The flights of a run. Those of one link and one time come out in the order in which they went in.
 #[derive(Debug)]
-pub(crate) struct Lanes {
+pub(crate) struct FifoLanes {
     /// The next flights, in order.
     upcoming: Vec<Flight>,
     /// So many of them have come out.
     gone: usize,
     /// When so many have, it is time for more.
     few: usize,
-    /// So many of them were told of by [`Lanes::take_fresh`].
+    /// So many of them were told of by [`PacketQueue::take_fresh`].
     told: usize,
     /// The key of the last one that was upcoming.
     horizon: u128,
     /// In place of [`NO_LANE`] those that were upcoming until too many others came before them. Of all with the same key
     /// they were put down first.
     lanes: Vec<Lane>,
-    calendar: Calendar,
+    calendar: CalendarQueue,
     /// The earliest time in the calendar.
     calendar_first: Time,
     /// The lanes, and after them the calendar, by what they have in front.
-    first: Tournament<Box<[u64; 2 * MAX_LANES]>>,
+    first: WinnerTree<Box<[u64; 2 * MAX_LANES]>>,
     /// At least so many flights are upcoming, where there are as many.
     ahead: usize,
-    /// [`Lanes::take_fresh`] tells of them.
+    /// [`PacketQueue::take_fresh`] tells of them.
     tells: bool,
 }
 
@@ -71,61 +73,28 @@ fn key_in(lane: usize, due: Time) -> u64 {
     (due.min(LAST).as_nanos() << LANE_BITS) | lane as u64
 }
 
-impl Lanes {
+impl FifoLanes {
     /// None so far, in so many lanes, of which `ahead` or a few more can be looked at ahead.
-    pub fn new(lanes: usize, ahead: usize) -> Lanes {
+    pub fn new(lanes: usize, ahead: usize) -> FifoLanes {
         assert!(
             lanes + 2 <= MAX_LANES,
             "more lanes than keys can tell apart"
         );
         let mut lanes: Vec<_> = (0..=lanes).map(|_| Lane::default()).collect();
         lanes[NO_LANE].last = u128::MAX;
-        Lanes {
+        FifoLanes {
             upcoming: Vec::new(),
             gone: 0,
             few: 0,
             told: 0,
             horizon: 0,
-            calendar: Calendar::new(),
+            calendar: CalendarQueue::new(),
             calendar_first: NEVER,
-            first: Tournament::of_few(lanes.len() + 1),
+            first: WinnerTree::of_few(lanes.len() + 1),
             lanes,
             ahead: ahead.max(1),
             tells: true,
         }
-    }
-
-    /// From now on so many flights are known ahead and [`Lanes::take_fresh`] tells of them; with `None` of none, and flights
-    /// come right out of their lanes.
-    pub fn know_ahead(&mut self, ahead: Option<usize>) {
-        self.ahead = ahead.unwrap_or(1).max(1);
-        self.tells = ahead.is_some();
-        self.begin_upcoming();
-    }
-
-    /// A packet goes onto a link, in a lane or in [`NO_LANE`]. It must not come out before any that was taken, nor before any
-    /// on the same link.
-    ///
-    /// Flights of one link and one time must be in one lane, or those put down later in none.
-    #[inline(always)]
-    pub fn push(&mut self, lane: usize, link: u32, departure: Departure, packet: Packet) {
-        let key = Flight::key_of(departure.due, link);
-        if key >= self.horizon {
-            if let Some(line) = self.lanes.get_mut(lane) {
-                if key >= line.last {
-                    line.last = key;
-                    if line.flights.is_empty() {
-                        self.first.set(lane, key_in(lane, departure.due));
-                    }
-                    line.flights.push_back(Flight::NONE);
-                    if let Some(flight) = line.flights.back_mut() {
-                        flight.set(link, departure, packet);
-                    }
-                    return;
-                }
-            }
-        }
-        self.push_aside(key, &Flight::new(link, departure, packet.apart()));
     }
 
     #[inline(never)]
@@ -172,41 +141,6 @@ impl Lanes {
         self.first.set(lane, key);
     }
 
-    /// The key of the flight that comes out next; the largest number where there is none.
-    #[inline(always)]
-    pub fn first(&mut self) -> u128 {
-        if self.gone >= self.few {
-            self.look_ahead();
-        }
-        self.upcoming.get(self.gone).map_or(u128::MAX, Flight::key)
-    }
-
-    /// When it comes out; [`NEVER`] where there is none.
-    #[inline(always)]
-    pub fn first_due(&mut self) -> Time {
-        if self.tells && self.gone >= self.few {
-            self.look_ahead();
-        }
-        match self.upcoming.get(self.gone) {
-            Some(flight) => flight.due,
-            None if self.tells => NEVER,
-            None => Time::from_nanos(self.first.first() >> LANE_BITS),
-        }
-    }
-
-    /// Takes out the flight of [`Lanes::first`].
-    #[inline(always)]
-    pub fn take_first(&mut self) -> Flight {
-        match self.upcoming.get(self.gone) {
-            Some(&flight) => {
-                self.gone += 1;
-                flight
-            }
-            None if self.tells => Flight::NONE,
-            None => self.take_next(),
-        }
-    }
-
     /// Takes the next flight right out of its lane, where nobody has to be told of it before.
     #[inline(always)]
     fn take_next(&mut self) -> Flight {
@@ -229,31 +163,6 @@ impl Lanes {
         self.look_ahead_after(0, key_in(NO_LANE, flight.due) >> LANE_BITS);
         self.gone += 1;
         self.upcoming[self.gone - 1]
-    }
-
-    /// There are upcoming flights that were not told of.
-    #[inline(always)]
-    pub fn any_fresh(&self) -> bool {
-        self.tells && self.told < self.upcoming.len()
-    }
-
-    /// Where at most so many upcoming flights are that were not told of before.
-    pub fn take_fresh(&mut self, most: usize) -> Option<Range<usize>> {
-        let told = self.told.max(self.gone);
-        self.told = self.upcoming.len().min(told + most);
-        (told < self.told).then_some(told..self.told)
-    }
-
-    /// Upcoming flights.
-    pub fn upcoming(&self, range: Range<usize>) -> &[Flight] {
-        &self.upcoming[range]
-    }
-
-    /// All flights.
-    pub fn iter(&self) -> impl Iterator<Item = &Flight> {
-        let upcoming = self.upcoming[self.gone..].iter();
-        let lanes = self.lanes.iter().flat_map(|lane| &lane.flights);
-        upcoming.chain(lanes).chain(self.calendar.iter())
     }
 
     /// Takes the next flights out of the lanes.
@@ -312,17 +221,6 @@ impl Lanes {
         flight
     }
 
-    /// All have been taken out, later than `now`, from when on others may come.
-    pub fn start_again(&mut self, now: Time) {
-        self.forget_gone();
-        self.horizon = 0;
-        self.few = 0;
-        for line in &mut self.lanes[NO_LANE + 1..] {
-            line.last = 0;
-        }
-        self.calendar.start_again(now);
-    }
-
     fn forget_gone(&mut self) {
         self.upcoming.drain(..self.gone);
         self.told = self.told.saturating_sub(self.gone);
@@ -337,5 +235,105 @@ impl Lanes {
         } else {
             (self.upcoming.len() - self.ahead.min(self.upcoming.len())).max(self.gone)
         };
+    }
+}
+
+impl PacketQueue for FifoLanes {
+    const FITS_CACHE: bool = false;
+
+    fn new(shape: &Shape) -> FifoLanes {
+        FifoLanes::new(shape.lanes, shape.preview)
+    }
+
+    fn know_ahead(&mut self, ahead: Option<usize>) {
+        self.ahead = ahead.unwrap_or(1).max(1);
+        self.tells = ahead.is_some();
+        self.begin_upcoming();
+    }
+
+    // Flights of one link and one time must be in one lane, or those inserted later in none.
+    #[inline(always)]
+    fn push(&mut self, lane: usize, link: u32, departure: Departure, packet: Packet) {
+        let key = Flight::key_of(departure.due, link);
+        if key >= self.horizon {
+            if let Some(line) = self.lanes.get_mut(lane) {
+                if key >= line.last {
+                    line.last = key;
+                    if line.flights.is_empty() {
+                        self.first.set(lane, key_in(lane, departure.due));
+                    }
+                    line.flights.push_back(Flight::NONE);
+                    if let Some(flight) = line.flights.back_mut() {
+                        flight.set(link, departure, packet);
+                    }
+                    return;
+                }
+            }
+        }
+        self.push_aside(key, &Flight::new(link, departure, packet.apart()));
+    }
+
+    #[inline(always)]
+    fn first(&mut self) -> u128 {
+        if self.gone >= self.few {
+            self.look_ahead();
+        }
+        self.upcoming.get(self.gone).map_or(u128::MAX, Flight::key)
+    }
+
+    // Where nobody asks for upcoming flights, the earliest lane tells.
+    #[inline(always)]
+    fn first_due(&mut self) -> Time {
+        if self.tells && self.gone >= self.few {
+            self.look_ahead();
+        }
+        match self.upcoming.get(self.gone) {
+            Some(flight) => flight.due,
+            None if self.tells => NEVER,
+            None => Time::from_nanos(self.first.first() >> LANE_BITS),
+        }
+    }
+
+    #[inline(always)]
+    fn take_first(&mut self) -> Flight {
+        match self.upcoming.get(self.gone) {
+            Some(&flight) => {
+                self.gone += 1;
+                flight
+            }
+            None if self.tells => Flight::NONE,
+            None => self.take_next(),
+        }
+    }
+
+    #[inline(always)]
+    fn any_fresh(&self) -> bool {
+        self.tells && self.told < self.upcoming.len()
+    }
+
+    fn take_fresh(&mut self, most: usize) -> Option<Range<usize>> {
+        let told = self.told.max(self.gone);
+        self.told = self.upcoming.len().min(told + most);
+        (told < self.told).then_some(told..self.told)
+    }
+
+    fn upcoming(&self, range: Range<usize>) -> &[Flight] {
+        &self.upcoming[range]
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &Flight> {
+        let upcoming = self.upcoming[self.gone..].iter();
+        let lanes = self.lanes.iter().flat_map(|lane| &lane.flights);
+        upcoming.chain(lanes).chain(self.calendar.iter())
+    }
+
+    fn start_again(&mut self, now: Time) {
+        self.forget_gone();
+        self.horizon = 0;
+        self.few = 0;
+        for line in &mut self.lanes[NO_LANE + 1..] {
+            line.last = 0;
+        }
+        self.calendar.start_again(now);
     }
 }

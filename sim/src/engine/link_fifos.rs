@@ -1,54 +1,67 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Packets on their way over few links, by link.
+//! Packets on few links: a FIFO for each link, and a winner tree over their first packets.
 
 use std::collections::VecDeque;
 
 use netnice_queue::{Departure, Time};
 
 use crate::engine::flight::Flight;
-use crate::engine::winner_tree::{self, Tournament};
+use crate::engine::packet_queue::PacketQueue;
+use crate::engine::scheduler::Shape;
+use crate::engine::winner_tree::{self, WinnerTree};
 use crate::packet::Packet;
 
 /// So many bits of a key are the number of a link.
 const LINK_BITS: u32 = 10;
 /// So many links can be told apart.
-pub(crate) const MAX_LINKS: usize = 1 << LINK_BITS;
+const MAX_LINKS: usize = 1 << LINK_BITS;
 /// Times before this one can be told apart: 208 days.
-pub(crate) const LAST: Time = Time::from_nanos((1 << (u64::BITS - LINK_BITS)) - 2);
+const LAST: Time = Time::from_nanos((1 << (u64::BITS - LINK_BITS)) - 2);
 
 /// The packets on each link, first in first out, and the links by their first packets. What comes out at [`LAST`] or later
 /// is not told apart.
 #[derive(Debug)]
-pub(crate) struct Pipes {
-    pipes: Vec<VecDeque<Flight>>,
-    first: Tournament<Box<[u64; 2 * MAX_LINKS]>>,
+pub(crate) struct LinkFifos {
+    fifos: Vec<VecDeque<Flight>>,
+    first: WinnerTree<Box<[u64; 2 * MAX_LINKS]>>,
 }
 
-impl Pipes {
-    /// For this many links.
-    pub fn new(links: usize) -> Pipes {
-        Pipes {
-            pipes: vec![VecDeque::new(); links.min(MAX_LINKS)],
-            first: Tournament::of_few(links.min(MAX_LINKS)),
-        }
+impl LinkFifos {
+    /// This many links, in a run that ends at `end`, can be told apart.
+    pub fn can_hold(links: usize, end: Time) -> bool {
+        links <= MAX_LINKS && end < LAST
     }
 
-    /// A packet goes onto a link. It must not come out before any that was taken, nor before any on the same link.
+    /// For this many links.
+    pub fn new(links: usize) -> LinkFifos {
+        LinkFifos {
+            fifos: vec![VecDeque::new(); links.min(MAX_LINKS)],
+            first: WinnerTree::of_few(links.min(MAX_LINKS)),
+        }
+    }
+}
+
+impl PacketQueue for LinkFifos {
+    const FITS_CACHE: bool = true;
+
+    fn new(shape: &Shape) -> LinkFifos {
+        LinkFifos::new(shape.links)
+    }
+
     #[inline(always)]
-    pub fn push(&mut self, link: u32, departure: Departure, packet: Packet) {
-        let pipe = &mut self.pipes[link as usize];
-        if pipe.is_empty() {
+    fn push(&mut self, _lane: usize, link: u32, departure: Departure, packet: Packet) {
+        let fifo = &mut self.fifos[link as usize];
+        if fifo.is_empty() {
             self.first.set(link as usize, key(departure.due, link));
         }
-        pipe.push_back(Flight::NONE);
-        if let Some(flight) = pipe.back_mut() {
+        fifo.push_back(Flight::NONE);
+        if let Some(flight) = fifo.back_mut() {
             flight.set(link, departure, packet);
         }
     }
 
-    /// The key of the flight that comes out next; the largest number where there is none.
     #[inline(always)]
-    pub fn first(&self) -> u128 {
+    fn first(&mut self) -> u128 {
         match self.first.first() {
             winner_tree::NONE => u128::MAX,
             key => {
@@ -58,28 +71,25 @@ impl Pipes {
         }
     }
 
-    /// When it comes out; later than [`LAST`] where there is none.
     #[inline(always)]
-    pub fn first_due(&self) -> Time {
+    fn first_due(&mut self) -> Time {
         Time::from_nanos(self.first.first() >> LINK_BITS)
     }
 
-    /// Takes out the flight of [`Pipes::first`].
     #[inline(always)]
-    pub fn take_first(&mut self) -> Flight {
+    fn take_first(&mut self) -> Flight {
         let link = self.first.first() as usize % MAX_LINKS;
-        let pipe = &mut self.pipes[link];
-        let flight = pipe.front().copied().unwrap_or(Flight::NONE);
-        pipe.pop_front();
-        let next = pipe.front();
+        let fifo = &mut self.fifos[link];
+        let flight = fifo.front().copied().unwrap_or(Flight::NONE);
+        fifo.pop_front();
+        let next = fifo.front();
         let next = next.map_or(winner_tree::NONE, |flight| key(flight.due, flight.link));
         self.first.set(link, next);
         flight
     }
 
-    /// All flights.
-    pub fn iter(&self) -> impl Iterator<Item = &Flight> {
-        self.pipes.iter().flatten()
+    fn iter(&self) -> impl Iterator<Item = &Flight> {
+        self.fifos.iter().flatten()
     }
 }
 

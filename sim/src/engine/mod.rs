@@ -3,11 +3,15 @@
 
 mod buckets;
 mod calendar_queue;
-pub(crate) mod event_queue;
+pub(crate) mod fast;
 pub(crate) mod fifo_lanes;
 pub(crate) mod flight;
 mod heap;
-mod link_fifos;
+pub(crate) mod link_fifos;
+pub(crate) mod options;
+mod packet_queue;
+pub(crate) mod reference;
+pub(crate) mod scheduler;
 pub(crate) mod source;
 mod timing_wheel;
 mod winner_tree;

@@ -20,7 +20,7 @@ pub(crate) const STOP: u32 = 7 << 28;
 /// Time series are sampled.
 pub(crate) const SAMPLE: u32 = 8 << 28;
 /// Counters are taken down.
-pub(crate) const MARK: u32 = 9 << 28;
+pub(crate) const CHECKPOINT: u32 = 9 << 28;
 /// The warm-up is over.
 pub(crate) const MEASURE: u32 = 10 << 28;
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is due at some time, mostly timers, of which each flow has one that mostly moves on before it ends.
+//! Timers and other events: a timing wheel (Varghese and Lauck, 1987) before a heap.
 //!
-//! A heap of those of a hundred thousand flows is larger than the processor's cache, and every one that ends goes through all
-//! its levels. So only those of the next few milliseconds are in a heap; the others wait in lists without any order.
+//! Each flow has a timer, and most timers are set again before they expire.
+//!
+//! A heap of those of a hundred thousand flows is larger than the processor's cache, and every expiry goes through all
+//! its levels. So only those of the next few milliseconds are in a heap; the others wait in slots, unsorted.
 
 use std::collections::BTreeMap;
 
@@ -10,81 +12,81 @@ use netnice_queue::Time;
 
 use crate::engine::heap::Heap;
 
-/// Of a key, the bits below the number of its list: 32 bits of source, and nanoseconds. A list has those of 4.2 ms.
-const LIST_BITS: u32 = 32 + 22;
-/// Lists near at hand, for 4.3 s.
-const LISTS: usize = 1024;
+/// Of a key, the bits below the number of its slot: 32 bits of source, and nanoseconds. A slot has those of 4.2 ms.
+const SLOT_BITS: u32 = 32 + 22;
+/// Slots of the wheel: 4.3 s.
+const SLOTS: usize = 1024;
 /// As long as so few are pending, all are in the heap.
 const FEW: usize = 256;
 
 /// Keys of (time, source), the time in nanoseconds in the upper 96 bits.
 #[derive(Debug)]
-pub(crate) struct Timers {
+pub(crate) struct TimingWheel {
     near: Heap,
-    /// The earliest time that something in a list may have, as a key; the largest number where lists are empty.
+    /// The earliest time that something in a slot may have, as a key; the largest number where slots are empty.
     far_from: u128,
-    /// The first list, from the origin of time, that was not poured into the heap.
+    /// The first slot, from the origin of time, that was not poured into the heap.
     next: u64,
     /// Those from `next` on, in turn.
-    lists: Vec<Vec<u128>>,
-    /// A bit for each list that is not empty.
-    filled: [u64; LISTS / 64],
-    /// Lists further ahead.
+    slots: Vec<Vec<u128>>,
+    /// A bit for each slot that is not empty.
+    filled: [u64; SLOTS / 64],
+    /// Slots further ahead than a turn of the wheel.
     beyond: BTreeMap<u64, Vec<u128>>,
 }
 
-impl Default for Timers {
-    fn default() -> Timers {
-        Timers {
+impl Default for TimingWheel {
+    fn default() -> TimingWheel {
+        TimingWheel {
             near: Heap::default(),
             far_from: u128::MAX,
             next: 0,
-            lists: vec![Vec::new(); LISTS],
-            filled: [0; LISTS / 64],
+            slots: vec![Vec::new(); SLOTS],
+            filled: [0; SLOTS / 64],
             beyond: BTreeMap::new(),
         }
     }
 }
 
-impl Timers {
-    /// Puts a key down, not earlier than any that was taken.
+impl TimingWheel {
+    /// Inserts a key, not earlier than any that was taken.
     #[inline]
     pub fn push(&mut self, key: u128) {
-        let list = (key >> LIST_BITS) as u64;
-        if list < self.next || (self.far_from == u128::MAX && self.near.len() < FEW) {
+        let slot = (key >> SLOT_BITS) as u64;
+        if slot < self.next || (self.far_from == u128::MAX && self.near.len() < FEW) {
             self.near.push(key);
         } else {
-            self.put_away(list, key);
+            self.put_away(slot, key);
         }
     }
 
-    fn put_away(&mut self, list: u64, key: u128) {
-        if list - self.next < LISTS as u64 {
-            let place = list as usize % LISTS;
-            self.lists[place].push(key);
+    fn put_away(&mut self, slot: u64, key: u128) {
+        if slot - self.next < SLOTS as u64 {
+            let place = slot as usize % SLOTS;
+            self.slots[place].push(key);
             self.filled[place / 64] |= 1 << (place % 64);
         } else {
-            self.beyond.entry(list).or_default().push(key);
+            self.beyond.entry(slot).or_default().push(key);
         }
-        self.far_from = self.far_from.min(u128::from(list) << LIST_BITS);
+        self.far_from = self.far_from.min(u128::from(slot) << SLOT_BITS);
     }
 
-    /// The earliest key; the largest number where there is none. Where a list comes first, no key of it is earlier.
+    /// The earliest key; the largest number where there is none. Where a slot comes first, no key of it is earlier.
     #[inline]
     pub fn first(&mut self) -> u128 {
         self.near.first().min(self.far_from)
     }
 
-    /// The time of [`Timers::first`].
+    /// The time of [`TimingWheel::first`].
     #[inline(always)]
     pub fn first_due(&mut self) -> Time {
         let [near, far] = [self.near.first(), self.far_from].map(|key| (key >> 32) as u64);
         Time::from_nanos(near.min(far))
     }
 
-    /// A list comes first: what it holds is to be taken by [`Timers::take_list`].
+    /// A slot comes first: what it holds is to be taken by [`TimingWheel::take_slot`].
     #[inline]
-    pub fn list_is_first(&mut self) -> bool {
+    pub fn slot_is_first(&mut self) -> bool {
         self.far_from <= self.near.first() && self.far_from != u128::MAX
     }
 
@@ -94,27 +96,27 @@ impl Timers {
         self.near.take_first();
     }
 
-    /// Takes out the first list that is not empty, with the earliest key that none of it reaches. Those that are not put
-    /// down for later have to be put down again.
-    pub fn take_list(&mut self) -> (Vec<u128>, u128) {
-        let list = (self.far_from >> LIST_BITS) as u64;
-        self.next = list + 1;
-        let place = list as usize % LISTS;
-        // What is further ahead by a whole turn of the lists is not among them.
-        let mut keys = std::mem::take(&mut self.lists[place]);
+    /// Takes out the first slot that is not empty, with the earliest key that none of it reaches. The caller
+    /// inserts again those that are still due.
+    pub fn take_slot(&mut self) -> (Vec<u128>, u128) {
+        let slot = (self.far_from >> SLOT_BITS) as u64;
+        self.next = slot + 1;
+        let place = slot as usize % SLOTS;
+        // What is further ahead by a whole turn of the slots is not among them.
+        let mut keys = std::mem::take(&mut self.slots[place]);
         self.filled[place / 64] &= !(1 << (place % 64));
-        keys.extend(self.beyond.remove(&list).unwrap_or_default());
+        keys.extend(self.beyond.remove(&slot).unwrap_or_default());
         let near_at_hand = self.next_filled();
         let beyond = self.beyond.keys().next().copied();
         let first = near_at_hand.into_iter().chain(beyond).min();
-        self.far_from = first.map_or(u128::MAX, |list| u128::from(list) << LIST_BITS);
-        (keys, u128::from(self.next) << LIST_BITS)
+        self.far_from = first.map_or(u128::MAX, |slot| u128::from(slot) << SLOT_BITS);
+        (keys, u128::from(self.next) << SLOT_BITS)
     }
 
-    /// The first list near at hand that is not empty.
+    /// The first slot near at hand that is not empty.
     fn next_filled(&self) -> Option<u64> {
-        let from = self.next as usize % LISTS;
-        let words = LISTS / 64;
+        let from = self.next as usize % SLOTS;
+        let words = SLOTS / 64;
         // The word that `from` is in comes first and last: in the end its lower bits.
         (0..=words).find_map(|turn| {
             let word = (from / 64 + turn) % words;
@@ -123,7 +125,7 @@ impl Timers {
                 _ => self.filled[word],
             };
             let place = word * 64 + bits.trailing_zeros() as usize;
-            (bits != 0).then(|| self.next + ((place + LISTS - from) % LISTS) as u64)
+            (bits != 0).then(|| self.next + ((place + SLOTS - from) % SLOTS) as u64)
         })
     }
 }
@@ -140,7 +142,7 @@ mod tests {
             // From nanoseconds to hours ahead.
             steps in prop::collection::vec((0u32..45, 0u64..64, 1u8..4), 1..1500),
         ) {
-            let mut timers = Timers::default();
+            let mut timers = TimingWheel::default();
             let mut model = BTreeSet::new();
             let mut now = 0;
             for (number, (scale, later, times)) in steps.into_iter().enumerate() {
@@ -149,8 +151,8 @@ mod tests {
                 timers.push(key);
                 model.insert(key);
                 // More come than go, until many are pending; then all go.
-                while timers.list_is_first() {
-                    let (keys, beyond) = timers.take_list();
+                while timers.slot_is_first() {
+                    let (keys, beyond) = timers.take_slot();
                     for key in keys {
                         prop_assert!(key < beyond);
                         timers.push(key);

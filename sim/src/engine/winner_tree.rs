@@ -6,44 +6,44 @@ use std::ops::DerefMut;
 /// A key that is later than all others: the owner has none.
 pub(crate) const NONE: u64 = u64::MAX;
 
-/// A tree in which every node holds the lesser of its two children: a change goes from the owner's leaf to the root and has
+/// A winner tree (Knuth, TAOCP 3, section 5.4.1), in which every node holds the lesser of its two children: a change goes from the owner's leaf to the root and has
 /// no branch that depends on keys, which a heap has at every level. The processor knows ahead all places that it will look
 /// at, and can fetch them at the same time.
 ///
 /// Nodes are kept in `K`: where that is an array, it takes half the instructions, as no place has to be checked.
 #[derive(Debug)]
-pub(crate) struct Tournament<K> {
+pub(crate) struct WinnerTree<K> {
     /// Node 1 is the root, the children of node n are 2n and 2n + 1; their number is a power of two.
     keys: K,
     /// The first leaf; all nodes after it are leaves, too.
     leaves: usize,
 }
 
-impl Tournament<Vec<u64>> {
+impl WinnerTree<Vec<u64>> {
     /// A place for each of `owners`; none of them has a key.
-    pub fn new(owners: usize) -> Tournament<Vec<u64>> {
+    pub fn new(owners: usize) -> WinnerTree<Vec<u64>> {
         let leaves = owners.max(1).next_power_of_two();
-        Tournament {
+        WinnerTree {
             keys: vec![NONE; 2 * leaves],
             leaves,
         }
     }
 }
 
-impl<const NODES: usize> Tournament<Box<[u64; NODES]>> {
+impl<const NODES: usize> WinnerTree<Box<[u64; NODES]>> {
     /// The same for at most half as many owners as there are nodes.
-    pub fn of_few(owners: usize) -> Tournament<Box<[u64; NODES]>> {
+    pub fn of_few(owners: usize) -> WinnerTree<Box<[u64; NODES]>> {
         const { assert!(NODES.is_power_of_two()) };
         let leaves = owners.max(1).next_power_of_two();
         assert!(2 * leaves <= NODES, "more owners than there are places");
-        Tournament {
+        WinnerTree {
             keys: Box::new([NONE; NODES]),
             leaves,
         }
     }
 }
 
-impl<K: DerefMut<Target: AsRef<[u64]> + AsMut<[u64]>>> Tournament<K> {
+impl<K: DerefMut<Target: AsRef<[u64]> + AsMut<[u64]>>> WinnerTree<K> {
     /// Gives an owner another key.
     #[inline(always)]
     pub fn set(&mut self, owner: usize, mut key: u64) {

@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! TCP connections: between the sans-IO endpoints and the network.
 
-mod timers;
-
 use netnice_queue::{Time, prefetch};
 
-use crate::engine::source;
 use crate::flows::bodies::Body;
 use crate::flows::spec::TcpSpec;
-use crate::flows::state::Work;
 use crate::huge_pages;
 use crate::measure::{FlowCounters, TimeWeighted};
 use crate::packet::Route;
 use crate::packet::{Marks, Packet};
-use crate::simulation::Simulation;
 use crate::tcp::{Flags, Mark, Receiver, Segment, Sender};
 use crate::time::NEVER;
 
@@ -80,6 +75,17 @@ enum State {
     Completed,
     /// Its slot is free.
     Ended,
+}
+
+/// What an event for a timer finds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TimerEvent {
+    /// The timer has expired.
+    Expired,
+    /// The timer was set to this later time.
+    Moved(Time),
+    /// The timer is not set, or another event will come for it.
+    Obsolete,
 }
 
 /// Each of the two is a cache line.
@@ -156,6 +162,20 @@ impl Connections {
             .filter(|connection| connection.shared.state != State::Ended)
     }
 
+    /// Ends a connection for which [`Connection::may_end`] is true, if its sender has finished, too: its slot is free, and what
+    /// it has counted is added to `counters`.
+    pub fn end(&mut self, index: usize, counters: &mut FlowCounters) {
+        let connection = &mut self.all[index];
+        if connection.sender.finished() {
+            connection.shared.state = State::Ended;
+            connection.sending.armed = NEVER;
+            connection.shared.receiver_armed = NEVER;
+            connection.add_to(counters);
+            self.free.push(index as u32);
+        }
+    }
+
+    /// The number of a new connection.
     pub fn insert(&mut self, connection: Connection) -> u32 {
         if let Some(slot) = self.free.pop() {
             self.all[slot as usize] = connection;
@@ -205,6 +225,162 @@ impl Connection {
         }
     }
 
+    /// Both ends begin at `now`, with packets of this class and with this many bytes of headers.
+    pub fn open(&mut self, now: Time, class: u8, header_bytes: u16) {
+        self.shared.header_bytes = header_bytes;
+        self.shared.class = class;
+        self.opened = now;
+        self.restart_cwnd(now);
+        self.sender.open(now);
+        self.receiver.open(now);
+    }
+
+    /// A segment arrives at the receiver of the data. True where with it all data have arrived.
+    #[inline(always)]
+    pub fn segment_at_receiver(&mut self, now: Time, packet: &Packet, body: &Body) -> bool {
+        let shared = &mut self.shared;
+        shared.under_way -= 1;
+        if body.segment.length > 0 {
+            shared.packets += 1;
+            shared.bytes += u64::from(packet.length);
+            shared.newest_data_sent = body.sent;
+        }
+        let mark = Mark {
+            congestion_experienced: packet.marks.congestion_experienced(),
+            in_profile: packet.marks.in_profile(),
+        };
+        self.receiver.on_segment(now, &body.segment, mark);
+        let completed = self.receiver.finished() && self.shared.state == State::Living;
+        if completed {
+            self.shared.state = State::Completed;
+        }
+        completed
+    }
+
+    /// A segment arrives at the sender of the data.
+    #[inline(always)]
+    pub fn segment_at_sender(&mut self, now: Time, segment: &Segment) {
+        self.shared.under_way -= 1;
+        self.sender.on_segment(now, segment);
+    }
+
+    /// A segment was dropped.
+    pub fn segment_lost(&mut self) {
+        self.shared.under_way -= 1;
+    }
+
+    /// The next segment that the sender sends at `now`, and its packet, whose body is to be set. `index` is the number of the
+    /// connection.
+    #[inline(always)]
+    pub fn next_of_sender(&mut self, now: Time, index: usize) -> Option<(Segment, Packet)> {
+        let segment = self.sender.poll_transmit(now)?;
+        let shared = &mut self.shared;
+        let length = segment.length as u16 + shared.header_bytes;
+        if segment.length > 0 {
+            self.sending.packets += 1;
+            self.sending.bytes += u64::from(length);
+        }
+        shared.under_way += 1;
+        let packet = Packet {
+            route: shared.forward,
+            connection: index as u32,
+            body: 0,
+            length,
+            class: shared.class,
+            marks: if self.sender.ecn_capable() {
+                marks_of(&segment)
+            } else {
+                Marks::NONE
+            },
+        };
+        Some((segment, packet))
+    }
+
+    /// The next segment that the receiver sends at `now`, likewise, and when the newest data that it has got were sent.
+    #[inline(always)]
+    pub fn next_of_receiver(&mut self, now: Time, index: usize) -> Option<(Body, Packet)> {
+        let segment = self.receiver.poll_transmit(now)?;
+        let shared = &mut self.shared;
+        shared.under_way += 1;
+        let packet = Packet {
+            route: shared.back,
+            connection: index as u32,
+            body: 0,
+            length: segment.length as u16 + shared.header_bytes,
+            class: shared.class,
+            marks: Marks::default(),
+        };
+        let sent = shared.newest_data_sent;
+        Some((Body { segment, sent }, packet))
+    }
+
+    /// The sender has sent what it may: measures cwnd, and gives the time of a new event for its timer where one is needed.
+    #[inline(always)]
+    pub fn set_sender_timer(&mut self, now: Time) -> Option<Time> {
+        let sending = &mut self.sending;
+        sending.cwnd.set(now, self.sender.cwnd());
+        sending.deadline = self.sender.next_timer().unwrap_or(NEVER);
+        if sending.deadline >= sending.armed {
+            return None;
+        }
+        sending.armed = sending.deadline;
+        Some(sending.armed.max(now))
+    }
+
+    /// The receiver has sent what it has to: the time of a new event for its timer where one is needed.
+    #[inline(always)]
+    pub fn set_receiver_timer(&mut self, now: Time) -> Option<Time> {
+        let deadline = self.receiver.next_timer()?;
+        if deadline >= self.shared.receiver_armed {
+            return None;
+        }
+        self.shared.receiver_armed = deadline;
+        Some(deadline.max(now))
+    }
+
+    /// An event for the sender's timer: it may have moved to a later time since, or the slot to another connection or to none.
+    ///
+    /// It mostly has moved, as each ACK moves it; of such a connection a single cache line is looked at.
+    #[inline(always)]
+    pub fn sender_timer_event(&mut self, now: Time) -> TimerEvent {
+        let sending = &mut self.sending;
+        if sending.armed > now {
+            return TimerEvent::Obsolete;
+        }
+        if sending.deadline > now {
+            sending.armed = sending.deadline;
+            return match sending.armed {
+                NEVER => TimerEvent::Obsolete,
+                later => TimerEvent::Moved(later),
+            };
+        }
+        sending.armed = NEVER;
+        TimerEvent::Expired
+    }
+
+    /// An event for the receiver's timer, likewise.
+    #[inline(always)]
+    pub fn receiver_timer_event(&mut self, now: Time) -> TimerEvent {
+        if self.shared.receiver_armed > now {
+            return TimerEvent::Obsolete;
+        }
+        self.shared.receiver_armed = NEVER;
+        TimerEvent::Expired
+    }
+
+    /// The web session that it belongs to, if it does.
+    #[inline(always)]
+    pub fn session(&self) -> Option<usize> {
+        (self.shared.session != NO_SESSION).then_some(self.shared.session as usize)
+    }
+
+    /// It is of a web session, all its data have arrived, and no packet of it is in the network.
+    #[inline(always)]
+    pub fn may_end(&self) -> bool {
+        let shared = &self.shared;
+        shared.session != NO_SESSION && shared.state == State::Completed && shared.under_way == 0
+    }
+
     /// The flow that it is of.
     pub fn flow(&self) -> usize {
         self.shared.flow as usize
@@ -240,223 +416,37 @@ impl Connection {
     }
 }
 
+impl Connection {
+    /// When the receiver's timer ends, if before `time`.
+    #[inline]
+    pub fn receiver_timer_before(&self, time: Time) -> Option<Time> {
+        let armed = self.shared.receiver_armed;
+        (armed < time).then_some(armed)
+    }
+
+    /// Likewise the sender's.
+    #[inline]
+    pub fn sender_timer_before(&self, time: Time) -> Option<Time> {
+        let deadline = self.sending.deadline;
+        (deadline < time).then_some(deadline)
+    }
+
+    /// When the event for the sender's timer that was put down for `time` has to come instead, as far as can be said by then;
+    /// `None` where another one has taken its place, or the timer is not set.
+    #[inline]
+    pub fn move_sender_event(&mut self, time: Time) -> Option<Time> {
+        let sending = &mut self.sending;
+        if sending.armed != time {
+            return None;
+        }
+        // No earlier: the event is never later than the timer.
+        sending.armed = sending.deadline;
+        (sending.armed != NEVER).then_some(sending.armed)
+    }
+}
+
 /// Where the connection uses ECN, data are ECN-capable, but not those sent again: a receiver need not heed a mark on what it
 /// has already (RFC 3168 section 6.1.5).
 fn marks_of(segment: &Segment) -> Marks {
     Marks::new(segment.length > 0 && !segment.flags.contains(Flags::RETRANSMISSION))
-}
-
-impl Simulation {
-    /// Both ends begin; whichever the opener is sends first.
-    pub(crate) fn open_connection(&mut self, index: usize) {
-        let now = self.now;
-        let connection = self.connections.get_mut(index);
-        let flow = &self.flows[connection.flow()];
-        connection.shared.header_bytes = flow.header_bytes;
-        connection.shared.class = flow.class;
-        connection.opened = now;
-        connection.restart_cwnd(now);
-        connection.sender.open(now);
-        connection.receiver.open(now);
-        self.pump_receiver(index);
-        self.pump_sender(index);
-    }
-
-    /// The program writes `bytes` to the sender, and then maybe no more.
-    pub(crate) fn supply(&mut self, index: usize, bytes: u64, last: bool) {
-        let sender = &mut self.connections.get_mut(index).sender;
-        sender.supply(bytes);
-        if last {
-            sender.close();
-        }
-        self.pump_sender(index);
-    }
-
-    /// A segment has come to the receiver of the data.
-    #[inline]
-    pub(crate) fn segment_at_receiver(&mut self, index: usize, packet: &Packet, body: &Body) {
-        let connection = self.connections.get_mut(index);
-        let shared = &mut connection.shared;
-        shared.under_way -= 1;
-        if body.segment.length > 0 {
-            shared.packets += 1;
-            shared.bytes += u64::from(packet.length);
-            shared.newest_data_sent = body.sent;
-            self.flows[shared.flow as usize].data_arrived(self.now, self.warm_up, body.sent);
-        }
-        let mark = Mark {
-            congestion_experienced: packet.marks.congestion_experienced(),
-            in_profile: packet.marks.in_profile(),
-        };
-        connection
-            .receiver
-            .on_segment(self.now, &body.segment, mark);
-        if connection.receiver.finished() && connection.shared.state == State::Living {
-            connection.shared.state = State::Completed;
-            self.all_data_arrived(index);
-        }
-        self.pump_receiver(index);
-        self.reuse_if_ended(index);
-    }
-
-    /// A segment has come back to the sender of the data.
-    #[inline]
-    pub(crate) fn segment_at_sender(&mut self, index: usize, body: &Body) {
-        let connection = self.connections.get_mut(index);
-        connection.shared.under_way -= 1;
-        if self.now >= self.warm_up && !body.segment.flags.any_of(Flags::OPENS) {
-            let flow = &mut self.flows[connection.flow()];
-            flow.round_trip
-                .record(self.now.as_nanos() - body.sent.as_nanos());
-        }
-        connection.sender.on_segment(self.now, &body.segment);
-        self.pump_sender(index);
-        self.reuse_if_ended(index);
-    }
-
-    /// A segment was dropped.
-    pub(crate) fn segment_lost(&mut self, index: usize, segment: &Segment) {
-        let connection = self.connections.get_mut(index);
-        connection.shared.under_way -= 1;
-        let counters = &mut self.flows[connection.flow()].counters;
-        if segment.length > 0 && !segment.flags.contains(Flags::REQUEST) {
-            counters.lost_packets += 1;
-        } else {
-            counters.control_lost += 1;
-        }
-        self.reuse_if_ended(index);
-    }
-
-    /// The sender sends what it may and sets its timer.
-    #[inline]
-    pub(crate) fn pump_sender(&mut self, index: usize) {
-        let now = self.now;
-        loop {
-            let connection = self.connections.get_mut(index);
-            let Some(segment) = connection.sender.poll_transmit(now) else {
-                break;
-            };
-            let shared = &mut connection.shared;
-            let length = segment.length as u16 + shared.header_bytes;
-            let data = segment.length > 0;
-            if data {
-                connection.sending.packets += 1;
-                connection.sending.bytes += u64::from(length);
-            } else {
-                self.flows[shared.flow as usize].counters.control_sent += 1;
-            }
-            shared.under_way += 1;
-            let packet = Packet {
-                route: shared.forward,
-                connection: index as u32,
-                body: self.bodies.insert(&Body { segment, sent: now }),
-                length,
-                class: shared.class,
-                marks: if connection.sender.ecn_capable() {
-                    marks_of(&segment)
-                } else {
-                    Marks::NONE
-                },
-            };
-            self.forward(packet);
-        }
-        let connection = self.connections.get_mut(index);
-        connection.sending.cwnd.set(now, connection.sender.cwnd());
-        let deadline = connection.sender.next_timer().unwrap_or(NEVER);
-        connection.sending.deadline = deadline;
-        if deadline < connection.sending.armed {
-            connection.sending.armed = deadline;
-            self.events
-                .push(deadline.max(now), source::SENDER_TIMER | index as u32);
-        }
-    }
-
-    /// The receiver sends what it has to and sets its timer.
-    #[inline]
-    fn pump_receiver(&mut self, index: usize) {
-        let now = self.now;
-        loop {
-            let connection = self.connections.get_mut(index);
-            let Some(segment) = connection.receiver.poll_transmit(now) else {
-                break;
-            };
-            let shared = &mut connection.shared;
-            shared.under_way += 1;
-            let sent = shared.newest_data_sent;
-            let packet = Packet {
-                route: shared.back,
-                connection: index as u32,
-                body: self.bodies.insert(&Body { segment, sent }),
-                length: segment.length as u16 + shared.header_bytes,
-                class: shared.class,
-                marks: Marks::default(),
-            };
-            self.forward(packet);
-        }
-        let connection = self.connections.get_mut(index);
-        if let Some(deadline) = connection.receiver.next_timer() {
-            if deadline < connection.shared.receiver_armed {
-                connection.shared.receiver_armed = deadline;
-                self.events
-                    .push(deadline.max(now), source::RECEIVER_TIMER | index as u32);
-            }
-        }
-    }
-
-    /// The last byte, and that there are no more, has arrived.
-    fn all_data_arrived(&mut self, index: usize) {
-        let connection = self.connections.get(index);
-        let (flow, session) = (connection.flow(), connection.shared.session);
-        if session != NO_SESSION {
-            let (bytes, opened) = (connection.receiver.goodput_bytes(), connection.opened);
-            self.object_has_come(session as usize, flow, bytes, opened);
-        } else {
-            self.flows[flow].completed = Some(self.now);
-        }
-    }
-
-    /// A web object's connection that has ended on both sides, with nothing under way, makes room.
-    #[inline(always)]
-    fn reuse_if_ended(&mut self, index: usize) {
-        let shared = &self.connections.get(index).shared;
-        if shared.session != NO_SESSION && shared.state == State::Completed && shared.under_way == 0
-        {
-            self.end_connection(index);
-        }
-    }
-
-    #[inline(never)]
-    fn end_connection(&mut self, index: usize) {
-        let connection = self.connections.get_mut(index);
-        if connection.sender.finished() {
-            connection.shared.state = State::Ended;
-            connection.sending.armed = NEVER;
-            connection.shared.receiver_armed = NEVER;
-            connection.add_to(&mut self.flows[connection.flow()].counters);
-            self.connections.free.push(index as u32);
-        }
-    }
-
-    /// A flow's program begins.
-    pub(crate) fn start(&mut self, index: usize) {
-        let Work::Tcp { connection, .. } = self.flows[index].work else {
-            return;
-        };
-        self.open_connection(connection as usize);
-    }
-
-    /// A flow's program writes no more. A bulk transfer's writes as the sender takes it, other programs have written by then
-    /// what the sender still has.
-    pub(crate) fn stop(&mut self, index: usize) {
-        let Work::Tcp { connection, bulk } = self.flows[index].work else {
-            return;
-        };
-        let sender = &mut self.connections.get_mut(connection as usize).sender;
-        if bulk {
-            sender.end_supply();
-        } else {
-            sender.close();
-        }
-        self.pump_sender(connection as usize);
-    }
 }

@@ -6,3 +6,31 @@ pub(crate) mod connection;
 pub(crate) mod spec;
 pub(crate) mod state;
 pub(crate) mod web_sessions;
+
+use crate::huge_pages;
+use bodies::Bodies;
+use connection::Connections;
+use state::FlowState;
+use web_sessions::SessionState;
+
+/// The flows of a run, with all that belongs to them.
+#[derive(Debug, Default)]
+pub(crate) struct Flows {
+    pub all: Vec<FlowState>,
+    pub connections: Connections,
+    pub sessions: Vec<SessionState>,
+    pub bodies: Bodies,
+}
+
+impl Flows {
+    /// No flows, and room for so many.
+    pub fn with_capacity(flows: usize) -> Flows {
+        let mut all = Vec::new();
+        huge_pages::reserve(&mut all, flows);
+        Flows {
+            all,
+            connections: Connections::with_capacity(flows),
+            ..Flows::default()
+        }
+    }
+}

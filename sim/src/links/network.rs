@@ -3,7 +3,7 @@
 
 use netnice_queue::{Conditioner, Discipline, DropTail, Jitter, LinkConfig, Queued};
 
-use crate::engine::event_queue::MAX_LINKS;
+use crate::engine::fast::MAX_LINKS;
 use crate::error::BuildError;
 use crate::ids::{LinkId, NodeId};
 use crate::packet::Packet;

@@ -8,8 +8,10 @@ use netnice_queue::{
     QueueDiscipline as _, Rate, Time,
 };
 
+use crate::huge_pages;
 use crate::links::kinds::{Kind, Kinds};
 use crate::links::network::{LinkSpec, Queue};
+use crate::links::routes::Routes;
 use crate::measure::{Histogram, Waits};
 use crate::packet::Packet;
 use crate::random::{LinkStreams, Stream, seconds};
@@ -34,11 +36,66 @@ pub(crate) struct Links {
     pub all: Vec<SimulatedLink>,
     /// What drop-tail links have in common.
     pub kinds: Kinds,
+    /// What is measured of each, and its name.
+    pub records: Vec<LinkRecord>,
+    /// For each link what few have; empty where none has any, so that a hop need not ask.
+    pub extras: Vec<Option<Box<Extras>>>,
+    pub routes: Routes,
 }
 
 impl Links {
+    /// Links with room for so many.
+    pub fn with_capacity(links: usize) -> Links {
+        let mut all = Vec::new();
+        huge_pages::reserve(&mut all, links);
+        Links {
+            all,
+            records: Vec::with_capacity(links),
+            ..Links::default()
+        }
+    }
+
+    /// Adds a link to a run of this seed.
+    pub fn add(&mut self, spec: LinkSpec, seed: u64) {
+        let mut config = spec.config;
+        let streams = LinkStreams::new(seed, &spec.name);
+        config.seed = streams.link_seed();
+        let reordering = spec.jitter_reorders && spec.jitter != Jitter::None;
+        let jitter = reordering.then(|| ReorderingJitter {
+            jitter: spec.jitter,
+            stream: streams.reordering(),
+            held: BTreeMap::new(),
+            sequence: 0,
+        });
+        let in_order = if reordering {
+            Jitter::None
+        } else {
+            spec.jitter
+        };
+        let any = spec.conditioner.is_some() || jitter.is_some() || spec.capture.is_some();
+        let extras = any.then(|| {
+            Box::new(Extras {
+                conditioner: spec.conditioner,
+                jitter,
+                capture: spec.capture,
+            })
+        });
+        self.add_link(config, spec.queue, in_order);
+        self.records.push(LinkRecord {
+            name: spec.name.into(),
+            waits: Waits::new(spec.measured),
+            drops: Vec::new(),
+            before: None,
+            sampled: spec.sampled,
+        });
+        if extras.is_some() {
+            self.extras.resize_with(self.all.len() - 1, || None);
+            self.extras.push(extras);
+        }
+    }
+
     /// A link whose random delays, if any, keep the order.
-    fn add(&mut self, config: LinkConfig, queue: Queue, jitter: Jitter) {
+    fn add_link(&mut self, config: LinkConfig, queue: Queue, jitter: Jitter) {
         let link = match queue.tail_bound() {
             Some(bound) if jitter == Jitter::None => {
                 let kind = self.kinds.of((config.rate, config.delay, bound));
@@ -52,6 +109,9 @@ impl Links {
     /// No more links are added; packets on them are in `lanes` or not. Tells how many lanes there are.
     pub fn seal(&mut self, lanes: bool) -> usize {
         self.kinds.seal();
+        if !self.extras.is_empty() {
+            self.extras.resize_with(self.all.len(), || None);
+        }
         if !lanes {
             return 0;
         }
@@ -153,46 +213,6 @@ pub(crate) struct Extras {
     pub conditioner: Option<Conditioner>,
     pub jitter: Option<ReorderingJitter>,
     pub capture: Option<Capture>,
-}
-
-/// Adds a link; gives its record, and what few have.
-pub(crate) fn build(
-    links: &mut Links,
-    spec: LinkSpec,
-    seed: u64,
-) -> (LinkRecord, Option<Box<Extras>>) {
-    let mut config = spec.config;
-    let streams = LinkStreams::new(seed, &spec.name);
-    config.seed = streams.link_seed();
-    let reordering = spec.jitter_reorders && spec.jitter != Jitter::None;
-    let jitter = reordering.then(|| ReorderingJitter {
-        jitter: spec.jitter,
-        stream: streams.reordering(),
-        held: BTreeMap::new(),
-        sequence: 0,
-    });
-    let in_order = if reordering {
-        Jitter::None
-    } else {
-        spec.jitter
-    };
-    let any = spec.conditioner.is_some() || jitter.is_some() || spec.capture.is_some();
-    let extras = any.then(|| {
-        Box::new(Extras {
-            conditioner: spec.conditioner,
-            jitter,
-            capture: spec.capture,
-        })
-    });
-    links.add(config, spec.queue, in_order);
-    let record = LinkRecord {
-        name: spec.name.into(),
-        waits: Waits::new(spec.measured),
-        drops: Vec::new(),
-        before: None,
-        sampled: spec.sampled,
-    };
-    (record, extras)
 }
 
 impl LinkRecord {

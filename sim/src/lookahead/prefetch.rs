@@ -7,9 +7,9 @@
 use netnice_queue::{Time, prefetch};
 
 use crate::engine::flight::Flight;
-use crate::links::state::SimulatedLink;
+use crate::flows::Flows;
+use crate::links::state::{Links, SimulatedLink};
 use crate::packet::{Route, UDP};
-use crate::simulation::Simulation;
 
 /// What a packet brings to the end that it comes to.
 #[derive(Debug, Clone, Copy, Default)]
@@ -40,28 +40,36 @@ impl Arrival {
     }
 }
 
-impl Simulation {
+/// The links and the flows of a run, to be fetched.
+#[derive(Clone, Copy)]
+pub(crate) struct Prefetch<'a> {
+    pub links: &'a Links,
+    pub flows: &'a Flows,
+}
+
+impl Prefetch<'_> {
     /// The first step for a packet of data: the end of the connection and the packet's body.
     #[inline(always)]
-    pub(crate) fn fetch_receiver(&self, arrival: &Arrival) {
-        self.bodies.prefetch(arrival.body);
+    pub fn fetch_receiver(self, arrival: &Arrival) {
+        self.flows.bodies.prefetch(arrival.body);
         match arrival.udp() {
             None => self
+                .flows
                 .connections
                 .prefetch_receiver(arrival.connection as usize),
-            Some(flow) => prefetch(&self.flows[flow].delay, 1),
+            Some(flow) => prefetch(&self.flows.all[flow].delay, 1),
         }
     }
 
     /// The second one: the flow, the link for the answer, and what is needed by data that are not the next.
     #[inline(always)]
-    pub(crate) fn fetch_around_receiver(&self, arrival: &Arrival) {
+    pub fn fetch_around_receiver(self, arrival: &Arrival) {
         if arrival.udp().is_none() {
-            let connection = self.connections.get(arrival.connection as usize);
-            prefetch(&self.flows[connection.flow()].delay, 1);
+            let connection = self.flows.connections.get(arrival.connection as usize);
+            prefetch(&self.flows.all[connection.flow()].delay, 1);
             self.fetch_first_link(connection.routes().1);
             let receiver = &connection.receiver;
-            if !receiver.expects(self.bodies.number(arrival.body)) {
+            if !receiver.expects(self.flows.bodies.number(arrival.body)) {
                 receiver.prefetch_unusual();
             }
         }
@@ -69,72 +77,73 @@ impl Simulation {
 
     /// The third one: where the delay is counted.
     #[inline(always)]
-    pub(crate) fn fetch_delay(&self, arrival: &Arrival) {
+    pub fn fetch_delay(self, arrival: &Arrival) {
         if arrival.udp().is_none() {
-            let connection = self.connections.get(arrival.connection as usize);
-            let flow = &self.flows[connection.flow()];
+            let connection = self.flows.connections.get(arrival.connection as usize);
+            let flow = &self.flows.all[connection.flow()];
             flow.delay.prefetch(self.under_way_ns(arrival));
         }
     }
 
     /// The first step for an ACK.
     #[inline(always)]
-    pub(crate) fn fetch_sender(&self, arrival: &Arrival) {
-        self.bodies.prefetch(arrival.body);
-        self.connections
+    pub fn fetch_sender(self, arrival: &Arrival) {
+        self.flows.bodies.prefetch(arrival.body);
+        self.flows
+            .connections
             .prefetch_sender(arrival.connection as usize);
     }
 
     /// The second one: the flow, the link for new data, what the sender leads to, and what an ACK of nothing new needs.
     #[inline(always)]
-    pub(crate) fn fetch_around_sender(&self, arrival: &Arrival) {
-        let connection = self.connections.get(arrival.connection as usize);
-        prefetch(&self.flows[connection.flow()].round_trip, 1);
+    pub fn fetch_around_sender(self, arrival: &Arrival) {
+        let connection = self.flows.connections.get(arrival.connection as usize);
+        prefetch(&self.flows.all[connection.flow()].round_trip, 1);
         self.fetch_first_link(connection.routes().0);
         let sender = &connection.sender;
         sender.prefetch_beyond();
-        if sender.has_seen(self.bodies.number(arrival.body)) {
+        if sender.has_seen(self.flows.bodies.number(arrival.body)) {
             sender.prefetch_unusual();
         }
     }
 
     /// The third one: where the round trip is counted, and what packets need that follow on one another.
     #[inline(always)]
-    pub(crate) fn fetch_beyond_sender(&self, arrival: &Arrival) {
-        let connection = self.connections.get(arrival.connection as usize);
+    pub fn fetch_beyond_sender(self, arrival: &Arrival) {
+        let connection = self.flows.connections.get(arrival.connection as usize);
         if connection.sender.may_burst() {
-            if let Some(link) = self.routes.hop(connection.routes().0).link() {
+            if let Some(link) = self.links.routes.hop(connection.routes().0).link() {
                 self.fetch_waiting(link);
             }
         }
-        let flow = &self.flows[connection.flow()];
+        let flow = &self.flows.all[connection.flow()];
         flow.round_trip.prefetch(self.under_way_ns(arrival));
     }
 
     /// The first step for a packet that was dropped.
     #[inline(always)]
-    pub(crate) fn fetch_dropped(&self, connection: u32, body: u32) {
-        self.bodies.prefetch(body);
+    pub fn fetch_dropped(self, connection: u32, body: u32) {
+        self.flows.bodies.prefetch(body);
         if connection & UDP == 0 {
-            self.connections.prefetch_shared(connection as usize);
+            self.flows.connections.prefetch_shared(connection as usize);
         }
     }
 
     /// The second one.
     #[inline(always)]
-    pub(crate) fn fetch_counters(&self, connection: u32) {
+    pub fn fetch_counters(self, connection: u32) {
         let flow = if connection & UDP == 0 {
-            self.connections.get(connection as usize).flow()
+            self.flows.connections.get(connection as usize).flow()
         } else {
             (connection & !UDP) as usize
         };
-        prefetch(&self.flows[flow].counters.lost_packets, 1);
+        prefetch(&self.flows.all[flow].counters.lost_packets, 1);
     }
 
     /// The links from a place in a route to its end.
     #[inline(always)]
-    pub(crate) fn fetch_way(&self, mut route: Route) {
-        while let Some(link) = self.routes.hop(route).link() {
+    pub fn fetch_way(self, mut route: Route) {
+        while let Some(link) = self.links.routes.hop(route).link() {
             prefetch(&self.links.all[link], 1);
             route = route.onward();
         }
@@ -142,8 +151,8 @@ impl Simulation {
 
     /// Then what a packet needs at those of them where it has to wait, if it comes at `at`.
     #[inline(always)]
-    pub(crate) fn fetch_way_if_busy(&self, mut route: Route, at: Time) {
-        while let Some(index) = self.routes.hop(route).link() {
+    pub fn fetch_way_if_busy(self, mut route: Route, at: Time) {
+        while let Some(index) = self.links.routes.hop(route).link() {
             if let SimulatedLink::DropTail(link) = &self.links.all[index] {
                 if link.is_busy_at(at) {
                     self.fetch_waiting(index);
@@ -155,16 +164,16 @@ impl Simulation {
 
     /// The link that stands at a place in a route.
     #[inline(always)]
-    pub(crate) fn fetch_first_link(&self, route: Route) {
-        if let Some(link) = self.routes.hop(route).link() {
+    pub fn fetch_first_link(self, route: Route) {
+        if let Some(link) = self.links.routes.hop(route).link() {
             prefetch(&self.links.all[link], 1);
         }
     }
 
     /// What a packet needs that has to wait for others at a link.
     #[inline(always)]
-    fn fetch_waiting(&self, link: usize) {
-        self.records[link].waits.prefetch();
+    fn fetch_waiting(self, link: usize) {
+        self.links.records[link].waits.prefetch();
         if let SimulatedLink::DropTail(link) = &self.links.all[link] {
             link.prefetch_waiting();
         }
@@ -173,8 +182,8 @@ impl Simulation {
     /// How long a packet, or the data that an ACK tells of, will have been under way, but for links to the end: they mostly
     /// make no difference to where in a histogram that is counted.
     #[inline(always)]
-    fn under_way_ns(&self, arrival: &Arrival) -> u64 {
-        let sent = self.bodies.sent(arrival.body);
+    fn under_way_ns(self, arrival: &Arrival) -> u64 {
+        let sent = self.flows.bodies.sent(arrival.body);
         arrival.due.as_nanos().saturating_sub(sent.as_nanos())
     }
 }

@@ -5,9 +5,11 @@
 //! the other way for the next is often guessed wrong, and costs as much as what is fetched.
 
 use crate::engine::flight::Flight;
+use crate::engine::scheduler::Scheduler;
+use crate::flows::Flows;
 use crate::links::routes::Hop;
-use crate::lookahead::prefetch::Arrival;
-use crate::simulation::Simulation;
+use crate::links::state::Links;
+use crate::lookahead::prefetch::{Arrival, Prefetch};
 
 /// So many packets at a time.
 const BATCH: usize = 16;
@@ -37,44 +39,42 @@ impl Batch {
 
 /// The batches under way.
 #[derive(Debug, Default)]
-pub(crate) struct Ahead {
+pub(crate) struct Batches {
     /// After the first step and after the second, in turn.
     batches: [Batch; STEPS - 1],
     /// Which is after the second.
     older: usize,
 }
 
-impl Simulation {
+impl Batches {
     /// Goes one step further with each batch, where new packets are known.
     #[inline(always)]
-    pub(crate) fn look_ahead(&mut self) {
-        if self.events.flights().any_fresh() {
-            self.fetch_ahead();
+    pub fn look_ahead<S: Scheduler>(&mut self, scheduler: &mut S, links: &Links, flows: &Flows) {
+        if scheduler.any_upcoming() {
+            self.fetch_ahead(scheduler, Prefetch { links, flows });
         }
     }
 
     #[inline(never)]
-    fn fetch_ahead(&mut self) {
-        let Some(mut ahead) = self.ahead.take() else {
-            return;
-        };
-        while let Some(fresh) = self.events.flights_mut().take_fresh(BATCH) {
-            let older = ahead.older;
-            self.take_third_step(&ahead.batches[older]);
-            self.take_second_step(&ahead.batches[1 - older]);
-            let flights = self.events.flights().upcoming(fresh);
-            self.take_first_step(flights, &mut ahead.batches[older]);
-            ahead.older = 1 - older;
+    fn fetch_ahead<S: Scheduler>(&mut self, scheduler: &mut S, prefetch: Prefetch<'_>) {
+        while let Some(fresh) = scheduler.take_upcoming(BATCH) {
+            let older = self.older;
+            prefetch.take_third_step(&self.batches[older]);
+            prefetch.take_second_step(&self.batches[1 - older]);
+            let flights = scheduler.upcoming(fresh);
+            prefetch.take_first_step(flights, &mut self.batches[older]);
+            self.older = 1 - older;
         }
-        self.ahead = Some(ahead);
     }
+}
 
-    fn take_first_step(&self, flights: &[Flight], batch: &mut Batch) {
+impl Prefetch<'_> {
+    fn take_first_step(self, flights: &[Flight], batch: &mut Batch) {
         (batch.receivers, batch.senders) = (0, 0);
         let (mut onward, mut waited) = ([Default::default(); BATCH], [0; BATCH]);
         let (mut goes_on, mut waits) = (0, 0);
         for flight in flights.iter().take(BATCH) {
-            let hop = self.routes.hop(flight.packet.route);
+            let hop = self.links.routes.hop(flight.packet.route);
             // Written to every list, and counted where it belongs.
             onward[goes_on] = flight.packet.route;
             goes_on += usize::from(hop.link().is_some());
@@ -95,11 +95,11 @@ impl Simulation {
             self.fetch_sender(arrival);
         }
         for &link in &waited[..waits] {
-            self.records[link].waits.prefetch();
+            self.links.records[link].waits.prefetch();
         }
     }
 
-    fn take_second_step(&self, batch: &Batch) {
+    fn take_second_step(self, batch: &Batch) {
         for arrival in batch.to_receivers() {
             self.fetch_around_receiver(arrival);
         }
@@ -108,7 +108,7 @@ impl Simulation {
         }
     }
 
-    fn take_third_step(&self, batch: &Batch) {
+    fn take_third_step(self, batch: &Batch) {
         for arrival in batch.to_receivers() {
             self.fetch_delay(arrival);
         }

@@ -12,61 +12,13 @@
 //! down. Whatever looks at all, or changes a flow from outside, is a barrier that no packet is carried beyond: the end of the
 //! warm-up, a sample, a mark, the end of a flow's program, the end of the run.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-use std::time::Duration;
-
-use netnice_queue::Time;
-
+use crate::flows::Flows;
 use crate::flows::state::Work;
 use crate::links::kinds::{Kind, takes_time};
 use crate::links::routes::Hop;
-use crate::links::state::SimulatedLink;
-use crate::lookahead::prefetch_batches::LOOK_AHEAD;
+use crate::links::state::{Links, SimulatedLink};
+use crate::lookahead::limits::Limits;
 use crate::packet::Route;
-use crate::simulation::Simulation;
-
-/// Where barriers follow on one another sooner than that, nothing is carried: after each, all packets on links are looked at.
-const WORTH: Duration = Duration::from_millis(500);
-
-/// How far packets are carried.
-#[derive(Debug, Default)]
-pub(crate) struct Through {
-    /// There are links from which packets can be carried.
-    any: bool,
-    /// No packet comes to its end in any other way.
-    all: bool,
-    /// Nothing is done ahead that happens at this time or later.
-    limit: Time,
-    /// However long packets wait, those that come out of the links from which they can be carried before this time are at
-    /// their ends before the limit.
-    surely_before: Time,
-    /// No packet takes longer from there to its end, in nanoseconds.
-    longest_way_ns: u64,
-    /// The times of barriers to come, one for each event.
-    barriers: BinaryHeap<Reverse<Time>>,
-    /// Bytes of the longest packet, headers included.
-    longest_packet: u32,
-}
-
-impl Through {
-    /// Nothing is done ahead that happens at this time or later.
-    #[inline(always)]
-    pub fn limit(&self) -> Time {
-        self.limit
-    }
-
-    /// What is carried from a link that it comes out of before this time is at its end before the limit.
-    #[inline(always)]
-    pub fn surely_before(&self) -> Time {
-        self.surely_before
-    }
-
-    /// There may be packets of so many bytes.
-    pub fn know_packet(&mut self, bytes: u32) {
-        self.longest_packet = self.longest_packet.max(bytes);
-    }
-}
 
 /// How links and routes are used.
 struct Survey {
@@ -96,39 +48,47 @@ impl Survey {
     }
 }
 
-impl Simulation {
-    /// Finds out, as all flows are known, from which links packets can be carried.
-    pub(crate) fn find_through(&mut self) {
-        // Traces, jitter and conditioners need packets as they come out of links.
-        if !self.extras.is_empty() {
-            return;
-        }
-        let survey = self.survey();
-        self.through.all = true;
-        for (place, (can, cannot)) in survey.can.into_iter().zip(survey.cannot).enumerate() {
-            if can && !cannot {
-                self.routes.set_through(place);
-                self.through.any = true;
-            } else {
-                let end = self.routes.is_last(place);
-                self.through.all &= !end;
-            }
-        }
-        for Kind { kind, .. } in &mut self.links.kinds.all {
-            kind.set_longest(self.through.longest_packet);
-        }
-        self.through.longest_way_ns = self.longest_way_ns();
-        self.set_limit();
+/// Finds out, as all flows are known, from which links packets can be fast-forwarded, and marks these hops.
+pub(crate) fn mark_hops(links: &mut Links, flows: &Flows, limits: &mut Limits) {
+    // Traces, jitter and conditioners need packets as they come out of links.
+    if !links.extras.is_empty() {
+        return;
     }
+    let survey = Network { links, flows }.survey();
+    let (mut any, mut all) = (false, true);
+    for (place, (can, cannot)) in survey.can.into_iter().zip(survey.cannot).enumerate() {
+        if can && !cannot {
+            links.routes.set_through(place);
+            any = true;
+        } else {
+            all &= !links.routes.is_last(place);
+        }
+    }
+    for Kind { kind, .. } in &mut links.kinds.all {
+        kind.set_longest(limits.longest_packet());
+    }
+    if any {
+        limits.allow(all, Network { links, flows }.longest_way_ns());
+    }
+}
 
+/// The links and the flows of a run.
+#[derive(Clone, Copy)]
+struct Network<'a> {
+    links: &'a Links,
+    flows: &'a Flows,
+}
+
+impl Network<'_> {
     /// How long packets are on their way at most that are carried, in nanoseconds.
     fn longest_way_ns(&self) -> u64 {
         let routes = self
             .flows
+            .all
             .iter()
             .flat_map(|flow| self.routes_of(&flow.work));
         let ways = routes.map(|route| {
-            let hops = self.routes.hops(route);
+            let hops = self.links.routes.hops(route);
             let behind = hops.skip_while(|hop| !hop.is_through()).skip(1);
             let links = behind.filter_map(Hop::link);
             links.fold(0, |way_ns: u64, link| {
@@ -141,12 +101,13 @@ impl Simulation {
     fn survey(&self) -> Survey {
         let mut survey = Survey {
             uses: vec![0; self.links.all.len()],
-            can: vec![false; self.routes.places()],
-            cannot: vec![false; self.routes.places()],
+            can: vec![false; self.links.routes.places()],
+            cannot: vec![false; self.links.routes.places()],
         };
         let mut links = Vec::new();
         for route in self
             .flows
+            .all
             .iter()
             .flat_map(|flow| self.routes_of(&flow.work))
         {
@@ -156,7 +117,7 @@ impl Simulation {
             }
         }
         let mut answers = Vec::new();
-        for flow in &self.flows {
+        for flow in &self.flows.all {
             match flow.work {
                 Work::Udp { route } => {
                     self.links_of(route, &mut links);
@@ -164,7 +125,7 @@ impl Simulation {
                     survey.note(route, &links, first);
                 }
                 Work::Tcp { connection, .. } => {
-                    let (forward, back) = self.connections.get(connection as usize).routes();
+                    let (forward, back) = self.flows.connections.get(connection as usize).routes();
                     self.links_of(forward, &mut links);
                     self.links_of(back, &mut answers);
                     // What an end sends that is ahead of the present must not come to others.
@@ -200,7 +161,7 @@ impl Simulation {
         match work {
             Work::Udp { route } => vec![*route],
             Work::Tcp { connection, .. } => {
-                let (forward, back) = self.connections.get(*connection as usize).routes();
+                let (forward, back) = self.flows.connections.get(*connection as usize).routes();
                 vec![forward, back]
             }
             Work::Web { routes, .. } => {
@@ -212,7 +173,7 @@ impl Simulation {
 
     fn links_of(&self, route: Route, links: &mut Vec<usize>) {
         links.clear();
-        links.extend(self.routes.hops(route).map_while(Hop::link));
+        links.extend(self.links.routes.hops(route).map_while(Hop::link));
     }
 
     /// The first of a route's links from which a packet can be carried: the last one that others use too, or the one behind
@@ -235,165 +196,5 @@ impl Simulation {
 
     fn is_drop_tail(&self, link: usize) -> bool {
         matches!(self.links.all[link], SimulatedLink::DropTail(_))
-    }
-
-    /// An event that is a barrier.
-    pub(crate) fn push_barrier(&mut self, time: Time, source: u32) {
-        self.through.barriers.push(Reverse(time));
-        self.events.push(time, source);
-    }
-
-    /// The event at a barrier is over.
-    pub(crate) fn pass_barrier(&mut self) {
-        self.through.barriers.pop();
-        if self.through.any {
-            self.set_limit();
-            if self.through.limit > self.now {
-                self.carry_all();
-            }
-        }
-    }
-
-    fn set_limit(&mut self) {
-        let end = self.end.plus_nanos(1);
-        let next = self.through.barriers.peek();
-        let next = next.map_or(end, |&Reverse(next)| next.min(end));
-        self.through.limit = if self.through.any && next - self.now >= WORTH {
-            next
-        } else {
-            Time::ZERO
-        };
-        let limit_ns = self.through.limit.as_nanos();
-        let surely_before = limit_ns.saturating_sub(self.through.longest_way_ns);
-        self.through.surely_before = Time::from_nanos(surely_before);
-        // Where all packets are carried nothing is fetched for those that come out of links.
-        let all_carried = self.through.all && self.through.limit > self.now;
-        let ahead = (!all_carried).then_some(LOOK_AHEAD);
-        self.events.flights_mut().know_ahead(ahead);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::sync::Arc;
-
-    use netnice_congestion::{parameters::ControlParameters, registry};
-    use netnice_queue::{Jitter, LinkConfig, Rate};
-
-    use crate::tcp::{ReceiverConfig, SenderConfig};
-    use crate::traffic::{PacketSize, Poisson, Traffic};
-    use crate::{FlowSpec, LinkId, LinkSpec, Network, NodeId, Path, Program, RunOptions, TcpSpec};
-
-    /// Two hosts at each of two routers, and links 0 and 1 between the routers there and back; of host number `n` link
-    /// `2 + 2n` up and `3 + 2n` down. Hosts 0 and 1 are on the left.
-    fn network(jitter: Jitter) -> Network {
-        let mut network = Network::new();
-        let [left, right] = ["left", "right"].map(|name| network.node(name));
-        let link = |network: &mut Network, ends: (NodeId, NodeId), jitter| {
-            let config = LinkConfig {
-                rate: Rate::from_bits_per_second(1_000_000).ok(),
-                delay: Duration::from_millis(10),
-                ..LinkConfig::default()
-            };
-            let name = format!("{ends:?}");
-            let mut spec = LinkSpec::drop_tail(name, ends, config, 20);
-            spec.jitter = jitter;
-            network.link(spec).unwrap();
-        };
-        link(&mut network, (left, right), jitter);
-        link(&mut network, (right, left), jitter);
-        for number in 0..4 {
-            let host = network.node(format!("host {number}"));
-            let router = if number < 2 { left } else { right };
-            link(&mut network, (host, router), Jitter::None);
-            link(&mut network, (router, host), Jitter::None);
-        }
-        network
-    }
-
-    /// On which links of flows over such routes, there and back, packets can be carried.
-    fn through(jitter: Jitter, traffic: &Traffic, routes: &[[&[u32]; 2]]) -> Vec<[Vec<bool>; 2]> {
-        let links = |links: &[u32]| links.iter().map(|&link| LinkId(link)).collect();
-        let flows = routes.iter().map(|[forward, back]| {
-            let program = Program::Tcp {
-                path: Path {
-                    forward: links(forward),
-                    back: links(back),
-                },
-                traffic: traffic.clone(),
-                tcp: TcpSpec {
-                    sender: SenderConfig::ns2(960),
-                    receiver: ReceiverConfig::ns2(),
-                    control: Arc::new(|| {
-                        registry::create("reno", &ControlParameters::default()).unwrap()
-                    }),
-                },
-            };
-            FlowSpec::new("flow", program)
-        });
-        let flows: Vec<_> = flows.collect();
-        let options = RunOptions::new(Duration::from_secs(3), 1);
-        let simulation = Simulation::new(network(jitter), &flows, &options).unwrap();
-        let connections = simulation.connections.iter().map(|connection| {
-            let (forward, back) = connection.routes();
-            [forward, back].map(|route| {
-                let hops = simulation.routes.hops(route);
-                hops.filter(|hop| hop.link().is_some())
-                    .map(Hop::is_through)
-                    .collect()
-            })
-        });
-        connections.collect()
-    }
-
-    /// From host 0 to host 2 and from 1 to 3.
-    const OWN: [[&[u32]; 2]; 2] = [[&[2, 0, 7], &[6, 1, 3]], [&[4, 0, 9], &[8, 1, 5]]];
-
-    #[test]
-    fn hosts_of_their_own_are_carried_to_from_the_link_between_the_routers() {
-        let from_shared = vec![false, true, true];
-        let both = [from_shared.clone(), from_shared];
-        assert_eq!(
-            through(Jitter::None, &Traffic::Bulk, &OWN),
-            [both.clone(), both]
-        );
-    }
-
-    #[test]
-    fn where_that_does_not_tell_they_are_carried_from_the_next_one() {
-        let jitter = Jitter::Uniform(Duration::from_millis(1));
-        let last = vec![false, false, true];
-        let both = [last.clone(), last];
-        assert_eq!(through(jitter, &Traffic::Bulk, &OWN), [both.clone(), both]);
-    }
-
-    #[test]
-    fn nothing_is_carried_to_an_end_that_sends_onto_links_of_others() {
-        // Both flows end at the router on the right, whose answers are sent as the packets come: so they can be carried.
-        let at_router: [[&[u32]; 2]; 2] = [[&[2, 0], &[1, 3]], [&[4, 0], &[1, 5]]];
-        let both = [vec![false, false], vec![true, true]];
-        assert_eq!(
-            through(Jitter::None, &Traffic::Bulk, &at_router),
-            [both.clone(), both]
-        );
-        // Both begin and end at the same hosts.
-        let same = [OWN[0], OWN[0]];
-        let none = [vec![false; 3], vec![false; 3]];
-        assert_eq!(
-            through(Jitter::None, &Traffic::Bulk, &same),
-            [none.clone(), none]
-        );
-    }
-
-    #[test]
-    fn a_program_that_writes_now_and_then_keeps_acks_from_its_sender() {
-        let traffic = Traffic::Poisson(Poisson {
-            rate: Rate::from_bits_per_second(100_000).unwrap(),
-            size: PacketSize::Fixed(700),
-        });
-        let [data, acks] = &through(Jitter::None, &traffic, &OWN)[0];
-        assert_eq!(data, &[false, true, true]);
-        assert_eq!(acks, &[false; 3]);
     }
 }

@@ -8,6 +8,7 @@ use netnice_queue::{Conditioner, Jitter, LinkConfig, Time};
 use netnice_scenario::model::{self, Application, JitterDistribution, Scenario};
 use netnice_scenario::network::{FlowGroup, NetworkFlow, NetworkLink};
 
+use crate::engine::options::EngineOptions;
 use crate::error::RunError;
 use crate::flows::spec::{FlowSpec, MakeControl, Path, Program, TcpSpec};
 use crate::ids::{LinkId, NodeId};
@@ -29,6 +30,7 @@ pub(crate) fn simulation(
     layout: &Layout,
     seed: u64,
     traces: Option<&Traces>,
+    engine: EngineOptions,
 ) -> Result<Simulation, RunError> {
     let mut network = Network::new();
     for node in &layout.nodes {
@@ -50,7 +52,8 @@ pub(crate) fn simulation(
         warm_up: scenario.warm_up.get(),
         seed,
         sampling_interval: scenario.sampling.interval.map(model::TimeSpan::get),
-        marks: scenario.phase_ends(),
+        checkpoints: scenario.phase_ends(),
+        engine,
     };
     let mut controls = Controls::default();
     let flows = layout.flows.iter().map(|flow| {

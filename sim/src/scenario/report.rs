@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a run has measured, as results.
 
-use netnice_queue::Rate;
 use netnice_scenario::Network;
 use netnice_scenario::model::{Scenario, TrafficClass, Transport};
 use netnice_scenario::network::NetworkFlow;
@@ -10,9 +9,8 @@ use netnice_scenario::results::{
 };
 
 use crate::ids::FlowId;
-use crate::links::state::{Inside, LinkRecord, SimulatedLink};
 use crate::measure::FlowCounters;
-use crate::simulation::Simulation;
+use crate::simulation::{LinkReport, Simulation};
 
 /// The results of a run that has come to its end.
 pub(crate) fn results(
@@ -20,39 +18,27 @@ pub(crate) fn results(
     scenario: &Scenario,
     layout: &Network,
 ) -> RunResults {
-    let measured_s = (simulation.end - simulation.warm_up).as_secs_f64();
-    let totals = simulation.all_counters();
+    let measured_s = simulation.measured_time().as_secs_f64();
+    let counters = simulation.measured_counters();
     let flows: Vec<FlowResult> = layout
         .flows
         .iter()
+        .zip(&counters)
         .enumerate()
-        .map(|(index, flow)| {
-            let counters = totals[index] - simulation.flows[index].counters_before();
-            flow_result(
-                simulation,
-                scenario,
-                flow,
-                FlowId::new(index),
-                &counters,
-                measured_s,
-            )
+        .map(|(index, (flow, counters))| {
+            let id = FlowId::new(index);
+            flow_result(simulation, scenario, flow, id, counters, measured_s)
         })
         .collect();
-    let now = simulation.now;
-    let inside = simulation.flights_by_link();
     let mut results = RunResults {
-        seed: simulation.seed,
+        seed: simulation.seed(),
         settings: Vec::new(),
         measured_s,
         classes: ClassResult::of_all(&flows),
-        queues: inside
+        queues: simulation
+            .link_reports()
             .into_iter()
-            .enumerate()
-            .filter_map(|(index, inside)| {
-                let rate = simulation.links.rate(index)?;
-                let link = &mut simulation.links.all[index];
-                queue_result(link, rate, inside, &simulation.records[index], now)
-            })
+            .map(queue_result)
             .collect(),
         response_times: layout
             .flows
@@ -65,7 +51,7 @@ pub(crate) fn results(
             .collect(),
         series: series(simulation),
         figures: Vec::new(),
-        events: simulation.handled,
+        events: simulation.events_handled(),
         lab: None,
         flows,
     };
@@ -121,7 +107,7 @@ fn flow_result(
 
 fn phases(simulation: &Simulation, scenario: &Scenario, id: FlowId) -> Vec<PhaseResult> {
     let times = scenario.phase_ends();
-    let marks: Vec<FlowCounters> = simulation.marks(id).collect();
+    let marks: Vec<FlowCounters> = simulation.checkpoints(id).collect();
     let phases = scenario.phases.iter().filter_map(|phase| {
         let at = |time| marks.get(times.binary_search(&time).ok()?).copied();
         let counters = at(phase.to.get())? - at(phase.from.get())?;
@@ -147,25 +133,14 @@ pub fn jain_index(values: impl Iterator<Item = f64> + Clone) -> Option<f64> {
     (squares > 0.0).then(|| sum * sum / (count * squares))
 }
 
-fn queue_result(
-    link: &mut SimulatedLink,
-    rate: Rate,
-    inside: Inside,
-    record: &LinkRecord,
-    now: netnice_queue::Time,
-) -> Option<QueueResult> {
-    let counters = link.counters(inside);
-    if counters.offered == 0 {
-        return None;
-    }
-    let usage = link.usage(now);
-    let (before, usage_before) = (&record.counters_before(), &record.usage_before());
-    let mut drops: Vec<_> = record.drops.clone();
+fn queue_result(link: LinkReport) -> QueueResult {
+    let (counters, before) = (&link.counters, &link.counters_before);
+    let mut drops = link.drops;
     drops.sort_by_key(|&(cause, class, _)| (cause as usize, class));
-    Some(QueueResult {
-        link: record.name.to_string(),
-        rate_bps: rate.bits_per_second(),
-        utilisation: usage.utilisation_since(usage_before),
+    QueueResult {
+        link: link.name,
+        rate_bps: link.rate.bits_per_second(),
+        utilisation: link.usage.utilisation_since(&link.usage_before),
         arrived: counters.offered - before.offered,
         delivered: counters.delivered - before.delivered,
         marked: counters.marked - before.marked,
@@ -181,13 +156,13 @@ fn queue_result(
                 packets,
             })
             .collect(),
-        mean_packets: usage.mean_packets_since(usage_before),
-        mean_bytes: usage.mean_bytes_since(usage_before),
+        mean_packets: link.usage.mean_packets_since(&link.usage_before),
+        mean_bytes: link.usage.mean_bytes_since(&link.usage_before),
         max_packets: counters.max_queue_packets as u64,
-        waiting: record
-            .waiting(&counters)
+        waiting: link
+            .waiting
             .map_or_else(Delays::default, |waiting| waiting.delays()),
-    })
+    }
 }
 
 /// The time series; those without any value, such as the cwnd of a flow over UDP, are left out.

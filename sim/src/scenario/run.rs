@@ -5,6 +5,7 @@ use netnice_scenario::model::Scenario;
 use netnice_scenario::network::not_simulated;
 use netnice_scenario::results::RunResults;
 
+use crate::engine::options::EngineOptions;
 use crate::error::RunError;
 use crate::scenario::trace_files::Traces;
 use crate::scenario::{build, report};
@@ -12,7 +13,13 @@ use crate::simulation::Simulation;
 
 /// The run of `scenario` with one seed, at time zero: to look at while it is under way.
 pub fn simulation(scenario: &Scenario, seed: u64) -> Result<Simulation, RunError> {
-    build::simulation(scenario, &layout(scenario)?, seed, None)
+    build::simulation(
+        scenario,
+        &layout(scenario)?,
+        seed,
+        None,
+        EngineOptions::default(),
+    )
 }
 
 /// The network of a scenario that can be simulated.
@@ -34,7 +41,7 @@ pub fn run(
     seed: u64,
     go_on: impl FnMut() -> bool,
 ) -> Result<Option<RunResults>, RunError> {
-    run_with_traces(scenario, seed, None, go_on)
+    run_on(EngineOptions::default(), scenario, seed, None, go_on)
 }
 
 /// The same, and writes what comes out of links to traces. They change nothing in the results.
@@ -42,10 +49,21 @@ pub fn run_with_traces(
     scenario: &Scenario,
     seed: u64,
     traces: Option<&Traces>,
+    go_on: impl FnMut() -> bool,
+) -> Result<Option<RunResults>, RunError> {
+    run_on(EngineOptions::default(), scenario, seed, traces, go_on)
+}
+
+/// The same with a choice of engine, for tests of the engines against each other. It changes nothing in the results.
+pub fn run_on(
+    engine: EngineOptions,
+    scenario: &Scenario,
+    seed: u64,
+    traces: Option<&Traces>,
     mut go_on: impl FnMut() -> bool,
 ) -> Result<Option<RunResults>, RunError> {
     let layout = layout(scenario)?;
-    let mut simulation = build::simulation(scenario, &layout, seed, traces)?;
+    let mut simulation = build::simulation(scenario, &layout, seed, traces, engine)?;
     let finished = simulation.run_while(|_| go_on());
     let written = simulation.finish_captures();
     if let (Err(error), Some(traces)) = (written, traces) {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The law that a simulation must never break: a packet is delivered, dropped with a cause, or under way.
 
+use crate::engine::scheduler::Scheduler;
 use crate::ids::FlowId;
 use crate::ids::LinkId;
-use crate::simulation::Simulation;
+use crate::simulation::run::Run;
 
-impl Simulation {
+impl<S: Scheduler> Run<S> {
     /// Checks the books of all links and flows against each other, at any time of a run without a warm-up; an error says
     /// which do not agree.
     pub fn check_conservation(&self) -> Result<(), String> {
@@ -21,12 +22,12 @@ impl Simulation {
                 return Err(format!("link {link:?} with {held} packets: {counters:?}"));
             }
         }
-        if inside != self.packets_under_way() as u64 {
-            let known = self.packets_under_way();
+        if inside != self.flows.bodies.len() as u64 {
+            let known = self.flows.bodies.len();
             return Err(format!("{inside} packets in links, {known} under way"));
         }
         let (mut sent, mut received, mut lost) = (0, 0, 0);
-        for flow in (0..self.flows.len()).map(FlowId::new) {
+        for flow in (0..self.flows.all.len()).map(FlowId::new) {
             let counters = self.counters(flow);
             if counters.received_packets + counters.lost_packets > counters.sent_packets
                 || counters.control_lost > counters.control_sent

@@ -3,42 +3,43 @@
 
 use std::time::Duration;
 
-use netnice_queue::Time;
+use netnice_queue::{DropCause, LinkCounters, LinkUsage, Rate};
 
+use crate::engine::scheduler::Scheduler;
 use crate::engine::source;
 use crate::flows::state::Work;
-use crate::ids::FlowId;
-use crate::ids::LinkId;
-use crate::measure::{FlowCounters, Histogram, OF_LINKS, ResponseTimes, Series};
-use crate::simulation::Simulation;
+use crate::ids::{FlowId, LinkId};
+use crate::measure::{FlowCounters, Histogram, OF_LINKS};
+use crate::simulation::run::Run;
 
-impl Simulation {
+impl<S: Scheduler> Run<S> {
     /// The warm-up is over: what was measured so far is forgotten.
-    pub(crate) fn end_warm_up(&mut self) {
+    pub(super) fn end_warm_up(&mut self) {
         let baselines = self.all_counters();
-        for (flow, baseline) in self.flows.iter_mut().zip(baselines) {
+        for (flow, baseline) in self.flows.all.iter_mut().zip(baselines) {
             flow.baseline = (baseline != FlowCounters::default()).then(|| Box::new(baseline));
         }
-        for connection in self.connections.iter_mut() {
+        for connection in self.flows.connections.iter_mut() {
             connection.restart_cwnd(self.now.max(connection.opened));
         }
         let inside = self.flights_by_link();
-        let links = self.links.all.iter_mut().zip(&mut self.records);
+        let links = self.links.all.iter_mut().zip(&mut self.links.records);
         for ((link, record), inside) in links.zip(inside) {
             record.begin_measurement(self.now, link, inside);
         }
     }
 
     /// The counters of all flows are taken down.
-    pub(crate) fn take_mark(&mut self) {
+    pub(super) fn take_checkpoint(&mut self) {
         let counters = self.all_counters();
-        self.marks.push(counters);
+        self.checkpoints.push(counters);
     }
 
     /// What all flows have counted since the beginning, living connections included.
-    pub(crate) fn all_counters(&self) -> Vec<FlowCounters> {
-        let mut counters: Vec<FlowCounters> = self.flows.iter().map(|flow| flow.counters).collect();
-        for connection in self.connections.iter() {
+    pub(super) fn all_counters(&self) -> Vec<FlowCounters> {
+        let mut counters: Vec<FlowCounters> =
+            self.flows.all.iter().map(|flow| flow.counters).collect();
+        for connection in self.flows.connections.iter() {
             connection.add_to(&mut counters[connection.flow()]);
         }
         counters
@@ -46,14 +47,16 @@ impl Simulation {
 
     /// The same of one flow.
     fn counters_of(&self, flow: usize) -> FlowCounters {
-        let mut counters = self.flows[flow].counters;
-        match self.flows[flow].work {
+        let mut counters = self.flows.all[flow].counters;
+        match self.flows.all[flow].work {
             Work::Udp { .. } => {}
             Work::Tcp { connection, .. } => self
+                .flows
                 .connections
                 .get(connection as usize)
                 .add_to(&mut counters),
             Work::Web { .. } => self
+                .flows
                 .connections
                 .iter()
                 .filter(|connection| connection.flow() == flow)
@@ -63,17 +66,17 @@ impl Simulation {
     }
 
     /// Time series are sampled.
-    pub(crate) fn sample(&mut self) {
+    pub(super) fn sample(&mut self) {
         let Some(mut sampler) = self.sampler.take() else {
             return;
         };
         let now = self.now;
         sampler.times.push(now);
         for sampled in &mut sampler.flows {
-            let flow = &self.flows[sampled.flow];
+            let flow = &self.flows.all[sampled.flow];
             let mut values = [f64::NAN; 5];
             if let Work::Tcp { connection, .. } = flow.work {
-                let sender = &self.connections.get(connection as usize).sender;
+                let sender = &self.flows.connections.get(connection as usize).sender;
                 values[0] = sender.cwnd();
                 values[1] = sender.ssthresh();
                 values[2] = sender
@@ -110,49 +113,22 @@ impl Simulation {
 
     /// What flow `id` has counted since the end of the warm-up.
     pub fn counters(&self, id: FlowId) -> FlowCounters {
-        self.counters_of(id.index()) - self.flows[id.index()].counters_before()
-    }
-
-    /// What flow `id` had counted since the beginning of the run at each of [`RunOptions::marks`].
-    ///
-    /// [`RunOptions::marks`]: crate::RunOptions::marks
-    pub fn marks(&self, id: FlowId) -> impl Iterator<Item = FlowCounters> {
-        self.marks.iter().map(move |counters| counters[id.index()])
-    }
-
-    /// One-way delays of the packets that flow `id` has got through after the warm-up, in nanoseconds.
-    pub fn delays(&self, id: FlowId) -> &Histogram {
-        &self.flows[id.index()].delay
-    }
-
-    /// Round-trip times of flow `id` after the warm-up, one for each ACK of data, in nanoseconds.
-    pub fn round_trips(&self, id: FlowId) -> &Histogram {
-        &self.flows[id.index()].round_trip
+        self.counters_of(id.index()) - self.flows.all[id.index()].counters_before()
     }
 
     /// How long the packets waited that have come out of a link since the warm-up, in nanoseconds; `None` where that is not
     /// measured ([`LinkSpec::measured`](crate::LinkSpec::measured)).
     pub fn waiting_times(&self, link: LinkId) -> Option<Histogram> {
-        self.records[link.index()].waiting(&self.link_counters(link))
-    }
-
-    /// Response times of the objects that the sessions of flow `id` asked for after the warm-up.
-    pub fn responses(&self, id: FlowId) -> Option<&ResponseTimes> {
-        self.flows[id.index()].responses.as_deref()
-    }
-
-    /// When the receiver of flow `id` had all data, measured from the flow's start.
-    pub fn completion(&self, id: FlowId) -> Option<std::time::Duration> {
-        let flow = &self.flows[id.index()];
-        Some(flow.completed? - flow.start)
+        self.links.records[link.index()].waiting(&self.link_counters(link))
     }
 
     /// The mean over time of the cwnd of flow `id` since the end of the warm-up, in packets; `None` for UDP and for web
     /// sessions.
     pub fn mean_cwnd(&self, id: FlowId) -> Option<f64> {
-        match self.flows[id.index()].work {
+        match self.flows.all[id.index()].work {
             Work::Tcp { connection, .. } => Some(
-                self.connections
+                self.flows
+                    .connections
                     .get(connection as usize)
                     .mean_cwnd(self.now),
             ),
@@ -160,11 +136,51 @@ impl Simulation {
         }
     }
 
-    /// The time series, and the times of their samples.
-    pub fn series(&self) -> (&[Time], &[Series]) {
-        match &self.sampler {
-            Some(sampler) => (&sampler.times, &sampler.series),
-            None => (&[], &[]),
-        }
+    /// What all flows have counted since the end of the warm-up.
+    pub fn measured_counters(&self) -> Vec<FlowCounters> {
+        let totals = self.all_counters().into_iter();
+        let flows = totals.zip(&self.flows.all);
+        flows
+            .map(|(total, flow)| total - flow.counters_before())
+            .collect()
     }
+
+    /// What is known of each link with a rate onto which packets went.
+    pub fn link_reports(&mut self) -> Vec<LinkReport> {
+        let now = self.now;
+        let inside = self.flights_by_link().into_iter().enumerate();
+        let reports = inside.filter_map(|(index, inside)| {
+            let rate = self.links.rate(index)?;
+            let link = &mut self.links.all[index];
+            let counters = link.counters(inside);
+            let record = &self.links.records[index];
+            (counters.offered > 0).then(|| LinkReport {
+                name: record.name.to_string(),
+                rate,
+                counters,
+                counters_before: record.counters_before(),
+                usage: link.usage(now),
+                usage_before: record.usage_before(),
+                drops: record.drops.clone(),
+                waiting: record.waiting(&counters),
+            })
+        });
+        reports.collect()
+    }
+}
+
+/// What a run has measured of a link.
+#[derive(Debug)]
+pub(crate) struct LinkReport {
+    pub name: String,
+    pub rate: Rate,
+    /// Since the beginning, and then at the end of the warm-up.
+    pub counters: LinkCounters,
+    pub counters_before: LinkCounters,
+    pub usage: LinkUsage,
+    pub usage_before: LinkUsage,
+    /// Drops by cause and class since the end of the warm-up.
+    pub drops: Vec<(DropCause, u8, u64)>,
+    /// Waiting times since the end of the warm-up in nanoseconds, if they are measured.
+    pub waiting: Option<Histogram>,
 }

@@ -5,131 +5,99 @@ use std::borrow::Borrow;
 
 use netnice_queue::Time;
 
-use crate::engine::event_queue::EventQueue;
-use crate::engine::flight::Flights;
+use crate::engine::scheduler::{Scheduler, Shape};
 use crate::engine::source;
 use crate::error::BuildError;
-use crate::flows::bodies::Bodies;
-use crate::flows::connection::{Connection, Connections, NO_SESSION};
+use crate::flows::Flows;
+use crate::flows::connection::{Connection, NO_SESSION};
 use crate::flows::spec::{FlowSpec, Path, Program};
 use crate::flows::state::{FlowState, Work};
 use crate::flows::web_sessions::SessionState;
-use crate::huge_pages;
 use crate::links::network::Network;
-use crate::links::routes::{Ends, Hop, Routes};
-use crate::links::state::{self, Links};
-use crate::lookahead::fast_forward::Carrying;
+use crate::links::routes::{Ends, Hop};
+use crate::links::state::Links;
+use crate::lookahead::Lookahead;
 use crate::lookahead::prefetch_batches::LOOK_AHEAD;
-use crate::lookahead::survey::Through;
 use crate::measure::{FlowCounters, Histogram, ResponseTimes, Sampler};
 use crate::packet::Route;
 use crate::random::Stream;
-use crate::simulation::{RunOptions, Simulation};
+use crate::simulation::RunOptions;
+use crate::simulation::run::Run;
 use crate::time::NEVER;
 use crate::trace::labels::Labels;
 use crate::traffic::{Session, Traffic, Write};
 
-impl Simulation {
-    /// A run of `flows` over `network`, at time zero.
-    pub fn new(
-        network: Network,
-        flows: &[FlowSpec],
-        options: &RunOptions,
-    ) -> Result<Simulation, BuildError> {
-        Simulation::build(network, flows.iter().map(Ok), options)
-    }
-
-    /// The same of flows that are described one after the other: of a hundred thousand none is kept.
-    pub(crate) fn build<F: Borrow<FlowSpec>, E: From<BuildError>>(
+impl<S: Scheduler> Run<S> {
+    /// A run of `flows` over `network`, at time zero. Flows are described one after the other: of a hundred thousand none is
+    /// kept.
+    pub(super) fn build<F: Borrow<FlowSpec>, E: From<BuildError>>(
         network: Network,
         flows: impl ExactSizeIterator<Item = Result<F, E>>,
         options: &RunOptions,
-    ) -> Result<Simulation, E> {
-        let mut simulation = Simulation {
-            now: Time::ZERO,
-            warm_up: Time::ZERO + options.warm_up,
-            end: Time::ZERO + options.duration,
-            events: EventQueue::new(0, Flights::new(0, Time::ZERO, 0, LOOK_AHEAD)),
-            links: Links::default(),
-            records: Vec::new(),
-            extras: Vec::new(),
-            routes: Routes::default(),
-            bodies: Bodies::default(),
-            ahead: Some(Box::default()),
-            through: Through::default(),
-            carrying: Carrying::new(Time::ZERO + options.duration),
-            flows: Vec::new(),
-            connections: Connections::with_capacity(flows.len()),
-            sessions: Vec::new(),
-            sampler: options.sampling_interval.map(Sampler::new),
-            seed: options.seed,
-            marks: Vec::new(),
-            handled: 0,
-        };
+    ) -> Result<Run<S>, E> {
+        let end = Time::ZERO + options.duration;
         let ends: Vec<_> = network
             .links
             .iter()
             .map(|link| (link.from, link.to))
             .collect();
-        huge_pages::reserve(&mut simulation.flows, flows.len());
-        huge_pages::reserve(&mut simulation.links.all, network.links.len());
-        simulation.records.reserve_exact(network.links.len());
-        let mut extras = Vec::new();
+        let mut links = Links::with_capacity(network.links.len());
         for spec in network.links {
-            let (record, extra) = state::build(&mut simulation.links, spec, options.seed);
-            if extra.is_some() {
-                extras.resize_with(simulation.records.len(), || None);
-                extras.push(extra);
-            }
-            simulation.records.push(record);
+            links.add(spec, options.seed);
         }
-        if !extras.is_empty() {
-            extras.resize_with(simulation.records.len(), || None);
-            simulation.extras = extras;
-        }
-        let links = simulation.links.all.len();
-        let few = Flights::are_few(links, simulation.end);
-        let lanes = simulation.links.seal(!few);
-        let others = if simulation.links.any_other() {
-            links
-        } else {
-            0
+        let lanes = links.seal(S::NEEDS_LANES);
+        let shape = Shape {
+            links: links.all.len(),
+            event_links: links.any_other(),
+            lanes,
+            preview: LOOK_AHEAD,
         };
-        let flights = Flights::new(links, simulation.end, lanes, LOOK_AHEAD);
-        simulation.events = EventQueue::new(others, flights);
+        let mut run = Run {
+            now: Time::ZERO,
+            warm_up: Time::ZERO + options.warm_up,
+            end,
+            seed: options.seed,
+            scheduler: S::new(&shape),
+            links,
+            flows: Flows::with_capacity(flows.len()),
+            lookahead: Lookahead::new(end),
+            sampler: options.sampling_interval.map(Sampler::new),
+            checkpoints: Vec::new(),
+            handled: 0,
+        };
         let mut sampled_flows = Vec::new();
         for (index, flow) in flows.enumerate() {
             let flow = flow?;
             let flow = flow.borrow();
-            simulation.add_flow(&ends, flow)?;
+            run.add_flow(&ends, flow)?;
             if flow.sampled {
                 sampled_flows.push((index, flow.name.clone()));
             }
         }
-        simulation.routes.seal();
-        if let Some(sampler) = &mut simulation.sampler {
+        run.links.routes.seal();
+        if let Some(sampler) = &mut run.sampler {
             for (index, name) in &sampled_flows {
                 sampler.add_flow(*index, name);
             }
-            for (index, record) in simulation.records.iter().enumerate() {
+            for (index, record) in run.links.records.iter().enumerate() {
                 if record.sampled {
                     sampler.add_link(index, &record.name);
                 }
             }
             let first = Time::ZERO + sampler.interval;
-            simulation.push_barrier(first, source::SAMPLE);
+            run.push_barrier(first, source::SAMPLE);
         }
-        if simulation.warm_up == Time::ZERO {
+        if run.warm_up == Time::ZERO {
             // Before anything is sent: an event would come after what is sent at once.
-            simulation.end_warm_up();
+            run.end_warm_up();
         } else {
-            simulation.push_barrier(simulation.warm_up, source::MEASURE);
+            run.push_barrier(run.warm_up, source::MEASURE);
         }
-        for (index, &mark) in options.marks.iter().enumerate() {
-            simulation.push_barrier(Time::ZERO + mark, source::MARK | index as u32);
+        for (index, &at) in options.checkpoints.iter().enumerate() {
+            run.push_barrier(Time::ZERO + at, source::CHECKPOINT | index as u32);
         }
-        simulation.find_through();
-        Ok(simulation)
+        run.begin_lookahead(options.engine.lookahead);
+        Ok(run)
     }
 
     fn add_flow(&mut self, ends: &[Ends], spec: &FlowSpec) -> Result<(), BuildError> {
@@ -140,7 +108,7 @@ impl Simulation {
         let mut stream = Stream::new(self.seed, &spec.name);
         let start = spec.start + spec.start_spread.mul_f64(stream.uniform());
         let stop = spec.stop.unwrap_or(NEVER);
-        let index = self.flows.len() as u32;
+        let index = self.flows.all.len() as u32;
         if index >= 1 << 28 {
             return Err(refuse("a run has at most 2^28 flows"));
         }
@@ -184,10 +152,12 @@ impl Simulation {
                     }
                     Some(bytes) if bytes > LONGEST_PACKET => return Err(refuse(TOO_LONG)),
                     Some(bytes) => self
-                        .through
+                        .lookahead
+                        .limits
                         .know_packet(bytes.max(u32::from(spec.header_bytes) + 1)),
                 }
                 let route = self
+                    .links
                     .routes
                     .add(ends, &path.forward, Hop::SINK, &spec.name)?;
                 flow.work = Work::Udp { route };
@@ -196,7 +166,8 @@ impl Simulation {
             Program::Tcp { path, traffic, tcp } => {
                 check_mss(tcp.sender.mss, spec.header_bytes).map_err(refuse)?;
                 let data_bytes = tcp.sender.mss.max(tcp.receiver.request_length);
-                self.through
+                self.lookahead
+                    .limits
                     .know_packet(data_bytes.saturating_add(spec.header_bytes.into()));
                 let routes = self.way(ends, path, &spec.name)?;
                 let mut connection = Connection::new(tcp, (index, NO_SESSION), routes, start);
@@ -209,11 +180,11 @@ impl Simulation {
                     _ => flow.generator = traffic.generator(start, stream).map(Box::new),
                 }
                 flow.work = Work::Tcp {
-                    connection: self.connections.insert(connection),
+                    connection: self.flows.connections.insert(connection),
                     bulk: matches!(traffic, Traffic::Bulk),
                 };
                 flow.labels.tcp = Some(tcp.labels());
-                self.events.push(start, source::START | index);
+                self.scheduler.insert(start, source::START | index);
                 if stop != NEVER {
                     self.push_barrier(stop.max(start), source::STOP | index);
                 }
@@ -242,9 +213,9 @@ impl Simulation {
                     let client = number % paths.len() as u32;
                     let mut session = Session::new(paths[client as usize].len(), stream);
                     let first = session.next_page(web, start);
-                    self.events
-                        .push(first, source::SESSION | self.sessions.len() as u32);
-                    self.sessions.push(SessionState {
+                    self.scheduler
+                        .insert(first, source::SESSION | self.flows.sessions.len() as u32);
+                    self.flows.sessions.push(SessionState {
                         session,
                         flow: index,
                         client,
@@ -260,9 +231,10 @@ impl Simulation {
             }
         }
         if flow.prepare_write() {
-            self.events.push(flow.next_write.at, source::WRITE | index);
+            self.scheduler
+                .insert(flow.next_write.at, source::WRITE | index);
         }
-        self.flows.push(flow);
+        self.flows.all.push(flow);
         Ok(())
     }
 
@@ -273,8 +245,11 @@ impl Simulation {
         path: &Path,
         flow: &str,
     ) -> Result<(Route, Route), BuildError> {
-        let forward = self.routes.add(ends, &path.forward, Hop::RECEIVER, flow)?;
-        let back = self.routes.add(ends, &path.back, Hop::SENDER, flow)?;
+        let forward = self
+            .links
+            .routes
+            .add(ends, &path.forward, Hop::RECEIVER, flow)?;
+        let back = self.links.routes.add(ends, &path.back, Hop::SENDER, flow)?;
         Ok((forward, back))
     }
 }

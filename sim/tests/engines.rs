@@ -1,25 +1,99 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Packets may be carried to the end of their route ahead of time, and no result may tell.
-//!
-//! Time series with many samples leave no room for that. So each network is run with and without them.
+//! All engines give the same results to the byte: the schedulers against the binary heap, with lookahead and without.
 
 #[allow(dead_code, reason = "each test uses a part of this")]
 mod common;
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use common::{control, ftp, lossy};
 use netnice_queue::{Jitter, LinkConfig, Rate, Time};
+use netnice_scenario::ScenarioFile;
+use netnice_scenario::model::{Scenario, TimeSpan};
+use netnice_scenario::network::not_simulated;
 use netnice_sim::tcp::{DelayedAck, ReceiverConfig};
 use netnice_sim::traffic::{ConstantRate, PacketSize, Poisson, Traffic};
 use netnice_sim::{
-    FlowId, FlowSpec, LinkId, LinkSpec, Network, NodeId, Path, Program, RunOptions, Simulation,
+    EngineOptions, FlowId, FlowSpec, LinkId, LinkSpec, Network, NodeId, Program, RunOptions,
+    SchedulerKind, Simulation, run_on, simulation,
 };
 use proptest::prelude::*;
 
-/// Too close for packets to be carried in between.
+/// Too close for packets to be fast-forwarded in between.
 const SAMPLES: Duration = Duration::from_millis(40);
 const DURATION: Duration = Duration::from_secs(5);
+/// Scenarios are run for so long after their warm-up, unless they are shorter.
+const SCENARIO_DURATION: Duration = Duration::from_secs(8);
+
+/// The plain one: a binary heap, nothing ahead of its time.
+const REFERENCE: EngineOptions = EngineOptions {
+    scheduler: SchedulerKind::BinaryHeap,
+    lookahead: false,
+};
+
+/// All but the reference.
+fn others() -> impl Iterator<Item = EngineOptions> {
+    let kinds = [
+        SchedulerKind::Fast,
+        SchedulerKind::FastForManyLinks,
+        SchedulerKind::BinaryHeap,
+    ];
+    let engines = kinds.into_iter().flat_map(|scheduler| {
+        [true, false].map(|lookahead| EngineOptions {
+            scheduler,
+            lookahead,
+        })
+    });
+    engines.filter(|&engine| engine != REFERENCE)
+}
+
+/// Files in the directory of scenarios.
+fn scenario_files() -> Vec<PathBuf> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios");
+    let files = directory.read_dir().unwrap();
+    let mut files: Vec<_> = files.map(|file| file.unwrap().path()).collect();
+    files.retain(|file| file.extension().is_some_and(|ending| ending == "toml"));
+    files.sort();
+    files
+}
+
+/// The scenario without its end, if nothing in it depends on that.
+fn shortened(scenario: &Scenario) -> Scenario {
+    let mut short = scenario.clone();
+    let duration = scenario.warm_up.get() + SCENARIO_DURATION;
+    short.duration = TimeSpan(scenario.duration.get().min(duration));
+    match simulation(&short, 1) {
+        Ok(_) => short,
+        Err(_) => scenario.clone(),
+    }
+}
+
+#[test]
+fn scenarios_give_the_same_bytes_on_all_engines() {
+    let mut compared = 0;
+    for path in scenario_files() {
+        let file = ScenarioFile::load(&path, &[]).unwrap();
+        // Those in between differ by a parameter only.
+        let points = [file.points.first(), file.points.last()];
+        for scenario in points.into_iter().flatten().map(|point| &point.scenario) {
+            if !not_simulated(scenario).is_empty() {
+                continue;
+            }
+            let scenario = &shortened(scenario);
+            let results = |engine| {
+                let results = run_on(engine, scenario, 1, None, || true).unwrap();
+                serde_json::to_string(&results.unwrap()).unwrap()
+            };
+            let expected = results(REFERENCE);
+            for engine in others() {
+                assert!(results(engine) == expected, "{path:?} {engine:?}");
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared >= 5 * 20, "{compared} comparisons");
+}
 
 #[derive(Debug, Clone, Copy)]
 enum Kind {
@@ -51,13 +125,13 @@ struct World {
     kbit: u64,
     queue: usize,
     access_loss: f64,
-    /// The bottleneck does not tell when a packet will come out.
+    /// The bottleneck cannot tell on a packet's arrival when the packet will leave.
     jitter: bool,
+    /// Packets may overtake one another behind the bottleneck.
+    reordering: bool,
     /// Marks, in milliseconds; some are close to each other.
     marks_ms: Vec<u64>,
     warm_up_ms: u64,
-    /// So many links that packets are on lanes.
-    many_links: bool,
     seed: u64,
 }
 
@@ -98,10 +172,9 @@ fn world() -> impl Strategy<Value = World> {
         prop::collection::vec(flow(), 1..5),
         (200u64..8000, 2usize..60),
         prop::sample::select(vec![0.0, 0.02]),
-        prop::bool::weighted(0.2),
+        (prop::bool::weighted(0.3), any::<bool>()),
         prop::collection::vec(0u64..5000, 0..4),
         prop::sample::select(vec![0, 700]),
-        any::<bool>(),
         any::<u64>(),
     )
         .prop_map(
@@ -109,10 +182,9 @@ fn world() -> impl Strategy<Value = World> {
                 flows,
                 (kbit, queue),
                 access_loss,
-                jitter,
+                (jitter, reordering),
                 mut marks_ms,
                 warm_up_ms,
-                many_links,
                 seed,
             )| {
                 marks_ms.sort_unstable();
@@ -122,9 +194,9 @@ fn world() -> impl Strategy<Value = World> {
                     queue,
                     access_loss,
                     jitter,
+                    reordering,
                     marks_ms,
                     warm_up_ms,
-                    many_links,
                     seed,
                 }
             },
@@ -152,7 +224,7 @@ fn host(network: &mut Network, name: &str, router: NodeId, flow: &Flow, loss: f6
     })
 }
 
-fn build(world: &World, sampled: bool) -> (Simulation, usize) {
+fn build(world: &World, sampled: bool, engine: EngineOptions) -> (Simulation, usize) {
     let mut network = Network::new();
     let [left, right] = ["left", "right"].map(|name| network.node(name));
     let bottleneck = [(left, right), (right, left)].map(|ends| {
@@ -160,6 +232,7 @@ fn build(world: &World, sampled: bool) -> (Simulation, usize) {
         let mut link = LinkSpec::drop_tail(name, ends, config(world.kbit, 10), world.queue);
         if world.jitter {
             link.jitter = Jitter::Uniform(Duration::from_millis(3));
+            link.jitter_reorders = world.reordering;
         }
         network.link(link).unwrap()
     });
@@ -173,7 +246,7 @@ fn build(world: &World, sampled: bool) -> (Simulation, usize) {
             } else {
                 (left, right, bottleneck)
             };
-            let mut path = Path {
+            let mut path = netnice_sim::Path {
                 forward: vec![there],
                 back: vec![back],
             };
@@ -233,25 +306,15 @@ fn build(world: &World, sampled: bool) -> (Simulation, usize) {
             spec
         })
         .collect();
-    if world.many_links {
-        for number in 0..1100 {
-            let link = LinkSpec::drop_tail(
-                format!("unused {number}"),
-                (left, right),
-                config(1000, 1),
-                5,
-            );
-            network.link(link).unwrap();
-        }
-    }
     let options = RunOptions {
         warm_up: Duration::from_millis(world.warm_up_ms),
         sampling_interval: sampled.then_some(SAMPLES),
-        marks: world
+        checkpoints: world
             .marks_ms
             .iter()
             .map(|&ms| Duration::from_millis(ms))
             .collect(),
+        engine,
         ..RunOptions::new(DURATION, world.seed)
     };
     (
@@ -261,8 +324,12 @@ fn build(world: &World, sampled: bool) -> (Simulation, usize) {
 }
 
 /// Everything that a run measures, as text.
-fn fingerprint(world: &World, sampled: bool) -> Result<String, TestCaseError> {
-    let (mut simulation, flows) = build(world, sampled);
+fn fingerprint(
+    world: &World,
+    sampled: bool,
+    engine: EngineOptions,
+) -> Result<String, TestCaseError> {
+    let (mut simulation, flows) = build(world, sampled, engine);
     simulation.run();
     if world.warm_up_ms == 0 {
         prop_assert_eq!(simulation.check_conservation(), Ok(()));
@@ -277,7 +344,7 @@ fn fingerprint(world: &World, sampled: bool) -> Result<String, TestCaseError> {
             simulation.round_trips(flow),
             simulation.mean_cwnd(flow),
             simulation.completion(flow),
-            simulation.marks(flow).collect::<Vec<_>>(),
+            simulation.checkpoints(flow).collect::<Vec<_>>(),
         );
     }
     for link in (0..links(world)).map(LinkId::new) {
@@ -296,10 +363,22 @@ fn links(world: &World) -> usize {
     2 + 2 * world.flows.iter().map(hosts).sum::<usize>()
 }
 
+/// Compares all engines, and with the default one a run with time series.
+fn compare(world: &World) -> Result<(), TestCaseError> {
+    let expected = fingerprint(world, false, REFERENCE)?;
+    for engine in others() {
+        let got = fingerprint(world, false, engine)?;
+        prop_assert_eq!(&got, &expected, "{:?}", engine);
+    }
+    let sampled = fingerprint(world, true, EngineOptions::default())?;
+    prop_assert_eq!(&sampled, &expected, "with time series");
+    Ok(())
+}
+
 proptest! {
     #[test]
-    fn samples_change_nothing(world in world()) {
-        prop_assert_eq!(fingerprint(&world, false)?, fingerprint(&world, true)?);
+    fn random_networks_give_the_same_on_all_engines(world in world()) {
+        compare(&world)?;
     }
 }
 
@@ -327,13 +406,10 @@ fn packets_left_on_a_link_stay_in_order() {
         queue: 32,
         access_loss: 0.02,
         jitter: false,
+        reordering: false,
         marks_ms: vec![4032],
         warm_up_ms: 0,
-        many_links: false,
         seed: 1_438_531_416_722_152_908,
     };
-    assert_eq!(
-        fingerprint(&world, false).unwrap(),
-        fingerprint(&world, true).unwrap()
-    );
+    compare(&world).unwrap();
 }

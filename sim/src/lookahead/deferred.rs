@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Packets whose fast-forwarding is deferred, so that a number of them is done at a time.
+
+use netnice_queue::{DropCause, Time};
+
+use crate::engine::flight::Flight;
+use crate::packet::Packet;
+
+/// So many packets are carried at a time, where their time does not come before.
+pub(crate) const MOST: usize = 256;
+/// For so many of them at once a step is taken.
+pub(crate) const BATCH: usize = 8;
+
+/// Packets put aside: on links, and to be carried before anything else happens as late as the first of them comes out.
+#[derive(Debug)]
+pub(crate) struct Deferred {
+    pub to_receivers: Vec<Flight>,
+    pub to_senders: Vec<Flight>,
+    /// Those that a link has dropped from which others are carried.
+    pub dropped: Vec<(u32, DropCause, Packet)>,
+    /// Links on which packets had to wait that have come out, and for how many nanoseconds.
+    pub waits: Vec<(u32, u64)>,
+    /// Whatever happens at this time or earlier can happen before something is done for them.
+    until: Time,
+    /// The end of the run.
+    end: Time,
+}
+
+impl Deferred {
+    /// Nothing is put aside, in a run of that length.
+    pub fn new(end: Time) -> Deferred {
+        Deferred {
+            to_receivers: Vec::new(),
+            to_senders: Vec::new(),
+            dropped: Vec::new(),
+            waits: Vec::new(),
+            until: end,
+            end,
+        }
+    }
+
+    /// Something is put aside.
+    pub fn any(&self) -> bool {
+        let packets = self.to_receivers.len() + self.to_senders.len() + self.dropped.len();
+        packets + self.waits.len() > 0
+    }
+
+    /// Whatever happens at this time or earlier, but no later than at the end, can happen first.
+    #[inline(always)]
+    pub fn until(&self) -> Time {
+        self.until
+    }
+
+    /// Nothing has to be done any more before the end.
+    pub fn done(&mut self) {
+        self.until = self.end;
+    }
+
+    /// Something has to be done before `time`.
+    #[inline(always)]
+    pub fn do_before(&mut self, time: Time) {
+        let before = Time::from_nanos(time.as_nanos().saturating_sub(1));
+        self.until = self.until.min(before);
+    }
+}
+
+/// The steps before each of the batches, of which the one from number `at` on comes next.
+pub(crate) struct Steps<'a, T> {
+    pub aside: &'a [T],
+    pub at: usize,
+}
+
+impl<T> Steps<'_, T> {
+    /// The batch that comes so many batches later than the next.
+    #[inline(always)]
+    pub fn batch(&self, later: usize) -> &[T] {
+        let begin = self.at + later * BATCH;
+        let end = self.aside.len().min(begin + BATCH);
+        self.aside.get(begin..end).unwrap_or_default()
+    }
+
+    /// Takes the steps that are due before the next batch.
+    #[inline(always)]
+    pub fn take(&self, first: impl Fn(&T), second: impl Fn(&T), third: impl Fn(&T)) {
+        if self.at == 0 {
+            // For these none was taken yet.
+            for later in 0..3 {
+                self.batch(later).iter().for_each(&first);
+            }
+            for later in 0..2 {
+                self.batch(later).iter().for_each(&second);
+            }
+            self.batch(0).iter().for_each(&third);
+        }
+        self.batch(3).iter().for_each(first);
+        self.batch(2).iter().for_each(second);
+        self.batch(1).iter().for_each(third);
+    }
+}

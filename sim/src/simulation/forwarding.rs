@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Packets go from link to link, and come to the ends of their routes.
+
+use netnice_queue::{Departure, DropCause, Dropped, Packet as _};
+
+use crate::engine::fifo_lanes::NO_LANE;
+use crate::engine::flight::Flight;
+use crate::engine::scheduler::Scheduler;
+use crate::engine::source;
+use crate::flows::bodies::Goes;
+use crate::links::kinds::Kind;
+use crate::links::routes::Hop;
+use crate::links::state::SimulatedLink;
+use crate::packet::{Packet, UDP};
+use crate::simulation::run::Run;
+
+impl<S: Scheduler> Run<S> {
+    /// A packet has come out of a link that had told so.
+    #[inline(always)]
+    pub(super) fn land(&mut self, flight: &Flight) {
+        let batches = &mut self.lookahead.batches;
+        batches.look_ahead(&mut self.scheduler, &self.links, &self.flows);
+        self.leave(flight.link as usize, flight.packet, flight.waited_ns);
+    }
+
+    /// The packet at the head of a link's pipe has come out, or one begins its transmission.
+    #[inline(never)]
+    pub(super) fn deliver(&mut self, index: usize) {
+        let SimulatedLink::Other(link) = &mut self.links.all[index] else {
+            return;
+        };
+        let delivery = link.deliver(self.now);
+        self.scheduler.set_link(self.now, index, link.next_event());
+        if let Some(delivery) = delivery {
+            self.leave(index, delivery.packet, delivery.waited_ns);
+        }
+    }
+
+    /// A packet has come out of a link and goes on.
+    #[inline(always)]
+    fn leave(&mut self, index: usize, packet: Packet, waited_ns: u64) {
+        if waited_ns > 0 {
+            self.count_wait_later(index, waited_ns);
+        }
+        if !self.links.extras.is_empty() && self.after_link(index, packet.apart()) {
+            return;
+        }
+        self.forward(packet);
+    }
+
+    /// A packet has come out of a link that had to wait so long.
+    #[inline(always)]
+    pub(super) fn count_wait(&mut self, link: usize, waited_ns: u64) {
+        if waited_ns > 0 {
+            self.links.records[link].waits.record(waited_ns);
+        }
+    }
+
+    /// Trace and jitter; true where the packet is held.
+    #[cold]
+    fn after_link(&mut self, index: usize, packet: Packet) -> bool {
+        let Some(extras) = &mut self.links.extras[index] else {
+            return false;
+        };
+        if let Some(capture) = &mut extras.capture {
+            let (flow, reverse) = if packet.connection & UDP != 0 {
+                ((packet.connection & !UDP) as usize, false)
+            } else {
+                let connection = self.flows.connections.get(packet.connection as usize);
+                (
+                    connection.flow(),
+                    self.links.routes.leads_to_sender(packet.route.cursor),
+                )
+            };
+            let goes = if reverse {
+                Goes::ToSender
+            } else {
+                Goes::ToReceiver
+            };
+            let body = self.flows.bodies.get(packet.body, goes);
+            capture.packet(
+                self.now,
+                &packet,
+                &body.segment,
+                &self.flows.all[flow].labels,
+                reverse,
+            );
+        }
+        let Some(jitter) = &mut extras.jitter else {
+            return false;
+        };
+        let due = jitter.hold(self.now, packet);
+        self.scheduler.insert(due, source::JITTER | index as u32);
+        true
+    }
+
+    /// A packet that jitter has held goes on.
+    pub(super) fn release(&mut self, index: usize) {
+        let extras = self.links.extras[index].as_mut();
+        if let Some(packet) = extras.and_then(|extras| extras.jitter.as_mut()?.release()) {
+            self.forward(packet);
+        }
+    }
+
+    /// Takes a packet one hop further.
+    #[inline(always)]
+    pub(super) fn forward(&mut self, packet: Packet) {
+        let hop = self.links.routes.hop(packet.route);
+        match hop.link() {
+            Some(link) => self.enter(hop, link, packet),
+            None => self.arrive(hop, &packet.apart()),
+        }
+    }
+
+    #[inline(always)]
+    fn enter(&mut self, hop: Hop, index: usize, packet: Packet) {
+        if !self.links.extras.is_empty() {
+            return self.enter_tagged(hop, index, packet.apart());
+        }
+        self.enter_as_it_is(hop, index, packet);
+    }
+
+    #[inline(always)]
+    fn enter_as_it_is(&mut self, hop: Hop, index: usize, packet: Packet) {
+        match &mut self.links.all[index] {
+            SimulatedLink::DropTail(link) => {
+                let Kind { kind, .. } = &mut self.links.kinds.all[link.kind()];
+                match link.offer(kind, self.now, u32::from(packet.length)) {
+                    Ok(departure) => {
+                        if hop.is_through() {
+                            self.carry_later(hop, index, departure, packet);
+                        } else {
+                            self.put_on_link(index, departure, packet);
+                        }
+                    }
+                    Err(cause) => self.drop_at(hop, index, packet.apart(), cause),
+                }
+            }
+            SimulatedLink::Other(_) => self.enter_other(index, packet.apart()),
+        }
+    }
+
+    /// A packet waits until it comes out of a drop-tail link that has taken it in.
+    #[inline(always)]
+    pub(super) fn put_on_link(&mut self, index: usize, departure: Departure, packet: Packet) {
+        let lane = if !S::NEEDS_LANES {
+            NO_LANE
+        } else {
+            let (_, Kind { kind, lanes }) = self.links.drop_tail(index);
+            lanes.lane(kind, packet.length, departure.waited_ns > 0)
+        };
+        self.scheduler
+            .insert_packet(lane, index as u32, departure, packet);
+    }
+
+    #[inline(never)]
+    fn enter_other(&mut self, index: usize, mut packet: Packet) {
+        packet.route.cursor += 1;
+        let SimulatedLink::Other(link) = &mut self.links.all[index] else {
+            return;
+        };
+        let was_empty = link.next_event().is_none();
+        let result = link.offer(self.now, packet);
+        if was_empty {
+            self.scheduler.set_link(self.now, index, link.next_event());
+        }
+        if let Err(Dropped { packet, cause }) = result {
+            self.drop_packet(index, packet, cause);
+        }
+    }
+
+    /// Where links have conditioners.
+    #[cold]
+    fn enter_tagged(&mut self, hop: Hop, index: usize, mut packet: Packet) {
+        if let Some(extras) = &mut self.links.extras[index] {
+            if let Some(conditioner) = &mut extras.conditioner {
+                conditioner.tag(self.now, &mut packet);
+            }
+        }
+        self.enter_as_it_is(hop, index, packet);
+    }
+
+    /// A link drops a packet that was to go onto it by `hop`.
+    #[inline(never)]
+    fn drop_at(&mut self, hop: Hop, link: usize, packet: Packet, cause: DropCause) {
+        if hop.is_through() {
+            self.drop_later(link, packet, cause);
+        } else {
+            self.drop_packet(link, packet, cause);
+        }
+    }
+
+    pub(super) fn drop_packet(&mut self, link: usize, packet: Packet, cause: DropCause) {
+        self.links.records[link].count_drop(cause, packet.class());
+        // What is counted is the same for both ways.
+        let body = self.flows.bodies.remove(packet.body, Goes::ToReceiver);
+        if packet.connection & UDP != 0 {
+            let flow = &mut self.flows.all[(packet.connection & !UDP) as usize];
+            flow.counters.lost_packets += 1;
+        } else {
+            self.segment_lost(packet.connection as usize, &body.segment);
+        }
+    }
+
+    /// A packet has come to the end of its route.
+    #[inline(never)]
+    pub(super) fn arrive(&mut self, hop: Hop, packet: &Packet) {
+        let connection = packet.connection as usize;
+        if hop == Hop::SENDER {
+            let body = self.flows.bodies.remove(packet.body, Goes::ToSender);
+            self.segment_at_sender(connection, &body);
+        } else if hop == Hop::RECEIVER {
+            let body = self.flows.bodies.remove(packet.body, Goes::ToReceiver);
+            self.segment_at_receiver(connection, packet, &body);
+        } else {
+            let body = self.flows.bodies.remove(packet.body, Goes::ToReceiver);
+            let flow = &mut self.flows.all[(packet.connection & !UDP) as usize];
+            flow.counters.goodput_bytes +=
+                u64::from(packet.length.saturating_sub(flow.header_bytes));
+            flow.counters.received_packets += 1;
+            flow.counters.received_bytes += u64::from(packet.length);
+            flow.data_arrived(self.now, self.warm_up, body.sent);
+        }
+    }
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A run: the loop over its events.
+
+use netnice_queue::Time;
+
+use crate::engine::scheduler::{Event, Scheduler};
+use crate::engine::source;
+use crate::flows::Flows;
+use crate::flows::bodies::Body;
+use crate::flows::state::Work;
+use crate::ids::{FlowId, LinkId};
+use crate::links::state::{Inside, Links, SimulatedLink};
+use crate::lookahead::Lookahead;
+use crate::measure::{FlowCounters, Sampler};
+use crate::packet::{Marks, Packet, UDP};
+use crate::tcp::Segment;
+
+/// A run on a scheduler of one kind.
+#[derive(Debug)]
+pub(super) struct Run<S> {
+    pub(super) now: Time,
+    pub(super) warm_up: Time,
+    pub(super) end: Time,
+    pub(super) seed: u64,
+    pub(super) scheduler: S,
+    pub(super) links: Links,
+    pub(super) flows: Flows,
+    pub(super) lookahead: Lookahead,
+    pub(super) sampler: Option<Sampler>,
+    /// The counters of all flows at each checkpoint.
+    pub(super) checkpoints: Vec<Vec<FlowCounters>>,
+    /// Events so far: packets that came out of links, timers that expired, what programs did, and so on.
+    pub(super) handled: u64,
+}
+
+impl<S: Scheduler> Run<S> {
+    /// Runs to the end, or until `go_on`, which is told the present time now and then, says no. True at the end.
+    ///
+    /// Where it says no, flows may be ahead of the present (see `survey.rs`). At samples, marks and the end none is.
+    pub fn run_while(&mut self, mut go_on: impl FnMut(Time) -> bool) -> bool {
+        /// Events between two questions: a few milliseconds.
+        const STRIDE: u64 = 1 << 16;
+        loop {
+            for _ in 0..STRIDE {
+                match self.scheduler.pop_until(self.lookahead.deferred.until()) {
+                    None if self.lookahead.deferred.any() => self.carry_aside(),
+                    None => {
+                        self.now = self.end;
+                        return true;
+                    }
+                    Some(Event::Packet) => {
+                        let flight = self.scheduler.take_packet();
+                        self.now = flight.due;
+                        self.handled += 1;
+                        self.land(&flight);
+                    }
+                    Some(Event::Timers) => self.sort_timers(),
+                    Some(Event::Due(time, source)) => {
+                        self.now = time;
+                        self.handle(source);
+                    }
+                }
+            }
+            if !go_on(self.now) {
+                self.carry_aside();
+                return false;
+            }
+        }
+    }
+
+    #[inline]
+    fn handle(&mut self, source: u32) {
+        let index = (source & source::INDEX) as usize;
+        let kind = source & source::KIND;
+        // A timer has mostly moved on by the time of its event; those that have not count themselves.
+        let timer = matches!(kind, source::RECEIVER_TIMER | source::SENDER_TIMER);
+        self.handled += u64::from(!timer);
+        match kind {
+            source::LINK => self.deliver(index),
+            source::JITTER => self.release(index),
+            source::RECEIVER_TIMER => self.on_receiver_timer(index),
+            source::SENDER_TIMER => self.on_sender_timer(index),
+            source::START => self.start(index),
+            source::WRITE => self.write(index),
+            source::SESSION => self.request_object(index),
+            barrier => {
+                match barrier {
+                    source::STOP => self.stop(index),
+                    source::SAMPLE => self.sample(),
+                    source::CHECKPOINT => self.take_checkpoint(),
+                    _ => self.end_warm_up(),
+                }
+                self.pass_barrier();
+            }
+        }
+    }
+
+    /// A flow's program writes.
+    fn write(&mut self, index: usize) {
+        let flow = &mut self.flows.all[index];
+        let write = flow.next_write;
+        let more = flow.prepare_write();
+        if more {
+            self.scheduler
+                .insert(flow.next_write.at, source::WRITE | index as u32);
+        }
+        match flow.work {
+            Work::Udp { route } => {
+                let length = write.bytes as u16;
+                flow.counters.sent_packets += 1;
+                flow.counters.sent_bytes += u64::from(length);
+                let packet = Packet {
+                    route,
+                    connection: index as u32 | UDP,
+                    body: self.flows.bodies.insert(&Body {
+                        segment: Segment::default(),
+                        sent: self.now,
+                    }),
+                    length,
+                    class: flow.class,
+                    marks: Marks::default(),
+                };
+                self.forward(packet);
+            }
+            Work::Tcp { connection, .. } => {
+                let bytes = u64::from(write.bytes) - u64::from(flow.header_bytes);
+                self.supply(connection as usize, bytes, !more);
+            }
+            Work::Web { .. } => {}
+        }
+    }
+
+    /// Writes what is left of all traces.
+    pub fn finish_captures(&mut self) -> std::io::Result<()> {
+        let extras = self.links.extras.iter_mut().flatten();
+        for capture in extras.filter_map(|extras| extras.capture.take()) {
+            capture.finish()?;
+        }
+        Ok(())
+    }
+
+    /// Packets in a link, waiting, in transmission, in propagation or held by jitter.
+    pub fn packets_in_link(&self, link: LinkId) -> usize {
+        let extras = self.links.extras.get(link.index()).and_then(Option::as_ref);
+        let jitter = extras.and_then(|extras| extras.jitter.as_ref());
+        let inside = match &self.links.all[link.index()] {
+            SimulatedLink::DropTail(_) => self.flights_in(link).0 as usize,
+            SimulatedLink::Other(link) => link.inside(),
+        };
+        inside + jitter.map_or(0, |jitter| jitter.held())
+    }
+
+    /// Packets in a drop-tail link.
+    fn flights_in(&self, link: LinkId) -> Inside {
+        let flights = self.scheduler.packets();
+        flights
+            .filter(|flight| flight.link == link.0)
+            .fold((0, 0), |(packets, bytes), flight| {
+                (packets + 1, bytes + u64::from(flight.packet.length))
+            })
+    }
+
+    /// Packets in each of the drop-tail links.
+    pub(super) fn flights_by_link(&self) -> Vec<Inside> {
+        let mut inside = vec![(0, 0); self.links.all.len()];
+        for flight in self.scheduler.packets() {
+            let (packets, bytes) = &mut inside[flight.link as usize];
+            *packets += 1;
+            *bytes += u64::from(flight.packet.length);
+        }
+        inside
+    }
+
+    /// The flow called `name`.
+    pub fn flow(&self, name: &str) -> Option<FlowId> {
+        let index = self
+            .flows
+            .all
+            .iter()
+            .position(|flow| flow.labels.name == name)?;
+        Some(FlowId(index as u32))
+    }
+
+    /// What a link has counted since the beginning.
+    pub fn link_counters(&self, link: LinkId) -> netnice_queue::LinkCounters {
+        self.links.all[link.index()].counters(self.flights_in(link))
+    }
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The timers of connections.
+//!
+//! With thousands of connections the event for a sender's timer finds its connection in memory, and mostly finds that the
+//! timer has moved on, as each ACK moves it. So the connections of a whole list of events, of the next few milliseconds, are
+//! looked at one behind the other, each fetched ahead, and each event moves on with its timer before it is sorted by time.
+
+use netnice_queue::Time;
+
+use crate::engine::scheduler::Scheduler;
+use crate::engine::source;
+use crate::flows::connection::TimerEvent;
+use crate::simulation::run::Run;
+
+/// So many connections are fetched ahead.
+const AHEAD: usize = 8;
+
+impl<S: Scheduler> Run<S> {
+    /// Sorts the next list of events by time.
+    #[inline(never)]
+    pub(super) fn sort_timers(&mut self) {
+        let (keys, beyond) = self.scheduler.take_timers();
+        let beyond = Time::from_nanos((beyond >> 32) as u64);
+        for &key in keys.iter().take(AHEAD) {
+            self.fetch_timer(key);
+        }
+        let mut ending = Vec::new();
+        for (number, &key) in keys.iter().enumerate() {
+            if let Some(&ahead) = keys.get(number + AHEAD) {
+                self.fetch_timer(ahead);
+            }
+            let (time, source) = (Time::from_nanos((key >> 32) as u64), key as u32);
+            if source & source::KIND == source::SENDER_TIMER {
+                let index = (source & source::INDEX) as usize;
+                let connection = self.flows.connections.get_mut(index);
+                if let Some(due) = connection.move_sender_event(time) {
+                    if due < beyond {
+                        self.flows.connections.prefetch_sender(index);
+                        ending.push(index);
+                    }
+                    self.scheduler.insert(due, source);
+                }
+            } else {
+                self.scheduler.insert(time, source);
+            }
+        }
+        for index in ending {
+            let sender = &self.flows.connections.get(index).sender;
+            sender.prefetch_unusual();
+            sender.prefetch_beyond();
+        }
+    }
+
+    /// Begins to fetch what tells whether a timer has moved on.
+    #[inline(always)]
+    fn fetch_timer(&self, key: u128) {
+        let index = (key as u32 & source::INDEX) as usize;
+        match key as u32 & source::KIND {
+            source::SENDER_TIMER => self.flows.connections.prefetch_sender_timer(index),
+            source::RECEIVER_TIMER => self.flows.connections.prefetch_receiver(index),
+            _ => {}
+        }
+    }
+
+    /// An event for a sender's timer.
+    pub(super) fn on_sender_timer(&mut self, index: usize) {
+        let connection = self.flows.connections.get_mut(index);
+        match connection.sender_timer_event(self.now) {
+            TimerEvent::Obsolete => {}
+            TimerEvent::Moved(later) => {
+                let source = source::SENDER_TIMER | index as u32;
+                self.scheduler.insert(later, source);
+            }
+            TimerEvent::Expired => {
+                self.handled += 1;
+                connection.sender.on_timer(self.now);
+                self.pump_sender(index);
+            }
+        }
+    }
+
+    /// An event for a receiver's timer.
+    pub(super) fn on_receiver_timer(&mut self, index: usize) {
+        let connection = self.flows.connections.get_mut(index);
+        if connection.receiver_timer_event(self.now) == TimerEvent::Expired {
+            self.handled += 1;
+            connection.receiver.on_timer(self.now);
+            self.pump_receiver(index);
+        }
+    }
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Web sessions ask for objects, each over a connection of its own.
+
+use netnice_queue::Time;
+
+use crate::engine::scheduler::Scheduler;
+use crate::engine::source;
+use crate::flows::connection::Connection;
+use crate::flows::state::Work;
+use crate::simulation::run::Run;
+
+impl<S: Scheduler> Run<S> {
+    /// A session asks for its next object, over a new connection.
+    pub(super) fn request_object(&mut self, index: usize) {
+        let now = self.now;
+        let state = &mut self.flows.sessions[index];
+        let flow = &mut self.flows.all[state.flow as usize];
+        let (Work::Web { web, routes }, Some(tcp)) = (&flow.work, &flow.tcp) else {
+            return;
+        };
+        if now >= flow.stop {
+            return;
+        }
+        let (object, next) = state.session.request(web, now);
+        if let Some(next) = next {
+            self.scheduler.insert(next, source::SESSION | index as u32);
+        }
+        if let Some(responses) = &mut flow.responses {
+            responses.unfinished += 1;
+        }
+        let routes = routes[state.client as usize][object.server];
+        let mut connection = Connection::new(tcp, (state.flow, index as u32), routes, now);
+        connection.sender.supply(object.bytes);
+        connection.sender.close();
+        let slot = self.flows.connections.insert(connection);
+        self.open_connection(slot as usize);
+    }
+
+    /// The last byte of an object asked for at `asked` has come.
+    pub(super) fn object_arrived(&mut self, session: usize, flow: usize, bytes: u64, asked: Time) {
+        let flow = &mut self.flows.all[flow];
+        if let Some(responses) = &mut flow.responses {
+            responses.unfinished -= 1;
+            if asked >= self.warm_up {
+                responses.record(bytes, self.now.as_nanos() - asked.as_nanos());
+            }
+        }
+        let Work::Web { web, .. } = &flow.work else {
+            return;
+        };
+        let session_state = &mut self.flows.sessions[session].session;
+        if let Some(next) = session_state.object_has_come(web, self.now) {
+            self.scheduler
+                .insert(next, source::SESSION | session as u32);
+        }
+    }
+}
