@@ -445,7 +445,7 @@ impl Connection {
     }
 }
 
-/// Where the connection uses ECN, data are ECN-capable, but not those sent again: a receiver need not heed a mark on what it
+/// Where the connection uses ECN, data are ECN-capable, but not those retransmitted: a receiver need not heed a mark on what it
 /// has already (RFC 3168 section 6.1.5).
 fn marks_of(segment: &Segment) -> Marks {
     Marks::new(segment.length > 0 && !segment.flags.contains(Flags::RETRANSMISSION))

@@ -26,9 +26,9 @@ pub struct FlowCounters {
     pub control_sent: u64,
     /// And of those, dropped.
     pub control_lost: u64,
-    /// Packets sent again.
+    /// Packets retransmitted.
     pub retransmissions: u64,
-    /// Retransmission time-outs.
+    /// Expiries of the retransmission timer.
     pub timeouts: u64,
     /// Fast recoveries begun.
     pub recoveries: u64,

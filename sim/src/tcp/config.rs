@@ -9,7 +9,7 @@ use super::Clock;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Recovery {
     /// RFC 2581 as ns-2's `Agent/TCP/Reno` does it: the first ACK of new data ends fast recovery; a further loss of the
-    /// same window is found by a time-out.
+    /// same window is found by an RTO.
     Reno,
     /// RFC 6582: partial ACKs keep the sender in fast recovery.
     NewReno,
@@ -28,7 +28,7 @@ pub enum Opener {
     Receiver,
 }
 
-/// The retransmission time-out (RFC 6298).
+/// The retransmission timeout, RTO (RFC 6298).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeoutConfig {
     /// Before the first round-trip time is known: 1 s by RFC 6298, 3 s by RFC 2988 and in ns-2.
@@ -72,7 +72,7 @@ pub struct SenderConfig {
     pub impatient: bool,
     /// SACK sends the last outstanding packet again at the end of a recovery (RFC 6675 section 4, rule 4).
     pub rescue_retransmission: bool,
-    /// After nothing was sent for longer than a retransmission time-out, cwnd is at most the initial window
+    /// After nothing was sent for longer than an RTO, cwnd is at most the initial window
     /// (RFC 5681 section 4.1).
     pub slow_start_after_idle: bool,
     /// SYN and SYN-ACK go before the data; without, as in ns-2's one-way agents, the data go at once.
@@ -85,7 +85,7 @@ pub struct SenderConfig {
     pub initial_window: u32,
     /// Slow start threshold at the beginning, in packets; infinite until something sets it, unless given.
     pub initial_ssthresh: f64,
-    /// The retransmission time-out.
+    /// The retransmission timeout, RTO.
     pub timeout: TimeoutConfig,
 }
 

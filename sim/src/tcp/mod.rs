@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! TCP endpoints without I/O: told the time, they take segments in and give segments out.
+//! TCP endpoints without I/O: segments and the time go in, segments come out.
 //!
 //! Data flow one way, from a [`Sender`] to a [`Receiver`]. Whoever drives them calls, after everything that happens to
 //! an end, `poll_transmit` until it gives nothing more, then `next_timer`, and `on_timer` when that time has come.
-//! A timer may have moved to a later time than was told before: an early call of `on_timer` does nothing.
+//! A timer may have moved to a later time since: an early call of `on_timer` does nothing.
 
 mod clock;
 mod config;

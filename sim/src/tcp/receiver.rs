@@ -2,10 +2,9 @@
 //! The receiving end of a connection.
 
 mod opening;
+mod prefetch;
 
-use std::mem::offset_of;
-
-use netnice_queue::{Time, prefetch, prefetch_lines};
+use netnice_queue::Time;
 
 use super::config::nanos;
 use super::ranges::Ranges;
@@ -44,7 +43,7 @@ pub struct ReceiverStatistics {
     pub acks: u64,
     /// SYNs, SYN-ACKs and requests sent, again or for the first time.
     pub openings: u64,
-    /// SYNs and requests sent again.
+    /// SYNs and requests retransmitted.
     pub openings_retransmitted: u64,
 }
 
@@ -72,15 +71,15 @@ enum Pending {
 
 /// The receiving end of a connection: acknowledges, and counts the bytes that arrive in order.
 ///
-/// What every packet looks at stands in front, in [`Receiver::HOT_LINES`] cache lines: with thousands of connections each
-/// packet finds its receiver in memory.
+/// With thousands of connections each packet finds its receiver in memory, not in the cache. So what every packet looks at
+/// stands in front; `prefetch.rs` relies on it.
 #[derive(Debug, Clone)]
 #[repr(C, align(64))]
 pub struct Receiver {
     /// Every byte before has arrived: RCV.NXT.
     next: u64,
     last_ack_sent: u64,
-    /// The byte after the last, where the FIN is; `the largest number` until it is known.
+    /// The byte after the last, where the FIN is; the largest number until it is known.
     fin_at: u64,
     ack_deadline: u64,
     opening_deadline: u64,
@@ -110,16 +109,7 @@ pub struct Receiver {
     opening_retransmitted: bool,
 }
 
-/// The clock, which timestamps need, and what is behind it are no part of it.
-const _: () = assert!(
-    offset_of!(Receiver, config) + offset_of!(ReceiverConfig, clock) == Receiver::HOT_LINES * 64
-);
-
 impl Receiver {
-    /// Cache lines in front that every packet needs.
-    const HOT_LINES: usize = 2;
-    const LINES: usize = size_of::<Receiver>() / 64;
-
     /// A receiver that waits for its sender.
     pub fn new(config: ReceiverConfig) -> Receiver {
         Receiver {
@@ -150,25 +140,6 @@ impl Receiver {
             opening_sent_ns: 0,
             opening_retransmitted: false,
         }
-    }
-
-    /// Begins to fetch what a packet will need. Changes nothing, and looks at nothing.
-    #[inline]
-    pub(crate) fn prefetch(&self) {
-        prefetch(self, Receiver::HOT_LINES);
-    }
-
-    /// A segment of this sequence number is the next one.
-    #[inline]
-    pub(crate) fn expects(&self, sequence: u64) -> bool {
-        sequence == self.next
-    }
-
-    /// Begins to fetch what anything but the next segment needs. Changes nothing.
-    #[inline]
-    pub(crate) fn prefetch_unusual(&self) {
-        prefetch_lines(self, Receiver::HOT_LINES..Receiver::LINES);
-        self.out_of_order.prefetch();
     }
 
     /// Begins the connection, where the receiver is the one to do so; nothing otherwise.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The retransmission time-out: RFC 6298, in the fixed-point arithmetic of BSD and ns-2.
+//! The retransmission timeout, RTO: RFC 6298, in the fixed-point arithmetic of BSD and ns-2.
 
 use super::TimeoutConfig;
 use super::config::nanos;
@@ -68,7 +68,7 @@ impl RetransmissionTimeout {
         self.update();
     }
 
-    /// A time-out: the next one comes after twice the time (RFC 6298 section 5.5).
+    /// The timer has expired: the next RTO is twice as long (RFC 6298 section 5.5).
     pub fn back_off(&mut self) {
         if self.value_ns < self.max_ns {
             self.backoff_shift += 1;

@@ -4,7 +4,7 @@
 use netnice_congestion::control::Ack;
 use netnice_queue::Time;
 
-use super::outstanding::{APP_LIMITED, RETRANSMITTED, SACKED, Sent};
+use super::outstanding::{APP_LIMITED, EVER_RETRANSMITTED, SACKED, Sent};
 use super::{LastReduction, Sender, SenderState};
 use crate::tcp::{Flags, Recovery, Segment};
 use crate::time::NEVER_NS;
@@ -43,7 +43,7 @@ impl Delivery {
         if sent.end() == timed_end {
             self.timed_ns = sent.sent_ns;
         }
-        self.retransmitted |= sent.flags & RETRANSMITTED != 0;
+        self.retransmitted |= sent.flags & EVER_RETRANSMITTED != 0;
         if sent.flags & SACKED == 0 {
             self.oldest_ns.get_or_insert(sent.sent_ns);
             self.add(sent);
@@ -155,7 +155,7 @@ impl Sender {
         }
     }
 
-    /// Round-trip times for the time-out: with timestamps by each ACK, otherwise of one segment at a time (RFC 6298
+    /// Round-trip times for the RTO: with timestamps by each ACK, otherwise of one segment at a time (RFC 6298
     /// section 3, RFC 7323 section 4).
     #[inline]
     fn measure(&mut self, now: Time, segment: &Segment, delivery: &Delivery) {
@@ -217,7 +217,7 @@ impl Sender {
         }
     }
 
-    /// Not so if they can come from what was sent again after a time-out, or in NewReno in fast recovery.
+    /// Not so if they can come from what was retransmitted after an RTO, or in NewReno in fast recovery.
     fn three_duplicates_mean_loss(&self) -> bool {
         let beyond =
             self.unacknowledged > self.recover || self.last_reduction == LastReduction::Ecn;
@@ -227,7 +227,7 @@ impl Sender {
         }
     }
 
-    /// RFC 6675 section 5, step 2; section 5.1 after a time-out.
+    /// RFC 6675 section 5, step 2; section 5.1 after an RTO.
     #[inline]
     fn sack_says_lost(&self) -> bool {
         !self.fast_recovery
@@ -318,7 +318,7 @@ impl Sender {
         let now_ns = now.as_nanos();
         self.delivered += u64::from(delivery.packets);
         self.delivered_ns = now_ns;
-        let rtt_ns = if newest.flags & RETRANSMITTED == 0 {
+        let rtt_ns = if newest.flags & EVER_RETRANSMITTED == 0 {
             Some(now_ns - newest.sent_ns)
         } else if self.config.timestamps {
             Some(self.echoed_rtt_ns(now, segment))
@@ -356,7 +356,7 @@ impl Sender {
             rate_interval_ns,
             app_limited: newest.flags & APP_LIMITED != 0,
             in_recovery: no_growth || self.after_timeout,
-            // The slow start after a time-out goes by cumulative ACKs too (RFC 5681 section 3.1): by SACKs alone it
+            // The slow start after an RTO goes by cumulative ACKs too (RFC 5681 section 3.1): by SACKs alone it
             // would flood the path while the first packet is lost again and again.
             after_timeout: self.after_timeout && !no_growth,
             cwnd_limited: self.cwnd_limited,

@@ -56,7 +56,7 @@ impl Sender {
         Some(segment)
     }
 
-    /// The SYN was not answered in time. A SYN-ACK is sent again as the SYN comes again.
+    /// The SYN was not answered in time. A SYN-ACK is retransmitted as the SYN comes again.
     pub(super) fn on_handshake_timeout(&mut self) {
         self.statistics.timeouts += 1;
         self.timeout.back_off();

@@ -4,13 +4,13 @@
 mod acknowledge;
 mod handshake;
 mod outstanding;
+mod prefetch;
 mod transmit;
 
-use std::mem::offset_of;
 use std::time::Duration;
 
 use netnice_congestion::control::{Congestion, CongestionControl, Window};
-use netnice_queue::{Time, prefetch, prefetch_lines, prefetch_object};
+use netnice_queue::Time;
 
 use super::timeout::RetransmissionTimeout;
 use super::{Recovery, SenderConfig};
@@ -41,11 +41,11 @@ pub struct SenderStatistics {
     pub segments: u64,
     /// Bytes of data in them.
     pub bytes: u64,
-    /// Data segments sent again.
+    /// Data segments retransmitted.
     pub retransmitted_segments: u64,
     /// Bytes of data in them.
     pub retransmitted_bytes: u64,
-    /// Retransmission time-outs, those of a SYN included.
+    /// Expiries of the retransmission timer (RTOs), those of a SYN included.
     pub timeouts: u64,
     /// Fast recoveries begun.
     pub fast_recoveries: u64,
@@ -68,7 +68,7 @@ enum LastReduction {
 /// congestion control to say.
 ///
 /// With thousands of connections each ACK finds its sender in memory, not in the cache. So what every ACK and every new
-/// packet look at stands in front, in [`Sender::HOT_LINES`] cache lines, and what is used up at times behind.
+/// packet look at stands in front, and what is used at times behind; `prefetch.rs` relies on it.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Sender {
@@ -128,7 +128,7 @@ pub struct Sender {
     handshake_sent_ns: u64,
     /// What had been sent when the window was last reduced: `recover` of RFC 6582.
     recover: u64,
-    /// SND.UNA at the last time-out.
+    /// SND.UNA at the last RTO.
     unacknowledged_at_timeout: u64,
     last_reduction: LastReduction,
     /// NewReno: a partial ACK has come in this recovery.
@@ -143,14 +143,7 @@ pub struct Sender {
     outstanding: Outstanding,
 }
 
-/// What every ACK needs of the configuration is in the line of the flags before it.
-const _: () =
-    assert!(offset_of!(Sender, config) + offset_of!(SenderConfig, clock) == Sender::HOT_LINES * 64);
-
 impl Sender {
-    /// Cache lines in front that every ACK needs.
-    const HOT_LINES: usize = 4;
-
     /// A sender that `control` governs; it begins with `open`.
     pub fn new(config: SenderConfig, control: Box<dyn CongestionControl>) -> Sender {
         Sender {
@@ -204,42 +197,6 @@ impl Sender {
         }
     }
 
-    /// Begins to fetch what an ACK will need of the sender itself. Changes nothing, and looks at nothing.
-    #[inline]
-    pub(crate) fn prefetch(&self) {
-        prefetch(self, Sender::HOT_LINES);
-        prefetch(&self.outstanding, 1);
-    }
-
-    /// An ACK with this number acknowledges nothing new.
-    #[inline]
-    pub(crate) fn has_seen(&self, acknowledgement: u64) -> bool {
-        acknowledgement <= self.unacknowledged
-    }
-
-    /// Begins to fetch what such an ACK needs beside that. Changes nothing.
-    #[inline]
-    pub(crate) fn prefetch_unusual(&self) {
-        let last = offset_of!(Sender, outstanding) / 64;
-        prefetch_lines(self, Sender::HOT_LINES..last);
-    }
-
-    /// Begins to fetch what that leads to.
-    #[inline]
-    pub(crate) fn prefetch_beyond(&self) {
-        self.outstanding.prefetch();
-        prefetch_object(&*self.control);
-    }
-
-    /// The next ACK may let several packets go at once: in slow start, after losses, and where the window comes to be a packet
-    /// larger.
-    #[inline]
-    pub(crate) fn may_burst(&self) -> bool {
-        let Window { cwnd, ssthresh } = self.window;
-        let one_more = (cwnd + cwnd.recip()) as u32 > cwnd as u32;
-        one_more | (cwnd < ssthresh) | self.fast_recovery | self.after_timeout
-    }
-
     /// The program has `bytes` more to send. Nothing after `close`.
     pub fn supply(&mut self, bytes: u64) {
         if !self.closing {
@@ -279,7 +236,7 @@ impl Sender {
         (deadline != NEVER_NS).then(|| Time::from_nanos(deadline))
     }
 
-    /// Does what is due at `now`: a retransmission time-out, maybe. Too early a call does nothing.
+    /// Handles what is due at `now`, such as an RTO. A call before the deadline does nothing.
     pub fn on_timer(&mut self, now: Time) {
         let now_ns = now.as_nanos();
         if self.timer_ns > now_ns {
@@ -293,7 +250,7 @@ impl Sender {
         }
     }
 
-    /// RFC 5681 section 3.1, RFC 6298 section 5: slow start from one packet, everything is sent again.
+    /// RFC 5681 section 3.1, RFC 6298 section 5: slow start from one packet, everything is retransmitted.
     fn on_retransmission_timeout(&mut self, now_ns: u64) {
         if self.outstanding.is_empty() {
             return;
@@ -323,8 +280,8 @@ impl Sender {
         self.restart_timer(now_ns);
     }
 
-    /// The packet that was sent again by the timer has timed out again: `ssthresh` stays (RFC 5681 section 3.1), and not
-    /// so where new data were acknowledged in between, as in Linux. ns-2's Reno halves what the first time-out has left.
+    /// The packet that was retransmitted by the timer has timed out again: `ssthresh` stays (RFC 5681 section 3.1), and not
+    /// so where new data were acknowledged in between, as in Linux. ns-2's Reno halves what the first RTO has left.
     fn is_repeated_timeout(&self) -> bool {
         self.after_timeout
             && self.unacknowledged == self.unacknowledged_at_timeout
@@ -388,7 +345,7 @@ impl Sender {
         self.state
     }
 
-    /// The connection is in fast recovery, or repairs what was lost before a time-out.
+    /// The connection is in fast recovery, or repairs what was lost before an RTO.
     pub fn in_recovery(&self) -> bool {
         self.fast_recovery || self.after_timeout
     }

@@ -9,12 +9,12 @@ use crate::tcp::ranges::Ranges;
 
 /// What is known of a packet.
 pub(super) const SACKED: u8 = 1;
-/// Deemed lost (RFC 6675's IsLost, or a time-out).
+/// Deemed lost (RFC 6675's IsLost, or an RTO).
 pub(super) const LOST: u8 = 2;
-/// Sent again in this recovery: in flight once more, beside the first time if that is not deemed lost.
-pub(super) const SENT_AGAIN: u8 = 4;
+/// Retransmitted in this recovery: in flight once more, beside the first time if that is not deemed lost.
+pub(super) const RETRANSMITTED: u8 = 4;
 /// Sent more than once in its life (Karn).
-pub(super) const RETRANSMITTED: u8 = 8;
+pub(super) const EVER_RETRANSMITTED: u8 = 8;
 /// Carries the FIN, which takes a number after the data.
 pub(super) const FIN: u8 = 16;
 /// Sent while the program had nothing more to send.
@@ -54,17 +54,17 @@ pub(super) struct Outstanding {
     packets: VecDeque<Sent>,
     /// Number of the packet in front.
     first: u64,
-    /// Number of the next packet to send: below the last one's only where all is sent again after a time-out.
+    /// Number of the next packet to send: below the last one's only where all is retransmitted after an RTO.
     pub next: u64,
     sacked: u32,
     lost: u32,
-    sent_again: u32,
+    retransmitted: u32,
     /// `known` may not be empty.
     any_known: bool,
 
     /// SACK: packets below this number are SACKed or deemed lost.
     lost_below: u64,
-    /// SACK: no packet below this number is to be sent again in this recovery (HighRxt of RFC 6675, plus one).
+    /// SACK: no packet below this number is to be retransmitted in this recovery (HighRxt of RFC 6675, plus one).
     pub retransmit_from: u64,
     /// Number after the highest SACKed packet.
     sacked_below: u64,
@@ -126,10 +126,10 @@ impl Outstanding {
         self.packets.pop_front();
         self.first += 1;
         self.next = self.next.max(self.first);
-        if front.flags & (SACKED | LOST | SENT_AGAIN) != 0 {
+        if front.flags & (SACKED | LOST | RETRANSMITTED) != 0 {
             self.sacked -= u32::from(front.flags & SACKED != 0);
             self.lost -= u32::from(front.flags & LOST != 0);
-            self.sent_again -= u32::from(front.flags & SENT_AGAIN != 0);
+            self.retransmitted -= u32::from(front.flags & RETRANSMITTED != 0);
         }
         Some(front)
     }
@@ -148,7 +148,7 @@ impl Outstanding {
 
     /// Packets in flight by SACK's account: `pipe` of RFC 6675.
     pub fn pipe(&self) -> u32 {
-        self.len() + self.sent_again - self.sacked - self.lost
+        self.len() + self.retransmitted - self.sacked - self.lost
     }
 
     /// Something was SACKed above a gap.
@@ -168,7 +168,7 @@ impl Outstanding {
             known,
             sacked,
             lost,
-            sent_again,
+            retransmitted,
             sacked_below,
             first,
             any_known,
@@ -181,9 +181,9 @@ impl Outstanding {
                 index += 1;
                 *sacked += 1;
                 *lost -= u32::from(sent.flags & LOST != 0);
-                *sent_again -= u32::from(sent.flags & SENT_AGAIN != 0);
+                *retransmitted -= u32::from(sent.flags & RETRANSMITTED != 0);
                 delivered(sent);
-                sent.flags = sent.flags & !(LOST | SENT_AGAIN) | SACKED;
+                sent.flags = sent.flags & !(LOST | RETRANSMITTED) | SACKED;
                 *sacked_below = (*sacked_below).max(*first + index as u64);
             }
         });
@@ -231,12 +231,12 @@ impl Outstanding {
         }
     }
 
-    /// A time-out: everything that is not SACKED is lost and will be sent again.
+    /// An RTO: everything that is not SACKED is lost and will be retransmitted.
     pub fn deem_all_lost(&mut self) {
         self.lost = 0;
-        self.sent_again = 0;
+        self.retransmitted = 0;
         for sent in &mut self.packets {
-            sent.flags &= !SENT_AGAIN;
+            sent.flags &= !RETRANSMITTED;
             if sent.flags & SACKED == 0 {
                 sent.flags |= LOST;
                 self.lost += 1;
@@ -258,7 +258,7 @@ impl Outstanding {
         let mut number = self.retransmit_from.max(self.first);
         while number < end {
             let flags = self.get(number)?.flags;
-            if flags & (SACKED | SENT_AGAIN) == 0 {
+            if flags & (SACKED | RETRANSMITTED) == 0 {
                 return Some(number);
             }
             number += 1;
@@ -269,25 +269,25 @@ impl Outstanding {
         None
     }
 
-    /// SACK: the last packet, if it is neither SACKed nor sent again in this recovery.
+    /// SACK: the last packet, if it is neither SACKed nor retransmitted in this recovery.
     pub fn last_unknown(&self) -> Option<u64> {
         let mut number = self.end();
         while number > self.first {
             number -= 1;
             let flags = self.get(number)?.flags;
             if flags & SACKED == 0 {
-                return (flags & SENT_AGAIN == 0).then_some(number);
+                return (flags & RETRANSMITTED == 0).then_some(number);
             }
         }
         None
     }
 
-    /// SACK: packet `number` is sent again.
-    pub fn note_sent_again(&mut self, number: u64) {
+    /// SACK: packet `number` is retransmitted.
+    pub fn note_retransmission(&mut self, number: u64) {
         if let Some(sent) = self.get_mut(number) {
-            if sent.flags & (SACKED | SENT_AGAIN) == 0 {
-                sent.flags |= SENT_AGAIN;
-                self.sent_again += 1;
+            if sent.flags & (SACKED | RETRANSMITTED) == 0 {
+                sent.flags |= RETRANSMITTED;
+                self.retransmitted += 1;
             }
         }
     }

@@ -3,7 +3,7 @@
 
 use netnice_queue::Time;
 
-use super::outstanding::{APP_LIMITED, FIN, RETRANSMITTED, Sent};
+use super::outstanding::{APP_LIMITED, EVER_RETRANSMITTED, FIN, Sent};
 use super::{Sender, SenderState};
 use crate::tcp::segment::NO_SACK;
 use crate::tcp::{Flags, Recovery, Segment};
@@ -225,14 +225,14 @@ impl Sender {
             outstanding.next = number + 1;
         }
         let sent = outstanding.get_mut(number)?;
-        sent.flags |= RETRANSMITTED;
+        sent.flags |= EVER_RETRANSMITTED;
         sent.sent_ns = now_ns;
         sent.delivered = self.delivered as u32;
         sent.delivered_ns = self.delivered_ns;
         sent.send_elapsed_ns = u32::try_from(now_ns - self.first_sent_ns).unwrap_or(u32::MAX);
         let sent = *sent;
         if self.config.recovery == Recovery::Sack {
-            outstanding.note_sent_again(number);
+            outstanding.note_retransmission(number);
         }
         if number == outstanding.first() && outstanding.next == number {
             outstanding.next = number + 1;
