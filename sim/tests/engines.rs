@@ -24,7 +24,7 @@ use proptest::prelude::*;
 const SAMPLES: Duration = Duration::from_millis(40);
 const DURATION: Duration = Duration::from_secs(5);
 /// Scenarios are run for so long after their warm-up, unless they are shorter.
-const SCENARIO_DURATION: Duration = Duration::from_secs(8);
+const SCENARIO_DURATION: Duration = Duration::from_secs(5);
 
 /// The plain one: a binary heap, nothing ahead of its time.
 const REFERENCE: EngineOptions = EngineOptions {
@@ -129,8 +129,8 @@ struct World {
     jitter: bool,
     /// Packets may overtake one another behind the bottleneck.
     reordering: bool,
-    /// Marks, in milliseconds; some are close to each other.
-    marks_ms: Vec<u64>,
+    /// Checkpoints, in milliseconds; some are close to each other.
+    checkpoints_ms: Vec<u64>,
     warm_up_ms: u64,
     seed: u64,
 }
@@ -183,11 +183,11 @@ fn world() -> impl Strategy<Value = World> {
                 (kbit, queue),
                 access_loss,
                 (jitter, reordering),
-                mut marks_ms,
+                mut checkpoints_ms,
                 warm_up_ms,
                 seed,
             )| {
-                marks_ms.sort_unstable();
+                checkpoints_ms.sort_unstable();
                 World {
                     flows,
                     kbit,
@@ -195,7 +195,7 @@ fn world() -> impl Strategy<Value = World> {
                     access_loss,
                     jitter,
                     reordering,
-                    marks_ms,
+                    checkpoints_ms,
                     warm_up_ms,
                     seed,
                 }
@@ -310,7 +310,7 @@ fn build(world: &World, sampled: bool, engine: EngineOptions) -> (Simulation, us
         warm_up: Duration::from_millis(world.warm_up_ms),
         sampling_interval: sampled.then_some(SAMPLES),
         checkpoints: world
-            .marks_ms
+            .checkpoints_ms
             .iter()
             .map(|&ms| Duration::from_millis(ms))
             .collect(),
@@ -376,14 +376,17 @@ fn compare(world: &World) -> Result<(), TestCaseError> {
 }
 
 proptest! {
+    // Each case is seven runs.
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
     #[test]
     fn random_networks_give_the_same_on_all_engines(world in world()) {
         compare(&world)?;
     }
 }
 
-/// After a barrier all packets on links are looked at, and those that can't be carried yet are left there: among those of flows
-/// that are never carried, at their place.
+/// After a barrier all packets on links are examined, and those that cannot be fast-forwarded yet stay there: in their place
+/// among those of flows that are never fast-forwarded.
 #[test]
 fn packets_left_on_a_link_stay_in_order() {
     let flow = |own_source: bool, start_ms: u64, access_ms: u64| Flow {
@@ -399,7 +402,7 @@ fn packets_left_on_a_link_stay_in_order() {
         start_ms,
         stop_ms: None,
     };
-    // A queue of more than a second, and a mark a second before the end.
+    // A queue of more than a second, and a checkpoint a second before the end.
     let world = World {
         flows: vec![flow(true, 0, 5), flow(false, 290, 5), flow(false, 410, 0)],
         kbit: 225,
@@ -407,7 +410,7 @@ fn packets_left_on_a_link_stay_in_order() {
         access_loss: 0.02,
         jitter: false,
         reordering: false,
-        marks_ms: vec![4032],
+        checkpoints_ms: vec![4032],
         warm_up_ms: 0,
         seed: 1_438_531_416_722_152_908,
     };

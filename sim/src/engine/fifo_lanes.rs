@@ -42,8 +42,8 @@ pub(crate) struct FifoLanes {
     gone: usize,
     /// When so many have, it is time for more.
     few: usize,
-    /// So many of them were told of by [`PacketQueue::take_fresh`].
-    told: usize,
+    /// So many of them were shown by [`PacketQueue::take_fresh`].
+    shown: usize,
     /// The key of the last one that was upcoming.
     horizon: u128,
     /// In place of [`NO_LANE`] those that were upcoming until too many others came before them. Of all with the same key
@@ -56,8 +56,8 @@ pub(crate) struct FifoLanes {
     first: WinnerTree<Box<[u64; 2 * MAX_LANES]>>,
     /// At least so many flights are upcoming, where there are as many.
     ahead: usize,
-    /// [`PacketQueue::take_fresh`] tells of them.
-    tells: bool,
+    /// [`PacketQueue::take_fresh`] shows them.
+    previews: bool,
 }
 
 /// So many bits of a key are the number of a lane.
@@ -86,14 +86,14 @@ impl FifoLanes {
             upcoming: Vec::new(),
             gone: 0,
             few: 0,
-            told: 0,
+            shown: 0,
             horizon: 0,
             calendar: CalendarQueue::new(),
             calendar_first: NEVER,
             first: WinnerTree::of_few(lanes.len() + 1),
             lanes,
             ahead: ahead.max(1),
-            tells: true,
+            previews: true,
         }
     }
 
@@ -104,7 +104,7 @@ impl FifoLanes {
             let place = upcoming.partition_point(|other| other.key() <= key);
             self.upcoming.insert(self.gone + place, *flight);
             self.few += 1;
-            self.told += 1;
+            self.shown += 1;
             let pending = self.upcoming.len() - self.gone;
             if pending > 8 * self.ahead || self.gone > 64 * self.ahead {
                 self.set_back();
@@ -141,7 +141,7 @@ impl FifoLanes {
         self.first.set(lane, key);
     }
 
-    /// Takes the next flight right out of its lane, where nobody has to be told of it before.
+    /// Takes the next flight right out of its lane, where it need not be shown before.
     #[inline(always)]
     fn take_next(&mut self) -> Flight {
         let first = self.first.first();
@@ -223,12 +223,12 @@ impl FifoLanes {
 
     fn forget_gone(&mut self) {
         self.upcoming.drain(..self.gone);
-        self.told = self.told.saturating_sub(self.gone);
+        self.shown = self.shown.saturating_sub(self.gone);
         self.gone = 0;
     }
 
     fn begin_upcoming(&mut self) {
-        self.told = self.told.min(self.upcoming.len());
+        self.shown = self.shown.min(self.upcoming.len());
         self.horizon = self.upcoming.last().map_or(self.horizon, Flight::key);
         self.few = if self.first.first() == winner_tree::NONE {
             self.upcoming.len()
@@ -247,7 +247,7 @@ impl PacketQueue for FifoLanes {
 
     fn know_ahead(&mut self, ahead: Option<usize>) {
         self.ahead = ahead.unwrap_or(1).max(1);
-        self.tells = ahead.is_some();
+        self.previews = ahead.is_some();
         self.begin_upcoming();
     }
 
@@ -281,15 +281,15 @@ impl PacketQueue for FifoLanes {
         self.upcoming.get(self.gone).map_or(u128::MAX, Flight::key)
     }
 
-    // Where nobody asks for upcoming flights, the earliest lane tells.
+    // Where no upcoming flights are asked for, the first lane of the winner tree has the earliest.
     #[inline(always)]
     fn first_due(&mut self) -> Time {
-        if self.tells && self.gone >= self.few {
+        if self.previews && self.gone >= self.few {
             self.look_ahead();
         }
         match self.upcoming.get(self.gone) {
             Some(flight) => flight.due,
-            None if self.tells => NEVER,
+            None if self.previews => NEVER,
             None => Time::from_nanos(self.first.first() >> LANE_BITS),
         }
     }
@@ -301,20 +301,20 @@ impl PacketQueue for FifoLanes {
                 self.gone += 1;
                 flight
             }
-            None if self.tells => Flight::NONE,
+            None if self.previews => Flight::NONE,
             None => self.take_next(),
         }
     }
 
     #[inline(always)]
     fn any_fresh(&self) -> bool {
-        self.tells && self.told < self.upcoming.len()
+        self.previews && self.shown < self.upcoming.len()
     }
 
     fn take_fresh(&mut self, most: usize) -> Option<Range<usize>> {
-        let told = self.told.max(self.gone);
-        self.told = self.upcoming.len().min(told + most);
-        (told < self.told).then_some(told..self.told)
+        let shown = self.shown.max(self.gone);
+        self.shown = self.upcoming.len().min(shown + most);
+        (shown < self.shown).then_some(shown..self.shown)
     }
 
     fn upcoming(&self, range: Range<usize>) -> &[Flight] {

@@ -18,11 +18,11 @@ pub(crate) struct Hop(u32);
 
 impl Hop {
     const ENDPOINT: u32 = 1 << 31;
-    /// Packets that go onto this link can be carried to the end of their route; see [`crate::through`].
-    const THROUGH: u32 = 1 << 30;
+    /// Packets that go onto this link can be fast-forwarded to the end of their route.
+    const FAST_FORWARD: u32 = 1 << 30;
     /// These packets go back to a sender of data.
     const BACK: u32 = 1 << 29;
-    const FLAGS: u32 = Self::THROUGH | Self::BACK;
+    const FLAGS: u32 = Self::FAST_FORWARD | Self::BACK;
     /// The packet has come to the host of a UDP sink.
     pub const SINK: Hop = Hop(Self::ENDPOINT);
     /// The packet has come to the host of a TCP receiver.
@@ -36,13 +36,13 @@ impl Hop {
         (self.0 & Self::ENDPOINT == 0).then_some((self.0 & !Self::FLAGS) as usize)
     }
 
-    /// Packets that go onto this link can be carried to the end of their route.
+    /// Packets that go onto this link can be fast-forwarded to the end of their route.
     #[inline]
-    pub fn is_through(self) -> bool {
-        self.0 & Self::THROUGH != 0
+    pub fn allows_fast_forward(self) -> bool {
+        self.0 & Self::FAST_FORWARD != 0
     }
 
-    /// Packets that can be carried go back to a sender of data.
+    /// Packets that can be fast-forwarded go back to a sender of data.
     #[inline]
     pub fn is_back(self) -> bool {
         self.0 & Self::BACK != 0
@@ -154,11 +154,11 @@ impl Routes {
             && next.is_some_and(|place| place.hop.link().is_none())
     }
 
-    /// From the link that stands at `cursor` packets can be carried to the end of their route, on all routes that share the
+    /// From the link at `cursor` packets can be fast-forwarded to the end of their route, on all routes that share the
     /// pattern.
-    pub fn set_through(&mut self, cursor: usize) {
+    pub fn allow_fast_forward(&mut self, cursor: usize) {
         let back = self.leads_to_sender(cursor as u32);
-        let flags = Hop::THROUGH | if back { Hop::BACK } else { 0 };
+        let flags = Hop::FAST_FORWARD | if back { Hop::BACK } else { 0 };
         self.places[cursor].hop.0 |= flags;
     }
 

@@ -6,17 +6,17 @@ use netnice_queue::{DropCause, Time};
 use crate::engine::flight::Flight;
 use crate::packet::Packet;
 
-/// So many packets are carried at a time, where their time does not come before.
+/// At most this many packets are deferred.
 pub(crate) const MOST: usize = 256;
-/// For so many of them at once a step is taken.
+/// Prefetching goes in steps of this many packets.
 pub(crate) const BATCH: usize = 8;
 
-/// Packets put aside: on links, and to be carried before anything else happens as late as the first of them comes out.
+/// Deferred packets: on links, and to be fast-forwarded before any event as late as the first of them leaves its link.
 #[derive(Debug)]
 pub(crate) struct Deferred {
     pub to_receivers: Vec<Flight>,
     pub to_senders: Vec<Flight>,
-    /// Those that a link has dropped from which others are carried.
+    /// Drops on links from which packets are fast-forwarded.
     pub dropped: Vec<(u32, DropCause, Packet)>,
     /// Links on which packets had to wait that have come out, and for how many nanoseconds.
     pub waits: Vec<(u32, u64)>,
@@ -27,7 +27,7 @@ pub(crate) struct Deferred {
 }
 
 impl Deferred {
-    /// Nothing is put aside, in a run of that length.
+    /// Nothing is deferred, in a run of that length.
     pub fn new(end: Time) -> Deferred {
         Deferred {
             to_receivers: Vec::new(),
@@ -39,7 +39,7 @@ impl Deferred {
         }
     }
 
-    /// Something is put aside.
+    /// Something is deferred.
     pub fn any(&self) -> bool {
         let packets = self.to_receivers.len() + self.to_senders.len() + self.dropped.len();
         packets + self.waits.len() > 0

@@ -7,19 +7,19 @@ use std::time::Duration;
 
 use netnice_queue::Time;
 
-/// Where barriers follow on one another sooner than that, nothing is carried: after each, all packets on links are looked at.
+/// Where barriers follow on one another sooner, nothing is fast-forwarded: after each, all packets on links are examined.
 const WORTH: Duration = Duration::from_millis(500);
 
-/// How far packets are carried.
+/// How far packets are fast-forwarded.
 #[derive(Debug, Default)]
 pub(crate) struct Limits {
-    /// There are links from which packets can be carried.
+    /// There are links from which packets can be fast-forwarded.
     any: bool,
     /// No packet comes to its end in any other way.
     all: bool,
     /// Nothing is done ahead that happens at this time or later.
     limit: Time,
-    /// However long packets wait, those that come out of the links from which they can be carried before this time are at
+    /// However long packets wait, those that come out of the links from which they are fast-forwarded before this time are at
     /// their ends before the limit.
     surely_before: Time,
     /// No packet takes longer from there to its end, in nanoseconds.
@@ -37,7 +37,7 @@ impl Limits {
         self.limit
     }
 
-    /// What is carried from a link that it comes out of before this time is at its end before the limit.
+    /// What leaves the link from which it is fast-forwarded before this time is at its end before the limit.
     #[inline(always)]
     pub fn surely_before(&self) -> Time {
         self.surely_before

@@ -21,7 +21,7 @@ use prefetch_batches::Batches;
 pub(crate) struct Lookahead {
     /// How far packets are fast-forwarded.
     pub limits: Limits,
-    /// Those that are put aside.
+    /// Those whose turn is deferred.
     pub deferred: Deferred,
     /// Those that are prefetched for.
     pub batches: Batches,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What packets need when they come out of links, fetched ahead (`prefetch.rs`), where they are not carried (`fast_forward.rs`).
+//! Prefetching for packets that leave links as events, a batch of them at a time.
 //!
-//! It is done for a number of packets at a time, first sorted by where they go: a branch that goes one way for one packet and
-//! the other way for the next is often guessed wrong, and costs as much as what is fetched.
+//! A batch is first sorted by where its packets go: a branch that goes one way for one packet and the other way for the next
+//! is often mispredicted, and costs as much as a cache miss.
 
 use crate::engine::flight::Flight;
 use crate::engine::scheduler::Scheduler;

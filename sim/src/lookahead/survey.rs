@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which packets can be carried to the end of their route as soon as all that will become of them is known, and how far.
+//! From which links packets can be fast-forwarded.
 //!
-//! On the last link that its flow shares with others a packet meets other flows for the last time. When it comes to its host,
-//! and what the host then sends onto a link of its own, is decided as soon as that link has taken it in, if it is a drop-tail
-//! link: so all of it can be done then, as far ahead of the present as it lies (the lookahead of conservative parallel
-//! simulation, within one thread), and `fast_forward.rs` does it. Of a packet of data and its ACK over three links each, two come
-//! out of links as events in place of six, and what the hosts keep is looked at once for each in place of three times.
+//! On the last link that its flow shares with others a packet meets other flows for the last time. When it arrives at its
+//! host, and what the host then sends onto a link of its own, is decided as soon as that link has taken it in, if it is a
+//! drop-tail link. So all of it can be done then, ahead of the present (the lookahead of conservative parallel simulation,
+//! within one thread). Of a packet of data and its ACK over three links each, two leave links as events in place of six, and
+//! the state of a host is read once for each in place of three times.
 //!
 //! Results are the same to the byte. Each end of a connection, and each link that only one flow uses, sees the same in the
-//! same order and at the same times; and simultaneous events are told apart by where they happen, not by when they were put
-//! down. Whatever looks at all, or changes a flow from outside, is a barrier that no packet is carried beyond: the end of the
-//! warm-up, a sample, a mark, the end of a flow's program, the end of the run.
+//! same order and at the same times; and simultaneous events are ordered by where they happen, not by when they were
+//! inserted. What looks at all flows, or changes a flow from outside, is a barrier that no packet passes ahead of the
+//! present: the end of the warm-up, a sample, a checkpoint, the end of a flow's program, the end of the run.
 
 use crate::flows::Flows;
 use crate::flows::state::Work;
@@ -24,8 +24,8 @@ use crate::packet::Route;
 struct Survey {
     /// How often routes lead over each link: 2 stands for 2 and more.
     uses: Vec<u8>,
-    /// Of each place in the arena of routes: there is a route on which packets can be carried from there on, and one on which
-    /// they can't.
+    /// Of each place in the arena of routes: there is a route on which packets can be fast-forwarded from there on, and one on
+    /// which they cannot.
     can: Vec<bool>,
     cannot: Vec<bool>,
 }
@@ -35,7 +35,7 @@ impl Survey {
         self.uses[link] == 1
     }
 
-    /// Packets on this route can be carried from its link number `first` on.
+    /// Packets on this route can be fast-forwarded from its link number `first` on.
     fn note(&mut self, route: Route, links: &[usize], first: usize) {
         for number in 0..links.len() {
             let place = route.cursor as usize + number;
@@ -58,7 +58,7 @@ pub(crate) fn mark_hops(links: &mut Links, flows: &Flows, limits: &mut Limits) {
     let (mut any, mut all) = (false, true);
     for (place, (can, cannot)) in survey.can.into_iter().zip(survey.cannot).enumerate() {
         if can && !cannot {
-            links.routes.set_through(place);
+            links.routes.allow_fast_forward(place);
             any = true;
         } else {
             all &= !links.routes.is_last(place);
@@ -80,7 +80,7 @@ struct Network<'a> {
 }
 
 impl Network<'_> {
-    /// How long packets are on their way at most that are carried, in nanoseconds.
+    /// The longest time that a fast-forwarded packet takes after the first link, in nanoseconds.
     fn longest_way_ns(&self) -> u64 {
         let routes = self
             .flows
@@ -89,7 +89,7 @@ impl Network<'_> {
             .flat_map(|flow| self.routes_of(&flow.work));
         let ways = routes.map(|route| {
             let hops = self.links.routes.hops(route);
-            let behind = hops.skip_while(|hop| !hop.is_through()).skip(1);
+            let behind = hops.skip_while(|hop| !hop.allows_fast_forward()).skip(1);
             let links = behind.filter_map(Hop::link);
             links.fold(0, |way_ns: u64, link| {
                 way_ns.saturating_add(self.links.longest_stay_ns(link))
@@ -121,7 +121,7 @@ impl Network<'_> {
             match flow.work {
                 Work::Udp { route } => {
                     self.links_of(route, &mut links);
-                    let first = self.carried_from(&survey, &links, flow.header_bytes);
+                    let first = self.first_allowed(&survey, &links, flow.header_bytes);
                     survey.note(route, &links, first);
                 }
                 Work::Tcp { connection, .. } => {
@@ -137,7 +137,7 @@ impl Network<'_> {
                         if !can {
                             return links.len();
                         }
-                        let first = self.carried_from(&survey, links, flow.header_bytes);
+                        let first = self.first_allowed(&survey, links, flow.header_bytes);
                         first.max(usize::from(sent_ahead))
                     };
                     let data = first(&links, receiver, sender);
@@ -176,13 +176,13 @@ impl Network<'_> {
         links.extend(self.links.routes.hops(route).map_while(Hop::link));
     }
 
-    /// The first of a route's links from which a packet can be carried: the last one that others use too, or the one behind
+    /// The first of a route's links from which a packet can be fast-forwarded: the last one that others use too, or the one behind
     /// it where that does not tell when the packet will come out.
-    fn carried_from(&self, survey: &Survey, links: &[usize], header_bytes: u16) -> usize {
+    fn first_allowed(&self, survey: &Survey, links: &[usize], header_bytes: u16) -> usize {
         let mut first = links.len();
         while first > 0 {
             let link = links[first - 1];
-            // Packets of one link must not come out at the same time, as some are carried and others not.
+            // Packets of one link must not come out at the same time, as some are fast-forwarded and others not.
             if !takes_time(self.links.rate(link), header_bytes) || !self.is_drop_tail(link) {
                 break;
             }

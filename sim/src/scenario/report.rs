@@ -35,11 +35,7 @@ pub(crate) fn results(
         settings: Vec::new(),
         measured_s,
         classes: ClassResult::of_all(&flows),
-        queues: simulation
-            .link_reports()
-            .into_iter()
-            .map(queue_result)
-            .collect(),
+        queues: simulation.link_reports(queue_result),
         response_times: layout
             .flows
             .iter()

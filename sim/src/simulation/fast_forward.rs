@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Packets that can be carried (see `survey.rs`), put aside and carried a number of them at a time.
+//! Fast-forwarding: packets that meet no other flow any more (`lookahead/survey.rs`) go to the end of their route at once.
 //!
-//! Nobody asks for what a packet does at its end before it comes out of its link. So until then it can wait for others, and
-//! what they need is fetched (`prefetch.rs`) while those before them are carried. Packets of data and ACKs wait apart: a branch
-//! that goes one way for one packet and the other way for the next is often guessed wrong, and costs as much as what is
-//! fetched. Where links are few, everything is in the processor's cache, and packets are carried at once.
+//! Nothing looks at what such a packet does at its end before it leaves its link. So on networks of many links it is deferred
+//! until then, and what it needs is prefetched (`lookahead/prefetch.rs`) while those before it are handled. Packets of data and
+//! ACKs are deferred apart: a branch that goes one way for one packet and the other way for the next is often mispredicted, and
+//! costs as much as a cache miss. Where links are few, everything is in the processor's cache, and nothing is deferred.
 
 use netnice_queue::{Departure, DropCause, Time};
 
@@ -17,8 +17,7 @@ use crate::lookahead::deferred::{BATCH, MOST, Steps};
 use crate::lookahead::prefetch::{Arrival, Prefetch};
 use crate::lookahead::prefetch_batches::LOOK_AHEAD;
 use crate::lookahead::survey;
-use crate::packet::Packet;
-use crate::packet::Route;
+use crate::packet::{Packet, Route};
 use crate::simulation::run::Run;
 
 impl<S: Scheduler> Run<S> {
@@ -46,15 +45,15 @@ impl<S: Scheduler> Run<S> {
         if self.lookahead.limits.any() {
             self.set_limit();
             if !self.lookahead.limits.is_over(self.now) {
-                self.carry_all();
+                self.fast_forward_waiting();
             }
         }
     }
 
     fn set_limit(&mut self) {
-        let all_carried = self.lookahead.limits.set(self.now, self.end);
+        let all_fast_forwarded = self.lookahead.limits.set(self.now, self.end);
         // Where all packets are fast-forwarded nothing is fetched for those that come out of links.
-        let preview = (!all_carried).then_some(LOOK_AHEAD);
+        let preview = (!all_fast_forwarded).then_some(LOOK_AHEAD);
         self.scheduler.set_preview(preview);
     }
 
@@ -65,39 +64,33 @@ impl<S: Scheduler> Run<S> {
         }
     }
 
-    /// Puts a packet aside that a link has taken in from which packets can be carried: `hop`.
+    /// A link from which packets are fast-forwarded, `hop`, has taken a packet in: fast-forwards it, at once or later.
     #[inline(always)]
-    pub(super) fn carry_later(
-        &mut self,
-        hop: Hop,
-        link: usize,
-        departure: Departure,
-        packet: Packet,
-    ) {
+    pub(super) fn defer(&mut self, hop: Hop, link: usize, departure: Departure, packet: Packet) {
         if departure.due >= self.lookahead.limits.limit() {
-            return self.carry_never(link, departure, packet.apart());
+            return self.leave_on_link(link, departure, packet.apart());
         }
         if !S::NEEDS_LANES {
-            return self.carry_at_once(link, departure, &packet.apart());
+            return self.fast_forward_at_once(link, departure, &packet.apart());
         }
-        let carrying = &mut self.lookahead.deferred;
-        carrying.do_before(departure.due);
+        let deferred = &mut self.lookahead.deferred;
+        deferred.do_before(departure.due);
         let aside = if hop.is_back() {
-            &mut carrying.to_senders
+            &mut deferred.to_senders
         } else {
-            &mut carrying.to_receivers
+            &mut deferred.to_receivers
         };
         aside.push(Flight::NONE);
         if let Some(flight) = aside.last_mut() {
             flight.set(link as u32, departure, packet);
         }
         if aside.len() >= MOST {
-            self.carry_aside();
+            self.run_deferred();
         }
     }
 
-    /// The same of a packet that the link has dropped: nobody looks before the next barrier.
-    pub(super) fn drop_later(&mut self, link: usize, packet: Packet, cause: DropCause) {
+    /// Such a link has dropped a packet: counts that, at once or later. Nothing looks at it before the next barrier.
+    pub(super) fn defer_drop(&mut self, link: usize, packet: Packet, cause: DropCause) {
         let limit = self.lookahead.limits.limit();
         if limit <= self.now || !S::NEEDS_LANES {
             return self.drop_packet(link, packet, cause);
@@ -108,13 +101,13 @@ impl<S: Scheduler> Run<S> {
             .dropped
             .push((link as u32, cause, packet));
         if self.lookahead.deferred.dropped.len() >= MOST {
-            self.carry_aside();
+            self.run_deferred();
         }
     }
 
-    /// The same of a packet that had to wait and has come out.
+    /// A packet that had to wait has left a link: counts that, likewise.
     #[inline(always)]
-    pub(super) fn count_wait_later(&mut self, link: usize, waited_ns: u64) {
+    pub(super) fn defer_wait(&mut self, link: usize, waited_ns: u64) {
         let limit = self.lookahead.limits.limit();
         if limit <= self.now || !S::NEEDS_LANES {
             return self.count_wait(link, waited_ns);
@@ -122,24 +115,25 @@ impl<S: Scheduler> Run<S> {
         self.lookahead.deferred.do_before(limit);
         self.lookahead.deferred.waits.push((link as u32, waited_ns));
         if self.lookahead.deferred.waits.len() >= MOST {
-            self.carry_aside();
+            self.run_deferred();
         }
     }
 
-    /// A barrier is in its way. Those before it on its link may turn out to be in the same case, and must stay before it.
+    /// A barrier is in the way of a packet. Those before it on its link may turn out to be in the same case, and must stay
+    /// before it.
     #[inline(never)]
-    fn carry_never(&mut self, link: usize, departure: Departure, packet: Packet) {
-        self.carry_aside();
+    fn leave_on_link(&mut self, link: usize, departure: Departure, packet: Packet) {
+        self.run_deferred();
         self.put_on_link(link, departure, packet);
     }
 
-    /// Does what was put aside.
+    /// Does what was deferred.
     #[inline(never)]
-    pub(super) fn carry_aside(&mut self) {
+    pub(super) fn run_deferred(&mut self) {
         self.lookahead.deferred.done();
-        // What an end sends as a packet is carried goes onto a link of its own first, so nothing is put aside meanwhile.
+        // What an end sends meanwhile goes onto a link of its own first, so nothing is deferred.
         let mut aside = std::mem::take(&mut self.lookahead.deferred.to_receivers);
-        self.carry_batches(
+        self.fast_forward_batches(
             &aside,
             |prefetch, arrival| prefetch.fetch_receiver(arrival),
             |prefetch, arrival| prefetch.fetch_around_receiver(arrival),
@@ -148,7 +142,7 @@ impl<S: Scheduler> Run<S> {
         aside.clear();
         self.lookahead.deferred.to_receivers = aside;
         let mut aside = std::mem::take(&mut self.lookahead.deferred.to_senders);
-        self.carry_batches(
+        self.fast_forward_batches(
             &aside,
             |prefetch, arrival| prefetch.fetch_sender(arrival),
             |prefetch, arrival| prefetch.fetch_around_sender(arrival),
@@ -156,7 +150,7 @@ impl<S: Scheduler> Run<S> {
         );
         aside.clear();
         self.lookahead.deferred.to_senders = aside;
-        self.drop_aside();
+        self.drop_deferred();
         let mut waits = std::mem::take(&mut self.lookahead.deferred.waits);
         for (number, &(link, waited_ns)) in waits.iter().enumerate() {
             if let Some(&(ahead, _)) = waits.get(number + BATCH) {
@@ -168,9 +162,9 @@ impl<S: Scheduler> Run<S> {
         self.lookahead.deferred.waits = waits;
     }
 
-    /// Carries packets that go the same way, with the three steps for the end that they come to.
+    /// Fast-forwards packets that go the same way, with the three steps of prefetching for the end that they come to.
     #[inline(always)]
-    fn carry_batches(
+    fn fast_forward_batches(
         &mut self,
         aside: &[Flight],
         first: impl Fn(Prefetch<'_>, &Arrival),
@@ -192,14 +186,14 @@ impl<S: Scheduler> Run<S> {
                 |flight| third(prefetch, &Arrival::of(flight)),
             );
             for flight in steps.batch(0) {
-                if !self.carry_flight(flight) {
+                if !self.fast_forward_flight(flight) {
                     self.put_back(flight);
                 }
             }
         }
     }
 
-    fn drop_aside(&mut self) {
+    fn drop_deferred(&mut self) {
         let mut aside = std::mem::take(&mut self.lookahead.deferred.dropped);
         for at in (0..aside.len()).step_by(BATCH) {
             let steps = Steps { aside: &aside, at };
@@ -217,54 +211,54 @@ impl<S: Scheduler> Run<S> {
         self.lookahead.deferred.dropped = aside;
     }
 
-    /// Carries what waits on links because a barrier was in its way: who comes behind must not overtake it.
-    pub(super) fn carry_all(&mut self) {
+    /// Fast-forwards packets that wait on links because a barrier was in their way: no later packet may overtake them.
+    pub(super) fn fast_forward_waiting(&mut self) {
         let all = self.scheduler.take_packets(self.now);
-        let mut through = Vec::new();
-        let mut may_be_carried = vec![false; self.links.all.len()];
+        let mut moved = Vec::new();
+        let mut may_be_moved = vec![false; self.links.all.len()];
         for (number, flight) in all.iter().enumerate() {
             let link_before = self.links.routes.hop(flight.packet.route.back());
-            if link_before.is_through() {
+            if link_before.allows_fast_forward() {
                 let hops_left = self.links.routes.hops(flight.packet.route).count();
-                through.push((hops_left, number));
-                may_be_carried[flight.link as usize] = true;
+                moved.push((hops_left, number));
+                may_be_moved[flight.link as usize] = true;
             }
         }
         // Before anything is sent behind them. Where a packet of another flow may be left on the link, they wait for it: those
-        // of one link must stay in order. Links from which packets are carried and others not are none of those that an end
+        // of one link must stay in order. Links from which some packets are fast-forwarded and others not are none of those that an end
         // sends onto first.
-        let waits = |flight: &Flight| may_be_carried[flight.link as usize];
+        let waits = |flight: &Flight| may_be_moved[flight.link as usize];
         for flight in all.iter().filter(|flight| !waits(flight)) {
             self.put_back(flight);
         }
         // Of two packets of one flow the one that is further comes first.
-        through.sort_by_key(|&(hops_left, _)| hops_left);
-        let mut carried = vec![false; all.len()];
-        for (_, number) in through {
-            carried[number] = self.carry_flight(&all[number]);
+        moved.sort_by_key(|&(hops_left, _)| hops_left);
+        let mut done = vec![false; all.len()];
+        for (_, number) in moved {
+            done[number] = self.fast_forward_flight(&all[number]);
         }
-        for (flight, carried) in all.iter().zip(carried) {
-            if waits(flight) && !carried {
+        for (flight, done) in all.iter().zip(done) {
+            if waits(flight) && !done {
                 self.put_back(flight);
             }
         }
     }
 
-    /// Carries a packet that a link has taken in to the end of its route; false where a barrier is in its way.
+    /// Fast-forwards a packet that a link has taken in to the end of its route; false where a barrier is in its way.
     #[inline(always)]
-    fn carry_flight(&mut self, flight: &Flight) -> bool {
+    fn fast_forward_flight(&mut self, flight: &Flight) -> bool {
         let departure = Departure {
             due: flight.due,
             waited_ns: flight.waited_ns,
         };
         let route = flight.packet.route;
-        self.carry(flight.link as usize, departure, &flight.packet, route)
+        self.fast_forward(flight.link as usize, departure, &flight.packet, route)
     }
 
-    /// Carries a packet that a link has taken in, or puts it on that link where a barrier is in its way.
+    /// Fast-forwards a packet that a link has taken in, or puts it on that link where a barrier is in its way.
     #[inline(never)]
-    fn carry_at_once(&mut self, link: usize, departure: Departure, packet: &Packet) {
-        if !self.carry(link, departure, packet, packet.route.onward()) {
+    fn fast_forward_at_once(&mut self, link: usize, departure: Departure, packet: &Packet) {
+        if !self.fast_forward(link, departure, packet, packet.route.onward()) {
             self.put_on_link(link, departure, *packet);
         }
     }
@@ -282,9 +276,9 @@ impl<S: Scheduler> Run<S> {
         self.put_on_link(flight.link as usize, departure, packet);
     }
 
-    /// Carries a packet that `link` has taken in along `route`, the way that is left; false where a barrier is in its way.
+    /// Fast-forwards a packet that `link` has taken in along `route`, which is left; false where a barrier is in its way.
     #[inline(always)]
-    fn carry(
+    fn fast_forward(
         &mut self,
         link: usize,
         departure: Departure,
@@ -320,7 +314,7 @@ impl<S: Scheduler> Run<S> {
             route = route.onward();
         };
         let present = self.now;
-        self.end_timers_before(at, end, packet);
+        self.expire_timers_before(at, end, packet);
         self.now = at;
         self.arrive(end, packet);
         self.now = present;
@@ -345,7 +339,7 @@ impl<S: Scheduler> Run<S> {
 
     /// What the host does before the packet comes. The events for it find later that it is done.
     #[inline(always)]
-    fn end_timers_before(&mut self, at: Time, end: Hop, packet: &Packet) {
+    fn expire_timers_before(&mut self, at: Time, end: Hop, packet: &Packet) {
         let index = packet.connection as usize;
         if end == Hop::RECEIVER {
             while let Some(due) = self.flows.connections.get(index).receiver_timer_before(at) {
@@ -404,8 +398,8 @@ mod tests {
         network
     }
 
-    /// On which links of flows over such routes, there and back, packets can be carried.
-    fn through(jitter: Jitter, traffic: &Traffic, routes: &[[&[u32]; 2]]) -> Vec<[Vec<bool>; 2]> {
+    /// From which links of flows over such routes, there and back, packets are fast-forwarded.
+    fn allowed(jitter: Jitter, traffic: &Traffic, routes: &[[&[u32]; 2]]) -> Vec<[Vec<bool>; 2]> {
         let links = |links: &[u32]| links.iter().map(|&link| LinkId(link)).collect();
         let flows = routes.iter().map(|[forward, back]| {
             let program = Program::Tcp {
@@ -433,7 +427,7 @@ mod tests {
             [forward, back].map(|route| {
                 let hops = run.links.routes.hops(route);
                 hops.filter(|hop| hop.link().is_some())
-                    .map(Hop::is_through)
+                    .map(Hop::allows_fast_forward)
                     .collect()
             })
         });
@@ -444,48 +438,48 @@ mod tests {
     const OWN: [[&[u32]; 2]; 2] = [[&[2, 0, 7], &[6, 1, 3]], [&[4, 0, 9], &[8, 1, 5]]];
 
     #[test]
-    fn hosts_of_their_own_are_carried_to_from_the_link_between_the_routers() {
+    fn own_hosts_allow_it_from_the_shared_link_on() {
         let from_shared = vec![false, true, true];
         let both = [from_shared.clone(), from_shared];
         assert_eq!(
-            through(Jitter::None, &Traffic::Bulk, &OWN),
+            allowed(Jitter::None, &Traffic::Bulk, &OWN),
             [both.clone(), both]
         );
     }
 
     #[test]
-    fn where_that_does_not_tell_they_are_carried_from_the_next_one() {
+    fn a_shared_link_with_jitter_allows_it_from_the_next_on() {
         let jitter = Jitter::Uniform(Duration::from_millis(1));
         let last = vec![false, false, true];
         let both = [last.clone(), last];
-        assert_eq!(through(jitter, &Traffic::Bulk, &OWN), [both.clone(), both]);
+        assert_eq!(allowed(jitter, &Traffic::Bulk, &OWN), [both.clone(), both]);
     }
 
     #[test]
-    fn nothing_is_carried_to_an_end_that_sends_onto_links_of_others() {
-        // Both flows end at the router on the right, whose answers are sent as the packets come: so they can be carried.
+    fn ends_that_send_onto_shared_links_forbid_it() {
+        // Both flows end at the router on the right, whose answers are sent as the packets come: so these are fast-forwarded.
         let at_router: [[&[u32]; 2]; 2] = [[&[2, 0], &[1, 3]], [&[4, 0], &[1, 5]]];
         let both = [vec![false, false], vec![true, true]];
         assert_eq!(
-            through(Jitter::None, &Traffic::Bulk, &at_router),
+            allowed(Jitter::None, &Traffic::Bulk, &at_router),
             [both.clone(), both]
         );
         // Both begin and end at the same hosts.
         let same = [OWN[0], OWN[0]];
         let none = [vec![false; 3], vec![false; 3]];
         assert_eq!(
-            through(Jitter::None, &Traffic::Bulk, &same),
+            allowed(Jitter::None, &Traffic::Bulk, &same),
             [none.clone(), none]
         );
     }
 
     #[test]
-    fn a_program_that_writes_now_and_then_keeps_acks_from_its_sender() {
+    fn a_program_that_writes_at_times_forbids_it_for_acks() {
         let traffic = Traffic::Poisson(Poisson {
             rate: Rate::from_bits_per_second(100_000).unwrap(),
             size: PacketSize::Fixed(700),
         });
-        let [data, acks] = &through(Jitter::None, &traffic, &OWN)[0];
+        let [data, acks] = &allowed(Jitter::None, &traffic, &OWN)[0];
         assert_eq!(data, &[false, true, true]);
         assert_eq!(acks, &[false; 3]);
     }

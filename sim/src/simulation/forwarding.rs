@@ -15,7 +15,7 @@ use crate::packet::{Packet, UDP};
 use crate::simulation::run::Run;
 
 impl<S: Scheduler> Run<S> {
-    /// A packet has come out of a link that had told so.
+    /// A packet leaves a drop-tail link.
     #[inline(always)]
     pub(super) fn land(&mut self, flight: &Flight) {
         let batches = &mut self.lookahead.batches;
@@ -40,7 +40,7 @@ impl<S: Scheduler> Run<S> {
     #[inline(always)]
     fn leave(&mut self, index: usize, packet: Packet, waited_ns: u64) {
         if waited_ns > 0 {
-            self.count_wait_later(index, waited_ns);
+            self.defer_wait(index, waited_ns);
         }
         if !self.links.extras.is_empty() && self.after_link(index, packet.apart()) {
             return;
@@ -127,8 +127,8 @@ impl<S: Scheduler> Run<S> {
                 let Kind { kind, .. } = &mut self.links.kinds.all[link.kind()];
                 match link.offer(kind, self.now, u32::from(packet.length)) {
                     Ok(departure) => {
-                        if hop.is_through() {
-                            self.carry_later(hop, index, departure, packet);
+                        if hop.allows_fast_forward() {
+                            self.defer(hop, index, departure, packet);
                         } else {
                             self.put_on_link(index, departure, packet);
                         }
@@ -183,8 +183,8 @@ impl<S: Scheduler> Run<S> {
     /// A link drops a packet that was to go onto it by `hop`.
     #[inline(never)]
     fn drop_at(&mut self, hop: Hop, link: usize, packet: Packet, cause: DropCause) {
-        if hop.is_through() {
-            self.drop_later(link, packet, cause);
+        if hop.allows_fast_forward() {
+            self.defer_drop(link, packet, cause);
         } else {
             self.drop_packet(link, packet, cause);
         }

@@ -234,8 +234,8 @@ impl Simulation {
         each!(self, run => run.measured_counters())
     }
 
-    /// What was measured of each link with a rate onto which packets went.
-    pub(crate) fn link_reports(&mut self) -> Vec<LinkReport> {
-        each!(self, run => run.link_reports())
+    /// Makes something of what was measured of each link with a rate onto which packets went, one link after the other.
+    pub(crate) fn link_reports<T>(&mut self, make: impl FnMut(LinkReport) -> T) -> Vec<T> {
+        each!(self, run => run.link_reports().map(make).collect())
     }
 }

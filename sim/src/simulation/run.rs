@@ -34,16 +34,14 @@ pub(super) struct Run<S> {
 }
 
 impl<S: Scheduler> Run<S> {
-    /// Runs to the end, or until `go_on`, which is told the present time now and then, says no. True at the end.
-    ///
-    /// Where it says no, flows may be ahead of the present (see `survey.rs`). At samples, marks and the end none is.
+    /// Runs to the end, or until `go_on` says no. True at the end.
     pub fn run_while(&mut self, mut go_on: impl FnMut(Time) -> bool) -> bool {
         /// Events between two questions: a few milliseconds.
         const STRIDE: u64 = 1 << 16;
         loop {
             for _ in 0..STRIDE {
                 match self.scheduler.pop_until(self.lookahead.deferred.until()) {
-                    None if self.lookahead.deferred.any() => self.carry_aside(),
+                    None if self.lookahead.deferred.any() => self.run_deferred(),
                     None => {
                         self.now = self.end;
                         return true;
@@ -62,7 +60,7 @@ impl<S: Scheduler> Run<S> {
                 }
             }
             if !go_on(self.now) {
-                self.carry_aside();
+                self.run_deferred();
                 return false;
             }
         }

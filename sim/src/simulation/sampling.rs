@@ -146,10 +146,10 @@ impl<S: Scheduler> Run<S> {
     }
 
     /// What is known of each link with a rate onto which packets went.
-    pub fn link_reports(&mut self) -> Vec<LinkReport> {
+    pub fn link_reports(&mut self) -> impl Iterator<Item = LinkReport> {
         let now = self.now;
         let inside = self.flights_by_link().into_iter().enumerate();
-        let reports = inside.filter_map(|(index, inside)| {
+        inside.filter_map(move |(index, inside)| {
             let rate = self.links.rate(index)?;
             let link = &mut self.links.all[index];
             let counters = link.counters(inside);
@@ -164,8 +164,7 @@ impl<S: Scheduler> Run<S> {
                 drops: record.drops.clone(),
                 waiting: record.waiting(&counters),
             })
-        });
-        reports.collect()
+        })
     }
 }
 
