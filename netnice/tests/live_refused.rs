@@ -5,10 +5,24 @@
 
 mod support;
 
+use std::fs;
 use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
 use support::*;
+
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// One test at a time: an installation registers what another test must not find.
+fn alone() -> MutexGuard<'static, ()> {
+    let guard = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let controls = || fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
+    eventually("the end of what was started before", || {
+        !controls().unwrap().contains("netnice")
+    });
+    guard
+}
 
 /// `netnice` for which the kernel refuses `what`: `bpf` or `list`.
 fn netnice_without(what: &str, arguments: &[&str]) -> Command {
@@ -29,6 +43,7 @@ fn assert_one_line(err: &str) {
 
 #[test]
 fn without_a_list_a_run_says_what_it_cannot_count() {
+    let _alone = alone();
     let once = [probe().to_str().unwrap(), "once"];
     let said = say(netnice_without("list", &["run", "-v", "--"]).args(once));
     assert_eq!(said.code, Some(0), "{}", said.err);
@@ -49,6 +64,7 @@ fn without_a_list_a_run_says_what_it_cannot_count() {
 
 #[test]
 fn without_a_list_status_says_so_and_fails() {
+    let _alone = alone();
     let _registered = keep_registered();
     for arguments in [&["status"][..], &["status", "--json"]] {
         let said = say(&mut netnice_without("list", arguments));
@@ -65,6 +81,7 @@ fn without_a_list_status_says_so_and_fails() {
 
 #[test]
 fn without_a_list_all_else_works() {
+    let _alone = alone();
     let cgroup = TestCgroup::new("no-list");
     let mut command = Command::new(probe());
     let (mut holder, _) = Holder::start(cgroup.contain(command.arg("hold")));
@@ -86,6 +103,7 @@ fn without_a_list_all_else_works() {
 
 #[test]
 fn check_names_the_command_that_lacks_a_list() {
+    let _alone = alone();
     let said = say(&mut netnice_without("list", &["check", "--json"]));
     assert_eq!(said.code, Some(1), "{}", said.err);
     let told: Value = serde_json::from_str(&said.out).unwrap();
@@ -101,11 +119,10 @@ fn check_names_the_command_that_lacks_a_list() {
 
 #[test]
 fn without_bpf_one_line_names_the_error_and_its_meaning() {
+    let _alone = alone();
     let prefix = tempfile::tempdir().unwrap();
     let install = ["install", "--prefix", prefix.path().to_str().unwrap()];
-    // Another control than other tests use at the same time.
-    let run = ["run", "--control", "hstcplp", "true"];
-    for arguments in [&run[..], &install] {
+    for arguments in [&["run", "true"][..], &install] {
         let said = say(&mut netnice_without("loading", arguments));
         assert_eq!(said.code, Some(1), "{arguments:?}: {}", said.err);
         assert_one_line(&said.err);
@@ -118,6 +135,7 @@ fn without_bpf_one_line_names_the_error_and_its_meaning() {
 
 #[test]
 fn check_names_the_commands_that_lack_bpf() {
+    let _alone = alone();
     let said = say(&mut netnice_without("bpf", &["check"]));
     assert_eq!(said.code, Some(1), "{}", said.err);
     for command in ["run", "attach", "renice", "install"] {

@@ -242,7 +242,7 @@ fn a_container_says_what_it_does_not_know_of_a_control_from_outside() {
     };
     for arguments in [
         "run --threshold 7ms -- true",
-        "renice --threshold 7ms --pid $$",
+        "renice --threshold 7ms --yes --pid $$",
     ] {
         let refused = run(arguments);
         assert_eq!(refused.code, Some(1), "{}", refused.err);
