@@ -78,7 +78,7 @@ fn need_root() -> Result<()> {
 pub fn detach(cgroup: &Cgroup) -> Result<Outcome> {
     need_root()?;
     if !placement::is_attached(cgroup)? {
-        let others = records::paths(&pins::home(), Kind::Attached);
+        let others = attached();
         return Err(Error::NotAttached {
             path: cgroup.path().to_owned(),
             others: match others.is_empty() {
@@ -99,12 +99,27 @@ pub fn detach(cgroup: &Cgroup) -> Result<Outcome> {
 
 /// The paths of the cgroups that have been given low priority and still exist.
 pub fn attached() -> Vec<String> {
-    let paths = records::paths(&pins::home(), Kind::Attached);
+    on_record(|there, id| there == Some(id))
+}
+
+/// The paths at which there is another cgroup now than the one that was given low priority: a
+/// service that has restarted has a new one, without low priority.
+pub fn lost() -> Vec<String> {
+    on_record(|there, id| there.is_some_and(|there| there != id))
+}
+
+/// The paths on record for which `wanted` holds, given the id of the cgroup that is there now, if
+/// any, and the id on record.
+fn on_record(wanted: impl Fn(Option<u64>, u64) -> bool) -> Vec<String> {
+    let records = records::cgroups(&pins::home(), Kind::Attached).into_iter();
     let Ok(hierarchy) = Hierarchy::find() else {
-        return paths;
+        return Vec::new();
     };
-    let exists = |path: &String| hierarchy.open(path).is_ok();
-    paths.into_iter().filter(exists).collect()
+    let there = |path: &String| hierarchy.open(path).ok().map(|cgroup| cgroup.id());
+    records
+        .filter(|(id, path)| wanted(there(path), *id))
+        .map(|(_, path)| path)
+        .collect()
 }
 
 /// Whether systemd is the system's service manager.

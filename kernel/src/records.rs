@@ -100,8 +100,8 @@ pub(crate) fn wait_until_released(home: &Path, id: u64) {
     }
 }
 
-/// The paths of all cgroups on record that are `kind`.
-pub fn paths(home: &Path, kind: Kind) -> Vec<String> {
+/// Ids and paths of all cgroups on record that are `kind`.
+pub fn cgroups(home: &Path, kind: Kind) -> Vec<(u64, String)> {
     let entries = fs::read_dir(directory(home))
         .into_iter()
         .flatten()
@@ -109,7 +109,7 @@ pub fn paths(home: &Path, kind: Kind) -> Vec<String> {
     entries
         .filter_map(|entry| read(&entry.path()))
         .filter(|content| content.kind == kind)
-        .map(|content| content.path)
+        .map(|content| (content.id, content.path))
         .collect()
 }
 

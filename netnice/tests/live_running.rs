@@ -155,6 +155,54 @@ fn attach_covers_a_cgroup_with_open_connections_until_it_is_detached() {
 }
 
 #[test]
+fn a_cgroup_made_anew_is_no_longer_attached() {
+    let cgroup = TestCgroup::new("restart");
+    output(&mut netnice(&["attach", cgroup.path()]));
+    // As the restart of a service does.
+    fs::remove_dir(cgroup.path()).unwrap();
+    fs::create_dir(cgroup.path()).unwrap();
+    let status = json(&mut netnice(&["status", "--json"]));
+    let has = |member: &str| {
+        let paths = status[member].as_array().unwrap();
+        paths
+            .iter()
+            .any(|path| path.as_str().unwrap().contains("restart"))
+    };
+    assert!(!has("attached") && has("no_longer_attached"), "{status}");
+    let table = output(&mut netnice(&["status"]));
+    assert!(table.contains("no longer attached: "), "{table}");
+    let said = say(&mut netnice(&["detach", cgroup.path()]));
+    assert_eq!(said.code, Some(1), "{}", said.err);
+    output(&mut netnice(&["attach", cgroup.path()]));
+    output(&mut netnice(&["detach", cgroup.path()]));
+}
+
+#[test]
+fn status_shows_the_rate_over_half_a_second() {
+    // 20 kB each 0.1 s, in bursts whose momentary rate over loopback is far higher.
+    let script = "import socket, threading, time\n\
+        server = socket.create_server(('127.0.0.1', 0))\n\
+        client = socket.create_connection(server.getsockname())\n\
+        peer = server.accept()[0]\n\
+        threading.Thread(target=lambda: [0 for _ in iter(lambda: peer.recv(65536), b'')], \
+        daemon=True).start()\n\
+        while True:\n    client.sendall(bytes(20000))\n    time.sleep(0.1)\n";
+    let child = netnice(&["run", "--", "python3", "-c", script]).spawn();
+    let sender = Process(child.unwrap());
+    let rate = || {
+        let status = json(&mut netnice(&["status", "--json"]));
+        let connections = status["connections"].as_array().unwrap().iter();
+        let mut ours = connections.filter(|one| one["pid"] == sender.pid());
+        let one = ours.find(|one| one["bytes_sent"].as_u64() > Some(100_000))?;
+        one["rate_bits_per_second"].as_f64()
+    };
+    eventually("data", || rate().is_some());
+    // 1.6 Mb/s; a busy machine sends less.
+    let rate = rate().unwrap();
+    assert!((1e5..3.2e6).contains(&rate), "{rate} bit/s");
+}
+
+#[test]
 fn what_is_no_longer_of_low_priority_is_no_longer_marked() {
     let (mut holder, told) = Holder::start(netnice(&["run", "--"]).arg(probe()).arg("hold"));
     assert_sockets(&told, &FIRST, "netnice", LOWER_EFFORT);

@@ -57,8 +57,6 @@ pub struct Connection {
     pub mss: u32,
     /// Smoothed round-trip time.
     pub rtt: Duration,
-    /// Rate at which the peer last acknowledged, in bytes per second.
-    pub delivery_rate: u64,
     /// Rate that the kernel does not exceed, in bytes per second.
     pub pacing_rate: u64,
     /// Packets retransmitted.
@@ -195,7 +193,6 @@ impl Connection {
             ssthresh: info.snd_ssthresh,
             mss: info.snd_mss,
             rtt: Duration::from_micros(info.rtt.into()),
-            delivery_rate: info.delivery_rate,
             pacing_rate: info.pacing_rate,
             retransmitted: info.total_retrans,
             bytes_sent: data_acked(info),

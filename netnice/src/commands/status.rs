@@ -24,7 +24,7 @@ Examples:
 Columns:
   STATE    slow start: finding out what the path carries; avoidance: probing for more; inference:
            has given way, watches whether others are still there; yielding: they are
-  RATE     what the peer last acknowledged; with --watch, over the time since the last line
+  RATE     what the peer acknowledged in the last half second; with --watch, since the last line
   DELAY    latest filtered delay above the smallest one, and the threshold above that
   YIELDS   how often the window was given up to others
   SIGNAL   where the delay comes from; of dstcp, which measures none, the target rate
@@ -48,6 +48,12 @@ pub struct Arguments {
 /// Shows them, once or until interrupted.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let mut view = View::default();
+    // The rate of a connection shows between two looks only.
+    let first = connections::list()?;
+    if !first.is_empty() {
+        view.remember(&first);
+        std::thread::sleep(Duration::from_millis(500));
+    }
     loop {
         let connections = connections::list()?;
         view.look_up(&connections);
@@ -115,6 +121,7 @@ struct Told<'a> {
 struct ToldAll<'a> {
     connections: Vec<Told<'a>>,
     attached: Vec<String>,
+    no_longer_attached: Vec<String>,
 }
 
 impl View {
@@ -137,23 +144,29 @@ impl View {
         self.last = Some(Instant::now());
     }
 
-    /// In bytes per second.
+    /// In bytes per second since the last look; a connection that is new since then had sent
+    /// nothing.
     fn rate(&self, connection: &Connection) -> u64 {
-        match (self.last, self.sent.get(&connection.cookie)) {
-            (Some(last), Some(before)) => {
-                let bytes = connection.bytes_sent.saturating_sub(*before);
-                (bytes as f64 / last.elapsed().as_secs_f64()) as u64
-            }
-            _ => connection.delivery_rate,
-        }
+        let before = self.sent.get(&connection.cookie).copied();
+        let bytes = (connection.bytes_sent).saturating_sub(before.unwrap_or_default());
+        let seconds = self
+            .last
+            .map_or(f64::INFINITY, |last| last.elapsed().as_secs_f64());
+        (bytes as f64 / seconds) as u64
     }
 
     fn table(&self, connections: &[Connection]) -> String {
         let attached = attach::attached();
-        let attached = match attached.is_empty() {
+        let mut attached = match attached.is_empty() {
             true => String::new(),
             false => format!("attached: {}\n", attached.join(", ")),
         };
+        for path in attach::lost() {
+            attached += &format!(
+                "no longer attached: {path} (it has been made anew, as by the restart of a \
+                 service; `netnice attach {path}` attaches it again)\n"
+            );
+        }
         if connections.is_empty() {
             return format!(
                 "{attached}no connection has low priority now: `netnice run -- COMMAND` gives it to \
@@ -252,6 +265,7 @@ impl View {
         let all = ToldAll {
             connections: connections.collect(),
             attached: attach::attached(),
+            no_longer_attached: attach::lost(),
         };
         Ok(serde_json::to_string(&all)?)
     }
