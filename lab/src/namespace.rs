@@ -3,7 +3,8 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::net::{Ipv4Addr, UdpSocket};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus};
@@ -62,6 +63,41 @@ impl Namespace {
         Ok(Namespace {
             file: Arc::new(file),
         })
+    }
+
+    /// The namespace with this inode and this [cookie](Namespace::cookie), if any process that can be seen is in it.
+    pub fn find(inode: u64, cookie: u64) -> Option<Namespace> {
+        let pid = processes(&[inode]).into_iter().next()?;
+        let file = File::open(format!("/proc/{pid}/ns/net")).ok()?;
+        let namespace = Namespace {
+            file: Arc::new(file),
+        };
+        (namespace.cookie().ok()? == cookie).then_some(namespace)
+    }
+
+    /// A number that no other namespace has had or will have until this machine starts anew (`SO_NETNS_COOKIE`, since
+    /// Linux 5.14); the inode's number is given to another when the namespace is gone.
+    pub fn cookie(&self) -> Result<u64, LabError> {
+        let cookie = self.run(|| {
+            let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
+            let mut cookie = 0_u64;
+            let mut length = size_of_val(&cookie) as libc::socklen_t;
+            // SAFETY: both pointers are to values that live through the call, the first as long as the second says.
+            let answer = unsafe {
+                libc::getsockopt(
+                    socket.as_raw_fd(),
+                    libc::SOL_SOCKET,
+                    libc::SO_NETNS_COOKIE,
+                    (&raw mut cookie).cast(),
+                    &raw mut length,
+                )
+            };
+            match answer {
+                0 => Ok(cookie),
+                _ => Err(io::Error::last_os_error()),
+            }
+        })?;
+        cookie.attempted("tell a network namespace from others")
     }
 
     /// Moves the calling thread into this namespace, for good. Sockets stay in the namespace they were created in.

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Nothing stays behind a link: processes that still run in its namespaces, and files made for it,
-//! go with it, even when netnice itself is killed.
+//! go with it, even when netnice itself is killed, and with it what clears up after it: then the next
+//! call does.
+
+mod records;
 
 use std::fs;
 use std::io::{self, IoSlice, IoSliceMut};
@@ -26,6 +29,8 @@ use nix::sys::socket::{
 };
 use nix::unistd::Pid;
 
+use records::Record;
+
 /// Time that processes have to end by themselves when they are asked to.
 const GRACE: Duration = Duration::from_secs(1);
 
@@ -41,11 +46,21 @@ pub struct Guard {
     messages: OwnedFd,
     /// Held, as is the guard's own copy: the number of a namespace that is gone is given to another.
     namespaces: Vec<Namespace>,
+    /// For the next call, where the guard is killed, too.
+    record: Option<Record>,
+}
+
+/// Clears what processes have left that were killed together with their guards.
+pub fn clear() {
+    records::clear();
 }
 
 impl Guard {
-    /// Posts the guard. Only one thread may be running.
+    /// Posts the guard, and clears what others have left. Only one thread may be running.
     pub fn post() -> Result<Guard> {
+        records::clear();
+        let record = Record::new().ok();
+        let written = record.as_ref().map(|record| record.path().to_owned());
         let (ours, theirs) = socketpair(
             AddressFamily::Unix,
             SockType::SeqPacket,
@@ -58,24 +73,35 @@ impl Guard {
             // must not end us before we have done ours.
             let _ = unshare(CloneFlags::CLONE_NEWNET);
             watch(&theirs);
+            if let Some(written) = written {
+                records::remove(&written);
+            }
         })?;
         Ok(Guard {
             messages: ours,
             namespaces: Vec::new(),
+            record,
         })
+    }
+
+    /// Writes something down. Where that fails, as on a kernel before 5.14, the guard is all that there is.
+    fn write_down(&mut self, write: impl FnOnce(&mut Record) -> std::io::Result<()>) {
+        let _ = self.record.as_mut().map(write);
     }
 
     /// Whatever runs in `namespace` at the end is to go. The caller's own namespace never is.
     pub fn cover(&mut self, namespace: &Namespace) -> Result<()> {
         if inode_of(namespace) != inode("/proc/self/ns/net") {
             self.tell(&[NAMESPACE], Some(namespace))?;
+            self.write_down(|record| record.add_namespace(namespace));
             self.namespaces.push(namespace.clone());
         }
         Ok(())
     }
 
     /// The directory is to be removed with all that is in it, if that has not been done by then.
-    pub fn cover_directory(&self, directory: &Path) -> Result<()> {
+    pub fn cover_directory(&mut self, directory: &Path) -> Result<()> {
+        self.write_down(|record| record.add_directory(directory));
         let path = directory.as_os_str().as_bytes();
         self.tell(&[&[DIRECTORY], path].concat(), None)
     }
@@ -83,6 +109,7 @@ impl Guard {
     /// The namespace is gone, or of no interest any more.
     pub fn forget(&mut self, namespace: &Namespace) -> Result<()> {
         self.tell(&[FORGET_ONE], Some(namespace))?;
+        self.write_down(|record| record.forget_namespace(namespace));
         self.namespaces
             .retain(|held| inode_of(held) != inode_of(namespace));
         Ok(())
@@ -102,7 +129,9 @@ impl Guard {
     /// Ends what still runs in any of the namespaces, which are of no interest from then on.
     pub fn clear(&mut self) -> Result<()> {
         end_processes(&self.namespaces);
-        self.namespaces.clear();
+        for namespace in std::mem::take(&mut self.namespaces) {
+            self.write_down(|record| record.forget_namespace(&namespace));
+        }
         self.tell(&[FORGET_NAMESPACES], None)
     }
 

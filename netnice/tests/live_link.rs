@@ -13,7 +13,8 @@ use std::time::Duration;
 
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signal::Signal;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use program::{as_nobody, netnice, run, signal, start, stderr, stdout, wait_until};
 
 /// Prints the smallest time, in milliseconds, in which the far side refuses a connection: one round
@@ -162,6 +163,57 @@ fn nothing_is_left_behind_when_it_is_killed() {
     wait_until("all namespaces are empty", || {
         let mut namespaces = namespaces.iter();
         !namespaces.any(|namespace| program::namespace_has_processes(namespace))
+    });
+}
+
+/// The guards of those processes that were started with the marker.
+fn guards(marker: &str) -> Vec<Pid> {
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    let is_guard = |entry: &std::fs::DirEntry| {
+        let file =
+            |name: &str| std::fs::read_to_string(entry.path().join(name)).unwrap_or_default();
+        file("comm") == "nn-guard\n" && file("cmdline").contains(marker)
+    };
+    entries
+        .filter(is_guard)
+        .map(|entry| Pid::from_raw(entry.file_name().to_str().unwrap().parse().unwrap()))
+        .collect()
+}
+
+#[test]
+fn what_a_killed_link_and_guard_leave_the_next_call_ends() {
+    for next in [&["link", "-q", "--", "true"][..], &["run", "--", "true"]] {
+        let far = "setsid sleep 1005 & readlink /proc/self/ns/net >&2; exec sleep 1006";
+        let behind = "setsid sleep 1007 & readlink /proc/self/ns/net; exec sleep 1008";
+        let marker = format!(": of-link-of-{}", std::process::id());
+        let far = format!("{marker}; {far}");
+        let mut command = netnice(&["link", "-q", "--far", &far, "--", "sh", "-c", behind]);
+        let mut link = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("netnice starts");
+        let mut lines = BufReader::new(link.stdout.take().unwrap()).lines();
+        let mut errors = BufReader::new(link.stderr.take().unwrap()).lines();
+        let namespaces = [lines.next().unwrap(), errors.next().unwrap()].map(Result::unwrap);
+        // While it lives the next call leaves it alone.
+        assert!(run(next).status.success());
+        let guards = guards(&marker);
+        assert_eq!(guards.len(), 1);
+        kill(guards[0], Signal::SIGKILL).unwrap();
+        link.kill().expect("it can be killed");
+        link.wait().unwrap();
+        for namespace in &namespaces {
+            assert!(program::namespace_has_processes(namespace), "{next:?}");
+        }
+        assert!(run(next).status.success());
+        for namespace in &namespaces {
+            assert!(!program::namespace_has_processes(namespace), "{next:?}");
+        }
+    }
+    wait_until("no record is left", || {
+        let records = std::fs::read_dir("/run/netnice-guards");
+        records.map_or(0, |records| records.count()) == 0
     });
 }
 

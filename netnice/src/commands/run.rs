@@ -21,6 +21,7 @@ use serde::Serialize;
 
 use crate::foreground::{self, Ended};
 use crate::interpreter;
+use crate::leftovers;
 use crate::low_priority::{LowPriority, standing};
 use crate::signals::HeldSignals;
 use crate::text::{self, say};
@@ -83,6 +84,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         Ok(program) => program,
         Err(error) => return Ok(cannot_run(name, &error)),
     };
+    leftovers::clear();
     if arguments.verbose || arguments.json {
         return run_and_tell(arguments, &program, rest, &settings);
     }
