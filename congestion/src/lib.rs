@@ -13,5 +13,6 @@ pub mod netnice;
 pub mod parameter_table;
 pub mod parameters;
 pub mod policy;
+pub mod receiver;
 pub mod registry;
 pub mod tcplp;

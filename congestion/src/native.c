@@ -3,6 +3,7 @@
 #include "dstcp.h"
 #include "hstcplp.h"
 #include "netnice.h"
+#include "receiver.h"
 #include "tcplp.h"
 
 void native_tcplp_init(struct tcplp *state, const struct policy_parameters *wanted)
@@ -140,8 +141,20 @@ u32 native_dstcp_within_profile(const struct dstcp *state, u32 cwnd)
 	return dstcp_within_profile(state, cwnd);
 }
 
+void native_receiver_init(struct receiver *state, const struct policy_parameters *wanted,
+			  u32 window_bytes, u32 mss, u32 now_us)
+{
+	receiver_init(state, wanted, window_bytes, mss, now_us);
+}
+
+u32 native_receiver_window(struct receiver *state, const struct receiver_segment *segment)
+{
+	return receiver_window(state, segment);
+}
+
 /* The room that Rust, and the kernel, give to a state. */
 _Static_assert(sizeof(struct tcplp) <= 104, "state must fit icsk_ca_priv");
 _Static_assert(sizeof(struct hstcplp) <= 104, "state must fit icsk_ca_priv");
 _Static_assert(sizeof(struct netnice) <= 104, "state must fit icsk_ca_priv");
 _Static_assert(sizeof(struct dstcp) <= 104, "state must fit icsk_ca_priv");
+_Static_assert(sizeof(struct receiver) == 596, "state must have the size of src/receiver.rs");

@@ -154,7 +154,7 @@ mod tests {
     use std::process::{Command, Stdio};
 
     use super::*;
-    use crate::{dstcp, netnice, tcplp};
+    use crate::{dstcp, netnice, receiver, tcplp};
 
     /// A C program that compiles if the structs have these sizes and their members these offsets and sizes.
     struct Layouts(String);
@@ -200,7 +200,7 @@ mod tests {
     impl Default for Layouts {
         fn default() -> Self {
             Layouts(
-                "#include <stddef.h>\n#include \"dstcp.h\"\n#include \"netnice.h\"\n#include \"tcplp.h\"\n"
+                "#include <stddef.h>\n#include \"dstcp.h\"\n#include \"netnice.h\"\n#include \"receiver.h\"\n#include \"tcplp.h\"\n"
                     .to_owned(),
             )
         }
@@ -238,6 +238,9 @@ mod tests {
         mirror!(layouts, "netnice_ack", netnice::Ack {
             now_us, sample_rtt_us, tsval, acked, in_flight, delivered, prior_delivered, rate_delivered,
             rate_interval_us, cwnd, has_timestamp, in_recovery, after_timeout, app_limited
+        });
+        mirror!(layouts, "receiver_segment", receiver::Segment {
+            now_us, rtt_us, tsval, bytes, mss, limit_bytes, gap, ce, held, has_data
         });
         mirror!(layouts, "dstcp_ack", dstcp::Ack {
             smoothed_rtt_us, minimum_rtt_us, acked, cwnd_limited

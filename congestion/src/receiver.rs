@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The netnice control at the receiving end: `policy/receiver.h`.
+
+use crate::policy::{Parameters, Report};
+
+/// What a receiver knows as a segment is about to leave. Times are in microseconds and may wrap.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Segment {
+    /// When the newest packet arrived.
+    pub now_us: u32,
+    /// Now less the TSecr of the newest packet; 0 if unknown.
+    pub rtt_us: u32,
+    /// TSval of the newest packet.
+    pub tsval: u32,
+    /// Bytes that became available in order since the last segment left.
+    pub bytes: u32,
+    /// The stack's guess of the peer's packets, in bytes.
+    pub mss: u32,
+    /// The largest window that can be advertised, in bytes.
+    pub limit_bytes: u32,
+    /// Data beyond a gap is held.
+    pub gap: bool,
+    /// A CE mark has arrived, and no CWR since.
+    pub ce: bool,
+    /// The newest packet has waited for this ACK.
+    pub held: bool,
+    /// The segment carries data of our own.
+    pub has_data: bool,
+}
+
+/// The receiving end of one connection: the report, and the rest of `struct receiver`.
+#[repr(C, align(4))]
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    report: Report,
+    rest: [u8; 596 - size_of::<Report>()],
+}
+
+unsafe extern "C" {
+    fn native_receiver_init(
+        state: *mut Receiver,
+        wanted: *const Parameters,
+        window_bytes: u32,
+        mss: u32,
+        now_us: u32,
+    );
+    fn native_receiver_window(state: *mut Receiver, segment: *const Segment) -> u32;
+}
+
+impl Receiver {
+    /// A new connection: the window that the handshake advertised, and the largest packet that the peer may send, in
+    /// bytes.
+    pub fn new(parameters: &Parameters, window_bytes: u32, mss: u32, now_us: u32) -> Self {
+        let mut state = Self {
+            report: Report::default(),
+            rest: [0; 596 - size_of::<Report>()],
+        };
+        // SAFETY: the state is zeroed and has the size of the C side's, which a test compares.
+        unsafe { native_receiver_init(&mut state, parameters, window_bytes, mss, now_us) };
+        state
+    }
+
+    /// A segment is about to leave: the window that it is to advertise, in bytes.
+    pub fn window(&mut self, segment: &Segment) -> u32 {
+        // SAFETY: the state was initialised by `new`; the call only touches state and segment.
+        unsafe { native_receiver_window(self, segment) }
+    }
+
+    /// What the control tells about itself.
+    pub fn report(&self) -> &Report {
+        &self.report
+    }
+}

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What single arrivals lead to. A packet takes a millisecond of the link, and the path 40 ms both ways, so that all
+//! times are whole ticks of the timestamps.
+
+use netnice_congestion::policy::{Parameters, Phase};
+use netnice_congestion::receiver::{Receiver, Segment};
+
+const MSS: u32 = 1448;
+const LIMIT: u32 = 1 << 20;
+const ONE_WAY_MS: u32 = 20;
+/// The least that a window can be clamped to.
+const PAUSE: u32 = 1152;
+
+struct Connection {
+    receiver: Receiver,
+    now_ms: u32,
+}
+
+impl Connection {
+    fn new(packets: u32) -> Self {
+        let now_ms = 5_000;
+        Self {
+            receiver: Receiver::new(&Parameters::default(), packets * MSS, MSS, 1000 * now_ms),
+            now_ms,
+        }
+    }
+
+    fn segment(&self, queue_ms: u32, packets: u32) -> Segment {
+        Segment {
+            now_us: 1000 * self.now_ms,
+            rtt_us: 1000 * (2 * ONE_WAY_MS + queue_ms),
+            tsval: self.now_ms - ONE_WAY_MS - queue_ms,
+            bytes: packets * MSS,
+            mss: MSS,
+            limit_bytes: LIMIT,
+            ..Segment::default()
+        }
+    }
+
+    /// Two packets that waited so long: the window, in packets.
+    fn pair(&mut self, queue_ms: u32) -> u32 {
+        self.now_ms += 2;
+        self.receiver.window(&self.segment(queue_ms, 2)) / MSS
+    }
+
+    /// One packet whose ACK leaves so long after the last: the window, in bytes.
+    fn probe(&mut self, after_ms: u32, queue_ms: u32) -> u32 {
+        self.now_ms += after_ms;
+        let segment = Segment {
+            bytes: PAUSE,
+            ..self.segment(queue_ms, 0)
+        };
+        self.receiver.window(&segment)
+    }
+
+    fn phase(&self) -> Phase {
+        self.receiver.report().phase()
+    }
+
+    /// Out of slow start, with a window of more than 20 packets.
+    fn settled() -> Self {
+        let mut connection = Self::new(40);
+        for _ in 0..20 {
+            connection.pair(0);
+        }
+        while connection.phase() == Phase::SlowStart {
+            connection.pair(10);
+        }
+        for _ in 0..100 {
+            connection.pair(0);
+        }
+        assert_eq!(connection.phase(), Phase::Avoidance);
+        connection
+    }
+
+    fn yielding() -> Self {
+        let mut connection = Self::settled();
+        while connection.phase() != Phase::Yielding {
+            connection.pair(50);
+        }
+        connection
+    }
+}
+
+#[test]
+fn slow_start_opens_the_window_by_what_came() {
+    let mut connection = Connection::new(10);
+    // Two of ten do not show yet that the sender uses the window.
+    for window in [10, 12, 14, 16, 18] {
+        assert_eq!(connection.pair(0), window);
+    }
+}
+
+#[test]
+fn a_window_that_the_sender_does_not_use_stays() {
+    let mut connection = Connection::new(100);
+    let mut windows = Vec::new();
+    for _ in 0..20 {
+        windows.push(connection.pair(0));
+        // Two packets in 40 ms, of a hundred.
+        connection.now_ms += 38;
+    }
+    // Before the first round trip is over nothing is known of it.
+    assert_eq!(windows[1..], vec![windows[0]; 19]);
+}
+
+#[test]
+fn a_queue_that_stays_ends_in_a_pause() {
+    let mut connection = Connection::yielding();
+    assert_eq!(connection.probe(300, 60), PAUSE);
+    assert_eq!(connection.probe(300, 70), PAUSE);
+}
+
+#[test]
+fn a_probe_that_met_no_queue_opens_the_window_for_two() {
+    let mut connection = Connection::yielding();
+    assert_eq!(connection.probe(300, 60), PAUSE);
+    assert_eq!(connection.probe(300, 0), 2 * MSS);
+    // The sender has the room for two packets at once from now on, and four clean probes end it.
+    let mut rounds = 0;
+    while connection.phase() == Phase::Yielding {
+        connection.now_ms += 40;
+        connection.pair(0);
+        rounds += 1;
+    }
+    assert!(rounds == 3, "{rounds}");
+}
+
+#[test]
+fn a_held_ack_says_nothing_of_the_queue() {
+    let mut connection = Connection::yielding();
+    assert_eq!(connection.probe(300, 60), PAUSE);
+    connection.now_ms += 2000;
+    let held = Segment {
+        held: true,
+        bytes: PAUSE,
+        ..connection.segment(60, 0)
+    };
+    // The policy's pause is over: two packets get an ACK at once.
+    assert_eq!(connection.receiver.window(&held), 2 * MSS);
+}
+
+#[test]
+fn after_a_pause_of_the_program_an_answer_is_not_paused() {
+    let mut connection = Connection::yielding();
+    assert_eq!(connection.probe(300, 60), PAUSE);
+    connection.now_ms += 5000;
+    let request = Segment {
+        has_data: true,
+        ..connection.segment(0, 0)
+    };
+    assert_eq!(connection.receiver.window(&request), 10 * MSS);
+    // A window update, or an ACK of our own, is no request.
+    let mut connection = Connection::yielding();
+    connection.probe(300, 60);
+    connection.now_ms += 5000;
+    let update = connection.segment(0, 0);
+    assert_eq!(connection.receiver.window(&update), PAUSE);
+}
+
+/// Data beyond a gap, and then what fills it, stamped so long after that.
+fn fill_gap(connection: &mut Connection, later_ms: u32) -> u32 {
+    connection.now_ms += 2;
+    let beyond = Segment {
+        gap: true,
+        ..connection.segment(0, 0)
+    };
+    connection.receiver.window(&beyond);
+    connection.now_ms += 40;
+    let filled = Segment {
+        tsval: beyond.tsval.wrapping_add(later_ms),
+        ..connection.segment(0, 2)
+    };
+    connection.receiver.window(&filled) / MSS
+}
+
+#[test]
+fn a_retransmission_halves_and_reordering_does_not() {
+    let mut connection = Connection::settled();
+    let window = connection.pair(0);
+    assert_eq!(fill_gap(&mut connection, 40), window / 2);
+    let mut connection = Connection::settled();
+    let window = connection.pair(0);
+    // What came late was sent first.
+    assert!(fill_gap(&mut connection, 0) >= window);
+}
+
+#[test]
+fn a_ce_mark_halves_once_a_round_trip() {
+    let mut connection = Connection::settled();
+    let window = connection.pair(0);
+    let marked = |connection: &mut Connection, ce| {
+        connection.now_ms += 2;
+        let segment = Segment {
+            ce,
+            ..connection.segment(0, 2)
+        };
+        connection.receiver.window(&segment) / MSS
+    };
+    // It stays set until the sender has answered.
+    for _ in 0..10 {
+        assert_eq!(marked(&mut connection, true), window / 2);
+    }
+    for _ in 0..40 {
+        assert!(marked(&mut connection, false) >= window / 2);
+    }
+    let window = connection.pair(0);
+    assert_eq!(marked(&mut connection, true), window / 2);
+}
+
+#[test]
+fn stamps_that_no_clock_makes_are_not_judged() {
+    let mut connection = Connection::new(40);
+    let mut window = 0;
+    for n in 0..2000 {
+        connection.now_ms += 2;
+        let segment = Segment {
+            // Ten milliseconds a tick.
+            tsval: connection.now_ms / 10,
+            ..connection.segment(n % 50, 2)
+        };
+        window = connection.receiver.window(&segment);
+    }
+    assert_eq!(window, LIMIT);
+}
+
+#[test]
+fn a_window_of_more_than_can_be_told_is_not_asked_for() {
+    let mut connection = Connection::new(40);
+    for _ in 0..5000 {
+        assert!(connection.pair(0) <= LIMIT / MSS);
+    }
+}
