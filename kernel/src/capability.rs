@@ -248,7 +248,7 @@ fn loads() -> (Capability, Capability) {
         Ok(pins) => {
             let controls =
                 timed(|| Control::all().try_for_each(|control| control.register(&pins).map(drop)));
-            let programs = timed(|| Placer::open(&pins).map(drop));
+            let programs = timed(|| Placer::load_all(&pins));
             // What cannot be cleared now, the next call clears.
             let _ = pins.close();
             (controls, programs)

@@ -52,7 +52,7 @@ impl Control {
     pub fn all() -> impl Iterator<Item = Self> {
         OBJECTS
             .iter()
-            .filter(|object| !matches!(object.name, "placement"))
+            .filter(|object| !matches!(object.name, "placement" | "receive"))
             .map(|object| Self { object })
     }
 

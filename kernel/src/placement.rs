@@ -18,9 +18,40 @@ use crate::parameters::Parameters;
 use crate::pins::{Loading, Pins};
 use crate::programs::Set;
 use crate::renice;
+use crate::socket;
 
 const PLACE: &str = "netnice_place";
 const GUARD: &str = "netnice_guard";
+const RECEIVE: &str = "netnice_receive";
+
+/// The programs that a cgroup may have attached.
+const ATTACHED: [(&str, Hook); 3] = [
+    (PLACE, Hook::SocketOps),
+    (GUARD, Hook::SetSockOpt),
+    (RECEIVE, Hook::SocketOps),
+];
+
+/// Which way data has low priority.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Direction {
+    /// What is sent, and what is received.
+    #[default]
+    Both,
+    /// What is sent: by a congestion control.
+    Send,
+    /// What is received: by the window that is advertised.
+    Receive,
+}
+
+impl Direction {
+    pub(crate) fn sends(self) -> bool {
+        self != Self::Receive
+    }
+
+    pub(crate) fn receives(self) -> bool {
+        self != Self::Send
+    }
+}
 
 /// Which control connections are to have, and with what parameters.
 #[derive(Clone, Copy)]
@@ -31,6 +62,9 @@ pub struct Settings {
     pub parameters: Parameters,
     /// Whether packets are to be marked DSCP LE (RFC 8622) as well.
     pub mark: bool,
+    /// Which way data is to have low priority. The control, its mark and the guard over both are
+    /// for what is sent. What is received is governed in cgroups only.
+    pub direction: Direction,
 }
 
 impl Default for Settings {
@@ -39,6 +73,7 @@ impl Default for Settings {
             control: Control::default_control(),
             parameters: Parameters::default(),
             mark: true,
+            direction: Direction::default(),
         }
     }
 }
@@ -47,9 +82,12 @@ impl Default for Settings {
 pub struct Placer {
     place: OwnedFd,
     guard: OwnedFd,
+    receive: Option<OwnedFd>,
     placements: MapHandle,
     flows: MapHandle,
     totals: MapHandle,
+    /// What is kept of sockets that receive at low priority; `None` if there are none.
+    receptions: Option<MapHandle>,
 }
 
 impl Placer {
@@ -58,60 +96,94 @@ impl Placer {
     /// heed the parameters.
     pub fn with(settings: &Settings, pins: &Pins) -> Result<(Registered, Self)> {
         let control = settings.control;
-        if control.is_pinned(pins) && programs().is_pinned(pins) {
-            return Ok((Registered::Already, Self::open(pins)?));
+        let receives = settings.direction.receives();
+        let there = !receives || receiving_programs().is_pinned(pins);
+        if there && control.is_pinned(pins) && programs().is_pinned(pins) {
+            return Ok((Registered::Already, Self::open_for(settings, pins)?));
         }
         let loading = pins.while_loading()?;
         std::thread::scope(|scope| {
             let registering = scope.spawn(|| control.register_while(&loading, pins));
-            load(&loading, pins)?;
+            let receiving = scope.spawn(|| match receives {
+                true => load(receiving_programs(), &loading, pins),
+                false => Ok(()),
+            });
+            load(programs(), &loading, pins)?;
+            receiving.join().expect("loading does not panic")?;
             let registered = registering.join().expect("registering does not panic")?;
             if registered == Registered::Foreign && !settings.parameters.is_default() {
                 let control = control.name();
                 return Err(Error::Foreign { control });
             }
-            Ok((registered, Self::open(pins)?))
+            Ok((registered, Self::open_for(settings, pins)?))
         })
     }
 
-    /// Takes the programs that are pinned, or loads and pins them.
+    fn open_for(settings: &Settings, pins: &Pins) -> Result<Self> {
+        let mut opened = Self::open(pins)?;
+        if settings.direction.receives() {
+            opened.receive = Some(open_program(receiving_programs(), RECEIVE, pins)?);
+        }
+        Ok(opened)
+    }
+
+    /// Makes sure that the kernel has all programs for cgroups of this version, and that they stay
+    /// pinned until the last user of the pins has gone.
+    pub fn load_all(pins: &Pins) -> Result<()> {
+        let loading = pins.while_loading()?;
+        [programs(), receiving_programs()]
+            .into_iter()
+            .try_for_each(|set| load(set, &loading, pins))
+    }
+
+    /// Takes the programs that are pinned, or loads and pins them; not what governs the receiving
+    /// side, which [`Self::with`] adds.
     pub fn open(pins: &Pins) -> Result<Self> {
         if !programs().is_pinned(pins) {
-            load(&pins.while_loading()?, pins)?;
+            load(programs(), &pins.while_loading()?, pins)?;
         }
-        let directory = programs().directory(pins);
-        let open_program = |name: &str| {
-            Program::fd_from_pinned_path(directory.join(name))
-                .map_err(libbpf)
-                .doing(|| format!("opening the pinned program {name}"))
-        };
         let open_map = |name: &str| {
             MapHandle::from_pinned_path(pins.maps().join(name))
                 .map_err(libbpf)
                 .doing(|| format!("opening the pinned map {name}"))
         };
         Ok(Self {
-            place: open_program(PLACE)?,
-            guard: open_program(GUARD)?,
+            place: open_program(programs(), PLACE, pins)?,
+            guard: open_program(programs(), GUARD, pins)?,
+            receive: None,
             placements: open_map("placements")?,
             flows: open_map("flows")?,
             totals: open_map("totals")?,
+            receptions: open_map("receptions").ok(),
         })
     }
 
     /// Gives the sockets that are made in a cgroup from now on what `settings` ask for.
     pub fn attach(&self, cgroup: &Cgroup, settings: &Settings) -> Result<()> {
         let attaching = || format!("attaching to the cgroup {}", cgroup.path());
-        for (name, program, hook) in [
-            (PLACE, &self.place, Hook::SocketOps),
-            (GUARD, &self.guard, Hook::SetSockOpt),
-        ] {
-            programs::attach(cgroup.as_fd(), program.as_fd(), hook).doing(attaching)?;
-            programs::detach(cgroup.as_fd(), name, hook, Some(program.as_fd())).doing(attaching)?;
+        let receive = self
+            .receive
+            .as_ref()
+            .filter(|_| settings.direction.receives());
+        for (name, hook) in ATTACHED {
+            let program = match name {
+                PLACE => Some(&self.place),
+                GUARD => Some(&self.guard),
+                _ => receive,
+            };
+            let program = program.map(AsFd::as_fd);
+            if let Some(program) = program {
+                programs::attach(cgroup.as_fd(), program, hook).doing(attaching)?;
+            }
+            programs::detach(cgroup.as_fd(), name, hook, program).doing(attaching)?;
         }
         let placement = Placement {
             group: cgroup.id(),
-            control: crate::flow::padded(settings.control.name()),
+            control: match settings.direction.sends() {
+                true => crate::flow::padded(settings.control.name()),
+                // Without one the programs for the sending side leave sockets alone.
+                false => [0; 16],
+            },
             dscp: if settings.mark {
                 DSCP_LOWER_EFFORT
             } else {
@@ -187,6 +259,16 @@ impl Placer {
         bytemuck::try_pod_read_unaligned(&bytes).ok()
     }
 
+    /// Lets a socket that receives at low priority advertise what it would without us; returns
+    /// whether it was one.
+    pub(crate) fn release_window(&self, socket: impl AsFd) -> bool {
+        let forget = |map: &MapHandle| map.delete(&key_of(&socket)).is_ok();
+        // The program leaves a socket alone of which nothing is kept.
+        let governed = self.receptions.as_ref().is_some_and(forget);
+        // A window that was small would else remain so, as nothing would tune it.
+        governed && socket::raise_window_clamp(&socket).is_ok()
+    }
+
     /// Forgets what is kept beside a socket.
     pub(crate) fn forget_flow(&self, socket: impl AsFd) {
         // That there is nothing to forget is no error.
@@ -198,7 +280,7 @@ impl Placer {
 /// there was something to take off.
 pub fn detach(cgroup: &Cgroup) -> Result<bool> {
     let mut detached = 0;
-    for (name, hook) in [(PLACE, Hook::SocketOps), (GUARD, Hook::SetSockOpt)] {
+    for (name, hook) in ATTACHED {
         detached += programs::detach(cgroup.as_fd(), name, hook, None)
             .doing(|| format!("detaching from the cgroup {}", cgroup.path()))?;
     }
@@ -223,8 +305,18 @@ fn programs() -> Set {
     Set::new("placement")
 }
 
-fn load(loading: &Loading, pins: &Pins) -> Result<()> {
-    programs().load(loading, pins, |loaded, directory| {
+fn receiving_programs() -> Set {
+    Set::new("receive")
+}
+
+fn open_program(set: Set, name: &str, pins: &Pins) -> Result<OwnedFd> {
+    Program::fd_from_pinned_path(set.directory(pins).join(name))
+        .map_err(libbpf)
+        .doing(|| format!("opening the pinned program {name}"))
+}
+
+fn load(set: Set, loading: &Loading, pins: &Pins) -> Result<()> {
+    set.load(loading, pins, |loaded, directory| {
         for mut program in loaded.progs_mut() {
             program.pin(directory.join(program.name()))?;
         }

@@ -52,6 +52,11 @@ pub fn set(pid: i32, settings: &Settings) -> Result<Outcome> {
                 action: "setting parameters of the control",
             });
         }
+        if !settings.direction.sends() {
+            return Err(Error::NeedsRoot {
+                action: "governing what is received",
+            });
+        }
         reachable(pid)?;
         Sockets::default().place(&family, settings, None, &mut outcome);
         return Ok(outcome);
@@ -254,6 +259,13 @@ pub(crate) fn place(
     settings: &Settings,
     placer: Option<&Placer>,
 ) -> io::Result<bool> {
+    if let Some(placer) = placer.filter(|_| !settings.direction.receives()) {
+        placer.release_window(socket);
+    }
+    if !settings.direction.sends() {
+        restore_control(socket, placer)?;
+        return Ok(false);
+    }
     let wanted = settings.control.name();
     let current = socket::control(socket)?;
     let opened = placer.map(|placer| open(socket, placer));
@@ -293,8 +305,14 @@ pub(crate) fn place(
     Ok(socket::control(socket)? == wanted)
 }
 
-/// Puts the control back that a socket had before one of ours; returns whether there was one.
+/// Takes low priority off a socket; returns whether it had it.
 fn restore(socket: &OwnedFd, placer: Option<&Placer>) -> io::Result<bool> {
+    let received = placer.is_some_and(|placer| placer.release_window(socket));
+    Ok(restore_control(socket, placer)? || received)
+}
+
+/// Puts the control back that a socket had before one of ours; returns whether there was one.
+fn restore_control(socket: &impl AsFd, placer: Option<&Placer>) -> io::Result<bool> {
     if !is_ours(&socket::control(socket)?) {
         return Ok(false);
     }

@@ -9,7 +9,7 @@ use crate::connections::{self, Sums};
 use crate::control::Registered;
 use crate::error::{Error, Result};
 use crate::pins::Pins;
-use crate::placement::{Placer, Settings};
+use crate::placement::{Direction, Placer, Settings};
 use crate::records::{self, Kind, Record};
 use crate::supervisor::{self, Supervised};
 
@@ -27,6 +27,7 @@ struct InCgroup {
     placer: Placer,
     group: u64,
     registered: Registered,
+    direction: Direction,
     /// Keeps the control registered.
     _pins: Pins,
     /// Keeps the sums until they have been read.
@@ -38,11 +39,20 @@ struct InCgroup {
 /// supervisor.
 pub fn enter(settings: &Settings) -> Result<Entered> {
     if !nix::unistd::geteuid().is_root() {
+        if !settings.direction.sends() {
+            return Err(Error::NeedsRoot {
+                action: "governing what is received",
+            });
+        }
         return enter_supervisor_without_pins(settings).map(Entered);
     }
     let pins = match Pins::open() {
         // Root of a container may be no more than that, and the control be there all the same.
-        Err(error) if error.is_denied() && settings.control.is_registered() => {
+        Err(error)
+            if error.is_denied()
+                && settings.control.is_registered()
+                && settings.direction.sends() =>
+        {
             return enter_supervisor_without_pins(settings).map(Entered);
         }
         other => other?,
@@ -50,10 +60,12 @@ pub fn enter(settings: &Settings) -> Result<Entered> {
     match own_cgroup(&pins) {
         Ok(cgroup) => enter_cgroup(settings, pins, cgroup),
         // No cgroup2, or none that could be changed: a container may have it read-only.
-        Err(_) => {
+        Err(_) if settings.direction.sends() => {
             let (registered, _) = Placer::with(settings, &pins)?;
             enter_supervisor(settings, registered)
         }
+        // A supervisor does not see what arrives.
+        Err(error) => Err(error),
     }
     .map(Entered)
 }
@@ -89,6 +101,7 @@ fn enter_cgroup(settings: &Settings, pins: Pins, cgroup: Cgroup) -> Result<How> 
         placer,
         group: cgroup.id(),
         registered,
+        direction: settings.direction,
         _pins: pins,
         _record: record,
     })))
@@ -133,6 +146,11 @@ impl Entered {
         }
     }
 
+    /// Whether what is received has low priority, too.
+    pub fn receives(&self) -> bool {
+        matches!(&self.0, How::Cgroup(own) if own.direction.receives())
+    }
+
     /// Sums over the connections so far, those that are still open included; `None` where they
     /// are not known. If the open ones cannot be listed, the sums are over the finished ones and
     /// the error says why.
@@ -140,6 +158,8 @@ impl Entered {
         match &self.0 {
             How::Already | How::Supervised(_, Registered::Foreign) => (None, Ok(())),
             How::Cgroup(own) if own.registered == Registered::Foreign => (None, Ok(())),
+            // The books are the control's, which is for what is sent.
+            How::Cgroup(own) if !own.direction.sends() => (None, Ok(())),
             How::Cgroup(own) => {
                 let finished = || own.placer.totals(own.group).unwrap_or_default();
                 let (sums, listed) = connections::of_group(own.group, finished);

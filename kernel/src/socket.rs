@@ -65,6 +65,25 @@ fn network_namespace(socket: &impl AsFd) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(namespace) })
 }
 
+/// Allows the largest window that the programs ever do: the socket's buffer decides again.
+pub(crate) fn raise_window_clamp(socket: &impl AsFd) -> io::Result<()> {
+    let largest: libc::c_int = (16 << 20) - 1;
+    // SAFETY: the value is an integer that lives as long as the call.
+    let answer = unsafe {
+        libc::setsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::SOL_TCP,
+            libc::TCP_WINDOW_CLAMP,
+            (&raw const largest).cast(),
+            size_of::<libc::c_int>() as libc::socklen_t,
+        )
+    };
+    match answer {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 /// Sets the DSCP of all packets to come; the kernel keeps the ECN bits beside it.
 pub(crate) fn set_dscp(socket: &impl AsFd, dscp: u8) -> io::Result<()> {
     let field = i32::from(dscp) << 2;

@@ -5,7 +5,7 @@ use anyhow::Result;
 use clap::Args;
 use clap::error::ErrorKind;
 use netnice_kernel::control::Control;
-use netnice_kernel::placement::Settings;
+use netnice_kernel::placement::{Direction, Settings};
 
 use crate::parameter_options::ParameterOptions;
 
@@ -24,8 +24,23 @@ pub struct LowPriority {
     /// Do not mark packets DSCP LE (RFC 8622), by which Wi-Fi and some routers put them last
     #[arg(long)]
     no_dscp: bool,
+    /// Which way data is to have low priority. What is received is governed as root only, by the
+    /// netnice control whatever --control names [default: both]
+    #[arg(long, value_enum, value_name = "WAY")]
+    direction: Option<Way>,
     #[command(flatten)]
     parameters: ParameterOptions,
+}
+
+/// [`Direction`] as an argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Way {
+    /// What is sent, and as root what is received
+    Both,
+    /// What is sent: by the congestion control
+    Send,
+    /// What is received: by the window that is advertised
+    Receive,
 }
 
 impl LowPriority {
@@ -49,14 +64,36 @@ impl LowPriority {
             control,
             parameters: self.parameters.of(control)?,
             mark: control.is_low_priority() && !self.no_dscp,
+            direction: self.direction_of(control)?,
         })
+    }
+
+    /// A control that is not of low priority has no counterpart on the receiving side.
+    fn direction_of(&self, control: Control) -> Result<Direction, clap::Error> {
+        match self.direction {
+            Some(Way::Both | Way::Receive) if !control.is_low_priority() => {
+                let message = format!(
+                    "--control {} is for what is sent: leave --direction out\n",
+                    control.name()
+                );
+                Err(clap::Error::raw(ErrorKind::ArgumentConflict, message))
+            }
+            None if !control.is_low_priority() => Ok(Direction::Send),
+            None | Some(Way::Both) => Ok(Direction::Both),
+            Some(Way::Send) => Ok(Direction::Send),
+            Some(Way::Receive) => Ok(Direction::Receive),
+        }
     }
 
     /// The first of these options that was given, without its hyphens.
     pub fn given(&self) -> Option<&'static str> {
         let control = self.control.map(|_| "control");
         let no_dscp = self.no_dscp.then_some("no-dscp");
-        control.or(no_dscp).or(self.parameters.first())
+        let direction = self.direction.map(|_| "direction");
+        control
+            .or(no_dscp)
+            .or(direction)
+            .or(self.parameters.first())
     }
 }
 
@@ -101,6 +138,25 @@ mod tests {
         let assured = settings("--control dstcp --target 2mbit --policy 1 --c 50").unwrap();
         assert!(!assured.mark && !assured.parameters.is_default());
         assert!(settings("--control dstcp").unwrap().parameters.is_default());
+    }
+
+    #[test]
+    fn only_low_priority_governs_what_is_received() {
+        for (line, direction) in [
+            ("", Direction::Both),
+            ("--control tcplp", Direction::Both),
+            ("--direction send", Direction::Send),
+            ("--direction receive", Direction::Receive),
+            ("--control dstcp", Direction::Send),
+            ("--control dstcp --direction send", Direction::Send),
+        ] {
+            assert_eq!(settings(line).unwrap().direction, direction, "{line}");
+        }
+        let Err(error) = settings("--control dstcp --direction receive") else {
+            panic!("dstcp is for what is sent");
+        };
+        assert!(error.is::<clap::Error>());
+        assert!(error.to_string().contains("leave --direction out"));
     }
 
     #[test]

@@ -53,6 +53,9 @@ struct bpf_sock_ops {
 	__u64 bytes_received;
 	__u64 bytes_acked;
 	struct bpf_sock *sk;
+	void *skb_data;
+	void *skb_data_end;
+	__u32 skb_len; /* data that the segment carries; its header is still to come */
 };
 
 enum {
@@ -60,7 +63,11 @@ enum {
 	BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB = 4,
 	BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB = 5,
 	BPF_SOCK_OPS_TCP_LISTEN_CB = 11,
+	BPF_SOCK_OPS_HDR_OPT_LEN_CB = 14,
 };
+
+enum { BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG = 1 << 6 };
+enum { BPF_WRITE_HDR_TCP_CURRENT_MSS = 1 };
 
 struct bpf_sockopt {
 	struct bpf_sock *sk;
@@ -74,6 +81,6 @@ struct bpf_sockopt {
 
 enum { IPPROTO_TCP = 6, IPPROTO_MPTCP = 262 };
 enum { SOL_IP = 0, SOL_TCP = 6, SOL_IPV6 = 41 };
-enum { IP_TOS = 1, TCP_CONGESTION = 13, IPV6_TCLASS = 67 };
+enum { IP_TOS = 1, TCP_WINDOW_CLAMP = 10, TCP_CONGESTION = 13, IPV6_TCLASS = 67 };
 
 #endif

@@ -102,6 +102,10 @@ struct inet_connection_sock {
 	__u8 icsk_ca_state : 5;
 	__u8 icsk_retransmits;
 	__u64 icsk_ca_priv[13]; /* 104 bytes since 4.13 */
+	struct {
+		__u32 lrcvtime; /* jiffies at which data last came */
+		__u16 rcv_mss;  /* the kernel's guess of the peer's packets */
+	} icsk_ack;
 };
 
 struct tcp_options_received {
@@ -109,6 +113,13 @@ struct tcp_options_received {
 	__u32 rcv_tsecr;
 	__u16 saw_tstamp : 1;
 	__u16 tstamp_ok : 1;
+	__u16 rcv_wscale : 4;
+};
+
+struct rb_node;
+
+struct rb_root {
+	struct rb_node *rb_node;
 };
 
 struct minmax_sample {
@@ -147,6 +158,12 @@ struct tcp_sock {
 	__u64 bytes_sent;
 	__u64 bytes_retrans;
 	__u64 bytes_received;
+	__u32 rcv_nxt;
+	__u32 rcv_wnd; /* as last advertised */
+	__u16 advmss;
+	__u8 tcp_usec_ts : 1; /* timestamps in microseconds; since 6.7 */
+	bool is_mptcp;        /* where MPTCP is configured */
+	struct rb_root out_of_order_queue;
 	struct tcp_options_received rx_opt;
 };
 
@@ -197,7 +214,7 @@ enum tcp_ca_state {
 };
 
 enum { TCP_CONG_NON_RESTRICTED = 1 };
-enum { TCP_ECN_OK = 1 }; /* in ecn_flags: ECN was negotiated */
+enum { TCP_ECN_OK = 1, TCP_ECN_DEMAND_CWR = 4 }; /* ecn_flags: negotiated; a CE mark has come */
 enum { SK_PACING_NONE = 0, SK_PACING_NEEDED = 1, SK_PACING_FQ = 2 };
 
 #endif

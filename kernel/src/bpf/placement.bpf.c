@@ -11,22 +11,12 @@
 #include "cgroup_types.h"
 #include <bpf/bpf_helpers.h>
 #include "maps.h"
+#include "placements.h"
 
 char _license[] SEC("license") = "GPL";
 
 #define DSCP_UNCHANGED 0xff
 #define LARGEST_OPTION 4096 /* the kernel shows programs no more than a page of a value */
-
-/*
- * The settings of each cgroup that the programs are attached to, keyed by the cgroup's id. The
- * kernel makes an entry, zeroed, when a program is attached, and removes it with the cgroup.
- */
-struct {
-	__uint(type, BPF_MAP_TYPE_CGROUP_STORAGE);
-	__type(key, u64);
-	__type(value, struct placement);
-	__uint(pinning, LIBBPF_PIN_BY_NAME);
-} placements SEC(".maps");
 
 /* The flow of a socket, made if there is none; NULL if a nearer cgroup has its hand on it. */
 static __always_inline struct flow *own_flow(struct bpf_sock *sk, u64 group)

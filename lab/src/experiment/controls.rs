@@ -53,6 +53,7 @@ impl Controls {
                         .map_err(|error| LabError::Testbed(error.to_string()))?,
                     // The scenario gives the code point.
                     mark: false,
+                    ..Settings::default()
                 };
                 Ok(placer.govern(SockRef::from(socket).as_fd(), &settings)?)
             }

@@ -25,7 +25,7 @@ pub(super) fn register() -> Result<()> {
     for control in Control::all() {
         control.register(&pins)?;
     }
-    Placer::open(&pins)?;
+    Placer::load_all(&pins)?;
     pins.set_installed(true)?;
     pins.close()?;
     Ok(())

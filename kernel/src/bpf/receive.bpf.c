@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Low priority for what the sockets of a cgroup receive: hands what arrives to
+ * congestion/policy/receiver.h, and advertises the window that it answers.
+ *
+ * The kernel asks for the length of header options before each segment leaves, pure ACKs included,
+ * and chooses the window after that. No option is written, and no byte reserved.
+ *
+ * The largest window that may be advertised is TCP_WINDOW_CLAMP. The kernel never takes back what it
+ * has offered, so a window that shrinks does so as data arrives; and it moves the clamp itself as it
+ * tunes the socket's buffer, so that the clamp is set anew for each segment.
+ */
+#include "placements.h"
+#include <bpf/bpf_core_read.h>
+#include "netnice.h"
+
+/* Verified once and by itself, not for each path that leads to it: that halves the time to load. */
+__noinline u32 netnice_answer(struct netnice *state, const struct netnice_ack *ack)
+{
+	return state && ack ? netnice_on_ack(state, ack) : 0;
+}
+
+#define RECEIVER_POLICY netnice_answer
+#include "receiver.h"
+
+char _license[] SEC("license") = "GPL";
+
+/* Of the window scale that it leads to (8): a window of RECEIVER_PAUSE_BYTES can still be told. */
+#define LARGEST_WINDOW ((16U << 20) - 1)
+#define TIMESTAMP_BYTES 12 /* of each packet's header */
+#define FRESH_US 1000      /* a stamp that old was not taken for this segment */
+#define HELD_JIFFIES 2     /* no ACK that is sent at once takes so long */
+
+/* What is known of a socket that receives at low priority. */
+struct reception {
+	struct receiver receiver; /* must be first: its report is */
+	u64 group;                /* of the cgroup whose settings these are */
+	u32 received;             /* sequence number up to which data had arrived */
+	u32 reserved;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct reception);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+} receptions SEC(".maps");
+
+/* The path to oneself has no link to share. */
+static __always_inline bool stays_on_this_host(const struct bpf_sock_ops *ops)
+{
+	if (ops->family == AF_INET)
+		return ops->remote_ip4 == ops->local_ip4 ||
+		       __builtin_bswap32(ops->remote_ip4) >> 24 == 127;
+	return ops->remote_ip6[0] == ops->local_ip6[0] && ops->remote_ip6[1] == ops->local_ip6[1] &&
+	       ops->remote_ip6[2] == ops->local_ip6[2] && ops->remote_ip6[3] == ops->local_ip6[3];
+}
+
+/* Without timestamps a receiver measures no delay. Windows of MPTCP are not a subflow's to set. */
+static __always_inline bool can_be_governed(const struct tcp_sock *tp)
+{
+	const struct tcp_options_received *options = &tp->rx_opt;
+
+	if (bpf_core_field_exists(tp->is_mptcp) && BPF_CORE_READ_BITFIELD(tp, is_mptcp))
+		return false;
+	return BPF_CORE_READ_BITFIELD(options, tstamp_ok);
+}
+
+static __always_inline void begin(struct bpf_sock_ops *ops, struct bpf_sock *sk,
+				  struct tcp_sock *tp, const struct placement *wanted)
+{
+	struct reception *own;
+	u32 mss = policy_max(tp->advmss, 536 + TIMESTAMP_BYTES) - TIMESTAMP_BYTES;
+
+	if (stays_on_this_host(ops) || !can_be_governed(tp))
+		return;
+	own = bpf_sk_storage_get(&receptions, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+	/* A cgroup nearer to the socket has its hand on it. */
+	if (!own || own->group)
+		return;
+	own->group = wanted->group;
+	own->received = tp->rcv_nxt;
+	receiver_init(&own->receiver, &wanted->parameters, tp->rcv_wnd, mss, (u32)tp->tcp_mstamp);
+	bpf_sock_ops_cb_flags_set(ops,
+				  ops->bpf_sock_ops_cb_flags | BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG);
+}
+
+/*
+ * Whether the newest packet has waited for this ACK, and the stamp was taken anew for it. An ACK
+ * that waited for a program to read has the stamp of the packet.
+ */
+static __always_inline bool has_been_held(const struct tcp_sock *tp)
+{
+	u32 waited = (u32)bpf_jiffies64() - tp->inet_conn.icsk_ack.lrcvtime;
+	u64 age_us = bpf_ktime_get_ns() / 1000 - tp->tcp_mstamp;
+
+	return waited >= HELD_JIFFIES && age_us < FRESH_US;
+}
+
+/* Now less the echo of our own stamp, which is in milliseconds unless the route says otherwise. */
+static __always_inline u32 round_trip_us(const struct tcp_sock *tp)
+{
+	u32 now_us = (u32)tp->tcp_mstamp;
+	u32 echo = tp->rx_opt.rcv_tsecr;
+
+	if (!echo)
+		return 0;
+	if (bpf_core_field_exists(tp->tcp_usec_ts) && BPF_CORE_READ_BITFIELD(tp, tcp_usec_ts))
+		return now_us - echo;
+	return now_us - echo * 1000;
+}
+
+static __always_inline void advertise(struct bpf_sock_ops *ops, struct tcp_sock *tp,
+				      struct reception *own)
+{
+	const struct tcp_options_received *options = &tp->rx_opt;
+	u32 scale = BPF_CORE_READ_BITFIELD(options, rcv_wscale) & 15;
+	struct receiver_segment segment = {
+		.now_us = (u32)tp->tcp_mstamp,
+		.rtt_us = round_trip_us(tp),
+		.tsval = tp->rx_opt.rcv_tsval,
+		.bytes = tp->rcv_nxt - own->received,
+		.mss = tp->inet_conn.icsk_ack.rcv_mss,
+		.limit_bytes = policy_min(65535U << scale, LARGEST_WINDOW),
+		.gap = tp->out_of_order_queue.rb_node != 0,
+		.ce = (tp->ecn_flags & TCP_ECN_DEMAND_CWR) != 0,
+		.held = has_been_held(tp),
+		.has_data = ops->skb_len > 0,
+	};
+	u32 window;
+
+	own->received = tp->rcv_nxt;
+	window = receiver_window(&own->receiver, &segment);
+	/* A window of zero is the kernel's own doing: before 6.1.68 the connection would freeze. */
+	if (tp->rcv_wnd)
+		bpf_setsockopt(ops, SOL_TCP, TCP_WINDOW_CLAMP, &window, sizeof(window));
+}
+
+SEC("sockops")
+int netnice_receive(struct bpf_sock_ops *ops)
+{
+	struct placement *wanted = bpf_get_local_storage(&placements, 0);
+	u32 largest = LARGEST_WINDOW;
+	struct bpf_sock *sk = ops->sk;
+	struct reception *own;
+	struct tcp_sock *tp;
+
+	if (!sk || !wanted->group)
+		return 1;
+	switch (ops->op) {
+	case BPF_SOCK_OPS_TCP_CONNECT_CB:
+	case BPF_SOCK_OPS_TCP_LISTEN_CB:
+		bpf_setsockopt(ops, SOL_TCP, TCP_WINDOW_CLAMP, &largest, sizeof(largest));
+		return 1;
+	case BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB:
+	case BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB:
+		tp = bpf_skc_to_tcp_sock(sk);
+		if (tp)
+			begin(ops, sk, tp, wanted);
+		return 1;
+	case BPF_SOCK_OPS_HDR_OPT_LEN_CB:
+		break;
+	default:
+		return 1;
+	}
+	/* Asked for the sake of the packets' size alone. */
+	if (ops->args[0] == BPF_WRITE_HDR_TCP_CURRENT_MSS)
+		return 1;
+	own = bpf_sk_storage_get(&receptions, sk, 0, 0);
+	if (!own || own->group != wanted->group)
+		return 1;
+	tp = bpf_skc_to_tcp_sock(sk);
+	if (tp)
+		advertise(ops, tp, own);
+	return 1;
+}
