@@ -9,7 +9,8 @@ FUZZ_SECONDS ?= 600
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 RUNNER := --config 'target."cfg(unix)".runner = "$(CURDIR)/scripts/test-runner"'
 C_SOURCES = $(shell find bench congestion kernel -name '*.[ch]' | sort)
-PYTHON_SOURCES = bench/compare_ns2 bench/speed bench/start_up bench/ns2/measure bench/ns2/cases.py
+PYTHON_SOURCES = bench/compare_ns2 bench/speed bench/start_up bench/ns2/measure bench/ns2/cases.py \
+	netnice/tests/program/downloads.py
 SCRIPTS = scripts/prerequisites scripts/test-runner .ci/run tests/kernels/run tests/kernels/inside
 
 .DEFAULT_GOAL := help

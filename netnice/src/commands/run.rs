@@ -12,6 +12,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use netnice_kernel::connections::Sums;
 use netnice_kernel::control::Control;
+use netnice_kernel::flow::Totals;
 use netnice_kernel::run::{Entered, enter};
 use nix::errno::Errno;
 use nix::sys::resource::{Resource, setrlimit};
@@ -31,6 +32,8 @@ const EXAMPLES: &str = "\
 Examples:
   A backup that nobody notices, and a line at the end on what it did:
       sudo netnice run -v -- rsync -a photos/ backup.example.org:photos/
+  A download that takes what others leave, from any server:
+      sudo netnice run -- wget https://example.org/image.iso
   A server whose answers take what others leave:
       sudo netnice run -- python3 -m http.server
   A shell: all that is started in it has low priority:
@@ -39,11 +42,13 @@ Examples:
       sudo netnice run --control dstcp --target 2mbit -- rsync -a photos/ backup.example.org:photos/
 
 What is covered:
-  All TCP connections that the command and its children send over, from the first byte, IPv4 and
-  IPv6, as client and as server, whatever the programs are written in. Setting another congestion
-  control or DSCP has no effect for them. Not covered are UDP, and so QUIC, connections that were
-  open before, those accepted on a socket that was handed in listening, and downloads: their sender
-  decides. Under root, what a program does after it has moved itself to another cgroup is not
+  All TCP connections that the command and its children open, from the first byte, IPv4 and IPv6,
+  as client and as server, whatever the programs are written in. Setting another congestion control
+  or DSCP has no effect for them. What they send is governed by the congestion control. What they
+  receive is governed as root only, by the window that is advertised, and where the peer sends
+  timestamps (RFC 7323); not over loopback, and not with Multipath TCP. Not covered are UDP, and so
+  QUIC, connections that were open before, and those accepted on a socket that was handed in
+  listening. Under root, what a program does after it has moved itself to another cgroup is not
   covered (container runtimes do so), a 32-bit program may set another control, and connections
   over IPv4 on sockets of IPv6 keep their DSCP: the kernel lets no BPF program set it.
 
@@ -251,10 +256,11 @@ fn tell(arguments: &Arguments, entered: &Entered, control: Control) {
         }
         return;
     }
-    say!(
-        "netnice: {}",
-        in_words(sums, missing.is_some(), means, control)
-    );
+    let mut words = in_words(sums, missing.is_some(), means, control);
+    if sums.is_some_and(|sums| mostly_received(&sums.totals)) {
+        words += of_download(entered.receives());
+    }
+    say!("netnice: {words}");
     if let Some(missing) = missing {
         say!("netnice: {missing}");
     }
@@ -307,16 +313,23 @@ fn in_words(sums: Option<Sums>, open_missing: bool, means: &str, control: Contro
                 &format!("; {without} sent no timestamps, so round trips were measured instead");
         }
     }
-    if totals.bytes_received > 4 * totals.bytes_sent.max(10_000) {
-        words += "; it mostly received, and of a download the sender governs the rate";
-    }
     words + &notes
+}
+
+fn mostly_received(totals: &Totals) -> bool {
+    totals.bytes_received > 4 * totals.bytes_sent.max(10_000)
+}
+
+/// What to add where most was received: the sums are those of the sending side.
+fn of_download(governed: bool) -> &'static str {
+    match governed {
+        true => "; it mostly received, with low priority, too, which is not counted as giving way",
+        false => "; it mostly received, which has low priority as root only (see --direction)",
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use netnice_kernel::flow::Totals;
-
     use super::*;
 
     #[test]
@@ -358,11 +371,12 @@ mod tests {
             "1 connection with TCP for Diff-Serv (dstcp, by cgroup): 12.3 MB sent, 1.00 kB received"
         );
         let mut download = upload();
+        assert!(!mostly_received(&download.totals));
         download.totals.bytes_sent = 500;
         download.totals.bytes_received = 5_000_000;
+        assert!(mostly_received(&download.totals));
         download.totals.without_timestamps = 1;
         let words = in_words(Some(download), false, "cgroup", netnice);
-        assert!(words.contains("the sender governs"), "{words}");
         assert!(words.contains("1 peer sent no timestamps"), "{words}");
     }
 

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Downloads at low priority, live: from a server that knows nothing of it, over an emulated link.
+
+mod program;
+
+use std::fs;
+use std::path::PathBuf;
+use std::thread;
+use std::time::Duration;
+
+use program::{measure_until, netnice, stderr, stdout};
+use serde_json::Value;
+
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/program/downloads.py");
+
+/// A cgroup of the test's own.
+struct Cgroup(PathBuf);
+
+impl Cgroup {
+    fn new(name: &str) -> Self {
+        let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
+        let mut mounts = mounts.lines().map(|line| line.split(' '));
+        let mut cgroup2 = mounts.find(|fields| fields.clone().nth(2) == Some("cgroup2"));
+        let top = cgroup2.as_mut().and_then(|fields| fields.nth(1)).unwrap();
+        let path = PathBuf::from(top).join(format!("netnice-test-{name}-{}", std::process::id()));
+        fs::create_dir(&path).unwrap();
+        Self(path)
+    }
+
+    fn path(&self) -> &str {
+        self.0.to_str().unwrap()
+    }
+}
+
+impl Drop for Cgroup {
+    fn drop(&mut self) {
+        // It is busy until the last process is gone.
+        for _ in 0..100 {
+            match fs::remove_dir(&self.0) {
+                Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
+                    thread::sleep(Duration::from_millis(20));
+                }
+                _ => return,
+            }
+        }
+    }
+}
+
+/// Runs the script behind a link whose far side serves; what it tells.
+fn behind(link: &[&str], arguments: &[&str], cgroup: &str) -> Value {
+    let server = format!("exec python3 {SCRIPT} serve");
+    let before = ["link", "--quiet", "--far", &server];
+    let script = ["--", "python3", SCRIPT];
+    let output = netnice(&[&before, link, &script, arguments].concat())
+        .env("CGROUP", cgroup)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    serde_json::from_str(&stdout(&output)).expect("JSON")
+}
+
+const HOME: [&str; 6] = ["--rate", "10mbit", "--delay", "20ms", "--queue", "83p"];
+
+#[test]
+fn a_download_fills_the_link_and_yields_it() {
+    let program = env!("CARGO_BIN_EXE_netnice");
+    measure_until(
+        || behind(&HOME, &["beside", program], ""),
+        |told| {
+            let rate = |name: &str| told[name].as_f64().unwrap();
+            let both = rate("low_beside") + rate("plain_beside");
+            rate("low") > 0.8 * rate("plain") && rate("low_beside") < 0.1 * both
+        },
+    );
+}
+
+#[test]
+fn detach_lets_open_downloads_go() {
+    let program = env!("CARGO_BIN_EXE_netnice");
+    measure_until(
+        || {
+            let cgroup = Cgroup::new("receive");
+            behind(&HOME, &["release", program], cgroup.path())
+        },
+        |told| {
+            let rate = |name: &str| told[name].as_f64().unwrap();
+            rate("before") < 1.0 && rate("after") > 2.0
+        },
+    );
+}
+
+/// Attached and detached again and again meanwhile, on a path that loses packets.
+#[test]
+fn whatever_happens_no_byte_is_lost() {
+    let cgroup = Cgroup::new("compare");
+    let attach = || {
+        let arguments = ["attach", cgroup.path(), "--direction", "receive"];
+        let output = netnice(&arguments).output().unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+    };
+    attach();
+    let link = ["--rate", "50mbit", "--delay", "5ms", "--loss", "1%"];
+    let told = thread::scope(|scope| {
+        let script = format!(
+            "echo 0 > {}/cgroup.procs; exec python3 {SCRIPT} compare 1500",
+            cgroup.path()
+        );
+        let downloads = scope.spawn(move || {
+            let server = format!("exec python3 {SCRIPT} serve");
+            let before = ["link", "--quiet", "--far", &server];
+            let output = netnice(&[&before[..], &link, &["--", "sh", "-c", &script]].concat())
+                .output()
+                .unwrap();
+            assert!(output.status.success(), "{}", stderr(&output));
+            stdout(&output)
+        });
+        while !downloads.is_finished() {
+            thread::sleep(Duration::from_millis(700));
+            let output = netnice(&["detach", cgroup.path()]).output().unwrap();
+            assert!(output.status.success(), "{}", stderr(&output));
+            attach();
+        }
+        downloads.join().unwrap()
+    });
+    assert_eq!(told.trim(), r#"{"wrong": [], "left": 0}"#);
+}

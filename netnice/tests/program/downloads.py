@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Downloads for live_receive.rs: both ends, and what came of them as one line of JSON.
+
+downloads.py serve             answers requests `bytes offset` on port 8000; 0 bytes: without end
+downloads.py beside NETNICE    rates: plain alone, low alone, and both at once, in Mb/s
+downloads.py release NETNICE   rate of a low-priority download beside a plain one, before and after `detach`
+downloads.py compare COUNT     COUNT downloads of random size, compared byte by byte
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import random
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+CONTENT = b"".join(hashlib.sha256(b"%d" % n).digest() for n in range(1 << 15))
+
+
+def serve() -> None:
+    server = socket.create_server(("::", 8000), family=socket.AF_INET6, dualstack_ipv6=True, backlog=256)
+    while True:
+        threading.Thread(target=answer, args=(server.accept()[0],), daemon=True).start()
+
+
+def answer(connection: socket.socket) -> None:
+    try:
+        with connection, connection.makefile("rb") as requests:
+            for request in requests:
+                size, offset = map(int, request.split())
+                while size == 0:
+                    connection.sendall(CONTENT)
+                connection.sendall((2 * CONTENT)[offset : offset + size])
+    except OSError:
+        pass  # the other end has gone
+
+
+def connect(variable: str = "NETNICE_FAR") -> socket.socket:
+    connection = socket.create_connection((os.environ[variable], 8000))
+    connection.settimeout(60)
+    return connection
+
+
+def rates(seconds: int) -> None:
+    """One download; prints its rate in each second, in Mb/s."""
+    connection = connect()
+    connection.sendall(b"0 0\n")
+    connection.settimeout(0.05)
+    for _ in range(seconds):
+        end = time.monotonic() + 1
+        received = 0
+        while (now := time.monotonic()) < end:
+            with contextlib.suppress(TimeoutError):
+                received += len(connection.recv(1 << 20))
+        print(received * 8e-6 / (1 + now - end), flush=True)
+
+
+def download(seconds: int, *before: str) -> subprocess.Popen:
+    command = [*before, sys.executable, __file__, "rates", str(seconds)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def mean(process: subprocess.Popen, skip: int) -> float:
+    found = [float(line) for line in process.communicate()[0].split()][skip:]
+    return sum(found) / len(found)
+
+
+def beside(netnice: str) -> None:
+    low = [netnice, "run", "--direction", "receive", "--"]
+    told = {"plain": mean(download(3), 1), "low": mean(download(5, *low), 2)}
+    both = [download(8, *low), download(8)]
+    told["low_beside"], told["plain_beside"] = [mean(process, 3) for process in both]
+    print(json.dumps(told))
+
+
+def release(netnice: str) -> None:
+    cgroup = os.environ["CGROUP"]
+    subprocess.run(
+        [netnice, "attach", cgroup, "--direction", "receive", "--json"], check=True, stdout=subprocess.DEVNULL
+    )
+    enter = ["sh", "-c", f'echo $$ > {cgroup}/cgroup.procs; exec "$@"', "sh"]
+    low, plain = download(16, *enter), download(16)
+    time.sleep(7)
+    subprocess.run([netnice, "detach", cgroup, "--json"], check=True, stdout=subprocess.DEVNULL)
+    low = [float(line) for line in low.communicate()[0].split()]
+    plain.communicate()
+    print(json.dumps({"before": sum(low[3:7]) / 4, "after": sum(low[11:]) / len(low[11:])}))
+
+
+def compare(count: int) -> None:
+    left = list(range(count))
+    wrong = []
+
+    def work(worker: int) -> None:
+        choose = random.Random(worker)
+        connection = None
+        while left:
+            left.pop()
+            if connection is None or choose.random() < 0.3:
+                connection = connect(choose.choice(["NETNICE_FAR", "NETNICE_FAR6"]))
+            size = int(2 ** choose.uniform(0, 18))
+            offset = choose.randrange(len(CONTENT))
+            connection.sendall(b"%d %d\n" % (size, offset))
+            received = b""
+            while len(received) < size:
+                received += connection.recv(choose.choice([1000, 65536])) or b"-" * size
+            if received != (2 * CONTENT)[offset : offset + size]:
+                wrong.append((worker, size, offset))
+
+    def watched(worker: int) -> None:
+        try:
+            work(worker)
+        except (OSError, IndexError) as error:
+            if not isinstance(error, IndexError):
+                wrong.append((worker, repr(error)))
+
+    workers = [threading.Thread(target=watched, args=(n,)) for n in range(20)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    print(json.dumps({"wrong": wrong, "left": len(left)}))
+
+
+if __name__ == "__main__":
+    name, *rest = sys.argv[1:]
+    globals()[name](*(int(word) if word.isdigit() else word for word in rest))
