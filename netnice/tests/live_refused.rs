@@ -17,6 +17,8 @@ static ALONE: Mutex<()> = Mutex::new(());
 /// One test at a time: an installation registers what another test must not find.
 fn alone() -> MutexGuard<'static, ()> {
     let guard = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    // What other tests have left on record the next call clears.
+    output(&mut netnice(&["run", "--", "true"]));
     let controls = || fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
     eventually("the end of what was started before", || {
         !controls().unwrap().contains("netnice")

@@ -106,8 +106,11 @@ pub(super) fn refuse(control: &CongestionControl) -> Result<(), (Option<String>,
     }
 }
 
-/// Whether the kernel has a control, or finds and loads it.
+/// Whether the kernel has a control, which only root may be allowed to set, or finds and loads it.
 fn can_load(name: &str) -> bool {
+    if available().iter().any(|known| known == name) {
+        return true;
+    }
     let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP));
     socket.is_ok_and(|socket| socket.set_tcp_congestion(name.as_bytes()).is_ok())
 }
