@@ -93,11 +93,12 @@ fn detach_lets_open_downloads_go() {
 #[test]
 fn whatever_happens_no_byte_is_lost() {
     let cgroup = Cgroup::new("compare");
-    let attach = || {
-        let arguments = ["attach", cgroup.path(), "--direction", "receive"];
-        let output = netnice(&arguments).output().unwrap();
+    let succeed = |arguments: &[&str]| {
+        let output = netnice(arguments).output().unwrap();
         assert!(output.status.success(), "{}", stderr(&output));
     };
+    let attach = || succeed(&["attach", cgroup.path(), "--direction", "receive"]);
+    let detach = || succeed(&["detach", cgroup.path()]);
     attach();
     let link = ["--rate", "50mbit", "--delay", "5ms", "--loss", "1%"];
     let told = thread::scope(|scope| {
@@ -116,10 +117,10 @@ fn whatever_happens_no_byte_is_lost() {
         });
         while !downloads.is_finished() {
             thread::sleep(Duration::from_millis(700));
-            let output = netnice(&["detach", cgroup.path()]).output().unwrap();
-            assert!(output.status.success(), "{}", stderr(&output));
+            detach();
             attach();
         }
+        detach();
         downloads.join().unwrap()
     });
     assert_eq!(told.trim(), r#"{"wrong": [], "left": 0}"#);

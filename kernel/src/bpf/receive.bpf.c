@@ -23,6 +23,12 @@ __noinline u32 netnice_answer(struct netnice *state, const struct netnice_ack *a
 #define RECEIVER_POLICY netnice_answer
 #include "receiver.h"
 
+/* Likewise. */
+__noinline u32 receiver_answer(struct receiver *state, const struct receiver_segment *segment)
+{
+	return state && segment ? receiver_window(state, segment) : 0;
+}
+
 char _license[] SEC("license") = "GPL";
 
 /* Of the window scale that it leads to (8): a window of RECEIVER_PAUSE_BYTES can still be told. */
@@ -131,7 +137,7 @@ static __always_inline void advertise(struct bpf_sock_ops *ops, struct tcp_sock 
 	u32 window;
 
 	own->received = tp->rcv_nxt;
-	window = receiver_window(&own->receiver, &segment);
+	window = receiver_answer(&own->receiver, &segment);
 	/* A window of zero is the kernel's own doing: before 6.1.68 the connection would freeze. */
 	if (tp->rcv_wnd)
 		bpf_setsockopt(ops, SOL_TCP, TCP_WINDOW_CLAMP, &window, sizeof(window));
