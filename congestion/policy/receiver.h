@@ -383,7 +383,7 @@ POLICY_INLINE u32 receiver_on_arrival(struct receiver *state,
 	ack.in_flight = RECEIVER_PROBE_PACKETS;
 	ack.in_recovery = state->recovering;
 	ack.app_limited = receiver_is_app_limited(state, came, mark->window);
-	/* Held ACKs are told apart above: the rest are prompt. */
+	/* Delayed ACKs are left out above: the rest are prompt. */
 	state->policy.threshold_floor = receiver_threshold_floor(state);
 	state->policy.lone_acks = DELAYED_ACK_LONE_IN_A_ROW + DELAYED_ACK_LONE_WITHOUT_PROOF;
 	state->cwnd = RECEIVER_POLICY(&state->policy, &ack);

@@ -17,7 +17,7 @@ pub struct Parameter {
     pub kind: Kind,
     /// The controls that take it.
     pub controls: &'static [&'static str],
-    /// What it sets, in one line without range and default.
+    /// Help text: one line, without range and default.
     pub help: &'static str,
     /// The option of the command line, without its hyphens.
     pub option: Option<&'static str>,
@@ -121,7 +121,7 @@ impl Kind {
         }
     }
 
-    /// Whether a parameter may have this value.
+    /// True for a value within the range.
     pub fn allows(self, value: Value) -> bool {
         match (self.range(), value) {
             (Some((least, most)), Value::Number(number)) => {
@@ -135,7 +135,7 @@ impl Kind {
 }
 
 impl Parameter {
-    /// What is allowed, for an error or a help text.
+    /// The range in words, for an error or a help text.
     pub fn allowed(&self) -> String {
         let number = match self.kind {
             Kind::Switch { .. } => return "true or false".to_owned(),
@@ -152,7 +152,7 @@ impl Parameter {
         }
     }
 
-    /// Whether a control takes it.
+    /// True for a control that reads it.
     pub fn is_of(&self, control: &str) -> bool {
         self.controls.contains(&control)
     }
@@ -270,7 +270,7 @@ pub enum ParameterError {
     Unknown {
         /// The control.
         control: &'static str,
-        /// What was set.
+        /// Name of the parameter.
         name: String,
     },
     /// The value is not allowed.
@@ -280,9 +280,9 @@ pub enum ParameterError {
         control: &'static str,
         /// The parameter.
         name: &'static str,
-        /// What it was set to.
+        /// The value given.
         value: Value,
-        /// What it may be.
+        /// The range allowed.
         allowed: String,
     },
     /// Another parameter, also set, takes its place.
@@ -296,7 +296,7 @@ pub enum ParameterError {
         name: &'static str,
         /// The parameter that takes its place.
         by: &'static str,
-        /// What that is set to.
+        /// Value of that parameter.
         value: Value,
     },
     /// The kernel's control has no such parameter.
@@ -393,7 +393,7 @@ impl<'a> Settings<'a> {
         parameters
     }
 
-    /// The same, with an error for one that is only simulated.
+    /// As above, with an error for a parameter that is only simulated.
     pub(crate) fn kernel_parameters(&self) -> Result<policy::Parameters, ParameterError> {
         match self.given().find(|(row, _)| row.member.is_none()) {
             None => Ok(self.policy_parameters()),

@@ -177,7 +177,7 @@ mod tests {
             .unwrap();
         }
 
-        /// What the compiler has against it.
+        /// Messages of the compiler.
         fn compile(&self) -> String {
             let mut compiler = Command::new("cc")
                 .args(["-fsyntax-only", "-x", "c", "-I"])

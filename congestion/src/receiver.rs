@@ -3,7 +3,7 @@
 
 use crate::policy::{Parameters, Report};
 
-/// What a receiver knows as a segment is about to leave. Times are in microseconds and may wrap.
+/// State of a receiver as a segment is about to leave. Times are in microseconds and may wrap.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Segment {
@@ -67,7 +67,7 @@ impl Receiver {
         unsafe { native_receiver_window(self, segment) }
     }
 
-    /// What the control tells about itself.
+    /// The report of the policy.
     pub fn report(&self) -> &Report {
         &self.report
     }

@@ -62,7 +62,7 @@ fn under_delayed_acks(mut control: Box<dyn CongestionControl>) -> String {
     record
 }
 
-/// What a control does with these parameters.
+/// The windows of a control with these parameters.
 fn behaviour(control: &str, parameters: &ControlParameters) -> String {
     let create = || registry::create(control, parameters).unwrap_or_else(|e| panic!("{e}"));
     let marking = Path {
@@ -80,7 +80,7 @@ fn behaviour(control: &str, parameters: &ControlParameters) -> String {
         + &under_delayed_acks(create())
 }
 
-/// What has to be set for the others to matter.
+/// Parameters that must be set for the others to have an effect.
 fn usual(control: &str) -> ControlParameters {
     match control {
         "dstcp" => ControlParameters::new().with("target_rate_bps", 2e6),

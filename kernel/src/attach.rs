@@ -61,6 +61,7 @@ pub fn attach(cgroup: &Cgroup, settings: &Settings) -> Result<Outcome> {
     let processes = cgroup.processes_beneath()?;
     let mut outcome = renice::set_open(&processes, Some(settings), &placer);
     outcome.future = true;
+    outcome.receive_refused = placer.receive_refused().map(str::to_owned);
     pins.close()?;
     Ok(outcome)
 }

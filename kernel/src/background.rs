@@ -13,11 +13,11 @@ use nix::unistd::{ForkResult, chdir, fork, setsid};
 
 use crate::error::{Context, Result};
 
-/// What a process that clears up is called. `killall netnice` and `pkill netnice` end the commands, and not also what
+/// Name of a process that clears up. `killall netnice` and `pkill netnice` end the commands, and not also what
 /// clears up after them.
 pub const GUARD: &CStr = c"nn-guard";
 
-/// What a process that supervises is called, for the same reason.
+/// Name of a supervisor, for the same reason.
 pub(crate) const SUPERVISOR: &CStr = c"nn-supervisor";
 
 /// Runs `work` in a new process in the background, which is called `name` (of 15 bytes at most), with no file open but

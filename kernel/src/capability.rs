@@ -77,11 +77,11 @@ pub fn check() -> Findings {
     control.extend(privileges);
     let mut programs = Vec::new();
     if may_load {
-        let (controls, cgroup_programs) = loads();
+        let [controls, cgroup_programs, receiving] = loads();
         control.push(controls);
-        programs.push(cgroup_programs);
+        programs.extend([cgroup_programs, receiving]);
     } else {
-        // What is registered has passed all that registering takes.
+        // A registered control has passed all that registering takes.
         control.push(registered);
     }
     let (cgroup, supervision) = (cgroup2(root), supervision());
@@ -242,30 +242,47 @@ fn privileges() -> Capability {
 
 /// Nothing proves that the kernel takes the controls and the programs for cgroups as taking them
 /// does.
-fn loads() -> (Capability, Capability) {
+fn loads() -> [Capability; 3] {
     let names: Vec<_> = Control::all().map(Control::name).collect();
-    let (controls, programs) = match Pins::open() {
+    let (controls, programs, receiving) = match Pins::open() {
         Ok(pins) => {
             let controls =
                 timed(|| Control::all().try_for_each(|control| control.register(&pins).map(drop)));
-            let programs = timed(|| Placer::load_all(&pins));
-            // What cannot be cleared now, the next call clears.
+            let programs = timed(|| Placer::open(&pins).map(drop));
+            let receiving = timed(|| Placer::load_receiving(&pins));
+            // The next call clears what cannot be cleared now.
             let _ = pins.close();
-            (controls, programs)
+            (controls, programs, receiving)
         }
-        Err(error) => (Err(error.to_string()), Err(error.to_string())),
+        Err(error) => {
+            let refused = || Err(error.to_string());
+            (refused(), refused(), refused())
+        }
     };
-    let found = |name, what: String, tried: Result<Duration, String>| match tried {
+    let found = |name, what: &str, without: State, tried: Result<Duration, String>| match tried {
         Ok(took) => {
             let detail = format!("the kernel takes {what} ({} ms)", took.as_millis());
             capability(name, State::Ok, detail)
         }
-        Err(error) => capability(name, State::Missing, error),
+        Err(error) => capability(name, without, error),
     };
-    (
-        found("controls", names.join(", "), controls),
-        found("cgroup programs", "sockops and setsockopt".into(), programs),
-    )
+    let (missing, limited) = (State::Missing, State::Limited);
+    [
+        found("controls", &names.join(", "), missing, controls),
+        found(
+            "cgroup programs",
+            "sockops and setsockopt",
+            missing,
+            programs,
+        ),
+        // Without it what is sent is governed alone.
+        found(
+            "received data",
+            "the program that governs it",
+            limited,
+            receiving,
+        ),
+    ]
 }
 
 fn timed(work: impl FnOnce() -> crate::Result<()>) -> Result<Duration, String> {
@@ -274,7 +291,7 @@ fn timed(work: impl FnOnce() -> crate::Result<()>) -> Result<Duration, String> {
     Ok(started.elapsed())
 }
 
-/// Whether connections can be listed, and how much of them this user sees.
+/// Lists connections, to find out how much of them this user sees.
 fn list() -> Capability {
     let name = "list of connections";
     match connections::list() {

@@ -34,12 +34,12 @@ const ATTACHED: [(&str, Hook); 3] = [
 /// Which way data has low priority.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Direction {
-    /// What is sent, and what is received.
+    /// Data that is sent, and data that is received.
     #[default]
     Both,
-    /// What is sent: by a congestion control.
+    /// Data that is sent, by a congestion control.
     Send,
-    /// What is received: by the window that is advertised.
+    /// Data that is received, by the window that is advertised.
     Receive,
 }
 
@@ -83,10 +83,11 @@ pub struct Placer {
     place: OwnedFd,
     guard: OwnedFd,
     receive: Option<OwnedFd>,
+    receive_refused: Option<String>,
     placements: MapHandle,
     flows: MapHandle,
     totals: MapHandle,
-    /// What is kept of sockets that receive at low priority; `None` if there are none.
+    /// State of sockets that receive at low priority; `None` if there are none.
     receptions: Option<MapHandle>,
 }
 
@@ -99,7 +100,7 @@ impl Placer {
         let receives = settings.direction.receives();
         let there = !receives || receiving_programs().is_pinned(pins);
         if there && control.is_pinned(pins) && programs().is_pinned(pins) {
-            return Ok((Registered::Already, Self::open_for(settings, pins)?));
+            return Ok((Registered::Already, Self::open_for(settings, None, pins)?));
         }
         let loading = pins.while_loading()?;
         std::thread::scope(|scope| {
@@ -109,31 +110,39 @@ impl Placer {
                 false => Ok(()),
             });
             load(programs(), &loading, pins)?;
-            receiving.join().expect("loading does not panic")?;
+            let receiving = receiving.join().expect("loading does not panic");
+            // Who asks for both directions is served in the one that works.
+            let refused = match (receiving, settings.direction) {
+                (Err(error), Direction::Both) => Some(error.to_string()),
+                (other, _) => other.map(|()| None)?,
+            };
             let registered = registering.join().expect("registering does not panic")?;
             if registered == Registered::Foreign && !settings.parameters.is_default() {
                 let control = control.name();
                 return Err(Error::Foreign { control });
             }
-            Ok((registered, Self::open_for(settings, pins)?))
+            Ok((registered, Self::open_for(settings, refused, pins)?))
         })
     }
 
-    fn open_for(settings: &Settings, pins: &Pins) -> Result<Self> {
+    fn open_for(settings: &Settings, refused: Option<String>, pins: &Pins) -> Result<Self> {
         let mut opened = Self::open(pins)?;
-        if settings.direction.receives() {
+        if settings.direction.receives() && refused.is_none() {
             opened.receive = Some(open_program(receiving_programs(), RECEIVE, pins)?);
         }
+        opened.receive_refused = refused;
         Ok(opened)
     }
 
-    /// Makes sure that the kernel has all programs for cgroups of this version, and that they stay
-    /// pinned until the last user of the pins has gone.
-    pub fn load_all(pins: &Pins) -> Result<()> {
-        let loading = pins.while_loading()?;
-        [programs(), receiving_programs()]
-            .into_iter()
-            .try_for_each(|set| load(set, &loading, pins))
+    /// Why received data is not governed although both directions were asked for.
+    pub fn receive_refused(&self) -> Option<&str> {
+        self.receive_refused.as_deref()
+    }
+
+    /// Makes sure that the kernel has the programs of this version that govern received data, and
+    /// that they stay pinned until the last user of the pins has gone.
+    pub fn load_receiving(pins: &Pins) -> Result<()> {
+        load(receiving_programs(), &pins.while_loading()?, pins)
     }
 
     /// Takes the programs that are pinned, or loads and pins them; not what governs the receiving
@@ -151,6 +160,7 @@ impl Placer {
             place: open_program(programs(), PLACE, pins)?,
             guard: open_program(programs(), GUARD, pins)?,
             receive: None,
+            receive_refused: None,
             placements: open_map("placements")?,
             flows: open_map("flows")?,
             totals: open_map("totals")?,

@@ -32,6 +32,8 @@ pub struct Outcome {
     pub denied: usize,
     /// Whether sockets that the processes open from now on follow.
     pub future: bool,
+    /// Why received data is not governed although both directions were asked for.
+    pub receive_refused: Option<String>,
     /// The cgroup, if one, that has been given low priority as a whole and keeps it.
     pub attached: Option<String>,
 }
@@ -66,6 +68,7 @@ pub fn set(pid: i32, settings: &Settings) -> Result<Outcome> {
     let moved = move_in(pid, settings, &pins, &placer);
     let family = process::with_descendants(pid)?;
     outcome.future = moved.is_ok();
+    outcome.receive_refused = placer.receive_refused().map(str::to_owned);
     Sockets::default().place(&family, settings, Some(&placer), &mut outcome);
     // The connections have been served by then, whatever became of the cgroups.
     pins.close()?;

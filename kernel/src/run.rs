@@ -146,9 +146,18 @@ impl Entered {
         }
     }
 
-    /// Whether what is received has low priority, too.
+    /// Why received data is not governed although both directions were asked for.
+    pub fn receive_refused(&self) -> Option<&str> {
+        match &self.0 {
+            How::Cgroup(own) => own.placer.receive_refused(),
+            How::Supervised(..) | How::Already => None,
+        }
+    }
+
+    /// True if received data has low priority, too.
     pub fn receives(&self) -> bool {
         matches!(&self.0, How::Cgroup(own) if own.direction.receives())
+            && self.receive_refused().is_none()
     }
 
     /// Sums over the connections so far, those that are still open included; `None` where they

@@ -8,6 +8,7 @@ use netnice_kernel::control::Control;
 use netnice_kernel::placement::{Direction, Settings};
 
 use crate::parameter_options::ParameterOptions;
+use crate::text::say;
 
 /// The heading of these options in the help.
 pub const HEADING: &str = "What low priority is to be like";
@@ -32,14 +33,19 @@ pub struct LowPriority {
     parameters: ParameterOptions,
 }
 
+/// Says in one line that received data keeps the priority that its sender gives it, and why.
+pub fn say_not_received(reason: &str) {
+    say!("netnice: received data is not governed: {reason}");
+}
+
 /// [`Direction`] as an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Way {
-    /// What is sent, and as root what is received
+    /// Data that is sent, and as root data that is received
     Both,
-    /// What is sent: by the congestion control
+    /// Data that is sent, by the congestion control
     Send,
-    /// What is received: by the window that is advertised
+    /// Data that is received, by the window that is advertised
     Receive,
 }
 

@@ -133,7 +133,7 @@ fn value_name(row: &'static Parameter) -> &'static str {
     }
 }
 
-/// What it sets, what is allowed, which controls take it, and the default.
+/// Help of an option: its effect, range, controls and default.
 fn help(row: &'static Parameter) -> String {
     let mut help = format!("{} ({})", capitalised(row.help), allowed(row));
     for word in words(row) {
@@ -153,7 +153,7 @@ fn capitalised(text: &str) -> String {
     first.into_iter().chain(letters).collect()
 }
 
-/// What is allowed, as it is written on the command line.
+/// The range, as it is written on the command line.
 fn allowed(row: &'static Parameter) -> String {
     let (least, most) = row.kind.range().unwrap_or_default();
     let [least, most] = [least, most].map(|end| in_words(row, Value::Number(end)));

@@ -49,7 +49,7 @@ fn nothing_is_left() -> bool {
         && processes_in_the_background().is_empty()
 }
 
-/// What a netnice, and a process of it that clears up or supervises, is called.
+/// Names of netnice, its guards and its supervisors.
 const NAMES: [&str; 3] = ["netnice", "nn-guard", "nn-supervisor"];
 
 /// The processes of ours that clear up or supervise.

@@ -17,7 +17,7 @@ static ALONE: Mutex<()> = Mutex::new(());
 /// One test at a time: an installation registers what another test must not find.
 fn alone() -> MutexGuard<'static, ()> {
     let guard = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    // What other tests have left on record the next call clears.
+    // The next call clears what other tests have left on record.
     output(&mut netnice(&["run", "--", "true"]));
     let controls = || fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
     eventually("the end of what was started before", || {
@@ -133,6 +133,37 @@ fn without_bpf_one_line_names_the_error_and_its_meaning() {
         }
     }
     assert!(!prefix.path().join("bin").exists(), "half installed");
+}
+
+/// A directory in the place of its map makes loading the program fail, as a kernel would that does
+/// not take it.
+#[test]
+fn without_its_program_received_data_is_left_out() {
+    let _alone = alone();
+    let mut holder = netnice(&["run", "--direction", "send", "--", "sleep", "300"]);
+    let _holder = Process(holder.spawn().unwrap());
+    let maps = std::path::Path::new("/run/netnice/bpf/maps");
+    eventually("the pins", || maps.join("flows").exists());
+    fs::create_dir(maps.join("receptions")).unwrap();
+    let cgroup = TestCgroup::new("no-receive");
+    let attach = ["attach", cgroup.path()];
+    for arguments in [&["run", "true"][..], &attach] {
+        let said = say(&mut netnice(arguments));
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        assert_one_line(&said.err);
+        let expected = "received data is not governed: ";
+        assert!(said.err.contains(expected), "{}", said.err);
+    }
+    output(&mut netnice(&["detach", cgroup.path()]));
+    let found = say(&mut netnice(&["check"]));
+    assert!(
+        found.out.contains("received data              limited"),
+        "{}",
+        found.out
+    );
+    let said = say(&mut netnice(&["run", "--direction", "receive", "true"]));
+    assert_eq!(said.code, Some(1), "{}", said.err);
+    assert_one_line(&said.err);
 }
 
 #[test]

@@ -181,7 +181,7 @@ fn a_retransmission_halves_and_reordering_does_not() {
     assert_eq!(fill_gap(&mut connection, 40), window / 2);
     let mut connection = Connection::settled();
     let window = connection.pair(0);
-    // What came late was sent first.
+    // The late packet was sent first.
     assert!(fill_gap(&mut connection, 0) >= window);
 }
 

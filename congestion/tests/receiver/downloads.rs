@@ -91,7 +91,7 @@ enum Event {
     HeldAck(usize, u64),
 }
 
-/// What the sender keeps of a packet that is out.
+/// A packet in flight, as its sender knows it.
 #[derive(Clone, Copy)]
 struct Out {
     to: u64,
@@ -435,7 +435,7 @@ impl Downloads {
             }
         };
         client.reported = client.next;
-        // What has been offered is not taken back (RFC 9293, 3.8.6).
+        // A window that was offered is not taken back (RFC 9293, 3.8.6).
         client.edge = client
             .edge
             .max(client.next + window.next_multiple_of(GRAIN));

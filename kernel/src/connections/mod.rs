@@ -66,7 +66,7 @@ pub struct Connection {
     pub bytes_sent: u64,
     /// Bytes received since then.
     pub bytes_received: u64,
-    /// Whether the peer sends timestamps (RFC 7323).
+    /// True if the peer sends timestamps (RFC 7323).
     pub peer_sends_timestamps: bool,
     /// The record beside the socket. Missing where this user may not read it, and where another
     /// version of netnice governs the connection and keeps its record in another form.

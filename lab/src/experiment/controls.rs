@@ -106,7 +106,7 @@ pub(super) fn refuse(control: &CongestionControl) -> Result<(), (Option<String>,
     }
 }
 
-/// Whether the kernel has a control, which only root may be allowed to set, or finds and loads it.
+/// True if the kernel has a control, even one for root only, or finds and loads it.
 fn can_load(name: &str) -> bool {
     if available().iter().any(|known| known == name) {
         return true;

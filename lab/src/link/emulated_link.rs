@@ -52,7 +52,7 @@ pub struct EmulatedLink {
 }
 
 impl EmulatedLink {
-    /// Whether the kernel and this user have what a link needs: network namespaces and TUN devices.
+    /// Tries what a link needs of the kernel and this user: network namespaces and TUN devices.
     /// Nothing is left behind.
     pub fn check() -> Result<(), LabError> {
         Namespace::create()?.run(|| Tun::open(NEAR_DEVICE).map(drop))?

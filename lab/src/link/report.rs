@@ -22,7 +22,7 @@ const ENOUGH_PACKETS: u64 = 299;
 /// this probability at most.
 const SIGNIFICANCE: f64 = 0.05;
 
-/// Whether measurements over a link can be trusted.
+/// The verdict on measurements over a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {

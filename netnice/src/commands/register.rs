@@ -9,6 +9,8 @@ use netnice_kernel::control::Control;
 use netnice_kernel::pins::Pins;
 use netnice_kernel::placement::Placer;
 
+use crate::low_priority;
+
 /// Register the controls until `netnice unregister` or the end of the system.
 #[derive(Debug, Args)]
 pub struct Arguments {}
@@ -25,7 +27,10 @@ pub(super) fn register() -> Result<()> {
     for control in Control::all() {
         control.register(&pins)?;
     }
-    Placer::load_all(&pins)?;
+    Placer::open(&pins)?;
+    if let Err(error) = Placer::load_receiving(&pins) {
+        low_priority::say_not_received(&error.to_string());
+    }
     pins.set_installed(true)?;
     pins.close()?;
     Ok(())

@@ -12,7 +12,7 @@ use netnice_kernel::renice::{self, Outcome};
 use nix::unistd::{Pid, getsid};
 use serde::Serialize;
 
-use crate::low_priority::{LowPriority, standing};
+use crate::low_priority::{self, LowPriority, standing};
 use crate::text::{self, say};
 
 const EXAMPLES: &str = "\
@@ -96,6 +96,9 @@ fn refusal(arguments: &Arguments) -> Result<Option<String>> {
 
 /// Says what was changed, here and for `attach` and `detach`: in words, or as JSON.
 pub(super) fn tell(outcome: &Outcome, json: bool, words: &str) -> Result<()> {
+    if let Some(reason) = &outcome.receive_refused {
+        low_priority::say_not_received(reason);
+    }
     let line = match json {
         true => serde_json::to_string(&Told::from(outcome))?,
         false => format!("netnice: {words}"),

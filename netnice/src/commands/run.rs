@@ -23,7 +23,7 @@ use serde::Serialize;
 use crate::foreground::{self, Ended};
 use crate::interpreter;
 use crate::leftovers;
-use crate::low_priority::{LowPriority, standing};
+use crate::low_priority::{self, LowPriority, standing};
 use crate::signals::HeldSignals;
 use crate::text::{self, say};
 use crate::write_signals;
@@ -93,10 +93,19 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     if arguments.verbose || arguments.json {
         return run_and_tell(arguments, &program, rest, &settings);
     }
-    let entered = enter(&settings)?;
+    let entered = enter_and_warn(&settings)?;
     let error = become_command(&program, &arguments.command)?;
     drop(entered);
     Ok(cannot_run(name, &error.into()))
+}
+
+/// Takes low priority, and says which part of it is missing here.
+fn enter_and_warn(settings: &netnice_kernel::placement::Settings) -> Result<Entered> {
+    let entered = enter(settings)?;
+    if let Some(reason) = entered.receive_refused() {
+        low_priority::say_not_received(reason);
+    }
+    Ok(entered)
 }
 
 /// Puts the command in the place of this process: its exit code, signals, terminal and files are
@@ -129,7 +138,7 @@ fn run_and_tell(
     settings: &netnice_kernel::placement::Settings,
 ) -> Result<ExitCode> {
     let signals = HeldSignals::hold()?;
-    let entered = enter(settings)?;
+    let entered = enter_and_warn(settings)?;
     let name = &arguments.command[0];
     let mut command = Command::new(program);
     std::os::unix::process::CommandExt::arg0(command.args(rest), name);
@@ -220,7 +229,7 @@ struct Summary<'a> {
     bytes_received: Option<u64>,
     yields: Option<u64>,
     without_timestamps: Option<u64>,
-    /// Whether connections that the command accepted are missing from the sums.
+    /// True if connections that the command accepted are missing from the sums.
     accepted_uncounted: Option<bool>,
     /// Why the connections that are still open are missing from the sums, if they are.
     open_uncounted: Option<String>,
@@ -320,7 +329,7 @@ fn mostly_received(totals: &Totals) -> bool {
     totals.bytes_received > 4 * totals.bytes_sent.max(10_000)
 }
 
-/// What to add where most was received: the sums are those of the sending side.
+/// A note where most was received: the sums are those of the sending side.
 fn of_download(governed: bool) -> &'static str {
     match governed {
         true => "; it mostly received, with low priority, too, which is not counted as giving way",

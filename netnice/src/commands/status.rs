@@ -24,7 +24,7 @@ Examples:
 Columns:
   STATE    slow start: finding out what the path carries; avoidance: probing for more; inference:
            has given way, watches whether others are still there; yielding: they are
-  RATE     what the peer acknowledged in the last half second; with --watch, since the last line
+  RATE     acknowledged by the peer in the last half second; with --watch, since the last line
   DELAY    latest filtered delay above the smallest one, and the threshold above that
   YIELDS   how often the window was given up to others
   SIGNAL   where the delay comes from; of dstcp, which measures none, the target rate

@@ -205,7 +205,7 @@ mod tests {
         // Its process lives.
         clear_in(&records);
         assert!(left.exists() && record.path().exists());
-        // What is not written in full is not heeded.
+        // A record that is not written in full is ignored.
         record.file.write_all(b"directory 1 1 /tmp").unwrap();
         drop(record);
         clear_in(&records);

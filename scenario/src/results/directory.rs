@@ -121,7 +121,7 @@ pub enum StaleRun {
     Unreadable {
         /// Which.
         path: PathBuf,
-        /// What the system or the parser says.
+        /// Message of the system or of the parser.
         error: io::Error,
     },
 }

@@ -24,7 +24,7 @@ pub(crate) enum Event {
     Timers,
 }
 
-/// What a scheduler needs to know of the network.
+/// Facts of the network that a scheduler needs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shape {
     /// All links.

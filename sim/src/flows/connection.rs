@@ -23,7 +23,7 @@ pub(crate) const NO_SESSION: u32 = u32::MAX;
 #[repr(C, align(64))]
 pub(crate) struct Connection {
     pub sender: Sender,
-    /// What is beside the sender.
+    /// State beside the sender.
     sending: Sending,
     shared: Shared,
     pub receiver: Receiver,
@@ -31,7 +31,7 @@ pub(crate) struct Connection {
     pub opened: Time,
 }
 
-/// What the sending end counts and keeps.
+/// Counters and state of the sending end.
 #[derive(Debug)]
 #[repr(C, align(64))]
 struct Sending {
@@ -44,7 +44,7 @@ struct Sending {
     bytes: u64,
 }
 
-/// What packets look at in either direction, and what the receiving end counts and keeps.
+/// State that packets of both directions read, and counters of the receiving end.
 #[derive(Debug)]
 #[repr(C, align(64))]
 struct Shared {
@@ -77,7 +77,7 @@ enum State {
     Ended,
 }
 
-/// What an event for a timer finds.
+/// The outcome of a timer event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TimerEvent {
     /// The timer has expired.

@@ -39,7 +39,7 @@ pub(crate) use sampling::LinkReport;
 pub struct RunOptions {
     /// End of the run.
     pub duration: Duration,
-    /// What is left out of all measurements at the beginning.
+    /// Time at the beginning that no measurement counts.
     pub warm_up: Duration,
     /// Seed of all random streams.
     pub seed: u64,
@@ -146,7 +146,7 @@ impl Simulation {
         each!(self, run => run.flows.bodies.len())
     }
 
-    /// What a link has counted since the beginning.
+    /// Counters of a link since the beginning.
     pub fn link_counters(&self, link: LinkId) -> LinkCounters {
         each!(self, run => run.link_counters(link))
     }
@@ -161,12 +161,12 @@ impl Simulation {
         each!(self, run => run.flow(name))
     }
 
-    /// What flow `id` has counted since the end of the warm-up.
+    /// Counters of flow `id` since the end of the warm-up.
     pub fn counters(&self, id: FlowId) -> FlowCounters {
         each!(self, run => run.counters(id))
     }
 
-    /// What flow `id` had counted since the beginning of the run at each of [`RunOptions::checkpoints`].
+    /// Counters of flow `id` since the beginning of the run, at each of [`RunOptions::checkpoints`].
     pub fn checkpoints(&self, id: FlowId) -> impl Iterator<Item = FlowCounters> {
         let checkpoints = each!(self, run => &run.checkpoints);
         checkpoints.iter().map(move |counters| counters[id.index()])
@@ -229,7 +229,7 @@ impl Simulation {
         each!(self, run => run.end - run.warm_up)
     }
 
-    /// What all flows have counted since the end of the warm-up.
+    /// Counters of all flows since the end of the warm-up.
     pub(crate) fn measured_counters(&self) -> Vec<FlowCounters> {
         each!(self, run => run.measured_counters())
     }

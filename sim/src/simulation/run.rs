@@ -179,7 +179,7 @@ impl<S: Scheduler> Run<S> {
         Some(FlowId(index as u32))
     }
 
-    /// What a link has counted since the beginning.
+    /// Counters of a link since the beginning.
     pub fn link_counters(&self, link: LinkId) -> netnice_queue::LinkCounters {
         self.links.all[link.index()].counters(self.flights_in(link))
     }

@@ -136,7 +136,7 @@ impl<S: Scheduler> Run<S> {
         }
     }
 
-    /// What all flows have counted since the end of the warm-up.
+    /// Counters of all flows since the end of the warm-up.
     pub fn measured_counters(&self) -> Vec<FlowCounters> {
         let totals = self.all_counters().into_iter();
         let flows = totals.zip(&self.flows.all);
@@ -168,7 +168,7 @@ impl<S: Scheduler> Run<S> {
     }
 }
 
-/// What a run has measured of a link.
+/// Measurements of a link in a run.
 #[derive(Debug)]
 pub(crate) struct LinkReport {
     pub name: String,

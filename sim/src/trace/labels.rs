@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How traces show a flow.
 
-/// What a flow is called, and how traces show it.
+/// Name of a flow, and how traces show it.
 #[derive(Debug)]
 pub(crate) struct Labels {
     pub name: String,
@@ -12,7 +12,7 @@ pub(crate) struct Labels {
     pub tcp: Option<TcpLabels>,
 }
 
-/// What the handshake of a connection tells.
+/// Facts of a connection that its handshake carries.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TcpLabels {
     pub mss: u32,
