@@ -14,7 +14,7 @@ use crate::parameters::Member;
 pub struct Parameters([u8; POLICY_PARAMETERS_BYTES]);
 
 impl Parameters {
-    /// Whether nothing is set.
+    /// True if no parameter is set.
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }

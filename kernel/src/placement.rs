@@ -111,7 +111,7 @@ impl Placer {
             });
             load(programs(), &loading, pins)?;
             let receiving = receiving.join().expect("loading does not panic");
-            // Who asks for both directions is served in the one that works.
+            // Both directions were asked for: govern the one that works.
             let refused = match (receiving, settings.direction) {
                 (Err(error), Direction::Both) => Some(error.to_string()),
                 (other, _) => other.map(|()| None)?,

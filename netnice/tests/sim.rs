@@ -224,7 +224,7 @@ fn input_without_end_is_refused_with_one_line() {
             "larger than 256 MiB",
         ),
     ] {
-        // What takes all memory fails here by a signal, and not this machine.
+        // A program that takes all memory is killed here by a signal; the machine is spared.
         let script = "ulimit -v 2500000; exec \"$0\" \"$@\"";
         let output = Command::new("sh")
             .args(["-c", script, env!("CARGO_BIN_EXE_netnice")])

@@ -80,7 +80,7 @@ pub(crate) fn of_group(group: u64, finished: impl Fn() -> Totals) -> (Sums, Resu
 }
 
 /// Sums over the connections with these cookies that belong to no group, in this process's
-/// network namespace; `None` where what came of finished ones is not to be read.
+/// network namespace; `None` where finished ones cannot be read.
 pub(crate) fn of_cookies(cookies: &HashSet<u64>) -> Result<Option<Sums>> {
     let Some(finished) = SharedMap::open("finished") else {
         return Ok(None);

@@ -244,7 +244,7 @@ queue = { discipline = "rio", limit = "100p", in = { min_threshold = "40p", max_
 conditioner = { kind = "tsw", target = "12mbit" }
 "#;
 
-    /// What the simulated link lets out, in nanoseconds, by its trace.
+    /// Departures from the simulated link, in nanoseconds, by its trace.
     fn times_in_trace(file: &Path) -> Vec<u64> {
         let trace = std::fs::read(file).unwrap();
         let word = |at: usize| u32::from_le_bytes(trace[at..at + 4].try_into().unwrap());
@@ -259,7 +259,7 @@ conditioner = { kind = "tsw", target = "12mbit" }
         times
     }
 
-    /// What the lab's link lets out of the same packets.
+    /// Departures of the same packets from the lab's link.
     fn times_of_hop(link: &NetworkLink, seed: u64) -> Vec<u64> {
         let mut hop = Hop::new(link, seed).unwrap();
         let mut times = Vec::new();
