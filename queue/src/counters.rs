@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::Time;
+use crate::{DropCause, Time};
 
 /// What a link has seen so far. `offered = delivered + dropped() + inside` always holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -37,6 +37,17 @@ pub struct LinkCounters {
 }
 
 impl LinkCounters {
+    /// Counts a drop.
+    pub fn count_drop(&mut self, cause: DropCause) {
+        *match cause {
+            DropCause::QueueFull => &mut self.queue_full,
+            DropCause::RandomLoss => &mut self.random_loss,
+            DropCause::EarlyDrop => &mut self.early_drop,
+            DropCause::ForcedDrop => &mut self.forced_drop,
+            DropCause::PushedOut => &mut self.pushed_out,
+        } += 1;
+    }
+
     /// Packets dropped, for whatever cause.
     pub fn dropped(&self) -> u64 {
         self.queue_full + self.random_loss + self.early_drop + self.forced_drop + self.pushed_out

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a packet and a queue discipline must offer to a link.
+//! The interfaces of packets and of queue disciplines.
+//!
+//! The author of a queue discipline implements [`QueueDiscipline`]: `enqueue`, `dequeue`, `packets` and `bytes`.
 
-use crate::{QueueBound, Time};
+use std::fmt::Debug;
+
+use crate::Time;
 
 /// What a link and a queue discipline need to know of a packet.
 ///
 /// What only some disciplines look at has an answer for packets that do not know: one flow, one class, no ECN.
-pub trait Packet {
+pub trait Packet: Debug {
     /// Bytes the packet takes on the link, headers of the network layer included.
     fn length(&self) -> usize;
 
@@ -93,32 +97,15 @@ pub struct Dropped<P> {
 /// The packets waiting for a link, and the order in which they leave.
 ///
 /// The packet being transmitted has left the queue (as in ns-2 and ns-3), so a queue of n packets holds n beside it.
-/// The link calls with times that never decrease.
-pub trait QueueDiscipline<P: Packet> {
+/// The link calls with times that never decrease. A packet that finds the link idle is enqueued and dequeued at once; a
+/// queue that has run empty sees one more call of `dequeue` at the end of the last transmission.
+pub trait QueueDiscipline<P: Packet>: Debug {
     /// Takes `packet` in, arriving at `now`. An error carries the one packet that was dropped, and that one only:
     /// whatever else was in the queue still is.
     fn enqueue(&mut self, now: Time, packet: P) -> Result<(), Dropped<P>>;
 
     /// The packet that begins its transmission at `now`, or `None` where nothing waits.
     fn dequeue(&mut self, now: Time) -> Option<P>;
-
-    /// `packet` arrives at `now` while nothing waits and the link is idle, so that its transmission begins at once: whether
-    /// it may, and perhaps with a mark. What [`enqueue`](QueueDiscipline::enqueue) and
-    /// [`dequeue`](QueueDiscipline::dequeue) would do together, without a place in the queue.
-    fn pass(&mut self, now: Time, packet: &mut P) -> Result<(), DropCause>;
-
-    /// Packets of up to so many bytes pass an idle link just as they are, and a queue that has run empty need not be told
-    /// so by one more call of [`dequeue`](QueueDiscipline::dequeue): a link then leaves the discipline alone, and its memory
-    /// out of the cache, until something has to wait. 0 where the discipline wants to see every packet. Never changes.
-    fn passes_unseen(&self) -> u32 {
-        0
-    }
-
-    /// Where packets leave in the order in which they came, and only arrivals are dropped that do not fit into this bound: the
-    /// link may then tell on a packet's arrival when it will leave, and need not ask the discipline. Never changes.
-    fn tail_bound(&self) -> Option<QueueBound> {
-        None
-    }
 
     /// Packets that this discipline has marked with congestion experienced so far.
     fn marks(&self) -> u64 {

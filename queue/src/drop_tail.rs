@@ -3,7 +3,21 @@
 
 use std::collections::VecDeque;
 
-use crate::{DropCause, Dropped, Packet, QueueBound, QueueDiscipline, Time};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    DisciplineContext, DisciplineError, DropCause, Dropped, Packet, QueueBound, QueueDiscipline,
+    QueueLimit, Time,
+};
+
+/// Describes a drop-tail queue.
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DropTailConfig {
+    /// What arrives beyond this is dropped.
+    pub limit: QueueLimit,
+}
 
 /// A first-in first-out queue that drops arrivals while it is full.
 ///
@@ -38,6 +52,20 @@ impl<P> DropTail<P> {
 }
 
 impl<P: Packet> DropTail<P> {
+    /// The queue that `config` describes. Draws nothing, so `seed` does not matter.
+    pub fn from_config(
+        config: &DropTailConfig,
+        context: &DisciplineContext,
+        _seed: u64,
+    ) -> Result<DropTail<P>, DisciplineError> {
+        Ok(DropTail::new(context.bound(config.limit)?))
+    }
+
+    /// The bound of the queue.
+    pub fn bound(&self) -> QueueBound {
+        self.bound
+    }
+
     /// There is room for a packet of `length` bytes.
     #[inline]
     pub(crate) fn fits(&self, length: u64) -> bool {
@@ -64,26 +92,6 @@ impl<P: Packet> QueueDiscipline<P> for DropTail<P> {
     fn dequeue(&mut self, _now: Time) -> Option<P> {
         self.bytes -= self.waiting.front()?.length() as u64;
         self.waiting.pop_front()
-    }
-
-    #[inline]
-    fn pass(&mut self, _now: Time, packet: &mut P) -> Result<(), DropCause> {
-        match self.fits(packet.length() as u64) {
-            true => Ok(()),
-            false => Err(DropCause::QueueFull),
-        }
-    }
-
-    fn passes_unseen(&self) -> u32 {
-        match self.bound {
-            QueueBound::Packets(0) => 0,
-            QueueBound::Packets(_) => u32::MAX,
-            QueueBound::Bytes(limit) => u32::try_from(limit).unwrap_or(u32::MAX),
-        }
-    }
-
-    fn tail_bound(&self) -> Option<QueueBound> {
-        Some(self.bound)
     }
 
     #[inline]

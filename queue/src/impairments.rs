@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a link does to packets at random: it loses them before the queue, and delays them after the propagation.
+//! Random impairments of a link: loss before the queue, and delay after the propagation.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 use crate::early_detection::uniform;
+use crate::random::{Stream, seconds};
 use crate::{LinkConfig, LossFraction, Time};
 
 /// A random delay after the propagation, drawn anew for each packet.
@@ -21,60 +23,122 @@ pub enum Jitter {
     Exponential(Duration),
 }
 
-/// The random part of a link that has one.
+impl Jitter {
+    /// No packet is delayed.
+    pub fn is_none(&self) -> bool {
+        match self {
+            Jitter::None => true,
+            Jitter::Uniform(size) | Jitter::Exponential(size) => size.is_zero(),
+        }
+    }
+}
+
+/// The random loss of a link.
 #[derive(Debug, Clone)]
-pub(crate) struct Impairments {
-    loss: LossFraction,
-    loss_random: Xoshiro256PlusPlus,
+pub struct RandomLoss {
+    fraction: LossFraction,
+    random: Xoshiro256PlusPlus,
+}
+
+impl RandomLoss {
+    /// The loss of the link with this configuration; `None` where nothing is lost at random.
+    pub fn new(config: &LinkConfig) -> Option<RandomLoss> {
+        (config.loss != LossFraction::NONE).then(|| RandomLoss {
+            fraction: config.loss,
+            random: Xoshiro256PlusPlus::seed_from_u64(config.seed),
+        })
+    }
+
+    /// Draws once: the next packet offered is lost.
+    pub fn strikes(&mut self) -> bool {
+        self.fraction.strikes(self.random.next_u64())
+    }
+}
+
+/// Jitter that keeps the order of packets.
+#[derive(Debug, Clone)]
+pub(crate) struct InOrderJitter {
     jitter: Jitter,
     /// A stream of its own, so that neither loss nor jitter changes the other's draws.
-    jitter_random: Xoshiro256PlusPlus,
+    random: Xoshiro256PlusPlus,
     /// When the packet before comes out.
     last_due: Time,
 }
 
-impl Impairments {
-    /// `None` where nothing is random.
-    pub(crate) fn new(config: &LinkConfig, jitter: Jitter) -> Option<Box<Impairments>> {
-        let none = match jitter {
-            Jitter::None => true,
-            Jitter::Uniform(size) | Jitter::Exponential(size) => size.is_zero(),
-        };
-        if none && config.loss == LossFraction::NONE {
-            return None;
-        }
-        let loss_random = Xoshiro256PlusPlus::seed_from_u64(config.seed);
-        let mut jitter_random = loss_random.clone();
-        jitter_random.jump();
-        Some(Box::new(Impairments {
-            loss: config.loss,
-            loss_random,
-            jitter: if none { Jitter::None } else { jitter },
-            jitter_random,
-            last_due: Time::ZERO,
-        }))
+impl InOrderJitter {
+    /// The jitter of a link with this seed; `None` without any.
+    pub(crate) fn new(jitter: Jitter, seed: u64) -> Option<InOrderJitter> {
+        (!jitter.is_none()).then(|| {
+            let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+            random.jump();
+            InOrderJitter {
+                jitter,
+                random,
+                last_due: Time::ZERO,
+            }
+        })
     }
 
-    /// Packets are delayed at random.
-    pub(crate) fn delays(&self) -> bool {
-        self.jitter != Jitter::None
-    }
-
-    /// The next packet offered is lost.
-    pub(crate) fn loses(&mut self) -> bool {
-        self.loss.strikes(self.loss_random.next_u64())
-    }
-
-    /// When a packet comes out that would do so at `due`.
+    /// When a packet comes out that would do so at `due` without jitter.
     pub(crate) fn delay(&mut self, due: Time) -> Time {
         let seconds = match self.jitter {
             Jitter::None => return due,
-            Jitter::Uniform(largest) => largest.as_secs_f64() * uniform(&mut self.jitter_random),
-            Jitter::Exponential(mean) => {
-                -mean.as_secs_f64() * (-uniform(&mut self.jitter_random)).ln_1p()
-            }
+            Jitter::Uniform(largest) => largest.as_secs_f64() * uniform(&mut self.random),
+            Jitter::Exponential(mean) => -mean.as_secs_f64() * (-uniform(&mut self.random)).ln_1p(),
         };
         self.last_due = due.plus_nanos((seconds * 1e9) as u64).max(self.last_due);
         self.last_due
+    }
+}
+
+/// Jitter behind a link by which packets may overtake each other.
+#[derive(Debug)]
+pub struct ReorderingJitter<P> {
+    jitter: Jitter,
+    stream: Stream,
+    /// Packets by due time, then by the order in which they came.
+    held: BTreeMap<(Time, u64), P>,
+    sequence: u64,
+}
+
+impl<P> ReorderingJitter<P> {
+    /// Jitter that draws from `stream`; holds no packet yet.
+    pub fn new(jitter: Jitter, stream: Stream) -> ReorderingJitter<P> {
+        ReorderingJitter {
+            jitter,
+            stream,
+            held: BTreeMap::new(),
+            sequence: 0,
+        }
+    }
+
+    /// Holds a packet that came out of the link at `now`, and returns when it is due.
+    pub fn hold(&mut self, now: Time, packet: P) -> Time {
+        let extra = match self.jitter {
+            Jitter::None => 0.0,
+            Jitter::Uniform(largest) => largest.as_secs_f64() * self.stream.uniform(),
+            Jitter::Exponential(mean) => self.stream.exponential(mean.as_secs_f64()),
+        };
+        let due = now + seconds(extra);
+        self.held.insert((due, self.sequence), packet);
+        self.sequence += 1;
+        due
+    }
+
+    /// When the next packet is due; `None` where none is held.
+    pub fn next_due(&self) -> Option<Time> {
+        self.held.first_key_value().map(|(&(due, _), _)| due)
+    }
+
+    /// The packet that is due next, with its time.
+    pub fn release(&mut self) -> Option<(Time, P)> {
+        self.held
+            .pop_first()
+            .map(|((due, _), packet)| (due, packet))
+    }
+
+    /// Packets held.
+    pub fn held(&self) -> usize {
+        self.held.len()
     }
 }

@@ -18,47 +18,43 @@
 //! # Ok::<(), netnice_queue::UnitError>(())
 //! ```
 //!
-//! Which disciplines there are, and how they are described, is in [`DisciplineConfig`]; a [`Conditioner`] tags packets at
-//! the edge of a network. A new discipline is one file that implements [`QueueDiscipline`], one line in each `enum` of
-//! `registry.rs`, and one `pub use` here.
+//! Which disciplines there are, and how they are described, is in [`DisciplineConfig`]; a [`Marker`] tags packets at
+//! the edge of a network. A new discipline is one file that implements [`QueueDiscipline`], one line in `registry.rs`, and its
+//! `mod` and `pub use` here.
 
-mod conditioner;
 mod counters;
 mod discipline;
 mod drop_tail;
-mod drop_tail_link;
 mod drr;
 mod early_detection;
 mod fair_queue;
 mod impairments;
 mod link;
-mod prefetch;
+mod marker;
 mod priority;
+pub mod random;
 mod red;
 mod registry;
 mod rio;
+mod setup;
 mod sfq;
 mod time;
 mod token_bucket;
-mod transmission;
 mod tsw;
 pub mod units;
 
-pub use conditioner::{Conditioner, ConditionerConfig};
 pub use counters::{LinkCounters, LinkUsage};
 pub use discipline::{DropCause, Dropped, Packet, QueueDiscipline};
-pub use drop_tail::DropTail;
-pub use drop_tail_link::{Departure, DropTailLink, LinkKind};
+pub use drop_tail::{DropTail, DropTailConfig};
 pub use early_detection::CountIn;
-pub use impairments::Jitter;
+pub use impairments::{Jitter, RandomLoss, ReorderingJitter};
 pub use link::{Delivery, Link, LinkConfig, Queued};
-pub use prefetch::{prefetch, prefetch_lines, prefetch_object};
+pub use marker::{Marker, MarkerConfig};
 pub use priority::{Priority, PriorityConfig};
 pub use red::{EcnMode, Red, RedConfig};
-pub use registry::{
-    Discipline, DisciplineConfig, DisciplineContext, DisciplineError, DropTailConfig,
-};
+pub use registry::{Described, Discipline, DisciplineConfig, DisciplineContext, DisciplineError};
 pub use rio::{Rio, RioConfig, RioCoupling, RioThresholds};
+pub use setup::{LinkParts, LinkSetup};
 pub use sfq::{Sfq, SfqConfig, SfqDrop};
 pub use time::Time;
 pub use token_bucket::{TokenBucket, TokenBucketConfig};

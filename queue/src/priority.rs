@@ -61,9 +61,10 @@ pub struct Priority<P> {
 
 impl<P: Packet> Priority<P> {
     /// An empty queue. Nothing in it is random.
-    pub fn new(
+    pub fn from_config(
         config: &PriorityConfig,
         context: &DisciplineContext,
+        _seed: u64,
     ) -> Result<Priority<P>, DisciplineError> {
         let field = match (config.classes, config.quantum.get()) {
             (0, _) => Some("classes"),
@@ -108,10 +109,6 @@ impl<P: Packet> QueueDiscipline<P> for Priority<P> {
                 return Err(Dropped { packet, cause });
             }
         }
-        Ok(())
-    }
-
-    fn pass(&mut self, _now: Time, _packet: &mut P) -> Result<(), DropCause> {
         Ok(())
     }
 

@@ -117,7 +117,7 @@ pub struct Red<P> {
 
 impl<P: Packet> Red<P> {
     /// An empty queue whose random draws follow from `seed`.
-    pub fn new(
+    pub fn from_config(
         config: &RedConfig,
         context: &DisciplineContext,
         seed: u64,
@@ -201,10 +201,6 @@ impl<P: Packet> QueueDiscipline<P> for Red<P> {
             Ok(()) => self.queue.enqueue(now, packet),
             Err(cause) => Err(Dropped { packet, cause }),
         }
-    }
-
-    fn pass(&mut self, now: Time, packet: &mut P) -> Result<(), DropCause> {
-        self.admit(now, packet)
     }
 
     fn dequeue(&mut self, now: Time) -> Option<P> {

@@ -1,70 +1,121 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The disciplines by name: what a queue is to be, as pure data, and the queue made from that.
+//! The disciplines by name: the description of a queue, as pure data, and the queue made from that.
 //!
-//! A new discipline is one file that implements [`QueueDiscipline`], and one line in each `enum` here.
+//! A new discipline is one file that implements [`QueueDiscipline`], and one line in `disciplines!`.
 
 use std::time::Duration;
 
+use serde::de::{Error as _, VariantAccess};
 use serde::{Deserialize, Serialize};
 
 use crate::early_detection::Curve;
 use crate::{
-    Bytes, DropCause, DropTail, Dropped, Packet, Priority, PriorityConfig, QueueBound,
+    Bytes, DropTail, DropTailConfig, Dropped, Packet, Priority, PriorityConfig, QueueBound,
     QueueDiscipline, QueueLimit, Rate, Red, RedConfig, Rio, RioConfig, Sfq, SfqConfig, Time,
 };
 
-/// What a queue is to be. In a file: a table whose `discipline` is one of the names below, beside that one's fields.
-#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "discipline", rename_all = "snake_case")]
-pub enum DisciplineConfig {
-    /// First in, first out; arrivals at a full queue are dropped.
-    DropTail(DropTailConfig),
-    /// Random early detection.
-    Red(RedConfig),
-    /// RED with IN and OUT.
-    Rio(RioConfig),
-    /// Stochastic fairness queueing.
-    Sfq(SfqConfig),
-    /// Strict priority, fair within each class.
-    Priority(PriorityConfig),
+/// A tagged table of a file: a name, and fields that depend on it. Reading one by [`Described::read`] lets an error know
+/// its field, which serde's derived code for tagged enums loses.
+pub trait Described: Sized {
+    /// The names.
+    const NAMES: &[&str];
+
+    /// Reads the fields that belong to `name`, one of [`Described::NAMES`].
+    fn read<'de, A: VariantAccess<'de>>(name: &str, fields: A) -> Result<Self, A::Error>;
 }
 
-/// What a drop-tail queue is to be.
-#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct DropTailConfig {
-    /// What arrives beyond this is dropped.
-    pub limit: QueueLimit,
+/// Declares the queue disciplines: the name in files, the type, its configuration and how it is kept. A configuration has a
+/// `limit`, a discipline `from_config(&Config, &DisciplineContext, seed: u64)`.
+macro_rules! disciplines {
+    ($($(#[doc = $doc:literal])+ $name:literal => $Queue:ident($Config:ty) in $Kept:ty,)+) => {
+        /// Describes a queue. In a file: a table whose `discipline` is one of the names below, beside that one's fields.
+        #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        #[serde(tag = "discipline")]
+        pub enum DisciplineConfig {
+            $($(#[doc = $doc])+ #[serde(rename = $name)] $Queue($Config),)+
+        }
+
+        impl DisciplineConfig {
+            /// The name in scenarios.
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(DisciplineConfig::$Queue(_) => $name,)+
+                }
+            }
+
+            /// The limit of the queue, as it is written.
+            pub fn limit(&self) -> QueueLimit {
+                match self {
+                    $(DisciplineConfig::$Queue(config) => config.limit,)+
+                }
+            }
+        }
+
+        impl Described for DisciplineConfig {
+            const NAMES: &[&str] = &[$($name),+];
+
+            fn read<'de, A: VariantAccess<'de>>(name: &str, fields: A) -> Result<Self, A::Error> {
+                match name {
+                    $($name => fields.newtype_variant().map(DisciplineConfig::$Queue),)+
+                    _ => Err(A::Error::unknown_variant(name, Self::NAMES)),
+                }
+            }
+        }
+
+        /// Any of the disciplines. The larger ones are boxed, so that thousands of links with drop-tail queues stay small.
+        #[derive(Debug)]
+        pub enum Discipline<P> {
+            $($(#[doc = $doc])+ $Queue($Kept),)+
+            /// A discipline of another crate.
+            Custom(Box<dyn QueueDiscipline<P> + Send>),
+        }
+
+        impl<P: Packet> Discipline<P> {
+            /// The queue that `config` describes, empty; `seed` is of this queue's own random stream.
+            pub fn new(
+                config: &DisciplineConfig,
+                context: &DisciplineContext,
+                seed: u64,
+            ) -> Result<Discipline<P>, DisciplineError> {
+                Ok(match config {
+                    $(DisciplineConfig::$Queue(config) => {
+                        Discipline::$Queue($Queue::from_config(config, context, seed)?.into())
+                    })+
+                })
+            }
+        }
+
+        /// Calls the same method of whichever discipline it is.
+        macro_rules! dispatch {
+            ($self:ident, $queue:ident => $call:expr) => {
+                match $self {
+                    $(Discipline::$Queue($queue) => $call,)+
+                    Discipline::Custom($queue) => $call,
+                }
+            };
+        }
+    };
+}
+
+// One line for each discipline.
+disciplines! {
+    /// First in, first out; arrivals at a full queue are dropped.
+    "drop_tail" => DropTail(DropTailConfig) in DropTail<P>,
+    /// Random early detection.
+    "red" => Red(RedConfig) in Box<Red<P>>,
+    /// RED with IN and OUT.
+    "rio" => Rio(RioConfig) in Box<Rio<P>>,
+    /// Stochastic fairness queueing.
+    "sfq" => Sfq(SfqConfig) in Box<Sfq<P>>,
+    /// Strict priority, fair within each class.
+    "priority" => Priority(PriorityConfig) in Box<Priority<P>>,
 }
 
 impl DisciplineConfig {
     /// A drop-tail queue of at most `limit`.
     pub fn drop_tail(limit: QueueLimit) -> DisciplineConfig {
         DisciplineConfig::DropTail(DropTailConfig { limit })
-    }
-
-    /// The name in scenarios.
-    pub fn name(&self) -> &'static str {
-        match self {
-            DisciplineConfig::DropTail(_) => "drop_tail",
-            DisciplineConfig::Red(_) => "red",
-            DisciplineConfig::Rio(_) => "rio",
-            DisciplineConfig::Sfq(_) => "sfq",
-            DisciplineConfig::Priority(_) => "priority",
-        }
-    }
-
-    /// The limit of the queue, as it is written.
-    pub fn limit(&self) -> QueueLimit {
-        match self {
-            DisciplineConfig::DropTail(config) => config.limit,
-            DisciplineConfig::Red(config) => config.limit,
-            DisciplineConfig::Rio(config) => config.limit,
-            DisciplineConfig::Sfq(config) => config.limit,
-            DisciplineConfig::Priority(config) => config.limit,
-        }
     }
 }
 
@@ -196,61 +247,6 @@ impl DisciplineError {
     }
 }
 
-/// Any of the disciplines. The larger ones are boxed, so that thousands of links with drop-tail queues stay small.
-#[derive(Debug, Clone)]
-pub enum Discipline<P> {
-    /// First in, first out.
-    DropTail(DropTail<P>),
-    /// Random early detection.
-    Red(Box<Red<P>>),
-    /// RED with IN and OUT.
-    Rio(Box<Rio<P>>),
-    /// Stochastic fairness queueing.
-    Sfq(Box<Sfq<P>>),
-    /// Strict priority, fair within each class.
-    Priority(Box<Priority<P>>),
-}
-
-impl<P: Packet> Discipline<P> {
-    /// The queue that `config` describes, empty; `seed` is of this queue's own random stream.
-    pub fn new(
-        config: &DisciplineConfig,
-        context: &DisciplineContext,
-        seed: u64,
-    ) -> Result<Discipline<P>, DisciplineError> {
-        Ok(match config {
-            DisciplineConfig::DropTail(config) => {
-                Discipline::DropTail(DropTail::new(context.bound(config.limit)?))
-            }
-            DisciplineConfig::Red(config) => {
-                Discipline::Red(Box::new(Red::new(config, context, seed)?))
-            }
-            DisciplineConfig::Rio(config) => {
-                Discipline::Rio(Box::new(Rio::new(config, context, seed)?))
-            }
-            DisciplineConfig::Sfq(config) => {
-                Discipline::Sfq(Box::new(Sfq::new(config, context, seed)?))
-            }
-            DisciplineConfig::Priority(config) => {
-                Discipline::Priority(Box::new(Priority::new(config, context)?))
-            }
-        })
-    }
-}
-
-/// Calls the same method of whichever discipline it is.
-macro_rules! dispatch {
-    ($self:ident, $queue:ident => $call:expr) => {
-        match $self {
-            Discipline::DropTail($queue) => $call,
-            Discipline::Red($queue) => $call,
-            Discipline::Rio($queue) => $call,
-            Discipline::Sfq($queue) => $call,
-            Discipline::Priority($queue) => $call,
-        }
-    };
-}
-
 impl<P: Packet> QueueDiscipline<P> for Discipline<P> {
     #[inline]
     fn enqueue(&mut self, now: Time, packet: P) -> Result<(), Dropped<P>> {
@@ -260,19 +256,6 @@ impl<P: Packet> QueueDiscipline<P> for Discipline<P> {
     #[inline]
     fn dequeue(&mut self, now: Time) -> Option<P> {
         dispatch!(self, queue => queue.dequeue(now))
-    }
-
-    #[inline]
-    fn pass(&mut self, now: Time, packet: &mut P) -> Result<(), DropCause> {
-        dispatch!(self, queue => queue.pass(now, packet))
-    }
-
-    fn passes_unseen(&self) -> u32 {
-        dispatch!(self, queue => queue.passes_unseen())
-    }
-
-    fn tail_bound(&self) -> Option<QueueBound> {
-        dispatch!(self, queue => queue.tail_bound())
     }
 
     #[inline]

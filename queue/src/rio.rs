@@ -102,7 +102,7 @@ pub struct Rio<P> {
 
 impl<P: Packet> Rio<P> {
     /// An empty queue whose random draws follow from `seed`.
-    pub fn new(
+    pub fn from_config(
         config: &RioConfig,
         context: &DisciplineContext,
         seed: u64,
@@ -209,10 +209,6 @@ impl<P: Packet> QueueDiscipline<P> for Rio<P> {
             self.in_bytes += packet.length() as u64;
         }
         self.queue.enqueue(now, packet)
-    }
-
-    fn pass(&mut self, now: Time, packet: &mut P) -> Result<(), DropCause> {
-        self.admit(now, packet)
     }
 
     fn dequeue(&mut self, now: Time) -> Option<P> {

@@ -92,7 +92,7 @@ pub struct Sfq<P> {
 
 impl<P: Packet> Sfq<P> {
     /// An empty queue whose hashes follow from `seed`.
-    pub fn new(
+    pub fn from_config(
         config: &SfqConfig,
         context: &DisciplineContext,
         seed: u64,
@@ -183,10 +183,6 @@ impl<P: Packet> QueueDiscipline<P> for Sfq<P> {
             Some(packet) => Err(Dropped { packet, cause }),
             None => Ok(()),
         }
-    }
-
-    fn pass(&mut self, _now: Time, _packet: &mut P) -> Result<(), DropCause> {
-        Ok(())
     }
 
     fn dequeue(&mut self, _now: Time) -> Option<P> {

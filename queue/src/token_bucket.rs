@@ -31,8 +31,8 @@ pub struct TokenBucket {
 }
 
 impl TokenBucket {
-    /// A full bucket.
-    pub fn new(config: &TokenBucketConfig) -> TokenBucket {
+    /// A full bucket. Draws nothing, so `seed` does not matter.
+    pub fn new(config: &TokenBucketConfig, _seed: u64) -> TokenBucket {
         let capacity = u128::from(config.burst.get()) * 8 * NANOSECONDS_PER_SECOND;
         TokenBucket {
             bits_per_second: u128::from(config.rate.bits_per_second()),

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use common::{Marked, context, queue};
 use netnice_queue::{
-    Bytes, Conditioner, ConditionerConfig, Discipline, DisciplineConfig, DropCause, Link,
-    LinkConfig, Priority, PriorityConfig, QueueDiscipline, QueueLimit, Queued, Sfq, SfqConfig,
-    SfqDrop, Time, TokenBucket, TokenBucketConfig, Tsw, TswConfig,
+    Bytes, Discipline, DisciplineConfig, DropCause, Link, LinkConfig, Marker, MarkerConfig,
+    Priority, PriorityConfig, QueueDiscipline, QueueLimit, Queued, Sfq, SfqConfig, SfqDrop, Time,
+    TokenBucket, TokenBucketConfig, Tsw, TswConfig,
 };
 use proptest::prelude::*;
 
@@ -23,7 +23,7 @@ fn of_flow(flow: u64, number: usize) -> Marked {
 #[test]
 fn deficit_round_robin_gives_flows_equal_bytes_whatever_their_packets() {
     let config = PriorityConfig::new(QueueLimit::Packets(3_000));
-    let mut queue: Priority<Marked> = Priority::new(&config, &context()).unwrap();
+    let mut queue: Priority<Marked> = Priority::from_config(&config, &context(), 1).unwrap();
     let lengths = [1500, 300, 64];
     for number in 0..1_000 {
         for (flow, length) in lengths.into_iter().enumerate() {
@@ -48,7 +48,7 @@ fn deficit_round_robin_gives_flows_equal_bytes_whatever_their_packets() {
 #[test]
 fn a_flow_that_returns_begins_without_credit() {
     let config = PriorityConfig::new(QueueLimit::Packets(10));
-    let mut queue: Priority<Marked> = Priority::new(&config, &context()).unwrap();
+    let mut queue: Priority<Marked> = Priority::from_config(&config, &context(), 1).unwrap();
     let long = |number| Marked {
         length: 1400,
         ..of_flow(1, number)
@@ -138,7 +138,7 @@ fn stochastic_fairness_serves_buckets_in_turn_and_drops_from_the_longest() {
         buckets: 1024,
         ..SfqConfig::new(QueueLimit::Packets(6))
     };
-    let mut queue: Sfq<Marked> = Sfq::new(&config, &context(), 1).unwrap();
+    let mut queue: Sfq<Marked> = Sfq::from_config(&config, &context(), 1).unwrap();
     for number in 0..5 {
         queue.enqueue(Time::ZERO, of_flow(1, number)).unwrap();
     }
@@ -166,7 +166,7 @@ fn fair_shares_drop_as_ns_2_does() {
         drop: SfqDrop::FairShare,
         ..SfqConfig::new(QueueLimit::Packets(20))
     };
-    let mut queue: Sfq<Marked> = Sfq::new(&config, &context(), 1).unwrap();
+    let mut queue: Sfq<Marked> = Sfq::from_config(&config, &context(), 1).unwrap();
     // Alone a flow gets as far as half of what is left: after 7 of 20, 13 are left, and 7 >= 13 / 2 = 6.
     let taken = (0..20)
         .filter(|&number| queue.enqueue(Time::ZERO, of_flow(1, number)).is_ok())
@@ -181,7 +181,7 @@ fn another_hash_keeps_the_packets_and_parts_those_who_shared() {
         perturbation: Some(Duration::from_secs(1)),
         ..SfqConfig::new(QueueLimit::Packets(100))
     };
-    let mut queue: Sfq<Marked> = Sfq::new(&config, &context(), 1).unwrap();
+    let mut queue: Sfq<Marked> = Sfq::from_config(&config, &context(), 1).unwrap();
     // Whether the second packet sent is of the second flow tells that the two do not share a bucket.
     let apart: Vec<bool> = (0..40)
         .map(|second| {
@@ -222,7 +222,7 @@ fn the_time_sliding_window_averages_over_its_window() {
 fn a_window_of_no_length_is_refused() {
     let read = |window: &str| {
         let text = format!(r#"{{"kind": "tsw", "target": "1mbit", "window": "{window}"}}"#);
-        serde_json::from_str::<ConditionerConfig>(&text)
+        serde_json::from_str::<MarkerConfig>(&text)
     };
     read("10ms").unwrap();
     assert!(read("0ms").unwrap_err().to_string().contains("zero"));
@@ -232,7 +232,7 @@ fn a_window_of_no_length_is_refused() {
 fn a_bucket_that_holds_nothing_is_refused() {
     let read = |burst: &str| {
         let text = format!(r#"{{"kind": "token_bucket", "rate": "1mbit", "burst": "{burst}"}}"#);
-        serde_json::from_str::<ConditionerConfig>(&text)
+        serde_json::from_str::<MarkerConfig>(&text)
     };
     // Less than a packet is how all of a flow becomes OUT.
     read("1B").unwrap();
@@ -241,12 +241,12 @@ fn a_bucket_that_holds_nothing_is_refused() {
 
 #[test]
 fn at_twice_the_target_half_is_out() {
-    let config = ConditionerConfig::Tsw(TswConfig {
+    let config = MarkerConfig::Tsw(TswConfig {
         target: "1mbit".parse().unwrap(),
         window: Duration::from_secs(1),
     });
     let tags = |seed| -> Vec<bool> {
-        let mut tagger = Conditioner::new(&config, seed);
+        let mut tagger = Marker::new(&config, seed);
         // 1000 bytes each 4 ms are 2 Mb/s.
         (0..12_000)
             .map(|number| {
@@ -270,7 +270,7 @@ fn the_token_bucket_lets_its_burst_and_its_rate_in() {
         rate: "8kbit".parse().unwrap(),
         burst: Bytes::new(1500),
     };
-    let mut bucket = TokenBucket::new(&config);
+    let mut bucket = TokenBucket::new(&config, 0);
     let mut tagged = |nanoseconds| {
         let mut packet = Marked::new(0);
         bucket.tag(Time::from_nanos(nanoseconds), &mut packet);

@@ -10,7 +10,7 @@ use netnice_queue::{
 };
 
 fn red_queue(config: &RedConfig) -> Red<Marked> {
-    Red::new(config, &context(), 1).unwrap()
+    Red::from_config(config, &context(), 1).unwrap()
 }
 
 /// With this weight the average is the queue that the last arrival found.
@@ -225,7 +225,7 @@ fn rio_drops(
     let config = rio(coupling);
     let dropped = |seed| {
         // Filled under thresholds that let everything pass, which the queue under test then sees as its own packets.
-        let mut queue: Rio<Marked> = Rio::new(&config, &context(), seed).unwrap();
+        let mut queue: Rio<Marked> = Rio::from_config(&config, &context(), seed).unwrap();
         let mut waiting = 0;
         for number in 0.. {
             if waiting == number_in + number_out || number == 10_000 {
@@ -280,7 +280,7 @@ fn rio_keeps_its_averages_over_the_packets_they_are_of() {
             weight: Some(0.5),
             ..rio(coupling)
         };
-        let mut queue: Rio<Marked> = Rio::new(&config, &context(), 1).unwrap();
+        let mut queue: Rio<Marked> = Rio::from_config(&config, &context(), 1).unwrap();
         for (number, in_profile) in [true, false, true, false].into_iter().enumerate() {
             let packet = Marked {
                 in_profile,
@@ -302,7 +302,7 @@ fn rio_marks_where_it_would_drop_below_the_maximum() {
         ecn: EcnMode::Mark,
         ..rio(RioCoupling::Coupled)
     };
-    let mut queue: Rio<Marked> = Rio::new(&config, &context(), 1).unwrap();
+    let mut queue: Rio<Marked> = Rio::from_config(&config, &context(), 1).unwrap();
     for number in 0..1000 {
         let packet = Marked {
             ecn: true,

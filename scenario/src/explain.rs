@@ -4,7 +4,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use netnice_queue::{DisciplineConfig, QueueBound, format_delay};
+use netnice_queue::{QueueBound, format_delay};
 
 use crate::model::{Application, DelayedAck, Parameter, Transport};
 use crate::network::{FlowGroup, Network, NetworkFlow, NetworkLink};
@@ -150,10 +150,7 @@ fn link_words(link: &NetworkLink) -> String {
 }
 
 fn queue_words(link: &NetworkLink) -> String {
-    let discipline = match link.queue {
-        DisciplineConfig::DropTail(_) => "drop-tail",
-        ref other => other.name(),
-    };
+    let discipline = link.queue.name().replace('_', "-");
     let Ok(bound) = link.discipline_context().bound(link.queue.limit()) else {
         return format!("{discipline} queue of {}", link.queue.limit());
     };

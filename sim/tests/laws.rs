@@ -81,9 +81,9 @@ fn build(small: &Small, trace: Option<Capture>) -> (Simulation, usize) {
     let mut dumbbell = Dumbbell::new(small.kinds.len(), mbit(small.megabits), small.queue);
     for link in dumbbell.bottleneck {
         let spec = dumbbell.network.link_mut(link);
-        spec.config.loss = lossy(small.loss);
-        spec.jitter = Jitter::Uniform(Duration::from_millis(small.jitter_ms));
-        spec.jitter_reorders = small.reordering;
+        spec.setup.config.loss = lossy(small.loss);
+        spec.setup.jitter = Jitter::Uniform(Duration::from_millis(small.jitter_ms));
+        spec.setup.jitter_reorders = small.reordering;
     }
     dumbbell.network.link_mut(dumbbell.bottleneck[0]).capture = trace;
     let high = ConstantRate {
@@ -299,6 +299,7 @@ fn reno_under_random_loss_keeps_mathis_law() {
         dumbbell
             .network
             .link_mut(dumbbell.bottleneck[0])
+            .setup
             .config
             .loss = lossy(loss);
         let mut tcp = reno();

@@ -1,26 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One direction of a link at work: what it does to packets, and what is measured of it.
 
-use std::collections::BTreeMap;
-
 use netnice_queue::{
-    Conditioner, Discipline, DropCause, Dropped, Jitter, Link, LinkConfig, LinkCounters, LinkUsage,
-    Queued, Time,
+    Discipline, DropCause, Dropped, Link, LinkCounters, LinkUsage, Marker, Queued,
+    ReorderingJitter, Time,
 };
-use netnice_scenario::model::{JitterDistribution, TrafficClass};
+use netnice_scenario::model::TrafficClass;
 use netnice_scenario::network::{NetworkLink, Problem};
 use netnice_scenario::results::{Drops, QueueResult};
 use netnice_sim::measure::Histogram;
-use netnice_sim::random::{LinkStreams, Stream, seconds};
 
 use super::packet::Frame;
 
-/// A link, its conditioner and its jitter. Random draws are those of the simulator with the same seed.
+/// A link, its marker and its jitter. Random draws are those of the simulator with the same seed.
 #[derive(Debug)]
 pub(super) struct Hop {
     link: Link<Frame, Discipline<Queued<Frame>>>,
-    conditioner: Option<Conditioner>,
-    reordering: Option<Reordering>,
+    marker: Option<Marker>,
+    reordering: Option<ReorderingJitter<Frame>>,
     name: String,
     drops: Vec<(DropCause, u8, u64)>,
     waiting: Histogram,
@@ -30,41 +27,15 @@ pub(super) struct Hop {
 
 impl Hop {
     pub(super) fn new(link: &NetworkLink, seed: u64) -> Result<Hop, Problem> {
-        let streams = LinkStreams::new(seed, &link.name);
-        let queue = Discipline::new(
-            &link.queue,
-            &link.discipline_context(),
-            streams.queue_seed(),
-        )
-        .map_err(|error| {
+        let setup = link.setup(seed).map_err(|error| {
             let place = netnice_scenario::network::Place::key("links");
             place.problem(format!("{}: {error}", link.name))
         })?;
-        let config = LinkConfig {
-            rate: link.rate,
-            delay: link.delay,
-            loss: link.loss,
-            seed: streams.link_seed(),
-        };
-        let jitter = link
-            .jitter
-            .map_or(Jitter::None, |jitter| match jitter.distribution {
-                JitterDistribution::Uniform => Jitter::Uniform(jitter.size.get()),
-                JitterDistribution::Exponential => Jitter::Exponential(jitter.size.get()),
-            });
-        let reorders = link.jitter.is_some_and(|jitter| jitter.reordering);
-        let in_order = if reorders { Jitter::None } else { jitter };
+        let parts = setup.into_parts(link.streams(seed));
         Ok(Hop {
-            link: Link::new(config, queue).with_jitter(in_order),
-            conditioner: link
-                .conditioner
-                .map(|config| Conditioner::new(&config, streams.conditioner_seed())),
-            reordering: reorders.then(|| Reordering {
-                jitter,
-                stream: streams.reordering(),
-                held: BTreeMap::new(),
-                sequence: 0,
-            }),
+            link: Link::new(parts.config, parts.queue).with_jitter(parts.jitter),
+            marker: parts.marker,
+            reordering: parts.reordering,
             name: link.name.clone(),
             drops: Vec::new(),
             waiting: Histogram::default(),
@@ -75,8 +46,8 @@ impl Hop {
 
     /// Takes a packet in, or gives back the one that was dropped.
     pub(super) fn offer(&mut self, now: Time, mut frame: Frame) -> Result<(), Dropped<Frame>> {
-        if let Some(conditioner) = &mut self.conditioner {
-            conditioner.tag(now, &mut frame);
+        if let Some(marker) = &mut self.marker {
+            marker.tag(now, &mut frame);
         }
         self.link.offer(now, frame).inspect_err(|dropped| {
             let key = (dropped.cause, dropped.packet.class);
@@ -93,7 +64,10 @@ impl Hop {
 
     /// When [`Hop::deliver`] should be called next.
     pub(super) fn next_event(&self) -> Option<Time> {
-        let held = self.reordering.as_ref().and_then(Reordering::due);
+        let held = self
+            .reordering
+            .as_ref()
+            .and_then(ReorderingJitter::next_due);
         [self.link.next_event(), held].into_iter().flatten().min()
     }
 
@@ -103,10 +77,14 @@ impl Hop {
             self.waiting.record(delivery.waited_ns);
             match &mut self.reordering {
                 None => return Some((delivery.packet, delivery.due)),
-                Some(reordering) => reordering.hold(delivery.due, delivery.packet),
+                Some(reordering) => {
+                    reordering.hold(delivery.due, delivery.packet);
+                }
             }
         }
-        self.reordering.as_mut()?.release(now)
+        let reordering = self.reordering.as_mut()?;
+        reordering.next_due().filter(|&due| due <= now)?;
+        reordering.release().map(|(due, frame)| (frame, due))
     }
 
     /// Packets waiting, and the time in seconds that their bytes take to send.
@@ -156,37 +134,6 @@ impl Hop {
             max_packets: counters.max_queue_packets as u64,
             waiting: self.waiting.delays(),
         })
-    }
-}
-
-/// Packets held a little longer than the link's delay, which may overtake each other.
-#[derive(Debug)]
-struct Reordering {
-    jitter: Jitter,
-    stream: Stream,
-    held: BTreeMap<(Time, u64), Frame>,
-    sequence: u64,
-}
-
-impl Reordering {
-    fn hold(&mut self, now: Time, frame: Frame) {
-        let extra = match self.jitter {
-            Jitter::None => 0.0,
-            Jitter::Uniform(largest) => largest.as_secs_f64() * self.stream.uniform(),
-            Jitter::Exponential(mean) => self.stream.exponential(mean.as_secs_f64()),
-        };
-        self.held
-            .insert((now + seconds(extra), self.sequence), frame);
-        self.sequence += 1;
-    }
-
-    fn due(&self) -> Option<Time> {
-        self.held.first_key_value().map(|(&(due, _), _)| due)
-    }
-
-    fn release(&mut self, now: Time) -> Option<(Frame, Time)> {
-        let due = self.due().filter(|&due| due <= now)?;
-        self.held.pop_first().map(|(_, frame)| (frame, due))
     }
 }
 

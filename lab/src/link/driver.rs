@@ -24,6 +24,7 @@ const BATCH: usize = 32;
 const MAX_LATENESS_NANOS: u64 = 100_000_000_000;
 
 /// A packet's bytes in a buffer that is used again and again.
+#[derive(Debug)]
 pub(super) struct Frame {
     buffer: Box<[u8; MTU]>,
     length: usize,

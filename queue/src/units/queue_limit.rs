@@ -32,7 +32,7 @@ pub enum QueueBound {
 impl QueueBound {
     /// There is room for a packet of `length` bytes beside so many packets and bytes.
     #[inline]
-    pub(crate) fn fits(self, packets: usize, bytes: u64, length: u64) -> bool {
+    pub fn fits(self, packets: usize, bytes: u64, length: u64) -> bool {
         match self {
             QueueBound::Packets(limit) => packets < limit,
             QueueBound::Bytes(limit) => bytes + length <= limit,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Links, their queues and conditioners.
 
-use netnice_queue::{ConditionerConfig, DisciplineConfig, LossFraction, QueueLimit, Rate};
+use netnice_queue::{DisciplineConfig, LossFraction, MarkerConfig, QueueLimit, Rate};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -40,8 +40,8 @@ pub struct Link {
     #[schemars(schema_with = "queue::jitter_schema")]
     pub jitter: Option<Jitter>,
     /// Tags packets before the queue; never of the way back, unless `reverse` says so.
-    #[serde(default, deserialize_with = "queue::conditioner")]
-    pub conditioner: Option<ConditionerConfig>,
+    #[serde(default, deserialize_with = "queue::marker")]
+    pub conditioner: Option<MarkerConfig>,
     /// What differs on the way from `to` to `from`.
     #[serde(default)]
     pub reverse: LinkChanges,
@@ -78,8 +78,8 @@ pub struct LinkChanges {
     #[schemars(schema_with = "queue::jitter_schema")]
     pub jitter: Option<Jitter>,
     /// Tags packets before the queue.
-    #[serde(default, deserialize_with = "queue::conditioner")]
-    pub conditioner: Option<ConditionerConfig>,
+    #[serde(default, deserialize_with = "queue::marker")]
+    pub conditioner: Option<MarkerConfig>,
 }
 
 /// Random delay of each packet after the propagation; a text such as "5ms" is uniform from 0 to that.

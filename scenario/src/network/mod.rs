@@ -14,11 +14,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use netnice_queue::{
-    Bytes, ConditionerConfig, DisciplineConfig, DisciplineContext, LossFraction, Rate,
+    Bytes, DisciplineConfig, DisciplineContext, DisciplineError, Jitter as LinkJitter, LinkConfig,
+    LinkSetup, LossFraction, MarkerConfig, Packet, Rate, random::LinkStreams,
 };
 
 use crate::model::{
-    Application, Clock, CongestionControl, Dscp, Jitter, Scenario, Tcp, TrafficClass, Transport,
+    Application, Clock, CongestionControl, Dscp, Jitter, JitterDistribution, Scenario, Tcp,
+    TrafficClass, Transport,
 };
 
 pub(crate) use check_flow::trace_mistake;
@@ -72,7 +74,7 @@ pub struct NetworkLink {
     /// Random delay after the propagation.
     pub jitter: Option<Jitter>,
     /// Tagging before the queue.
-    pub conditioner: Option<ConditionerConfig>,
+    pub conditioner: Option<MarkerConfig>,
     /// Longest propagation round trip among the flows whose packets pass here, in either direction; of the link itself
     /// where none do.
     pub base_rtt: Duration,
@@ -125,6 +127,32 @@ pub struct FlowGroup {
 }
 
 impl NetworkLink {
+    /// The link, with the random streams of the run with `seed`.
+    pub fn setup<P: Packet>(&self, seed: u64) -> Result<LinkSetup<P>, DisciplineError> {
+        let config = LinkConfig {
+            rate: self.rate,
+            delay: self.delay,
+            loss: self.loss,
+            ..LinkConfig::default()
+        };
+        let queue = (&self.queue, &self.discipline_context());
+        let streams = self.streams(seed);
+        let mut setup = LinkSetup::described(config, queue, self.conditioner.as_ref(), streams)?;
+        if let Some(jitter) = self.jitter {
+            setup.jitter = match jitter.distribution {
+                JitterDistribution::Uniform => LinkJitter::Uniform(jitter.size.get()),
+                JitterDistribution::Exponential => LinkJitter::Exponential(jitter.size.get()),
+            };
+            setup.jitter_reorders = jitter.reordering;
+        }
+        Ok(setup)
+    }
+
+    /// The link's random streams in the run with `seed`.
+    pub fn streams(&self, seed: u64) -> LinkStreams<'_> {
+        LinkStreams::new(seed, &self.name)
+    }
+
     /// What the queue's discipline must know of the link.
     pub fn discipline_context(&self) -> DisciplineContext {
         DisciplineContext {

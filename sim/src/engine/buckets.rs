@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The buckets of a calendar queue: flights of the present group by bucket, and of later ones by group.
 
-use netnice_queue::prefetch;
+use crate::prefetch::prefetch;
 
 use crate::engine::flight::Flight;
 use crate::huge_pages;

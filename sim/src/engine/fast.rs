@@ -3,9 +3,9 @@
 
 use std::ops::Range;
 
-use netnice_queue::{Departure, Time};
+use netnice_queue::Time;
 
-use crate::engine::flight::Flight;
+use crate::engine::flight::{Departure, Flight};
 use crate::engine::packet_queue::PacketQueue;
 use crate::engine::scheduler::{Event, Scheduler, Shape};
 use crate::engine::source;

@@ -9,10 +9,11 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use netnice_queue::{Departure, Time, prefetch};
+use crate::prefetch::prefetch;
+use netnice_queue::Time;
 
 use crate::engine::calendar_queue::CalendarQueue;
-use crate::engine::flight::Flight;
+use crate::engine::flight::{Departure, Flight};
 use crate::engine::packet_queue::PacketQueue;
 use crate::engine::scheduler::Shape;
 use crate::engine::winner_tree::{self, WinnerTree};

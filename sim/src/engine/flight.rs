@@ -1,10 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A packet on a link that can tell on the packet's arrival when the packet will leave.
 
-use netnice_queue::{Departure, Time};
+use netnice_queue::Time;
 
 use crate::packet::Route;
 use crate::packet::{Marks, Packet};
+
+/// The time at which a packet leaves a link, known on the packet's arrival.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Departure {
+    /// When it comes out.
+    pub due: Time,
+    /// How long it waits before its transmission begins, in nanoseconds.
+    pub waited_ns: u64,
+}
 
 /// A packet on a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,6 +6,9 @@
 pub struct EngineOptions {
     /// How pending events are sorted.
     pub scheduler: SchedulerKind,
+    /// Drop-tail links compute on a packet's arrival when it will leave. Otherwise they are plain
+    /// [`Link`](netnice_queue::Link)s as all others are.
+    pub computed_departures: bool,
     /// Packets are fast-forwarded and prefetched where that is possible.
     pub lookahead: bool,
 }
@@ -14,6 +17,7 @@ impl Default for EngineOptions {
     fn default() -> EngineOptions {
         EngineOptions {
             scheduler: SchedulerKind::Fast,
+            computed_departures: true,
             lookahead: true,
         }
     }

@@ -4,9 +4,9 @@
 use std::fmt::Debug;
 use std::ops::Range;
 
-use netnice_queue::{Departure, Time};
+use netnice_queue::Time;
 
-use crate::engine::flight::Flight;
+use crate::engine::flight::{Departure, Flight};
 use crate::engine::scheduler::Shape;
 use crate::packet::Packet;
 

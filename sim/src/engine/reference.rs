@@ -4,9 +4,9 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-use netnice_queue::{Departure, Time};
+use netnice_queue::Time;
 
-use super::flight::Flight;
+use super::flight::{Departure, Flight};
 use super::scheduler::{Event, Scheduler, Shape};
 use super::source;
 use crate::packet::Packet;

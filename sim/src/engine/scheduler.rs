@@ -7,9 +7,9 @@
 use std::fmt::Debug;
 use std::ops::Range;
 
-use netnice_queue::{Departure, Time};
+use netnice_queue::Time;
 
-use super::flight::Flight;
+use super::flight::{Departure, Flight};
 use crate::packet::Packet;
 
 /// The earliest pending event.

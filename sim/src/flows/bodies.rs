@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The parts of packets that no queue looks at: they stay where they are while links copy the headers.
 
-use netnice_queue::{Time, prefetch};
+use crate::prefetch::prefetch;
+use netnice_queue::Time;
 
 use crate::huge_pages;
 use crate::tcp::{Flags, NO_SACK, SackBlock, Segment};

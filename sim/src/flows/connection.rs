@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! TCP connections: between the sans-IO endpoints and the network.
 
-use netnice_queue::{Time, prefetch};
+use crate::prefetch::prefetch;
+use netnice_queue::Time;
 
 use crate::flows::bodies::Body;
 use crate::flows::spec::TcpSpec;

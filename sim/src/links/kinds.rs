@@ -5,9 +5,10 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::time::Duration;
 
-use netnice_queue::{LinkKind, QueueBound, Rate};
+use netnice_queue::{QueueBound, Rate};
 
 use crate::engine::fifo_lanes::{self, NO_LANE};
+use crate::links::drop_tail::LinkKind;
 
 /// No more lanes than that: with the two that are always there, the first of what they have is found in five steps.
 const MAX_LANES: usize = fifo_lanes::MAX_LANES / 2 - 2;

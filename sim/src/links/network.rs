@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Nodes and links as they are described to the engine.
 
-use netnice_queue::{Conditioner, Discipline, DropTail, Jitter, LinkConfig, Queued};
+use netnice_queue::{Discipline, DropTail, LinkConfig, LinkSetup, Queued};
 
 use crate::engine::fast::MAX_LINKS;
 use crate::error::BuildError;
@@ -19,16 +19,8 @@ pub struct LinkSpec {
     pub from: NodeId,
     /// The node that receives.
     pub to: NodeId,
-    /// Rate, propagation delay and random loss. The seed is set by the engine from the run's seed and the name.
-    pub config: LinkConfig,
-    /// Packets wait here.
-    pub queue: Queue,
-    /// Random delay after the propagation.
-    pub jitter: Jitter,
-    /// Packets may overtake each other by it; otherwise each waits for the one before.
-    pub jitter_reorders: bool,
-    /// Tags packets before the queue.
-    pub conditioner: Option<Conditioner>,
+    /// Queue, marker and impairments. The engine derives the seeds of loss and jitter from the run's seed and the name.
+    pub setup: LinkSetup<Packet>,
     /// Name in results, and of its random stream. Should be unique.
     pub name: String,
     /// Waiting times and occupancy are measured.
@@ -50,11 +42,7 @@ impl LinkSpec {
         LinkSpec {
             from,
             to,
-            config,
-            queue: Queue::DropTail(DropTail::packets(limit)),
-            jitter: Jitter::None,
-            jitter_reorders: false,
-            conditioner: None,
+            setup: LinkSetup::new(config, Queue::DropTail(DropTail::packets(limit))),
             name: name.into(),
             measured: true,
             sampled: false,

@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A link at work, with what the run does and measures beside it.
 
-use std::collections::BTreeMap;
-
+use netnice_queue::random::LinkStreams;
 use netnice_queue::{
-    Conditioner, DropCause, DropTailLink, Jitter, Link, LinkConfig, LinkCounters, LinkUsage,
-    QueueDiscipline as _, Rate, Time,
+    DropCause, Link, LinkCounters, LinkUsage, Marker, Rate, ReorderingJitter, Time,
 };
 
 use crate::huge_pages;
+use crate::links::drop_tail::DropTailLink;
 use crate::links::kinds::{Kind, Kinds};
 use crate::links::network::{LinkSpec, Queue};
 use crate::links::routes::Routes;
 use crate::measure::{Histogram, Waits};
 use crate::packet::Packet;
-use crate::random::{LinkStreams, Stream, seconds};
 use crate::trace::capture::Capture;
 
 /// A link at work.
@@ -55,32 +53,28 @@ impl Links {
         }
     }
 
-    /// Adds a link to a run of this seed.
-    pub fn add(&mut self, spec: LinkSpec, seed: u64) {
-        let mut config = spec.config;
-        let streams = LinkStreams::new(seed, &spec.name);
-        config.seed = streams.link_seed();
-        let reordering = spec.jitter_reorders && spec.jitter != Jitter::None;
-        let jitter = reordering.then(|| ReorderingJitter {
-            jitter: spec.jitter,
-            stream: streams.reordering(),
-            held: BTreeMap::new(),
-            sequence: 0,
-        });
-        let in_order = if reordering {
-            Jitter::None
-        } else {
-            spec.jitter
-        };
-        let any = spec.conditioner.is_some() || jitter.is_some() || spec.capture.is_some();
+    /// Adds a link to a run of this seed; `computed_departures` as in [`EngineOptions`](crate::EngineOptions).
+    pub fn add(&mut self, spec: LinkSpec, seed: u64, computed_departures: bool) {
+        let parts = spec.setup.into_parts(LinkStreams::new(seed, &spec.name));
+        let any = parts.marker.is_some() || parts.reordering.is_some() || spec.capture.is_some();
         let extras = any.then(|| {
             Box::new(Extras {
-                conditioner: spec.conditioner,
-                jitter,
+                marker: parts.marker,
+                reordering: parts.reordering,
                 capture: spec.capture,
             })
         });
-        self.add_link(config, spec.queue, in_order);
+        self.all.push(match &parts.queue {
+            Queue::DropTail(queue) if computed_departures && parts.jitter.is_none() => {
+                let config = &parts.config;
+                let kind = self.kinds.of((config.rate, config.delay, queue.bound()));
+                SimulatedLink::DropTail(DropTailLink::new(kind, config))
+            }
+            _ => {
+                let link = Link::new(parts.config, parts.queue).with_jitter(parts.jitter);
+                SimulatedLink::Other(Box::new(link))
+            }
+        });
         self.records.push(LinkRecord {
             name: spec.name.into(),
             waits: Waits::new(spec.measured),
@@ -92,18 +86,6 @@ impl Links {
             self.extras.resize_with(self.all.len() - 1, || None);
             self.extras.push(extras);
         }
-    }
-
-    /// A link whose random delays, if any, keep the order.
-    fn add_link(&mut self, config: LinkConfig, queue: Queue, jitter: Jitter) {
-        let link = match queue.tail_bound() {
-            Some(bound) if jitter == Jitter::None => {
-                let kind = self.kinds.of((config.rate, config.delay, bound));
-                SimulatedLink::DropTail(DropTailLink::new(kind, &config))
-            }
-            _ => SimulatedLink::Other(Box::new(Link::new(config, queue).with_jitter(jitter))),
-        };
-        self.all.push(link);
     }
 
     /// No more links are added; packets on them are in `lanes` or not. Tells how many lanes there are.
@@ -210,8 +192,8 @@ pub(crate) struct LinkRecord {
 /// What few links have.
 #[derive(Debug, Default)]
 pub(crate) struct Extras {
-    pub conditioner: Option<Conditioner>,
-    pub jitter: Option<ReorderingJitter>,
+    pub marker: Option<Marker>,
+    pub reordering: Option<ReorderingJitter<Packet>>,
     pub capture: Option<Capture>,
 }
 
@@ -260,40 +242,5 @@ impl LinkRecord {
         });
         self.drops.clear();
         self.waits = Waits::new(self.waits.measured());
-    }
-}
-
-/// Packets held a little longer than the link's delay, which may overtake each other. (Jitter that keeps the order is
-/// the link's own.)
-#[derive(Debug)]
-pub(crate) struct ReorderingJitter {
-    jitter: Jitter,
-    stream: Stream,
-    held: BTreeMap<(Time, u64), Packet>,
-    sequence: u64,
-}
-
-impl ReorderingJitter {
-    /// Holds a packet; it is due at the time given back.
-    pub fn hold(&mut self, now: Time, packet: Packet) -> Time {
-        let extra = match self.jitter {
-            Jitter::None => 0.0,
-            Jitter::Uniform(largest) => largest.as_secs_f64() * self.stream.uniform(),
-            Jitter::Exponential(mean) => self.stream.exponential(mean.as_secs_f64()),
-        };
-        let due = now + seconds(extra);
-        self.held.insert((due, self.sequence), packet);
-        self.sequence += 1;
-        due
-    }
-
-    /// The packet due next.
-    pub fn release(&mut self) -> Option<Packet> {
-        self.held.pop_first().map(|(_, packet)| packet)
-    }
-
-    /// Packets held.
-    pub fn held(&self) -> usize {
-        self.held.len()
     }
 }

@@ -4,7 +4,8 @@
 //! In a run of thousands of flows almost nothing of it is in the processor's cache. Each place leads to the next, so it is
 //! done in steps, each as the one before has arrived. Nothing here changes anything.
 
-use netnice_queue::{Time, prefetch};
+use crate::prefetch::prefetch;
+use netnice_queue::Time;
 
 use crate::engine::flight::Flight;
 use crate::flows::Flows;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use netnice_queue::prefetch;
+use crate::prefetch::prefetch;
 use netnice_scenario::results::Delays;
 
 /// Buckets for each doubling: percentiles are exact to 1/64, 1.6 %.

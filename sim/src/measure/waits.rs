@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How long packets had to wait.
 
-use netnice_queue::prefetch;
+use crate::prefetch::prefetch;
 
 use super::Histogram;
 

@@ -4,16 +4,15 @@
 use std::sync::Arc;
 
 use netnice_congestion::registry;
-use netnice_queue::{Conditioner, Jitter, LinkConfig, Time};
-use netnice_scenario::model::{self, Application, JitterDistribution, Scenario};
+use netnice_queue::Time;
+use netnice_scenario::model::{self, Application, Scenario};
 use netnice_scenario::network::{FlowGroup, NetworkFlow, NetworkLink};
 
 use crate::engine::options::EngineOptions;
 use crate::error::RunError;
 use crate::flows::spec::{FlowSpec, MakeControl, Path, Program, TcpSpec};
 use crate::ids::{LinkId, NodeId};
-use crate::links::network::{LinkSpec, Network, Queue};
-use crate::random::LinkStreams;
+use crate::links::network::{LinkSpec, Network};
 use crate::scenario::trace_files::Traces;
 use crate::simulation::{RunOptions, Simulation};
 use crate::tcp::{
@@ -65,37 +64,14 @@ pub(crate) fn simulation(
 }
 
 fn link_spec(link: &NetworkLink, seed: u64) -> Result<LinkSpec, RunError> {
-    let streams = LinkStreams::new(seed, &link.name);
-    let queue = Queue::new(
-        &link.queue,
-        &link.discipline_context(),
-        streams.queue_seed(),
-    )
-    .map_err(|error| RunError::Queue {
+    let setup = link.setup(seed).map_err(|error| RunError::Queue {
         link: link.name.clone(),
         error,
     })?;
-    let jitter = link
-        .jitter
-        .map_or(Jitter::None, |jitter| match jitter.distribution {
-            JitterDistribution::Uniform => Jitter::Uniform(jitter.size.get()),
-            JitterDistribution::Exponential => Jitter::Exponential(jitter.size.get()),
-        });
     Ok(LinkSpec {
         from: NodeId(link.from as u32),
         to: NodeId(link.to as u32),
-        config: LinkConfig {
-            rate: link.rate,
-            delay: link.delay,
-            loss: link.loss,
-            ..LinkConfig::default()
-        },
-        queue,
-        jitter,
-        jitter_reorders: link.jitter.is_some_and(|jitter| jitter.reordering),
-        conditioner: link
-            .conditioner
-            .map(|config| Conditioner::new(&config, streams.conditioner_seed())),
+        setup,
         name: link.name.clone(),
         measured: link.rate.is_some(),
         sampled: false,

@@ -6,9 +6,9 @@
 //! ACKs are deferred apart: a branch that goes one way for one packet and the other way for the next is often mispredicted, and
 //! costs as much as a cache miss. Where links are few, everything is in the processor's cache, and nothing is deferred.
 
-use netnice_queue::{Departure, DropCause, Time};
+use netnice_queue::{DropCause, Time};
 
-use crate::engine::flight::Flight;
+use crate::engine::flight::{Departure, Flight};
 use crate::engine::scheduler::Scheduler;
 use crate::links::kinds::Kind;
 use crate::links::routes::Hop;
@@ -384,7 +384,7 @@ mod tests {
             };
             let name = format!("{ends:?}");
             let mut spec = LinkSpec::drop_tail(name, ends, config, 20);
-            spec.jitter = jitter;
+            spec.setup.jitter = jitter;
             network.link(spec).unwrap();
         };
         link(&mut network, (left, right), jitter);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Packets go from link to link, and come to the ends of their routes.
 
-use netnice_queue::{Departure, DropCause, Dropped, Packet as _};
+use netnice_queue::{DropCause, Dropped, Packet as _};
 
 use crate::engine::fifo_lanes::NO_LANE;
-use crate::engine::flight::Flight;
+use crate::engine::flight::{Departure, Flight};
 use crate::engine::scheduler::Scheduler;
 use crate::engine::source;
 use crate::flows::bodies::Goes;
@@ -86,10 +86,10 @@ impl<S: Scheduler> Run<S> {
                 reverse,
             );
         }
-        let Some(jitter) = &mut extras.jitter else {
+        let Some(reordering) = &mut extras.reordering else {
             return false;
         };
-        let due = jitter.hold(self.now, packet);
+        let due = reordering.hold(self.now, packet);
         self.scheduler.insert(due, source::JITTER | index as u32);
         true
     }
@@ -97,7 +97,7 @@ impl<S: Scheduler> Run<S> {
     /// A packet that jitter has held goes on.
     pub(super) fn release(&mut self, index: usize) {
         let extras = self.links.extras[index].as_mut();
-        if let Some(packet) = extras.and_then(|extras| extras.jitter.as_mut()?.release()) {
+        if let Some((_, packet)) = extras.and_then(|extras| extras.reordering.as_mut()?.release()) {
             self.forward(packet);
         }
     }
@@ -169,12 +169,12 @@ impl<S: Scheduler> Run<S> {
         }
     }
 
-    /// Where links have conditioners.
+    /// Some links have markers.
     #[cold]
     fn enter_tagged(&mut self, hop: Hop, index: usize, mut packet: Packet) {
         if let Some(extras) = &mut self.links.extras[index] {
-            if let Some(conditioner) = &mut extras.conditioner {
-                conditioner.tag(self.now, &mut packet);
+            if let Some(marker) = &mut extras.marker {
+                marker.tag(self.now, &mut packet);
             }
         }
         self.enter_as_it_is(hop, index, packet);

@@ -140,7 +140,7 @@ impl<S: Scheduler> Run<S> {
     /// Packets in a link, waiting, in transmission, in propagation or held by jitter.
     pub fn packets_in_link(&self, link: LinkId) -> usize {
         let extras = self.links.extras.get(link.index()).and_then(Option::as_ref);
-        let jitter = extras.and_then(|extras| extras.jitter.as_ref());
+        let jitter = extras.and_then(|extras| extras.reordering.as_ref());
         let inside = match &self.links.all[link.index()] {
             SimulatedLink::DropTail(_) => self.flights_in(link).0 as usize,
             SimulatedLink::Other(link) => link.inside(),

@@ -43,7 +43,7 @@ impl<S: Scheduler> Run<S> {
             .collect();
         let mut links = Links::with_capacity(network.links.len());
         for spec in network.links {
-            links.add(spec, options.seed);
+            links.add(spec, options.seed, options.engine.computed_departures);
         }
         let lanes = links.seal(S::NEEDS_LANES);
         let shape = Shape {

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use netnice_queue::prefetch_object;
+use crate::prefetch::prefetch_object;
 
 /// Disjoint ranges `[start, end)` in order, none touching another. Nothing is allocated while it is empty.
 #[derive(Debug, Clone, Default)]

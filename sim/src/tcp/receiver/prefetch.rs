@@ -3,7 +3,7 @@
 
 use std::mem::offset_of;
 
-use netnice_queue::{prefetch, prefetch_lines};
+use crate::prefetch::{prefetch, prefetch_lines};
 
 use super::{Receiver, ReceiverConfig};
 

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use netnice_queue::prefetch;
+use crate::prefetch::prefetch;
 
 use crate::tcp::ranges::Ranges;
 

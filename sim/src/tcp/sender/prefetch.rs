@@ -3,8 +3,8 @@
 
 use std::mem::offset_of;
 
+use crate::prefetch::{prefetch, prefetch_lines, prefetch_object};
 use netnice_congestion::control::Window;
-use netnice_queue::{prefetch, prefetch_lines, prefetch_object};
 
 use super::{Sender, SenderConfig};
 

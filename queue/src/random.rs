@@ -49,7 +49,7 @@ impl Stream {
     }
 }
 
-/// The random streams of one direction of a link, for whoever drives it: the simulator and the lab draw alike.
+/// The random streams of one direction of a link: the simulator and the lab draw alike.
 ///
 /// A flow's stream has the flow's name, which may be that of a link but has no quotation marks.
 #[derive(Debug, Clone, Copy)]
@@ -64,7 +64,7 @@ impl<'a> LinkStreams<'a> {
         LinkStreams { seed, name }
     }
 
-    /// For `LinkConfig::seed`: of losses, and of jitter that keeps the order.
+    /// For [`LinkConfig::seed`](crate::LinkConfig::seed): of losses, and of jitter that keeps the order.
     pub fn link_seed(self) -> u64 {
         seed_of(self.seed, &format!("link \"{}\"", self.name))
     }
@@ -79,8 +79,8 @@ impl<'a> LinkStreams<'a> {
         seed_of(self.seed, &format!("{} queue", self.name))
     }
 
-    /// Seed of the conditioner.
-    pub fn conditioner_seed(self) -> u64 {
+    /// Seed of the marker.
+    pub fn marker_seed(self) -> u64 {
         seed_of(self.seed, &format!("{} conditioner", self.name))
     }
 }

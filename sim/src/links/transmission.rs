@@ -3,7 +3,7 @@
 
 use std::num::NonZeroU64;
 
-use crate::Rate;
+use netnice_queue::Rate;
 
 /// The time that a length takes: whole nanoseconds, and the rest in units of one nanosecond divided by the rate.
 #[derive(Debug, Clone, Copy, Default)]

@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A link with a drop-tail queue that tells on a packet's arrival when it will come out.
+//! The engine's form of a link with a drop-tail queue: it computes on a packet's arrival when the packet will leave, and keeps
+//! nothing of it.
+//!
+//! [`Link`](netnice_queue::Link) with a [`DropTail`](netnice_queue::DropTail) queue is the plain form, which does the same; the
+//! tests below and the differential test of engines compare the two.
 
 use std::collections::VecDeque;
 use std::mem::offset_of;
 use std::time::Duration;
 
-use crate::impairments::Impairments;
-use crate::link::Tally;
+use netnice_queue::{
+    DropCause, LinkConfig, LinkCounters, LinkUsage, QueueBound, RandomLoss, Rate, Time,
+};
+
+use crate::engine::flight::Departure;
+use crate::links::transmission::{Transmission, Transmissions};
 use crate::prefetch::prefetch;
-use crate::transmission::{Transmission, Transmissions};
-use crate::{DropCause, Jitter, LinkConfig, LinkCounters, LinkUsage, QueueBound, Rate, Time};
 
 /// What links of one kind have in common: rate, delay and the bound of the queue. It is kept once for all of them, and so
 /// in the processor's cache, however many links there are.
@@ -116,18 +122,7 @@ impl LinkKind {
     }
 }
 
-/// What becomes of a packet that a link has taken in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Departure {
-    /// When it comes out.
-    pub due: Time,
-    /// How long it waits before its transmission begins, in nanoseconds.
-    pub waited_ns: u64,
-}
-
-/// One direction of a link that keeps its packets in order and drops only what its queue has no room for, or chance takes:
-/// a [`Link`](crate::Link) with a [`DropTail`](crate::DropTail) queue and without jitter, for whoever keeps the packets
-/// until they are due.
+/// One direction of a link with a drop-tail queue and without jitter. The caller keeps the packets until they are due.
 ///
 /// A network has many links that are idle when a packet comes, and most of their time goes into fetching them from memory.
 /// So what such a packet needs takes one cache line, and none when it comes out.
@@ -162,20 +157,28 @@ struct Rest {
     bytes: u64,
     /// The same of the others.
     others: VecDeque<(u64, u32)>,
-    tally: Tally,
-    impairments: Option<Box<Impairments>>,
+    max_packets: usize,
+    max_bytes: u64,
+    /// The queue's length integrated over time; of packets that still wait, the whole wait.
+    packet_ns: u128,
+    byte_ns: u128,
+    max_wait_ns: u64,
+    queue_full: u64,
+    random_loss: u64,
+    dropped_bytes: u64,
+    loss: Option<RandomLoss>,
 }
 
-const _: () = assert!(offset_of!(Rest, tally) == 64 && Tally::OF_WAITING <= 64);
+const _: () = assert!(offset_of!(Rest, max_packets) == 64 && offset_of!(Rest, queue_full) <= 128);
 
 impl DropTailLink {
     /// An idle link of the kind that has this number; of `config` only its loss and its seed matter.
     pub fn new(kind: u32, config: &LinkConfig) -> DropTailLink {
-        let impairments = Impairments::new(config, Jitter::None);
-        let lossy = impairments.is_some();
+        let loss = RandomLoss::new(config);
+        let lossy = loss.is_some();
         let rest = lossy.then(|| {
             Box::new(Rest {
-                impairments,
+                loss,
                 ..Rest::default()
             })
         });
@@ -256,14 +259,8 @@ impl DropTailLink {
         let start = self.free_at;
         let rest = self.rest.get_or_insert_default();
         // The flag is in the link's own cache line.
-        if self.lossy {
-            let loses = rest
-                .impairments
-                .as_mut()
-                .is_some_and(|chance| chance.loses());
-            if loses {
-                return Err(rest.dropped(DropCause::RandomLoss, length));
-            }
+        if self.lossy && rest.loss.as_mut().is_some_and(RandomLoss::strikes) {
+            return Err(rest.dropped(DropCause::RandomLoss, length));
         }
         rest.settle(now);
         if !kind.bound.fits(rest.packets as usize, rest.bytes, length) {
@@ -291,17 +288,24 @@ impl DropTailLink {
         self.free_at.plus_nanos(kind.delay_ns)
     }
 
-    /// What the link has seen so far; `inside` are the packets that it has taken in and that have not come out, and their
+    /// The link's counters so far; `inside` are the packets that it has taken in and that have not come out, and their
     /// bytes.
     pub fn counters(&self, inside: (u64, u64)) -> LinkCounters {
-        let none = Tally::default();
-        let tally = self.rest.as_ref().map_or(&none, |rest| &rest.tally);
-        let mut counters = tally.counters();
-        counters.offered = self.offered;
-        counters.offered_bytes = self.offered_bytes;
-        counters.delivered = self.offered - counters.dropped() - inside.0;
-        counters.delivered_bytes = self.offered_bytes - tally.dropped_bytes - inside.1;
-        counters
+        let none = Rest::default();
+        let rest = self.rest.as_deref().unwrap_or(&none);
+        let dropped = rest.queue_full + rest.random_loss;
+        LinkCounters {
+            offered: self.offered,
+            offered_bytes: self.offered_bytes,
+            delivered: self.offered - dropped - inside.0,
+            delivered_bytes: self.offered_bytes - rest.dropped_bytes - inside.1,
+            queue_full: rest.queue_full,
+            random_loss: rest.random_loss,
+            max_queue_packets: rest.max_packets,
+            max_queue_bytes: rest.max_bytes,
+            max_queue_wait: Duration::from_nanos(rest.max_wait_ns),
+            ..LinkCounters::default()
+        }
     }
 
     /// How much of the link and of its queue was in use from the beginning until `now`.
@@ -314,8 +318,8 @@ impl DropTailLink {
         };
         if let Some(rest) = &mut self.rest {
             rest.settle(now);
-            usage.queue_packet_ns = rest.tally.queue_packet_ns;
-            usage.queue_byte_ns = rest.tally.queue_byte_ns;
+            usage.queue_packet_ns = rest.packet_ns;
+            usage.queue_byte_ns = rest.byte_ns;
             // The part of the waiting that is yet to come.
             for (start_ns, length) in rest.waiting() {
                 let left_ns = u128::from(start_ns - now.as_nanos());
@@ -330,8 +334,7 @@ impl DropTailLink {
     pub fn restart_max_queue(&mut self, now: Time) {
         let (packets, bytes) = self.queue(now);
         if let Some(rest) = &mut self.rest {
-            let tally = &mut rest.tally;
-            (tally.max_queue_packets, tally.max_queue_bytes) = (packets, bytes);
+            (rest.max_packets, rest.max_bytes) = (packets, bytes);
         }
     }
 
@@ -385,19 +388,25 @@ impl Rest {
         }
         self.packets += 1;
         self.bytes += length;
-        let tally = &mut self.tally;
-        tally.max_queue_wait_ns = tally.max_queue_wait_ns.max(waited_ns);
-        tally.max_queue_packets = tally.max_queue_packets.max(self.packets as usize);
-        tally.max_queue_bytes = tally.max_queue_bytes.max(self.bytes);
-        tally.queue_packet_ns += u128::from(waited_ns);
-        tally.queue_byte_ns += u128::from(waited_ns) * u128::from(length);
+        self.max_wait_ns = self.max_wait_ns.max(waited_ns);
+        self.max_packets = self.max_packets.max(self.packets as usize);
+        self.max_bytes = self.max_bytes.max(self.bytes);
+        self.packet_ns += u128::from(waited_ns);
+        self.byte_ns += u128::from(waited_ns) * u128::from(length);
     }
 
     /// Counts a drop.
     #[cold]
     fn dropped(&mut self, cause: DropCause, length: u64) -> DropCause {
-        self.tally.dropped[cause as usize] += 1;
-        self.tally.dropped_bytes += length;
+        match cause {
+            DropCause::RandomLoss => self.random_loss += 1,
+            _ => self.queue_full += 1,
+        }
+        self.dropped_bytes += length;
         cause
     }
 }
+
+#[cfg(test)]
+#[path = "drop_tail_tests.rs"]
+mod tests;

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Markers at the edge (RFC 2475, section 2.3.3.2): they mark packets as within their profile (IN) or beyond (OUT), for
+//! RIO inside.
+
+use serde::de::{Error as _, VariantAccess};
+use serde::{Deserialize, Serialize};
+
+use crate::{Described, Packet, Time, TokenBucket, TokenBucketConfig, Tsw, TswConfig};
+
+/// Declares the markers. A marker is a type with `new(&Config, seed: u64)` and `tag(&mut self, Time, &mut impl Packet)`.
+macro_rules! markers {
+    ($($(#[doc = $doc:literal])+ $name:literal => $Marker:ident($Config:ty),)+) => {
+        /// Describes a marker. In a file: a table whose `kind` is one of the names below, beside that one's fields.
+        #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+        #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+        #[serde(tag = "kind")]
+        pub enum MarkerConfig {
+            $($(#[doc = $doc])+ #[serde(rename = $name)] $Marker($Config),)+
+        }
+
+        impl Described for MarkerConfig {
+            const NAMES: &[&str] = &[$($name),+];
+
+            fn read<'de, A: VariantAccess<'de>>(name: &str, fields: A) -> Result<Self, A::Error> {
+                match name {
+                    $($name => fields.newtype_variant().map(MarkerConfig::$Marker),)+
+                    _ => Err(A::Error::unknown_variant(name, Self::NAMES)),
+                }
+            }
+        }
+
+        /// Any of the markers. It has a state for what it meters: one flow, or an aggregate of flows.
+        #[derive(Debug, Clone)]
+        pub enum Marker {
+            $($(#[doc = $doc])+ $Marker($Marker),)+
+        }
+
+        impl Marker {
+            /// The marker that `config` describes; `seed` is of its own random stream.
+            pub fn new(config: &MarkerConfig, seed: u64) -> Marker {
+                match config {
+                    $(MarkerConfig::$Marker(config) => Marker::$Marker($Marker::new(config, seed)),)+
+                }
+            }
+
+            /// Meters and marks a packet arriving at `now`, which must not be earlier than in any call before.
+            pub fn tag(&mut self, now: Time, packet: &mut impl Packet) {
+                match self {
+                    $(Marker::$Marker(marker) => marker.tag(now, packet),)+
+                }
+            }
+        }
+    };
+}
+
+// One line for each marker.
+markers! {
+    /// The time sliding window tagger.
+    "tsw" => Tsw(TswConfig),
+    /// The token-bucket tagger.
+    "token_bucket" => TokenBucket(TokenBucketConfig),
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How a link is put together from its parts, and which random stream each part draws from.
+
+use crate::random::LinkStreams;
+use crate::{
+    Discipline, DisciplineConfig, DisciplineContext, DisciplineError, Jitter, LinkConfig, Marker,
+    MarkerConfig, Packet, Queued, ReorderingJitter,
+};
+
+/// One direction of a link before a run: its queue, its marker and its impairments.
+#[derive(Debug)]
+pub struct LinkSetup<P> {
+    /// Rate, propagation delay and random loss. [`LinkSetup::into_parts`] sets the seed.
+    pub config: LinkConfig,
+    /// Packets wait here.
+    pub queue: Discipline<Queued<P>>,
+    /// Random delay after the propagation.
+    pub jitter: Jitter,
+    /// Packets may overtake each other by the jitter; otherwise each waits for the one before.
+    pub jitter_reorders: bool,
+    /// Marks packets before the queue.
+    pub marker: Option<Marker>,
+}
+
+/// The parts of a link with their random streams. A packet passes the marker, the link, and the jitter that reorders.
+#[derive(Debug)]
+pub struct LinkParts<P> {
+    /// Rate, propagation delay and random loss.
+    pub config: LinkConfig,
+    /// Packets wait here.
+    pub queue: Discipline<Queued<P>>,
+    /// Jitter that keeps the order.
+    pub jitter: Jitter,
+    /// Marks packets before the queue.
+    pub marker: Option<Marker>,
+    /// Jitter by which packets may overtake each other.
+    pub reordering: Option<ReorderingJitter<P>>,
+}
+
+impl<P: Packet> LinkSetup<P> {
+    /// A link with this queue, without marker and without jitter.
+    pub fn new(config: LinkConfig, queue: Discipline<Queued<P>>) -> LinkSetup<P> {
+        LinkSetup {
+            config,
+            queue,
+            jitter: Jitter::None,
+            jitter_reorders: false,
+            marker: None,
+        }
+    }
+
+    /// A link whose queue and marker are described; `streams` are the link's.
+    pub fn described(
+        config: LinkConfig,
+        queue: (&DisciplineConfig, &DisciplineContext),
+        marker: Option<&MarkerConfig>,
+        streams: LinkStreams<'_>,
+    ) -> Result<LinkSetup<P>, DisciplineError> {
+        let queue = Discipline::new(queue.0, queue.1, streams.queue_seed())?;
+        Ok(LinkSetup {
+            marker: marker.map(|config| Marker::new(config, streams.marker_seed())),
+            ..LinkSetup::new(config, queue)
+        })
+    }
+
+    /// The parts, whose loss and jitter draw from `streams`.
+    pub fn into_parts(self, streams: LinkStreams<'_>) -> LinkParts<P> {
+        let reorders = self.jitter_reorders && !self.jitter.is_none();
+        let mut config = self.config;
+        config.seed = streams.link_seed();
+        LinkParts {
+            config,
+            queue: self.queue,
+            jitter: if reorders { Jitter::None } else { self.jitter },
+            marker: self.marker,
+            reordering: reorders.then(|| ReorderingJitter::new(self.jitter, streams.reordering())),
+        }
+    }
+}
