@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compiles every `src/bpf/*.bpf.c` and writes a table of the objects for `objects.rs`.
+//! Compiles every `src/bpf/*.bpf.c` and writes a table of the objects for `objects/compiled.rs`.
 
 use std::env;
 use std::fmt::Write as _;
@@ -41,16 +41,29 @@ fn main() {
             eprintln!("{error:#}");
             panic!("{name}.bpf.c does not compile; is clang installed?");
         }
+        let source = fs::read_to_string(sources.join(format!("{name}.bpf.c")))
+            .expect("the source was just compiled");
         writeln!(
             table,
-            "    Object {{ name: {name:?}, version: \"{:016x}\", \
+            "    Object {{ name: {name:?}, kind: Kind::{}, version: \"{:016x}\", \
              bytes: &Aligned(*include_bytes!({object:?})) }},",
+            kind(&source),
             hash(&fs::read(&object).expect("the object was just written")),
         )
         .expect("a String can be written to");
     }
     table.push(']');
     fs::write(out.join("objects.rs"), table).expect("OUT_DIR can be written to");
+}
+
+/// Variant of `Kind` in `objects/compiled.rs`. The kernel lets users without root choose exactly the
+/// controls with this flag, and these have to be those that give way to everybody.
+fn kind(source: &str) -> &'static str {
+    match source.contains("SEC(\".struct_ops") {
+        true if source.contains(".flags = TCP_CONG_NON_RESTRICTED") => "LowPriorityControl",
+        true => "Control",
+        false => "CgroupPrograms",
+    }
 }
 
 /// FNV-1a: enough to tell one version of an object from another.

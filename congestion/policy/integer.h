@@ -7,16 +7,12 @@
 #ifndef NETNICE_POLICY_INTEGER_H
 #define NETNICE_POLICY_INTEGER_H
 
-#ifdef __bpf__
-#include "kernel_types.h"
-#else
-#include <stdint.h>
-typedef uint8_t u8;
-typedef uint16_t u16;
-typedef uint32_t u32;
-typedef uint64_t u64;
-typedef int32_t s32;
-#endif
+/* The same types as the kernel's own names stand for, so that both declarations may meet. */
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef int s32;
 
 #define POLICY_INLINE static inline __attribute__((always_inline, unused))
 

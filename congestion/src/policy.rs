@@ -103,7 +103,7 @@ impl Signal {
 
 /// What a policy tells about itself (`struct policy_report`).
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 pub struct Report {
     /// Latest filtered delay above the smallest one known, in microseconds.
     pub delay_over_minimum_us: u32,
@@ -111,9 +111,12 @@ pub struct Report {
     pub threshold_us: u32,
     /// How often the window was given up to others.
     pub yields: u32,
-    phase: u8,
-    signal: u8,
-    published: u16,
+    /// Number of the phase (`enum policy_phase`).
+    pub phase: u8,
+    /// Number of the source of the delay (`enum policy_signal`).
+    pub signal: u8,
+    /// In a kernel: the time of the latest copy for readers outside, in ticks of 8.192 ms
+    pub published: u16,
 }
 
 impl Report {

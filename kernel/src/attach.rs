@@ -5,12 +5,14 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::cgroup::{Cgroup, Hierarchy};
+use crate::cgroup::attachment::{self, Attacher};
+use crate::cgroup::hierarchy::{Cgroup, Hierarchy};
 use crate::error::{Context, Error, Result};
-use crate::pins::{self, Pins};
-use crate::placement::{self, Placer, Settings};
-use crate::records::{self, Kind, Record};
+use crate::objects::pin_directory;
 use crate::renice::{self, Outcome};
+use crate::runtime::journal::{self, Kind, Record};
+use crate::runtime::pins::Pins;
+use crate::settings::Settings;
 
 /// Finds the cgroup that a user means: a path in the cgroup file system or below its top, or the
 /// name of a unit where systemd runs.
@@ -54,14 +56,14 @@ fn unit(name: &str) -> Result<String> {
 pub fn attach(cgroup: &Cgroup, settings: &Settings) -> Result<Outcome> {
     need_root()?;
     let pins = Pins::open()?;
-    let (_, placer) = Placer::with(settings, &pins)?;
+    let (_, attacher) = Attacher::with(settings, &pins)?;
     let record = Record::new(&pins, Kind::Attached, cgroup)?;
-    placer.attach(cgroup, settings)?;
+    attacher.attach(cgroup, settings)?;
     drop(record);
     let processes = cgroup.processes_beneath()?;
-    let mut outcome = renice::set_open(&processes, Some(settings), &placer);
+    let mut outcome = renice::set_open(&processes, Some(settings), &attacher);
     outcome.future = true;
-    outcome.receive_refused = placer.receive_refused().map(str::to_owned);
+    outcome.receive_refused = attacher.receive_refused().map(str::to_owned);
     pins.close()?;
     Ok(outcome)
 }
@@ -78,7 +80,7 @@ fn need_root() -> Result<()> {
 /// Takes it away again, from the open connections too.
 pub fn detach(cgroup: &Cgroup) -> Result<Outcome> {
     need_root()?;
-    if !placement::is_attached(cgroup)? {
+    if !attachment::is_attached(cgroup)? {
         let others = attached();
         return Err(Error::NotAttached {
             path: cgroup.path().to_owned(),
@@ -89,10 +91,10 @@ pub fn detach(cgroup: &Cgroup) -> Result<Outcome> {
         });
     }
     let pins = Pins::open()?;
-    let placer = Placer::open(&pins)?;
-    placement::detach(cgroup)?;
-    records::remove(pins.home(), cgroup.id());
-    let mut outcome = renice::set_open(&cgroup.processes_beneath()?, None, &placer);
+    let attacher = Attacher::open(&pins)?;
+    attachment::detach(cgroup)?;
+    journal::remove(pins.home(), cgroup.id());
+    let mut outcome = renice::set_open(&cgroup.processes_beneath()?, None, &attacher);
     outcome.future = true;
     pins.close()?;
     Ok(outcome)
@@ -112,7 +114,7 @@ pub fn lost() -> Vec<String> {
 /// The paths on record for which `wanted` holds, given the id of the cgroup that is there now, if
 /// any, and the id on record.
 fn on_record(wanted: impl Fn(Option<u64>, u64) -> bool) -> Vec<String> {
-    let records = records::cgroups(&pins::home(), Kind::Attached).into_iter();
+    let records = journal::cgroups(&pin_directory::home(), Kind::Attached).into_iter();
     let Ok(hierarchy) = Hierarchy::find() else {
         return Vec::new();
     };

@@ -1,28 +1,34 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Low priority on the running kernel: the BPF congestion controls, where they are kept between
-//! calls, and how they are put on cgroups, processes and sockets.
+//! Low priority on the running kernel.
+//!
+//! Each folder uses only those above it in this list:
+//!
+//! | folder | role |
+//! | --- | --- |
+//! | `objects/` | the compiled BPF objects: loading, registering, pinning; parameters |
+//! | `sockets/` | one socket: options, the records beside it, its congestion control; lists of connections |
+//! | `cgroup/` | the cgroup2 hierarchy; attaching programs to a cgroup |
+//! | `runtime/` | what outlives a call: shares in the pins, the journal of cgroups, processes in the background |
+//! | `supervisor/` | low priority by a seccomp filter, without root |
+//!
+//! The commands stand on all of these: [`run`], [`renice`], [`attach`] and [`diagnostics`].
 
+pub mod abi;
 pub mod attach;
-pub mod background;
-pub mod capability;
 pub mod cgroup;
-mod cgroup_programs;
-pub mod connections;
-pub mod control;
+pub mod diagnostics;
 mod error;
-pub mod flow;
-mod objects;
-pub mod parameters;
-pub mod pins;
-pub mod placement;
-pub mod process;
-mod programs;
-pub mod records;
+pub mod objects;
 pub mod release;
 pub mod renice;
 pub mod run;
-mod shared_map;
-mod socket;
+pub mod runtime;
+pub mod settings;
+pub mod sockets;
 mod supervisor;
 
+pub use cgroup::attachment;
 pub use error::{Error, Result};
+pub use objects::{control, parameters};
+pub use runtime::{background, journal, pins};
+pub use sockets::{connections, process};

@@ -5,21 +5,20 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
-use bytemuck::Zeroable;
 use nix::unistd::geteuid;
 
-use crate::cgroup::{Cgroup, Hierarchy};
-use crate::control::Control;
+use crate::cgroup::attachment::{self, Attacher};
+use crate::cgroup::hierarchy::{Cgroup, Hierarchy};
 use crate::error::{Error, Result};
-use crate::flow::{DSCP_LOWER_EFFORT, Flow, padded, unpadded};
-use crate::pins::Pins;
-use crate::placement::{self, Placer, Settings};
-use crate::process::{self, Handle};
-use crate::records::{Kind, Record};
-use crate::run::tidy_up_later;
-use crate::socket;
+use crate::runtime::guard::remove_when_empty;
+use crate::runtime::journal::{Kind, Record};
+use crate::runtime::pins::Pins;
+use crate::settings::Settings;
+use crate::sockets::process::{self, Handle};
+use crate::sockets::storage::SocketStorage;
+use crate::sockets::{governance, options};
 
 /// What has been changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -60,16 +59,16 @@ pub fn set(pid: i32, settings: &Settings) -> Result<Outcome> {
             });
         }
         reachable(pid)?;
-        Sockets::default().place(&family, settings, None, &mut outcome);
+        Sockets::default().govern(&family, settings, None, &mut outcome);
         return Ok(outcome);
     }
     let pins = Pins::open()?;
-    let (_, placer) = Placer::with(settings, &pins)?;
-    let moved = move_in(pid, settings, &pins, &placer);
+    let (_, attacher) = Attacher::with(settings, &pins)?;
+    let moved = move_in(pid, settings, &pins, &attacher);
     let family = process::with_descendants(pid)?;
     outcome.future = moved.is_ok();
-    outcome.receive_refused = placer.receive_refused().map(str::to_owned);
-    Sockets::default().place(&family, settings, Some(&placer), &mut outcome);
+    outcome.receive_refused = attacher.receive_refused().map(str::to_owned);
+    Sockets::default().govern(&family, settings, Some(attacher.storage()), &mut outcome);
     // The connections have been served by then, whatever became of the cgroups.
     pins.close()?;
     moved?;
@@ -82,28 +81,28 @@ pub fn unset(pid: i32) -> Result<Outcome> {
     let mut outcome = Outcome::default();
     if !geteuid().is_root() {
         reachable(pid)?;
-        Sockets::default().restore(&family, None, &mut outcome);
+        Sockets::default().release(&family, None, &mut outcome);
         return Ok(outcome);
     }
     let pins = Pins::open()?;
     // Without the programs no cgroup can have them, and no socket has a record of ours.
-    let placer = Placer::open(&pins)?;
+    let attacher = Attacher::open(&pins)?;
     outcome.attached = move_out(pid)?;
     outcome.future = outcome.attached.is_none();
     let family = process::with_descendants(pid)?;
-    Sockets::default().restore(&family, Some(&placer), &mut outcome);
+    Sockets::default().release(&family, Some(attacher.storage()), &mut outcome);
     pins.close()?;
     Ok(outcome)
 }
 
 /// Gives low priority to, or takes it from, the open connections of given processes. For use
 /// beside settings of their cgroup.
-pub(crate) fn set_open(pids: &[i32], settings: Option<&Settings>, placer: &Placer) -> Outcome {
+pub(crate) fn set_open(pids: &[i32], settings: Option<&Settings>, attacher: &Attacher) -> Outcome {
     let mut outcome = Outcome::default();
     let mut sockets = Sockets::default();
     match settings {
-        Some(settings) => sockets.place(pids, settings, Some(placer), &mut outcome),
-        None => sockets.restore(pids, Some(placer), &mut outcome),
+        Some(settings) => sockets.govern(pids, settings, Some(attacher.storage()), &mut outcome),
+        None => sockets.release(pids, Some(attacher.storage()), &mut outcome),
     }
     outcome
 }
@@ -120,7 +119,7 @@ fn reachable(pid: i32) -> Result<()> {
 
 /// Moves the process and its descendants, each into a new child of the cgroup that it is in. A
 /// process that forks meanwhile is met again in the next round.
-fn move_in(pid: i32, settings: &Settings, pins: &Pins, placer: &Placer) -> Result<()> {
+fn move_in(pid: i32, settings: &Settings, pins: &Pins, attacher: &Attacher) -> Result<()> {
     let hierarchy = Hierarchy::find()?;
     let mut moved = HashSet::new();
     let mut homes: HashMap<u64, (Cgroup, Record)> = HashMap::new();
@@ -143,8 +142,8 @@ fn move_in(pid: i32, settings: &Settings, pins: &Pins, placer: &Placer) -> Resul
             Entry::Vacant(entry) => {
                 let home = from.create_child(&format!("netnice-pid-{pid}"))?;
                 let record = Record::new(pins, Kind::Made, &home)?;
-                tidy_up_later(&home)?;
-                placer.attach(&home, settings)?;
+                remove_when_empty(&home)?;
+                attacher.attach(&home, settings)?;
                 entry.insert((home, record))
             }
         };
@@ -186,7 +185,7 @@ fn move_out(pid: i32) -> Result<Option<String>> {
 
 fn attached_above(mut cgroup: Cgroup) -> Result<Option<String>> {
     loop {
-        if placement::is_attached(&cgroup)? {
+        if attachment::is_attached(&cgroup)? {
             return Ok(Some(cgroup.path().to_owned()));
         }
         if cgroup.path().trim_matches('/').is_empty() {
@@ -203,18 +202,20 @@ struct Sockets {
 }
 
 impl Sockets {
-    fn place(
+    fn govern(
         &mut self,
         pids: &[i32],
         settings: &Settings,
-        placer: Option<&Placer>,
+        storage: Option<&SocketStorage>,
         outcome: &mut Outcome,
     ) {
-        self.each(pids, outcome, |socket| place(socket, settings, placer));
+        self.each(pids, outcome, |socket| {
+            governance::govern(socket, settings, storage)
+        });
     }
 
-    fn restore(&mut self, pids: &[i32], placer: Option<&Placer>, outcome: &mut Outcome) {
-        self.each(pids, outcome, |socket| restore(socket, placer));
+    fn release(&mut self, pids: &[i32], storage: Option<&SocketStorage>, outcome: &mut Outcome) {
+        self.each(pids, outcome, |socket| governance::release(socket, storage));
     }
 
     fn each(
@@ -236,7 +237,7 @@ impl Sockets {
                 match handle.copy_descriptor(number) {
                     Ok(socket) => {
                         self.met.insert(inode);
-                        if socket::is_tcp(&socket) {
+                        if options::is_tcp(&socket) {
                             outcome.sockets += usize::from(change(&socket).unwrap_or(false));
                         }
                     }
@@ -250,105 +251,4 @@ impl Sockets {
             }
         }
     }
-}
-
-fn is_ours(control: &str) -> bool {
-    Control::all().any(|ours| ours.name() == control)
-}
-
-/// Puts the control on a socket; returns whether it is there afterwards.
-pub(crate) fn place(
-    socket: &impl AsFd,
-    settings: &Settings,
-    placer: Option<&Placer>,
-) -> io::Result<bool> {
-    if let Some(placer) = placer.filter(|_| !settings.direction.receives()) {
-        placer.release_window(socket);
-    }
-    if !settings.direction.sends() {
-        restore_control(socket, placer)?;
-        return Ok(false);
-    }
-    let wanted = settings.control.name();
-    let current = socket::control(socket)?;
-    let opened = placer.map(|placer| open(socket, placer));
-    let previous = match &opened {
-        Some(flow) if is_ours(&current) => flow.previous,
-        _ if is_ours(&current) => [0; 16],
-        _ => padded(&current),
-    };
-    if settings.mark {
-        socket::set_dscp(socket, DSCP_LOWER_EFFORT)?;
-    } else if is_ours(&current) && socket::dscp(socket)? == DSCP_LOWER_EFFORT {
-        socket::set_dscp(socket, 0)?;
-    }
-    if let Some(placer) = placer {
-        if is_ours(&current) {
-            // Only a control that takes over reads its parameters. Letting go closes the books.
-            socket::set_control(socket, "reno")?;
-        }
-        let flow = Flow {
-            parameters: settings.parameters,
-            unguarded: 1,
-            previous,
-            ..Flow::zeroed()
-        };
-        placer.set_flow(socket, &flow).map_err(io::Error::other)?;
-    }
-    socket::set_control(socket, wanted)?;
-    if let Some((placer, flow)) = placer.and_then(|placer| Some((placer, placer.flow(socket)?))) {
-        let guarded = Flow {
-            unguarded: 0,
-            ..flow
-        };
-        placer
-            .set_flow(socket, &guarded)
-            .map_err(io::Error::other)?;
-    }
-    Ok(socket::control(socket)? == wanted)
-}
-
-/// Takes low priority off a socket; returns whether it had it.
-fn restore(socket: &OwnedFd, placer: Option<&Placer>) -> io::Result<bool> {
-    let received = placer.is_some_and(|placer| placer.release_window(socket));
-    Ok(restore_control(socket, placer)? || received)
-}
-
-/// Puts the control back that a socket had before one of ours; returns whether there was one.
-fn restore_control(socket: &impl AsFd, placer: Option<&Placer>) -> io::Result<bool> {
-    if !is_ours(&socket::control(socket)?) {
-        return Ok(false);
-    }
-    let flow = placer.map(|placer| open(socket, placer));
-    socket::set_dscp(socket, 0)?;
-    let previous = flow
-        .map(|flow| unpadded(&flow.previous))
-        .unwrap_or_default();
-    let restored = !previous.is_empty()
-        && !is_ours(&previous)
-        && socket::set_control(socket, &previous).is_ok();
-    if !restored {
-        let usual = socket::usual_control(socket)?;
-        let usual = if is_ours(&usual) { "reno" } else { &usual };
-        socket::set_control(socket, usual)?;
-    }
-    if let Some(placer) = placer {
-        placer.forget_flow(socket);
-    }
-    Ok(!is_ours(&socket::control(socket)?))
-}
-
-/// Makes the guard of the socket's cgroup, if it has one, let us pass; returns what is kept
-/// beside the socket.
-fn open(socket: &impl AsFd, placer: &Placer) -> Flow {
-    let flow = placer.flow(socket).unwrap_or(Flow::zeroed());
-    // If this fails the guard keeps its post, and the caller sees no change.
-    let _ = placer.set_flow(
-        socket,
-        &Flow {
-            unguarded: 1,
-            ..flow
-        },
-    );
-    flow
 }

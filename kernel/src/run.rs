@@ -3,14 +3,15 @@
 
 use nix::unistd::getpid;
 
-use crate::background;
-use crate::cgroup::{Cgroup, Hierarchy};
-use crate::connections::{self, Sums};
-use crate::control::Registered;
+use crate::cgroup::attachment::Attacher;
+use crate::cgroup::hierarchy::{Cgroup, Hierarchy};
 use crate::error::{Error, Result};
-use crate::pins::Pins;
-use crate::placement::{Direction, Placer, Settings};
-use crate::records::{self, Kind, Record};
+use crate::objects::control::Registered;
+use crate::runtime::guard::remove_when_empty;
+use crate::runtime::journal::{self, Kind, Record};
+use crate::runtime::pins::Pins;
+use crate::settings::{Direction, Settings};
+use crate::sockets::connections::{self, Sums};
 use crate::supervisor::{self, Supervised};
 
 /// Proof that this process has low priority, and the means to learn what came of it.
@@ -24,7 +25,7 @@ enum How {
 }
 
 struct InCgroup {
-    placer: Placer,
+    attacher: Attacher,
     group: u64,
     registered: Registered,
     direction: Direction,
@@ -61,7 +62,7 @@ pub fn enter(settings: &Settings) -> Result<Entered> {
         Ok(cgroup) => enter_cgroup(settings, pins, cgroup),
         // No cgroup2, or none that could be changed: a container may have it read-only.
         Err(_) if settings.direction.sends() => {
-            let (registered, _) = Placer::with(settings, &pins)?;
+            let (registered, _) = Attacher::with(settings, &pins)?;
             enter_supervisor(settings, registered)
         }
         // A supervisor does not see what arrives.
@@ -73,7 +74,7 @@ pub fn enter(settings: &Settings) -> Result<Entered> {
 fn own_cgroup(pins: &Pins) -> Result<Cgroup> {
     let above = Hierarchy::find()?.of(None)?;
     // Whatever fails here does not concern this run.
-    let _ = records::clear_unrecorded(pins.home(), &above);
+    let _ = journal::clear_unrecorded(pins.home(), &above);
     above.create_child(&format!("netnice-run-{}", getpid()))
 }
 
@@ -87,18 +88,18 @@ fn enter_cgroup(settings: &Settings, pins: Pins, cgroup: Cgroup) -> Result<How> 
             return Err(error);
         }
     };
-    tidy_up_later(&cgroup)?;
+    remove_when_empty(&cgroup)?;
     // Moving waits for other processors, loading computes: they do not hinder each other.
     let (loaded, moved) = std::thread::scope(|scope| {
         let moving = scope.spawn(|| cgroup.enter(getpid().as_raw()));
-        let loaded = Placer::with(settings, &pins);
+        let loaded = Attacher::with(settings, &pins);
         (loaded, moving.join().expect("moving does not panic"))
     });
-    let (registered, placer) = moved.and(loaded)?;
-    placer.count(cgroup.id())?;
-    placer.attach(&cgroup, settings)?;
+    let (registered, attacher) = moved.and(loaded)?;
+    attacher.count(cgroup.id())?;
+    attacher.attach(&cgroup, settings)?;
     Ok(How::Cgroup(Box::new(InCgroup {
-        placer,
+        attacher,
         group: cgroup.id(),
         registered,
         direction: settings.direction,
@@ -149,7 +150,7 @@ impl Entered {
     /// Why received data is not governed although both directions were asked for.
     pub fn receive_refused(&self) -> Option<&str> {
         match &self.0 {
-            How::Cgroup(own) => own.placer.receive_refused(),
+            How::Cgroup(own) => own.attacher.receive_refused(),
             How::Supervised(..) | How::Already => None,
         }
     }
@@ -170,7 +171,7 @@ impl Entered {
             // The books are the control's, which is for what is sent.
             How::Cgroup(own) if !own.direction.sends() => (None, Ok(())),
             How::Cgroup(own) => {
-                let finished = || own.placer.totals(own.group).unwrap_or_default();
+                let finished = || own.attacher.totals(own.group).unwrap_or_default();
                 let (sums, listed) = connections::of_group(own.group, finished);
                 (Some(sums), listed)
             }
@@ -180,19 +181,4 @@ impl Entered {
             },
         }
     }
-}
-
-/// Leaves a process behind that removes a cgroup of ours once nobody holds its record and no
-/// process lives in it. The caller may not have moved there yet: it would take that one along.
-pub(crate) fn tidy_up_later(cgroup: &Cgroup) -> Result<()> {
-    let (path, id) = (cgroup.path().to_owned(), cgroup.id());
-    background::spawn(background::GUARD, None, || {
-        let Ok(pins) = Pins::open() else { return };
-        records::wait_until_released(pins.home(), id);
-        // Whatever fails here, the next call finds the record and tries again.
-        if let Ok(cgroup) = Hierarchy::find().and_then(|hierarchy| hierarchy.open(&path)) {
-            let _ = cgroup.wait_until_empty();
-        }
-        let _ = pins.close();
-    })
 }

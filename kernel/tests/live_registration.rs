@@ -10,11 +10,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use libbpf_rs::{MapHandle, MapType};
+use netnice_kernel::abi::Totals;
+use netnice_kernel::attachment::Attacher;
 use netnice_kernel::control::{Control, Registered};
-use netnice_kernel::flow::Totals;
+use netnice_kernel::journal::Kind;
 use netnice_kernel::pins::Pins;
-use netnice_kernel::placement::Placer;
-use netnice_kernel::records::Kind;
 use netnice_kernel::{connections, release};
 use nix::sys::socket::sockopt::TcpCongestion;
 use nix::sys::socket::{getsockopt, setsockopt};
@@ -117,7 +117,7 @@ fn odd_files_among_the_records_do_not_stop_clearing() {
     let huge = fs::File::create(records.join("79")).unwrap();
     huge.set_len(3 << 30).unwrap();
     fs::write(records.join("80"), "made 80 /netnice-run-gone\n").unwrap();
-    let known = netnice_kernel::records::cgroups(pins.home(), Kind::Made);
+    let known = netnice_kernel::journal::cgroups(pins.home(), Kind::Made);
     assert_eq!(known, [(80, "/netnice-run-gone".to_owned())]);
     assert!(pins.close().unwrap(), "the pins are cleared");
     assert!(!Path::new("/run/netnice").exists());
@@ -193,7 +193,7 @@ fn a_shared_map_of_another_version_is_replaced() {
     let mut other =
         MapHandle::create(MapType::Hash, Some("totals"), key, value, 4096, &options).unwrap();
     other.pin(pins.bpf().join("maps/totals")).unwrap();
-    Placer::open(&pins).unwrap();
+    Attacher::open(&pins).unwrap();
     assert!(pins.close().unwrap());
 }
 
@@ -204,7 +204,7 @@ fn what_a_crash_has_left_half_done_is_done_again() {
     // The state after a crash between loading and the last pin.
     fs::create_dir(pins.bpf().join("unfinished-placement")).unwrap();
     fs::create_dir(pins.bpf().join("placement-0123456789abcdef")).unwrap();
-    Placer::open(&pins).unwrap();
+    Attacher::open(&pins).unwrap();
     let sets = fs::read_dir(pins.bpf()).unwrap().flatten();
     let names = sets.map(|entry| entry.file_name().into_string().unwrap());
     let placements: Vec<String> = names.filter(|name| name.contains("placement")).collect();

@@ -17,7 +17,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use netnice_kernel::background;
-use netnice_kernel::pins::{self, Pins};
+use netnice_kernel::objects::pin_directory;
+use netnice_kernel::pins::Pins;
 use netnice_lab::Namespace;
 use netnice_lab::namespace::{end_processes, inode_of};
 use nix::errno::Errno;
@@ -194,7 +195,7 @@ fn watch(messages: &OwnedFd) {
 /// Clears what is pinned, unless others use it. What ended was perhaps not quite gone yet when it let go of us.
 fn clear_pins() {
     let deadline = Instant::now() + GRACE;
-    while pins::home().exists() && Instant::now() < deadline {
+    while pin_directory::home().exists() && Instant::now() < deadline {
         if matches!(Pins::open().and_then(Pins::close), Ok(true)) {
             return;
         }

@@ -5,7 +5,7 @@ use anyhow::Result;
 use clap::Args;
 use clap::error::ErrorKind;
 use netnice_kernel::control::Control;
-use netnice_kernel::placement::{Direction, Settings};
+use netnice_kernel::settings::{Direction, Settings};
 
 use crate::parameter_options::ParameterOptions;
 use crate::text::say;

@@ -8,7 +8,7 @@
 
 #include "kernel_types.h"
 #include <bpf/bpf_helpers.h>
-#include "flow.h"
+#include "abi.h"
 
 /*
  * One `struct flow` in every socket that one of our controls governs. Connections accepted from a

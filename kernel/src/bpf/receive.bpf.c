@@ -10,7 +10,7 @@
  * has offered, so a window that shrinks does so as data arrives; and it moves the clamp itself as it
  * tunes the socket's buffer, so that the clamp is set anew for each segment.
  */
-#include "placements.h"
+#include "attachments.h"
 #include <bpf/bpf_core_read.h>
 #include "netnice.h"
 
@@ -74,7 +74,7 @@ static __always_inline bool can_be_governed(const struct tcp_sock *tp)
 }
 
 static __always_inline void begin(struct bpf_sock_ops *ops, struct bpf_sock *sk,
-				  struct tcp_sock *tp, const struct placement *wanted)
+				  struct tcp_sock *tp, const struct attachment *wanted)
 {
 	struct reception *own;
 	u32 mss = policy_max(tp->advmss, 536 + TIMESTAMP_BYTES) - TIMESTAMP_BYTES;
@@ -146,7 +146,7 @@ static __always_inline void advertise(struct bpf_sock_ops *ops, struct tcp_sock 
 SEC("sockops")
 int netnice_receive(struct bpf_sock_ops *ops)
 {
-	struct placement *wanted = bpf_get_local_storage(&placements, 0);
+	struct attachment *wanted = bpf_get_local_storage(&attachments, 0);
 	u32 largest = LARGEST_WINDOW;
 	struct bpf_sock *sk = ops->sk;
 	struct reception *own;

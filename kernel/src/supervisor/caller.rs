@@ -17,7 +17,8 @@ use nix::sys::uio::{RemoteIoVec, process_vm_readv};
 use nix::sys::wait::waitpid;
 use nix::unistd::{ForkResult, Gid, Pid, Uid, fork, geteuid, setfsgid, setfsuid};
 
-use crate::background;
+use crate::runtime::background;
+use crate::sockets::process;
 
 /// What is asked of `socket`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -232,7 +233,7 @@ pub(super) fn copy_descriptor(thread: u32, descriptor: u64) -> io::Result<OwnedF
         .lines()
         .find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok())
         .ok_or(io::ErrorKind::InvalidData)?;
-    let process = crate::process::Handle::open(process)?;
+    let process = process::Handle::open(process)?;
     process.copy_descriptor(descriptor as RawFd)
 }
 

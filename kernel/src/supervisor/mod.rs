@@ -19,11 +19,11 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use nix::errno::Errno;
 use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockType, recv, send, socketpair};
 
-use crate::background;
-use crate::connections::Sums;
 use crate::error::{Context, Error, Result};
-use crate::placement::Settings;
-use crate::socket;
+use crate::runtime::background;
+use crate::settings::Settings;
+use crate::sockets::connections::Sums;
+use crate::sockets::options;
 
 /// What a supervisor says once, before it serves.
 const READY: &[u8] = b"!";
@@ -96,7 +96,7 @@ pub(crate) fn is_supervised(settings: &Settings) -> bool {
         None,
     );
     socket.is_ok_and(|socket| {
-        socket::control(&socket).is_ok_and(|name| name == settings.control.name())
+        options::control(&socket).is_ok_and(|name| name == settings.control.name())
     })
 }
 

@@ -15,11 +15,12 @@ use super::READY;
 use super::caller::{self, Wanted};
 use super::filter::{CONVENTIONS, socketcall};
 use super::listener::{Call, Listener};
-use crate::connections::{self, Sums};
-use crate::flow::{DSCP_LOWER_EFFORT, Flow};
-use crate::pins::Pins;
-use crate::placement::{Placer, Settings};
-use crate::socket;
+use crate::abi::{DSCP_LOWER_EFFORT, Flow};
+use crate::cgroup::attachment::Attacher;
+use crate::runtime::pins::Pins;
+use crate::settings::Settings;
+use crate::sockets::connections::{self, Sums};
+use crate::sockets::options;
 
 /// More than this many sockets are not remembered; the first ones are forgotten.
 const REMEMBERED: usize = 100_000;
@@ -28,7 +29,7 @@ struct Supervisor<'a> {
     settings: &'a Settings,
     listener: Listener,
     /// As root: the means to pass on parameters, and to count by group.
-    placer: Option<Placer>,
+    attacher: Option<Attacher>,
     group: u64,
     /// Inode numbers of the sockets made: with these it can be told whether a descriptor is one
     /// of TCP where Yama forbids to copy it.
@@ -64,21 +65,21 @@ pub(super) fn run(client: BorrowedFd<'_>, settings: &Settings) {
     let mut supervisor = Supervisor {
         settings,
         listener: Listener::from(listener),
-        placer: pins.as_ref().and_then(|pins| Placer::open(pins).ok()),
+        attacher: pins.as_ref().and_then(|pins| Attacher::open(pins).ok()),
         group: u64::from(std::process::id()) | 1 << 63,
         inodes: HashSet::new(),
         cookies: HashSet::new(),
         uncounted: false,
         listens: false,
     };
-    if let Some(placer) = &supervisor.placer {
-        let _ = placer.count(supervisor.group);
+    if let Some(attacher) = &supervisor.attacher {
+        let _ = attacher.count(supervisor.group);
     }
     if send(client.as_raw_fd(), READY, MsgFlags::MSG_NOSIGNAL).is_ok() {
         supervisor.serve(client);
     }
-    if let Some(placer) = &supervisor.placer {
-        placer.forget_totals(supervisor.group);
+    if let Some(attacher) = &supervisor.attacher {
+        attacher.storage().forget_totals(supervisor.group);
     }
 }
 
@@ -156,18 +157,18 @@ impl Supervisor<'_> {
     /// Without a control by that name, as when it has been unregistered, the socket is an
     /// ordinary one.
     fn place(&self, made: &OwnedFd) -> bool {
-        if let Some(placer) = &self.placer {
+        if let Some(attacher) = &self.attacher {
             let flow = Flow {
                 group: self.group,
                 parameters: self.settings.parameters,
                 ..Flow::zeroed()
             };
-            let _ = placer.set_flow(made, &flow);
+            let _ = attacher.storage().set_flow(made, &flow);
         }
         if self.settings.mark {
-            let _ = socket::set_dscp(made, DSCP_LOWER_EFFORT);
+            let _ = options::set_dscp(made, DSCP_LOWER_EFFORT);
         }
-        socket::set_control(made, self.settings.control.name()).is_ok()
+        options::set_control(made, self.settings.control.name()).is_ok()
     }
 
     fn remember(&mut self, made: OwnedFd) {
@@ -175,7 +176,7 @@ impl Supervisor<'_> {
             self.inodes.clear();
             self.cookies.clear();
         }
-        self.cookies.extend(socket::cookie(&made));
+        self.cookies.extend(options::cookie(&made));
         let inode = File::from(made).metadata().map(|file| file.ino());
         self.inodes.extend(inode);
     }
@@ -197,7 +198,7 @@ impl Supervisor<'_> {
             .is_some_and(|inode| self.inodes.contains(&inode));
         known
             || caller::copy_descriptor(call.thread, descriptor)
-                .is_ok_and(|copy| socket::is_tcp(&copy))
+                .is_ok_and(|copy| options::is_tcp(&copy))
     }
 
     /// What the call asks for; `None` if that can not be read.
@@ -237,9 +238,9 @@ impl Supervisor<'_> {
         if self.uncounted {
             return None;
         }
-        match &self.placer {
-            Some(placer) => {
-                let finished = || placer.totals(self.group).unwrap_or_default();
+        match &self.attacher {
+            Some(attacher) => {
+                let finished = || attacher.totals(self.group).unwrap_or_default();
                 // Those that cannot be listed do not count.
                 Some(connections::of_group(self.group, finished).0)
             }

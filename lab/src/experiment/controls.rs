@@ -3,9 +3,10 @@
 
 use std::os::fd::AsFd;
 
+use netnice_kernel::attachment::Attacher;
 use netnice_kernel::control::Control;
 use netnice_kernel::pins::Pins;
-use netnice_kernel::placement::{Placer, Settings};
+use netnice_kernel::settings::Settings;
 use netnice_scenario::model::CongestionControl;
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
@@ -15,7 +16,7 @@ use crate::traffic::set_congestion;
 /// Controls that the kernel knows while this lives.
 #[derive(Default)]
 pub(super) struct Controls {
-    registered: Option<(Pins, Placer)>,
+    registered: Option<(Pins, Attacher)>,
 }
 
 impl Controls {
@@ -31,9 +32,9 @@ impl Controls {
         for control in ours {
             control.register(&pins)?;
         }
-        let placer = Placer::open(&pins)?;
+        let attacher = Attacher::open(&pins)?;
         Ok(Controls {
-            registered: Some((pins, placer)),
+            registered: Some((pins, attacher)),
         })
     }
 
@@ -45,7 +46,7 @@ impl Controls {
     /// Puts a flow's control on a socket that is not connected yet.
     pub(super) fn put(&self, socket: &Socket, control: &CongestionControl) -> Result<(), LabError> {
         match (&self.registered, Control::find(&control.name)) {
-            (Some((_, placer)), Ok(ours)) => {
+            (Some((_, attacher)), Ok(ours)) => {
                 let settings = Settings {
                     control: ours,
                     parameters: ours
@@ -55,7 +56,7 @@ impl Controls {
                     mark: false,
                     ..Settings::default()
                 };
-                Ok(placer.govern(SockRef::from(socket).as_fd(), &settings)?)
+                Ok(attacher.govern(SockRef::from(socket).as_fd(), &settings)?)
             }
             _ => set_congestion(socket, &control.name),
         }
@@ -64,8 +65,8 @@ impl Controls {
     /// How often a control of ours has given up a socket's window to others; `None` of other
     /// controls.
     pub(super) fn yields(&self, socket: &Socket) -> Option<u32> {
-        let (_, placer) = self.registered.as_ref()?;
-        placer.yields(SockRef::from(socket).as_fd())
+        let (_, attacher) = self.registered.as_ref()?;
+        attacher.yields(SockRef::from(socket).as_fd())
     }
 
     /// Takes them out of the kernel, unless others use them.

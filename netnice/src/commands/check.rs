@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
-use netnice_kernel::capability::{self, Capability, Findings, Standing, State};
+use netnice_kernel::diagnostics::{self, Capability, Findings, Standing, State};
 use netnice_lab::EmulatedLink;
 use serde::Serialize;
 
@@ -59,7 +59,7 @@ struct ToldCommand<'a> {
 
 /// Checks; fails if a command does not work.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let mut findings = capability::check();
+    let mut findings = diagnostics::check();
     add_link(&mut findings);
     if arguments.json {
         text::print(&format!("{}\n", serde_json::to_string(&told(&findings))?))?;

@@ -5,9 +5,9 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
+use netnice_kernel::attachment::Attacher;
 use netnice_kernel::control::Control;
 use netnice_kernel::pins::Pins;
-use netnice_kernel::placement::Placer;
 
 use crate::low_priority;
 
@@ -27,8 +27,8 @@ pub(super) fn register() -> Result<()> {
     for control in Control::all() {
         control.register(&pins)?;
     }
-    Placer::open(&pins)?;
-    if let Err(error) = Placer::load_receiving(&pins) {
+    Attacher::open(&pins)?;
+    if let Err(error) = Attacher::load_receiving(&pins) {
         low_priority::say_not_received(&error.to_string());
     }
     pins.set_installed(true)?;

@@ -10,9 +10,9 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result};
 use clap::Args;
+use netnice_kernel::abi::Totals;
 use netnice_kernel::connections::Sums;
 use netnice_kernel::control::Control;
-use netnice_kernel::flow::Totals;
 use netnice_kernel::run::{Entered, enter};
 use nix::errno::Errno;
 use nix::sys::resource::{Resource, setrlimit};
@@ -100,7 +100,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 }
 
 /// Takes low priority, and says which part of it is missing here.
-fn enter_and_warn(settings: &netnice_kernel::placement::Settings) -> Result<Entered> {
+fn enter_and_warn(settings: &netnice_kernel::settings::Settings) -> Result<Entered> {
     let entered = enter(settings)?;
     if let Some(reason) = entered.receive_refused() {
         low_priority::say_not_received(reason);
@@ -135,7 +135,7 @@ fn run_and_tell(
     arguments: &Arguments,
     program: &Path,
     rest: &[OsString],
-    settings: &netnice_kernel::placement::Settings,
+    settings: &netnice_kernel::settings::Settings,
 ) -> Result<ExitCode> {
     let signals = HeldSignals::hold()?;
     let entered = enter_and_warn(settings)?;

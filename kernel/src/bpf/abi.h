@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What is kept for each low-priority connection beside the policy's own state, and the records
- * that user space reads. Included by every BPF program here and mirrored in `src/flow.rs`.
+ * that user space reads. Included by every BPF program here and mirrored in `src/abi.rs`.
  */
-#ifndef NETNICE_FLOW_H
-#define NETNICE_FLOW_H
+#ifndef NETNICE_ABI_H
+#define NETNICE_ABI_H
 
 #include "parameters.h"
 #include "report.h"
@@ -13,7 +13,7 @@
 _Static_assert(sizeof(struct policy_parameters) == 32, "members of struct flow must stay in place");
 
 /* What a cgroup asks for its sockets; value of the per-cgroup settings. */
-struct placement {
+struct attachment {
 	u64 group;        /* names the run or attachment in `totals`; 0 = none */
 	char control[16]; /* congestion control, NUL-padded; 15 characters at most */
 	u8 dscp;          /* to be set on each socket; 0xff = leave as it is */
@@ -26,7 +26,7 @@ struct placement {
  * before this one read it, too: append.
  */
 struct flow {
-	u64 group;    /* from struct placement; 0 when put on by other means */
+	u64 group;    /* from struct attachment; 0 when put on by other means */
 	u64 since_ns; /* CLOCK_MONOTONIC at which the control took over */
 	u64 bytes_acked_at_start;
 	u64 bytes_received_at_start;

@@ -7,13 +7,24 @@ use libbpf_rs::{ErrorKind, MapCore, MapHandle, OpenObject, PrintLevel};
 use nix::errno::Errno;
 
 use crate::error::{Error, Result};
-use crate::pins::Pins;
+use crate::objects::pin_directory::PinDirectory;
+use crate::objects::shared_map;
 use crate::release;
-use crate::shared_map;
 
 /// Keeps the bytes where libelf can read them without copying.
 #[repr(C, align(16))]
 struct Aligned<T: ?Sized>(T);
+
+/// The role of an object, which `build.rs` reads from its source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A congestion control that gives way to everybody: all users may choose it.
+    LowPriorityControl,
+    /// Another congestion control.
+    Control,
+    /// Programs to attach to cgroups.
+    CgroupPrograms,
+}
 
 /// One compiled `src/bpf/NAME.bpf.c`.
 pub(crate) struct Object {
@@ -21,6 +32,7 @@ pub(crate) struct Object {
     pub(crate) name: &'static str,
     /// A hash of the compiled file, in 16 hexadecimal digits: tells versions apart.
     pub(crate) version: &'static str,
+    pub(crate) kind: Kind,
     bytes: &'static Aligned<[u8]>,
 }
 
@@ -42,7 +54,7 @@ impl Object {
     /// may change it before the kernel sees it.
     pub(crate) fn load(
         &self,
-        pins: &Pins,
+        pins: &PinDirectory,
         adjust: impl FnOnce(&mut OpenObject) -> libbpf_rs::Result<()>,
     ) -> Result<libbpf_rs::Object> {
         libbpf_rs::set_print(Some((PrintLevel::Warn, |_, line| {
@@ -93,7 +105,7 @@ impl Object {
 
 /// Removes the pins of shared maps that are not as this object knows them: another version made
 /// them. What already uses these keeps them.
-fn unpin_changed_maps(pins: &Pins, open: &OpenObject) {
+fn unpin_changed_maps(pins: &PinDirectory, open: &OpenObject) {
     for map in open.maps() {
         let pin = pins.maps().join(map.name());
         if let Ok(pinned) = MapHandle::from_pinned_path(&pin) {
@@ -161,12 +173,12 @@ mod tests {
             let mut builder = libbpf_rs::ObjectBuilder::default();
             let open = builder.open_memory(&object.bytes.0).unwrap();
             for program in open.progs() {
-                let kind = program.prog_type();
-                assert!(
-                    matches!(kind, StructOps | SockOps | CgroupSockopt),
-                    "{} has a program of type {kind:?}",
-                    object.name
-                );
+                let found = program.prog_type();
+                let fits = match object.kind {
+                    Kind::LowPriorityControl | Kind::Control => found == StructOps,
+                    Kind::CgroupPrograms => matches!(found, SockOps | CgroupSockopt),
+                };
+                assert!(fits, "{} has a program of type {found:?}", object.name);
             }
         }
     }

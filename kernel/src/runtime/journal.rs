@@ -14,10 +14,11 @@ use std::time::Duration;
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 
-use crate::cgroup::{Cgroup, Hierarchy};
+use crate::cgroup::attachment;
+use crate::cgroup::hierarchy::{Cgroup, Hierarchy};
 use crate::error::{Context, Error, Result};
-use crate::pins::{self, Pins};
-use crate::placement;
+use crate::objects::pin_directory::{self, PinDirectory};
+use crate::sockets::storage;
 
 /// Bytes of a record at the most: a path and two words.
 const LONGEST: u64 = 8192;
@@ -65,9 +66,9 @@ struct Content {
 
 impl Record {
     /// Writes down a cgroup. The value keeps others from clearing it until it is dropped.
-    pub fn new(pins: &Pins, kind: Kind, cgroup: &Cgroup) -> Result<Self> {
+    pub fn new(pins: &PinDirectory, kind: Kind, cgroup: &Cgroup) -> Result<Self> {
         let directory = directory(pins.home());
-        pins::directory(&directory)?;
+        pin_directory::make_directory(&directory)?;
         let path = directory.join(cgroup.id().to_string());
         let writing = || format!("writing {}", path.display());
         // Others look at it only once it has its name, and by then it is locked.
@@ -184,14 +185,14 @@ fn clear_one(home: &Path, hierarchy: &Hierarchy, content: &Content) -> Result<bo
         Err(error) => return Err(error),
         Ok(cgroup) if cgroup.id() != content.id => true,
         Ok(cgroup) => match content.kind {
-            Kind::Attached => !placement::is_attached(&cgroup)?,
+            Kind::Attached => !attachment::is_attached(&cgroup)?,
             Kind::Made if cgroup.is_populated()? => false,
             // If a process has come in between this fails, and the next call tries again.
             Kind::Made => cgroup.remove().is_ok(),
         },
     };
     if gone {
-        placement::forget_totals(&home.join("bpf"), content.id);
+        storage::forget_totals(&home.join("bpf"), content.id);
     }
     Ok(gone)
 }

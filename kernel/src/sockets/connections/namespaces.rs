@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 use nix::sched::{CloneFlags, setns};
 
-use crate::process;
+use crate::sockets::process;
 
 /// The inode number of the calling thread's network namespace.
 pub(super) fn own() -> io::Result<u32> {

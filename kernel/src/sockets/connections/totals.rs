@@ -6,9 +6,9 @@ use std::collections::HashSet;
 use bytemuck::{Pod, Zeroable};
 
 use super::{Connection, list};
+use crate::abi::{Finished, Totals};
 use crate::error::Result;
-use crate::flow::{Finished, Totals};
-use crate::shared_map::SharedMap;
+use crate::objects::shared_map::SharedMap;
 
 /// Sums over the connections of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What user space and the BPF programs exchange: the structs of `bpf/flow.h`, byte for byte.
+//! What user space and the BPF programs exchange: the structs of `bpf/abi.h`, byte for byte.
 
 use bytemuck::{Pod, Zeroable};
-
-use crate::parameters::Parameters;
+use netnice_congestion::policy::{Parameters, Report};
 
 /// DSCP of the Lower-Effort per-hop behaviour (RFC 8622).
 pub const DSCP_LOWER_EFFORT: u8 = 1;
@@ -11,10 +10,10 @@ pub const DSCP_LOWER_EFFORT: u8 = 1;
 /// Tells the programs to leave the DSCP of sockets as it is.
 pub(crate) const DSCP_UNCHANGED: u8 = 0xff;
 
-/// `struct placement`: what a cgroup asks for its sockets.
+/// `struct attachment`: what a cgroup asks for its sockets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
-pub(crate) struct Placement {
+pub(crate) struct Attachment {
     pub(crate) group: u64,
     pub(crate) control: [u8; 16],
     pub(crate) dscp: u8,
@@ -81,18 +80,6 @@ pub(crate) struct Finished {
     pub(crate) totals: Totals,
 }
 
-/// `struct policy_report`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
-#[repr(C)]
-pub(crate) struct Report {
-    pub(crate) delay_over_minimum_us: u32,
-    pub(crate) threshold_us: u32,
-    pub(crate) yields: u32,
-    pub(crate) phase: u8,
-    pub(crate) signal: u8,
-    pub(crate) published: u16,
-}
-
 /// A name in the kernel's form: NUL-padded, 15 characters at most.
 pub(crate) fn padded(name: &str) -> [u8; 16] {
     let mut padded = [0; 16];
@@ -153,8 +140,8 @@ mod tests {
         assert_mirror!(&types, "policy_report", Report {
             delay_over_minimum_us, threshold_us, yields, phase, signal, published
         });
-        let types = Btf::from_path(concat!(env!("OUT_DIR"), "/placement.bpf.o")).unwrap();
-        assert_mirror!(&types, "placement", Placement {
+        let types = Btf::from_path(concat!(env!("OUT_DIR"), "/attachment.bpf.o")).unwrap();
+        assert_mirror!(&types, "attachment", Attachment {
             group, control, dscp, reserved, parameters
         });
     }

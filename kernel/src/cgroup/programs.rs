@@ -134,7 +134,7 @@ fn information(program: BorrowedFd<'_>) -> io::Result<Information> {
     let name = info.name.map(|character| character as u8);
     Ok(Information {
         id: info.id,
-        name: crate::flow::unpadded(&name),
+        name: crate::abi::unpadded(&name),
     })
 }
 

@@ -6,7 +6,7 @@ pub use netnice_congestion::policy::Parameters;
 use netnice_congestion::parameters::{ControlParameters, ParameterError};
 use netnice_congestion::registry::{self, ControlError};
 
-use crate::control::Control;
+use crate::objects::control::Control;
 
 impl Control {
     /// Parameters of this control in the form of its program.
@@ -36,7 +36,7 @@ mod tests {
     /// Offset and size of each member in what clang has made of the struct for BPF.
     #[test]
     fn the_rows_are_the_members_of_the_programs_struct() {
-        let file = concat!(env!("OUT_DIR"), "/placement.bpf.o");
+        let file = concat!(env!("OUT_DIR"), "/attachment.bpf.o");
         let types = Btf::from_path(file).unwrap();
         let found: Struct<'_> = types.type_by_name("policy_parameters").unwrap();
         let compiled: BTreeMap<String, (usize, usize)> = found

@@ -2,7 +2,7 @@
 //! Congestion controls: registering them with the kernel, and replacing them by newer versions.
 //!
 //! A control is registered for all network namespaces at once. What keeps it registered is a pin
-//! `NAME-VERSION` in the BPF file system of [`Pins`]: of a link where the kernel has links for
+//! `NAME-VERSION` in the BPF file system of [`PinDirectory`]: of a link where the kernel has links for
 //! congestion controls (6.4), else of the map that holds the callbacks.
 
 use std::fs;
@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use libbpf_rs::{ErrorKind, Link, MapCore, MapHandle, MapMut, MapType};
 
 use crate::error::{Context, Error, Result};
-use crate::objects::{OBJECTS, Object};
-use crate::pins::{Loading, Pins};
+use crate::objects::compiled::{Kind, OBJECTS, Object};
+use crate::objects::pin_directory::{Loading, PinDirectory};
 use crate::release;
 
 /// `BPF_F_LINK`: the map is to be registered by a link.
@@ -52,7 +52,7 @@ impl Control {
     pub fn all() -> impl Iterator<Item = Self> {
         OBJECTS
             .iter()
-            .filter(|object| !matches!(object.name, "placement" | "receive"))
+            .filter(|object| object.kind != Kind::CgroupPrograms)
             .map(|object| Self { object })
     }
 
@@ -76,7 +76,7 @@ impl Control {
 
     /// Whether it gives way to everybody. dstcp does not: it takes what the network has assured.
     pub fn is_low_priority(self) -> bool {
-        self.name() != "dstcp"
+        self.object.kind == Kind::LowPriorityControl
     }
 
     /// Fails if users without root may not choose it: whoever gives way to everybody does no harm.
@@ -101,7 +101,7 @@ impl Control {
     }
 
     /// Makes sure that the kernel has this version, registering or replacing it as needed.
-    pub fn register(self, pins: &Pins) -> Result<Registered> {
+    pub fn register(self, pins: &PinDirectory) -> Result<Registered> {
         if self.is_pinned(pins) {
             return Ok(Registered::Already);
         }
@@ -109,17 +109,17 @@ impl Control {
     }
 
     /// Whether this version is registered, by one of our pins.
-    pub(crate) fn is_pinned(self, pins: &Pins) -> bool {
+    pub(crate) fn is_pinned(self, pins: &PinDirectory) -> bool {
         self.pin(pins).exists()
     }
 
-    fn pin(self, pins: &Pins) -> PathBuf {
+    fn pin(self, pins: &PinDirectory) -> PathBuf {
         pins.bpf()
             .join(format!("{}-{}", self.name(), self.version()))
     }
 
     /// [`Self::register`] for who has the right to load already.
-    pub(crate) fn register_while(self, _: &Loading, pins: &Pins) -> Result<Registered> {
+    pub(crate) fn register_while(self, _: &Loading, pins: &PinDirectory) -> Result<Registered> {
         let pin = self.pin(pins);
         if pin.exists() {
             return Ok(Registered::Already);
@@ -134,7 +134,7 @@ impl Control {
 
     fn register_by_link(
         self,
-        pins: &Pins,
+        pins: &PinDirectory,
         pin: &Path,
         stale: Option<PathBuf>,
     ) -> Result<Registered> {
@@ -167,7 +167,7 @@ impl Control {
     /// Before 6.4: the value of the map is the registration, and the pin of the map its handle.
     fn register_by_map(
         self,
-        pins: &Pins,
+        pins: &PinDirectory,
         pin: &Path,
         stale: Option<PathBuf>,
     ) -> Result<Registered> {
@@ -202,7 +202,7 @@ impl Control {
     }
 
     /// The pin of another version of this control.
-    fn stale_pin(self, pins: &Pins) -> Result<Option<PathBuf>> {
+    fn stale_pin(self, pins: &PinDirectory) -> Result<Option<PathBuf>> {
         let bpf = pins.bpf();
         for entry in fs::read_dir(&bpf).doing(|| format!("reading {}", bpf.display()))? {
             let entry = entry.doing(|| format!("reading {}", bpf.display()))?;
@@ -213,6 +213,11 @@ impl Control {
         }
         Ok(None)
     }
+}
+
+/// Whether a congestion control of this name is one of ours.
+pub(crate) fn is_ours(control: &str) -> bool {
+    Control::all().any(|ours| ours.name() == control)
 }
 
 /// Takes the controls out of the kernel that only a pinned map keeps there. Where pins are of
@@ -226,8 +231,7 @@ pub(crate) fn unregister_all(bpf: &Path) -> Result<()> {
     };
     for entry in entries.flatten() {
         let name = entry.file_name();
-        let known = |name| Control::all().any(|control| control.name() == name);
-        if split_pin(&name.to_string_lossy()).is_some_and(|(name, _)| known(name)) {
+        if split_pin(&name.to_string_lossy()).is_some_and(|(name, _)| is_ours(name)) {
             unregister_map(&entry.path())?;
         }
     }

@@ -14,7 +14,7 @@ use bytemuck::Pod;
 use libbpf_rs::libbpf_sys;
 
 use crate::error::{Context, Result};
-use crate::pins::{self, Pins};
+use crate::objects::pin_directory::PinDirectory;
 
 /// The maps that everybody may read.
 const READABLE: [&str; 2] = ["flows", "finished"];
@@ -29,7 +29,7 @@ pub(crate) struct SharedMap {
 impl SharedMap {
     /// The map that is pinned as `name`; `None` where there is none or it may not be read.
     pub(crate) fn open(name: &str) -> Option<Self> {
-        let path = pins::home().join("bpf/maps").join(name);
+        let path = PinDirectory::find().maps().join(name);
         let path = CString::new(path.as_os_str().as_bytes()).ok()?;
         let options = libbpf_sys::bpf_obj_get_opts {
             sz: size_of::<libbpf_sys::bpf_obj_get_opts>() as _,
@@ -81,7 +81,7 @@ impl AsFd for SharedMap {
 
 /// Lets everybody read the maps that are there to be read. The records tell no more of a
 /// connection than `ss -i` does, and its policy's state.
-pub(crate) fn open_to_all(pins: &Pins) -> Result<()> {
+pub(crate) fn open_to_all(pins: &PinDirectory) -> Result<()> {
     for name in READABLE {
         let pin = pins.maps().join(name);
         match fs::set_permissions(&pin, Permissions::from_mode(0o444)) {

@@ -11,7 +11,7 @@
 #include "cgroup_types.h"
 #include <bpf/bpf_helpers.h>
 #include "maps.h"
-#include "placements.h"
+#include "attachments.h"
 
 char _license[] SEC("license") = "GPL";
 
@@ -43,7 +43,7 @@ static __always_inline void set_dscp(struct bpf_sock_ops *ops, u8 dscp)
 }
 
 static __always_inline void set_control(struct bpf_sock_ops *ops, struct flow *flow,
-					struct placement *wanted)
+					struct attachment *wanted)
 {
 	/* The control's `init` reads these, at once or when the connection is established. */
 	flow->parameters = wanted->parameters;
@@ -58,7 +58,7 @@ static __always_inline void set_control(struct bpf_sock_ops *ops, struct flow *f
 SEC("sockops")
 int netnice_place(struct bpf_sock_ops *ops)
 {
-	struct placement *wanted = bpf_get_local_storage(&placements, 0);
+	struct attachment *wanted = bpf_get_local_storage(&attachments, 0);
 	struct bpf_sock *sk = ops->sk;
 	struct flow *flow;
 
@@ -85,7 +85,7 @@ int netnice_place(struct bpf_sock_ops *ops)
 }
 
 static __always_inline bool ours_to_set(const struct bpf_sockopt *option,
-					const struct placement *wanted)
+					const struct attachment *wanted)
 {
 	if (option->level == SOL_TCP)
 		return option->optname == TCP_CONGESTION;
@@ -102,7 +102,7 @@ static __always_inline bool ours_to_set(const struct bpf_sockopt *option,
 SEC("cgroup/setsockopt")
 int netnice_guard(struct bpf_sockopt *option)
 {
-	struct placement *wanted = bpf_get_local_storage(&placements, 0);
+	struct attachment *wanted = bpf_get_local_storage(&attachments, 0);
 	struct bpf_sock *sk = option->sk;
 	struct flow *flow;
 

@@ -6,14 +6,15 @@ use std::time::{Duration, Instant};
 
 use nix::unistd::{geteuid, getpid};
 
-use crate::cgroup::Hierarchy;
-use crate::connections;
-use crate::control::Control;
+use crate::cgroup::attachment::Attacher;
+use crate::cgroup::hierarchy::Hierarchy;
 use crate::error::Error;
-use crate::pins::{self, Pins};
-use crate::placement::Placer;
-use crate::process::Handle;
+use crate::objects::control::Control;
+use crate::objects::pin_directory;
 use crate::release;
+use crate::runtime::pins::Pins;
+use crate::sockets::connections;
+use crate::sockets::process::Handle;
 
 /// How it stands with a capability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -202,7 +203,7 @@ fn file_system() -> Capability {
     let known = fs::read_to_string("/proc/filesystems")
         .is_ok_and(|kinds| kinds.lines().any(|kind| kind == "nodev\tbpf"));
     if known {
-        let place = pins::home().join("bpf");
+        let place = pin_directory::home().join("bpf");
         let detail = format!("mounted at {} while in use", place.display());
         capability(name, State::Ok, detail)
     } else {
@@ -248,8 +249,8 @@ fn loads() -> [Capability; 3] {
         Ok(pins) => {
             let controls =
                 timed(|| Control::all().try_for_each(|control| control.register(&pins).map(drop)));
-            let programs = timed(|| Placer::open(&pins).map(drop));
-            let receiving = timed(|| Placer::load_receiving(&pins));
+            let programs = timed(|| Attacher::open(&pins).map(drop));
+            let receiving = timed(|| Attacher::load_receiving(&pins));
             // The next call clears what cannot be cleared now.
             let _ = pins.close();
             (controls, programs, receiving)

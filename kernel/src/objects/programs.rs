@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Context, Result};
-use crate::objects::Object;
-use crate::pins::{self, Loading, Pins};
+use crate::objects::compiled::Object;
+use crate::objects::pin_directory::{Loading, PinDirectory, make_directory};
 
 /// The programs of one object, wherever they are.
 #[derive(Clone, Copy)]
@@ -19,12 +19,12 @@ impl Set {
     }
 
     /// Where the programs of this version are pinned.
-    pub(crate) fn directory(self, pins: &Pins) -> PathBuf {
+    pub(crate) fn directory(self, pins: &PinDirectory) -> PathBuf {
         pins.bpf().join(self.directory_name())
     }
 
     /// Whether the programs of this version are pinned.
-    pub(crate) fn is_pinned(self, pins: &Pins) -> bool {
+    pub(crate) fn is_pinned(self, pins: &PinDirectory) -> bool {
         self.directory(pins).exists()
     }
 
@@ -33,7 +33,7 @@ impl Set {
     pub(crate) fn load(
         self,
         _: &Loading,
-        pins: &Pins,
+        pins: &PinDirectory,
         pin: impl FnOnce(&libbpf_rs::Object, &Path) -> libbpf_rs::Result<()>,
     ) -> Result<()> {
         if self.is_pinned(pins) {
@@ -49,7 +49,7 @@ impl Set {
                     .doing(|| format!("unpinning {}", entry.path().display()))?;
             }
         }
-        pins::directory(&unfinished)?;
+        make_directory(&unfinished)?;
         let loaded = self.0.load(pins, |_| Ok(()))?;
         pin(&loaded, &unfinished).map_err(|error| self.0.explain(&error))?;
         fs::rename(&unfinished, &directory).doing(pinning)

@@ -26,11 +26,11 @@ use nix::time::{ClockId, clock_gettime};
 use self::sock_diag::TcpSocket;
 pub use self::totals::Sums;
 pub(crate) use self::totals::{of_cookies, of_group};
-use crate::control::Control;
+use crate::abi::Flow;
 use crate::error::{Error, Result};
-use crate::flow::Flow;
-use crate::process;
-use crate::shared_map::SharedMap;
+use crate::objects::control::is_ours;
+use crate::objects::shared_map::SharedMap;
+use crate::sockets::process;
 
 /// One low-priority connection.
 #[derive(Clone, Debug)]
@@ -146,10 +146,6 @@ fn data_received(state: u8, info: &TcpInfo) -> u64 {
     info.bytes_received.saturating_sub(fin.into())
 }
 
-fn is_ours(control: &str) -> bool {
-    Control::all().any(|known| known.name() == control)
-}
-
 /// Fills in the records that the kernel did not list, where a descriptor of the socket can be
 /// copied.
 fn read_by_descriptor(connections: &mut [Connection], flows: &SharedMap) {
@@ -221,8 +217,8 @@ impl Connection {
             delay_over_minimum: Duration::from_micros(report.delay_over_minimum_us.into()),
             threshold: Duration::from_micros(report.threshold_us.into()),
             yields: report.yields,
-            phase: Phase::from_number(report.phase),
-            signal: Signal::from_number(report.signal),
+            phase: report.phase(),
+            signal: report.signal(),
             target: flow
                 .parameters
                 .member("target_bits_per_s")
@@ -239,7 +235,7 @@ mod tests {
     use netlink_packet_sock_diag::inet::{InetResponseHeader, SocketId};
 
     use super::*;
-    use crate::flow::Report;
+    use netnice_congestion::policy::Report;
 
     fn socket() -> TcpSocket {
         let mapped = Ipv4Addr::new(192, 0, 2, 1).to_ipv6_mapped();

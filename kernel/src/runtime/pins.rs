@@ -13,10 +13,10 @@
 //! There is one such place for all mount namespaces: a process in another mount namespace than
 //! that of PID 1 (`ip netns exec` makes one) uses the files of PID 1's.
 
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::ops::Deref;
+use std::path::Path;
 
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
@@ -25,37 +25,25 @@ use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
 use nix::unistd::fchdir;
 
-use crate::control;
 use crate::error::{Context, Error, Result};
-use crate::records;
-
-const HOME: &str = "/run/netnice";
-
-/// The directory for all files of a running netnice, as seen from this process.
-pub fn home() -> PathBuf {
-    match namespace_of_init() {
-        Some(_) => Path::new("/proc/1/root").join(&HOME[1..]),
-        None => PathBuf::from(HOME),
-    }
-}
-
-/// The mount namespace of PID 1, if it is another than ours and we may enter it.
-fn namespace_of_init() -> Option<File> {
-    let ours = fs::metadata("/proc/self/ns/mnt").ok()?;
-    let init = fs::metadata("/proc/1/ns/mnt").ok()?;
-    // A PID 1 with another root has no place that others would find.
-    if ours.ino() == init.ino() || !Path::new("/proc/1/root/run").is_dir() {
-        return None;
-    }
-    File::open("/proc/1/ns/mnt").ok()
-}
+use crate::objects::control;
+use crate::objects::pin_directory::{PinDirectory, lock, make_directory, namespace_of_init};
+use crate::runtime::journal;
 
 /// A share in the pinned maps, programs and links; the last share to be given back clears them.
 #[derive(Debug)]
 pub struct Pins {
-    home: PathBuf,
+    directory: PinDirectory,
     lock: Flock<File>,
     given_back: bool,
+}
+
+impl Deref for Pins {
+    type Target = PinDirectory;
+
+    fn deref(&self) -> &PinDirectory {
+        &self.directory
+    }
 }
 
 impl Drop for Pins {
@@ -67,12 +55,6 @@ impl Drop for Pins {
     }
 }
 
-/// The right to load and pin, which one process has at a time.
-#[derive(Debug)]
-pub(crate) struct Loading {
-    _lock: Flock<File>,
-}
-
 impl Pins {
     /// Takes a share, making and mounting what is missing. Needs root.
     pub fn open() -> Result<Self> {
@@ -81,10 +63,10 @@ impl Pins {
                 action: "loading a congestion control into the kernel",
             });
         }
-        let home = home();
-        let lock = lock(&home, "lock", FlockArg::LockShared)?;
+        let directory = PinDirectory::find();
+        let lock = lock(directory.home(), "lock", FlockArg::LockShared)?;
         let pins = Self {
-            home,
+            directory,
             lock,
             given_back: false,
         };
@@ -98,31 +80,10 @@ impl Pins {
         Ok(pins)
     }
 
-    /// The directory for all files of a running netnice.
-    pub fn home(&self) -> &Path {
-        &self.home
-    }
-
-    /// The mount point of our BPF file system.
-    pub fn bpf(&self) -> PathBuf {
-        self.home.join("bpf")
-    }
-
-    /// Where the maps that all objects share are pinned by name.
-    pub(crate) fn maps(&self) -> PathBuf {
-        self.bpf().join("maps")
-    }
-
-    /// Keeps others from loading at the same time, until the value is dropped.
-    pub(crate) fn while_loading(&self) -> Result<Loading> {
-        let lock = lock(&self.home, "loading", FlockArg::LockExclusive)?;
-        Ok(Loading { _lock: lock })
-    }
-
     /// Keeps the pins when the last share is given back, until [`Self::set_installed`] is called
     /// again with `false`.
     pub fn set_installed(&self, installed: bool) -> Result<()> {
-        let marker = self.home.join("installed");
+        let marker = self.home().join("installed");
         let result = if installed {
             fs::write(&marker, "")
         } else {
@@ -136,7 +97,7 @@ impl Pins {
 
     /// Whether [`Self::set_installed`] has been called with `true`.
     pub fn is_installed(&self) -> bool {
-        self.home.join("installed").exists()
+        self.home().join("installed").exists()
     }
 
     /// Clears what earlier calls have left, then gives the share back. If it was the last one and
@@ -148,8 +109,8 @@ impl Pins {
     }
 
     fn give_back(&self) -> Result<bool> {
-        let home = &self.home;
-        records::clear(home)?;
+        let home = self.home();
+        journal::clear(home)?;
         if self.is_installed() {
             return Ok(false);
         }
@@ -159,7 +120,7 @@ impl Pins {
             other => other.doing(|| format!("locking {}", home.display()))?,
         }
         // Only now is it sure that no new record is made, and that nobody installs.
-        if records::clear(home)? || self.is_installed() {
+        if journal::clear(home)? || self.is_installed() {
             return Ok(false);
         }
         let bpf = self.bpf();
@@ -186,8 +147,8 @@ impl Pins {
 
     fn mount(&self) -> Result<()> {
         let bpf = self.bpf();
-        directory(&bpf)?;
-        in_namespace_of_init(&self.home, |place| {
+        make_directory(&bpf)?;
+        in_namespace_of_init(self.home(), |place| {
             mount(
                 Some("netnice"),
                 place,
@@ -197,56 +158,7 @@ impl Pins {
             )
         })
         .doing(|| format!("mounting a BPF file system at {}", bpf.display()))?;
-        directory(&self.maps())
-    }
-}
-
-/// Makes a directory that others may enter but not change; it is fine if it is there.
-pub(crate) fn directory(path: &Path) -> Result<()> {
-    let making = || format!("making {}", path.display());
-    match fs::create_dir(path) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            match fs::symlink_metadata(path) {
-                Ok(there) if !there.is_dir() => Err(io::Error::from(io::ErrorKind::NotADirectory))
-                    .doing(|| format!("using {0} (remove what is there: rm {0})", path.display())),
-                // Another call may have removed it in between: whoever uses it finds out.
-                _ => Ok(()),
-            }
-        }
-        // The caller's umask may be strict.
-        Ok(()) => fs::set_permissions(path, Permissions::from_mode(0o755)).doing(making),
-        other => other.doing(making),
-    }
-}
-
-/// Opens and locks a file in `home`, and makes sure that it is still the one that others see.
-fn lock(home: &Path, name: &str, how: FlockArg) -> Result<Flock<File>> {
-    let path = home.join(name);
-    loop {
-        directory(home)?;
-        let file = match OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .mode(0o600)
-            .custom_flags(libc::O_NOFOLLOW)
-            .open(&path)
-        {
-            // The last user removed the directory in between.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            other => other.doing(|| format!("opening {}", path.display()))?,
-        };
-        let opened = file
-            .metadata()
-            .doing(|| format!("reading {}", path.display()))?;
-        let lock = match Flock::lock(file, how) {
-            Ok(lock) => lock,
-            Err((_, Errno::EINTR)) => continue,
-            Err((_, error)) => return Err(error).doing(|| format!("locking {}", path.display())),
-        };
-        if fs::metadata(&path).is_ok_and(|there| there.ino() == opened.ino()) {
-            return Ok(lock);
-        }
+        make_directory(&self.maps())
     }
 }
 

@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Cgroups: the hierarchy, and the BPF programs that are attached to a cgroup.
+
+pub mod attachment;
+pub mod hierarchy;
+mod programs;

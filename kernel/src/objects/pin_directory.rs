@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The directory of a running netnice, `/run/netnice`, and the BPF file system in it. Who holds a
+//! share in it, and when it is cleared, is in [`crate::runtime::pins`].
+
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use libbpf_rs::MapHandle;
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg};
+
+use crate::error::{Context, Result, libbpf};
+
+const HOME: &str = "/run/netnice";
+
+/// The directory for all files of a running netnice, as seen from this process.
+pub fn home() -> PathBuf {
+    match namespace_of_init() {
+        Some(_) => Path::new("/proc/1/root").join(&HOME[1..]),
+        None => PathBuf::from(HOME),
+    }
+}
+
+/// The mount namespace of PID 1, if it is another than ours and we may enter it.
+pub(crate) fn namespace_of_init() -> Option<File> {
+    let ours = fs::metadata("/proc/self/ns/mnt").ok()?;
+    let init = fs::metadata("/proc/1/ns/mnt").ok()?;
+    // A PID 1 with another root has no place that others would find.
+    if ours.ino() == init.ino() || !Path::new("/proc/1/root/run").is_dir() {
+        return None;
+    }
+    File::open("/proc/1/ns/mnt").ok()
+}
+
+/// The directory, which exists as long as its user holds a share in it.
+#[derive(Debug)]
+pub struct PinDirectory {
+    home: PathBuf,
+}
+
+/// The right to load and pin, which one process has at a time.
+#[derive(Debug)]
+pub(crate) struct Loading {
+    _lock: Flock<File>,
+}
+
+impl PinDirectory {
+    /// The directory as this process sees it, whether or not it exists.
+    pub(crate) fn find() -> Self {
+        Self { home: home() }
+    }
+
+    /// The directory for all files of a running netnice.
+    pub fn home(&self) -> &Path {
+        &self.home
+    }
+
+    /// The mount point of our BPF file system.
+    pub fn bpf(&self) -> PathBuf {
+        self.home.join("bpf")
+    }
+
+    /// Where the maps that all objects share are pinned by name.
+    pub(crate) fn maps(&self) -> PathBuf {
+        self.bpf().join("maps")
+    }
+
+    /// Opens a map that all objects share.
+    pub(crate) fn open_map(&self, name: &str) -> Result<MapHandle> {
+        MapHandle::from_pinned_path(self.maps().join(name))
+            .map_err(libbpf)
+            .doing(|| format!("opening the pinned map {name}"))
+    }
+
+    /// Keeps others from loading at the same time, until the value is dropped.
+    pub(crate) fn while_loading(&self) -> Result<Loading> {
+        let lock = lock(&self.home, "loading", FlockArg::LockExclusive)?;
+        Ok(Loading { _lock: lock })
+    }
+}
+
+/// Makes a directory that others may enter but not change; it is fine if it is there.
+pub(crate) fn make_directory(path: &Path) -> Result<()> {
+    let making = || format!("making {}", path.display());
+    match fs::create_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            match fs::symlink_metadata(path) {
+                Ok(there) if !there.is_dir() => Err(io::Error::from(io::ErrorKind::NotADirectory))
+                    .doing(|| format!("using {0} (remove what is there: rm {0})", path.display())),
+                // Another call may have removed it in between: whoever uses it finds out.
+                _ => Ok(()),
+            }
+        }
+        // The caller's umask may be strict.
+        Ok(()) => fs::set_permissions(path, Permissions::from_mode(0o755)).doing(making),
+        other => other.doing(making),
+    }
+}
+
+/// Opens and locks a file in `home`, and makes sure that it is still the one that others see.
+pub(crate) fn lock(home: &Path, name: &str, how: FlockArg) -> Result<Flock<File>> {
+    let path = home.join(name);
+    loop {
+        make_directory(home)?;
+        let file = match OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .mode(0o600)
+            .custom_flags(libc::O_NOFOLLOW)
+            .open(&path)
+        {
+            // The last user removed the directory in between.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            other => other.doing(|| format!("opening {}", path.display()))?,
+        };
+        let opened = file
+            .metadata()
+            .doing(|| format!("reading {}", path.display()))?;
+        let lock = match Flock::lock(file, how) {
+            Ok(lock) => lock,
+            Err((_, Errno::EINTR)) => continue,
+            Err((_, error)) => return Err(error).doing(|| format!("locking {}", path.display())),
+        };
+        if fs::metadata(&path).is_ok_and(|there| there.ino() == opened.ino()) {
+            return Ok(lock);
+        }
+    }
+}

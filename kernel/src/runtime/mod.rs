@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What outlives one call: shares in `/run/netnice`, the journal of cgroups, and processes in the
+//! background.
+
+pub mod background;
+pub(crate) mod guard;
+pub mod journal;
+pub mod pins;

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Low priority for one open socket: its congestion control and DSCP, and back.
+
+use std::io;
+use std::os::fd::AsFd;
+
+use bytemuck::Zeroable;
+
+use crate::abi::{DSCP_LOWER_EFFORT, Flow, padded, unpadded};
+use crate::objects::control::is_ours;
+use crate::settings::Settings;
+use crate::sockets::options;
+use crate::sockets::storage::SocketStorage;
+
+/// Puts the control on a socket; returns whether it is there afterwards.
+pub(crate) fn govern(
+    socket: &impl AsFd,
+    settings: &Settings,
+    storage: Option<&SocketStorage>,
+) -> io::Result<bool> {
+    if let Some(storage) = storage.filter(|_| !settings.direction.receives()) {
+        storage.release_window(socket);
+    }
+    if !settings.direction.sends() {
+        restore_control(socket, storage)?;
+        return Ok(false);
+    }
+    let wanted = settings.control.name();
+    let current = options::control(socket)?;
+    let opened = storage.map(|storage| unguard(socket, storage));
+    let previous = match &opened {
+        Some(flow) if is_ours(&current) => flow.previous,
+        _ if is_ours(&current) => [0; 16],
+        _ => padded(&current),
+    };
+    if settings.mark {
+        options::set_dscp(socket, DSCP_LOWER_EFFORT)?;
+    } else if is_ours(&current) && options::dscp(socket)? == DSCP_LOWER_EFFORT {
+        options::set_dscp(socket, 0)?;
+    }
+    if let Some(storage) = storage {
+        if is_ours(&current) {
+            // Only a control that takes over reads its parameters. Letting go closes the books.
+            options::set_control(socket, "reno")?;
+        }
+        let flow = Flow {
+            parameters: settings.parameters,
+            unguarded: 1,
+            previous,
+            ..Flow::zeroed()
+        };
+        storage.set_flow(socket, &flow).map_err(io::Error::other)?;
+    }
+    options::set_control(socket, wanted)?;
+    if let Some((storage, flow)) =
+        storage.and_then(|storage| Some((storage, storage.flow(socket)?)))
+    {
+        let guarded = Flow {
+            unguarded: 0,
+            ..flow
+        };
+        storage
+            .set_flow(socket, &guarded)
+            .map_err(io::Error::other)?;
+    }
+    Ok(options::control(socket)? == wanted)
+}
+
+/// Takes low priority off a socket; returns whether it had it.
+pub(crate) fn release(socket: &impl AsFd, storage: Option<&SocketStorage>) -> io::Result<bool> {
+    let received = storage.is_some_and(|storage| storage.release_window(socket));
+    Ok(restore_control(socket, storage)? || received)
+}
+
+/// Puts the control back that a socket had before one of ours; returns whether there was one.
+fn restore_control(socket: &impl AsFd, storage: Option<&SocketStorage>) -> io::Result<bool> {
+    if !is_ours(&options::control(socket)?) {
+        return Ok(false);
+    }
+    let flow = storage.map(|storage| unguard(socket, storage));
+    options::set_dscp(socket, 0)?;
+    let previous = flow
+        .map(|flow| unpadded(&flow.previous))
+        .unwrap_or_default();
+    let restored = !previous.is_empty()
+        && !is_ours(&previous)
+        && options::set_control(socket, &previous).is_ok();
+    if !restored {
+        let usual = options::usual_control(socket)?;
+        let usual = if is_ours(&usual) { "reno" } else { &usual };
+        options::set_control(socket, usual)?;
+    }
+    if let Some(storage) = storage {
+        storage.forget_flow(socket);
+    }
+    Ok(!is_ours(&options::control(socket)?))
+}
+
+/// Makes the guard of the socket's cgroup, if it has one, let us pass; returns what is kept
+/// beside the socket.
+fn unguard(socket: &impl AsFd, storage: &SocketStorage) -> Flow {
+    let flow = storage.flow(socket).unwrap_or(Flow::zeroed());
+    // If this fails the guard keeps its post, and the caller sees no change.
+    let _ = storage.set_flow(
+        socket,
+        &Flow {
+            unguarded: 1,
+            ..flow
+        },
+    );
+    flow
+}

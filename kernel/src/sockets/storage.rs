@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The records that the BPF programs keep: one beside each socket, and sums over finished
+//! connections. They lie in the pinned maps `flows`, `receptions` and `totals`.
+
+use std::os::fd::{AsFd, AsRawFd};
+use std::path::Path;
+
+use libbpf_rs::{MapCore, MapFlags, MapHandle};
+
+use crate::abi::{Flow, Totals};
+use crate::error::{Context, Result, libbpf};
+use crate::objects::pin_directory::PinDirectory;
+use crate::sockets::options;
+
+/// The maps, opened for writing.
+pub(crate) struct SocketStorage {
+    flows: MapHandle,
+    totals: MapHandle,
+    /// State of sockets that receive at low priority; `None` if there are none.
+    receptions: Option<MapHandle>,
+}
+
+impl SocketStorage {
+    /// Opens the maps that a loaded program has pinned.
+    pub(crate) fn open(pins: &PinDirectory) -> Result<Self> {
+        Ok(Self {
+            flows: pins.open_map("flows")?,
+            totals: pins.open_map("totals")?,
+            receptions: pins.open_map("receptions").ok(),
+        })
+    }
+
+    /// Makes a place for sums over the finished connections of a cgroup's sockets.
+    pub(crate) fn count(&self, group: u64) -> Result<()> {
+        let zero = Totals::default();
+        self.totals
+            .update(
+                &group.to_ne_bytes(),
+                bytemuck::bytes_of(&zero),
+                MapFlags::ANY,
+            )
+            .map_err(libbpf)
+            .doing(|| "making a place for sums".into())
+    }
+
+    /// The sums over the finished connections of a cgroup's sockets, if [`Self::count`] was called.
+    pub(crate) fn totals(&self, group: u64) -> Option<Totals> {
+        let bytes = self
+            .totals
+            .lookup(&group.to_ne_bytes(), MapFlags::ANY)
+            .ok()??;
+        bytemuck::try_pod_read_unaligned(&bytes).ok()
+    }
+
+    /// Removes the sums of a group.
+    pub(crate) fn forget_totals(&self, group: u64) {
+        // That there is nothing to remove is no error.
+        let _ = self.totals.delete(&group.to_ne_bytes());
+    }
+
+    /// Writes beside a socket what a control is to find there when it takes over.
+    pub(crate) fn set_flow(&self, socket: impl AsFd, flow: &Flow) -> Result<()> {
+        self.flows
+            .update(&key_of(&socket), bytemuck::bytes_of(flow), MapFlags::ANY)
+            .map_err(libbpf)
+            .doing(|| "writing the settings of a connection".into())
+    }
+
+    /// What is kept beside a socket, if one of our controls has been put on it.
+    pub(crate) fn flow(&self, socket: impl AsFd) -> Option<Flow> {
+        let bytes = self.flows.lookup(&key_of(&socket), MapFlags::ANY).ok()??;
+        bytemuck::try_pod_read_unaligned(&bytes).ok()
+    }
+
+    /// Lets a socket that receives at low priority advertise what it would without us; returns
+    /// whether it was one.
+    pub(crate) fn release_window(&self, socket: impl AsFd) -> bool {
+        let forget = |map: &MapHandle| map.delete(&key_of(&socket)).is_ok();
+        // The program leaves a socket alone of which nothing is kept.
+        let governed = self.receptions.as_ref().is_some_and(forget);
+        // A window that was small would else remain so, as nothing would tune it.
+        governed && options::raise_window_clamp(&socket).is_ok()
+    }
+
+    /// Forgets what is kept beside a socket.
+    pub(crate) fn forget_flow(&self, socket: impl AsFd) {
+        // That there is nothing to forget is no error.
+        let _ = self.flows.delete(&key_of(&socket));
+    }
+}
+
+/// Removes the sums of a group from the pinned map, where there is one.
+pub(crate) fn forget_totals(bpf: &Path, group: u64) {
+    if let Ok(totals) = MapHandle::from_pinned_path(bpf.join("maps/totals")) {
+        // That there is nothing to forget is no error.
+        let _ = totals.delete(&group.to_ne_bytes());
+    }
+}
+
+fn key_of(socket: &impl AsFd) -> [u8; 4] {
+    socket.as_fd().as_raw_fd().to_ne_bytes()
+}
