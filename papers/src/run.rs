@@ -5,14 +5,11 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::io;
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc;
-use std::thread;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use netnice_scenario::ScenarioFile;
 use netnice_scenario::model::Scenario;
 use netnice_scenario::results::{ResultsDirectory, RunResults, StaleRun, World};
+use netnice_scenario::{ScenarioFile, pool};
 
 use crate::budget::Budget;
 use crate::{
@@ -25,8 +22,6 @@ pub(crate) const LAB_BPS: f64 = 100e6;
 /// The same in packets per second, where packets are small. On two processors three links of 10 Mb/s with packets of 210
 /// bytes are in time, six are not.
 const LAB_PACKETS_PER_SECOND: f64 = 18e3;
-/// How often is asked whether to go on.
-const TICK: Duration = Duration::from_millis(50);
 
 /// Experiments with the scenarios of their studies, ready to be run.
 #[derive(Debug)]
@@ -196,63 +191,38 @@ impl Reproduction {
                 None => left.push(key),
             }
         }
-        let stop = AtomicBool::new(false);
         let budget = Budget::new(1.0);
-        let next = AtomicUsize::new(0);
         let mut failure = None;
-        thread::scope(|scope| {
-            let (sender, receiver) = mpsc::channel();
-            for number in 0..jobs.min(left.len()) {
-                let (sender, left, next, stop) = (sender.clone(), &left, &next, &stop);
-                let (directories, budget) = (&directories, &budget);
-                let work = move || {
-                    while !stop.load(Ordering::Relaxed) {
-                        let Some(&key) = left.get(next.fetch_add(1, Ordering::Relaxed)) else {
-                            return;
-                        };
-                        let _part = budget.take(self.load(key));
-                        if stop.load(Ordering::Relaxed) {
-                            return;
-                        }
-                        if let Some(result) = self.one(make, directories, key, stop).transpose() {
-                            // The other side is there as long as this scope is.
-                            let _ = sender.send((key, result));
-                        }
-                    }
-                };
-                let begun = thread::Builder::new().spawn_scoped(scope, work);
-                if let Err(error) = begun {
-                    // Those that there are do its work, too.
-                    if number == 0 {
-                        failure = Some(RunError::Thread(error));
-                    }
-                    break;
+        let work = |&key: &Key, stop: &AtomicBool| {
+            let _part = budget.take(self.load(key));
+            let run = match stop.load(Ordering::Relaxed) {
+                true => Ok(None),
+                false => self.one(make, &directories, key, stop),
+            };
+            (key, run)
+        };
+        let pool = pool::run(&left, jobs, work, |result| {
+            match result {
+                Some((key, Ok(Some(run)))) => {
+                    finished.runs.insert(key, run);
+                    done += self.work(key);
                 }
+                Some((_, Err(error))) => {
+                    failure.get_or_insert(error);
+                }
+                Some((_, Ok(None))) | None => {}
             }
-            drop(sender);
-            loop {
-                match receiver.recv_timeout(TICK) {
-                    Ok((key, Ok(run))) => {
-                        finished.runs.insert(key, run);
-                        done += self.work(key);
-                    }
-                    Ok((_, Err(error))) => {
-                        stop.store(true, Ordering::Relaxed);
-                        failure.get_or_insert(error);
-                    }
-                    Err(mpsc::RecvTimeoutError::Timeout) => {}
-                    Err(mpsc::RecvTimeoutError::Disconnected) => return,
-                }
-                let now = Tick {
-                    runs: finished.runs.len(),
-                    of_runs: keys.len(),
-                    part: if all > 0.0 { done / all } else { 1.0 },
-                };
-                if tick(now).is_break() {
-                    stop.store(true, Ordering::Relaxed);
-                }
+            let now = Tick {
+                runs: finished.runs.len(),
+                of_runs: keys.len(),
+                part: if all > 0.0 { done / all } else { 1.0 },
+            };
+            match failure {
+                Some(_) => ControlFlow::Break(()),
+                None => tick(now),
             }
         });
+        pool.map_err(RunError::Thread)?;
         match failure {
             Some(error) => Err(error),
             None => Ok(finished),

@@ -5,6 +5,7 @@
 //! - [`parse`]: reads and checks it: [`ScenarioFile`].
 //! - [`network`]: the same laid out for a run, with groups expanded, routes found and limits resolved: [`Network`].
 //! - [`input`]: files, up to a length.
+//! - [`pool`]: jobs on several threads, such as the runs of a sweep.
 //! - [`results`]: what a run has measured, and what many runs say together.
 //! - `plot` (with the feature of that name): results as SVG and PNG.
 
@@ -16,6 +17,7 @@ pub mod network;
 pub mod parse;
 #[cfg(feature = "plot")]
 pub mod plot;
+pub mod pool;
 pub mod results;
 pub mod schema;
 

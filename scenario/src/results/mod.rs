@@ -18,5 +18,5 @@ pub use run::{
     ClassResult, Delays, DerivedValue, Drops, FlowResult, LabReport, PhaseResult, QueueResult,
     ResponseTimes, RunResults, Series, SizeBin,
 };
-pub use statistics::{Estimate, jain_index, student_t_975};
+pub use statistics::{Estimate, jain_index, quantile, student_t_975};
 pub use summary::{Figure, PointSummary, Subject, Summary};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Means with confidence intervals, and Jain's index.
+//! Means with confidence intervals, quantiles, and Jain's index.
 
 use serde::{Deserialize, Serialize};
 
@@ -69,9 +69,26 @@ pub fn jain_index(values: &[f64]) -> Option<f64> {
     (squares > 0.0).then(|| sum * sum / (values.len() as f64 * squares))
 }
 
+/// The quantile `q` (0 to 1) of the values by the nearest-rank method; `None` of none.
+pub fn quantile(values: &[f64], q: f64) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let rank = (q.clamp(0.0, 1.0) * sorted.len() as f64).ceil() as usize;
+    sorted.get(rank.max(1) - 1).copied()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn quantiles_are_measured_values() {
+        let values = [5.0, 1.0, 4.0, 2.0, 3.0];
+        assert_eq!(quantile(&values, 0.5), Some(3.0));
+        assert_eq!(quantile(&values, 0.95), Some(5.0));
+        assert_eq!(quantile(&values, 0.0), Some(1.0));
+        assert_eq!(quantile(&[], 0.5), None);
+    }
 
     #[test]
     fn estimate_by_hand() {

@@ -1,23 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! All runs of a scenario, several at a time, with a bar; finished ones are kept whatever happens.
 
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Error, Result};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use netnice_scenario::ScenarioFile;
 use netnice_scenario::results::{ResultsDirectory, RunResults, StaleRun, World};
+use netnice_scenario::{ScenarioFile, pool};
 use nix::sys::signal::Signal;
 
 use super::Maker;
 use crate::signals::{Arrived, HeldSignals};
 use crate::text::{self, say};
-
-/// How soon a signal is noticed.
-const LOOK: Duration = Duration::from_millis(50);
 
 /// What came of the runs.
 pub struct Outcome {
@@ -57,59 +53,37 @@ pub fn run_all(
     // The threads inherit the mask, so that signals come to this one.
     let signals = HeldSignals::hold()?;
     let progress = Progress::new(file, finished.len(), &left, maker, quiet)?;
-    let stop = AtomicBool::new(false);
-    let next = AtomicUsize::new(0);
     let mut outcome = Outcome {
         runs: Vec::new(),
         interrupted: None,
         error: None,
     };
-    thread::scope(|scope| {
-        let (sender, receiver) = mpsc::channel();
-        for number in 0..maker.jobs.min(left.len()) {
-            let (sender, left, next, stop) = (sender.clone(), &left, &next, &stop);
-            let work = move || {
-                while !stop.load(Ordering::Relaxed) {
-                    let Some(&key) = left.get(next.fetch_add(1, Ordering::Relaxed)) else {
-                        return;
-                    };
-                    if let Some(result) = one(file, directory, maker, key, stop).transpose() {
-                        // The other side is there as long as this scope is.
-                        let _ = sender.send((key, result));
-                    }
-                }
-            };
-            let begun = thread::Builder::new().spawn_scoped(scope, work);
-            if let Err(error) = begun {
-                // Those that there are do its work, too.
-                if number == 0 {
-                    let error = Error::new(error).context("starting a thread for the runs");
-                    outcome.error = Some(error);
-                }
-                break;
+    let work =
+        |&key: &(usize, u64), stop: &AtomicBool| (key, one(file, directory, maker, key, stop));
+    let pool = pool::run(&left, maker.jobs, work, |result| {
+        match result {
+            Some((key, Ok(Some(run)))) => {
+                finished.push((key, run));
+                progress.another();
             }
+            Some((_, Ok(None))) => {}
+            Some((_, Err(error))) => {
+                outcome.error.get_or_insert(error);
+            }
+            None => progress.tick(),
         }
-        drop(sender);
-        loop {
-            match receiver.recv_timeout(LOOK) {
-                Ok((key, Ok(run))) => {
-                    finished.push((key, run));
-                    progress.another();
-                }
-                Ok((_, Err(error))) => {
-                    stop.store(true, Ordering::Relaxed);
-                    outcome.error.get_or_insert(error);
-                }
-                Err(mpsc::RecvTimeoutError::Timeout) => progress.tick(),
-                Err(mpsc::RecvTimeoutError::Disconnected) => return,
-            }
-            // Also where runs are so short that one always is waiting.
-            if let Some(signal) = ending(&signals) {
-                stop.store(true, Ordering::Relaxed);
-                outcome.interrupted = Some(signal);
-            }
+        // Also where runs are so short that one always is waiting.
+        if let Some(signal) = ending(&signals) {
+            outcome.interrupted = Some(signal);
+        }
+        match outcome.error.is_some() || outcome.interrupted.is_some() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
         }
     });
+    if let Err(error) = pool {
+        outcome.error = Some(Error::new(error).context("starting a thread for the runs"));
+    }
     progress.bar.finish_and_clear();
     finished.sort_by_key(|((point, seed), _)| {
         let seeds = &file.points[*point].scenario.seeds.0;

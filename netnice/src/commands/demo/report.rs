@@ -4,8 +4,8 @@
 use std::fmt::Write;
 
 use anyhow::{Context, Result};
-use netnice_lab::statistics::{Summary, quantile};
 use netnice_lab::{LinkReport, LinkSpec, MTU};
+use netnice_scenario::results::{Estimate, quantile};
 use serde::Serialize;
 
 use super::stage::{FETCH_EVERY, LINK, PAGE_BYTES, Phase};
@@ -52,7 +52,7 @@ fn measured(bulk: &'static str, phase: &Phase) -> Measured {
         bulk,
         fetches: times.len(),
         failed_fetches: phase.failed,
-        web_mean_seconds: Summary::of(times).map_or(f64::NAN, |summary| summary.mean),
+        web_mean_seconds: Estimate::of(times).map_or(f64::NAN, |estimate| estimate.mean),
         web_p95_seconds: quantile(times, 0.95).unwrap_or(f64::NAN),
         bulk_bits_per_second: phase.bulk_rate,
         bulk_share_of_link: phase.bulk_rate.map(|rate| rate / PAYLOAD / link_rate()),
@@ -68,10 +68,10 @@ fn link_rate() -> f64 {
 #[derive(Debug, Serialize)]
 struct Row {
     bulk: &'static str,
-    web_mean_seconds: Summary,
-    web_p95_seconds: Summary,
-    bulk_bits_per_second: Option<Summary>,
-    bulk_share_of_link: Option<Summary>,
+    web_mean_seconds: Estimate,
+    web_p95_seconds: Estimate,
+    bulk_bits_per_second: Option<Estimate>,
+    bulk_share_of_link: Option<Estimate>,
 }
 
 /// All that was found out.
@@ -140,7 +140,7 @@ impl Demonstration {
     fn row(&self, number: usize) -> Row {
         let over_runs = |figure: fn(&Measured) -> Option<f64>| {
             let figures = self.runs.iter().map(|run| figure(&run.phases[number]));
-            Summary::of(&figures.collect::<Option<Vec<_>>>()?)
+            Estimate::of(&figures.collect::<Option<Vec<_>>>()?)
         };
         let always = |figure| over_runs(figure).expect("every phase has fetches");
         Row {
@@ -224,7 +224,7 @@ fn table(rows: &[Row]) -> Vec<String> {
     ];
     let mut cells = vec![head.map(String::from).to_vec()];
     for row in rows {
-        let bulk = |figure: Option<Summary>, scale, decimals, unit| {
+        let bulk = |figure: Option<Estimate>, scale, decimals, unit| {
             figure.map_or("-".into(), |figure| cell(figure, scale, decimals, unit))
         };
         cells.push(vec![
@@ -239,9 +239,9 @@ fn table(rows: &[Row]) -> Vec<String> {
 }
 
 /// `88 ms`, with the spread where there is one: `88 (86-91) ms`.
-fn cell(figure: Summary, scale: f64, decimals: usize, unit: &str) -> String {
+fn cell(figure: Estimate, scale: f64, decimals: usize, unit: &str) -> String {
     let show = |value: f64| format!("{:.decimals$}", value * scale);
-    match figure.count {
+    match figure.runs {
         1 => format!("{} {unit}", show(figure.mean)),
         _ => format!(
             "{} ({}-{}) {unit}",
@@ -294,7 +294,7 @@ mod tests {
     use super::*;
 
     fn row(bulk: &'static str, web: f64, rate: Option<f64>) -> Row {
-        let one = |value: f64| Summary::of(&[value]).unwrap();
+        let one = |value: f64| Estimate::of(&[value]).unwrap();
         Row {
             bulk,
             web_mean_seconds: one(web),
