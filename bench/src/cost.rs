@@ -3,12 +3,14 @@
 
 use std::collections::BTreeMap;
 use std::os::fd::{FromRawFd, OwnedFd};
-use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use libbpf_rs::query::ProgInfoIter;
 use libbpf_rs::{Link, MapCore, MapType, ObjectBuilder, libbpf_sys};
-use netnice_lab::{Bulk, LinkSpec, Testbed};
+use netnice_lab::experiment::Lab;
+use netnice_scenario::{Scenario, ScenarioFile};
+
+use crate::trial::check_on_kernel;
 
 /// Statistics are counted while this lives; the kernel takes them off when the descriptor closes.
 struct Statistics(#[allow(dead_code, reason = "held for its Drop")] OwnedFd);
@@ -65,20 +67,38 @@ fn register_cubic() -> Result<(libbpf_rs::Object, Link)> {
     Ok((object, link))
 }
 
-/// Runs one flow of each control, and of the kernel's CUBIC, over a fast link and tells what each of its programs took.
+/// One flow over a fast link.
+fn scenario(control: &str) -> Result<Scenario> {
+    let text = format!(
+        "name = \"cost\"\nduration = \"10s\"\n\
+         [[links]]\nname = \"link\"\nfrom = \"near\"\nto = \"far\"\nrate = \"100mbit\"\ndelay = \"5ms\"\nqueue = \"1bdp\"\n\
+         [[flows]]\nname = \"bulk\"\nfrom = \"near\"\nto = \"far\"\ncongestion_control = \"{control}\"\n\
+         tcp = {{ delayed_ack = true, min_rto = \"200ms\" }}\n"
+    );
+    let file = ScenarioFile::parse("cost", &text, &[], None)?;
+    let scenario = file.scenario().clone();
+    check_on_kernel(&scenario)?;
+    Ok(scenario)
+}
+
+/// Runs one flow of each control, and of the kernel's CUBIC, over a fast link: the time that each of its programs takes.
 pub fn table(controls: &[String]) -> Result<String> {
     let _cubic = register_cubic()?;
-    let spec = LinkSpec::symmetric("rate=100mbit,delay=5ms,queue=1bdp".parse()?);
-    let length = Duration::from_secs(10);
     let mut text = String::from("\ncost, one flow at 100 Mb/s\n");
     for control in controls.iter().map(String::as_str).chain([CUBIC]) {
+        let scenario = scenario(control)?;
+        let lab = Lab::open([&scenario])?;
         let _statistics = Statistics::enable()?;
         let before = snapshot(control);
-        let report = Testbed::new(&spec)?
-            .flow("bulk", Bulk::new(control))
-            .run(length)?;
-        // An ACK is one packet down.
-        let acks = report.link.down.delivered.max(1) as f64;
+        let results = lab.run(&scenario, 1, || true)?;
+        let results = results.context("a run ended early")?;
+        // An ACK is one packet on the way back.
+        let mut queues = results.queues.iter();
+        let acks = queues
+            .find(|queue| queue.link == "link (reverse)")
+            .context("the link has a way back")?
+            .delivered
+            .max(1) as f64;
         let mut sum = 0.0;
         for (name, (calls, time_ns)) in snapshot(control) {
             let (calls_before, before_ns) = before.get(&name).copied().unwrap_or_default();
@@ -92,6 +112,7 @@ pub fn table(controls: &[String]) -> Result<String> {
             }
         }
         text += &format!(" {control}: {:.0} ns for each ACK\n", sum / acks);
+        lab.close()?;
     }
     Ok(text)
 }

@@ -1,33 +1,31 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Measures how the controls yield and how they fill an idle link: real kernel TCP over the
-//! emulated link, or the simulator, every row a ratio within one run.
+//! Measures how the controls yield and how they fill an idle link: each trial is a scenario, run on this kernel or by the
+//! simulator, and every row a ratio within one run.
 
 mod cost;
 mod report;
-mod simulated;
 mod trial;
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::ops::ControlFlow;
+use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, Result};
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
-use netnice_kernel::control::Control;
-use netnice_kernel::pins::Pins;
+use netnice_lab::experiment::Lab;
+use netnice_scenario::{Scenario, pool};
 
-use trial::{Cell, Outcome, Test, Trial};
+use trial::{Backend, Cell, Outcome, Test, Trial, check_on_kernel};
 
-/// Measures low-priority controls beside others on an emulated link (real kernel TCP; needs root), or in the simulator.
+/// Measures low-priority controls beside others over one link: on this kernel (needs root), or in the simulator.
 #[derive(Parser)]
 #[command(after_help = "Examples:
   netnice-bench --runs 1 --controls netnice
   netnice-bench --simulated --cell grid --controls netnice --markdown --jobs 2
   netnice-bench --simulated --cell 10mbit/40ms/83p/20ms --tests alone,beside")]
 struct Arguments {
-    /// Cells to measure, as RATE/RTT/QUEUE, in the simulator also RATE/RTT/QUEUE/JITTER; repeat for more. `grid`
-    /// stands for 1.5, 10, 100 and 500 Mb/s; 4, 40 and 200 ms; queues of 0.25, 1, 2.5 and 5 BDP; `jitter` for five
+    /// Cells to measure, as RATE/RTT/QUEUE or RATE/RTT/QUEUE/JITTER; repeat for more. `grid` stands for 1.5, 10, 100 and 500 Mb/s; 4, 40 and 200 ms; queues of 0.25, 1, 2.5 and 5 BDP; `jitter` for five
     /// paths with 1, 5, 10 and 20 ms of jitter.
     #[arg(long = "cell", default_value = "10mbit/40ms/83p")]
     cells: Vec<String>,
@@ -75,23 +73,24 @@ fn main() -> Result<()> {
         all[..if arguments.simulated { 2 } else { 3 }].to_vec()
     });
     let cells = cells(&arguments.cells)?;
-    let trials = trials(&arguments, &rivals, &cells);
+    let trials = trials(&arguments, &rivals, &cells)
+        .into_iter()
+        .map(|trial| Ok((trial.scenario()?, trial)))
+        .map(|made| made.map(|(scenario, trial)| (trial, scenario)))
+        .collect::<Result<Vec<_>>>()?;
     let outcomes = if arguments.simulated {
-        run_all(&trials, arguments.jobs, Trial::simulate)?
+        run_all(&trials, &Backend::Simulator, arguments.jobs)?
     } else {
-        let pins = Pins::open()?;
-        for name in &arguments.controls {
-            if let Ok(control) = Control::find(name) {
-                control.register(&pins)?;
-            }
-        }
-        let outcomes = run_all(&trials, arguments.jobs, Trial::run)?;
-        if arguments.cost {
-            print!("{}", cost::table(&arguments.controls)?);
-        }
-        pins.close()?;
+        let scenarios = trials.iter().map(|(_, scenario)| scenario);
+        scenarios.clone().try_for_each(check_on_kernel)?;
+        let lab = Backend::Kernel(Lab::open(scenarios)?);
+        let outcomes = run_all(&trials, &lab, arguments.jobs)?;
+        lab.close()?;
         outcomes
     };
+    if arguments.cost {
+        print!("{}", cost::table(&arguments.controls)?);
+    }
 
     if let Some(path) = &arguments.json {
         let text = serde_json::to_string_pretty(&outcomes)?;
@@ -199,41 +198,37 @@ fn trials(arguments: &Arguments, rivals: &[String], cells: &[Cell]) -> Vec<Trial
     trials
 }
 
-fn run_all(
-    trials: &[Trial],
-    jobs: usize,
-    run: fn(&Trial) -> Result<Outcome>,
-) -> Result<Vec<Outcome>> {
+fn run_all(trials: &[(Trial, Scenario)], backend: &Backend, jobs: usize) -> Result<Vec<Outcome>> {
     let style = ProgressStyle::with_template("{bar:40} {pos}/{len} trials, {eta} left  {msg}")?;
     let progress = ProgressBar::new(trials.len() as u64).with_style(style);
-    let next = AtomicUsize::new(0);
-    let done = Mutex::new(BTreeMap::new());
-    let failed = Mutex::new(None);
-    std::thread::scope(|scope| {
-        for _ in 0..jobs.max(1) {
-            scope.spawn(|| {
-                loop {
-                    let index = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(trial) = trials.get(index) else {
-                        break;
-                    };
-                    match run(trial) {
-                        Ok(outcome) => {
-                            done.lock().expect("no panic").insert(index, outcome);
-                        }
-                        Err(error) => {
-                            failed.lock().expect("no panic").get_or_insert(error);
-                            next.store(trials.len(), Ordering::Relaxed);
-                        }
-                    }
-                    progress.inc(1);
-                }
-            });
+    let numbered: Vec<_> = trials.iter().enumerate().collect();
+    let mut outcomes = BTreeMap::new();
+    let mut failure = None;
+    let work = |(index, (trial, scenario)): &(usize, &(Trial, Scenario)), _: &AtomicBool| {
+        let results = backend.run(scenario, trial.seed());
+        let outcome = results.and_then(|results| trial.outcome(&results));
+        (*index, outcome)
+    };
+    pool::run(&numbered, jobs.max(1), work, |result| {
+        match result {
+            Some((index, Ok(outcome))) => {
+                outcomes.insert(index, outcome);
+                progress.inc(1);
+            }
+            Some((_, Err(error))) => {
+                failure.get_or_insert(error);
+            }
+            None => progress.tick(),
         }
-    });
+        match failure {
+            Some(_) => ControlFlow::Break(()),
+            None => ControlFlow::Continue(()),
+        }
+    })
+    .context("starting a thread for the trials")?;
     progress.finish_and_clear();
-    match failed.into_inner().expect("no panic") {
+    match failure {
         Some(error) => Err(error),
-        None => Ok(done.into_inner().expect("no panic").into_values().collect()),
+        None => Ok(outcomes.into_values().collect()),
     }
 }

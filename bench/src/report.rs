@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use netnice_lab::statistics::Summary;
+use netnice_scenario::results::Estimate;
 
 use crate::trial::{Cell, Outcome, Test};
 
@@ -32,7 +32,7 @@ impl Table<'_> {
     }
 
     fn row(&mut self, label: &str, values: Vec<f64>, reference: Option<Vec<f64>>, percent: bool) {
-        let Some(summary) = Summary::of(&ratios(values, reference)) else {
+        let Some(summary) = Estimate::of(&ratios(values, reference)) else {
             return;
         };
         let (scale, unit) = if percent { (100.0, " %") } else { (1.0, "") };
@@ -148,7 +148,7 @@ impl Table<'_> {
                 (kept, Some(alone), 100.0)
             }
         };
-        let summary = Summary::of(&ratios(values, reference))?;
+        let summary = Estimate::of(&ratios(values, reference))?;
         Some(summary.mean * scale)
     }
 }
@@ -227,7 +227,7 @@ pub fn table(cell: &Cell, outcomes: &[&Outcome], controls: &[String], rivals: &[
     let worst = outcomes.iter().map(|o| o.lateness_p99).fold(0.0, f64::max);
     let _ = writeln!(
         table.text,
-        " worst p99 lateness of the link: {:.3} ms",
+        " worst p99 lateness of the network: {:.3} ms",
         worst * 1e3
     );
     for outcome in outcomes.iter().filter(|o| o.distrust.is_some()) {

@@ -1,25 +1,28 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One trial: a link, its flows, and what is read off them.
+//! One trial: a scenario of one link and its flows, run by the simulator or on this kernel, and the figures of its results.
 
 use std::collections::BTreeMap;
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::str::FromStr;
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
-use netnice_lab::statistics::jain_index;
-use netnice_lab::{Bulk, Direction, LinkSpec, Testbed, Udp, Web};
+use anyhow::{Context, Result, bail, ensure};
+use netnice_lab::experiment::{self, Lab};
+use netnice_queue::{QueueLimit, Rate};
+use netnice_scenario::results::{RunResults, jain_index, quantile};
+use netnice_scenario::{Scenario, ScenarioFile};
 use serde::Serialize;
 
 /// A path to measure on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
     name: String,
-    pub(crate) spec: LinkSpec,
-    /// The queue as it was written.
-    pub(crate) queue: String,
-    /// Every packet takes up to so much longer on the way there, at random, in order: in the simulator only.
-    pub(crate) jitter: Duration,
+    rate: Rate,
+    /// Propagation delay there and back.
+    base_rtt: Duration,
+    queue: QueueLimit,
+    /// The largest random delay of a packet on its way there; packets keep their order.
+    jitter: Duration,
 }
 
 impl FromStr for Cell {
@@ -31,18 +34,19 @@ impl FromStr for Cell {
             (3..=4).contains(&parts.len()),
             "cell `{text}`: write RATE/RTT/QUEUE or RATE/RTT/QUEUE/JITTER, such as 10mbit/40ms/2.5bdp/5ms"
         );
-        let jitter = match parts.get(3) {
-            Some(jitter) => netnice_queue::parse_delay(jitter)?,
-            None => Duration::ZERO,
-        };
-        let rtt = netnice_queue::parse_delay(parts[1])?;
-        let half_us = rtt.as_micros() / 2;
-        let changes = format!("rate={},delay={half_us}us,queue={}", parts[0], parts[2]);
+        let cell = || format!("cell `{text}`");
+        let delay = |text| netnice_queue::parse_delay(text).with_context(cell);
         Ok(Self {
             name: text.to_owned(),
-            spec: LinkSpec::symmetric(changes.parse().with_context(|| format!("cell `{text}`"))?),
-            queue: parts[2].to_owned(),
-            jitter,
+            rate: parts[0].parse().with_context(cell)?,
+            base_rtt: delay(parts[1])?,
+            queue: parts[2].parse().with_context(cell)?,
+            jitter: parts
+                .get(3)
+                .copied()
+                .map(delay)
+                .transpose()?
+                .unwrap_or_default(),
         })
     }
 }
@@ -67,7 +71,7 @@ pub enum Test {
     Alone,
     /// A best-effort flow starts beside it and ends before it.
     Beside,
-    /// 10 kB over HTTP every 0.3 s, beside it or beside nothing.
+    /// A page of 10 kB every 0.3 s, each over a connection of its own, beside it or beside nothing.
     Web,
     /// UDP of two thirds of the link, on and off for 1.6 s each.
     Square,
@@ -93,141 +97,282 @@ pub struct Trial {
     pub window: Duration,
 }
 
-/// What a trial gave: named values, shares and ratios from 0 to 1, times in seconds.
+/// The figures of a trial: named values, shares and ratios from 0 to 1, times in seconds.
 #[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
     /// The trial.
     pub trial: Trial,
     /// By name.
     pub values: BTreeMap<&'static str, f64>,
-    /// Why the emulated link's figures can't be trusted, if so.
+    /// Why the lab's figures can't be trusted, if so.
     pub distrust: Option<String>,
-    /// 99 % of the packets left the emulated link at most this late, in seconds.
+    /// 99 % of the packets left the lab's network at most this late, in seconds.
     pub lateness_p99: f64,
 }
 
+/// Runs trials.
+pub enum Backend {
+    /// The simulator.
+    Simulator,
+    /// This kernel.
+    Kernel(Lab),
+}
+
+impl Backend {
+    /// Runs a scenario.
+    pub fn run(&self, scenario: &Scenario, seed: u64) -> Result<RunResults> {
+        let results = match self {
+            Backend::Simulator => netnice_sim::run(scenario, seed, || true)?,
+            Backend::Kernel(lab) => lab.run(scenario, seed, || true)?,
+        };
+        results.context("a run ended early")
+    }
+
+    /// Takes the controls out of the kernel, unless others use them.
+    pub fn close(self) -> Result<()> {
+        match self {
+            Backend::Simulator => Ok(()),
+            Backend::Kernel(lab) => Ok(lab.close()?),
+        }
+    }
+}
+
+/// Goodput is sampled at this interval.
+const INTERVAL: Duration = Duration::from_millis(100);
+const SECOND: Duration = Duration::from_secs(1);
+/// Time from the end of a rival in which its bandwidth may be taken back.
+const RECOVERY: Duration = Duration::from_secs(15);
+const PAGE_INTERVAL: Duration = Duration::from_millis(300);
 /// On for half of it, off for the other.
-pub(crate) const SQUARE_PERIOD: Duration = Duration::from_millis(3200);
+const SQUARE_PERIOD: Duration = Duration::from_millis(3200);
+/// The part of the link that the square wave takes.
+const SQUARE_SHARE: f64 = 2.0 / 3.0;
+/// The part of a full packet that is payload.
+const PAYLOAD: f64 = 1448.0 / 1500.0;
+
+/// The times of a trial, from its beginning.
+struct Times {
+    /// The test's other traffic starts.
+    start: Duration,
+    /// Goodput is measured from here ...
+    from: Duration,
+    /// ... to here, where rival and pages end.
+    to: Duration,
+    /// The trial ends.
+    end: Duration,
+}
 
 impl Trial {
-    /// Over which goodput is measured, and how long flows settle before. Long paths need longer to: BDPs of packets,
-    /// round trip by round trip.
-    pub(crate) fn window_and_settle(&self) -> (Duration, Duration) {
-        let rtt = self.cell.spec.base_rtt();
+    /// Long paths need longer to settle: BDPs of packets, round trip by round trip.
+    fn times(&self) -> Times {
+        let rtt = self.cell.base_rtt;
         let window = self.window.max(rtt * 120);
         let settle = (self.window / 2).min(Duration::from_secs(10)).max(rtt * 80);
-        (window, settle)
-    }
-
-    /// Bits per second of the link.
-    pub(crate) fn link_bits(&self) -> Result<f64> {
-        let rate = self.cell.spec.up.rate.context("a cell has a rate")?;
-        Ok(rate.bits_per_second() as f64)
-    }
-
-    /// Runs it on the kernel; takes some tens of seconds.
-    pub fn run(&self) -> Result<Outcome> {
-        ensure!(
-            self.cell.jitter.is_zero(),
-            "cell {}: the emulated link has no jitter; leave it out, or add --simulated",
-            self.cell
-        );
-        let (window, settle) = self.window_and_settle();
-        let link_bits = self.link_bits()?;
-        let second = Duration::from_secs(1);
-        let mut values = BTreeMap::new();
-        let mut bed = Testbed::new(&self.cell.spec)?;
-        if let Some(control) = &self.control {
-            bed = bed.flow("bulk", Bulk::new(control));
-        }
-        let report = match self.test {
-            Test::Alone => {
-                let report = bed.run(settle + window)?;
-                values.insert("goodput", report.goodput("bulk", settle, settle + window)?);
-                values.insert(
-                    "from_start",
-                    report.goodput("bulk", Duration::ZERO, settle)?,
-                );
-                report
-            }
-            Test::Beside => {
-                let rival = self.rival.as_ref().context("beside needs a rival")?;
-                let start = settle;
-                let from = start + settle;
-                let end = from + window;
-                let report = bed
-                    .flow("rival", Bulk::new(rival).from(start).until(end))
-                    .run(end + Duration::from_secs(15))?;
-                let own = report.goodput("bulk", from, end)?;
-                let theirs = report.goodput("rival", from, end)?;
-                values.insert("goodput", own);
-                values.insert("rival_goodput", theirs);
-                values.insert("share", own / (own + theirs));
-                let after = report.goodput("bulk", start + second, start + 2 * second)?;
-                values.insert("after_1s", after / link_bits);
-                values.insert("back", back(&report, end, link_bits)?);
-                report
-            }
-            Test::Web => {
-                let size = "10kB".parse()?;
-                let web = Web::new(size, Duration::from_millis(300))
-                    .direction(Direction::Up)
-                    .congestion("cubic")
-                    .from(settle);
-                let report = bed.flow("web", web).run(settle + window)?;
-                if self.control.is_some() {
-                    values.insert("goodput", report.goodput("bulk", settle, settle + window)?);
-                }
-                let web = report.web("web")?;
-                values.insert("web_mean", web.mean().context("no web fetch finished")?);
-                values.insert("web_p95", web.p95().context("no web fetch finished")?);
-                report
-            }
+        let (start, from, to, rest) = match self.test {
+            Test::Alone => (Duration::ZERO, settle, settle + window, Duration::ZERO),
+            Test::Beside => (settle, settle * 2, settle * 2 + window, RECOVERY),
+            Test::Web => (settle, settle, settle + window, SECOND),
             Test::Square => {
-                let settle = SQUARE_PERIOD * 4;
-                let end = settle + SQUARE_PERIOD * 10;
-                let rate = format!("{}bit", (link_bits * 2.0 / 3.0) as u64).parse()?;
-                let report = bed
-                    .flow("udp", Udp::square_wave(rate, SQUARE_PERIOD))
-                    .run(end)?;
-                let own = report.goodput("bulk", settle, end)?;
-                // Two thirds of the link, as far as payload goes.
-                let payload = 1448.0 / 1500.0;
-                values.insert("excess", own / (link_bits * payload * 2.0 / 3.0));
-                values.insert("udp_loss", report.udp("udp")?.loss_fraction());
-                report
+                let from = SQUARE_PERIOD * 4;
+                (
+                    Duration::ZERO,
+                    from,
+                    from + SQUARE_PERIOD * 10,
+                    Duration::ZERO,
+                )
             }
             Test::Two => {
-                let control = self.control.as_ref().context("two needs a control")?;
                 let join = Duration::from_secs(30);
-                let from = join + Duration::from_secs(30);
-                let end = from + window;
-                let report = bed.flow("late", Bulk::new(control).from(join)).run(end)?;
-                let first = report.goodput("bulk", from, end)?;
-                let late = report.goodput("late", from, end)?;
-                values.insert("goodput", first + late);
-                values.insert("jain", jain_index(&[first, late]));
-                report
+                (join, join * 2, join * 2 + window, Duration::ZERO)
             }
         };
+        Times {
+            start,
+            from,
+            to,
+            end: to + rest,
+        }
+    }
+
+    /// The seed of its run.
+    pub fn seed(&self) -> u64 {
+        self.run as u64 + 1
+    }
+
+    /// The trial as a scenario: senders on the link's near end; receivers delay ACKs, as Linux does.
+    pub fn scenario(&self) -> Result<Scenario> {
+        let Cell {
+            rate,
+            base_rtt,
+            queue,
+            jitter,
+            ..
+        } = &self.cell;
+        let times = self.times();
+        let mut text = format!(
+            "name = \"trial\"\nduration = \"{}ms\"\nseeds = [{}]\n\
+             sampling = {{ interval = \"{}ms\", links = [] }}\n\
+             defaults.flows = {{ from = \"near\", to = \"far\", start_spread = \"30ms\" }}\n\
+             [[links]]\nfrom = \"near\"\nto = \"far\"\nrate = \"{rate}\"\ndelay = \"{}us\"\nqueue = \"{queue}\"\n",
+            times.end.as_millis(),
+            self.seed(),
+            INTERVAL.as_millis(),
+            base_rtt.as_micros() / 2,
+        );
+        if !jitter.is_zero() {
+            let _ = writeln!(
+                text,
+                "jitter = \"{}us\"\nreverse = {{ jitter = \"1ns\" }}",
+                jitter.as_micros()
+            );
+        }
+        let mut tcp = |name: &str, control: &str, rest: &str| {
+            let _ = writeln!(
+                text,
+                "[[flows]]\nname = \"{name}\"\ncongestion_control = \"{control}\"\n\
+                 tcp = {{ delayed_ack = true, min_rto = \"200ms\" }}\n{rest}"
+            );
+        };
+        let milliseconds =
+            |key: &str, time: Duration| format!("{key} = \"{}ms\"\n", time.as_millis());
+        let start = milliseconds("start", times.start);
+        match &self.control {
+            Some(control) => tcp("bulk", control, ""),
+            None => ensure!(
+                self.test == Test::Web,
+                "{:?} needs a congestion control under test",
+                self.test
+            ),
+        }
+        match (self.test, &self.control, &self.rival) {
+            (Test::Alone, ..) => {}
+            (Test::Beside, _, Some(rival)) => {
+                tcp("rival", rival, &(start + &milliseconds("stop", times.to)));
+            }
+            (Test::Beside, _, None) => bail!("beside needs a rival"),
+            (Test::Web, ..) => {
+                let mut at = times.start;
+                while at < times.to {
+                    let page = milliseconds("start", at) + "bytes = \"10kB\"";
+                    tcp(&format!("page{}", at.as_millis()), "cubic", &page);
+                    at += PAGE_INTERVAL;
+                }
+            }
+            (Test::Square, ..) => {
+                let _ = writeln!(
+                    text,
+                    "[[flows]]\nname = \"udp\"\ntransport = \"udp\"\n\
+                     application = {{ kind = \"square_wave\", rate = \"{}bit\", period = \"{}ms\" }}",
+                    (rate.as_f64() * SQUARE_SHARE) as u64,
+                    SQUARE_PERIOD.as_millis(),
+                );
+            }
+            (Test::Two, control, _) => {
+                tcp("late", control.as_deref().unwrap_or_default(), &start);
+            }
+        }
+        let cell = || format!("cell {}, {:?}", self.cell, self.test);
+        let file = ScenarioFile::parse("trial", &text, &[], None).with_context(cell)?;
+        Ok(file.scenario().clone())
+    }
+
+    /// The figures that its results give.
+    pub fn outcome(&self, results: &RunResults) -> Result<Outcome> {
+        let Times {
+            start, from, to, ..
+        } = self.times();
+        let link_bps = self.cell.rate.as_f64();
+        let goodput = |flow, from, to| goodput_bps(results, flow, from, to);
+        let mut values = BTreeMap::new();
+        if self.control.is_some() && self.test != Test::Square {
+            values.insert("goodput", goodput("bulk", from, to)?);
+        }
+        match self.test {
+            Test::Alone => {
+                values.insert("from_start", goodput("bulk", Duration::ZERO, from)?);
+            }
+            Test::Beside => {
+                let (own, rival) = (values["goodput"], goodput("rival", from, to)?);
+                values.insert("rival_goodput", rival);
+                values.insert("share", own / (own + rival));
+                let after = goodput("bulk", start + SECOND, start + 2 * SECOND)?;
+                values.insert("after_1s", after / link_bps);
+                values.insert("back", recovery_s(results, to, 0.9 * link_bps * PAYLOAD)?);
+            }
+            Test::Web => {
+                let pages = pages_s(results, self.cell.base_rtt / 2);
+                let p95 = quantile(&pages, 0.95).context("no page finished")?;
+                values.insert("web_mean", pages.iter().sum::<f64>() / pages.len() as f64);
+                values.insert("web_p95", p95);
+            }
+            Test::Square => {
+                let own = goodput("bulk", from, to)?;
+                values.insert("excess", own / (link_bps * PAYLOAD * SQUARE_SHARE));
+                let udp = results.flows.iter().find(|flow| flow.name == "udp");
+                let udp = udp.context("the square wave is a flow")?;
+                let sent = udp.packets_sent.max(1) as f64;
+                values.insert("udp_loss", udp.packets_lost as f64 / sent);
+            }
+            Test::Two => {
+                let (first, second) = (values["goodput"], goodput("late", from, to)?);
+                values.insert("goodput", first + second);
+                // Of two flows that got nothing, neither has taken from the other.
+                values.insert("jain", jain_index(&[first, second]).unwrap_or(1.0));
+            }
+        }
+        let lab = results.lab.as_ref();
+        let distrusted = lab.filter(|report| !report.trustworthy);
         Ok(Outcome {
             trial: self.clone(),
             values,
-            distrust: (!report.link.trustworthy).then(|| report.link.reason.clone()),
-            lateness_p99: report.link.up.lateness.p99.as_secs_f64(),
+            distrust: distrusted.map(|report| report.reason.clone()),
+            lateness_p99: lab.map_or(0.0, |report| report.lateness.p99_s),
         })
     }
 }
 
-/// Seconds from the rival's end until a second's goodput is 90 % of the link.
-fn back(report: &netnice_lab::TestbedReport, end: Duration, link_bits: f64) -> Result<f64> {
-    let second = Duration::from_secs(1);
-    for step in 0..140 {
-        let after = Duration::from_millis(100) * step;
-        let goodput = report.goodput("bulk", end + after, end + after + second)?;
-        if goodput >= 0.9 * link_bits * 1448.0 / 1500.0 {
+/// Checks that this kernel can run a scenario.
+pub fn check_on_kernel(scenario: &Scenario) -> Result<()> {
+    match experiment::check(scenario).first() {
+        Some(problem) => bail!("{problem}"),
+        None => Ok(()),
+    }
+}
+
+/// Mean goodput of a flow between two times, in bits per second.
+fn goodput_bps(results: &RunResults, flow: &str, from: Duration, to: Duration) -> Result<f64> {
+    let mut series = results.series.iter();
+    let series = series
+        .find(|series| series.of == flow && series.quantity == "goodput")
+        .with_context(|| format!("no goodput of {flow} was sampled"))?;
+    let index = |time: Duration| {
+        let index = (time.as_millis() / INTERVAL.as_millis()) as usize;
+        index.min(series.value.len())
+    };
+    let values = &series.value[index(from)..index(to)];
+    Ok(values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// Seconds from `end` until the goodput of `bulk` over a second is `target_bps`.
+fn recovery_s(results: &RunResults, end: Duration, target_bps: f64) -> Result<f64> {
+    let last = RECOVERY - SECOND;
+    let mut after = Duration::ZERO;
+    while after < last {
+        if goodput_bps(results, "bulk", end + after, end + after + SECOND)? >= target_bps {
             return Ok(after.as_secs_f64());
         }
+        after += INTERVAL;
     }
     Ok(f64::INFINITY)
+}
+
+/// Seconds from a page's request to its last byte: its flow begins with the server's SYN, half a round trip after the
+/// client's.
+fn pages_s(results: &RunResults, half_rtt: Duration) -> Vec<f64> {
+    let flows = results.flows.iter();
+    let pages = flows.filter(|flow| flow.group.starts_with("page"));
+    pages
+        .filter_map(|flow| flow.completion_s)
+        .map(|seconds| seconds + half_rtt.as_secs_f64())
+        .collect()
 }

@@ -1,94 +1,112 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The promise of the controls, on the running kernel: margins are wide, since the machine that
-//! runs this may be busy; `make bench` measures. Needs root.
+//! The promise of the controls, on the running kernel: margins are wide, since the machine that runs this may be busy;
+//! `make bench` measures. Needs root.
 
-use std::thread;
-use std::time::Duration;
+use std::fmt::Write as _;
 
-use netnice_kernel::control::Control;
-use netnice_kernel::pins::Pins;
-use netnice_lab::{Bulk, Direction, Flow, LinkSpec, Testbed, TestbedReport, Web};
+use netnice_lab::experiment::{self, Lab};
+use netnice_scenario::ScenarioFile;
+use netnice_scenario::results::RunResults;
 
-const SECOND: Duration = Duration::from_secs(1);
-const LINK: &str = "rate=10mbit,delay=20ms,queue=2.5bdp";
-const LENGTH: Duration = Duration::from_secs(26);
+/// Flows on a link of their own for each case, all at the same time.
+struct Cases(String);
 
-/// A run, made again, twice at most, where the machine was not punctual: what is measured then says nothing of a control.
-fn run(flows: Vec<(&str, Flow)>) -> TestbedReport {
-    let spec = LinkSpec::symmetric(LINK.parse().unwrap());
-    let once = || {
-        let mut bed = Testbed::new(&spec).unwrap();
-        for (name, flow) in &flows {
-            bed = bed.flow(*name, flow.clone());
+impl Cases {
+    fn new() -> Cases {
+        Cases(
+            "name = \"low_priority\"\nduration = \"26s\"\nwarm_up = \"12s\"\n\
+             defaults.links = { rate = \"10mbit\", delay = \"20ms\", queue = \"2.5bdp\" }\n\
+             defaults.flows = { tcp = { delayed_ack = true, min_rto = \"200ms\" } }\n"
+                .to_owned(),
+        )
+    }
+
+    /// A case of flows, each with a name, a congestion control and what else there is.
+    fn add(&mut self, case: &str, flows: &[(&str, &str, &str)]) {
+        let _ = writeln!(
+            self.0,
+            "[[links]]\nname = \"{case}\"\nfrom = \"{case}_source\"\nto = \"{case}_sink\""
+        );
+        for (name, control, rest) in flows {
+            let _ = writeln!(
+                self.0,
+                "[[flows]]\nname = \"{case}_{name}\"\nfrom = \"{case}_source\"\nto = \"{case}_sink\"\n\
+                 congestion_control = \"{control}\"\n{rest}"
+            );
         }
-        bed.run(LENGTH).unwrap()
-    };
-    (0..2)
-        .map(|_| once())
-        .find(|report| report.link.trustworthy)
-        .unwrap_or_else(once)
+    }
+
+    /// A run, repeated at most twice where the machine was late: its figures say nothing of a control then.
+    fn run(&self) -> RunResults {
+        let file = ScenarioFile::parse("low_priority", &self.0, &[], None);
+        let file = file.unwrap_or_else(|error| panic!("{error}"));
+        let problems = experiment::check(file.scenario());
+        assert!(problems.is_empty(), "{problems:?}");
+        let lab = Lab::open([file.scenario()]).expect("a lab (this test needs root)");
+        let once = || lab.run(file.scenario(), 1, || true).unwrap().unwrap();
+        let trustworthy = |results: &RunResults| results.lab.as_ref().unwrap().trustworthy;
+        let results = (0..2).map(|_| once()).find(trustworthy);
+        let results = results.unwrap_or_else(once);
+        lab.close().unwrap();
+        results
+    }
 }
 
-fn goodput(report: &TestbedReport, name: &str) -> f64 {
-    report.goodput(name, 12 * SECOND, LENGTH).unwrap()
+fn goodput(results: &RunResults, name: &str) -> f64 {
+    let mut flows = results.flows.iter();
+    flows.find(|flow| flow.name == name).unwrap().goodput_bps
 }
 
-fn web() -> Flow {
-    Web::new("10kB".parse().unwrap(), Duration::from_millis(300))
-        .direction(Direction::Up)
-        .congestion("cubic")
-        .from(6 * SECOND)
-        .into()
+/// Mean time that the transfers of a group take, in seconds.
+fn mean_completion(results: &RunResults, group: &str) -> f64 {
+    let flows = results.flows.iter().filter(|flow| flow.group == group);
+    let times: Vec<f64> = flows.filter_map(|flow| flow.completion_s).collect();
+    assert!(times.len() >= 55, "{} of {group} are complete", times.len());
+    times.iter().sum::<f64>() / times.len() as f64
 }
 
 #[test]
-fn controls_of_low_priority_yield_and_netnice_fills_an_idle_link() {
-    let pins = Pins::open().expect("this test needs root");
-    for control in Control::all() {
-        control.register(&pins).unwrap();
-    }
-    let beside = |control: &'static str| {
-        run(vec![
-            ("own", Bulk::new(control).into()),
-            ("rival", Bulk::new("cubic").from(6 * SECOND).into()),
-        ])
-    };
-    thread::scope(|scope| {
-        let idle = scope.spawn(|| run(vec![("own", Bulk::new("cubic").into())]));
-        let alone = scope.spawn(|| run(vec![("own", Bulk::new("netnice").into())]));
-        let netnice = scope.spawn(|| beside("netnice"));
-        let tcplp = scope.spawn(|| beside("tcplp"));
-        let hstcplp = scope.spawn(|| beside("hstcplp"));
-        let quiet = scope.spawn(|| run(vec![("web", web())]));
-        let loaded =
-            scope.spawn(|| run(vec![("web", web()), ("own", Bulk::new("netnice").into())]));
-
-        let idle = goodput(&idle.join().unwrap(), "own");
-        let alone = goodput(&alone.join().unwrap(), "own");
-        assert!(
-            alone > 0.9 * idle,
-            "alone {alone:.0}, cubic {idle:.0} bit/s"
+fn low_priority_yields_and_netnice_fills_an_idle_link() {
+    const PAGES: &str = "count = 60\nbytes = \"10kB\"\nstart = \"6s\"\nstart_spread = \"19s\"";
+    const LOW: [&str; 3] = ["netnice", "tcplp", "hstcplp"];
+    let mut cases = Cases::new();
+    cases.add("idle", &[("own", "cubic", "")]);
+    cases.add("alone", &[("own", "netnice", "")]);
+    for control in LOW {
+        cases.add(
+            control,
+            &[("own", control, ""), ("rival", "cubic", "start = \"6s\"")],
         );
+    }
+    cases.add("quiet", &[("page", "cubic", PAGES)]);
+    cases.add(
+        "loaded",
+        &[("page", "cubic", PAGES), ("own", "netnice", "")],
+    );
+    let results = cases.run();
 
-        for (name, report) in [("netnice", netnice), ("tcplp", tcplp), ("hstcplp", hstcplp)] {
-            let report = report.join().unwrap();
-            let (own, rival) = (goodput(&report, "own"), goodput(&report, "rival"));
-            assert!(
-                own < 0.08 * idle,
-                "{name} takes {own:.0} of {idle:.0} bit/s"
-            );
-            assert!(
-                rival > 0.9 * idle,
-                "{name} leaves {rival:.0} of {idle:.0} bit/s"
-            );
-        }
-
-        let quiet = quiet.join().unwrap().web("web").unwrap().mean().unwrap();
-        let loaded = loaded.join().unwrap();
-        let slowed = loaded.web("web").unwrap().mean().unwrap() / quiet;
-        assert!(slowed < 1.2, "fetches take {slowed:.2} times as long");
-        let bulk = goodput(&loaded, "own");
-        assert!(bulk > 0.7 * idle, "bulk gets {bulk:.0} of {idle:.0} bit/s");
-    });
-    pins.close().unwrap();
+    let (idle, alone) = (
+        goodput(&results, "idle_own"),
+        goodput(&results, "alone_own"),
+    );
+    assert!(
+        alone > 0.9 * idle,
+        "alone {alone:.0}, cubic {idle:.0} bit/s"
+    );
+    for control in LOW {
+        let own = goodput(&results, &format!("{control}_own"));
+        let rival = goodput(&results, &format!("{control}_rival"));
+        assert!(
+            own < 0.08 * idle,
+            "{control} takes {own:.0} of {idle:.0} bit/s"
+        );
+        assert!(
+            rival > 0.9 * idle,
+            "{control} leaves {rival:.0} of {idle:.0} bit/s"
+        );
+    }
+    let slowed = mean_completion(&results, "loaded_page") / mean_completion(&results, "quiet_page");
+    assert!(slowed < 1.2, "pages take {slowed:.2} times as long");
+    let bulk = goodput(&results, "loaded_own");
+    assert!(bulk > 0.7 * idle, "bulk gets {bulk:.0} of {idle:.0} bit/s");
 }

@@ -66,9 +66,9 @@ pub enum LabError {
     /// A congestion control of ours does not get into the kernel.
     #[error(transparent)]
     Kernel(#[from] netnice_kernel::Error),
-    /// A measurement was described wrongly.
-    #[error("testbed: {0}")]
-    Testbed(String),
+    /// A parameter of a congestion control is wrong.
+    #[error("{0}")]
+    Parameter(String),
 }
 
 /// Adds what was attempted to an error of the operating system.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Network namespaces, an emulated link, real traffic over it, and measurement. Linux, root.
+//! Network namespaces, an emulated link, and scenarios on the running kernel. Linux, root.
 //!
 //! # A link
 //!
@@ -29,26 +29,9 @@
 //! A link is only as good as its timing. It runs as a real-time thread, measures how much later than due it handed over
 //! each packet, and [`LinkReport`] says whether a measurement over it can be trusted, and why not.
 //!
-//! # Traffic
+//! # Scenarios
 //!
-//! [`Testbed`] runs flows over a link and reports what became of each: [`Bulk`] (TCP under a named congestion control),
-//! [`Udp`] (constant or square wave), [`Web`] (small fetches). [`statistics`] sums repeated runs up.
-//!
-//! ```no_run
-//! use std::time::Duration;
-//! use netnice_lab::{Bulk, Direction, LinkSpec, Testbed, Web};
-//! use netnice_queue::Bytes;
-//!
-//! let seconds = Duration::from_secs;
-//! let report = Testbed::new(&LinkSpec::symmetric("rate=10mbit,delay=20ms,queue=2.5bdp".parse()?))?
-//!     .flow("bulk", Bulk::new("cubic").direction(Direction::Down).from(seconds(5)))
-//!     .flow("web", Web::new(Bytes::new(10_000), Duration::from_millis(300)))
-//!     .run(seconds(30))?;
-//! println!("bulk {:.0} bit/s", report.goodput("bulk", seconds(10), seconds(30))?);
-//! println!("web {:?} s, 95 % within {:?} s", report.web("web")?.mean(), report.web("web")?.p95());
-//! assert!(report.link.trustworthy, "{}", report.link);
-//! # Ok::<(), netnice_lab::LabError>(())
-//! ```
+//! [`experiment`] runs scenario files: networks of such links, computed in one thread, with flows of real sockets over them.
 
 mod error;
 pub mod experiment;
@@ -56,9 +39,6 @@ pub mod link;
 pub mod namespace;
 mod netlink;
 mod serde_seconds;
-pub mod statistics;
-mod testbed;
-pub mod traffic;
 
 pub use error::LabError;
 pub use link::{
@@ -66,7 +46,3 @@ pub use link::{
     LinkReport, LinkSpec, MTU, SchedulingClass, Verdict,
 };
 pub use namespace::Namespace;
-pub use testbed::{Flow, FlowReport, Testbed, TestbedReport};
-pub use traffic::{
-    Bulk, BulkReport, Goodput, TcpSample, Udp, UdpPattern, UdpReport, Web, WebReport,
-};

@@ -329,6 +329,19 @@ fn a_transfer_of_so_many_bytes_ends() {
 }
 
 #[test]
+fn a_flow_that_cannot_connect_gets_nothing() {
+    let text = "name = \"cut\"\nduration = \"1s\"\n\
+                [[links]]\nfrom = \"a\"\nto = \"b\"\nloss = \"100%\"\n\
+                [[flows]]\nname = \"bulk\"\nfrom = \"a\"\nto = \"b\"\n";
+    let file = ScenarioFile::parse("cut.toml", text, &[], None).unwrap();
+    let results = measure(file.scenario());
+    assert_eq!(flow(&results, "bulk").delivered_bytes, 0);
+    // A result, not a failure of the flow.
+    let report = results.lab.unwrap();
+    assert!(!report.reason.contains("flow bulk"), "{}", report.reason);
+}
+
+#[test]
 fn labs_at_once_do_not_meet() {
     let scenario = scenario("duration = \"4s\"\nwarm_up = \"2s\"", CUBIC);
     let goodputs: Vec<f64> = std::thread::scope(|scope| {

@@ -11,7 +11,6 @@ use netnice_scenario::model::CongestionControl;
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
 use crate::LabError;
-use crate::traffic::set_congestion;
 
 /// Controls that the kernel knows while this lives.
 #[derive(Default)]
@@ -51,7 +50,7 @@ impl Controls {
                     control: ours,
                     parameters: ours
                         .parameters(&control.control_parameters())
-                        .map_err(|error| LabError::Testbed(error.to_string()))?,
+                        .map_err(|error| LabError::Parameter(error.to_string()))?,
                     // The scenario gives the code point.
                     mark: false,
                     ..Settings::default()
@@ -105,6 +104,17 @@ pub(super) fn refuse(control: &CongestionControl) -> Result<(), (Option<String>,
         )),
         None => Ok(()),
     }
+}
+
+/// Chooses the congestion control of a socket; the error lists the controls that the kernel has.
+fn set_congestion(socket: &Socket, name: &str) -> Result<(), LabError> {
+    socket
+        .set_tcp_congestion(name.as_bytes())
+        .map_err(|answer| LabError::CongestionControl {
+            name: name.into(),
+            available: available().join(" "),
+            answer,
+        })
 }
 
 /// True if the kernel has a control, even one for root only, or finds and loads it.
