@@ -6,7 +6,7 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use netnice_congestion::control::{Ack, Window};
+use netnice_congestion::control::{Ack, CaState, Window};
 use netnice_congestion::parameters::ControlParameters;
 use netnice_congestion::registry;
 
@@ -48,8 +48,8 @@ fn acks(c: &mut Criterion) {
                             prior_delivered: number.saturating_sub(100),
                             rate_delivered: 100,
                             rate_interval_ns: rtt_ns,
-                            in_recovery: false,
-                            after_timeout: false,
+                            ca_state: CaState::Open,
+                            may_grow: true,
                             cwnd_limited: true,
                             app_limited: false,
                         },

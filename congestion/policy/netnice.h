@@ -242,11 +242,11 @@ POLICY_INLINE u32 netnice_on_ack(struct netnice *state, const struct netnice_ack
 	netnice_notice_gap(state, ack->now_us);
 	netnice_learn_rate(state, ack);
 	netnice_sample(state, ack);
-	if (ack->in_recovery) {
-		if (!state->recovering && !ack->after_timeout)
+	if (ca_answers_congestion(ack->ca_state)) {
+		if (!state->recovering && ack->ca_state != CA_LOSS)
 			cwnd = netnice_on_loss(state, ack, cwnd);
 		state->recovering = 1;
-		if (ack->after_timeout)
+		if (ack->ca_state == CA_LOSS)
 			cwnd = policy_min(cwnd + ack->acked, policy_max(state->plateau / 2, 2));
 		return policy_max(cwnd, NETNICE_MINIMUM_CWND);
 	}

@@ -7,6 +7,7 @@
 #define NETNICE_POLICY_NETNICE_SIGNAL_H
 
 #include "delayed_ack.h"
+#include "ca_state.h"
 #include "integer.h"
 #include "netnice_state.h"
 #include "one_way_delay.h"
@@ -124,7 +125,7 @@ POLICY_INLINE void netnice_sample(struct netnice *state, const struct netnice_ac
 	int prompt = delayed_ack_is_prompt(&state->lone_acks, ack->acked, ack->in_flight);
 	u32 queue_us, agreed_us;
 
-	if (!ack->sample_rtt_us || ack->in_recovery)
+	if (!ack->sample_rtt_us || ca_answers_congestion(ack->ca_state))
 		return;
 	queue_us = netnice_queue_us(state, ack);
 	agreed_us = policy_min(state->latest_queue_us, queue_us);

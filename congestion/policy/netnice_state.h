@@ -3,6 +3,7 @@
 #ifndef NETNICE_POLICY_NETNICE_STATE_H
 #define NETNICE_POLICY_NETNICE_STATE_H
 
+#include "ca_state.h"
 #include "integer.h"
 #include "one_way_delay.h"
 #include "parameters.h"
@@ -86,8 +87,7 @@ struct netnice_ack {
 	u32 rate_interval_us;
 	u32 cwnd; /* packets */
 	u8 has_timestamp;
-	u8 in_recovery; /* fast recovery or after a time-out */
-	u8 after_timeout;
+	u8 ca_state; /* enum ca_state */
 	u8 app_limited;
 };
 

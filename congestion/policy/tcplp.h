@@ -21,6 +21,7 @@
 #define NETNICE_POLICY_TCPLP_H
 
 #include "delayed_ack.h"
+#include "ca_state.h"
 #include "integer.h"
 #include "one_way_delay.h"
 #include "parameters.h"
@@ -73,7 +74,7 @@ struct tcplp_ack {
 	u32 cwnd;            /* packets */
 	u32 ssthresh;        /* packets */
 	u8 has_timestamp;
-	u8 in_recovery; /* any state but open: samples don't count */
+	u8 ca_state; /* enum ca_state */
 	u8 cwnd_limited;
 };
 
@@ -162,7 +163,7 @@ POLICY_INLINE void tcplp_sample(struct tcplp *state, const struct tcplp_ack *ack
 
 	state->indicated = 0;
 	state->held = !prompt;
-	if (ack->in_recovery || !ack->sample_rtt_us)
+	if (ca_answers_congestion(ack->ca_state) || !ack->sample_rtt_us)
 		return;
 	told_us = one_way_delay_of_ack(&state->clock, &state->report, ack->has_timestamp,
 				       ack->tsval, ack->sample_rtt_us, ack->now_us, &restarted);

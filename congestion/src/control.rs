@@ -27,8 +27,32 @@ impl Window {
     }
 }
 
+/// The state of a sender's loss recovery, with the numbers of `enum ca_state` in `policy/ca_state.h` and of Linux.
+#[repr(u8)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CaState {
+    /// Nothing is amiss.
+    #[default]
+    Open = 0,
+    /// Duplicate ACKs or SACKs came, too few for a loss.
+    Disorder = 1,
+    /// A mark was echoed (RFC 3168 section 6.1.2), until the window sent by then is acknowledged.
+    Cwr = 2,
+    /// Fast recovery (RFC 5681 section 3.2, RFC 6582, RFC 6675).
+    Recovery = 3,
+    /// After an RTO, until everything sent before it is acknowledged.
+    Loss = 4,
+}
+
+impl CaState {
+    /// The sender answers a loss or a mark.
+    pub fn answers_congestion(self) -> bool {
+        self >= CaState::Cwr
+    }
+}
+
 /// An ACK of new data (or, with SACK, of data delivered out of order), in the terms of any TCP.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ack {
     /// Now, in nanoseconds.
     pub now_ns: u64,
@@ -56,16 +80,40 @@ pub struct Ack {
     pub rate_delivered: u32,
     /// Interval of the delivery-rate sample in nanoseconds; 0 if unknown.
     pub rate_interval_ns: u64,
-    /// In fast recovery or after a time-out, until everything sent before it is acknowledged. Also on an ACK that is no
-    /// reason to grow: a duplicate one, or one that echoes congestion (RFC 3168 section 6.1.2).
-    pub in_recovery: bool,
-    /// After a retransmission time-out.
-    pub after_timeout: bool,
+    /// State of the sender's loss recovery once it has taken the ACK in.
+    pub ca_state: CaState,
+    /// The ACK allows the window to grow (`tcp_may_raise_cwnd` of Linux). Not in fast recovery, not a duplicate ACK, and
+    /// not one that echoes congestion (RFC 3168 section 6.1.2).
+    pub may_grow: bool,
     /// The window, not the program or the receiver's window, kept the sender from sending more.
     pub cwnd_limited: bool,
     /// The program had nothing to send while the newest packet delivered was on its way: the delivery-rate sample may
     /// be too small for the path.
     pub app_limited: bool,
+}
+
+impl Default for Ack {
+    /// Nothing known, in the open state; the window may grow.
+    fn default() -> Ack {
+        Ack {
+            now_ns: 0,
+            rtt_ns: None,
+            smoothed_rtt_ns: 0,
+            min_rtt_ns: 0,
+            tsval: None,
+            tsecr: None,
+            acked: 0,
+            in_flight: 0,
+            delivered: 0,
+            prior_delivered: 0,
+            rate_delivered: 0,
+            rate_interval_ns: 0,
+            ca_state: CaState::Open,
+            may_grow: true,
+            cwnd_limited: false,
+            app_limited: false,
+        }
+    }
 }
 
 /// Something that says "congestion": a loss found by duplicate ACKs or SACK, or an ECN echo.
@@ -85,15 +133,16 @@ pub struct Congestion {
 ///
 /// The sender calls [`on_ack`](CongestionControl::on_ack) for every ACK that delivers something;
 /// [`on_loss`](CongestionControl::on_loss) once for each recovery, at its beginning;
-/// [`on_timeout`](CongestionControl::on_timeout) at a retransmission time-out, before `cwnd` falls to one packet;
-/// [`on_repeated_timeout`](CongestionControl::on_repeated_timeout) where the same packet times out again;
+/// [`on_timeout`](CongestionControl::on_timeout) at an RTO, before `cwnd` falls to one packet, and not where the packet
+/// that the last one retransmitted times out again (RFC 5681 section 3.1);
 /// [`on_ecn_echo`](CongestionControl::on_ecn_echo) at most once for each window of data.
 pub trait CongestionControl: Send + std::fmt::Debug {
     /// The name in scenarios and on the command line.
     fn name(&self) -> &'static str;
 
-    /// An ACK has delivered something. Controls of the Reno family do nothing while `ack.in_recovery` and not
-    /// `ack.after_timeout`: the sender's recovery governs `cwnd` then.
+    /// An ACK has delivered something, and the sender has taken it in: a loss or a mark that it reports was announced by
+    /// [`on_loss`](Self::on_loss) or [`on_ecn_echo`](Self::on_ecn_echo) before. Controls of the Reno family do nothing
+    /// unless `ack.may_grow`.
     fn on_ack(&mut self, ack: &Ack, window: &mut Window);
 
     /// A loss was found and fast recovery begins: sets `ssthresh`, to which the sender's recovery brings `cwnd`.
@@ -101,11 +150,6 @@ pub trait CongestionControl: Send + std::fmt::Debug {
 
     /// A retransmission time-out: sets `ssthresh`; the sender then sets `cwnd` to one packet (RFC 5681 section 3.1).
     fn on_timeout(&mut self, congestion: &Congestion, window: &mut Window);
-
-    /// A time-out after which nothing was acknowledged is followed by another: `ssthresh` stays (RFC 5681 section 3.1),
-    /// and the sender sets `cwnd` to one packet again. Linux then does not ask for `ssthresh` either. (ns-2's Reno takes
-    /// it for a first one.)
-    fn on_repeated_timeout(&mut self) {}
 
     /// The peer echoes congestion experienced (RFC 3168 section 6.1.2): sets `cwnd` and `ssthresh`. By default the same
     /// as for a loss, with `cwnd` at `ssthresh` at once. `in_profile` tells of a packet that was marked IN (the papers'
@@ -122,8 +166,8 @@ pub trait CongestionControl: Send + std::fmt::Debug {
     /// Sending again after nothing was in flight for longer than a retransmission time-out.
     fn on_restart(&mut self, _now_ns: u64, _window: &mut Window) {}
 
-    /// The control sets `cwnd` in fast recovery as well, at every ACK and from [`on_loss`](Self::on_loss) on; the sender
-    /// then neither inflates nor deflates it (`cong_control` of Linux). Otherwise recovery is the sender's.
+    /// The control sets `cwnd` in fast recovery as well, at every ACK; the sender then neither inflates nor deflates it
+    /// (`cong_control` of Linux). Otherwise recovery is the sender's.
     fn governs_recovery(&self) -> bool {
         false
     }

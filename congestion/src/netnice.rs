@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use crate::control::CaState;
 use crate::policy::{Parameters, Report, State};
 
 /// One ACK. Times are in microseconds and may wrap.
@@ -31,10 +32,8 @@ pub struct Ack {
     pub cwnd: u32,
     /// The peer sends timestamps (RFC 7323).
     pub has_timestamp: bool,
-    /// In fast recovery, or after a time-out.
-    pub in_recovery: bool,
-    /// After a time-out.
-    pub after_timeout: bool,
+    /// State of the sender's loss recovery.
+    pub ca_state: CaState,
     /// The program, not the window, limits the connection.
     pub app_limited: bool,
 }

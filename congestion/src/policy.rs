@@ -236,11 +236,11 @@ mod tests {
         });
         mirror!(layouts, "tcplp_ack", tcplp::Ack {
             now_us, sample_rtt_us, smoothed_rtt_us, minimum_rtt_us, tsval, acked, in_flight, cwnd, ssthresh,
-            has_timestamp, in_recovery, cwnd_limited
+            has_timestamp, ca_state, cwnd_limited
         });
         mirror!(layouts, "netnice_ack", netnice::Ack {
             now_us, sample_rtt_us, tsval, acked, in_flight, delivered, prior_delivered, rate_delivered,
-            rate_interval_us, cwnd, has_timestamp, in_recovery, after_timeout, app_limited
+            rate_interval_us, cwnd, has_timestamp, ca_state, app_limited
         });
         mirror!(layouts, "receiver_segment", receiver::Segment {
             now_us, rtt_us, tsval, bytes, mss, limit_bytes, gap, ce, held, has_data

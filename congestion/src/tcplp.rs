@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! TCP-LP as the paper has it: `policy/tcplp.h`.
 
+use crate::control::CaState;
 use crate::policy::{Parameters, Report, State};
 
 /// One ACK of new data. Times are in microseconds and may wrap.
@@ -27,8 +28,8 @@ pub struct Ack {
     pub ssthresh: u32,
     /// The peer sends timestamps (RFC 7323).
     pub has_timestamp: bool,
-    /// In any state but open: samples don't count.
-    pub in_recovery: bool,
+    /// State of the sender's loss recovery.
+    pub ca_state: CaState,
     /// The window, not the program, limits the connection.
     pub cwnd_limited: bool,
 }
@@ -60,7 +61,7 @@ impl TcpLp {
     /// below the old is the new ssthresh too, or slow start would undo it. In recovery the window belongs to the loss recovery and is returned as it is.
     pub fn on_ack(&mut self, ack: &Ack) -> u32 {
         self.sample(ack);
-        if ack.in_recovery {
+        if ack.ca_state.answers_congestion() {
             ack.cwnd
         } else {
             self.window_after(ack)

@@ -3,7 +3,7 @@
 
 mod path;
 
-use netnice_congestion::control::{Ack, Congestion, CongestionControl, Window};
+use netnice_congestion::control::{Ack, CaState, Congestion, CongestionControl, Window};
 use netnice_congestion::parameters::ControlParameters;
 use netnice_congestion::registry;
 use path::{Flow, Path};
@@ -106,7 +106,8 @@ fn windows_that_are_not_used_up_and_windows_in_recovery_do_not_grow() {
             ..acked(1)
         };
         let recovering = Ack {
-            in_recovery: true,
+            ca_state: CaState::Recovery,
+            may_grow: false,
             ..acked(1)
         };
         control.on_ack(&idle, &mut w);
@@ -114,7 +115,8 @@ fn windows_that_are_not_used_up_and_windows_in_recovery_do_not_grow() {
         assert_eq!(w.cwnd, 10.0, "{name}");
         // After a time-out slow start goes on.
         let timed_out = Ack {
-            after_timeout: true,
+            ca_state: CaState::Loss,
+            may_grow: true,
             ..recovering
         };
         if name != "vegas" {

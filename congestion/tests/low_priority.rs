@@ -3,7 +3,7 @@
 
 mod path;
 
-use netnice_congestion::control::{Ack, Congestion, CongestionControl, Window};
+use netnice_congestion::control::{Ack, CaState, Congestion, CongestionControl, Window};
 use netnice_congestion::parameters::ControlParameters;
 use netnice_congestion::policy::{Phase, Report, Signal};
 use netnice_congestion::registry;
@@ -188,14 +188,10 @@ fn losses_and_marks_are_answered_by_tcplp_as_by_reno() {
     assert_eq!(w, window(30.0, 15.0));
     control.on_timeout(&congestion(2000), &mut w);
     assert_eq!(w.ssthresh, 15.0);
-    // The sender is at a packet now; that it times out again says nothing new.
     w.cwnd = 1.0;
-    control.on_timeout(&congestion(3000), &mut w);
-    assert_eq!(w.ssthresh, 15.0);
-    // After a time-out slow start goes on at once, without samples.
+    // After an RTO slow start goes on at once, without samples.
     let recovering = Ack {
-        in_recovery: true,
-        after_timeout: true,
+        ca_state: CaState::Loss,
         ..ack(4000, 50)
     };
     control.on_ack(&recovering, &mut w);
@@ -210,28 +206,26 @@ fn netnice_governs_its_window_in_recovery() {
     let mut control = control("netnice");
     assert!(control.governs_recovery());
     let mut w = window(40.0, f64::INFINITY);
-    let told = |delivered: u64, in_recovery: bool| Ack {
+    let ack = |delivered: u64, ca_state: CaState| Ack {
         delivered,
         prior_delivered: delivered.saturating_sub(40),
-        in_recovery,
+        ca_state,
+        may_grow: ca_state == CaState::Open,
         ..ack(1000 + delivered, 50)
     };
-    control.on_ack(&told(100, false), &mut w);
+    control.on_ack(&ack(100, CaState::Open), &mut w);
     // A duplicate ACK is no loss yet.
-    control.on_ack(&told(101, true), &mut w);
+    control.on_ack(&ack(101, CaState::Disorder), &mut w);
     let before = w.cwnd;
     assert!(before > 40.0);
+    // As in the kernel, the sender asks for ssthresh, and the ACK that enters recovery sets the window.
     control.on_loss(&congestion(1101), &mut w);
-    let after = w.cwnd;
-    assert_eq!(after, (before / 2.0).floor());
-    assert_eq!(w.ssthresh, after);
-    // Whatever the sender makes of it.
-    w.cwnd += 3.0;
+    assert_eq!((w.cwnd, w.ssthresh), (before, (before / 2.0).floor()));
+    let after = w.ssthresh;
     for delivered in 102..120 {
-        control.on_ack(&told(delivered, true), &mut w);
+        control.on_ack(&ack(delivered, CaState::Recovery), &mut w);
         assert_eq!(w.cwnd, after);
     }
-    w.cwnd = 1.0;
     control.on_recovery_end(2000 * MILLISECOND, &mut w);
     assert_eq!(w.cwnd, after);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What holds for every control, whatever happens to it.
 
-use netnice_congestion::control::{Ack, Congestion, Window};
+use netnice_congestion::control::{Ack, CaState, Congestion, Window};
 use netnice_congestion::parameters::{ControlParameters, Kind, Value};
 use netnice_congestion::registry;
 use proptest::prelude::*;
@@ -87,7 +87,7 @@ fn drive(name: &str, choices: &[u8], events: &[Event]) -> Result<(), TestCaseErr
     };
     let (mut now_ns, mut delivered, mut min_rtt_ns) = (1_000_000_000u64, 0u64, 0u64);
     let mut smoothed_rtt_ns = 0;
-    let (mut in_recovery, mut after_timeout) = (false, false);
+    let mut ca_state = CaState::Open;
     for event in events {
         let in_flight = (window.cwnd as u32).clamp(1, 1_000_000);
         let congestion = Congestion {
@@ -137,14 +137,14 @@ fn drive(name: &str, choices: &[u8], events: &[Event]) -> Result<(), TestCaseErr
                         prior_delivered,
                         rate_delivered: (delivered - prior_delivered) as u32,
                         rate_interval_ns: rtt_us.unwrap_or(0) * 1000,
-                        in_recovery,
-                        after_timeout,
+                        ca_state,
+                        may_grow: ca_state != CaState::Recovery,
                         cwnd_limited,
                         app_limited,
                     },
                     &mut window,
                 );
-                if in_recovery && !after_timeout && !control.governs_recovery() {
+                if ca_state == CaState::Recovery && !control.governs_recovery() {
                     prop_assert_eq!(before.cwnd, window.cwnd, "recovery is the sender's");
                 }
             }
@@ -154,7 +154,7 @@ fn drive(name: &str, choices: &[u8], events: &[Event]) -> Result<(), TestCaseErr
                 if !control.governs_recovery() {
                     window.cwnd = window.ssthresh;
                 }
-                (in_recovery, after_timeout) = (true, false);
+                ca_state = CaState::Recovery;
             }
             Event::Timeout => {
                 let before = window.ssthresh;
@@ -165,7 +165,7 @@ fn drive(name: &str, choices: &[u8], events: &[Event]) -> Result<(), TestCaseErr
                     window.ssthresh
                 );
                 window.cwnd = 1.0;
-                (in_recovery, after_timeout) = (true, true);
+                ca_state = CaState::Loss;
             }
             Event::Echo { in_profile } => {
                 let before = window.cwnd;
@@ -173,10 +173,10 @@ fn drive(name: &str, choices: &[u8], events: &[Event]) -> Result<(), TestCaseErr
                 prop_assert!(window.cwnd <= before.max(2.0), "an echo opens no window");
             }
             Event::RecoveryEnd => {
-                if in_recovery {
+                if ca_state != CaState::Open {
                     control.on_recovery_end(now_ns, &mut window);
                 }
-                (in_recovery, after_timeout) = (false, false);
+                ca_state = CaState::Open;
             }
             Event::Restart { after_ms } => {
                 now_ns += after_ms * 1_000_000;

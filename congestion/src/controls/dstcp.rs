@@ -18,18 +18,13 @@ pub(crate) const REGISTRATION: Registration = Registration {
 #[derive(Debug, Clone)]
 pub struct DsTcpControl {
     policy: DsTcp,
-    /// A time-out, and nothing delivered since.
-    timed_out: bool,
 }
 
 impl DsTcpControl {
     fn new(settings: &Settings) -> Self {
         let mut policy = DsTcp::new(&settings.policy_parameters());
         policy.set_packet_bytes(settings.whole("packet_bytes"));
-        Self {
-            policy,
-            timed_out: false,
-        }
+        Self { policy }
     }
 }
 
@@ -56,8 +51,7 @@ impl CongestionControl for DsTcpControl {
     }
 
     fn on_ack(&mut self, ack: &Ack, window: &mut Window) {
-        self.timed_out = false;
-        if ack.in_recovery && !ack.after_timeout {
+        if !ack.may_grow {
             return;
         }
         let old = whole_window(window);
@@ -76,12 +70,8 @@ impl CongestionControl for DsTcpControl {
         window.ssthresh = self.policy.on_loss(whole_packets(window.cwnd)).into();
     }
 
-    /// The same once; a time-out that follows a time-out leaves `ssthresh` alone (RFC 5681 section 3.1).
     fn on_timeout(&mut self, _congestion: &Congestion, window: &mut Window) {
-        if !self.timed_out {
-            window.ssthresh = self.policy.on_timeout(whole_packets(window.cwnd)).into();
-        }
-        self.timed_out = true;
+        window.ssthresh = self.policy.on_timeout(whole_packets(window.cwnd)).into();
     }
 
     fn on_ecn_echo(&mut self, _congestion: &Congestion, in_profile: bool, window: &mut Window) {

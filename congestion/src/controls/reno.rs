@@ -37,7 +37,7 @@ impl Reno {
 
 /// Whether the window may grow at this ACK: the window was used up, and no fast recovery governs it.
 pub fn may_grow(ack: &Ack) -> bool {
-    ack.cwnd_limited && (!ack.in_recovery || ack.after_timeout)
+    ack.cwnd_limited && ack.may_grow
 }
 
 /// The window after Reno's slow start, by `packets` for this ACK.

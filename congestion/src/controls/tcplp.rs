@@ -54,16 +54,11 @@ pub(super) trait Policy: fmt::Debug + Send {
 #[derive(Debug)]
 pub(super) struct PolicyControl<P> {
     policy: P,
-    /// A time-out, and nothing delivered since.
-    timed_out: bool,
 }
 
 impl<P> PolicyControl<P> {
     pub(super) fn new(policy: P) -> Self {
-        Self {
-            policy,
-            timed_out: false,
-        }
+        Self { policy }
     }
 }
 
@@ -84,8 +79,7 @@ impl<P: Policy> CongestionControl for PolicyControl<P> {
     }
 
     fn on_ack(&mut self, ack: &Ack, window: &mut Window) {
-        self.timed_out = false;
-        let told = tcplp::Ack {
+        let policy_ack = tcplp::Ack {
             now_us: clock_us(ack.now_ns),
             sample_rtt_us: sample_us(ack.rtt_ns),
             smoothed_rtt_us: duration_us(ack.smoothed_rtt_ns),
@@ -96,12 +90,16 @@ impl<P: Policy> CongestionControl for PolicyControl<P> {
             cwnd: whole_packets(window.cwnd),
             ssthresh: whole_packets(window.ssthresh),
             has_timestamp: ack.tsval.is_some(),
-            in_recovery: ack.in_recovery,
+            ca_state: ack.ca_state,
             cwnd_limited: ack.cwnd_limited,
         };
-        self.policy.sample(&told);
-        if !ack.in_recovery || ack.after_timeout {
-            apply(told.cwnd, self.policy.window_after(&told), window);
+        self.policy.sample(&policy_ack);
+        if ack.may_grow {
+            apply(
+                policy_ack.cwnd,
+                self.policy.window_after(&policy_ack),
+                window,
+            );
         }
     }
 
@@ -113,16 +111,13 @@ impl<P: Policy> CongestionControl for PolicyControl<P> {
             .into();
     }
 
-    /// The same once; a time-out that follows a time-out leaves `ssthresh` alone (RFC 5681 section 3.1).
+    /// As in Linux, which asks for `ssthresh` alike.
     fn on_timeout(&mut self, congestion: &Congestion, window: &mut Window) {
-        if !self.timed_out {
-            self.on_loss(congestion, window);
-        }
-        self.timed_out = true;
+        self.on_loss(congestion, window);
     }
 
     fn on_ecn_echo(&mut self, congestion: &Congestion, _in_profile: bool, window: &mut Window) {
-        let told = tcplp::Ack {
+        let policy_ack = tcplp::Ack {
             now_us: clock_us(congestion.now_ns),
             smoothed_rtt_us: duration_us(congestion.smoothed_rtt_ns),
             in_flight: congestion.in_flight,
@@ -130,8 +125,8 @@ impl<P: Policy> CongestionControl for PolicyControl<P> {
             ssthresh: whole_packets(window.ssthresh),
             ..tcplp::Ack::default()
         };
-        match self.policy.window_after_mark(&told) {
-            Some(wanted) => apply(told.cwnd, wanted, window),
+        match self.policy.window_after_mark(&policy_ack) {
+            Some(wanted) => apply(policy_ack.cwnd, wanted, window),
             None => {
                 self.on_loss(congestion, window);
                 window.cwnd = window.ssthresh;

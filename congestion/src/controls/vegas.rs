@@ -107,7 +107,7 @@ impl CongestionControl for Vegas {
             let rtt_ns = self.rtt_sum_ns as f64 / self.rtt_samples as f64;
             self.rtt_sum_ns = 0;
             self.rtt_samples = 0;
-            if !ack.in_recovery || ack.after_timeout {
+            if ack.may_grow {
                 self.decide(rtt_ns, base_rtt_ns as f64, window);
             }
         }

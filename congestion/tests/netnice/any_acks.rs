@@ -113,8 +113,11 @@ fn next_ack(connection: &mut Connection, any: &AnyAck) -> Ack {
     };
     ack.cwnd = connection.cwnd;
     ack.has_timestamp = flags & 1 != 0;
-    ack.in_recovery = flags & 6 != 0;
-    ack.after_timeout = flags & 4 != 0;
+    ack.ca_state = match flags & 6 {
+        0 => CaState::Open,
+        2 => CaState::Recovery,
+        _ => CaState::Loss,
+    };
     ack.app_limited = flags & 8 != 0;
     ack
 }

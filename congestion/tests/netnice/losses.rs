@@ -7,7 +7,7 @@ use super::*;
 fn a_loss_halves() {
     let mut connection = Connection::settled(40);
     let mut ack = connection.ack(0);
-    ack.in_recovery = true;
+    ack.ca_state = CaState::Recovery;
     assert_eq!(connection.control.on_ack(&ack), 20);
 }
 

@@ -6,6 +6,7 @@ mod losses;
 
 use std::time::Duration;
 
+use netnice_congestion::control::CaState;
 use netnice_congestion::netnice::{Ack, NetNice};
 use netnice_congestion::parameters::ControlParameters;
 use netnice_congestion::policy::{Parameters, Phase, Signal};
@@ -420,7 +421,7 @@ fn the_last_reaction_may_be_any_number_of_packets_ago() {
 /// Loses a packet while `queue_us` is met, and recovers.
 fn lose(connection: &mut Connection, queue_us: u32) -> u32 {
     let mut ack = connection.ack(queue_us);
-    ack.in_recovery = true;
+    ack.ca_state = CaState::Recovery;
     connection.cwnd = connection.control.on_ack(&ack);
     let after = connection.cwnd;
     connection.step(queue_us);

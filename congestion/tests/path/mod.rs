@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use netnice_congestion::control::{Ack, Congestion, CongestionControl, Window};
+use netnice_congestion::control::{Ack, CaState, Congestion, CongestionControl, Window};
 
 /// Times in nanoseconds.
 pub struct Path {
@@ -225,8 +225,11 @@ impl Flow {
             prior_delivered: packet.prior_delivered,
             rate_delivered: (self.delivered - packet.prior_delivered) as u32,
             rate_interval_ns: self.now_ns - packet.prior_delivered_ns,
-            in_recovery: self.recovery_end.is_some(),
-            after_timeout: false,
+            ca_state: match self.recovery_end {
+                Some(_) => CaState::Recovery,
+                None => CaState::Open,
+            },
+            may_grow: self.recovery_end.is_none(),
             cwnd_limited: true,
             app_limited: false,
         };

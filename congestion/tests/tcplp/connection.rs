@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A connection under TCP-LP whose delays are made up.
 
+use netnice_congestion::control::CaState;
 use netnice_congestion::policy::Parameters;
 use netnice_congestion::tcplp::{Ack, TcpLp};
 
@@ -40,7 +41,7 @@ impl Connection {
             cwnd: self.cwnd,
             ssthresh: self.ssthresh,
             has_timestamp: true,
-            in_recovery: false,
+            ca_state: CaState::Open,
             cwnd_limited: true,
         }
     }

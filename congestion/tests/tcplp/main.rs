@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! TCP-LP against numbers worked out by hand from equations (1) and (2) and the paper's figure 3.
 
+use netnice_congestion::control::CaState;
 use netnice_congestion::parameters::ControlParameters;
 use netnice_congestion::policy::{Parameters, Phase, Signal};
 use netnice_congestion::registry;
@@ -148,7 +149,7 @@ fn samples_in_recovery_do_not_count() {
     for _ in 0..10 {
         connection.now_us += 10_000;
         let mut ack = connection.ack(500, 2);
-        ack.in_recovery = true;
+        ack.ca_state = CaState::Recovery;
         connection.take(ack);
     }
     assert_eq!(connection.step(10, 20), 20);
@@ -236,11 +237,12 @@ proptest! {
     ) {
         let mut control = TcpLp::new(&Parameters::default());
         let mut cwnd = 10;
-        for (now_us, sample_rtt_us, smoothed_rtt_us, minimum_rtt_us, tsval, acked, in_flight, ssthresh, has_timestamp, in_recovery) in acks {
+        for (now_us, sample_rtt_us, smoothed_rtt_us, minimum_rtt_us, tsval, acked, in_flight, ssthresh, has_timestamp, recovering) in acks {
             let acked = u32::from(acked);
             let after = control.on_ack(&Ack {
                 now_us, sample_rtt_us, smoothed_rtt_us, minimum_rtt_us, tsval, acked, in_flight, cwnd,
-                ssthresh,                has_timestamp, in_recovery, cwnd_limited: true,
+                ssthresh,                has_timestamp, cwnd_limited: true,
+                ca_state: if recovering { CaState::Recovery } else { CaState::Open },
             });
             prop_assert!(after >= 1);
             prop_assert!(after <= cwnd + acked.max(1));

@@ -19,7 +19,8 @@ static __always_inline void *congestion_state(struct sock *sk)
 	return ((struct inet_connection_sock *)sk)->icsk_ca_priv;
 }
 
-static __always_inline u8 congestion_state_of_kernel(const struct sock *sk)
+/* enum ca_state of the policies has the kernel's numbers. */
+static __always_inline u8 ca_state(const struct sock *sk)
 {
 	const struct inet_connection_sock *icsk = (const struct inet_connection_sock *)sk;
 

@@ -55,7 +55,6 @@ static __always_inline void control(struct sock *sk, const struct rate_sample *s
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct netnice *state = congestion_state(sk);
-	u8 kernel_state = congestion_state_of_kernel(sk);
 	struct netnice_ack ack = {
 		.now_us = (u32)tp->tcp_mstamp,
 		.sample_rtt_us = sample->rtt_us > 0 ? (u32)sample->rtt_us : 0,
@@ -68,9 +67,7 @@ static __always_inline void control(struct sock *sk, const struct rate_sample *s
 		.rate_interval_us = sample->interval_us > 0 ? (u32)sample->interval_us : 0,
 		.cwnd = tp->snd_cwnd,
 		.has_timestamp = peer_sends_timestamps(tp),
-		/* CWR, too: an ECN mark is answered like a loss (RFC 3168, 6.1.2). */
-		.in_recovery = kernel_state >= TCP_CA_CWR,
-		.after_timeout = kernel_state == TCP_CA_Loss,
+		.ca_state = ca_state(sk),
 		.app_limited = sample->is_app_limited,
 	};
 	u32 cwnd;

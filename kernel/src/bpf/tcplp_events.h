@@ -21,7 +21,7 @@ static __always_inline struct tcplp_ack tcplp_ack_of_sample(struct sock *sk,
 		.acked = sample->pkts_acked,
 		.in_flight = packets_in_flight(tp),
 		.has_timestamp = peer_sends_timestamps(tp),
-		.in_recovery = congestion_state_of_kernel(sk) >= TCP_CA_CWR,
+		.ca_state = ca_state(sk),
 	};
 
 	return ack;

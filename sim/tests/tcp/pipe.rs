@@ -18,7 +18,7 @@ impl CongestionControl for PlainReno {
     }
 
     fn on_ack(&mut self, ack: &Ack, window: &mut Window) {
-        if ack.in_recovery && !ack.after_timeout {
+        if !ack.may_grow {
             return;
         }
         window.cwnd += if window.in_slow_start() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What ACKs tell a sender: delivery, round-trip times, losses, congestion.
 
-use netnice_congestion::control::Ack;
+use netnice_congestion::control::{Ack, CaState};
 use netnice_queue::Time;
 
 use super::outstanding::{APP_LIMITED, EVER_RETRANSMITTED, SACKED, Sent};
@@ -108,7 +108,22 @@ impl Sender {
             // Reno leaves recovery before it looks at the ACK that ends it, and grows by that.
             let ends_here = was_recovering && self.config.recovery != Recovery::Reno;
             let no_growth = self.fast_recovery || ends_here || !advances || echo;
-            self.tell_control(now, segment, &delivery, no_growth);
+            self.inform_control(now, segment, &delivery, no_growth);
+        } else if self.fast_recovery && !was_recovering && self.control.governs_recovery() {
+            // Without SACK the duplicate ACK that enters recovery delivers nothing known.
+            let ack = Ack {
+                now_ns,
+                smoothed_rtt_ns: self.smoothed_rtt_ns,
+                min_rtt_ns: self.min_rtt_ns,
+                in_flight: self.in_flight(),
+                delivered: self.delivered,
+                prior_delivered: self.delivered,
+                ca_state: self.ca_state(),
+                may_grow: false,
+                cwnd_limited: self.cwnd_limited,
+                ..Ack::default()
+            };
+            self.control.on_ack(&ack, &mut self.window);
         }
     }
 
@@ -310,8 +325,30 @@ impl Sender {
         self.reduction_to_tell = true;
     }
 
+    /// The state in the words of Linux, which policies act on.
+    fn ca_state(&self) -> CaState {
+        let marked = self.last_reduction == LastReduction::Ecn;
+        if self.fast_recovery {
+            CaState::Recovery
+        } else if self.after_timeout {
+            CaState::Loss
+        } else if marked && self.unacknowledged < self.recover {
+            CaState::Cwr
+        } else if self.duplicate_acks > 0 || self.outstanding.any_sacked() {
+            CaState::Disorder
+        } else {
+            CaState::Open
+        }
+    }
+
     #[inline]
-    fn tell_control(&mut self, now: Time, segment: &Segment, delivery: &Delivery, no_growth: bool) {
+    fn inform_control(
+        &mut self,
+        now: Time,
+        segment: &Segment,
+        delivery: &Delivery,
+        no_growth: bool,
+    ) {
         let Some(newest) = delivery.newest else {
             return;
         };
@@ -355,10 +392,10 @@ impl Sender {
             },
             rate_interval_ns,
             app_limited: newest.flags & APP_LIMITED != 0,
-            in_recovery: no_growth || self.after_timeout,
+            ca_state: self.ca_state(),
             // The slow start after an RTO goes by cumulative ACKs too (RFC 5681 section 3.1): by SACKs alone it
             // would flood the path while the first packet is lost again and again.
-            after_timeout: self.after_timeout && !no_growth,
+            may_grow: !no_growth,
             cwnd_limited: self.cwnd_limited,
         };
         self.control.on_ack(&ack, &mut self.window);

@@ -256,9 +256,7 @@ impl Sender {
             return;
         }
         self.statistics.timeouts += 1;
-        if self.is_repeated_timeout() {
-            self.control.on_repeated_timeout();
-        } else {
+        if !self.is_repeated_timeout() {
             self.control
                 .on_timeout(&self.congestion(now_ns), &mut self.window);
         }
