@@ -283,7 +283,7 @@ fn build(world: &World, sampled: bool, engine: EngineOptions) -> (Simulation, us
                     name,
                     Program::Tcp {
                         path,
-                        traffic: Traffic::Poisson(Poisson {
+                        traffic: Traffic::from(Poisson {
                             rate: Rate::from_bits_per_second(300_000).unwrap(),
                             size: PacketSize::Fixed(700),
                         }),
@@ -294,7 +294,7 @@ fn build(world: &World, sampled: bool, engine: EngineOptions) -> (Simulation, us
                     name,
                     Program::Udp {
                         path,
-                        traffic: Traffic::ConstantRate(ConstantRate {
+                        traffic: Traffic::from(ConstantRate {
                             rate: Rate::from_bits_per_second(500_000).unwrap(),
                             packet_bytes: 400,
                         }),

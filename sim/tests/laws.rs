@@ -108,11 +108,11 @@ fn build(small: &Small, trace: Option<Capture>) -> (Simulation, usize) {
                 },
                 Kind::Cbr => Program::Udp {
                     path,
-                    traffic: Traffic::ConstantRate(high),
+                    traffic: Traffic::from(high),
                 },
                 Kind::Bursts => Program::Udp {
                     path,
-                    traffic: Traffic::OnOff(OnOff {
+                    traffic: Traffic::from(OnOff {
                         high,
                         length: PeriodLength::Pareto { shape: 1.5 },
                         mean_on: Duration::from_millis(200),
@@ -121,7 +121,7 @@ fn build(small: &Small, trace: Option<Capture>) -> (Simulation, usize) {
                 },
                 Kind::Square => Program::Udp {
                     path,
-                    traffic: Traffic::SquareWave(SquareWave {
+                    traffic: Traffic::from(SquareWave {
                         high,
                         on: Duration::from_millis(300),
                         off: Duration::from_millis(300),
@@ -129,7 +129,7 @@ fn build(small: &Small, trace: Option<Capture>) -> (Simulation, usize) {
                 },
                 Kind::PoissonOverTcp => Program::Tcp {
                     path,
-                    traffic: Traffic::Poisson(Poisson {
+                    traffic: Traffic::from(Poisson {
                         rate: mbit(0.4),
                         size: PacketSize::Fixed(700),
                     }),
@@ -258,7 +258,7 @@ fn adding_a_flow_does_not_change_what_others_draw() {
     let sent = |others: usize| {
         let mut dumbbell = Dumbbell::new(others + 1, mbit(10.0), 50);
         let path = dumbbell.paths.remove(others);
-        let traffic = Traffic::OnOff(OnOff {
+        let traffic = Traffic::from(OnOff {
             high: ConstantRate {
                 rate: mbit(1.0),
                 packet_bytes: 500,

@@ -65,7 +65,7 @@ fn add(network: &mut Network, flow: usize) -> FlowSpec {
     };
     let name = format!("flow {flow}");
     let mut spec = if draw(flow, 5, 10) == 0 {
-        let traffic = Traffic::ConstantRate(ConstantRate {
+        let traffic = Traffic::from(ConstantRate {
             rate: Rate::from_bits_per_second(1_000_000).unwrap(),
             packet_bytes: 700,
         });

@@ -25,7 +25,7 @@ fn mean_wait(size: PacketSize, load: f64, duration: Duration) -> f64 {
         forward: vec![link],
         back: Vec::new(),
     };
-    let traffic = Traffic::Poisson(Poisson {
+    let traffic = Traffic::from(Poisson {
         rate: Rate::from_bits_per_second((8e6 * load) as u64).unwrap(),
         size,
     });

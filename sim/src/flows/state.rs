@@ -28,7 +28,7 @@ pub(crate) struct FlowState {
     pub class: u8,
     pub header_bytes: u16,
     pub work: Work,
-    pub generator: Option<Box<Generator>>,
+    pub generator: Option<Generator>,
     /// What the next event will write.
     pub next_write: Write,
     /// Bytes of data that the program will still write.

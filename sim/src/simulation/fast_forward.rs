@@ -475,7 +475,7 @@ mod tests {
 
     #[test]
     fn a_program_that_writes_at_times_forbids_it_for_acks() {
-        let traffic = Traffic::Poisson(Poisson {
+        let traffic = Traffic::from(Poisson {
             rate: Rate::from_bits_per_second(100_000).unwrap(),
             size: PacketSize::Fixed(700),
         });

@@ -161,7 +161,7 @@ impl<S: Scheduler> Run<S> {
                     .routes
                     .add(ends, &path.forward, Hop::SINK, &spec.name)?;
                 flow.work = Work::Udp { route };
-                flow.generator = traffic.generator(start, stream).map(Box::new);
+                flow.generator = traffic.generator(start, stream);
             }
             Program::Tcp { path, traffic, tcp } => {
                 check_mss(tcp.sender.mss, spec.header_bytes).map_err(refuse)?;
@@ -177,7 +177,7 @@ impl<S: Scheduler> Run<S> {
                         connection.sender.supply(bytes);
                         connection.sender.close();
                     }
-                    _ => flow.generator = traffic.generator(start, stream).map(Box::new),
+                    _ => flow.generator = traffic.generator(start, stream),
                 }
                 flow.work = Work::Tcp {
                     connection: self.flows.connections.insert(connection),

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use netnice_queue::{Rate, Time};
 
-use super::Write;
+use crate::random::Stream;
+
+use super::{Source, Write};
 
 /// Packets of one size, evenly spaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +25,16 @@ impl ConstantRate {
             next: start,
             remainder: 0,
         }
+    }
+}
+
+impl Source for ConstantRate {
+    fn largest_packet(&self) -> u32 {
+        self.packet_bytes
+    }
+
+    fn writes(&self, start: Time, _stream: Stream) -> Box<dyn Iterator<Item = Write> + Send> {
+        Box::new(self.generator(start))
     }
 }
 

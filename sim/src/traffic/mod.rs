@@ -2,7 +2,7 @@
 //! Traffic sources: when a program writes how many bytes. The same sources feed UDP, where each write is a packet, and
 //! TCP.
 //!
-//! A new source is one file with a description and a generator, and a variant in [`Traffic`].
+//! A new source is one file that implements [`Source`]; `of_scenario.rs` makes it of a scenario's application.
 
 mod constant_rate;
 mod of_scenario;
@@ -11,6 +11,9 @@ mod poisson;
 mod square_wave;
 mod trace;
 mod web;
+
+use std::fmt::{self, Debug};
+use std::sync::Arc;
 
 use netnice_queue::Time;
 
@@ -32,21 +35,28 @@ pub struct Write {
     pub bytes: u32,
 }
 
-/// What a flow's program does, from the flow's start.
-#[derive(Debug, Clone, PartialEq)]
+/// When a flow's program writes how many bytes, from the flow's start.
+#[derive(Debug, Clone)]
 pub enum Traffic {
     /// A transfer over TCP that is as fast as TCP lets it be: FTP.
     Bulk,
-    /// Packets of one size at even intervals.
-    ConstantRate(ConstantRate),
-    /// Constant rate for a time, silence for a time, and so on.
-    SquareWave(SquareWave),
-    /// Periods of constant rate and of silence, of random length.
-    OnOff(OnOff),
-    /// Packets at random, independently of one another.
-    Poisson(Poisson),
-    /// Writes at given times.
-    Trace(WriteTrace),
+    /// Writes at the times of a source.
+    Source(Arc<dyn Source>),
+}
+
+/// A description of a traffic source.
+pub trait Source: Debug + Send + Sync {
+    /// The largest packet, in bytes with headers.
+    fn largest_packet(&self) -> u32;
+
+    /// The writes of a flow that starts at `start`, whose times never decrease. What is random is drawn from `stream`.
+    fn writes(&self, start: Time, stream: Stream) -> Box<dyn Iterator<Item = Write> + Send>;
+}
+
+impl<S: Source + 'static> From<S> for Traffic {
+    fn from(source: S) -> Traffic {
+        Traffic::Source(Arc::new(source))
+    }
 }
 
 impl Traffic {
@@ -54,55 +64,33 @@ impl Traffic {
     pub fn largest_packet(&self) -> Option<u32> {
         match self {
             Traffic::Bulk => None,
-            Traffic::ConstantRate(source) => Some(source.packet_bytes),
-            Traffic::SquareWave(source) => Some(source.high.packet_bytes),
-            Traffic::OnOff(source) => Some(source.high.packet_bytes),
-            Traffic::Poisson(source) => Some(match source.size {
-                PacketSize::Fixed(bytes) => bytes,
-                PacketSize::Exponential { .. } => u32::from(u16::MAX),
-            }),
-            Traffic::Trace(trace) => Some(trace.largest()),
+            Traffic::Source(source) => Some(source.largest_packet()),
+        }
+    }
+
+    /// The source, starting at `start`; `None` for bulk transfers, which write all at once.
+    pub fn generator(&self, start: Time, stream: Stream) -> Option<Generator> {
+        match self {
+            Traffic::Bulk => None,
+            Traffic::Source(source) => Some(Generator(source.writes(start, stream))),
         }
     }
 }
 
 /// A source at work: an iterator over writes, whose times never decrease.
-#[derive(Debug)]
-pub struct Generator(Source);
+pub struct Generator(Box<dyn Iterator<Item = Write> + Send>);
 
-#[derive(Debug)]
-enum Source {
-    ConstantRate(constant_rate::Generator),
-    SquareWave(square_wave::Generator),
-    OnOff(on_off::Generator),
-    Poisson(poisson::Generator),
-    Trace(trace::Generator),
-}
-
-impl Traffic {
-    /// The source, starting at `start`; `None` for bulk transfers, which write all at once.
-    pub fn generator(&self, start: Time, stream: Stream) -> Option<Generator> {
-        Some(Generator(match self {
-            Traffic::Bulk => return None,
-            Traffic::ConstantRate(source) => Source::ConstantRate(source.generator(start)),
-            Traffic::SquareWave(source) => Source::SquareWave(source.generator(start)),
-            Traffic::OnOff(source) => Source::OnOff(source.generator(start, stream)),
-            Traffic::Poisson(source) => Source::Poisson(source.generator(start, stream)),
-            Traffic::Trace(source) => Source::Trace(source.generator(start)),
-        }))
+impl Debug for Generator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Generator")
     }
 }
 
 impl Iterator for Generator {
     type Item = Write;
 
+    #[inline]
     fn next(&mut self) -> Option<Write> {
-        match &mut self.0 {
-            Source::ConstantRate(generator) => generator.next(),
-            Source::SquareWave(generator) => generator.next(),
-            Source::OnOff(generator) => generator.next(),
-            Source::Poisson(generator) => generator.next(),
-            Source::Trace(generator) => generator.next(),
-        }
+        self.0.next()
     }
 }

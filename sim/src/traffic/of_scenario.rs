@@ -17,10 +17,10 @@ impl Traffic {
         let high = |rate: Rate| ConstantRate { rate, packet_bytes };
         match &group.application {
             Application::Ftp | Application::Web(_) | Application::Command(_) => Traffic::Bulk,
-            Application::Cbr { rate } => Traffic::ConstantRate(high(*rate)),
+            Application::Cbr { rate } => Traffic::from(high(*rate)),
             Application::SquareWave { rate, period, duty } => {
                 let on = period.get().mul_f64(*duty);
-                Traffic::SquareWave(SquareWave {
+                Traffic::from(SquareWave {
                     high: high(*rate),
                     on,
                     off: period.get() - on,
@@ -31,7 +31,7 @@ impl Traffic {
                 mean_on,
                 mean_off,
                 shape,
-            } => Traffic::OnOff(OnOff {
+            } => Traffic::from(OnOff {
                 high: high(*rate),
                 length: PeriodLength::Pareto { shape: *shape },
                 mean_on: mean_on.get(),
@@ -41,13 +41,13 @@ impl Traffic {
                 rate,
                 mean_on,
                 mean_off,
-            } => Traffic::OnOff(OnOff {
+            } => Traffic::from(OnOff {
                 high: high(*rate),
                 length: PeriodLength::Exponential,
                 mean_on: mean_on.get(),
                 mean_off: mean_off.get(),
             }),
-            Application::Poisson { rate, size } => Traffic::Poisson(Poisson {
+            Application::Poisson { rate, size } => Traffic::from(Poisson {
                 rate: *rate,
                 size: match size {
                     PacketSizes::Constant => PacketSize::Fixed(packet_bytes),
@@ -62,7 +62,7 @@ impl Traffic {
                     let bytes = u32::try_from(entry.bytes.get() + headers).unwrap_or(u32::MAX);
                     (entry.at.get(), bytes)
                 });
-                Traffic::Trace(WriteTrace::new(writes))
+                Traffic::from(WriteTrace::new(writes))
             }
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use netnice_queue::Time;
 
-use super::{ConstantRate, Write, constant_rate};
+use super::{ConstantRate, Source, Write, constant_rate};
 use crate::random::{Stream, seconds};
 
 /// How long the periods of an on/off source last.
@@ -45,6 +45,16 @@ impl OnOff {
             begun: false,
             stream,
         }
+    }
+}
+
+impl Source for OnOff {
+    fn largest_packet(&self) -> u32 {
+        self.high.packet_bytes
+    }
+
+    fn writes(&self, start: Time, stream: Stream) -> Box<dyn Iterator<Item = Write> + Send> {
+        Box::new(self.generator(start, stream))
     }
 }
 

@@ -3,7 +3,7 @@
 
 use netnice_queue::{Rate, Time};
 
-use super::Write;
+use super::{Source, Write};
 use crate::random::Stream;
 
 /// How long packets are.
@@ -43,6 +43,19 @@ impl Poisson {
             fraction_ns: 0.0,
             stream,
         }
+    }
+}
+
+impl Source for Poisson {
+    fn largest_packet(&self) -> u32 {
+        match self.size {
+            PacketSize::Fixed(bytes) => bytes,
+            PacketSize::Exponential { .. } => LONGEST as u32,
+        }
+    }
+
+    fn writes(&self, start: Time, stream: Stream) -> Box<dyn Iterator<Item = Write> + Send> {
+        Box::new(self.generator(start, stream))
     }
 }
 

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use netnice_queue::Time;
 
-use super::{ConstantRate, Write, constant_rate};
+use crate::random::Stream;
+
+use super::{ConstantRate, Source, Write, constant_rate};
 
 /// Constant rate for `on`, silence for `off`, and so on, beginning with `on`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +28,16 @@ impl SquareWave {
             begin: start,
             high: self.high.generator(start),
         }
+    }
+}
+
+impl Source for SquareWave {
+    fn largest_packet(&self) -> u32 {
+        self.high.packet_bytes
+    }
+
+    fn writes(&self, start: Time, _stream: Stream) -> Box<dyn Iterator<Item = Write> + Send> {
+        Box::new(self.generator(start))
     }
 }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use netnice_queue::Time;
 
-use super::Write;
-use crate::random::seconds;
+use super::{Source, Write};
+use crate::random::{Stream, seconds};
 
 /// Writes at given times after the flow's start.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,11 +49,6 @@ impl WriteTrace {
         WriteTrace(writes.into_iter().collect())
     }
 
-    /// The largest write.
-    pub(super) fn largest(&self) -> u32 {
-        self.0.iter().map(|&(_, bytes)| bytes).max().unwrap_or(0)
-    }
-
     pub(super) fn generator(&self, start: Time) -> Generator {
         Generator {
             trace: self.0.clone(),
@@ -72,6 +67,16 @@ fn parse_line(line: &str, after: Duration) -> Option<(Duration, u32)> {
     let sound = at.is_finite() && at >= 0.0 && (1..=65_535).contains(&bytes);
     let at = seconds(at);
     (sound && at >= after && fields.next().is_none()).then_some((at, bytes))
+}
+
+impl Source for WriteTrace {
+    fn largest_packet(&self) -> u32 {
+        self.0.iter().map(|&(_, bytes)| bytes).max().unwrap_or(0)
+    }
+
+    fn writes(&self, start: Time, _stream: Stream) -> Box<dyn Iterator<Item = Write> + Send> {
+        Box::new(self.generator(start))
+    }
 }
 
 #[derive(Debug)]
