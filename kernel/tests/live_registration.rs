@@ -202,12 +202,12 @@ fn what_a_crash_has_left_half_done_is_done_again() {
     let _alone = alone();
     let pins = Pins::open().unwrap();
     // The state after a crash between loading and the last pin.
-    fs::create_dir(pins.bpf().join("unfinished-placement")).unwrap();
-    fs::create_dir(pins.bpf().join("placement-0123456789abcdef")).unwrap();
+    fs::create_dir(pins.bpf().join("unfinished-attachment")).unwrap();
+    fs::create_dir(pins.bpf().join("attachment-0123456789abcdef")).unwrap();
     Attacher::open(&pins).unwrap();
     let sets = fs::read_dir(pins.bpf()).unwrap().flatten();
     let names = sets.map(|entry| entry.file_name().into_string().unwrap());
-    let placements: Vec<String> = names.filter(|name| name.contains("placement")).collect();
-    assert_eq!(placements.len(), 1, "{placements:?}");
+    let found: Vec<String> = names.filter(|name| name.contains("attachment")).collect();
+    assert_eq!(found.len(), 1, "{found:?}");
     assert!(pins.close().unwrap());
 }
