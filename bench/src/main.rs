@@ -83,8 +83,8 @@ fn main() -> Result<()> {
     } else {
         let scenarios = trials.iter().map(|(_, scenario)| scenario);
         scenarios.clone().try_for_each(check_on_kernel)?;
-        let lab = Backend::Kernel(Lab::open(scenarios)?);
-        let outcomes = run_all(&trials, &lab, arguments.jobs)?;
+        let lab = Lab::open(scenarios)?;
+        let outcomes = run_all(&trials, &Backend::Kernel(&lab), arguments.jobs)?;
         lab.close()?;
         outcomes
     };
@@ -198,7 +198,11 @@ fn trials(arguments: &Arguments, rivals: &[String], cells: &[Cell]) -> Vec<Trial
     trials
 }
 
-fn run_all(trials: &[(Trial, Scenario)], backend: &Backend, jobs: usize) -> Result<Vec<Outcome>> {
+fn run_all(
+    trials: &[(Trial, Scenario)],
+    backend: &Backend<'_>,
+    jobs: usize,
+) -> Result<Vec<Outcome>> {
     let style = ProgressStyle::with_template("{bar:40} {pos}/{len} trials, {eta} left  {msg}")?;
     let progress = ProgressBar::new(trials.len() as u64).with_style(style);
     let numbered: Vec<_> = trials.iter().enumerate().collect();

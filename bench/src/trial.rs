@@ -111,14 +111,14 @@ pub struct Outcome {
 }
 
 /// Runs trials.
-pub enum Backend {
+pub enum Backend<'lab> {
     /// The simulator.
     Simulator,
     /// This kernel.
-    Kernel(Lab),
+    Kernel(&'lab Lab),
 }
 
-impl Backend {
+impl Backend<'_> {
     /// Runs a scenario.
     pub fn run(&self, scenario: &Scenario, seed: u64) -> Result<RunResults> {
         let results = match self {
@@ -126,14 +126,6 @@ impl Backend {
             Backend::Kernel(lab) => lab.run(scenario, seed, || true)?,
         };
         results.context("a run ended early")
-    }
-
-    /// Takes the controls out of the kernel, unless others use them.
-    pub fn close(self) -> Result<()> {
-        match self {
-            Backend::Simulator => Ok(()),
-            Backend::Kernel(lab) => Ok(lab.close()?),
-        }
     }
 }
 
