@@ -33,16 +33,23 @@
 //!
 //! [`experiment`] runs scenario files: networks of such links, computed in one thread, with flows of real sockets over them.
 
+mod clock;
+mod driver;
 mod error;
 pub mod experiment;
+mod impaired_link;
 pub mod link;
 pub mod namespace;
 mod netlink;
+mod packet;
+mod scheduling;
 mod serde_seconds;
+mod tun;
 
 pub use error::LabError;
 pub use link::{
     Direction, DirectionChanges, DirectionReport, DirectionSpec, EmulatedLink, Lateness,
-    LinkReport, LinkSpec, MTU, SchedulingClass, Verdict,
+    LinkReport, LinkSpec, MTU, Verdict,
 };
 pub use namespace::Namespace;
+pub use scheduling::SchedulingClass;

@@ -16,9 +16,9 @@ use netnice_scenario::model::{Application, CommandEnd};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, killpg, pthread_sigmask};
 use nix::unistd::Pid;
 
-use super::clock::RunClock;
 use super::plan::{self, Plan};
 use super::site::LiveSite;
+use crate::clock::RunClock;
 use crate::error::Attempted;
 use crate::{LabError, Namespace};
 

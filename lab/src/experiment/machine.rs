@@ -4,7 +4,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use crate::link::scheduling::stolen_time;
+use crate::scheduling::stolen_time;
 
 /// The machine at the beginning of a run.
 #[derive(Debug, Clone, Copy)]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use netnice_queue::Time;
 use netnice_sim::measure::{FlowCounters, Histogram};
 
-use super::packet::{Frame, TcpHeader};
+use crate::packet::{Frame, TcpHeader};
 
 /// A transport connection of a flow: sender's and receiver's address, then ports.
 type Key = (u32, u32, u16, u16);
@@ -240,8 +240,8 @@ fn key(frame: &Frame) -> Key {
 
 #[cfg(test)]
 mod tests {
-    use super::super::packet::Header;
     use super::*;
+    use crate::packet::Header;
 
     fn frame(forward: bool, payload: u32, tcp: Option<TcpHeader>) -> Frame {
         let mut frame = Frame::new(0);

@@ -15,16 +15,13 @@
 //! what the scenario wants of that flow's connections.
 
 mod check;
-mod clock;
 mod commands;
 mod controls;
-mod driver;
 mod explain;
-mod hop;
 mod machine;
+mod measurement;
 mod meter;
 mod network;
-mod packet;
 mod plan;
 mod programs;
 mod results;

@@ -8,8 +8,8 @@ use netnice_queue::Time;
 use netnice_scenario::Network;
 use netnice_scenario::network::Problem;
 
-use super::hop::Hop;
-use super::packet::Frame;
+use crate::impaired_link::ImpairedLink;
+use crate::packet::Frame;
 
 /// What becomes of packets.
 pub(super) trait Outcome {
@@ -25,7 +25,7 @@ pub(super) trait Outcome {
 /// driver calls: so only where packets enter and leave real time can anything be late.
 #[derive(Debug)]
 pub(super) struct LinkNetwork {
-    pub(super) hops: Vec<Hop>,
+    pub(super) links: Vec<ImpairedLink>,
     routes: Vec<Box<[u32]>>,
     /// The next event of each link, and older ones that are passed over.
     events: BinaryHeap<Reverse<(Time, u32)>>,
@@ -40,11 +40,14 @@ impl LinkNetwork {
         routes: Vec<Box<[u32]>>,
         seed: u64,
     ) -> Result<LinkNetwork, Problem> {
-        let hops = network.links.iter().map(|link| Hop::new(link, seed));
-        let hops = hops.collect::<Result<Vec<Hop>, Problem>>()?;
+        let links = network
+            .links
+            .iter()
+            .map(|link| ImpairedLink::new(link, seed));
+        let links = links.collect::<Result<Vec<ImpairedLink>, Problem>>()?;
         Ok(LinkNetwork {
-            pending: vec![None; hops.len()],
-            hops,
+            pending: vec![None; links.len()],
+            links,
             routes,
             events: BinaryHeap::new(),
         })
@@ -75,7 +78,7 @@ impl LinkNetwork {
                 return;
             };
             self.pending[link as usize] = None;
-            while let Some((frame, due)) = self.hops[link as usize].deliver(time) {
+            while let Some((frame, due)) = self.links[link as usize].deliver(time) {
                 self.forward(due, frame, outcome);
             }
             self.schedule(link);
@@ -89,14 +92,14 @@ impl LinkNetwork {
             return outcome.arrived(frame, now);
         };
         frame.hop += 1;
-        if let Err(dropped) = self.hops[link as usize].offer(now, frame) {
+        if let Err(dropped) = self.links[link as usize].offer(now, frame) {
             outcome.dropped(dropped.packet);
         }
         self.schedule(link);
     }
 
     fn schedule(&mut self, link: u32) {
-        let next = self.hops[link as usize].next_event();
+        let next = self.links[link as usize].next_event();
         let pending = &mut self.pending[link as usize];
         if *pending != next {
             *pending = next;

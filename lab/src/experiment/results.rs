@@ -11,8 +11,8 @@ use netnice_scenario::results::{
 };
 use netnice_sim::measure::FlowCounters;
 
-use super::driver::Measured;
 use super::machine::MachineLoad;
+use super::measurement::Measured;
 use super::plan::Plan;
 use super::programs::{FlowReport, ProgramsReport};
 

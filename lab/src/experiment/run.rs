@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One run: everything is set up, begins together, and is taken down.
 
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{self, Scope, ScopedJoinHandle};
@@ -13,10 +14,9 @@ use netnice_scenario::results::RunResults;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
-use super::clock::RunClock;
 use super::commands::{self, Ended};
-use super::driver::{Driver, Measured, Schedule};
 use super::machine::{MachineLoad, MachineWatch};
+use super::measurement::{Measured, MeasuredNetwork, Schedule};
 use super::network::LinkNetwork;
 use super::plan::Plan;
 use super::programs::{self, Programs, ProgramsReport};
@@ -24,8 +24,11 @@ use super::results::Findings;
 use super::site::{self, LiveSite};
 use super::{Lab, notes};
 use crate::LabError;
+use crate::clock::RunClock;
+use crate::driver::Driver;
 use crate::error::Attempted;
 use crate::namespace::end_processes;
+use crate::scheduling;
 
 /// Time for all threads to be in place before the run begins.
 const LEAD: Duration = Duration::from_millis(50);
@@ -67,14 +70,9 @@ pub(super) fn run(
         wake,
     };
     let driver = |clock| {
-        Driver::new(
-            &plan,
-            network,
-            devices,
-            schedule.clone(),
-            clock,
-            LATENESS_BOUND,
-        )
+        let schedule = schedule.clone();
+        let network = MeasuredNetwork::new(&plan, network, schedule, clock, LATENESS_BOUND);
+        Driver::new(network, devices, plan.largest_packet, clock)
     };
     let watched = at_work.watched();
     for site in &watched {
@@ -157,7 +155,7 @@ impl AtWork<'_> {
     fn run<'scope>(
         &'scope self,
         scope: &'scope Scope<'scope, '_>,
-        driver: impl FnOnce(RunClock) -> Driver,
+        driver: impl FnOnce(RunClock) -> Driver<MeasuredNetwork>,
         mut go_on: impl FnMut() -> bool,
     ) -> Result<Option<Outcome>, LabError> {
         let mut starting = Vec::new();
@@ -188,7 +186,7 @@ impl AtWork<'_> {
             let driver = driver(clock);
             let thread = thread::Builder::new()
                 .name("lab-network".into())
-                .spawn_scoped(scope, move || driver.run(&self.wake, &self.stop));
+                .spawn_scoped(scope, move || self.carry(driver));
             network = Some(thread.attempted("start the network's thread")?);
             for (begin, _) in &starting {
                 let _ = begin.send(clock);
@@ -233,6 +231,16 @@ impl AtWork<'_> {
             device_drops: device_drops?,
             load,
         }))
+    }
+
+    /// Carries packets until the run is over.
+    fn carry(&self, mut driver: Driver<MeasuredNetwork>) -> Measured {
+        let (scheduling, _awake) = scheduling::make_carrier(self.plan.carried());
+        let outcome = driver.run(&self.wake, |_| match self.stop.load(Ordering::Relaxed) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        });
+        driver.network.measured(scheduling, outcome)
     }
 
     fn programs(

@@ -9,9 +9,9 @@ use netlink_packet_route::route::RouteMetric;
 
 use super::plan::{self, Plan, RouteSettings};
 use crate::error::Attempted;
-use crate::link::tun::Tun;
 use crate::link::{DEVICE_QUEUE, raise_buffers, set_up_loopback};
 use crate::netlink::Netlink;
+use crate::tun::Tun;
 use crate::{LabError, Namespace};
 
 /// Of RTAX_FEATURES (`linux/rtnetlink.h`).

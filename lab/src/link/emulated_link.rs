@@ -12,11 +12,11 @@ use nix::ifaddrs::getifaddrs;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
 use super::addresses::Addresses;
-use super::driver::{Driver, Progress, Request};
-use super::tun::Tun;
+use super::two_way::{Progress, Request, TwoWayLink};
 use super::{Direction, LinkReport, LinkSpec, MTU};
 use crate::error::Attempted;
 use crate::netlink::Netlink;
+use crate::tun::Tun;
 use crate::{LabError, Namespace};
 
 /// The near device. There is one in a namespace, and its presence tells that we are behind a link.
@@ -86,13 +86,14 @@ impl EmulatedLink {
         let far_ipv6 = far.run(|| set_up_far(&far_tun, addresses, behind.is_some(), buffers))??;
 
         let devices = [near_tun.index, far_tun.index];
-        let driver = Driver::new(spec, near_tun.file, far_tun.file);
+        let link = TwoWayLink::new(spec)?;
+        let files = [near_tun.file, far_tun.file];
         let wake = EventFd::from_value_and_flags(0, EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK);
         let wake = Arc::new(wake.attempted("create an event file descriptor")?);
         let (requests, inbox) = mpsc::channel();
         let thread = thread::Builder::new().name("emulated-link".into()).spawn({
-            let (spec, wake) = (spec.clone(), Arc::clone(&wake));
-            move || driver.run(&spec, &wake, &inbox)
+            let wake = Arc::clone(&wake);
+            move || link.run(files, &wake, &inbox)
         });
         let thread = Some(thread.attempted("start the link's thread")?);
         let ipv6 = near_ipv6 && far_ipv6;

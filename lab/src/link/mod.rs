@@ -2,15 +2,12 @@
 //! The emulated link: two TUN devices in two namespaces, and a real-time thread that carries packets between them.
 
 mod addresses;
-mod driver;
 mod emulated_link;
 mod report;
-pub(crate) mod scheduling;
 mod spec;
-pub(crate) mod tun;
+mod two_way;
 
 pub use emulated_link::EmulatedLink;
 pub(crate) use emulated_link::{DEVICE_QUEUE, raise_buffers, set_up_loopback};
 pub use report::{DirectionReport, Lateness, LinkReport, Verdict};
-pub use scheduling::SchedulingClass;
 pub use spec::{Direction, DirectionChanges, DirectionSpec, LinkSpec, MTU};

@@ -8,8 +8,8 @@ use hdrhistogram::Histogram;
 use netnice_queue::LinkCounters;
 use serde::{Deserialize, Serialize};
 
-use super::{Direction, SchedulingClass};
-use crate::serde_seconds;
+use super::Direction;
+use crate::{SchedulingClass, serde_seconds};
 
 /// Share of packets that may be later than the bound.
 const TOLERATED_LATE: f64 = 0.01;

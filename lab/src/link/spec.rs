@@ -6,11 +6,13 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use netnice_queue::{
-    DropTail, Link, LinkConfig, LossFraction, QueueBound, QueueLimit, Queued, Rate, format_delay,
-    parse_delay,
+    Bytes, DisciplineConfig, DropTailConfig, LossFraction, QueueBound, QueueLimit, Rate,
+    format_delay, parse_delay,
 };
+use netnice_scenario::network::NetworkLink;
 
 use crate::LabError;
+use crate::impaired_link::ImpairedLink;
 
 /// Largest packet on a link, in bytes.
 pub const MTU: usize = 1500;
@@ -164,7 +166,7 @@ impl LinkSpec {
             QueueBound::Packets(packets) => (packets * MTU) as u64,
             QueueBound::Bytes(bytes) => bytes,
         };
-        rate.time_to_send(netnice_queue::Bytes::new(bytes))
+        rate.time_to_send(Bytes::new(bytes))
     }
 
     /// Checks what can be wrong with a link as a whole.
@@ -193,29 +195,30 @@ impl LinkSpec {
         Ok(())
     }
 
-    /// The sans-IO link of one direction.
-    pub(crate) fn link<P: netnice_queue::Packet>(
-        &self,
-        direction: Direction,
-    ) -> Link<P, DropTail<Queued<P>>> {
+    /// The link of one direction at work, composed as the links of scenarios are.
+    pub(crate) fn link(&self, direction: Direction) -> Result<ImpairedLink, LabError> {
         let spec = self.direction(direction);
-        let config = LinkConfig {
+        let link = NetworkLink {
+            // Each direction draws from streams of its own.
+            name: direction.to_string(),
+            from: 0,
+            to: 1,
             rate: spec.rate,
             delay: spec.delay,
+            queue: DisciplineConfig::DropTail(DropTailConfig {
+                limit: match spec.rate {
+                    Some(_) => spec.queue.unwrap_or(DirectionSpec::DEFAULT_QUEUE),
+                    // Without a rate nothing waits.
+                    None => QueueLimit::Packets(1),
+                },
+            }),
             loss: spec.loss,
-            // Two streams from one seed.
-            seed: self
-                .seed
-                .wrapping_mul(2)
-                .wrapping_add(matches!(direction, Direction::Down) as u64),
+            jitter: None,
+            conditioner: None,
+            base_rtt: self.base_rtt(),
+            packet_size: Bytes::new(MTU as u64),
         };
-        Link::new(
-            config,
-            DropTail::new(
-                self.queue_bound(direction)
-                    .unwrap_or(QueueBound::Packets(1)),
-            ),
-        )
+        ImpairedLink::new(&link, self.seed).map_err(|problem| LabError::Spec(problem.to_string()))
     }
 }
 

@@ -29,14 +29,14 @@ use socket2::Socket;
 use self::bulk::Sender;
 use self::probe::Probe;
 use self::web::{WebClient, WebServer, WebSession};
-use super::clock::RunClock;
 use super::controls::Controls;
-use super::driver::Schedule;
+use super::measurement::Schedule;
 use super::plan::Plan;
 use super::site::LiveSite;
 use crate::LabError;
+use crate::clock::RunClock;
 use crate::error::Attempted;
-use crate::link::scheduling;
+use crate::scheduling;
 
 /// Below the network's thread, above ordinary ones: what is measured is the network, not the wait for a processor.
 const PRIORITY: u32 = 10;

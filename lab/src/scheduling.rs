@@ -10,6 +10,8 @@ use std::io::Write;
 use std::time::Duration;
 
 use netnice_queue::Rate;
+use nix::sys::signal::SigSet;
+use nix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
 const SCHED_FLAG_RESET_ON_FORK: u64 = 0x01;
@@ -42,8 +44,23 @@ impl fmt::Display for SchedulingClass {
     }
 }
 
+/// Makes the calling thread one that carries packets in time, up to `rate` (`None`: as fast as it can): without signals, in
+/// the best class that the kernel grants, on processors that wait awake as long as the second value lives.
+pub(crate) fn make_carrier(rate: Option<Rate>) -> (SchedulingClass, Option<Awake>) {
+    // Signals are for the threads that serve the terminal.
+    let _ = SigSet::all().thread_block();
+    let awake = keep_awake();
+    make_responsive();
+    (make_link_thread(rate), awake)
+}
+
+/// Processor time that the calling thread has taken.
+pub(crate) fn processor_time() -> Duration {
+    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from)
+}
+
 /// Gives the calling thread the best class the kernel grants, for carrying up to `rate` (`None`: as fast as it can).
-pub(crate) fn make_link_thread(rate: Option<Rate>) -> SchedulingClass {
+fn make_link_thread(rate: Option<Rate>) -> SchedulingClass {
     // About a microsecond per packet and system call. The kernel admits 0.95 of each processor over all threads, so a
     // slow link asks for little: eight of 10 Mb/s must fit. RECLAIM lends it what others leave.
     let megabits = rate
@@ -117,7 +134,7 @@ pub(crate) struct Awake {
 /// Keeps the processors of a virtual machine awake, by the kernel's interface for a bound on their latency. A processor
 /// that halts goes back to the host, which gives it again when it has time: packets that wait for that are late by tens of
 /// milliseconds. `None` on a real machine, where it would gain microseconds and cost power, and where it is not permitted.
-pub(crate) fn keep_awake() -> Option<Awake> {
+fn keep_awake() -> Option<Awake> {
     if !is_virtual(&fs::read_to_string("/proc/cpuinfo").unwrap_or_default()) {
         return None;
     }

@@ -7,25 +7,25 @@ use netnice_queue::Time;
 
 /// The monotonic clock, counted from the scenario's time zero.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct RunClock {
+pub(crate) struct RunClock {
     origin: Instant,
 }
 
 impl RunClock {
     /// A run that begins `lead` from now.
-    pub(super) fn beginning_in(lead: Duration) -> RunClock {
+    pub(crate) fn beginning_in(lead: Duration) -> RunClock {
         RunClock {
             origin: Instant::now() + lead,
         }
     }
 
     /// Time since the beginning; zero before.
-    pub(super) fn now(self) -> Time {
+    pub(crate) fn now(self) -> Time {
         Time::ZERO + Instant::now().saturating_duration_since(self.origin)
     }
 
     /// How long it is until `time`; zero where that is past.
-    pub(super) fn until(self, time: Time) -> Duration {
+    pub(crate) fn until(self, time: Time) -> Duration {
         let then = self.origin + (time - Time::ZERO);
         then.saturating_duration_since(Instant::now())
     }

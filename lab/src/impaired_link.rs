@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One direction of a link at work: what it does to packets, and what is measured of it.
+//! One direction of a link at work: queue, marker and impairments, composed as the simulator does, and what is measured.
 
 use netnice_queue::{
     Discipline, DropCause, Dropped, Link, LinkCounters, LinkUsage, Marker, Queued,
@@ -10,11 +10,11 @@ use netnice_scenario::network::{NetworkLink, Problem};
 use netnice_scenario::results::{Drops, QueueResult};
 use netnice_sim::measure::Histogram;
 
-use super::packet::Frame;
+use crate::packet::Frame;
 
-/// A link, its marker and its jitter. Random draws are those of the simulator with the same seed.
+/// A link, its queue, its marker, its loss and its jitter: a direction of the emulated link, or a link of a scenario.
 #[derive(Debug)]
-pub(super) struct Hop {
+pub(crate) struct ImpairedLink {
     link: Link<Frame, Discipline<Queued<Frame>>>,
     marker: Option<Marker>,
     reordering: Option<ReorderingJitter<Frame>>,
@@ -25,14 +25,15 @@ pub(super) struct Hop {
     usage_before: LinkUsage,
 }
 
-impl Hop {
-    pub(super) fn new(link: &NetworkLink, seed: u64) -> Result<Hop, Problem> {
+impl ImpairedLink {
+    /// The link at work. Its random draws are those of the simulator for a link of this name with this seed.
+    pub(crate) fn new(link: &NetworkLink, seed: u64) -> Result<ImpairedLink, Problem> {
         let setup = link.setup(seed).map_err(|error| {
             let place = netnice_scenario::network::Place::key("links");
             place.problem(format!("{}: {error}", link.name))
         })?;
         let parts = setup.into_parts(link.streams(seed));
-        Ok(Hop {
+        Ok(ImpairedLink {
             link: Link::new(parts.config, parts.queue).with_jitter(parts.jitter),
             marker: parts.marker,
             reordering: parts.reordering,
@@ -45,7 +46,7 @@ impl Hop {
     }
 
     /// Takes a packet in, or gives back the one that was dropped.
-    pub(super) fn offer(&mut self, now: Time, mut frame: Frame) -> Result<(), Dropped<Frame>> {
+    pub(crate) fn offer(&mut self, now: Time, mut frame: Frame) -> Result<(), Dropped<Frame>> {
         if let Some(marker) = &mut self.marker {
             marker.tag(now, &mut frame);
         }
@@ -62,8 +63,8 @@ impl Hop {
         })
     }
 
-    /// When [`Hop::deliver`] should be called next.
-    pub(super) fn next_event(&self) -> Option<Time> {
+    /// When [`ImpairedLink::deliver`] should be called next.
+    pub(crate) fn next_event(&self) -> Option<Time> {
         let held = self
             .reordering
             .as_ref()
@@ -72,7 +73,7 @@ impl Hop {
     }
 
     /// The next packet due at or before `now`, and when it was.
-    pub(super) fn deliver(&mut self, now: Time) -> Option<(Frame, Time)> {
+    pub(crate) fn deliver(&mut self, now: Time) -> Option<(Frame, Time)> {
         while let Some(delivery) = self.link.deliver(now) {
             self.waiting.record(delivery.waited_ns);
             match &mut self.reordering {
@@ -87,8 +88,19 @@ impl Hop {
         reordering.release().map(|(due, frame)| (frame, due))
     }
 
+    /// What it has done since it began.
+    pub(crate) fn counters(&self) -> LinkCounters {
+        self.link.counters()
+    }
+
+    /// Packets that entered and have not come out.
+    pub(crate) fn inside(&self) -> usize {
+        let held = self.reordering.as_ref();
+        self.link.inside() + held.map_or(0, ReorderingJitter::held)
+    }
+
     /// Packets waiting, and the time in seconds that their bytes take to send.
-    pub(super) fn queue(&mut self, now: Time) -> (f64, f64) {
+    pub(crate) fn queue(&mut self, now: Time) -> (f64, f64) {
         let bits = self.link.queue_bytes(now) as f64 * 8.0;
         let rate = self.link.config().rate;
         let delay = rate.map_or(0.0, |rate| bits / rate.as_f64());
@@ -96,7 +108,7 @@ impl Hop {
     }
 
     /// Forgets what was measured so far.
-    pub(super) fn begin_measurement(&mut self, now: Time) {
+    pub(crate) fn begin_measurement(&mut self, now: Time) {
         self.usage_before = self.link.usage(now);
         self.baseline = self.link.counters();
         self.drops.clear();
@@ -104,7 +116,7 @@ impl Hop {
     }
 
     /// What was measured since; `None` of a link that has no rate or that no packet has passed.
-    pub(super) fn result(&mut self, now: Time) -> Option<QueueResult> {
+    pub(crate) fn result(&mut self, now: Time) -> Option<QueueResult> {
         let rate = self.link.config().rate?;
         let usage = self.link.usage(now);
         let counters = self.link.counters();
@@ -207,24 +219,24 @@ conditioner = { kind = "tsw", target = "12mbit" }
     }
 
     /// Departures of the same packets from the lab's link.
-    fn times_of_hop(link: &NetworkLink, seed: u64) -> Vec<u64> {
-        let mut hop = Hop::new(link, seed).unwrap();
+    fn times_in_lab(link: &NetworkLink, seed: u64) -> Vec<u64> {
+        let mut at_work = ImpairedLink::new(link, seed).unwrap();
         let mut times = Vec::new();
-        let mut deliver = |hop: &mut Hop, until: Time| {
-            while let Some(now) = hop.next_event().filter(|&next| next <= until) {
-                while let Some((_, due)) = hop.deliver(now) {
+        let mut deliver = |link: &mut ImpairedLink, until: Time| {
+            while let Some(now) = link.next_event().filter(|&next| next <= until) {
+                while let Some((_, due)) = link.deliver(now) {
                     times.push(due.as_nanos());
                 }
             }
         };
         for number in 0..8000 {
             let now = Time::ZERO + Duration::from_micros(250 * number);
-            deliver(&mut hop, now);
+            deliver(&mut at_work, now);
             let mut frame = Frame::new(1000);
             frame.length = if number % 2 == 0 { 1000 } else { 500 };
-            let _ = hop.offer(now, frame);
+            let _ = at_work.offer(now, frame);
         }
-        deliver(&mut hop, Time::ZERO + Duration::from_secs(2));
+        deliver(&mut at_work, Time::ZERO + Duration::from_secs(2));
         times
     }
 
@@ -264,11 +276,11 @@ conditioner = { kind = "tsw", target = "12mbit" }
             let simulated = times_in_trace(&directory.path().join(format!("{traced}.pcapng")));
             assert!(simulated.len() > 1000, "{name}: {}", simulated.len());
             assert!(
-                simulated == times_of_hop(link, seed),
+                simulated == times_in_lab(link, seed),
                 "{name}: other packets, or at other times, than in the simulator"
             );
             assert!(
-                simulated != times_of_hop(link, seed + 1),
+                simulated != times_in_lab(link, seed + 1),
                 "{name}: nothing is random"
             );
         }

@@ -13,50 +13,50 @@ const PROTOCOL_UDP: u8 = 17;
 
 /// A packet's bytes in a buffer that is used again, and what the network knows of it.
 #[derive(Debug)]
-pub(super) struct Frame {
-    pub(super) buffer: Box<[u8]>,
+pub(crate) struct Frame {
+    pub(crate) buffer: Box<[u8]>,
     /// Bytes of the packet in the buffer.
-    pub(super) length: usize,
+    pub(crate) length: usize,
     /// Where it goes: the number of a route, and of the next hop on it.
-    pub(super) route: u32,
-    pub(super) hop: u16,
+    pub(crate) route: u32,
+    pub(crate) hop: u16,
     /// When it was read.
-    pub(super) entered: Time,
+    pub(crate) entered: Time,
     /// Index of the flow.
-    pub(super) flow: u32,
+    pub(crate) flow: u32,
     /// From the flow's sender to its receiver.
-    pub(super) forward: bool,
-    pub(super) class: u8,
-    pub(super) out_of_profile: bool,
-    pub(super) header: Header,
+    pub(crate) forward: bool,
+    pub(crate) class: u8,
+    pub(crate) out_of_profile: bool,
+    pub(crate) header: Header,
 }
 
 /// What is read from a packet's headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Header {
-    pub(super) source: u32,
-    pub(super) destination: u32,
-    pub(super) source_port: u16,
-    pub(super) destination_port: u16,
+pub(crate) struct Header {
+    pub(crate) source: u32,
+    pub(crate) destination: u32,
+    pub(crate) source_port: u16,
+    pub(crate) destination_port: u16,
     /// Bytes of the transport's payload.
-    pub(super) payload: u32,
-    pub(super) tcp: Option<TcpHeader>,
+    pub(crate) payload: u32,
+    pub(crate) tcp: Option<TcpHeader>,
 }
 
 /// The part that only TCP has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct TcpHeader {
-    pub(super) sequence: u32,
-    pub(super) acknowledged: u32,
-    pub(super) syn: bool,
-    pub(super) fin: bool,
-    pub(super) rst: bool,
-    pub(super) ack: bool,
+pub(crate) struct TcpHeader {
+    pub(crate) sequence: u32,
+    pub(crate) acknowledged: u32,
+    pub(crate) syn: bool,
+    pub(crate) fin: bool,
+    pub(crate) rst: bool,
+    pub(crate) ack: bool,
 }
 
 impl Frame {
     /// An empty frame with room for packets of `largest` bytes.
-    pub(super) fn new(largest: usize) -> Frame {
+    pub(crate) fn new(largest: usize) -> Frame {
         Frame {
             buffer: vec![0; largest].into_boxed_slice(),
             length: 0,
@@ -72,13 +72,13 @@ impl Frame {
     }
 
     /// The packet.
-    pub(super) fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         &self.buffer[..self.length]
     }
 }
 
 /// Reads the headers; `None` of what is no whole packet of IPv4.
-pub(super) fn parse(packet: &[u8]) -> Option<Header> {
+pub(crate) fn parse(packet: &[u8]) -> Option<Header> {
     let word = |at: usize| {
         let bytes = packet.get(at..at + 4)?;
         Some(u32::from_be_bytes(bytes.try_into().ok()?))
@@ -127,7 +127,7 @@ pub(super) fn parse(packet: &[u8]) -> Option<Header> {
 }
 
 /// The number in an address that [`super::plan::address`] made.
-pub(super) fn number(address: u32) -> Option<usize> {
+pub(crate) fn number(address: u32) -> Option<usize> {
     match Ipv4Addr::from(address).octets() {
         [10, a, b, c] => (u32::from_be_bytes([0, a, b, c]) as usize).checked_sub(1),
         _ => None,
@@ -184,7 +184,7 @@ fn updated_checksum(checksum: u16, before: u16, after: u16) -> u16 {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use super::*;
 
     /// The Internet checksum (RFC 1071) of a header whose own field is zero.

@@ -1,31 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The thread that carries packets: reads all devices, lets the computed network decide, writes when packets are due.
+//! The computed network as the driver carries packets through it: whose a packet is, where it goes, and what is measured
+//! of it at which times.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use netnice_queue::{Rate, Time};
+use netnice_queue::Time;
 use netnice_scenario::results::QueueResult;
 use netnice_sim::measure::Histogram;
-use nix::poll::{PollFd, PollFlags, ppoll};
-use nix::sys::eventfd::EventFd;
-use nix::sys::signal::SigSet;
-use nix::sys::time::TimeSpec;
-use nix::time::{ClockId, clock_gettime};
 
-use super::clock::RunClock;
 use super::meter::Meter;
 use super::network::{LinkNetwork, Outcome};
-use super::packet::{self, Frame};
 use super::plan::Plan;
-use crate::link::SchedulingClass;
-use crate::link::scheduling;
-use crate::link::tun;
-
-/// Packets read from one device before the others get their turn.
-const BATCH: usize = 32;
+use crate::clock::RunClock;
+use crate::driver::{Devices, Network};
+use crate::packet::{self, Frame};
+use crate::scheduling::{self, SchedulingClass};
 
 /// When the network's thread is to take figures down.
 #[derive(Debug, Clone)]
@@ -68,13 +58,11 @@ pub(super) struct Sample {
     pub(super) links: Vec<(f64, f64)>,
 }
 
-/// The thread's state.
-pub(super) struct Driver {
+/// The computed network with what is measured of it.
+pub(super) struct MeasuredNetwork {
     network: LinkNetwork,
     exit: Exit,
     schedule: Schedule,
-    clock: RunClock,
-    carried: Option<Rate>,
     classes: Vec<u8>,
     /// Flow of each endpoint, and whether it is a sender.
     endpoints: Vec<(u32, bool)>,
@@ -87,49 +75,76 @@ pub(super) struct Driver {
     ended: bool,
 }
 
-/// The way out of the network, and what is counted there.
+/// What is known and counted where packets leave the network.
 struct Exit {
-    devices: Vec<OwnedFd>,
     /// Device of each endpoint.
     sites: Vec<usize>,
     clock: RunClock,
-    pool: Vec<Frame>,
-    largest_packet: usize,
     lateness_bound: Duration,
     measured: Measured,
 }
 
-impl Outcome for Exit {
+/// The way out of the network.
+struct WayOut<'a> {
+    exit: &'a mut Exit,
+    devices: &'a mut Devices,
+}
+
+impl Outcome for WayOut<'_> {
     fn arrived(&mut self, frame: Frame, due: Time) {
-        let now = self.clock.now();
+        let (now, measured) = (self.exit.clock.now(), &mut self.exit.measured);
         let lateness = now - due;
-        self.measured.lateness.record(lateness.as_nanos() as u64);
-        self.measured.late += u64::from(lateness > self.lateness_bound);
-        self.measured.meters[frame.flow as usize].arrived(now, &frame);
+        measured.lateness.record(lateness.as_nanos() as u64);
+        measured.late += u64::from(lateness > self.exit.lateness_bound);
+        measured.meters[frame.flow as usize].arrived(now, &frame);
         let endpoint = packet::number(frame.header.destination);
-        let device = endpoint.and_then(|endpoint| self.devices.get(self.sites[endpoint]));
-        let written = device.map(|device| nix::unistd::write(device, frame.bytes()));
-        if !matches!(written, Some(Ok(_))) {
-            self.measured.refused += 1;
-        }
-        self.pool.push(frame);
+        let device = endpoint.and_then(|endpoint| self.exit.sites.get(endpoint).copied());
+        measured.refused += u64::from(!self.devices.write(device, frame));
     }
 
     fn dropped(&mut self, frame: Frame) {
-        self.measured.meters[frame.flow as usize].dropped(&frame);
-        self.pool.push(frame);
+        self.exit.measured.meters[frame.flow as usize].dropped(&frame);
+        self.devices.recycle(frame);
     }
 }
 
-impl Driver {
+impl Network for MeasuredNetwork {
+    fn enter(&mut self, now: Time, _: usize, mut frame: Frame, devices: &mut Devices) {
+        self.advance(now, devices);
+        if self.recognise(&mut frame).is_none() {
+            self.exit.measured.strays += 1;
+            return devices.recycle(frame);
+        }
+        frame.entered = now;
+        self.exit.measured.meters[frame.flow as usize].entered(now, &frame);
+        let exit = &mut self.exit;
+        self.network
+            .enter(now, frame, &mut WayOut { exit, devices });
+    }
+
+    /// Virtual time goes on to `now`, and stops wherever figures are to be taken down.
+    fn advance(&mut self, now: Time, devices: &mut Devices) {
+        while let Some(time) = self.next_on_schedule().filter(|&time| time <= now) {
+            self.advance_links(time, devices);
+            self.follow_schedule(time);
+        }
+        self.advance_links(now, devices);
+    }
+
+    fn next_event(&mut self) -> Option<Time> {
+        let next = [self.network.next_event(), self.next_on_schedule()];
+        next.into_iter().flatten().min()
+    }
+}
+
+impl MeasuredNetwork {
     pub(super) fn new(
         plan: &Plan,
         network: LinkNetwork,
-        devices: Vec<OwnedFd>,
         schedule: Schedule,
         clock: RunClock,
         lateness_bound: Duration,
-    ) -> Driver {
+    ) -> MeasuredNetwork {
         let flows = &plan.network.flows;
         let expected = flows.iter().map(|flow| flow.group.bytes);
         let meters = expected.map(|bytes| Meter::expecting(bytes.map(|bytes| bytes.get())));
@@ -137,18 +152,12 @@ impl Driver {
             let sends = plan.ends[endpoint.flow].0.contains(&number);
             (endpoint.flow as u32, sends)
         });
-        Driver {
+        let sites = plan.endpoints.iter().map(|endpoint| endpoint.site);
+        MeasuredNetwork {
             network,
             exit: Exit {
-                devices,
-                sites: plan
-                    .endpoints
-                    .iter()
-                    .map(|endpoint| endpoint.site)
-                    .collect(),
+                sites: sites.collect(),
                 clock,
-                pool: Vec::new(),
-                largest_packet: plan.largest_packet,
                 lateness_bound,
                 measured: Measured {
                     meters: meters.collect(),
@@ -157,8 +166,6 @@ impl Driver {
             },
             next_sample: schedule.sampling.map(|interval| Time::ZERO + interval),
             schedule,
-            clock,
-            carried: plan.carried(),
             classes: flows.iter().map(|flow| flow.group.class.number()).collect(),
             endpoints: endpoints.collect(),
             route_between: plan.route_between.clone(),
@@ -169,84 +176,19 @@ impl Driver {
         }
     }
 
-    /// Carries packets until `stop` is set and `wake` written, then tells what was measured. Call on a thread of its own,
-    /// which becomes a real-time one.
-    pub(super) fn run(mut self, wake: &EventFd, stop: &AtomicBool) -> Measured {
-        // Signals are for the threads that serve the terminal.
-        let _ = SigSet::all().thread_block();
-        let _awake = scheduling::keep_awake();
-        scheduling::make_responsive();
-        self.exit.measured.scheduling = Some(scheduling::make_link_thread(self.carried));
-        while !stop.load(Ordering::Relaxed) {
-            if let Err(error) = self.turn(wake) {
-                self.exit.measured.failure = Some(error.to_string());
-                break;
-            }
+    /// What was measured, of a thread that has carried packets and whose end `outcome` is. Call on that thread.
+    pub(super) fn measured(self, scheduling: SchedulingClass, outcome: io::Result<()>) -> Measured {
+        Measured {
+            scheduling: Some(scheduling),
+            processor_time: scheduling::processor_time(),
+            failure: outcome.err().map(|error| error.to_string()),
+            ..self.exit.measured
         }
-        self.exit.measured.processor_time =
-            clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from);
-        self.exit.measured
     }
 
-    /// Carries what is due and waits for more.
-    fn turn(&mut self, wake: &EventFd) -> io::Result<()> {
-        self.advance(self.clock.now());
-        let next = [self.network.next_event(), self.next_on_schedule()];
-        let next = next.into_iter().flatten().min();
-        let timeout = next.map(|next| TimeSpec::from_duration(self.clock.until(next)));
-        let devices = self.exit.devices.iter();
-        let mut polled: Vec<PollFd> = devices
-            .map(|device| PollFd::new(device.as_fd(), PollFlags::POLLIN))
-            .chain([PollFd::new(wake.as_fd(), PollFlags::POLLIN)])
-            .collect();
-        match ppoll(&mut polled, timeout, None) {
-            Ok(0) | Err(nix::Error::EINTR) => return Ok(()),
-            Ok(_) => {}
-            Err(errno) => return Err(errno.into()),
-        }
-        let events: Vec<PollFlags> = polled
-            .iter()
-            .map(|polled| polled.revents().unwrap_or(PollFlags::empty()))
-            .collect();
-        for (device, events) in events[..self.exit.devices.len()].iter().enumerate() {
-            if events.intersects(PollFlags::POLLERR | PollFlags::POLLHUP | PollFlags::POLLNVAL) {
-                return Err(io::Error::other("one of its TUN devices was removed"));
-            }
-            if events.contains(PollFlags::POLLIN) {
-                self.read(device)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Takes in what waits at a device.
-    fn read(&mut self, device: usize) -> io::Result<()> {
-        for _ in 0..BATCH {
-            let largest = self.exit.largest_packet;
-            let frame = self.exit.pool.pop();
-            let mut frame = frame.unwrap_or_else(|| Frame::new(largest));
-            match tun::read_packet(&self.exit.devices[device], &mut frame.buffer)? {
-                Some(length) => frame.length = length,
-                None => {
-                    self.exit.pool.push(frame);
-                    return Ok(());
-                }
-            }
-            let now = self.clock.now();
-            self.advance(now);
-            match self.recognise(&mut frame) {
-                Some(()) => {
-                    frame.entered = now;
-                    self.exit.measured.meters[frame.flow as usize].entered(now, &frame);
-                    self.network.enter(now, frame, &mut self.exit);
-                }
-                None => {
-                    self.exit.measured.strays += 1;
-                    self.exit.pool.push(frame);
-                }
-            }
-        }
-        Ok(())
+    fn advance_links(&mut self, now: Time, devices: &mut Devices) {
+        let exit = &mut self.exit;
+        self.network.advance(now, &mut WayOut { exit, devices });
     }
 
     /// Finds out whose packet it is, and where it goes; `None` where it is nobody's.
@@ -266,15 +208,6 @@ impl Driver {
         Some(())
     }
 
-    /// Virtual time goes on to `now`, and stops wherever figures are to be taken down.
-    fn advance(&mut self, now: Time) {
-        while let Some(time) = self.next_on_schedule().filter(|&time| time <= now) {
-            self.network.advance(time, &mut self.exit);
-            self.follow_schedule(time);
-        }
-        self.network.advance(now, &mut self.exit);
-    }
-
     fn next_on_schedule(&self) -> Option<Time> {
         if self.ended {
             return None;
@@ -290,8 +223,8 @@ impl Driver {
         if !self.measuring && self.schedule.warm_up <= now {
             self.measuring = true;
             meters.iter_mut().for_each(Meter::begin_measurement);
-            for hop in &mut self.network.hops {
-                hop.begin_measurement(now);
+            for link in &mut self.network.links {
+                link.begin_measurement(now);
             }
         }
         while self
@@ -316,8 +249,8 @@ impl Driver {
             let measured = &mut self.exit.measured;
             measured.meters.iter_mut().for_each(Meter::end_measurement);
             measured.totals = measured.meters.iter().map(|meter| meter.counters).collect();
-            let hops = self.network.hops.iter_mut();
-            measured.queues = hops.filter_map(|hop| hop.result(now)).collect();
+            let links = self.network.links.iter_mut();
+            measured.queues = links.filter_map(|link| link.result(now)).collect();
         }
     }
 
@@ -334,12 +267,8 @@ impl Driver {
                 .flows
                 .push((delay, bytes as f64 * 8.0 / interval.as_secs_f64()));
         }
-        sample.links = self
-            .network
-            .hops
-            .iter_mut()
-            .map(|hop| hop.queue(now))
-            .collect();
+        let links = self.network.links.iter_mut();
+        sample.links = links.map(|link| link.queue(now)).collect();
         self.exit.measured.samples.push(sample);
     }
 }

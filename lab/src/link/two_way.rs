@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A link of two directions between two devices, and what is measured of it.
+
+use std::ops::ControlFlow;
+use std::os::fd::OwnedFd;
+use std::sync::mpsc::{Receiver, SyncSender};
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+use netnice_queue::Time;
+use nix::sys::eventfd::EventFd;
+
+use super::report::{DirectionReport, Lateness, LinkReport, Verdict};
+use super::{Direction, LinkSpec, MTU};
+use crate::LabError;
+use crate::clock::RunClock;
+use crate::driver::{Devices, Driver, Network};
+use crate::impaired_link::ImpairedLink;
+use crate::packet::Frame;
+use crate::scheduling::{self, SchedulingClass};
+
+/// Lateness beyond which only "at least this" is recorded.
+const MAX_LATENESS_NANOS: u64 = 100_000_000_000;
+
+/// A request of [`super::EmulatedLink`] to the thread, which writes to the event file descriptor afterwards.
+pub(super) enum Request {
+    Report(SyncSender<Progress>),
+    Stop,
+}
+
+/// The link so far, and what made it stop if something did.
+pub(super) struct Progress {
+    pub(super) report: LinkReport,
+    pub(super) failure: Option<String>,
+}
+
+/// One direction: from the device packets are read from to the one they are written to.
+struct Lane {
+    link: ImpairedLink,
+    lateness: Histogram<u64>,
+    refused: u64,
+}
+
+impl Lane {
+    fn new(spec: &LinkSpec, direction: Direction) -> Result<Lane, LabError> {
+        Ok(Lane {
+            link: spec.link(direction)?,
+            lateness: Histogram::new_with_bounds(1, MAX_LATENESS_NANOS, 3)
+                .expect("the bounds are constants"),
+            refused: 0,
+        })
+    }
+
+    fn report(&self, bound: Duration) -> DirectionReport {
+        let lateness = Lateness::of(&self.lateness, bound);
+        DirectionReport::new(
+            self.link.counters(),
+            self.link.inside(),
+            self.refused,
+            lateness,
+        )
+    }
+}
+
+/// Both directions. The near device has number 0 and the far one 1: lane 0 reads the first and writes the second, lane 1 the
+/// other way round.
+pub(super) struct TwoWayLink {
+    lanes: [Lane; 2],
+    clock: RunClock,
+    spec: LinkSpec,
+    stolen_before: Duration,
+}
+
+impl Network for TwoWayLink {
+    fn enter(&mut self, now: Time, device: usize, frame: Frame, devices: &mut Devices) {
+        if let Err(dropped) = self.lanes[device].link.offer(now, frame) {
+            devices.recycle(dropped.packet);
+        }
+    }
+
+    fn advance(&mut self, now: Time, devices: &mut Devices) {
+        for (lane, sink) in self.lanes.iter_mut().zip([1, 0]) {
+            while let Some((frame, due)) = lane.link.deliver(now) {
+                let lateness = self.clock.now().saturating_since(due).as_nanos() as u64;
+                lane.lateness.saturating_record(lateness.max(1));
+                lane.refused += u64::from(!devices.write(Some(sink), frame));
+            }
+        }
+    }
+
+    fn next_event(&mut self) -> Option<Time> {
+        let lanes = self.lanes.iter();
+        lanes.filter_map(|lane| lane.link.next_event()).min()
+    }
+}
+
+impl TwoWayLink {
+    pub(super) fn new(spec: &LinkSpec) -> Result<TwoWayLink, LabError> {
+        Ok(TwoWayLink {
+            lanes: [
+                Lane::new(spec, Direction::Up)?,
+                Lane::new(spec, Direction::Down)?,
+            ],
+            clock: RunClock::beginning_in(Duration::ZERO),
+            spec: spec.clone(),
+            stolen_before: scheduling::stolen_time(),
+        })
+    }
+
+    /// Carries packets between the near and the far device until asked to stop, then says how it went. Call on a thread of
+    /// its own, which becomes a real-time one.
+    pub(super) fn run(
+        self,
+        devices: [OwnedFd; 2],
+        wake: &EventFd,
+        requests: &Receiver<Request>,
+    ) -> Progress {
+        let (up, down) = (self.spec.up.rate, self.spec.down.rate);
+        let rate = up.zip(down).map(|(up, down)| up.max(down));
+        let clock = self.clock;
+        let mut driver = Driver::new(self, devices.into(), MTU, clock);
+        let (scheduling, _awake) = scheduling::make_carrier(rate);
+        let outcome = driver.run(wake, |link| {
+            while let Ok(request) = requests.try_recv() {
+                match request {
+                    Request::Report(reply) => {
+                        let _ = reply.try_send(link.progress(scheduling, None));
+                    }
+                    Request::Stop => return ControlFlow::Break(()),
+                }
+            }
+            ControlFlow::Continue(())
+        });
+        let failure = outcome.err().map(|error| error.to_string());
+        // The devices are gone, but whoever holds the link may still ask.
+        while failure.is_some() {
+            let Ok(Request::Report(reply)) = requests.recv() else {
+                break;
+            };
+            let _ = reply.try_send(driver.network.progress(scheduling, failure.clone()));
+        }
+        driver.network.progress(scheduling, failure)
+    }
+
+    fn progress(&self, scheduling: SchedulingClass, failure: Option<String>) -> Progress {
+        let bound = self.spec.lateness_bound;
+        let report = LinkReport {
+            up: self.lanes[0].report(bound),
+            down: self.lanes[1].report(bound),
+            spec: self.spec.to_string(),
+            scheduling,
+            processor_time: scheduling::processor_time(),
+            stolen_time: scheduling::stolen_time().saturating_sub(self.stolen_before),
+            elapsed: self.clock.now() - Time::ZERO,
+            lateness_bound: bound,
+            verdict: Verdict::default(),
+            trustworthy: false,
+            reason: String::new(),
+        };
+        Progress { report, failure }
+    }
+}
