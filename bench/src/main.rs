@@ -16,7 +16,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use netnice_lab::experiment::Lab;
 use netnice_scenario::{Scenario, pool};
 
-use trial::{Backend, Cell, Outcome, Test, Trial, check_on_kernel};
+use trial::{Cell, Outcome, Runner, Test, Trial, check_on_kernel};
 
 /// Measures low-priority controls beside others over one link: on this kernel (needs root), or in the simulator.
 #[derive(Parser)]
@@ -79,12 +79,12 @@ fn main() -> Result<()> {
         .map(|made| made.map(|(scenario, trial)| (trial, scenario)))
         .collect::<Result<Vec<_>>>()?;
     let outcomes = if arguments.simulated {
-        run_all(&trials, &Backend::Simulator, arguments.jobs)?
+        run_all(&trials, &Runner::Simulator, arguments.jobs)?
     } else {
         let scenarios = trials.iter().map(|(_, scenario)| scenario);
         scenarios.clone().try_for_each(check_on_kernel)?;
         let lab = Lab::open(scenarios)?;
-        let outcomes = run_all(&trials, &Backend::Kernel(&lab), arguments.jobs)?;
+        let outcomes = run_all(&trials, &Runner::Kernel(&lab), arguments.jobs)?;
         lab.close()?;
         outcomes
     };
@@ -198,18 +198,14 @@ fn trials(arguments: &Arguments, rivals: &[String], cells: &[Cell]) -> Vec<Trial
     trials
 }
 
-fn run_all(
-    trials: &[(Trial, Scenario)],
-    backend: &Backend<'_>,
-    jobs: usize,
-) -> Result<Vec<Outcome>> {
+fn run_all(trials: &[(Trial, Scenario)], runner: &Runner<'_>, jobs: usize) -> Result<Vec<Outcome>> {
     let style = ProgressStyle::with_template("{bar:40} {pos}/{len} trials, {eta} left  {msg}")?;
     let progress = ProgressBar::new(trials.len() as u64).with_style(style);
     let numbered: Vec<_> = trials.iter().enumerate().collect();
     let mut outcomes = BTreeMap::new();
     let mut failure = None;
     let work = |(index, (trial, scenario)): &(usize, &(Trial, Scenario)), _: &AtomicBool| {
-        let results = backend.run(scenario, trial.seed());
+        let results = runner.run(scenario, trial.seed());
         let outcome = results.and_then(|results| trial.outcome(&results));
         (*index, outcome)
     };

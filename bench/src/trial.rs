@@ -111,19 +111,19 @@ pub struct Outcome {
 }
 
 /// Runs trials.
-pub enum Backend<'lab> {
+pub enum Runner<'lab> {
     /// The simulator.
     Simulator,
     /// This kernel.
     Kernel(&'lab Lab),
 }
 
-impl Backend<'_> {
+impl Runner<'_> {
     /// Runs a scenario.
     pub fn run(&self, scenario: &Scenario, seed: u64) -> Result<RunResults> {
         let results = match self {
-            Backend::Simulator => netnice_sim::run(scenario, seed, || true)?,
-            Backend::Kernel(lab) => lab.run(scenario, seed, || true)?,
+            Runner::Simulator => netnice_sim::run(scenario, seed, || true)?,
+            Runner::Kernel(lab) => lab.run(scenario, seed, || true)?,
         };
         results.context("a run ended early")
     }

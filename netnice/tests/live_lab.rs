@@ -115,7 +115,7 @@ fn results_are_those_of_sim_and_compare_with_them() {
         assert!(lab.join(name).exists() && sim.join(name).exists(), "{name}");
     }
     let manifest = fs::read_to_string(lab.join("manifest.json")).unwrap();
-    assert!(manifest.contains("\"world\":\"lab\""), "{manifest}");
+    assert!(manifest.contains("\"backend\":\"lab\""), "{manifest}");
 
     let comparison = succeeded(&run(&["compare", text(&sim), text(&lab)]));
     for expected in [
@@ -142,7 +142,7 @@ fn results_are_those_of_sim_and_compare_with_them() {
     let again = [&arguments[..], &["--out", text(&lab), "--resume", "--json"]].concat();
     let json: serde_json::Value = serde_json::from_str(&succeeded(&run(&again))).unwrap();
     assert_eq!(json["points"][0]["seeds"], serde_json::json!([1, 2]));
-    assert_eq!(json["manifest"]["world"], "lab");
+    assert_eq!(json["manifest"]["backend"], "lab");
 }
 
 #[test]

@@ -13,7 +13,7 @@ use std::time::Duration;
 use netnice_scenario::ScenarioFile;
 use netnice_scenario::model::Scenario;
 use netnice_scenario::network::Problem;
-use netnice_scenario::results::{Estimate, RunResults, World};
+use netnice_scenario::results::{Backend, Estimate, RunResults};
 use serde::{Deserialize, Serialize};
 
 use crate::run::{LAB_BPS, slowest_bps};
@@ -141,7 +141,7 @@ impl Reproduction {
         let lab = Reproduction {
             experiments: self.experiments.clone(),
             effort: self.effort,
-            world: World::Lab,
+            backend: Backend::Lab,
             studies: studies.collect(),
         };
         Ok(LabReproduction {
@@ -371,7 +371,7 @@ impl LabReproduction<'_> {
                 seeds: scenario.seeds.0.len() as u32,
                 duration: scenario.duration.get(),
             };
-            StudyRecord::new(study, scale, file.points.len(), World::Lab)
+            StudyRecord::new(study, scale, file.points.len(), Backend::Lab)
         });
         let mut reports = runs(measured)
             .filter_map(|(_, run)| run.lab.as_ref())

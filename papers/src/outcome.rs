@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What came of an experiment. A report is made of this alone.
 
-use netnice_scenario::results::{Estimate, World};
+use netnice_scenario::results::{Backend, Estimate};
 use serde::{Deserialize, Serialize};
 
 use crate::claim::short;
@@ -269,14 +269,14 @@ impl StudyRecord {
         }
     }
 
-    pub(crate) fn new(study: &Study, scale: Scale, points: usize, world: World) -> StudyRecord {
+    pub(crate) fn new(study: &Study, scale: Scale, points: usize, backend: Backend) -> StudyRecord {
         let file = match study.sweep.is_empty() {
             true => format!("papers/scenarios/{}", study.file),
-            false => format!("{}/{}/scenario.toml", store::directory(world), study.name),
+            false => format!("{}/{}/scenario.toml", store::directory(backend), study.name),
         };
-        let command = match world {
-            World::Simulation => "sim",
-            World::Lab => "lab",
+        let command = match backend {
+            Backend::Simulation => "sim",
+            Backend::Lab => "lab",
         };
         let mut command = format!(
             "netnice {command} {file} --seeds {} --set duration={}s",

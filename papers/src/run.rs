@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use netnice_scenario::model::Scenario;
-use netnice_scenario::results::{ResultsDirectory, RunResults, StaleRun, World};
+use netnice_scenario::results::{Backend, ResultsDirectory, RunResults, StaleRun};
 use netnice_scenario::{ScenarioFile, pool};
 
 use crate::budget::Budget;
@@ -28,7 +28,7 @@ const LAB_PACKETS_PER_SECOND: f64 = 18e3;
 pub struct Reproduction {
     pub(crate) experiments: Vec<Experiment>,
     pub(crate) effort: Effort,
-    pub(crate) world: World,
+    pub(crate) backend: Backend,
     pub(crate) studies: Vec<(Study, ScenarioFile)>,
 }
 
@@ -106,7 +106,7 @@ impl Reproduction {
         Ok(Reproduction {
             experiments,
             effort,
-            world: World::Simulation,
+            backend: Backend::Simulation,
             studies,
         })
     }
@@ -129,18 +129,18 @@ impl Reproduction {
     /// A measure of a run's work: bits that its slowest link can carry in its time; in a lab only time.
     fn work(&self, (study, point, _): Key) -> f64 {
         let scenario = &self.studies[study].1.points[point].scenario;
-        let rate = match self.world {
-            World::Simulation => slowest_bps(scenario).unwrap_or(1e6),
-            World::Lab => 1.0,
+        let rate = match self.backend {
+            Backend::Simulation => slowest_bps(scenario).unwrap_or(1e6),
+            Backend::Lab => 1.0,
         };
         scenario.duration.get().as_secs_f64() * rate
     }
 
     /// What a run takes of that which all runs at a time share, in a budget of 1: in a lab, of what that carries in time.
     fn load(&self, (study, point, _): Key) -> f64 {
-        match self.world {
-            World::Simulation => 0.0,
-            World::Lab => lab_load(&self.studies[study].1.points[point].scenario),
+        match self.backend {
+            Backend::Simulation => 0.0,
+            Backend::Lab => lab_load(&self.studies[study].1.points[point].scenario),
         }
     }
 
@@ -164,7 +164,7 @@ impl Reproduction {
         mut tick: impl FnMut(Tick) -> ControlFlow<()>,
     ) -> Result<Finished, RunError> {
         let directories = self.studies.iter().map(|(study, file)| {
-            let directory = store.map(|store| store.study(&study.name, file, self.world));
+            let directory = store.map(|store| store.study(&study.name, file, self.backend));
             directory.transpose()
         });
         let directories = directories.collect::<Result<Vec<_>, StoreError>>()?;
@@ -272,7 +272,7 @@ impl Reproduction {
                 study,
                 scale,
                 file.points.len(),
-                self.world,
+                self.backend,
             ))
         });
         let findings = (experiment.evaluate)(&measured);

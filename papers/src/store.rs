@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use netnice_scenario::results::{DirectoryError, Manifest, ResultsDirectory, World};
+use netnice_scenario::results::{Backend, DirectoryError, Manifest, ResultsDirectory};
 use netnice_scenario::{ScenarioFile, input};
 
 use crate::{Outcome, Outcomes, experiments};
@@ -39,11 +39,11 @@ pub enum StoreError {
     },
 }
 
-/// Where the studies of a world are.
-pub(crate) fn directory(world: World) -> &'static str {
-    match world {
-        World::Simulation => "studies",
-        World::Lab => "lab",
+/// Where the studies of a backend are.
+pub(crate) fn directory(backend: Backend) -> &'static str {
+    match backend {
+        Backend::Simulation => "studies",
+        Backend::Lab => "lab",
     }
 }
 
@@ -68,10 +68,10 @@ impl Store {
         &self,
         name: &str,
         file: &ScenarioFile,
-        world: World,
+        backend: Backend,
     ) -> Result<ResultsDirectory, StoreError> {
-        let manifest = Manifest::new(file, world, &self.version, self.command.clone());
-        let path = self.path.join(directory(world)).join(name);
+        let manifest = Manifest::new(file, backend, &self.version, self.command.clone());
+        let path = self.path.join(directory(backend)).join(name);
         Ok(ResultsDirectory::create(
             &path,
             manifest,

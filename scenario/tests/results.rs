@@ -6,8 +6,8 @@ use std::fs;
 use netnice_scenario::ScenarioFile;
 use netnice_scenario::model::{TrafficClass, Transport};
 use netnice_scenario::results::{
-    Delays, DirectoryError, FlowResult, Manifest, ResultsDirectory, RunResults, Series, StaleRun,
-    Subject, Summary, World,
+    Backend, Delays, DirectoryError, FlowResult, Manifest, ResultsDirectory, RunResults, Series,
+    StaleRun, Subject, Summary,
 };
 
 const SCENARIO: &str = "name = \"test\"
@@ -77,7 +77,7 @@ fn run(file: &ScenarioFile, point: usize, seed: u64, goodputs: &[f64]) -> RunRes
 }
 
 fn manifest(file: &ScenarioFile) -> Manifest {
-    Manifest::new(file, World::Simulation, "1.0", vec!["netnice".to_owned()])
+    Manifest::new(file, Backend::Simulation, "1.0", vec!["netnice".to_owned()])
 }
 
 #[test]

@@ -16,8 +16,8 @@ use netnice_scenario::model::{Application, CommandEnd};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, killpg, pthread_sigmask};
 use nix::unistd::Pid;
 
+use super::netns::LiveNetns;
 use super::plan::{self, Plan};
-use super::site::LiveSite;
 use crate::clock::RunClock;
 use crate::error::Attempted;
 use crate::{LabError, Namespace};
@@ -54,7 +54,7 @@ pub(super) struct Ended {
 /// the run, and runs the command until it ends or the flow does. Programs die with the thread that calls this.
 pub(super) fn run(
     plan: &Plan,
-    sites: &[LiveSite],
+    namespaces: &[LiveNetns],
     flow: usize,
     start: Time,
     ready: &Sender<()>,
@@ -72,7 +72,7 @@ pub(super) fn run(
     };
     let program = |text, near: usize, far: usize| Program {
         text,
-        namespace: &sites[plan.endpoints[near].site].namespace,
+        namespace: &namespaces[plan.endpoints[near].netns].namespace,
         near: plan::address(near),
         far: plan::address(far),
     };

@@ -29,14 +29,14 @@ fn write_plan(text: &mut String, plan: &Plan) -> std::fmt::Result {
     writeln!(
         text,
         "\nOn this kernel: {}",
-        count(plan.sites.len(), "network namespace")
+        count(plan.namespaces.len(), "network namespace")
     )?;
-    for (index, site) in plan.sites.iter().enumerate() {
+    for (index, netns) in plan.namespaces.iter().enumerate() {
         let endpoints = plan.endpoints.iter().enumerate();
         let mut addresses = endpoints
-            .filter(|(_, endpoint)| endpoint.site == index)
+            .filter(|(_, endpoint)| endpoint.netns == index)
             .map(|(number, _)| plan::address(number));
-        write!(text, "  {}", site.name)?;
+        write!(text, "  {}", netns.name)?;
         if let Some(first) = addresses.next() {
             write!(text, ": {first}")?;
         }
@@ -45,8 +45,8 @@ fn write_plan(text: &mut String, plan: &Plan) -> std::fmt::Result {
             more => write!(text, " and {more} more addresses")?,
         }
         for (on, what) in [
-            (site.settings.sack, "SACK"),
-            (site.settings.timestamps, "timestamps"),
+            (netns.settings.sack, "SACK"),
+            (netns.settings.timestamps, "timestamps"),
         ] {
             if !on {
                 write!(text, ", without {what}")?;

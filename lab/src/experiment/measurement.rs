@@ -9,7 +9,7 @@ use netnice_queue::Time;
 use netnice_scenario::results::QueueResult;
 use netnice_sim::measure::Histogram;
 
-use super::meter::Meter;
+use super::flow_tracer::FlowTracer;
 use super::network::{LinkNetwork, Outcome};
 use super::plan::Plan;
 use crate::clock::RunClock;
@@ -30,7 +30,7 @@ pub(super) struct Schedule {
 /// What the network's thread has measured.
 #[derive(Debug, Default)]
 pub(super) struct Measured {
-    pub(super) meters: Vec<Meter>,
+    pub(super) tracers: Vec<FlowTracer>,
     /// Each flow's counters at the end of the run.
     pub(super) totals: Vec<netnice_sim::measure::FlowCounters>,
     pub(super) queues: Vec<QueueResult>,
@@ -78,7 +78,7 @@ pub(super) struct MeasuredNetwork {
 /// What is known and counted where packets leave the network.
 struct Exit {
     /// Device of each endpoint.
-    sites: Vec<usize>,
+    namespaces: Vec<usize>,
     clock: RunClock,
     lateness_bound: Duration,
     measured: Measured,
@@ -96,14 +96,14 @@ impl Outcome for WayOut<'_> {
         let lateness = now - due;
         measured.lateness.record(lateness.as_nanos() as u64);
         measured.late += u64::from(lateness > self.exit.lateness_bound);
-        measured.meters[frame.flow as usize].arrived(now, &frame);
+        measured.tracers[frame.flow as usize].arrived(now, &frame);
         let endpoint = packet::number(frame.header.destination);
-        let device = endpoint.and_then(|endpoint| self.exit.sites.get(endpoint).copied());
+        let device = endpoint.and_then(|endpoint| self.exit.namespaces.get(endpoint).copied());
         measured.refused += u64::from(!self.devices.write(device, frame));
     }
 
     fn dropped(&mut self, frame: Frame) {
-        self.exit.measured.meters[frame.flow as usize].dropped(&frame);
+        self.exit.measured.tracers[frame.flow as usize].dropped(&frame);
         self.devices.recycle(frame);
     }
 }
@@ -116,7 +116,7 @@ impl Network for MeasuredNetwork {
             return devices.recycle(frame);
         }
         frame.entered = now;
-        self.exit.measured.meters[frame.flow as usize].entered(now, &frame);
+        self.exit.measured.tracers[frame.flow as usize].entered(now, &frame);
         let exit = &mut self.exit;
         self.network
             .enter(now, frame, &mut WayOut { exit, devices });
@@ -147,20 +147,20 @@ impl MeasuredNetwork {
     ) -> MeasuredNetwork {
         let flows = &plan.network.flows;
         let expected = flows.iter().map(|flow| flow.group.bytes);
-        let meters = expected.map(|bytes| Meter::expecting(bytes.map(|bytes| bytes.get())));
+        let tracers = expected.map(|bytes| FlowTracer::expecting(bytes.map(|bytes| bytes.get())));
         let endpoints = plan.endpoints.iter().enumerate().map(|(number, endpoint)| {
             let sends = plan.ends[endpoint.flow].0.contains(&number);
             (endpoint.flow as u32, sends)
         });
-        let sites = plan.endpoints.iter().map(|endpoint| endpoint.site);
+        let namespaces = plan.endpoints.iter().map(|endpoint| endpoint.netns);
         MeasuredNetwork {
             network,
             exit: Exit {
-                sites: sites.collect(),
+                namespaces: namespaces.collect(),
                 clock,
                 lateness_bound,
                 measured: Measured {
-                    meters: meters.collect(),
+                    tracers: tracers.collect(),
                     ..Measured::default()
                 },
             },
@@ -219,10 +219,10 @@ impl MeasuredNetwork {
     }
 
     fn follow_schedule(&mut self, now: Time) {
-        let meters = &mut self.exit.measured.meters;
+        let tracers = &mut self.exit.measured.tracers;
         if !self.measuring && self.schedule.warm_up <= now {
             self.measuring = true;
-            meters.iter_mut().for_each(Meter::begin_measurement);
+            tracers.iter_mut().for_each(FlowTracer::begin_measurement);
             for link in &mut self.network.links {
                 link.begin_measurement(now);
             }
@@ -234,8 +234,8 @@ impl MeasuredNetwork {
             .is_some_and(|&mark| mark <= now)
         {
             self.next_mark += 1;
-            for meter in meters.iter_mut() {
-                meter.marks.push(meter.counters);
+            for tracer in tracers.iter_mut() {
+                tracer.marks.push(tracer.counters);
             }
         }
         if let (Some(due), Some(interval)) = (self.next_sample, self.schedule.sampling) {
@@ -247,8 +247,15 @@ impl MeasuredNetwork {
         if self.schedule.end <= now {
             self.ended = true;
             let measured = &mut self.exit.measured;
-            measured.meters.iter_mut().for_each(Meter::end_measurement);
-            measured.totals = measured.meters.iter().map(|meter| meter.counters).collect();
+            measured
+                .tracers
+                .iter_mut()
+                .for_each(FlowTracer::end_measurement);
+            measured.totals = measured
+                .tracers
+                .iter()
+                .map(|tracer| tracer.counters)
+                .collect();
             let links = self.network.links.iter_mut();
             measured.queues = links.filter_map(|link| link.result(now)).collect();
         }
@@ -256,11 +263,11 @@ impl MeasuredNetwork {
 
     fn sample(&mut self, now: Time, interval: Duration) {
         let mut sample = Sample::default();
-        let meters = self.exit.measured.meters.iter();
-        for (meter, before) in meters.zip(&mut self.goodput_before) {
-            let bytes = meter.counters.goodput_bytes - *before;
-            *before = meter.counters.goodput_bytes;
-            let delay = meter
+        let tracers = self.exit.measured.tracers.iter();
+        for (tracer, before) in tracers.zip(&mut self.goodput_before) {
+            let bytes = tracer.counters.goodput_bytes - *before;
+            *before = tracer.counters.goodput_bytes;
+            let delay = tracer
                 .last_delay
                 .map_or(f64::NAN, |delay| delay.as_secs_f64());
             sample

@@ -18,15 +18,15 @@ mod check;
 mod commands;
 mod controls;
 mod explain;
+mod flow_tracer;
 mod machine;
 mod measurement;
-mod meter;
+mod netns;
 mod network;
 mod plan;
 mod programs;
 mod results;
 mod run;
-mod site;
 mod tcp_info;
 
 use netnice_scenario::Scenario;

@@ -23,7 +23,7 @@ pub(super) const UDP_HEADERS: usize = 28;
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) network: Network,
-    pub(super) sites: Vec<Site>,
+    pub(super) namespaces: Vec<Netns>,
     pub(super) endpoints: Vec<Endpoint>,
     /// For each flow, the endpoints of its senders and of its receivers.
     pub(super) ends: Vec<(Range<usize>, Range<usize>)>,
@@ -37,7 +37,7 @@ pub(super) struct Plan {
 
 /// A network namespace: the hosts of a node of the scenario, which share a kernel's settings.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Site {
+pub(super) struct Netns {
     /// The node, or group of nodes.
     pub(super) name: String,
     pub(super) settings: Settings,
@@ -56,14 +56,14 @@ pub(super) struct Settings {
 pub(super) struct Endpoint {
     pub(super) flow: usize,
     pub(super) node: NodeIndex,
-    pub(super) site: usize,
+    pub(super) netns: usize,
 }
 
 impl Plan {
     pub(super) fn new(scenario: &Scenario) -> Result<Plan, Vec<Problem>> {
         let network = Network::new(scenario)?;
         let mut plan = Plan {
-            sites: Vec::new(),
+            namespaces: Vec::new(),
             endpoints: Vec::new(),
             ends: Vec::new(),
             routes: Vec::new(),
@@ -71,7 +71,7 @@ impl Plan {
             largest_packet: MTU,
             network,
         };
-        let mut sites: BTreeMap<(String, Settings), usize> = BTreeMap::new();
+        let mut namespaces: BTreeMap<(String, Settings), usize> = BTreeMap::new();
         let mut routes: HashMap<(NodeIndex, NodeIndex), u32> = HashMap::new();
         for index in 0..plan.network.flows.len() {
             let flow = plan.network.flows[index].clone();
@@ -81,14 +81,16 @@ impl Plan {
                 let first = plan.endpoints.len();
                 for &node in nodes {
                     let name = group_of(&plan.network.nodes[node].name).to_owned();
-                    let site = *sites.entry((name.clone(), settings)).or_insert_with(|| {
-                        plan.sites.push(Site { name, settings });
-                        plan.sites.len() - 1
-                    });
+                    let netns = *namespaces
+                        .entry((name.clone(), settings))
+                        .or_insert_with(|| {
+                            plan.namespaces.push(Netns { name, settings });
+                            plan.namespaces.len() - 1
+                        });
                     plan.endpoints.push(Endpoint {
                         flow: index,
                         node,
-                        site,
+                        netns,
                     });
                 }
                 first..plan.endpoints.len()
@@ -266,7 +268,11 @@ mod tests {
     #[test]
     fn a_group_of_hosts_shares_a_namespace_and_each_flow_has_addresses() {
         let plan = plan(NETWORK);
-        let names: Vec<&str> = plan.sites.iter().map(|site| site.name.as_str()).collect();
+        let names: Vec<&str> = plan
+            .namespaces
+            .iter()
+            .map(|netns| netns.name.as_str())
+            .collect();
         // The router only forwards.
         assert_eq!(names, ["sources", "sink"]);
         assert_eq!(plan.endpoints.len(), 6);
@@ -286,9 +292,9 @@ mod tests {
             tcp = { recovery = \"newreno\", timestamps = false }";
         let plan = plan(&format!("{NETWORK}{other}"));
         let settings: Vec<(bool, bool)> = plan
-            .sites
+            .namespaces
             .iter()
-            .map(|site| (site.settings.sack, site.settings.timestamps))
+            .map(|netns| (netns.settings.sack, netns.settings.timestamps))
             .collect();
         assert_eq!(
             settings,

@@ -68,9 +68,9 @@ impl Findings<'_> {
 
     fn flow(&self, index: usize, flow: &NetworkFlow, measured: Duration) -> FlowResult {
         let group = &*flow.group;
-        let meter = &self.measured.meters[index];
+        let tracer = &self.measured.tracers[index];
         let total = self.measured.totals.get(index).copied();
-        let counters = total.unwrap_or_default() - meter.baseline;
+        let counters = total.unwrap_or_default() - tracer.baseline;
         let FlowReport {
             start,
             probe,
@@ -98,13 +98,13 @@ impl Findings<'_> {
             ecn_reactions: probe.ecn_reactions,
             early_indications: probe.early_indications,
             mean_cwnd: probe.mean_cwnd(),
-            rtt: meter.round_trip.delays(),
-            one_way_delay: meter.delay.delays(),
-            completion_s: meter
+            rtt: tracer.round_trip.delays(),
+            one_way_delay: tracer.delay.delays(),
+            completion_s: tracer
                 .completed
                 .or(*completed)
                 .map(|time| (time - *start).as_secs_f64()),
-            phases: self.phases(&meter.marks),
+            phases: self.phases(&tracer.marks),
         }
     }
 
@@ -282,7 +282,9 @@ mod tests {
         measured.lateness.record_times(100_000, 1000 - late);
         measured.lateness.record_times(2_000_000, late);
         measured.late = late;
-        measured.meters.push(super::super::meter::Meter::default());
+        measured
+            .tracers
+            .push(super::super::flow_tracer::FlowTracer::default());
         measured.totals.push(FlowCounters {
             goodput_bytes: 125_000,
             received_bytes: 150_000,

@@ -17,11 +17,11 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use super::commands::{self, Ended};
 use super::machine::{MachineLoad, MachineWatch};
 use super::measurement::{Measured, MeasuredNetwork, Schedule};
+use super::netns::{self, LiveNetns};
 use super::network::LinkNetwork;
 use super::plan::Plan;
 use super::programs::{self, Programs, ProgramsReport};
 use super::results::Findings;
-use super::site::{self, LiveSite};
 use super::{Lab, notes};
 use crate::LabError;
 use crate::clock::RunClock;
@@ -47,7 +47,7 @@ pub(super) fn run(
     let plan = Plan::new(scenario).map_err(LabError::Scenario)?;
     let network = LinkNetwork::new(&plan.network, plan.routes.clone(), seed)
         .map_err(|problem| LabError::Scenario(vec![problem]))?;
-    let (sites, devices) = site::set_up(&plan)?;
+    let (namespaces, devices) = netns::set_up(&plan)?;
     let schedule = Schedule {
         warm_up: Time::ZERO + scenario.warm_up.get(),
         marks: scenario
@@ -63,7 +63,7 @@ pub(super) fn run(
     let at_work = AtWork {
         lab,
         plan: &plan,
-        sites: &sites,
+        namespaces: &namespaces,
         schedule: &schedule,
         seed,
         stop: AtomicBool::new(false),
@@ -75,14 +75,14 @@ pub(super) fn run(
         Driver::new(network, devices, plan.largest_packet, clock)
     };
     let watched = at_work.watched();
-    for site in &watched {
+    for netns in &watched {
         lab.watch
             .iter()
-            .for_each(|watch| watch.begins(&site.namespace));
+            .for_each(|watch| watch.begins(&netns.namespace));
     }
     let outcome = thread::scope(|scope| at_work.run(scope, driver, go_on));
     if !watched.is_empty() {
-        let namespaces: Vec<_> = watched.iter().map(|site| &site.namespace).collect();
+        let namespaces: Vec<_> = watched.iter().map(|netns| &netns.namespace).collect();
         end_processes(&namespaces);
         for namespace in namespaces {
             lab.watch.iter().for_each(|watch| watch.ended(namespace));
@@ -109,7 +109,7 @@ pub(super) fn run(
 struct AtWork<'run> {
     lab: &'run Lab,
     plan: &'run Plan,
-    sites: &'run [LiveSite],
+    namespaces: &'run [LiveNetns],
     schedule: &'run Schedule,
     seed: u64,
     stop: AtomicBool,
@@ -130,18 +130,21 @@ type Worker<'scope, T> = ScopedJoinHandle<'scope, Result<T, LabError>>;
 
 impl AtWork<'_> {
     /// Namespaces in which programs of the user run.
-    fn watched(&self) -> Vec<&LiveSite> {
-        let mut sites: Vec<usize> = self
+    fn watched(&self) -> Vec<&LiveNetns> {
+        let mut namespaces: Vec<usize> = self
             .commands()
             .flat_map(|flow| {
                 let (senders, receivers) = self.plan.ends[flow].clone();
                 senders.chain(receivers)
             })
-            .map(|endpoint| self.plan.endpoints[endpoint].site)
+            .map(|endpoint| self.plan.endpoints[endpoint].netns)
             .collect();
-        sites.sort_unstable();
-        sites.dedup();
-        sites.into_iter().map(|site| &self.sites[site]).collect()
+        namespaces.sort_unstable();
+        namespaces.dedup();
+        namespaces
+            .into_iter()
+            .map(|netns| &self.namespaces[netns])
+            .collect()
     }
 
     /// Flows whose ends are commands.
@@ -202,9 +205,9 @@ impl AtWork<'_> {
         }
         let load = watch.end();
         let device_drops = self
-            .sites
+            .namespaces
             .iter()
-            .map(LiveSite::drops)
+            .map(LiveNetns::drops)
             .sum::<Result<u64, _>>();
         self.stop.store(true, Ordering::Relaxed);
         let _ = self.wake.write(1);
@@ -249,8 +252,13 @@ impl AtWork<'_> {
         begun: &Receiver<RunClock>,
     ) -> Result<ProgramsReport, LabError> {
         let controls = &self.lab.controls;
-        let programs =
-            Programs::prepare(self.plan, self.sites, controls, self.schedule, self.seed)?;
+        let programs = Programs::prepare(
+            self.plan,
+            self.namespaces,
+            controls,
+            self.schedule,
+            self.seed,
+        )?;
         let _ = ready.send(());
         match begun.recv() {
             Ok(clock) => programs.run(clock, &self.stop),
@@ -267,8 +275,8 @@ impl AtWork<'_> {
     ) -> Result<Ended, LabError> {
         let described = &self.plan.network.flows[flow];
         let (start, _) = programs::begin(&described.group, &described.name, self.seed);
-        let (plan, sites) = (self.plan, self.sites);
-        commands::run(plan, sites, flow, start, ready, begun, &self.stop)
+        let (plan, namespaces) = (self.plan, self.namespaces);
+        commands::run(plan, namespaces, flow, start, ready, begun, &self.stop)
     }
 }
 

@@ -9,12 +9,12 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use netnice_scenario::input;
 use netnice_scenario::results::{
-    Comparison, Manifest, PointComparison, ResultsDirectory, Row, Subject, Summary, World,
+    Backend, Comparison, Manifest, PointComparison, ResultsDirectory, Row, Subject, Summary,
 };
 use serde::{Deserialize, Serialize};
 
-use super::campaign::figures::{self, Words};
-use super::campaign::report::derived_words;
+use super::batch::figures::{self, Words};
+use super::batch::report::derived_words;
 use crate::style;
 use crate::text::{self, say};
 
@@ -152,13 +152,13 @@ impl Side {
             .sum();
         let mut words = format!("{}, {}", path.display(), text::count(runs as u64, "run"));
         if let Some(manifest) = &self.manifest {
-            let world = match manifest.world {
-                World::Simulation => "simulated",
-                World::Lab => "measured on a kernel",
+            let backend = match manifest.backend {
+                Backend::Simulation => "simulated",
+                Backend::Lab => "measured on a kernel",
             };
             let _ = write!(
                 words,
-                " of {}, {world}, netnice {}",
+                " of {}, {backend}, netnice {}",
                 manifest.scenario, manifest.version
             );
         }

@@ -12,10 +12,10 @@ use clap::Args;
 use netnice_lab::Namespace;
 use netnice_lab::experiment::{self, Lab, Watch};
 use netnice_scenario::model::Scenario;
-use netnice_scenario::results::World;
+use netnice_scenario::results::Backend;
 use netnice_scenario::{ScenarioFile, explain};
 
-use super::campaign::{CampaignArguments, Maker};
+use super::batch::{BatchArguments, Maker};
 use super::need_root;
 use crate::leftovers::Guard;
 use crate::text::{self, say};
@@ -64,7 +64,7 @@ pub struct Arguments {
     #[arg(long, value_name = "NUMBER", default_value = "1")]
     jobs: NonZeroUsize,
     #[command(flatten)]
-    campaign: CampaignArguments,
+    batch: BatchArguments,
 }
 
 /// Runs the scenario and prints what came of it.
@@ -73,7 +73,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     if !arguments.explain {
         require_root()?;
     }
-    let file = arguments.campaign.load(&arguments.file, experiment::check);
+    let file = arguments.batch.load(&arguments.file, experiment::check);
     let Some(file) = file else {
         return Ok(ExitCode::from(2));
     };
@@ -82,19 +82,19 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         text::print(&experiment::explain(file.scenario()))?;
         return Ok(ExitCode::SUCCESS);
     }
-    if !arguments.campaign.quiet {
+    if !arguments.batch.quiet {
         for note in notes(&file) {
             say!("netnice: {note}");
         }
     }
     let lab = open(file.points.iter().map(|point| &point.scenario))?;
     let maker = Maker {
-        world: World::Lab,
+        backend: Backend::Lab,
         jobs: arguments.jobs.get(),
         make: &|point, _, seed, go_on| Ok(lab.run(&point.scenario, seed, go_on)?),
         is_whole: &|_, _, _| true,
     };
-    let code = arguments.campaign.run(&file, &maker);
+    let code = arguments.batch.run(&file, &maker);
     lab.close()?;
     code
 }

@@ -2,7 +2,7 @@
 //! The commands, one file each: `Arguments` with the help text, and `run`.
 
 mod attach;
-mod campaign;
+mod batch;
 mod check;
 mod compare;
 mod demo;

@@ -19,7 +19,7 @@ use netnice_papers::{
     Effort, Experiment, LabLimits, Outcomes, Reproduction, Store, experiments, markdown,
 };
 
-use super::campaign::{command, tell_stale};
+use super::batch::{command, tell_stale};
 use super::lab;
 use crate::text::{self, say};
 use progress::Progress;

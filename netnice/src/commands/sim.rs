@@ -11,11 +11,11 @@ use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use netnice_scenario::model::Scenario;
 use netnice_scenario::network::not_simulated;
-use netnice_scenario::results::{RunResults, World};
+use netnice_scenario::results::{Backend, RunResults};
 use netnice_scenario::{Network, ScenarioFile, explain, json_schema};
 use netnice_sim::Traces;
 
-use super::campaign::{CampaignArguments, Maker, run_name};
+use super::batch::{BatchArguments, Maker, run_name};
 use crate::allocator;
 use crate::text::{self, say};
 
@@ -82,7 +82,7 @@ pub struct Arguments {
     #[arg(long, value_name = "LINK", requires = "out")]
     pcap: Vec<String>,
     #[command(flatten)]
-    campaign: CampaignArguments,
+    batch: BatchArguments,
 }
 
 /// The first of these that is no link of the scenario.
@@ -108,7 +108,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         text::print(&format!("{schema}\n"))?;
         return Ok(ExitCode::SUCCESS);
     };
-    let Some(file) = arguments.campaign.load(path, not_simulated) else {
+    let Some(file) = arguments.batch.load(path, not_simulated) else {
         return Ok(ExitCode::from(2));
     };
     if let Some(link) = unknown_link(&file, &arguments.pcap)? {
@@ -123,12 +123,12 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         allocator::prefer_huge_pages();
     }
     let jobs = arguments.jobs.or(thread::available_parallelism().ok());
-    let out = arguments.campaign.out.as_deref();
+    let out = arguments.batch.out.as_deref();
     let out = out.filter(|_| !arguments.pcap.is_empty());
     let traces =
         |number, seed| out.map(|out| traces(out, &arguments.pcap, &run_name(number, seed)));
     let maker = Maker {
-        world: World::Simulation,
+        backend: Backend::Simulation,
         jobs: jobs.map_or(1, NonZeroUsize::get),
         make: &|point, number, seed, go_on| match traces(number, seed) {
             Some(traces) => run_with_traces(&point.scenario, seed, &traces, go_on),
@@ -138,7 +138,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
             traces(number, seed).is_none_or(|traces| are_there(&traces, &point.scenario))
         },
     };
-    arguments.campaign.run(&file, &maker)
+    arguments.batch.run(&file, &maker)
 }
 
 /// Whether a run has so many hosts and flows that its memory is better in huge pages.

@@ -25,7 +25,7 @@ const CHECKSUMS: &str = "SHA256SUMS";
 /// Where figures come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum World {
+pub enum Backend {
     /// Computed by the simulator.
     Simulation,
     /// Measured with real packets.
@@ -40,7 +40,8 @@ pub struct Manifest {
     /// SHA-256 of the scenario's text, what was set from outside and its traces.
     pub scenario_hash: String,
     /// Simulated or measured.
-    pub world: World,
+    #[serde(alias = "world")]
+    pub backend: Backend,
     /// Version of netnice.
     pub version: String,
     /// The command, with its arguments.
@@ -57,11 +58,16 @@ pub struct Manifest {
 
 impl Manifest {
     /// The manifest of a scenario's runs.
-    pub fn new(file: &ScenarioFile, world: World, version: &str, command: Vec<String>) -> Manifest {
+    pub fn new(
+        file: &ScenarioFile,
+        backend: Backend,
+        version: &str,
+        command: Vec<String>,
+    ) -> Manifest {
         Manifest {
             scenario: file.scenario().name.clone(),
             scenario_hash: file.hash.clone(),
-            world,
+            backend,
             version: version.to_owned(),
             command,
             settings: file.settings.clone(),
@@ -75,7 +81,7 @@ impl Manifest {
     fn same_runs(&self, other: &Manifest) -> bool {
         self.scenario_hash == other.scenario_hash
             && self.version == other.version
-            && self.world == other.world
+            && self.backend == other.backend
     }
 }
 

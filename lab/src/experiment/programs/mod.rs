@@ -31,8 +31,8 @@ use self::probe::Probe;
 use self::web::{WebClient, WebServer, WebSession};
 use super::controls::Controls;
 use super::measurement::Schedule;
+use super::netns::LiveNetns;
 use super::plan::Plan;
-use super::site::LiveSite;
 use crate::LabError;
 use crate::clock::RunClock;
 use crate::error::Attempted;
@@ -114,7 +114,7 @@ struct Source {
 /// All programs of a run.
 pub(super) struct Programs<'run> {
     plan: &'run Plan,
-    sites: &'run [LiveSite],
+    namespaces: &'run [LiveNetns],
     controls: &'run Controls,
     schedule: Schedule,
     clock: RunClock,
@@ -138,7 +138,7 @@ impl<'run> Programs<'run> {
     /// All listeners, and everything that can fail. Call on the thread that will [`Programs::run`].
     pub(super) fn prepare(
         plan: &'run Plan,
-        sites: &'run [LiveSite],
+        namespaces: &'run [LiveNetns],
         controls: &'run Controls,
         schedule: &Schedule,
         seed: u64,
@@ -146,7 +146,7 @@ impl<'run> Programs<'run> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).attempted("create an epoll")?;
         let mut programs = Programs {
             plan,
-            sites,
+            namespaces,
             controls,
             schedule: schedule.clone(),
             clock: RunClock::beginning_in(Duration::ZERO),
@@ -395,10 +395,10 @@ impl<'run> Programs<'run> {
 
     /// Moves this thread into the namespace of `endpoint`: sockets stay where they were made.
     fn enter(&mut self, endpoint: usize) -> Result<(), LabError> {
-        let site = self.plan.endpoints[endpoint].site;
-        if self.inside != Some(site) {
-            self.sites[site].namespace.enter()?;
-            self.inside = Some(site);
+        let netns = self.plan.endpoints[endpoint].netns;
+        if self.inside != Some(netns) {
+            self.namespaces[netns].namespace.enter()?;
+            self.inside = Some(netns);
         }
         Ok(())
     }

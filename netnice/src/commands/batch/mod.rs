@@ -12,7 +12,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use netnice_scenario::model::Scenario;
 use netnice_scenario::network::Problem;
-use netnice_scenario::results::{Manifest, ResultsDirectory, RunResults, Summary, World};
+use netnice_scenario::results::{Backend, Manifest, ResultsDirectory, RunResults, Summary};
 use netnice_scenario::{Point, ScenarioFile};
 use serde::Serialize;
 
@@ -24,7 +24,7 @@ pub use runs::{run_name, tell_stale};
 
 /// What is run, how often, and where the results go.
 #[derive(Debug, Args)]
-pub struct CampaignArguments {
+pub struct BatchArguments {
     /// Run the seeds 1 to NUMBER instead of the file's
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     seeds: Option<u32>,
@@ -51,7 +51,7 @@ pub struct CampaignArguments {
 /// How runs are made.
 pub struct Maker<'maker> {
     /// Where their figures come from.
-    pub world: World,
+    pub backend: Backend,
     /// Runs at a time.
     pub jobs: usize,
     /// Makes the run of a point, whose number is given, with a seed; `None` where the last argument told it to stop.
@@ -83,7 +83,7 @@ struct Distrust<'a> {
     reason: &'a str,
 }
 
-impl CampaignArguments {
+impl BatchArguments {
     /// Reads the scenario, and says on stderr what is wrong with it.
     pub fn load(
         &self,
@@ -109,9 +109,9 @@ impl CampaignArguments {
     pub fn directory(
         &self,
         file: &ScenarioFile,
-        world: World,
+        backend: Backend,
     ) -> Result<(Manifest, Option<ResultsDirectory>)> {
-        let manifest = Manifest::new(file, world, env!("CARGO_PKG_VERSION"), command());
+        let manifest = Manifest::new(file, backend, env!("CARGO_PKG_VERSION"), command());
         let out = self.out.as_ref();
         let directory = out
             .map(|out| ResultsDirectory::create(out, manifest.clone(), file, self.resume))
@@ -121,7 +121,7 @@ impl CampaignArguments {
 
     /// Makes all runs, keeps them and tells what came of them.
     pub fn run(&self, file: &ScenarioFile, maker: &Maker) -> Result<ExitCode> {
-        let (manifest, directory) = self.directory(file, maker.world)?;
+        let (manifest, directory) = self.directory(file, maker.backend)?;
         let Outcome {
             runs,
             interrupted,

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Error, Result};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use netnice_scenario::results::{ResultsDirectory, RunResults, StaleRun, World};
+use netnice_scenario::results::{Backend, ResultsDirectory, RunResults, StaleRun};
 use netnice_scenario::{ScenarioFile, pool};
 use nix::sys::signal::Signal;
 
@@ -164,7 +164,7 @@ impl Progress {
             false => ProgressDrawTarget::stderr(),
         };
         let total = finished + left.len();
-        let real_time = maker.world == World::Lab;
+        let real_time = maker.backend == Backend::Lab;
         let length = match real_time {
             true => {
                 let scenarios = left.iter().map(|&(point, _)| &file.points[point].scenario);

@@ -23,32 +23,32 @@ const RTAX_RTO_MIN: u32 = 13;
 
 /// A namespace with its device.
 #[derive(Debug)]
-pub(super) struct LiveSite {
+pub(super) struct LiveNetns {
     pub(super) namespace: Namespace,
     pub(super) device: u32,
 }
 
 /// Makes all namespaces of the plan, and the files of their devices.
-pub(super) fn set_up(plan: &Plan) -> Result<(Vec<LiveSite>, Vec<OwnedFd>), LabError> {
-    let mut sites = Vec::new();
+pub(super) fn set_up(plan: &Plan) -> Result<(Vec<LiveNetns>, Vec<OwnedFd>), LabError> {
+    let mut namespaces = Vec::new();
     let mut files = Vec::new();
-    for index in 0..plan.sites.len() {
+    for index in 0..plan.namespaces.len() {
         let namespace = Namespace::create()?;
         let tun = namespace.run(|| {
             let tun = Tun::open("nn-lab")?;
             configure(plan, index, &tun)?;
             Ok::<_, LabError>(tun)
         })??;
-        sites.push(LiveSite {
+        namespaces.push(LiveNetns {
             namespace,
             device: tun.index,
         });
         files.push(tun.file);
     }
-    Ok((sites, files))
+    Ok((namespaces, files))
 }
 
-impl LiveSite {
+impl LiveNetns {
     /// Packets that the device dropped.
     pub(super) fn drops(&self) -> Result<u64, LabError> {
         let statistics = self
@@ -60,10 +60,10 @@ impl LiveSite {
 }
 
 /// Configures the namespace of the calling thread.
-fn configure(plan: &Plan, site: usize, tun: &Tun) -> Result<(), LabError> {
+fn configure(plan: &Plan, netns: usize, tun: &Tun) -> Result<(), LabError> {
     let netlink = Netlink::open().attempted("open rtnetlink")?;
     set_up_loopback(&netlink)?;
-    let settings = plan.sites[site].settings;
+    let settings = plan.namespaces[netns].settings;
     for (name, value) in [
         // What an earlier connection has learnt must not change the next.
         ("tcp_no_metrics_save", true),
@@ -84,7 +84,7 @@ fn configure(plan: &Plan, site: usize, tun: &Tun) -> Result<(), LabError> {
     netlink
         .bring_up(tun.index, Some((mtu, DEVICE_QUEUE)))
         .attempted(format!("bring {} up", tun.name))?;
-    let ours = |endpoint: &usize| plan.endpoints[*endpoint].site == site;
+    let ours = |endpoint: &usize| plan.endpoints[*endpoint].netns == netns;
     for (index, (senders, receivers)) in plan.ends.iter().enumerate() {
         let group = &plan.network.flows[index].group;
         for (near, far, forward) in [(senders, receivers, true), (receivers, senders, false)] {

@@ -14,7 +14,7 @@ type Key = (u32, u32, u16, u16);
 
 /// A flow as the network sees it.
 #[derive(Debug, Default)]
-pub(super) struct Meter {
+pub(super) struct FlowTracer {
     pub(super) counters: FlowCounters,
     pub(super) baseline: FlowCounters,
     /// Counters at the ends of phases.
@@ -54,12 +54,12 @@ fn after(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) > 0
 }
 
-impl Meter {
+impl FlowTracer {
     /// Of a flow that is complete after so many bytes, if ever.
-    pub(super) fn expecting(bytes: Option<u64>) -> Meter {
-        Meter {
+    pub(super) fn expecting(bytes: Option<u64>) -> FlowTracer {
+        FlowTracer {
             expected_bytes: bytes,
-            ..Meter::default()
+            ..FlowTracer::default()
         }
     }
 
@@ -276,81 +276,81 @@ mod tests {
     /// A connection whose numbers wrap: SYN, two packets of which the first is lost, a retransmission, FIN.
     #[test]
     fn a_connection_by_hand() {
-        let mut meter = Meter::expecting(Some(200));
-        meter.begin_measurement();
+        let mut tracer = FlowTracer::expecting(Some(200));
+        tracer.begin_measurement();
         let isn = u32::MAX - 50;
         let data = isn.wrapping_add(1);
         let second = data.wrapping_add(100);
         let end = data.wrapping_add(200);
-        meter.entered(ms(0), &frame(true, 0, flags(isn, 0, true, false)));
-        meter.entered(ms(10), &frame(true, 100, flags(data, 0, false, false)));
-        meter.dropped(&frame(true, 100, flags(data, 0, false, false)));
+        tracer.entered(ms(0), &frame(true, 0, flags(isn, 0, true, false)));
+        tracer.entered(ms(10), &frame(true, 100, flags(data, 0, false, false)));
+        tracer.dropped(&frame(true, 100, flags(data, 0, false, false)));
         let mut packet = frame(true, 100, flags(second, 0, false, false));
-        meter.entered(ms(11), &packet);
+        tracer.entered(ms(11), &packet);
         packet.entered = ms(11);
-        meter.arrived(ms(21), &packet);
-        meter.entered(ms(21), &frame(false, 0, flags(0, data, false, false)));
-        assert_eq!(meter.counters.goodput_bytes, 0);
-        meter.entered(ms(30), &frame(true, 100, flags(data, 0, false, true)));
+        tracer.arrived(ms(21), &packet);
+        tracer.entered(ms(21), &frame(false, 0, flags(0, data, false, false)));
+        assert_eq!(tracer.counters.goodput_bytes, 0);
+        tracer.entered(ms(30), &frame(true, 100, flags(data, 0, false, true)));
         // All 200 bytes at once, and the FIN that came with them.
         let ack = frame(false, 0, flags(0, end.wrapping_add(1), false, false));
-        meter.entered(ms(40), &ack);
-        assert_eq!(meter.counters.goodput_bytes, 100);
-        let connection = meter.connections.values_mut().next().unwrap();
+        tracer.entered(ms(40), &ack);
+        assert_eq!(tracer.counters.goodput_bytes, 100);
+        let connection = tracer.connections.values_mut().next().unwrap();
         connection.end = Some(end);
-        meter.entered(ms(41), &ack);
-        meter.arrived(ms(51), &ack);
-        let counters = meter.counters;
+        tracer.entered(ms(41), &ack);
+        tracer.arrived(ms(51), &ack);
+        let counters = tracer.counters;
         assert_eq!(counters.goodput_bytes, 200);
         assert_eq!((counters.sent_packets, counters.received_packets), (3, 1));
         assert_eq!((counters.lost_packets, counters.retransmissions), (1, 1));
-        assert_eq!(meter.completed, Some(ms(41)));
-        assert_eq!(meter.delay.max(), Some(10_000_000));
+        assert_eq!(tracer.completed, Some(ms(41)));
+        assert_eq!(tracer.delay.max(), Some(10_000_000));
         // Of the second packet, which was sent once: from 11 to 51 ms.
         assert_eq!(
-            (meter.round_trip.count(), meter.round_trip.max()),
+            (tracer.round_trip.count(), tracer.round_trip.max()),
             (1, Some(40_000_000))
         );
-        assert!(meter.connections.is_empty());
+        assert!(tracer.connections.is_empty());
     }
 
     /// What arrived before a gap was filled tells nothing of the path.
     #[test]
     fn an_ack_that_fills_a_gap_is_no_round_trip() {
-        let mut meter = Meter::default();
-        meter.begin_measurement();
+        let mut tracer = FlowTracer::default();
+        tracer.begin_measurement();
         for (time, sequence) in [(0, 1000), (1, 1100), (2, 1200)] {
-            meter.entered(
+            tracer.entered(
                 ms(time),
                 &frame(true, 100, flags(sequence, 0, false, false)),
             );
         }
         // The second is lost: the first is acknowledged twice, then all but the third, then all.
         for (time, acknowledged) in [(40, 1100), (42, 1100), (90, 1200), (99, 1300)] {
-            meter.arrived(
+            tracer.arrived(
                 ms(time),
                 &frame(false, 0, flags(0, acknowledged, false, false)),
             );
         }
-        assert_eq!(meter.round_trip.count(), 1);
-        assert_eq!(meter.round_trip.max(), Some(40_000_000));
+        assert_eq!(tracer.round_trip.count(), 1);
+        assert_eq!(tracer.round_trip.max(), Some(40_000_000));
     }
 
     #[test]
     fn udp_counts_what_arrives() {
-        let mut meter = Meter::default();
+        let mut tracer = FlowTracer::default();
         for lost in [false, true, false] {
             let packet = frame(true, 972, None);
-            meter.entered(ms(1), &packet);
+            tracer.entered(ms(1), &packet);
             match lost {
-                true => meter.dropped(&packet),
-                false => meter.arrived(ms(3), &packet),
+                true => tracer.dropped(&packet),
+                false => tracer.arrived(ms(3), &packet),
             }
         }
-        let counters = meter.counters;
+        let counters = tracer.counters;
         assert_eq!((counters.sent_packets, counters.lost_packets), (3, 1));
         assert_eq!(counters.goodput_bytes, 2 * 972);
         // Nothing is measured before the end of the warm-up.
-        assert_eq!(meter.delay.count(), 0);
+        assert_eq!(tracer.delay.count(), 0);
     }
 }
