@@ -14,7 +14,7 @@ PYTHON_SOURCES = bench/compare_ns2 bench/speed bench/start_up bench/ns2/measure 
 SCRIPTS = scripts/prerequisites scripts/test-runner .ci/run tests/kernels/run tests/kernels/inside
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-unprivileged test-kernels fuzz lint format bench bench-sim install
+.PHONY: help build demo test test-unprivileged test-kernels fuzz lint audit format bench bench-sim install
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 22
@@ -46,7 +46,7 @@ fuzz: ## Feed parser and simulator random input (cargo install cargo-fuzz): FUZZ
 		-max_total_time=$(FUZZ_SECONDS) -max_len=8192 -timeout=30
 	$(CARGO) +nightly fuzz run engine -- -max_total_time=$(FUZZ_SECONDS) -timeout=60 -rss_limit_mb=4096
 
-lint: ## Check style and common mistakes
+lint: ## Check style, common mistakes, and the licences and sources of crates
 	@scripts/prerequisites build lint
 	$(CARGO) fmt --all -- --check
 	$(CARGO) clippy --locked --workspace --all-targets -- --deny warnings
@@ -54,6 +54,11 @@ lint: ## Check style and common mistakes
 	target/ruff/bin/ruff check $(PYTHON_SOURCES)
 	target/ruff/bin/ruff format --check $(PYTHON_SOURCES)
 	shellcheck $(SCRIPTS)
+	target/audit/bin/cargo-deny --locked check --hide-inclusion-graph licenses bans sources
+
+audit: ## Compare the crates with RustSec's list of vulnerabilities, fetched or in ADVISORY_DB=DIRECTORY
+	@scripts/prerequisites build lint
+	target/audit/bin/cargo-audit audit --deny warnings $(if $(ADVISORY_DB),--no-fetch --db $(ADVISORY_DB))
 
 format: ## Format the sources
 	@scripts/prerequisites build lint
