@@ -31,6 +31,7 @@ demo: ## See the difference on an emulated link: two minutes, needs root
 test: ## Run all tests; those of the running kernel ask for root
 	@scripts/prerequisites build demo browser
 	$(CARGO) test --locked --workspace --no-fail-fast $(RUNNER) $(ARGS)
+	$(CARGO) test --locked --manifest-path examples/extension/Cargo.toml --target-dir target/extension
 
 test-unprivileged: ## Run the tests that need neither root nor a kernel of a certain kind
 	@scripts/prerequisites build browser
@@ -49,6 +50,7 @@ fuzz: ## Feed parser and simulator random input (cargo install cargo-fuzz): FUZZ
 lint: ## Check style, common mistakes, and the licences and sources of crates
 	@scripts/prerequisites build lint
 	$(CARGO) fmt --all -- --check
+	$(CARGO) fmt --manifest-path examples/extension/Cargo.toml -- --check
 	$(CARGO) clippy --locked --workspace --all-targets -- --deny warnings
 	clang-format --dry-run -Werror $(C_SOURCES)
 	target/ruff/bin/ruff check $(PYTHON_SOURCES)
@@ -63,6 +65,7 @@ audit: ## Compare the crates with RustSec's list of vulnerabilities, fetched or 
 format: ## Format the sources
 	@scripts/prerequisites build lint
 	$(CARGO) fmt --all
+	$(CARGO) fmt --manifest-path examples/extension/Cargo.toml
 	clang-format -i $(C_SOURCES)
 	target/ruff/bin/ruff format $(PYTHON_SOURCES)
 

@@ -7,6 +7,7 @@
 //! A new control is one file in `controls/` that implements [`CongestionControl`], and one line in `registry.rs`, where
 //! [`create`](crate::registry::create) makes them by name.
 
+use crate::parameters::Settings;
 use crate::policy::Report;
 
 /// The window, in packets of the sender's maximum segment size.
@@ -186,4 +187,11 @@ pub trait CongestionControl: Send + std::fmt::Debug {
     fn report(&self) -> Option<Report> {
         None
     }
+}
+
+/// Names, describes and makes a control: the constant of its file that stands in the registry.
+pub(crate) struct Registration {
+    pub(crate) name: &'static str,
+    pub(crate) summary: &'static str,
+    pub(crate) build: fn(&Settings) -> Box<dyn CongestionControl>,
 }

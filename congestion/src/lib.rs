@@ -10,6 +10,7 @@ pub mod controls;
 pub mod dstcp;
 pub mod hstcplp;
 pub mod netnice;
+pub mod parameter;
 pub mod parameter_table;
 pub mod parameters;
 pub mod policy;

@@ -6,7 +6,7 @@
 //! row; one that a policy in `policy/` reads is a member of `struct policy_parameters`, too. Tests compare the rows with
 //! what the policies do.
 
-use crate::parameters::{Kind, Member, Parameter, Unit};
+use crate::parameter::{Kind, Member, Parameter, Unit};
 
 const fn number(least: f64, most: f64, default: f64) -> Kind {
     Kind::Number {

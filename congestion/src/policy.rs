@@ -4,8 +4,8 @@
 
 use bytemuck::{Pod, Zeroable};
 
+use crate::parameter::{Member, Parameter, Value};
 use crate::parameter_table::{PARAMETERS, POLICY_PARAMETERS_BYTES};
-use crate::parameters::Member;
 
 /// `struct policy_parameters`, byte for byte, as [`crate::registry::policy_parameters`] fills it in. Zero in a member
 /// stands for the policy's own default.
@@ -32,8 +32,20 @@ impl Parameters {
         })
     }
 
+    /// Sets the member of a parameter, where it has one, to a value that is allowed; 0 stands for the default.
+    pub(crate) fn set(&mut self, parameter: &Parameter, value: Value) {
+        let Some(member) = parameter.member else {
+            return;
+        };
+        let number = match value {
+            Value::Switch(_) => (value != parameter.kind.default()).into(),
+            Value::Number(number) => (number * member.per_unit).round() as u64,
+        };
+        self.put(member, number);
+    }
+
     /// Writes a member; `value` fits.
-    pub(crate) fn put(&mut self, member: Member, value: u64) {
+    fn put(&mut self, member: Member, value: u64) {
         let bytes = &mut self.0[member.offset..member.offset + member.bytes];
         match bytes.len() {
             1 => bytes.copy_from_slice(&(value as u8).to_ne_bytes()),

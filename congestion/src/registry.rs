@@ -5,18 +5,12 @@
 //! parameter. Controls are boxed: a call through a vtable
 //! costs about 1 ns of the 10 to 100 ns that an ACK takes, and saves every sender from knowing the controls.
 
-use crate::control::CongestionControl;
+use crate::control::{CongestionControl, Registration};
 use crate::controls;
 use crate::parameters::{self, ControlParameters, Parameter, ParameterError, Settings};
 use crate::policy;
 
-/// What a control's file tells about it.
-pub(crate) struct Registration {
-    pub(crate) name: &'static str,
-    pub(crate) summary: &'static str,
-    pub(crate) build: fn(&Settings) -> Box<dyn CongestionControl>,
-}
-
+/// One line for each control.
 const CONTROLS: &[Registration] = &[
     controls::reno::REGISTRATION,
     controls::cubic::REGISTRATION,

@@ -5,7 +5,8 @@
 use serde::de::{Error as _, VariantAccess};
 use serde::{Deserialize, Serialize};
 
-use crate::{Described, Packet, Time, TokenBucket, TokenBucketConfig, Tsw, TswConfig};
+// All markers and their configurations, too.
+use crate::*;
 
 /// Declares the markers. A marker is a type with `new(&Config, seed: u64)` and `tag(&mut self, Time, &mut impl Packet)`.
 macro_rules! markers {

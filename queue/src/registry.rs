@@ -9,10 +9,8 @@ use serde::de::{Error as _, VariantAccess};
 use serde::{Deserialize, Serialize};
 
 use crate::early_detection::Curve;
-use crate::{
-    Bytes, DropTail, DropTailConfig, Dropped, Packet, Priority, PriorityConfig, QueueBound,
-    QueueDiscipline, QueueLimit, Rate, Red, RedConfig, Rio, RioConfig, Sfq, SfqConfig, Time,
-};
+// All disciplines and their configurations, too.
+use crate::*;
 
 /// A tagged table of a file: a name, and fields that depend on it. Reading one by [`Described::read`] lets an error know
 /// its field, which serde's derived code for tagged enums loses.

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! CUBIC (RFC 9438), with fast convergence and the Reno-friendly region.
 
-use crate::control::{Ack, Congestion, CongestionControl, Window};
+use crate::control::{Ack, Congestion, CongestionControl, Registration, Window};
 use crate::controls::hystart::HyStart;
 use crate::controls::reno::{
     MINIMUM_SSTHRESH_PACKETS, SLOW_START_LIMIT_PACKETS, may_grow, slow_start, window_in_use,
 };
 use crate::parameters::Settings;
-use crate::registry::Registration;
 
 pub(crate) const REGISTRATION: Registration = Registration {
     name: "cubic",

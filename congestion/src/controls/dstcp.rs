@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! TCP for Diff-Serv: `policy/dstcp.h`.
 
-use crate::control::{Ack, Congestion, CongestionControl, Window};
+use crate::control::{Ack, Congestion, CongestionControl, Registration, Window};
 use crate::controls::low_priority::{duration_us, whole_packets};
 use crate::dstcp::{self, DsTcp};
 use crate::parameters::Settings;
-use crate::registry::Registration;
 
 pub(crate) const REGISTRATION: Registration = Registration {
     name: "dstcp",

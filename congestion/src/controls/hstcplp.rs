@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! HSTCP-LP: `policy/hstcplp.h`, called as the kernel's glue calls it.
 
+use crate::control::Registration;
 use crate::controls::tcplp::{Policy, PolicyControl};
 use crate::hstcplp::HsTcpLp;
 use crate::policy::Report;
-use crate::registry::Registration;
 use crate::tcplp::Ack;
 
 pub(crate) const REGISTRATION: Registration = Registration {

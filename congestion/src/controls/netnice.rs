@@ -3,11 +3,10 @@
 
 use std::time::Duration;
 
-use crate::control::{Ack, Congestion, CongestionControl, Window};
+use crate::control::{Ack, Congestion, CongestionControl, Registration, Window};
 use crate::controls::low_priority::{clock_us, duration_us, sample_us, whole_packets};
 use crate::netnice::{self, NetNice};
 use crate::policy::Report;
-use crate::registry::Registration;
 
 pub(crate) const REGISTRATION: Registration = Registration {
     name: "netnice",

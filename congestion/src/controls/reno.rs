@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reno: slow start and congestion avoidance of RFC 5681, and what controls of its family share.
 
-use crate::control::{Ack, Congestion, CongestionControl, Window};
+use crate::control::{Ack, Congestion, CongestionControl, Registration, Window};
 use crate::parameters::Settings;
-use crate::registry::Registration;
 
 pub(crate) const REGISTRATION: Registration = Registration {
     name: "reno",

@@ -3,10 +3,9 @@
 
 use std::fmt;
 
-use crate::control::{Ack, Congestion, CongestionControl, Window};
+use crate::control::{Ack, Congestion, CongestionControl, Registration, Window};
 use crate::controls::low_priority::{clock_us, duration_us, sample_us, whole_packets};
 use crate::policy::Report;
-use crate::registry::Registration;
 use crate::tcplp::{self, TcpLp};
 
 pub(crate) const REGISTRATION: Registration = Registration {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! TCP-LP/ECN: the paper's benchmark (LP03 IV-A), in which a router's mark tells of congestion instead of delays.
 
+use crate::control::Registration;
 use crate::controls::tcplp::{Policy, PolicyControl};
 use crate::policy::Report;
-use crate::registry::Registration;
 use crate::tcplp::{Ack, TcpLp};
 
 pub(crate) const REGISTRATION: Registration = Registration {
