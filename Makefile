@@ -10,11 +10,11 @@ SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 RUNNER := --config 'target."cfg(unix)".runner = "$(CURDIR)/scripts/test-runner"'
 C_SOURCES = $(shell find bench congestion kernel -name '*.[ch]' | sort)
 PYTHON_SOURCES = bench/compare_ns2 bench/speed bench/start_up bench/ns2/measure bench/ns2/cases.py \
-	netnice/tests/program/downloads.py
+	netnice/tests/program/downloads.py scripts/check-links scripts/cli-reference
 SCRIPTS = scripts/prerequisites scripts/test-runner .ci/run tests/kernels/run tests/kernels/inside
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-unprivileged test-kernels fuzz lint audit format bench bench-sim install
+.PHONY: help build demo test test-unprivileged test-kernels fuzz lint audit format docs bench bench-sim install
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 22
@@ -56,6 +56,7 @@ lint: ## Check style, common mistakes, and the licences and sources of crates
 	target/ruff/bin/ruff check $(PYTHON_SOURCES)
 	target/ruff/bin/ruff format --check $(PYTHON_SOURCES)
 	shellcheck $(SCRIPTS)
+	scripts/check-links
 	target/audit/bin/cargo-deny --locked check --hide-inclusion-graph licenses bans sources
 
 audit: ## Compare the crates with RustSec's list of vulnerabilities, fetched or in ADVISORY_DB=DIRECTORY
@@ -68,6 +69,9 @@ format: ## Format the sources
 	$(CARGO) fmt --manifest-path examples/extension/Cargo.toml
 	clang-format -i $(C_SOURCES)
 	target/ruff/bin/ruff format $(PYTHON_SOURCES)
+
+docs: build ## Write the page on the command line, docs/cli.md, from `--help`
+	scripts/cli-reference target/release/netnice
 
 bench: ## Measure the controls beside others: takes long, needs root and a quiet machine
 	@scripts/prerequisites build
