@@ -33,10 +33,11 @@ use netnice_scenario::Scenario;
 use netnice_scenario::results::RunResults;
 
 use self::controls::Controls;
-use crate::{LabError, Namespace};
+use crate::LabError;
 
 pub use check::{check, notes};
 pub use explain::explain;
+pub use run::Watch;
 
 /// Runs scenarios on the running kernel. Needs root.
 ///
@@ -60,14 +61,6 @@ pub use explain::explain;
 pub struct Lab {
     controls: Controls,
     watch: Option<Box<dyn Watch>>,
-}
-
-/// Is told of the namespaces in which programs of the user run, to end what is left there if this process dies.
-pub trait Watch: Send + Sync {
-    /// Programs are about to run there.
-    fn begins(&self, namespace: &Namespace);
-    /// None run there any more.
-    fn ended(&self, namespace: &Namespace);
 }
 
 impl Lab {
@@ -102,7 +95,7 @@ impl Lab {
         seed: u64,
         go_on: impl FnMut() -> bool,
     ) -> Result<Option<RunResults>, LabError> {
-        run::run(self, scenario, seed, go_on)
+        run::run(&self.controls, self.watch.as_deref(), scenario, seed, go_on)
     }
 
     /// Takes the controls out of the kernel, unless others use them.

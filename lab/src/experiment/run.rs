@@ -14,7 +14,9 @@ use netnice_scenario::results::RunResults;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
+use super::check::notes;
 use super::commands::{self, Ended};
+use super::controls::Controls;
 use super::machine::{MachineLoad, MachineWatch};
 use super::measurement::{Measured, MeasuredNetwork, Schedule};
 use super::netns::{self, LiveNetns};
@@ -22,13 +24,12 @@ use super::network::LinkNetwork;
 use super::plan::Plan;
 use super::programs::{self, Programs, ProgramsReport};
 use super::results::Findings;
-use super::{Lab, notes};
-use crate::LabError;
 use crate::clock::RunClock;
 use crate::driver::Driver;
 use crate::error::Attempted;
 use crate::namespace::end_processes;
 use crate::scheduling;
+use crate::{LabError, Namespace};
 
 /// Time for all threads to be in place before the run begins.
 const LEAD: Duration = Duration::from_millis(50);
@@ -37,8 +38,18 @@ const TICK: Duration = Duration::from_millis(20);
 /// Lateness that figures can bear.
 const LATENESS_BOUND: Duration = Duration::from_millis(1);
 
+/// Looks after the namespaces in which programs of the user run, to end what is left there if this process dies.
+pub trait Watch: Send + Sync {
+    /// Programs are about to run there.
+    fn begins(&self, namespace: &Namespace);
+    /// None run there any more.
+    fn ended(&self, namespace: &Namespace);
+}
+
+/// Runs `scenario`; the arguments are those of [`super::Lab::run`].
 pub(super) fn run(
-    lab: &Lab,
+    controls: &Controls,
+    watch: Option<&dyn Watch>,
     scenario: &Scenario,
     seed: u64,
     go_on: impl FnMut() -> bool,
@@ -61,7 +72,7 @@ pub(super) fn run(
     let wake = EventFd::from_value_and_flags(0, EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)
         .attempted("create an event file descriptor")?;
     let at_work = AtWork {
-        lab,
+        controls,
         plan: &plan,
         namespaces: &namespaces,
         schedule: &schedule,
@@ -76,7 +87,7 @@ pub(super) fn run(
     };
     let watched = at_work.watched();
     for netns in &watched {
-        lab.watch
+        watch
             .iter()
             .for_each(|watch| watch.begins(&netns.namespace));
     }
@@ -85,7 +96,7 @@ pub(super) fn run(
         let namespaces: Vec<_> = watched.iter().map(|netns| &netns.namespace).collect();
         end_processes(&namespaces);
         for namespace in namespaces {
-            lab.watch.iter().for_each(|watch| watch.ended(namespace));
+            watch.iter().for_each(|watch| watch.ended(namespace));
         }
     }
     let Some(outcome) = outcome? else {
@@ -107,7 +118,7 @@ pub(super) fn run(
 
 /// What all threads of a run share.
 struct AtWork<'run> {
-    lab: &'run Lab,
+    controls: &'run Controls,
     plan: &'run Plan,
     namespaces: &'run [LiveNetns],
     schedule: &'run Schedule,
@@ -251,7 +262,7 @@ impl AtWork<'_> {
         ready: &Sender<()>,
         begun: &Receiver<RunClock>,
     ) -> Result<ProgramsReport, LabError> {
-        let controls = &self.lab.controls;
+        let controls = self.controls;
         let programs = Programs::prepare(
             self.plan,
             self.namespaces,

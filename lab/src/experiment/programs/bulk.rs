@@ -5,31 +5,16 @@ use std::io::{self, Write as _};
 use std::time::Duration;
 
 use netnice_scenario::model::Application;
-use socket2::Socket;
 
+use super::connections::Sender;
 use super::sockets::socket_address;
-use super::{Entry, PORT, Programs};
+use super::state::{Entry, PORT, Programs};
 use crate::LabError;
 use crate::experiment::plan;
 use crate::experiment::tcp_info::TcpInfo;
 
 /// Bytes written in one call.
 pub(super) const CHUNK: usize = 128 * 1024;
-
-/// A sender's socket.
-pub(super) struct Sender {
-    pub(super) flow: usize,
-    pub(super) socket: Socket,
-    /// Bytes that the program has written and the socket has not taken.
-    to_write: u64,
-    /// No more will be written.
-    complete: bool,
-    shut: bool,
-    /// What it was when last looked into.
-    pub(super) info: TcpInfo,
-    /// Early indications answered when they were last read.
-    pub(super) yields: u32,
-}
 
 impl Programs<'_> {
     /// A flow begins: its sender connects.

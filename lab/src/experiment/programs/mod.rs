@@ -2,14 +2,15 @@
 //! The programs at the ends of flows: real sockets, served by one thread.
 
 mod bulk;
+mod connections;
 mod probe;
 mod sockets;
+mod state;
 mod timed;
 mod web;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::io;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -17,18 +18,16 @@ use std::time::Duration;
 use netnice_queue::Time;
 use netnice_scenario::model::{Application, Transport};
 use netnice_scenario::network::FlowGroup;
-use netnice_sim::measure::{Histogram, ResponseTimes};
+use netnice_sim::measure::ResponseTimes;
 use netnice_sim::random::Stream;
-use netnice_sim::traffic::{Generator, Traffic, Write};
+use netnice_sim::traffic::Traffic;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::signal::SigSet;
 use nix::sys::time::TimeSpec;
-use socket2::Socket;
 
-use self::bulk::Sender;
-use self::probe::Probe;
-use self::web::{WebClient, WebServer, WebSession};
+use self::connections::WebServer;
+use self::state::{Entry, Source, Timer};
 use super::controls::Controls;
 use super::measurement::Schedule;
 use super::netns::LiveNetns;
@@ -38,101 +37,16 @@ use crate::clock::RunClock;
 use crate::error::Attempted;
 use crate::scheduling;
 
+pub(super) use self::state::{FlowReport, Programs, ProgramsReport};
+
 /// Below the network's thread, above ordinary ones: what is measured is the network, not the wait for a processor.
 const PRIORITY: u32 = 10;
 /// How often connections are looked into.
 const PROBE_INTERVAL: Duration = Duration::from_millis(20);
 /// How often the counts of our controls are read.
 const INDICATIONS_INTERVAL: Duration = Duration::from_millis(100);
-/// Where all receivers listen; each has an address of its own.
-const PORT: u16 = 5001;
 /// Events taken at a time.
 const BATCH: usize = 64;
-
-/// What the programs have seen of a flow.
-#[derive(Debug, Default)]
-pub(super) struct FlowReport {
-    /// When it began.
-    pub(super) start: Time,
-    pub(super) probe: Probe,
-    /// Of web traffic.
-    pub(super) responses: Option<ResponseTimes>,
-    /// When a command was done.
-    pub(super) completed: Option<Time>,
-    /// Why it could not do its work.
-    pub(super) failure: Option<String>,
-}
-
-/// What all programs have seen.
-#[derive(Debug, Default)]
-pub(super) struct ProgramsReport {
-    pub(super) flows: Vec<FlowReport>,
-    /// How much later than due timed sources sent, in nanoseconds.
-    pub(super) lateness: Histogram,
-    /// Datagrams that the kernel did not take.
-    pub(super) unsent: u64,
-    /// cwnd, ssthresh in packets and smoothed RTT in seconds of each flow, at each sampling time.
-    pub(super) samples: Vec<Vec<[f64; 3]>>,
-}
-
-/// Something that is to happen at a time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Timer {
-    Start(usize),
-    Write(usize),
-    Stop(usize),
-    Session(usize),
-    Probe,
-    Indications,
-    Sample,
-}
-
-/// A socket and what it is for.
-enum Entry {
-    /// Takes the connection of a flow.
-    Listener(usize, Socket),
-    /// Reads what comes for a flow, and forgets it.
-    Receiver(usize, Socket),
-    Sender(Sender),
-    WebListener(usize, Socket),
-    WebServer(WebServer),
-    WebClient(WebClient),
-}
-
-/// A flow's source.
-struct Source {
-    stop: Time,
-    generator: Option<Generator>,
-    next: Option<Write>,
-    /// Bytes of data that it may still send.
-    left: u64,
-    /// Its socket, once it has one: a place among the entries of TCP.
-    entry: Option<u64>,
-    datagrams: Option<Socket>,
-}
-
-/// All programs of a run.
-pub(super) struct Programs<'run> {
-    plan: &'run Plan,
-    namespaces: &'run [LiveNetns],
-    controls: &'run Controls,
-    schedule: Schedule,
-    clock: RunClock,
-    epoll: Epoll,
-    /// Entries with a number that changes whenever a place is used again, so that old events are known as such.
-    entries: Vec<(u32, Option<Entry>)>,
-    free: Vec<usize>,
-    timers: BinaryHeap<Reverse<(Time, u64, Timer)>>,
-    timers_set: u64,
-    sources: Vec<Source>,
-    sessions: Vec<WebSession>,
-    /// Held so that packets find somebody; never read.
-    sinks: Vec<Socket>,
-    inside: Option<usize>,
-    next_sample: Option<Time>,
-    report: ProgramsReport,
-    zeroes: Vec<u8>,
-}
 
 impl<'run> Programs<'run> {
     /// All listeners, and everything that can fail. Call on the thread that will [`Programs::run`].
@@ -174,10 +88,6 @@ impl<'run> Programs<'run> {
             programs.at(first, Timer::Sample);
         }
         Ok(programs)
-    }
-
-    fn group(&self, flow: usize) -> &'run FlowGroup {
-        &self.plan.network.flows[flow].group
     }
 
     fn add_flow(&mut self, flow: usize, seed: u64) -> Result<(), LabError> {
@@ -225,11 +135,6 @@ impl<'run> Programs<'run> {
         self.sources.push(source);
         self.report.flows.push(report);
         Ok(())
-    }
-
-    fn at(&mut self, time: Time, timer: Timer) {
-        self.timers_set += 1;
-        self.timers.push(Reverse((time, self.timers_set, timer)));
     }
 
     /// Serves all flows until the end of the run or `stop`, then tells what it has seen. Makes its thread a real-time
@@ -356,52 +261,6 @@ impl<'run> Programs<'run> {
         }
         Ok(())
     }
-
-    /// Adds an entry and watches its socket, edge by edge.
-    fn add(&mut self, entry: Entry) -> Result<u64, LabError> {
-        let place = self.free.pop().unwrap_or_else(|| {
-            self.entries.push((0, None));
-            self.entries.len() - 1
-        });
-        let number = self.entries[place].0.wrapping_add(1);
-        let token = u64::from(number) << 32 | place as u64;
-        let flags = EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT | EpollFlags::EPOLLET;
-        let event = EpollEvent::new(flags, token);
-        self.epoll
-            .add(entry.socket(), event)
-            .attempted("watch a socket")?;
-        self.entries[place] = (number, Some(entry));
-        Ok(token)
-    }
-
-    fn accept(
-        &mut self,
-        listener: &Socket,
-        entry: impl Fn(Socket) -> Entry,
-    ) -> Result<(), LabError> {
-        loop {
-            match listener.accept() {
-                Ok((socket, _)) => {
-                    socket.set_nonblocking(true).attempted("set up a socket")?;
-                    self.add(entry(socket))?;
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                // It was reset before it was taken.
-                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
-                Err(error) => return Err(error).attempted("accept a connection"),
-            }
-        }
-    }
-
-    /// Moves this thread into the namespace of `endpoint`: sockets stay where they were made.
-    fn enter(&mut self, endpoint: usize) -> Result<(), LabError> {
-        let netns = self.plan.endpoints[endpoint].netns;
-        if self.inside != Some(netns) {
-            self.namespaces[netns].namespace.enter()?;
-            self.inside = Some(netns);
-        }
-        Ok(())
-    }
 }
 
 /// When a flow begins, and its random stream: the same draws as in the simulator.
@@ -409,17 +268,4 @@ pub(super) fn begin(group: &FlowGroup, name: &str, seed: u64) -> (Time, Stream) 
     let mut stream = Stream::new(seed, name);
     let spread = group.start_spread.mul_f64(stream.uniform());
     (Time::ZERO + group.start + spread, stream)
-}
-
-impl Entry {
-    fn socket(&self) -> &Socket {
-        match self {
-            Entry::Listener(_, socket)
-            | Entry::Receiver(_, socket)
-            | Entry::WebListener(_, socket) => socket,
-            Entry::Sender(sender) => &sender.socket,
-            Entry::WebServer(server) => &server.socket,
-            Entry::WebClient(client) => &client.socket,
-        }
-    }
 }

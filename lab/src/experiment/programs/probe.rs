@@ -3,40 +3,8 @@
 
 use netnice_queue::Time;
 
-use super::{Entry, Programs};
+use super::state::{Entry, Programs};
 use crate::experiment::tcp_info::TcpInfo;
-
-/// What looking into a flow's connection has told so far. Recoveries and reactions that began and ended between two looks
-/// are missed.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(crate) struct Probe {
-    windows: f64,
-    looks: u64,
-    /// Retransmission time-outs.
-    pub(crate) timeouts: u64,
-    /// Fast recoveries begun.
-    pub(crate) recoveries: u64,
-    /// Reductions for ECN marks.
-    pub(crate) ecn_reactions: u64,
-    /// Early indications that a low-priority control of ours has answered.
-    pub(crate) early_indications: u64,
-}
-
-impl Probe {
-    /// Mean congestion window, in packets; 0 where there was none.
-    pub(crate) fn mean_cwnd(&self) -> f64 {
-        self.windows / self.looks.max(1) as f64
-    }
-
-    fn look(&mut self, info: &TcpInfo, before: &TcpInfo) {
-        self.windows += f64::from(info.cwnd);
-        self.looks += 1;
-        self.recoveries += u64::from(info.has_begun_recovery_since(before));
-        self.ecn_reactions += u64::from(info.has_reacted_to_ecn_since(before));
-        let timeouts = |info: &TcpInfo| info.timeouts.unwrap_or_default();
-        self.timeouts += timeouts(info).saturating_sub(timeouts(before));
-    }
-}
 
 impl Programs<'_> {
     /// Looks into all connections of senders.

@@ -9,7 +9,7 @@ use nix::sys::socket::setsockopt;
 use nix::sys::socket::sockopt::RcvBufForce;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
-use super::{Entry, PORT, Programs};
+use super::state::{Entry, PORT, Programs};
 use crate::LabError;
 use crate::error::Attempted;
 use crate::experiment::plan;

@@ -3,7 +3,7 @@
 
 use netnice_scenario::model::Transport;
 
-use super::{Programs, Timer};
+use super::state::{Programs, Timer};
 use crate::LabError;
 use crate::experiment::plan::UDP_HEADERS;
 

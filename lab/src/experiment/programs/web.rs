@@ -8,10 +8,10 @@ use netnice_scenario::model;
 use netnice_sim::random::Stream;
 use netnice_sim::traffic::{Session, Web};
 use nix::sys::epoll::EpollFlags;
-use socket2::Socket;
 
+use super::connections::{WebClient, WebServer, WebSession};
 use super::sockets::{clamp_window, socket_address};
-use super::{Entry, Programs, Timer};
+use super::state::{Entry, Programs, Timer};
 use crate::LabError;
 use crate::experiment::plan;
 
@@ -20,54 +20,6 @@ const HTTP_PORT: u16 = 80;
 const CHUNK: usize = 64 * 1024;
 /// How a good answer begins.
 const OK: &[u8] = b"HTTP/1.0 200 ";
-
-/// A session, at work for one client.
-pub(super) struct WebSession {
-    session: Session,
-    web: Web,
-    flow: usize,
-    /// Its client among the flow's receivers.
-    client: usize,
-    request_bytes: usize,
-}
-
-/// A server's connection.
-pub(super) struct WebServer {
-    flow: usize,
-    pub(super) socket: Socket,
-    begun: Option<Time>,
-    request: Vec<u8>,
-    head: Vec<u8>,
-    body: u64,
-    shut: bool,
-}
-
-/// A client's connection.
-pub(super) struct WebClient {
-    session: usize,
-    pub(super) socket: Socket,
-    asked: Time,
-    request: Vec<u8>,
-    bytes: u64,
-    /// Bytes of the whole answer that are still to come.
-    left: u64,
-    /// The answer has begun as it should.
-    good: bool,
-}
-
-impl WebServer {
-    pub(super) fn new(flow: usize, socket: Socket) -> WebServer {
-        WebServer {
-            flow,
-            socket,
-            begun: None,
-            request: Vec::new(),
-            head: Vec::new(),
-            body: 0,
-            shut: false,
-        }
-    }
-}
 
 /// What an answer with so many bytes begins with.
 fn head(bytes: u64) -> Vec<u8> {
