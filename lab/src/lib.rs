@@ -38,6 +38,7 @@ mod driver;
 mod error;
 pub mod experiment;
 mod impaired_link;
+mod lateness;
 pub mod link;
 pub mod namespace;
 mod netlink;

@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use netnice_queue::Time;
 use netnice_scenario::results::QueueResult;
-use netnice_sim::measure::Histogram;
 
 use super::flow_tracer::FlowTracer;
 use super::network::{LinkNetwork, Outcome};
 use super::plan::Plan;
 use crate::clock::RunClock;
 use crate::driver::{Devices, Network};
+use crate::lateness::LatenessRecord;
 use crate::packet::{self, Frame};
 use crate::scheduling::{self, SchedulingClass};
 
@@ -37,10 +37,8 @@ pub(super) struct Measured {
     /// For each sample, of each flow the one-way delay in seconds and the goodput in bits per second, then of each link
     /// the packets waiting and their delay in seconds.
     pub(super) samples: Vec<Sample>,
-    /// How much later than due packets were handed over, in nanoseconds.
-    pub(super) lateness: Histogram,
-    /// Packets that were later than the bound.
-    pub(super) late: u64,
+    /// How much later than due packets were handed over.
+    pub(super) lateness: LatenessRecord,
     /// Packets that the device at the exit refused.
     pub(super) refused: u64,
     /// Packets that belong to no flow.
@@ -80,7 +78,6 @@ struct Exit {
     /// Device of each endpoint.
     namespaces: Vec<usize>,
     clock: RunClock,
-    lateness_bound: Duration,
     measured: Measured,
 }
 
@@ -93,9 +90,7 @@ struct WayOut<'a> {
 impl Outcome for WayOut<'_> {
     fn arrived(&mut self, frame: Frame, due: Time) {
         let (now, measured) = (self.exit.clock.now(), &mut self.exit.measured);
-        let lateness = now - due;
-        measured.lateness.record(lateness.as_nanos() as u64);
-        measured.late += u64::from(lateness > self.exit.lateness_bound);
+        measured.lateness.record(now - due);
         measured.tracers[frame.flow as usize].arrived(now, &frame);
         let endpoint = packet::number(frame.header.destination);
         let device = endpoint.and_then(|endpoint| self.exit.namespaces.get(endpoint).copied());
@@ -143,7 +138,6 @@ impl MeasuredNetwork {
         network: LinkNetwork,
         schedule: Schedule,
         clock: RunClock,
-        lateness_bound: Duration,
     ) -> MeasuredNetwork {
         let flows = &plan.network.flows;
         let expected = flows.iter().map(|flow| flow.group.bytes);
@@ -158,7 +152,6 @@ impl MeasuredNetwork {
             exit: Exit {
                 namespaces: namespaces.collect(),
                 clock,
-                lateness_bound,
                 measured: Measured {
                     tracers: tracers.collect(),
                     ..Measured::default()

@@ -16,9 +16,6 @@ use super::measurement::Measured;
 use super::plan::Plan;
 use super::programs::{FlowReport, ProgramsReport};
 
-/// Share of packets that may be later than the bound.
-const TOLERATED_LATE: f64 = 0.01;
-
 /// Everything that a run leaves.
 pub(super) struct Findings<'run> {
     pub(super) scenario: &'run Scenario,
@@ -29,7 +26,6 @@ pub(super) struct Findings<'run> {
     /// Packets that devices dropped.
     pub(super) device_drops: u64,
     pub(super) load: MachineLoad,
-    pub(super) lateness_bound: Duration,
     pub(super) notes: Vec<String>,
 }
 
@@ -184,17 +180,16 @@ impl Findings<'_> {
     /// Whether the figures can be trusted.
     fn report(&self) -> LabReport {
         let measured = &self.measured;
-        let handed_over = measured.lateness.count();
-        let late_fraction = measured.late as f64 / handed_over.max(1) as f64;
+        let late_fraction = measured.lateness.late_fraction();
         let lateness = measured.lateness.delays();
         let source_lateness = self.programs.lateness.delays();
-        let bound_s = self.lateness_bound.as_secs_f64();
+        let bound_s = measured.lateness.bound().as_secs_f64();
         let lost_outside = self.device_drops + measured.refused + self.programs.unsent;
         let mut faults = Vec::new();
         if let Some(failure) = &measured.failure {
             faults.push(format!("the network stopped early: {failure}"));
         }
-        if late_fraction > TOLERATED_LATE {
+        if measured.lateness.is_too_large() {
             faults.push(format!(
                 "{:.1} % of the packets were more than {} late (at most {})",
                 100.0 * late_fraction,
@@ -279,9 +274,10 @@ mod tests {
         let file = ScenarioFile::parse("n.toml", SCENARIO, &[], None).unwrap();
         let plan = Plan::new(file.scenario()).unwrap();
         let mut measured = Measured::default();
-        measured.lateness.record_times(100_000, 1000 - late);
-        measured.lateness.record_times(2_000_000, late);
-        measured.late = late;
+        for number in 0..1000 {
+            let lateness = if number < late { 2_000_000 } else { 100_000 };
+            measured.lateness.record(Duration::from_nanos(lateness));
+        }
         measured
             .tracers
             .push(super::super::flow_tracer::FlowTracer::default());
@@ -304,7 +300,6 @@ mod tests {
                 busy: 0.5,
                 stolen: Duration::ZERO,
             },
-            lateness_bound: Duration::from_millis(1),
             notes: Vec::new(),
         };
         change(&mut findings);

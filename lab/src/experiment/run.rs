@@ -35,8 +35,6 @@ use crate::{LabError, Namespace};
 const LEAD: Duration = Duration::from_millis(50);
 /// How often the caller is asked whether to go on.
 const TICK: Duration = Duration::from_millis(20);
-/// Lateness that figures can bear.
-const LATENESS_BOUND: Duration = Duration::from_millis(1);
 
 /// Looks after the namespaces in which programs of the user run, to end what is left there if this process dies.
 pub trait Watch: Send + Sync {
@@ -82,7 +80,7 @@ pub(super) fn run(
     };
     let driver = |clock| {
         let schedule = schedule.clone();
-        let network = MeasuredNetwork::new(&plan, network, schedule, clock, LATENESS_BOUND);
+        let network = MeasuredNetwork::new(&plan, network, schedule, clock);
         Driver::new(network, devices, plan.largest_packet, clock)
     };
     let watched = at_work.watched();
@@ -110,7 +108,6 @@ pub(super) fn run(
         programs: outcome.programs,
         device_drops: outcome.device_drops,
         load: outcome.load,
-        lateness_bound: LATENESS_BOUND,
         notes: notes(scenario),
     };
     Ok(Some(findings.results()))

@@ -4,23 +4,12 @@
 use std::fmt;
 use std::time::Duration;
 
-use hdrhistogram::Histogram;
 use netnice_queue::LinkCounters;
 use serde::{Deserialize, Serialize};
 
 use super::Direction;
+use crate::lateness::{ENOUGH_PACKETS, LatenessRecord, too_many_late};
 use crate::{SchedulingClass, serde_seconds};
-
-/// Share of packets that may be later than the bound.
-const TOLERATED_LATE: f64 = 0.01;
-
-/// From so many packets on their share of late ones is taken as it is. Of fewer, none late does not yet say that no more
-/// than [`TOLERATED_LATE`] would be: `0.99 ^ 299 < SIGNIFICANCE`.
-const ENOUGH_PACKETS: u64 = 299;
-
-/// Of few packets so many have to be late that a link which is late with [`TOLERATED_LATE`] of them makes as many with
-/// this probability at most.
-const SIGNIFICANCE: f64 = 0.05;
 
 /// The verdict on measurements over a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -33,19 +22,6 @@ pub enum Verdict {
     Unknown,
     /// They cannot.
     NotTrustworthy,
-}
-
-/// The probability that of `packets` at least `late` are late, if each is with [`TOLERATED_LATE`] by itself: the upper
-/// tail of a binomial distribution.
-fn chance_of_late(packets: u64, late: u64) -> f64 {
-    let odds = TOLERATED_LATE / (1.0 - TOLERATED_LATE);
-    let mut term = (1.0 - TOLERATED_LATE).powf(packets as f64);
-    let mut fewer = 0.0;
-    for number in 0..late.min(packets) {
-        fewer += term;
-        term *= odds * (packets - number) as f64 / (number + 1) as f64;
-    }
-    1.0 - fewer
 }
 
 /// How much later than due packets were handed over.
@@ -70,28 +46,20 @@ pub struct Lateness {
 }
 
 impl Lateness {
-    pub(crate) fn of(histogram: &Histogram<u64>, bound: Duration) -> Lateness {
-        if histogram.is_empty() {
-            return Lateness::default();
-        }
-        let bound = bound.as_nanos() as u64;
-        let late = histogram.len() - histogram.count_between(0, bound);
+    pub(super) fn of(record: &LatenessRecord) -> Lateness {
+        let delays = record.delays();
         Lateness {
-            p50: Duration::from_nanos(histogram.value_at_quantile(0.5)),
-            p99: Duration::from_nanos(histogram.value_at_quantile(0.99)),
-            max: Duration::from_nanos(histogram.max()),
-            late_fraction: late as f64 / histogram.len() as f64,
-            packets: histogram.len(),
+            p50: Duration::from_secs_f64(delays.p50_s),
+            p99: Duration::from_secs_f64(delays.p99_s),
+            max: Duration::from_secs_f64(delays.max_s),
+            late_fraction: record.late_fraction(),
+            packets: delays.count,
         }
     }
 
-    /// More packets were late than is tolerated, and not by chance.
     fn is_too_large(&self) -> bool {
-        if self.packets >= ENOUGH_PACKETS {
-            return self.late_fraction > TOLERATED_LATE;
-        }
         let late = (self.late_fraction * self.packets as f64).round() as u64;
-        late > 0 && chance_of_late(self.packets, late) < SIGNIFICANCE
+        too_many_late(self.packets, late)
     }
 }
 

@@ -13,6 +13,7 @@ use netnice_scenario::network::NetworkLink;
 
 use crate::LabError;
 use crate::impaired_link::ImpairedLink;
+use crate::lateness;
 
 /// Largest packet on a link, in bytes.
 pub const MTU: usize = 1500;
@@ -116,7 +117,7 @@ impl LinkSpec {
             up: DirectionSpec::default(),
             down: DirectionSpec::default(),
             seed: 1,
-            lateness_bound: Duration::from_millis(1),
+            lateness_bound: lateness::BOUND,
         };
         spec.change(Direction::Up, both);
         spec.change(Direction::Down, both);
@@ -153,20 +154,6 @@ impl LinkSpec {
         let spec = self.direction(direction);
         let limit = spec.queue.unwrap_or(DirectionSpec::DEFAULT_QUEUE);
         Some(limit.resolve(spec.rate?, self.base_rtt(), MTU))
-    }
-
-    /// Longest time a packet waits in a full queue of one direction; zero where there is no queue.
-    pub fn max_queueing_delay(&self, direction: Direction) -> Duration {
-        let (Some(rate), Some(bound)) =
-            (self.direction(direction).rate, self.queue_bound(direction))
-        else {
-            return Duration::ZERO;
-        };
-        let bytes = match bound {
-            QueueBound::Packets(packets) => (packets * MTU) as u64,
-            QueueBound::Bytes(bytes) => bytes,
-        };
-        rate.time_to_send(Bytes::new(bytes))
     }
 
     /// Checks what can be wrong with a link as a whole.
@@ -291,10 +278,6 @@ mod tests {
             Some(QueueBound::Packets(83))
         );
         assert_eq!(spec.up.delay, Duration::from_millis(20));
-        assert_eq!(
-            spec.max_queueing_delay(Direction::Up),
-            Duration::from_millis(48)
-        );
         assert!(spec.check().is_ok());
         let text = "rate=5mbit,queue=20p,delay=20ms,loss=1%";
         assert_eq!(spec.up.to_string(), text);

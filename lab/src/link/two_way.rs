@@ -6,7 +6,6 @@ use std::os::fd::OwnedFd;
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::time::Duration;
 
-use hdrhistogram::Histogram;
 use netnice_queue::Time;
 use nix::sys::eventfd::EventFd;
 
@@ -16,11 +15,9 @@ use crate::LabError;
 use crate::clock::RunClock;
 use crate::driver::{Devices, Driver, Network};
 use crate::impaired_link::ImpairedLink;
+use crate::lateness::LatenessRecord;
 use crate::packet::Frame;
 use crate::scheduling::{self, SchedulingClass};
-
-/// Lateness beyond which only "at least this" is recorded.
-const MAX_LATENESS_NANOS: u64 = 100_000_000_000;
 
 /// A request of [`super::EmulatedLink`] to the thread, which writes to the event file descriptor afterwards.
 pub(super) enum Request {
@@ -37,7 +34,7 @@ pub(super) struct Progress {
 /// One direction: from the device packets are read from to the one they are written to.
 struct Lane {
     link: ImpairedLink,
-    lateness: Histogram<u64>,
+    lateness: LatenessRecord,
     refused: u64,
 }
 
@@ -45,14 +42,13 @@ impl Lane {
     fn new(spec: &LinkSpec, direction: Direction) -> Result<Lane, LabError> {
         Ok(Lane {
             link: spec.link(direction)?,
-            lateness: Histogram::new_with_bounds(1, MAX_LATENESS_NANOS, 3)
-                .expect("the bounds are constants"),
+            lateness: LatenessRecord::new(spec.lateness_bound),
             refused: 0,
         })
     }
 
-    fn report(&self, bound: Duration) -> DirectionReport {
-        let lateness = Lateness::of(&self.lateness, bound);
+    fn report(&self) -> DirectionReport {
+        let lateness = Lateness::of(&self.lateness);
         DirectionReport::new(
             self.link.counters(),
             self.link.inside(),
@@ -81,8 +77,7 @@ impl Network for TwoWayLink {
     fn advance(&mut self, now: Time, devices: &mut Devices) {
         for (lane, sink) in self.lanes.iter_mut().zip([1, 0]) {
             while let Some((frame, due)) = lane.link.deliver(now) {
-                let lateness = self.clock.now().saturating_since(due).as_nanos() as u64;
-                lane.lateness.saturating_record(lateness.max(1));
+                lane.lateness.record(self.clock.now().saturating_since(due));
                 lane.refused += u64::from(!devices.write(Some(sink), frame));
             }
         }
@@ -143,16 +138,15 @@ impl TwoWayLink {
     }
 
     fn progress(&self, scheduling: SchedulingClass, failure: Option<String>) -> Progress {
-        let bound = self.spec.lateness_bound;
         let report = LinkReport {
-            up: self.lanes[0].report(bound),
-            down: self.lanes[1].report(bound),
+            up: self.lanes[0].report(),
+            down: self.lanes[1].report(),
             spec: self.spec.to_string(),
             scheduling,
             processor_time: scheduling::processor_time(),
             stolen_time: scheduling::stolen_time().saturating_sub(self.stolen_before),
             elapsed: self.clock.now() - Time::ZERO,
-            lateness_bound: bound,
+            lateness_bound: self.spec.lateness_bound,
             verdict: Verdict::default(),
             trustworthy: false,
             reason: String::new(),
