@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The options by which all commands say what low priority is to be like.
+//! The options of low priority, for all commands that take them.
 
 use anyhow::Result;
 use clap::Args;
@@ -7,11 +7,8 @@ use clap::error::ErrorKind;
 use netnice_kernel::control::Control;
 use netnice_kernel::settings::{Direction, Settings};
 
-use crate::parameter_options::ParameterOptions;
+use crate::parameter_options::{HEADING, ParameterOptions};
 use crate::text::say;
-
-/// The heading of these options in the help.
-pub const HEADING: &str = "What low priority is to be like";
 
 /// Which control, with what parameters.
 #[derive(Debug, Args)]

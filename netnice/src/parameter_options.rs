@@ -11,6 +11,9 @@ use netnice_kernel::control::Control;
 use netnice_kernel::parameters::Parameters;
 use netnice_queue::{Rate, format_delay, parse_delay};
 
+/// The heading of these options in the help.
+pub const HEADING: &str = "Low priority";
+
 /// The options given.
 #[derive(Clone, Debug, Default)]
 pub struct ParameterOptions {
@@ -109,7 +112,7 @@ fn argument(option: &'static str, row: &'static Parameter) -> Arg {
     let low_priority =
         |name: &&str| Control::find(name).is_ok_and(|control| control.is_low_priority());
     let heading = match controls(row).iter().any(low_priority) {
-        true => crate::low_priority::HEADING,
+        true => HEADING,
         false => "With --control dstcp, which is not of low priority",
     };
     Arg::new(option)

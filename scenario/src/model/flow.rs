@@ -59,6 +59,25 @@ pub struct Flow {
     pub tcp: Tcp,
 }
 
+/// IPv4 header of 20 bytes and TCP header of 20.
+const TCP_HEADERS: u64 = 40;
+/// Timestamps (RFC 7323), with two bytes of padding.
+const TIMESTAMPS: u64 = 12;
+/// IPv4 header of 20 bytes and UDP header of 8.
+const UDP_HEADERS: u64 = 28;
+
+impl Flow {
+    /// Headers in each packet of the flow, as given or by the protocols.
+    pub fn headers(&self) -> Bytes {
+        let headers = match (self.transport, self.tcp.timestamps) {
+            (Transport::Udp, _) => UDP_HEADERS,
+            (Transport::Tcp, false) => TCP_HEADERS,
+            (Transport::Tcp, true) => TCP_HEADERS + TIMESTAMPS,
+        };
+        self.header_size.unwrap_or(Bytes::new(headers))
+    }
+}
+
 fn packet_size() -> Bytes {
     Bytes::new(1500)
 }

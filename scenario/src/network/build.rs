@@ -15,19 +15,13 @@ use super::{
 };
 use crate::did_you_mean::among;
 use crate::model::{
-    Application, Clock, Dscp, Flow, Link, LinkChanges, Route, Scenario, TrafficClass, Transport,
+    Application, Clock, Dscp, Flow, Link, LinkChanges, Route, Scenario, TrafficClass,
 };
 
 /// More nodes than this are a slip of the keyboard, and would not fit into memory.
 const MAX_NODES: u64 = 2_000_000;
 /// Likewise for flows and sessions of web traffic, each of which is as large as a flow.
 const MAX_FLOWS: u64 = 1_000_000;
-/// IPv4 header of 20 bytes and TCP header of 20.
-const TCP_HEADERS: u64 = 40;
-/// Timestamps (RFC 7323), with two bytes of padding.
-const TIMESTAMPS: u64 = 12;
-/// IPv4 header of 20 bytes and UDP header of 8.
-const UDP_HEADERS: u64 = 28;
 /// Where no flow passes, a link's packets are taken to be as large as on Ethernet.
 const ETHERNET: Bytes = Bytes::new(1500);
 
@@ -384,16 +378,6 @@ fn unreachable(place: &Place, network: &Network, from: NodeIndex, to: NodeIndex)
     ))
 }
 
-/// Headers in each packet of the flow, as given or by the protocols.
-pub(super) fn header_size(flow: &Flow) -> Bytes {
-    let headers = match (flow.transport, flow.tcp.timestamps) {
-        (Transport::Udp, _) => UDP_HEADERS,
-        (Transport::Tcp, false) => TCP_HEADERS,
-        (Transport::Tcp, true) => TCP_HEADERS + TIMESTAMPS,
-    };
-    flow.header_size.unwrap_or(Bytes::new(headers))
-}
-
 fn flow_group(flow: &Flow, scenario: &Scenario) -> FlowGroup {
     let of_class = match flow.class {
         TrafficClass::Low => Dscp::LE,
@@ -405,7 +389,7 @@ fn flow_group(flow: &Flow, scenario: &Scenario) -> FlowGroup {
         transport: flow.transport,
         congestion_control: flow.congestion_control.clone(),
         packet_size: flow.packet_size,
-        header_size: header_size(flow),
+        header_size: flow.headers(),
         start: flow.start.get(),
         start_spread: flow.start_spread.get(),
         stop: flow.stop.map_or(end, |stop| stop.get().min(end)),

@@ -2,55 +2,16 @@
 //! What can be wrong with the values of a scenario that is well-formed: of themselves, and against each other.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use super::check_figure::check_figures;
 use super::check_flow::check_flow;
+use super::findings::Findings;
 use super::problem::{Place, Problem};
 use crate::did_you_mean::among;
 use crate::model::{Link, Node, Phase, Sampling, Scenario};
 
 /// More samples of each series than this would fill the memory.
 const MAX_SAMPLES: u128 = 10_000_000;
-
-/// Gathers what is wrong.
-#[derive(Default)]
-pub(super) struct Findings {
-    problems: Vec<Problem>,
-}
-
-impl Findings {
-    pub(super) fn add(&mut self, place: &Place, message: impl Into<String>) {
-        self.problems.push(place.problem(message));
-    }
-
-    /// Complains unless `holds`.
-    pub(super) fn require(&mut self, holds: bool, place: &Place, message: &str) {
-        if !holds {
-            self.add(place, message);
-        }
-    }
-
-    pub(super) fn above_zero(&mut self, time: Duration, place: &Place) {
-        self.require(
-            !time.is_zero(),
-            place,
-            "is zero; it must be longer, such as 100ms",
-        );
-    }
-
-    /// Names stand in paths of fields, in files and in plots.
-    pub(super) fn name(&mut self, name: &str, place: &Place) {
-        let allowed = |c: char| c.is_alphanumeric() || "_-+:/ ".contains(c);
-        if name.is_empty() || !name.chars().all(allowed) {
-            let name = name.escape_debug();
-            self.add(
-                place,
-                format!("`{name}` is no name; allowed are letters, digits, spaces and _ - + : /"),
-            );
-        }
-    }
-}
 
 pub(super) fn check_values(scenario: &Scenario) -> Vec<Problem> {
     let mut findings = Findings::default();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What can be wrong with the figures that a scenario wants.
 
-use super::check::Findings;
+use super::findings::Findings;
 use super::problem::Place;
 use crate::did_you_mean::among;
 use crate::model::{Application, DerivedFigure, FlowQuantity, Scenario};

@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use netnice_queue::Bytes;
 
-use super::build::header_size;
-use super::check::Findings;
+use super::findings::Findings;
 use super::problem::Place;
 use crate::model::{
     Application, CongestionControl, Flow, Scenario, Tcp, TimeSpan, TraceEntry, Transport, Web,
@@ -30,7 +29,7 @@ pub(super) fn check_flow(scenario: &Scenario, flow: &Flow, place: &Place, findin
         let text = format!("{stop} is not after the start, which is up to {start:?}");
         findings.add(&place.at("stop"), text);
     }
-    let (packet, headers) = (flow.packet_size.get(), header_size(flow).get());
+    let (packet, headers) = (flow.packet_size.get(), flow.headers().get());
     if packet <= headers || packet > MAX_PACKET {
         findings.add(
             &place.at("packet_size"),
@@ -78,10 +77,7 @@ fn check_tcp(flow: &Flow, place: &Place, findings: &mut Findings) {
         &place.at("initial_ssthresh"),
         "must be at least 1 packet",
     );
-    let data = flow
-        .packet_size
-        .get()
-        .saturating_sub(header_size(flow).get());
+    let data = flow.packet_size.get().saturating_sub(flow.headers().get());
     if let Some(window) = tcp.receiver_window.filter(|window| window.get() < data) {
         findings.add(
             &place.at("receiver_window"),
@@ -183,7 +179,7 @@ fn check_web(flow: &Flow, web: &Web, place: &Place, findings: &mut Findings) {
         &place.at("objects_per_page"),
         "must be at least 1",
     );
-    let (request, headers) = (web.request_size.get(), header_size(flow).get());
+    let (request, headers) = (web.request_size.get(), flow.headers().get());
     let most = MAX_PACKET.saturating_sub(headers);
     if !(1..=most).contains(&request) {
         findings.add(
@@ -254,7 +250,7 @@ pub(crate) fn trace_mistake(
         Transport::Tcp => u32::MAX.into(),
         Transport::Udp => MAX_PACKET,
     };
-    let most = longest.saturating_sub(header_size(flow).get());
+    let most = longest.saturating_sub(flow.headers().get());
     let bytes = entry.bytes.get();
     let is_wrong = !(1..=most).contains(&bytes);
     let text = || format!("{bytes}B is out of range; allowed are 1B to {most}B");

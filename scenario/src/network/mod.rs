@@ -6,6 +6,7 @@ mod build;
 mod check;
 mod check_figure;
 mod check_flow;
+mod findings;
 mod paths;
 mod problem;
 mod simulation;

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Problems of a scenario as checks find them.
+
+use std::time::Duration;
+
+use super::problem::{Place, Problem};
+
+/// Gathers problems.
+#[derive(Default)]
+pub(super) struct Findings {
+    pub(super) problems: Vec<Problem>,
+}
+
+impl Findings {
+    pub(super) fn add(&mut self, place: &Place, message: impl Into<String>) {
+        self.problems.push(place.problem(message));
+    }
+
+    /// Complains unless `holds`.
+    pub(super) fn require(&mut self, holds: bool, place: &Place, message: &str) {
+        if !holds {
+            self.add(place, message);
+        }
+    }
+
+    pub(super) fn above_zero(&mut self, time: Duration, place: &Place) {
+        self.require(
+            !time.is_zero(),
+            place,
+            "is zero; it must be longer, such as 100ms",
+        );
+    }
+
+    /// Names stand in paths of fields, in files and in plots.
+    pub(super) fn name(&mut self, name: &str, place: &Place) {
+        let allowed = |c: char| c.is_alphanumeric() || "_-+:/ ".contains(c);
+        if name.is_empty() || !name.chars().all(allowed) {
+            let name = name.escape_debug();
+            self.add(
+                place,
+                format!("`{name}` is no name; allowed are letters, digits, spaces and _ - + : /"),
+            );
+        }
+    }
+}
