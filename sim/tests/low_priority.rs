@@ -3,8 +3,7 @@
 //! and stamp in milliseconds.
 
 use netnice_scenario::ScenarioFile;
-use netnice_scenario::results::{FlowResult, RunResults};
-use netnice_sim::jain_index;
+use netnice_scenario::results::{FlowResult, RunResults, jain_index};
 
 /// A path and what is measured on it.
 struct Bed {
@@ -209,7 +208,7 @@ fn a_latecomer_gets_its_half() {
         .flow("late", "netnice", "start = \"30s\"");
     let results = bed.run(60, 90);
     let shares = [results.share("first"), results.share("late")];
-    assert!(jain_index(shares.into_iter()).unwrap() > 0.93, "{shares:?}");
+    assert!(jain_index(&shares).unwrap() > 0.93, "{shares:?}");
     assert!(shares[0] + shares[1] > 0.95, "{shares:?}");
 }
 

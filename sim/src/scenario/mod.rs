@@ -6,6 +6,5 @@ mod report;
 mod run;
 mod trace_files;
 
-pub use report::jain_index;
 pub use run::{run, run_on, run_with_traces, simulation};
 pub use trace_files::Traces;

@@ -121,14 +121,6 @@ fn phases(simulation: &Simulation, scenario: &Scenario, id: FlowId) -> Vec<Phase
     phases.collect()
 }
 
-/// Jain's index: (sum x)^2 / (n sum x^2); `None` where all are zero.
-pub fn jain_index(values: impl Iterator<Item = f64> + Clone) -> Option<f64> {
-    let count = values.clone().count() as f64;
-    let sum: f64 = values.clone().sum();
-    let squares: f64 = values.map(|value| value * value).sum();
-    (squares > 0.0).then(|| sum * sum / (count * squares))
-}
-
 fn queue_result(link: LinkReport) -> QueueResult {
     let (counters, before) = (&link.counters, &link.counters_before);
     let mut drops = link.drops;
@@ -180,18 +172,4 @@ fn series(simulation: &Simulation) -> Vec<Series> {
             value: series.values.clone(),
         })
         .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::jain_index;
-
-    #[test]
-    fn jains_index_is_one_for_equals_and_one_nth_for_one_alone() {
-        assert_eq!(jain_index([5.0, 5.0, 5.0].into_iter()), Some(1.0));
-        assert_eq!(jain_index([0.0, 7.0, 0.0, 0.0].into_iter()), Some(0.25));
-        assert_eq!(jain_index([0.0, 0.0].into_iter()), None);
-        // (1 + 2 + 3)^2 / (3 * 14)
-        assert_eq!(jain_index([1.0, 2.0, 3.0].into_iter()), Some(36.0 / 42.0));
-    }
 }
