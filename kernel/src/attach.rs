@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use crate::cgroup::attachment::{self, Attacher};
 use crate::cgroup::hierarchy::{Cgroup, Hierarchy};
-use crate::error::{Context, Error, Result};
+use crate::error::{Context, Error, Result, need_root};
 use crate::objects::pin_directory;
 use crate::renice::{self, Outcome};
 use crate::runtime::journal::{self, Kind, Record};
@@ -54,7 +54,7 @@ fn unit(name: &str) -> Result<String> {
 /// Gives low priority to all that lives in a cgroup or will. It stays until [`detach`], until the
 /// cgroup is removed, or until the system stops.
 pub fn attach(cgroup: &Cgroup, settings: &Settings) -> Result<Outcome> {
-    need_root()?;
+    need_root("changing a cgroup")?;
     let pins = Pins::open()?;
     let (_, attacher) = Attacher::with(settings, &pins)?;
     let record = Record::new(&pins, Kind::Attached, cgroup)?;
@@ -68,18 +68,9 @@ pub fn attach(cgroup: &Cgroup, settings: &Settings) -> Result<Outcome> {
     Ok(outcome)
 }
 
-fn need_root() -> Result<()> {
-    if !nix::unistd::geteuid().is_root() {
-        return Err(Error::NeedsRoot {
-            action: "changing a cgroup",
-        });
-    }
-    Ok(())
-}
-
 /// Takes it away again, from the open connections too.
 pub fn detach(cgroup: &Cgroup) -> Result<Outcome> {
-    need_root()?;
+    need_root("changing a cgroup")?;
     if !attachment::is_attached(cgroup)? {
         let others = attached();
         return Err(Error::NotAttached {

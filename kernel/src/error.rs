@@ -202,3 +202,11 @@ impl<T, E: Into<io::Error>> Context<T> for std::result::Result<T, E> {
 pub(crate) fn libbpf(error: libbpf_rs::Error) -> io::Error {
     io::Error::other(format!("{error:#}"))
 }
+
+/// An error for other users than root: `action`, the subject of a sentence, needs root.
+pub fn need_root(action: &'static str) -> Result<()> {
+    match nix::unistd::geteuid().is_root() {
+        true => Ok(()),
+        false => Err(Error::NeedsRoot { action }),
+    }
+}

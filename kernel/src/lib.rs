@@ -28,7 +28,7 @@ pub mod sockets;
 mod supervisor;
 
 pub use cgroup::attachment;
-pub use error::{Error, Result};
+pub use error::{Error, Result, need_root};
 pub use objects::{control, parameters};
 pub use runtime::{background, journal, pins};
 pub use sockets::{connections, process};

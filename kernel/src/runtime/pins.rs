@@ -25,7 +25,7 @@ use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
 use nix::unistd::fchdir;
 
-use crate::error::{Context, Error, Result};
+use crate::error::{Context, Result, need_root};
 use crate::objects::control;
 use crate::objects::pin_directory::{PinDirectory, lock, make_directory, namespace_of_init};
 use crate::runtime::journal;
@@ -58,11 +58,7 @@ impl Drop for Pins {
 impl Pins {
     /// Takes a share, making and mounting what is missing. Needs root.
     pub fn open() -> Result<Self> {
-        if !nix::unistd::geteuid().is_root() {
-            return Err(Error::NeedsRoot {
-                action: "loading a congestion control into the kernel",
-            });
-        }
+        need_root("loading a congestion control into the kernel")?;
         let directory = PinDirectory::find();
         let lock = lock(directory.home(), "lock", FlockArg::LockShared)?;
         let pins = Self {

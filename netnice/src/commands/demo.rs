@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
+use netnice_kernel::need_root;
 
-use super::need_root;
 use crate::leftovers::Guard;
 use crate::signals::HeldSignals;
 use crate::text::say;
@@ -68,7 +68,7 @@ const PHASES: [(Option<Bulk>, &str); 3] = [
 
 /// Runs the demonstration and prints what came of it.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    need_root("the demo", "for the emulated link")?;
+    need_root("the demo, which emulates a link,")?;
     stage::check_programs()?;
     let mut guard = Guard::post()?;
     let signals = HeldSignals::hold()?;

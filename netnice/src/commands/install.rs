@@ -9,7 +9,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use netnice_kernel::attach;
+use netnice_kernel::{attach, need_root};
 
 use crate::text;
 
@@ -61,14 +61,6 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         ))?;
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Both commands change files of the system.
-pub(super) fn need_root(command: &str) -> Result<()> {
-    if !nix::unistd::geteuid().is_root() {
-        bail!("{command} needs root: use sudo");
-    }
-    Ok(())
 }
 
 /// Where the program goes.

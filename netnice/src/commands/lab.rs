@@ -9,6 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::Result;
 use clap::Args;
+use netnice_kernel::need_root;
 use netnice_lab::Namespace;
 use netnice_lab::experiment::{self, Lab, Watch};
 use netnice_scenario::model::Scenario;
@@ -16,7 +17,6 @@ use netnice_scenario::results::Backend;
 use netnice_scenario::{ScenarioFile, explain};
 
 use super::batch::{BatchArguments, Maker};
-use super::need_root;
 use crate::leftovers::Guard;
 use crate::text::{self, say};
 
@@ -71,7 +71,7 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     // What the kernel refuses to others than root would look like a mistake in the scenario.
     if !arguments.explain {
-        require_root()?;
+        need_root("the lab, which makes network namespaces,")?;
     }
     let file = arguments.batch.load(&arguments.file, experiment::check);
     let Some(file) = file else {
@@ -97,11 +97,6 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let code = arguments.batch.run(&file, &maker);
     lab.close()?;
     code
-}
-
-/// An error without root, before anything is begun.
-pub fn require_root() -> Result<()> {
-    need_root("the lab", "for network namespaces and their devices")
 }
 
 /// A lab for these scenarios, whose remains a guard removes whatever ends this process.

@@ -22,7 +22,7 @@ mod unregister;
 
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::Subcommand;
 
 macro_rules! commands {
@@ -64,12 +64,4 @@ commands! {
     register => Register,
     #[command(hide = true)]
     unregister => Unregister,
-}
-
-/// An error without root: `what` needs it, and why.
-fn need_root(what: &str, why: &str) -> Result<()> {
-    if !nix::unistd::geteuid().is_root() {
-        bail!("{what} needs root, {why}; run it with sudo");
-    }
-    Ok(())
 }

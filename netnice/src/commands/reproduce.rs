@@ -14,13 +14,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use clap::Args;
+use netnice_kernel::need_root;
 use netnice_lab::experiment;
 use netnice_papers::{
     Effort, Experiment, LabLimits, Outcomes, Reproduction, Store, experiments, markdown,
 };
 
 use super::batch::{command, tell_stale};
-use super::lab;
 use crate::text::{self, say};
 use progress::Progress;
 
@@ -158,7 +158,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     if arguments.lab {
-        lab::require_root()?;
+        need_root("the lab, which makes network namespaces,")?;
     }
     let effort = match arguments.full {
         true => Effort::Full,

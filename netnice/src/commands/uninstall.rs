@@ -8,11 +8,11 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use netnice_kernel::attach;
+use netnice_kernel::{attach, need_root};
 
 use crate::text;
 
-use super::install::{need_root, program, remove_unit};
+use super::install::{program, remove_unit};
 use super::unregister::unregister;
 
 const EXAMPLES: &str = "\
