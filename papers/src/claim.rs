@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a paper reports, and how ours is judged against it. Both are written down before anything is run.
+//! Claims: the values that a paper reports, and the rules that judge ours. Both are written down before anything is run.
 
 use std::fmt;
 
@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 pub struct Claim {
     /// Key within the experiment, by which findings refer to it: `lp_share`.
     pub key: String,
-    /// What it is of: `throughput of LP beside TCP`.
+    /// The quantity, in words: `throughput of LP beside TCP`.
     pub what: String,
     /// Unit, or nothing: `% of the link`, `s`.
     pub unit: String,
-    /// What the paper reports.
+    /// The reported value.
     pub reported: Reported,
     /// Where it stands: section, table or figure.
     pub place: String,
@@ -28,7 +28,7 @@ pub struct Claim {
     pub central: bool,
 }
 
-/// What a paper reports of a claim.
+/// The reported value of a claim.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reported {
@@ -104,7 +104,7 @@ impl Rule {
         }
     }
 
-    /// Whether a value agrees.
+    /// Returns whether a value fulfils the rule.
     pub fn holds(&self, value: f64) -> bool {
         match *self {
             Rule::Between { low, high } => (low..=high).contains(&value),

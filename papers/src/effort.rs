@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub enum Effort {
     /// Every verdict within minutes.
     Quick,
-    /// What the papers ran: 50 runs of 1000 s where they say nothing else.
+    /// The papers' effort: 50 runs of 1000 s where they say nothing else.
     Full,
 }
 

@@ -29,7 +29,7 @@ impl Paper {
     /// All of them, in the order of reports.
     pub const ALL: [Paper; 5] = [Paper::Lp03, Paper::Ff, Paper::Tb, Paper::Hs, Paper::Ds];
 
-    /// What ids begin with: `LP03`.
+    /// The prefix of the ids: `LP03`.
     pub fn short_name(self) -> &'static str {
         match self {
             Paper::Lp03 => "LP03",
@@ -63,9 +63,9 @@ impl Paper {
 /// Something that a paper does not say, and what was taken.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Choice {
-    /// What is open: `minimum RTO`.
+    /// The open parameter: `minimum RTO`.
     pub open: String,
-    /// What was taken, and why.
+    /// The chosen value, and why.
     pub chosen: String,
 }
 
@@ -80,13 +80,13 @@ pub struct Experiment {
     pub title: &'static str,
     /// The question it answers.
     pub question: &'static str,
-    /// What the paper leaves open.
+    /// The parameters that the paper leaves open.
     pub choices: Vec<Choice>,
-    /// What it reports, with the rules of judgement.
+    /// The values that it reports, with the rules of judgement.
     pub claims: Vec<Claim>,
-    /// What is run.
+    /// The studies to run.
     pub studies: Vec<Study>,
-    /// What follows from the runs.
+    /// Evaluates the runs.
     pub evaluate: fn(&Measured<'_>) -> Findings,
 }
 

@@ -11,7 +11,7 @@ pub struct Figure {
     pub name: String,
     /// Title.
     pub title: String,
-    /// What is to be seen, in a sentence or two.
+    /// The caption, in a sentence or two.
     pub caption: String,
     /// How it is drawn.
     pub kind: FigureKind,
@@ -19,7 +19,7 @@ pub struct Figure {
     pub x: Axis,
     /// Up.
     pub y: Axis,
-    /// What is drawn, in the order of the legend.
+    /// The curves, in the order of the legend.
     pub curves: Vec<Curve>,
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What an experiment's evaluation makes of the measurements.
+//! The result of an experiment's evaluation.
 
 use netnice_scenario::results::Estimate;
 
@@ -13,7 +13,7 @@ pub struct Findings {
     pub figures: Vec<Figure>,
     /// Tables: searches over what the paper leaves open, and tables of the paper.
     pub tables: Vec<Table>,
-    /// What was learned, a sentence or two each.
+    /// Findings, a sentence or two each.
     pub notes: Vec<String>,
 }
 
@@ -35,7 +35,7 @@ impl Findings {
         });
     }
 
-    /// The same, with what is to be said where it does not agree.
+    /// Adds a value, with the reason to give where it does not agree.
     pub fn value_or_reason(&mut self, key: &str, ours: Option<Estimate>, reason: String) {
         self.values.push(Value {
             key: key.to_owned(),

@@ -11,7 +11,7 @@ pub fn time_to_fill(packets: f64, rtt_lp_s: f64, rtt_tcp_s: f64) -> f64 {
     (2.0 * packets / growth).sqrt()
 }
 
-/// Whether TCP-LP has slowed down before TCP loses a packet: it sees the threshold `delta` of the queue passed, and that takes
+/// Does TCP-LP slow down before TCP loses a packet? It sees the threshold `delta` of the queue passed, and that takes
 /// effect a round-trip time later.
 pub fn yields_in_time(delta: f64, queue_packets: f64, rtt_lp_s: f64, rtt_tcp_s: f64) -> bool {
     let indication = time_to_fill(delta * queue_packets, rtt_lp_s, rtt_tcp_s);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The same on a running kernel: which studies fit an emulated link, and what comes of them beside paper and simulation.
+//! Experiments on a running kernel: which studies fit an emulated link, and their values beside paper and simulation.
 //!
 //! Nothing is chosen by its result. A value is measured on a kernel if every study that it is made of fits; which these are
 //! is found out by leaving the runs of one study after the other out of the evaluation: so an evaluation must give a value
@@ -65,21 +65,21 @@ pub enum LabValue {
     },
 }
 
-/// What an experiment ran on a kernel.
+/// The record of an experiment on a kernel.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct LabOutcome {
     /// Release of the kernel; empty where nothing was run.
     pub kernel: String,
-    /// What was run.
+    /// The studies that were run.
     pub studies: Vec<StudyRecord>,
-    /// What is only nearly as the scenarios say.
+    /// Where the kernel differs slightly from the scenarios.
     pub notes: Vec<String>,
 }
 
-/// What a value or a curve is made of: the studies without whose runs it is another one.
+/// The sources of a value or a curve: the studies without whose runs it changes.
 type Made = BTreeSet<String>;
 
-/// What an experiment's values and curves are made of.
+/// The sources of an experiment's values and curves.
 #[derive(Debug, Default)]
 struct MadeOf {
     /// By the claim's key.
@@ -99,7 +99,7 @@ pub struct LabReproduction<'a> {
 }
 
 impl Reproduction {
-    /// The same on a running kernel. `check` says what that cannot do of a scenario. Only experiments whose runs are
+    /// Adds what a running kernel measures. `check` says what that cannot do of a scenario. Only experiments whose runs are
     /// finished are measured there.
     pub fn on_kernel(
         &self,
@@ -163,7 +163,7 @@ fn fit(
     for point in &file.points {
         if let Some(problem) = check(&point.scenario).first() {
             let problem = problem.to_string();
-            // What follows is advice for somebody who wrote the scenario.
+            // The rest of the message is advice for the author of the scenario.
             return Err(problem.split("; ").next().unwrap_or(&problem).to_owned());
         }
         let slowest = slowest_bps(&point.scenario).unwrap_or(0.0);
@@ -326,7 +326,7 @@ impl LabReproduction<'_> {
         (!made.is_subset(ran)).then(|| "interrupted before its runs were finished".to_owned())
     }
 
-    /// What was measured on the kernel, without runs where it was not, and the studies that were.
+    /// The measurements on the kernel, without runs where there are none, and the studies that were run.
     fn measured<'a>(
         &'a self,
         experiment: &Experiment,

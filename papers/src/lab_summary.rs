@@ -46,7 +46,7 @@ impl LabSummary {
         (summary.counts.all() > 0).then_some(summary)
     }
 
-    /// The same in a few sentences.
+    /// Writes the summary in a few sentences.
     pub fn words(&self) -> String {
         let kernels: Vec<&str> = self.kernels.iter().map(String::as_str).collect();
         let mut words = format!(

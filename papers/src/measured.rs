@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the studies of an experiment have measured, as its evaluation asks for it.
+//! The measurements of an experiment's studies, as its evaluation asks for them.
 
 use netnice_scenario::results::{Estimate, QueueResult, RunResults, Series, SizeBin, jain_index};
 
@@ -21,7 +21,7 @@ pub struct MeasuredStudy<'a> {
 /// One point of a sweep.
 #[derive(Debug, Clone)]
 pub struct MeasuredPoint<'a> {
-    /// What the sweep has set: key and value.
+    /// The swept keys and their values.
     pub settings: &'a [(String, String)],
     /// The runs, by seed.
     pub runs: Vec<&'a RunResults>,
@@ -39,7 +39,7 @@ impl<'a> Measured<'a> {
             .unwrap_or_else(|| panic!("the experiment has no study {name}"))
     }
 
-    /// The same without the runs of the studies that `left_out` chooses.
+    /// Leaves out the runs of the studies that `left_out` chooses.
     #[must_use]
     pub(crate) fn without(&self, left_out: impl Fn(&str) -> bool) -> Measured<'a> {
         let mut rest = self.clone();
@@ -61,13 +61,13 @@ impl<'a> Measured<'a> {
 }
 
 impl MeasuredPoint<'_> {
-    /// What the sweep has set `key` to; empty if nothing.
+    /// The swept value of `key`; empty if it is not swept.
     pub fn setting(&self, key: &str) -> &str {
         let found = self.settings.iter().find(|(name, _)| name == key);
         found.map_or("", |(_, value)| value)
     }
 
-    /// What the sweep has set, in words: `rate 10mbit, min_rto 1s`.
+    /// The swept values in words: `rate 10mbit, min_rto 1s`.
     pub fn setting_words(&self) -> String {
         let words = self.settings.iter().map(|(key, value)| {
             let name = key.rsplit('.').next().unwrap_or(key);
@@ -82,7 +82,7 @@ impl MeasuredPoint<'_> {
         Estimate::of(&values?)
     }
 
-    /// The same over the runs that have a value, where at least half of them do.
+    /// The mean over the runs that have a value, where at least half of them do.
     pub fn estimate_where(&self, of: impl Fn(&RunResults) -> Option<f64>) -> Option<Estimate> {
         let values: Vec<f64> = self.runs.iter().filter_map(|run| of(run)).collect();
         let enough = 2 * values.len() >= self.runs.len();
@@ -104,7 +104,7 @@ impl MeasuredPoint<'_> {
         Estimate::of(&values?)
     }
 
-    /// What a group of flows takes of a link: throughput, headers included, in per cent of the link's rate.
+    /// The share of a link that a group of flows takes: throughput, headers included, in per cent of the link's rate.
     pub fn share_of_link(&self, group: &str, link: &str) -> Option<Estimate> {
         self.estimate(|run| share_of_link(run, group, link))
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What came of an experiment. A report is made of this alone.
+//! The outcome of an experiment. A report is made of this alone.
 
 use netnice_scenario::results::{Backend, Estimate};
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,7 @@ pub struct Outcomes {
     pub outcomes: Vec<Outcome>,
 }
 
-/// What came of one experiment.
+/// The outcome of one experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// `LP03-T1a`.
@@ -38,24 +38,24 @@ pub struct Outcome {
     pub question: String,
     /// How much was run.
     pub effort: Effort,
-    /// What the paper leaves open, and what was taken.
+    /// The parameters that the paper leaves open, and the chosen values.
     pub choices: Vec<Choice>,
-    /// What was run.
+    /// The studies that were run.
     pub studies: Vec<StudyRecord>,
-    /// What the paper reports, and ours.
+    /// The reported values, and ours.
     pub values: Vec<ReportedValue>,
     /// Figures.
     pub figures: Vec<Figure>,
     /// Tables.
     pub tables: Vec<Table>,
-    /// What was learned.
+    /// Findings.
     pub notes: Vec<String>,
-    /// What was measured on a running kernel, if that was asked for.
+    /// The record of the runs on a running kernel, if there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lab: Option<LabOutcome>,
 }
 
-/// What was run.
+/// The studies that were run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StudyRecord {
     /// Name.
@@ -71,7 +71,7 @@ pub struct StudyRecord {
 /// A reported value, ours, and the verdict.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReportedValue {
-    /// What the paper reports, and the rules.
+    /// The reported value, and the rules.
     pub claim: Claim,
     /// Ours; `None` where it could not be measured.
     pub ours: Option<Estimate>,
@@ -79,7 +79,7 @@ pub struct ReportedValue {
     pub judgement: Judgement,
     /// Why it is not reproduced; nothing where it is.
     pub reason: Option<String>,
-    /// The same on a running kernel, if that was asked for.
+    /// The value on a running kernel, if it was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lab: Option<LabValue>,
 }
@@ -107,7 +107,7 @@ impl Table {
 }
 
 impl ReportedValue {
-    /// What the paper reports, with the unit.
+    /// The reported value, with the unit.
     pub fn reported(&self) -> String {
         let reported = self.claim.reported.to_string();
         match self.claim.reported {
@@ -124,7 +124,7 @@ impl ReportedValue {
         }
     }
 
-    /// What a running kernel gives, with the verdict on that, or why it gives nothing; `None` where it was not asked.
+    /// The value on a running kernel with its verdict, or why there is none; `None` where it was not asked for.
     pub fn on_kernel(&self) -> Option<String> {
         Some(match self.lab.as_ref()? {
             LabValue::Measured {
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reason_stands_where_a_value_is_not_reproduced_and_only_there() {
+    fn a_reason_stands_only_where_a_value_is_not_reproduced() {
         let ours = |mean| Estimate::of(&[mean]);
         let good = judge(&claim(), ours(2.5), Some("the queue".to_owned()));
         assert_eq!(good.reason, None);

@@ -17,9 +17,9 @@ use crate::{
     StudyError, StudyRecord,
 };
 
-/// What a lab carries in time on an ordinary machine, in bits per second: the fastest link, or all links of runs at a time.
+/// The load that a lab carries in time on an ordinary machine, in bits per second: the fastest link, or all concurrent links.
 pub(crate) const LAB_BPS: f64 = 100e6;
-/// The same in packets per second, where packets are small. On two processors three links of 10 Mb/s with packets of 210
+/// The load in packets per second, where packets are small. On two processors three links of 10 Mb/s with packets of 210
 /// bytes are in time, six are not.
 const LAB_PACKETS_PER_SECOND: f64 = 18e3;
 
@@ -35,7 +35,7 @@ pub struct Reproduction {
 /// A run: study, point and seed.
 pub(crate) type Key = (usize, usize, u64);
 
-/// Makes a run of a scenario with a seed; `None` where the last argument told it to stop.
+/// Makes a run of a scenario with a seed; `None` where the last argument stopped it.
 pub type Make<'a> = dyn Fn(
         &Scenario,
         u64,
@@ -73,7 +73,7 @@ pub enum RunError {
         study: String,
         /// Seed.
         seed: u64,
-        /// What the simulator or the lab says.
+        /// The message of the simulator or the lab.
         error: Box<dyn Error + Send + Sync>,
     },
     /// Not even one thread could be had.
@@ -136,7 +136,7 @@ impl Reproduction {
         scenario.duration.get().as_secs_f64() * rate
     }
 
-    /// What a run takes of that which all runs at a time share, in a budget of 1: in a lab, of what that carries in time.
+    /// The part of the shared budget of 1 that a run takes: in a lab, of the load that it carries in time.
     fn load(&self, (study, point, _): Key) -> f64 {
         match self.backend {
             Backend::Simulation => 0.0,
@@ -155,7 +155,7 @@ impl Reproduction {
         self.run_by(&simulate, store, jobs, tick)
     }
 
-    /// The same with runs that `make` makes.
+    /// Runs the studies by `make`.
     pub(crate) fn run_by(
         &self,
         make: &Make<'_>,
@@ -291,7 +291,7 @@ impl Reproduction {
             .position(|(study, _)| study.name == name)
     }
 
-    /// What an experiment's studies have measured, if all runs are finished.
+    /// The measurements of an experiment's studies, if all runs are finished.
     pub(crate) fn measured<'a>(
         &'a self,
         experiment: &Experiment,
@@ -309,7 +309,7 @@ impl Reproduction {
 }
 
 impl Finished {
-    /// What a study has measured, if all its runs are finished.
+    /// The measurements of a study, if all its runs are finished.
     pub(crate) fn study<'a>(
         &'a self,
         study: usize,
@@ -337,7 +337,7 @@ pub(crate) fn slowest_bps(scenario: &Scenario) -> Option<f64> {
     rates.map(|rate| rate.as_f64()).reduce(f64::min)
 }
 
-/// What part of that which a lab carries in time a run asks for, 0 to 1.
+/// The part of the load that a lab carries in time which a run asks for, 0 to 1.
 fn lab_load(scenario: &Scenario) -> f64 {
     let rate = slowest_bps(scenario).unwrap_or(0.0);
     let sizes = scenario.flows.iter().map(|flow| flow.packet_size.get());

@@ -16,9 +16,9 @@ pub struct Study {
     pub file: &'static str,
     /// Its text.
     pub text: &'static str,
-    /// What is set in it, as by `netnice sim --set`.
+    /// The settings, as of `netnice sim --set`.
     pub settings: Vec<(String, String)>,
-    /// What is swept beside what the file sweeps: a parameter or a field, and values in TOML.
+    /// Sweeps beside those of the file: a parameter or a field, and values in TOML.
     pub sweep: Vec<(String, Vec<String>)>,
     /// Runs with `--quick`.
     pub quick: Scale,
@@ -66,7 +66,7 @@ impl Study {
         }
     }
 
-    /// The same under another name.
+    /// Renames the study.
     #[must_use]
     pub fn renamed(mut self, name: &str) -> Study {
         self.name = name.to_owned();

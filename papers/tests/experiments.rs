@@ -166,7 +166,7 @@ fn a_tiny_reproduction_has_every_value_and_resumes_to_the_same() {
 }
 
 #[test]
-fn what_is_stopped_has_no_outcome() {
+fn a_stopped_reproduction_has_no_outcome() {
     let reproduction = Reproduction::new(vec![tiny("LP03-T1a")], Effort::Quick).unwrap();
     let finished = reproduction
         .run(None, 1, |_| ControlFlow::Break(()))

@@ -71,7 +71,7 @@ class Chart {
     const [least, largest] = this.view;
     const points = [];
     this.data.curves.forEach((curve, number) => {
-      // What is hidden counts for the whole, so that curves do not jump when one is taken away.
+      // Hidden curves count for the scale, so that the others do not jump when one is hidden.
       if (this.isZoomed && this.hidden.has(number)) return;
       for (const point of curve.points) {
         if (!this.isZoomed || (point[0] >= least && point[0] <= largest)) points.push(point);

@@ -95,7 +95,7 @@ function xDomain(data) {
   return widened(spanOf(values), data.x.logarithmic, room, room);
 }
 
-// What the axis up spans for these points.
+// The span of the vertical axis for these points.
 function yDomain(data, points) {
   const values = [];
   for (const [, y, half = 0] of points) {

@@ -135,7 +135,7 @@ fn commands(outcome: &Outcome) -> Markup {
     }
 }
 
-/// What was measured on a running kernel, and how nearly as the scenarios say.
+/// The runs on a running kernel, and where they differ slightly from the scenarios.
 fn on_kernel(lab: &LabOutcome) -> Markup {
     html! {
         section.commands {
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_told_from_words() {
+    fn numbers_differ_from_words() {
         for number in ["2.7", "2.71 ± 0.12", "-", "12 %", "-3"] {
             assert!(is_number(number), "{number}");
         }

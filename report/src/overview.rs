@@ -12,11 +12,11 @@ use crate::values::{badge, bar, glyphs};
 /// Experiments whose first figure shows best what TCP-LP is for; the first that is there is taken.
 pub const TELLING: &[&str] = &["LP03-F15", "LP03-F10", "LP03-F11"];
 
-/// What TCP-LP does, in sentences around values of ours.
+/// A sentence on TCP-LP around a value of ours.
 pub struct Fact {
     /// Experiment and key of the claim.
     pub of: (&'static str, &'static str),
-    /// What the value tells a reader who has not read the paper.
+    /// The meaning of the value for a reader who has not read the paper.
     pub means: &'static str,
 }
 
@@ -113,7 +113,7 @@ fn found<'a>(
     Some((fact, outcome, value))
 }
 
-/// What the paper reports: a statement has no unit.
+/// The reported value in words: a statement has no unit.
 fn in_words(value: &ReportedValue) -> String {
     match value.claim.reported.number() {
         Some(_) => value.reported(),

@@ -7,7 +7,7 @@ use netnice_papers::{Counts, Outcome, Paper};
 use crate::experiment;
 use crate::values::{bar, glyphs};
 
-/// What a paper is about, in a sentence or two.
+/// The subject of a paper, in a sentence or two.
 fn about(paper: Paper) -> &'static str {
     match paper {
         Paper::Lp03 => {

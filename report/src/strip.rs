@@ -19,7 +19,7 @@ fn ends(rule: &Rule) -> [Option<f64>; 2] {
     }
 }
 
-/// What is to be seen: everything that is finite.
+/// The span of the strip: all finite values.
 fn domain(value: &ReportedValue) -> Option<[f64; 2]> {
     let mut shown: Vec<f64> = Vec::new();
     shown.extend(ends(&value.claim.rule).into_iter().flatten());
@@ -85,7 +85,7 @@ fn diamond(x: f64, y: f64) -> String {
     format!("M{x:.1} {:.1}l6 6l-6 6l-6 -6z", y - 6.0)
 }
 
-/// What the signs of the lines mean.
+/// The key to the signs of the lines.
 pub fn key() -> Markup {
     html! {
         svg.strip viewBox="0 0 14 16" width="14" height="16" aria-hidden="true" { path.theirs d=(diamond(7.0, 8.0)) {} }

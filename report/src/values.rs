@@ -105,7 +105,7 @@ pub fn bar(counts: &Counts) -> Markup {
     }
 }
 
-/// What a paper reports beside ours.
+/// The table of reported values beside ours.
 pub fn table(outcome: &Outcome) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-label={"Reported values of " (outcome.id)} {

@@ -25,7 +25,7 @@ fn chart(name: &str) -> String {
     format!("netniceReport.charts.find(chart => chart.element.id === 'LP03-T1a-{name}')")
 }
 
-/// What a chart shows, from the least to the largest x.
+/// The visible range of a chart, from the least to the largest x.
 fn view(browser: &mut Browser, name: &str) -> (f64, f64) {
     let view = browser.eval(&format!("{}.x.domain", chart(name)));
     (view[0].as_f64().unwrap(), view[1].as_f64().unwrap())
@@ -197,7 +197,7 @@ fn figures_zoom_by_wheel_drag_keys_and_buttons() {
         (from - part(0.25)).abs() < 5.0 && (to - part(0.5)).abs() < 5.0,
         "{from} to {to}"
     );
-    // What is drawn lies in it, and the ticks say so.
+    // The drawn points lie in it, and so do the ticks.
     let ticks = browser.eval(&format!(
         "{}.x.ticks(6).map(tick => tick.value)",
         chart("cwnd")
@@ -379,7 +379,7 @@ fn everything_is_there_in_print_and_without_scripts() {
         browser.eval("document.querySelector('header.top').checkVisibility()"),
         json!(false)
     );
-    // What is folded is open while it is printed.
+    // Folded parts are open while the page is printed.
     browser.eval("addEventListener('beforeprint', () => { window.folded = document.querySelectorAll('details:not([open])').length; })");
     let pdf = browser.call("Page.printToPDF", json!({}));
     assert!(pdf["data"].as_str().unwrap().len() > 50_000);

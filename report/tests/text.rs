@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What stands in the file.
+//! The text of the report.
 
 mod common;
 
@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use netnice_papers::Outcomes;
 
-/// What stands between two texts, each time.
+/// All passages between two texts.
 fn between<'a>(text: &'a str, begin: &str, end: &str) -> Vec<&'a str> {
     let parts = text.split(begin).skip(1);
     parts.filter_map(|part| part.split(end).next()).collect()
@@ -20,7 +20,7 @@ fn escaped(text: &str) -> String {
 }
 
 #[test]
-fn every_value_table_figure_and_command_is_there_without_scripts() {
+fn the_report_is_complete_without_scripts() {
     let outcomes = common::outcomes();
     let page = netnice_report::html(&outcomes);
     let has = |text: &str| assert!(page.contains(&escaped(text)), "{text}");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The name that was probably meant.
 
-/// What to say of a name that is not among `names`: the nearest one, if one is near, and all that are allowed.
+/// The message for a name that is not among `names`: the nearest one, if one is near, and all that are allowed.
 pub(crate) fn among<'a>(given: &str, names: impl IntoIterator<Item = &'a str>) -> String {
     /// More names than this are not worth reading.
     const MOST: usize = 40;

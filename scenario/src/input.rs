@@ -39,7 +39,7 @@ pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     Ok(content)
 }
 
-/// The same of a file that is no device and no pipe, as all are that netnice has written.
+/// Reads a regular file: no device and no pipe, as is true of all files that netnice has written.
 pub fn read_regular(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     // Opening a pipe would wait for somebody to write.
     if !path.metadata()?.is_file() {

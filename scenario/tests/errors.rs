@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What people read when something is wrong with a scenario.
+//! The messages for a scenario with a mistake.
 
 use std::fmt::Write;
 
@@ -38,7 +38,7 @@ tcp = { min_rto = "200ms" }
 application = "ftp"
 "#;
 
-/// What is said of the scenario with one line replaced.
+/// The message for the scenario with one line replaced.
 fn complaint(line: &str, replacement: &str, settings: &[(&str, &str)]) -> String {
     assert_eq!(
         SCENARIO.matches(line).count(),
@@ -133,7 +133,7 @@ fn errors_name_file_line_field_and_what_is_allowed() {
             r#"tcp = { min_rto = "200ms" }"#,
             r#"tcp.receiver_window = "2GB""#,
         ),
-        // Queues and conditioners.
+        // Queues and markers.
         (r#"queue = "150p""#, r#"queue = "150""#),
         (r#"queue = "150p""#, r#"queue = "0p""#),
         (r#"queue = "150p""#, r#"queue = { discipline = "redd" }"#),

@@ -175,7 +175,7 @@ fn defaults_hold_unless_something_else_is_said() {
 }
 
 #[test]
-fn what_is_given_for_an_axis_of_a_sweep_takes_the_place_of_its_values() {
+fn a_given_value_replaces_those_of_a_swept_axis() {
     let text = "name = \"n\"\nduration = \"1s\"\n[sweep]\ndelay = [\"5ms\", \"1ms\"]\nflows.f.count = [1, 2]\n\
         [[links]]\nfrom = \"a\"\nto = \"b\"\ndelay = \"$delay\"\n[[flows]]\nname = \"f\"\nfrom = \"a\"\nto = \"b\"";
     let points = |value: &str| -> Vec<(String, String)> {
@@ -272,7 +272,7 @@ fn the_hash_is_of_text_and_settings() {
     assert_ne!(plain, hash(&text, &[("seeds", "2")]));
 }
 
-/// What is wrong with a scenario of these nodes and this application of a flow from `a` to `b`.
+/// The problem of a scenario of these nodes and this application of a flow from `a` to `b`.
 fn complaint(nodes: &str, application: &str) -> String {
     let text = format!(
         "name = \"endless\"

@@ -218,7 +218,7 @@ fn a_summary_by_hand() {
         .unwrap()
         .value;
     assert_eq!((loss.mean, loss.half_width_95), (0.05, None));
-    // Nothing was measured, so nothing is told.
+    // Nothing was measured, so there is no figure.
     assert_eq!(
         summary.points[1].figure(Subject::Flows, "bulk", "mean_one_way_delay"),
         None

@@ -56,7 +56,7 @@ pub fn ids() -> Vec<&'static str> {
     all().iter().map(|experiment| experiment.id).collect()
 }
 
-/// Whether an id is of one of the figures that another stands for: `ff-f4` is within `ff-f3-f5`.
+/// Is an id that of one of the figures that another stands for? `ff-f4` is within `ff-f3-f5`.
 fn is_within(wanted: &str, id: &str) -> bool {
     let parts: Vec<&str> = id.split('-').collect();
     let number = |part: &str| part.strip_prefix('f')?.parse::<u32>().ok();

@@ -19,7 +19,7 @@ pub(crate) fn shares(
     })
 }
 
-/// The same for any value.
+/// Searches for any value.
 pub(crate) fn search(
     study: &MeasuredStudy<'_>,
     heading: &str,
@@ -45,7 +45,7 @@ pub(crate) fn search(
 pub(crate) struct Target {
     /// Of its column.
     pub heading: &'static str,
-    /// What the paper reports.
+    /// The reported value.
     pub reported: f64,
     /// Ours, in the order of the points.
     pub ours: Vec<Option<Estimate>>,
@@ -66,7 +66,7 @@ impl Target {
     }
 }
 
-/// What a search for several values finds.
+/// The result of a search for several values.
 pub(crate) struct Joint {
     /// A row for each point, with all values and how far they are from what is reported, on average.
     pub table: Table,

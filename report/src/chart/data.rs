@@ -16,7 +16,7 @@ const STEPS: usize = 5000;
 pub struct Data {
     /// `lines`, `time_series` or `bars`.
     pub kind: &'static str,
-    /// What bars stand for.
+    /// The categories of bars.
     pub names: Vec<String>,
     pub x: AxisData,
     pub y: AxisData,
@@ -58,7 +58,7 @@ impl Serialize for Point {
 }
 
 impl Data {
-    /// What can be drawn of a figure: numbers that are finite, and positive on logarithmic axes.
+    /// The points of a figure that can be drawn: finite numbers, positive on logarithmic axes.
     pub fn new(figure: &Figure, looks: &[Looks]) -> Data {
         let fits = |value: f64, axis: &netnice_papers::Axis| {
             value.is_finite() && (value > 0.0 || !is_logarithmic(axis.scaling))
@@ -117,7 +117,7 @@ impl Data {
         self.curves.iter().flat_map(|curve| &curve.points)
     }
 
-    /// What the axis along spans: all points, and a little room where they have markers.
+    /// The span of the horizontal axis: all points, and a little room where they have markers.
     pub fn x_domain(&self) -> [f64; 2] {
         if self.kind == "bars" {
             return [-0.5, self.names.len().max(1) as f64 - 0.5];
@@ -129,7 +129,7 @@ impl Data {
         widened(span, self.x.logarithmic, [room, room])
     }
 
-    /// What the axis up spans: all points with their intervals, and zero where that is not far.
+    /// The span of the vertical axis: all points with their intervals, and zero where that is not far.
     pub fn y_domain(&self) -> [f64; 2] {
         let span = self.points().fold(NOTHING, |span, point| {
             let half = point.half.unwrap_or(0.0);

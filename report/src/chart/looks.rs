@@ -75,7 +75,7 @@ impl Looks {
     }
 }
 
-/// What a name says of the protocol: `TCP-LP` of `TCP-LP, minimum RTO of 0.2 s`.
+/// The protocol in a name: `TCP-LP` of `TCP-LP, minimum RTO of 0.2 s`.
 fn protocol(name: &str) -> &str {
     let end = [", ", " (", ": "]
         .iter()
@@ -84,7 +84,7 @@ fn protocol(name: &str) -> &str {
     &name[..end.unwrap_or(name.len())]
 }
 
-/// Whether a name is of a protocol: `the paper, TCP-LP` of TCP-LP.
+/// Does a name contain a protocol? `the paper, TCP-LP` contains TCP-LP.
 fn names_it(name: &str, protocol: &str) -> bool {
     let mut parts = name.split([',', ':', '(', ')']);
     parts.any(|part| part.trim() == protocol)

@@ -32,7 +32,7 @@ pub struct Browser {
     events: VecDeque<Value>,
     last_id: u64,
     session: Option<String>,
-    /// What the page complained about: exceptions, `console.error`, what its policy has blocked.
+    /// The page's complaints: exceptions, `console.error`, and loads that its policy blocked.
     pub problems: Vec<String>,
     directory: TempDir,
 }
@@ -189,7 +189,7 @@ impl Browser {
         self.eval(twice);
     }
 
-    /// What an expression of JavaScript gives.
+    /// The value of an expression in JavaScript.
     pub fn eval(&mut self, expression: &str) -> Value {
         let parameters =
             json!({ "expression": expression, "awaitPromise": true, "returnByValue": true });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What sends over a transport.
+//! Applications: the sources of traffic over a transport.
 
 use netnice_queue::{Bytes, Rate};
 use schemars::JsonSchema;
@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::TimeSpan;
 
-/// What sends, told apart by `kind`; a text such as "ftp" is the kind alone.
+/// The source of traffic, chosen by `kind`; a text such as "ftp" is the kind alone.
 ///
 /// Rates are those of whole packets on the link, headers included.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
@@ -69,7 +69,7 @@ pub enum Application {
     Trace {
         /// A text file with a time in seconds and a size in bytes on each line, named relative to the scenario.
         file: Option<String>,
-        /// The same, in the scenario itself.
+        /// The list, in the scenario itself.
         #[serde(default)]
         entries: Vec<TraceEntry>,
     },

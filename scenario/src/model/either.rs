@@ -11,7 +11,7 @@ use super::{Defaults, DelayedAck, Dscp, Seeds, Sweep, TimeSpan};
 /// Seeds given as a number, at most.
 const MAX_SEEDS: i64 = 100_000;
 
-/// What `delayed_ack = true` means: Linux holds an ACK back for 40 ms.
+/// The delay of `delayed_ack = true`: Linux delays an ACK for 40 ms.
 const DELAYED_ACK: TimeSpan = TimeSpan::from_millis(40);
 
 impl<'de> Deserialize<'de> for Seeds {

@@ -11,22 +11,22 @@ use serde::{Deserialize, Serialize};
 pub struct DerivedFigure {
     /// Name in results.
     pub name: String,
-    /// What of the flows.
+    /// The quantity.
     #[serde(default)]
     pub quantity: FlowQuantity,
     /// The flows, by their names in the scenario.
     pub flows: Vec<String>,
     /// The phase in which it is measured; all that is measured where it is not given.
     pub phase: Option<String>,
-    /// What it is divided by: the figure is the part that it is of this. Left out, the quantity itself.
+    /// The divisor: the figure is the quantity divided by this. Left out, the quantity itself.
     pub over: Option<Reference>,
 }
 
-/// What a figure is divided by.
+/// The divisor of a figure.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Reference {
-    /// The same quantity of these flows.
+    /// The quantity of these flows.
     pub flows: Vec<String>,
     /// Measured in this phase; in the figure's own where it is not given.
     pub phase: Option<String>,
@@ -71,7 +71,7 @@ impl FlowQuantity {
         }
     }
 
-    /// Whether phases have it.
+    /// Can the quantity be measured in a phase?
     pub fn has_phases(self) -> bool {
         matches!(
             self,

@@ -46,12 +46,12 @@ pub struct Flow {
     pub stop: Option<TimeSpan>,
     /// The application sends so many bytes, and ends.
     pub bytes: Option<Bytes>,
-    /// What the flow is for a queue with priorities, and in the results.
+    /// The flow's class for a queue with priorities, and in the results.
     #[serde(default)]
     pub class: TrafficClass,
     /// Differentiated services code point: a number or a name; LE for `class = "low"`, else CS0.
     pub dscp: Option<Dscp>,
-    /// What sends.
+    /// The source of traffic.
     #[serde(default)]
     pub application: Application,
     /// Settings of TCP.
@@ -105,11 +105,11 @@ pub struct Tcp {
     pub delayed_ack: DelayedAck,
     /// Explicit congestion notification (RFC 3168).
     pub ecn: bool,
-    /// Retransmission time-out before the first round-trip time is measured.
+    /// Retransmission timeout (RTO) before the first round-trip time is measured.
     pub initial_rto: TimeSpan,
-    /// Smallest retransmission time-out.
+    /// Smallest retransmission timeout (RTO).
     pub min_rto: TimeSpan,
-    /// Unit in which round-trip times for the retransmission time-out are counted, as by ns-2's `tcpTick_`; exact at 0.
+    /// Unit in which round-trip times for the RTO are counted, as by ns-2's `tcpTick_`; exact at 0.
     pub rtt_tick: TimeSpan,
     /// Packets sent at the beginning (RFC 6928: 10).
     #[schemars(range(min = 1, max = 1000))]
@@ -165,7 +165,7 @@ pub enum DelayedAck {
 }
 
 impl DelayedAck {
-    /// How long an ACK is held back at most, or `None` where it is not.
+    /// The longest delay of an ACK, or `None` where ACKs are not delayed.
     pub fn timeout(self) -> Option<TimeSpan> {
         match self {
             DelayedAck::Off => None,

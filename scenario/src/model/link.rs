@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Links, their queues and conditioners.
+//! Links, their queues and markers.
 
 use netnice_queue::{DisciplineConfig, LossFraction, MarkerConfig, QueueLimit, Rate};
 use schemars::JsonSchema;
@@ -42,7 +42,7 @@ pub struct Link {
     /// Tags packets before the queue; never of the way back, unless `reverse` says so.
     #[serde(default, deserialize_with = "queue::marker")]
     pub conditioner: Option<MarkerConfig>,
-    /// What differs on the way from `to` to `from`.
+    /// The settings that differ from `to` to `from`.
     #[serde(default)]
     pub reverse: LinkChanges,
 }
@@ -59,7 +59,7 @@ impl Link {
     }
 }
 
-/// What differs on the way back.
+/// The settings of the reverse direction that differ.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LinkChanges {

@@ -34,12 +34,12 @@ pub use traffic_class::{Dscp, TrafficClass};
 pub struct Scenario {
     /// Short name, used for directories and titles.
     pub name: String,
-    /// What the scenario shows, in a sentence or two.
+    /// The purpose of the scenario, in a sentence or two.
     #[serde(default)]
     pub description: String,
     /// Length of a run.
     pub duration: TimeSpan,
-    /// What is left out of all figures at the beginning of a run.
+    /// The time at the beginning of a run that all figures leave out.
     #[serde(default)]
     pub warm_up: TimeSpan,
     /// Seeds, one run each.

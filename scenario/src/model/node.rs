@@ -32,7 +32,7 @@ fn one() -> u32 {
 pub struct Clock {
     /// Time between two ticks; a stamp counts whole ticks.
     pub tick: TimeSpan,
-    /// What the clock shows at the beginning of the run.
+    /// The reading of the clock at the beginning of the run.
     pub offset: TimeSpan,
     /// Seconds that the clock gains in a million; negative where it is slow.
     #[schemars(range(min = -100_000.0, max = 100_000.0))]

@@ -24,7 +24,7 @@ impl TimeSpan {
         TimeSpan(Duration::from_secs(seconds))
     }
 
-    /// The same for the standard library.
+    /// Converts to the standard library's type.
     pub const fn get(self) -> Duration {
         self.0
     }

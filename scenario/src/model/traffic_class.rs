@@ -7,7 +7,7 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a flow is for a queue with priorities, and in the results.
+/// A flow's class for a queue with priorities, and in the results.
 #[derive(
     Debug,
     Clone,

@@ -20,7 +20,7 @@ use crate::model::{
 
 /// More nodes than this are a slip of the keyboard, and would not fit into memory.
 const MAX_NODES: u64 = 2_000_000;
-/// Likewise for flows and sessions of web traffic, each of which is as large as a flow.
+/// The bound on flows and on sessions of web traffic, each of which is as large as a flow.
 const MAX_FLOWS: u64 = 1_000_000;
 /// Where no flow passes, a link's packets are taken to be as large as on Ethernet.
 const ETHERNET: Bytes = Bytes::new(1500);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What can be wrong with the values of a scenario that is well-formed: of themselves, and against each other.
+//! Checks of the values of a well-formed scenario: of each, and against each other.
 
 use std::collections::BTreeSet;
 

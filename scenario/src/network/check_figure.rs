@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What can be wrong with the figures that a scenario wants.
+//! Checks of the figures that a scenario asks for.
 
 use super::findings::Findings;
 use super::problem::Place;

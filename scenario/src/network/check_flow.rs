@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What can be wrong with the values of a flow.
+//! Checks of the values of a flow.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ const MAX_PACKET: u64 = 65_535;
 /// The largest window of TCP: 16 bits, shifted by as many as 14.
 const LARGEST_WINDOW: Bytes = Bytes::new(65_535 << 14);
 
-/// A time-out is at least two ticks; it is two minutes at most.
+/// An RTO is at least two ticks and at most two minutes.
 const MAX_RTT_TICK: Duration = Duration::from_secs(10);
 
 pub(super) fn check_flow(scenario: &Scenario, flow: &Flow, place: &Place, findings: &mut Findings) {
@@ -235,7 +235,7 @@ fn check_trace(flow: &Flow, entries: &[TraceEntry], place: &Place, findings: &mu
     }
 }
 
-/// What is wrong with an entry of a flow's trace, after one at `before`: the field, and what is allowed.
+/// Checks an entry of a flow's trace, after one at `before`: gives the wrong field, and what is allowed.
 pub(crate) fn trace_mistake(
     flow: &Flow,
     before: Option<TimeSpan>,

@@ -88,15 +88,15 @@ pub struct NetworkLink {
 pub struct NetworkFlow {
     /// Name; several of one group are `name[0]`, `name[1]` and so on. Unique, and the same from run to run.
     pub name: String,
-    /// Who sends data. For web traffic all servers, else one.
+    /// The senders of data. For web traffic all servers, else one.
     pub senders: Vec<NodeIndex>,
-    /// Who receives data. For web traffic all clients, else one.
+    /// The receivers of data. For web traffic all clients, else one.
     pub receivers: Vec<NodeIndex>,
-    /// What it has in common with the others of its group.
+    /// The settings that it shares with the others of its group.
     pub group: Arc<FlowGroup>,
 }
 
-/// What the flows of one entry in the scenario have in common, with defaults filled in.
+/// The settings shared by the flows of one entry in the scenario, with defaults filled in.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FlowGroup {
     /// Name in the scenario: results are grouped by it.
@@ -121,7 +121,7 @@ pub struct FlowGroup {
     pub class: TrafficClass,
     /// Code point.
     pub dscp: Dscp,
-    /// What sends.
+    /// The source of traffic.
     pub application: Application,
     /// Settings of TCP.
     pub tcp: Tcp,
@@ -154,7 +154,7 @@ impl NetworkLink {
         LinkStreams::new(seed, &self.name)
     }
 
-    /// What the queue's discipline must know of the link.
+    /// The properties of the link that the queue's discipline must know.
     pub fn discipline_context(&self) -> DisciplineContext {
         DisciplineContext {
             rate: self.rate,

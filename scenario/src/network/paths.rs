@@ -140,7 +140,7 @@ impl Paths {
     }
 }
 
-/// The shortest paths from one router. Equal delays are told apart by the number of links, then by the order in the file.
+/// The shortest paths from one router. Of equal delays the fewest links win, then the order in the file.
 fn tree(
     root: usize,
     leaving: &[Vec<(LinkIndex, usize, Duration)>],

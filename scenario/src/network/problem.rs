@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is wrong with a scenario, and where.
+//! Problems of a scenario, and their places.
 
 use std::fmt;
 
@@ -51,13 +51,13 @@ impl fmt::Display for Place {
     }
 }
 
-/// What is wrong, where, and what is allowed.
+/// The problem, its place, and what is allowed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {message}")]
 pub struct Problem {
     /// The field.
     pub place: Place,
-    /// What is wrong with it and what is allowed.
+    /// The problem, and what is allowed.
     pub message: String,
 }
 
@@ -67,7 +67,7 @@ impl Place {
         Place::default().at(key)
     }
 
-    /// What is wrong here.
+    /// The problem at this place.
     pub fn problem(&self, message: impl Into<String>) -> Problem {
         Problem {
             place: self.clone(),

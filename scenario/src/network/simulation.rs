@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What only a kernel can do.
+//! Features that only a kernel has.
 
 use super::problem::{Place, Problem};
 use crate::model::{Application, Scenario};
 
-/// What the simulator does not have: programs, and controls that exist in kernels only.
+/// Features that the simulator lacks: programs, and controls that exist in kernels only.
 pub fn not_simulated(scenario: &Scenario) -> Vec<Problem> {
     let mut problems = Vec::new();
     for (index, flow) in scenario.flows.iter().enumerate() {

@@ -43,7 +43,7 @@ pub(super) fn apply(root: &mut Node) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Tables are merged, everything else is replaced. A table that is told apart by a key of its own is replaced, too:
+/// Tables are merged, everything else is replaced. A table whose kind one of its keys chooses is replaced, too:
 /// fields of one kind mean nothing for another.
 fn merge<'a>(node: &mut Node, defaults: impl Iterator<Item = &'a Entry>) {
     let Value::Table(entries) = &mut node.value else {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From the tree to the types of [`crate::model`], so that an error knows its field and its place in the text.
 //!
-//! An enum that is told apart by a key of its table (`discipline` or `kind`) is deserialised like an ordinary enum whose
+//! An enum that a key of its table chooses (`discipline` or `kind`) is deserialised like an ordinary enum whose
 //! variant is that key's value: serde's own way would lose the places.
 
 use serde::de::value::StrDeserializer;

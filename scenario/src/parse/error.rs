@@ -9,7 +9,7 @@ use crate::network::Problem;
 /// All that is wrong with a scenario file, a line each: file, line and column, field, what is wrong, what is allowed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScenarioError {
-    /// What is wrong; at least one thing.
+    /// The problems, at least one.
     pub problems: Vec<ScenarioProblem>,
 }
 
@@ -22,7 +22,7 @@ pub struct ScenarioProblem {
     pub line_and_column: Option<(usize, usize)>,
     /// The field, such as `links[0].rate`; empty for the file as a whole.
     pub field: String,
-    /// What is wrong and what is allowed.
+    /// The problem, and what is allowed.
     pub message: String,
 }
 

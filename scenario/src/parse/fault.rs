@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is wrong with a scenario, before its place in the text is known in lines.
+//! Problems of a scenario before their places in the text are known in lines.
 
 use std::fmt;
 use std::ops::Range;
@@ -18,7 +18,7 @@ pub(super) enum Origin {
     Outside(String),
 }
 
-/// What is wrong, and where.
+/// A problem, and its place.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Fault {
     /// `None` until a value that knows its place has been passed on the way up.
@@ -37,13 +37,13 @@ impl Fault {
         }
     }
 
-    /// The same in the table or list around.
+    /// Moves the fault into the enclosing table or list.
     pub(super) fn inside(mut self, step: Step) -> Fault {
         self.steps.push(step);
         self
     }
 
-    /// The same, standing at `origin` unless a narrower place is known.
+    /// Places the fault at `origin` unless a narrower place is known.
     pub(super) fn at(mut self, origin: &Origin) -> Fault {
         self.origin.get_or_insert_with(|| origin.clone());
         self
@@ -140,7 +140,7 @@ fn given(unexpected: Unexpected<'_>) -> String {
     }
 }
 
-/// What serde calls by the names of Rust's types.
+/// Replaces the Rust types that serde names by words.
 fn in_words(expected: &str) -> String {
     match expected {
         "u8" => "a whole number from 0 to 255".to_owned(),

@@ -31,7 +31,7 @@ pub struct ScenarioFile {
     pub file: String,
     /// Its text.
     pub text: String,
-    /// What was put in from elsewhere: key and value.
+    /// The settings from outside the file: key and value.
     pub settings: Vec<(String, String)>,
     /// SHA-256 of the text, the settings and the traces it refers to, in hexadecimal digits.
     pub hash: String,
@@ -44,7 +44,7 @@ pub struct ScenarioFile {
 /// One point of a sweep: to be run once for each seed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Point {
-    /// What the sweep sets, in the order of [`ScenarioFile::axes`]: name and value.
+    /// The swept names and values, in the order of [`ScenarioFile::axes`].
     pub settings: Vec<(String, String)>,
     /// The scenario with these values.
     pub scenario: Scenario,
@@ -57,7 +57,7 @@ impl ScenarioFile {
         ScenarioFile::load_for(path, settings, |_| Vec::new())
     }
 
-    /// The same, and what more the user of the scenario asks of it: the first point at which `check` finds something is
+    /// Reads a file, with a further check by the scenario's user: the first point at which `check` finds something is
     /// an error.
     pub fn load_for(
         path: &Path,
@@ -73,7 +73,7 @@ impl ScenarioFile {
         ScenarioFile::parse_for(&file, &text, settings, path.parent(), check)
     }
 
-    /// The same of a text. Files with traces are looked for in `directory`, and refused without one.
+    /// Parses a text. Files with traces are looked for in `directory`, and refused without one.
     pub fn parse(
         file: &str,
         text: &str,
@@ -108,7 +108,7 @@ impl ScenarioFile {
         let mut points = Vec::new();
         for point in settings::points(&axes) {
             let mut root = root.clone();
-            // What is given on the command line is stronger than the file.
+            // Settings on the command line override the file.
             let all: Vec<Setting> = point.iter().chain(&given).cloned().collect();
             settings::apply(&mut root, &all, &known).map_err(error)?;
             settings::expand_shorthands(&mut root).map_err(error)?;

@@ -242,7 +242,7 @@ struct Shorthand {
     field: &'static str,
     /// The key that the text is the value of.
     key: &'static str,
-    /// What the text says beside.
+    /// A second key, and the value that the text implies for it.
     beside: Option<(&'static str, &'static str)>,
 }
 
@@ -288,7 +288,7 @@ fn expand(entry: &mut Entry) {
         return;
     };
     let node = &mut entry.node;
-    // What stands for a parameter may turn out to be a table.
+    // The value of a parameter may be a table.
     let Some(text) = node.text().filter(|text| !text.starts_with('$')) else {
         return;
     };

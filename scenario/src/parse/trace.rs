@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_udp_sends_at_a_time_is_a_packet_and_tcp_cuts_it_up() {
+    fn udp_sends_an_entry_as_a_packet_and_tcp_segments_it() {
         for (transport, most) in [("udp", 65_507), ("tcp", 4_294_967_243u64)] {
             assert!(read(&format!("0 {most}"), transport).is_ok());
             assert!(read(&format!("0 {}", most + 1), transport).is_err());

@@ -14,7 +14,7 @@ use crate::network::Step;
 pub(super) struct Node {
     pub(super) origin: Origin,
     pub(super) value: Value,
-    /// Written short for a table: steps into it are not told to people, who see no table.
+    /// Written short for a table: messages leave out steps into it, because the author sees no table.
     pub(super) shorthand: bool,
 }
 

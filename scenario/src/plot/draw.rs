@@ -149,7 +149,7 @@ fn draw_all<B: DrawingBackend>(
         true => range(points().map(|point| y.of(point.y))),
         false => {
             let highest = points().map(|point| point.y).fold(0.0, f64::max);
-            // An interval of few seeds may be many times the mean; the means shall still be told apart.
+            // An interval of few seeds may be many times the mean; the means must still be distinguishable.
             let ends = points().map(|point| point.y + point.half_width);
             let end = ends.fold(highest, f64::max).min(highest * MOST_ERROR);
             range([0.0, end].into_iter().chain(points().map(|point| point.y)))

@@ -14,9 +14,9 @@ pub struct Plot {
     pub name: String,
     /// Title.
     pub title: String,
-    /// What is along.
+    /// The quantity on the horizontal axis.
     pub x: Axis,
-    /// What is up, in words with its unit.
+    /// The quantity on the vertical axis, in words with its unit.
     pub y_label: String,
     /// The y axis is logarithmic.
     pub y_logarithmic: bool,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is worth a plot: time series, the sweep, response times by size.
+//! The choice of plots: time series, the sweep, response times by size.
 
 use netnice_queue::{Bytes, LossFraction, Rate};
 
@@ -7,7 +7,7 @@ use super::{Axis, Curve, Plot, Point};
 use crate::model::TimeSpan;
 use crate::results::{Manifest, PointSummary, RunResults, Subject, Summary};
 
-/// More curves than this cannot be told apart.
+/// More curves than this cannot be distinguished.
 const MAX_CURVES: usize = 12;
 
 /// The plots of these results, those that have something to show.

@@ -8,7 +8,7 @@ use super::{Estimate, Figure, PointSummary, Subject, Summary};
 /// A relative difference that is worth an explanation.
 const NOTABLE: f64 = 0.1;
 
-/// What two sets of results have in common, and what not.
+/// The comparison of two sets of results.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Comparison {
     /// Points that are in both, in the order of the first.
@@ -22,7 +22,7 @@ pub struct Comparison {
 /// One point of the sweep.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PointComparison {
-    /// What the sweep has set: name and value.
+    /// The swept names and values.
     pub settings: Vec<(String, String)>,
     /// Figures that are in both.
     pub rows: Vec<Row>,
@@ -31,7 +31,7 @@ pub struct PointComparison {
 /// One figure of both.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Row {
-    /// What it is of.
+    /// The object of the quantity.
     pub subject: Subject,
     /// Name of that.
     pub of: String,
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn points_are_matched_by_what_the_sweep_has_set() {
+    fn points_are_matched_by_their_swept_values() {
         let of = |value| point(&[("period", value)], vec![figure("f", "goodput", &[1.0])]);
         let a = Summary {
             points: vec![of("50ms"), of("100ms")],

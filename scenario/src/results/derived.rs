@@ -42,7 +42,7 @@ fn unit(figure: &DerivedFigure) -> &'static str {
 
 fn value(scenario: &Scenario, figure: &DerivedFigure, run: &RunResults) -> Option<f64> {
     let quantity = match figure.quantity {
-        // What is to be reached is a goodput.
+        // The target is a goodput.
         FlowQuantity::TimeTo90Percent => FlowQuantity::Goodput,
         quantity => quantity,
     };
@@ -320,7 +320,7 @@ mod tests {
             drawn("flows = [\"low\"]\nover = { flows = [\"absent\"] }"),
             None
         );
-        // What has no value has no figure.
+        // A quantity without a value has no figure.
         assert_eq!(
             drawn("flows = [\"low\"]\nover = { flows = [\"web\"] }"),
             None

@@ -32,7 +32,7 @@ pub enum Backend {
     Lab,
 }
 
-/// What has made the results, enough to make them again.
+/// The origin of the results, enough to make them again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
     /// Name of the scenario.
@@ -46,7 +46,7 @@ pub struct Manifest {
     pub version: String,
     /// The command, with its arguments.
     pub command: Vec<String>,
-    /// What was set from outside: key and value.
+    /// The settings from outside the file: key and value.
     pub settings: Vec<(String, String)>,
     /// Parameters and fields of the sweep.
     pub axes: Vec<String>,
@@ -103,7 +103,7 @@ pub enum DirectoryError {
     /// The system refuses.
     #[error("{}: {error}", path.display())]
     Io {
-        /// What was read or written.
+        /// The file that was read or written.
         path: PathBuf,
         /// Its answer.
         error: io::Error,
@@ -192,7 +192,7 @@ impl ResultsDirectory {
         })
     }
 
-    /// What has made the results.
+    /// The origin of the results.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }

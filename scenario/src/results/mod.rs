@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a run has measured, alike for simulator and lab, and what many runs say together.
+//! The measurements of a run, alike for simulator and lab, and summaries of many runs.
 
 mod compare;
 mod derived;

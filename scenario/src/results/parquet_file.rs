@@ -12,7 +12,7 @@ use parquet::schema::types::Type;
 
 use super::tables::{Cell, Table};
 
-/// What a column holds; every field may be absent.
+/// The kind of a column; every field may be absent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Text,
@@ -21,7 +21,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// What all cells of the column fit into.
+    /// The type that all cells of the column fit into.
     fn of(table: &Table, column: usize) -> Kind {
         let mut kind = Kind::Whole;
         for row in &table.rows {

@@ -14,7 +14,7 @@ use crate::model::{TrafficClass, Transport};
 pub struct RunResults {
     /// Seed.
     pub seed: u64,
-    /// What the sweep has set, in the order of the file: name and value.
+    /// The swept names and values, in the order of the file.
     pub settings: Vec<(String, String)>,
     /// Time measured, in seconds.
     pub measured_s: f64,
@@ -43,7 +43,7 @@ pub struct RunResults {
 pub struct DerivedValue {
     /// Name.
     pub name: String,
-    /// What it is: `ratio`, or the quantity.
+    /// The kind of figure: `ratio`, or the quantity.
     pub quantity: String,
     /// Unit: `bit/s`, `s`, or nothing.
     pub unit: String,
@@ -51,7 +51,7 @@ pub struct DerivedValue {
     pub value: f64,
 }
 
-/// What a lab tells about itself: whether its figures can be trusted.
+/// The record of a lab on itself: can its figures be trusted?
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct LabReport {
     /// The network handed packets over in time and lost none but in its queues, and sources sent in time.
@@ -78,7 +78,7 @@ pub struct LabReport {
     pub stolen_s: f64,
     /// Release of the kernel.
     pub kernel: String,
-    /// What is only nearly as the scenario says.
+    /// Where the kernel differs slightly from the scenario.
     pub notes: Vec<String>,
 }
 
@@ -107,9 +107,9 @@ pub struct FlowResult {
     pub packets_received: u64,
     /// Data packets dropped or lost on the way.
     pub packets_lost: u64,
-    /// Packets sent again.
+    /// Retransmitted packets.
     pub retransmissions: u64,
-    /// Retransmission time-outs.
+    /// Retransmission timeouts (RTOs).
     pub timeouts: u64,
     /// Fast retransmits: recoveries begun.
     pub recoveries: u64,
@@ -243,7 +243,7 @@ pub struct SizeBin {
 /// A value over time.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Series {
-    /// What: `cwnd`, `ssthresh`, `smoothed_rtt`, `one_way_delay`, `goodput`, `queue_packets`, `queue_delay`.
+    /// The quantity: `cwnd`, `ssthresh`, `smoothed_rtt`, `one_way_delay`, `goodput`, `queue_packets`, `queue_delay`.
     pub quantity: String,
     /// Unit of the values: `packets`, `s`, `bit/s`.
     pub unit: String,
@@ -299,7 +299,7 @@ impl ClassResult {
 }
 
 impl RunResults {
-    /// What the sweep has set, by name.
+    /// The swept values, by name.
     pub fn setting(&self, name: &str) -> Option<&str> {
         let found = self.settings.iter().find(|(key, _)| key == name);
         found.map(|(_, value)| value.as_str())

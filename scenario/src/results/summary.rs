@@ -11,7 +11,7 @@ use crate::model::TrafficClass;
 
 use super::{Estimate, FlowResult, RunResults, jain_index};
 
-/// What a sweep has set: names and values.
+/// The names and values of a point of the sweep.
 type Settings = Vec<(String, String)>;
 
 /// All points of a sweep.
@@ -24,7 +24,7 @@ pub struct Summary {
 /// One point.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PointSummary {
-    /// What the sweep has set: name and value.
+    /// The swept names and values.
     pub settings: Vec<(String, String)>,
     /// Seeds that have been run.
     pub seeds: Vec<u64>,
@@ -32,7 +32,7 @@ pub struct PointSummary {
     pub figures: Vec<Figure>,
 }
 
-/// What a figure is of.
+/// The object of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Subject {
@@ -44,7 +44,7 @@ pub enum Subject {
     Queue,
     /// Objects of similar size of one flow's web traffic.
     Objects,
-    /// What the scenario wants drawn from each run.
+    /// The figures that the scenario asks for of each run.
     Figure,
 }
 
@@ -64,7 +64,7 @@ impl Subject {
 /// One figure with its confidence interval.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
-    /// What it is of.
+    /// The object of the quantity.
     pub subject: Subject,
     /// Name of that: of the flows, the class, the link, or the flow and the sizes in bytes (`web 1000-2000`).
     pub of: String,

@@ -134,7 +134,7 @@ fn summary_table(axes: &[String], summary: &Summary) -> Table {
     })
 }
 
-/// What a flow has only for the whole run, and not for a phase.
+/// The figures that a flow has for the whole run only, and not for a phase.
 fn whole(phase: Option<&PhaseResult>, value: impl Into<Cell>) -> Cell {
     match phase {
         None => value.into(),

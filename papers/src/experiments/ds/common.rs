@@ -131,7 +131,7 @@ impl Setup {
     }
 }
 
-/// What is open in all of them.
+/// The parameters that the paper leaves open in all of them.
 pub(super) fn choices() -> Vec<Choice> {
     vec![
         Choice::new(

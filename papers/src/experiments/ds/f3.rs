@@ -10,7 +10,7 @@ use crate::{
     MeasuredPoint, Paper, Rule, Scale, Study,
 };
 
-/// The same runs as for the tables, with the window of TCP0 over time.
+/// The runs of the tables, with the window of TCP0 over time.
 fn study(setup: Setup) -> Study {
     let mut study = setup
         .study()

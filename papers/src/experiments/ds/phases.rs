@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What Tables 3 and 6 have in common: values by flow and phase, and how they are judged.
+//! Shared by Tables 3 and 6: values by flow and phase, and how they are judged.
 
 use netnice_scenario::results::Estimate;
 
@@ -16,7 +16,7 @@ const OVER_PROVISIONED: usize = 3;
 /// Values agree within this part of what is reported: about three times the spread of averages of three seeds.
 const TOLERANCE: f64 = 0.1;
 
-/// What a table reports of one scenario.
+/// The values that a table reports of one scenario.
 pub(super) struct Row {
     /// The scenario.
     pub setup: Setup,
@@ -40,7 +40,7 @@ pub(super) fn throughput_mbps(
     })
 }
 
-/// What an equal share of the link would be, in Mb/s.
+/// An equal share of the link, in Mb/s.
 fn equal_share(phase: usize) -> f64 {
     match phase {
         CONGESTED => 1.0, // the CBR source takes its 2 of 8
@@ -53,7 +53,7 @@ fn between(low: f64, high: f64) -> Rule {
     Rule::Between { low, high }
 }
 
-/// What the paper concludes from a value.
+/// The paper's conclusion from a value.
 fn conclusion(setup: Setup, flow: &str, phase: usize) -> (&'static str, Rule) {
     let equal = equal_share(phase);
     let over = phase == OVER_PROVISIONED;

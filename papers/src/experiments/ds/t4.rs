@@ -17,7 +17,7 @@ const QUICK: Scale = Scale::new(8, 130);
 const SEARCH: Scale = Scale::new(2, 130);
 const FULL: Scale = Scale::new(50, 130);
 
-/// Values agree within this part of what is reported: of a testbed's single run, told with two digits.
+/// Values agree within this part of the reported value, which is of a testbed's single run and has two digits.
 const TOLERANCE: f64 = 0.1;
 
 /// TCP1's c, where it is not Reno, and the reported Mb/s of TCP0 and TCP1.

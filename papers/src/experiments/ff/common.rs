@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the experiments with on/off sources share.
+//! Shared by the experiments with on/off sources.
 
 use netnice_scenario::results::{FlowResult, RunResults, Series};
 
@@ -29,7 +29,7 @@ pub(super) fn series<'a>(run: &'a RunResults, quantity: &str, of: &str) -> Optio
     series.find(|series| series.quantity == quantity && series.of == of)
 }
 
-/// What is open.
+/// The parameters that the paper leaves open.
 pub(super) fn choices() -> Vec<Choice> {
     vec![
         Choice::new(

@@ -11,7 +11,7 @@ use crate::{
 /// Samples of 100 ms in a second.
 const SAMPLES: usize = 10;
 
-/// What TCP alone could get of the bottleneck: 1000 of 1040 bytes.
+/// The most that TCP can get of the bottleneck: 1000 of 1040 bytes.
 const LINK_BPS: f64 = 1.5e6 * 1000.0 / 1040.0;
 
 pub(crate) fn experiment() -> Experiment {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the experiments on a path of 450 Mb/s share.
+//! Shared by the experiments on a path of 450 Mb/s.
 
 use netnice_scenario::results::{Estimate, RunResults};
 
@@ -12,7 +12,7 @@ const FILE: (&str, &str) = scenario!("hs_path.toml");
 pub(super) const QUICK: Scale = Scale::new(3, 150);
 pub(super) const FULL: Scale = Scale::new(10, 600);
 
-/// What else is on the path.
+/// The other traffic on the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cross {
     /// Nothing.
@@ -76,7 +76,7 @@ pub(super) fn mbps(point: &MeasuredPoint<'_>, group: &str) -> Option<Estimate> {
     point.estimate(|run| mbps_of(run, group))
 }
 
-/// What the slides leave open.
+/// The parameters that the slides leave open.
 pub(super) fn choices() -> Vec<Choice> {
     vec![
         Choice::new(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What HSTCP-LP uses of a path where other high-speed stacks would be.
+//! HSTCP-LP's share of a path, beside that of other high-speed stacks.
 
 use super::common::{Cross, bulk, choices, mbps, mbps_of, own_bursts};
 use crate::outcome::written;

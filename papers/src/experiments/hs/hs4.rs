@@ -15,7 +15,7 @@ fn by_round_trip(mut study: Study) -> Study {
     study.set("flows.bulk.tcp.timestamps", "false")
 }
 
-/// The same at a rate of which gigabits can be lost.
+/// A path on which gigabits per second can be lost.
 fn fast() -> Study {
     let mut study = bulk("hstcplp", Cross::Reverse).set("rate", "2.5gbit");
     study.name.push_str("_fast");

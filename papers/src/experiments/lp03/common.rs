@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What LP03's experiments share: the kinds of transfer that are compared, and what the paper leaves open in all of them.
+//! Shared by LP03's experiments: the kinds of transfer that are compared, and the parameters that the paper leaves open.
 
 use crate::{Choice, CurveKind, Study};
 
-/// What a bulk transfer runs over.
+/// The transport of a bulk transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// TCP Reno.
@@ -103,7 +103,7 @@ pub(crate) const TODAY: &[(&str, &str)] = &[
 /// The paper's other link: 10 Mb/s, with the queue that belongs to it.
 pub(crate) const FAST: &[(&str, &str)] = &[("links.bottleneck.rate", "10mbit"), ("queue", "157p")];
 
-/// What the paper leaves open of TCP, in all experiments.
+/// The parameters of TCP that the paper leaves open in all experiments.
 pub(crate) fn tcp_choices() -> Vec<Choice> {
     vec![
         Choice::new(

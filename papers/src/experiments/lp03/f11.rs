@@ -53,7 +53,7 @@ pub(super) fn seconds(period: &str) -> f64 {
     number.parse::<f64>().unwrap_or(f64::NAN) * scale
 }
 
-/// What a study says over the periods.
+/// Draws a study's values against the period.
 fn curve(name: &str, kind: CurveKind, study: &MeasuredStudy<'_>) -> Curve {
     let mut curve = Curve::new(name, kind);
     for point in &study.points {
@@ -80,7 +80,7 @@ fn correlation(a: &Curve, b: &Curve) -> Option<f64> {
     correlation.is_finite().then_some(correlation)
 }
 
-/// What the paper leaves open beside square waves.
+/// The parameters that the paper leaves open beside square waves.
 pub(super) fn choices() -> Vec<Choice> {
     let mut choices = tcp_choices();
     choices.push(Choice::new(

@@ -69,7 +69,7 @@ pub(crate) fn experiment() -> Experiment {
     }
 }
 
-/// What the flows of one point get, of what those of another do.
+/// The goodput of the flows of one point, divided by that of another.
 fn ratio(of: Option<&MeasuredPoint<'_>>, to: Option<&MeasuredPoint<'_>>) -> Option<Estimate> {
     of?.paired(to?, |of, to| {
         Some(throughput(of, "bulk")? / throughput(to, "bulk")?)

@@ -13,7 +13,7 @@ pub(super) const SETTING: WebSetting = WebSetting {
     links: &["hop0", "hop1", "hop2"],
 };
 
-/// What the paper leaves open here.
+/// The parameters that the paper leaves open here.
 pub(super) fn choices() -> Vec<Choice> {
     let mut choices = web::choices();
     choices.push(Choice::new(

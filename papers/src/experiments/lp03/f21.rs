@@ -75,7 +75,7 @@ pub(crate) fn experiment() -> Experiment {
     }
 }
 
-/// Time-outs of web connections for each object that has come.
+/// RTOs of web connections for each object that has arrived.
 fn timeouts(point: &MeasuredPoint<'_>) -> Option<Estimate> {
     point.estimate_where(|run| {
         let web = run.flows.iter().find(|flow| flow.group == "web")?;

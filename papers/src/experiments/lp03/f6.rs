@@ -33,7 +33,7 @@ const DELAYS: &[&str] = &[
 ];
 
 fn study() -> Study {
-    // What is sampled makes these runs large: a minute of ten of them says enough.
+    // Sampling makes these runs large: a minute of ten of them says enough.
     Study::new("lp03_f6", FILE, Scale::new(4, 55), Scale::new(10, 55))
         .set("flows.reverse.count", "0")
         .set("queue", "24p")
@@ -98,7 +98,7 @@ pub(crate) fn experiment() -> Experiment {
     }
 }
 
-/// Whether TCP-LP's window is cut before TCP's is; `None` where neither is.
+/// Is TCP-LP's window cut before TCP's? `None` where neither is.
 fn in_time(run: &RunResults) -> Option<bool> {
     let first_cut = |flow: &str, to: f64| {
         let cwnd = series(run, "cwnd", flow)?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What Figures 7 and 8 share: one TCP-LP flow with its threshold, beside ACKs or data of others.
+//! Shared by Figures 7 and 8: one TCP-LP flow with its threshold, beside ACKs or data of others.
 
 use super::common::{Kind, tcp_choices};
 use crate::study::scenario;
@@ -13,7 +13,7 @@ const QUICK: Scale = Scale::new(5, 300);
 pub(super) const DELTA: &str = "flows.low.congestion_control.delta";
 const DELTAS: &[&str] = &["0.02", "0.05", "0.1", "0.15", "0.2", "0.3", "0.5"];
 
-/// What crosses TCP-LP's path.
+/// The traffic that crosses TCP-LP's path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cross {
     /// The ACKs of ten flows in the other direction.
@@ -90,7 +90,7 @@ impl Cross {
         measured.point(&format!("lp03_threshold_{}_reno", self.name()))
     }
 
-    /// What the reference model gets, the same at all thresholds.
+    /// The goodput of the reference model, equal at all thresholds.
     fn ideal_share(self, measured: &Measured<'_>) -> Curve {
         let name = format!("{}: {}", Kind::Ideal.title(), self.title());
         let mut curve = Curve::new(&name, Kind::Ideal.curve());
@@ -118,7 +118,7 @@ impl Cross {
     }
 }
 
-/// What TCP-LP gets, and how often it is told of congestion, against the threshold.
+/// TCP-LP's goodput, and its early congestion indications, against the threshold.
 pub(super) fn figures(measured: &Measured<'_>, crosses: &[Cross], name: &str) -> Vec<Figure> {
     let shares = crosses
         .iter()
@@ -159,7 +159,7 @@ pub(super) fn figures(measured: &Measured<'_>, crosses: &[Cross], name: &str) ->
     ]
 }
 
-/// What the paper leaves open here.
+/// The parameters that the paper leaves open here.
 pub(super) fn choices() -> Vec<Choice> {
     let mut choices = tcp_choices();
     choices.push(Choice::new(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the figures of web traffic share: the runs without FTP, beside FTP over each kind of transport, and the curves.
+//! Shared by the figures of web traffic: the runs without FTP, beside FTP over each kind of transport, and the curves.
 
 use netnice_scenario::results::{Estimate, RunResults};
 
@@ -15,7 +15,7 @@ pub(super) const QUICK: Scale = Scale::new(8, 500);
 
 /// A topology with web traffic and FTP.
 pub(super) struct WebSetting {
-    /// What the names of its studies begin with.
+    /// The prefix of the names of its studies.
     pub prefix: &'static str,
     /// Scenario.
     pub file: (&'static str, &'static str),
@@ -165,7 +165,7 @@ impl WebSetting {
     }
 }
 
-/// The same of any two points.
+/// By how much response times at `point` are shorter than at `tcp`, in per cent.
 pub(super) fn reduction(point: &MeasuredPoint<'_>, tcp: &MeasuredPoint<'_>) -> Option<Estimate> {
     paired_where(point, tcp, |run, tcp| {
         let ratios = OCTAVES.filter_map(|octave| {
@@ -183,7 +183,7 @@ pub(super) fn ten_kb(point: &MeasuredPoint<'_>) -> Option<Estimate> {
     point.estimate_where(|run| response_s(run, TEN_KB.0, TEN_KB.1))
 }
 
-/// What it is longer than in `without`.
+/// The response time of 10 kB less that in `without`.
 pub(super) fn ten_kb_longer(
     point: &MeasuredPoint<'_>,
     without: &MeasuredPoint<'_>,
@@ -252,7 +252,7 @@ pub(super) fn reported(figure: &mut Figure, x: f64, y: f64) {
     figure.curves.push(curve);
 }
 
-/// What the paper leaves open of web traffic.
+/// The parameters of web traffic that the paper leaves open.
 pub(super) fn choices() -> Vec<Choice> {
     let mut choices = super::common::tcp_choices();
     choices.extend([

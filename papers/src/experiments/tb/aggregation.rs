@@ -102,7 +102,7 @@ pub(crate) fn experiment() -> Experiment {
     }
 }
 
-/// What TCP keeps of what as many flows get alone, in per cent.
+/// TCP's goodput in per cent of what as many flows get alone.
 fn kept(measured: &Measured<'_>, study: &str, number: usize) -> Option<Estimate> {
     let alone = measured.study("tb_a_alone").points.get(number)?;
     let beside = measured.point(&format!("{study}_{}", FLOWS[number]));

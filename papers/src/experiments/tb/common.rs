@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the testbed's experiments share.
+//! Shared by the testbed's experiments.
 
 use netnice_scenario::results::RunResults;
 
@@ -24,7 +24,7 @@ pub(super) fn mbps(run: &RunResults, group: &str) -> f64 {
     throughput(run, group).unwrap_or(0.0) / 1e6
 }
 
-/// What the text leaves open.
+/// The parameters that the text leaves open.
 pub(super) fn choices() -> Vec<Choice> {
     vec![
         Choice::new(

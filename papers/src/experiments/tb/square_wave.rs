@@ -35,7 +35,7 @@ const KERNEL: &[(&str, &str)] = &[
     ("tick", "1ms"),
 ];
 
-/// What is left on average: 10 Mb/s less half of two thirds.
+/// The mean excess: 10 Mb/s less half of two thirds.
 const EXCESS_BPS: f64 = 10e6 - 6.666e6 / 2.0;
 
 fn study(name: &str, control: &str, flows: &str) -> Study {
