@@ -10,6 +10,8 @@ use std::process::{Command, ExitCode, Stdio};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use netnice_kernel::{attach, need_root};
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg};
 
 use crate::text;
 
@@ -25,6 +27,9 @@ What it does:
   each boot. From then on `netnice run`, `renice` of one's own processes and `status` need no root.
   Installing again upgrades: connections that are open keep the version they began with.
   `sudo netnice uninstall` undoes all of it.";
+
+/// Name of a copy that is not finished, beside the program.
+const UNFINISHED: &str = ".netnice-unfinished";
 
 /// Where the unit goes that registers the controls at boot.
 const UNIT: &str = "/etc/systemd/system/netnice.service";
@@ -105,7 +110,10 @@ fn copy_to(program: &Path) -> Result<()> {
     }
     let directory = program.parent().context("the path has no directory")?;
     fs::create_dir_all(directory).with_context(copying)?;
-    let unfinished = directory.join(format!(".netnice-{}", std::process::id()));
+    let _lock = lock(directory).with_context(copying)?;
+    let unfinished = directory.join(UNFINISHED);
+    // A call that was killed may have left it.
+    let _ = fs::remove_file(&unfinished);
     let copied = File::open("/proc/self/exe").and_then(|mut from| {
         let mut to = File::options()
             .write(true)
@@ -122,6 +130,35 @@ fn copy_to(program: &Path) -> Result<()> {
         let _ = fs::remove_file(&unfinished);
     }
     copied.with_context(copying)
+}
+
+/// Removes the program, and what a killed call has left of a copy.
+pub(super) fn remove_program(program: &Path) -> Result<()> {
+    let removing = || format!("removing {}", program.display());
+    let directory = program.parent().context("the path has no directory")?;
+    if !directory.is_dir() {
+        return Ok(());
+    }
+    let _lock = lock(directory).with_context(removing)?;
+    for path in [&directory.join(UNFINISHED), program] {
+        match fs::remove_file(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            other => other.with_context(removing)?,
+        }
+    }
+    Ok(())
+}
+
+/// Keeps other calls from copying to a directory. A file of its own for that would stay.
+fn lock(directory: &Path) -> io::Result<Flock<File>> {
+    let mut directory = File::open(directory)?;
+    loop {
+        match Flock::lock(directory, FlockArg::LockExclusive) {
+            Ok(lock) => return Ok(lock),
+            Err((unlocked, Errno::EINTR)) => directory = unlocked,
+            Err((_, error)) => return Err(error.into()),
+        }
+    }
 }
 
 fn unit(program: &Path) -> String {
@@ -164,6 +201,25 @@ fn systemctl(arguments: &[&str]) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_copy_left_unfinished_hinders_nothing_and_goes() {
+        let prefix = tempfile::tempdir().unwrap();
+        let program = program(prefix.path()).unwrap();
+        // Nothing is installed yet.
+        remove_program(&program).unwrap();
+        let directory = program.parent().unwrap();
+        fs::create_dir(directory).unwrap();
+        let unfinished = directory.join(UNFINISHED);
+        fs::write(&unfinished, "half").unwrap();
+        copy_to(&program).unwrap();
+        assert!(!unfinished.exists());
+        let length = |path: &Path| fs::metadata(path).unwrap().len();
+        assert_eq!(length(&program), length(Path::new("/proc/self/exe")));
+        fs::write(&unfinished, "half").unwrap();
+        remove_program(&program).unwrap();
+        assert_eq!(fs::read_dir(directory).unwrap().count(), 0);
+    }
 
     #[test]
     fn a_prefix_that_systemd_would_misread_is_refused() {

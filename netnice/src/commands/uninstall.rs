@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `netnice uninstall`: undoes `netnice install`.
 
-use std::fs;
-use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args;
 use netnice_kernel::{attach, need_root};
 
 use crate::text;
 
-use super::install::{program, remove_unit};
+use super::install::{program, remove_program, remove_unit};
 use super::unregister::unregister;
 
 const EXAMPLES: &str = "\
@@ -40,10 +38,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         attach::detach(&attach::find(&path)?)?;
     }
     remove_unit()?;
-    match fs::remove_file(&program) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        other => other.with_context(|| format!("removing {}", program.display()))?,
-    }
+    remove_program(&program)?;
     if unregister()? {
         text::print_line("netnice: uninstalled")?;
     } else {
