@@ -5,16 +5,19 @@
 CARGO ?= cargo
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 600
+CHAOS_ROUNDS ?= 100
 # Root is needed for the kernel, not for compiling.
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 RUNNER := --config 'target."cfg(unix)".runner = "$(CURDIR)/scripts/test-runner"'
 C_SOURCES = $(shell find bench congestion kernel -name '*.[ch]' | sort)
 PYTHON_SOURCES = bench/compare_ns2 bench/speed bench/start_up bench/ns2/measure bench/ns2/cases.py \
-	netnice/tests/program/downloads.py scripts/check-links scripts/cli-reference
+	netnice/tests/program/downloads.py scripts/check-links scripts/cli-reference \
+	tests/chaos/chaos tests/chaos/rounds.py tests/chaos/world.py
 SCRIPTS = scripts/prerequisites scripts/test-runner .ci/run tests/kernels/run tests/kernels/inside
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-unprivileged test-kernels fuzz lint audit format docs bench bench-sim install
+.PHONY: help build demo test test-unprivileged test-kernels fuzz chaos lint audit format docs bench \
+	bench-sim install
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 22
@@ -46,6 +49,12 @@ fuzz: ## Feed parser and simulator random input (cargo install cargo-fuzz): FUZZ
 	$(CARGO) +nightly fuzz run scenario_file fuzz/corpus/scenario_file scenarios bench/ns2 -- \
 		-max_total_time=$(FUZZ_SECONDS) -max_len=8192 -timeout=30
 	$(CARGO) +nightly fuzz run engine -- -max_total_time=$(FUZZ_SECONDS) -timeout=60 -rss_limit_mb=4096
+
+chaos: ## Kill netnice at random moments and see what is left: minutes, needs root; CHAOS_ROUNDS=100, OTHER=another version
+	@scripts/prerequisites build demo
+	$(CARGO) build --release --locked --package netnice
+	$(SUDO) env CHAOS_ROUNDS=$(CHAOS_ROUNDS) tests/chaos/chaos --netnice target/release/netnice \
+		$(if $(OTHER),--other $(OTHER)) $(ARGS)
 
 lint: ## Check style, common mistakes, and the licences and sources of crates
 	@scripts/prerequisites build lint
