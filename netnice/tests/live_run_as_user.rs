@@ -4,8 +4,9 @@
 mod support;
 
 use std::fs;
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use support::*;
 
@@ -102,6 +103,91 @@ fn a_socket_is_made_in_the_namespace_of_the_program() {
     let told = output(command.arg("--net").arg(probe()).arg("namespace"));
     assert_eq!(told.lines().next(), Some("same"), "{told}");
     assert!(told.contains("client netnice"), "{told}");
+}
+
+/// The cgroups that the sockets of a process belong to, as `ss` has them.
+fn cgroups_of_sockets(pid: &str) -> Vec<String> {
+    let sockets = output(Command::new("ss").args(["-tanpeH"]));
+    let own = sockets
+        .lines()
+        .filter(|line| line.contains(&format!("pid={pid},")));
+    own.map(|line| {
+        let (_, after) = line.split_once(" cgroup:").expect("ss shows cgroups");
+        after.split(' ').next().unwrap().to_owned()
+    })
+    .collect()
+}
+
+/// A cgroup with two below it, in which nobody may do as it likes.
+fn delegated(name: &str) -> (TestCgroup, TestCgroup, TestCgroup) {
+    let above = TestCgroup::new(name);
+    let below = ["here", "there"].map(|name| {
+        let path = above.0.join(name);
+        fs::create_dir(&path).unwrap();
+        TestCgroup(path)
+    });
+    for cgroup in [&above].into_iter().chain(&below) {
+        let processes = cgroup.0.join("cgroup.procs");
+        std::os::unix::fs::chown(processes, Some(NOBODY), None).unwrap();
+    }
+    let [here, there] = below;
+    // Dropped in this order.
+    (here, there, above)
+}
+
+#[test]
+fn a_socket_belongs_to_the_cgroup_of_the_program() {
+    let _registered = keep_registered();
+    let (here, there, _above) = delegated("moved");
+    let mut command = netnice_as_nobody(&["run", "--"]);
+    command
+        .arg(probe())
+        .args(["move", there.path(), "hold", "4"]);
+    let (holder, told) = Holder::start(here.contain(&mut command));
+    assert_sockets(&told, &ALL, "netnice", LOWER_EFFORT);
+    let found = cgroups_of_sockets(&holder.pid());
+    assert_eq!(found.len(), ALL.len());
+    for cgroup in found {
+        assert!(there.path().ends_with(&cgroup), "{cgroup}");
+    }
+}
+
+#[test]
+fn a_program_in_a_closed_cgroup_gets_ordinary_sockets_of_it() {
+    let _registered = keep_registered();
+    let (here, there, _above) = delegated("closed");
+    let processes = there.0.join("cgroup.procs");
+    std::os::unix::fs::chown(&processes, Some(0), None).unwrap();
+    let script = format!("echo up; read moved; exec {} hold 4", probe().display());
+    let mut command = netnice_as_nobody(&["run", "--", "sh", "-c", &script]);
+    let mut child = here
+        .contain(&mut command)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let pid = child.id().to_string();
+    let mut told = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert_eq!(told.next().unwrap().unwrap(), "up");
+    fs::write(&processes, &pid).unwrap();
+    let mut input = child.stdin.take().unwrap();
+    writeln!(input).unwrap();
+    let told: Vec<String> = told.by_ref().take(ALL.len()).map(Result::unwrap).collect();
+    let _process = Process(child);
+    assert_sockets(&told, &ALL, &usual_control(), 0);
+    let found = cgroups_of_sockets(&pid);
+    assert_eq!(found.len(), ALL.len());
+    for cgroup in found {
+        assert!(there.path().ends_with(&cgroup), "{cgroup}");
+    }
+}
+
+#[test]
+fn signals_lose_no_socket_and_no_descriptor() {
+    let _registered = keep_registered();
+    let mut command = netnice_as_nobody(&["run", "--"]);
+    let told = output(command.arg(probe()).args(["storm", "500"]));
+    assert_eq!(told, "500 netnice, 500 descriptors\n");
 }
 
 #[test]

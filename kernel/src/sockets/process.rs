@@ -19,6 +19,45 @@ impl Handle {
         Self::descriptor(handle).map(Self)
     }
 
+    /// Any thread, not only the first one of a process; since 6.9.
+    pub(crate) fn open_thread(thread: i32) -> io::Result<Self> {
+        const PIDFD_THREAD: libc::c_int = libc::O_EXCL;
+        // SAFETY: both arguments are numbers.
+        let handle = unsafe { libc::syscall(libc::SYS_pidfd_open, thread, PIDFD_THREAD) };
+        Self::descriptor(handle).map(Self)
+    }
+
+    /// The id of its cgroup in cgroup2; since 6.13. It takes a third of the time that reading
+    /// `/proc/PID/cgroup` takes.
+    pub(crate) fn cgroup_id(&self) -> io::Result<u64> {
+        /// `struct pidfd_info` of linux/pidfd.h in its first version.
+        #[repr(C)]
+        struct Information {
+            mask: u64,
+            cgroup_id: u64,
+            rest: [u32; 12],
+        }
+        const PIDFD_INFO_CGROUPID: u64 = 1 << 2;
+        /// `_IOWR(0xFF, 11, struct pidfd_info)`.
+        const PIDFD_GET_INFO: libc::Ioctl =
+            (0xc000_ff0b | (size_of::<Information>() << 16)) as libc::Ioctl;
+        let mut information = Information {
+            mask: PIDFD_INFO_CGROUPID,
+            cgroup_id: 0,
+            rest: [0; 12],
+        };
+        // SAFETY: the kernel writes as many bytes as the request's number says, the struct's size.
+        let answer =
+            unsafe { libc::ioctl(self.0.as_raw_fd(), PIDFD_GET_INFO, &raw mut information) };
+        if answer < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        match information.mask & PIDFD_INFO_CGROUPID {
+            0 => Err(io::ErrorKind::Unsupported.into()),
+            _ => Ok(information.cgroup_id),
+        }
+    }
+
     /// A copy of one of the process's file descriptors.
     pub(crate) fn copy_descriptor(&self, descriptor: RawFd) -> io::Result<OwnedFd> {
         // SAFETY: all arguments are numbers.

@@ -4,9 +4,10 @@
 use std::fmt::Display;
 use std::fs::{self, File};
 use std::io::{self, IoSliceMut};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::MetadataExt;
 
+use nix::errno::Errno;
 use nix::sched::{CloneFlags, setns};
 use nix::sys::prctl::set_dumpable;
 use nix::sys::socket::{
@@ -17,8 +18,9 @@ use nix::sys::uio::{RemoteIoVec, process_vm_readv};
 use nix::sys::wait::waitpid;
 use nix::unistd::{ForkResult, Gid, Pid, Uid, fork, geteuid, setfsgid, setfsuid};
 
+use crate::cgroup::hierarchy::{Cgroup, Hierarchy};
 use crate::runtime::background;
-use crate::sockets::process;
+use crate::sockets::process::Handle;
 
 /// What is asked of `socket`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,23 +88,74 @@ impl Owner {
     }
 }
 
-/// Makes the socket in the network namespace that the thread lives in, and for its user and group:
-/// firewalls and routes may go by that. `None` where it can not be told which namespace that is, or
-/// where we may not enter it: a socket of another one would lead out of a sandbox.
-pub(super) fn make_socket(thread: u32, wanted: Wanted) -> io::Result<Option<OwnedFd>> {
-    let (Ok(theirs), Ok(ours)) = (network_of(thread), network_of("self")) else {
-        return Ok(None);
-    };
-    // Of who is not root all programs under the filter are the own ones.
-    let root = geteuid().is_root();
-    let owner = root.then(|| Owner::of(thread)).transpose()?;
-    if theirs == ours {
-        return wanted.make(owner).map(Some);
+/// Where the supervisor lives, to compare with callers.
+pub(super) struct Surroundings {
+    network: io::Result<u64>,
+    itself: io::Result<Handle>,
+}
+
+impl Surroundings {
+    /// Those of this process, which never changes its network namespace. Others may move it to
+    /// another cgroup.
+    pub(super) fn new() -> Self {
+        Self {
+            network: network_of("self"),
+            itself: Handle::open(std::process::id() as i32),
+        }
     }
-    match Namespaces::of(thread, root) {
-        Ok(namespaces) => make_socket_elsewhere(&namespaces, wanted, owner),
-        Err(_) => Ok(None),
+
+    /// Whether the thread is in the cgroup of this process, as all are where there is no cgroup2.
+    fn shares_cgroup(&self, thread: u32) -> bool {
+        let ids = || {
+            let itself = self.itself.as_ref().ok()?.cgroup_id().ok()?;
+            let theirs = Handle::open_thread(thread as i32).ok()?.cgroup_id().ok()?;
+            Some((itself, theirs))
+        };
+        match ids() {
+            Some((ours, theirs)) => ours == theirs,
+            None => cgroup_of("self") == cgroup_of(thread),
+        }
     }
+
+    /// Makes the socket where the thread would have made it: in its network namespace, in its
+    /// cgroup, and for its user and group, since firewalls, routes and limits may go by these.
+    /// `None` where it is not known what these are, or where we may not enter them: a socket of
+    /// ours would lead out of a sandbox.
+    pub(super) fn make_socket(&self, thread: u32, wanted: Wanted) -> io::Result<Option<OwnedFd>> {
+        let (Ok(theirs), Ok(ours)) = (network_of(thread), &self.network) else {
+            return Ok(None);
+        };
+        // Of who is not root all programs under the filter are the own ones.
+        let root = geteuid().is_root();
+        let owner = root.then(|| Owner::of(thread)).transpose()?;
+        let same_cgroup = self.shares_cgroup(thread);
+        if theirs == *ours && same_cgroup {
+            return wanted.make(owner).map(Some);
+        }
+        let mut elsewhere = Elsewhere::default();
+        if theirs != *ours {
+            match Namespaces::of(thread, root) {
+                Ok(namespaces) => elsewhere.namespaces = Some(namespaces),
+                Err(_) => return Ok(None),
+            }
+        }
+        if !same_cgroup {
+            let path = cgroup_of(thread);
+            let open = |path: String| Hierarchy::find().and_then(|all| all.open(&path)).ok();
+            elsewhere.cgroup = path.and_then(open);
+            if elsewhere.cgroup.is_none() {
+                return Ok(None);
+            }
+        }
+        elsewhere.make_socket(wanted, owner)
+    }
+}
+
+/// The path of a process's cgroup in cgroup2 (man 7 cgroups); `None` where there is none.
+fn cgroup_of(process: impl Display) -> Option<String> {
+    let lines = fs::read_to_string(format!("/proc/{process}/cgroup")).ok()?;
+    let path = lines.lines().find_map(|line| line.strip_prefix("0::"))?;
+    Some(path.to_owned())
 }
 
 /// A number that no other network namespace has: each has files of its own there. The link `ns/net`
@@ -112,7 +165,7 @@ fn network_of(process: impl Display) -> io::Result<u64> {
     Ok(fs::metadata(format!("/proc/{process}/net/dev"))?.ino())
 }
 
-/// Where a socket is to be made.
+/// The namespaces to make a socket in.
 struct Namespaces {
     network: File,
     /// That of users which the network belongs to, where it has to be entered first.
@@ -163,36 +216,79 @@ impl Namespaces {
     }
 }
 
-/// A process has to be made for the purpose: who enters a user namespace does not come back.
-/// `None` if it may not enter.
-fn make_socket_elsewhere(
-    namespaces: &Namespaces,
-    wanted: Wanted,
-    owner: Option<Owner>,
-) -> io::Result<Option<OwnedFd>> {
-    let (here, there) = socketpair(
-        AddressFamily::Unix,
-        SockType::SeqPacket,
-        None,
-        SockFlag::SOCK_CLOEXEC,
-    )?;
-    // SAFETY: the supervisor has only this thread.
-    match unsafe { fork() }? {
-        ForkResult::Child => {
-            let there = there.as_raw_fd();
-            let made = namespaces.enter(there).and_then(|()| wanted.make(owner));
-            let sent = made.and_then(|socket| send_descriptor(there, &socket));
-            // SAFETY: ends the process without running what the parent is to run at its end.
-            unsafe { libc::_exit(sent.map_or(1, |()| 0)) }
-        }
-        ForkResult::Parent { child } => {
-            drop(there);
-            let received = receive_descriptor(here.as_raw_fd());
-            // Where SIGCHLD is ignored there is nothing to await.
-            let _ = waitpid(child, None);
-            received
+/// Where a socket is to be made, if not where the supervisor lives.
+#[derive(Default)]
+struct Elsewhere {
+    namespaces: Option<Namespaces>,
+    cgroup: Option<Cgroup>,
+}
+
+impl Elsewhere {
+    /// Makes it by a process made for the purpose: who enters a user namespace does not come back,
+    /// and a process that stayed would keep the cgroup from running empty. `None` if it may not
+    /// enter.
+    fn make_socket(&self, wanted: Wanted, owner: Option<Owner>) -> io::Result<Option<OwnedFd>> {
+        let (here, there) = socketpair(
+            AddressFamily::Unix,
+            SockType::SeqPacket,
+            None,
+            SockFlag::SOCK_CLOEXEC,
+        )?;
+        match fork_into(self.cgroup.as_ref()) {
+            Ok(ForkResult::Child) => {
+                let there = there.as_raw_fd();
+                let entered = self
+                    .namespaces
+                    .as_ref()
+                    .map_or(Ok(()), |namespaces| namespaces.enter(there));
+                let made = entered.and_then(|()| wanted.make(owner));
+                let sent = made.and_then(|socket| send_descriptor(there, &socket));
+                // SAFETY: ends the process without running what the parent is to run at its end.
+                unsafe { libc::_exit(sent.map_or(1, |()| 0)) }
+            }
+            Ok(ForkResult::Parent { child }) => {
+                drop(there);
+                let received = receive_descriptor(here.as_raw_fd());
+                // Where SIGCHLD is ignored there is nothing to await.
+                let _ = waitpid(child, None);
+                received
+            }
+            // It may not enter the cgroup, or the cgroup takes no more processes.
+            Err(_) if self.cgroup.is_some() => Ok(None),
+            Err(error) => Err(error.into()),
         }
     }
+}
+
+/// Forks; the child begins in the cgroup, if one is given. Moving it there later would take the
+/// kernel ten times as long.
+fn fork_into(cgroup: Option<&Cgroup>) -> nix::Result<ForkResult> {
+    /// linux/sched.h, since 5.7.
+    const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
+    let Some(cgroup) = cgroup else {
+        // SAFETY: the supervisor has only this thread.
+        return unsafe { fork() };
+    };
+    // SAFETY: all members are numbers, and zero means that a feature is not used.
+    let mut arguments: libc::clone_args = unsafe { std::mem::zeroed() };
+    arguments.flags = CLONE_INTO_CGROUP;
+    arguments.exit_signal = libc::SIGCHLD as u64;
+    arguments.cgroup = cgroup.as_fd().as_raw_fd() as u64;
+    // SAFETY: without CLONE_VM this is a fork, and the supervisor has only this thread. The kernel
+    // reads `arguments`, which outlive the call.
+    let child = unsafe {
+        libc::syscall(
+            libc::SYS_clone3,
+            &raw const arguments,
+            size_of::<libc::clone_args>(),
+        )
+    };
+    Ok(match Errno::result(child)? {
+        0 => ForkResult::Child,
+        child => ForkResult::Parent {
+            child: Pid::from_raw(child as libc::pid_t),
+        },
+    })
 }
 
 /// Sends a descriptor over a Unix domain socket.
@@ -233,7 +329,7 @@ pub(super) fn copy_descriptor(thread: u32, descriptor: u64) -> io::Result<OwnedF
         .lines()
         .find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok())
         .ok_or(io::ErrorKind::InvalidData)?;
-    let process = process::Handle::open(process)?;
+    let process = Handle::open(process)?;
     process.copy_descriptor(descriptor as RawFd)
 }
 

@@ -5,6 +5,11 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
+/// `SECCOMP_IOCTL_NOTIF_SET_FLAGS` of linux/seccomp.h: `_IOW('!', 4, __u64)`.
+const NOTIF_SET_FLAGS: libc::Ioctl = 0x4008_2104;
+/// `SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP`: caller and supervisor take turns on one processor.
+const SYNC_WAKE_UP: libc::c_ulong = 1;
+
 /// Where supervised system calls come in.
 pub(super) struct Listener(OwnedFd);
 
@@ -40,7 +45,8 @@ pub(super) fn install(program: &mut [libc::sock_filter]) -> io::Result<Listener>
         // SAFETY: the kernel has just made this descriptor for us.
         Ok(unsafe { OwnedFd::from_raw_fd(answer as RawFd) })
     };
-    // Without this (before 5.19) a signal makes the program repeat a call that we have begun.
+    // Once we have received a call, only a fatal signal may interrupt its caller. Without this flag
+    // (before 5.19) any signal may, and the call is repeated or fails with EINTR.
     let flags = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER;
     match install(flags | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV) {
         Err(error) if error.raw_os_error() == Some(libc::EINVAL) => install(flags),
@@ -50,7 +56,13 @@ pub(super) fn install(program: &mut [libc::sock_filter]) -> io::Result<Listener>
 }
 
 impl From<OwnedFd> for Listener {
+    /// Asks for the call to be handed over on its caller's processor (6.6). The caller waits
+    /// anyway, and the less time passes until we receive its call, the less often a signal
+    /// interrupts it before that.
     fn from(descriptor: OwnedFd) -> Self {
+        // An older kernel answers EINVAL, and wakes us on any processor.
+        // SAFETY: this request takes a number, not a pointer.
+        unsafe { libc::ioctl(descriptor.as_raw_fd(), NOTIF_SET_FLAGS, SYNC_WAKE_UP) };
         Self(descriptor)
     }
 }

@@ -2,17 +2,16 @@
 //! What the supervisor does with the calls put before it.
 
 use std::collections::HashSet;
-use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
-use std::os::unix::fs::MetadataExt;
 
 use bytemuck::Zeroable;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{MsgFlags, recv, send};
+use nix::sys::stat::fstat;
 
 use super::READY;
-use super::caller::{self, Wanted};
+use super::caller::{self, Surroundings, Wanted};
 use super::filter::{CONVENTIONS, socketcall};
 use super::listener::{Call, Listener};
 use crate::abi::{DSCP_LOWER_EFFORT, Flow};
@@ -28,6 +27,7 @@ const REMEMBERED: usize = 100_000;
 struct Supervisor<'a> {
     settings: &'a Settings,
     listener: Listener,
+    surroundings: Surroundings,
     /// As root: the means to pass on parameters, and to count by group.
     attacher: Option<Attacher>,
     group: u64,
@@ -65,6 +65,7 @@ pub(super) fn run(client: BorrowedFd<'_>, settings: &Settings) {
     let mut supervisor = Supervisor {
         settings,
         listener: Listener::from(listener),
+        surroundings: Surroundings::new(),
         attacher: pins.as_ref().and_then(|pins| Attacher::open(pins).ok()),
         group: u64::from(std::process::id()) | 1 << 63,
         inodes: HashSet::new(),
@@ -132,31 +133,35 @@ impl Supervisor<'_> {
     }
 
     fn make_socket(&mut self, call: &Call, wanted: Wanted) {
-        let made = match caller::make_socket(call.thread, wanted) {
+        let made = match self.surroundings.make_socket(call.thread, wanted) {
             Ok(Some(made)) if self.listener.still_waits(call) => made,
-            // The namespace may have been that of another thread with the same number.
+            // Namespace and cgroup may have been those of another thread with the same number.
             Ok(Some(_)) => return,
-            // An ordinary socket of its own network is better than none.
+            // An ordinary socket of its own network and cgroup is better than none.
             Ok(None) => return self.listener.proceed(call),
             Err(error) => return self.listener.fail(call, &error),
         };
-        let placed = self.place(&made);
-        match self
+        // Everything before the hand-over: then the program goes on, and a signal interrupts its
+        // next call if we do not receive that one at once.
+        let governed = self.govern(&made);
+        if governed {
+            self.remember(&made);
+        }
+        let handed_over = self
             .listener
-            .hand_over(call, made.as_fd(), wanted.close_on_exec())
-        {
-            Ok(()) if placed => {
-                self.uncounted |= wanted.protocol == libc::IPPROTO_MPTCP;
-                self.remember(made);
+            .hand_over(call, made.as_fd(), wanted.close_on_exec());
+        match handed_over {
+            Ok(()) => self.uncounted |= governed && wanted.protocol == libc::IPPROTO_MPTCP,
+            Err(error) => {
+                self.forget(&made);
+                self.listener.fail(call, &error);
             }
-            Ok(()) => {}
-            Err(error) => self.listener.fail(call, &error),
         }
     }
 
     /// Without a control by that name, as when it has been unregistered, the socket is an
     /// ordinary one.
-    fn place(&self, made: &OwnedFd) -> bool {
+    fn govern(&self, made: &OwnedFd) -> bool {
         if let Some(attacher) = &self.attacher {
             let flow = Flow {
                 group: self.group,
@@ -171,14 +176,21 @@ impl Supervisor<'_> {
         options::set_control(made, self.settings.control.name()).is_ok()
     }
 
-    fn remember(&mut self, made: OwnedFd) {
+    fn remember(&mut self, made: &OwnedFd) {
         if self.inodes.len() >= REMEMBERED {
             self.inodes.clear();
             self.cookies.clear();
         }
-        self.cookies.extend(options::cookie(&made));
-        let inode = File::from(made).metadata().map(|file| file.ino());
-        self.inodes.extend(inode);
+        self.cookies.extend(options::cookie(made));
+        self.inodes.extend(fstat(made).map(|file| file.st_ino));
+    }
+
+    /// Takes back [`Self::remember`].
+    fn forget(&mut self, made: &OwnedFd) {
+        if let (Ok(cookie), Ok(file)) = (options::cookie(made), fstat(made)) {
+            self.cookies.remove(&cookie);
+            self.inodes.remove(&file.st_ino);
+        }
     }
 
     /// Whether an option is one that the program may not set, on a socket of TCP.

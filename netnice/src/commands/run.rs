@@ -56,7 +56,9 @@ As root and not:
   As root the command gets a cgroup of its own, and runs as the very process that netnice was.
   Without root it runs under a supervisor that makes its sockets; for this the control has to be
   registered, as `sudo netnice install` does, and parameters can not be set. Programs that gain
-  privileges, such as sudo, do not gain any under it.
+  privileges, such as sudo, do not gain any under it. A program that has moved to a cgroup or a
+  network namespace which the supervisor may not enter gets ordinary sockets, and socket() may fail
+  with EINTR where a signal handler without SA_RESTART runs.
 
 Exit code:
   That of the command; 127 if there is no such command, 126 if it can not be run.";

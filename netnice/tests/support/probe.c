@@ -9,12 +9,15 @@
  *	probe namespace		whether a new socket lives in the network namespace of the process
  *	probe owner		whether a new socket belongs to the user and group of the process
  *	probe ring		whether there is io_uring
+ *	probe storm COUNT	opens COUNT sockets while a timer interrupts system calls: how many have
+ *				which control, and the lowest descriptor that is free afterwards
  *
  *	probe refuse WHAT COMMAND	runs a command for which the kernel refuses `bpf`, the system
  *				call, `loading` of BPF programs, or the `list` of connections
  *
  *	probe part WHAT		does that in user and network namespaces of its own
  *	probe hide WHAT		does that unseen by other processes without privileges
+ *	probe move DIRECTORY WHAT	does that in the cgroup of this directory
  *
  * FAMILY is 4, 6, or 46 for IPv4 over an IPv6 socket. Each socket is one line of output: role,
  * control, IP_TOS, IPV6_TCLASS.
@@ -33,6 +36,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sched.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,6 +46,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 enum { DATA = 100000 };
@@ -210,6 +215,41 @@ static void tell_owner(void)
 	tell("client", made, AF_INET);
 }
 
+static void ignore(int signal)
+{
+	(void)signal;
+}
+
+static void storm(int count)
+{
+	/* Without SA_RESTART. */
+	struct sigaction action = { .sa_handler = ignore };
+	struct itimerval often = { { 0, 300 }, { 0, 300 } }, never = {};
+	char first[17] = "";
+	int alike = 0;
+
+	syscall(SYS_close_range, 3, ~0U, 0); /* inherited ones would be counted */
+	check(!sigaction(SIGALRM, &action, NULL), "sigaction");
+	check(!setitimer(ITIMER_REAL, &often, NULL), "setitimer");
+	for (int opened = 0; opened < count; opened++) {
+		char control[17] = "";
+		socklen_t length = 16;
+		int made;
+
+		do
+			made = syscall(SYS_socket, AF_INET, SOCK_STREAM, 0);
+		while (made < 0 && errno == EINTR);
+		check(made >= 0, "socket");
+		check(!syscall(SYS_getsockopt, made, IPPROTO_TCP, TCP_CONGESTION, control, &length),
+		      "TCP_CONGESTION");
+		if (!opened)
+			strcpy(first, control);
+		alike += !strcmp(first, control);
+	}
+	check(!setitimer(ITIMER_REAL, &never, NULL), "setitimer");
+	printf("%d %s, %d descriptors\n", alike, first, dup(0) - 3);
+}
+
 #define LOAD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
 #define UNLESS(value, skip) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, skip)
 #define ANSWER(errno) BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (errno))
@@ -265,6 +305,16 @@ static void refuse(const char *what, char **command)
 	check(0, *command);
 }
 
+static void move(const char *cgroup)
+{
+	int directory = open(cgroup, O_DIRECTORY | O_CLOEXEC);
+	int processes = openat(directory, "cgroup.procs", O_WRONLY | O_CLOEXEC);
+
+	check(write(processes, "0", 1) == 1, "cgroup.procs");
+	close(processes);
+	close(directory);
+}
+
 int main(int count, char **words)
 {
 	const char *what, *family;
@@ -274,6 +324,8 @@ int main(int count, char **words)
 			check(!unshare(CLONE_NEWUSER | CLONE_NEWNET), "unshare");
 		else if (!strcmp(words[1], "hide"))
 			check(!prctl(PR_SET_DUMPABLE, 0), "PR_SET_DUMPABLE");
+		else if (!strcmp(words[1], "move") && count > 2)
+			move(*(++words + 1)), count--;
 		else
 			break;
 	}
@@ -287,6 +339,8 @@ int main(int count, char **words)
 		tell_namespace();
 	} else if (!strcmp(what, "owner")) {
 		tell_owner();
+	} else if (!strcmp(what, "storm")) {
+		storm(atoi(family));
 	} else if (!strcmp(what, "ring")) {
 		char parameters[256] = "";
 
