@@ -334,6 +334,21 @@ fn the_summary_has_the_figures() {
 }
 
 #[test]
+fn the_summary_counts_connections_that_outlive_the_command() {
+    // Nobody reads, so the kernel still has data to send when the command has ended.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let script = format!(
+        "import socket\n\
+         s = socket.create_connection(('127.0.0.1', {}))\n\
+         s.setblocking(False)\n\
+         try:\n    while s.send(bytes(65536)): pass\nexcept BlockingIOError: pass\n",
+        listener.local_addr().unwrap().port()
+    );
+    let text = say(&mut netnice(&["run", "-v", "--", "python3", "-c", &script])).err;
+    assert!(text.contains("1 connection at low priority"), "{text}");
+}
+
+#[test]
 fn the_summary_says_why_nothing_was_moved() {
     let said = say(&mut netnice(&["run", "-v", "--", "true"]));
     assert_eq!(said.err.lines().count(), 1, "{}", said.err);

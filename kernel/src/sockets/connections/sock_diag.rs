@@ -6,8 +6,8 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use netlink_packet_core::{
-    DefaultNla, Emitable, NLA_F_NESTED, NLM_F_DUMP, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage,
-    NetlinkPayload, NetlinkSerializable, Nla as _, NlasIterator,
+    DefaultNla, Emitable, NLA_F_NESTED, NLA_TYPE_MASK, NLM_F_DUMP, NLM_F_REQUEST, NetlinkHeader,
+    NetlinkMessage, NetlinkPayload, NetlinkSerializable, Nla as _, NlasIterator,
 };
 use netlink_packet_sock_diag::SockDiagMessage;
 use netlink_packet_sock_diag::constants::{AF_INET, AF_INET6, IPPROTO_TCP, SOCK_DIAG_BY_FAMILY};
@@ -149,7 +149,8 @@ fn tcp_socket(
         match attribute {
             Nla::Congestion(name) => control = Some(name),
             Nla::TcpInfo(known) => info = Some(known),
-            Nla::Other(other) if other.kind() == INET_DIAG_SK_BPF_STORAGES => {
+            // The kernel sets NLA_F_NESTED beside the type.
+            Nla::Other(other) if other.kind() & NLA_TYPE_MASK == INET_DIAG_SK_BPF_STORAGES => {
                 let mut value = vec![0; other.value_len()];
                 other.emit_value(&mut value);
                 storage = storage_value(&value)?;
@@ -216,6 +217,36 @@ mod tests {
             None
         );
         assert!(storage_value(&storages[..storages.len() - 8]).is_err());
+    }
+
+    #[test]
+    fn an_answer_has_the_maps_value() {
+        use netlink_packet_core::{NlaBuffer, Parseable};
+        let nested = |kind, value: &[u8]| nla(kind | NLA_F_NESTED, value);
+        let storage = nested(
+            SK_DIAG_BPF_STORAGE,
+            &nla(SK_DIAG_BPF_STORAGE_MAP_VALUE, &[9, 8]),
+        );
+        let storages = nested(INET_DIAG_SK_BPF_STORAGES, &storage);
+        let storages = Nla::parse(&NlaBuffer::new(&storages[..])).unwrap();
+        let header = InetResponseHeader {
+            family: AF_INET,
+            state: 9,
+            timer: None,
+            socket_id: SocketId::new_v4(),
+            recv_queue: 0,
+            send_queue: 1,
+            uid: 0,
+            inode: 0,
+        };
+        let info = TcpInfo::parse(&[0; 256]).unwrap();
+        let attributes = [
+            Nla::TcpInfo(info),
+            Nla::Congestion("netnice".to_owned()),
+            storages,
+        ];
+        let socket = tcp_socket(header, attributes).unwrap().unwrap();
+        assert_eq!(socket.storage, Some(vec![9, 8]));
     }
 
     #[test]
