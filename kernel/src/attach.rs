@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Low priority for a whole cgroup that somebody else has made: a slice, a service, a container.
 
-use std::fs;
-use std::path::Path;
-use std::process::{Command, Stdio};
-
 use crate::cgroup::attachment::{self, Attacher};
 use crate::cgroup::hierarchy::{Cgroup, Hierarchy};
-use crate::error::{Context, Error, Result, need_root};
+use crate::error::{Error, Result, need_root};
 use crate::objects::pin_directory;
 use crate::renice::{self, Outcome};
 use crate::runtime::journal::{self, Kind, Record};
 use crate::runtime::pins::Pins;
 use crate::settings::Settings;
+use crate::systemd;
 
 /// Finds the cgroup that a user means: a path in the cgroup file system or below its top, or the
 /// name of a unit where systemd runs.
@@ -22,33 +19,7 @@ pub fn find(name: &str) -> Result<Cgroup> {
         Err(Error::UnknownCgroup { .. }) if !name.contains('/') => {}
         other => return other,
     }
-    hierarchy.open(&unit(name)?)
-}
-
-/// The cgroup of a unit.
-fn unit(name: &str) -> Result<String> {
-    // Not looked up in PATH: this may run as root with the caller's environment.
-    let systemctl = ["/usr/bin/systemctl", "/bin/systemctl"];
-    let systemctl = systemctl.iter().find(|path| Path::new(path).exists());
-    let Some(systemctl) = systemctl.filter(|_| systemd_runs()) else {
-        return Err(Error::NoSystemd {
-            name: name.to_owned(),
-        });
-    };
-    let answer = Command::new(systemctl)
-        .args(["show", "--property=ControlGroup", "--value", "--", name])
-        .env_clear()
-        .stdin(Stdio::null())
-        .stderr(Stdio::null())
-        .output()
-        .doing(|| format!("asking systemd about {name}"))?;
-    let path = String::from_utf8_lossy(&answer.stdout).trim().to_owned();
-    if path.is_empty() {
-        return Err(Error::UnknownUnit {
-            name: name.to_owned(),
-        });
-    }
-    Ok(path)
+    hierarchy.open(&systemd::control_group(name)?)
 }
 
 /// Gives low priority to all that lives in a cgroup or will. It stays until [`detach`], until the
@@ -58,6 +29,7 @@ pub fn attach(cgroup: &Cgroup, settings: &Settings) -> Result<Outcome> {
     let pins = Pins::open()?;
     let (_, attacher) = Attacher::with(settings, &pins)?;
     let record = Record::new(&pins, Kind::Attached, cgroup)?;
+    journal::forget_lost(pins.home(), cgroup.path(), Some(cgroup.id()));
     attacher.attach(cgroup, settings)?;
     drop(record);
     let processes = cgroup.processes_beneath()?;
@@ -68,10 +40,17 @@ pub fn attach(cgroup: &Cgroup, settings: &Settings) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// Takes it away again, from the open connections too.
+/// Takes it away again, from the open connections too. Of a cgroup that has been made anew since it
+/// was attached, only the record is removed.
 pub fn detach(cgroup: &Cgroup) -> Result<Outcome> {
     need_root("changing a cgroup")?;
     if !attachment::is_attached(cgroup)? {
+        if forget(cgroup.path())?.is_some() {
+            return Ok(Outcome {
+                future: true,
+                ..Outcome::default()
+            });
+        }
         let others = attached();
         return Err(Error::NotAttached {
             path: cgroup.path().to_owned(),
@@ -84,7 +63,7 @@ pub fn detach(cgroup: &Cgroup) -> Result<Outcome> {
     let pins = Pins::open()?;
     let attacher = Attacher::open(&pins)?;
     attachment::detach(cgroup)?;
-    journal::remove(pins.home(), cgroup.id());
+    journal::forget_lost(pins.home(), cgroup.path(), None);
     let mut outcome = renice::set_open(&cgroup.processes_beneath()?, None, &attacher);
     outcome.future = true;
     pins.close()?;
@@ -93,30 +72,55 @@ pub fn detach(cgroup: &Cgroup) -> Result<Outcome> {
 
 /// The paths of the cgroups that have been given low priority and still exist.
 pub fn attached() -> Vec<String> {
-    on_record(|there, id| there == Some(id))
+    on_record(|_, there, id| there == Some(id))
 }
 
-/// The paths at which there is another cgroup now than the one that was given low priority: a
-/// service that has restarted has a new one, without low priority.
+/// The paths of cgroups that were given low priority and are gone: the cgroup that is there now, if
+/// any, is another one without low priority, as that of a service which has restarted.
 pub fn lost() -> Vec<String> {
-    on_record(|there, id| there.is_some_and(|there| there != id))
+    let mut lost = on_record(|path, there, id| match there {
+        Some(there) => there != id,
+        None => journal::may_return(path),
+    });
+    // Another cgroup may have been attached there since, and this record not yet be removed.
+    let attached = attached();
+    lost.retain(|path| !attached.contains(path));
+    lost.sort();
+    lost.dedup();
+    lost
 }
 
-/// The paths on record for which `wanted` holds, given the id of the cgroup that is there now, if
-/// any, and the id on record.
-fn on_record(wanted: impl Fn(Option<u64>, u64) -> bool) -> Vec<String> {
+/// Removes the record of a cgroup that is gone, given its path or the name of its unit; returns the
+/// path, if there was such a record.
+pub fn forget(name: &str) -> Result<Option<String>> {
+    need_root("changing a cgroup")?;
+    let hierarchy = Hierarchy::find()?;
+    let mounted_at = hierarchy.mounted_at();
+    let name = mounted_at
+        .and_then(|at| name.strip_prefix(at))
+        .unwrap_or(name);
+    let is_meant = |path: &String| {
+        path.trim_matches('/') == name.trim_matches('/') || path.rsplit('/').next() == Some(name)
+    };
+    let Some(path) = lost().into_iter().find(is_meant) else {
+        return Ok(None);
+    };
+    let pins = Pins::open()?;
+    journal::forget_lost(pins.home(), &path, None);
+    pins.close()?;
+    Ok(Some(path))
+}
+
+/// The paths on record for which `wanted` holds, given the path, the id of the cgroup that is there
+/// now, if any, and the id on record.
+fn on_record(wanted: impl Fn(&str, Option<u64>, u64) -> bool) -> Vec<String> {
     let records = journal::cgroups(&pin_directory::home(), Kind::Attached).into_iter();
     let Ok(hierarchy) = Hierarchy::find() else {
         return Vec::new();
     };
     let there = |path: &String| hierarchy.open(path).ok().map(|cgroup| cgroup.id());
     records
-        .filter(|(id, path)| wanted(there(path), *id))
+        .filter(|(id, path)| wanted(path, there(path), *id))
         .map(|(_, path)| path)
         .collect()
-}
-
-/// Whether systemd is the system's service manager.
-pub fn systemd_runs() -> bool {
-    fs::exists("/run/systemd/system").unwrap_or(false)
 }

@@ -80,6 +80,22 @@ pub enum Error {
         /// What was asked for.
         name: String,
     },
+    /// Nobody starts services.
+    #[error(
+        "no systemd runs here, so that nothing would attach a service when it starts: leave \
+         --persist out, and have `netnice attach` run after each start"
+    )]
+    NoServiceManager,
+    /// Only services run commands when they start.
+    #[error(
+        "`{name}` is not a service that systemd knows by a unit file, so that its low priority \
+         cannot persist: give the name of one (`systemctl list-unit-files --type=service`), or \
+         leave --persist out"
+    )]
+    NotAService {
+        /// What was asked for.
+        name: String,
+    },
     /// There is nothing to detach.
     #[error("the cgroup {path} has not been given low priority: {others}")]
     NotAttached {

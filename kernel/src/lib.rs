@@ -26,6 +26,7 @@ pub mod runtime;
 pub mod settings;
 pub mod sockets;
 mod supervisor;
+pub mod systemd;
 
 pub use cgroup::attachment;
 pub use error::{Error, Result, need_root};

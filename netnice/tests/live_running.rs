@@ -154,27 +154,110 @@ fn attach_covers_a_cgroup_with_open_connections_until_it_is_detached() {
     );
 }
 
+/// Whether `status` lists a cgroup under one of the members that name paths.
+fn lists(member: &str, name: &str) -> bool {
+    let status = json(&mut netnice(&["status", "--json"]));
+    let mut paths = status[member].as_array().unwrap().iter();
+    paths.any(|path| path.as_str().unwrap().ends_with(name))
+}
+
 #[test]
-fn a_cgroup_made_anew_is_no_longer_attached() {
-    let cgroup = TestCgroup::new("restart");
-    // Shown until the next call clears the record: one of another test may come in between.
-    eventually("the status", || {
-        output(&mut netnice(&["attach", cgroup.path()]));
-        // As the restart of a service does.
-        fs::remove_dir(cgroup.path()).unwrap();
-        fs::create_dir(cgroup.path()).unwrap();
-        let status = json(&mut netnice(&["status", "--json"]));
-        let has = |member: &str| {
-            let mut paths = status[member].as_array().unwrap().iter();
-            paths.any(|path| path.as_str().unwrap().contains("restart"))
-        };
-        assert!(!has("attached"), "{status}");
-        has("no_longer_attached")
-    });
-    let said = say(&mut netnice(&["detach", cgroup.path()]));
+fn a_restarted_service_is_no_longer_attached_until_detached() {
+    let above = TestCgroup::new("restart");
+    let service = TestCgroup(above.0.join("up.service"));
+    let name = service.path().strip_prefix(cgroup2().to_str().unwrap());
+    let name = name.unwrap();
+    fs::create_dir(service.path()).unwrap();
+    for restarts in [true, false] {
+        output(&mut netnice(&["attach", service.path()]));
+        assert!(lists("attached", name));
+        fs::remove_dir(service.path()).unwrap();
+        if restarts {
+            fs::create_dir(service.path()).unwrap();
+        }
+        // Calls that clear what others have left do not clear this.
+        for _ in 0..2 {
+            output(&mut netnice(&["run", "true"]));
+            assert!(!lists("attached", name));
+            assert!(lists("no_longer_attached", name));
+        }
+        output(&mut netnice(&["detach", service.path()]));
+        assert!(!lists("no_longer_attached", name));
+        let said = say(&mut netnice(&["detach", service.path()]));
+        assert_eq!(said.code, Some(1), "{}", said.err);
+        let _ = fs::create_dir(service.path());
+    }
+    output(&mut netnice(&["attach", service.path()]));
+    fs::remove_dir(service.path()).unwrap();
+    fs::create_dir(service.path()).unwrap();
+    // As good as detaching.
+    output(&mut netnice(&["attach", service.path()]));
+    assert!(!lists("no_longer_attached", name));
+    output(&mut netnice(&["detach", service.path()]));
+}
+
+/// A script in a mount namespace where a systemd seems to run that knows one service, `up.service`,
+/// in the cgroup `$CGROUP`; its units are in an empty directory.
+fn beside_systemd(script: &str, cgroup: &str) -> Command {
+    let systemctl = directory().join(format!("systemctl-{}", cgroup.replace('/', "-")));
+    let answers = "#!/bin/sh\ncase \"$*\" in\n\
+         *ControlGroup*up*) echo CGROUP ;;\n\
+         *Id*up*) echo up.service ;;\n\
+         *FragmentPath*up*) echo /lib/systemd/system/up.service ;;\n\
+         *Id*) echo other.service ;;\n\
+         esac\n";
+    fs::write(&systemctl, answers.replace("CGROUP", cgroup)).unwrap();
+    let all = format!(
+        "set -e; mount -t tmpfs none /etc/systemd; mount -t tmpfs none /run/systemd\n\
+         mkdir /etc/systemd/system /run/systemd/system\n\
+         chmod 755 {0}; mount --bind {0} /usr/bin/systemctl\n\
+         drop=/etc/systemd/system/up.service.d/50-netnice.conf\n{script}",
+        systemctl.display(),
+    );
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", &all]);
+    command
+}
+
+#[test]
+fn a_service_stays_attached_by_a_drop_in_until_detached() {
+    let above = TestCgroup::new("persist");
+    let service = TestCgroup(above.0.join("up.service"));
+    fs::create_dir(service.path()).unwrap();
+    let path = service.path().strip_prefix(cgroup2().to_str().unwrap());
+    let path = path.unwrap();
+    let netnice = netnice(&[]).get_program().to_str().unwrap().to_owned();
+    let script = format!(
+        "{netnice} attach --persist up --control tcplp\n\
+         cat $drop\n\
+         {netnice} detach up\n\
+         test ! -e ${{drop%/*}}\n\
+         {netnice} attach --persist other 2>&1 || echo code $?"
+    );
+    let told = output(&mut beside_systemd(&script, path));
+    let line =
+        format!("ExecStartPre=-+\"{netnice}\" \"attach\" \"up.service\" \"--control\" \"tcplp\"\n");
+    assert!(told.contains(&line), "{told}");
+    assert!(told.contains("`other` is not a service"), "{told}");
+    assert!(told.ends_with("code 1\n"), "{told}");
+    // What the line does when the service starts.
+    output(&mut beside_systemd(
+        &format!("{netnice} attach up.service --control tcplp"),
+        path,
+    ));
+    assert!(lists("attached", path));
+    output(&mut self::netnice(&["detach", service.path()]));
+}
+
+#[test]
+fn without_systemd_nothing_persists() {
+    let script = "mount -t tmpfs none /run/systemd && exec \"$0\" attach --persist up.service";
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", script]);
+    let said = say(command.arg(netnice(&[]).get_program()));
     assert_eq!(said.code, Some(1), "{}", said.err);
-    output(&mut netnice(&["attach", cgroup.path()]));
-    output(&mut netnice(&["detach", cgroup.path()]));
+    assert_eq!(said.err.lines().count(), 1, "{}", said.err);
+    assert!(said.err.contains("no systemd runs here"), "{}", said.err);
 }
 
 #[test]

@@ -57,6 +57,23 @@ enum Found {
     NoRecord,
 }
 
+/// What [`clear`] has left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Left {
+    /// Cgroups that have our programs attached, or processes in them.
+    pub(crate) in_use: bool,
+    /// Records of attached cgroups that are gone.
+    pub(crate) lost: bool,
+}
+
+/// What has become of a cgroup on record.
+enum Fate {
+    Gone,
+    InUse,
+    /// It was attached, and its service has stopped or has another cgroup now.
+    Lost,
+}
+
 /// What a record says.
 struct Content {
     kind: Kind,
@@ -114,20 +131,28 @@ pub fn cgroups(home: &Path, kind: Kind) -> Vec<(u64, String)> {
         .collect()
 }
 
+/// Forgets what is on record of attached cgroups that were at `path`, but for the one with the id
+/// `except`; returns whether there was something.
+pub(crate) fn forget_lost(home: &Path, path: &str, except: Option<u64>) -> bool {
+    let lost = cgroups(home, Kind::Attached).into_iter();
+    let lost = lost.filter(|(id, was_at)| was_at == path && Some(*id) != except);
+    lost.map(|(id, _)| remove(home, id)).count() > 0
+}
+
 /// Forgets the record of a cgroup.
 pub(crate) fn remove(home: &Path, id: u64) {
     // Nothing to remove is fine.
     let _ = fs::remove_file(directory(home).join(id.to_string()));
 }
 
-/// Clears all that is on record and no longer in use; returns whether something still is. What
-/// is no record (a directory, a pipe, a link, a huge file) is left alone.
-pub(crate) fn clear(home: &Path) -> Result<bool> {
+/// Clears all that is on record and no longer in use; returns what is left. What is no record (a
+/// directory, a pipe, a link, a huge file) is left alone.
+pub(crate) fn clear(home: &Path) -> Result<Left> {
     let directory = directory(home);
     let Ok(entries) = fs::read_dir(&directory) else {
-        return Ok(false);
+        return Ok(Left::default());
     };
-    let mut in_use = false;
+    let mut left = Left::default();
     let mut hierarchy = None;
     for entry in entries {
         let entry = entry.doing(|| format!("reading {}", directory.display()))?;
@@ -139,25 +164,25 @@ pub(crate) fn clear(home: &Path) -> Result<bool> {
             // One that cannot be read must not keep the others from being cleared.
             Ok(Found::NoRecord) | Err(_) => continue,
             Ok(Found::Busy) => {
-                in_use = true;
+                left.in_use = true;
                 continue;
             }
         };
         if hierarchy.is_none() {
             hierarchy = Some(Hierarchy::find()?);
         }
-        let done = match (&content, &hierarchy) {
+        let fate = match (&content, &hierarchy) {
             (Some(content), Some(hierarchy)) => clear_one(home, hierarchy, content)?,
             // Whoever wrote it was killed before it had done anything.
-            _ => true,
+            _ => Fate::Gone,
         };
-        if done {
-            record.remove()?;
-        } else {
-            in_use = true;
+        match fate {
+            Fate::Gone => record.remove()?,
+            Fate::InUse => left.in_use = true,
+            Fate::Lost => left.lost = true,
         }
     }
-    Ok(in_use)
+    Ok(left)
 }
 
 /// So long after it was made a cgroup without a record belongs to nobody.
@@ -178,23 +203,37 @@ pub(crate) fn clear_unrecorded(home: &Path, above: &Cgroup) -> Result<()> {
     Ok(())
 }
 
-/// Removes a cgroup that has served; returns whether it is gone.
-fn clear_one(home: &Path, hierarchy: &Hierarchy, content: &Content) -> Result<bool> {
-    let gone = match hierarchy.open(&content.path) {
-        Err(Error::UnknownCgroup { .. }) => true,
-        Err(error) => return Err(error),
-        Ok(cgroup) if cgroup.id() != content.id => true,
-        Ok(cgroup) => match content.kind {
-            Kind::Attached => !attachment::is_attached(&cgroup)?,
-            Kind::Made if cgroup.is_populated()? => false,
-            // If a process has come in between this fails, and the next call tries again.
-            Kind::Made => cgroup.remove().is_ok(),
-        },
+/// Removes a cgroup that has served; returns what has become of it.
+fn clear_one(home: &Path, hierarchy: &Hierarchy, content: &Content) -> Result<Fate> {
+    let in_use = |in_use| match in_use {
+        true => Fate::InUse,
+        false => Fate::Gone,
     };
-    if gone {
+    let fate = match (hierarchy.open(&content.path), content.kind) {
+        (Err(Error::UnknownCgroup { .. }), Kind::Attached) if may_return(&content.path) => {
+            Fate::Lost
+        }
+        (Err(Error::UnknownCgroup { .. }), _) => Fate::Gone,
+        (Err(error), _) => return Err(error),
+        (Ok(cgroup), kind) if cgroup.id() != content.id => match kind {
+            Kind::Attached => Fate::Lost,
+            Kind::Made => Fate::Gone,
+        },
+        (Ok(cgroup), Kind::Attached) => in_use(attachment::is_attached(&cgroup)?),
+        (Ok(cgroup), Kind::Made) if cgroup.is_populated()? => Fate::InUse,
+        // If a process has come in between this fails, and the next call tries again.
+        (Ok(cgroup), Kind::Made) => in_use(cgroup.remove().is_err()),
+    };
+    if !matches!(fate, Fate::InUse) {
         storage::forget_totals(&home.join("bpf"), content.id);
     }
-    Ok(gone)
+    Ok(fate)
+}
+
+/// Whether a cgroup that has been removed will be made again: systemd does so for services, at the
+/// same path.
+pub(crate) fn may_return(path: &str) -> bool {
+    path.ends_with(".service")
 }
 
 /// Locks a record and reads it, unless somebody holds it.

@@ -116,7 +116,8 @@ impl Pins {
             other => other.doing(|| format!("locking {}", home.display()))?,
         }
         // Only now is it sure that no new record is made, and that nobody installs.
-        if journal::clear(home)? || self.is_installed() {
+        let left = journal::clear(home)?;
+        if left.in_use || self.is_installed() {
             return Ok(false);
         }
         let bpf = self.bpf();
@@ -129,7 +130,11 @@ impl Pins {
                 .doing(|| format!("unmounting {}", bpf.display()))?;
         }
         // Who waits for the lock meanwhile finds the file gone and makes a new one.
-        match fs::remove_dir_all(home) {
+        let removed = match left.lost {
+            true => remove_all_but_journal(home),
+            false => fs::remove_dir_all(home),
+        };
+        match removed {
             // Such a one was quick: the directory is its own now.
             Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {}
             other => other.doing(|| format!("removing {}", home.display()))?,
@@ -156,6 +161,17 @@ impl Pins {
         .doing(|| format!("mounting a BPF file system at {}", bpf.display()))?;
         make_directory(&self.maps())
     }
+}
+
+/// `status` shows what is on record of attached cgroups that are gone.
+fn remove_all_but_journal(home: &Path) -> io::Result<()> {
+    fs::remove_dir(home.join("bpf"))?;
+    match fs::remove_file(home.join("loading")) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        other => other?,
+    }
+    // Last: until then nobody else may make the others anew.
+    fs::remove_file(home.join("lock"))
 }
 
 fn is_bpf(path: &Path) -> bool {

@@ -6,7 +6,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
-use netnice_kernel::attach;
+use netnice_kernel::renice::Outcome;
+use netnice_kernel::{attach, need_root, systemd};
 
 use super::renice::tell;
 use crate::text;
@@ -30,13 +31,35 @@ pub struct Arguments {
 
 /// Detaches, and says what was changed.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let cgroup = attach::find(&arguments.cgroup)?;
-    let outcome = attach::detach(&cgroup)?;
-    let words = format!(
-        "{} has best effort again, {} included",
-        cgroup.path(),
-        text::count(outcome.sockets as u64, "open TCP socket"),
-    );
+    need_root("detach")?;
+    let name = &arguments.cgroup;
+    // First, so that a service which starts meanwhile is not attached again.
+    let persisted = systemd::forget(name)?;
+    let (outcome, words) = match attach::find(name) {
+        Ok(cgroup) if persisted && !attach::attached().iter().any(|path| path == cgroup.path()) => {
+            attach::forget(cgroup.path())?;
+            let words = format!("{name} is no longer attached when it starts");
+            (Outcome::default(), words)
+        }
+        Ok(cgroup) => {
+            let outcome = attach::detach(&cgroup)?;
+            let words = format!(
+                "{} has best effort again, {} included",
+                cgroup.path(),
+                text::count(outcome.sockets as u64, "open TCP socket"),
+            );
+            (outcome, words)
+        }
+        // A service that does not run has no cgroup, but perhaps a record or a drop-in.
+        Err(error) => match attach::forget(name)? {
+            Some(path) => (Outcome::default(), format!("{path} is no longer on record")),
+            None if persisted => {
+                let words = format!("{name} is no longer attached when it starts");
+                (Outcome::default(), words)
+            }
+            None => return Err(error.into()),
+        },
+    };
     tell(&outcome, arguments.json, &words)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -9,7 +9,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use netnice_kernel::{attach, need_root};
+use netnice_kernel::{need_root, systemd};
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 
@@ -50,7 +50,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     // First, so that a kernel that refuses leaves nothing half installed.
     register()?;
     copy_to(&program)?;
-    if attach::systemd_runs() {
+    if systemd::runs() {
         fs::write(UNIT, unit(&program)).with_context(|| format!("writing {UNIT}"))?;
         systemctl(&["daemon-reload"])?;
         systemctl(&["enable", "--now", "netnice.service"])?;
@@ -89,11 +89,11 @@ pub(super) fn remove_unit() -> Result<()> {
     if !Path::new(UNIT).exists() {
         return Ok(());
     }
-    if attach::systemd_runs() {
+    if systemd::runs() {
         systemctl(&["disable", "--now", "netnice.service"])?;
     }
     fs::remove_file(UNIT).with_context(|| format!("removing {UNIT}"))?;
-    if attach::systemd_runs() {
+    if systemd::runs() {
         systemctl(&["daemon-reload"])?;
     }
     Ok(())

@@ -163,8 +163,10 @@ impl View {
         };
         for path in attach::lost() {
             attached += &format!(
-                "no longer attached: {path} (it has been made anew, as by the restart of a \
-                 service; `netnice attach {path}` attaches it again)\n"
+                "no longer attached: {path} (its service has stopped or restarted since; `netnice \
+                 attach --persist {0}` attaches it at each start, `netnice detach {0}` removes \
+                 this line)\n",
+                path.rsplit('/').next().unwrap_or(&path),
             );
         }
         if connections.is_empty() {

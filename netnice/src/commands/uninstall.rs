@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
-use netnice_kernel::{attach, need_root};
+use netnice_kernel::{attach, need_root, systemd};
 
 use crate::text;
 
@@ -18,7 +18,7 @@ Example:
   sudo netnice uninstall
 
 What it does:
-  Detaches all cgroups, removes the unit of systemd and the program, and takes the controls out of
+  Detaches all cgroups, those of `attach --persist` too, removes the unit of systemd and the program, and takes the controls out of
   the kernel. Commands under `netnice run` keep theirs until they end, and so do open connections.";
 
 /// Undo `netnice install`.
@@ -37,6 +37,10 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     for path in attach::attached() {
         attach::detach(&attach::find(&path)?)?;
     }
+    for path in attach::lost() {
+        attach::forget(&path)?;
+    }
+    systemd::forget_all()?;
     remove_unit()?;
     remove_program(&program)?;
     if unregister()? {

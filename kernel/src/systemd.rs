@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The system's service manager: the cgroup of a unit, and drop-ins by which a service is attached
+//! each time it starts (man 5 systemd.unit, man 5 systemd.service).
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use crate::error::{Context, Error, Result};
+
+/// Where an administrator's units and drop-ins are.
+const UNITS: &str = "/etc/systemd/system";
+/// The name of our drop-ins.
+const DROP_IN: &str = "50-netnice.conf";
+
+/// Whether systemd is the system's service manager.
+pub fn runs() -> bool {
+    fs::exists("/run/systemd/system").unwrap_or(false)
+}
+
+/// The cgroup of a unit, in the form of `/proc/PID/cgroup`.
+pub(crate) fn control_group(name: &str) -> Result<String> {
+    match property(name, "ControlGroup")? {
+        Some(path) => Ok(path),
+        None => Err(Error::UnknownUnit {
+            name: name.to_owned(),
+        }),
+    }
+}
+
+/// Runs `systemctl`, which is not looked up in PATH: this may run as root with the caller's
+/// environment. `None` where systemd does not run.
+fn systemctl(arguments: &[&str]) -> Option<Result<Output>> {
+    let systemctl = ["/usr/bin/systemctl", "/bin/systemctl"];
+    let systemctl = systemctl.iter().find(|path| Path::new(path).exists());
+    let output = Command::new(systemctl.filter(|_| runs())?)
+        .args(arguments)
+        .env_clear()
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .output();
+    Some(output.doing(|| format!("running systemctl {}", arguments.join(" "))))
+}
+
+/// A property of a unit; `None` if it is empty.
+fn property(unit: &str, property: &str) -> Result<Option<String>> {
+    let option = format!("--property={property}");
+    let answer = systemctl(&["show", &option, "--value", "--", unit]);
+    let answer = answer.ok_or_else(|| Error::NoSystemd {
+        name: unit.to_owned(),
+    })??;
+    let value = String::from_utf8_lossy(&answer.stdout).trim().to_owned();
+    Ok((!value.is_empty()).then_some(value))
+}
+
+/// Has a service run a command, its program and arguments, as root each time it starts, before its
+/// own programs. If the command fails the service starts all the same. `command` is given the
+/// service's full name.
+pub fn persist(name: &str, command: impl FnOnce(&str) -> Vec<String>) -> Result<PathBuf> {
+    if !runs() {
+        return Err(Error::NoServiceManager);
+    }
+    let is_service = |unit: &String| unit.ends_with(".service") && !unit.contains('/');
+    // Of a unit that it does not know systemd tells the name that it would have.
+    let known = property(name, "FragmentPath")?.is_some();
+    let unit = property(name, "Id")?.filter(is_service).filter(|_| known);
+    let unit = unit.ok_or_else(|| Error::NotAService {
+        name: name.to_owned(),
+    })?;
+    let directory = drop_in_directory(&unit);
+    let file = directory.join(DROP_IN);
+    let writing = || format!("writing {}", file.display());
+    fs::create_dir_all(&directory).doing(writing)?;
+    fs::write(&file, drop_in(&command(&unit))).doing(writing)?;
+    reload()?;
+    Ok(file)
+}
+
+/// Removes the drop-in of a service, given by name or by its cgroup; returns whether there was one.
+pub fn forget(name: &str) -> Result<bool> {
+    let name = name.trim_end_matches('/').rsplit('/').next();
+    let unit = match name {
+        None | Some("" | "." | "..") => return Ok(false),
+        Some(name) if name.ends_with(".service") => name.to_owned(),
+        Some(name) => format!("{name}.service"),
+    };
+    let removed = remove_drop_in(&drop_in_directory(&unit))?;
+    if removed {
+        reload()?;
+    }
+    Ok(removed)
+}
+
+/// Removes all drop-ins of ours.
+pub fn forget_all() -> Result<()> {
+    let mut removed = false;
+    for entry in fs::read_dir(UNITS).into_iter().flatten().flatten() {
+        removed |= remove_drop_in(&entry.path())?;
+    }
+    match removed {
+        true => reload(),
+        false => Ok(()),
+    }
+}
+
+fn drop_in_directory(unit: &str) -> PathBuf {
+    Path::new(UNITS).join(format!("{unit}.d"))
+}
+
+fn remove_drop_in(directory: &Path) -> Result<bool> {
+    let file = directory.join(DROP_IN);
+    match fs::remove_file(&file) {
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+            ) =>
+        {
+            return Ok(false);
+        }
+        other => other.doing(|| format!("removing {}", file.display()))?,
+    }
+    // Drop-ins of others may be in it.
+    let _ = fs::remove_dir(directory);
+    Ok(true)
+}
+
+/// Has systemd read its files again, where it runs.
+fn reload() -> Result<()> {
+    match systemctl(&["daemon-reload"]) {
+        Some(Ok(answer)) if !answer.status.success() => {
+            Err(io::Error::other("it fails")).doing(|| "running systemctl daemon-reload".to_owned())
+        }
+        Some(other) => other.map(drop),
+        None => Ok(()),
+    }
+}
+
+/// `-`: a failure does not keep the service from starting; `+`: as root, whatever `User=` says.
+fn drop_in(command: &[String]) -> String {
+    let words: Vec<String> = command.iter().map(|word| quoted(word)).collect();
+    format!(
+        "# Written by `netnice attach --persist`; `netnice detach` removes it.\n\
+         [Service]\n\
+         ExecStartPre=-+{}\n",
+        words.join(" ")
+    )
+}
+
+/// A word of a command line, so that systemd takes none of its characters for one of its own.
+fn quoted(word: &str) -> String {
+    let mut quoted = String::from("\"");
+    for character in word.chars() {
+        match character {
+            '"' | '\\' => quoted.extend(['\\', character]),
+            '%' | '$' => quoted.extend([character, character]),
+            other => quoted.push(other),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_drop_in_runs_the_command_as_it_was_given() {
+        let words = [
+            "/usr/local/bin/netnice",
+            "attach",
+            "a b.service",
+            r#"5%$"\"#,
+        ];
+        let expected =
+            r#"ExecStartPre=-+"/usr/local/bin/netnice" "attach" "a b.service" "5%%$$\"\\""#;
+        let text = drop_in(&words.map(str::to_owned));
+        assert_eq!(text.lines().last(), Some(expected));
+        assert!(text.contains("\n[Service]\n"), "{text}");
+    }
+
+    #[test]
+    fn no_name_leads_out_of_the_directory_of_units() {
+        for name in ["..", "/", "", "../..", "a/.."] {
+            assert!(!forget(name).unwrap(), "{name:?}");
+        }
+    }
+}
