@@ -158,6 +158,11 @@ fn who_kills_netnice_by_name_leaves_what_clears_up() {
         "{:?}",
         names()
     );
+    for pid in processes_in_the_background() {
+        // `pidof` goes by the first argument.
+        let line = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap();
+        assert!(line.starts_with("nn-guard\0run\0-v\0"), "{line:?}");
+    }
     netnice_itself.0.kill().unwrap();
     netnice_itself.0.wait().unwrap();
     for cgroup in our_cgroups() {
