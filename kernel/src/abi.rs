@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What user space and the BPF programs exchange: the structs of `bpf/abi.h`, byte for byte.
+//! The interface of user space and the BPF programs: the structs of `bpf/abi.h`, byte for byte.
 
 use bytemuck::{Pod, Zeroable};
 use netnice_congestion::policy::{Parameters, Report};

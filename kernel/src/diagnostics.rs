@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What this kernel, and this user, can do.
+//! The capabilities of this kernel and this user.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -34,7 +34,7 @@ pub struct Capability {
     pub name: &'static str,
     /// How it stands.
     pub state: State,
-    /// What was found, what it is for, and if it is missing how to get it.
+    /// The finding, its purpose, and how to get it if it is missing.
     pub detail: String,
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What can go wrong, each in one line that says what to do.
+//! The errors, each in one line that says what to do.
 
 use std::io;
 
@@ -13,7 +13,7 @@ pub enum Error {
     /// The caller lacks a privilege.
     #[error("{action} needs root: use sudo")]
     NeedsRoot {
-        /// What was about to be done.
+        /// The action that was refused.
         action: &'static str,
     },
     /// The kernel lacks what is needed.
@@ -36,9 +36,9 @@ pub enum Error {
     /// There is no congestion control of that name among ours.
     #[error("there is no control `{name}`: choose one of {known}")]
     UnknownControl {
-        /// What was asked for.
+        /// The name or number that was given.
         name: String,
-        /// What there is, separated by commas.
+        /// The known names, separated by commas.
         known: String,
     },
     /// There is no cgroup2 that we can use.
@@ -62,7 +62,7 @@ pub enum Error {
          (`cat /proc/PID/cgroup` shows that of a process)"
     )]
     UnknownCgroup {
-        /// What was asked for.
+        /// The name or number that was given.
         name: String,
     },
     /// It may be the name of a unit, but nobody can be asked.
@@ -71,13 +71,13 @@ pub enum Error {
          name: give the path of a cgroup (`cat /proc/PID/cgroup` shows that of a process)"
     )]
     NoSystemd {
-        /// What was asked for.
+        /// The name or number that was given.
         name: String,
     },
     /// systemd knows no such unit, or it does not run.
     #[error("systemd has no cgroup for `{name}`: `systemctl status {name}` shows whether it runs")]
     UnknownUnit {
-        /// What was asked for.
+        /// The name or number that was given.
         name: String,
     },
     /// Nobody starts services.
@@ -93,13 +93,13 @@ pub enum Error {
          leave --persist out"
     )]
     NotAService {
-        /// What was asked for.
+        /// The name or number that was given.
         name: String,
     },
     /// There is nothing to detach.
     #[error("the cgroup {path} has not been given low priority: {others}")]
     NotAttached {
-        /// What was asked for.
+        /// The name or number that was given.
         path: String,
         /// Which ones have.
         others: String,
@@ -107,7 +107,7 @@ pub enum Error {
     /// There is no such process.
     #[error("there is no process {pid}: `ps` or `pgrep NAME` shows the numbers of those there are")]
     UnknownProcess {
-        /// What was asked for.
+        /// The name or number that was given.
         pid: i32,
     },
     /// The control in the kernel does not take parameters from us.
@@ -122,7 +122,7 @@ pub enum Error {
     /// A process of another user.
     #[error("process {pid} belongs to another user, or hides its files: use sudo")]
     NotOurs {
-        /// What was asked for.
+        /// The name or number that was given.
         pid: i32,
     },
     /// Without root, the control has to be there already.
@@ -167,7 +167,7 @@ pub enum Error {
     /// A system call failed.
     #[error("{doing}: {answer}")]
     System {
-        /// What was being done, to what.
+        /// The action that failed, and its object.
         doing: String,
         /// The kernel's answer.
         answer: io::Error,

@@ -20,7 +20,7 @@ use crate::sockets::process::{self, Handle};
 use crate::sockets::storage::SocketStorage;
 use crate::sockets::{governance, options};
 
-/// What has been changed.
+/// The changes that were made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// Processes looked at.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a user asks for: the control, its parameters, the mark, and the direction of the data.
+//! The settings of low priority: the control, its parameters, the mark, and the direction of the data.
 
 use crate::objects::control::Control;
 use crate::objects::parameters::Parameters;
@@ -31,9 +31,9 @@ impl Direction {
 pub struct Settings {
     /// The congestion control.
     pub control: Control,
-    /// What to set of the control.
+    /// Parameters of the control.
     pub parameters: Parameters,
-    /// Whether packets are to be marked DSCP LE (RFC 8622) as well.
+    /// Whether packets are marked DSCP LE (RFC 8622) as well.
     pub mark: bool,
     /// Which way data is to have low priority. The control, its mark and the guard over both are
     /// for what is sent. What is received is governed in cgroups only.

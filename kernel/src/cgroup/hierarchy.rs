@@ -408,7 +408,7 @@ fn mount_detached() -> io::Result<OwnedFd> {
     // SAFETY: close-on-exec (1) and nosuid, nodev, noexec (14) are numbers, not pointers.
     let mounted =
         descriptor(unsafe { libc::syscall(libc::SYS_fsmount, context.as_raw_fd(), 1, 14) })?;
-    // What fsmount gives is an O_PATH descriptor, which BPF does not take.
+    // fsmount returns an O_PATH descriptor, which BPF does not accept.
     Ok(open_directory(Some(mounted.as_fd()), ".")?)
 }
 

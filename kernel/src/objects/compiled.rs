@@ -40,7 +40,7 @@ pub(crate) struct Object {
 pub(crate) static OBJECTS: &[Object] = &include!(concat!(env!("OUT_DIR"), "/objects.rs"));
 
 thread_local! {
-    /// What libbpf has said on this thread since the last load began.
+    /// Messages of libbpf on this thread since the last load began.
     static SAID: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
@@ -145,7 +145,7 @@ fn meaning(errno: Errno) -> String {
     format!("{errno:?}, {usual}")
 }
 
-/// What the verifier objects to: the last line before its figures.
+/// The verifier's objection: the last line before its figures.
 fn verdict(log: &str) -> Option<&str> {
     let (before, _) = log.rsplit_once("\nprocessed ")?;
     before.lines().next_back()

@@ -26,7 +26,7 @@ pub struct Control {
     object: &'static Object,
 }
 
-/// What [`Control::register`] found or did.
+/// The result of [`Control::register`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Registered {
     /// This very version was there.
@@ -41,7 +41,7 @@ pub enum Registered {
 }
 
 impl Control {
-    /// The control that all commands use unless told otherwise.
+    /// The control that commands use by default.
     pub fn default_control() -> Self {
         Self::all()
             .find(|control| control.name() == "netnice")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a user may set of a control, as the BPF programs read it: `struct policy_parameters`.
+//! Parameters of a control, as the BPF programs read them: `struct policy_parameters`.
 
 pub use netnice_congestion::policy::Parameters;
 

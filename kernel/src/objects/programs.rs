@@ -28,7 +28,7 @@ impl Set {
         self.directory(pins).exists()
     }
 
-    /// Loads the object and lets `pin` pin what it offers to the directory it is told. The pins
+    /// Loads the object and lets `pin` pin its programs and maps to a given directory. The pins
     /// of other versions are removed; cgroups that have these attached keep them.
     pub(crate) fn load(
         self,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What netnice has made of cgroups, written down so that the next call clears what a crash or
+//! A journal of the cgroups that netnice has changed, so that the next call clears what a crash or
 //! `kill -9` has left.
 //!
 //! There is one file in `/run/netnice/cgroups` for each cgroup. Who still works on the cgroup
@@ -57,7 +57,7 @@ enum Found {
     NoRecord,
 }
 
-/// What [`clear`] has left.
+/// The entries that [`clear`] has left.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Left {
     /// Cgroups that have our programs attached, or processes in them.
@@ -66,7 +66,7 @@ pub(crate) struct Left {
     pub(crate) lost: bool,
 }
 
-/// What has become of a cgroup on record.
+/// The state of a cgroup on record.
 enum Fate {
     Gone,
     InUse,
@@ -74,7 +74,7 @@ enum Fate {
     Lost,
 }
 
-/// What a record says.
+/// The contents of a record.
 struct Content {
     kind: Kind,
     id: u64,

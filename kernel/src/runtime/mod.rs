@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What outlives one call: shares in `/run/netnice`, the journal of cgroups, and processes in the
+//! State that outlives one call: shares in `/run/netnice`, the journal of cgroups, and processes in the
 //! background.
 
 pub mod background;

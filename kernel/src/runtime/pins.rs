@@ -49,7 +49,7 @@ impl Deref for Pins {
 impl Drop for Pins {
     fn drop(&mut self) {
         if !self.given_back {
-            // What can not be cleared now, the next call clears.
+            // The next call clears the rest.
             let _ = self.give_back();
         }
     }
@@ -98,7 +98,7 @@ impl Pins {
 
     /// Clears what earlier calls have left, then gives the share back. If it was the last one and
     /// no cgroup needs the pins they all go, the file system is unmounted and the directory is
-    /// removed; returns whether that was done. Dropping the value does the same, without a word.
+    /// removed; returns whether that was done. Dropping the value does the same and reports no error.
     pub fn close(mut self) -> Result<bool> {
         self.given_back = true;
         self.give_back()

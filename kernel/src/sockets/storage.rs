@@ -66,7 +66,7 @@ impl SocketStorage {
             .doing(|| "writing the settings of a connection".into())
     }
 
-    /// What is kept beside a socket, if one of our controls has been put on it.
+    /// The record beside a socket, if one of our controls has been put on it.
     pub(crate) fn flow(&self, socket: impl AsFd) -> Option<Flow> {
         let bytes = self.flows.lookup(&key_of(&socket), MapFlags::ANY).ok()??;
         bytemuck::try_pod_read_unaligned(&bytes).ok()

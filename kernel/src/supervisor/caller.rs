@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the supervisor needs to know of a program whose call it has before it.
+//! The program that made a call: its namespaces, cgroup, user, descriptors and memory.
 
 use std::fmt::Display;
 use std::fs::{self, File};
@@ -22,7 +22,7 @@ use crate::cgroup::hierarchy::{Cgroup, Hierarchy};
 use crate::runtime::background;
 use crate::sockets::process::Handle;
 
-/// What is asked of `socket`.
+/// The arguments of `socket`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Wanted {
     pub(super) domain: libc::c_int,

@@ -145,7 +145,7 @@ fn setsockopt(guard_mark: bool) -> Vec<sock_filter> {
         ];
         [vec![load_argument(1)], when(level as u32, name.concat())].concat()
     };
-    // The program is told that all went well.
+    // The call succeeds without effect.
     let mut block = option(libc::SOL_TCP, libc::TCP_CONGESTION, fail(0));
     if guard_mark {
         block.extend(option(libc::SOL_IP, libc::IP_TOS, notify()));

@@ -25,7 +25,7 @@ use crate::settings::Settings;
 use crate::sockets::connections::Sums;
 use crate::sockets::options;
 
-/// What a supervisor says once, before it serves.
+/// The message that a supervisor sends once, before it serves.
 const READY: &[u8] = b"!";
 
 /// A connection to the supervisor of this process.

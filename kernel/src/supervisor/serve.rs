@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the supervisor does with the calls put before it.
+//! The supervisor's answers to the calls of programs.
 
 use std::collections::HashSet;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
@@ -31,7 +31,7 @@ struct Supervisor<'a> {
     /// As root: the means to pass on parameters, and to count by group.
     attacher: Option<Attacher>,
     group: u64,
-    /// Inode numbers of the sockets made: with these it can be told whether a descriptor is one
+    /// Inode numbers of the sockets made: they show whether a descriptor is one
     /// of TCP where Yama forbids to copy it.
     inodes: HashSet<u64>,
     cookies: HashSet<u64>,
@@ -41,7 +41,7 @@ struct Supervisor<'a> {
     listens: bool,
 }
 
-/// What a call asks for.
+/// The contents of a call.
 #[derive(Debug, PartialEq, Eq)]
 enum Request {
     Socket(Wanted),
@@ -213,7 +213,7 @@ impl Supervisor<'_> {
                 .is_ok_and(|copy| options::is_tcp(&copy))
     }
 
-    /// What the call asks for; `None` if that can not be read.
+    /// The contents of a call; `None` if they cannot be read.
     fn request(&self, call: &Call) -> Option<Request> {
         let convention = CONVENTIONS.iter().find(|convention| {
             let numbers = [convention.socket, convention.listen, convention.setsockopt];
