@@ -37,6 +37,7 @@ mod clock;
 mod driver;
 mod error;
 pub mod experiment;
+mod hosts;
 mod impaired_link;
 mod lateness;
 pub mod link;

@@ -9,7 +9,7 @@ use netlink_packet_route::route::RouteMetric;
 
 use super::plan::{self, Plan, RouteSettings};
 use crate::error::Attempted;
-use crate::link::{DEVICE_QUEUE, raise_buffers, set_up_loopback};
+use crate::hosts::{DEVICE_QUEUE, raise_buffers, set_up_loopback};
 use crate::netlink::Netlink;
 use crate::tun::Tun;
 use crate::{LabError, Namespace};
@@ -73,8 +73,7 @@ fn configure(plan: &Plan, netns: usize, tun: &Tun) -> Result<(), LabError> {
         let path = format!("/proc/sys/net/ipv4/{name}");
         fs::write(&path, if value { "1" } else { "0" }).attempted(format!("write {path}"))?;
     }
-    // Four times: the kernel counts its own overhead, and retransmissions keep data longer.
-    raise_buffers(plan.in_flight().saturating_mul(4).min(1 << 30));
+    raise_buffers(plan.in_flight());
     // IPv6 would send on its own.
     let _ = fs::write(
         format!("/proc/sys/net/ipv6/conf/{}/disable_ipv6", tun.name),

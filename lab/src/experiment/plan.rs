@@ -6,13 +6,14 @@ use std::net::Ipv4Addr;
 use std::ops::Range;
 use std::time::Duration;
 
-use netnice_queue::{Bytes, QueueBound, Rate};
+use netnice_queue::{Bytes, Rate};
 use netnice_scenario::model::{Application, DelayedAck, Recovery, Scenario, TimeSpan, Transport};
 use netnice_scenario::network::{FlowGroup, NodeIndex, Problem};
 use netnice_scenario::{Network, model};
 use netnice_sim::traffic::Traffic;
 
 use crate::MTU;
+use crate::hosts::bytes_in_flight;
 
 /// What a host's clock counts where routes ask for microseconds.
 const MICROSECOND: TimeSpan = TimeSpan(Duration::from_micros(1));
@@ -133,23 +134,15 @@ impl Plan {
         format!("{}bit", total.max(1)).parse().ok()
     }
 
-    /// Bytes that sockets must be able to buffer, so that the network and not the hosts is the bottleneck.
+    /// Bytes that the network holds of a flow at most.
     pub(super) fn in_flight(&self) -> u64 {
         let links = self.network.links.iter();
-        let of_links = links.filter_map(|link| {
-            let rate = link.rate?;
-            let bound = link.discipline_context().bound(link.queue.limit()).ok()?;
-            let queue = match bound {
-                QueueBound::Packets(packets) => packets as u64 * link.packet_size.get(),
-                QueueBound::Bytes(bytes) => bytes,
-            };
-            Some((rate, queue))
-        });
+        let rtt = links.clone().map(|link| link.base_rtt).max();
         // The path's narrowest link decides; others' queues stay short.
-        let narrowest = of_links.min_by_key(|(rate, _)| rate.bits_per_second());
-        let rtts = self.network.links.iter().map(|link| link.base_rtt);
-        let rtt = rtts.max().unwrap_or_default();
-        narrowest.map_or(0, |(rate, queue)| rate.bytes_in(rtt).get() + queue)
+        let with_rate = links.filter(|link| link.rate.is_some());
+        let narrowest = with_rate.min_by_key(|link| link.rate.map(Rate::bits_per_second));
+        let bytes = narrowest.and_then(|link| bytes_in_flight(link, rtt.unwrap_or_default()));
+        bytes.unwrap_or(0)
     }
 }
 

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
 use std::thread::{self, JoinHandle};
 
-use netnice_queue::{Bytes, QueueBound};
 use nix::ifaddrs::getifaddrs;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
@@ -15,6 +14,7 @@ use super::addresses::Addresses;
 use super::two_way::{Progress, Request, TwoWayLink};
 use super::{Direction, LinkReport, LinkSpec, MTU};
 use crate::error::Attempted;
+use crate::hosts::{DEVICE_QUEUE, bytes_in_flight, raise_buffers, set_up_loopback};
 use crate::netlink::Netlink;
 use crate::tun::Tun;
 use crate::{LabError, Namespace};
@@ -23,9 +23,6 @@ use crate::{LabError, Namespace};
 const NEAR_DEVICE: &str = "nn-near";
 /// The far devices: one for each link started from a namespace.
 const FAR_DEVICE: &str = "nn-far%d";
-/// Packets that may wait unread in a device; more than any burst that a stalled link must survive.
-pub(crate) const DEVICE_QUEUE: u32 = 20_000;
-
 /// A running link between two namespaces.
 ///
 /// ```text
@@ -81,9 +78,14 @@ impl EmulatedLink {
             None => Addresses::OUTERMOST,
         };
         let near_tun = near.run(|| Tun::open(NEAR_DEVICE))??;
-        let buffers = buffer_limit(spec);
-        let near_ipv6 = near.run(|| set_up_near(&near_tun, addresses, buffers))??;
-        let far_ipv6 = far.run(|| set_up_far(&far_tun, addresses, behind.is_some(), buffers))??;
+        let links = [Direction::Up, Direction::Down].map(|direction| spec.network_link(direction));
+        let in_flight = links
+            .iter()
+            .map(|link| bytes_in_flight(link, spec.base_rtt()));
+        let in_flight = in_flight.max().flatten().unwrap_or(0);
+        let near_ipv6 = near.run(|| set_up_near(&near_tun, addresses, in_flight))??;
+        let far_ipv6 =
+            far.run(|| set_up_far(&far_tun, addresses, behind.is_some(), in_flight))??;
 
         let devices = [near_tun.index, far_tun.index];
         let link = TwoWayLink::new(spec)?;
@@ -242,34 +244,12 @@ fn link_we_are_behind() -> Result<Option<Addresses>, LabError> {
     Ok(addresses.find_map(Addresses::of_near_end))
 }
 
-/// Bytes that sockets must be able to buffer, so that the link and not the hosts is the bottleneck.
-fn buffer_limit(spec: &LinkSpec) -> u64 {
-    let in_flight = [Direction::Up, Direction::Down].map(|direction| {
-        let Some(rate) = spec.direction(direction).rate else {
-            return 0;
-        };
-        let queue = match spec.queue_bound(direction) {
-            Some(QueueBound::Packets(packets)) => (packets * MTU) as u64,
-            Some(QueueBound::Bytes(bytes)) => bytes,
-            None => 0,
-        };
-        rate.bytes_in(spec.base_rtt()).get() + queue
-    });
-    // Four times: the kernel counts its own overhead, and retransmissions keep data longer.
-    in_flight
-        .into_iter()
-        .max()
-        .unwrap_or(0)
-        .saturating_mul(4)
-        .min(Bytes::new(1 << 30).get())
-}
-
 /// Configures the near side, in its namespace. Whether it has IPv6.
-fn set_up_near(tun: &Tun, addresses: Addresses, buffers: u64) -> Result<bool, LabError> {
+fn set_up_near(tun: &Tun, addresses: Addresses, in_flight: u64) -> Result<bool, LabError> {
     let (ipv4, ipv6) = addresses.near();
     let netlink = Netlink::open().attempted("open rtnetlink")?;
     set_up_loopback(&netlink)?;
-    raise_buffers(buffers);
+    raise_buffers(in_flight);
     let has_ipv6 = set_up_device(&netlink, tun, ipv4, ipv6)?;
     let add_routes = |any: IpAddr| {
         netlink
@@ -293,13 +273,13 @@ fn set_up_far(
     tun: &Tun,
     addresses: Addresses,
     nested: bool,
-    buffers: u64,
+    in_flight: u64,
 ) -> Result<bool, LabError> {
     let (ipv4, ipv6) = addresses.far();
     let netlink = Netlink::open().attempted("open rtnetlink")?;
     if !nested {
         set_up_loopback(&netlink)?;
-        raise_buffers(buffers);
+        raise_buffers(in_flight);
     }
     let has_ipv6 = set_up_device(&netlink, tun, ipv4, ipv6)?;
     let families = [Some(IpAddr::V4(ipv4)), has_ipv6.then_some(IpAddr::V6(ipv6))];
@@ -322,13 +302,6 @@ fn set_up_far(
             .attempted("turn forwarding on (is /proc/sys writable?)")?;
     }
     Ok(has_ipv6)
-}
-
-pub(crate) fn set_up_loopback(netlink: &Netlink) -> Result<(), LabError> {
-    let index = nix::net::if_::if_nametoindex("lo").attempted("find the loopback device")?;
-    netlink
-        .bring_up(index, None)
-        .attempted("bring the loopback device up")
 }
 
 /// Gives the device its size, state and addresses. Whether IPv6 is among them.
@@ -355,25 +328,4 @@ fn set_up_device(
             .attempted(format!("give {} the address {ipv6}", tun.name))?;
     }
     Ok(has_ipv6)
-}
-
-/// Raises the limits of TCP's socket buffers in the calling thread's namespace, which is ours, to at least `limit`.
-pub(crate) fn raise_buffers(limit: u64) {
-    for setting in ["tcp_rmem", "tcp_wmem"] {
-        let path = format!("/proc/sys/net/ipv4/{setting}");
-        let Ok(text) = fs::read_to_string(&path) else {
-            continue;
-        };
-        let values: Vec<u64> = text
-            .split_whitespace()
-            .filter_map(|value| value.parse().ok())
-            .collect();
-        match values[..] {
-            // Best effort: where /proc/sys is read-only, long fat links are limited by the hosts.
-            [min, default, max] if max < limit => {
-                drop(fs::write(&path, format!("{min} {default} {limit}")))
-            }
-            _ => {}
-        }
-    }
 }

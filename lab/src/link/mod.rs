@@ -8,6 +8,5 @@ mod spec;
 mod two_way;
 
 pub use emulated_link::EmulatedLink;
-pub(crate) use emulated_link::{DEVICE_QUEUE, raise_buffers, set_up_loopback};
 pub use report::{DirectionReport, Lateness, LinkReport, Verdict};
 pub use spec::{Direction, DirectionChanges, DirectionSpec, LinkSpec, MTU};

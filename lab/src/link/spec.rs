@@ -182,10 +182,10 @@ impl LinkSpec {
         Ok(())
     }
 
-    /// The link of one direction at work, composed as the links of scenarios are.
-    pub(crate) fn link(&self, direction: Direction) -> Result<ImpairedLink, LabError> {
+    /// One direction as a link of a network.
+    pub(crate) fn network_link(&self, direction: Direction) -> NetworkLink {
         let spec = self.direction(direction);
-        let link = NetworkLink {
+        NetworkLink {
             // Each direction draws from streams of its own.
             name: direction.to_string(),
             from: 0,
@@ -204,7 +204,12 @@ impl LinkSpec {
             conditioner: None,
             base_rtt: self.base_rtt(),
             packet_size: Bytes::new(MTU as u64),
-        };
+        }
+    }
+
+    /// One direction at work, composed as the links of scenarios are.
+    pub(crate) fn link(&self, direction: Direction) -> Result<ImpairedLink, LabError> {
+        let link = self.network_link(direction);
         ImpairedLink::new(&link, self.seed).map_err(|problem| LabError::Spec(problem.to_string()))
     }
 }

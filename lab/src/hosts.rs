@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Network namespaces as hosts at the ends of links: their loopback device, their TUN device's queue, their buffers.
+
+use std::fs;
+use std::time::Duration;
+
+use netnice_queue::QueueBound;
+use netnice_scenario::network::NetworkLink;
+
+use crate::LabError;
+use crate::error::Attempted;
+use crate::netlink::Netlink;
+
+/// Packets that may wait unread in a device; more than any burst that a stalled link must survive.
+pub(crate) const DEVICE_QUEUE: u32 = 20_000;
+
+/// Brings the loopback device of the calling thread's namespace up.
+pub(crate) fn set_up_loopback(netlink: &Netlink) -> Result<(), LabError> {
+    let index = nix::net::if_::if_nametoindex("lo").attempted("find the loopback device")?;
+    netlink
+        .bring_up(index, None)
+        .attempted("bring the loopback device up")
+}
+
+/// Bytes that a link and its queue hold with a round-trip time of `rtt`; `None` of a link without a rate.
+pub(crate) fn bytes_in_flight(link: &NetworkLink, rtt: Duration) -> Option<u64> {
+    let bound = link.discipline_context().bound(link.queue.limit()).ok()?;
+    let queue = match bound {
+        QueueBound::Packets(packets) => packets as u64 * link.packet_size.get(),
+        QueueBound::Bytes(bytes) => bytes,
+    };
+    Some(link.rate?.bytes_in(rtt).get() + queue)
+}
+
+/// Lets TCP's sockets in the calling thread's namespace, which is ours, buffer what fills a path with so many bytes in
+/// flight, so that the path and not the hosts is the bottleneck.
+pub(crate) fn raise_buffers(in_flight: u64) {
+    // Four times: the kernel counts its own overhead, and retransmissions keep data longer.
+    let limit = in_flight.saturating_mul(4).min(1 << 30);
+    for setting in ["tcp_rmem", "tcp_wmem"] {
+        let path = format!("/proc/sys/net/ipv4/{setting}");
+        let Ok(text) = fs::read_to_string(&path) else {
+            continue;
+        };
+        let values: Vec<u64> = text
+            .split_whitespace()
+            .filter_map(|value| value.parse().ok())
+            .collect();
+        match values[..] {
+            // Best effort: where /proc/sys is read-only, long fat links are limited by the hosts.
+            [min, default, max] if max < limit => {
+                drop(fs::write(&path, format!("{min} {default} {limit}")))
+            }
+            _ => {}
+        }
+    }
+}
