@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a control costs the processor, by the kernel's own run-time statistics of BPF programs.
+//! The processor time that a control takes, by the kernel's own run-time statistics of BPF programs.
 
 use std::collections::BTreeMap;
 use std::os::fd::{FromRawFd, OwnedFd};

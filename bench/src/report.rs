@@ -108,7 +108,7 @@ pub fn grid(
     text
 }
 
-/// What a column of the grid shows.
+/// The figure of a column of the grid.
 #[derive(Clone, Copy)]
 enum Column {
     Value(&'static str),
@@ -119,7 +119,7 @@ enum Column {
     OfNoBulk(&'static str),
     /// Beside the rival of this number: a share in percent, or seconds.
     Beside(usize, &'static str),
-    /// What that rival keeps of what it gets alone.
+    /// The rival's goodput, of that which it gets alone.
     Keeps(usize),
 }
 

@@ -63,7 +63,7 @@ impl Serialize for Cell {
     }
 }
 
-/// What is measured.
+/// A test of a control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Test {
@@ -84,7 +84,7 @@ pub enum Test {
 pub struct Trial {
     /// The path.
     pub cell: Cell,
-    /// What is measured.
+    /// The test.
     pub test: Test,
     /// The congestion control under test; none: the test's other traffic alone.
     pub control: Option<String>,

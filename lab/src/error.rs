@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What can go wrong, each as one line that says what to do.
+//! Errors, each one line that says what to do.
 
 use std::io;
 
@@ -13,7 +13,7 @@ pub enum LabError {
     /// The caller lacks a privilege.
     #[error("{action} needs root (CAP_SYS_ADMIN and CAP_NET_ADMIN); run it with sudo")]
     Privilege {
-        /// What was attempted.
+        /// The action that failed.
         action: &'static str,
     },
     /// No TUN driver.
@@ -46,15 +46,15 @@ pub enum LabError {
         name: String,
         /// The controls the kernel lists, separated by spaces.
         available: String,
-        /// What the kernel said.
+        /// The kernel's answer.
         answer: io::Error,
     },
     /// A system call failed.
     #[error("cannot {action}: {answer}")]
     Os {
-        /// What was attempted.
+        /// The action that failed.
         action: String,
-        /// What the kernel said.
+        /// The kernel's answer.
         answer: io::Error,
     },
     /// A thread of the lab panicked.

@@ -88,7 +88,7 @@ impl ImpairedLink {
         reordering.release().map(|(due, frame)| (frame, due))
     }
 
-    /// What it has done since it began.
+    /// Counts since the link began.
     pub(crate) fn counters(&self) -> LinkCounters {
         self.link.counters()
     }
@@ -115,7 +115,7 @@ impl ImpairedLink {
         self.waiting = Histogram::default();
     }
 
-    /// What was measured since; `None` of a link that has no rate or that no packet has passed.
+    /// The figures since then; `None` of a link that has no rate or that no packet has passed.
     pub(crate) fn result(&mut self, now: Time) -> Option<QueueResult> {
         let rate = self.link.config().rate?;
         let usage = self.link.usage(now);

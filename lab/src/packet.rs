@@ -31,7 +31,7 @@ pub(crate) struct Frame {
     pub(crate) header: Header,
 }
 
-/// What is read from a packet's headers.
+/// The fields of a packet's headers that are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Header {
     pub(crate) source: u32,

@@ -155,7 +155,7 @@ fn tcplp_stays_at_a_window_of_one_beside_others() {
     );
 }
 
-/// What Linux' receiver does with ACKs changes within a connection: a window of one packet must not be for ever.
+/// Linux's receiver changes how it delays ACKs within a connection: a window of one packet must not be for ever.
 #[test]
 fn tcplp_takes_the_link_again_when_others_have_gone() {
     let low: String = (0..4)

@@ -144,7 +144,7 @@ impl Reproduction {
         }
     }
 
-    /// Makes the runs that are not in the store yet, at most `jobs` at a time. `tick` is told how far it is, several times
+    /// Makes the runs that are not in the store yet, at most `jobs` at a time. `tick` gets the progress, several times
     /// a second, and says whether to go on. What is finished is returned, and kept in the store.
     pub fn run(
         &self,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a kernel cannot do of a scenario, and what it does nearly.
+//! Checks of a scenario: the parts that a kernel cannot run, and those that it only approximates.
 
 use netnice_queue::Bytes;
 use netnice_scenario::Scenario;
@@ -14,10 +14,10 @@ const MIN_TCP_PACKET: Bytes = Bytes::new(96);
 const MAX_FLOWS: usize = 10_000;
 /// How long Linux holds an ACK back at first.
 const LINUX_DELAYED_ACK: TimeSpan = TimeSpan::from_millis(40);
-/// Linux's retransmission time-out before the first measurement.
+/// Linux's RTO before the first measurement.
 const LINUX_INITIAL_RTO: TimeSpan = TimeSpan::from_secs(1);
 
-/// What this kernel cannot do.
+/// The parts of a scenario that this kernel cannot run.
 pub fn check(scenario: &Scenario) -> Vec<Problem> {
     let mut problems = Vec::new();
     for (index, node) in scenario.nodes.iter().enumerate() {
@@ -65,7 +65,7 @@ pub fn check(scenario: &Scenario) -> Vec<Problem> {
     problems
 }
 
-/// What is only nearly as the scenario says, each in a line.
+/// The parts of a scenario that this kernel only approximates, each in a line.
 pub fn notes(scenario: &Scenario) -> Vec<String> {
     let mut notes = Vec::new();
     for node in &scenario.nodes {
@@ -83,7 +83,7 @@ pub fn notes(scenario: &Scenario) -> Vec<String> {
             ));
         }
     }
-    // What holds for several flows is said once.
+    // A note that holds for several flows is given once.
     let mut of_flows: Vec<(String, Vec<&str>)> = Vec::new();
     for flow in &scenario.flows {
         for note in notes_on_flow(flow) {

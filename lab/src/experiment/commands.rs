@@ -41,7 +41,7 @@ struct Running {
     child: Child,
 }
 
-/// What became of a flow's command.
+/// How a flow's command ended.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Ended {
     /// When it was done.

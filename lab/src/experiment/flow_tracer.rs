@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is read off the packets of a flow as they enter and leave the network.
+//! Counts, delays and round-trip times of a flow, read off its packets as they enter and leave the network.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -43,9 +43,9 @@ struct Connection {
     sent: u32,
     /// Where the data ends, once a FIN has been sent.
     end: Option<u32>,
-    /// What had been sent when the sender's host was told that data is missing: until it is acknowledged, ACKs come late.
+    /// The end of the data sent when the sender's host learnt of a loss: until it is acknowledged, ACKs come late.
     recover: Option<u32>,
-    /// Data under way: where it ends, when it was sent, and whether it was sent again.
+    /// Data under way: where it ends, when it was sent, and whether it was retransmitted.
     outstanding: VecDeque<(u32, Time, bool)>,
 }
 
@@ -71,7 +71,7 @@ impl FlowTracer {
         self.measuring = true;
     }
 
-    /// What comes later does not count.
+    /// Ends the measurement: later packets do not count.
     pub(super) fn end_measurement(&mut self) {
         self.measuring = false;
         self.expected_bytes = None;
@@ -211,7 +211,8 @@ impl FlowTracer {
             }
             None => {}
         }
-        // Data that was sent again says nothing (Karn), nor does data that arrived long before it could be acknowledged.
+        // Retransmitted data gives no sample (Karn's algorithm, RFC 6298 section 3), nor does data that arrived long before
+        // it could be acknowledged.
         if let (true, false, Some((sent, false))) = (self.measuring, recovering, newest) {
             self.round_trip.record((now - sent).as_nanos() as u64);
         }
@@ -314,7 +315,7 @@ mod tests {
         assert!(tracer.connections.is_empty());
     }
 
-    /// What arrived before a gap was filled tells nothing of the path.
+    /// Data that arrived before a gap was filled gives no sample of the path.
     #[test]
     fn an_ack_that_fills_a_gap_is_no_round_trip() {
         let mut tracer = FlowTracer::default();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What this machine was doing during a run.
+//! The load of this machine during a run.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ pub(super) struct MachineWatch {
     stolen: Duration,
 }
 
-/// What it did since.
+/// The load since then.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct MachineLoad {
     pub(super) elapsed: Duration,

@@ -27,7 +27,7 @@ pub(super) struct Schedule {
     pub(super) sampling: Option<Duration>,
 }
 
-/// What the network's thread has measured.
+/// The figures that the network's thread has measured.
 #[derive(Debug, Default)]
 pub(super) struct Measured {
     pub(super) tracers: Vec<FlowTracer>,
@@ -45,7 +45,7 @@ pub(super) struct Measured {
     pub(super) strays: u64,
     pub(super) scheduling: Option<SchedulingClass>,
     pub(super) processor_time: Duration,
-    /// What ended the thread before it was asked to.
+    /// The error that ended the thread early.
     pub(super) failure: Option<String>,
 }
 
@@ -73,7 +73,7 @@ pub(super) struct MeasuredNetwork {
     ended: bool,
 }
 
-/// What is known and counted where packets leave the network.
+/// The state at the exit of the network.
 struct Exit {
     /// Device of each endpoint.
     namespaces: Vec<usize>,
@@ -169,7 +169,7 @@ impl MeasuredNetwork {
         }
     }
 
-    /// What was measured, of a thread that has carried packets and whose end `outcome` is. Call on that thread.
+    /// The figures, once the driver has ended with `outcome`. Call on the driver's thread.
     pub(super) fn measured(self, scheduling: SchedulingClass, outcome: io::Result<()>) -> Measured {
         Measured {
             scheduling: Some(scheduling),

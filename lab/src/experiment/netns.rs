@@ -65,7 +65,7 @@ fn configure(plan: &Plan, netns: usize, tun: &Tun) -> Result<(), LabError> {
     set_up_loopback(&netlink)?;
     let settings = plan.namespaces[netns].settings;
     for (name, value) in [
-        // What an earlier connection has learnt must not change the next.
+        // Metrics of an earlier connection must not change the next.
         ("tcp_no_metrics_save", true),
         ("tcp_sack", settings.sack),
         ("tcp_timestamps", settings.timestamps),

@@ -11,7 +11,7 @@ use netnice_scenario::network::Problem;
 use crate::impaired_link::ImpairedLink;
 use crate::packet::Frame;
 
-/// What becomes of packets.
+/// Takes the packets that leave the network.
 pub(super) trait Outcome {
     /// It has come to its destination; `due` is when.
     fn arrived(&mut self, frame: Frame, due: Time);

@@ -15,7 +15,7 @@ use netnice_sim::traffic::Traffic;
 use crate::MTU;
 use crate::hosts::bytes_in_flight;
 
-/// What a host's clock counts where routes ask for microseconds.
+/// The tick of a host's clock where routes ask for microseconds.
 const MICROSECOND: TimeSpan = TimeSpan(Duration::from_micros(1));
 /// Headers of IPv4 and UDP.
 pub(super) const UDP_HEADERS: usize = 28;
@@ -44,7 +44,7 @@ pub(super) struct Netns {
     pub(super) settings: Settings,
 }
 
-/// What a kernel sets for a namespace as a whole.
+/// Settings of a namespace as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Settings {
     pub(super) sack: bool,
@@ -163,7 +163,7 @@ fn group_of(node: &str) -> &str {
     }
 }
 
-/// What a flow needs of both its namespaces.
+/// The settings that a flow needs in both its namespaces.
 fn settings(group: &FlowGroup) -> Settings {
     match group.transport {
         Transport::Udp => Settings::default(),
@@ -192,14 +192,14 @@ fn largest_packet(group: &FlowGroup) -> usize {
     largest.min(65_535) as usize
 }
 
-/// What the route from one endpoint of a flow to the other asks of connections (`ip-route(8)`).
+/// The metrics of the route from one endpoint of a flow to the other (`ip-route(8)`).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct RouteSettings {
     /// Largest packet.
     pub(super) mtu: u32,
     /// An ACK for every packet.
     pub(super) quick_ack: bool,
-    /// Smallest retransmission time-out.
+    /// Smallest RTO.
     pub(super) min_rto: Option<Duration>,
     /// Packets sent at the beginning.
     pub(super) initial_window: Option<u32>,

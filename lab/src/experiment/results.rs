@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a run has measured, in the form that all results have.
+//! The figures of a run in the form that all results have.
 
 use std::time::Duration;
 

@@ -113,7 +113,7 @@ pub(super) fn run(
     Ok(Some(findings.results()))
 }
 
-/// What all threads of a run share.
+/// The state that all threads of a run share.
 struct AtWork<'run> {
     controls: &'run Controls,
     plan: &'run Plan,
@@ -125,7 +125,7 @@ struct AtWork<'run> {
     wake: EventFd,
 }
 
-/// What a run that came to its end leaves.
+/// The figures of a finished run.
 struct Outcome {
     measured: Measured,
     programs: ProgramsReport,

@@ -8,10 +8,10 @@ use std::time::Duration;
 /// States of a sender (`enum tcp_ca_state`).
 const CWR: u8 = 2;
 const RECOVERY: u8 = 3;
-/// What the kernel takes for no threshold.
+/// The kernel's value for no threshold.
 const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
 
-/// What is of interest of it.
+/// The fields that are used.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct TcpInfo {
     state: u8,
@@ -21,7 +21,7 @@ pub(super) struct TcpInfo {
     pub(super) ssthresh: f64,
     /// Smoothed round-trip time.
     pub(super) smoothed_rtt: Duration,
-    /// Retransmission time-outs so far; `None` before Linux 6.7.
+    /// Expirations of the RTO so far; `None` before Linux 6.7.
     pub(super) timeouts: Option<u64>,
 }
 

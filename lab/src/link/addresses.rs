@@ -71,7 +71,7 @@ impl Addresses {
         (self.v4(2), self.v6(2))
     }
 
-    /// What this link's near side and everything behind it may use, with its prefix length.
+    /// The prefix, with its length, of this link's near side and everything behind it.
     pub(crate) fn delegated(self, of: IpAddr) -> (IpAddr, u8) {
         let nested = 4 * self.depth as u8;
         match of {

@@ -117,7 +117,7 @@ impl EmulatedLink {
         self.addresses != Addresses::OUTERMOST
     }
 
-    /// What the link was made to be.
+    /// The link's description.
     pub fn spec(&self) -> &LinkSpec {
         &self.spec
     }

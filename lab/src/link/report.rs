@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a link did, how late it was, and whether measurements over it can be trusted.
+//! The report on a link: its counts, its lateness, and whether measurements over it can be trusted.
 
 use std::fmt;
 use std::time::Duration;
@@ -121,7 +121,7 @@ pub struct LinkReport {
     pub up: DirectionReport,
     /// From the far side to the near side.
     pub down: DirectionReport,
-    /// What the link was made to be, as it is written.
+    /// The link's description, as it is written.
     pub spec: String,
     /// The class in which the kernel scheduled the link.
     pub scheduling: SchedulingClass,

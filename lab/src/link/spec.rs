@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a link is to be, as it is written on a command line or in a program.
+//! The description of a link, as written on a command line or in a program.
 
 use std::fmt;
 use std::str::FromStr;
@@ -214,7 +214,7 @@ impl LinkSpec {
     }
 }
 
-/// What is given of a direction: `rate=5mbit,delay=10ms,queue=20p,loss=1%`, each at most once, in any order.
+/// The given fields of a direction: `rate=5mbit,delay=10ms,queue=20p,loss=1%`, each at most once, in any order.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct DirectionChanges {
     /// Rate, if given.

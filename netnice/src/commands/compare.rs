@@ -61,7 +61,7 @@ struct Side {
     distrusted: usize,
 }
 
-/// What `--json` prints.
+/// The output of `--json`.
 #[derive(Serialize)]
 struct Report<'a> {
     a: Option<&'a Manifest>,

@@ -69,7 +69,7 @@ pub struct Arguments {
 
 /// Runs the scenario and prints what came of it.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    // What the kernel refuses to others than root would look like a mistake in the scenario.
+    // Without root, a refusal of the kernel would look like a mistake in the scenario.
     if !arguments.explain {
         need_root("the lab, which makes network namespaces,")?;
     }
@@ -119,12 +119,12 @@ impl Watch for Guarded {
 
     fn ended(&self, namespace: &Namespace) {
         let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // What the guard does not forget it looks into for nothing.
+        // A namespace that the guard does not forget costs it a look and no more.
         let _ = guard.forget(namespace);
     }
 }
 
-/// What is only nearly as the scenario says, over all points and each once.
+/// The parts that this kernel only approximates, over all points and each once.
 fn notes(file: &ScenarioFile) -> BTreeSet<String> {
     let points = file.points.iter();
     points

@@ -55,7 +55,7 @@ described in docs/scenarios.md. Needs no root.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or a scenario with mistakes; 130 interrupted.";
 
-/// What `--pcap` calls all links.
+/// The name of all links for `--pcap`.
 const ALL_LINKS: &str = "all";
 
 /// Bytes of a packet that a trace keeps: all headers, but no data.
@@ -90,7 +90,7 @@ fn unknown_link<'a>(file: &ScenarioFile, links: &'a [String]) -> Result<Option<&
     if links.is_empty() {
         return Ok(None);
     }
-    // What has been read has been laid out before.
+    // The network was laid out when the file was read.
     let network =
         Network::new(file.scenario()).map_err(|_| anyhow!("the scenario has no network"))?;
     let known =
@@ -160,7 +160,7 @@ fn traces(results: &Path, links: &[String], run: &str) -> Traces {
 
 /// Whether a run has left all of these.
 fn are_there(traces: &Traces, scenario: &Scenario) -> bool {
-    // What has been read has been laid out before.
+    // The network was laid out when the file was read.
     let Ok(network) = Network::new(scenario) else {
         return false;
     };

@@ -16,7 +16,7 @@ pub(super) struct Sender {
     /// No more will be written.
     pub(super) complete: bool,
     pub(super) shut: bool,
-    /// What it was when last looked into.
+    /// `TCP_INFO` when it was last read.
     pub(super) info: TcpInfo,
     /// Early indications answered when they were last read.
     pub(super) yields: u32,
@@ -76,7 +76,7 @@ impl WebServer {
 pub(crate) struct Probe {
     windows: f64,
     looks: u64,
-    /// Retransmission time-outs.
+    /// Expirations of the RTO.
     pub(crate) timeouts: u64,
     /// Fast recoveries begun.
     pub(crate) recoveries: u64,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What senders know of their connections, looked into at even intervals.
+//! The senders' state of their connections, read at even intervals.
 
 use netnice_queue::Time;
 
@@ -43,7 +43,7 @@ impl Programs<'_> {
         }
     }
 
-    /// What a connection that ends has counted: of web traffic, whose connections are too short to be looked into.
+    /// Reads the counts of a connection that ends: of web traffic, whose connections are too short for samples.
     pub(super) fn probe_last(&mut self, flow: usize, socket: &socket2::Socket, begun: Time) {
         if begun < self.schedule.warm_up {
             return;

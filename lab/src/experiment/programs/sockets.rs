@@ -120,7 +120,7 @@ impl Programs<'_> {
         let (senders, receivers) = self.plan.ends[flow].clone();
         let socket = self.listener(receivers.start, PORT, false)?;
         self.add(Entry::Listener(flow, socket))?;
-        // What is wrong with the control is found out now rather than in the middle of a run.
+        // An unusable control is found now rather than in the middle of a run.
         self.tcp_socket(senders.start, 0, true).map(drop)
     }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the programs of a run share: their sockets, their timers and what they have seen.
+//! The state that the programs of a run share: sockets, timers and counts.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -24,7 +24,7 @@ use crate::experiment::plan::Plan;
 /// Where all receivers listen; each has an address of its own.
 pub(super) const PORT: u16 = 5001;
 
-/// What the programs have seen of a flow.
+/// A flow as its programs saw it.
 #[derive(Debug, Default)]
 pub(crate) struct FlowReport {
     /// When it began.
@@ -38,7 +38,7 @@ pub(crate) struct FlowReport {
     pub(crate) failure: Option<String>,
 }
 
-/// What all programs have seen.
+/// All flows as their programs saw them.
 #[derive(Debug, Default)]
 pub(crate) struct ProgramsReport {
     pub(crate) flows: Vec<FlowReport>,

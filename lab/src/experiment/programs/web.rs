@@ -21,7 +21,7 @@ const CHUNK: usize = 64 * 1024;
 /// How a good answer begins.
 const OK: &[u8] = b"HTTP/1.0 200 ";
 
-/// What an answer with so many bytes begins with.
+/// The head of an answer with so many bytes.
 fn head(bytes: u64) -> Vec<u8> {
     format!("HTTP/1.0 200 OK\r\nContent-Length: {bytes}\r\n\r\n").into_bytes()
 }

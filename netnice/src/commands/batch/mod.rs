@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! All runs of a scenario, whether simulated or on the kernel: what `netnice sim` and `netnice lab` have in common.
+//! A batch: all runs of a scenario, by `netnice sim` or `netnice lab`.
 
 pub mod figures;
 pub mod report;
@@ -22,7 +22,7 @@ use runs::Outcome;
 
 pub use runs::{run_name, tell_stale};
 
-/// What is run, how often, and where the results go.
+/// The runs of a batch, and where their results go.
 #[derive(Debug, Args)]
 pub struct BatchArguments {
     /// Run the seeds 1 to NUMBER instead of the file's
@@ -54,7 +54,7 @@ pub struct Maker<'maker> {
     pub backend: Backend,
     /// Runs at a time.
     pub jobs: usize,
-    /// Makes the run of a point, whose number is given, with a seed; `None` where the last argument told it to stop.
+    /// Makes the run of a point, whose number is given, with a seed; `None` where the last argument returned false.
     #[expect(clippy::type_complexity)] // a name for it would say no more
     pub make: &'maker (
                 dyn Fn(&Point, usize, u64, &mut dyn FnMut() -> bool) -> Result<Option<RunResults>>
@@ -64,7 +64,7 @@ pub struct Maker<'maker> {
     pub is_whole: &'maker (dyn Fn(&Point, usize, u64) -> bool + Sync),
 }
 
-/// What `--json` prints.
+/// The output of `--json`.
 #[derive(Serialize)]
 struct Report<'a> {
     manifest: &'a Manifest,

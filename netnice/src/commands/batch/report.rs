@@ -94,7 +94,7 @@ fn write_table(report: &mut String, table: &[Vec<String>], left: &[usize]) {
     }
 }
 
-/// What the scenario wants drawn from its runs, with a column for each point of the sweep.
+/// The figures that the scenario derives from its runs, with a column for each point of the sweep.
 fn write_figures(report: &mut String, summary: &Summary) {
     let mut names: Vec<&str> = Vec::new();
     for point in &summary.points {
@@ -154,7 +154,7 @@ fn rows(summary: &Summary, of: fn(&PointSummary) -> Vec<Vec<String>>) -> Vec<Vec
     points.collect()
 }
 
-/// What the figures are of, each once.
+/// The subjects of the figures, each once.
 fn subjects(point: &PointSummary, subject: Subject) -> Vec<&str> {
     let mut known = HashSet::new();
     let figures = point.figures.iter();

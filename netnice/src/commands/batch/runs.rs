@@ -15,7 +15,7 @@ use super::Maker;
 use crate::signals::{Arrived, HeldSignals};
 use crate::text::{self, say};
 
-/// What came of the runs.
+/// The outcome of a batch.
 pub struct Outcome {
     /// Those that are finished, in the order of the scenario.
     pub runs: Vec<RunResults>,
@@ -127,7 +127,7 @@ fn one(
     Ok(Some(run))
 }
 
-/// What the files of a run are called.
+/// The name of a run's files.
 pub fn run_name(point: usize, seed: u64) -> String {
     format!("point-{point:05}-seed-{seed}")
 }

@@ -9,7 +9,7 @@ use super::super::lab;
 use super::progress::Progress;
 use crate::text::say;
 
-/// What came of it.
+/// The outcome of the runs.
 pub struct Done {
     /// The runs that are finished.
     pub finished: Finished,

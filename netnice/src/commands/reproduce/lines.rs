@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What `netnice reproduce` prints.
+//! The output of `netnice reproduce`.
 
 use std::fmt::Write;
 

@@ -43,7 +43,7 @@ impl Progress {
     pub fn tick(&mut self, tick: Tick) -> ControlFlow<()> {
         self.bar.set_position((tick.part * STEPS as f64) as u64);
         if !self.begun {
-            // What was finished before says nothing about the time left.
+            // Runs finished before give no estimate of the time left.
             self.bar.reset_eta();
             self.begun = true;
         }
