@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A real packet of IPv4 on its way through the computed network.
 
-use std::net::Ipv4Addr;
-
 use netnice_queue::{Packet, Time};
 
 /// ECN's two bits (RFC 3168 section 5), in the second byte of the header.
@@ -126,14 +124,6 @@ pub(crate) fn parse(packet: &[u8]) -> Option<Header> {
     Some(header)
 }
 
-/// The number in an address that [`super::plan::address`] made.
-pub(crate) fn number(address: u32) -> Option<usize> {
-    match Ipv4Addr::from(address).octets() {
-        [10, a, b, c] => (u32::from_be_bytes([0, a, b, c]) as usize).checked_sub(1),
-        _ => None,
-    }
-}
-
 impl Packet for Frame {
     fn length(&self) -> usize {
         self.length
@@ -227,8 +217,8 @@ pub(crate) mod tests {
             (tcp.sequence, tcp.fin, tcp.syn, tcp.ack),
             (77, true, false, true)
         );
-        assert_eq!(number(header.source), Some(0));
-        assert_eq!(number(header.destination), Some(1));
+        assert_eq!(header.source, 0x0a00_0001);
+        assert_eq!(header.destination, 0x0a00_0002);
         assert_eq!(parse(&[0x60; 40]), None);
         assert_eq!(parse(&segment(77, 0, 0, 0)[..30]), None);
     }

@@ -10,7 +10,7 @@ use netnice_scenario::results::QueueResult;
 
 use super::flow_tracer::FlowTracer;
 use super::network::{LinkNetwork, Outcome};
-use super::plan::Plan;
+use super::plan::{self, Plan};
 use crate::clock::RunClock;
 use crate::driver::{Devices, Network};
 use crate::lateness::LatenessRecord;
@@ -92,7 +92,7 @@ impl Outcome for WayOut<'_> {
         let (now, measured) = (self.exit.clock.now(), &mut self.exit.measured);
         measured.lateness.record(now - due);
         measured.tracers[frame.flow as usize].arrived(now, &frame);
-        let endpoint = packet::number(frame.header.destination);
+        let endpoint = plan::endpoint_of(frame.header.destination);
         let device = endpoint.and_then(|endpoint| self.exit.namespaces.get(endpoint).copied());
         measured.refused += u64::from(!self.devices.write(device, frame));
     }
@@ -187,8 +187,8 @@ impl MeasuredNetwork {
     /// Finds out whose packet it is, and where it goes; `None` where it is nobody's.
     fn recognise(&self, frame: &mut Frame) -> Option<()> {
         frame.header = packet::parse(frame.bytes())?;
-        let source = packet::number(frame.header.source)?;
-        let destination = packet::number(frame.header.destination)?;
+        let source = plan::endpoint_of(frame.header.source)?;
+        let destination = plan::endpoint_of(frame.header.destination)?;
         let pair = (
             u32::try_from(source).ok()?,
             u32::try_from(destination).ok()?,

@@ -152,6 +152,14 @@ pub(super) fn address(endpoint: usize) -> Ipv4Addr {
     Ipv4Addr::new(10, a, b, c)
 }
 
+/// The endpoint with this address, which may be of none; the inverse of [`address`].
+pub(super) fn endpoint_of(address: u32) -> Option<usize> {
+    match address.to_be_bytes() {
+        [10, a, b, c] => (u32::from_be_bytes([0, a, b, c]) as usize).checked_sub(1),
+        _ => None,
+    }
+}
+
 /// `name` of `name[3]`.
 fn group_of(node: &str) -> &str {
     match node
@@ -244,6 +252,15 @@ impl RouteSettings {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_address_gives_its_endpoint() {
+        for endpoint in [0, 1, 255, 256, 70_000] {
+            assert_eq!(endpoint_of(address(endpoint).to_bits()), Some(endpoint));
+        }
+        assert_eq!(endpoint_of(Ipv4Addr::new(10, 0, 0, 0).to_bits()), None);
+        assert_eq!(endpoint_of(Ipv4Addr::new(11, 0, 0, 1).to_bits()), None);
+    }
     use netnice_scenario::ScenarioFile;
 
     fn plan(text: &str) -> Plan {
