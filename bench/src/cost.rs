@@ -2,15 +2,22 @@
 //! The processor time that a control takes, by the kernel's own run-time statistics of BPF programs.
 
 use std::collections::BTreeMap;
+use std::io::{self, Write as _};
+use std::net::TcpListener;
 use std::os::fd::{FromRawFd, OwnedFd};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use libbpf_rs::query::ProgInfoIter;
 use libbpf_rs::{Link, MapCore, MapType, ObjectBuilder, libbpf_sys};
-use netnice_lab::experiment::Lab;
-use netnice_scenario::{Scenario, ScenarioFile};
+use netnice_kernel::control::Control;
+use netnice_kernel::pins::Pins;
+use netnice_lab::{EmulatedLink, LinkSpec};
+use socket2::{Domain, Socket, Type};
 
-use crate::trial::check_on_kernel;
+/// Time for which a control sends.
+const LENGTH: Duration = Duration::from_secs(10);
 
 /// Statistics are counted while this lives; the kernel takes them off when the descriptor closes.
 struct Statistics(#[allow(dead_code, reason = "held for its Drop")] OwnedFd);
@@ -67,38 +74,50 @@ fn register_cubic() -> Result<(libbpf_rs::Object, Link)> {
     Ok((object, link))
 }
 
-/// One flow over a fast link.
-fn scenario(control: &str) -> Result<Scenario> {
-    let text = format!(
-        "name = \"cost\"\nduration = \"10s\"\n\
-         [[links]]\nname = \"link\"\nfrom = \"near\"\nto = \"far\"\nrate = \"100mbit\"\ndelay = \"5ms\"\nqueue = \"1bdp\"\n\
-         [[flows]]\nname = \"bulk\"\nfrom = \"near\"\nto = \"far\"\ncongestion_control = \"{control}\"\n\
-         tcp = {{ delayed_ack = true, min_rto = \"200ms\" }}\n"
-    );
-    let file = ScenarioFile::parse("cost", &text, &[], None)?;
-    let scenario = file.scenario().clone();
-    check_on_kernel(&scenario)?;
-    Ok(scenario)
+/// Sends under a control over a fast link; the packets that came back, each an ACK. Not a scenario, whose controls are
+/// those that everybody has.
+fn transfer(control: &str) -> Result<u64> {
+    let spec = LinkSpec::symmetric("rate=100mbit,delay=5ms,queue=1bdp".parse()?);
+    let link = EmulatedLink::start(&spec)?;
+    let bind = || TcpListener::bind((link.far_ipv4(), 0));
+    let listener = link.far().run(bind)?.context("listening")?;
+    let address = listener.local_addr()?;
+    let connect = || {
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
+        socket.set_tcp_congestion(control.as_bytes())?;
+        socket.connect(&address.into())?;
+        Ok::<_, io::Error>(socket)
+    };
+    let socket = link.near().run(connect)?;
+    let mut sender = socket.with_context(|| format!("connecting under {control}"))?;
+    let (mut receiver, _) = listener.accept()?;
+    thread::scope(|scope| {
+        scope.spawn(move || io::copy(&mut receiver, &mut io::sink()));
+        let begin = Instant::now();
+        while begin.elapsed() < LENGTH {
+            sender.write_all(&[0; 1 << 16])?;
+        }
+        // The receiver reads to the end.
+        drop(sender);
+        Ok::<_, io::Error>(())
+    })?;
+    Ok(link.stop()?.down.delivered.max(1))
 }
 
 /// Runs one flow of each control, and of the kernel's CUBIC, over a fast link: the time that each of its programs takes.
 pub fn table(controls: &[String]) -> Result<String> {
     let _cubic = register_cubic()?;
+    let pins = Pins::open()?;
+    for name in controls {
+        if let Ok(control) = Control::find(name) {
+            control.register(&pins)?;
+        }
+    }
     let mut text = String::from("\ncost, one flow at 100 Mb/s\n");
     for control in controls.iter().map(String::as_str).chain([CUBIC]) {
-        let scenario = scenario(control)?;
-        let lab = Lab::open([&scenario])?;
         let _statistics = Statistics::enable()?;
         let before = snapshot(control);
-        let results = lab.run(&scenario, 1, || true)?;
-        let results = results.context("a run ended early")?;
-        // An ACK is one packet on the way back.
-        let mut queues = results.queues.iter();
-        let acks = queues
-            .find(|queue| queue.link == "link (reverse)")
-            .context("the link has a way back")?
-            .delivered
-            .max(1) as f64;
+        let acks = transfer(control)?;
         let mut sum = 0.0;
         for (name, (calls, time_ns)) in snapshot(control) {
             let (calls_before, before_ns) = before.get(&name).copied().unwrap_or_default();
@@ -111,8 +130,8 @@ pub fn table(controls: &[String]) -> Result<String> {
                 );
             }
         }
-        text += &format!(" {control}: {:.0} ns for each ACK\n", sum / acks);
-        lab.close()?;
+        text += &format!(" {control}: {:.0} ns for each ACK\n", sum / acks as f64);
     }
+    pins.close()?;
     Ok(text)
 }
