@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `netnice status`: the low-priority connections of the moment.
 
+mod screen;
+mod watch;
+
 use std::collections::{HashMap, HashSet};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -14,6 +17,7 @@ use netnice_kernel::process;
 use serde::Serialize;
 
 use crate::{style, text};
+use screen::{Entry, printable};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -28,6 +32,11 @@ Columns:
   DELAY    latest filtered delay above the smallest one, and the threshold above that
   YIELDS   how often the window was given up to others
   SIGNAL   where the delay comes from; of dstcp, which measures none, the target rate
+
+With --watch on a terminal:
+  q ends it; s sorts by the next of rate, delay, yields, sent, received and process; p leaves out
+  the single connections; arrows and page keys scroll. Columns for which there is no room are left
+  out. Elsewhere the table is printed again every second.
 
 Root sees the connections of all network namespaces that a process is in or that are mounted, other
 users those of their own. STATE, DELAY, YIELDS and SIGNAL are the control's own: users other than
@@ -54,6 +63,15 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         view.remember(&first);
         std::thread::sleep(Duration::from_millis(500));
     }
+    if arguments.watch && !arguments.json && style::on_terminal() {
+        return watch::watch(|| {
+            let connections = connections::list()?;
+            view.look_up(&connections);
+            let entries = connections.iter().map(|one| view.entry(one)).collect();
+            view.remember(&connections);
+            Ok((entries, notes()))
+        });
+    }
     loop {
         let connections = connections::list()?;
         view.look_up(&connections);
@@ -61,9 +79,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
             true => view.json(&connections)?,
             false => view.table(&connections),
         };
-        let clear = arguments.watch && !arguments.json && style::on_terminal();
-        let clear = if clear { "\x1b[H\x1b[J" } else { "" };
-        text::print(&format!("{clear}{shown}\n"))?;
+        text::print_line(&shown)?;
         if !arguments.watch {
             return Ok(ExitCode::SUCCESS);
         }
@@ -156,19 +172,7 @@ impl View {
     }
 
     fn table(&self, connections: &[Connection]) -> String {
-        let attached = attach::attached();
-        let mut attached = match attached.is_empty() {
-            true => String::new(),
-            false => format!("attached: {}\n", attached.join(", ")),
-        };
-        for path in attach::lost() {
-            attached += &format!(
-                "no longer attached: {path} (its service has stopped or restarted since; `netnice \
-                 attach --persist {0}` attaches it at each start, `netnice detach {0}` removes \
-                 this line)\n",
-                path.rsplit('/').next().unwrap_or(&path),
-            );
-        }
+        let attached: String = notes().iter().map(|note| format!("{note}\n")).collect();
         if connections.is_empty() {
             return format!(
                 "{attached}no connection has low priority now: `netnice run -- COMMAND` gives it to \
@@ -207,24 +211,46 @@ impl View {
         format!("{attached}{}", lines.join("\n"))
     }
 
-    fn row(&self, connection: &Connection) -> Vec<String> {
+    fn entry(&self, connection: &Connection) -> Entry {
         let owner = self.owners.get(&connection.inode);
         let policy = connection.policy.as_ref();
+        let or_dash = |words: Option<String>| words.unwrap_or_else(|| "-".to_owned());
+        let phase = policy.map(|policy| policy.phase);
+        Entry {
+            process: or_dash(owner.map(|owner| format!("{} ({})", owner.name, owner.pid))),
+            control: connection.control.clone(),
+            peer: connection.remote.to_string(),
+            state: phase.map_or("-", Phase::name).to_owned(),
+            gives_way: matches!(phase, Some(Phase::Yielding | Phase::Inference)),
+            rate: self.rate(connection),
+            cwnd: connection.cwnd,
+            rtt: connection.rtt,
+            delay: policy
+                .filter(|policy| policy.signal != Signal::None)
+                .map(|policy| policy.delay_over_minimum),
+            delays: or_dash(policy.map(delays)),
+            yields: policy.map(|policy| policy.yields),
+            sent: connection.bytes_sent,
+            received: connection.bytes_received,
+            signal: or_dash(policy.map(|policy| signal(&connection.control, policy))),
+        }
+    }
+
+    fn row(&self, connection: &Connection) -> Vec<String> {
+        let entry = self.entry(connection);
         vec![
-            owner.map_or("-".to_owned(), |owner| {
-                format!("{} ({})", owner.name, owner.pid)
-            }),
-            connection.control.clone(),
-            connection.remote.to_string(),
-            policy.map_or("-", |policy| policy.phase.name()).to_owned(),
-            text::rate(self.rate(connection)),
-            connection.cwnd.to_string(),
-            text::time(connection.rtt),
-            policy.map_or("-".to_owned(), delays),
-            policy.map_or("-".to_owned(), |policy| policy.yields.to_string()),
-            text::bytes(connection.bytes_sent),
-            text::bytes(connection.bytes_received),
-            policy.map_or("-".to_owned(), |policy| signal(&connection.control, policy)),
+            printable(&entry.process),
+            entry.control,
+            entry.peer,
+            entry.state,
+            text::rate(entry.rate),
+            entry.cwnd.to_string(),
+            text::time(entry.rtt),
+            entry.delays,
+            (entry.yields).map_or("-".to_owned(), |yields| yields.to_string()),
+            text::bytes(entry.sent),
+            text::bytes(entry.received),
+            entry.signal,
         ]
     }
 
@@ -271,6 +297,21 @@ impl View {
         };
         Ok(serde_json::to_string(&all)?)
     }
+}
+
+/// What is attached, and what is no longer, a line each.
+fn notes() -> Vec<String> {
+    let attached = attach::attached();
+    let attached = (!attached.is_empty()).then(|| format!("attached: {}", attached.join(", ")));
+    let lost = attach::lost().into_iter().map(|path| {
+        format!(
+            "no longer attached: {path} (its service has stopped or restarted since; `netnice \
+             attach --persist {0}` attaches it at each start, `netnice detach {0}` removes this \
+             line)",
+            path.rsplit('/').next().unwrap_or(&path),
+        )
+    });
+    attached.into_iter().chain(lost).collect()
 }
 
 fn signal(control: &str, policy: &PolicyState) -> String {
