@@ -32,14 +32,16 @@
  */
 #define ONE_WAY_DELAY_PAUSE_US 10000000U
 #define ONE_WAY_DELAY_PAUSE_TICKS 4000000U
+/* A clock that is stale so often is none: pauses are that long, but not before each packet. */
+#define ONE_WAY_DELAY_STARTS 8U
 
 struct one_way_delay {
 	u32 first_tsval;
 	u32 first_sent_us;
 	u32 first_received_us;
 	u16 tick_us;
-	u8 started;
-	u8 told; /* the tick has been measured, not assumed */
+	u8 started; /* how often; never again once the tick is told */
+	u8 told;    /* the tick has been measured, not assumed */
 };
 
 /* Before the tick is told: whether a pause lies between, so that `elapsed_us` may have wrapped. */
@@ -67,9 +69,10 @@ POLICY_INLINE int one_way_delay_is_stale(const struct one_way_delay *clock, u32 
 
 /*
  * Tells the peer's tick from how far its clock went while ours went `elapsed_us`. A microsecond
- * clock is 1000 times too fast for a millisecond one, so 20 ms are enough to tell; a clock that is
- * neither needs longer, since queueing shifts the stamps too. After a pause it is a millisecond clock,
- * or stale. Returns 1 when the tick has changed and earlier delays no longer compare with later ones.
+ * clock is 1000 times too fast for a millisecond one, so 20 ms are enough to tell where queueing has
+ * not shifted the stamps by more than half of that; a clock that is neither needs longer. After a
+ * pause it is a millisecond clock, or stale. Returns 1 when the tick has changed and earlier delays
+ * no longer compare with later ones.
  */
 POLICY_INLINE int one_way_delay_tell_tick(struct one_way_delay *clock, u32 ticks, u32 elapsed_us)
 {
@@ -77,7 +80,8 @@ POLICY_INLINE int one_way_delay_tell_tick(struct one_way_delay *clock, u32 ticks
 
 	if (clock->told || elapsed_us < ONE_WAY_DELAY_TELL_MICROSECONDS_AFTER_US)
 		return 0;
-	if (!paused && ticks > elapsed_us / 32 && ticks > 600) {
+	/* Not just any fast one: a peer whose clock jumps would have its queue read as empty. */
+	if (!paused && ticks >= elapsed_us / 2 && ticks <= 2 * elapsed_us) {
 		clock->told = 1;
 		clock->tick_us = ONE_WAY_DELAY_MICROSECOND_TICK_US;
 		return 1;
@@ -94,7 +98,7 @@ POLICY_INLINE int one_way_delay_tell_tick(struct one_way_delay *clock, u32 ticks
 POLICY_INLINE void one_way_delay_begin(struct one_way_delay *clock, u32 tsval, u32 sent_us,
 				       u32 received_us)
 {
-	clock->started = 1;
+	clock->started++;
 	clock->told = 0;
 	clock->tick_us = ONE_WAY_DELAY_MILLISECOND_TICK_US;
 	clock->first_tsval = tsval;
@@ -116,6 +120,11 @@ POLICY_INLINE u32 one_way_delay_sample(struct one_way_delay *clock, u32 tsval, u
 
 	if (stale || !clock->started)
 		one_way_delay_begin(clock, tsval, sent_us, received_us);
+	/* Else a peer whose clock jumps all the time would have each queue taken for the smallest. */
+	if (clock->started > ONE_WAY_DELAY_STARTS) {
+		clock->told = 1;
+		clock->tick_us = ONE_WAY_DELAY_TICK_UNUSABLE;
+	}
 	ticks = tsval - clock->first_tsval;
 	elapsed_us = received_us - clock->first_received_us;
 	/* One store: where compilers merge it with one to the clock, BPF's verifier refuses both. */

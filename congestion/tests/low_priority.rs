@@ -393,6 +393,33 @@ fn after_a_pause_no_slow_clock_passes_for_one_that_can_be_read() {
     }
 }
 
+/// A peer that lies, or whose clock is being set: what is read from it must not pass for an empty queue.
+#[test]
+fn a_clock_that_jumps_hides_no_queue() {
+    for name in ["netnice", "tcplp", "hstcplp"] {
+        for jump_ms in [10_000, 1_000_000, 0x5555_5555] {
+            let mut control = control(name);
+            let mut w = window(20.0, 2.0);
+            for n in 0..1700 {
+                let now_ms = 1000 + 10 * n;
+                let queue_ms = if n < 500 { 0 } else { 80 };
+                let delivered = 2 * n;
+                let tsval = now_ms - 50 + now_ms / 50 * jump_ms;
+                let ack = Ack {
+                    tsval: Some(tsval as u32),
+                    delivered,
+                    prior_delivered: delivered.saturating_sub(20),
+                    ..ack(now_ms, 50 + queue_ms)
+                };
+                control.on_ack(&ack, &mut w);
+                w.cwnd = w.cwnd.min(100.0);
+            }
+            let report = control.report().expect("it reports");
+            assert!(report.yields > 0, "{name}, {jump_ms} ms");
+        }
+    }
+}
+
 /// How soon a queue of 60 ms is answered that is met from the first packet on after a loss, its repair and a pause.
 fn answered_after_ms(name: &str, pause_ms: u64, restart: bool) -> Option<u64> {
     let mut control = control(name);
