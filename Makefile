@@ -12,11 +12,12 @@ RUNNER := --config 'target."cfg(unix)".runner = "$(CURDIR)/scripts/test-runner"'
 C_SOURCES = $(shell find bench congestion kernel -name '*.[ch]' | sort)
 PYTHON_SOURCES = bench/compare_ns2 bench/speed bench/start_up bench/ns2/measure bench/ns2/cases.py \
 	netnice/tests/program/downloads.py scripts/check-links scripts/cli-reference \
-	tests/chaos/chaos tests/chaos/rounds.py tests/chaos/world.py
+	tests/chaos/chaos tests/chaos/rounds.py tests/chaos/world.py \
+	tests/peers/peers tests/peers/peer.py
 SCRIPTS = scripts/prerequisites scripts/test-runner .ci/run tests/kernels/run tests/kernels/inside
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-unprivileged test-kernels fuzz chaos lint audit format docs bench \
+.PHONY: help build demo test test-unprivileged test-kernels fuzz chaos peers lint audit format docs bench \
 	bench-sim install
 
 help: ## Show this list
@@ -55,6 +56,11 @@ chaos: ## Kill netnice at random moments and see what is left: minutes, needs ro
 	$(CARGO) build --release --locked --package netnice
 	$(SUDO) env CHAOS_ROUNDS=$(CHAOS_ROUNDS) tests/chaos/chaos --netnice target/release/netnice \
 		$(if $(OTHER),--other $(OTHER)) $(ARGS)
+
+peers: ## Send to peers that lie, with netnice and with cubic: two minutes, needs root
+	@scripts/prerequisites build demo
+	$(CARGO) build --release --locked --package netnice
+	$(SUDO) tests/peers/peers --netnice target/release/netnice $(ARGS)
 
 lint: ## Check style, common mistakes, and the licences and sources of crates
 	@scripts/prerequisites build lint
