@@ -62,7 +62,7 @@ pub enum Rule {
     AtLeast(f64),
     /// No more.
     AtMost(f64),
-    /// Nothing agrees: the paper measured what cannot be had again, such as a path over the Internet of its day.
+    /// Nothing agrees: the paper's measurement cannot be repeated, such as a path over the Internet of its day.
     Nothing,
 }
 
@@ -70,7 +70,7 @@ pub enum Rule {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// Ours is what the paper reports, within the tolerance.
+    /// Ours is within the tolerance around the reported value.
     Reproduced,
     /// The figure is another one, the conclusion holds.
     SameConclusion,
@@ -126,7 +126,7 @@ impl fmt::Display for Rule {
     }
 }
 
-/// A number with what four digits after the point leave of it.
+/// A number rounded to four digits after the point.
 pub(crate) fn short(value: f64) -> String {
     let text = format!("{value:.4}");
     let text = text.trim_end_matches('0').trim_end_matches('.');

@@ -6,7 +6,7 @@ use crate::{Outcome, Verdict};
 /// How many values have which verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// Ours is what the paper reports.
+    /// Ours is the reported value.
     pub reproduced: usize,
     /// The figure is another one, the conclusion holds.
     pub same_conclusion: usize,

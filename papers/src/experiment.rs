@@ -60,7 +60,7 @@ impl Paper {
     }
 }
 
-/// Something that a paper does not say, and what was taken.
+/// A parameter that a paper leaves open, and the chosen value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Choice {
     /// The open parameter: `minimum RTO`.
@@ -91,7 +91,7 @@ pub struct Experiment {
 }
 
 impl Choice {
-    /// Something open, and what was taken and why.
+    /// An open parameter, the chosen value, and why.
     pub fn new(open: &str, chosen: &str) -> Choice {
         Choice {
             open: open.to_owned(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Figures as data: what is in them, not how they look.
+//! Figures as data, without their looks.
 
 use netnice_scenario::results::Estimate;
 use serde::{Deserialize, Serialize};

@@ -5,13 +5,13 @@ use netnice_scenario::results::Estimate;
 
 use crate::{Figure, Table};
 
-/// Values for the claims, and what is shown beside them.
+/// Values for the claims, and the figures, tables and notes beside them.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Findings {
     pub(crate) values: Vec<Value>,
     /// Figures.
     pub figures: Vec<Figure>,
-    /// Tables: searches over what the paper leaves open, and tables of the paper.
+    /// Tables: searches over the open parameters, and tables of the paper.
     pub tables: Vec<Table>,
     /// Findings, a sentence or two each.
     pub notes: Vec<String>,

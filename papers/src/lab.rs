@@ -196,7 +196,7 @@ fn fit(
     Ok(Scale { seeds, duration })
 }
 
-/// Leaves the runs of one study after the other out, and looks at what becomes another.
+/// Leaves out the runs of one study after the other, and finds the values that change.
 fn made_of(experiment: &Experiment, measured: &Measured<'_>) -> MadeOf {
     let whole = (experiment.evaluate)(measured);
     let mut made_of = MadeOf::default();
@@ -265,7 +265,7 @@ impl LabReproduction<'_> {
         self.lab.run_by(make, store, jobs, tick)
     }
 
-    /// Puts what the kernel gave beside what was simulated.
+    /// Puts the kernel's values beside the simulated ones.
     pub fn add_to(&self, outcomes: &mut [Outcome], finished: &Finished) {
         for (experiment, made_of) in self.simulated.experiments.iter().zip(&self.made_of) {
             let outcome = outcomes
@@ -289,7 +289,7 @@ impl LabReproduction<'_> {
         for value in &mut outcome.values {
             let made = made_of.values.get(&value.claim.key);
             let Some(made) = made.filter(|made| !made.is_empty()) else {
-                // A formula, or what cannot be measured anywhere.
+                // A formula, or a value that cannot be measured anywhere.
                 continue;
             };
             let found = findings

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Every table and figure of the papers: how it is set up, what the paper reports, and whether it comes out.
+//! Every table and figure of the papers: its set-up, the reported values, and the verdicts.
 //!
-//! - [`Experiment`]: one table or figure: the question, what the paper leaves open, the claims with the rules by which
-//!   they are judged, the studies that are run, and a function from what was measured to findings.
-//! - [`Study`]: a scenario, as `netnice sim` takes it, with what is set in it and how often it is run.
+//! - [`Experiment`]: one table or figure: the question, the open parameters, the claims with the rules by which
+//!   they are judged, the studies that are run, and a function from measurements to findings.
+//! - [`Study`]: a scenario, as `netnice sim` takes it, with its settings and the number of runs.
 //! - [`Rule`], [`Claim`], [`Verdict`]: reported values and how they are judged, written down before anything is run.
-//! - [`Outcome`]: what came of an experiment: values with verdicts, figures, tables. A report is made of outcomes alone.
+//! - [`Outcome`]: values with verdicts, figures and tables of an experiment. A report is made of outcomes alone.
 //! - [`Reproduction`]: runs the studies of many experiments and keeps the finished runs.
 //! - [`LabReproduction`]: the same on a running kernel, of the studies that fit an emulated link.
 //! - [`experiments`]: all of them, a file each.

@@ -76,7 +76,7 @@ impl MeasuredPoint<'_> {
         words.collect::<Vec<_>>().join(", ")
     }
 
-    /// The mean over the runs of what `of` makes of each.
+    /// The mean of `of` over the runs.
     pub fn estimate(&self, of: impl Fn(&RunResults) -> Option<f64>) -> Option<Estimate> {
         let values: Option<Vec<f64>> = self.runs.iter().map(|run| of(run)).collect();
         Estimate::of(&values?)
@@ -89,7 +89,7 @@ impl MeasuredPoint<'_> {
         Estimate::of(&values).filter(|_| enough)
     }
 
-    /// The mean over seeds of what `of` makes of a run here and the run of the same seed in `other`.
+    /// The mean over seeds of `of`, applied to a run here and the run of the same seed in `other`.
     pub fn paired(
         &self,
         other: &MeasuredPoint<'_>,

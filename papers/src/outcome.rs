@@ -10,7 +10,7 @@ use crate::{
     Reported, Rule, Scale, Study, Verdict, store,
 };
 
-/// Outcomes, and what made them.
+/// Outcomes, and their origin.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Outcomes {
     /// Version of netnice.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Studies: scenarios with what is set in them.
+//! Studies: scenarios with their settings.
 
 use netnice_scenario::{ScenarioError, ScenarioFile};
 
 use crate::{Effort, Scale};
 
-/// A scenario, what is set in it, what is swept, and how often it is run.
+/// A scenario, its settings and sweeps, and the number of runs.
 ///
 /// Experiments may share a study: those of the same name are the same, and run once.
 #[derive(Debug, Clone, PartialEq)]

@@ -84,7 +84,7 @@ function standalone(chart) {
   return new XMLSerializer().serializeToString(whole);
 }
 
-// Writes down what the style sheet says of an element.
+// Copies the computed style of an element.
 function settle(copy, original) {
   const style = getComputedStyle(original);
   for (const name of INHERENT) {

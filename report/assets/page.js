@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The page: one paper at a time, the theme, and what every figure gets.
+// The page: one paper at a time, the theme, and the controls of every figure.
 
 const root = document.documentElement;
 const pages = [...document.querySelectorAll("section.page")];

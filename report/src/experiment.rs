@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An experiment: its question, values, figures, tables, what was chosen, and how to run it again.
+//! An experiment: its question, values, figures, tables, choices, and the commands that run it again.
 
 use maud::{Markup, html};
 use netnice_papers::{Counts, LabOutcome, Outcome, StudyRecord, Table};
@@ -34,13 +34,13 @@ pub fn article(outcome: &Outcome) -> Markup {
             }
             @if !outcome.notes.is_empty() {
                 section.notes {
-                    h4 { "What was learned" }
+                    h4 { "Findings" }
                     @for note in &outcome.notes { p { (note) } }
                 }
             }
             @if !outcome.choices.is_empty() {
                 details.choices {
-                    summary { "What the paper leaves open, and what was chosen" }
+                    summary { "Parameters that the paper leaves open, and the chosen values" }
                     dl {
                         @for choice in &outcome.choices {
                             div { dt { (choice.open) } dd { (choice.chosen) } }
@@ -92,7 +92,7 @@ fn plain_table(table: &Table) -> Markup {
             }
         }
     };
-    // A search over all that is open would bury what comes after it.
+    // A search over all open parameters would bury the rest of the article.
     html! {
         @if table.rows.len() > ROWS {
             details.folded { summary { (table.title) } (drawn) }

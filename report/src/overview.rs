@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The first page: what TCP-LP does, how well it does it here, and against the papers.
+//! The first page: TCP-LP's purpose, its main results, and the verdicts by paper.
 
 use maud::{Markup, html};
 use netnice_papers::{
@@ -9,7 +9,7 @@ use netnice_papers::{
 use crate::chart;
 use crate::values::{badge, bar, glyphs};
 
-/// Experiments whose first figure shows best what TCP-LP is for; the first that is there is taken.
+/// Experiments whose first figure shows best the purpose of TCP-LP; the page uses the first that is present.
 pub const TELLING: &[&str] = &["LP03-F15", "LP03-F10", "LP03-F11"];
 
 /// A sentence on TCP-LP around a value of ours.

@@ -33,7 +33,7 @@ fn about(paper: Paper) -> &'static str {
     }
 }
 
-/// The section: what the paper is, how it comes out, and its experiments.
+/// The section: the paper, its verdicts, and its experiments.
 pub fn section(paper: Paper, outcomes: &[&Outcome]) -> Markup {
     let counts = Counts::of(outcomes.iter().copied());
     let id = paper.short_name();

@@ -110,7 +110,7 @@ pub fn table(outcome: &Outcome) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-label={"Reported values of " (outcome.id)} {
             table.values {
-                caption { "What the paper reports, and ours" }
+                caption { "Reported values, and ours" }
                 thead {
                     tr {
                         th scope="col" { "Value" }

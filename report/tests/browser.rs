@@ -61,7 +61,7 @@ fn press(browser: &mut Browser, at: (f64, f64), kind: &str) {
     );
 }
 
-/// Every figure is drawn, one paper at a time, and what is redrawn in the browser is what stands in the file.
+/// Every figure is drawn, one paper at a time, and the browser redraws exactly the figures in the file.
 #[test]
 fn every_figure_is_there_and_is_drawn_again_as_it_was_written() {
     let mut browser = open(1280, 900, false, "");
@@ -278,7 +278,7 @@ fn a_phone_has_no_overflow_and_pinches() {
     let (from, to) = view(&mut browser, "cwnd");
     let third = (largest - least) / 3.0;
     assert!((to - from - third).abs() < third / 5.0, "{from} to {to}");
-    // One finger moves what is seen.
+    // One finger moves the visible range.
     browser.touch("touchStart", &[far_b]);
     browser.touch("touchMove", &[far_a]);
     browser.touch("touchEnd", &[]);

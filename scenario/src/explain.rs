@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A scenario in words: what `netnice sim --explain` prints.
+//! A scenario in words, for `netnice sim --explain`.
 
 use std::fmt::Write;
 use std::time::Duration;

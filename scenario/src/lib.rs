@@ -6,7 +6,7 @@
 //! - [`network`]: the same laid out for a run, with groups expanded, routes found and limits resolved: [`Network`].
 //! - [`input`]: files, up to a length.
 //! - [`pool`]: jobs on several threads, such as the runs of a sweep.
-//! - [`results`]: what a run has measured, and what many runs say together.
+//! - [`results`]: the measurements of a run, and summaries of many runs.
 //! - `plot` (with the feature of that name): results as SVG and PNG.
 
 mod did_you_mean;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Directories of results: what is kept, found again and refused.
+//! Directories of results: runs that are kept, found again and refused.
 
 use std::fs;
 

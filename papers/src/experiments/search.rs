@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The search over what a paper leaves open.
+//! The search over the parameters that a paper leaves open.
 
 use netnice_scenario::results::Estimate;
 
@@ -41,7 +41,7 @@ pub(crate) fn search(
     (table, nearest.words())
 }
 
-/// One of several reported values that a search is for: heading, what is reported, ours at each point.
+/// One of several values that a search compares: heading, the reported value, ours at each point.
 pub(crate) struct Target {
     /// Of its column.
     pub heading: &'static str,
@@ -68,7 +68,7 @@ impl Target {
 
 /// The result of a search for several values.
 pub(crate) struct Joint {
-    /// A row for each point, with all values and how far they are from what is reported, on average.
+    /// A row for each point, with all values and their mean distance from the reported ones.
     pub table: Table,
     /// Which point comes nearest to all of them, in words.
     pub nearest: String,
@@ -155,7 +155,7 @@ impl Nearest {
         }
     }
 
-    /// A setting, in words, and what it gives.
+    /// A setting, in words, and its value.
     pub(crate) fn consider(&mut self, found: Option<Estimate>, setting: impl Fn() -> String) {
         let Some(found) = found else { return };
         self.settings += 1;

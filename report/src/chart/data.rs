@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A figure's data as the scripts get it, and what its axes span.
+//! A figure's data as the scripts get it, and the spans of its axes.
 
 use netnice_papers::{Figure, FigureKind, XY};
 use serde::Serialize;

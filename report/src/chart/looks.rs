@@ -45,7 +45,7 @@ pub enum Marker {
     Wedge,
     Diamond,
     Plus,
-    /// Larger, for what the papers report.
+    /// Larger, for the papers' values.
     Reported,
     None,
 }

@@ -183,7 +183,7 @@ impl Browser {
         self.settle();
     }
 
-    /// Waits until what was changed is laid out and drawn.
+    /// Waits until changes are laid out and drawn.
     pub fn settle(&mut self) {
         let twice = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))";
         self.eval(twice);
@@ -251,7 +251,7 @@ impl Browser {
         self.settle();
     }
 
-    /// Presses what a selector finds.
+    /// Presses the element that a selector finds.
     pub fn click(&mut self, selector: &str) {
         self.eval(&format!("document.querySelector({selector:?}).click()"));
         self.settle();

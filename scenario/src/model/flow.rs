@@ -99,7 +99,7 @@ pub enum Transport {
 pub struct Tcp {
     /// How the sender recovers from losses.
     pub recovery: Recovery,
-    /// Receive window: a limit on what is in flight.
+    /// Receive window: a limit on the data in flight.
     pub receiver_window: Option<Bytes>,
     /// The receiver acknowledges every second packet, or after this time.
     pub delayed_ack: DelayedAck,

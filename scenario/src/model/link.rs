@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::{TimeSpan, queue};
 
-/// A link between two nodes, in both directions alike but for what `reverse` changes.
+/// A link between two nodes, alike in both directions except for the changes in `reverse`.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Link {

@@ -50,7 +50,7 @@ impl Default for Clock {
     }
 }
 
-/// A given path for what goes from one node to another.
+/// A given path for packets from one node to another.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Route {

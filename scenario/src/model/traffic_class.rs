@@ -27,7 +27,7 @@ pub enum TrafficClass {
     /// Goes first.
     #[default]
     BestEffort,
-    /// Takes what is left.
+    /// Takes the bandwidth that is left.
     Low,
 }
 

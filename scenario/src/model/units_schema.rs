@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! JSON Schemas of what is written as text with a unit, or in two ways.
+//! JSON Schemas of values that are texts with a unit, or have two forms.
 
 use std::borrow::Cow;
 

@@ -6,7 +6,7 @@ use std::fmt;
 use super::fault::Origin;
 use crate::network::Problem;
 
-/// All that is wrong with a scenario file, a line each: file, line and column, field, what is wrong, what is allowed.
+/// All problems of a scenario file, a line each: file, line and column, field, problem, and allowed values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScenarioError {
     /// The problems, at least one.
@@ -18,7 +18,7 @@ pub struct ScenarioError {
 pub struct ScenarioProblem {
     /// Name of the file, or the setting from outside that is wrong.
     pub source: String,
-    /// Line and column, from 1; none for what has no place in the file.
+    /// Line and column, from 1; none for a problem without a place in the file.
     pub line_and_column: Option<(usize, usize)>,
     /// The field, such as `links[0].rate`; empty for the file as a whole.
     pub field: String,

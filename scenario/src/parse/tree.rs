@@ -53,7 +53,7 @@ impl Node {
         Ok(Node::new(Origin::File(span), value))
     }
 
-    /// Reads a single value as it stands after `=`; what is no TOML is a text.
+    /// Reads a single value as it stands after `=`; anything but TOML is a text.
     pub(super) fn read_value(text: &str, origin: &Origin) -> Result<Node, Fault> {
         match DeValue::parse(text) {
             Ok(value) => node(value, &|_| origin.clone(), 0),

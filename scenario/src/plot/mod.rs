@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Plots of results: what is in them is worked out here, how they look in `draw.rs`.
+//! Plots of results: their contents are computed here, their looks in `draw.rs`.
 
 mod draw;
 mod select;

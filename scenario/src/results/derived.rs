@@ -11,7 +11,7 @@ const WINDOW_S: f64 = 1.0;
 /// How near.
 const NEAR: f64 = 0.9;
 
-/// Draws the figures of `scenario` from what the run has measured. Those of flows that are left out are left out.
+/// Computes the figures of `scenario` from the run's measurements, without those of flows that are left out.
 pub fn derive(scenario: &Scenario, run: &RunResults) -> Vec<DerivedValue> {
     let figures = scenario.figures.iter();
     let values = figures.filter_map(|figure| {

@@ -37,7 +37,7 @@ pub enum Backend {
 pub struct Manifest {
     /// Name of the scenario.
     pub scenario: String,
-    /// SHA-256 of the scenario's text, what was set from outside and its traces.
+    /// SHA-256 of the scenario's text, the settings from outside and its traces.
     pub scenario_hash: String,
     /// Simulated or measured.
     #[serde(alias = "world")]
@@ -94,7 +94,7 @@ pub enum DirectoryError {
     /// Results of something else are there.
     #[error("{} holds results of another scenario, version or setting; choose another directory", .0.display())]
     OtherRuns(PathBuf),
-    /// Runs are there, but nothing says of what.
+    /// There are runs, but no manifest that says of which scenario.
     #[error("{} holds runs without the manifest.json that says which scenario they are of; choose another directory, or remove runs/ from it", .0.display())]
     UnknownRuns(PathBuf),
     /// There are no results.
@@ -113,7 +113,7 @@ pub enum DirectoryError {
 /// Why a run's file is not reused.
 #[derive(Debug, thiserror::Error)]
 pub enum StaleRun {
-    /// It is not what the program has written.
+    /// Its contents differ from those that the program has written.
     #[error("{}: the file is not as it was written: its SHA-256 is not that in {CHECKSUMS}", .0.display())]
     Changed(PathBuf),
     /// It may be anything.

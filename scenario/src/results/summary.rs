@@ -77,7 +77,7 @@ pub struct Figure {
 }
 
 impl PointSummary {
-    /// A figure by what it is of and its quantity. Flows, classes and links may have the same name.
+    /// A figure by its object and its quantity. Flows, classes and links may have the same name.
     pub fn figure(&self, subject: Subject, of: &str, quantity: &str) -> Option<&Figure> {
         let mut figures = self.figures.iter();
         figures.find(|figure| {

@@ -81,7 +81,7 @@ impl Table {
     }
 }
 
-/// A table with a row for each subject: the settings of its point, and then what stands beside each column's name.
+/// A table with a row for each subject: the settings of its point, and then the cell of each column.
 macro_rules! table {
     ($axes:expr, for $subject:pat in $subjects:expr, of $settings:expr, {
         $($column:literal: $cell:expr),* $(,)?
@@ -98,7 +98,7 @@ macro_rules! table {
 /// Makes a table of runs.
 type Make = fn(&[String], &[RunResults], &Summary) -> Table;
 
-/// All tables by name, each made when its turn comes; those without rows are of what the scenario does not have.
+/// All tables by name, each made when its turn comes; a table without rows is of something that the scenario lacks.
 pub fn all(
     axes: &[String],
     runs: &[RunResults],

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The six scenarios of Tables 3 and 6, and what the paper leaves open in them.
+//! The six scenarios of Tables 3 and 6, and the parameters that the paper leaves open in them.
 
 use crate::study::scenario;
 use crate::{Choice, Scale, Study};
@@ -113,7 +113,7 @@ impl Setup {
         self.apply(Study::new(name, FILE, QUICK, FULL))
     }
 
-    /// The search over what is open.
+    /// The search over the open parameters.
     pub fn search(self) -> Study {
         let name = format!("ds_{}_search", self.name());
         let mut study = self

@@ -13,7 +13,7 @@ pub(super) const PHASES: [&str; 4] = ["start-up", "congested", "recovery", "over
 const CONGESTED: usize = 1;
 const OVER_PROVISIONED: usize = 3;
 
-/// Values agree within this part of what is reported: about three times the spread of averages of three seeds.
+/// Values agree within this part of the reported value: about three times the spread of averages of three seeds.
 const TOLERANCE: f64 = 0.1;
 
 /// The values that a table reports of one scenario.

@@ -9,7 +9,7 @@ use crate::{Claim, Experiment, Findings, Measured, MeasuredPoint, Paper, Rule, S
 
 const PLACE: &str = "V, Table III";
 
-/// Group, name, and what is reported: delivery ratio in per cent, kb/s, packets sent and received.
+/// Group, name, and the reported values: delivery ratio in per cent, kb/s, packets sent and received.
 const REPORTED: [(&str, &str, f64, f64, f64, f64); 3] = [
     ("lp", "TCP-LP", 98.72, 377.194, 704.0, 695.0),
     ("vegas", "Vegas", 99.90, 717.102, 971.0, 970.0),

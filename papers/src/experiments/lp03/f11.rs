@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Figure 11: what one flow makes of the excess beside a square wave, against the wave's period.
+//! Figure 11: the part of the excess beside a square wave that one flow uses, against the wave's period.
 
 use netnice_scenario::results::Estimate;
 
@@ -94,7 +94,7 @@ pub(super) fn choices() -> Vec<Choice> {
     choices
 }
 
-/// The search over what is open, at the period that the text gives a figure for.
+/// The search over the open parameters, at the period that the text gives a figure for.
 fn search(kind: Kind) -> Study {
     let study = kind.apply(study(kind.name()), "bulk", &[LINK]);
     let mut study = study.renamed(&format!("lp03_f11_search_{}", kind.name()));

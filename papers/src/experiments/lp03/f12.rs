@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Figure 12: what several flows make of the excess beside a square wave of 6.4 s.
+//! Figure 12: the part of the excess beside a square wave of 6.4 s that several flows use.
 
 use netnice_scenario::results::Estimate;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Figure 14: what FTP over TCP-LP adds to the response times of web objects.
+//! Figure 14: the time that FTP over TCP-LP adds to the response times of web objects.
 
 use super::common::{Kind, TODAY};
 use super::web::{self, WebSetting};
@@ -16,7 +16,7 @@ pub(super) const SETTING: WebSetting = WebSetting {
     links: &["bottleneck"],
 };
 
-/// The search over what is open: the same for all three.
+/// The search over the open parameters, shared by all three.
 fn search(study: Study) -> Study {
     let mut study = study
         .sweep("object", &["\"4kB\"", "\"8kB\"", "\"12kB\""])

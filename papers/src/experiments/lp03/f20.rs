@@ -15,7 +15,7 @@ pub(super) const SETTING: WebSetting = WebSetting {
     links: &["hop0", "hop1", "hop2"],
 };
 
-/// The search over what is open: the same for all three.
+/// The search over the open parameters, shared by all three.
 fn search(mut study: Study) -> Study {
     study.quick = Scale::new(3, 300);
     study.full = Scale::new(10, 1000);

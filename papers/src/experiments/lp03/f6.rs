@@ -17,7 +17,7 @@ const FILE: (&str, &str) = scenario!("lp03_ftp.toml");
 
 /// Q: 2.5 bandwidth-delay products of 1.5 Mb/s and 48 ms.
 const QUEUE: f64 = 22.0;
-/// TCP's round-trip time; TCP-LP's is longer by what its access link adds.
+/// TCP's round-trip time; TCP-LP's is longer by the delay of its access link.
 const RTT_TCP_S: f64 = 0.048;
 /// When TCP begins at the earliest.
 const TCP_BEGINS_S: f64 = 40.0;

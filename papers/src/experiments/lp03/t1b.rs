@@ -18,7 +18,7 @@ fn study(name: &str) -> Study {
     Study::new(format!("lp03_t1b_{name}"), FILE, QUICK, Scale::LP03)
 }
 
-/// The search over what is open.
+/// The search over the open parameters.
 fn search(mut study: Study) -> Study {
     study.quick = Scale::new(4, 300);
     study.full = Scale::new(10, 1000);

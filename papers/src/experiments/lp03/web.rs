@@ -67,7 +67,7 @@ impl WebSetting {
         measured.point(&format!("{}_{name}", self.prefix))
     }
 
-    /// The search over what is open, without FTP or beside FTP of one kind.
+    /// The search over the open parameters, without FTP or beside FTP of one kind.
     pub fn search<'a, 'b>(&self, measured: &'b Measured<'a>, name: &str) -> &'b MeasuredStudy<'a> {
         measured.study(&format!("{}_search_{name}", self.prefix))
     }
@@ -102,7 +102,7 @@ impl WebSetting {
         Target::new("shorter by, %", reported, ours)
     }
 
-    /// Mean of what the FTP flows take, in per cent of a link.
+    /// The mean throughput of the FTP flows, in per cent of a link.
     pub fn ftp_share(&self, point: &MeasuredPoint<'_>) -> Option<Estimate> {
         point.estimate(|run| self.ftp_share_of(run))
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Square-wave UDP on the testbed: what one TCP-LP flow and what ten use of the excess.
+//! Square-wave UDP on the testbed: the part of the excess that one TCP-LP flow and ten use.
 
 use netnice_scenario::results::Estimate;
 
