@@ -18,7 +18,7 @@ SCRIPTS = scripts/prerequisites scripts/test-runner .ci/run tests/kernels/run te
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo test test-unprivileged test-kernels fuzz chaos peers lint audit format docs bench \
-	bench-sim install
+	compare-ns install
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 22
@@ -93,7 +93,7 @@ bench: ## Measure the controls beside others: takes long, needs root and a quiet
 	$(CARGO) build --release --locked --package netnice-bench
 	$(SUDO) target/release/netnice-bench $(ARGS)
 
-bench-sim: build ## Compare the simulator with ns-2 and ns-3 (apt-get install ns2 libns3-dev), figures and speed
+compare-ns: build ## Compare the simulator with ns-2 and ns-3 (apt-get install ns2 libns3-dev), figures and speed
 	bench/compare_ns2 $(ARGS)
 	bench/speed
 

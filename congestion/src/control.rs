@@ -146,7 +146,8 @@ pub trait CongestionControl: Send + std::fmt::Debug {
     /// unless `ack.may_grow`.
     fn on_ack(&mut self, ack: &Ack, window: &mut Window);
 
-    /// A loss was found and fast recovery begins: sets `ssthresh`, to which the sender's recovery brings `cwnd`.
+    /// A loss was found and fast recovery begins: sets `ssthresh`, to which the sender's recovery brings `cwnd`. A control
+    /// that [`governs_recovery`](Self::governs_recovery) sets its window in [`on_ack`](Self::on_ack), by `ca_state`.
     fn on_loss(&mut self, congestion: &Congestion, window: &mut Window);
 
     /// A retransmission time-out: sets `ssthresh`; the sender then sets `cwnd` to one packet (RFC 5681 section 3.1).

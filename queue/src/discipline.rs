@@ -59,7 +59,7 @@ pub enum DropCause {
     EarlyDrop,
     /// The average queue was at or above the threshold from which everything is dropped (RED, RIO).
     ForcedDrop,
-    /// It was waiting, and made room for another packet: of a flow with fewer packets, or of a higher class.
+    /// It was waiting, and made room for another packet: of a flow with fewer packets, of a higher class, or a newer one.
     PushedOut,
 }
 

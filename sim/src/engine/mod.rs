@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The pending events of a run and the data structures that sort them.
+//!
+//! Read `scheduler` first, the interface, then `reference`, which implements it by one heap. `fast` implements it by
+//! `packet_queue` (`link_fifos` with a `winner_tree`, or for many links `fifo_lanes` with a `calendar_queue` of `buckets`) for
+//! packets, and by a `timing_wheel` before a `heap` for timers. `flight` and `source` are what is sorted.
 
 mod buckets;
 mod calendar_queue;
