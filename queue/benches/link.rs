@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a packet costs on its way over a link, queueing included: `cargo bench -p netnice-queue`.
+//! Cost of a packet on its way over a link, queueing included: `cargo bench -p netnice-queue`.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use netnice_queue::{
     QueueLimit, Queued, RedConfig, SfqConfig, Threshold, Time,
 };
 
-/// As large as a simulator's packet whose header lies elsewhere (16 bytes), or with its TCP header (64 bytes).
+/// A packet as large as a simulator's whose header is stored elsewhere (16 bytes), or with its TCP header (64 bytes).
 #[derive(Debug, Clone, Copy)]
 struct Segment<const WORDS: usize> {
     header: [u64; WORDS],
@@ -51,8 +51,8 @@ fn link<const WORDS: usize>(config: &DisciplineConfig) -> TestLink<WORDS> {
     Link::new(config, discipline)
 }
 
-/// `packets` packets of 1000 bytes (80 us at 100 Mb/s) and of 40, one every `gap`, driven as a simulator does: by the
-/// next event, and by the next arrival.
+/// Sends `packets` packets of 1000 bytes (80 us at 100 Mb/s) and of 40, one every `gap`, driven as in a simulator: by
+/// the next event, and by the next arrival.
 fn drive<const WORDS: usize>(link: &mut TestLink<WORDS>, packets: u32, gap: Duration) -> u64 {
     let mut arrival = Time::ZERO;
     let mut sum = 0;
@@ -83,7 +83,7 @@ fn traversal<const WORDS: usize>(c: &mut Criterion) {
         DisciplineConfig::Sfq(SfqConfig::new(limit)),
         DisciplineConfig::Priority(PriorityConfig::new(limit)),
     ];
-    // Mean transmission time is 41.6 us.
+    // The mean transmission time is 41.6 us.
     let loads = [
         ("idle", Duration::from_micros(100)),
         ("saturated", Duration::from_nanos(41_500)),

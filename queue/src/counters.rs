@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a link has seen.
+//! Counters and usage of a link.
 
 use std::time::Duration;
 
 use crate::{DropCause, Time};
 
-/// What a link has seen so far. `offered = delivered + dropped() + inside` always holds.
+/// Counters of a link since its start. `offered = delivered + dropped() + inside` always holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LinkCounters {
     /// Packets offered.
@@ -24,15 +24,15 @@ pub struct LinkCounters {
     pub early_drop: u64,
     /// Forced drops, [`DropCause::ForcedDrop`](crate::DropCause::ForcedDrop).
     pub forced_drop: u64,
-    /// Waiting packets that made room for others, [`DropCause::PushedOut`](crate::DropCause::PushedOut).
+    /// Waiting packets dropped in favour of others, [`DropCause::PushedOut`](crate::DropCause::PushedOut).
     pub pushed_out: u64,
     /// Packets marked with congestion experienced.
     pub marked: u64,
-    /// Packets waiting at most, the one in transmission not counted.
+    /// Largest number of packets waiting; the one in transmission is not counted.
     pub max_queue_packets: usize,
-    /// Bytes waiting at most.
+    /// Largest number of bytes waiting.
     pub max_queue_bytes: u64,
-    /// Longest time a packet waited between its arrival and the beginning of its transmission.
+    /// Longest time between a packet's arrival and the start of its transmission.
     pub max_queue_wait: Duration,
 }
 
@@ -48,43 +48,43 @@ impl LinkCounters {
         } += 1;
     }
 
-    /// Packets dropped, for whatever cause.
+    /// Packets dropped for any cause.
     pub fn dropped(&self) -> u64 {
         self.queue_full + self.random_loss + self.early_drop + self.forced_drop + self.pushed_out
     }
 }
 
-/// How much of a link and of its queue was in use from the beginning until a point in time. Two of them give the means
-/// of the time between.
+/// Busy time and queue length of a link, integrated from the start until `until`. The difference of two gives the means
+/// over the time between.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LinkUsage {
-    /// That point.
+    /// End of the interval.
     pub until: Time,
-    /// Time in which the link was sending.
+    /// Time the link spent transmitting.
     pub busy: Duration,
-    /// The packets waiting, integrated over time in nanoseconds.
+    /// Integral of the packets waiting over time, in packet-nanoseconds.
     pub queue_packet_ns: u128,
-    /// The bytes waiting, integrated over time in nanoseconds.
+    /// Integral of the bytes waiting over time, in byte-nanoseconds.
     pub queue_byte_ns: u128,
 }
 
 impl LinkUsage {
-    /// The fraction of the time since `earlier` in which the link was sending, 0 to 1.
+    /// Fraction of the time since `earlier` that the link spent transmitting, 0 to 1.
     pub fn utilisation_since(&self, earlier: &LinkUsage) -> f64 {
         self.mean(earlier, (self.busy - earlier.busy).as_nanos())
     }
 
-    /// Packets waiting, in the mean over the time since `earlier`.
+    /// Mean number of packets waiting since `earlier`.
     pub fn mean_packets_since(&self, earlier: &LinkUsage) -> f64 {
         self.mean(earlier, self.queue_packet_ns - earlier.queue_packet_ns)
     }
 
-    /// Bytes waiting, in the mean over the time since `earlier`.
+    /// Mean number of bytes waiting since `earlier`.
     pub fn mean_bytes_since(&self, earlier: &LinkUsage) -> f64 {
         self.mean(earlier, self.queue_byte_ns - earlier.queue_byte_ns)
     }
 
-    /// Zero for no time.
+    /// `integral` divided by the time since `earlier`; zero if no time has passed.
     fn mean(&self, earlier: &LinkUsage, integral: u128) -> f64 {
         match (self.until - earlier.until).as_nanos() {
             0 => 0.0,

@@ -7,24 +7,24 @@ use std::fmt::Debug;
 
 use crate::Time;
 
-/// What a link and a queue discipline need to know of a packet.
+/// The properties of a packet that a link and a queue discipline use.
 ///
-/// What only some disciplines look at has an answer for packets that do not know: one flow, one class, no ECN.
+/// The defaults suit packets without a property: one flow, one class, no ECN.
 pub trait Packet: Debug {
     /// Bytes the packet takes on the link, headers of the network layer included.
     fn length(&self) -> usize;
 
-    /// What fair queueing keeps apart: packets of one transport flow have one number.
+    /// Number of the transport flow, which fair queueing serves separately.
     fn flow(&self) -> u64 {
         0
     }
 
-    /// Strict priority: a higher class waits for every lower one; 0 goes first.
+    /// Strict-priority class: packets of class 0 go first, and a higher class waits for every lower one.
     fn class(&self) -> u8 {
         0
     }
 
-    /// The transport can be told of congestion by a mark (ECT, RFC 3168 section 5).
+    /// Returns whether the transport is ECN-capable (ECT, RFC 3168 section 5).
     fn ecn_capable(&self) -> bool {
         false
     }
@@ -32,12 +32,12 @@ pub trait Packet: Debug {
     /// Marks congestion experienced (CE, RFC 3168 section 5). Called only where [`Packet::ecn_capable`] holds.
     fn mark_congestion_experienced(&mut self) {}
 
-    /// Within its profile, as tagged at the edge (IN, drop precedence 0), or beyond (OUT).
+    /// Returns whether the edge tagged the packet as within its profile (IN, drop precedence 0) or beyond it (OUT).
     fn in_profile(&self) -> bool {
         true
     }
 
-    /// Tags the packet at the edge.
+    /// Sets the profile tag of the packet at the edge.
     fn set_in_profile(&mut self, _in_profile: bool) {}
 }
 
@@ -53,18 +53,18 @@ impl Packet for Vec<u8> {
 pub enum DropCause {
     /// The queue was at its limit.
     QueueFull,
-    /// The link's random loss took it, before the queue.
+    /// The link's random loss dropped the packet before the queue.
     RandomLoss,
     /// An early drop at random while the average queue was between its thresholds (RED, RIO).
     EarlyDrop,
-    /// The average queue was at or above the threshold from which everything is dropped (RED, RIO).
+    /// A drop because the average queue was at or above the threshold from which every packet is dropped (RED, RIO).
     ForcedDrop,
-    /// It was waiting, and made room for another packet: of a flow with fewer packets, of a higher class, or a newer one.
+    /// The packet was waiting and made room for another: of a flow with fewer packets, of a higher class, or a newer one.
     PushedOut,
 }
 
 impl DropCause {
-    /// Every cause, in the order of their numbers (`cause as usize`).
+    /// Every cause, in the order of its discriminant (`cause as usize`).
     pub const ALL: [DropCause; 5] = [
         DropCause::QueueFull,
         DropCause::RandomLoss,
@@ -85,26 +85,27 @@ impl DropCause {
     }
 }
 
-/// A packet that did not get through, given back so that its memory can be used again.
+/// A dropped packet, returned so that the caller can reuse its memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dropped<P> {
-    /// The packet dropped: not always the one offered, since a discipline may push out another to take that one in.
+    /// The dropped packet: not always the one offered, since a discipline may push out a waiting packet to enqueue that
+    /// one.
     pub packet: P,
-    /// Why.
+    /// The cause of the drop.
     pub cause: DropCause,
 }
 
 /// The packets waiting for a link, and the order in which they leave.
 ///
-/// The packet being transmitted has left the queue (as in ns-2 and ns-3), so a queue of n packets holds n beside it.
-/// The link calls with times that never decrease. A packet that finds the link idle is enqueued and dequeued at once; a
-/// queue that has run empty sees one more call of `dequeue` at the end of the last transmission.
+/// The packet in transmission has left the queue (as in ns-2 and ns-3), so a queue of n packets holds n besides it. The
+/// link calls with times that never decrease. A packet that arrives at an idle link is enqueued and dequeued at once;
+/// after the queue empties, the link calls `dequeue` once more at the end of the last transmission.
 pub trait QueueDiscipline<P: Packet>: Debug {
-    /// Takes `packet` in, arriving at `now`. An error carries the one packet that was dropped, and that one only:
-    /// whatever else was in the queue still is.
+    /// Enqueues `packet`, which arrives at `now`. An error carries the one packet that was dropped; every other packet
+    /// stays in the queue.
     fn enqueue(&mut self, now: Time, packet: P) -> Result<(), Dropped<P>>;
 
-    /// The packet that begins its transmission at `now`, or `None` where nothing waits.
+    /// Dequeues the packet whose transmission begins at `now`; `None` if no packet waits.
     fn dequeue(&mut self, now: Time) -> Option<P>;
 
     /// Packets that this discipline has marked with congestion experienced so far.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Drop-tail: first in, first out; what arrives at a full queue is dropped.
+//! Drop-tail: first in, first out; arrivals at a full queue are dropped.
 
 use std::collections::VecDeque;
 
@@ -10,19 +10,18 @@ use crate::{
     QueueLimit, Time,
 };
 
-/// Describes a drop-tail queue.
+/// Configuration of a drop-tail queue.
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DropTailConfig {
-    /// What arrives beyond this is dropped.
+    /// Bound beyond which arrivals are dropped.
     pub limit: QueueLimit,
 }
 
 /// A first-in first-out queue that drops arrivals while it is full.
 ///
-/// Counted in bytes, a packet is taken where it fits as a whole, so a small packet may still fit where a large one did
-/// not.
+/// A limit in bytes admits a packet only if it fits as a whole, so a small packet may fit where a large one did not.
 #[derive(Debug, Clone)]
 pub struct DropTail<P> {
     waiting: VecDeque<P>,
@@ -31,7 +30,7 @@ pub struct DropTail<P> {
 }
 
 impl<P> DropTail<P> {
-    /// A queue of at most `bound`.
+    /// Creates a queue of at most `bound`.
     pub fn new(bound: QueueBound) -> DropTail<P> {
         DropTail {
             waiting: VecDeque::new(),
@@ -40,19 +39,19 @@ impl<P> DropTail<P> {
         }
     }
 
-    /// A queue of at most `limit` packets, whatever their size.
+    /// Creates a queue of at most `limit` packets of any size.
     pub fn packets(limit: usize) -> DropTail<P> {
         DropTail::new(QueueBound::Packets(limit))
     }
 
-    /// A queue of at most `limit` bytes.
+    /// Creates a queue of at most `limit` bytes.
     pub fn bytes(limit: u64) -> DropTail<P> {
         DropTail::new(QueueBound::Bytes(limit))
     }
 }
 
 impl<P: Packet> DropTail<P> {
-    /// The queue that `config` describes. Draws nothing, so `seed` does not matter.
+    /// Creates the queue that `config` describes. The queue is not random, so `seed` has no effect.
     pub fn from_config(
         config: &DropTailConfig,
         context: &DisciplineContext,
@@ -66,7 +65,7 @@ impl<P: Packet> DropTail<P> {
         self.bound
     }
 
-    /// There is room for a packet of `length` bytes.
+    /// Returns whether there is room for a packet of `length` bytes.
     #[inline]
     pub(crate) fn fits(&self, length: u64) -> bool {
         self.bound.fits(self.waiting.len(), self.bytes, length)

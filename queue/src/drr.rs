@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! DRR: deficit round robin over flows.
 //!
-//! Shreedhar and Varghese, "Efficient Fair Queuing using Deficit Round Robin" (1996): each flow has a queue of its own,
-//! and sends about a quantum of bytes in its turn. Here without a limit: [`Priority`](crate::Priority) keeps one.
+//! Shreedhar and Varghese, "Efficient Fair Queuing using Deficit Round Robin" (1996): each flow has its own queue and
+//! sends about a quantum of bytes per turn. This queue has no limit: [`Priority`](crate::Priority) enforces one.
 
 use rustc_hash::FxHashMap;
 
@@ -20,7 +20,7 @@ pub(crate) struct Drr<P> {
 }
 
 impl<P: Packet> Drr<P> {
-    /// An empty queue in which a turn is worth `quantum` bytes.
+    /// Creates an empty queue that grants each flow `quantum` bytes per turn.
     pub(crate) fn new(quantum: u64) -> Drr<P> {
         Drr {
             queue: FairQueue::new(0, Turn::Quantum(quantum)),
@@ -30,7 +30,7 @@ impl<P: Packet> Drr<P> {
         }
     }
 
-    /// Takes `packet` in, and tells the slot it went to.
+    /// Enqueues `packet` and returns the slot it went to.
     pub(crate) fn push(&mut self, packet: P) -> u32 {
         let flow = packet.flow();
         let slot = *self.slot_of.entry(flow).or_insert_with(|| {
@@ -45,7 +45,7 @@ impl<P: Packet> Drr<P> {
         slot
     }
 
-    /// The next packet.
+    /// Dequeues the next packet.
     pub(crate) fn pop(&mut self) -> Option<P> {
         self.queue.pop(|slot| {
             self.slot_of.remove(&self.flow_of[slot as usize]);
@@ -53,7 +53,7 @@ impl<P: Packet> Drr<P> {
         })
     }
 
-    /// Takes out the last packet of the flow with the most packets; tells its slot too.
+    /// Removes the last packet of the flow with the most packets; returns its slot and the packet.
     pub(crate) fn push_out(&mut self) -> Option<(u32, P)> {
         let slot = self.queue.longest()?;
         Some((slot, self.queue.pop_last(slot)?))

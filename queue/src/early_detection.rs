@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What RED and RIO have in common: the average queue, the drop probability over it, and the spacing of drops.
+//! Mechanisms common to RED and RIO: the average queue, the drop probability over it, and the spacing of drops.
 //!
 //! After Floyd and Jacobson, "Random Early Detection Gateways for Congestion Avoidance" (1993), as ns-2.35 computes it.
 
@@ -10,12 +10,12 @@ use crate::{
     Bytes, DisciplineContext, DisciplineError, LossFraction, QueueBound, Rate, Threshold, Time,
 };
 
-/// In what queue lengths and thresholds are counted.
+/// Unit of queue lengths and thresholds.
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CountIn {
-    /// Packets, whatever their size.
+    /// Packets of any size.
     #[default]
     Packets,
     /// Bytes; a packet's drop probability grows with its size (ns-2's `bytes_` and `queue_in_bytes_`).
@@ -23,7 +23,7 @@ pub enum CountIn {
 }
 
 impl CountIn {
-    /// `threshold` in this unit.
+    /// Converts `threshold` to this unit.
     pub(crate) fn threshold(
         self,
         threshold: Threshold,
@@ -37,7 +37,7 @@ impl CountIn {
         }
     }
 
-    /// The one of the two that is counted.
+    /// Returns `packets` or `bytes`, whichever this unit counts.
     pub(crate) fn of(self, packets: usize, bytes: u64) -> u64 {
         match self {
             CountIn::Packets => packets as u64,
@@ -46,7 +46,7 @@ impl CountIn {
     }
 }
 
-/// The exponentially weighted moving average of a queue's length, over its arrivals.
+/// Exponentially weighted moving average of a queue's length, sampled at each arrival.
 #[derive(Debug, Clone)]
 pub(crate) struct Average {
     value: f64,
@@ -63,14 +63,16 @@ impl Average {
         self.value
     }
 
-    /// An arrival finds `length` waiting, after a time in which `missed` packets could have arrived at an empty queue.
+    /// Updates the average for an arrival that finds `length` waiting, after an idle time in which the link could have
+    /// sent `missed` packets.
     pub(crate) fn update(&mut self, length: u64, missed: u64) {
         self.value *= power(1.0 - self.weight, missed);
         self.value = self.value * (1.0 - self.weight) + self.weight * length as f64;
     }
 }
 
-/// `base^exponent` by squaring: the same bits on every machine, which `powi` does not promise.
+/// Computes `base^exponent` by squaring: the result has the same bits on every machine, which `powi` does not
+/// guarantee.
 fn power(mut base: f64, mut exponent: u64) -> f64 {
     let mut product = 1.0;
     while exponent > 0 {
@@ -83,11 +85,11 @@ fn power(mut base: f64, mut exponent: u64) -> f64 {
     product
 }
 
-/// For how long the link has been idle, counted in packets that it could have sent.
+/// Idle time of the link, counted in packets that it could have sent.
 #[derive(Debug, Clone)]
 pub(crate) struct IdleTime {
     since: Option<Time>,
-    /// No idle time begins before the last arrival.
+    /// Time of the last arrival; no idle time begins before it.
     last_arrival: Time,
     packets_per_second: f64,
 }
@@ -101,14 +103,14 @@ impl IdleTime {
         }
     }
 
-    /// The link found nothing to send.
+    /// Starts the idle time: the link has nothing to send.
     pub(crate) fn begin(&mut self, now: Time) {
         if self.since.is_none() {
             self.since = Some(now.max(self.last_arrival));
         }
     }
 
-    /// A packet arrives: the packets of mean size that could have been sent while idle, whole ones.
+    /// Ends the idle time at an arrival and returns the whole packets of mean size that the link could have sent in it.
     pub(crate) fn end(&mut self, now: Time) -> u64 {
         self.last_arrival = now;
         match self.since.take() {
@@ -118,7 +120,7 @@ impl IdleTime {
     }
 }
 
-/// The drop probability over the average queue.
+/// Drop probability as a function of the average queue.
 #[derive(Debug, Clone)]
 pub(crate) struct Curve {
     /// min_th and max_th, in the unit counted.
@@ -126,12 +128,13 @@ pub(crate) struct Curve {
     pub(crate) max: f64,
     /// max_p, reached at max_th.
     pub(crate) max_probability: f64,
-    /// From max_p at max_th linearly to 1 at twice max_th, instead of 1 from max_th on.
+    /// True if the probability rises linearly from max_p at max_th to 1 at twice max_th, instead of being 1 from max_th
+    /// on.
     pub(crate) gentle: bool,
 }
 
 impl Curve {
-    /// p_b: before the spacing of drops.
+    /// p_b, the probability before the spacing of drops.
     pub(crate) fn probability(&self, average: f64) -> f64 {
         if average < self.min {
             0.0
@@ -146,17 +149,18 @@ impl Curve {
     }
 }
 
-/// How drops are spaced.
+/// Spacing of drops.
 #[derive(Debug, Clone)]
 pub(crate) struct Spacing {
-    /// Packets between two drops uniform over [1/p, 2/p], rather than over [1, 1/p].
+    /// True if the packets between two drops are uniform over [1/p, 2/p] rather than over [1, 1/p].
     pub(crate) wait: bool,
-    /// In bytes: the mean packet that `count` is counted in.
+    /// Mean packet size in which `count` is measured if the queue counts bytes.
     pub(crate) mean_packet: Option<Bytes>,
 }
 
 impl Spacing {
-    /// p_a: p_b made uniform by the packets since the last drop, and grown with the packet where bytes count.
+    /// p_a: p_b adjusted by the packets since the last drop so that drops are uniform, and scaled by the packet's size
+    /// if the queue counts bytes.
     pub(crate) fn probability(&self, base: f64, count: u64, count_bytes: u64, length: u64) -> f64 {
         let since_last = match self.mean_packet {
             None => count,
@@ -183,18 +187,18 @@ impl Spacing {
     }
 }
 
-/// What is to become of an arriving packet.
+/// Decision on an arriving packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Take it in.
+    /// Enqueue the packet.
     Pass,
-    /// Drop or mark it: it was drawn by chance, below the upper threshold (or within the gentle part above it).
+    /// Drop or mark the packet: it was drawn at random below the upper threshold (or in the gentle range above it).
     Early,
-    /// Drop it: the average is too large for anything to pass.
+    /// Drop the packet: the average is too large for any packet to pass.
     Forced,
 }
 
-/// One curve with the state of its drops: RED has one, RIO one for IN and one for OUT.
+/// A curve with the state of its drops: RED has one, RIO one for IN and one for OUT.
 #[derive(Debug, Clone)]
 pub(crate) struct EarlyDetection {
     pub(crate) curve: Curve,
@@ -202,11 +206,11 @@ pub(crate) struct EarlyDetection {
     /// Arrivals since the last drop.
     count: u64,
     count_bytes: u64,
-    /// The arrival before this one found the average above min_th, and a queue.
+    /// True if the previous arrival found the average above min_th and more than one packet (or byte) waiting.
     above: bool,
 }
 
-/// What RED and each half of RIO are told of their curve, thresholds in the units of configurations.
+/// Settings of the curve of RED or of one half of RIO, with thresholds in the units of configurations.
 pub(crate) struct Settings {
     pub(crate) min_threshold: Threshold,
     pub(crate) max_threshold: Threshold,
@@ -217,7 +221,7 @@ pub(crate) struct Settings {
 }
 
 impl EarlyDetection {
-    /// By what a configuration says, for a queue of `limit`.
+    /// Creates the state that `settings` describe, for a queue of `limit`.
     pub(crate) fn configured(
         settings: &Settings,
         context: &DisciplineContext,
@@ -241,7 +245,8 @@ impl EarlyDetection {
         Ok(EarlyDetection::new(curve, spacing))
     }
 
-    /// Refuses a min_th that no queue of `limit` reaches. RIO's may be out of reach: so nothing of a kind is dropped early.
+    /// Rejects a min_th that no queue of `limit` reaches. RIO does not call this: a min_th out of reach disables early
+    /// drops for a kind.
     pub(crate) fn check_within(
         &self,
         context: &DisciplineContext,
@@ -251,7 +256,7 @@ impl EarlyDetection {
         let (rate, mean_packet) = (context.rate()?, context.mean_packet);
         let in_unit = |threshold| count_in.threshold(threshold, rate, limit, mean_packet);
         let (min, limit) = (self.curve.min, in_unit(Threshold::OfLimit(1.0)));
-        // A limit that is a time has been rounded.
+        // Allow one packet: a limit given as a time has been rounded.
         match min >= limit + in_unit(Threshold::Packets(1.0)) {
             true => Err(DisciplineError::BeyondLimit { min, limit }),
             false => Ok(()),
@@ -270,8 +275,8 @@ impl EarlyDetection {
 
     /// Judges a packet of `length` bytes that finds `waiting` (in the unit counted) at this average.
     ///
-    /// As in ns-2 nothing is dropped early while at most one packet (or byte) waits, and the first arrival after the
-    /// average has crossed min_th only begins the count.
+    /// As in ns-2, no packet is dropped early while at most one packet (or byte) waits, and the first arrival after the
+    /// average has crossed min_th only starts the count.
     pub(crate) fn judge(
         &mut self,
         average: f64,
@@ -306,14 +311,14 @@ impl EarlyDetection {
         Verdict::Pass
     }
 
-    /// A packet was dropped or marked, for whatever reason: the count begins anew.
+    /// Restarts the count after any drop or mark.
     pub(crate) fn dropped(&mut self) {
         self.count = 0;
         self.count_bytes = 0;
     }
 }
 
-/// Uniform over [0, 1).
+/// Draws a number uniformly from [0, 1).
 pub(crate) fn uniform(random: &mut Xoshiro256PlusPlus) -> f64 {
     (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64
 }
@@ -353,7 +358,7 @@ mod tests {
             wait,
             mean_packet: None,
         };
-        // With p = 1/20 each of 19 places (from 1) or of 20 (from 20) is as likely as every other.
+        // With p = 1/20, each of 19 positions (from 1) or of 20 (from 20) is equally likely.
         for (wait, first, places) in [(false, 1, 19), (true, 20, 20)] {
             let mut left = 1.0;
             for count in first..first + places {

@@ -1,35 +1,35 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Queues of many flows served in turn, of which the longest is known: what fair disciplines are made of.
+//! Per-flow queues served round robin that keep track of the longest: the base of the fair disciplines.
 
 use std::collections::VecDeque;
 
 use crate::Packet;
 
-/// No slot.
+/// No slot: the end of a list.
 const NONE: u32 = u32::MAX;
 
 /// One flow's packets.
 #[derive(Debug, Clone)]
 struct Slot<P> {
     waiting: VecDeque<P>,
-    /// What the flow may still send in its turn, in bytes (deficit round robin).
+    /// Bytes the flow may still send in its turn (deficit round robin).
     deficit: u64,
-    /// The quantum of this turn has been given.
+    /// True if the flow has received the quantum of this turn.
     credited: bool,
-    /// It is in the ring, though it may have been emptied there by pushing out.
+    /// True if the slot is in the ring; pushing out may have emptied it there.
     in_ring: bool,
     /// Neighbours in the list of slots that hold as many packets.
     previous: u32,
     next: u32,
 }
 
-/// What a turn may send.
+/// Amount that a flow may send in one turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Turn {
-    /// One packet, whatever its size.
+    /// One packet of any size.
     Packet,
-    /// As many bytes as the quantum, unused ones carried over: Shreedhar and Varghese, "Efficient Fair Queuing using
-    /// Deficit Round Robin" (1996).
+    /// A quantum in bytes; the unused part carries over: Shreedhar and Varghese, "Efficient Fair Queuing using Deficit
+    /// Round Robin" (1996).
     Quantum(u64),
 }
 
@@ -37,9 +37,9 @@ pub(crate) enum Turn {
 #[derive(Debug, Clone)]
 pub(crate) struct FairQueue<P> {
     slots: Vec<Slot<P>>,
-    /// Slots with packets in the order of their turns.
+    /// Slots with packets, in the order of their turns.
     ring: VecDeque<u32>,
-    /// For each number of packets, the slot that came to hold so many last. So the longest is found at once.
+    /// For each number of packets, the slot that reached that number last; finds the longest slot in constant time.
     with_packets: Vec<u32>,
     longest: usize,
     packets: usize,
@@ -62,7 +62,7 @@ impl<P: Packet> FairQueue<P> {
         queue
     }
 
-    /// A new, empty slot.
+    /// Adds an empty slot and returns its index.
     pub(crate) fn add_slot(&mut self) -> u32 {
         self.slots.push(Slot {
             waiting: VecDeque::new(),
@@ -88,7 +88,7 @@ impl<P: Packet> FairQueue<P> {
         self.slots[slot as usize].waiting.len()
     }
 
-    /// Puts `packet` last in `slot`.
+    /// Appends `packet` to `slot`.
     pub(crate) fn push(&mut self, slot: u32, packet: P) {
         self.bytes += packet.length() as u64;
         self.packets += 1;
@@ -102,7 +102,7 @@ impl<P: Packet> FairQueue<P> {
         self.link(slot);
     }
 
-    /// The next packet by turns; `on_idle` is told the slots that have none left when their turn ends.
+    /// Dequeues the next packet in turn; calls `on_idle` with each slot that is empty when its turn ends.
     pub(crate) fn pop(&mut self, mut on_idle: impl FnMut(u32)) -> Option<P> {
         loop {
             let slot = *self.ring.front()?;
@@ -136,7 +136,8 @@ impl<P: Packet> FairQueue<P> {
         }
     }
 
-    /// The slot with the most packets; of several, the one that came to hold so many last. `None` if all are empty.
+    /// Returns the slot with the most packets; of several, the one that reached that number last. `None` if all are
+    /// empty.
     pub(crate) fn longest(&self) -> Option<u32> {
         match self.longest {
             0 => None,
@@ -144,12 +145,12 @@ impl<P: Packet> FairQueue<P> {
         }
     }
 
-    /// Takes out the last packet of `slot`.
+    /// Removes the last packet of `slot`.
     pub(crate) fn pop_last(&mut self, slot: u32) -> Option<P> {
         self.take(slot, VecDeque::pop_back)
     }
 
-    /// Takes all packets out, slot by slot in the order of turns.
+    /// Removes all packets, slot by slot in the order of turns.
     pub(crate) fn drain(&mut self) -> Vec<P> {
         let mut packets = Vec::with_capacity(self.packets);
         while let Some(&slot) = self.ring.front() {
@@ -181,7 +182,7 @@ impl<P: Packet> FairQueue<P> {
         entry.deficit = 0;
     }
 
-    /// Enters `slot` among those that hold as many packets.
+    /// Adds `slot` to the list of slots that hold as many packets.
     fn link(&mut self, slot: u32) {
         let packets = self.slots[slot as usize].waiting.len();
         if packets == 0 {
@@ -213,7 +214,7 @@ impl<P: Packet> FairQueue<P> {
         if next != NONE {
             self.slots[next as usize].previous = previous;
         }
-        // A slot loses one packet at a time, so the next longest has one less, or is another of this length.
+        // A slot loses one packet at a time, so the next longest has one packet less or is another of this length.
         if packets == self.longest && self.with_packets[packets] == NONE {
             self.longest = packets - 1;
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Random impairments of a link: loss before the queue, and delay after the propagation.
+//! Random impairments of a link: loss before the queue, and delay after propagation.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,20 +11,20 @@ use crate::early_detection::uniform;
 use crate::random::{Stream, seconds};
 use crate::{LinkConfig, LossFraction, Time};
 
-/// A random delay after the propagation, drawn anew for each packet.
+/// A random delay after propagation, drawn independently for each packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Jitter {
-    /// None.
+    /// No random delay.
     #[default]
     None,
-    /// Uniform from 0 to this.
+    /// Uniform between 0 and this duration.
     Uniform(Duration),
     /// Exponential with this mean.
     Exponential(Duration),
 }
 
 impl Jitter {
-    /// No packet is delayed.
+    /// Returns whether no packet is delayed.
     pub fn is_none(&self) -> bool {
         match self {
             Jitter::None => true,
@@ -41,7 +41,7 @@ pub struct RandomLoss {
 }
 
 impl RandomLoss {
-    /// The loss of the link with this configuration; `None` where nothing is lost at random.
+    /// Creates the random loss of the link with this configuration; `None` if its loss fraction is zero.
     pub fn new(config: &LinkConfig) -> Option<RandomLoss> {
         (config.loss != LossFraction::NONE).then(|| RandomLoss {
             fraction: config.loss,
@@ -49,7 +49,7 @@ impl RandomLoss {
         })
     }
 
-    /// Draws once: the next packet offered is lost.
+    /// Draws once and returns whether the next packet offered is lost.
     pub fn strikes(&mut self) -> bool {
         self.fraction.strikes(self.random.next_u64())
     }
@@ -59,14 +59,14 @@ impl RandomLoss {
 #[derive(Debug, Clone)]
 pub(crate) struct InOrderJitter {
     jitter: Jitter,
-    /// A stream of its own, so that neither loss nor jitter changes the other's draws.
+    /// The jitter's own stream, so that neither loss nor jitter changes the other's draws.
     random: Xoshiro256PlusPlus,
-    /// When the packet before comes out.
+    /// Time at which the previous packet comes out.
     last_due: Time,
 }
 
 impl InOrderJitter {
-    /// The jitter of a link with this seed; `None` without any.
+    /// Creates the jitter of a link with this seed; `None` for no jitter.
     pub(crate) fn new(jitter: Jitter, seed: u64) -> Option<InOrderJitter> {
         (!jitter.is_none()).then(|| {
             let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
@@ -79,7 +79,7 @@ impl InOrderJitter {
         })
     }
 
-    /// When a packet comes out that would do so at `due` without jitter.
+    /// Returns when a packet comes out that is due at `due` without jitter.
     pub(crate) fn delay(&mut self, due: Time) -> Time {
         let seconds = match self.jitter {
             Jitter::None => return due,
@@ -91,18 +91,18 @@ impl InOrderJitter {
     }
 }
 
-/// Jitter behind a link by which packets may overtake each other.
+/// Jitter after a link that lets packets overtake each other.
 #[derive(Debug)]
 pub struct ReorderingJitter<P> {
     jitter: Jitter,
     stream: Stream,
-    /// Packets by due time, then by the order in which they came.
+    /// Packets by due time, then by order of arrival.
     held: BTreeMap<(Time, u64), P>,
     sequence: u64,
 }
 
 impl<P> ReorderingJitter<P> {
-    /// Jitter that draws from `stream`; holds no packet yet.
+    /// Creates jitter that draws from `stream` and holds no packet yet.
     pub fn new(jitter: Jitter, stream: Stream) -> ReorderingJitter<P> {
         ReorderingJitter {
             jitter,
@@ -125,12 +125,12 @@ impl<P> ReorderingJitter<P> {
         due
     }
 
-    /// When the next packet is due; `None` where none is held.
+    /// Returns when the next packet is due; `None` if no packet is held.
     pub fn next_due(&self) -> Option<Time> {
         self.held.first_key_value().map(|(&(due, _), _)| due)
     }
 
-    /// The packet that is due next, with its time.
+    /// Removes the packet that is due next and returns it with its due time.
     pub fn release(&mut self) -> Option<(Time, P)> {
         self.held
             .pop_first()

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Links and queue disciplines without I/O, and the units they are described in.
 //!
-//! Nothing in this crate reads a clock or touches a socket: time is passed in, so the simulator drives a [`Link`] with
-//! virtual time and the emulated link drives the very same code with the real clock.
+//! Nothing in this crate reads a clock or touches a socket: the caller passes the time, so the simulator drives a
+//! [`Link`] with virtual time and the emulated link drives the same code with the real clock.
 //!
 //! ```
 //! use netnice_queue::{DropTail, Link, LinkConfig, Time};
@@ -18,9 +18,9 @@
 //! # Ok::<(), netnice_queue::UnitError>(())
 //! ```
 //!
-//! Which disciplines there are, and how they are described, is in [`DisciplineConfig`]; a [`Marker`] tags packets at
-//! the edge of a network. A new discipline is one file that implements [`QueueDiscipline`], one line in `registry.rs`, and its
-//! `mod` and `pub use` here.
+//! [`DisciplineConfig`] lists the disciplines and their descriptions; a [`Marker`] tags packets at the edge of a
+//! network. A new discipline is one file that implements [`QueueDiscipline`], one line in `registry.rs`, and its `mod`
+//! and `pub use` here.
 
 mod counters;
 mod discipline;

@@ -10,15 +10,15 @@ use crate::{
     QueueDiscipline, Rate, Time,
 };
 
-/// What a link does to the packets that its queue lets through.
+/// Rate, propagation delay and random loss of a link.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LinkConfig {
-    /// Rate at which packets are put on the link; `None` is a link that takes no time to send and so never queues.
+    /// Transmission rate; with `None`, a transmission takes no time and the link never queues.
     pub rate: Option<Rate>,
     /// One-way propagation delay, after the last bit is sent.
     pub delay: Duration,
-    /// Random loss of arriving packets, before the queue: a lost packet takes neither room nor link time. The fate of
-    /// the n-th packet offered depends on the seed and n only, never on timing.
+    /// Random loss of arriving packets, before the queue: a lost packet takes neither queue space nor link time. The
+    /// loss of the n-th packet offered depends only on the seed and n, never on timing.
     pub loss: LossFraction,
     /// Seed of this direction's own random streams: one for loss, one for jitter.
     pub seed: u64,
@@ -36,13 +36,13 @@ impl LinkConfig {
 pub struct Delivery<P> {
     /// The packet.
     pub packet: P,
-    /// When it should have come out; later than this by the driver's lateness.
+    /// Time at which the packet comes out in virtual time; a late driver delivers it later.
     pub due: Time,
-    /// How long it waited before its transmission began, in nanoseconds.
+    /// Time between arrival and start of transmission, in nanoseconds.
     pub waited_ns: u64,
 }
 
-/// A packet with its arrival, as the discipline holds it.
+/// A packet with its arrival time, as the discipline holds it.
 #[derive(Debug, Clone)]
 pub struct Queued<P> {
     packet: P,
@@ -82,35 +82,35 @@ impl<P: Packet> Packet for Queued<P> {
 
 /// One direction of a link, computed on a virtual clock.
 ///
-/// Transmission begins at the later of the packet's arrival and the end of the transmission before it, both in virtual
-/// time: a driver that calls late delivers late, but a backlogged link still has exactly its rate.
+/// Transmission begins at the later of the packet's arrival and the end of the previous transmission, both in virtual
+/// time: a driver that calls late delivers late, but a backlogged link still sends at exactly its rate.
 #[derive(Debug)]
 pub struct Link<P: Packet, Q: QueueDiscipline<Queued<P>> = DropTail<Queued<P>>> {
     config: LinkConfig,
     delay_ns: u64,
     discipline: Q,
-    /// Packets that have left the discipline, in the order in which they come out, and their bytes.
+    /// Packets that have left the discipline, in the order in which they come out.
     pipe: VecDeque<Delivery<P>>,
     pipe_bytes: u64,
-    /// End of the last transmission, rounded down; `remainder / rate` nanoseconds more make it exact.
+    /// End of the last transmission, rounded down; adding `remainder / rate` nanoseconds makes it exact.
     free_at: Time,
     remainder: u64,
     loss: Option<RandomLoss>,
     jitter: Option<InOrderJitter>,
-    /// All but `delivered`, `delivered_bytes` and `marked`, which follow from the rest.
+    /// Every counter except `delivered`, `delivered_bytes` and `marked`, which `counters()` derives.
     counters: LinkCounters,
     dropped_bytes: u64,
-    /// Time spent sending, up to `free_at`.
+    /// Time spent transmitting up to `free_at`, in nanoseconds.
     busy_ns: u64,
-    /// The sum of the times at which packets left the queue, less those at which they entered it, in wrapping
-    /// arithmetic: with the packets waiting times now it is the integral of the queue's length up to now.
+    /// Sum of the times at which packets left the queue, minus those at which they entered it, in wrapping arithmetic:
+    /// adding the packets waiting times `now` gives the integral of the queue length up to `now`.
     queue_packet_ns: u128,
-    /// The same, each time multiplied by the packet's bytes.
+    /// As `queue_packet_ns`, with each time multiplied by the packet's bytes.
     queue_byte_ns: u128,
 }
 
 impl<P: Packet, Q: QueueDiscipline<Queued<P>>> Link<P, Q> {
-    /// An empty link whose packets wait in `discipline`.
+    /// Creates an empty link whose packets wait in `discipline`.
     pub fn new(config: LinkConfig, discipline: Q) -> Link<P, Q> {
         Link {
             delay_ns: config.delay_ns(),
@@ -130,17 +130,16 @@ impl<P: Packet, Q: QueueDiscipline<Queued<P>>> Link<P, Q> {
         }
     }
 
-    /// The same link with a random delay after the propagation. Packets stay in order: none comes out before one sent
-    /// earlier.
+    /// Adds a random delay after propagation. Packets stay in order: none comes out before an earlier one.
     pub fn with_jitter(mut self, jitter: Jitter) -> Link<P, Q> {
         self.jitter = InOrderJitter::new(jitter, self.config.seed);
         self
     }
 
-    /// Takes in a packet arriving at `now`, or gives the packet back that was dropped: this one, or one that waited and
-    /// was pushed out.
+    /// Accepts a packet that arrives at `now`. An error returns the dropped packet: this one, or a waiting one that was
+    /// pushed out.
     ///
-    /// `now` must not be earlier than in any call before.
+    /// `now` must not be earlier than in any previous call.
     pub fn offer(&mut self, now: Time, packet: P) -> Result<(), Dropped<P>> {
         let length = packet.length() as u64;
         self.counters.offered += 1;
@@ -150,7 +149,7 @@ impl<P: Packet, Q: QueueDiscipline<Queued<P>>> Link<P, Q> {
             let cause = DropCause::RandomLoss;
             return Err(self.dropped(Dropped { packet, cause }));
         }
-        // An idle link sends the packet at once: it passes through the discipline, but never waits.
+        // An idle link sends the packet at once: the packet passes through the discipline but does not wait.
         let idle = self.free_at <= now;
         let arrived = now;
         let outcome = self.discipline.enqueue(now, Queued { packet, arrived });
@@ -170,7 +169,7 @@ impl<P: Packet, Q: QueueDiscipline<Queued<P>>> Link<P, Q> {
         })
     }
 
-    /// When [`Link::deliver`] should be called next; `None` while the link is empty.
+    /// Returns when to call [`Link::deliver`] next; `None` while the link is empty.
     pub fn next_event(&self) -> Option<Time> {
         match self.pipe.front() {
             Some(first) => Some(first.due),
@@ -179,7 +178,8 @@ impl<P: Packet, Q: QueueDiscipline<Queued<P>>> Link<P, Q> {
         }
     }
 
-    /// The next packet due at or before `now`, first in first out; `None` where there is none. Call until `None`.
+    /// Returns the next packet due at or before `now`, in order; `None` if there is none. Call it until it returns
+    /// `None`.
     pub fn deliver(&mut self, now: Time) -> Option<Delivery<P>> {
         self.begin_transmissions(now);
         self.pipe.front().filter(|first| first.due <= now)?;
@@ -193,12 +193,12 @@ impl<P: Packet, Q: QueueDiscipline<Queued<P>>> Link<P, Q> {
         &self.config
     }
 
-    /// The discipline, to look at.
+    /// The queue discipline.
     pub fn discipline(&self) -> &Q {
         &self.discipline
     }
 
-    /// What the link has seen so far.
+    /// Counters of the link since its start.
     pub fn counters(&self) -> LinkCounters {
         let gone = self.counters.dropped() + self.inside() as u64;
         let bytes_gone = self.dropped_bytes + self.discipline.bytes() + self.pipe_bytes;
@@ -210,7 +210,7 @@ impl<P: Packet, Q: QueueDiscipline<Queued<P>>> Link<P, Q> {
         }
     }
 
-    /// How much of the link and of its queue was in use from the beginning until `now`.
+    /// Busy time and queue length of the link, integrated from the start until `now`.
     pub fn usage(&mut self, now: Time) -> LinkUsage {
         self.begin_transmissions(now);
         let waiting = |sum: u128, number: u64| {
@@ -218,7 +218,7 @@ impl<P: Packet, Q: QueueDiscipline<Queued<P>>> Link<P, Q> {
         };
         LinkUsage {
             until: now,
-            // The link is busy without a pause until `free_at`; what lies after now was counted ahead.
+            // The link is busy without a pause until `free_at`; `busy_ns` already includes the part after `now`.
             busy: Duration::from_nanos(self.busy_ns) - (self.free_at - now),
             queue_packet_ns: waiting(self.queue_packet_ns, self.discipline.packets() as u64),
             queue_byte_ns: waiting(self.queue_byte_ns, self.discipline.bytes()),
@@ -242,18 +242,18 @@ impl<P: Packet, Q: QueueDiscipline<Queued<P>>> Link<P, Q> {
         self.discipline.bytes()
     }
 
-    /// The longest queue so far is the one at `now`.
+    /// Resets the largest queue length to the length at `now`.
     pub fn restart_max_queue(&mut self, now: Time) {
         self.counters.max_queue_packets = self.queue_packets(now);
         self.counters.max_queue_bytes = self.queue_bytes(now);
     }
 
-    /// Lets the discipline begin every transmission that the virtual clock puts at or before `now`.
+    /// Begins every transmission that starts at or before `now` in virtual time.
     fn begin_transmissions(&mut self, now: Time) {
         while self.free_at <= now && self.begin_transmission(self.free_at) {}
     }
 
-    /// Sends the packet that the discipline chooses at `start`, if any waits.
+    /// Begins to transmit the packet that the discipline selects at `start`; returns false if none waits.
     fn begin_transmission(&mut self, start: Time) -> bool {
         let Some(Queued { packet, arrived }) = self.discipline.dequeue(start) else {
             return false;
@@ -284,8 +284,8 @@ impl<P: Packet, Q: QueueDiscipline<Queued<P>>> Link<P, Q> {
         true
     }
 
-    /// Nanoseconds to send `length` bytes, rounded down. What is rounded off is kept for the next packet, so that a
-    /// backlogged link drifts by no nanosecond.
+    /// Nanoseconds to send `length` bytes, rounded down. The fraction carries over to the next packet, so that a
+    /// backlogged link does not drift.
     fn transmission_ns(&mut self, length: u64) -> u64 {
         let Some(rate) = self.config.rate else {
             return 0;

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Markers at the edge (RFC 2475, section 2.3.3.2): they mark packets as within their profile (IN) or beyond (OUT), for
-//! RIO inside.
+//! Markers at the edge (RFC 2475, section 2.3.3.2): they mark packets as within their profile (IN) or beyond it (OUT)
+//! for the RIO queues inside the network.
 
 use serde::de::{Error as _, VariantAccess};
 use serde::{Deserialize, Serialize};
 
-// All markers and their configurations, too.
+// Includes all markers and their configurations.
 use crate::*;
 
 /// Declares the markers. A marker is a type with `new(&Config, seed: u64)` and `tag(&mut self, Time, &mut impl Packet)`.
 macro_rules! markers {
     ($($(#[doc = $doc:literal])+ $name:literal => $Marker:ident($Config:ty),)+) => {
-        /// Describes a marker. In a file: a table whose `kind` is one of the names below, beside that one's fields.
+        /// Configuration of a marker. In a file: a table whose `kind` is one of the names below, with the fields of
+        /// that marker.
         #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
         #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
         #[serde(tag = "kind")]
@@ -30,21 +31,21 @@ macro_rules! markers {
             }
         }
 
-        /// Any of the markers. It has a state for what it meters: one flow, or an aggregate of flows.
+        /// Any of the markers. It holds the state of what it meters: one flow, or an aggregate of flows.
         #[derive(Debug, Clone)]
         pub enum Marker {
             $($(#[doc = $doc])+ $Marker($Marker),)+
         }
 
         impl Marker {
-            /// The marker that `config` describes; `seed` is of its own random stream.
+            /// Creates the marker that `config` describes; `seed` seeds its own random stream.
             pub fn new(config: &MarkerConfig, seed: u64) -> Marker {
                 match config {
                     $(MarkerConfig::$Marker(config) => Marker::$Marker($Marker::new(config, seed)),)+
                 }
             }
 
-            /// Meters and marks a packet arriving at `now`, which must not be earlier than in any call before.
+            /// Meters and marks a packet that arrives at `now`, which must not be earlier than in any previous call.
             pub fn tag(&mut self, now: Time, packet: &mut impl Packet) {
                 match self {
                     $(Marker::$Marker(marker) => marker.tag(now, packet),)+

@@ -2,7 +2,7 @@
 //! Strict priority over classes, fair among the flows of each: the reference model of TCP-LP.
 //!
 //! Kuzmanovic and Knightly, "TCP-LP: A Distributed Algorithm for Low Priority Data Transfer" (2003), section II: a
-//! packet of a lower class is sent only while none of a higher class waits; within a class deficit round robin
+//! packet of a lower class is sent only while none of a higher class waits; within a class, deficit round robin
 //! (Shreedhar and Varghese 1996).
 
 use serde::{Deserialize, Serialize};
@@ -13,20 +13,20 @@ use crate::{
     QueueLimit, Time,
 };
 
-/// What a priority queue is to be.
+/// Configuration of a priority queue.
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PriorityConfig {
-    /// Packets over all classes together; bytes, a time or bandwidth-delay products count as packets of mean length.
-    /// Beyond it the flow with the most packets in the lowest class present loses its last one: no packet is lost while
-    /// one of a lower class waits.
+    /// Packets over all classes together; bytes, a time or bandwidth-delay products are converted to packets of mean
+    /// length. A full queue drops the last packet of the flow with the most packets in the lowest class present: no
+    /// packet is lost while one of a lower class waits.
     pub limit: QueueLimit,
-    /// Number of classes; a packet of a higher class number belongs to the last.
+    /// Number of classes; packets with a higher class number join the last class.
     #[serde(default = "default_classes")]
     pub classes: u8,
-    /// What a flow may send in its turn, unused bytes carried over. At least the largest packet keeps the cost of a
-    /// packet constant.
+    /// Bytes a flow may send per turn; the unused part carries over. A quantum of at least the largest packet keeps the
+    /// cost per packet constant.
     #[serde(default = "default_quantum")]
     pub quantum: Bytes,
 }
@@ -40,7 +40,7 @@ fn default_quantum() -> Bytes {
 }
 
 impl PriorityConfig {
-    /// Two classes and a quantum of 1500 bytes.
+    /// Creates a configuration with two classes and a quantum of 1500 bytes.
     pub fn new(limit: QueueLimit) -> PriorityConfig {
         PriorityConfig {
             limit,
@@ -53,14 +53,14 @@ impl PriorityConfig {
 /// A priority queue.
 #[derive(Debug, Clone)]
 pub struct Priority<P> {
-    /// From the highest class, which goes first, to the lowest.
+    /// One queue per class, from the highest class, which goes first, to the lowest.
     classes: Vec<Drr<P>>,
     packets: usize,
     limit: usize,
 }
 
 impl<P: Packet> Priority<P> {
-    /// An empty queue. Nothing in it is random.
+    /// Creates an empty queue. It is not random.
     pub fn from_config(
         config: &PriorityConfig,
         context: &DisciplineContext,
@@ -101,7 +101,7 @@ impl<P: Packet> QueueDiscipline<P> for Priority<P> {
         }
         for lowest in (0..self.classes.len()).rev() {
             if let Some((loser, packet)) = self.classes[lowest].push_out() {
-                // The arriving packet is the last of its own flow.
+                // If the losing flow is the arriving packet's, the packet pushed out is the arriving one.
                 let cause = match (lowest, loser) == (class, slot) {
                     true => DropCause::QueueFull,
                     false => DropCause::PushedOut,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Random streams: each source has its own, so that adding one does not change what the others draw.
+//! Random streams: each source has its own, so that adding a source does not change the draws of the others.
 
 use std::time::Duration;
 
@@ -10,7 +10,8 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 #[derive(Debug, Clone)]
 pub struct Stream(Xoshiro256PlusPlus);
 
-/// A seed for the source called `name` in the run with `seed`: FNV-1a over both, then the finaliser of SplitMix64.
+/// Derives a seed for the source called `name` in the run with `seed`: FNV-1a over both, then the finaliser of
+/// SplitMix64.
 pub fn seed_of(seed: u64, name: &str) -> u64 {
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
     for byte in seed.to_le_bytes().into_iter().chain(name.bytes()) {
@@ -22,36 +23,37 @@ pub fn seed_of(seed: u64, name: &str) -> u64 {
 }
 
 impl Stream {
-    /// The stream of the source called `name` in the run with `seed`.
+    /// Creates the stream of the source called `name` in the run with `seed`.
     pub fn new(seed: u64, name: &str) -> Stream {
         Stream(Xoshiro256PlusPlus::seed_from_u64(seed_of(seed, name)))
     }
 
-    /// Uniform in [0, 1), 53 bits.
+    /// Draws a number uniformly from [0, 1), with 53 bits.
     pub fn uniform(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 * (1.0 / 9_007_199_254_740_992.0)
     }
 
-    /// Uniform among 0 .. `count`, which is not zero.
+    /// Draws a number uniformly from 0 .. `count`, which must not be zero.
     pub fn below(&mut self, count: usize) -> usize {
         // Multiply and shift (Lemire); the bias is below count / 2^64.
         ((u128::from(self.0.next_u64()) * count as u128) >> 64) as usize
     }
 
-    /// Exponential with `mean`.
+    /// Draws from the exponential distribution with `mean`.
     pub fn exponential(&mut self, mean: f64) -> f64 {
         -mean * (1.0 - self.uniform()).ln()
     }
 
-    /// Pareto with `mean` and `shape`, which exceeds 1: the smallest value is `mean * (shape - 1) / shape`.
+    /// Draws from the Pareto distribution with `mean` and `shape` above 1; the smallest value is `mean * (shape - 1) /
+    /// shape`.
     pub fn pareto(&mut self, mean: f64, shape: f64) -> f64 {
         mean * (shape - 1.0) / shape * (1.0 - self.uniform()).powf(-1.0 / shape)
     }
 }
 
-/// The random streams of one direction of a link: the simulator and the lab draw alike.
+/// The random streams of one direction of a link, which the simulator and the lab draw from in the same way.
 ///
-/// A flow's stream has the flow's name, which may be that of a link but has no quotation marks.
+/// The stream of a flow has the flow's name, which may equal a link's name but has no quotation marks.
 #[derive(Debug, Clone, Copy)]
 pub struct LinkStreams<'a> {
     seed: u64,
@@ -59,17 +61,17 @@ pub struct LinkStreams<'a> {
 }
 
 impl<'a> LinkStreams<'a> {
-    /// The streams of the link called `name` in the run with `seed`.
+    /// Creates the streams of the link called `name` in the run with `seed`.
     pub fn new(seed: u64, name: &'a str) -> LinkStreams<'a> {
         LinkStreams { seed, name }
     }
 
-    /// For [`LinkConfig::seed`](crate::LinkConfig::seed): of losses, and of jitter that keeps the order.
+    /// Seed for [`LinkConfig::seed`](crate::LinkConfig::seed): losses, and jitter that keeps the order.
     pub fn link_seed(self) -> u64 {
         seed_of(self.seed, &format!("link \"{}\"", self.name))
     }
 
-    /// Of jitter that reorders.
+    /// Stream of jitter that reorders packets.
     pub fn reordering(self) -> Stream {
         Stream::new(self.seed, &format!("jitter of link \"{}\"", self.name))
     }
@@ -85,7 +87,7 @@ impl<'a> LinkStreams<'a> {
     }
 }
 
-/// A duration drawn in seconds; beyond 584 years it is cut off.
+/// Converts seconds to a duration; saturates at 584 years.
 pub fn seconds(value: f64) -> Duration {
     Duration::from_nanos((value * 1e9) as u64)
 }
@@ -108,7 +110,7 @@ mod tests {
         let count = 200_000;
         let mean: f64 = (0..count).map(|_| stream.exponential(3.0)).sum::<f64>() / f64::from(count);
         assert!((mean - 3.0).abs() < 0.03, "{mean}");
-        // Shape 3 has a finite variance, so that its mean settles.
+        // With shape 3 the variance is finite, so the mean converges.
         let draws: Vec<f64> = (0..count).map(|_| stream.pareto(3.0, 3.0)).collect();
         let mean = draws.iter().sum::<f64>() / f64::from(count);
         assert!((mean - 3.0).abs() < 0.03, "{mean}");

@@ -13,54 +13,56 @@ use crate::{
     Packet, QueueDiscipline, QueueLimit, Threshold, Time,
 };
 
-/// What becomes of packets whose transport understands ECN (RFC 3168), instead of an early drop.
+/// Treatment of ECN-capable packets (RFC 3168) in place of an early drop.
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EcnMode {
-    /// They are dropped like all others.
+    /// ECN-capable packets are dropped like all others.
     #[default]
     Off,
-    /// They are marked while the average is below the maximum threshold, and dropped from there on. (ns-2's `setbit_`
-    /// with its `mark_p_` equal to the maximum probability, which its defaults are.)
+    /// ECN-capable packets are marked while the average is below the maximum threshold, and dropped from there on.
+    /// (ns-2's `setbit_` with its `mark_p_` equal to the maximum probability, as its defaults are.)
     Mark,
-    /// They are marked wherever they would be dropped early, above the maximum threshold too. (ns-2's `setbit_`
-    /// without `use_mark_p_` marks so in RED's gentle part.)
+    /// ECN-capable packets are marked wherever they would be dropped early, also above the maximum threshold. (ns-2's
+    /// `setbit_` without `use_mark_p_` does so in RED's gentle part.)
     MarkAlways,
-    /// Nothing is dropped early. Packets of class 1 and above that understand ECN are marked where RED would drop them,
-    /// above the maximum threshold each; all others only meet the limit: the router of TCP-LP/ECN (Kuzmanovic and
-    /// Knightly 2003, section IV-A).
+    /// No packet is dropped early. ECN-capable packets of class 1 and above are marked where RED would drop them, and
+    /// above the maximum threshold all of them; all other packets only meet the limit: the router of TCP-LP/ECN
+    /// (Kuzmanovic and Knightly 2003, section IV-A).
     MarkLowClass,
 }
 
-/// What a RED queue is to be.
+/// Configuration of a RED queue.
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RedConfig {
-    /// What arrives beyond this is dropped whatever the average.
+    /// Bound beyond which arrivals are dropped regardless of the average.
     pub limit: QueueLimit,
-    /// min_th: an average below it drops nothing.
+    /// min_th: no packet is dropped while the average is below it.
     pub min_threshold: Threshold,
-    /// max_th: the drop probability is `max_probability` there, and 1 from there on unless `gentle`.
+    /// max_th: the drop probability reaches `max_probability` there, and is 1 from there on unless `gentle` is set.
     pub max_threshold: Threshold,
-    /// max_p.
+    /// max_p, the drop probability at max_th.
     #[serde(default = "default_max_probability")]
     pub max_probability: LossFraction,
-    /// w_q, the weight of one arrival in the average, 0 to 1. Without it `1 - exp(-1 / (10 T C))` as in ns-2.35, where
-    /// C is the link's rate in mean packets per second and T three times its delay, at least 100 ms.
+    /// w_q, the weight of one arrival in the average, above 0 and at most 1. The default is `1 - exp(-1 / (10 T C))` as
+    /// in ns-2.35, where C is the link's rate in mean packets per second and T is three times its delay, at least 100
+    /// ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weight: Option<f64>,
-    /// Above max_th the probability rises linearly to 1 at twice max_th, rather than at once.
+    /// True if the probability rises linearly above max_th to 1 at twice max_th, rather than at once.
     #[serde(default = "yes")]
     pub gentle: bool,
-    /// At least 1/p packets between two drops, as in ns-2.35; without it the drops are spaced as in the paper of 1993.
+    /// True if at least 1/p packets pass between two drops, as in ns-2.35; otherwise drops are spaced as in the paper
+    /// of 1993.
     #[serde(default = "yes")]
     pub wait: bool,
-    /// In what the average and the thresholds are counted.
+    /// Unit of the average and the thresholds.
     #[serde(default)]
     pub count_in: CountIn,
-    /// Marking instead of dropping.
+    /// Marking of ECN-capable packets instead of dropping them.
     #[serde(default)]
     pub ecn: EcnMode,
 }
@@ -74,8 +76,8 @@ fn default_max_probability() -> LossFraction {
 }
 
 impl RedConfig {
-    /// A queue with these thresholds and ns-2.35's defaults for the rest: max_p of 10 %, gentle, with wait, its
-    /// automatic weight; counted in packets.
+    /// Creates a configuration with these thresholds and ns-2.35's defaults for the rest: max_p of 10 %, gentle, with
+    /// wait, automatic weight; counted in packets.
     pub fn new(limit: QueueLimit, min_threshold: Threshold, max_threshold: Threshold) -> RedConfig {
         RedConfig {
             limit,
@@ -90,8 +92,8 @@ impl RedConfig {
         }
     }
 
-    /// The router of TCP-LP/ECN (Kuzmanovic and Knightly 2003, section IV-A): both thresholds at `delta` (0 to 1) of
-    /// the limit, low-priority packets marked above them, nothing dropped before the queue overflows.
+    /// Creates the router of TCP-LP/ECN (Kuzmanovic and Knightly 2003, section IV-A): both thresholds at `delta` (0 to
+    /// 1) of the limit, low-priority packets marked above them, no packet dropped before the queue overflows.
     pub fn for_tcplp_ecn(limit: QueueLimit, delta: f64) -> RedConfig {
         let threshold = Threshold::OfLimit(delta);
         RedConfig {
@@ -116,7 +118,7 @@ pub struct Red<P> {
 }
 
 impl<P: Packet> Red<P> {
-    /// An empty queue whose random draws follow from `seed`.
+    /// Creates an empty queue; `seed` determines its random draws.
     pub fn from_config(
         config: &RedConfig,
         context: &DisciplineContext,
@@ -150,7 +152,7 @@ impl<P: Packet> Red<P> {
         self.average.value()
     }
 
-    /// Takes an arrival into the average and judges it: whether it may enter, perhaps marked.
+    /// Updates the average with an arrival and decides whether to admit it, possibly marked.
     fn admit(&mut self, now: Time, packet: &mut P) -> Result<(), DropCause> {
         let waiting = self.count_in.of(self.packets(), self.bytes());
         let missed = self.idle.end(now);
@@ -160,7 +162,7 @@ impl<P: Packet> Red<P> {
         let verdict = self
             .detection
             .judge(average, waiting, length, &mut self.random);
-        // A packet that finds the queue full is dropped for that, and not marked before.
+        // A full queue drops the packet without marking it first.
         if !self.queue.fits(length) {
             self.detection.dropped();
             return Err(DropCause::QueueFull);
@@ -171,7 +173,7 @@ impl<P: Packet> Red<P> {
         self.mark(packet, verdict).map_or(Ok(()), Err)
     }
 
-    /// `packet` marked, where ECN saves it from `verdict`; else the cause of its drop.
+    /// Marks `packet` where ECN permits and returns `None`; otherwise returns the cause of the drop, if any.
     fn mark(&mut self, packet: &mut P, verdict: Verdict) -> Option<DropCause> {
         let below_max = self.average.value() < self.detection.curve.max;
         let low_class = self.ecn == EcnMode::MarkLowClass;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The disciplines by name: the description of a queue, as pure data, and the queue made from that.
+//! The disciplines by name: the description of a queue as plain data, and the queue built from it.
 //!
 //! A new discipline is one file that implements [`QueueDiscipline`], and one line in `disciplines!`.
 
@@ -9,24 +9,25 @@ use serde::de::{Error as _, VariantAccess};
 use serde::{Deserialize, Serialize};
 
 use crate::early_detection::Curve;
-// All disciplines and their configurations, too.
+// Includes all disciplines and their configurations.
 use crate::*;
 
-/// A tagged table of a file: a name, and fields that depend on it. Reading one by [`Described::read`] lets an error know
-/// its field, which serde's derived code for tagged enums loses.
+/// A tagged table of a file: a name, and fields that depend on it. [`Described::read`] lets an error name its field,
+/// which serde's derived code for tagged enums loses.
 pub trait Described: Sized {
-    /// The names.
+    /// Names that the tag may have.
     const NAMES: &[&str];
 
     /// Reads the fields that belong to `name`, one of [`Described::NAMES`].
     fn read<'de, A: VariantAccess<'de>>(name: &str, fields: A) -> Result<Self, A::Error>;
 }
 
-/// Declares the queue disciplines: the name in files, the type, its configuration and how it is kept. A configuration has a
-/// `limit`, a discipline `from_config(&Config, &DisciplineContext, seed: u64)`.
+/// Declares the queue disciplines: name in files, type, configuration, and storage type. A configuration has a `limit`,
+/// a discipline `from_config(&Config, &DisciplineContext, seed: u64)`.
 macro_rules! disciplines {
     ($($(#[doc = $doc:literal])+ $name:literal => $Queue:ident($Config:ty) in $Kept:ty,)+) => {
-        /// Describes a queue. In a file: a table whose `discipline` is one of the names below, beside that one's fields.
+        /// Configuration of a queue. In a file: a table whose `discipline` is one of the names below, with the fields
+        /// of that one.
         #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
         #[serde(tag = "discipline")]
@@ -42,7 +43,7 @@ macro_rules! disciplines {
                 }
             }
 
-            /// The limit of the queue, as it is written.
+            /// The limit of the queue, as configured.
             pub fn limit(&self) -> QueueLimit {
                 match self {
                     $(DisciplineConfig::$Queue(config) => config.limit,)+
@@ -61,7 +62,7 @@ macro_rules! disciplines {
             }
         }
 
-        /// Any of the disciplines. The larger ones are boxed, so that thousands of links with drop-tail queues stay small.
+        /// Any of the disciplines. The larger ones are boxed, to keep thousands of links with drop-tail queues small.
         #[derive(Debug)]
         pub enum Discipline<P> {
             $($(#[doc = $doc])+ $Queue($Kept),)+
@@ -70,7 +71,7 @@ macro_rules! disciplines {
         }
 
         impl<P: Packet> Discipline<P> {
-            /// The queue that `config` describes, empty; `seed` is of this queue's own random stream.
+            /// Creates the empty queue that `config` describes; `seed` seeds its own random stream.
             pub fn new(
                 config: &DisciplineConfig,
                 context: &DisciplineContext,
@@ -84,7 +85,7 @@ macro_rules! disciplines {
             }
         }
 
-        /// Calls the same method of whichever discipline it is.
+        /// Evaluates the same expression on whichever discipline it is.
         macro_rules! dispatch {
             ($self:ident, $queue:ident => $call:expr) => {
                 match $self {
@@ -111,23 +112,23 @@ disciplines! {
 }
 
 impl DisciplineConfig {
-    /// A drop-tail queue of at most `limit`.
+    /// Creates the configuration of a drop-tail queue of at most `limit`.
     pub fn drop_tail(limit: QueueLimit) -> DisciplineConfig {
         DisciplineConfig::DropTail(DropTailConfig { limit })
     }
 }
 
-/// What a discipline must know of the link it stands before.
+/// Properties of the link that a discipline depends on.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DisciplineContext {
-    /// The link's rate; `None` where it takes no time to send.
+    /// The link's rate; `None` if a transmission takes no time.
     pub rate: Option<Rate>,
     /// The link's one-way propagation delay.
     pub delay: Duration,
-    /// Propagation both ways between the hosts: what a limit in bandwidth-delay products is a multiple of.
+    /// Propagation delay both ways between the hosts, which limits in bandwidth-delay products multiply.
     pub base_rtt: Duration,
-    /// Mean length of a packet on the link, headers included: what RED's idle times and thresholds, and limits that
-    /// are counted in packets, reckon with.
+    /// Mean length of a packet on the link, headers included; RED's idle times and thresholds and limits counted in
+    /// packets use it.
     pub mean_packet: Bytes,
 }
 
@@ -136,7 +137,7 @@ impl DisciplineContext {
         self.rate.ok_or(DisciplineError::NoRate)
     }
 
-    /// `limit` in packets or bytes.
+    /// Converts `limit` to packets or bytes.
     pub fn bound(&self, limit: QueueLimit) -> Result<QueueBound, DisciplineError> {
         if self.mean_packet.get() == 0 {
             return Err(DisciplineError::NoMeanPacket);
@@ -151,7 +152,7 @@ impl DisciplineContext {
         }
     }
 
-    /// `limit` in packets of mean length, at least one.
+    /// Converts `limit` to packets of mean length, at least one.
     pub fn bound_in_packets(&self, limit: QueueLimit) -> Result<usize, DisciplineError> {
         Ok(match self.bound(limit)? {
             QueueBound::Packets(packets) => packets,
@@ -160,12 +161,12 @@ impl DisciplineContext {
         .max(1))
     }
 
-    /// Packets of mean length that the link sends in a second.
+    /// Packets of mean length that the link sends per second.
     pub(crate) fn packets_per_second(&self) -> Result<f64, DisciplineError> {
         Ok(self.rate()?.as_f64() / (8.0 * self.mean_packet.get() as f64))
     }
 
-    /// w_q: the one given, or ns-2.35's automatic one (its `q_weight_ -1`).
+    /// w_q: the one configured, or ns-2.35's automatic one (its `q_weight_ -1`).
     pub(crate) fn weight(&self, given: Option<f64>) -> Result<f64, DisciplineError> {
         match given {
             Some(weight) if weight > 0.0 && weight <= 1.0 => Ok(weight),
@@ -180,7 +181,7 @@ impl DisciplineContext {
     }
 }
 
-/// A queue that cannot be as it was described.
+/// An invalid description of a queue.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DisciplineError {
@@ -192,40 +193,40 @@ pub enum DisciplineError {
     /// The context has no packet size.
     #[error("the mean packet length is zero; give one of at least 1B")]
     NoMeanPacket,
-    /// Thresholds the wrong way round.
+    /// The minimum threshold is above the maximum threshold.
     #[error("min_threshold ({min}) is above max_threshold ({max}), counted alike; it must not be")]
     Thresholds {
-        /// The lower one, in the unit counted.
+        /// The minimum threshold, in the unit counted.
         min: f64,
-        /// The upper one.
+        /// The maximum threshold, in the unit counted.
         max: f64,
     },
-    /// A threshold that the queue cannot reach.
+    /// The queue cannot reach the threshold.
     #[error(
         "min_threshold ({min}) is above the limit ({limit}), counted alike, so that nothing would be dropped early; it must not be"
     )]
     BeyondLimit {
-        /// The lower threshold, in the unit counted.
+        /// The minimum threshold, in the unit counted.
         min: f64,
-        /// The limit likewise.
+        /// The limit, in the unit counted.
         limit: f64,
     },
-    /// A weight that weighs nothing, or more than everything.
+    /// The weight is not above 0, or exceeds 1.
     #[error("weight {weight} is out of range; it must be above 0 and at most 1")]
     Weight {
-        /// As given.
+        /// The weight as configured.
         weight: f64,
     },
-    /// Marking by class where the profile decides.
+    /// RIO does not support marking by class.
     #[error("ecn `mark_low_class` is for red only; write mark or mark_always")]
     LowClassInRio,
-    /// Nowhere to put a packet.
+    /// A field that must be at least 1 is 0.
     #[error("{field} is 0; it must be at least 1")]
     Zero {
         /// The field of the description.
         field: &'static str,
     },
-    /// More than memory should be spent on.
+    /// A field exceeds the largest value allowed, which bounds memory.
     #[error("{field} is more than {most}, the most allowed")]
     TooMany {
         /// The field of the description.

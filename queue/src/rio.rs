@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! RIO: RED with IN and OUT.
 //!
-//! Clark and Fang, "Explicit Allocation of Best-Effort Packet Delivery Service" (1998): packets within their profile
-//! (IN) are dropped by the average of the IN packets waiting, packets beyond (OUT) by the average of all. That couples
-//! OUT to IN: OUT yields first. ns-2.35's RIO leaves the average as it is when an OUT packet arrives, which its own
-//! source calls a fault; here every arrival counts, as in the paper.
+//! Clark and Fang, "Explicit Allocation of Best-Effort Packet Delivery Service" (1998): the average of the IN packets
+//! waiting determines drops of packets within their profile (IN), the average of all packets waiting those of packets
+//! beyond it (OUT). So OUT yields first. ns-2.35's RIO leaves the average unchanged when an OUT packet arrives, which
+//! its own source calls a fault; here every arrival counts, as in the paper.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
@@ -17,15 +17,15 @@ use crate::{
     LossFraction, Packet, QueueDiscipline, QueueLimit, Threshold, Time,
 };
 
-/// By which average OUT packets are dropped.
+/// Average that determines drops of OUT packets.
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RioCoupling {
-    /// RIO-C: by the average of all packets waiting.
+    /// RIO-C: the average of all packets waiting.
     #[default]
     Coupled,
-    /// RIO-D: by the average of the OUT packets waiting, independent of IN.
+    /// RIO-D: the average of the OUT packets waiting, independent of IN.
     Decoupled,
 }
 
@@ -34,44 +34,44 @@ pub enum RioCoupling {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RioThresholds {
-    /// An average below it drops nothing.
+    /// Average below which no packet is dropped.
     pub min_threshold: Threshold,
-    /// The drop probability is `max_probability` there, and 1 from there on unless `gentle`.
+    /// Average at which the drop probability reaches `max_probability`; from there on it is 1 unless `gentle` is set.
     pub max_threshold: Threshold,
     /// The drop probability at the maximum threshold.
     pub max_probability: LossFraction,
 }
 
-/// What a RIO queue is to be.
+/// Configuration of a RIO queue.
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RioConfig {
-    /// What arrives beyond this is dropped whatever the averages.
+    /// Bound beyond which arrivals are dropped regardless of the averages.
     pub limit: QueueLimit,
-    /// For packets within their profile, over the average of those waiting.
+    /// Thresholds for packets within their profile, on the average of those waiting.
     #[serde(rename = "in")]
     pub in_profile: RioThresholds,
-    /// For packets beyond it, over the average that `coupling` says.
+    /// Thresholds for packets beyond their profile, on the average that `coupling` selects.
     #[serde(rename = "out")]
     pub out_of_profile: RioThresholds,
-    /// Whether OUT is dropped by the average of all (RIO-C) or of OUT alone (RIO-D).
+    /// Average that determines drops of OUT packets: all packets (RIO-C) or OUT packets alone (RIO-D).
     #[serde(default)]
     pub coupling: RioCoupling,
     /// w_q of all averages; see [`RedConfig::weight`](crate::RedConfig::weight).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weight: Option<f64>,
-    /// Above the maximum threshold the probability rises linearly to 1 at twice that, rather than at once. The papers'
-    /// RIO has five phases without it.
+    /// True if the probability rises linearly above the maximum threshold to 1 at twice that, rather than at once. The
+    /// papers' RIO has five phases without it.
     #[serde(default)]
     pub gentle: bool,
     /// Spacing of drops; see [`RedConfig::wait`](crate::RedConfig::wait).
     #[serde(default = "yes")]
     pub wait: bool,
-    /// In what averages and thresholds are counted.
+    /// Unit of averages and thresholds.
     #[serde(default)]
     pub count_in: CountIn,
-    /// Marking instead of dropping, by the average that drops the packet's kind.
+    /// Marking instead of dropping, on the average that determines drops of the packet's kind.
     #[serde(default)]
     pub ecn: EcnMode,
 }
@@ -90,7 +90,7 @@ pub struct Rio<P> {
     queue: DropTail<P>,
     in_profile: Kind,
     out_of_profile: Kind,
-    /// Of those waiting, the ones within their profile.
+    /// Waiting packets within their profile.
     in_packets: usize,
     in_bytes: u64,
     coupling: RioCoupling,
@@ -101,7 +101,7 @@ pub struct Rio<P> {
 }
 
 impl<P: Packet> Rio<P> {
-    /// An empty queue whose random draws follow from `seed`.
+    /// Creates an empty queue; `seed` determines its random draws.
     pub fn from_config(
         config: &RioConfig,
         context: &DisciplineContext,
@@ -146,12 +146,12 @@ impl<P: Packet> Rio<P> {
         self.in_profile.average.value()
     }
 
-    /// The average that OUT packets are dropped by: of all packets (RIO-C) or of OUT packets (RIO-D).
+    /// The average that determines drops of OUT packets: of all packets (RIO-C) or of OUT packets (RIO-D).
     pub fn average_out(&self) -> f64 {
         self.out_of_profile.average.value()
     }
 
-    /// Takes an arrival into the averages and judges it: whether it may enter, perhaps marked.
+    /// Updates the averages with an arrival and decides whether to admit it, possibly marked.
     fn admit(&mut self, now: Time, packet: &mut P) -> Result<(), DropCause> {
         let length = packet.length() as u64;
         let total = self.count_in.of(self.packets(), self.bytes());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How a link is put together from its parts, and which random stream each part draws from.
+//! Construction of a link from its parts, and the random stream that each part draws from.
 
 use crate::random::LinkStreams;
 use crate::{
@@ -12,33 +12,33 @@ use crate::{
 pub struct LinkSetup<P> {
     /// Rate, propagation delay and random loss. [`LinkSetup::into_parts`] sets the seed.
     pub config: LinkConfig,
-    /// Packets wait here.
+    /// The queue discipline.
     pub queue: Discipline<Queued<P>>,
-    /// Random delay after the propagation.
+    /// Random delay after propagation.
     pub jitter: Jitter,
-    /// Packets may overtake each other by the jitter; otherwise each waits for the one before.
+    /// True if jitter lets packets overtake each other; otherwise each waits for the one before.
     pub jitter_reorders: bool,
-    /// Marks packets before the queue.
+    /// Marker before the queue.
     pub marker: Option<Marker>,
 }
 
-/// The parts of a link with their random streams. A packet passes the marker, the link, and the jitter that reorders.
+/// The parts of a link with their random streams. A packet passes the marker, the link, and the reordering jitter.
 #[derive(Debug)]
 pub struct LinkParts<P> {
     /// Rate, propagation delay and random loss.
     pub config: LinkConfig,
-    /// Packets wait here.
+    /// The queue discipline.
     pub queue: Discipline<Queued<P>>,
     /// Jitter that keeps the order.
     pub jitter: Jitter,
-    /// Marks packets before the queue.
+    /// Marker before the queue.
     pub marker: Option<Marker>,
-    /// Jitter by which packets may overtake each other.
+    /// Jitter that lets packets overtake each other.
     pub reordering: Option<ReorderingJitter<P>>,
 }
 
 impl<P: Packet> LinkSetup<P> {
-    /// A link with this queue, without marker and without jitter.
+    /// Creates a link with this queue, without marker and without jitter.
     pub fn new(config: LinkConfig, queue: Discipline<Queued<P>>) -> LinkSetup<P> {
         LinkSetup {
             config,
@@ -49,7 +49,7 @@ impl<P: Packet> LinkSetup<P> {
         }
     }
 
-    /// A link whose queue and marker are described; `streams` are the link's.
+    /// Creates a link from descriptions of its queue and marker; `streams` are the link's.
     pub fn described(
         config: LinkConfig,
         queue: (&DisciplineConfig, &DisciplineContext),
@@ -63,7 +63,7 @@ impl<P: Packet> LinkSetup<P> {
         })
     }
 
-    /// The parts, whose loss and jitter draw from `streams`.
+    /// Splits the link into its parts, whose loss and jitter draw from `streams`.
     pub fn into_parts(self, streams: LinkStreams<'_>) -> LinkParts<P> {
         let reorders = self.jitter_reorders && !self.jitter.is_none();
         let mut config = self.config;

@@ -17,7 +17,7 @@ use crate::{
     Time,
 };
 
-/// Which packet is dropped for want of room.
+/// Rule that selects the packet to drop.
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -25,23 +25,23 @@ pub enum SfqDrop {
     /// The last packet of the longest bucket, once the queue is full (McKenney).
     #[default]
     Longest,
-    /// The arriving packet, as ns-2.35 does it: where its bucket holds at least half of the room that is left, or, with
-    /// room for fewer packets than there are buckets, more than its share of the limit.
+    /// The arriving packet, as in ns-2.35: if its bucket holds at least half of the remaining room or, with room for
+    /// fewer packets than there are buckets, more than its share of the limit.
     FairShare,
 }
 
-/// What an SFQ queue is to be. ns-2.35's defaults are a limit of 40 packets, 16 buckets and fair shares.
+/// Configuration of an SFQ queue. ns-2.35's defaults are a limit of 40 packets, 16 buckets and fair shares.
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SfqConfig {
-    /// Packets over all buckets; bytes, a time or bandwidth-delay products count as packets of mean length.
+    /// Packets over all buckets; bytes, a time or bandwidth-delay products are converted to packets of mean length.
     pub limit: QueueLimit,
-    /// Buckets that flows are hashed into.
+    /// Number of buckets that flows are hashed into.
     #[serde(default = "default_buckets")]
     pub buckets: u32,
-    /// After this time another hash is used, so that flows that share a bucket do not do so for ever. Packets waiting
-    /// move to their new buckets. Without it the hash stays.
+    /// Interval at which the hash changes, so that no two flows share a bucket for ever. Waiting packets move to their
+    /// new buckets. Without it the hash never changes.
     #[serde(
         default,
         with = "optional_delay",
@@ -52,12 +52,12 @@ pub struct SfqConfig {
         schemars(with = "Option<crate::units::DelayText>")
     )]
     pub perturbation: Option<Duration>,
-    /// Which packet is dropped for want of room.
+    /// Rule that selects the packet to drop.
     #[serde(default)]
     pub drop: SfqDrop,
 }
 
-/// As in Linux; each takes memory whether it is used or not.
+/// As in Linux; every bucket takes memory, used or not.
 const MOST_BUCKETS: u32 = 65_536;
 
 fn default_buckets() -> u32 {
@@ -65,7 +65,7 @@ fn default_buckets() -> u32 {
 }
 
 impl SfqConfig {
-    /// A queue of 16 buckets without perturbation that drops from the longest.
+    /// Creates a configuration with 16 buckets and no perturbation that drops from the longest bucket.
     pub fn new(limit: QueueLimit) -> SfqConfig {
         SfqConfig {
             limit,
@@ -84,14 +84,14 @@ pub struct Sfq<P> {
     buckets: u32,
     perturbation: Option<Duration>,
     drop: SfqDrop,
-    /// The hash until `perturb_at`.
+    /// Key of the hash until `perturb_at`.
     key: u64,
     perturb_at: Option<Time>,
     random: SplitMix64,
 }
 
 impl<P: Packet> Sfq<P> {
-    /// An empty queue whose hashes follow from `seed`.
+    /// Creates an empty queue; `seed` determines its hashes.
     pub fn from_config(
         config: &SfqConfig,
         context: &DisciplineContext,
@@ -125,12 +125,12 @@ impl<P: Packet> Sfq<P> {
     }
 
     fn bucket(&self, flow: u64) -> u32 {
-        // SplitMix64's mixing is a hash of 64 bits, the same on every machine.
+        // SplitMix64's mixing serves as a 64-bit hash that is the same on every machine.
         let hash = SplitMix64::seed_from_u64(flow ^ self.key).next_u64();
         ((u128::from(hash) * u128::from(self.buckets)) >> 64) as u32
     }
 
-    /// Changes the hash where it is time, and moves the packets waiting to their new buckets.
+    /// Changes the hash when the interval has passed, and moves the waiting packets to their new buckets.
     fn perturb(&mut self, now: Time) {
         let (Some(at), Some(interval)) = (self.perturb_at, self.perturbation) else {
             return;
@@ -148,7 +148,7 @@ impl<P: Packet> Sfq<P> {
         }
     }
 
-    /// ns-2.35's rule for an arrival.
+    /// Returns whether ns-2.35's rule drops an arrival in `bucket`.
     fn exceeds_fair_share(&self, bucket: u32) -> bool {
         let used = self.queue.packets_in(bucket);
         let left = self.limit.saturating_sub(self.queue.packets());
@@ -174,7 +174,7 @@ impl<P: Packet> QueueDiscipline<P> for Sfq<P> {
             return Ok(());
         }
         let longest = self.queue.longest().unwrap_or(bucket);
-        // The arriving packet is the last of its own bucket.
+        // If the longest bucket is the arriving packet's, the packet pushed out is the arriving packet.
         let cause = match longest == bucket {
             true => DropCause::QueueFull,
             false => DropCause::PushedOut,

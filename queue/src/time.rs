@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A point on the clock of whoever drives a link.
+//! Points in time on the clock of a link's driver.
 
 use std::fmt;
 use std::ops::{Add, Sub};
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// Nanoseconds since an origin chosen by the driver: the start of a simulation, or of the monotonic clock.
 ///
-/// Only differences have a meaning of their own. Lasts 584 years; arithmetic saturates there.
+/// Only differences are meaningful. The range is 584 years; arithmetic saturates there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Time(u64);
 
@@ -15,12 +15,12 @@ impl Time {
     /// The origin.
     pub const ZERO: Time = Time(0);
 
-    /// The point `nanoseconds` after the origin.
+    /// Returns the point `nanoseconds` after the origin.
     pub const fn from_nanos(nanoseconds: u64) -> Time {
         Time(nanoseconds)
     }
 
-    /// The point `milliseconds` after the origin.
+    /// Returns the point `milliseconds` after the origin.
     pub const fn from_millis(milliseconds: u64) -> Time {
         Time(milliseconds.saturating_mul(1_000_000))
     }
@@ -30,12 +30,12 @@ impl Time {
         self.0
     }
 
-    /// The point `nanoseconds` later.
+    /// Returns the point `nanoseconds` later.
     pub const fn plus_nanos(self, nanoseconds: u64) -> Time {
         Time(self.0.saturating_add(nanoseconds))
     }
 
-    /// How long after `earlier` this point is; zero where it is before it.
+    /// Returns the time from `earlier` to this point; zero if `earlier` is later.
     pub const fn saturating_since(self, earlier: Time) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
@@ -53,7 +53,7 @@ impl Add<Duration> for Time {
 impl Sub<Time> for Time {
     type Output = Duration;
 
-    /// Same as [`Time::saturating_since`].
+    /// Equals [`Time::saturating_since`].
     fn sub(self, earlier: Time) -> Duration {
         self.saturating_since(earlier)
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The token-bucket tagger: what a bucket filled at the target rate has tokens for is IN, the rest OUT.
+//! The token-bucket tagger: a bucket fills at the target rate; packets that find enough tokens are IN, all others OUT.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,14 +8,14 @@ use crate::{Bytes, Packet, Rate, Time};
 
 const NANOSECONDS_PER_SECOND: u128 = 1_000_000_000;
 
-/// What a token-bucket tagger is to be.
+/// Configuration of a token-bucket tagger.
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TokenBucketConfig {
-    /// The rate of the profile, at which tokens come in.
+    /// Rate of the profile, at which the bucket fills.
     pub rate: Rate,
-    /// What the bucket holds, more than nothing; it begins full. At least a packet, or none is ever IN.
+    /// Capacity of the bucket, above zero; the bucket starts full. Below the size of a packet, no such packet is IN.
     #[serde(deserialize_with = "positive_bytes")]
     pub burst: Bytes,
 }
@@ -24,14 +24,14 @@ pub struct TokenBucketConfig {
 #[derive(Debug, Clone)]
 pub struct TokenBucket {
     bits_per_second: u128,
-    /// Both in billionths of a bit, so that a nanosecond brings a whole number.
+    /// Capacity and tokens in billionths of a bit, so that each nanosecond adds a whole number.
     capacity: u128,
     tokens: u128,
     last_arrival: Time,
 }
 
 impl TokenBucket {
-    /// A full bucket. Draws nothing, so `seed` does not matter.
+    /// Creates a full bucket. It is not random, so `seed` has no effect.
     pub fn new(config: &TokenBucketConfig, _seed: u64) -> TokenBucket {
         let capacity = u128::from(config.burst.get()) * 8 * NANOSECONDS_PER_SECOND;
         TokenBucket {
@@ -42,7 +42,7 @@ impl TokenBucket {
         }
     }
 
-    /// Tags a packet arriving at `now`: IN where there are tokens for all of it, which it takes; else OUT.
+    /// Tags a packet that arrives at `now`: IN if the tokens cover all of it, which it then consumes; otherwise OUT.
     pub fn tag(&mut self, now: Time, packet: &mut impl Packet) {
         let came_in = (now - self.last_arrival).as_nanos() * self.bits_per_second;
         self.tokens = (self.tokens + came_in).min(self.capacity);

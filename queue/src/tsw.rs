@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! TSW: the time sliding window tagger.
 //!
-//! Clark and Fang, "Explicit Allocation of Best-Effort Packet Delivery Service" (1998): an estimate of the rate that
-//! decays over a window of time, and above the target rate a tag at random, in proportion to the excess. So tags are
-//! spread over a window of TCP rather than taking its end.
+//! Clark and Fang, "Explicit Allocation of Best-Effort Packet Delivery Service" (1998): the tagger estimates the rate,
+//! with a decay over a window of time, and above the target rate tags OUT at random, in proportion to the excess. This
+//! spreads OUT tags over a TCP window instead of placing them at its end.
 
 use std::time::Duration;
 
@@ -15,14 +15,14 @@ use crate::early_detection::uniform;
 use crate::units::positive_delay;
 use crate::{Packet, Rate, Time};
 
-/// What a TSW tagger is to be.
+/// Configuration of a TSW tagger.
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TswConfig {
-    /// The rate of the profile.
+    /// Rate of the profile.
     pub target: Rate,
-    /// Win_length: how much past the estimate covers, more than zero. Clark and Fang take about a second.
+    /// Win_length: past time that the estimate covers, above zero. Clark and Fang use about a second.
     #[serde(default = "default_window", with = "positive_delay")]
     #[cfg_attr(feature = "schemars", schemars(with = "crate::units::DelayText"))]
     pub window: Duration,
@@ -35,11 +35,11 @@ fn default_window() -> Duration {
 /// A TSW tagger.
 #[derive(Debug, Clone)]
 pub struct Tsw {
-    /// Bits per second.
+    /// Target rate in bits per second.
     target: f64,
-    /// Seconds.
+    /// Window in seconds.
     window: f64,
-    /// Avg_rate in bits per second: the target to begin with.
+    /// Avg_rate in bits per second; starts at the target.
     average: f64,
     /// T_front: the last arrival.
     last_arrival: Time,
@@ -47,12 +47,12 @@ pub struct Tsw {
 }
 
 impl Tsw {
-    /// A tagger whose random draws follow from `seed`.
+    /// Creates a tagger; `seed` determines its random draws.
     pub fn new(config: &TswConfig, seed: u64) -> Tsw {
         let target = config.target.as_f64();
         Tsw {
             target,
-            // With no window at all two packets at once would make the rate infinite.
+            // With a window of zero, two packets at the same time would make the rate infinite.
             window: config.window.max(Duration::from_nanos(1)).as_secs_f64(),
             average: target,
             last_arrival: Time::ZERO,
@@ -60,14 +60,14 @@ impl Tsw {
         }
     }
 
-    /// Takes a packet arriving at `now` into the average and tags it: OUT with probability (average - target) / average
-    /// where the average is above the target, else IN.
+    /// Updates the average with a packet that arrives at `now` and tags it: OUT with probability (average - target) /
+    /// average if the average is above the target, otherwise IN.
     pub fn tag(&mut self, now: Time, packet: &mut impl Packet) {
         let bits = packet.length() as f64 * 8.0;
         let since = (now - self.last_arrival).as_secs_f64();
         self.average = (self.average * self.window + bits) / (self.window + since);
         self.last_arrival = now;
-        // With the average at or below the target the probability is not above zero, and every draw is IN.
+        // With the average at or below the target the probability is at most zero, so every draw gives IN.
         let probability_out = (self.average - self.target) / self.average;
         packet.set_in_profile(uniform(&mut self.random) >= probability_out);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What must hold for every discipline and any traffic.
+//! Properties that hold for every discipline and any traffic.
 
 mod common;
 
@@ -30,7 +30,8 @@ struct Outcome {
     dropped: Vec<(DropCause, Marked)>,
 }
 
-/// Offers `packets`, each after its gap in nanoseconds, and looks for deliveries after the arrivals that `look` says.
+/// Offers `packets`, each after its gap in nanoseconds, and checks for deliveries after the arrivals that `look`
+/// selects.
 fn run(link: &mut TestLink, packets: &[(u64, Marked)], look: impl Fn(usize) -> bool) -> Outcome {
     let mut now = Time::ZERO;
     let mut outcome = Outcome {
@@ -75,7 +76,7 @@ fn packets() -> impl Strategy<Value = Vec<(u64, Marked)>> {
     );
     prop::collection::vec(packet, 1..150).prop_map(|packets| {
         let marked = |(number, (gap, length, flow, class, ecn, in_profile))| {
-            // The class goes with the flow, as everywhere: else a flow could overtake itself.
+            // All packets of a flow have one class, as everywhere; otherwise a flow could overtake itself.
             let class = (class & 1) * (flow % 3) as u8;
             let packet = Marked {
                 length,
@@ -184,11 +185,11 @@ proptest! {
                 prop_assert_eq!(usage.queue_packet_ns, waits(|_| 1));
                 prop_assert_eq!(usage.queue_byte_ns, waits(|packet| packet.length as u128));
             } else {
-                // What was pushed out had waited, too.
+                // Packets pushed out have waited as well.
                 prop_assert!(usage.queue_packet_ns >= waits(|_| 1));
                 prop_assert!(usage.queue_byte_ns >= waits(|packet| packet.length as u128));
             }
-            // 8 Mb/s are 1000 ns a byte.
+            // At 8 Mb/s a byte takes 1000 ns.
             let bytes = link.counters().delivered_bytes;
             prop_assert_eq!(usage.busy, Duration::from_nanos(bytes * 1000));
         }

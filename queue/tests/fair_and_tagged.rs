@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! SFQ, priority over DRR, and the taggers, against numbers worked out by hand.
+//! SFQ, priority over DRR, and the taggers, against numbers computed by hand.
 
 mod common;
 
@@ -35,11 +35,11 @@ fn deficit_round_robin_gives_flows_equal_bytes_whatever_their_packets() {
         }
     }
     let mut sent = [0usize; 3];
-    // While all are backlogged: the one with 64 bytes is so for 64,000.
+    // All flows stay backlogged until the one with 64-byte packets has sent 64,000 bytes.
     while sent[2] < 60_000 {
         let packet = queue.dequeue(Time::ZERO).unwrap();
         sent[packet.flow as usize] += packet.length;
-        // Shreedhar and Varghese: at most a quantum and a packet apart.
+        // Shreedhar and Varghese: flows differ by at most a quantum and a packet.
         let spread = sent.iter().max().unwrap() - sent.iter().min().unwrap();
         assert!(spread <= 1500 + 1500, "{sent:?}");
     }
@@ -57,7 +57,8 @@ fn a_flow_that_returns_begins_without_credit() {
         queue.enqueue(Time::ZERO, long(round)).unwrap();
         assert_eq!(queue.dequeue(Time::ZERO).unwrap().number, round);
     }
-    // 100 bytes a round are left over; kept, they would make 500 and let two packets of 1000 go in one turn of 1500.
+    // Each round leaves 100 bytes; if they were kept, they would reach 500 and let two packets of 1000 go in a turn of
+    // 1500.
     for number in 0..2 {
         queue.enqueue(Time::ZERO, of_flow(1, number)).unwrap();
         queue.enqueue(Time::ZERO, of_flow(2, number)).unwrap();
@@ -83,10 +84,10 @@ fn a_full_priority_queue_loses_the_lowest_class_first_and_of_it_the_longest_flow
         let dropped = queue.enqueue(Time::ZERO, packet).unwrap_err();
         (dropped.packet.number, dropped.cause)
     };
-    // A low one takes the place of one of the longer flow; one of the longest flow is dropped itself.
+    // A low-priority packet replaces one of the longer flow; a packet of the longest flow is itself dropped.
     assert_eq!(lost(low(2, 4)), (2, DropCause::PushedOut));
     assert_eq!(lost(low(2, 5)), (5, DropCause::QueueFull));
-    // High ones push low ones out until none is left, and only then are dropped.
+    // High-priority packets push out low-priority ones until none is left, and only then are dropped.
     for number in 6..10 {
         assert_eq!(lost(of_flow(3, number)).1, DropCause::PushedOut);
     }
@@ -107,7 +108,8 @@ proptest! {
         let link_config = LinkConfig { rate: context().rate, ..LinkConfig::default() };
         let mut link: Link<Marked, Discipline<Queued<Marked>>> = Link::new(link_config, queue(&config));
         let (mut now, mut out) = (Time::ZERO, Vec::new());
-        // A high packet of 1 ms after every tenth of the low ones, and a pause so that no two high ones meet.
+        // A high-priority packet of 1 ms follows every tenth low-priority one, with a pause so that no two of them
+        // meet.
         for (number, &(gap, length, flow)) in low.iter().enumerate() {
             now = now + Duration::from_nanos(gap);
             let packet = Marked { length, class: 1, ..of_flow(flow, number) };
@@ -167,7 +169,7 @@ fn fair_shares_drop_as_ns_2_does() {
         ..SfqConfig::new(QueueLimit::Packets(20))
     };
     let mut queue: Sfq<Marked> = Sfq::from_config(&config, &context(), 1).unwrap();
-    // Alone a flow gets as far as half of what is left: after 7 of 20, 13 are left, and 7 >= 13 / 2 = 6.
+    // A lone flow fills half of the remaining room: after 7 of 20, 13 remain, and 7 >= 13 / 2 = 6.
     let taken = (0..20)
         .filter(|&number| queue.enqueue(Time::ZERO, of_flow(1, number)).is_ok())
         .count();
@@ -182,7 +184,7 @@ fn another_hash_keeps_the_packets_and_parts_those_who_shared() {
         ..SfqConfig::new(QueueLimit::Packets(100))
     };
     let mut queue: Sfq<Marked> = Sfq::from_config(&config, &context(), 1).unwrap();
-    // Whether the second packet sent is of the second flow tells that the two do not share a bucket.
+    // The flows have separate buckets if and only if the second packet sent is of the second flow.
     let apart: Vec<bool> = (0..40)
         .map(|second| {
             let now = Time::from_millis(second * 1000);
@@ -207,14 +209,14 @@ fn the_time_sliding_window_averages_over_its_window() {
         window: Duration::from_secs(1),
     };
     let mut tagger = Tsw::new(&config, 1);
-    // The target to begin with: (10^6 * 1 s + 8000 bits) / 1 s.
+    // The average starts at the target: (10^6 * 1 s + 8000 bits) / 1 s.
     tagger.tag(Time::ZERO, &mut Marked::new(0));
     assert_eq!(tagger.average_bits_per_second(), 1_008_000.0);
     // Half a second later: (1,008,000 + 8,000) / 1.5.
     let mut packet = Marked::new(1);
     tagger.tag(Time::from_millis(500), &mut packet);
     assert!((tagger.average_bits_per_second() - 1_016_000.0 / 1.5).abs() < 1e-6);
-    // Below the target all is IN.
+    // Below the target every packet is IN.
     assert!(packet.in_profile);
 }
 
@@ -234,7 +236,7 @@ fn a_bucket_that_holds_nothing_is_refused() {
         let text = format!(r#"{{"kind": "token_bucket", "rate": "1mbit", "burst": "{burst}"}}"#);
         serde_json::from_str::<MarkerConfig>(&text)
     };
-    // Less than a packet is how all of a flow becomes OUT.
+    // A burst below one packet makes all packets of a flow OUT.
     read("1B").unwrap();
     assert!(read("0kB").unwrap_err().to_string().contains("zero"));
 }
@@ -247,7 +249,7 @@ fn at_twice_the_target_half_is_out() {
     });
     let tags = |seed| -> Vec<bool> {
         let mut tagger = Marker::new(&config, seed);
-        // 1000 bytes each 4 ms are 2 Mb/s.
+        // 1000 bytes every 4 ms are 2 Mb/s.
         (0..12_000)
             .map(|number| {
                 let mut packet = Marked::new(number);
@@ -256,7 +258,7 @@ fn at_twice_the_target_half_is_out() {
             })
             .collect()
     };
-    // After ten windows: (2 - 1) / 2, standard deviation 0.005.
+    // After ten windows the OUT fraction is (2 - 1) / 2, standard deviation 0.005.
     let out = tags(1)[2_000..].iter().filter(|is_in| !**is_in).count();
     assert!((4_750..=5_250).contains(&out), "{out}");
     assert_eq!(tags(1), tags(1));
@@ -265,7 +267,7 @@ fn at_twice_the_target_half_is_out() {
 
 #[test]
 fn the_token_bucket_lets_its_burst_and_its_rate_in() {
-    // 1000 bytes a second; 1500 at once.
+    // 1000 bytes per second, with a burst of 1500.
     let config = TokenBucketConfig {
         rate: "8kbit".parse().unwrap(),
         burst: Bytes::new(1500),
@@ -278,10 +280,10 @@ fn the_token_bucket_lets_its_burst_and_its_rate_in() {
     };
     assert!(tagged(0));
     assert!(!tagged(0));
-    // 500 are left, and 500 more come in half a second, not a nanosecond sooner.
+    // 500 tokens are left, and 500 more arrive in half a second, not a nanosecond sooner.
     assert!(!tagged(499_999_999));
     assert!(tagged(500_000_000));
-    // Full again after 1.5 s, and no fuller later.
+    // The bucket is full after 1.5 s, and holds no more later.
     assert!(tagged(60_000_000_000));
     assert!(!tagged(60_000_000_000));
     assert_eq!(bucket.tokens(), Bytes::new(500));

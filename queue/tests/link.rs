@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The link against numbers worked out by hand, and against what must hold for any traffic.
+//! The link against numbers computed by hand, and properties that hold for any traffic.
 
 use std::time::Duration;
 
@@ -80,7 +80,7 @@ fn an_idle_link_begins_at_the_arrival() {
 
 #[test]
 fn fractions_of_nanoseconds_are_not_lost() {
-    // 1500 bytes at 7 Mb/s take 1,714,285.714… ns; seven of them exactly 12 ms.
+    // 1500 bytes at 7 Mb/s take 1,714,285.714… ns; seven packets take exactly 12 ms.
     let mut link = link("7mbit", 0, QueueBound::Packets(10_000));
     for number in 0..7_000 {
         link.offer(Time::ZERO, full(number)).unwrap();
@@ -169,7 +169,7 @@ fn the_fate_of_a_packet_depends_on_seed_and_number_only() {
     };
     assert_eq!(fates(1, 10), fates(1, 1_000_000));
     assert_ne!(fates(1, 10), fates(2, 10));
-    // Mean 1,000, standard deviation 30: within five of them.
+    // Mean 1,000, standard deviation 30: the bounds are five standard deviations.
     let lost = fates(1, 10).into_iter().filter(|lost| *lost).count();
     assert!((850..=1150).contains(&lost), "{lost}");
 }
@@ -181,7 +181,7 @@ struct Scenario {
     bound: QueueBound,
     loss: u64,
     seed: u64,
-    /// Gap before each packet in nanoseconds, and its length.
+    /// Gap before each packet in nanoseconds, and the packet's length in bytes.
     arrivals: Vec<(u64, usize)>,
 }
 
@@ -247,7 +247,7 @@ proptest! {
         prop_assert_eq!(out.len() as u64 + dropped, scenario.arrivals.len() as u64);
         prop_assert!(out.is_sorted_by(|a, b| a.packet.number < b.packet.number && a.due <= b.due));
 
-        // Between any two deliveries no more bits than the rate allows, but for the nanosecond they are rounded to.
+        // Between any two deliveries the link sends no more bits than its rate allows, up to rounding to a nanosecond.
         for from in 0..out.len() {
             let mut bits = 0;
             for to in from + 1..out.len() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! RED and RIO against numbers worked out by hand.
+//! RED and RIO against numbers computed by hand.
 
 mod common;
 
@@ -13,7 +13,7 @@ fn red_queue(config: &RedConfig) -> Red<Marked> {
     Red::from_config(config, &context(), 1).unwrap()
 }
 
-/// With this weight the average is the queue that the last arrival found.
+/// Sets the weight so that the average equals the queue that the last arrival found.
 fn unsmoothed(config: RedConfig) -> RedConfig {
     RedConfig {
         weight: Some(1.0),
@@ -32,7 +32,7 @@ fn the_average_moves_by_its_weight_with_each_arrival() {
         queue.enqueue(Time::ZERO, Marked::new(number)).unwrap();
         averages.push(queue.average());
     }
-    // Found 0, 1, 2, 3: 0; 1/4; 3/4 * 1/4 + 2/4; 3/4 * 0.6875 + 3/4.
+    // Arrivals find 0, 1, 2, 3: averages 0; 1/4; 3/4 * 1/4 + 2/4; 3/4 * 0.6875 + 3/4.
     assert_eq!(averages, [0.0, 0.25, 0.6875, 1.265625]);
 }
 
@@ -45,23 +45,23 @@ fn the_average_decays_over_the_packets_missed_while_idle() {
     for number in 0..3 {
         queue.enqueue(Time::ZERO, Marked::new(number)).unwrap();
     }
-    // 0, 1/2, 1/4 + 1.
+    // Averages 0, 1/2, 1/4 + 1.
     assert_eq!(queue.average(), 1.25);
     for _ in 0..3 {
         queue.dequeue(Time::from_millis(3)).unwrap();
     }
-    // Idle from 4 ms on; looking again does not begin it anew. At 6.9 ms two packets of 1 ms could have been sent.
+    // Idle from 4 ms on; a second dequeue does not restart it. By 6.9 ms the link could have sent two packets of 1 ms.
     assert!(queue.dequeue(Time::from_millis(4)).is_none());
     assert!(queue.dequeue(Time::from_millis(5)).is_none());
     let arrival = Time::from_nanos(6_900_000);
     queue.enqueue(arrival, Marked::new(3)).unwrap();
     assert_eq!(queue.average(), 1.25 / 8.0);
-    // Not idle any more: only the arrival counts, which finds one.
+    // No longer idle: the average changes only by the arrival, which finds one packet.
     queue.enqueue(arrival, Marked::new(4)).unwrap();
     assert_eq!(queue.average(), 1.25 / 16.0 + 0.5);
 }
 
-/// Numbers of the packets dropped or marked while the queue is held at `length`.
+/// Returns the numbers of the packets dropped or marked while the queue is held at `length`.
 fn hits(queue: &mut Red<Marked>, length: usize, packets: usize, ecn: bool) -> Vec<usize> {
     let mut hits = Vec::new();
     for number in 0..packets {
@@ -107,7 +107,7 @@ fn without_wait_the_mean_gap_is_half_the_inverse_probability() {
     let hits = hits(&mut queue, 10, 30_000, false);
     let gaps: Vec<usize> = hits.windows(2).map(|pair| pair[1] - pair[0]).collect();
     assert!(gaps.iter().all(|gap| (1..=20).contains(gap)), "{gaps:?}");
-    // p / (1 - n p) for n = 1.. is a hazard of 1/19, 1/18, ...: uniform over 1..=19, mean 10.
+    // p / (1 - n p) for n = 1.. is a hazard of 1/19, 1/18, ...: gaps uniform over 1..=19, mean 10.
     let mean = gaps.iter().sum::<usize>() as f64 / gaps.len() as f64;
     assert!((mean - 10.0).abs() < 0.6, "{mean}");
 }
@@ -122,7 +122,7 @@ fn marks_take_the_place_of_drops_below_the_maximum() {
     let marks = hits(&mut queue, 10, 1_000, true);
     assert!(marks.len() > 20);
     assert!(queue.marks() >= marks.len() as u64);
-    // The gentle part above the maximum drops.
+    // Above the maximum threshold, the gentle part drops packets.
     let mut queue = red_queue(&config);
     for number in 0..40 {
         let packet = Marked {
@@ -133,7 +133,7 @@ fn marks_take_the_place_of_drops_below_the_maximum() {
             assert!(queue.average() >= 15.0 && !dropped.packet.congestion_experienced);
         }
     }
-    // 2 * 15 is where everything is dropped.
+    // Every packet is dropped from 2 * 15 on.
     assert!(QueueDiscipline::packets(&queue) <= 30);
 }
 
@@ -160,7 +160,7 @@ fn everything_is_dropped_from_the_maximum_on_unless_gentle() {
 
 #[test]
 fn one_that_waits_alone_is_no_congestion() {
-    // Both thresholds at 0: dropped is all that finds more than one.
+    // With both thresholds at 0, every packet that finds more than one waiting is dropped.
     let mut queue = red_queue(&RedConfig {
         gentle: false,
         ..unsmoothed(red(50, 0.0, 0.0))
@@ -189,7 +189,7 @@ fn the_router_of_tcplp_ecn_marks_low_priority_above_delta_and_drops_at_overflow_
     for number in 0..20 {
         let packet = Marked {
             class: (number % 2) as u8,
-            // Not even low priority without ECN is dropped early.
+            // Low-priority packets without ECN are not dropped early either.
             ecn: number != 9,
             ..Marked::new(number)
         };
@@ -214,8 +214,8 @@ fn the_automatic_weight_is_that_of_ns_2() {
     assert!((queue.average() - 0.000_999_500_166_6).abs() < 1e-12);
 }
 
-/// A RIO queue in which `number_in` and `number_out` packets wait, and what becomes of 200 arrivals of a kind then: how
-/// many are dropped, each arrival that is taken in making room again.
+/// Counts the drops over 200 seeds: each RIO queue with `number_in` and `number_out` packets waiting gets one arrival
+/// of the kind.
 fn rio_drops(
     coupling: RioCoupling,
     number_in: usize,
@@ -224,7 +224,7 @@ fn rio_drops(
 ) -> usize {
     let config = rio(coupling);
     let dropped = |seed| {
-        // Filled under thresholds that let everything pass, which the queue under test then sees as its own packets.
+        // OUT packets fill the queue first, then IN packets; a dropped packet is followed by another of its kind.
         let mut queue: Rio<Marked> = Rio::from_config(&config, &context(), seed).unwrap();
         let mut waiting = 0;
         for number in 0.. {
@@ -252,18 +252,18 @@ fn rio_goes_through_its_five_phases() {
     let coupled = |number_in, number_out, in_profile| {
         rio_drops(RioCoupling::Coupled, number_in, number_out, in_profile)
     };
-    // 1: no congestion.
+    // Phase 1: no congestion.
     assert_eq!((coupled(2, 2, true), coupled(2, 2, false)), (0, 0));
-    // 2: some OUT.
+    // Phase 2: some OUT dropped.
     assert_eq!(coupled(2, 6, true), 0);
     assert!((1..200).contains(&coupled(2, 6, false)));
-    // 3: all OUT, no IN.
+    // Phase 3: all OUT dropped, no IN.
     assert_eq!((coupled(8, 4, true), coupled(8, 4, false)), (0, 200));
-    // 4: all OUT, some IN.
+    // Phase 4: all OUT dropped, some IN.
     let (dropped_in, dropped_out) = (coupled(19, 0, true), coupled(19, 0, false));
     assert!((1..100).contains(&dropped_in), "{dropped_in}");
     assert_eq!(dropped_out, 200);
-    // 5: all.
+    // Phase 5: all dropped.
     assert_eq!((coupled(20, 0, true), coupled(20, 0, false)), (200, 200));
 }
 
@@ -290,7 +290,7 @@ fn rio_keeps_its_averages_over_the_packets_they_are_of() {
         }
         (queue.average_in(), queue.average_out())
     };
-    // IN arrivals find 0 and 1 IN: 0, 1/2. All arrivals find 0, 1, 2, 3: 0, 1/2, 5/4, 17/8.
+    // IN arrivals find 0 and 1 IN: averages 0, 1/2. All arrivals find 0, 1, 2, 3: averages 0, 1/2, 5/4, 17/8.
     assert_eq!(average(RioCoupling::Coupled), (0.5, 2.125));
     // OUT arrivals find 0 and 1 OUT.
     assert_eq!(average(RioCoupling::Decoupled), (0.5, 0.5));
@@ -317,6 +317,6 @@ fn rio_marks_where_it_would_drop_below_the_maximum() {
             assert!(!(left.congestion_experienced && left.in_profile));
         }
     }
-    // Between 5 and 10 of 50 %: 30 % at 8, and more for the spacing.
+    // The average is 8, between OUT's thresholds 5 and 10 with max_p 50 %: 30 %, and more with the spacing.
     assert!(queue.marks() > 100);
 }

@@ -21,7 +21,7 @@ const BINARY_UNITS: [(&str, u64); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("Ki
 pub struct Bytes(u64);
 
 impl Bytes {
-    /// That many bytes.
+    /// Creates an amount of `bytes`.
     pub const fn new(bytes: u64) -> Bytes {
         Bytes(bytes)
     }
@@ -32,7 +32,7 @@ impl Bytes {
     }
 }
 
-/// Bytes in the unit called `name`, or `None` where there is no such unit.
+/// Bytes in the unit called `name`, or `None` if there is no such unit.
 pub(super) fn unit(name: &str) -> Option<u64> {
     DECIMAL_UNITS
         .iter()

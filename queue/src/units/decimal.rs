@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Decimal numbers with a unit behind them, read and written in integers so that no value is bent by binary fractions.
+//! Decimal numbers followed by a unit, read and written in integer arithmetic so that no value suffers binary rounding.
 
 use std::fmt;
 
-/// Splits `10.5mbit` into `10.5` and `mbit`. The number may be empty or malformed: [`scale`] finds that out.
+/// Splits `10.5mbit` into `10.5` and `mbit`. The number may be empty or malformed: [`scale`] rejects it.
 pub(super) fn split_unit(text: &str) -> (&str, &str) {
     let end = text
         .find(|c: char| !c.is_ascii_digit() && c != '.')
@@ -11,13 +11,13 @@ pub(super) fn split_unit(text: &str) -> (&str, &str) {
     text.split_at(end)
 }
 
-/// `number` times `unit`, rounded to the nearest integer; `None` where it is no number or exceeds 64 bits.
+/// Returns `number` times `unit`, rounded to the nearest integer; `None` if it is not a number or exceeds 64 bits.
 pub(super) fn scale(number: &str, unit: u64) -> Option<u64> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     if whole.is_empty() || (number.contains('.') && fraction.is_empty()) || fraction.contains('.') {
         return None;
     }
-    // More than 18 decimals are below any unit's grain, and would overflow.
+    // More than 18 decimals are below the resolution of every unit, and would overflow.
     let fraction = &fraction[..fraction.len().min(18)];
     let whole: u128 = whole.parse().ok()?;
     let decimals = 10u128.pow(fraction.len() as u32);
@@ -31,8 +31,8 @@ pub(super) fn scale(number: &str, unit: u64) -> Option<u64> {
     u64::try_from(scaled).ok()
 }
 
-/// Writes `value` in the largest unit in which it needs at most three decimals; `units` from large to small, the last
-/// being 1.
+/// Writes `value` in the largest unit in which it needs at most three decimals; `units` are in descending order and end
+/// with 1.
 pub(super) fn write(f: &mut fmt::Formatter<'_>, value: u64, units: &[(&str, u64)]) -> fmt::Result {
     for &(name, unit) in units {
         let grain = (unit / 1000).max(1);

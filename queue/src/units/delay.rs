@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Delays: a `Duration`, as people write it.
+//! Text form of delays, which are `Duration`s.
 
 use std::fmt;
 use std::time::Duration;
@@ -13,7 +13,7 @@ const UNITS: [(&str, u64); 4] = [
     ("ns", 1),
 ];
 
-/// Nanoseconds in the unit called `name`, or `None` where there is no such unit.
+/// Nanoseconds in the unit called `name`, or `None` if there is no such unit.
 pub(super) fn unit(name: &str) -> Option<u64> {
     UNITS
         .iter()
@@ -44,7 +44,7 @@ pub fn parse_delay(text: &str) -> Result<Duration, UnitError> {
         })
 }
 
-/// Writes a delay so that [`parse_delay`] reads the same one back; saturates at 584 years.
+/// Writes a delay in a form that [`parse_delay`] reads back as the same value; saturates at 584 years.
 pub fn format_delay(delay: Duration) -> String {
     struct Text(u64);
     impl fmt::Display for Text {
@@ -58,7 +58,7 @@ pub fn format_delay(delay: Duration) -> String {
     }
 }
 
-/// A delay in a JSON Schema.
+/// JSON Schema of a delay.
 #[cfg(feature = "schemars")]
 pub(crate) struct DelayText;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Fractions of packets lost.
+//! Packet loss fractions.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,7 +10,7 @@ const BILLION: u64 = 1_000_000_000;
 /// Billionths in one percent.
 const PERCENT: u64 = BILLION / 100;
 
-/// The probability that a packet is lost, in steps of one billionth. Written `1%`, `0.01%` or `0.0001`.
+/// Probability of packet loss, in steps of one billionth. Written `1%`, `0.01%` or `0.0001`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct LossFraction {
     billionths: u64,
@@ -20,7 +20,7 @@ impl LossFraction {
     /// No loss.
     pub const NONE: LossFraction = LossFraction { billionths: 0 };
 
-    /// `billionths` of all packets; an error above one whole.
+    /// Creates the fraction `billionths` / 10^9; an error if it exceeds 1.
     pub fn from_billionths(billionths: u64) -> Result<LossFraction, UnitError> {
         if billionths > BILLION {
             let given = format!("{billionths}e-9");
@@ -39,7 +39,7 @@ impl LossFraction {
         self.billionths as f64 / BILLION as f64
     }
 
-    /// Whether a packet that drew `random`, uniform over 64 bits, is lost.
+    /// Returns whether a packet that drew `random`, uniform over 64 bits, is lost.
     pub(crate) fn strikes(self, random: u64) -> bool {
         // random / 2^64 < billionths / 10^9, without rounding.
         u128::from(random) * u128::from(BILLION) < u128::from(self.billionths) << 64
@@ -54,7 +54,7 @@ impl FromStr for LossFraction {
         let (number, unit) = decimal::split_unit(text);
         let (scale, limit) = match unit {
             "%" => (PERCENT, BILLION),
-            // A bare 1 could mean all or one percent.
+            // A bare 1 is ambiguous: all packets or one percent.
             "" => (BILLION, BILLION - 1),
             _ => {
                 let problem = format!("has the unknown unit `{unit}`");

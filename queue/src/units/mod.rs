@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The units links are described in, as people write them: `10mbit`, `20ms`, `64kB`, `1%`, `2.5bdp`.
+//! Units for the description of links, in text form: `10mbit`, `20ms`, `64kB`, `1%`, `2.5bdp`.
 //!
 //! Each type's text form reads back as the same value.
 
@@ -23,7 +23,7 @@ pub use queue_limit::{QueueBound, QueueLimit};
 pub use rate::Rate;
 pub use threshold::Threshold;
 
-/// A quantity that could not be read: one line that names what was given, what is allowed, and what to write.
+/// A quantity that could not be read: one line that names the text given, the problem, and the form to write.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{quantity} `{given}` {problem}; {advice}")]
 pub struct UnitError {
@@ -49,8 +49,9 @@ impl UnitError {
     }
 }
 
-/// Serialises a type by the text form it is also read from; a bare number is read as its digits, so that the type says
-/// which units there are. `$example` and the regular expression are for error messages and the JSON Schema, `$json` is the type there.
+/// Serialises a type as the text form that it is read from. A bare number is read as its digits, so that the type's
+/// error lists its units. `$example` and the regular expression serve error messages and the JSON Schema; `$json` is
+/// the type there.
 macro_rules! serde_as_text {
     ($type:ty, $example:literal, $pattern:literal, $json:tt) => {
         impl serde::Serialize for $type {

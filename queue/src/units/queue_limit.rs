@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How long a queue may get.
+//! Limits on a queue's length.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,20 +7,20 @@ use std::time::Duration;
 
 use super::{Bytes, Rate, UnitError, bytes, decimal, delay, format_delay, serde_as_text};
 
-/// A queue's limit as it is written: `83p`, `100kB`, `50ms` at the link's rate, `2.5bdp`. Never zero.
+/// A queue's limit as configured: `83p`, `100kB`, `50ms` at the link's rate, `2.5bdp`. Never zero.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum QueueLimit {
-    /// Packets, whatever their size.
+    /// Packets of any size.
     Packets(u32),
     /// Bytes.
     Bytes(Bytes),
-    /// What the link sends in this time, in bytes.
+    /// Bytes that the link sends in this time.
     Time(Duration),
     /// Bandwidth-delay products: rate times base RTT (propagation both ways), in packets of the link's MTU.
     Bdp(f64),
 }
 
-/// A queue's limit in what a discipline counts.
+/// A queue's limit in the unit that a discipline counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum QueueBound {
     /// Packets waiting.
@@ -30,7 +30,7 @@ pub enum QueueBound {
 }
 
 impl QueueBound {
-    /// There is room for a packet of `length` bytes beside so many packets and bytes.
+    /// Returns whether a queue of `packets` and `bytes` has room for a packet of `length` bytes.
     #[inline]
     pub fn fits(self, packets: usize, bytes: u64, length: u64) -> bool {
         match self {
@@ -41,8 +41,8 @@ impl QueueBound {
 }
 
 impl QueueLimit {
-    /// The limit for a link of this rate, base RTT and MTU (bytes). `Bdp` is rounded to the nearest number of packets,
-    /// at least one; `Time` allows at least one packet of the MTU.
+    /// Converts the limit for a link of this rate, base RTT and MTU (bytes). `Bdp` is rounded to the nearest number of
+    /// packets, at least one; `Time` allows at least one packet of the MTU.
     pub fn resolve(self, rate: Rate, base_rtt: Duration, mtu: usize) -> QueueBound {
         match self {
             QueueLimit::Packets(packets) => QueueBound::Packets(packets as usize),
@@ -146,7 +146,7 @@ mod tests {
     fn bandwidth_delay_products_are_counted_in_packets_of_the_mtu() {
         let rate: Rate = "10mbit".parse().unwrap();
         let rtt = Duration::from_millis(40);
-        // 10 Mb/s * 40 ms = 50,000 bytes = 33.3 packets of 1500 bytes; two and a half times that are 83.3.
+        // 10 Mb/s * 40 ms = 50,000 bytes = 33.3 packets of 1500 bytes; 2.5 times that is 83.3.
         assert_eq!(
             QueueLimit::Bdp(2.5).resolve(rate, rtt, 1500),
             QueueBound::Packets(83)

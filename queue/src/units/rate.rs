@@ -19,10 +19,10 @@ const UNITS: [(&str, u64); 4] = [
 pub struct Rate(u64);
 
 impl Rate {
-    /// The largest rate a link may have; keeps a link's arithmetic within 64 bits.
+    /// Largest rate of a link; keeps its arithmetic within 64 bits.
     pub const MAX: Rate = Rate(1_000_000_000_000);
 
-    /// `bits` per second; an error for 0 and above 1 Tbit/s.
+    /// Creates a rate of `bits` per second; an error for 0 and above 1 Tbit/s.
     pub fn from_bits_per_second(bits: u64) -> Result<Rate, UnitError> {
         if bits == 0 || bits > Rate::MAX.0 {
             return Err(UnitError::new(
@@ -100,7 +100,7 @@ impl FromStr for Rate {
     }
 }
 
-/// The unit that a common but ambiguous spelling was probably meant to be.
+/// Suggests the unit probably meant by a common but ambiguous spelling.
 fn meant(unit: &str) -> Option<&'static str> {
     let unit = unit.to_ascii_lowercase();
     let prefix = unit

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reading a quantity from the text it is written as.
+//! Deserialisation of a quantity from its text form.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -9,14 +9,14 @@ use serde::de::{Error, Visitor};
 
 use super::UnitError;
 
-/// Reads a `T` from text, or from a bare number as from its digits.
+/// Reads a `T` from text, or from the digits of a bare number.
 pub(super) struct Text<T> {
     expected: &'static str,
     quantity: PhantomData<T>,
 }
 
 impl<T> Text<T> {
-    /// `expected` is what to ask for where something else stands.
+    /// Creates a reader; its error asks for `expected` in place of another type.
     pub(super) fn new(expected: &'static str) -> Text<T> {
         Text {
             expected,

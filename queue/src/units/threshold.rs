@@ -9,7 +9,7 @@ use super::{
     Bytes, QueueBound, Rate, UnitError, bytes, decimal, delay, format_delay, serde_as_text,
 };
 
-/// A threshold on a queue's length as it is written: `5p` (packets, also `4.5p`), `5kB`, `5ms` at the link's rate, or
+/// A threshold on a queue's length as configured: `5p` (packets, also `4.5p`), `5kB`, `5ms` at the link's rate, or
 /// `15%` of the queue's limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Threshold {
@@ -17,14 +17,14 @@ pub enum Threshold {
     Packets(f64),
     /// Bytes.
     Bytes(Bytes),
-    /// What the link sends in this time: the queueing delay.
+    /// Queueing delay: the amount the link sends in this time.
     Time(Duration),
     /// Fraction of the queue's limit, 0 to 1.
     OfLimit(f64),
 }
 
 impl Threshold {
-    /// The threshold in bytes, where a packet counts as `mean_packet`.
+    /// Converts the threshold to bytes; a packet counts as `mean_packet`.
     pub fn in_bytes(self, rate: Rate, limit: QueueBound, mean_packet: Bytes) -> f64 {
         let mean = mean_packet.get() as f64;
         match self {
@@ -41,7 +41,7 @@ impl Threshold {
         }
     }
 
-    /// The threshold in packets of `mean_packet`.
+    /// Converts the threshold to packets of `mean_packet`.
     pub fn in_packets(self, rate: Rate, limit: QueueBound, mean_packet: Bytes) -> f64 {
         match (self, limit) {
             (Threshold::Packets(packets), _) => packets,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A packet to watch, and the link it is on. Each test file uses what it needs of this.
+//! A packet for tests, and the link it is on. Each test file uses only part of this module.
 #![allow(dead_code)]
 
 use std::time::Duration;
@@ -21,7 +21,7 @@ pub struct Marked {
 }
 
 impl Marked {
-    /// 1000 bytes of flow 0, highest class, IN, without ECN.
+    /// Creates a packet of 1000 bytes in flow 0, highest class, IN, without ECN.
     pub fn new(number: usize) -> Marked {
         Marked {
             number,
@@ -65,7 +65,7 @@ impl Packet for Marked {
     }
 }
 
-/// A link of 8 Mb/s, which sends a packet of 1000 bytes in 1 ms, with 10 ms of delay.
+/// Describes a link of 8 Mb/s, which sends a packet of 1000 bytes in 1 ms, with 10 ms of delay.
 pub fn context() -> DisciplineContext {
     DisciplineContext {
         rate: Some("8mbit".parse().unwrap()),
@@ -87,8 +87,8 @@ pub fn red(limit: u32, min: f64, max: f64) -> RedConfig {
     )
 }
 
-/// The thresholds of the papers' Diff-Serv set-up, 5, 10 and 20 ms of queueing delay being as many packets here, with an
-/// average that is the queue itself.
+/// The thresholds of the papers' Diff-Serv set-up: 5, 10 and 20 ms of queueing delay, here as many packets, with an
+/// average that equals the queue.
 pub fn rio(coupling: RioCoupling) -> RioConfig {
     let thresholds = |min, max, percent: &str| RioThresholds {
         min_threshold: Threshold::Packets(min),
@@ -108,7 +108,7 @@ pub fn rio(coupling: RioCoupling) -> RioConfig {
     }
 }
 
-/// One of each kind, small enough to drop something.
+/// Returns one discipline of each kind, small enough to drop packets.
 pub fn every_discipline() -> Vec<DisciplineConfig> {
     let limit = QueueLimit::Packets(8);
     let red = RedConfig {
