@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The time that each control takes for an ACK, through the box as a sender calls it.
+//! Time that each control takes for an ACK, called through the box as by a sender.
 
 #![allow(missing_docs)] // criterion_group! makes a public function
 
@@ -10,7 +10,7 @@ use netnice_congestion::control::{Ack, CaState, Window};
 use netnice_congestion::parameters::ControlParameters;
 use netnice_congestion::registry;
 
-/// ACKs of one measurement: ten round trips of 100 packets.
+/// ACKs per measurement: ten round trips of 100 packets.
 const ACKS: u64 = 1000;
 
 fn acks(c: &mut Criterion) {
@@ -32,7 +32,7 @@ fn acks(c: &mut Criterion) {
                 for _ in 0..ACKS {
                     number += 1;
                     let now_ns = 1_000_000_000 + number * 500_000;
-                    // The queue wavers by up to a millisecond.
+                    // The queueing delay varies by up to a millisecond.
                     let rtt_ns = 50_000_000 + number % 64 * 16_000;
                     control.on_ack(
                         &Ack {

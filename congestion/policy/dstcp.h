@@ -9,10 +9,10 @@
  *   ECN          a marked OUT packet halves cwnd, a marked IN packet sets it to one; ssthresh is
  *                target rate * rtt: 3.2.3
  *
- * The paper notes that c * rtt^2 can exceed slow start on long paths; here it never does. The rtt
- * is the smoothed one, as ssthresh is said to follow the estimated round trip. Table 5's classes go
- * by the smallest round trip instead, as a service agreement would name it: a queue moves nobody
- * into another class.
+ * The paper notes that c * rtt^2 can exceed slow start on long paths; here it never does. rtt is
+ * the smoothed RTT, since the paper derives ssthresh from the estimated round trip. Table 5's
+ * classes use the smallest RTT instead, as a service agreement would specify it: a queue does not
+ * change a connection's class.
  */
 #ifndef NETNICE_POLICY_DSTCP_H
 #define NETNICE_POLICY_DSTCP_H
@@ -34,11 +34,11 @@
 struct dstcp {
 	struct policy_report report; /* must be first */
 	u64 target_bits_per_s;
-	u64 credit; /* millionths of a packet for each packet acknowledged, towards the next increase */
+	u64 credit; /* millionths of a packet per packet acknowledged, towards the next increase */
 	u32 packet_bytes;
 	u32 c;
 	u32 smoothed_rtt_us;
-	u32 ssthresh_limit; /* the default until congestion is met, then none */
+	u32 ssthresh_limit; /* the default until the first congestion, then none */
 	u8 policy;
 	u8 classes : 1;
 	u8 fair_window : 1;
@@ -60,7 +60,7 @@ struct dstcp_window {
 	u32 ssthresh;
 };
 
-/* A full packet has 1000 bytes until the caller sets `packet_bytes`. */
+/* A full packet is 1000 bytes until the caller sets `packet_bytes`. */
 POLICY_INLINE void dstcp_init(struct dstcp *state, const struct policy_parameters *wanted)
 {
 	state->target_bits_per_s = wanted->target_bits_per_s;
@@ -78,7 +78,7 @@ POLICY_INLINE u32 dstcp_rtt_us(const struct dstcp *state)
 	return policy_min(state->smoothed_rtt_us, DSTCP_RTT_LIMIT_US);
 }
 
-/* The target rate times the round trip in packets, two at the least; 0 while either is unknown. */
+/* Target rate times RTT in packets, at least two; 0 while either is unknown. */
 POLICY_INLINE u32 dstcp_target(const struct dstcp *state)
 {
 	u64 packets;
@@ -90,7 +90,7 @@ POLICY_INLINE u32 dstcp_target(const struct dstcp *state)
 	return policy_max((u32)packets, DSTCP_MINIMUM_SSTHRESH);
 }
 
-/* The constant c: the one set, or that of the connection's class in Table 5. */
+/* The constant c: the one configured, or that of the connection's class in Table 5. */
 POLICY_INLINE u32 dstcp_c(const struct dstcp *state, u32 minimum_rtt_us)
 {
 	if (!state->classes)
@@ -102,7 +102,7 @@ POLICY_INLINE u32 dstcp_c(const struct dstcp *state, u32 minimum_rtt_us)
 	return minimum_rtt_us <= 200000 ? 64 : 4;
 }
 
-/* Millionths of a packet per round trip by which the window opens in congestion avoidance. */
+/* Growth of the window in congestion avoidance, in millionths of a packet per round trip. */
 POLICY_INLINE u64 dstcp_increase_micro(const struct dstcp *state, u32 minimum_rtt_us, u32 cwnd)
 {
 	u64 slow_start_micro = DSTCP_MICRO * policy_min(cwnd, DSTCP_CWND_LIMIT);
@@ -130,7 +130,7 @@ POLICY_INLINE u32 dstcp_avoid(struct dstcp *state, const struct dstcp_ack *ack, 
 	return cwnd + (u32)grown;
 }
 
-/* ssthresh where the target sets it; `otherwise` while there is none. */
+/* Returns ssthresh if the target sets it, otherwise `otherwise`. */
 POLICY_INLINE u32 dstcp_ssthresh(const struct dstcp *state, u32 otherwise)
 {
 	u32 target = dstcp_target(state);
@@ -140,7 +140,7 @@ POLICY_INLINE u32 dstcp_ssthresh(const struct dstcp *state, u32 otherwise)
 	return policy_min(target, state->ssthresh_limit);
 }
 
-/* An ACK outside fast recovery: moves the window. */
+/* Updates the window after an ACK outside fast recovery. */
 POLICY_INLINE void dstcp_on_ack(struct dstcp *state, const struct dstcp_ack *ack,
 				struct dstcp_window *window)
 {
@@ -167,14 +167,14 @@ POLICY_INLINE void dstcp_congested(struct dstcp *state)
 	state->credit = 0;
 }
 
-/* A loss: returns the window that recovery ends with. dstcp_ssthresh() is the threshold then. */
+/* Returns the window at the end of recovery after a loss; ssthresh is then dstcp_ssthresh(). */
 POLICY_INLINE u32 dstcp_on_loss(struct dstcp *state, u32 cwnd)
 {
 	dstcp_congested(state);
 	return policy_max(cwnd / 2, DSTCP_MINIMUM_SSTHRESH);
 }
 
-/* A time-out: returns the new ssthresh. */
+/* Returns the new ssthresh after an RTO. */
 POLICY_INLINE u32 dstcp_on_timeout(struct dstcp *state, u32 cwnd)
 {
 	u32 half = dstcp_on_loss(state, cwnd);
@@ -183,9 +183,9 @@ POLICY_INLINE u32 dstcp_on_timeout(struct dstcp *state, u32 cwnd)
 }
 
 /*
- * Whether a marked packet was IN, as far as a sender knows that no receiver tells (the paper has it
- * copy the packet's tag into the ACK, 6.1, which no TCP does). A window within the target rate is IN
- * as a whole. Of a larger one a part is OUT, and this is what a RIO gateway marks first by far.
+ * Returns whether to treat a marked packet as IN. The sender has to guess: the paper's receiver
+ * copies the packet's tag into the ACK (6.1), which no TCP does. A window within the target rate is
+ * all IN. A larger one is partly OUT, and a RIO gateway marks that part first by far.
  */
 POLICY_INLINE int dstcp_within_profile(const struct dstcp *state, u32 cwnd)
 {
@@ -194,7 +194,7 @@ POLICY_INLINE int dstcp_within_profile(const struct dstcp *state, u32 cwnd)
 	return target && cwnd <= target;
 }
 
-/* An echo of a mark on a packet that was in profile (IN) or not (OUT). */
+/* Updates the window after an echo of a mark on a packet in profile (IN) or not (OUT). */
 POLICY_INLINE void dstcp_on_ecn_echo(struct dstcp *state, u32 in_profile,
 				     struct dstcp_window *window)
 {

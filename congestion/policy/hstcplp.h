@@ -3,11 +3,12 @@
  * HSTCP-LP (Kuzmanovic, Knightly and Cottrell): TCP-LP for paths of a high bandwidth-delay product.
  *
  *   increase    HighSpeed TCP's a(w) packets per round trip (RFC 3649)
- *   loss        HighSpeed TCP's b(w) of the window is given up
+ *   loss        HighSpeed TCP's decrease by b(w) of the window
  *   indication  TCP-LP's, by one-way delays; and TCP-LP's answer: half of the window, a packet
  *               when the indication recurs within the inference time-out
  *
- * Below 118 packets it is TCP-LP, but for the loss. Delays, indication and inference are those of tcplp.h.
+ * Below 118 packets it equals TCP-LP, except for the loss. tcplp.h defines delays, indication and
+ * inference.
  */
 #ifndef NETNICE_POLICY_HSTCPLP_H
 #define NETNICE_POLICY_HSTCPLP_H
@@ -17,13 +18,13 @@
 #define HSTCPLP_ROWS 73U
 #define HSTCPLP_DECREASE_ONE 1024U /* the whole window, in the table's unit */
 
-/* From a window of so many packets on, a(w) is the row's number counted from one. */
+/* From a window of `cwnd` packets on, a(w) is the row's number, counted from one. */
 struct hstcplp_row {
 	u32 cwnd;
 	u32 decrease; /* b(w) there, in 1024ths */
 };
 
-/* The windows are those of RFC 3649, appendix B. A test computes both columns. */
+/* The windows are from RFC 3649, appendix B. A test recomputes both columns. */
 static const struct hstcplp_row hstcplp_rows[HSTCPLP_ROWS] = {
 	{ 38, 512 },    { 118, 452 },   { 221, 418 },   { 347, 394 },   { 495, 375 },
 	{ 663, 360 },   { 851, 346 },   { 1058, 335 },  { 1284, 324 },  { 1529, 315 },
@@ -51,7 +52,7 @@ POLICY_INLINE void hstcplp_init(struct hstcplp *state, const struct policy_param
 	tcplp_init(&state->lp, wanted);
 }
 
-/* The number, from zero, of the row that a window is in: binary search of seven steps. */
+/* Returns the index of a window's row, from zero: binary search in seven steps. */
 POLICY_INLINE u32 hstcplp_row_of(u32 cwnd)
 {
 	u32 row = 0;
@@ -63,7 +64,7 @@ POLICY_INLINE u32 hstcplp_row_of(u32 cwnd)
 	return row;
 }
 
-/* a(w) packets for each cwnd packets acknowledged; for one ACK no more than a(w) at once. */
+/* Adds a(w) packets per cwnd packets acknowledged; one ACK adds at most a(w). */
 POLICY_INLINE u32 hstcplp_increase(struct hstcplp *state, u32 cwnd, u32 acked)
 {
 	u32 increase = hstcplp_row_of(cwnd) + 1;
@@ -77,13 +78,13 @@ POLICY_INLINE u32 hstcplp_increase(struct hstcplp *state, u32 cwnd, u32 acked)
 	return cwnd + (grown < increase ? (u32)grown : increase);
 }
 
-/* Takes the one-way delay that an ACK brings. */
+/* Samples the one-way delay of an ACK. */
 POLICY_INLINE void hstcplp_sample(struct hstcplp *state, const struct tcplp_ack *ack)
 {
 	tcplp_sample(&state->lp, ack);
 }
 
-/* The window after an ACK outside loss recovery. */
+/* Returns the window after an ACK outside loss recovery. */
 POLICY_INLINE u32 hstcplp_on_ack(struct hstcplp *state, const struct tcplp_ack *ack)
 {
 	u32 cwnd = ack->cwnd;
@@ -95,26 +96,29 @@ POLICY_INLINE u32 hstcplp_on_ack(struct hstcplp *state, const struct tcplp_ack *
 	return cwnd;
 }
 
-/* A loss: returns the new ssthresh. As in TCP-LP the next RTT's indications are ignored. */
+/* Returns the new ssthresh after a loss. As in TCP-LP, indications in the next RTT are ignored. */
 POLICY_INLINE u32 hstcplp_on_loss(struct hstcplp *state, u32 cwnd, u32 now_us)
 {
 	u32 row = hstcplp_row_of(cwnd);
 	u64 cut;
 
 	tcplp_on_loss(&state->lp, cwnd, now_us);
-	if (row >= HSTCPLP_ROWS) /* never; BPF's verifier wants to be told */
+	if (row >= HSTCPLP_ROWS) /* never; required by BPF's verifier */
 		row = HSTCPLP_ROWS - 1;
 	cut = (u64)cwnd * hstcplp_rows[row].decrease / HSTCPLP_DECREASE_ONE;
 	return policy_max(cwnd - (u32)cut, TCPLP_MINIMUM_SSTHRESH);
 }
 
-/* The time from one packet to the next, 0 where they go as ACKs come: a window below one packet. */
+/*
+ * Returns the interval between packets at a window below one packet; 0 leaves the ACKs to clock
+ * them.
+ */
 POLICY_INLINE u32 hstcplp_pause_us(const struct hstcplp *state, u32 cwnd, u32 smoothed_rtt_us)
 {
 	return tcplp_pause_us(&state->lp, cwnd, smoothed_rtt_us);
 }
 
-/* Sending again after an idle period. */
+/* Restarts the delay average after an idle period. */
 POLICY_INLINE void hstcplp_on_restart(struct hstcplp *state)
 {
 	tcplp_on_restart(&state->lp);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Integer names and small arithmetic shared by all policies. The BPF programs and the native
- * build (simulator, unit tests) include the very same files, so nothing here may name a kernel
- * type, and nothing may divide signed numbers: BPF before cpu v4 has no signed division.
+ * Integer names and small arithmetic shared by all policies. The BPF programs and the native build
+ * (simulator, unit tests) include the same files, so nothing here may name a kernel type, and
+ * nothing may divide signed numbers: BPF before cpu v4 has no signed division.
  */
 #ifndef NETNICE_POLICY_INTEGER_H
 #define NETNICE_POLICY_INTEGER_H
 
-/* The same types as the kernel's own names stand for, so that both declarations may meet. */
+/* The kernel's names stand for the same types, so that both declarations are compatible. */
 typedef unsigned char u8;
 typedef unsigned short u16;
 typedef unsigned int u32;
@@ -26,7 +26,9 @@ POLICY_INLINE u32 policy_max(u32 left, u32 right)
 	return left > right ? left : right;
 }
 
-/* Whether time or timestamp `left` is after `right`; both may have wrapped (RFC 7323, 5.2). */
+/*
+ * Returns whether time or timestamp `left` is after `right`; both may have wrapped (RFC 7323, 5.2).
+ */
 POLICY_INLINE int policy_after(u32 left, u32 right)
 {
 	return (s32)(left - right) > 0;

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * netnice: TCP-LP's idea (yield at the first sign of a queue, read from one-way delays) carried to
- * a control that also fills an idle link. docs/netnice-control.md tells what was tried and why.
+ * netnice: TCP-LP's idea (yield at the first sign of a queue, measured by one-way delays) extended
+ * to a control that also fills an idle link. docs/netnice-control.md gives the alternatives tried
+ * and the reasons.
  *
  *   signal     a queueing delay over the threshold for seven eighths of a window in a row. Bursts,
- *              one's own and others', pass; a queue that stands does not.
- *   threshold  one and a half packets at the link's rate, twice what samples differ by on a path that
- *              jitters, or a floor for clocks and schedulers: whichever is the largest.
- *   back-off   one's own part of the queue is taken out of the window, and 1/32 more,
- *              so that the queue runs empty (and all see the true minimum) and flows turn equal.
- *              Beside a flow that keeps a queue this ends within rounds at two packets.
+ *              its own and others', are shorter; a standing queue is not.
+ *   threshold  the largest of one and a half packets at the link's rate, twice the variation of
+ *              samples on a path with jitter, and a floor for clocks and schedulers.
+ *   back-off   the window shrinks by the flow's own part of the queue, and by 1/32 more, so that the
+ *              queue empties (and all flows see the true minimum) and flows converge to equal
+ *              shares. Beside a flow that keeps a queue it reaches two packets within rounds.
  *   yielding   two packets back to back (so that no ACK is delayed) every 1, 2, 4, 8 round trips,
  *              until four probes in a row met no queue.
- *   return     in slow start to a quarter of the path's capacity, from there by a quarter a round: to
- *              overflow a short queue would cost a best-effort flow half of its window.
- *   loss       Reno's answer. Where the queue is too short to show as delay, a second loss that no
- *              growth explains is the sign of others, and yielding takes longer.
- *   growth     towards the last window that was right quickly, beyond it one packet a round,
- *              doubling while no queue shows; never while the newest sample is over the threshold.
+ *   return     in slow start to a quarter of the path's capacity, then by a quarter per round: the
+ *              overflow of a short queue would cost a best-effort flow half of its window.
+ *   loss       Reno's answer. If the queue is too short to show as delay, a second loss that no
+ *              growth explains indicates others, and yielding takes longer.
+ *   growth     fast towards the last window that was right, beyond it one packet per round,
+ *              doubling while no queue shows; none while the newest sample is over the threshold.
  */
 #ifndef NETNICE_POLICY_NETNICE_H
 #define NETNICE_POLICY_NETNICE_H
@@ -28,13 +29,13 @@
 #include "netnice_yielding.h"
 #include "report.h"
 
-/* A flow's part of a queue: as much of the queue as it has of all that is on the way. */
+/* A flow's share of a queue equals its share of all data in flight. */
 POLICY_INLINE u32 netnice_own_backlog(const struct netnice *state, u32 cwnd, u32 queue_us)
 {
 	return (u32)((u64)cwnd * queue_us / ((u64)state->minimum_rtt_us + queue_us));
 }
 
-/* Only packets sent from now on tell what the reaction did. */
+/* Ignores packets sent before the reaction: only later ones show its effect. */
 POLICY_INLINE void netnice_mark_reaction(struct netnice *state, u32 delivered)
 {
 	state->reaction_mark = delivered;
@@ -45,8 +46,9 @@ POLICY_INLINE void netnice_mark_reaction(struct netnice *state, u32 delivered)
 }
 
 /*
- * The back-off beyond the queue, a share of the window: rounded up as often as its fraction says,
- * so that small windows too give way in proportion, and flows turn equal.
+ * The back-off beyond the queue, a fraction of the window: rounded up in proportion to its
+ * fractional part, so that small windows too back off in proportion, and flows converge to equal
+ * shares.
  */
 POLICY_INLINE u32 netnice_surplus(u32 cwnd, u32 dither)
 {
@@ -56,9 +58,9 @@ POLICY_INLINE u32 netnice_surplus(u32 cwnd, u32 dither)
 }
 
 /*
- * An early congestion indication: take the queue out of the window. A second one within the
- * inference time-out, in which the window did not grow, is the work of others: halve at least.
- * A third ends in yielding.
+ * Answers an early congestion indication: removes the flow's share of the queue from the window. A
+ * second indication within the inference time-out, in which the window did not grow, comes from
+ * others: the window is at least halved. A third starts yielding.
  */
 POLICY_INLINE u32 netnice_back_off(struct netnice *state, const struct netnice_ack *ack, u32 cwnd)
 {
@@ -84,7 +86,7 @@ POLICY_INLINE u32 netnice_back_off(struct netnice *state, const struct netnice_a
 	return target;
 }
 
-/* The pace of growth for the coming round: packets. */
+/* Returns the growth in the coming round, in packets. */
 POLICY_INLINE u32 netnice_plan_growth(const struct netnice *state, u32 cwnd, u32 queue_us,
 				      u32 threshold_us)
 {
@@ -97,7 +99,7 @@ POLICY_INLINE u32 netnice_plan_growth(const struct netnice *state, u32 cwnd, u32
 	return policy_max(policy_min(state->growth * 2, cwnd / 4), 1);
 }
 
-/* What a finished round means. */
+/* Evaluates a finished round. */
 POLICY_INLINE void netnice_round(struct netnice *state, const struct netnice_ack *ack, u32 cwnd)
 {
 	u32 previous_queue_us = state->report.delay_over_minimum_us;
@@ -109,7 +111,9 @@ POLICY_INLINE void netnice_round(struct netnice *state, const struct netnice_ack
 	state->report.delay_over_minimum_us = queue_us;
 	state->report.threshold_us = threshold_us;
 	if (state->report.phase != POLICY_YIELDING && !ack->app_limited) {
-		/* One sample that was too good (ACKs that came in a heap) must not last for ever. */
+		/*
+		 * A single rate sample that was too high (compressed ACKs) must not last for ever.
+		 */
 		state->packet_ns += state->packet_ns >> NETNICE_RATE_LEAK_SHIFT;
 		netnice_learn_spread(state);
 	}
@@ -127,8 +131,8 @@ POLICY_INLINE void netnice_round(struct netnice *state, const struct netnice_ack
 }
 
 /*
- * The return from yielding. The path's capacity is known, so there is no need to overshoot it; what
- * others leave of it is not, so the end is taken slowly.
+ * Grows the window after yielding. The path's capacity is known, so there is no need to overshoot
+ * it; the share that others leave is not, so the last part is slow.
  */
 POLICY_INLINE u32 netnice_grow_back(struct netnice *state, u32 acked, u32 cwnd)
 {
@@ -147,7 +151,7 @@ POLICY_INLINE u32 netnice_grow_back(struct netnice *state, u32 acked, u32 cwnd)
 	return cwnd;
 }
 
-/* Growth between the ends of rounds. */
+/* Grows the window between the ends of rounds. */
 POLICY_INLINE u32 netnice_grow(struct netnice *state, const struct netnice_ack *ack, u32 cwnd)
 {
 	u64 progress;
@@ -163,8 +167,8 @@ POLICY_INLINE u32 netnice_grow(struct netnice *state, const struct netnice_ack *
 }
 
 /*
- * Slow start ends at the first indication. The packets that met the queue left a round trip ago,
- * at half the window.
+ * Ends slow start at the first indication. The packets that met the queue left a round trip ago, at
+ * half the window.
  */
 POLICY_INLINE u32 netnice_leave_slow_start(struct netnice *state, const struct netnice_ack *ack,
 					   u32 cwnd)
@@ -184,8 +188,8 @@ POLICY_INLINE u32 netnice_leave_slow_start(struct netnice *state, const struct n
 }
 
 /*
- * A loss that no delay announced: the queue is hardly longer than the threshold, and losses are all
- * that is to be seen of others. Where no packet waited at all, the loss was the path's own.
+ * Returns whether no delay announced a loss: the queue is hardly longer than the threshold, and
+ * losses are the only sign of others. If no packet waited at all, the loss is the path's own.
  */
 POLICY_INLINE int netnice_is_blind(const struct netnice *state)
 {
@@ -193,8 +197,9 @@ POLICY_INLINE int netnice_is_blind(const struct netnice *state)
 }
 
 /*
- * The first blind loss may be one's own work, for the window grew: stay below it. One that follows
- * while the window did not grow is the work of others, unless the queue can't even hold a probe.
+ * The flow itself may have caused the first blind loss, since its window grew: it stays below that
+ * window. Others caused a further one while the window did not grow, unless the queue cannot even
+ * hold a probe.
  */
 POLICY_INLINE u32 netnice_on_blind_loss(struct netnice *state, u32 cwnd)
 {
@@ -208,7 +213,7 @@ POLICY_INLINE u32 netnice_on_blind_loss(struct netnice *state, u32 cwnd)
 	return policy_max(cwnd / 2, NETNICE_MINIMUM_CWND);
 }
 
-/* A loss: Reno's answer (RFC 5681, equation 4), and a cautious return. */
+/* Answers a loss as Reno does (RFC 5681, equation 4), and returns cautiously. */
 POLICY_INLINE u32 netnice_on_loss(struct netnice *state, const struct netnice_ack *ack, u32 cwnd)
 {
 	u32 product = netnice_bandwidth_delay_product(state);
@@ -217,7 +222,7 @@ POLICY_INLINE u32 netnice_on_loss(struct netnice *state, const struct netnice_ac
 	netnice_mark_reaction(state, ack->delivered);
 	state->plateau = policy_max(policy_min(cwnd - cwnd / 8, product), NETNICE_MINIMUM_CWND);
 	state->slow_start = 0;
-	/* Where packets are lost, delay is a queue, however steady it is. */
+	/* If packets are lost, delay comes from a queue, however steady it is. */
 	state->steady_since_us = 0;
 	if (state->report.phase == POLICY_YIELDING && state->probe_rounds > NETNICE_PROBE_ROUNDS)
 		return netnice_yield_blindly(state);
@@ -226,7 +231,7 @@ POLICY_INLINE u32 netnice_on_loss(struct netnice *state, const struct netnice_ac
 	return policy_max(cwnd / 2, NETNICE_MINIMUM_CWND);
 }
 
-/* So many packets in a row over the threshold are an indication. On the return fewer are enough. */
+/* Returns the packets in a row over the threshold that make an indication; fewer after yielding. */
 POLICY_INLINE u32 netnice_indication_packets(const struct netnice *state, u32 cwnd)
 {
 	int returns = state->slow_start && state->report.yields;
@@ -234,7 +239,7 @@ POLICY_INLINE u32 netnice_indication_packets(const struct netnice *state, u32 cw
 	return policy_max(returns ? cwnd / 4 : cwnd - cwnd / 8, NETNICE_INDICATION_PACKETS);
 }
 
-/* The window after an ACK. */
+/* Returns the window after an ACK. */
 POLICY_INLINE u32 netnice_on_ack(struct netnice *state, const struct netnice_ack *ack)
 {
 	u32 cwnd = ack->cwnd;
@@ -270,7 +275,7 @@ POLICY_INLINE u32 netnice_on_ack(struct netnice *state, const struct netnice_ack
 	return policy_max(cwnd, NETNICE_MINIMUM_CWND);
 }
 
-/* The time over which `cwnd` packets are to be sent: the pacing rate is the one by the other. */
+/* Returns the time over which to send `cwnd` packets: the pacing rate is their quotient. */
 POLICY_INLINE u32 netnice_pacing_us(const struct netnice *state, u32 cwnd, u32 smoothed_rtt_us)
 {
 	if (state->report.phase == POLICY_YIELDING)

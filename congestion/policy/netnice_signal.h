@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * netnice: what it learns of the path from ACKs: the link's rate, its smallest delays, how much
- * samples differ by themselves, and so from which queueing delay on somebody has made a queue.
+ * netnice: path estimates from ACKs: the link's rate, its smallest delays, the variation of samples
+ * without a queue, and from these the queueing delay above which others have made a queue.
  */
 #ifndef NETNICE_POLICY_NETNICE_SIGNAL_H
 #define NETNICE_POLICY_NETNICE_SIGNAL_H
@@ -13,13 +13,16 @@
 #include "one_way_delay.h"
 #include "report.h"
 
-/* Ticks that fit 16 bits: a second. */
+/* Converts to ticks; saturates at 16 bits (1.3 s). */
 POLICY_INLINE u32 netnice_ticks(u32 microseconds)
 {
 	return policy_min(microseconds / NETNICE_TICK_US, 65535);
 }
 
-/* Changes of two packets, or of a round, on a path that jitters say nothing about its queue. */
+/*
+ * On a path with jitter, changes of twice the jitter, or twice a round's spread, do not indicate a
+ * queue.
+ */
 POLICY_INLINE u32 netnice_threshold_us(const struct netnice *state)
 {
 	u32 threshold_us = policy_max(state->threshold_floor * NETNICE_TICK_US,
@@ -31,9 +34,9 @@ POLICY_INLINE u32 netnice_threshold_us(const struct netnice *state)
 }
 
 /*
- * The range of a round's samples as it is when nobody adds a queue: it follows wide rounds slowly
- * and narrow ones quickly, so that bursts that pass leave it alone. Jitter is in every round. Two
- * packets of it are what delayed ACKs make of any flow.
+ * Estimates the range of a round's samples when nobody adds a queue: the estimate follows wide
+ * rounds slowly and narrow ones quickly, so that transient bursts do not change it. Jitter is in
+ * every round. Two packets of the range are excluded, since delayed ACKs cause them in any flow.
  */
 POLICY_INLINE void netnice_learn_spread(struct netnice *state)
 {
@@ -48,8 +51,8 @@ POLICY_INLINE void netnice_learn_spread(struct netnice *state)
 }
 
 /*
- * Jitter as in RFC 3550, 6.4.1: the mean change from one delay to the next. While yielding, the
- * samples lie too far apart: what changes between them is the others' queue.
+ * Estimates jitter as in RFC 3550, 6.4.1: the mean change from one delay to the next. While
+ * yielding, the samples are too far apart: changes between them come from the others' queue.
  */
 POLICY_INLINE void netnice_learn_jitter(struct netnice *state, u32 queue_us)
 {
@@ -65,7 +68,7 @@ POLICY_INLINE void netnice_learn_jitter(struct netnice *state, u32 queue_us)
 		state->jitter_us -= (state->jitter_us - change_us) / 16;
 }
 
-/* The window that fills the path without a queue, by the highest rate ever delivered. */
+/* Window that fills the path without a queue, at the highest delivery rate measured. */
 POLICY_INLINE u32 netnice_bandwidth_delay_product(const struct netnice *state)
 {
 	if (!state->packet_ns || state->minimum_rtt_us == NETNICE_NO_SAMPLE)
@@ -74,9 +77,9 @@ POLICY_INLINE u32 netnice_bandwidth_delay_product(const struct netnice *state)
 }
 
 /*
- * The queueing delay on the way there: what the round trip took beyond its minimum, which is
- * exact but counts the way back too, bounded by the same of the one-way delay, which does not but
- * is as coarse as the peer's clock.
+ * Returns the queueing delay of the forward path. The round trip's excess over its minimum is exact
+ * but includes the return path; the excess of the one-way delay excludes it but is as coarse as the
+ * peer's clock. The result is the smaller of the two.
  */
 POLICY_INLINE u32 netnice_queue_us(struct netnice *state, const struct netnice_ack *ack)
 {
@@ -92,7 +95,7 @@ POLICY_INLINE u32 netnice_queue_us(struct netnice *state, const struct netnice_a
 	if (restarted || !state->minimum_one_way_us || delay_us < state->minimum_one_way_us)
 		state->minimum_one_way_us = delay_us;
 	delay_us -= state->minimum_one_way_us;
-	/* A round trip at its minimum proves the way there empty: the clocks drift, follow. */
+	/* A round trip at its minimum shows an empty forward path: any excess is clock drift. */
 	if (delay_us > NETNICE_DRIFT_US && queue_us < state->threshold_floor * NETNICE_TICK_US / 4)
 		state->minimum_one_way_us += (delay_us - NETNICE_DRIFT_US) / 8;
 	return policy_min(queue_us, delay_us);
@@ -110,8 +113,8 @@ POLICY_INLINE void netnice_learn_rate(struct netnice *state, const struct netnic
 }
 
 /*
- * Whether the newest packet covered was sent after the last reaction. Both are counted back from now:
- * reactions may lie further apart than signed numbers reach.
+ * Returns whether the newest packet covered was sent after the last reaction. Both are counted back
+ * from now, since reactions may be further apart than the range of signed numbers.
  */
 POLICY_INLINE int netnice_follows_reaction(const struct netnice *state,
 					   const struct netnice_ack *ack)
@@ -119,7 +122,7 @@ POLICY_INLINE int netnice_follows_reaction(const struct netnice *state,
 	return ack->delivered - state->reaction_mark >= ack->delivered - ack->prior_delivered;
 }
 
-/* Takes the delay sample that an ACK brings. */
+/* Samples the delay of an ACK. */
 POLICY_INLINE void netnice_sample(struct netnice *state, const struct netnice_ack *ack)
 {
 	int prompt = delayed_ack_is_prompt(&state->lone_acks, ack->acked, ack->in_flight);

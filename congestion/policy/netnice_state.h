@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* netnice: what it knows of a connection, what an ACK tells it, and its constants. See netnice.h. */
+/* netnice: state of a connection, contents of an ACK, and constants. See netnice.h. */
 #ifndef NETNICE_POLICY_NETNICE_STATE_H
 #define NETNICE_POLICY_NETNICE_STATE_H
 
@@ -9,33 +9,33 @@
 #include "parameters.h"
 #include "report.h"
 
-#define NETNICE_THRESHOLD_US 1000U        /* the threshold's floor: stamps' grain, schedulers */
+#define NETNICE_THRESHOLD_US 1000U        /* the threshold's floor: clock resolution, schedulers */
 #define NETNICE_THRESHOLD_HALF_PACKETS 3U /* one and a half: a delayed ACK releases two at once */
 #define NETNICE_THRESHOLD_JITTERS 2U      /* twice the mean change from sample to sample */
 #define NETNICE_THRESHOLD_SPREADS 2U      /* twice the range of a round's samples */
 #define NETNICE_JITTER_LIMIT_US 20000U
-#define NETNICE_MINIMUM_CWND 2U  /* the second packet gets the ACK sent at once */
+#define NETNICE_MINIMUM_CWND 2U  /* the second packet makes the receiver ACK at once */
 #define NETNICE_SURPLUS_SHIFT 5U /* the back-off beyond the queue: cwnd / 32 */
-#define NETNICE_PROBE_CWND 4U    /* of which pacing lets out two at a time */
-#define NETNICE_PROBE_ROUNDS 8U  /* pause between probes soon after yielding began, at most */
+#define NETNICE_PROBE_CWND 4U    /* of which pacing sends two at a time */
+#define NETNICE_PROBE_ROUNDS 8U  /* longest pause between probes early in yielding */
 #define NETNICE_PROBE_PAUSE_US 1000000U
-#define NETNICE_PAUSE_UNIT 256U       /* of `pause_scale` */
-#define NETNICE_PAUSE_GROWTH_SHIFT 4U /* a pause is longer than the last by a sixteenth of it */
+#define NETNICE_PAUSE_UNIT 256U       /* unit of `pause_scale` */
+#define NETNICE_PAUSE_GROWTH_SHIFT 4U /* each pause exceeds the previous one by a sixteenth */
 #define NETNICE_PAUSE_SCALE_LIMIT 65535U
 #define NETNICE_LONGEST_PAUSE_US 5000000U
-#define NETNICE_VERDICT_ROUNDS 2U     /* from a probe to what its ACK decides */
-#define NETNICE_CLEAN_PROBES 4U       /* in a row that end a yielding */
-#define NETNICE_RETURN_SHIFT 2U       /* on the return: growth of cwnd / 4 a round */
-#define NETNICE_TICK_US 20U           /* unit of what is kept in 16 bits */
-#define NETNICE_INFERENCE_ROUNDS 2U   /* itt of TCP-LP: no growth, and a recurrence means others */
-#define NETNICE_INDICATION_PACKETS 4U /* over the threshold in a row, at the least */
-#define NETNICE_RELEARN_US 90000000U  /* a delay so long unmoved is a longer path, no queue */
-#define NETNICE_STEADY_GAP_S 20U      /* unheard for four of the longest pauses it may have moved */
-#define NETNICE_STEADY_PARTS 16U      /* unmoved: by no more than a sixteenth of itself */
-#define NETNICE_RATE_LEAK_SHIFT 13U /* the highest rate is forgotten within some thousand rounds */
-#define NETNICE_DRIFT_US 2000U      /* twice the grain of a millisecond clock */
-#define NETNICE_BLIND_ROUNDS 31U    /* after a blind loss: no growth beyond the plateau so long */
-#define NETNICE_BLIND_PROBES 3U     /* clean probes that end a yielding which a blind loss began */
+#define NETNICE_VERDICT_ROUNDS 2U     /* from a probe to the decision on its ACK */
+#define NETNICE_CLEAN_PROBES 4U       /* in a row that end yielding */
+#define NETNICE_RETURN_SHIFT 2U       /* growth after yielding: cwnd / 4 per round */
+#define NETNICE_TICK_US 20U           /* unit of delays kept in 16 bits */
+#define NETNICE_INFERENCE_ROUNDS 2U   /* itt of TCP-LP: no growth; a recurrence means others */
+#define NETNICE_INDICATION_PACKETS 4U /* least number in a row over the threshold */
+#define NETNICE_RELEARN_US 90000000U  /* a delay steady this long is a longer path, no queue */
+#define NETNICE_STEADY_GAP_S 20U      /* four longest pauses without an ACK: it may have moved */
+#define NETNICE_STEADY_PARTS 16U      /* steady: within a sixteenth of itself */
+#define NETNICE_RATE_LEAK_SHIFT 13U   /* the highest rate decays within some thousand rounds */
+#define NETNICE_DRIFT_US 2000U        /* twice the resolution of a millisecond clock */
+#define NETNICE_BLIND_ROUNDS 31U      /* after a blind loss without growth over the plateau */
+#define NETNICE_BLIND_PROBES 3U       /* clean probes that end yielding after a blind loss */
 #define NETNICE_BLIND_PROBE_ROUNDS 64U
 #define NETNICE_NO_SAMPLE 0xffffffffU
 
@@ -46,43 +46,43 @@ struct netnice {
 	u32 minimum_one_way_us;
 	u32 round_end;      /* `delivered` at which the round ends */
 	u32 round_queue_us; /* smallest queueing delay of the round */
-	u32 reaction_mark;  /* `delivered` at the last reaction: older packets don't count */
-	u32 over_packets;   /* in a row that met a queue over the threshold */
-	u32 over_queue_us;  /* the queueing delay that the last two of them agree on */
+	u32 reaction_mark;  /* `delivered` at the last reaction: older packets do not count */
+	u32 over_packets;   /* packets in a row that met a queue over the threshold */
+	u32 over_queue_us;  /* queueing delay, the smaller of the last two samples */
 	u32 latest_queue_us;
 	u32 packet_ns;       /* time of one packet at the link's rate */
-	u32 plateau;         /* the last window that filled the link without a queue */
+	u32 plateau;         /* last window that filled the link without a queue */
 	u32 growth;          /* packets per round */
 	u32 credit;          /* progress towards the next packet of growth */
-	u32 steady_since_us; /* while yielding: where the delay has stayed since when */
-	u16 steady_low;      /* in ticks of 20 us, as all that follows */
+	u32 steady_since_us; /* while yielding: start of the steady delay; 0: none */
+	u16 steady_low;      /* in ticks of 20 us, as the next four members */
 	u16 steady_high;
 	u16 threshold_floor;
-	u16 round_high; /* largest queueing delay of the round */
-	u16 spread;     /* what a round's samples differ by when nobody adds a queue */
-	u16 jitter_us;  /* mean change from sample to sample */
-	u16 pause_scale; /* how long the longest pause has become, in times of what it was at first */
+	u16 round_high;  /* largest queueing delay of the round */
+	u16 spread;      /* range of a round's samples when nobody adds a queue */
+	u16 jitter_us;   /* mean change from sample to sample */
+	u16 pause_scale; /* length of the longest pause relative to its first value */
 	u8 lone_acks;
 	u8 inference; /* rounds until the inference time-out; while yielding, clean probes wanted */
 	u8 probe_rounds;   /* round trips between probes while yielding */
 	u8 blind_rounds;   /* rounds in which a blind loss means others */
-	u8 steady_heard_s; /* how long after `steady_since_us` the newest ACK came */
+	u8 steady_heard_s; /* seconds from `steady_since_us` to the newest ACK */
 	u8 slow_start : 1;
-	u8 round_prompt : 1; /* a sample of this round is surely free of a delayed ACK */
+	u8 round_prompt : 1; /* a sample of this round is certainly free of a delayed ACK */
 	u8 recovering : 1;
-	u8 pausing : 1;     /* a lone packet goes out, and the long pause follows it */
+	u8 pausing : 1;     /* a lone packet is sent, and the long pause follows it */
 	u8 recurrences : 2; /* indications within inference time-outs */
 };
 
-/* One ACK, in the terms of any TCP with delivery-rate samples. Times wrap. */
+/* One ACK, as any TCP with delivery-rate samples sees it. Times wrap. */
 struct netnice_ack {
 	u32 now_us;
 	u32 sample_rtt_us;   /* of the newest packet covered; 0 if unknown or ambiguous (Karn) */
 	u32 tsval;           /* of the ACK, if has_timestamp */
 	u32 acked;           /* packets newly delivered */
-	u32 in_flight;       /* packets still out */
-	u32 delivered;       /* packets delivered in all */
-	u32 prior_delivered; /* the same when the newest packet covered was sent */
+	u32 in_flight;       /* packets outstanding */
+	u32 delivered;       /* total packets delivered */
+	u32 prior_delivered; /* `delivered` when the newest packet covered was sent */
 	u32 rate_delivered;  /* packets delivered in rate_interval_us; 0 if unknown */
 	u32 rate_interval_us;
 	u32 cwnd; /* packets */

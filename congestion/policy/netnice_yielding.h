@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* netnice: what it does while others use the link, and how it finds out that they have gone. */
+/* netnice: behaviour while others use the link, and detection that they have stopped. */
 #ifndef NETNICE_POLICY_NETNICE_YIELDING_H
 #define NETNICE_POLICY_NETNICE_YIELDING_H
 
@@ -21,7 +21,7 @@ POLICY_INLINE u32 netnice_yield(struct netnice *state)
 	return NETNICE_MINIMUM_CWND;
 }
 
-/* Probes can't see a queue so short; what they tell is that nothing is lost. */
+/* Probes cannot detect so short a queue; they only show that nothing is lost. */
 POLICY_INLINE u32 netnice_yield_blindly(struct netnice *state)
 {
 	u32 cwnd = netnice_yield(state);
@@ -33,9 +33,8 @@ POLICY_INLINE u32 netnice_yield_blindly(struct netnice *state)
 }
 
 /*
- * By how much samples of an unmoved delay differ: by no more than the threshold, but that may be
- * wide where a flow never had the link to itself. A full queue that many flows share moves by a
- * twelfth of itself.
+ * Range of the samples of a steady delay: at most the threshold, which may be wide if the flow
+ * never had the link to itself. A full queue shared by many flows varies by a twelfth of itself.
  */
 POLICY_INLINE u32 netnice_steady_range_us(const struct netnice *state)
 {
@@ -45,8 +44,8 @@ POLICY_INLINE u32 netnice_steady_range_us(const struct netnice *state)
 }
 
 /*
- * Samples on either side of a program's pause say nothing of what was between them. Now is made odd as
- * `steady_since_us` is, or could lie before it.
+ * Samples on both sides of a program's pause do not show what happened between them. `now_us` is
+ * made odd like `steady_since_us`, which it could otherwise precede.
  */
 POLICY_INLINE void netnice_notice_gap(struct netnice *state, u32 now_us)
 {
@@ -58,8 +57,8 @@ POLICY_INLINE void netnice_notice_gap(struct netnice *state, u32 now_us)
 }
 
 /*
- * While yielding, a delay that does not move for long, and without a loss, is no queue (queues that
- * somebody uses move) but a path that became longer: it becomes the new minimum.
+ * While yielding, a delay that stays constant for long without a loss is not a queue (queues in use
+ * vary) but a longer path: it becomes the new minimum.
  */
 POLICY_INLINE void netnice_relearn(struct netnice *state, u32 queue_us, u32 now_us)
 {
@@ -86,10 +85,10 @@ POLICY_INLINE void netnice_relearn(struct netnice *state, u32 queue_us, u32 now_
 }
 
 /*
- * Others have been found whenever the longest pause was over. The next one is longer by a
- * sixteenth of it, so that pauses become a sixteenth of the time for which others have been there:
- * many flows that yield for long weigh little, and what is lost by coming back late is little
- * beside the time that they stayed away.
+ * Lengthens the longest pause by a sixteenth each time a probe after it finds others, so that a
+ * pause is a sixteenth of the time for which others have been present: many flows that yield for
+ * long add little load, and a late return costs little compared with the time that the others
+ * stayed.
  */
 POLICY_INLINE void netnice_lengthen_pause(struct netnice *state)
 {
@@ -98,7 +97,10 @@ POLICY_INLINE void netnice_lengthen_pause(struct netnice *state)
 	state->pause_scale = policy_min(scale, NETNICE_PAUSE_SCALE_LIMIT);
 }
 
-/* Probes have become as rare as round trips make them, and have still met a queue. */
+/*
+ * Returns whether probes have reached their longest interval in round trips and have still met a
+ * queue.
+ */
 POLICY_INLINE int netnice_pauses_long(const struct netnice *state)
 {
 	return state->probe_rounds == NETNICE_PROBE_ROUNDS &&
@@ -106,13 +108,13 @@ POLICY_INLINE int netnice_pauses_long(const struct netnice *state)
 }
 
 /*
- * A probe is two packets together. When one is still out, the next would go alone, its ACK would
- * be held, and so would all that follow: no sample would ever be free of the receiver's wait.
- * Linux sends no more than half a window at once, hence four for two.
+ * A probe is two packets together. While one is in flight, the next would go alone, and the
+ * receiver would delay its ACK and all that follow: no sample would ever be free of that wait.
+ * Linux sends at most half a window at once, hence a window of four for two packets.
  *
- * How long nothing follows a packet is decided as it leaves. So that an ACK which met no queue is
- * followed by the next probe at once, and not after a long pause, the long pause follows a lone
- * packet, which goes out once the probe has met a queue.
+ * The pause after a packet is fixed when the packet leaves. An ACK that met no queue should be
+ * followed by the next probe at once, not after a long pause; so the long pause follows a lone
+ * packet, sent after the probe has met a queue.
  */
 POLICY_INLINE u32 netnice_probe_cwnd(struct netnice *state, const struct netnice_ack *ack)
 {
@@ -122,13 +124,13 @@ POLICY_INLINE u32 netnice_probe_cwnd(struct netnice *state, const struct netnice
 	return state->pausing ? 1 : NETNICE_PROBE_CWND;
 }
 
-/* How many packets pacing lets out at once. */
+/* Number of packets that pacing sends at once. */
 POLICY_INLINE u32 netnice_burst_packets(const struct netnice *state)
 {
 	return state->report.phase == POLICY_YIELDING && !state->pausing ? 2 : 1;
 }
 
-/* The time from one burst to the next. */
+/* Returns the time from one burst to the next. */
 POLICY_INLINE u32 netnice_pause_us(const struct netnice *state, u32 smoothed_rtt_us)
 {
 	u32 pause_us = policy_min(state->probe_rounds * smoothed_rtt_us, NETNICE_PROBE_PAUSE_US);
@@ -143,9 +145,9 @@ POLICY_INLINE u32 netnice_pause_us(const struct netnice *state, u32 smoothed_rtt
 }
 
 /*
- * Nothing but two packets now and then, until some pairs in a row find no queue: one pair alone may
- * have come between two bursts of a flow that is not yet, or not any more, at full speed. While
- * pairs find none they follow each other faster.
+ * Sends only pairs of packets until several in a row find no queue: a single pair may fall between
+ * two bursts of a flow that is not, or no longer, at full speed. While pairs find none, their
+ * interval shrinks.
  */
 POLICY_INLINE void netnice_yielding_round(struct netnice *state, const struct netnice_ack *ack,
 					  u32 previous_queue_us, u32 queue_us, u32 threshold_us)
@@ -163,10 +165,10 @@ POLICY_INLINE void netnice_yielding_round(struct netnice *state, const struct ne
 		state->inference = 0;
 		return;
 	}
-	/* A small queue may be that of another flow of low priority. */
+	/* A small queue may be that of another low-priority flow. */
 	if (state->probe_rounds <= NETNICE_PROBE_ROUNDS && queue_us > 2 * threshold_us)
 		state->inference = NETNICE_CLEAN_PROBES;
-	/* Losses were all that showed of others: delay shows them now. */
+	/* So far only losses showed the others; now delay shows them. */
 	if (state->probe_rounds > NETNICE_PROBE_ROUNDS && queue_us > 4 * threshold_us) {
 		state->inference = NETNICE_CLEAN_PROBES;
 		state->probe_rounds = NETNICE_PROBE_ROUNDS;

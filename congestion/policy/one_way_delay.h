@@ -2,12 +2,12 @@
 /*
  * The one-way delay of a data packet from the timestamp option (RFC 7323; LP03 III-A.2).
  *
- * The peer's TSval runs from a random offset in a unit of the peer's choice, so only differences
- * to the connection's first sample mean anything, and they are taken in wrapping arithmetic. The
- * paper subtracts the echoed TSecr; here the packet's own send time stands in its place. It is
- * the same instant, but in microseconds, and it belongs to the newest packet that the ACK covers
- * where TSecr belongs to the oldest: with delayed ACKs the wait for the second packet is then no
- * part of the delay.
+ * The peer's TSval starts at a random offset in a unit of the peer's choice, so only differences
+ * from the connection's first sample are meaningful; they use wrapping arithmetic. The paper
+ * subtracts the echoed TSecr; here the packet's own send time replaces it. It is the same instant,
+ * but in microseconds, and it belongs to the newest packet that the ACK covers, whereas TSecr
+ * belongs to the oldest: with delayed ACKs the wait for the second packet is then not part of the
+ * delay.
  */
 #ifndef NETNICE_POLICY_ONE_WAY_DELAY_H
 #define NETNICE_POLICY_ONE_WAY_DELAY_H
@@ -15,24 +15,24 @@
 #include "integer.h"
 #include "report.h"
 
-#define ONE_WAY_DELAY_MILLISECOND_TICK_US 1000U /* what RFC 7323 hosts send, unless told apart */
+#define ONE_WAY_DELAY_MILLISECOND_TICK_US 1000U /* RFC 7323 hosts, until measured otherwise */
 #define ONE_WAY_DELAY_MICROSECOND_TICK_US 1U    /* Linux with the tcp_usec_ts route feature */
-#define ONE_WAY_DELAY_TICK_UNUSABLE 0U          /* neither: this peer's clock can't be read */
+#define ONE_WAY_DELAY_TICK_UNUSABLE 0U          /* neither: this peer's clock is unreadable */
 
-/* The first sample lies here, so that smaller delays stay positive. */
+/* Value of the first sample, so that smaller delays stay positive. */
 #define ONE_WAY_DELAY_ORIGIN_US (1U << 30)
 
 #define ONE_WAY_DELAY_TELL_MICROSECONDS_AFTER_US 20000U
 #define ONE_WAY_DELAY_TELL_MILLISECONDS_AFTER_US 2000000U
 
 /*
- * Until the tick is told all samples lie within two seconds of the first: one so much later follows a
- * pause. Our time wraps in 72 minutes, so that the ticks must be few, too, for a short time to be true:
- * a millisecond clock makes so many in 67 minutes.
+ * Until the tick is known, all samples lie within two seconds of the first: one this much later
+ * follows a pause. Our time wraps in 72 minutes, so a short elapsed time is credible only if the
+ * ticks are few as well: a millisecond clock makes this many in 67 minutes.
  */
 #define ONE_WAY_DELAY_PAUSE_US 10000000U
 #define ONE_WAY_DELAY_PAUSE_TICKS 4000000U
-/* A clock that is stale so often is none: pauses are that long, but not before each packet. */
+/* A clock stale this often is unusable: pauses are that long, but not before every packet. */
 #define ONE_WAY_DELAY_STARTS 8U
 
 struct one_way_delay {
@@ -40,17 +40,20 @@ struct one_way_delay {
 	u32 first_sent_us;
 	u32 first_received_us;
 	u16 tick_us;
-	u8 started; /* how often; never again once the tick is told */
+	u8 started; /* number of starts; final once the tick is known */
 	u8 told;    /* the tick has been measured, not assumed */
 };
 
-/* Before the tick is told: whether a pause lies between, so that `elapsed_us` may have wrapped. */
+/*
+ * Before the tick is known: returns whether a pause lies between, so that `elapsed_us` may have
+ * wrapped.
+ */
 POLICY_INLINE int one_way_delay_has_paused(u32 ticks, u32 elapsed_us)
 {
 	return elapsed_us >= ONE_WAY_DELAY_PAUSE_US || ticks >= ONE_WAY_DELAY_PAUSE_TICKS;
 }
 
-/* Whether these ticks are a millisecond clock's, however often it and ours have wrapped. */
+/* Returns whether the ticks fit a millisecond clock, however often it and ours have wrapped. */
 POLICY_INLINE int one_way_delay_is_in_milliseconds(u32 ticks, u32 elapsed_us)
 {
 	u32 gained_us = ticks * ONE_WAY_DELAY_MILLISECOND_TICK_US - elapsed_us;
@@ -59,7 +62,10 @@ POLICY_INLINE int one_way_delay_is_in_milliseconds(u32 ticks, u32 elapsed_us)
 	       2 * ONE_WAY_DELAY_TELL_MILLISECONDS_AFTER_US;
 }
 
-/* Whether the tick can't be told any more: by a wrapped time any clock may pass for any other. */
+/*
+ * Returns whether the tick can no longer be measured: after a wrap, any clock may look like any
+ * other.
+ */
 POLICY_INLINE int one_way_delay_is_stale(const struct one_way_delay *clock, u32 ticks,
 					 u32 elapsed_us)
 {
@@ -68,11 +74,11 @@ POLICY_INLINE int one_way_delay_is_stale(const struct one_way_delay *clock, u32 
 }
 
 /*
- * Tells the peer's tick from how far its clock went while ours went `elapsed_us`. A microsecond
- * clock is 1000 times too fast for a millisecond one, so 20 ms are enough to tell where queueing has
- * not shifted the stamps by more than half of that; a clock that is neither needs longer. After a
- * pause it is a millisecond clock, or stale. Returns 1 when the tick has changed and earlier delays
- * no longer compare with later ones.
+ * Measures the peer's tick by the advance of its clock while ours advanced by `elapsed_us`. A
+ * microsecond clock is 1000 times faster than a millisecond one, so 20 ms distinguish the two unless
+ * queueing has shifted the stamps by more than half of that; a clock that is neither takes longer.
+ * After a pause the clock is a millisecond clock, or stale. Returns 1 when the tick has changed and
+ * earlier delays no longer compare with later ones.
  */
 POLICY_INLINE int one_way_delay_tell_tick(struct one_way_delay *clock, u32 ticks, u32 elapsed_us)
 {
@@ -107,9 +113,9 @@ POLICY_INLINE void one_way_delay_begin(struct one_way_delay *clock, u32 tsval, u
 }
 
 /*
- * The relative one-way delay in microseconds, around ONE_WAY_DELAY_ORIGIN_US, of a packet sent at
- * `sent_us` whose ACK carries `tsval` and arrived at `received_us` (both on our clock). Zero where
- * it can't be known. `*restarted` is set when earlier values no longer compare with this one.
+ * Returns the relative one-way delay in microseconds, around ONE_WAY_DELAY_ORIGIN_US, of a packet
+ * sent at `sent_us` whose ACK carries `tsval` and arrived at `received_us` (both on our clock);
+ * zero if unknown. Sets `*restarted` when earlier values no longer compare with this one.
  */
 POLICY_INLINE u32 one_way_delay_sample(struct one_way_delay *clock, u32 tsval, u32 sent_us,
 				       u32 received_us, u8 *restarted)
@@ -120,14 +126,17 @@ POLICY_INLINE u32 one_way_delay_sample(struct one_way_delay *clock, u32 tsval, u
 
 	if (stale || !clock->started)
 		one_way_delay_begin(clock, tsval, sent_us, received_us);
-	/* Else a peer whose clock jumps all the time would have each queue taken for the smallest. */
+	/* Otherwise a clock that jumps all the time would make every queue pass for the smallest. */
 	if (clock->started > ONE_WAY_DELAY_STARTS) {
 		clock->told = 1;
 		clock->tick_us = ONE_WAY_DELAY_TICK_UNUSABLE;
 	}
 	ticks = tsval - clock->first_tsval;
 	elapsed_us = received_us - clock->first_received_us;
-	/* One store: where compilers merge it with one to the clock, BPF's verifier refuses both. */
+	/*
+	 * A single store: compilers may merge two with one to the clock, which BPF's verifier
+	 * rejects.
+	 */
 	*restarted = one_way_delay_tell_tick(clock, ticks, elapsed_us) || stale;
 	if (clock->tick_us == ONE_WAY_DELAY_TICK_UNUSABLE)
 		return 0;
@@ -135,8 +144,9 @@ POLICY_INLINE u32 one_way_delay_sample(struct one_way_delay *clock, u32 tsval, u
 }
 
 /*
- * The same of the newest packet that an ACK covers, `sample_rtt_us` ago; zero, too, where the ACK
- * has no timestamp. Reports where the delay comes from: without one-way delays, round trips.
+ * Returns the one-way delay of the newest packet that an ACK covers, sent `sample_rtt_us` ago; zero
+ * also if the ACK has no timestamp. Reports the source of the delay: one-way delays, else round
+ * trips.
  */
 POLICY_INLINE u32 one_way_delay_of_ack(struct one_way_delay *clock, struct policy_report *report,
 				       u8 has_timestamp, u32 tsval, u32 sample_rtt_us, u32 now_us,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What a user may set for one run or cgroup. Zero in a member means the policy's own default, so
- * that a zeroed struct is always valid. The table in ../src/parameter_table.rs has the unit, range,
- * default and offset of each member and the controls that read it; user space checks by it.
+ * Parameters that a user may set for one run or cgroup. Zero in a member selects the policy's own
+ * default, so that a zeroed struct is always valid. The table in ../src/parameter_table.rs has the
+ * unit, range, default and offset of each member and the controls that read it; user space checks
+ * against it.
  */
 #ifndef NETNICE_POLICY_PARAMETERS_H
 #define NETNICE_POLICY_PARAMETERS_H

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Low priority from the receiving end: the netnice control (netnice.h), driven by what arrives, and
- * carried out by the window that is advertised. The sender is not changed and need not know.
+ * Low priority at the receiving end: arriving data drives the netnice control (netnice.h), and the
+ * advertised window enforces its result. The sender is unchanged and need not know.
  *
- *   delay      the one-way delay of the data: arrival less TSval, above its minimum, bounded by what
- *              the round trip (now less TSecr) is above its own.
- *   rounds     a packet that echoes the TSval of an ACK was sent after that ACK: marks of what had
- *              arrived when an ACK left tell how many packets a round trip brought.
- *   growth     only where the window was what held the sender back: where a round trip brought as
- *              much as was advertised at its beginning.
- *   loss       a packet that fills a gap with a later TSval than what lay beyond it was retransmitted
- *              (RFC 9840, 4.3). It counts once a round trip, and so does a CE mark.
- *   pause      a window below one packet. The sender's persist timer sends what fits into it (RFC
- *              1122, 4.2.3.4), in Linux after each RTO, and that packet is the next probe.
+ *   delay      the one-way delay of the data: arrival minus TSval, above its minimum, bounded by the
+ *              excess of the round trip (now minus TSecr) over its own minimum.
+ *   rounds     a packet that echoes the TSval of an ACK was sent after that ACK: marks of the packets
+ *              that had arrived when an ACK left give the number of packets per round trip.
+ *   growth     only if the window limited the sender: if as much arrived in a round trip as was
+ *              advertised at its start.
+ *   loss       a packet that fills a gap with a later TSval than the data beyond it was retransmitted
+ *              (RFC 9840, 4.3). It counts once per round trip, and so does a CE mark.
+ *   pause      a window below one packet. The sender's persist timer sends as much as fits into it
+ *              (RFC 1122, 4.2.3.4), in Linux after each RTO, and that packet is the next probe.
  */
 #ifndef NETNICE_POLICY_RECEIVER_H
 #define NETNICE_POLICY_RECEIVER_H
@@ -23,45 +23,45 @@
 #include "one_way_delay.h"
 #include "parameters.h"
 
-/* How the policy is asked: a program for BPF may have it verified by itself. */
+/* The call of the policy; a BPF program may replace it to have the policy verified separately. */
 #ifndef RECEIVER_POLICY
 #define RECEIVER_POLICY netnice_on_ack
 #endif
 
-#define RECEIVER_PAUSE_BYTES 1152U   /* the least that Linux lets a window be clamped to */
-#define RECEIVER_PROBE_PACKETS 2U    /* the second gets the ACK sent at once */
-#define RECEIVER_RESTART_PACKETS 10U /* what a sender may begin with (RFC 6928) */
+#define RECEIVER_PAUSE_BYTES 1152U   /* the smallest window clamp that Linux allows */
+#define RECEIVER_PROBE_PACKETS 2U    /* the second packet makes the receiver ACK at once */
+#define RECEIVER_RESTART_PACKETS 10U /* initial window of a sender (RFC 6928) */
 #define RECEIVER_RESTART_IDLE_US 1000000U
 #define RECEIVER_SLOW_PERSIST_US 2000000U /* Linux's persist timer takes an RTO, 200 ms or more */
 #define RECEIVER_SLOW_PERSISTS 3U
 #define RECEIVER_MARKS 32U       /* a power of two */
 #define RECEIVER_MARKS_SHIFT 4U  /* a sixteenth of a round trip between marks */
 #define RECEIVER_CATCH_UP 2U     /* marks */
-#define RECEIVER_RECENT 4U       /* samples of which the least counts; a power of two */
-#define RECEIVER_DRIFT_SHIFT 13U /* of clocks: 122 parts in a million at most */
-#define RECEIVER_RATE_US 10000U  /* a rate is not measured over less */
-#define RECEIVER_TICK_US 1000U   /* of our own timestamps */
-#define RECEIVER_FIRST_MSS 1448U /* Ethernet's; more once more has been seen */
+#define RECEIVER_RECENT 4U       /* samples of which the smallest counts; a power of two */
+#define RECEIVER_DRIFT_SHIFT 13U /* of clocks: at most 122 parts in a million */
+#define RECEIVER_RATE_US 10000U  /* minimum interval of a rate measurement */
+#define RECEIVER_TICK_US 1000U   /* tick of our own timestamps */
+#define RECEIVER_FIRST_MSS 1448U /* Ethernet's; grows when larger packets arrive */
 
-/* What had arrived when an ACK left. */
+/* Packets that had arrived when an ACK left. */
 struct receiver_mark {
 	u32 sent_us;
 	u32 delivered; /* packets */
-	u32 window;    /* packets advertised then */
+	u32 window;    /* packets advertised by that ACK */
 };
 
 struct receiver {
-	struct netnice policy; /* must be first: its report is */
+	struct netnice policy; /* must be first: it begins with the report */
 	struct one_way_delay clock;
 	u32 minimum_rtt_us;
 	u32 minimum_delay_us;
 	u32 proven_us;    /* when a round trip at its minimum last proved the way empty */
-	u32 floor_us;     /* wanted, under the policy's threshold */
-	u32 delivered;    /* packets in all */
+	u32 floor_us;     /* the configured floor under the policy's threshold */
+	u32 delivered;    /* total packets */
 	u32 credit_bytes; /* towards the next packet */
 	u32 cwnd;         /* the policy's, packets */
 	u32 mss;          /* unit of all packets here, bytes: the largest seen */
-	u32 window_bytes; /* latest answer */
+	u32 window_bytes; /* latest window advertised */
 	u32 arrived_us;   /* latest data */
 	u32 probed_us;    /* while yielding: when the window was last opened */
 	u32 rate_us;
@@ -70,7 +70,7 @@ struct receiver {
 	u32 beyond_tsval; /* newest TSval of data in order, or beyond a gap */
 	u32 recent_us[RECEIVER_RECENT];
 	u32 recent;
-	u32 marks_head; /* the newest mark that a packet has echoed */
+	u32 marks_head; /* newest mark that a packet has echoed */
 	u32 marks_end;
 	u8 gap; /* data was missing when the last ACK left */
 	u8 ce;
@@ -79,21 +79,21 @@ struct receiver {
 	struct receiver_mark marks[RECEIVER_MARKS];
 };
 
-/* What the stack knows as a segment is about to leave. Times wrap. */
+/* The stack's state when a segment is about to leave. Times wrap. */
 struct receiver_segment {
-	u32 now_us;      /* when the newest packet arrived */
+	u32 now_us;      /* arrival of the newest packet */
 	u32 rtt_us;      /* now less TSecr; 0 if unknown */
 	u32 tsval;       /* of the newest packet */
-	u32 bytes;       /* that became available in order since the last segment left */
-	u32 mss;         /* the stack's guess of the peer's packets */
-	u32 limit_bytes; /* the largest window that can be advertised */
-	u8 gap;          /* data beyond a gap is held */
+	u32 bytes;       /* made available in order since the last segment left */
+	u32 mss;         /* the stack's estimate of the peer's packets */
+	u32 limit_bytes; /* largest window that can be advertised */
+	u8 gap;          /* data beyond a gap is queued */
 	u8 ce;           /* a CE mark has arrived, and no CWR since */
-	u8 held;         /* the newest packet has waited for this ACK: now is later than it came */
+	u8 held;         /* a delayed ACK: now is later than the newest packet's arrival */
 	u8 has_data;     /* the segment carries data of our own */
 };
 
-/* `mss` is what we have told the peer to send at most, less its options. */
+/* `mss` is the MSS that we have advertised to the peer, less its options. */
 POLICY_INLINE void receiver_init(struct receiver *state, const struct policy_parameters *wanted,
 				 u32 window_bytes, u32 mss, u32 now_us)
 {
@@ -112,8 +112,8 @@ POLICY_INLINE void receiver_init(struct receiver *state, const struct policy_par
 }
 
 /*
- * A window that opens by two packets, which is what delayed ACKs make of it, has them sent together:
- * the second, whose sample is taken, has waited for the first.
+ * A window that opens by two packets, as with delayed ACKs, makes the sender send them together:
+ * the second, which gives the sample, has waited for the first.
  */
 POLICY_INLINE u32 receiver_own_wait_us(const struct receiver *state)
 {
@@ -130,8 +130,9 @@ POLICY_INLINE u16 receiver_threshold_floor(const struct receiver *state)
 }
 
 /*
- * The least of the latest samples, which lie somewhere within the tick of a stamp: so that the policy
- * does not learn the stamps' grain as the path's jitter. Probes are too far apart for it.
+ * Returns the smallest of the latest samples, each of which lies somewhere within a stamp's tick:
+ * otherwise the policy would take the stamps' resolution for jitter of the path. Probes are too far
+ * apart for this.
  */
 POLICY_INLINE u32 receiver_least_of_recent(struct receiver *state, u32 queue_us)
 {
@@ -147,8 +148,8 @@ POLICY_INLINE u32 receiver_least_of_recent(struct receiver *state, u32 queue_us)
 }
 
 /*
- * The queueing delay of the newest packet, as netnice_queue_us() has it of an ACK. Here the peer's
- * stamp is the earlier one: one_way_delay_sample() falls as the delay rises.
+ * Returns the queueing delay of the newest packet, as netnice_queue_us() does for an ACK. Here the
+ * peer's stamp is the earlier one: one_way_delay_sample() falls as the delay rises.
  */
 POLICY_INLINE u32 receiver_queue_us(struct receiver *state, const struct receiver_segment *segment)
 {
@@ -165,7 +166,7 @@ POLICY_INLINE u32 receiver_queue_us(struct receiver *state, const struct receive
 	if (restarted || !state->minimum_delay_us || delay_us < state->minimum_delay_us)
 		state->minimum_delay_us = delay_us;
 	delay_us -= state->minimum_delay_us;
-	/* A round trip at its minimum proves the way here empty: the clocks drift, follow. */
+	/* A round trip at its minimum shows an empty path to here: any excess is clock drift. */
 	if (queue_us < receiver_own_wait_us(state) + state->floor_us / 4) {
 		state->proven_us = segment->now_us;
 		if (delay_us > NETNICE_DRIFT_US)
@@ -176,20 +177,20 @@ POLICY_INLINE u32 receiver_queue_us(struct receiver *state, const struct receive
 	return queue_us - policy_min(queue_us, receiver_own_wait_us(state));
 }
 
-/* Whether the ACK at which a mark was made had reached the sender at that time. */
+/* Returns whether the ACK at which a mark was made had reached the sender at `echoed_us`. */
 POLICY_INLINE int receiver_has_echoed(const struct receiver *state, u32 mark, u32 echoed_us)
 {
 	return !policy_after(state->marks[mark % RECEIVER_MARKS].sent_us, echoed_us);
 }
 
 /*
- * Finds the newest ACK that the sender had when it sent the newest packet: after a pause the latest of
- * all, else one of the next, as an ACK leaves no more than one mark.
+ * Finds the newest ACK that the sender had when it sent the newest packet: after a pause the latest
+ * of all, otherwise one of the next, since an ACK leaves at most one mark.
  */
 POLICY_INLINE const struct receiver_mark *receiver_echoed(struct receiver *state,
 							  const struct receiver_segment *segment)
 {
-	/* The stamp is a millisecond long, and an ACK may have left at its end. */
+	/* The stamp covers a millisecond, and an ACK may have left at its end. */
 	u32 echoed_us = segment->now_us - segment->rtt_us + RECEIVER_TICK_US - 1;
 	u32 step;
 
@@ -205,7 +206,7 @@ POLICY_INLINE const struct receiver_mark *receiver_echoed(struct receiver *state
 	return &state->marks[state->marks_head % RECEIVER_MARKS];
 }
 
-/* Where round trips become longer than marks reach, the newest mark stands for what follows it. */
+/* If round trips become longer than the marks cover, the newest mark stands for later ones. */
 POLICY_INLINE void receiver_mark(struct receiver *state, const struct receiver_segment *segment)
 {
 	u32 since_us =
@@ -222,12 +223,14 @@ POLICY_INLINE void receiver_mark(struct receiver *state, const struct receiver_s
 	state->marks_end += 1;
 }
 
-/* Whole packets of what has arrived. While the window is below a packet, a part counts as one. */
+/* Counts the whole packets that have arrived. While yielding, part of a packet counts as one. */
 POLICY_INLINE u32 receiver_count(struct receiver *state, const struct receiver_segment *segment)
 {
 	u32 packets;
 
-	/* Probes are smaller than packets, and the stack comes to take them for the peer's size. */
+	/*
+	 * Probes are smaller than packets, and the stack begins to take their size for the peer's.
+	 */
 	if (segment->mss > state->mss) {
 		state->cwnd = policy_max((u64)state->cwnd * state->mss / segment->mss,
 					 RECEIVER_RESTART_PACKETS);
@@ -243,7 +246,7 @@ POLICY_INLINE u32 receiver_count(struct receiver *state, const struct receiver_s
 	return packets;
 }
 
-/* Whether the newest packet was retransmitted: RFC 9840, 4.3. */
+/* Returns whether the newest packet was retransmitted: RFC 9840, 4.3. */
 POLICY_INLINE int receiver_fills_by_retransmission(struct receiver *state,
 						   const struct receiver_segment *segment)
 {
@@ -256,7 +259,10 @@ POLICY_INLINE int receiver_fills_by_retransmission(struct receiver *state,
 	return retransmitted;
 }
 
-/* Losses and marks count once a round trip: until a packet comes that was sent after the answer. */
+/*
+ * Losses and marks count once per round trip: until a packet arrives that was sent after the
+ * answer.
+ */
 POLICY_INLINE void receiver_notice_congestion(struct receiver *state, int indicated, u32 prior)
 {
 	if (state->recovering)
@@ -267,8 +273,8 @@ POLICY_INLINE void receiver_notice_congestion(struct receiver *state, int indica
 }
 
 /*
- * The arrival rate, over a round trip or more: packets in `*interval_us`. What a filled gap sets
- * free came earlier.
+ * Returns the packets that arrived in `*interval_us`, a round trip or more; 0 if unknown. Data
+ * released by a filled gap arrived earlier.
  */
 POLICY_INLINE u32 receiver_rate(struct receiver *state, const struct receiver_segment *segment,
 				int filled, u32 *interval_us)
@@ -284,8 +290,8 @@ POLICY_INLINE u32 receiver_rate(struct receiver *state, const struct receiver_se
 }
 
 /*
- * Whether the sender could have sent more: fewer packets came within the round trip than were
- * advertised at its beginning. In slow start, whose window is always ahead, half as many will do.
+ * Returns whether the sender could have sent more: fewer packets arrived within the round trip than
+ * were advertised at its start. In slow start, whose window is always ahead, half as many suffice.
  */
 POLICY_INLINE u8 receiver_is_app_limited(const struct receiver *state, u32 came, u32 window)
 {
@@ -294,20 +300,20 @@ POLICY_INLINE u8 receiver_is_app_limited(const struct receiver *state, u32 came,
 	return came + slack + RECEIVER_PROBE_PACKETS < window;
 }
 
-/* Whether the newest sample met no queue. */
+/* Returns whether the newest sample met no queue. */
 POLICY_INLINE int receiver_is_clean(const struct receiver *state)
 {
 	return state->policy.latest_queue_us <= netnice_threshold_us(&state->policy);
 }
 
-/* Whether it is time for two packets at once. */
+/* Returns whether it is time for two packets at once. */
 POLICY_INLINE int receiver_is_probe_due(const struct receiver *state,
 					const struct receiver_segment *segment)
 {
 	return segment->now_us - state->probed_us >= NETNICE_PROBE_PAUSE_US;
 }
 
-/* A loss began the yielding, and what probes tell is only that nothing is lost. */
+/* Returns whether a loss started the yielding, so that probes only show that nothing is lost. */
 POLICY_INLINE int receiver_yields_blindly(const struct receiver *state)
 {
 	return state->policy.report.phase == POLICY_YIELDING &&
@@ -315,8 +321,8 @@ POLICY_INLINE int receiver_yields_blindly(const struct receiver *state)
 }
 
 /*
- * Whether a probe's delay may be the work of clocks that drift: what a persist timer sends echoes an
- * old stamp, and has no round trip to prove the contrary.
+ * Returns whether clock drift may explain a probe's delay: a packet sent by the persist timer
+ * echoes an old stamp, so no round trip can prove the contrary.
  */
 POLICY_INLINE int receiver_may_be_drift(const struct receiver *state,
 					const struct receiver_segment *segment)
@@ -327,9 +333,10 @@ POLICY_INLINE int receiver_may_be_drift(const struct receiver *state,
 }
 
 /*
- * The window while yielding. After a probe that met a queue the sender's persist timer sends the
- * next. A probe that met none is followed by two packets at once. So is, now and then, one of which
- * that is not known, and all are where the peer's persist timer is slow.
+ * Returns the window while yielding. After a probe that met a queue, the sender's persist timer
+ * sends the next one. After a probe that met none, the window admits two packets at once. It also
+ * does so now and then after a probe for which this is unknown, and always if the peer's persist
+ * timer is slow.
  */
 POLICY_INLINE u32 receiver_probe_bytes(struct receiver *state,
 				       const struct receiver_segment *segment, u32 queue_us)
@@ -347,7 +354,7 @@ POLICY_INLINE u32 receiver_probe_bytes(struct receiver *state,
 	return RECEIVER_PAUSE_BYTES;
 }
 
-/* How long the persist timer of a peer whose window is below one packet takes. */
+/* Counts the slow persist timers of a peer whose window is below one packet. */
 POLICY_INLINE void receiver_notice_persist(struct receiver *state, u32 waited_us)
 {
 	if (state->window_bytes != RECEIVER_PAUSE_BYTES)
@@ -358,7 +365,7 @@ POLICY_INLINE void receiver_notice_persist(struct receiver *state, u32 waited_us
 		state->slow_persists += 1;
 }
 
-/* Data has arrived: asks the policy. Returns the queueing delay, if it is known. */
+/* Calls the policy for newly arrived data. Returns the queueing delay, or NETNICE_NO_SAMPLE. */
 POLICY_INLINE u32 receiver_on_arrival(struct receiver *state,
 				      const struct receiver_segment *segment, u32 acked)
 {
@@ -383,28 +390,31 @@ POLICY_INLINE u32 receiver_on_arrival(struct receiver *state,
 	ack.in_flight = RECEIVER_PROBE_PACKETS;
 	ack.ca_state = state->recovering ? CA_RECOVERY : CA_OPEN;
 	ack.app_limited = receiver_is_app_limited(state, came, mark->window);
-	/* Delayed ACKs are left out above: the rest are prompt. */
+	/* Delayed ACKs are excluded above: the rest are prompt. */
 	state->policy.threshold_floor = receiver_threshold_floor(state);
 	state->policy.lone_acks = DELAYED_ACK_LONE_IN_A_ROW + DELAYED_ACK_LONE_WITHOUT_PROOF;
 	state->cwnd = RECEIVER_POLICY(&state->policy, &ack);
 	state->policy.report.signal = POLICY_SIGNAL_ONE_WAY_DELAY;
 	/*
-	 * Growth itself spreads a round's samples. It would raise the threshold of whoever grows fastest,
-	 * and of two receivers one would starve; samples are freed of the path's jitter above.
+	 * Growth itself spreads a round's samples. The spread would raise the threshold of the
+	 * connection that grows fastest, and one of two receivers would starve; the path's jitter
+	 * is filtered out above.
 	 */
 	state->policy.spread = 0;
 	return queue_us;
 }
 
-/* The peer's timestamps run by no clock that can be read: no delay can be known. */
+/*
+ * Returns whether the peer's timestamps follow no readable clock, so that no delay can be measured.
+ */
 POLICY_INLINE int receiver_is_without_clock(const struct receiver *state)
 {
 	return state->clock.told && state->clock.tick_us == ONE_WAY_DELAY_TICK_UNUSABLE;
 }
 
 /*
- * A segment is about to leave: returns the window that is to be advertised, in bytes. A request
- * after a time in which nothing came gets its answer begin as a new connection would.
+ * Returns the window to advertise in a segment that is about to leave, in bytes. When we send a
+ * request after an idle period, the reply may start as on a new connection.
  */
 POLICY_INLINE u32 receiver_window(struct receiver *state, const struct receiver_segment *segment)
 {

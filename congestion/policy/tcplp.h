@@ -7,15 +7,16 @@
  *   (2)  early congestion indication:  sd_i > d_min + (d_max - d_min) * delta
  *
  * "As suggested for ECN flows, TCP-LP also reacts to a congestion indication event at most once per
- * round-trip time" (III-B.2). That round trip is taken as ECN has it (RFC 3168, 6.1.2: once for each
+ * round-trip time" (III-B.2). That round trip is defined as for ECN (RFC 3168, 6.1.2: once for each
  * window of data): packets sent before a reaction, or before the answer to a loss, belong to it.
- * They are no indications, and no part of the average: delays were just rising, and an average that
- * takes them in is above the threshold whatever the queue is by then. docs/tcplp.md has the other
+ * They make no indications and do not enter the average: delays were just rising, and an average
+ * that includes them is above the threshold whatever the queue is by then. docs/tcplp.md has the
+ * other readings and their results.
  * readings, and what comes of each.
  *
- * What a real kernel adds, and nothing else: delays that wrap and come in either unit
+ * Additions required by a real kernel, and nothing else: delays that wrap and come in either unit
  * (one_way_delay.h), clocks that drift or are set, delayed ACKs (delayed_ack.h), no samples during
- * loss recovery, a fresh average after an idle period, and a d_min that is forgotten within minutes.
+ * loss recovery, a fresh average after an idle period, and a d_min that expires within minutes.
  */
 #ifndef NETNICE_POLICY_TCPLP_H
 #define NETNICE_POLICY_TCPLP_H
@@ -31,11 +32,11 @@
 #define TCPLP_DELTA_PERMILLE 150U         /* 0.15, LP03 III-D.2 */
 #define TCPLP_INFERENCE_RTTS 3U           /* itt, LP03 III-D.3 */
 #define TCPLP_MINIMUM_CWND 1U             /* LP03 III-B.2 */
-#define TCPLP_MINIMUM_CWND_PERMILLE 1000U /* the same, in thousandths of a packet */
-#define TCPLP_LONGEST_PAUSE_US 5000000U   /* fq drops what is to be sent in more than 10 s */
+#define TCPLP_MINIMUM_CWND_PERMILLE 1000U /* in thousandths of a packet */
+#define TCPLP_LONGEST_PAUSE_US 5000000U   /* fq drops packets scheduled more than 10 s ahead */
 #define TCPLP_MINIMUM_SSTHRESH 2U         /* RFC 5681, equation 4 */
 
-/* d_min is the smallest delay of this and the previous epoch: it lives two to four minutes. */
+/* d_min is the smallest delay of this and the previous epoch: it lasts two to four minutes. */
 #define TCPLP_EPOCH_US 120000000U
 
 struct tcplp {
@@ -44,7 +45,7 @@ struct tcplp {
 	u32 smoothed_us;    /* sd, 0 before the first sample */
 	u32 minimum_us;     /* d_min */
 	u32 span_us;        /* d_max - d_min */
-	u32 maximum_rtt_us; /* since d_max counts */
+	u32 maximum_rtt_us; /* largest RTT since d_max counts */
 	u32 epoch_minimum_us;
 	u32 epoch_start_us;
 	u32 inference_end_us;
@@ -58,19 +59,19 @@ struct tcplp {
 	u8 inference_runs : 1;
 	u8 ignoring : 1;  /* no packet sent since the reaction has been acknowledged */
 	u8 indicated : 1; /* the newest sample was an early congestion indication */
-	u8 crowded : 1;   /* the newest delay that is sure, not averaged, is over the threshold */
-	u8 held : 1;      /* the newest ACK may have waited in the receiver */
+	u8 crowded : 1;   /* the newest certain delay, unaveraged, is over the threshold */
+	u8 held : 1;      /* the receiver may have delayed the newest ACK */
 };
 
-/* One ACK of new data, in the terms of any TCP. Times are in microseconds and may wrap. */
+/* One ACK of new data, as any TCP sees it. Times are in microseconds and may wrap. */
 struct tcplp_ack {
 	u32 now_us;
 	u32 sample_rtt_us;   /* of the newest packet covered; 0 if unknown or ambiguous (Karn) */
 	u32 smoothed_rtt_us; /* RFC 6298 */
-	u32 minimum_rtt_us;  /* of the connection, this ACK's included; 0 if unknown */
+	u32 minimum_rtt_us;  /* of the connection, including this ACK; 0 if unknown */
 	u32 tsval;           /* of the ACK, if has_timestamp */
 	u32 acked;           /* packets */
-	u32 in_flight;       /* packets still out */
+	u32 in_flight;       /* packets outstanding */
 	u32 cwnd;            /* packets */
 	u32 ssthresh;        /* packets */
 	u8 has_timestamp;
@@ -91,21 +92,24 @@ POLICY_INLINE void tcplp_init(struct tcplp *state, const struct policy_parameter
 					       TCPLP_MINIMUM_CWND_PERMILLE;
 }
 
-/* The early congestion indication's threshold above d_min: equation (2). */
+/* Threshold of the early congestion indication above d_min: equation (2). */
 POLICY_INLINE u32 tcplp_threshold_us(const struct tcplp *state)
 {
 	return (u32)((u64)state->span_us * state->delta_permille / 1000);
 }
 
-/* What a packet of that round trip can have waited on its way at most: what is over the smallest. */
+/*
+ * Longest queueing delay that a packet of that round trip can have met: the excess over the
+ * smallest.
+ */
 POLICY_INLINE u32 tcplp_wait_us(const struct tcplp_ack *ack, u32 rtt_us)
 {
 	return rtt_us > ack->minimum_rtt_us ? rtt_us - ack->minimum_rtt_us : 0;
 }
 
 /*
- * A one-way delay as far as the round trip allows it, to a tick of the peer's clock. What is above
- * that the clock has gained since d_min, or was set forward by; it is no queue.
+ * Limits a one-way delay to what the round trip allows, within a tick of the peer's clock. The
+ * excess is a gain of the clock since d_min, or a forward step; it is not a queue.
  */
 POLICY_INLINE u32 tcplp_without_gain_us(const struct tcplp *state, const struct tcplp_ack *ack,
 					u32 delay_us)
@@ -117,9 +121,9 @@ POLICY_INLINE u32 tcplp_without_gain_us(const struct tcplp *state, const struct 
 }
 
 /*
- * d_min and d_max. The span is kept when d_min rises: a clock that drifts moves both alike. Nothing
- * takes d_max back, so that it is learnt from `certain` delays alone, in which no receiver's wait is;
- * and whatever the clocks say, no queue is longer than round trips differ.
+ * Updates d_min and d_max. The span stays when d_min rises: clock drift moves both alike. Nothing
+ * lowers d_max, so only `certain` delays raise it, which contain no wait at the receiver; and
+ * whatever the clocks say, no queue is longer than the range of round trips.
  */
 POLICY_INLINE void tcplp_learn_extremes(struct tcplp *state, const struct tcplp_ack *ack,
 					u32 delay_us, int certain)
@@ -152,7 +156,7 @@ POLICY_INLINE u32 tcplp_smooth_us(u32 smoothed_us, u32 delay_us, u32 gamma_permi
 	return smoothed_us - (u32)(((u64)(smoothed_us - delay_us) * gamma_permille + 500) / 1000);
 }
 
-/* Takes the one-way delay that an ACK brings; sets `indicated`. */
+/* Samples the one-way delay of an ACK; sets `indicated`. */
 POLICY_INLINE void tcplp_sample(struct tcplp *state, const struct tcplp_ack *ack)
 {
 	int prompt = delayed_ack_is_prompt(&state->lone_acks, ack->acked, ack->in_flight);
@@ -183,10 +187,12 @@ POLICY_INLINE void tcplp_sample(struct tcplp *state, const struct tcplp_ack *ack
 		state->span_us = 0;
 	}
 	tcplp_learn_extremes(state, ack, told_us, certain);
-	/* Ages are compared, as by signed times a reaction of 36 minutes ago is one to come. */
+	/* Compares ages: as signed times, a reaction 36 minutes ago would lie in the future. */
 	if (ack->now_us - state->reaction_us >= ack->sample_rtt_us)
 		state->ignoring = 0;
-	/* Held ACKs have brought the average down to their own wait: the first free of it begins anew. */
+	/*
+	 * Delayed ACKs lowered the average to their own wait: the first prompt sample restarts it.
+	 */
 	if (was_held && prompt && delay_us < state->smoothed_us)
 		state->smoothed_us = delay_us;
 	if (!state->ignoring)
@@ -195,7 +201,7 @@ POLICY_INLINE void tcplp_sample(struct tcplp *state, const struct tcplp_ack *ack
 	state->report.threshold_us = tcplp_threshold_us(state);
 	state->report.delay_over_minimum_us =
 		state->smoothed_us > state->minimum_us ? state->smoothed_us - state->minimum_us : 0;
-	/* Held ACKs may have brought the average down to their own wait and no further. */
+	/* Delayed ACKs may have lowered the average to their own wait and no further. */
 	state->indicated =
 		prompt && state->report.delay_over_minimum_us > state->report.threshold_us;
 	if (delay_us - state->minimum_us <= state->report.threshold_us)
@@ -204,20 +210,21 @@ POLICY_INLINE void tcplp_sample(struct tcplp *state, const struct tcplp_ack *ack
 		state->crowded = 1;
 }
 
-/* Whether gaps between packets are of one's own making. */
+/* Returns whether the connection itself causes the gaps between its packets. */
 POLICY_INLINE int tcplp_is_paced(const struct tcplp *state)
 {
 	return state->crowded && state->minimum_cwnd_permille < TCPLP_MINIMUM_CWND_PERMILLE;
 }
 
 /*
- * A window below one packet: the time from one packet to the next, 0 where they go as ACKs come.
+ * Returns the interval between packets at a window below one packet; 0 leaves the ACKs to clock
+ * them.
  *
- * With others present LP's window is one packet each round trip, too much where LP flows are many.
- * TCP-LP's testbed paper shrinks the packet to 64 bytes; to send a full one each 1448 / 64 round
- * trips weighs the same. It lasts while delays are over the threshold; the first that is not
- * brings back a packet each round trip. Where ACKs are held only a pair tells of the delay, so that
- * single packets go half as often.
+ * With others present, LP's window is one packet per round trip, too much if LP flows are many.
+ * TCP-LP's testbed paper shrinks the packet to 64 bytes; sending a full one every 1448 / 64 round
+ * trips adds the same load. This lasts while delays are over the threshold; the first below it
+ * restores one packet per round trip. If the receiver delays ACKs, only a pair measures the delay,
+ * so single packets go half as often.
  */
 POLICY_INLINE u32 tcplp_pause_us(const struct tcplp *state, u32 cwnd, u32 smoothed_rtt_us)
 {
@@ -231,7 +238,7 @@ POLICY_INLINE u32 tcplp_pause_us(const struct tcplp *state, u32 cwnd, u32 smooth
 	return pause_us < TCPLP_LONGEST_PAUSE_US ? (u32)pause_us : TCPLP_LONGEST_PAUSE_US;
 }
 
-/* cwnd += increase for each cwnd packets acknowledged. */
+/* cwnd += 1 for each cwnd packets acknowledged. */
 POLICY_INLINE u32 tcplp_increase(struct tcplp *state, u32 cwnd, u32 acked)
 {
 	state->credit += acked;
@@ -245,8 +252,8 @@ POLICY_INLINE u32 tcplp_increase(struct tcplp *state, u32 cwnd, u32 acked)
 }
 
 /*
- * What LP03 does about indications in congestion avoidance (its figure 3), at each new ACK: changes
- * `*cwnd`. Returns whether the window may grow instead.
+ * Applies LP03's reaction to indications in congestion avoidance (its figure 3) at each new ACK:
+ * updates `*cwnd`. Returns whether the window may grow instead.
  */
 POLICY_INLINE int tcplp_react(struct tcplp *state, const struct tcplp_ack *ack, u32 *cwnd)
 {
@@ -276,7 +283,7 @@ POLICY_INLINE int tcplp_react(struct tcplp *state, const struct tcplp_ack *ack, 
 	return ack->cwnd_limited;
 }
 
-/* LP03's congestion avoidance. Returns the new cwnd. */
+/* Returns the new cwnd by LP03's congestion avoidance. */
 POLICY_INLINE u32 tcplp_avoid(struct tcplp *state, const struct tcplp_ack *ack)
 {
 	u32 cwnd = ack->cwnd;
@@ -287,8 +294,8 @@ POLICY_INLINE u32 tcplp_avoid(struct tcplp *state, const struct tcplp_ack *ack)
 }
 
 /*
- * Slow start is Reno's (LP derives from Reno, LP03 IV): it fills the queue once, and so learns
- * d_max. Returns the new cwnd.
+ * Returns the new cwnd by Reno's slow start (LP derives from Reno, LP03 IV): it fills the queue
+ * once and so measures d_max.
  */
 POLICY_INLINE u32 tcplp_slow_start(struct tcplp *state, const struct tcplp_ack *ack)
 {
@@ -298,7 +305,9 @@ POLICY_INLINE u32 tcplp_slow_start(struct tcplp *state, const struct tcplp_ack *
 	return ack->cwnd + policy_min(ack->acked, ack->ssthresh - ack->cwnd);
 }
 
-/* The window after an ACK outside loss recovery. Indications count in congestion avoidance. */
+/*
+ * Returns the window after an ACK outside loss recovery. Indications count in congestion avoidance.
+ */
 POLICY_INLINE u32 tcplp_on_ack(struct tcplp *state, const struct tcplp_ack *ack)
 {
 	if (ack->cwnd >= ack->ssthresh)
@@ -308,8 +317,9 @@ POLICY_INLINE u32 tcplp_on_ack(struct tcplp *state, const struct tcplp_ack *ack)
 
 /*
  * TCP-LP/ECN (LP03 IV-A): a router's mark is the indication, and there are no samples. Unlike a
- * delay it is heeded in slow start too, as there is no d_max to learn. TCP tells of one mark in a
- * window of data itself (RFC 3168), so that the smoothed RTT will do for the silence here.
+ * delay, a mark counts in slow start too, since there is no d_max to measure. TCP itself reports
+ * one mark per window of data (RFC 3168), so the smoothed RTT suffices for the round trip ignored
+ * here.
  */
 POLICY_INLINE u32 tcplp_on_ecn_echo(struct tcplp *state, const struct tcplp_ack *ack)
 {
@@ -323,7 +333,7 @@ POLICY_INLINE u32 tcplp_on_ecn_echo(struct tcplp *state, const struct tcplp_ack 
 	return cwnd;
 }
 
-/* A loss: Reno's answer (RFC 5681, equation 4), and the next RTT's indications are ignored. */
+/* Reno's answer to a loss (RFC 5681, equation 4); indications in the next RTT are ignored. */
 POLICY_INLINE u32 tcplp_on_loss(struct tcplp *state, u32 cwnd, u32 now_us)
 {
 	state->ignoring = 1;
@@ -331,10 +341,10 @@ POLICY_INLINE u32 tcplp_on_loss(struct tcplp *state, u32 cwnd, u32 now_us)
 	return policy_max(cwnd / 2, TCPLP_MINIMUM_SSTHRESH);
 }
 
-/* Sending again after an idle period: the average of then says nothing about now. */
+/* Resets the average after an idle period: its old value is no longer valid. */
 POLICY_INLINE void tcplp_on_restart(struct tcplp *state)
 {
-	/* Nothing is in flight: all that will be acknowledged is sent after the reaction. */
+	/* Nothing is in flight: all data acknowledged from now on was sent after the reaction. */
 	state->ignoring = 0;
 	if (tcplp_is_paced(state))
 		return;

@@ -13,7 +13,7 @@ pub struct Ack {
     pub minimum_rtt_us: u32,
     /// Packets acknowledged.
     pub acked: u32,
-    /// 1 where the window, not the program, limits the connection.
+    /// 1 if the window, not the program, limits the connection.
     pub cwnd_limited: u32,
 }
 
@@ -43,7 +43,7 @@ unsafe extern "C" {
 pub struct DsTcp(State);
 
 impl DsTcp {
-    /// A new connection.
+    /// Creates the state of a new connection.
     pub fn new(parameters: &Parameters) -> Self {
         let mut state = State::zeroed();
         // SAFETY: the state is zeroed and as large as any policy's.
@@ -51,43 +51,43 @@ impl DsTcp {
         Self(state)
     }
 
-    /// Sets the bytes of a full packet as the target rate counts it; 1000 in a new connection.
+    /// Sets the size of a full packet in bytes, as the target rate counts it; the default is 1000.
     pub fn set_packet_bytes(&mut self, packet_bytes: u32) {
         // SAFETY: the state was initialised by `new`; the call touches nothing else.
         unsafe { native_dstcp_set_packet_bytes(&mut self.0, packet_bytes) };
     }
 
-    /// An ACK outside fast recovery: moves the window.
+    /// Updates the window after an ACK outside fast recovery.
     pub fn on_ack(&mut self, ack: &Ack, window: &mut Window) {
-        // SAFETY: the state was initialised by `new`; the call only touches what it is given.
+        // SAFETY: the state was initialised by `new`; the call only accesses its arguments.
         unsafe { native_dstcp_on_ack(&mut self.0, ack, window) };
     }
 
-    /// A loss: returns the window in packets with which recovery ends.
+    /// Returns the window in packets at the end of recovery after a loss.
     pub fn on_loss(&mut self, cwnd: u32) -> u32 {
         // SAFETY: as above.
         unsafe { native_dstcp_on_loss(&mut self.0, cwnd) }
     }
 
-    /// A time-out: returns the new ssthresh in packets.
+    /// Returns the new ssthresh in packets after an RTO.
     pub fn on_timeout(&mut self, cwnd: u32) -> u32 {
         // SAFETY: as above.
         unsafe { native_dstcp_on_timeout(&mut self.0, cwnd) }
     }
 
-    /// ssthresh in packets where the target rate sets it; `otherwise` where it does not.
+    /// Returns ssthresh in packets if the target rate sets it, otherwise `otherwise`.
     pub fn ssthresh(&self, otherwise: u32) -> u32 {
         // SAFETY: as above.
         unsafe { native_dstcp_ssthresh(&self.0, otherwise) }
     }
 
-    /// An echo of a mark on a packet in profile (IN) or not (OUT).
+    /// Updates the window after an echo of a mark on a packet in profile (IN) or not (OUT).
     pub fn on_ecn_echo(&mut self, in_profile: bool, window: &mut Window) {
         // SAFETY: as above.
         unsafe { native_dstcp_on_ecn_echo(&mut self.0, in_profile.into(), window) };
     }
 
-    /// Whether a marked packet is to be taken for IN, as far as a sender can tell from its window of `cwnd` packets.
+    /// Returns whether to treat a marked packet as IN, which the sender estimates from its window of `cwnd` packets.
     pub fn within_profile(&self, cwnd: u32) -> bool {
         // SAFETY: as above.
         unsafe { native_dstcp_within_profile(&self.0, cwnd) != 0 }

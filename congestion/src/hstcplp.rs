@@ -18,7 +18,7 @@ unsafe extern "C" {
 pub struct HsTcpLp(State);
 
 impl HsTcpLp {
-    /// A new connection.
+    /// Creates the state of a new connection.
     pub fn new(parameters: &Parameters) -> Self {
         let mut state = State::zeroed();
         // SAFETY: the state is zeroed and as large as any policy's.
@@ -26,37 +26,37 @@ impl HsTcpLp {
         Self(state)
     }
 
-    /// Takes the delay sample that an ACK brings.
+    /// Samples the delay of an ACK.
     pub fn sample(&mut self, ack: &Ack) {
         // SAFETY: the state was initialised by `new`; the call only touches state and ack.
         unsafe { native_hstcplp_sample(&mut self.0, ack) };
     }
 
-    /// The window in packets after an ACK whose sample has been taken; one below the old is the new ssthresh, too.
+    /// Returns the window in packets after an ACK that has been sampled; a smaller one is also the new ssthresh.
     pub fn window_after(&mut self, ack: &Ack) -> u32 {
         // SAFETY: as above.
         unsafe { native_hstcplp_on_ack(&mut self.0, ack) }
     }
 
-    /// A loss: returns the new ssthresh in packets.
+    /// Returns the new ssthresh in packets after a loss.
     pub fn on_loss(&mut self, cwnd: u32, now_us: u32) -> u32 {
         // SAFETY: as above.
         unsafe { native_hstcplp_on_loss(&mut self.0, cwnd, now_us) }
     }
 
-    /// Microseconds from one packet to the next where the window is below one packet; otherwise 0.
+    /// Returns the microseconds between packets if the window is below one packet, otherwise 0.
     pub fn pause_us(&self, cwnd: u32, smoothed_rtt_us: u32) -> u32 {
         // SAFETY: as above.
         unsafe { native_hstcplp_pause_us(&self.0, cwnd, smoothed_rtt_us) }
     }
 
-    /// Sending again after an idle period.
+    /// Restarts the delay average after an idle period.
     pub fn on_restart(&mut self) {
         // SAFETY: as above.
         unsafe { native_hstcplp_on_restart(&mut self.0) }
     }
 
-    /// What the policy tells about itself.
+    /// The report of the policy.
     pub fn report(&self) -> &Report {
         &self.0.report
     }
@@ -70,7 +70,7 @@ mod tests {
         fn native_hstcplp_row(row: u32, decrease: *mut u32) -> u32;
     }
 
-    /// RFC 3649's appendix B begins a row where a(w) has grown by more than one since the row before.
+    /// RFC 3649's appendix B starts a row where a(w) has grown by more than one since the previous row.
     fn appendix_b() -> Vec<(u32, u32)> {
         let mut rows = vec![(38, 512)];
         let mut last = 1.0;
@@ -89,7 +89,7 @@ mod tests {
         let table: Vec<_> = (0..)
             .map_while(|row| {
                 let mut decrease = 0;
-                // SAFETY: reads a constant table within its bounds, writes where it is told.
+                // SAFETY: reads a constant table within its bounds, and writes only to `decrease`.
                 let cwnd = unsafe { native_hstcplp_row(row, &mut decrease) };
                 (cwnd > 0).then_some((cwnd, decrease))
             })

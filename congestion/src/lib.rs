@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The congestion controls of netnice.
 //!
-//! The deployable algorithms are written once, as integer C in `policy/`: the BPF congestion
-//! controls include those files, and this crate compiles the same files natively. They do no I/O
-//! and are told the time, so that what is tested and simulated is what runs in the kernel.
+//! The deployable algorithms are written once, as integer C in `policy/`: the BPF congestion controls include those
+//! files, and this crate compiles the same files natively. They do no I/O and take the time as an argument, so that the
+//! kernel runs the code that is tested and simulated.
 
 pub mod control;
 pub mod controls;

@@ -152,7 +152,7 @@ u32 native_receiver_window(struct receiver *state, const struct receiver_segment
 	return receiver_window(state, segment);
 }
 
-/* The room that Rust, and the kernel, give to a state. */
+/* Size that Rust and the kernel reserve for a state. */
 _Static_assert(sizeof(struct tcplp) <= 104, "state must fit icsk_ca_priv");
 _Static_assert(sizeof(struct hstcplp) <= 104, "state must fit icsk_ca_priv");
 _Static_assert(sizeof(struct netnice) <= 104, "state must fit icsk_ca_priv");

@@ -10,7 +10,7 @@ use crate::policy::{Parameters, Report, State};
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ack {
-    /// Now.
+    /// Current time.
     pub now_us: u32,
     /// Round-trip time of the newest packet covered; 0 if unknown or ambiguous (Karn).
     pub sample_rtt_us: u32,
@@ -18,11 +18,11 @@ pub struct Ack {
     pub tsval: u32,
     /// Packets newly delivered.
     pub acked: u32,
-    /// Packets still out.
+    /// Packets outstanding.
     pub in_flight: u32,
-    /// Packets delivered in all.
+    /// Total packets delivered.
     pub delivered: u32,
-    /// The same when the newest packet covered was sent.
+    /// `delivered` when the newest packet covered was sent.
     pub prior_delivered: u32,
     /// Packets delivered in `rate_interval_us`; 0 if unknown.
     pub rate_delivered: u32,
@@ -30,11 +30,11 @@ pub struct Ack {
     pub rate_interval_us: u32,
     /// Congestion window in packets.
     pub cwnd: u32,
-    /// The peer sends timestamps (RFC 7323).
+    /// True if the peer sends timestamps (RFC 7323).
     pub has_timestamp: bool,
     /// State of the sender's loss recovery.
     pub ca_state: CaState,
-    /// The program, not the window, limits the connection.
+    /// True if the program, not the window, limits the connection.
     pub app_limited: bool,
 }
 
@@ -50,7 +50,7 @@ unsafe extern "C" {
 pub struct NetNice(State);
 
 impl NetNice {
-    /// A new connection.
+    /// Creates the state of a new connection.
     pub fn new(parameters: &Parameters) -> Self {
         let mut state = State::zeroed();
         // SAFETY: the state is zeroed and as large as any policy's.
@@ -58,26 +58,26 @@ impl NetNice {
         Self(state)
     }
 
-    /// An ACK: returns the new cwnd in packets.
+    /// Returns the new cwnd in packets after an ACK.
     pub fn on_ack(&mut self, ack: &Ack) -> u32 {
         // SAFETY: the state was initialised by `new`; the call only touches state and ack.
         unsafe { native_netnice_on_ack(&mut self.0, ack) }
     }
 
-    /// How many packets pacing lets out at once.
+    /// Returns the number of packets that pacing sends at once.
     pub fn burst_packets(&self) -> u32 {
         // SAFETY: as above.
         unsafe { native_netnice_burst_packets(&self.0) }
     }
 
-    /// The time over which a window of `cwnd` packets is to be sent.
+    /// Returns the time over which to send a window of `cwnd` packets.
     pub fn pacing_interval(&self, cwnd: u32, smoothed_rtt: Duration) -> Duration {
         let rtt_us = u32::try_from(smoothed_rtt.as_micros()).unwrap_or(u32::MAX);
         // SAFETY: as above.
         Duration::from_micros(unsafe { native_netnice_pacing_us(&self.0, cwnd, rtt_us) }.into())
     }
 
-    /// What the policy tells about itself.
+    /// The report of the policy.
     pub fn report(&self) -> &Report {
         &self.0.report
     }

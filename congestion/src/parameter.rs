@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A parameter of a control: a row of the table ([`crate::parameter_table`]).
 
-/// A row of the table: one thing that a user may set of some controls.
+/// A row of the table: a parameter that a user may set for some controls.
 #[derive(Debug, PartialEq)]
 pub struct Parameter {
-    /// The key in a scenario. Controls that use one name for different things have a row each.
+    /// Key in a scenario. Controls that use one name for different parameters have a row each.
     pub name: &'static str,
-    /// The unit of a number.
+    /// Unit of the value.
     pub unit: Unit,
     /// Range and default.
     pub kind: Kind,
-    /// The controls that take it.
+    /// Controls that take the parameter.
     pub controls: &'static [&'static str],
     /// Help text: one line, without range and default.
     pub help: &'static str,
-    /// The option of the command line, without its hyphens.
+    /// Option on the command line, without its hyphens.
     pub option: Option<&'static str>,
-    /// Its member of `struct policy_parameters`; `None` where it is only simulated.
+    /// Its member of `struct policy_parameters`; `None` if the parameter exists only in simulations.
     pub member: Option<Member>,
-    /// The name of a parameter that has no effect once this switch is changed. On the command line this row's name is
-    /// then a value of the other's option.
+    /// Name of a parameter that has no effect once this switch changes. On the command line this row's name is then a
+    /// value of the other parameter's option.
     pub instead_of: Option<&'static str>,
 }
 
-/// A member of `struct policy_parameters` (`policy/parameters.h`). Zero stands for the policy's own default.
+/// A member of `struct policy_parameters` (`policy/parameters.h`). Zero selects the policy's own default.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Member {
     /// Name in C.
@@ -32,16 +32,16 @@ pub struct Member {
     pub offset: usize,
     /// Size in bytes: 1, 2, 4 or 8.
     pub bytes: usize,
-    /// The member counts so many to the parameter's unit. A switch is 1 where it differs from its default.
+    /// Value of the member for one unit of the parameter. A switch is 1 if it differs from its default.
     pub per_unit: f64,
 }
 
-/// The unit of a number.
+/// The unit of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
-    /// A number as it is.
+    /// A number without a unit.
     None,
-    /// A part of a whole.
+    /// A fraction of a whole.
     Fraction,
     /// Packets.
     Packets,
@@ -56,7 +56,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// In the plural, to go with a number; empty where there is none.
+    /// Returns the plural to follow a number; empty for a number without a unit.
     pub fn name(self) -> &'static str {
         match self {
             Unit::None | Unit::Fraction => "",
@@ -72,33 +72,33 @@ impl Unit {
 /// The values that a parameter may have, and its default.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Kind {
-    /// A number, ends included.
+    /// A number in an inclusive range.
     Number {
         /// Smallest value allowed.
         least: f64,
         /// Largest value allowed.
         most: f64,
-        /// Value where nothing is set.
+        /// Value if none is set.
         default: f64,
     },
-    /// A whole number, ends included.
+    /// A whole number in an inclusive range.
     Whole {
         /// Smallest value allowed.
         least: u32,
         /// Largest value allowed.
         most: u32,
-        /// Value where nothing is set.
+        /// Value if none is set.
         default: u32,
     },
     /// On or off.
     Switch {
-        /// Value where nothing is set.
+        /// Value if none is set.
         default: bool,
     },
 }
 
 impl Kind {
-    /// The value where nothing is set.
+    /// Returns the value if none is set.
     pub fn default(self) -> Value {
         match self {
             Kind::Number { default, .. } => Value::Number(default),
@@ -107,7 +107,7 @@ impl Kind {
         }
     }
 
-    /// Smallest and largest value; `None` of a switch.
+    /// Returns the smallest and largest value; `None` for a switch.
     pub fn range(self) -> Option<(f64, f64)> {
         match self {
             Kind::Number { least, most, .. } => Some((least, most)),
@@ -116,7 +116,7 @@ impl Kind {
         }
     }
 
-    /// True for a value within the range.
+    /// Returns whether `value` is within the range.
     pub fn allows(self, value: Value) -> bool {
         match (self.range(), value) {
             (Some((least, most)), Value::Number(number)) => {
@@ -130,7 +130,7 @@ impl Kind {
 }
 
 impl Parameter {
-    /// The range in words, for an error or a help text.
+    /// Returns the range in words, for an error or a help text.
     pub fn allowed(&self) -> String {
         let number = match self.kind {
             Kind::Switch { .. } => return "true or false".to_owned(),
@@ -147,13 +147,13 @@ impl Parameter {
         }
     }
 
-    /// True for a control that reads it.
+    /// Returns whether `control` takes the parameter.
     pub fn is_of(&self, control: &str) -> bool {
         self.controls.contains(&control)
     }
 }
 
-/// What a parameter is set to.
+/// The value of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Value {
     /// A number, whole or not.

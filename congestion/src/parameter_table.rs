@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The table of the controls' parameters.
 //!
-//! Everything that names a parameter reads it here: the checks and the JSON schema of scenarios, the options of the
-//! command line and their help, what the lab and the kernel's programs get, and `docs/scenarios.md`. A new parameter is a
-//! row; one that a policy in `policy/` reads is a member of `struct policy_parameters`, too. Tests compare the rows with
-//! what the policies do.
+//! All users of the parameters read this table: the checks and the JSON schema of scenarios, the options of the command
+//! line and their help, the values passed to the lab and the kernel's programs, and `docs/scenarios.md`. A new
+//! parameter is a row; one that a policy in `policy/` reads is also a member of `struct policy_parameters`. Tests
+//! compare the rows with the behaviour of the policies.
 
 use crate::parameter::{Kind, Member, Parameter, Unit};
 
@@ -28,8 +28,8 @@ const fn switch(default: bool) -> Kind {
     Kind::Switch { default }
 }
 
-/// A member of `struct policy_parameters`: its name in C, offset and size in bytes, and what one unit of the parameter
-/// counts there.
+/// Describes a member of `struct policy_parameters`: its name in C, offset and size in bytes, and its value for one
+/// unit of the parameter.
 const fn member(name: &'static str, offset: usize, bytes: usize, per_unit: f64) -> Option<Member> {
     Some(Member {
         name,
@@ -253,7 +253,7 @@ pub const PARAMETERS: &[Parameter] = &[
     },
 ];
 
-/// The size of `struct policy_parameters` in bytes: up to the end of the last member, in units of 8.
+/// Size of `struct policy_parameters` in bytes: the end of the last member, rounded up to 8.
 pub(crate) const POLICY_PARAMETERS_BYTES: usize = {
     let mut end = 0;
     let mut index = 0;
@@ -320,7 +320,7 @@ mod tests {
             };
             let largest = 256_f64.powi(member.bytes as i32) - 1.0;
             assert!(most * member.per_unit <= largest, "{}", member.name);
-            // Zero stands for the default.
+            // Zero selects the default.
             let default_is_zero = row.kind.default() == 0.0.into();
             assert!(
                 default_is_zero || least * member.per_unit >= 1.0,

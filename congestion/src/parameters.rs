@@ -7,19 +7,19 @@ pub use crate::parameter::{Kind, Member, Parameter, Unit, Value};
 use crate::parameter_table::PARAMETERS;
 use crate::policy;
 
-/// The parameters that a control takes.
+/// Returns the parameters that a control takes.
 pub fn of(control: &str) -> impl Iterator<Item = &'static Parameter> + Clone {
     PARAMETERS.iter().filter(move |row| row.is_of(control))
 }
 
-/// The controls that take a parameter of this name, as "tcplp and hstcplp"; empty where none does.
+/// Returns the controls that take a parameter of this name, as "tcplp and hstcplp"; empty if none does.
 pub fn takers(name: &str) -> String {
     let rows = PARAMETERS.iter().filter(|row| row.name == name);
     let controls: Vec<&str> = rows.flat_map(|row| row.controls).copied().collect();
     listed(&controls)
 }
 
-/// Names as in a sentence: "a", "a and b", "a, b and c".
+/// Joins names as in a sentence: "a", "a and b", "a, b and c".
 pub fn listed(names: &[&str]) -> String {
     match names {
         [] => String::new(),
@@ -28,31 +28,31 @@ pub fn listed(names: &[&str]) -> String {
     }
 }
 
-/// What is set for one connection's control; everything else has the control's own default.
+/// Parameters set for one connection's control; all others have the control's own defaults.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ControlParameters {
     values: BTreeMap<String, Value>,
 }
 
 impl ControlParameters {
-    /// Nothing is set.
+    /// Creates an empty set.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets a parameter by its name. Name and value are checked when a control is created.
+    /// Sets a parameter by name. The creation of a control checks name and value.
     pub fn set(&mut self, name: impl Into<String>, value: impl Into<Value>) {
         self.values.insert(name.into(), value.into());
     }
 
-    /// The same, to be chained.
+    /// Chainable form of [`set`](Self::set).
     #[must_use]
     pub fn with(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
         self.set(name, value);
         self
     }
 
-    /// What is set, in the order of the names.
+    /// Iterates over the parameters set, in the order of their names.
     pub fn iter(&self) -> impl Iterator<Item = (&str, Value)> {
         self.values
             .iter()
@@ -60,7 +60,7 @@ impl ControlParameters {
     }
 }
 
-/// Why a control does not take a parameter.
+/// Reason why a control rejects a parameter.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ParameterError {
     /// The control takes no parameter of this name.
@@ -78,12 +78,12 @@ pub enum ParameterError {
         control: &'static str,
         /// The parameter.
         name: &'static str,
-        /// The value given.
+        /// The value set.
         value: Value,
         /// The range allowed.
         allowed: String,
     },
-    /// Another parameter, also set, takes its place.
+    /// Another parameter that is also set replaces it.
     #[error(
         "{name} of congestion control {control} has no effect with {by} = {value}: leave one of the two out"
     )]
@@ -92,7 +92,7 @@ pub enum ParameterError {
         control: &'static str,
         /// The parameter without effect.
         name: &'static str,
-        /// The parameter that takes its place.
+        /// The parameter that replaces it.
         by: &'static str,
         /// Value of that parameter.
         value: Value,
@@ -110,7 +110,7 @@ pub enum ParameterError {
 }
 
 impl ParameterError {
-    /// The parameter that is wrong.
+    /// Returns the name of the rejected parameter.
     pub fn parameter(&self) -> &str {
         match self {
             ParameterError::Unknown { name, .. } => name,
@@ -136,14 +136,14 @@ fn names_of(control: &str) -> String {
     }
 }
 
-/// Checked parameters, with the defaults where nothing is set: what a control is built from.
+/// Checked parameters, with defaults for those not set, from which a control is built.
 pub(crate) struct Settings<'a> {
     control: &'static str,
     given: &'a ControlParameters,
 }
 
 impl<'a> Settings<'a> {
-    /// An error for the first parameter, by name, that the control does not take or that has no effect.
+    /// Returns an error for the first parameter, by name, that the control does not take or that has no effect.
     pub(crate) fn check(
         control: &'static str,
         given: &'a ControlParameters,
@@ -182,7 +182,7 @@ impl<'a> Settings<'a> {
         of(self.control).filter_map(|row| Some((row, *self.given.values.get(row.name)?)))
     }
 
-    /// Those that the policy reads, as it reads them.
+    /// Converts the parameters that the policy reads to its struct.
     pub(crate) fn policy_parameters(&self) -> policy::Parameters {
         let mut parameters = policy::Parameters::default();
         for (row, value) in self.given() {
@@ -191,7 +191,8 @@ impl<'a> Settings<'a> {
         parameters
     }
 
-    /// As above, with an error for a parameter that is only simulated.
+    /// Converts like [`policy_parameters`](Self::policy_parameters), with an error for a parameter that exists only in
+    /// simulations.
     pub(crate) fn kernel_parameters(&self) -> Result<policy::Parameters, ParameterError> {
         match self.given().find(|(row, _)| row.member.is_none()) {
             None => Ok(self.policy_parameters()),
@@ -216,7 +217,7 @@ impl<'a> Settings<'a> {
         }
     }
 
-    /// Of a [`Kind::Whole`].
+    /// Returns the value of a [`Kind::Whole`].
     pub(crate) fn whole(&self, name: &str) -> u32 {
         self.number(name) as u32
     }

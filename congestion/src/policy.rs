@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What all policies have in common: parameters and report (as in `policy/parameters.h` and
-//! `policy/report.h`).
+//! Elements common to all policies: parameters and report (as in `policy/parameters.h` and `policy/report.h`).
 
 use bytemuck::{Pod, Zeroable};
 
@@ -8,18 +7,18 @@ use crate::parameter::{Member, Parameter, Value};
 use crate::parameter_table::{PARAMETERS, POLICY_PARAMETERS_BYTES};
 
 /// `struct policy_parameters`, byte for byte, as [`crate::registry::policy_parameters`] fills it in. Zero in a member
-/// stands for the policy's own default.
+/// selects the policy's own default.
 #[repr(C, align(8))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 pub struct Parameters([u8; POLICY_PARAMETERS_BYTES]);
 
 impl Parameters {
-    /// True if no parameter is set.
+    /// Returns whether no parameter is set.
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
 
-    /// A member by its name in C, 0 where nothing is set; `None` if no row of the table has it.
+    /// Returns a member by its name in C, 0 if it is not set; `None` if no row of the table has it.
     pub fn member(&self, name: &str) -> Option<u64> {
         let mut members = PARAMETERS.iter().filter_map(|row| row.member);
         let member = members.find(|member| member.name == name)?;
@@ -32,7 +31,7 @@ impl Parameters {
         })
     }
 
-    /// Sets the member of a parameter, where it has one, to a value that is allowed; 0 stands for the default.
+    /// Sets the member of a parameter, if it has one, to an allowed value; 0 selects the default.
     pub(crate) fn set(&mut self, parameter: &Parameter, value: Value) {
         let Some(member) = parameter.member else {
             return;
@@ -44,7 +43,7 @@ impl Parameters {
         self.put(member, number);
     }
 
-    /// Writes a member; `value` fits.
+    /// Writes a member; `value` must fit.
     fn put(&mut self, member: Member, value: u64) {
         let bytes = &mut self.0[member.offset..member.offset + member.bytes];
         match bytes.len() {
@@ -56,21 +55,21 @@ impl Parameters {
     }
 }
 
-/// What the connection is doing (`enum policy_phase`).
+/// Phase of the connection (`enum policy_phase`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// Looking for the path's capacity, doubling each round trip.
+    /// Probing for the path's capacity, doubling each round trip.
     SlowStart,
-    /// Around the window that fills the path.
+    /// Near the window that fills the path.
     Avoidance,
-    /// A congestion indication was answered; watching whether it persists.
+    /// A congestion indication was answered; checking whether it persists.
     Inference,
-    /// Others are present; sending next to nothing.
+    /// Others are present; sending only probes.
     Yielding,
 }
 
 impl Phase {
-    /// The name in the words of the field.
+    /// The name in the field's terms.
     pub fn name(self) -> &'static str {
         match self {
             Self::SlowStart => "slow start",
@@ -80,7 +79,7 @@ impl Phase {
         }
     }
 
-    /// From the number in the report; unknown numbers (of a newer control) read as avoidance.
+    /// Converts the number in the report; unknown numbers (of a newer control) become avoidance.
     pub fn from_number(number: u8) -> Self {
         match number {
             0 => Self::SlowStart,
@@ -91,19 +90,19 @@ impl Phase {
     }
 }
 
-/// Where the delay comes from (`enum policy_signal`).
+/// Source of the delay (`enum policy_signal`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
     /// No sample yet.
     None,
     /// The one-way delay by the timestamp option (RFC 7323).
     OneWayDelay,
-    /// The round trip: the peer sends no timestamps, or its clock can't be read.
+    /// The round trip: the peer sends no timestamps, or its clock is unreadable.
     RoundTrip,
 }
 
 impl Signal {
-    /// From the number in the report.
+    /// Converts the number in the report.
     pub fn from_number(number: u8) -> Self {
         match number {
             1 => Self::OneWayDelay,
@@ -113,7 +112,7 @@ impl Signal {
     }
 }
 
-/// What a policy tells about itself (`struct policy_report`).
+/// Report of a policy (`struct policy_report`).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 pub struct Report {
@@ -121,30 +120,30 @@ pub struct Report {
     pub delay_over_minimum_us: u32,
     /// Threshold above the smallest delay, in microseconds.
     pub threshold_us: u32,
-    /// How often the window was given up to others.
+    /// Times the window was yielded to others.
     pub yields: u32,
     /// Number of the phase (`enum policy_phase`).
     pub phase: u8,
     /// Number of the source of the delay (`enum policy_signal`).
     pub signal: u8,
-    /// In a kernel: the time of the latest copy for readers outside, in ticks of 8.192 ms
+    /// In a kernel: time of the latest copy for outside readers, in ticks of 8.192 ms
     pub published: u16,
 }
 
 impl Report {
-    /// What the connection is doing.
+    /// Phase of the connection.
     pub fn phase(&self) -> Phase {
         Phase::from_number(self.phase)
     }
 
-    /// Where the delay comes from.
+    /// Source of the delay.
     pub fn signal(&self) -> Signal {
         Signal::from_number(self.signal)
     }
 }
 
-/// Room for any policy's state: what the kernel gives a congestion control (`icsk_ca_priv`). The
-/// report is its first member.
+/// Space for the state of any policy, as large as the kernel's for a congestion control (`icsk_ca_priv`). The report is
+/// its first member.
 #[repr(C, align(8))]
 #[derive(Clone, Debug)]
 pub(crate) struct State {
@@ -192,7 +191,7 @@ mod tests {
             .unwrap();
         }
 
-        /// Messages of the compiler.
+        /// Returns the compiler's messages.
         fn compile(&self) -> String {
             let mut compiler = Command::new("cc")
                 .args(["-fsyntax-only", "-x", "c", "-I"])
@@ -225,7 +224,7 @@ mod tests {
         size_of::<M>()
     }
 
-    /// The layout of a Rust struct under its name in C. A member left out does not compile.
+    /// Compares the layout of a Rust struct with its counterpart in C. A missing member does not compile.
     macro_rules! mirror {
         ($layouts:ident, $name:literal, $mirror:path { $($member:ident),* }) => {
             let _all = |$mirror { $($member: _),* }: $mirror| ();

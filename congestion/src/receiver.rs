@@ -3,29 +3,29 @@
 
 use crate::policy::{Parameters, Report};
 
-/// State of a receiver as a segment is about to leave. Times are in microseconds and may wrap.
+/// State of a receiver when a segment is about to leave. Times are in microseconds and may wrap.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Segment {
-    /// When the newest packet arrived.
+    /// Arrival of the newest packet.
     pub now_us: u32,
-    /// Now less the TSecr of the newest packet; 0 if unknown.
+    /// Now minus the TSecr of the newest packet; 0 if unknown.
     pub rtt_us: u32,
     /// TSval of the newest packet.
     pub tsval: u32,
     /// Bytes that became available in order since the last segment left.
     pub bytes: u32,
-    /// The stack's guess of the peer's packets, in bytes.
+    /// The stack's estimate of the peer's packets, in bytes.
     pub mss: u32,
-    /// The largest window that can be advertised, in bytes.
+    /// Largest window that can be advertised, in bytes.
     pub limit_bytes: u32,
-    /// Data beyond a gap is held.
+    /// True if data beyond a gap is queued.
     pub gap: bool,
-    /// A CE mark has arrived, and no CWR since.
+    /// True if a CE mark has arrived, and no CWR since.
     pub ce: bool,
-    /// The newest packet has waited for this ACK.
+    /// True if the ACK of the newest packet was delayed.
     pub held: bool,
-    /// The segment carries data of our own.
+    /// True if the segment carries data of our own.
     pub has_data: bool,
 }
 
@@ -49,8 +49,8 @@ unsafe extern "C" {
 }
 
 impl Receiver {
-    /// A new connection: the window that the handshake advertised, and the largest packet that the peer may send, in
-    /// bytes.
+    /// Creates the state of a new connection from the window that the handshake advertised and the largest packet that
+    /// the peer may send, both in bytes.
     pub fn new(parameters: &Parameters, window_bytes: u32, mss: u32, now_us: u32) -> Self {
         let mut state = Self {
             report: Report::default(),
@@ -61,7 +61,7 @@ impl Receiver {
         state
     }
 
-    /// A segment is about to leave: the window that it is to advertise, in bytes.
+    /// Returns the window to advertise in a segment that is about to leave, in bytes.
     pub fn window(&mut self, segment: &Segment) -> u32 {
         // SAFETY: the state was initialised by `new`; the call only touches state and segment.
         unsafe { native_receiver_window(self, segment) }

@@ -2,8 +2,8 @@
 //! The congestion controls by name.
 //!
 //! A new control is one file in `controls/`, one line in `CONTROLS`, and a row of [`crate::parameter_table`] for each
-//! parameter. Controls are boxed: a call through a vtable
-//! costs about 1 ns of the 10 to 100 ns that an ACK takes, and saves every sender from knowing the controls.
+//! parameter. Controls are boxed: a call through a vtable costs about 1 ns of the 10 to 100 ns that an ACK takes, and
+//! keeps senders independent of the controls.
 
 use crate::control::{CongestionControl, Registration};
 use crate::controls;
@@ -33,16 +33,16 @@ const NAMES: [&str; CONTROLS.len()] = {
     names
 };
 
-/// Why there is no such control.
+/// Reason why a control cannot be created.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ControlError {
     /// No control has this name.
     #[error("there is no congestion control \"{name}\"; there are {}", NAMES.join(", "))]
     UnknownControl {
-        /// What was asked for.
+        /// The name requested.
         name: String,
     },
-    /// It does not take a parameter, or not with this value.
+    /// The control does not take a parameter, or not with this value.
     #[error(transparent)]
     Parameter(#[from] ParameterError),
 }
@@ -59,7 +59,7 @@ fn find(name: &str) -> Result<&'static Registration, ControlError> {
     CONTROLS.iter().find(|c| c.name == name).ok_or_else(unknown)
 }
 
-/// What can be set of a control.
+/// Returns the parameters of a control.
 ///
 /// # Errors
 /// If there is no such control.
@@ -69,11 +69,11 @@ pub fn parameters(
     Ok(parameters::of(find(name)?.name))
 }
 
-/// The parameters of a control as its program in the kernel reads them.
+/// Returns the parameters of a control as its program in the kernel reads them.
 ///
 /// # Errors
-/// If there is no such control, if it does not take what is `given`, or if a kernel does not; the error names what is
-/// allowed.
+/// If there is no such control, if it does not take what is `given`, or if the kernel's control does not; the error
+/// names the allowed values.
 pub fn policy_parameters(
     name: &str,
     given: &ControlParameters,
@@ -81,7 +81,7 @@ pub fn policy_parameters(
     Ok(Settings::check(find(name)?.name, given)?.kernel_parameters()?)
 }
 
-/// What a control is, in a line.
+/// Returns a one-line description of a control.
 ///
 /// # Errors
 /// If there is no such control.
@@ -89,10 +89,10 @@ pub fn summary(name: &str) -> Result<&'static str, ControlError> {
     Ok(find(name)?.summary)
 }
 
-/// The control of one new connection. `cwnd` and the initial `ssthresh` belong to the sender.
+/// Creates the control of a new connection. `cwnd` and the initial `ssthresh` belong to the sender.
 ///
 /// # Errors
-/// If there is no such control, or it does not take what `parameters` set; the error names what is allowed.
+/// If there is no such control, or it does not take what `parameters` set; the error names the allowed values.
 pub fn create(
     name: &str,
     parameters: &ControlParameters,

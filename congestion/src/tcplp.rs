@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! TCP-LP as the paper has it: `policy/tcplp.h`.
+//! TCP-LP as in the paper: `policy/tcplp.h`.
 
 use crate::control::CaState;
 use crate::policy::{Parameters, Report, State};
@@ -8,29 +8,29 @@ use crate::policy::{Parameters, Report, State};
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ack {
-    /// Now.
+    /// Current time.
     pub now_us: u32,
     /// Round-trip time of the newest packet covered; 0 if unknown or ambiguous (Karn).
     pub sample_rtt_us: u32,
     /// Smoothed round-trip time (RFC 6298).
     pub smoothed_rtt_us: u32,
-    /// The connection's smallest round-trip time, that of this ACK included; 0 if unknown.
+    /// Smallest round-trip time of the connection, including this ACK; 0 if unknown.
     pub minimum_rtt_us: u32,
     /// TSval of the ACK, if `has_timestamp`.
     pub tsval: u32,
     /// Packets acknowledged.
     pub acked: u32,
-    /// Packets still out.
+    /// Packets outstanding.
     pub in_flight: u32,
     /// Congestion window in packets.
     pub cwnd: u32,
     /// Slow-start threshold in packets.
     pub ssthresh: u32,
-    /// The peer sends timestamps (RFC 7323).
+    /// True if the peer sends timestamps (RFC 7323).
     pub has_timestamp: bool,
     /// State of the sender's loss recovery.
     pub ca_state: CaState,
-    /// The window, not the program, limits the connection.
+    /// True if the window, not the program, limits the connection.
     pub cwnd_limited: bool,
 }
 
@@ -49,7 +49,7 @@ unsafe extern "C" {
 pub struct TcpLp(State);
 
 impl TcpLp {
-    /// A new connection.
+    /// Creates the state of a new connection.
     pub fn new(parameters: &Parameters) -> Self {
         let mut state = State::zeroed();
         // SAFETY: the state is zeroed and as large as any policy's.
@@ -57,8 +57,9 @@ impl TcpLp {
         Self(state)
     }
 
-    /// An ACK of new data: takes its delay sample and returns the new cwnd in packets; one
-    /// below the old is the new ssthresh too, or slow start would undo it. In recovery the window belongs to the loss recovery and is returned as it is.
+    /// Samples the delay of an ACK of new data and returns the new cwnd in packets; a smaller one is also the new
+    /// ssthresh, or slow start would undo it. In recovery, the loss recovery owns the window, which is returned
+    /// unchanged.
     pub fn on_ack(&mut self, ack: &Ack) -> u32 {
         self.sample(ack);
         if ack.ca_state.answers_congestion() {
@@ -68,45 +69,44 @@ impl TcpLp {
         }
     }
 
-    /// Takes the delay sample that an ACK brings.
+    /// Samples the delay of an ACK.
     pub fn sample(&mut self, ack: &Ack) {
         // SAFETY: the state was initialised by `new`; the call only touches state and ack.
         unsafe { native_tcplp_sample(&mut self.0, ack) };
     }
 
-    /// The window after an ACK whose sample has been taken; also after a time-out, where the
-    /// sample does not count but slow start goes on.
+    /// Returns the window after an ACK that has been sampled; also after an RTO, when the sample does not count but
+    /// slow start continues.
     pub fn window_after(&mut self, ack: &Ack) -> u32 {
         // SAFETY: as above.
         unsafe { native_tcplp_on_ack(&mut self.0, ack) }
     }
 
-    /// A router's mark in place of a delay (TCP-LP/ECN): returns the new cwnd in packets, as
-    /// `on_ack` does.
+    /// Answers a router's mark in place of a delay (TCP-LP/ECN): returns the new cwnd in packets, as `on_ack` does.
     pub fn on_ecn_echo(&mut self, ack: &Ack) -> u32 {
         // SAFETY: as above.
         unsafe { native_tcplp_on_ecn_echo(&mut self.0, ack) }
     }
 
-    /// A loss: returns the new ssthresh in packets.
+    /// Returns the new ssthresh in packets after a loss.
     pub fn on_loss(&mut self, cwnd: u32, now_us: u32) -> u32 {
         // SAFETY: as above.
         unsafe { native_tcplp_on_loss(&mut self.0, cwnd, now_us) }
     }
 
-    /// Microseconds from one packet to the next where the window is below one packet; otherwise 0.
+    /// Returns the microseconds between packets if the window is below one packet, otherwise 0.
     pub fn pause_us(&self, cwnd: u32, smoothed_rtt_us: u32) -> u32 {
         // SAFETY: as above.
         unsafe { native_tcplp_pause_us(&self.0, cwnd, smoothed_rtt_us) }
     }
 
-    /// Sending again after an idle period.
+    /// Resets the delay average after an idle period.
     pub fn on_restart(&mut self) {
         // SAFETY: as above.
         unsafe { native_tcplp_on_restart(&mut self.0) }
     }
 
-    /// What the policy tells about itself.
+    /// The report of the policy.
     pub fn report(&self) -> &Report {
         &self.0.report
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! TCP for Diff-Serv against the paper's equations, worked by hand.
+//! TCP for Diff-Serv against the paper's equations, computed by hand.
 
 use netnice_congestion::control::{Ack, Congestion, CongestionControl, Window};
 use netnice_congestion::dstcp::{self, DsTcp};
@@ -22,7 +22,7 @@ fn ack(rtt_ms: u64) -> Ack {
     }
 }
 
-/// How many ACKs it takes until a window of `cwnd` packets has grown by one.
+/// Counts the ACKs until a window of `cwnd` packets has grown by one.
 fn acks_for_a_packet(parameters: &ControlParameters, cwnd: f64, rtt_ms: u64) -> u32 {
     let mut control = create(parameters);
     let mut window = Window {
@@ -43,7 +43,7 @@ fn policy_1_opens_by_c_rtt_packets_a_round_trip() {
     let parameters = ControlParameters::new()
         .with("policy", 1u32)
         .with("c", 100u32);
-    // 100 * 0.1 s = 10 packets a round trip: a packet for every tenth of the window.
+    // 100 * 0.1 s = 10 packets per round trip: a packet for every tenth of the window.
     assert_eq!(acks_for_a_packet(&parameters, 100.0, 100), 10);
     assert_eq!(acks_for_a_packet(&parameters, 100.0, 50), 20);
     // The window grows meanwhile, so that 100 ACKs bring 9 packets: 100 + 101 + ... + 108 = 936 of the 1000 tenths.
@@ -116,7 +116,7 @@ fn ssthresh_is_the_target_rate_times_the_round_trip() {
     assert_eq!((window.cwnd, window.ssthresh), (3.0, 20.0));
     control.on_ack(&ack(160), &mut window);
     assert_eq!(window.ssthresh, 40.0);
-    // A smaller default holds until congestion is met.
+    // A smaller default holds until the first congestion.
     let mut control = create(&two_megabits());
     let mut window = Window {
         cwnd: 2.0,
@@ -145,7 +145,7 @@ fn after_a_loss_slow_start_leads_to_the_target() {
         control.on_ack(&ack(80), &mut window);
     }
     assert_eq!((window.cwnd, window.ssthresh), (20.0, 20.0));
-    // From here on 0.64 packets a round trip: 20 / 0.64 = 31.25.
+    // Growth is now 0.64 packets per round trip: 20 / 0.64 = 31.25.
     for _ in 0..31 {
         control.on_ack(&ack(80), &mut window);
     }
@@ -168,7 +168,7 @@ fn marks_on_in_packets_weigh_more_than_on_out_packets() {
         control.on_ecn_echo(&Congestion::default(), in_profile, &mut window);
         assert_eq!((window.cwnd, window.ssthresh), (cwnd, 20.0));
     }
-    // With the mechanism off they weigh the same, and the target remains.
+    // With the mechanism off, both marks count the same, and the target still sets ssthresh.
     let mut control = create(&two_megabits().with("ecn_by_profile", false));
     let mut window = Window {
         cwnd: 30.0,
@@ -202,6 +202,6 @@ fn a_window_within_the_target_rate_is_in_profile_as_a_whole() {
     // 2 Mb/s over 80 ms are 20 packets of 1000 bytes.
     let two_megabits = with_target(2e6);
     assert!(two_megabits.within_profile(20) && !two_megabits.within_profile(21));
-    // Without a target nothing is in profile.
+    // Without a target, no packet is in profile.
     assert!(!with_target(0.0).within_profile(1));
 }

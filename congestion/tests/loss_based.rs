@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reno, CUBIC and Vegas against their equations, worked by hand.
+//! Reno, CUBIC and Vegas against their equations, computed by hand.
 
 mod path;
 
@@ -49,7 +49,7 @@ fn reno_doubles_in_slow_start_and_adds_one_in_avoidance() {
         reno.on_ack(&acked(1), &mut w);
     }
     assert_eq!(w.cwnd, 20.0);
-    // w^2 grows by 2 + 1/w^2 for each ACK: sqrt(400 + 40 + 20 / 440) after 20.
+    // w^2 grows by 2 + 1/w^2 per ACK: sqrt(400 + 40 + 20 / 440) after 20.
     w.ssthresh = 20.0;
     for _ in 0..20 {
         reno.on_ack(&acked(1), &mut w);
@@ -69,7 +69,7 @@ fn reno_counts_acks_unless_told_to_count_packets() {
     }
     assert_near(by_acks.cwnd, 100.5, 0.01);
     assert_near(by_packets.cwnd, 101.0, 0.01);
-    // In slow start, L = 2 packets for an ACK however many it covers.
+    // In slow start the window grows by L = 2 packets per ACK, however many it covers.
     let mut w = window(4.0, f64::INFINITY);
     counts_packets.on_ack(&acked(4), &mut w);
     assert_eq!(w.cwnd, 6.0);
@@ -85,7 +85,7 @@ fn reno_halves_the_window_in_use_and_keeps_two() {
     assert_eq!(w, window(30.5, 10.5));
     reno.on_loss(&flight(3), &mut w);
     assert_eq!(w.ssthresh, 2.0);
-    // All of the window, with its fraction; more than that is in flight where it has been halved already.
+    // All of the window counts, with its fraction; more is in flight if it has been halved already.
     for in_flight in [30, 40] {
         reno.on_loss(&flight(in_flight), &mut w);
         assert_eq!(w.ssthresh, 15.25);
@@ -113,7 +113,7 @@ fn windows_that_are_not_used_up_and_windows_in_recovery_do_not_grow() {
         control.on_ack(&idle, &mut w);
         control.on_ack(&recovering, &mut w);
         assert_eq!(w.cwnd, 10.0, "{name}");
-        // After a time-out slow start goes on.
+        // After an RTO slow start continues.
         let timed_out = Ack {
             ca_state: CaState::Loss,
             may_grow: true,
@@ -126,7 +126,7 @@ fn windows_that_are_not_used_up_and_windows_in_recovery_do_not_grow() {
     }
 }
 
-/// Sends windows of ACKs, one each `rtt_ns`, spread over it, from `now_ns` for `seconds`.
+/// Sends windows of ACKs, one window per `rtt_ns` and spread over it, from `now_ns` for `seconds`.
 fn ack_for(
     control: &mut dyn CongestionControl,
     w: &mut Window,
@@ -160,8 +160,8 @@ fn cubic_is_at_the_last_maximum_after_k_seconds() {
     let mut now_ns = 0;
     let rtt_ns = 200 * MILLISECOND;
     ack_for(&mut *cubic, &mut w, &mut now_ns, rtt_ns, k_s / 2.0);
-    // W(K / 2) = 100 - 0.4 * (K / 2)^3 = 96.25. The window is drawn to where W is a round trip later, and takes about
-    // a round trip to get there.
+    // W(K / 2) = 100 - 0.4 * (K / 2)^3 = 96.25. The window follows W a round trip ahead, and takes about a round trip
+    // to reach it.
     assert_near(w.cwnd, 96.25, 0.2);
     ack_for(&mut *cubic, &mut w, &mut now_ns, rtt_ns, k_s / 2.0);
     assert_near(w.cwnd, 100.0, 0.1);
@@ -234,8 +234,8 @@ fn a_reduction_goes_by_the_window_where_recovery_has_more_in_flight() {
 
 #[test]
 fn hystart_leaves_slow_start_before_the_queue_overflows() {
-    // Path and queue hold 913 packets. Round trips are longer in the round that begins with 256 packets, which the
-    // first 8 ACKs tell; what is left of it and four more rounds grow by a quarter: 256 * 1.25^5 = 781.
+    // Path and queue hold 913 packets. Round trips are longer in the round that starts with 256 packets, as the first 8
+    // ACKs show; the rest of it and four more rounds grow by a quarter: 256 * 1.25^5 = 781.
     let mut plain = Flow::new(Path::new(850), control("cubic"), 2.0);
     plain.run(4.0);
     assert!(plain.losses > 0);
@@ -247,14 +247,14 @@ fn hystart_leaves_slow_start_before_the_queue_overflows() {
     assert!((770.0..810.0).contains(&left_at), "{left_at}");
 }
 
-/// A round of Vegas, in which every packet takes `rtt_ns`.
+/// Runs a round of Vegas in which every packet takes `rtt_ns`.
 fn vegas_round(vegas: &mut dyn CongestionControl, w: &mut Window, round: u64, rtt_ns: u64) {
     let packets = w.cwnd as u64;
     for packet in 0..packets {
         vegas.on_ack(
             &Ack {
                 rtt_ns: Some(rtt_ns),
-                // Of the handshake, whose packets are small: not what Vegas goes by.
+                // From the handshake, whose packets are small; Vegas does not use it.
                 min_rtt_ns: 50 * MILLISECOND,
                 delivered: round * 1000 + packet + 1,
                 prior_delivered: if packet == 0 {
@@ -271,11 +271,11 @@ fn vegas_round(vegas: &mut dyn CongestionControl, w: &mut Window, round: u64, rt
 
 #[test]
 fn vegas_adds_keeps_or_takes_one_packet_by_what_it_has_queued() {
-    // In a window of 20 packets: 20 * (1 - 100 / rtt) of them are in the queue.
+    // With a window of 20 packets, 20 * (1 - 100 / rtt) of them are in the queue.
     for (rtt_ms, expected) in [(104, 21.0), (110, 20.0), (125, 19.0)] {
         let mut vegas = control("vegas");
         let mut w = window(20.0, 2.0);
-        // The first round learns the path. The second measures, what follows from it is seen in the third.
+        // The first round learns the path. The second measures; the third shows the reaction.
         for (round, rtt_ms) in [(1, 100), (2, rtt_ms), (3, rtt_ms)] {
             w.cwnd = 20.0;
             vegas_round(&mut *vegas, &mut w, round, rtt_ms * MILLISECOND);
@@ -293,7 +293,7 @@ fn vegas_holds_between_alpha_and_beta_packets_in_the_queue() {
         let mut flow = Flow::new(Path::new(100), with("vegas", &parameters), 2.0);
         flow.run(20.0);
         let before = flow.window.cwnd;
-        // The path holds 62.5 packets, and one more while it is served.
+        // The path holds 62.5 packets, and one more in service.
         let queued = flow.window.cwnd - 63.5;
         assert!(
             (alpha - 1.0..=beta + 1.0).contains(&queued),

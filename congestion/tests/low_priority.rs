@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The low-priority controls as a sender sees them: HSTCP-LP's steps, TCP-LP/ECN's marks, netnice in recovery.
+//! The low-priority controls as called by a sender: HSTCP-LP's steps, TCP-LP/ECN's marks, netnice in recovery.
 
 mod path;
 
@@ -19,7 +19,7 @@ fn window(cwnd: f64, ssthresh: f64) -> Window {
     Window { cwnd, ssthresh }
 }
 
-/// An ACK of a packet that took `one_way_ms` there and 50 ms back.
+/// An ACK of a packet that took `one_way_ms` on the forward path; the return path takes 50 ms.
 fn ack(now_ms: u64, one_way_ms: u64) -> Ack {
     Ack {
         now_ns: now_ms * MILLISECOND,
@@ -75,7 +75,7 @@ fn hstcplp_is_tcplp_below_118_packets() {
     assert!(one.report().expect("it reports").yields > 0);
 }
 
-/// A hundred round trips on the empty path, in one of which the queue showed its depth.
+/// Runs a hundred round trips on the empty path, with a full queue in one of them.
 fn learn(control: &mut dyn CongestionControl, w: &mut Window) -> u64 {
     for n in 0..1000 {
         let queue_ms = if n == 10 { 100 } else { 0 };
@@ -122,7 +122,7 @@ fn hstcplp_halves_at_an_indication_and_yields_when_it_lasts() {
 
 #[test]
 fn hstcplp_uses_a_large_path_where_tcplp_does_not() {
-    // 1 Gb/s and 50 ms: 6250 packets. Slow start has shown how long the queue is; from 100 packets on, for a minute.
+    // 1 Gb/s and 50 ms: 6250 packets. Slow start has measured the queue; the run takes a minute from 100 packets on.
     let share = |name: &str| {
         let mut path = Path::new(6250);
         path.packet_ns = 8_000;
@@ -134,7 +134,7 @@ fn hstcplp_uses_a_large_path_where_tcplp_does_not() {
         flow.run(63.0);
         ((flow.delivered - before) as f64 / (60.0 * 125_000.0), cwnd)
     };
-    // TCP-LP gains a packet each 50 ms, 1200 in the minute.
+    // TCP-LP gains a packet per 50 ms, 1200 in the minute.
     let (tcplp, cwnd) = share("tcplp");
     let expected = (cwnd + 600.0) / 6250.0;
     assert!((tcplp - expected).abs() < 0.005, "{tcplp}, not {expected}");
@@ -146,20 +146,20 @@ fn hstcplp_uses_a_large_path_where_tcplp_does_not() {
 fn tcplp_ecn_takes_marks_for_indications_and_ignores_delays() {
     let mut control = control("tcplp_ecn");
     let mut w = window(40.0, 20.0);
-    // Delays say nothing to it: a packet for each window.
+    // Delays have no effect: the window grows by a packet per window.
     for n in 0..20 {
         control.on_ack(&ack(1000 + n, 50 + 10 * n), &mut w);
     }
     assert_eq!(w.cwnd, 41.0);
     control.on_ecn_echo(&congestion(1100), true, &mut w);
     assert_eq!(w, window(20.0, 20.0));
-    // Within a round trip marks are ignored, within three the window stays.
+    // Within a round trip marks are ignored; within three the window stays.
     control.on_ecn_echo(&congestion(1199), true, &mut w);
     for n in 0..50 {
         control.on_ack(&ack(1200 + n, 50), &mut w);
     }
     assert_eq!(w.cwnd, 20.0);
-    // One that recurs within three round trips ends in a single packet.
+    // A mark that recurs within three round trips leaves a single packet.
     control.on_ecn_echo(&congestion(1399), true, &mut w);
     assert_eq!(w, window(1.0, 1.0));
     assert_eq!(control.report().expect("it reports").yields, 1);
@@ -189,7 +189,7 @@ fn losses_and_marks_are_answered_by_tcplp_as_by_reno() {
     control.on_timeout(&congestion(2000), &mut w);
     assert_eq!(w.ssthresh, 15.0);
     w.cwnd = 1.0;
-    // After an RTO slow start goes on at once, without samples.
+    // After an RTO slow start continues at once, without samples.
     let recovering = Ack {
         ca_state: CaState::Loss,
         ..ack(4000, 50)
@@ -214,11 +214,11 @@ fn netnice_governs_its_window_in_recovery() {
         ..ack(1000 + delivered, 50)
     };
     control.on_ack(&ack(100, CaState::Open), &mut w);
-    // A duplicate ACK is no loss yet.
+    // A duplicate ACK is not yet a loss.
     control.on_ack(&ack(101, CaState::Disorder), &mut w);
     let before = w.cwnd;
     assert!(before > 40.0);
-    // As in the kernel, the sender asks for ssthresh, and the ACK that enters recovery sets the window.
+    // As in the kernel, the sender reads ssthresh, and the ACK that enters recovery sets the window.
     control.on_loss(&congestion(1101), &mut w);
     assert_eq!((w.cwnd, w.ssthresh), (before, (before / 2.0).floor()));
     let after = w.ssthresh;
@@ -241,7 +241,7 @@ fn netnice_paces_a_window_over_a_round_trip() {
         Some(1_250_000)
     );
     assert_eq!(control.pacing_burst_packets(), 1);
-    // Others keep 60 ms of queue: in the end two packets leave together each few round trips.
+    // Others keep 60 ms of queue: in the end two packets leave together every few round trips.
     let mut delivered = 0;
     let mut now_ms = 1000;
     while control.report().expect("it reports").phase() != Phase::Yielding {
@@ -262,11 +262,11 @@ fn netnice_paces_a_window_over_a_round_trip() {
     let interval_ns = control
         .pacing_interval_ns(&w, 160 * MILLISECOND)
         .expect("it paces");
-    // Two intervals are a round trip or more.
+    // Two intervals take at least a round trip.
     assert!(2 * interval_ns >= 160 * MILLISECOND, "{interval_ns}");
 }
 
-/// The share of the link in `[from, to]`, in seconds.
+/// Returns the share of the link between `from` and `to`, in seconds.
 fn share(name: &str, path: Path, from: f64, to: f64) -> f64 {
     let packet_ns = path.packet_ns as f64;
     let mut flow = Flow::new(path, control(name), 10.0);
@@ -306,8 +306,8 @@ fn a_clock_that_is_set_stops_nobody() {
     }
 }
 
-/// A connection of two packets and a pause, then a bulk transfer of 17 s that meets others from `others_ms` on. The peer's
-/// clock ticks each `tick_us`.
+/// Runs a connection of two packets and a pause, then a bulk transfer of 17 s with others from `others_ms` on. The tick
+/// of the peer's clock is `tick_us`.
 fn resumes(name: &str, tick_us: u64, pause_ms: u64, others_ms: u64) -> Report {
     let mut control = control(name);
     let mut w = window(20.0, 2.0);
@@ -335,10 +335,10 @@ fn resumes(name: &str, tick_us: u64, pause_ms: u64, others_ms: u64) -> Report {
     control.report().expect("it reports")
 }
 
-/// 2^32 us, 71.6 minutes: the policies' clock begins again.
+/// 2^32 us, 71.6 minutes, after which the policies' clock wraps.
 const WRAP_MS: u64 = 4_294_967;
 
-/// Around each time at which it does within two and a half hours, and then some of a day and two months.
+/// Returns pauses around each wrap within two and a half hours, and some of a day and two months.
 fn pauses_ms() -> impl Iterator<Item = u64> {
     let near = [0, 21, 100, 700, 1_500, 2_500, 5_000, 9_000, 11_000];
     let far = [60_000, 200_000, 400_000, 800_000, 2_000_000, 3_500_000];
@@ -355,7 +355,7 @@ fn pauses_ms() -> impl Iterator<Item = u64> {
 fn a_millisecond_clock_is_known_after_any_pause() {
     for name in ["netnice", "tcplp", "hstcplp"] {
         for pause_ms in pauses_ms() {
-            // Its smallest delay is known, too: others may be there from the first packet on.
+            // The control must also know the smallest delay: others may be present from the first packet on.
             for others_ms in [0, 5_000] {
                 let report = resumes(name, 1000, pause_ms, others_ms);
                 assert_eq!(report.signal(), Signal::OneWayDelay, "{name}, {pause_ms}");
@@ -393,7 +393,7 @@ fn after_a_pause_no_slow_clock_passes_for_one_that_can_be_read() {
     }
 }
 
-/// A peer that lies, or whose clock is being set: what is read from it must not pass for an empty queue.
+/// The clock of a peer that lies, or whose clock is being set, must not make a queue pass for an empty one.
 #[test]
 fn a_clock_that_jumps_hides_no_queue() {
     for name in ["netnice", "tcplp", "hstcplp"] {
@@ -420,7 +420,8 @@ fn a_clock_that_jumps_hides_no_queue() {
     }
 }
 
-/// How soon a queue of 60 ms is answered that is met from the first packet on after a loss, its repair and a pause.
+/// Returns the time until the control answers a queue of 60 ms, present from the first packet after a loss, recovery
+/// and a pause.
 fn answered_after_ms(name: &str, pause_ms: u64, restart: bool) -> Option<u64> {
     let mut control = control(name);
     let mut w = window(20.0, 2.0);
@@ -450,7 +451,7 @@ fn a_loss_before_a_pause_silences_nothing_after_it() {
                 );
             }
         }
-        // By the policy's clock no time has passed: only the restart tells.
+        // By the policy's clock no time has passed: only the restart reveals the pause.
         let at_once = answered_after_ms(name, 1_000, true);
         assert_eq!(answered_after_ms(name, WRAP_MS, true), at_once, "{name}");
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The table of parameters tells the truth: what a row says that a control takes changes what the control does, and the
-//! rest of `struct policy_parameters` changes nothing.
+//! The table of parameters is correct: each parameter listed for a control changes its behaviour, and the rest of
+//! `struct policy_parameters` changes nothing.
 
 mod path;
 
@@ -19,7 +19,8 @@ use path::{Flow, Path};
 
 const MILLISECOND_NS: u64 = 1_000_000;
 
-/// The window and what has been delivered, twice a second, beside others who keep 40 ms of queue from second 5 to 10.
+/// Records the window and the packets delivered, twice a second, beside others who keep 40 ms of queue from second 5 to
+/// 10.
 fn on_a_path(control: Box<dyn CongestionControl>, mut path: Path) -> String {
     path.others = Some((5_000_000_000, 10_000_000_000, 40_000_000));
     let mut flow = Flow::new(path, control, 2.0);
@@ -37,7 +38,7 @@ fn on_a_path(control: Box<dyn CongestionControl>, mut path: Path) -> String {
     record
 }
 
-/// The window as ACKs for two packets each open it, as receivers send them that delay ACKs.
+/// Records the window under ACKs for two packets each, as from receivers that delay ACKs.
 fn under_delayed_acks(mut control: Box<dyn CongestionControl>) -> String {
     let mut window = Window {
         cwnd: 2.0,
@@ -62,14 +63,14 @@ fn under_delayed_acks(mut control: Box<dyn CongestionControl>) -> String {
     record
 }
 
-/// The windows of a control with these parameters.
+/// Records the windows of a control with these parameters.
 fn behaviour(control: &str, parameters: &ControlParameters) -> String {
     let create = || registry::create(control, parameters).unwrap_or_else(|e| panic!("{e}"));
     let marking = Path {
         mark_above_packets: Some(15),
         ..Path::new(100)
     };
-    // So fast that the queue of a packet or two is below netnice's smallest threshold.
+    // A rate so high that the queue of a packet or two is below netnice's smallest threshold.
     let fast = Path {
         packet_ns: 80_000,
         ..Path::new(100)
@@ -80,7 +81,7 @@ fn behaviour(control: &str, parameters: &ControlParameters) -> String {
         + &under_delayed_acks(create())
 }
 
-/// Parameters that must be set for the others to have an effect.
+/// Returns parameters that must be set for others to have an effect.
 fn usual(control: &str) -> ControlParameters {
     match control {
         "dstcp" => ControlParameters::new().with("target_rate_bps", 2e6),
@@ -88,7 +89,7 @@ fn usual(control: &str) -> ControlParameters {
     }
 }
 
-/// The ends of a row's range, except the default.
+/// Returns the ends of a row's range, except the default.
 fn other_values(row: &Parameter) -> Vec<Value> {
     let ends: Vec<Value> = match (row.kind, row.kind.range()) {
         (Kind::Switch { default }, _) => vec![(!default).into()],
@@ -140,7 +141,7 @@ fn a_parameter_of_another_control_is_refused() {
     }
 }
 
-/// A new connection's whole state: what a policy does depends on nothing else.
+/// Returns the whole state of a new connection, which alone determines a policy's behaviour.
 fn state(control: &str, parameters: &policy::Parameters) -> String {
     let policy: Box<dyn Debug> = match control {
         "netnice" => Box::new(NetNice::new(parameters)),
@@ -152,7 +153,7 @@ fn state(control: &str, parameters: &policy::Parameters) -> String {
     format!("{policy:?}")
 }
 
-/// The controls with rows that have a member.
+/// Returns the controls with rows that have a member.
 fn policies() -> impl Iterator<Item = &'static str> {
     let has_members = |name: &&str| parameters::of(name).any(|row| row.member.is_some());
     registry::names().iter().copied().filter(has_members)

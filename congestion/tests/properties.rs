@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What holds for every control, whatever happens to it.
+//! Properties that hold for every control under any events.
 
 use netnice_congestion::control::{Ack, CaState, Congestion, Window};
 use netnice_congestion::parameters::{ControlParameters, Kind, Value};
@@ -56,7 +56,8 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// Any allowed parameters: each at its default, its least, or its most. Switches that replace another parameter stay.
+/// Returns any allowed parameters: each at its default, minimum, or maximum. Switches that replace another parameter
+/// stay.
 fn parameters(name: &str, choices: &[u8]) -> ControlParameters {
     let mut parameters = ControlParameters::new();
     let known = registry::parameters(name).expect("the control exists");
@@ -77,7 +78,7 @@ fn parameters(name: &str, choices: &[u8]) -> ControlParameters {
     parameters
 }
 
-/// Drives one control as a sender does, and checks its window after every step.
+/// Drives a control as a sender does, and checks its window after every step.
 fn drive(name: &str, choices: &[u8], events: &[Event]) -> Result<(), TestCaseError> {
     let mut control =
         registry::create(name, &parameters(name, choices)).expect("the parameters are allowed");

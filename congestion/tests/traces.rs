@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Golden records: the window of every control over time, alone on a path, beside others, and alone again.
+//! Golden records: window of every control over time, alone on a path, beside others, and alone again.
 
 mod path;
 
@@ -9,7 +9,7 @@ use netnice_congestion::parameters::ControlParameters;
 use netnice_congestion::registry;
 use path::{Flow, Path};
 
-/// Others keep 40 ms of queue from second 10 to 15.
+/// Records a run in which others keep 40 ms of queue from second 10 to 15.
 fn trace(name: &str) -> String {
     let mut parameters = ControlParameters::new();
     let mut path = Path::new(100);

@@ -14,19 +14,19 @@ pub(crate) const REGISTRATION: Registration = Registration {
     build: |settings| Box::new(Cubic::new(settings)),
 };
 
-/// Since the last reduction, in congestion avoidance: RFC 9438 section 4.2.
+/// State since the last reduction, in congestion avoidance: RFC 9438 section 4.2.
 #[derive(Debug, Clone, Copy)]
 struct Epoch {
     start_ns: u64,
-    /// K: seconds until the window is at `maximum` again.
+    /// K: seconds until the window reaches `maximum` again.
     k_s: f64,
-    /// W_max as far as this epoch is concerned.
+    /// W_max of this epoch.
     maximum: f64,
     /// W_est: the window that Reno would have (section 4.3).
     friendly: f64,
 }
 
-/// CUBIC. Packets acknowledged are counted, not ACKs: the cubic function is one of time, and delayed ACKs must not keep
+/// CUBIC. It counts packets acknowledged, not ACKs: the cubic function depends on time, and delayed ACKs must not keep
 /// the window from following it.
 #[derive(Debug, Clone)]
 pub struct Cubic {
@@ -34,9 +34,9 @@ pub struct Cubic {
     beta: f64,
     fast_convergence: bool,
     hystart: Option<HyStart>,
-    /// W_max: the window just before the last loss, or less by fast convergence; 0 before one.
+    /// W_max: window just before the last loss, or less by fast convergence; 0 before the first loss.
     maximum: f64,
-    /// cwnd_prior: the window just before the last reduction.
+    /// cwnd_prior: window just before the last reduction.
     prior: f64,
     epoch: Option<Epoch>,
     latest_ack_ns: u64,
@@ -56,8 +56,8 @@ impl Cubic {
         }
     }
 
-    /// K (equation 2) and what else an epoch begins with. Without a loss before it (section 4.10), or after a time-out
-    /// (section 4.8), it begins at the plateau: K = 0.
+    /// Starts an epoch with K by equation 2. Without a preceding loss (section 4.10), or after an RTO (section 4.8),
+    /// the epoch starts at the plateau: K = 0.
     fn begin_epoch(&self, now_ns: u64, cwnd: f64) -> Epoch {
         let maximum = self.maximum.max(cwnd);
         Epoch {
@@ -68,7 +68,7 @@ impl Cubic {
         }
     }
 
-    /// alpha_cubic: Reno's increase for CUBIC's decrease, until Reno's window is where the last loss was.
+    /// alpha_cubic: Reno's increase for CUBIC's decrease, until Reno's window reaches that of the last loss.
     fn friendly_increase(&self, friendly: f64) -> f64 {
         if friendly >= self.prior {
             1.0
@@ -102,7 +102,7 @@ impl CongestionControl for Cubic {
         let since_ack_ns = ack.now_ns.saturating_sub(self.latest_ack_ns);
         self.latest_ack_ns = ack.now_ns;
         if !may_grow(ack) || ack.acked == 0 {
-            // Time in which the window was not used up does not count (section 5.8).
+            // Time in which the window was not fully used does not count (section 5.8).
             if let Some(epoch) = &mut self.epoch {
                 epoch.start_ns += since_ack_ns;
             }
@@ -150,7 +150,7 @@ impl CongestionControl for Cubic {
         self.reduce(congestion, window);
     }
 
-    /// An idle period is no part of the epoch.
+    /// Excludes an idle period from the epoch.
     fn on_restart(&mut self, now_ns: u64, _window: &mut Window) {
         if let Some(epoch) = &mut self.epoch {
             epoch.start_ns += now_ns.saturating_sub(self.latest_ack_ns);

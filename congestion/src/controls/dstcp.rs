@@ -12,8 +12,8 @@ pub(crate) const REGISTRATION: Registration = Registration {
     build: |settings| Box::new(DsTcpControl::new(settings)),
 };
 
-/// TCP for Diff-Serv. In fast recovery `ssthresh` is half of the window, to which recovery brings it; then it is the
-/// target's again, and slow start leads there.
+/// TCP for Diff-Serv. In fast recovery `ssthresh` is half of the window, to which recovery brings it; afterwards the
+/// target sets it again, and slow start leads to it.
 #[derive(Debug, Clone)]
 pub struct DsTcpControl {
     policy: DsTcp,
@@ -34,7 +34,7 @@ fn whole_window(window: &Window) -> dstcp::Window {
     }
 }
 
-/// What has changed from `old` to `new`, and only that: a window may come with a fraction, an infinite threshold stays.
+/// Applies only the changes from `old` to `new`: an unchanged window keeps its fraction, an infinite threshold stays.
 fn apply(old: dstcp::Window, new: dstcp::Window, window: &mut Window) {
     if new.cwnd != old.cwnd {
         window.cwnd = new.cwnd.into();

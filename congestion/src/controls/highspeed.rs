@@ -12,17 +12,17 @@ pub(crate) const REGISTRATION: Registration = Registration {
     build: |_| Box::new(HighSpeed::default()),
 };
 
-/// Low_Window of RFC 3649 section 5, in packets: up to here the window moves as Reno's.
+/// Low_Window of RFC 3649 section 5, in packets: up to it the window behaves as Reno's.
 const LOW_WINDOW: f64 = 38.0;
 /// High_Window, in packets.
 const HIGH_WINDOW: f64 = 83_000.0;
-/// High_Decrease: the share of the window given up at High_Window.
+/// High_Decrease: fraction of the window given up at High_Window.
 const HIGH_DECREASE: f64 = 0.1;
-/// The table of the RFC's appendix B ends here, and so do we: the formulas give no sense far beyond, where the
-/// decrease would pass through zero.
+/// End of the table in the RFC's appendix B and limit of this implementation: far beyond it the formulas make no sense,
+/// since the decrease would pass through zero.
 const LAST_WINDOW: f64 = 100_000.0;
 
-/// b(w): the share of a window of `cwnd` packets that is given up at a loss.
+/// b(w): fraction of a window of `cwnd` packets that is given up at a loss.
 pub fn decrease(cwnd: f64) -> f64 {
     if cwnd <= LOW_WINDOW {
         return 0.5;
@@ -33,8 +33,8 @@ pub fn decrease(cwnd: f64) -> f64 {
 
 /// a(w): packets by which a window of `cwnd` packets grows each round trip.
 ///
-/// The loss rate that the RFC wants to go with the window is p(w) = 0.078 / w^1.2; its program for appendix B has
-/// 1 / 12.8 for the 0.078.
+/// The RFC's loss rate for the window is p(w) = 0.078 / w^1.2; its program for appendix B has 1 / 12.8 in place of
+/// 0.078.
 pub fn increase(cwnd: f64) -> f64 {
     if cwnd <= LOW_WINDOW {
         return 1.0;
@@ -45,10 +45,10 @@ pub fn increase(cwnd: f64) -> f64 {
     (cwnd * cwnd * loss_rate * 2.0 * decrease / (2.0 - decrease)).max(1.0)
 }
 
-/// HighSpeed TCP. ACKs are counted, as in [`Reno`](super::reno::Reno)'s default.
+/// HighSpeed TCP. It counts ACKs, as [`Reno`](super::reno::Reno) does by default.
 #[derive(Debug, Clone)]
 pub struct HighSpeed {
-    /// Whole packets of the window for which `increase` was computed: logarithms are dear, windows change slowly.
+    /// Window in whole packets for which `increase` was computed: logarithms are expensive, windows change slowly.
     computed_for: f64,
     increase: f64,
 }
@@ -88,7 +88,7 @@ impl CongestionControl for HighSpeed {
         window.ssthresh = (used * (1.0 - decrease(used))).max(MINIMUM_SSTHRESH_PACKETS);
     }
 
-    /// As Reno: RFC 3649 leaves what follows a time-out alone.
+    /// As Reno: RFC 3649 does not change the reaction to an RTO.
     fn on_timeout(&mut self, congestion: &Congestion, window: &mut Window) {
         window.ssthresh = half_of_window(congestion, window);
     }
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn appendix_b_of_the_rfc() {
-        // w, a(w), b(w) as printed there.
+        // w, a(w), b(w) as printed in the RFC.
         let rows = [
             (38.0, 1.0, 0.50),
             (118.0, 2.0, 0.44),

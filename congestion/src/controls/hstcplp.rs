@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! HSTCP-LP: `policy/hstcplp.h`, called as the kernel's glue calls it.
+//! HSTCP-LP: `policy/hstcplp.h`, called as in the kernel.
 
 use crate::control::Registration;
 use crate::controls::tcplp::{Policy, PolicyControl};

@@ -10,13 +10,13 @@ const LEAST_THRESHOLD_NS: u64 = 4_000_000;
 const MOST_THRESHOLD_NS: u64 = 16_000_000;
 /// MIN_RTT_DIVISOR: the threshold is this fraction of the round-trip time.
 const THRESHOLD_DIVISOR: u64 = 8;
-/// N_RTT_SAMPLE: samples before a round's minimum counts.
+/// N_RTT_SAMPLE: number of samples before a round's minimum counts.
 const SAMPLES: u32 = 8;
-/// CSS_GROWTH_DIVISOR: so much slower is conservative slow start.
+/// CSS_GROWTH_DIVISOR: factor by which conservative slow start is slower.
 const CONSERVATIVE_DIVISOR: f64 = 4.0;
-/// CSS_ROUNDS: so long it lasts.
+/// CSS_ROUNDS: length of conservative slow start in rounds.
 const CONSERVATIVE_ROUNDS: u32 = 5;
-/// L: most packets by which one ACK of an unpaced sender opens the window.
+/// L: largest increase of the window by one ACK of an unpaced sender, in packets.
 const LIMIT_PACKETS: u32 = 8;
 
 /// The first slow start of a connection.
@@ -26,12 +26,12 @@ pub(crate) struct HyStart {
     last_round_minimum_ns: Option<u64>,
     round_minimum_ns: Option<u64>,
     samples: u32,
-    /// In conservative slow start: the round-trip time that began it, and the rounds it has lasted.
+    /// Conservative slow start: the round-trip time that started it, and its rounds so far.
     conservative: Option<(u64, u32)>,
 }
 
 impl HyStart {
-    /// An ACK in the first slow start: opens the window, and ends slow start by setting `ssthresh`.
+    /// Opens the window for an ACK in the first slow start, and ends slow start by setting `ssthresh`.
     pub(crate) fn on_ack(&mut self, ack: &Ack, window: &mut Window) {
         if self.round.ends(ack) && self.begin_round() {
             window.ssthresh = window.cwnd;
@@ -72,7 +72,7 @@ impl HyStart {
             return;
         }
         match self.conservative {
-            // What began it was no queue.
+            // The rise that started it was not a queue.
             Some((baseline_ns, _)) if now_ns < baseline_ns => self.conservative = None,
             Some(_) => {}
             None => {

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the wrappers of the C policies share: the policies' units (whole packets, microseconds).
+//! Conversions for the wrappers of the C policies: the policies' units are whole packets and microseconds.
 
-/// A policy's clock: microseconds that wrap.
+/// Converts to a policy's clock: microseconds that wrap.
 pub(super) fn clock_us(now_ns: u64) -> u32 {
     (now_ns / 1000) as u32
 }
 
-/// A policy's durations: microseconds.
+/// Converts to a policy's durations: microseconds.
 pub(super) fn duration_us(duration_ns: u64) -> u32 {
     u32::try_from(duration_ns / 1000).unwrap_or(u32::MAX)
 }
 
-/// A round-trip time where 0 means that there is none.
+/// Converts a round-trip time; 0 means unknown.
 pub(super) fn sample_us(rtt_ns: Option<u64>) -> u32 {
     rtt_ns.map_or(0, |rtt_ns| duration_us(rtt_ns).max(1))
 }
 
-/// Policies count whole packets, at least one. An infinite `ssthresh` becomes the largest number.
+/// Converts to whole packets, at least one. An infinite `ssthresh` becomes the largest number.
 pub(super) fn whole_packets(window: f64) -> u32 {
     (window as u32).max(1)
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! netnice: `policy/netnice.h`, called as the kernel's glue calls it.
+//! netnice: `policy/netnice.h`, called as in the kernel.
 
 use std::time::Duration;
 
@@ -21,14 +21,15 @@ pub(crate) const REGISTRATION: Registration = Registration {
 /// The smallest window of the policy, in packets.
 const MINIMUM_CWND: u32 = 2;
 
-/// netnice. It sets the window in recovery, too.
+/// netnice. It sets the window in recovery as well.
 #[derive(Debug, Clone)]
 pub struct NetNiceControl {
     policy: NetNice,
 }
 
 impl NetNiceControl {
-    /// `netnice_ssthresh` of the kernel's glue. The policy sets the window itself; this is for the sender's own machinery.
+    /// `netnice_ssthresh` of the kernel's program. The policy sets the window itself; the sender's own recovery needs
+    /// this.
     fn set_ssthresh(window: &mut Window) {
         window.ssthresh = (whole_packets(window.cwnd) / 2).max(MINIMUM_CWND).into();
     }

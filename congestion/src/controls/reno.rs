@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reno: slow start and congestion avoidance of RFC 5681, and what controls of its family share.
+//! Reno: slow start and congestion avoidance of RFC 5681, and functions shared by its family.
 
 use crate::control::{Ack, Congestion, CongestionControl, Registration, Window};
 use crate::parameters::Settings;
@@ -10,7 +10,7 @@ pub(crate) const REGISTRATION: Registration = Registration {
     build: |settings| Box::new(Reno::new(settings)),
 };
 
-/// Most packets by which one ACK opens the window in slow start: L of RFC 3465 section 2.2.
+/// Largest increase of the window by one ACK in slow start, in packets: L of RFC 3465 section 2.2.
 pub const SLOW_START_LIMIT_PACKETS: f64 = 2.0;
 
 /// Smallest `ssthresh` after a loss, in packets: RFC 5681 equation (4).
@@ -18,9 +18,10 @@ pub const MINIMUM_SSTHRESH_PACKETS: f64 = 2.0;
 
 /// Reno (RFC 5681).
 ///
-/// By default every ACK opens the window alike, by a packet in slow start and by `1/cwnd` in congestion avoidance:
-/// equations (2) and (3) of the RFC, and what ns-2 and hence the papers do. Where the receiver delays ACKs, the window
-/// then grows by half a packet each round trip. With appropriate byte counting (RFC 3465) it grows by a whole one.
+/// By default every ACK opens the window by the same amount, a packet in slow start and `1/cwnd` in congestion
+/// avoidance: equations (2) and (3) of the RFC, as in ns-2 and hence in the papers. If the receiver delays ACKs, the
+/// window then grows by half a packet each round trip. With appropriate byte counting (RFC 3465) it grows by a whole
+/// one.
 #[derive(Debug, Clone, Default)]
 pub struct Reno {
     appropriate_byte_counting: bool,
@@ -34,21 +35,21 @@ impl Reno {
     }
 }
 
-/// Whether the window may grow at this ACK: the window was used up, and no fast recovery governs it.
+/// Returns whether the window may grow at this ACK: the window was fully used, and fast recovery does not govern it.
 pub fn may_grow(ack: &Ack) -> bool {
     ack.cwnd_limited && ack.may_grow
 }
 
-/// The window after Reno's slow start, by `packets` for this ACK.
+/// Opens the window by Reno's slow start, by `packets` for this ACK.
 pub fn slow_start(window: &mut Window, packets: f64) {
     window.cwnd += packets;
 }
 
-/// The window as far as it is in use, in packets: what a reduction takes its share of.
+/// Returns the part of the window in use, in packets, which a reduction scales.
 ///
-/// RFC 5681 equation (4) reduces what is in flight. ns-2 and Linux reduce `cwnd`, and so does this: where a second loss of
-/// one window is found by a time-out only, all that was sent since is in flight still, and `cwnd` is reduced already.
-/// `cwnd` keeps its fraction, as in ns-2. A window that the program does not fill is not reduced but what it fills.
+/// RFC 5681 equation (4) reduces the data in flight. ns-2 and Linux reduce `cwnd`, and so does this function: if only
+/// an RTO detects a second loss in one window, all data sent since is still in flight, and `cwnd` is reduced already.
+/// `cwnd` keeps its fraction, as in ns-2. If the program does not fill the window, the part that it fills is reduced.
 pub fn window_in_use(congestion: &Congestion, window: &Window) -> f64 {
     let in_flight = f64::from(congestion.in_flight);
     if in_flight < window.cwnd.floor() {
@@ -58,7 +59,7 @@ pub fn window_in_use(congestion: &Congestion, window: &Window) -> f64 {
     }
 }
 
-/// Half of the [`window_in_use`], two packets at the least.
+/// Returns half of the [`window_in_use`], at least two packets.
 pub fn half_of_window(congestion: &Congestion, window: &Window) -> f64 {
     (window_in_use(congestion, window) / 2.0).max(MINIMUM_SSTHRESH_PACKETS)
 }
@@ -88,7 +89,7 @@ impl CongestionControl for Reno {
         window.ssthresh = half_of_window(congestion, window);
     }
 
-    /// Whole packets, as in ns-2 and Linux: slow start ends with a whole window, and not one above.
+    /// Rounds down to whole packets, as ns-2 and Linux do: slow start ends at a whole window, not one above it.
     fn on_timeout(&mut self, congestion: &Congestion, window: &mut Window) {
         window.ssthresh = half_of_window(congestion, window).floor();
     }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Round trips, told by packets: a round ends when a packet is delivered that was sent after the round began.
+//! Round trips counted in packets: a round ends when a packet is delivered that was sent after the round began.
 
 use crate::control::Ack;
 
-/// Counts rounds.
+/// Detector of the ends of rounds.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Round {
     /// [`Ack::delivered`] when the round began.
@@ -11,7 +11,7 @@ pub(crate) struct Round {
 }
 
 impl Round {
-    /// Whether this ACK ends the round; the next one then begins with it.
+    /// Returns whether this ACK ends the round; the next round then starts with it.
     pub(crate) fn ends(&mut self, ack: &Ack) -> bool {
         let ends = ack.prior_delivered >= self.start_delivered;
         if ends {

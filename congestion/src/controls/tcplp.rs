@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! TCP-LP: `policy/tcplp.h`, called as the kernel's glue calls it; and the wrapper of all policies of its family.
+//! TCP-LP: `policy/tcplp.h`, called as in the kernel; and the wrapper of all policies of its family.
 
 use std::fmt;
 
@@ -18,38 +18,38 @@ pub(crate) const REGISTRATION: Registration = Registration {
     },
 };
 
-/// What a policy of TCP-LP's family does; all count whole packets and microseconds.
+/// Interface of the policies of TCP-LP's family; all count whole packets and microseconds.
 pub(super) trait Policy: fmt::Debug + Send {
     /// The control's name.
     const NAME: &'static str;
 
-    /// Takes the delay sample that an ACK brings, in recovery too.
+    /// Samples the delay of an ACK, also in recovery.
     fn sample(&mut self, ack: &tcplp::Ack);
 
-    /// The window after an ACK whose sample has been taken.
+    /// Returns the window after an ACK that has been sampled.
     fn window_after(&mut self, ack: &tcplp::Ack) -> u32;
 
-    /// The window after a router's mark; `None` where it means a loss.
+    /// Returns the window after a router's mark; `None` if the mark counts as a loss.
     fn window_after_mark(&mut self, _ack: &tcplp::Ack) -> Option<u32> {
         None
     }
 
-    /// The new `ssthresh` after a loss.
+    /// Returns the new `ssthresh` after a loss.
     fn on_loss(&mut self, cwnd: u32, now_us: u32) -> u32;
 
-    /// Microseconds from one packet to the next where the window is below one packet; otherwise 0.
+    /// Returns the microseconds between packets if the window is below one packet, otherwise 0.
     fn pause_us(&self, _cwnd: u32, _smoothed_rtt_us: u32) -> u32 {
         0
     }
 
-    /// Sending begins again after an idle period.
+    /// Called when sending restarts after an idle period.
     fn on_restart(&mut self);
 
-    /// What the policy tells about itself.
+    /// The report of the policy.
     fn report(&self) -> &Report;
 }
 
-/// Makes a congestion control of a policy.
+/// A congestion control built from a policy.
 #[derive(Debug)]
 pub(super) struct PolicyControl<P> {
     policy: P,
@@ -61,8 +61,8 @@ impl<P> PolicyControl<P> {
     }
 }
 
-/// The window that a policy wants instead of `cwnd`. A smaller one is the new `ssthresh` too, or slow start would undo
-/// it.
+/// Applies the window that a policy chose in place of `cwnd`. A smaller one is also the new `ssthresh`, or slow start
+/// would undo it.
 fn apply(cwnd: u32, wanted: u32, window: &mut Window) {
     if wanted < cwnd {
         window.ssthresh = wanted.into();
@@ -110,7 +110,7 @@ impl<P: Policy> CongestionControl for PolicyControl<P> {
             .into();
     }
 
-    /// As in Linux, which asks for `ssthresh` alike.
+    /// As in Linux, which calls `ssthresh` for a loss and an RTO.
     fn on_timeout(&mut self, congestion: &Congestion, window: &mut Window) {
         self.on_loss(congestion, window);
     }

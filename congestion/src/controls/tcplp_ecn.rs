@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! TCP-LP/ECN: the paper's benchmark (LP03 IV-A), in which a router's mark tells of congestion instead of delays.
+//! TCP-LP/ECN: the paper's benchmark (LP03 IV-A), in which a router's mark indicates congestion instead of delays.
 
 use crate::control::Registration;
 use crate::controls::tcplp::{Policy, PolicyControl};
@@ -16,7 +16,7 @@ pub(crate) const REGISTRATION: Registration = Registration {
     },
 };
 
-/// TCP-LP without samples. A mark ends slow start, too: nothing has to be learnt there.
+/// TCP-LP without samples. A mark also ends slow start, since there are no delays to measure.
 #[derive(Debug)]
 struct ByMarks(TcpLp);
 
@@ -57,7 +57,7 @@ mod tests {
 
     const RTT_NS: u64 = 50_000_000;
 
-    /// The window after each of 400 ACKs, a mark with every 40th.
+    /// Returns the window after each of 400 ACKs, with a mark at every 40th.
     fn windows(parameters: &Parameters) -> Vec<(f64, Option<u64>)> {
         let mut control = PolicyControl::new(ByMarks(TcpLp::new(parameters)));
         let mut window = Window {
@@ -93,7 +93,7 @@ mod tests {
         (1..=400).map(&mut step).collect()
     }
 
-    /// The policy is TCP-LP's, which reads more than this control takes: that must have no effect.
+    /// The policy is TCP-LP's, which reads more parameters than this control takes; the others must have no effect.
     #[test]
     fn parameters_of_delays_change_nothing() {
         let default = windows(&Parameters::default());

@@ -13,37 +13,37 @@ pub(crate) const REGISTRATION: Registration = Registration {
     build: |settings| Box::new(Vegas::new(settings)),
 };
 
-/// Smallest window that Vegas chooses itself, in packets.
+/// Smallest window that Vegas itself chooses, in packets.
 const MINIMUM_CWND: f64 = 2.0;
 
-/// How the window moves until the next decision.
+/// Growth of the window until the next decision.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Growth {
     None,
-    /// A packet for each ACK.
+    /// One packet per ACK.
     Doubling,
-    /// So many packets for each ACK.
+    /// This many packets per ACK.
     Linear(f64),
 }
 
-/// Vegas. Once in a round trip it compares the rate it would have without a queue, `cwnd / base_rtt`, with the one it
-/// has, `cwnd / rtt`; the difference times `base_rtt` is the number of its packets in the queue.
+/// Vegas. Once per round trip it compares the rate without a queue, `cwnd / base_rtt`, with the actual one, `cwnd /
+/// rtt`; the difference times `base_rtt` is the number of its packets in the queue.
 ///
-/// ns-2 rounds that number to a whole one before it compares: with alpha and beta half a packet less and more than
-/// there, this control decides as ns-2's does.
+/// ns-2 rounds that number to a whole one before the comparison: with alpha half a packet below and beta half a packet
+/// above ns-2's, this control decides as ns-2's does.
 #[derive(Debug, Clone)]
 pub struct Vegas {
     alpha: f64,
     beta: f64,
     gamma: f64,
     round: Round,
-    /// The smallest round-trip time of data; that of the handshake's small packets is too small a measure.
+    /// Smallest round-trip time of data; that of the handshake's small packets is too small.
     base_rtt_ns: Option<u64>,
-    /// Of the round: its round-trip times, and how many.
+    /// Sum and number of the round's round-trip times.
     rtt_sum_ns: u64,
     rtt_samples: u64,
     growth: Growth,
-    /// Slow start doubles in every other round trip only; the one between tells whether the queue grew.
+    /// Slow start doubles only in every other round trip; the one between shows whether the queue grew.
     doubling_turn: bool,
 }
 
@@ -62,7 +62,7 @@ impl Vegas {
         }
     }
 
-    /// What the finished round trip of `rtt_ns` means, on a path of `base_rtt_ns`.
+    /// Decides on a finished round trip of `rtt_ns` on a path of `base_rtt_ns`.
     fn decide(&mut self, rtt_ns: f64, base_rtt_ns: f64, window: &mut Window) {
         let queued = window.cwnd * (1.0 - base_rtt_ns / rtt_ns);
         self.growth = Growth::None;
@@ -79,7 +79,7 @@ impl Vegas {
             }
         } else if queued > self.beta {
             window.cwnd = (window.cwnd - 1.0).max(MINIMUM_CWND);
-            // Or the next round would take this for slow start.
+            // Otherwise the next round would be in slow start.
             window.ssthresh = window.ssthresh.min(window.cwnd);
         } else if queued < self.alpha {
             self.growth = Growth::Linear(1.0 / window.cwnd);
@@ -120,7 +120,7 @@ impl CongestionControl for Vegas {
         }
     }
 
-    /// Three quarters of the window, not half: Vegas learns of losses before a queue of others' making has grown.
+    /// Keeps three quarters of the window, not half: Vegas detects losses before a queue caused by others has grown.
     fn on_loss(&mut self, congestion: &Congestion, window: &mut Window) {
         self.growth = Growth::None;
         window.ssthresh = (window_in_use(congestion, window) * 0.75).max(MINIMUM_SSTHRESH_PACKETS);
@@ -131,7 +131,7 @@ impl CongestionControl for Vegas {
         window.ssthresh = half_of_window(congestion, window).floor();
     }
 
-    /// After a loss Vegas never returns to slow start, however far it lets the window fall.
+    /// After a loss Vegas never returns to slow start, however far the window falls.
     fn on_recovery_end(&mut self, _now_ns: u64, window: &mut Window) {
         window.ssthresh = window.ssthresh.min(window.cwnd);
     }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! By how much any ACK may open the window.
+//! Upper bound on the increase of the window by any ACK.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// An ACK as a peer and a path may make them.
+/// An ACK that a peer and a path may cause.
 #[derive(Debug, Clone)]
 enum AnyAck {
-    /// Of a connection that is sound, on a path whose queue may be any.
+    /// An ACK of a valid connection, on a path with any queue.
     Sound {
         after_us: u32,
         queue_us: u32,
@@ -17,7 +17,7 @@ enum AnyAck {
         in_flight: Option<u32>,
         flags: u8,
     },
-    /// With numbers that no connection has.
+    /// An ACK with values of no valid connection.
     Wild {
         times: [u32; 4],
         counts: [u32; 4],
@@ -27,7 +27,7 @@ enum AnyAck {
 }
 
 fn any_ack() -> impl Strategy<Value = AnyAck> {
-    // Mostly in no state but open, as in recovery the window rests.
+    // The state is mostly open, since the window does not move in recovery.
     let flags = || prop_oneof![9 => Just(1u8), 1 => any::<u8>()];
     let queue_us = prop_oneof![3 => Just(0u32), 2 => 0u32..4_000, 1 => 0u32..200_000];
     let in_flight = prop::option::weighted(0.2, 0u32..400);
@@ -60,7 +60,7 @@ fn any_ack() -> impl Strategy<Value = AnyAck> {
     prop_oneof![19 => sound, 1 => wild]
 }
 
-/// The ACK that comes next on `connection`.
+/// Returns the next ACK on `connection`.
 fn next_ack(connection: &mut Connection, any: &AnyAck) -> Ack {
     let (mut ack, flags) = match *any {
         AnyAck::Sound {
@@ -125,8 +125,8 @@ fn next_ack(connection: &mut Connection, any: &AnyAck) -> Ack {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
-    /// An ACK opens the window by what it acknowledges, as in slow start (RFC 5681, equation 2), or towards a window
-    /// that the connection has had before.
+    /// An ACK opens the window by at most the data it acknowledges, as in slow start (RFC 5681, equation 2), or towards
+    /// an earlier window of the connection.
     #[test]
     fn no_ack_opens_the_window_by_more_than_it_covers(
         acks in prop::collection::vec(any_ack(), 1..200),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What netnice makes of losses.
+//! Reactions of netnice to losses.
 
 use super::*;
 
@@ -11,7 +11,7 @@ fn a_loss_halves() {
     assert_eq!(connection.control.on_ack(&ack), 20);
 }
 
-/// In congestion avoidance on a path whose queue never was over the threshold: 1.8 ms at 10 Mb/s.
+/// A connection in congestion avoidance whose queue was never over the threshold: 1.8 ms at 10 Mb/s.
 fn never_indicated() -> Connection {
     let mut connection = Connection::new(20);
     connection.step(0);
@@ -29,20 +29,20 @@ fn losses_that_no_delay_announced_and_no_growth_explains_are_the_work_of_others(
     assert_eq!(connection.phase(), Phase::Avoidance);
     assert_eq!(lose(&mut connection, PACKET_US), 2);
     assert_eq!(connection.phase(), Phase::Yielding);
-    // 64 round trips, but no more than a second, between probes.
+    // The interval between probes is 64 round trips, but at most a second.
     let pause = connection
         .control
         .pacing_interval(4, Duration::from_millis(10));
     assert_eq!(pause, Duration::from_millis(2 * 640));
 }
 
-/// A second loss, this many rounds after a first one that no delay announced.
+/// Returns the phase after a second loss, `rounds` rounds after a first one that no delay announced.
 fn phase_after_losses_apart(rounds: u32) -> Phase {
     let mut connection = never_indicated();
     let first_loss = connection.delivered - 2;
     let mut round_end = first_loss;
     for _ in 0..rounds {
-        // A round ends with the ACK of a packet that was sent after it began.
+        // A round ends with the ACK of a packet sent after it began.
         while connection.delivered.saturating_sub(connection.cwnd) < round_end {
             connection.step(PACKET_US);
         }
@@ -83,7 +83,7 @@ fn three_clean_probes_end_a_yielding_that_a_loss_began() {
     let mut connection = never_indicated();
     lose(&mut connection, PACKET_US);
     assert_eq!(connection.phase(), Phase::Yielding);
-    // The recovery's last ACK was the first of them; then one pair at a time.
+    // The last ACK of the recovery was the first clean probe; then one pair at a time.
     for phase in [Phase::Yielding, Phase::SlowStart] {
         connection.cwnd = 2;
         connection.step(0);

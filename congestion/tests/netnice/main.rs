@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The netnice control against numbers worked out by hand from its rules.
+//! The netnice control against numbers computed by hand from its rules.
 
 mod any_acks;
 mod losses;
@@ -13,10 +13,10 @@ use netnice_congestion::policy::{Parameters, Phase, Signal};
 use netnice_congestion::registry;
 
 const MINIMUM_RTT_US: u32 = 40_000;
-/// Of one packet, at 10 Mb/s.
+/// Transmission time of a packet at 10 Mb/s.
 const PACKET_US: u32 = 1_200;
 
-/// A connection to feed with queueing delays, ACK by ACK, two packets each.
+/// A connection to which tests feed queueing delays, one ACK of two packets at a time.
 struct Connection {
     control: NetNice,
     now_us: u32,
@@ -75,7 +75,7 @@ impl Connection {
         self.control.report().phase()
     }
 
-    /// In congestion avoidance, with an empty queue for long.
+    /// A connection in congestion avoidance, with a queue that has long been empty.
     fn settled(cwnd: u32) -> Self {
         let mut connection = Self::new(cwnd);
         connection.step(0);
@@ -119,7 +119,7 @@ fn the_threshold_is_one_and_a_half_packets_or_its_floor() {
 #[test]
 fn back_off_takes_its_part_of_the_queue_and_a_little_more() {
     let mut connection = Connection::settled(40);
-    // 40 * 10 / (40 + 10) = 8 of the queue, and 40 / 32 = 1.25, rounded either way.
+    // 40 * 10 / (40 + 10) = 8 packets of the queue, and 40 / 32 = 1.25, rounded either way.
     let cwnd = connection.until_back_off(10_000);
     assert!(cwnd == 31 || cwnd == 30, "{cwnd}");
     assert_eq!(connection.phase(), Phase::Inference);
@@ -129,7 +129,7 @@ fn back_off_takes_its_part_of_the_queue_and_a_little_more() {
 fn a_queue_that_stays_ends_in_yielding() {
     let mut connection = Connection::settled(40);
     connection.until_back_off(10_000);
-    // Within the inference time-out it is halved at least, and then given up.
+    // Within the inference time-out the window is at least halved, and then yielded.
     assert!(connection.until_back_off(10_000) <= 15);
     let mut reactions = 0;
     while connection.phase() != Phase::Yielding {
@@ -144,11 +144,11 @@ fn a_queue_that_stays_ends_in_yielding() {
 #[test]
 fn one_window_of_samples_is_needed() {
     let mut connection = Connection::settled(40);
-    // Seven eighths of 40 packets, two at a time: at the 18th ACK in a row.
+    // Seven eighths of 40 packets, two per ACK: the 18th ACK in a row.
     for _ in 0..17 {
         assert_eq!(connection.step(10_000), 40);
     }
-    // One packet that met no queue begins the count anew.
+    // One packet that met no queue restarts the count.
     connection.step(0);
     connection.cwnd = 40;
     for _ in 0..17 {
@@ -157,7 +157,7 @@ fn one_window_of_samples_is_needed() {
     assert!(connection.step(10_000) < 40);
 }
 
-/// The round-trip time of packets while others use the link.
+/// Round-trip time of packets while others use the link.
 const BUSY_RTT: Duration = Duration::from_millis(90);
 
 impl Connection {
@@ -170,7 +170,7 @@ impl Connection {
         connection
     }
 
-    /// The ACK of all `packets` that were out, `after` the last.
+    /// Acknowledges all `packets` in flight, `after` the last ACK.
     fn probe(&mut self, packets: u32, after: Duration, queue_us: u32) -> u32 {
         self.now_us += after.as_micros() as u32;
         let ack = Ack {
@@ -183,13 +183,13 @@ impl Connection {
         self.cwnd
     }
 
-    /// From what is sent at once to what is sent next.
+    /// Returns the interval between bursts.
     fn pause(&self) -> Duration {
         let burst = self.control.burst_packets();
         self.control.pacing_interval(burst, BUSY_RTT)
     }
 
-    /// A pair, and then a lone packet and the pause behind it, so often.
+    /// Sends a pair, then a lone packet followed by a pause, `times` times; returns the pauses.
     fn find_others(&mut self, times: usize) -> Vec<Duration> {
         let mut pauses = Vec::new();
         for time in 0..times as u32 {
@@ -213,10 +213,10 @@ fn probes_while_yielding_become_rarer() {
         connection.probe(2, connection.pause(), 50_000 + round * 1000);
     }
     assert_eq!(round_trips, [1, 2, 4, 8]);
-    // The fourth met others after the longest pause. It is a sixteenth longer: 8 * 90 ms * 17 / 16.
+    // The fourth probe met others after the longest pause. The next pause is a sixteenth longer: 8 * 90 ms * 17 / 16.
     assert_eq!(connection.cwnd, 1);
     assert_eq!(connection.pause(), Duration::from_millis(765));
-    // What the next probe tells is waited for.
+    // The control waits for the result of the next probe.
     connection.probe(1, connection.pause(), 50_000);
     assert_eq!(connection.pause(), 2 * BUSY_RTT);
     assert_eq!(connection.cwnd, 4);
@@ -262,7 +262,7 @@ fn however_long_others_have_been_there_four_clean_probes_follow_each_other_quick
         connection.probe(2, connection.pause(), 50_000);
     }
     connection.find_others(60);
-    // Two round trips after the first clean probe, then 4, 2.
+    // Intervals of two round trips after the first clean probe, then 4, 2.
     for round_trips in [2, 4, 2] {
         assert_eq!(connection.pause(), round_trips * BUSY_RTT);
         assert_eq!(connection.probe(2, connection.pause(), 0), 4);
@@ -279,12 +279,13 @@ fn a_lone_packet_that_waited_in_the_receiver_does_not_lengthen_the_pause() {
         connection.probe(2, connection.pause(), 50_000);
     }
     let pauses = connection.find_others(2);
-    // 720 ms * 17 / 16, and once more.
+    // 720 ms * 17 / 16, then once more.
     assert_eq!(pauses[0], Duration::from_millis(765));
     assert_eq!(pauses[1].as_micros(), 720_000 * 289 / 256);
 }
 
-/// Probes of a yielding connection, one each second, that met these queues. Whether it takes 50 ms for its path after.
+/// Sends probes on a yielding connection, one per second, that meet these queues. Returns whether 50 ms then counts as
+/// path.
 fn learns_path(seconds: u32, queue_us: impl Fn(u32) -> u32, lost: Option<u32>) -> bool {
     let mut connection = Connection::yielding();
     for second in 0..seconds {
@@ -301,12 +302,12 @@ fn learns_path(seconds: u32, queue_us: impl Fn(u32) -> u32, lost: Option<u32>) -
 fn a_delay_that_does_not_move_for_90_s_is_the_path() {
     assert!(learns_path(92, |_| 50_000, None));
     assert!(!learns_path(88, |_| 50_000, None));
-    // By the threshold of 1.8 ms at most.
+    // The delay may vary by at most the threshold of 1.8 ms.
     assert!(learns_path(92, |second| 50_000 + second % 2 * 1_500, None));
     assert!(!learns_path(92, |second| 50_000 + second % 2 * 2_500, None));
 }
 
-/// Probes that met the same queue, with these pauses between them. Whether it is taken for the path.
+/// Sends probes that meet the same queue, with these pauses in between. Returns whether it then counts as path.
 fn learns_path_with_pauses(pauses: &[Duration]) -> bool {
     let mut connection = Connection::yielding();
     for &pause in pauses {
@@ -319,19 +320,19 @@ fn learns_path_with_pauses(pauses: &[Duration]) -> bool {
 #[test]
 fn a_delay_counts_as_steady_only_while_it_is_looked_at() {
     let second = Duration::from_secs(1);
-    // A few probes on either side of a pause of the program.
+    // A few probes on both sides of a pause of the program.
     let mut pauses = [second; 7];
     pauses[3] = 95 * second;
     assert!(!learns_path_with_pauses(&pauses));
     assert!(!learns_path_with_pauses(&[30 * second; 5]));
-    // What follows the pause counts from its beginning.
+    // After the pause the steady time starts anew.
     let mut pauses = vec![second; 3];
     pauses.push(95 * second);
     pauses.extend([second; 88]);
     assert!(!learns_path_with_pauses(&pauses));
     pauses.extend([second; 4]);
     assert!(learns_path_with_pauses(&pauses));
-    // The longest pauses of its own are no gaps, with seconds of round trips around them.
+    // The control's own longest pauses are no gaps, with round trips of seconds around them.
     assert!(learns_path_with_pauses(&[10 * second; 11]));
 }
 
@@ -346,7 +347,7 @@ fn four_probes_in_a_row_that_meet_no_queue_end_a_yielding() {
     while connection.phase() != Phase::Yielding {
         connection.until_back_off(50_000);
     }
-    // Three, and then one that meets a queue: they count from the beginning.
+    // Three, and then one that meets a queue: the count restarts.
     for queue_us in [0, 0, 0, 50_000, 0, 0, 0] {
         connection.cwnd = 2;
         connection.step(queue_us);
@@ -355,7 +356,7 @@ fn four_probes_in_a_row_that_meet_no_queue_end_a_yielding() {
     connection.cwnd = 2;
     connection.step(0);
     assert_eq!(connection.phase(), Phase::SlowStart);
-    // 34 packets fill the path: doubling up to 8, from there a packet for every four acknowledged.
+    // 34 packets fill the path: slow start up to 8, then a packet for every four acknowledged.
     connection.cwnd = 6;
     assert_eq!(connection.step(0), 8);
     let windows = [connection.step(0), connection.step(0), connection.step(0)];
@@ -366,7 +367,7 @@ fn four_probes_in_a_row_that_meet_no_queue_end_a_yielding() {
 fn what_differs_within_every_round_is_jitter_and_raises_the_threshold() {
     let mut connection = Connection::settled(20);
     assert_eq!(connection.control.report().threshold_us, PACKET_US * 3 / 2);
-    // 0, 4, 8, 4 ms: 8 ms within a round of ten ACKs, less two packets 5.6 ms, and twice that.
+    // 0, 4, 8, 4 ms: a range of 8 ms within a round of ten ACKs, minus two packets 5.6 ms, and twice that.
     for round in 0..100 {
         for sample in 0..12 {
             connection.step([0, 4_000, 8_000, 4_000][(sample + round) % 4]);
@@ -375,7 +376,7 @@ fn what_differs_within_every_round_is_jitter_and_raises_the_threshold() {
     }
     let threshold_us = connection.control.report().threshold_us;
     assert!((11_000..=11_400).contains(&threshold_us), "{threshold_us}");
-    // Bursts in one round of seven leave it where it is: a quarter down for each round, a sixteenth up.
+    // Bursts in one round of seven do not raise it: it falls by a quarter per round and rises by a sixteenth.
     let mut connection = Connection::settled(20);
     for round in 0..100 {
         for _ in 0..12 {
@@ -418,7 +419,7 @@ fn the_last_reaction_may_be_any_number_of_packets_ago() {
     }
 }
 
-/// Loses a packet while `queue_us` is met, and recovers.
+/// Loses a packet while it meets `queue_us`, and recovers.
 fn lose(connection: &mut Connection, queue_us: u32) -> u32 {
     let mut ack = connection.ack(queue_us);
     ack.ca_state = CaState::Recovery;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A path for one flow, small enough to reason about: a drop-tail queue, a receiver that acknowledges every packet and
-//! stamps in milliseconds, and a sender that learns of a loss when the packet's ACK would have come. Lost packets count
-//! as sent again.
+//! A path for one flow, kept simple: a drop-tail queue, a receiver that acknowledges every packet and stamps in
+//! milliseconds, and a sender that detects a loss when the packet's ACK would have arrived. Lost packets count as
+//! retransmitted.
 
 use std::collections::VecDeque;
 
@@ -13,13 +13,13 @@ pub struct Path {
     pub packet_ns: u64,
     pub base_rtt_ns: u64,
     pub queue_packets: u64,
-    /// Marks packets that find a longer queue than this.
+    /// Queue length in packets above which packets are marked.
     pub mark_above_packets: Option<u64>,
-    /// From and to when others keep a queue of so many nanoseconds.
+    /// Start and end of the others' queue, and its length, in nanoseconds.
     pub others: Option<(u64, u64, u64)>,
-    /// From and to when a route takes so many nanoseconds longer there.
+    /// Start and end of a longer forward route, and its additional delay, in nanoseconds.
     pub detour: Option<(u64, u64, u64)>,
-    /// When the receiver's clock is set forward by so many milliseconds; modulo 2^32 also back.
+    /// Time at which the receiver's clock steps forward, and the step in milliseconds; modulo 2^32 also back.
     pub clock_step: Option<(u64, u32)>,
 }
 
@@ -114,7 +114,7 @@ impl Flow {
         self.now_ns = end_ns;
     }
 
-    /// Sends what may be sent; returns when pacing lets out more.
+    /// Sends all packets allowed; returns when pacing allows more.
     fn send(&mut self) -> Option<u64> {
         while (self.outstanding.len() as u64) < self.window.cwnd as u64 {
             let interval_ns = self
@@ -153,7 +153,7 @@ impl Flow {
             _ => 0,
         };
         let ack_ns = self.free_ns.max(self.now_ns) + self.path.base_rtt_ns + detour_ns;
-        // None overtakes another.
+        // No packet overtakes another.
         let before_ns = self.outstanding.back().map_or(0, |packet| packet.ack_ns);
         self.sent += 1;
         self.outstanding.push_back(Packet {

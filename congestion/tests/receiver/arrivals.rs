@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What single arrivals lead to. A packet takes a millisecond of the link, and the path 40 ms both ways, so that all
+//! Reactions to single arrivals. A packet takes a millisecond of the link, and the path 40 ms both ways, so that all
 //! times are whole ticks of the timestamps.
 
 use netnice_congestion::policy::{Parameters, Phase};
@@ -8,7 +8,7 @@ use netnice_congestion::receiver::{Receiver, Segment};
 const MSS: u32 = 1448;
 const LIMIT: u32 = 1 << 20;
 const ONE_WAY_MS: u32 = 20;
-/// The least that a window can be clamped to.
+/// Smallest window clamp in bytes.
 const PAUSE: u32 = 1152;
 
 struct Connection {
@@ -37,13 +37,13 @@ impl Connection {
         }
     }
 
-    /// Two packets that waited so long: the window, in packets.
+    /// Delivers two packets that waited `queue_ms`; returns the window in packets.
     fn pair(&mut self, queue_ms: u32) -> u32 {
         self.now_ms += 2;
         self.receiver.window(&self.segment(queue_ms, 2)) / MSS
     }
 
-    /// One packet whose ACK leaves so long after the last: the window, in bytes.
+    /// Delivers one packet whose ACK leaves `after_ms` after the last; returns the window in bytes.
     fn probe(&mut self, after_ms: u32, queue_ms: u32) -> u32 {
         self.now_ms += after_ms;
         let segment = Segment {
@@ -57,7 +57,7 @@ impl Connection {
         self.receiver.report().phase()
     }
 
-    /// Out of slow start, with a window of more than 20 packets.
+    /// A connection out of slow start, with a window of more than 20 packets.
     fn settled() -> Self {
         let mut connection = Self::new(40);
         for _ in 0..20 {
@@ -85,7 +85,7 @@ impl Connection {
 #[test]
 fn slow_start_opens_the_window_by_what_came() {
     let mut connection = Connection::new(10);
-    // Two of ten do not show yet that the sender uses the window.
+    // Two of ten packets do not yet show that the sender uses the window.
     for window in [10, 12, 14, 16, 18] {
         assert_eq!(connection.pair(0), window);
     }
@@ -97,10 +97,10 @@ fn a_window_that_the_sender_does_not_use_stays() {
     let mut windows = Vec::new();
     for _ in 0..20 {
         windows.push(connection.pair(0));
-        // Two packets in 40 ms, of a hundred.
+        // Two packets in 40 ms, out of a hundred.
         connection.now_ms += 38;
     }
-    // Before the first round trip is over nothing is known of it.
+    // Before the end of the first round trip, its number of packets is unknown.
     assert_eq!(windows[1..], vec![windows[0]; 19]);
 }
 
@@ -116,7 +116,7 @@ fn a_probe_that_met_no_queue_opens_the_window_for_two() {
     let mut connection = Connection::yielding();
     assert_eq!(connection.probe(300, 60), PAUSE);
     assert_eq!(connection.probe(300, 0), 2 * MSS);
-    // The sender has the room for two packets at once from now on, and four clean probes end it.
+    // The sender now has room for two packets at once, and four clean probes end the yielding.
     let mut rounds = 0;
     while connection.phase() == Phase::Yielding {
         connection.now_ms += 40;
@@ -136,7 +136,7 @@ fn a_held_ack_says_nothing_of_the_queue() {
         bytes: PAUSE,
         ..connection.segment(60, 0)
     };
-    // The policy's pause is over: two packets get an ACK at once.
+    // The policy's pause is over: two packets trigger an ACK at once.
     assert_eq!(connection.receiver.window(&held), 2 * MSS);
 }
 
@@ -150,7 +150,7 @@ fn after_a_pause_of_the_program_an_answer_is_not_paused() {
         ..connection.segment(0, 0)
     };
     assert_eq!(connection.receiver.window(&request), 10 * MSS);
-    // A window update, or an ACK of our own, is no request.
+    // A window update, or an ACK of our own, is not a request.
     let mut connection = Connection::yielding();
     connection.probe(300, 60);
     connection.now_ms += 5000;
@@ -158,7 +158,7 @@ fn after_a_pause_of_the_program_an_answer_is_not_paused() {
     assert_eq!(connection.receiver.window(&update), PAUSE);
 }
 
-/// Data beyond a gap, and then what fills it, stamped so long after that.
+/// Delivers data beyond a gap, then data that fills it with a stamp `later_ms` later.
 fn fill_gap(connection: &mut Connection, later_ms: u32) -> u32 {
     connection.now_ms += 2;
     let beyond = Segment {
@@ -197,7 +197,7 @@ fn a_ce_mark_halves_once_a_round_trip() {
         };
         connection.receiver.window(&segment) / MSS
     };
-    // It stays set until the sender has answered.
+    // The mark stays set until the sender has answered.
     for _ in 0..10 {
         assert_eq!(marked(&mut connection, true), window / 2);
     }
@@ -215,7 +215,7 @@ fn stamps_that_no_clock_makes_are_not_judged() {
     for n in 0..2000 {
         connection.now_ms += 2;
         let segment = Segment {
-            // Ten milliseconds a tick.
+            // A tick of ten milliseconds.
             tsval: connection.now_ms / 10,
             ..connection.segment(n % 50, 2)
         };

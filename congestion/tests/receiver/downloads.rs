@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Downloads over one drop-tail link: Reno senders that know nothing of low priority, and receivers that advertise what
-//! `policy/receiver.h` says, or what does not limit. Packets keep their order; the way back takes no time but its own.
+//! Downloads over one drop-tail link: Reno senders unaware of low priority, and receivers that advertise the window of
+//! `policy/receiver.h`, or an unlimited one. Packets stay in order; the return path adds only its propagation delay.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -11,7 +11,7 @@ use netnice_congestion::receiver::{Receiver, Segment};
 pub const MSS: u64 = 1448;
 const MILLISECOND: u64 = 1_000_000;
 const HELD_ACK_NS: u64 = 40 * MILLISECOND;
-/// Of Linux: the least retransmission time-out, and so of its persist timer.
+/// Linux's minimum RTO, and hence the minimum of its persist timer.
 const LEAST_RTO_NS: u64 = 200 * MILLISECOND;
 /// Windows are multiples of this: a window scale of 7.
 const GRAIN: u64 = 128;
@@ -25,21 +25,21 @@ pub struct Link {
     pub packet_ns: u64,
     pub base_rtt_ns: u64,
     pub queue_packets: u64,
-    /// One packet in so many is lost at random; 0: none.
+    /// One of this many packets is lost at random; 0: none.
     pub loses_one_in: u64,
 }
 
-/// How one download is received, and from whom.
+/// Receiver and sender of one download.
 #[derive(Clone, Copy)]
 pub struct Download {
     pub low_priority: bool,
     pub from_ns: u64,
     pub to_ns: u64,
-    /// Bytes; then the connection is idle.
+    /// Size in bytes; afterwards the connection is idle.
     pub size: u64,
-    /// By how many parts in a million the sender's clock is fast.
+    /// Clock error of the sender in parts per million; positive is fast.
     pub clock_ppm: i64,
-    /// The least time of the sender's persist timer.
+    /// Minimum of the sender's persist timer.
     pub persist_ns: u64,
 }
 
@@ -77,7 +77,7 @@ struct Ack {
     next: u64,
     edge: u64,
     tsval: u32,
-    /// The number, by order of sending, of the newest packet that came.
+    /// Number, in sending order, of the newest packet that arrived.
     newest: u64,
     newest_from: u64,
 }
@@ -91,7 +91,7 @@ enum Event {
     HeldAck(usize, u64),
 }
 
-/// A packet in flight, as its sender knows it.
+/// A packet in flight, as its sender sees it.
 #[derive(Clone, Copy)]
 struct Out {
     to: u64,
@@ -124,7 +124,7 @@ struct Client {
     newest: Packet,
     arrived_ns: u64,
     held: u64,
-    /// Bytes in each second.
+    /// Bytes received in each second.
     bins: Vec<u64>,
     longest_wait_ns: u64,
 }
@@ -134,7 +134,7 @@ pub struct Downloads {
     free_ns: u64,
     now_ns: u64,
     events: BinaryHeap<Reverse<(u64, u64)>>,
-    /// By the number of the event.
+    /// Events by number.
     kept: BTreeMap<u64, Event>,
     events_made: u64,
     servers: Vec<Server>,
@@ -224,7 +224,7 @@ impl Downloads {
         self.now_ns = end_ns;
     }
 
-    /// Mean goodput over some seconds, as a share of the link.
+    /// Returns the mean goodput between two seconds, as a share of the link.
     pub fn share(&self, number: usize, from_s: usize, to_s: usize) -> f64 {
         let bins = &self.clients[number].bins;
         let bytes: u64 = (from_s..to_s).filter_map(|second| bins.get(second)).sum();
@@ -236,12 +236,12 @@ impl Downloads {
         self.clients[number].next
     }
 
-    /// When data last came.
+    /// Returns the time of the latest arrival of data.
     pub fn arrived_ns(&self, number: usize) -> u64 {
         self.clients[number].arrived_ns
     }
 
-    /// The longest time between two arrivals.
+    /// Returns the longest time between two arrivals.
     pub fn longest_wait_s(&self, number: usize) -> f64 {
         self.clients[number].longest_wait_ns as f64 / 1e9
     }
@@ -257,7 +257,7 @@ impl Downloads {
         ((elapsed / i128::from(MILLISECOND)) as u32).wrapping_add(4_000_000_000)
     }
 
-    /// Our own clock wraps soon after the beginning.
+    /// Our own clock, which wraps soon after the start.
     fn clock_us(&self) -> u32 {
         ((self.now_ns / 1000) as u32).wrapping_add(4_290_000_000)
     }
@@ -358,7 +358,7 @@ impl Downloads {
         self.at(self.now_ns + after_ns, Event::Timer(number, timer));
     }
 
-    /// The retransmission timer, or where nothing is out the persist timer.
+    /// Handles the retransmission timer or, if nothing is in flight, the persist timer.
     fn time_out(&mut self, number: usize) {
         let server = &mut self.servers[number];
         if let Some(first) = server.out.values_mut().next() {
@@ -403,7 +403,7 @@ impl Downloads {
         client.bins[bin] += client.next - before;
         client.unacked += client.next - before;
         let in_order = client.beyond.is_empty() && client.next - before == packet.to - packet.from;
-        // Linux acknowledges at once what comes after a long time.
+        // Linux acknowledges at once data that arrives after a long time.
         if client.unacked >= 2 * MSS || !in_order || waited_ns > LEAST_RTO_NS {
             self.answer(number, false);
         } else {
@@ -435,7 +435,7 @@ impl Downloads {
             }
         };
         client.reported = client.next;
-        // A window that was offered is not taken back (RFC 9293, 3.8.6).
+        // The receiver does not shrink an offered window (RFC 9293, 3.8.6).
         client.edge = client
             .edge
             .max(client.next + window.next_multiple_of(GRAIN));
@@ -469,7 +469,7 @@ impl Downloads {
             .out
             .retain(|&from, packet| packet.to > ack.next && from != ack.newest_from);
         let acked = before - server.out.len();
-        // Nothing overtakes: what was sent before the newest that came is lost.
+        // Packets stay in order: a packet sent before the newest arrival is lost.
         let mut losses = false;
         for packet in server.out.values_mut() {
             if packet.sent < ack.newest && !packet.lost {

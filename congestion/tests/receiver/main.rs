@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The netnice control at the receiving end: against numbers worked out by hand, and on a model of a path.
+//! The netnice control at the receiving end: against numbers computed by hand, and on a model of a path.
 
 mod arrivals;
 mod downloads;
 
 use downloads::{Download, Downloads, Link};
 
-/// 10 Mb/s, 40 ms, and a queue of 2.5 times what the path holds.
+/// 10 Mb/s, 40 ms, and a queue of 2.5 times the path's capacity.
 const HOME: Link = Link {
     packet_ns: 1_211_200,
     base_rtt_ns: 40_000_000,
@@ -14,7 +14,7 @@ const HOME: Link = Link {
     loses_one_in: 0,
 };
 
-/// 100 Mb/s, 20 ms, and a queue of what the path holds.
+/// 100 Mb/s, 20 ms, and a queue of the path's capacity.
 const FAST: Link = Link {
     packet_ns: 121_120,
     base_rtt_ns: 20_000_000,
@@ -42,11 +42,11 @@ fn beside_a_plain_download_it_yields_and_returns() {
     let world = run(HOME, &[Download::low(0, 45), Download::plain(10, 30)], 45);
     let [low, plain] = [0, 1].map(|number| world.share(number, 13, 30));
     assert!(low < 0.005 && plain > 0.99, "{low} {plain}");
-    // The rival's queue has to drain first: 100 ms.
+    // The rival's queue must drain first: 100 ms.
     let back = world.share(0, 33, 45);
     assert!(back > 0.85, "{back}");
     assert!(world.yields(0) > 0);
-    // The persist timer of 200 ms, and a round trip with a full queue.
+    // The persist timer of 200 ms, plus a round trip with a full queue.
     let wait_s = world.longest_wait_s(0);
     assert!(wait_s < 0.9, "{wait_s} s");
 }
@@ -93,7 +93,7 @@ fn clocks_may_drift() {
     }
 }
 
-/// As those of BSD: five seconds at least. A pause that long would be no pause but a stall.
+/// A persist timer of at least five seconds, as in BSD, would make pauses stalls.
 #[test]
 fn a_slow_persist_timer_is_not_relied_on() {
     let low = Download {
@@ -130,7 +130,7 @@ fn a_short_download_takes_as_long_as_a_plain_one() {
             assert_eq!(world.received(0), size);
             world.arrived_ns(0)
         });
-        // The last packet of an odd number may wait for nothing but itself.
+        // The ACK of the last packet of an odd number may be delayed.
         assert!(
             took_ns[0] <= took_ns[1] + 40_000_000,
             "{packets}: {took_ns:?}"

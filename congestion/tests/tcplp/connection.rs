@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A connection under TCP-LP whose delays are made up.
+//! A connection under TCP-LP with artificial delays.
 
 use netnice_congestion::control::CaState;
 use netnice_congestion::policy::Parameters;
@@ -7,10 +7,10 @@ use netnice_congestion::tcplp::{Ack, TcpLp};
 
 pub const RTT_US: u32 = 100_000;
 
-/// Where the receiver's clock stands when the sender's is at zero, in milliseconds.
+/// Value of the receiver's clock when the sender's is zero, in milliseconds.
 const OFFSET_MS: u32 = 0xffff_ff00;
 
-/// A connection to feed with one-way delays.
+/// A connection to which tests feed one-way delays.
 pub struct Connection {
     pub control: TcpLp,
     pub now_us: u32,
@@ -46,26 +46,26 @@ impl Connection {
         }
     }
 
-    /// An ACK of two packets `after_ms` later, whose packets took `delay_ms` on their way.
+    /// Acknowledges two packets `after_ms` later that took `delay_ms` on the forward path.
     pub fn step(&mut self, after_ms: u32, delay_ms: u32) -> u32 {
         self.now_us += after_ms * 1000;
         self.take(self.ack(delay_ms, 2))
     }
 
-    /// An ACK of two packets 10 ms later that waited `queue_ms`, while the peer's clock is
-    /// `clock_ms` ahead of where it began.
+    /// Acknowledges two packets 10 ms later that waited `queue_ms`, while the peer's clock is `clock_ms` ahead of its
+    /// start.
     pub fn queued(&mut self, queue_ms: u32, clock_ms: i32) -> u32 {
         self.queued_at_least(queue_ms, 0, clock_ms)
     }
 
-    /// The same where none has waited less than `least_ms` so far.
+    /// As [`queued`](Self::queued), if no packet has waited less than `least_ms` so far.
     pub fn queued_at_least(&mut self, queue_ms: u32, least_ms: u32, clock_ms: i32) -> u32 {
         self.now_us += 10_000;
         let ack = self.ack(20 + queue_ms, 2);
         self.take(Ack {
             sample_rtt_us: RTT_US + queue_ms * 1000,
             minimum_rtt_us: RTT_US + least_ms * 1000,
-            // It was sent earlier by the wait.
+            // The packet was sent earlier by the wait.
             tsval: ack
                 .tsval
                 .wrapping_sub(queue_ms)
@@ -74,7 +74,7 @@ impl Connection {
         })
     }
 
-    /// An ACK of one packet `after_ms` later, which took `delay_ms` and has `in_flight` behind it.
+    /// Acknowledges one packet `after_ms` later that took `delay_ms`, with `in_flight` behind it.
     pub fn lone(&mut self, after_ms: u32, delay_ms: u32, in_flight: u32) -> u32 {
         self.now_us += after_ms * 1000;
         let mut ack = self.ack(delay_ms, 1);
@@ -82,12 +82,12 @@ impl Connection {
         self.take(ack)
     }
 
-    /// An ACK of a packet that was alone in flight, 20 ms on its way, and 40 ms with the receiver.
+    /// Acknowledges a packet that was alone in flight: 20 ms on its way, and 40 ms with the receiver.
     pub fn held(&mut self) -> u32 {
         self.lone(RTT_US / 1000, 60, 0)
     }
 
-    /// Held ACKs, `most` of them or fewer, let a window of one packet grow.
+    /// Returns whether at most `most` delayed ACKs let a window of one packet grow.
     pub fn grows_by_held_acks(&mut self, most: u32) -> bool {
         (0..most).any(|_| self.held() > 1)
     }

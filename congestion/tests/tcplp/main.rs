@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! TCP-LP against numbers worked out by hand from equations (1) and (2) and the paper's figure 3.
+//! TCP-LP against numbers computed by hand from equations (1) and (2) and the paper's figure 3.
 
 use netnice_congestion::control::CaState;
 use netnice_congestion::parameters::ControlParameters;
@@ -40,11 +40,11 @@ fn equation_2_sets_the_threshold_at_15_percent_of_the_span() {
 #[test]
 fn the_first_indication_halves_and_a_second_within_itt_leaves_one() {
     let mut connection = learned(20);
-    // sd rises by an eighth of 100 ms at each sample: 12.5 ms, then 23.4 ms > 15 ms.
+    // sd rises by an eighth of 100 ms per sample: 12.5 ms, then 23.4 ms > 15 ms.
     assert_eq!(connection.step(10, 120), 20);
     assert_eq!(connection.step(10, 120), 10);
     assert_eq!(connection.control.report().phase(), Phase::Inference);
-    // The round trip after a reaction is left alone.
+    // Indications in the round trip after a reaction are ignored.
     assert_eq!(connection.step(50, 120), 10);
     assert_eq!(connection.step(49, 120), 10);
     // After it, and within itt = 3 RTT, another indication leaves one packet.
@@ -53,8 +53,8 @@ fn the_first_indication_halves_and_a_second_within_itt_leaves_one() {
     assert_eq!(connection.control.report().yields, 1);
 }
 
-/// Delays 16 ms over the smallest until the first indication: sd passes 15 ms with the 21st of them, as
-/// 16 ms * (1 - (7/8)^21) = 15.03 ms.
+/// Delivers delays 16 ms over the smallest until the first indication: sd exceeds 15 ms at the 21st, as 16 ms * (1 -
+/// (7/8)^21) = 15.03 ms.
 fn barely_indicated() -> Connection {
     let mut connection = learned(20);
     for _ in 0..20 {
@@ -70,7 +70,7 @@ fn barely_indicated() -> Connection {
 
 #[test]
 fn packets_sent_before_a_reaction_belong_to_it() {
-    // For 99 ms ACKs of packets that were sent before tell of the old queue: they are no part of sd.
+    // For 99 ms, ACKs of packets sent earlier reflect the old queue: they do not enter sd.
     let mut connection = barely_indicated();
     for _ in 0..9 {
         assert_eq!(connection.step(11, 36), 10);
@@ -79,7 +79,7 @@ fn packets_sent_before_a_reaction_belong_to_it() {
     // The first packet sent since met no queue: sd falls to 7/8 of 15.03 ms, and there is no second indication.
     assert_eq!(connection.step(11, 20), 10);
     assert!((13_100..13_200).contains(&connection.over_minimum_us()));
-    // Where round-trip times have risen it takes longer than the smoothed one: this packet took 150 ms.
+    // If round-trip times have risen, this takes longer than the smoothed one: this packet took 150 ms.
     let mut connection = barely_indicated();
     connection.now_us += RTT_US + 10_000;
     let mut ack = connection.ack(120, 2);
@@ -96,7 +96,7 @@ fn the_average_goes_on_from_where_it_was_at_the_reaction() {
     for _ in 0..9 {
         assert_eq!(connection.step(10, 120), 10);
     }
-    // Two packets of 100 ms over the smallest, then one of nothing: 7/8 * 100 ms * (1 - (7/8)^2) = 20.5 ms.
+    // Two packets 100 ms over the smallest, then one at it: 7/8 * 100 ms * (1 - (7/8)^2) = 20.5 ms.
     assert_eq!(connection.step(10, 20), 1);
     assert!((20_000..21_000).contains(&connection.over_minimum_us()));
 }
@@ -104,12 +104,12 @@ fn the_average_goes_on_from_where_it_was_at_the_reaction() {
 #[test]
 fn nothing_grows_during_the_inference_phase() {
     let mut connection = barely_indicated();
-    // itt = 3 RTT = 300 ms, in which the queue is gone.
+    // itt = 3 RTT = 300 ms, in which the queue has emptied.
     for _ in 0..29 {
         assert_eq!(connection.step(10, 20), 10);
     }
     assert_eq!(connection.control.report().phase(), Phase::Inference);
-    // Then one packet for each window: ten packets in five ACKs.
+    // Then one packet per window: ten packets in five ACKs.
     let windows: Vec<u32> = (0..6).map(|_| connection.step(10, 20)).collect();
     assert_eq!(windows, [10, 10, 10, 10, 11, 11]);
     assert_eq!(connection.control.report().phase(), Phase::Avoidance);
@@ -161,11 +161,11 @@ fn a_loss_halves_and_silences_indications_for_a_round_trip() {
     let mut connection = learned(20);
     assert_eq!(connection.control.on_loss(20, connection.now_us), 10);
     (connection.cwnd, connection.ssthresh) = (10, 10);
-    // Growth goes on, two packets an ACK, but nothing is answered for 100 ms.
+    // The window grows by two packets per ACK, but indications are ignored for 100 ms.
     for _ in 0..9 {
         assert!(connection.step(10, 120) >= 10);
     }
-    // Nor did those delays count: sd passes 15 ms with the second of the packets sent since.
+    // Nor did those delays count: sd exceeds 15 ms at the second packet sent since.
     let cwnd = connection.cwnd;
     assert!(connection.step(11, 120) >= cwnd);
     assert_eq!(connection.step(10, 120), cwnd / 2);
@@ -218,7 +218,7 @@ fn parameters_are_taken() {
 #[test]
 fn the_minimum_is_forgotten_within_minutes() {
     let mut connection = learned(20);
-    // The path becomes 30 ms longer: for good.
+    // The path becomes 30 ms longer permanently.
     for _ in 0..(250 * 10) {
         connection.step(100, 50);
     }
@@ -260,15 +260,15 @@ fn a_window_below_one_packet_is_paced_while_delays_are_over_the_threshold() {
     connection.step(10, 20);
     connection.step(10, 120);
     let pause = |connection: &Connection, cwnd| connection.control.pause_us(cwnd, RTT_US);
-    // 100 ms / 0.05; a larger window goes as ACKs come.
+    // 100 ms / 0.05; a larger window is clocked by ACKs.
     assert_eq!(pause(&connection, 1), 2_000_000);
     assert_eq!(pause(&connection, 2), 0);
-    // The ACK of a lone packet may have been held, so that a pair must follow: half as often.
+    // The ACK of a lone packet may be delayed, so a pair must follow: half as often.
     let mut ack = connection.ack(120, 1);
     ack.in_flight = 0;
     connection.take(ack);
     assert_eq!(pause(&connection, 1), 4_000_000);
-    // No longer than 5 s, and not at all once a delay is below the threshold.
+    // The pause is at most 5 s, and 0 once a delay is below the threshold.
     assert_eq!(connection.control.pause_us(1, 10 * RTT_US), 5_000_000);
     connection.step(10, 20);
     assert_eq!(pause(&connection, 1), 0);

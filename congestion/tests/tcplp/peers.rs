@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Receivers that hold ACKs back, and clocks of peers that drift or are set.
+//! Receivers that delay ACKs, and peers' clocks that drift or are set.
 
 use netnice_congestion::policy::Phase;
 
 use crate::connection::{Connection, learned};
 
-/// A connection that so many packets through a full queue have brought to a window of one.
+/// A connection that `packets` packets through a full queue have reduced to a window of one.
 fn yielding(packets: u32) -> Connection {
     let mut connection = learned(20);
     for _ in 0..packets {
@@ -38,18 +38,19 @@ fn an_average_that_only_held_acks_bring_down_does_not_convict() {
 #[test]
 fn the_first_ack_free_of_the_receivers_wait_says_what_held_ones_hid() {
     let mut connection = yielding(40);
-    // The queue is gone. Held ACKs of 60 ms bring the average down to 40 ms over the smallest delay, until the window is 2.
+    // The queue is gone. Delayed ACKs of 60 ms lower the average to 40 ms over the smallest delay, until the window is
+    // 2.
     while connection.cwnd == 1 {
         connection.held();
     }
     assert!(connection.over_minimum_us() > 39_000);
-    // Then a pair's ACK tells of an empty queue, and the window of two grows.
+    // Then a pair's ACK shows an empty queue, and the window of two grows.
     assert_eq!(connection.step(10, 20), 3);
     assert_eq!(connection.over_minimum_us(), 0);
     assert!((0..8).all(|_| connection.step(100, 20) >= 3));
 }
 
-/// Linux acknowledges up to 16 packets at once, at the beginning and after losses, and holds ACKs back from then on.
+/// Linux acknowledges up to 16 packets at once, at the start and after losses, and delays ACKs from then on.
 #[test]
 fn a_receiver_that_began_without_holding_acks_back_is_not_believed_for_ever() {
     let mut connection = yielding(60);
@@ -68,21 +69,21 @@ fn a_wait_in_a_receiver_that_is_believed_to_hold_nothing_back_is_no_queue() {
         connection.lone(10, 120, 1);
     }
     let before = connection.over_minimum_us();
-    // It has begun to hold ACKs back, for 200 ms: d_max stays at the 120 ms of the queue.
+    // The receiver has begun to delay ACKs, by 200 ms: d_max stays at the 120 ms of the queue.
     connection.lone(300, 320, 0);
     assert!(connection.over_minimum_us() > before, "not believed");
     assert_eq!(connection.control.report().threshold_us, 15_000);
-    // The same delay of a packet that had another one behind is the queue's: (320 - 20) ms * 0.15.
+    // An equal delay of a packet with another one behind it comes from the queue: (320 - 20) ms * 0.15.
     connection.lone(10, 320, 1);
     assert_eq!(connection.control.report().threshold_us, 45_000);
 }
 
-/// Begun in an empty queue, which then was full: the threshold is 15 % of 100 ms.
+/// A connection begun in an empty queue that then filled: the threshold is 15 % of 100 ms.
 fn has_met_a_queue() -> Connection {
     let mut connection = Connection::new(20);
     connection.queued(0, 0);
     connection.queued(100, 0);
-    // The peer's clock is told apart from others within two seconds.
+    // The tick of the peer's clock is known after two seconds.
     for _ in 0..250 {
         connection.queued(0, 0);
     }
@@ -94,7 +95,7 @@ fn has_met_a_queue() -> Connection {
 fn a_clock_that_gains_or_is_set_forward_is_no_queue() {
     for clock_ms in [100, 1_000, 600_000] {
         let mut connection = has_met_a_queue();
-        // No queue is longer than round trips differ, to a tick of the clock, whatever the clock says of this one.
+        // No queue is longer than the range of round trips, to a tick of the clock, whatever the clock shows.
         for _ in 0..20 {
             connection.queued(40, clock_ms);
         }
@@ -102,7 +103,7 @@ fn a_clock_that_gains_or_is_set_forward_is_no_queue() {
         for _ in 0..500 {
             connection.queued(0, clock_ms);
         }
-        // Where round trips say that there is none a tick remains, and what equation (1) is rounded by.
+        // If round trips show no queue, a tick remains, plus the rounding of equation (1).
         assert!(connection.over_minimum_us() < 1_010, "{clock_ms}");
         for _ in 0..100 {
             connection.queued(40, clock_ms);
@@ -121,7 +122,7 @@ fn a_clock_that_loses_or_is_set_back_makes_no_queue_longer() {
     assert!(connection.control.report().threshold_us <= 15_150);
     connection.queued(0, -600_000);
     assert!(connection.control.report().threshold_us <= 15_150);
-    // The average comes down from where it was, by an eighth for each packet that counts.
+    // The average falls from its old value, by an eighth per packet that counts.
     for _ in 0..2_000 {
         connection.queued(0, -600_000);
     }
