@@ -5,26 +5,26 @@ use std::time::{Duration, Instant};
 
 use netnice_queue::Time;
 
-/// The monotonic clock, counted from the scenario's time zero.
+/// Monotonic clock with its zero at the start of the scenario.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RunClock {
     origin: Instant,
 }
 
 impl RunClock {
-    /// A run that begins `lead` from now.
+    /// Creates the clock of a run that starts `lead` from now.
     pub(crate) fn beginning_in(lead: Duration) -> RunClock {
         RunClock {
             origin: Instant::now() + lead,
         }
     }
 
-    /// Time since the beginning; zero before.
+    /// Returns the time since the start; zero before the start.
     pub(crate) fn now(self) -> Time {
         Time::ZERO + Instant::now().saturating_duration_since(self.origin)
     }
 
-    /// How long it is until `time`; zero where that is past.
+    /// Returns the time left until `time`; zero if `time` is past.
     pub(crate) fn until(self, time: Time) -> Duration {
         let then = self.origin + (time - Time::ZERO);
         then.saturating_duration_since(Instant::now())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The thread that carries packets between TUN devices: it reads them, lets a computed network decide, and writes each when
-//! it is due.
+//! The thread that carries packets between TUN devices: it reads each packet, passes it to a computed network, and
+//! writes it when it is due.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -15,31 +15,32 @@ use crate::clock::RunClock;
 use crate::packet::Frame;
 use crate::tun;
 
-/// Packets read from one device before the others get their turn.
+/// Packets read from one device before the others are served.
 const BATCH: usize = 32;
 
-/// The network between the devices. No I/O but by [`Devices`].
+/// Network between the devices. It does I/O only through [`Devices`].
 pub(crate) trait Network {
-    /// A packet was read from the device with this number at `now`.
+    /// Takes in a packet read from device number `device` at `now`.
     fn enter(&mut self, now: Time, device: usize, frame: Frame, devices: &mut Devices);
 
-    /// Everything that is due at `now` goes on its way.
+    /// Forwards everything that is due at `now`.
     fn advance(&mut self, now: Time, devices: &mut Devices);
 
-    /// When [`Network::advance`] should be called next; `None`: not before another packet has entered.
+    /// Returns the time at which to call [`Network::advance`] next; `None` if nothing is due before another packet
+    /// enters.
     fn next_event(&mut self) -> Option<Time>;
 }
 
-/// The devices by their numbers, and frames to be used again.
+/// Devices by number, and a pool of frames for reuse.
 pub(crate) struct Devices {
     files: Vec<OwnedFd>,
     pool: Vec<Frame>,
-    /// Bytes of the largest packet.
+    /// Largest packet, in bytes.
     mtu: usize,
 }
 
 impl Devices {
-    /// Hands a packet over to a device. False where the device refuses it.
+    /// Writes a packet to a device. Returns false if the device refuses it.
     pub(crate) fn write(&mut self, device: Option<usize>, frame: Frame) -> bool {
         let file = device.and_then(|device| self.files.get(device));
         let written = file.is_some_and(|file| nix::unistd::write(file, frame.bytes()).is_ok());
@@ -47,12 +48,12 @@ impl Devices {
         written
     }
 
-    /// Takes back the frame of a packet that goes nowhere.
+    /// Returns the frame of a packet that goes nowhere to the pool.
     pub(crate) fn recycle(&mut self, frame: Frame) {
         self.pool.push(frame);
     }
 
-    /// The next packet that waits at a device; `None` where none does.
+    /// Reads the next packet that waits at a device; `None` if none waits.
     fn read(&mut self, device: usize) -> io::Result<Option<Frame>> {
         let frame = self.pool.pop();
         let mut frame = frame.unwrap_or_else(|| Frame::new(self.mtu));
@@ -69,7 +70,7 @@ impl Devices {
     }
 }
 
-/// The thread's state.
+/// State of the thread.
 pub(crate) struct Driver<N> {
     pub(crate) network: N,
     devices: Devices,
@@ -77,7 +78,7 @@ pub(crate) struct Driver<N> {
 }
 
 impl<N: Network> Driver<N> {
-    /// A driver between devices, for packets of at most `mtu` bytes.
+    /// Creates a driver between `files`, for packets of at most `mtu` bytes.
     pub(crate) fn new(network: N, files: Vec<OwnedFd>, mtu: usize, clock: RunClock) -> Driver<N> {
         Driver {
             network,
@@ -90,8 +91,8 @@ impl<N: Network> Driver<N> {
         }
     }
 
-    /// Carries packets until `requested` breaks, which is called whenever `wake` was written, or until a device fails. Call
-    /// on a thread of its own (`scheduling::make_carrier`).
+    /// Carries packets until `requested`, called after each write to `wake`, breaks, or until a device fails. Call on a
+    /// thread of its own (`scheduling::make_carrier`).
     pub(crate) fn run(
         &mut self,
         wake: &EventFd,
@@ -104,7 +105,7 @@ impl<N: Network> Driver<N> {
         }
     }
 
-    /// Carries what is due and waits for more. Whether `wake` was written.
+    /// Carries what is due and waits for more. Returns true if `wake` was written.
     fn turn(&mut self, wake: &EventFd) -> io::Result<bool> {
         self.network.advance(self.clock.now(), &mut self.devices);
         let timeout = self.network.next_event();
@@ -139,7 +140,7 @@ impl<N: Network> Driver<N> {
         Ok(woken)
     }
 
-    /// Takes in packets that wait at a device.
+    /// Reads packets that wait at a device.
     fn read(&mut self, device: usize) -> io::Result<()> {
         for _ in 0..BATCH {
             let Some(frame) = self.devices.read(device)? else {

@@ -16,7 +16,7 @@ pub enum LabError {
         /// The action that failed.
         action: &'static str,
     },
-    /// No TUN driver.
+    /// The TUN driver is missing.
     #[error(
         "/dev/net/tun is missing; load it with `modprobe tun`, or give the container the device (--device /dev/net/tun)"
     )]
@@ -24,22 +24,22 @@ pub enum LabError {
     /// A quantity could not be read.
     #[error(transparent)]
     Unit(#[from] UnitError),
-    /// A link was described wrongly.
+    /// The specification of a link is invalid.
     #[error("link: {0}")]
     Spec(String),
-    /// Links are nested deeper than addresses last.
+    /// Links are nested deeper than the address plan allows.
     #[error("links nest at most {limit} deep; leave a shell behind a link first")]
     TooDeep {
         /// The deepest nesting allowed.
         limit: usize,
     },
-    /// More links start in one namespace than addresses last.
+    /// More links start in one namespace than the address plan allows.
     #[error("at most {limit} links can start behind one link at a time; stop another one first")]
     TooMany {
         /// The most links allowed.
         limit: usize,
     },
-    /// The kernel does not know, or does not allow, a congestion control.
+    /// The kernel does not know, or does not permit, a congestion control.
     #[error("congestion control `{name}` cannot be used ({answer}); available are: {available}")]
     CongestionControl {
         /// The control asked for.
@@ -60,20 +60,20 @@ pub enum LabError {
     /// A thread of the lab panicked.
     #[error("the {0} thread panicked; this is a bug, please report it")]
     Panicked(String),
-    /// A scenario is not sound.
+    /// A scenario is invalid.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Scenario(Vec<Problem>),
-    /// A congestion control of ours does not get into the kernel.
+    /// The kernel does not accept one of netnice's congestion controls.
     #[error(transparent)]
     Kernel(#[from] netnice_kernel::Error),
-    /// A parameter of a congestion control is wrong.
+    /// A parameter of a congestion control is invalid.
     #[error("{0}")]
     Parameter(String),
 }
 
-/// Adds what was attempted to an error of the operating system.
+/// Adds the attempted action to an error of the operating system.
 pub(crate) trait Attempted<T> {
-    /// The same result, with `action` in its error ("cannot {action}: …").
+    /// Returns the result with `action` in its error ("cannot {action}: …").
     fn attempted(self, action: impl Into<String>) -> Result<T, LabError>;
 }
 

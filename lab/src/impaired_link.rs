@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One direction of a link at work: queue, marker and impairments, composed as the simulator does, and what is measured.
+//! One direction of a link: queue, marker and impairments, composed as in the simulator, and their measurements.
 
 use netnice_queue::{
     Discipline, DropCause, Dropped, Link, LinkCounters, LinkUsage, Marker, Queued,
@@ -12,7 +12,7 @@ use netnice_sim::measure::Histogram;
 
 use crate::packet::Frame;
 
-/// A link, its queue, its marker, its loss and its jitter: a direction of the emulated link, or a link of a scenario.
+/// A link with its queue, marker, loss and jitter: a direction of the emulated link, or a link of a scenario.
 #[derive(Debug)]
 pub(crate) struct ImpairedLink {
     link: Link<Frame, Discipline<Queued<Frame>>>,
@@ -26,7 +26,7 @@ pub(crate) struct ImpairedLink {
 }
 
 impl ImpairedLink {
-    /// The link at work. Its random draws are those of the simulator for a link of this name with this seed.
+    /// Creates the link. Its random draws are those of the simulator for a link of this name with this seed.
     pub(crate) fn new(link: &NetworkLink, seed: u64) -> Result<ImpairedLink, Problem> {
         let setup = link.setup(seed).map_err(|error| {
             let place = netnice_scenario::network::Place::key("links");
@@ -45,7 +45,7 @@ impl ImpairedLink {
         })
     }
 
-    /// Takes a packet in, or gives back the one that was dropped.
+    /// Takes in a packet; the error is the packet that was dropped.
     pub(crate) fn offer(&mut self, now: Time, mut frame: Frame) -> Result<(), Dropped<Frame>> {
         if let Some(marker) = &mut self.marker {
             marker.tag(now, &mut frame);
@@ -63,7 +63,7 @@ impl ImpairedLink {
         })
     }
 
-    /// When [`ImpairedLink::deliver`] should be called next.
+    /// Returns the time at which to call [`ImpairedLink::deliver`] next.
     pub(crate) fn next_event(&self) -> Option<Time> {
         let held = self
             .reordering
@@ -72,7 +72,7 @@ impl ImpairedLink {
         [self.link.next_event(), held].into_iter().flatten().min()
     }
 
-    /// The next packet due at or before `now`, and when it was.
+    /// Returns the next packet due at or before `now`, and the time at which it was due.
     pub(crate) fn deliver(&mut self, now: Time) -> Option<(Frame, Time)> {
         while let Some(delivery) = self.link.deliver(now) {
             self.waiting.record(delivery.waited_ns);
@@ -93,13 +93,13 @@ impl ImpairedLink {
         self.link.counters()
     }
 
-    /// Packets that entered and have not come out.
+    /// Returns the number of packets that entered and have not left.
     pub(crate) fn inside(&self) -> usize {
         let held = self.reordering.as_ref();
         self.link.inside() + held.map_or(0, ReorderingJitter::held)
     }
 
-    /// Packets waiting, and the time in seconds that their bytes take to send.
+    /// Returns the packets waiting, and the time in seconds that sending their bytes takes.
     pub(crate) fn queue(&mut self, now: Time) -> (f64, f64) {
         let bits = self.link.queue_bytes(now) as f64 * 8.0;
         let rate = self.link.config().rate;
@@ -107,7 +107,7 @@ impl ImpairedLink {
         (self.link.queue_packets(now) as f64, delay)
     }
 
-    /// Forgets what was measured so far.
+    /// Resets what was measured so far.
     pub(crate) fn begin_measurement(&mut self, now: Time) {
         self.usage_before = self.link.usage(now);
         self.baseline = self.link.counters();
@@ -159,8 +159,8 @@ mod tests {
 
     use super::*;
 
-    /// A link for each kind of randomness, of 20 Mb/s but for loss and jitter, and on each 24 Mb/s of UDP: packets of
-    /// 1000 bytes and of 500 in turn, so that times tell which was dropped.
+    /// A link for each kind of randomness, of 20 Mb/s except for loss and jitter, and on each 24 Mb/s of UDP: packets
+    /// of 1000 bytes and of 500 in turn, so that times identify the dropped ones.
     const SCENARIO: &str = r#"
 name = "draws"
 duration = "2s"
@@ -203,13 +203,13 @@ queue = { discipline = "rio", limit = "100p", in = { min_threshold = "40p", max_
 conditioner = { kind = "tsw", target = "12mbit" }
 "#;
 
-    /// Departures from the simulated link, in nanoseconds, by its trace.
+    /// Returns the departures from the simulated link, in nanoseconds, as its trace records them.
     fn times_in_trace(file: &Path) -> Vec<u64> {
         let trace = std::fs::read(file).unwrap();
         let word = |at: usize| u32::from_le_bytes(trace[at..at + 4].try_into().unwrap());
         let (mut at, mut times) = (0, Vec::new());
         while at < trace.len() {
-            // An enhanced packet block: the time's halves follow type, length and interface.
+            // In an enhanced packet block, the two halves of the time follow type, length and interface.
             if word(at) == 6 {
                 times.push(u64::from(word(at + 12)) << 32 | u64::from(word(at + 16)));
             }
@@ -218,7 +218,7 @@ conditioner = { kind = "tsw", target = "12mbit" }
         times
     }
 
-    /// Departures of the same packets from the lab's link.
+    /// Returns the departures of the same packets from the lab's link.
     fn times_in_lab(link: &NetworkLink, seed: u64) -> Vec<u64> {
         let mut at_work = ImpairedLink::new(link, seed).unwrap();
         let mut times = Vec::new();
@@ -263,7 +263,7 @@ conditioner = { kind = "tsw", target = "12mbit" }
         let seed = 3;
         netnice_sim::run_with_traces(file.scenario(), seed, Some(&traces), || true).unwrap();
         let network = Network::new(file.scenario()).unwrap();
-        // A trace has packets as they were before they are reordered: it is read one link further.
+        // A trace records packets before they are reordered, so the trace of the next link is read.
         for (name, traced) in [
             ("loss", "loss"),
             ("jitter", "jitter"),

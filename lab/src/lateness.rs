@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How much later than due packets are handed over, and how much of that a measurement can bear.
+//! Lateness of packets, and how much of it a measurement tolerates.
 
 use std::time::Duration;
 
 use netnice_scenario::results::Delays;
 use netnice_sim::measure::Histogram;
 
-/// Lateness that measurements can bear where nothing else is said.
+/// Default bound on the lateness that measurements tolerate.
 pub(crate) const BOUND: Duration = Duration::from_millis(1);
 
 /// Share of packets that may be later than the bound.
 const TOLERATED: f64 = 0.01;
 
-/// From so many packets on their share of late ones is taken as it is. Of fewer, none late does not yet say that no more
-/// than [`TOLERATED`] would be: `0.99 ^ 299 < SIGNIFICANCE`.
+/// Number of packets from which on the share of late ones is compared with [`TOLERATED`] itself. With fewer, even no
+/// late packet does not show that at most [`TOLERATED`] are late: `0.99 ^ 299 < SIGNIFICANCE`.
 pub(crate) const ENOUGH_PACKETS: u64 = 299;
 
-/// Of few packets so many have to be late that a link which is late with [`TOLERATED`] of them makes as many with this
-/// probability at most.
+/// With fewer packets, too many are late if a link that is late with [`TOLERATED`] of its packets makes as many late
+/// with at most this probability.
 const SIGNIFICANCE: f64 = 0.05;
 
-/// The lateness of packets.
+/// Lateness of packets.
 #[derive(Debug)]
 pub(crate) struct LatenessRecord {
-    /// In nanoseconds.
+    /// Lateness in nanoseconds.
     times: Histogram,
     /// Packets later than the bound.
     late: u64,
@@ -37,7 +37,7 @@ impl Default for LatenessRecord {
 }
 
 impl LatenessRecord {
-    /// Of no packets yet; those later than `bound` are late.
+    /// Creates an empty record; packets later than `bound` count as late.
     pub(crate) fn new(bound: Duration) -> LatenessRecord {
         LatenessRecord {
             times: Histogram::default(),
@@ -46,34 +46,34 @@ impl LatenessRecord {
         }
     }
 
-    /// A packet was handed over so late.
+    /// Records a packet handed over `lateness` after it was due.
     pub(crate) fn record(&mut self, lateness: Duration) {
         self.times.record(lateness.as_nanos() as u64);
         self.late += u64::from(lateness > self.bound);
     }
 
-    /// Later packets are late.
+    /// Returns the bound above which packets count as late.
     pub(crate) fn bound(&self) -> Duration {
         self.bound
     }
 
-    /// The distribution.
+    /// Returns the distribution.
     pub(crate) fn delays(&self) -> Delays {
         self.times.delays()
     }
 
-    /// Share of late packets, 0 to 1; 0 of none.
+    /// Returns the share of late packets, 0 to 1; 0 without packets.
     pub(crate) fn late_fraction(&self) -> f64 {
         self.late as f64 / self.times.count().max(1) as f64
     }
 
-    /// More packets were late than is tolerated, and not by chance.
+    /// Returns true if more packets were late than is tolerated, and not by chance.
     pub(crate) fn is_too_large(&self) -> bool {
         too_many_late(self.times.count(), self.late)
     }
 }
 
-/// Of `packets` so many were `late` that a measurement cannot bear it, and not by chance.
+/// Returns true if `late` of `packets` are more than a measurement tolerates, and not by chance.
 pub(crate) fn too_many_late(packets: u64, late: u64) -> bool {
     if packets >= ENOUGH_PACKETS {
         return late as f64 / packets as f64 > TOLERATED;
@@ -81,8 +81,8 @@ pub(crate) fn too_many_late(packets: u64, late: u64) -> bool {
     late > 0 && chance_of_late(packets, late) < SIGNIFICANCE
 }
 
-/// The probability that of `packets` at least `late` are late, if each is with [`TOLERATED`] by itself: the upper tail of
-/// a binomial distribution.
+/// Returns the probability that at least `late` of `packets` are late if each is late independently with probability
+/// [`TOLERATED`]: the upper tail of a binomial distribution.
 fn chance_of_late(packets: u64, late: u64) -> f64 {
     let odds = TOLERATED / (1.0 - TOLERATED);
     let mut term = (1.0 - TOLERATED).powf(packets as f64);

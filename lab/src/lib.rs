@@ -4,7 +4,7 @@
 //! # A link
 //!
 //! [`EmulatedLink`] joins two network namespaces by a link with a rate, a delay, a queue and a loss in each direction.
-//! The kernel's own TCP crosses it. The *near* side is where the program under test runs, the *far* side is the world:
+//! The kernel's own TCP crosses it. The program under test runs on the *near* side; the *far* side is the world:
 //!
 //! ```no_run
 //! use std::process::Command;
@@ -22,12 +22,12 @@
 //! # Ok::<(), netnice_lab::LabError>(())
 //! ```
 //!
-//! Nothing has a name or a mount, so nothing is left behind, whatever kills the process. Links nest: one started behind
-//! another (on a thread or in a process in its near namespace) has that namespace as its far side, and traffic from the
-//! innermost namespace crosses them all on its way to the outermost far end.
+//! Nothing has a name or a mount, so nothing is left behind, whatever kills the process. Links nest: a link started
+//! behind another (on a thread or in a process in its near namespace) has that namespace as its far side, and traffic
+//! from the innermost namespace crosses them all on its way to the outermost far end.
 //!
-//! A link is only as good as its timing. It runs as a real-time thread, measures how much later than due it handed over
-//! each packet, and [`LinkReport`] says whether a measurement over it can be trusted, and why not.
+//! The accuracy of a link depends on its timing. It runs as a real-time thread and measures the lateness of each packet
+//! it hands over; [`LinkReport`] says whether a measurement over it can be trusted, and why not.
 //!
 //! # Scenarios
 //!

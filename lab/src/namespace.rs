@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Network namespaces without a name: they live as long as somebody holds them, and leave nothing behind.
+//! Network namespaces without a name: they exist while a process holds them, and leave nothing behind.
 
 use std::fs::{self, File};
 use std::io;
@@ -20,21 +20,21 @@ use nix::unistd::Pid;
 use crate::LabError;
 use crate::error::Attempted;
 
-/// Time that processes have to end by themselves when they are asked to.
+/// Time processes have to end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// A network namespace, held open by a file descriptor. It has no name and no mount: when its last holder and the last
-/// process in it are gone, by whatever death, the kernel removes it with everything in it.
+/// Network namespace, held open by a file descriptor. It has no name and no mount: when its last holder and the last
+/// process in it are gone, however they died, the kernel removes it with everything in it.
 #[derive(Debug, Clone)]
 pub struct Namespace {
     file: Arc<File>,
 }
 
 impl Namespace {
-    /// A new, empty namespace. The caller's own is not changed.
+    /// Creates an empty namespace. The caller's own does not change.
     pub fn create() -> Result<Namespace, LabError> {
         thread::scope(|scope| {
-            // Namespaces belong to threads: this one changes its own and ends.
+            // Namespaces belong to threads: this thread changes its own and ends.
             let made = thread::Builder::new()
                 .name("namespace".into())
                 .spawn_scoped(scope, || {
@@ -56,7 +56,7 @@ impl Namespace {
         })
     }
 
-    /// The namespace of the calling thread.
+    /// Returns the namespace of the calling thread.
     pub fn current() -> Result<Namespace, LabError> {
         let file = File::open("/proc/thread-self/ns/net")
             .attempted("open the current network namespace")?;
@@ -65,7 +65,7 @@ impl Namespace {
         })
     }
 
-    /// The namespace with this inode and this [cookie](Namespace::cookie), if any process that can be seen is in it.
+    /// Finds the namespace with this inode and this [cookie](Namespace::cookie), if a visible process is in it.
     pub fn find(inode: u64, cookie: u64) -> Option<Namespace> {
         let pid = processes(&[inode]).into_iter().next()?;
         let file = File::open(format!("/proc/{pid}/ns/net")).ok()?;
@@ -75,14 +75,14 @@ impl Namespace {
         (namespace.cookie().ok()? == cookie).then_some(namespace)
     }
 
-    /// A number that no other namespace has had or will have until this machine starts anew (`SO_NETNS_COOKIE`, since
-    /// Linux 5.14); the inode's number is given to another when the namespace is gone.
+    /// Returns a number that no other namespace has until the next boot (`SO_NETNS_COOKIE`, since Linux 5.14); the
+    /// kernel reuses the inode number when a namespace is gone.
     pub fn cookie(&self) -> Result<u64, LabError> {
         let cookie = self.run(|| {
             let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
             let mut cookie = 0_u64;
             let mut length = size_of_val(&cookie) as libc::socklen_t;
-            // SAFETY: both pointers are to values that live through the call, the first as long as the second says.
+            // SAFETY: both pointers are to values that live through the call, and `length` is the size of `cookie`.
             let answer = unsafe {
                 libc::getsockopt(
                     socket.as_raw_fd(),
@@ -100,12 +100,12 @@ impl Namespace {
         cookie.attempted("tell a network namespace from others")
     }
 
-    /// Moves the calling thread into this namespace, for good. Sockets stay in the namespace they were created in.
+    /// Moves the calling thread into this namespace permanently. Sockets stay in the namespace they were created in.
     pub fn enter(&self) -> Result<(), LabError> {
         setns(self.file.as_fd(), CloneFlags::CLONE_NEWNET).attempted("enter a network namespace")
     }
 
-    /// Runs `work` inside, on a thread of its own, and waits for it. Sockets it creates keep working outside.
+    /// Runs `work` inside, on a thread of its own, and waits for it. Sockets that `work` creates keep working outside.
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, LabError> {
         thread::scope(|scope| {
             let inside = thread::Builder::new()
@@ -121,11 +121,11 @@ impl Namespace {
         })
     }
 
-    /// Starts a command inside, with the standard streams that `command` has (inherited unless set).
+    /// Starts a command inside, with the standard streams that `command` sets (inherited by default).
     ///
-    /// It is killed when the *thread* that called this ends, so that nothing is left behind a killed run; call it from
-    /// a thread that waits for it. Its own children are not covered: they keep the namespace until they end. `/sys`
-    /// still shows the devices of the namespace it was mounted in, because cgroup2 and bpffs below it are needed.
+    /// The kernel kills it when the calling *thread* ends, so that a killed run leaves nothing behind; call this from a
+    /// thread that waits for it. This does not cover its own children: they keep the namespace until they end. `/sys`
+    /// still shows the devices of the namespace it was mounted in, because commands need cgroup2 and bpffs below it.
     pub fn spawn(&self, command: &mut Command) -> Result<Child, LabError> {
         let name = command.get_program().to_string_lossy().into_owned();
         let file = Arc::clone(&self.file);
@@ -153,7 +153,7 @@ impl Namespace {
     }
 }
 
-/// Sockets in the calling thread's network namespace that a client can talk to.
+/// Counts the sockets in the calling thread's network namespace that a client can talk to.
 pub fn count_listening() -> usize {
     const TCP_LISTEN: &str = "0A";
     let count = |name: &str, wanted: fn(&str) -> bool| {
@@ -170,8 +170,9 @@ pub fn count_listening() -> usize {
     tcp.iter().chain(&udp).sum()
 }
 
-/// Asks all processes in these namespaces to end, and kills who does not; how many there were. Asking comes first even
-/// when nobody is left to care: among them may be some that clear up after others. Sees the whole machine, so needs root.
+/// Sends SIGTERM to all processes in these namespaces, kills those that do not end, and returns how many there were.
+/// SIGTERM comes first even if no one waits for the processes, since some may clean up after others. Needs root, to see
+/// all processes of the machine.
 pub fn end_processes(namespaces: &[impl AsFd]) -> usize {
     let namespaces: Vec<u64> = namespaces.iter().filter_map(inode_of).collect();
     let namespaces = &namespaces[..];
@@ -183,7 +184,7 @@ pub fn end_processes(namespaces: &[impl AsFd]) -> usize {
     }
     let deadline = Instant::now() + GRACE;
     let mut left = there.clone();
-    // Processes that are just being made show up only later.
+    // Processes still being forked appear only later.
     while !left.is_empty() && Instant::now() < deadline + GRACE {
         thread::sleep(Duration::from_millis(10));
         left = processes(namespaces);
@@ -196,7 +197,7 @@ pub fn end_processes(namespaces: &[impl AsFd]) -> usize {
     there.len()
 }
 
-/// The processes in any of these network namespaces, but for ourselves and dead ones that await their parents.
+/// Returns the processes in any of these network namespaces, except the caller and zombies.
 fn processes(namespaces: &[u64]) -> Vec<Pid> {
     let Ok(entries) = fs::read_dir("/proc") else {
         return Vec::new();
@@ -205,7 +206,7 @@ fn processes(namespaces: &[u64]) -> Vec<Pid> {
         .flatten()
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
         .filter(|pid: &i32| {
-            // A dead process has no namespaces any more.
+            // A zombie has no namespaces.
             let inode = fs::metadata(format!("/proc/{pid}/ns/net")).ok();
             inode.is_some_and(|file| namespaces.contains(&file.ino()))
         })
@@ -214,13 +215,13 @@ fn processes(namespaces: &[u64]) -> Vec<Pid> {
         .collect()
 }
 
-/// The number by which a namespace is known while it is held.
+/// Returns the inode number that identifies a namespace while it exists.
 pub fn inode_of(namespace: &impl AsFd) -> Option<u64> {
     let state = nix::sys::stat::fstat(namespace.as_fd()).ok()?;
     Some(state.st_ino)
 }
 
-/// The file by which it is held open, as `setns` takes it.
+/// The file that holds the namespace open, as `setns` takes it.
 impl AsFd for Namespace {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The few rtnetlink requests that setting up a link takes. They act on the namespace of the calling thread.
+//! The rtnetlink requests for setting up a link. They act on the namespace of the calling thread.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
@@ -69,7 +69,8 @@ impl Netlink {
             .map(drop)
     }
 
-    /// Gives the device an address. IPv6 addresses are usable at once: nobody else is on a link of ours.
+    /// Adds an address to the device. IPv6 addresses are usable at once: no other host is on the link, so duplicate
+    /// address detection is off.
     pub(crate) fn add_address(
         &self,
         index: u32,
@@ -92,7 +93,7 @@ impl Netlink {
         .map(drop)
     }
 
-    /// Routes a prefix through the device `index`, or answers "unreachable" for it where there is none.
+    /// Routes a prefix through the device `index`; without an index, makes the prefix unreachable.
     pub(crate) fn add_route(
         &self,
         prefix: IpAddr,
@@ -129,7 +130,7 @@ impl Netlink {
         .map(drop)
     }
 
-    /// Routes one address through the device `index`, from `source` unless a program says otherwise, with these metrics.
+    /// Routes one address through the device `index`, with `source` as the preferred source address and these metrics.
     pub(crate) fn add_host_route(
         &self,
         to: Ipv4Addr,
@@ -157,7 +158,7 @@ impl Netlink {
         .map(drop)
     }
 
-    /// The device's counters.
+    /// Returns the device's counters.
     pub(crate) fn statistics(&self, index: u32) -> io::Result<Stats64> {
         let mut link = LinkMessage::default();
         link.header.index = index;

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A real packet of IPv4 on its way through the computed network.
+//! IPv4 packets in the computed network.
 
 use netnice_queue::{Packet, Time};
 
-/// ECN's two bits (RFC 3168 section 5), in the second byte of the header.
+/// The two bits of ECN (RFC 3168 section 5), in the second byte of the header.
 const ECN_MASK: u8 = 0b11;
 
 const PROTOCOL_TCP: u8 = 6;
 const PROTOCOL_UDP: u8 = 17;
 
-/// A packet's bytes in a buffer that is used again, and what the network knows of it.
+/// A packet's bytes in a reusable buffer, and its state in the network.
 #[derive(Debug)]
 pub(crate) struct Frame {
     pub(crate) buffer: Box<[u8]>,
     /// Bytes of the packet in the buffer.
     pub(crate) length: usize,
-    /// Where it goes: the number of a route, and of the next hop on it.
+    /// Number of its route, and of its next hop on it.
     pub(crate) route: u32,
     pub(crate) hop: u16,
-    /// When it was read.
+    /// Time at which it was read.
     pub(crate) entered: Time,
     /// Index of the flow.
     pub(crate) flow: u32,
-    /// From the flow's sender to its receiver.
+    /// True from the flow's sender to its receiver.
     pub(crate) forward: bool,
     pub(crate) class: u8,
     pub(crate) out_of_profile: bool,
@@ -36,12 +36,12 @@ pub(crate) struct Header {
     pub(crate) destination: u32,
     pub(crate) source_port: u16,
     pub(crate) destination_port: u16,
-    /// Bytes of the transport's payload.
+    /// Bytes of transport payload.
     pub(crate) payload: u32,
     pub(crate) tcp: Option<TcpHeader>,
 }
 
-/// The part that only TCP has.
+/// Fields of the TCP header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TcpHeader {
     pub(crate) sequence: u32,
@@ -53,7 +53,7 @@ pub(crate) struct TcpHeader {
 }
 
 impl Frame {
-    /// An empty frame with room for packets of `largest` bytes.
+    /// Creates an empty frame with room for packets of up to `largest` bytes.
     pub(crate) fn new(largest: usize) -> Frame {
         Frame {
             buffer: vec![0; largest].into_boxed_slice(),
@@ -69,13 +69,13 @@ impl Frame {
         }
     }
 
-    /// The packet.
+    /// Returns the bytes of the packet.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.buffer[..self.length]
     }
 }
 
-/// Reads the headers; `None` of what is no whole packet of IPv4.
+/// Parses the headers; returns `None` unless `packet` is a whole IPv4 packet.
 pub(crate) fn parse(packet: &[u8]) -> Option<Header> {
     let word = |at: usize| {
         let bytes = packet.get(at..at + 4)?;
@@ -97,7 +97,7 @@ pub(crate) fn parse(packet: &[u8]) -> Option<Header> {
         ..Header::default()
     };
     let protocol = packet[9];
-    // Only a first fragment has the transport's header.
+    // Only the first fragment has the transport header.
     let first_fragment = half(6)? & 0x1fff == 0;
     let mut transport_header = 0;
     if first_fragment && matches!(protocol, PROTOCOL_TCP | PROTOCOL_UDP) {
@@ -129,7 +129,7 @@ impl Packet for Frame {
         self.length
     }
 
-    /// A number for each transport connection in each direction (FNV-1a).
+    /// Returns a hash of the transport connection and direction (FNV-1a).
     fn flow(&self) -> u64 {
         let header = &self.header;
         let ports = u32::from(header.source_port) << 16 | u32::from(header.destination_port);
@@ -166,7 +166,7 @@ impl Packet for Frame {
     }
 }
 
-/// The checksum of a header in which a word has changed (RFC 1624, equation 3).
+/// Returns the checksum of a header in which a word has changed (RFC 1624, equation 3).
 fn updated_checksum(checksum: u16, before: u16, after: u16) -> u16 {
     let sum = u32::from(!checksum) + u32::from(!before) + u32::from(after);
     let folded = (sum & 0xffff) + (sum >> 16);
@@ -177,7 +177,7 @@ fn updated_checksum(checksum: u16, before: u16, after: u16) -> u16 {
 pub(crate) mod tests {
     use super::*;
 
-    /// The Internet checksum (RFC 1071) of a header whose own field is zero.
+    /// Returns the Internet checksum (RFC 1071) of a header whose checksum field is zero.
     fn checksum(header: &[u8]) -> u16 {
         let sum: u32 = header
             .chunks(2)
@@ -187,7 +187,7 @@ pub(crate) mod tests {
         !((folded & 0xffff) + (folded >> 16)) as u16
     }
 
-    /// A segment from 10.0.0.1:1000 to 10.0.0.2:2000 with this field of DSCP and ECN.
+    /// Returns a segment from 10.0.0.1:1000 to 10.0.0.2:2000 with this DSCP and ECN field.
     pub(crate) fn segment(sequence: u32, payload: usize, flags: u8, service: u8) -> Vec<u8> {
         let mut packet = vec![0u8; 40 + payload];
         packet[0] = 0x45;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Real-time scheduling of single threads.
 //!
-//! A link that shares the processor as an ordinary task delivers seconds late beside load. Under `SCHED_DEADLINE` the
-//! kernel grants each link a share of processor time; `SCHED_FIFO` is the second best.
+//! Under load, a link that runs as an ordinary task delivers seconds late. Under `SCHED_DEADLINE` the kernel grants
+//! each link a share of processor time; `SCHED_FIFO` is the second best.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -17,20 +17,20 @@ use serde::{Deserialize, Serialize};
 const SCHED_FLAG_RESET_ON_FORK: u64 = 0x01;
 const SCHED_FLAG_RECLAIM: u64 = 0x02;
 
-/// Time within which a link gets its share of the processor.
+/// Period of a link's share of processor time.
 const PERIOD: Duration = Duration::from_millis(1);
-/// Above most other real-time threads of ours, below the kernel's own.
+/// Priority above most of netnice's other real-time threads, below the kernel's own.
 const LINK_PRIORITY: u32 = 60;
 
-/// The scheduling class that a link's thread obtained.
+/// Scheduling class that a link's thread obtained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SchedulingClass {
     /// `SCHED_DEADLINE`: a guaranteed share of processor time.
     Deadline,
-    /// `SCHED_FIFO`: before every ordinary task.
+    /// `SCHED_FIFO`: priority over every ordinary task.
     Fifo,
-    /// An ordinary task among others.
+    /// An ordinary task.
     Ordinary,
 }
 
@@ -44,17 +44,17 @@ impl fmt::Display for SchedulingClass {
     }
 }
 
-/// Makes the calling thread one that carries packets in time, up to `rate` (`None`: as fast as it can): without signals, in
-/// the best class that the kernel grants, on processors that wait awake as long as the second value lives.
+/// Makes the calling thread carry packets in time, up to `rate` (`None`: as fast as it can): without signals and in the
+/// best class that the kernel grants. Processors do not halt while the second value lives.
 pub(crate) fn make_carrier(rate: Option<Rate>) -> (SchedulingClass, Option<Awake>) {
-    // Signals are for the threads that serve the terminal.
+    // The threads that serve the terminal handle signals.
     let _ = SigSet::all().thread_block();
     let awake = keep_awake();
     make_responsive();
     (make_link_thread(rate), awake)
 }
 
-/// Processor time that the calling thread has taken.
+/// Returns the processor time that the calling thread has used.
 pub(crate) fn processor_time() -> Duration {
     clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from)
 }
@@ -62,7 +62,7 @@ pub(crate) fn processor_time() -> Duration {
 /// Gives the calling thread the best class the kernel grants, for carrying up to `rate` (`None`: as fast as it can).
 fn make_link_thread(rate: Option<Rate>) -> SchedulingClass {
     // About a microsecond per packet and system call. The kernel admits 0.95 of each processor over all threads, so a
-    // slow link asks for little: eight of 10 Mb/s must fit. RECLAIM lends it what others leave.
+    // slow link reserves little: eight of 10 Mb/s must fit. RECLAIM lends it what others leave unused.
     let megabits = rate
         .map_or(300, |rate| rate.bits_per_second() / 1_000_000)
         .min(600);
@@ -114,26 +114,27 @@ fn set_scheduler(mut attributes: libc::sched_attr) -> std::io::Result<()> {
     }
 }
 
-/// Keeps the process's memory in place and the calling thread's timers sharp. Best effort: lateness is measured in any
-/// case.
+/// Locks the process's memory and minimises the timer slack of the calling thread. Best effort: lateness is measured in
+/// any case.
 pub(crate) fn make_responsive() {
-    // Not MCL_FUTURE: it makes later allocations of threads without privilege fail at their limit, and what a link
-    // allocates later it uses all the time.
+    // Not MCL_FUTURE: it makes later allocations of unprivileged threads fail at their limit, and a link uses what it
+    // allocates later all the time.
     // SAFETY: mlockall takes flags only; ONFAULT locks pages as they are used rather than all of them now.
     unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_ONFAULT) };
     let _ = nix::sys::prctl::set_timerslack(1);
 }
 
-/// For as long as it lives, processors that have nothing to do wait awake.
+/// While it lives, idle processors do not halt.
 #[derive(Debug)]
 pub(crate) struct Awake {
-    /// The kernel forgets the request when this is closed, whatever ends the process.
+    /// The kernel drops the request when this file is closed, however the process ends.
     _request: File,
 }
 
-/// Keeps the processors of a virtual machine awake, by the kernel's interface for a bound on their latency. A processor
-/// that halts goes back to the host, which gives it again when it has time: packets that wait for that are late by tens of
-/// milliseconds. `None` on a real machine, where it would gain microseconds and cost power, and where it is not permitted.
+/// Keeps the processors of a virtual machine from halting, through the kernel's interface for a bound on their latency.
+/// A halted processor returns to the host, which gives it back when it has time; packets that wait for it are late by
+/// tens of milliseconds. Returns `None` on a real machine, where it would gain microseconds and cost power, and where
+/// it is not permitted.
 fn keep_awake() -> Option<Awake> {
     if !is_virtual(&fs::read_to_string("/proc/cpuinfo").unwrap_or_default()) {
         return None;
@@ -146,7 +147,7 @@ fn keep_awake() -> Option<Awake> {
     Some(Awake { _request: request })
 }
 
-/// Whether the processors in this `/proc/cpuinfo` are lent by a hypervisor. Only x86 says so there.
+/// Returns true if this `/proc/cpuinfo` is of a virtual machine. Only x86 shows that.
 fn is_virtual(cpuinfo: &str) -> bool {
     cpuinfo
         .lines()
@@ -154,10 +155,11 @@ fn is_virtual(cpuinfo: &str) -> bool {
         .any(|line| line.split_whitespace().any(|flag| flag == "hypervisor"))
 }
 
-/// Processor time that a hypervisor gave to others while this machine wanted it, since the boot, over all processors.
-/// Zero where there is none or it does not say.
+/// Returns the processor time that a hypervisor gave to other guests while this machine wanted it, since boot, over all
+/// processors. Zero if there is no hypervisor or it does not report it.
 pub(crate) fn stolen_time() -> Duration {
-    // "cpu user nice system idle iowait irq softirq steal guest guest_nice", in ticks of 10 ms whatever the kernel's.
+    // "cpu user nice system idle iowait irq softirq steal guest guest_nice", in ticks of 10 ms whatever the kernel's
+    // HZ.
     let ticks = fs::read_to_string("/proc/stat")
         .ok()
         .and_then(|text| text.lines().next()?.split_whitespace().nth(8)?.parse().ok());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Durations as seconds with a fraction, which any script can read.
+//! Serialises durations as seconds with a fraction, which any script can read.
 
 use std::time::Duration;
 

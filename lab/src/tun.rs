@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! TUN devices: what the kernel routes into one, we read; what we write, the kernel receives.
+//! TUN devices: this process reads what the kernel routes into one, and the kernel receives what this process writes.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -24,7 +24,7 @@ pub(crate) struct Tun {
 }
 
 impl Tun {
-    /// Creates a device. A `%d` in `name` becomes the smallest number that is free.
+    /// Creates a device. The kernel replaces `%d` in `name` by the smallest free number.
     pub(crate) fn open(name: &str) -> Result<Tun, LabError> {
         let file = OpenOptions::new()
             .read(true)
@@ -51,7 +51,7 @@ impl Tun {
         {
             *to = from as libc::c_char;
         }
-        // No packet information and no virtio header: what is read and written are bare IP packets of at most the MTU.
+        // No packet information and no virtio header: reads and writes are bare IP packets of at most the MTU.
         request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
         // SAFETY: the file is open, and the request is valid and outlives the call.
         unsafe { tun_set_iff(file.as_raw_fd(), &mut request) }.map_err(|errno| match errno {
@@ -79,7 +79,7 @@ impl Tun {
     }
 }
 
-/// Reads one packet into `buffer`; `None` where none waits.
+/// Reads one packet into `buffer`; `None` if none waits.
 pub(crate) fn read_packet(file: &OwnedFd, buffer: &mut [u8]) -> io::Result<Option<usize>> {
     loop {
         match nix::unistd::read(file, buffer) {

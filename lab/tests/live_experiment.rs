@@ -129,12 +129,13 @@ fn netnice_leaves_a_link_to_others() {
     let share = beside(low) / (beside(low) + beside(cubic));
     assert_between("netnice's share", share, 0.0, 0.2);
     assert_eq!(results.classes.len(), 2);
-    // The control has counted what it gave way to; the kernel's own counts nothing.
+    // The control counts the indications it answered; the kernel's own counts none.
     assert!((1..100).contains(&low.early_indications), "{low:?}");
     assert_eq!(cubic.early_indications, 0);
 }
 
-/// With one packet in flight each begins after nothing was in flight: no pause that would make TCP-LP forget the delays.
+/// With one packet in flight, each transmission starts with nothing in flight; TCP-LP must not take this for a pause
+/// and forget the delays.
 #[test]
 fn tcplp_stays_at_a_window_of_one_beside_others() {
     let scenario = scenario(
@@ -223,7 +224,7 @@ fn web_objects_come_in_their_time() {
         .iter()
         .map(|bin| bin.mean_bytes * bin.response.count as f64)
         .sum();
-    // Heads of answers, and objects that were under way at either end, on top.
+    // Plus heads of responses, and objects in transfer at either end of the measurement.
     let web = flow(&results, "web");
     assert_between("bytes", web.delivered_bytes as f64 / bytes, 0.95, 1.5);
     assert!(web.goodput_bps <= web.throughput_bps);
@@ -244,8 +245,9 @@ fn a_router_marks_instead_of_dropping() {
     assert!(queue.utilisation > 0.7, "{queue:?}");
 }
 
-/// A target below the link's rate is exceeded when marks come: the window is halved. One above it is not: the mark is
-/// taken for one of an IN packet, the window becomes one packet and slow-starts to the target (Fang and Peterson, 3.2.3).
+/// A target below the link's rate is exceeded when marks come, so the window is halved. A target above it is not: the
+/// sender takes the mark for one of an IN packet, sets the window to one packet and slow-starts to the target (Fang and
+/// Peterson, 3.2.3).
 #[test]
 fn dstcp_answers_a_mark_as_its_target_rate_wants() {
     let link = |from: &str, to: &str| {
@@ -324,7 +326,7 @@ fn a_transfer_of_so_many_bytes_ends() {
     let results = measure(&scenario);
     let transfer = flow(&results, "cubic");
     assert_eq!(transfer.delivered_bytes, 500_000);
-    // 0.41 s on the link and slow start before.
+    // 0.41 s on the link, after slow start.
     assert_between("completion", transfer.completion_s.unwrap(), 0.4, 2.5);
 }
 
@@ -336,7 +338,7 @@ fn a_flow_that_cannot_connect_gets_nothing() {
     let file = ScenarioFile::parse("cut.toml", text, &[], None).unwrap();
     let results = measure(file.scenario());
     assert_eq!(flow(&results, "bulk").delivered_bytes, 0);
-    // A result, not a failure of the flow.
+    // Starvation is a result, not a failure of the flow.
     let report = results.lab.unwrap();
     assert!(!report.reason.contains("flow bulk"), "{}", report.reason);
 }
@@ -374,7 +376,7 @@ fn programs_of_the_user_are_measured() {
     );
     let results = measure(&scenario("duration = \"4s\"", &flows));
     let curl = flow(&results, "curl");
-    // The page and its head.
+    // The page and its response head.
     assert_between("bytes", curl.delivered_bytes as f64, 300_000.0, 301_000.0);
     assert_between("completion", curl.completion_s.unwrap(), 0.3, 3.0);
     let report = results.lab.unwrap();

@@ -23,8 +23,8 @@ fn start(text: &str) -> EmulatedLink {
     EmulatedLink::start(&spec(text)).expect("a link (these tests need root)")
 }
 
-/// A run, repeated at most four times where the link reports that it was late: its figures say nothing of the link then.
-/// The figures themselves are not looked at.
+/// Repeats a run, at most four times, while the link reports that it was late: its figures then do not describe the
+/// link. The figures themselves do not decide.
 fn punctual<T>(run: impl Fn() -> (T, LinkReport)) -> (T, LinkReport) {
     (0..4)
         .map(|_| run())
@@ -32,7 +32,7 @@ fn punctual<T>(run: impl Fn() -> (T, LinkReport)) -> (T, LinkReport) {
         .unwrap_or_else(run)
 }
 
-/// Sends over TCP for `length`; the goodput of the time after `warm_up`, in bits per second.
+/// Sends over TCP for `length`; returns the goodput after `warm_up`, in bits per second.
 fn transfer(
     (from, to): (&Namespace, &Namespace),
     address: impl Into<IpAddr>,
@@ -66,8 +66,8 @@ fn transfer(
     })
 }
 
-/// Sends `count` datagrams of `length` bytes, headers of IPv4 and UDP included, one each `interval`. The delays of those
-/// that arrived, in seconds.
+/// Sends `count` datagrams of `length` bytes, IPv4 and UDP headers included, one each `interval`. Returns the delays of
+/// those that arrived, in seconds.
 fn datagrams(
     (from, to): (&Namespace, &Namespace),
     address: impl Into<IpAddr>,
@@ -101,8 +101,8 @@ fn datagrams(
     })
 }
 
-/// Time for a TCP handshake, which kernels answer, in milliseconds: the best of fifteen is the round-trip time. Of up to
-/// a hundred while none took `most` or less: the machine may stand still.
+/// Returns the shortest time of fifteen TCP handshakes, which kernels answer, in milliseconds: the round-trip time.
+/// Tries up to a hundred while none took `most` or less, since the machine may stall.
 fn round_trip_ms(from: &Namespace, to: &Namespace, address: impl Into<IpAddr>, most: f64) -> f64 {
     let address = address.into();
     let listener = to
@@ -159,7 +159,7 @@ fn one_flow_gets_the_rate_in_either_direction_and_family() {
         ([up, down], link.stop().unwrap())
     };
     let ([up, down], report) = punctual(run);
-    // Of 1500 bytes 1448 are payload, and 20 fewer in IPv6.
+    // 1448 of 1500 bytes are payload, and 20 fewer in IPv6.
     assert_between("up", up / (10e6 * 1448.0 / 1500.0), 0.97, 1.02);
     assert_between("down", down / (10e6 * 1428.0 / 1500.0), 0.97, 1.02);
     assert!(report.up.max_queue_wait <= ms(100), "{:?}", report.up);
@@ -286,7 +286,7 @@ fn links_nest_and_add_their_delays() {
     let rtt = round_trip_ms(innermost.near(), outer.far(), far, 57.0);
     assert_between("round-trip time over IPv6 in ms", rtt, 54.0, 57.0);
 
-    // An address of ours that no link has yet is answered at once, rather than sent around.
+    // A netnice address that no link has yet is answered at once, rather than forwarded in a loop.
     let began = Instant::now();
     let nobody: IpAddr = "10.77.240.1".parse().unwrap();
     let refused = innermost

@@ -10,14 +10,14 @@ use std::time::{Duration, Instant};
 
 use netnice_lab::{EmulatedLink, LinkSpec, Namespace};
 
-/// Makes this test program hold a link and wait to be killed.
+/// Environment variable that makes this test program hold a link until killed.
 const HOLD: &str = "NETNICE_TEST_HOLD_A_LINK";
 
 fn spec() -> LinkSpec {
     LinkSpec::symmetric("rate=10mbit,delay=1ms".parse().unwrap())
 }
 
-/// The namespace's name in `/proc`, such as `net:[4026532274]`.
+/// Returns the namespace's name in `/proc`, such as `net:[4026532274]`.
 fn identity(namespace: &Namespace) -> String {
     let link = namespace
         .run(|| fs::read_link("/proc/thread-self/ns/net"))
@@ -26,7 +26,7 @@ fn identity(namespace: &Namespace) -> String {
     link.to_string_lossy().into_owned()
 }
 
-/// Whether any thread is in the namespace, or any process holds a descriptor of it.
+/// Returns true if any thread is in the namespace, or any process holds a descriptor of it.
 fn is_held(identity: &str) -> bool {
     let points_there =
         |path: &Path| fs::read_link(path).is_ok_and(|target| target == Path::new(identity));
@@ -57,7 +57,7 @@ fn is_free_soon(identity: &str) -> bool {
     !is_held(identity)
 }
 
-/// Names of the network devices where the caller is.
+/// Returns the names of the network devices in the caller's namespace.
 fn devices() -> Vec<String> {
     let table = fs::read_to_string("/proc/thread-self/net/dev").unwrap();
     table
@@ -66,7 +66,7 @@ fn devices() -> Vec<String> {
         .collect()
 }
 
-/// Named namespaces, of which a link makes none.
+/// Counts named namespaces; a link creates none.
 fn named_namespaces() -> usize {
     fs::read_dir("/run/netns").map_or(0, |entries| entries.count())
 }
@@ -175,10 +175,10 @@ fn a_killed_process_leaves_nothing() {
     assert_eq!(identities.len(), 2);
     assert!(identities.iter().all(|identity| is_held(identity)));
 
-    // SIGKILL.
+    // The holder dies by SIGKILL.
     holder.kill().unwrap();
     holder.wait().unwrap();
-    // Gone with all in them, the command behind the link included.
+    // The namespaces are gone with all in them, including the command behind the link.
     for identity in &identities {
         assert!(is_free_soon(identity), "{identity} is still held");
     }

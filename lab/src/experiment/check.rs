@@ -8,11 +8,11 @@ use netnice_scenario::network::{Place, Problem};
 
 use super::controls;
 
-/// Smallest packet of TCP: Linux sends no segments with less than 48 bytes of options and data.
+/// Smallest TCP packet: Linux sends no segments with less than 48 bytes of options and data.
 const MIN_TCP_PACKET: Bytes = Bytes::new(96);
-/// Flows that one machine can serve.
+/// Largest number of flows that one machine can serve.
 const MAX_FLOWS: usize = 10_000;
-/// How long Linux holds an ACK back at first.
+/// Initial delayed-ACK time of Linux.
 const LINUX_DELAYED_ACK: TimeSpan = TimeSpan::from_millis(40);
 /// Linux's RTO before the first measurement.
 const LINUX_INITIAL_RTO: TimeSpan = TimeSpan::from_secs(1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Flows whose ends are programs of the user's.
+//! Flows whose ends are the user's programs.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -22,13 +22,13 @@ use crate::clock::RunClock;
 use crate::error::Attempted;
 use crate::{LabError, Namespace};
 
-/// Time that a server has to open its port before its command begins in any case.
+/// Longest wait for a server to open its port; then its command starts in any case.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Time that programs have to end by themselves when they are asked to.
+/// Time programs have to end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(1);
 const TICK: Duration = Duration::from_millis(5);
 
-/// A command, where it runs, and whom it talks to.
+/// A command, the namespace it runs in, and its peer.
 struct Program<'run> {
     text: &'run str,
     namespace: &'run Namespace,
@@ -36,7 +36,7 @@ struct Program<'run> {
     far: Ipv4Addr,
 }
 
-/// A program that has been started; it is ended with the value.
+/// A started program; dropping the value ends it.
 struct Running {
     child: Child,
 }
@@ -44,14 +44,14 @@ struct Running {
 /// How a flow's command ended.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Ended {
-    /// When it was done.
+    /// Time at which it finished.
     pub(super) completed: Option<Time>,
-    /// How it failed.
+    /// Reason it failed.
     pub(super) failure: Option<String>,
 }
 
-/// Runs the programs of one flow: starts its server, says through `ready` when that listens, waits for the beginning of
-/// the run, and runs the command until it ends or the flow does. Programs die with the thread that calls this.
+/// Runs the programs of one flow: starts its server, signals through `ready` that the server listens, waits for the
+/// start of the run, and runs the command until it or the flow ends. Programs die with the calling thread.
 pub(super) fn run(
     plan: &Plan,
     namespaces: &[LiveNetns],
@@ -120,7 +120,7 @@ impl Program<'_> {
             .env("NETNICE_FAR", self.far.to_string())
             .process_group(0)
             .stdin(Stdio::null())
-            // Our own output is for results.
+            // Standard output of this process is for results.
             .stdout(
                 io::stderr()
                     .as_fd()
@@ -137,7 +137,7 @@ impl Program<'_> {
         Ok(Running { child })
     }
 
-    /// Starts it, and waits until a socket listens that did not before, or it has ended.
+    /// Starts the program, and waits until one more socket listens or the program has ended.
     fn serve(&self) -> Result<Running, LabError> {
         let listening = || self.namespace.run(crate::namespace::count_listening);
         let before = listening()?;
@@ -157,7 +157,7 @@ impl Running {
 }
 
 impl Drop for Running {
-    /// Asks its process group to end, and kills what is left of it.
+    /// Sends SIGTERM to the process group, then kills what is left of it.
     fn drop(&mut self) {
         let group = Pid::from_raw(self.child.id() as i32);
         let _ = killpg(group, Signal::SIGTERM);

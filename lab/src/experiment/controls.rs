@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The congestion controls of flows: the kernel's own, and ours, registered for as long as a lab is open.
+//! Congestion controls of flows: the kernel's own, and netnice's, registered while a lab is open.
 
 use std::os::fd::AsFd;
 
@@ -12,14 +12,14 @@ use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
 use crate::LabError;
 
-/// Controls that the kernel knows while this lives.
+/// Congestion controls registered with the kernel while this value lives.
 #[derive(Default)]
 pub(super) struct Controls {
     registered: Option<(Pins, Attacher)>,
 }
 
 impl Controls {
-    /// Registers those of `names` that are ours.
+    /// Registers those of `names` that are netnice's.
     pub(super) fn register<'a>(
         names: impl Iterator<Item = &'a str>,
     ) -> netnice_kernel::Result<Controls> {
@@ -37,12 +37,12 @@ impl Controls {
         })
     }
 
-    /// Whether some of ours are among them.
+    /// Returns true if any of netnice's controls is registered.
     pub(super) fn are_ours(&self) -> bool {
         self.registered.is_some()
     }
 
-    /// Puts a flow's control on a socket that is not connected yet.
+    /// Selects a flow's control on a socket that is not connected yet.
     pub(super) fn put(&self, socket: &Socket, control: &CongestionControl) -> Result<(), LabError> {
         match (&self.registered, Control::find(&control.name)) {
             (Some((_, attacher)), Ok(ours)) => {
@@ -51,7 +51,7 @@ impl Controls {
                     parameters: ours
                         .parameters(&control.control_parameters())
                         .map_err(|error| LabError::Parameter(error.to_string()))?,
-                    // The scenario gives the code point.
+                    // The scenario sets the code point.
                     mark: false,
                     ..Settings::default()
                 };
@@ -61,14 +61,13 @@ impl Controls {
         }
     }
 
-    /// How often a control of ours has given up a socket's window to others; `None` of other
-    /// controls.
+    /// Returns how often one of netnice's controls has yielded on a socket; `None` for other controls.
     pub(super) fn yields(&self, socket: &Socket) -> Option<u32> {
         let (_, attacher) = self.registered.as_ref()?;
         attacher.yields(SockRef::from(socket).as_fd())
     }
 
-    /// Takes them out of the kernel, unless others use them.
+    /// Unregisters the controls, unless others use them.
     pub(super) fn close(self) -> netnice_kernel::Result<()> {
         match self.registered {
             Some((pins, _)) => pins.close().map(drop),
@@ -77,7 +76,7 @@ impl Controls {
     }
 }
 
-/// Why a kernel cannot have this control, if it cannot: the parameter, where one is wrong, and the message.
+/// Checks that a kernel can provide this control; the error is the parameter at fault, if one is, and the message.
 pub(super) fn refuse(control: &CongestionControl) -> Result<(), (Option<String>, String)> {
     let name = &control.name;
     if let Ok(ours) = Control::find(name) {
@@ -106,7 +105,7 @@ pub(super) fn refuse(control: &CongestionControl) -> Result<(), (Option<String>,
     }
 }
 
-/// Chooses the congestion control of a socket; the error lists the controls that the kernel has.
+/// Sets the congestion control of a socket; the error lists the available controls.
 fn set_congestion(socket: &Socket, name: &str) -> Result<(), LabError> {
     socket
         .set_tcp_congestion(name.as_bytes())
@@ -117,7 +116,7 @@ fn set_congestion(socket: &Socket, name: &str) -> Result<(), LabError> {
         })
 }
 
-/// True if the kernel has a control, even one for root only, or finds and loads it.
+/// Returns true if the kernel has a control, even one for root only, or finds and loads it.
 fn can_load(name: &str) -> bool {
     if available().iter().any(|known| known == name) {
         return true;
@@ -126,7 +125,7 @@ fn can_load(name: &str) -> bool {
     socket.is_ok_and(|socket| socket.set_tcp_congestion(name.as_bytes()).is_ok())
 }
 
-/// The congestion controls that the kernel has now.
+/// Returns the congestion controls available in the kernel now.
 fn available() -> Vec<String> {
     let list = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
     let list = list.unwrap_or_default();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How a scenario is realised, in words.
+//! Description, in words, of how a scenario is realised.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use netnice_scenario::Scenario;
 use super::check::notes;
 use super::plan::{self, Plan};
 
-/// How `scenario` is realised on this kernel, and what is only nearly as it says.
+/// Describes how this kernel realises `scenario`, and what it only approximates.
 pub fn explain(scenario: &Scenario) -> String {
     let mut text = String::new();
     if let Ok(plan) = Plan::new(scenario) {

@@ -12,7 +12,7 @@ use crate::packet::{Frame, TcpHeader};
 /// A transport connection of a flow: sender's and receiver's address, then ports.
 type Key = (u32, u32, u16, u16);
 
-/// A flow as the network sees it.
+/// Measurements of one flow.
 #[derive(Debug, Default)]
 pub(super) struct FlowTracer {
     pub(super) counters: FlowCounters,
@@ -21,27 +21,27 @@ pub(super) struct FlowTracer {
     pub(super) marks: Vec<FlowCounters>,
     /// One-way delays of data packets, in nanoseconds.
     pub(super) delay: Histogram,
-    /// Round-trip times as its sender sees them, in nanoseconds, one for each ACK of data that was
-    /// sent once and acknowledged at once.
+    /// Round-trip times at the sender, in nanoseconds, one for each ACK of data that was sent once and acknowledged at
+    /// once.
     pub(super) round_trip: Histogram,
-    /// Of the newest data packet that has arrived.
+    /// Delay of the newest data packet that has arrived.
     pub(super) last_delay: Option<Duration>,
     /// Bytes after which the flow is complete.
     expected_bytes: Option<u64>,
-    /// When it was.
+    /// Time at which the flow completed.
     pub(super) completed: Option<Time>,
     connections: HashMap<Key, Connection>,
     measuring: bool,
 }
 
-/// One connection of TCP.
+/// One TCP connection.
 #[derive(Debug)]
 struct Connection {
-    /// All before this has been acknowledged.
+    /// All sequence numbers before this are acknowledged.
     acknowledged: u32,
-    /// All before this has been sent.
+    /// All sequence numbers before this have been sent.
     sent: u32,
-    /// Where the data ends, once a FIN has been sent.
+    /// End of the data, once a FIN has been sent.
     end: Option<u32>,
     /// The end of the data sent when the sender's host learnt of a loss: until it is acknowledged, ACKs come late.
     recover: Option<u32>,
@@ -49,13 +49,13 @@ struct Connection {
     outstanding: VecDeque<(u32, Time, bool)>,
 }
 
-/// `a` comes after `b` in the sequence space (RFC 9293 section 3.4).
+/// Returns true if `a` follows `b` in the sequence space (RFC 9293 section 3.4).
 fn after(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) > 0
 }
 
 impl FlowTracer {
-    /// Of a flow that is complete after so many bytes, if ever.
+    /// Creates the tracer of a flow that completes after `bytes`, if given.
     pub(super) fn expecting(bytes: Option<u64>) -> FlowTracer {
         FlowTracer {
             expected_bytes: bytes,
@@ -63,7 +63,7 @@ impl FlowTracer {
         }
     }
 
-    /// Forgets what was measured so far.
+    /// Resets what was measured so far.
     pub(super) fn begin_measurement(&mut self) {
         self.baseline = self.counters;
         self.delay = Histogram::default();
@@ -77,7 +77,7 @@ impl FlowTracer {
         self.expected_bytes = None;
     }
 
-    /// A packet has been read from its sender's device.
+    /// Records a packet read from its sender's device.
     pub(super) fn entered(&mut self, now: Time, frame: &Frame) {
         let header = &frame.header;
         if frame.forward && header.payload > 0 {
@@ -94,7 +94,7 @@ impl FlowTracer {
         }
     }
 
-    /// A packet is handed over to its receiver's device.
+    /// Records a packet written to its receiver's device.
     pub(super) fn arrived(&mut self, now: Time, frame: &Frame) {
         let header = &frame.header;
         if frame.forward && header.payload > 0 {
@@ -114,7 +114,7 @@ impl FlowTracer {
         }
     }
 
-    /// A packet was dropped on its way.
+    /// Records a packet dropped in the network.
     pub(super) fn dropped(&mut self, frame: &Frame) {
         if frame.forward && frame.header.payload > 0 {
             self.counters.lost_packets += 1;
@@ -160,12 +160,12 @@ impl FlowTracer {
         }
     }
 
-    /// The receiver's host has everything before `acknowledged`, and says so.
+    /// Records that the receiver's host acknowledges everything before `acknowledged`.
     fn data_received(&mut self, now: Time, frame: &Frame, acknowledged: u32) {
         let Some(connection) = self.connections.get_mut(&key(frame)) else {
             return;
         };
-        // The FIN has a number, too, but is no data.
+        // The FIN takes a sequence number, but is no data.
         let limit = connection.end.unwrap_or(connection.sent);
         let data = match after(acknowledged, limit) {
             true => limit,
@@ -188,7 +188,7 @@ impl FlowTracer {
         }
     }
 
-    /// An ACK has come to the sender's host.
+    /// Records an ACK that reaches the sender's host.
     fn acknowledged(&mut self, now: Time, frame: &Frame, tcp: &TcpHeader) {
         let Some(connection) = self.connections.get_mut(&key(frame)) else {
             return;
@@ -205,7 +205,7 @@ impl FlowTracer {
         match connection.recover {
             Some(recover) if !after(recover, tcp.acknowledged) => connection.recover = None,
             Some(_) => {}
-            // The same ACK again.
+            // A duplicate ACK.
             None if newest.is_none() && !connection.outstanding.is_empty() => {
                 connection.recover = Some(connection.sent);
             }
@@ -274,7 +274,7 @@ mod tests {
         Time::from_millis(milliseconds)
     }
 
-    /// A connection whose numbers wrap: SYN, two packets of which the first is lost, a retransmission, FIN.
+    /// A connection whose sequence numbers wrap: SYN, two packets of which the first is lost, a retransmission, FIN.
     #[test]
     fn a_connection_by_hand() {
         let mut tracer = FlowTracer::expecting(Some(200));
@@ -293,7 +293,7 @@ mod tests {
         tracer.entered(ms(21), &frame(false, 0, flags(0, data, false, false)));
         assert_eq!(tracer.counters.goodput_bytes, 0);
         tracer.entered(ms(30), &frame(true, 100, flags(data, 0, false, true)));
-        // All 200 bytes at once, and the FIN that came with them.
+        // Acknowledges all 200 bytes at once, and the FIN that came with them.
         let ack = frame(false, 0, flags(0, end.wrapping_add(1), false, false));
         tracer.entered(ms(40), &ack);
         assert_eq!(tracer.counters.goodput_bytes, 100);
@@ -307,7 +307,7 @@ mod tests {
         assert_eq!((counters.lost_packets, counters.retransmissions), (1, 1));
         assert_eq!(tracer.completed, Some(ms(41)));
         assert_eq!(tracer.delay.max(), Some(10_000_000));
-        // Of the second packet, which was sent once: from 11 to 51 ms.
+        // RTT of the second packet, which was sent once: from 11 to 51 ms.
         assert_eq!(
             (tracer.round_trip.count(), tracer.round_trip.max()),
             (1, Some(40_000_000))
@@ -326,7 +326,7 @@ mod tests {
                 &frame(true, 100, flags(sequence, 0, false, false)),
             );
         }
-        // The second is lost: the first is acknowledged twice, then all but the third, then all.
+        // The second is lost: one ACK covers the first, a duplicate follows, then ACKs of all but the third and of all.
         for (time, acknowledged) in [(40, 1100), (42, 1100), (90, 1200), (99, 1300)] {
             tracer.arrived(
                 ms(time),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::scheduling::stolen_time;
 
-/// The machine at the beginning of a run.
+/// Counters of the machine at the start of a run.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct MachineWatch {
     began: Instant,
@@ -20,7 +20,7 @@ pub(super) struct MachineLoad {
     pub(super) elapsed: Duration,
     /// Share of all processors that was busy, 0 to 1.
     pub(super) busy: f64,
-    /// Processor time that a hypervisor gave to others.
+    /// Processor time that a hypervisor gave to other guests.
     pub(super) stolen: Duration,
 }
 
@@ -47,7 +47,7 @@ impl MachineWatch {
     }
 }
 
-/// Processor time over all processors since the boot: busy, and all.
+/// Returns the processor time over all processors since boot, in ticks: busy, and total.
 fn ticks() -> (u64, u64) {
     read_ticks(&fs::read_to_string("/proc/stat").unwrap_or_default())
 }
@@ -62,7 +62,7 @@ fn read_ticks(stat: &str) -> (u64, u64) {
     (all - idle, all)
 }
 
-/// The release of the running kernel.
+/// Returns the release of the running kernel.
 pub(super) fn kernel_release() -> String {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     release.trim().to_owned()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The computed network as the driver carries packets through it: whose a packet is, where it goes, and what is measured
-//! of it at which times.
+//! The computed network as the driver uses it: it identifies the flow and route of each packet, and measures flows and
+//! links on a schedule.
 
 use std::io;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::lateness::LatenessRecord;
 use crate::packet::{self, Frame};
 use crate::scheduling::{self, SchedulingClass};
 
-/// When the network's thread is to take figures down.
+/// Times at which the network's thread records measurements.
 #[derive(Debug, Clone)]
 pub(super) struct Schedule {
     pub(super) warm_up: Time,
@@ -34,10 +34,10 @@ pub(super) struct Measured {
     /// Each flow's counters at the end of the run.
     pub(super) totals: Vec<netnice_sim::measure::FlowCounters>,
     pub(super) queues: Vec<QueueResult>,
-    /// For each sample, of each flow the one-way delay in seconds and the goodput in bits per second, then of each link
-    /// the packets waiting and their delay in seconds.
+    /// Samples: of each flow the one-way delay in seconds and the goodput in bits per second, then of each link the
+    /// packets waiting and their delay in seconds.
     pub(super) samples: Vec<Sample>,
-    /// How much later than due packets were handed over.
+    /// Lateness of packets: handed over minus due time.
     pub(super) lateness: LatenessRecord,
     /// Packets that the device at the exit refused.
     pub(super) refused: u64,
@@ -56,7 +56,7 @@ pub(super) struct Sample {
     pub(super) links: Vec<(f64, f64)>,
 }
 
-/// The computed network with what is measured of it.
+/// The computed network with its measurements.
 pub(super) struct MeasuredNetwork {
     network: LinkNetwork,
     exit: Exit,
@@ -65,7 +65,7 @@ pub(super) struct MeasuredNetwork {
     /// Flow of each endpoint, and whether it is a sender.
     endpoints: Vec<(u32, bool)>,
     route_between: std::collections::HashMap<(u32, u32), u32>,
-    /// How far the schedule has been followed.
+    /// Progress on the schedule.
     measuring: bool,
     next_mark: usize,
     next_sample: Option<Time>,
@@ -81,7 +81,7 @@ struct Exit {
     measured: Measured,
 }
 
-/// The way out of the network.
+/// The exit with the devices it writes to.
 struct WayOut<'a> {
     exit: &'a mut Exit,
     devices: &'a mut Devices,
@@ -117,7 +117,7 @@ impl Network for MeasuredNetwork {
             .enter(now, frame, &mut WayOut { exit, devices });
     }
 
-    /// Virtual time goes on to `now`, and stops wherever figures are to be taken down.
+    /// Advances virtual time to `now`, stopping at each scheduled measurement.
     fn advance(&mut self, now: Time, devices: &mut Devices) {
         while let Some(time) = self.next_on_schedule().filter(|&time| time <= now) {
             self.advance_links(time, devices);
@@ -184,7 +184,7 @@ impl MeasuredNetwork {
         self.network.advance(now, &mut WayOut { exit, devices });
     }
 
-    /// Finds out whose packet it is, and where it goes; `None` where it is nobody's.
+    /// Identifies the flow and the route of a packet; `None` if it belongs to no flow.
     fn recognise(&self, frame: &mut Frame) -> Option<()> {
         frame.header = packet::parse(frame.bytes())?;
         let source = plan::endpoint_of(frame.header.source)?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A scenario on the running kernel.
+//! Scenarios on the running kernel.
 //!
 //! ```text
 //!  namespace of a node      a real-time thread       namespace of another node
@@ -7,12 +7,12 @@
 //! ```
 //!
 //! Each node that is an end of a flow, or group of such nodes, is a network namespace with one TUN device. The network
-//! between them is computed: a packet that is read from a device passes all links of its path in virtual time, and is
-//! written to the device of its destination when it is due. So it costs one thread whatever the topology, and only where
-//! packets enter and leave anything can be late. Routers need no namespace.
+//! between them is computed: a packet read from a device passes all links of its path in virtual time, and is written
+//! to the device of its destination when it is due. A run therefore needs one thread whatever the topology, and packets
+//! can be late only where they enter and leave. Routers need no namespace.
 //!
-//! Each end of a flow has an address of its own, by which the network knows flows, and to which a route tells the kernel
-//! what the scenario wants of that flow's connections.
+//! Each end of a flow has an address of its own. The network identifies flows by it, and the route to it carries the
+//! scenario's settings of that flow's connections to the kernel.
 
 mod check;
 mod commands;
@@ -64,7 +64,7 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// Registers the congestion controls of ours that `scenarios` name, for as long as the lab is open.
+    /// Registers those of netnice's congestion controls that `scenarios` name, for as long as the lab is open.
     pub fn open<'a>(scenarios: impl IntoIterator<Item = &'a Scenario>) -> Result<Lab, LabError> {
         let flows = scenarios.into_iter().flat_map(|scenario| &scenario.flows);
         let mut names: Vec<&str> = flows
@@ -78,17 +78,18 @@ impl Lab {
         })
     }
 
-    /// Has somebody watch over the programs of the user.
+    /// Sets a [`Watch`] over the namespaces in which the user's programs run.
     #[must_use]
     pub fn watched_by(mut self, watch: impl Watch + 'static) -> Lab {
         self.watch = Some(Box::new(watch));
         self
     }
 
-    /// Runs `scenario` with one seed, in real time. `go_on` is asked every few milliseconds; `None` where it said no
-    /// before the end.
+    /// Runs `scenario` with one seed, in real time. Calls `go_on` about every 20 ms; returns `None` if it returned
+    /// false before the end.
     ///
-    /// Several runs at once do not meet, but share the machine: [`RunResults::lab`] tells whether that was too much.
+    /// Concurrent runs are isolated from each other, but share the machine: [`RunResults::lab`] reports whether that
+    /// made them late.
     pub fn run(
         &self,
         scenario: &Scenario,
@@ -98,7 +99,7 @@ impl Lab {
         run::run(&self.controls, self.watch.as_deref(), scenario, seed, go_on)
     }
 
-    /// Takes the controls out of the kernel, unless others use them.
+    /// Unregisters the controls, unless others use them.
     pub fn close(self) -> Result<(), LabError> {
         Ok(self.controls.close()?)
     }

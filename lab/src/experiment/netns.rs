@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The namespaces of a plan, set up: a device each, an address for each endpoint, a route for each pair of endpoints.
+//! Setup of the namespaces of a plan: a device each, an address for each endpoint, a route for each pair of endpoints.
 
 use std::fs;
 use std::io;
@@ -14,11 +14,11 @@ use crate::netlink::Netlink;
 use crate::tun::Tun;
 use crate::{LabError, Namespace};
 
-/// Of RTAX_FEATURES (`linux/rtnetlink.h`).
+/// Bit of RTAX_FEATURES (`linux/rtnetlink.h`).
 const FEATURE_ECN: u32 = 1 << 0;
-/// Since Linux 6.7.
+/// Bit of RTAX_FEATURES since Linux 6.7.
 const FEATURE_TCP_USEC_TS: u32 = 1 << 4;
-/// RTAX_LOCK and RTAX_RTO_MIN (`linux/rtnetlink.h`).
+/// Number of the metric; its bit in RTAX_LOCK is `1 << RTAX_RTO_MIN` (`linux/rtnetlink.h`).
 const RTAX_RTO_MIN: u32 = 13;
 
 /// A namespace with its device.
@@ -28,7 +28,7 @@ pub(super) struct LiveNetns {
     pub(super) device: u32,
 }
 
-/// Makes all namespaces of the plan, and the files of their devices.
+/// Creates all namespaces of the plan and opens the files of their devices.
 pub(super) fn set_up(plan: &Plan) -> Result<(Vec<LiveNetns>, Vec<OwnedFd>), LabError> {
     let mut namespaces = Vec::new();
     let mut files = Vec::new();
@@ -49,7 +49,7 @@ pub(super) fn set_up(plan: &Plan) -> Result<(Vec<LiveNetns>, Vec<OwnedFd>), LabE
 }
 
 impl LiveNetns {
-    /// Packets that the device dropped.
+    /// Returns the packets that the device dropped.
     pub(super) fn drops(&self) -> Result<u64, LabError> {
         let statistics = self
             .namespace
@@ -74,7 +74,7 @@ fn configure(plan: &Plan, netns: usize, tun: &Tun) -> Result<(), LabError> {
         fs::write(&path, if value { "1" } else { "0" }).attempted(format!("write {path}"))?;
     }
     raise_buffers(plan.in_flight());
-    // IPv6 would send on its own.
+    // IPv6 would send unsolicited packets.
     let _ = fs::write(
         format!("/proc/sys/net/ipv6/conf/{}/disable_ipv6", tun.name),
         "1",
@@ -110,7 +110,7 @@ fn configure(plan: &Plan, netns: usize, tun: &Tun) -> Result<(), LabError> {
     Ok(())
 }
 
-/// A route to an unknown congestion control is refused as invalid.
+/// Names the congestion control in the EINVAL or ENOENT that a route with an unknown one returns.
 fn known(error: io::Error, control: &str) -> io::Error {
     match error.raw_os_error() {
         Some(libc::EINVAL | libc::ENOENT) => {
@@ -126,7 +126,7 @@ fn metrics(settings: &RouteSettings) -> Vec<RouteMetric> {
         metrics.push(RouteMetric::QuickAck(1));
     }
     if let Some(rto) = settings.min_rto {
-        // In milliseconds; it holds only where it is locked.
+        // In milliseconds; the kernel honours it only if locked.
         let milliseconds = u32::try_from(rto.as_millis()).unwrap_or(u32::MAX).max(1);
         metrics.push(RouteMetric::Lock(1 << RTAX_RTO_MIN));
         metrics.push(RouteMetric::RtoMin(milliseconds));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The network between the hosts, computed: links that packets pass one after the other in virtual time. No I/O.
+//! The computed network between the hosts: links that packets pass in virtual time. No I/O.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,28 +13,28 @@ use crate::packet::Frame;
 
 /// Takes the packets that leave the network.
 pub(super) trait Outcome {
-    /// It has come to its destination; `due` is when.
+    /// Takes a packet that reached its destination at `due`.
     fn arrived(&mut self, frame: Frame, due: Time);
-    /// It was dropped on its way.
+    /// Takes a packet that was dropped.
     fn dropped(&mut self, frame: Frame);
 }
 
 /// Links and the packets on them.
 ///
-/// A packet is offered to its next link at the very time at which it is due out of the one before, however late the
-/// driver calls: so only where packets enter and leave real time can anything be late.
+/// A link takes a packet at the exact virtual time at which the link before delivers it, however late the driver calls.
+/// Packets can therefore be late only where they enter and leave real time.
 #[derive(Debug)]
 pub(super) struct LinkNetwork {
     pub(super) links: Vec<ImpairedLink>,
     routes: Vec<Box<[u32]>>,
-    /// The next event of each link, and older ones that are passed over.
+    /// Next event of each link, and stale ones, which are skipped.
     events: BinaryHeap<Reverse<(Time, u32)>>,
-    /// The event that counts, for each link.
+    /// The valid event of each link.
     pending: Vec<Option<Time>>,
 }
 
 impl LinkNetwork {
-    /// All links of `network`, idle. A route is the numbers of its links.
+    /// Creates all links of `network`, idle. A route is a list of link numbers.
     pub(super) fn new(
         network: &Network,
         routes: Vec<Box<[u32]>>,
@@ -53,14 +53,14 @@ impl LinkNetwork {
         })
     }
 
-    /// A packet begins its route at `now`. [`LinkNetwork::advance`] must have been called for `now`.
+    /// Puts a packet on its route at `now`. Call [`LinkNetwork::advance`] for `now` before.
     pub(super) fn enter(&mut self, now: Time, frame: Frame, outcome: &mut impl Outcome) {
         self.forward(now, frame, outcome);
-        // Links without rate and delay let it through at once.
+        // Links without rate and delay deliver it at once.
         self.advance(now, outcome);
     }
 
-    /// When [`LinkNetwork::advance`] should be called next.
+    /// Returns the time at which to call [`LinkNetwork::advance`] next.
     pub(super) fn next_event(&mut self) -> Option<Time> {
         while let Some(&Reverse((time, link))) = self.events.peek() {
             if self.pending[link as usize] == Some(time) {
@@ -71,7 +71,7 @@ impl LinkNetwork {
         None
     }
 
-    /// Everything that happens until `now`, in the order of virtual time.
+    /// Processes all events up to `now`, in the order of virtual time.
     pub(super) fn advance(&mut self, now: Time, outcome: &mut impl Outcome) {
         while let Some(time) = self.next_event().filter(|&time| time <= now) {
             let Some(Reverse((_, link))) = self.events.pop() else {
@@ -85,7 +85,7 @@ impl LinkNetwork {
         }
     }
 
-    /// Puts a packet on the next link of its route, or delivers it.
+    /// Offers a packet to the next link of its route, or delivers it.
     fn forward(&mut self, now: Time, mut frame: Frame, outcome: &mut impl Outcome) {
         let route = &self.routes[frame.route as usize];
         let Some(&link) = route.get(usize::from(frame.hop)) else {
@@ -174,7 +174,7 @@ mod tests {
             network.enter(Time::ZERO, frame(1500), &mut record);
         }
         network.advance(Time::from_millis(100), &mut record);
-        // They come to the second link 1 ms apart; it sends one in 2 ms and holds one.
+        // They reach the second link 1 ms apart; it sends one in 2 ms and queues one.
         assert_eq!((record.arrived.len(), record.dropped), (4, 2));
     }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How a scenario is realised: which namespaces there are, who has which address, and the way of packets between them.
+//! Mapping of a scenario to namespaces, addresses and routes.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::Ipv4Addr;
@@ -17,10 +17,10 @@ use crate::hosts::bytes_in_flight;
 
 /// The tick of a host's clock where routes ask for microseconds.
 const MICROSECOND: TimeSpan = TimeSpan(Duration::from_micros(1));
-/// Headers of IPv4 and UDP.
+/// Bytes of the IPv4 and UDP headers.
 pub(super) const UDP_HEADERS: usize = 28;
 
-/// A scenario laid out over network namespaces.
+/// A scenario mapped to network namespaces.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) network: Network,
@@ -51,8 +51,8 @@ pub(super) struct Settings {
     pub(super) timestamps: bool,
 }
 
-/// An end of a flow: an address in a namespace. So addresses tell the flow of a packet, and routes to addresses can be
-/// different for each flow.
+/// An end of a flow: an address in a namespace. Addresses thus identify the flow of a packet, and each flow can have
+/// its own routes.
 #[derive(Debug)]
 pub(super) struct Endpoint {
     pub(super) flow: usize,
@@ -102,7 +102,7 @@ impl Plan {
                     for (from, to) in [(a, b), (b, a)] {
                         let nodes = (plan.endpoints[from].node, plan.endpoints[to].node);
                         let route = *routes.entry(nodes).or_insert_with(|| {
-                            // A network in which some cannot reach each other was refused above.
+                            // A network in which some nodes cannot reach each other was refused above.
                             let path = plan.network.path(nodes.0, nodes.1).unwrap_or_default();
                             plan.routes
                                 .push(path.iter().map(|&link| link as u32).collect());
@@ -118,8 +118,8 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The rates of all links that hold some flow back, together: what the network's thread must be able to carry.
-    /// `None` where a flow is held back by none.
+    /// Returns the sum of the rates of all links that limit some flow: the rate the network's thread must carry. `None`
+    /// if a flow has no limit.
     pub(super) fn carried(&self) -> Option<Rate> {
         let mut narrowest = BTreeMap::new();
         for route in &self.routes {
@@ -146,7 +146,7 @@ impl Plan {
     }
 }
 
-/// The address of an endpoint: 10.0.0.1 for the first.
+/// Returns the address of an endpoint: 10.0.0.1 for the first.
 pub(super) fn address(endpoint: usize) -> Ipv4Addr {
     let [_, a, b, c] = (endpoint as u32 + 1).to_be_bytes();
     Ipv4Addr::new(10, a, b, c)
@@ -160,7 +160,7 @@ pub(super) fn endpoint_of(address: u32) -> Option<usize> {
     }
 }
 
-/// `name` of `name[3]`.
+/// Returns `name` of `name[3]`.
 fn group_of(node: &str) -> &str {
     match node
         .strip_suffix(']')
@@ -183,7 +183,7 @@ fn settings(group: &FlowGroup) -> Settings {
 }
 
 impl Default for Settings {
-    /// As Linux has it, and scenarios.
+    /// Defaults of Linux and of scenarios.
     fn default() -> Settings {
         Settings {
             sack: true,
@@ -192,7 +192,7 @@ impl Default for Settings {
     }
 }
 
-/// The largest packet a flow can send, in bytes.
+/// Returns the largest packet a flow can send, in bytes.
 fn largest_packet(group: &FlowGroup) -> usize {
     let of_source = Traffic::of(group).largest_packet();
     let of_source = of_source.filter(|_| group.transport == Transport::Udp);
@@ -203,30 +203,30 @@ fn largest_packet(group: &FlowGroup) -> usize {
 /// The metrics of the route from one endpoint of a flow to the other (`ip-route(8)`).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct RouteSettings {
-    /// Largest packet.
+    /// Largest packet, in bytes.
     pub(super) mtu: u32,
-    /// An ACK for every packet.
+    /// Acknowledge every packet (no delayed ACKs).
     pub(super) quick_ack: bool,
     /// Smallest RTO.
     pub(super) min_rto: Option<Duration>,
-    /// Packets sent at the beginning.
+    /// Initial window, in packets.
     pub(super) initial_window: Option<u32>,
     /// Limit of the window that this end advertises.
     pub(super) window: Option<Bytes>,
-    /// Asks for ECN.
+    /// Negotiate ECN.
     pub(super) ecn: bool,
-    /// Timestamps count microseconds.
+    /// Use timestamps in microseconds.
     pub(super) microseconds: bool,
-    /// Congestion control of programs that do not choose one.
+    /// Congestion control of programs that do not set one.
     pub(super) congestion_control: Option<String>,
 }
 
 impl RouteSettings {
-    /// Of the way from the flow's sender (`forward`) or back from its receiver.
+    /// Returns the settings of the route from the flow's sender (`forward`) or back from its receiver.
     pub(super) fn of(group: &FlowGroup, forward: bool, clock: model::Clock) -> RouteSettings {
         let mtu = group.packet_size.get().min(65_535) as u32;
         if group.transport == Transport::Udp {
-            // A source decides how large its packets are.
+            // The source determines the size of its packets.
             return RouteSettings {
                 mtu: largest_packet(group) as u32,
                 ..RouteSettings::default()
@@ -315,7 +315,7 @@ mod tests {
     #[test]
     fn what_is_carried_and_in_flight_by_hand() {
         let plan = plan(NETWORK);
-        // Both ways of the bottleneck.
+        // Both directions of the bottleneck.
         assert_eq!(plan.carried().unwrap().bits_per_second(), 20_000_000);
         // 10 Mb/s in 40 ms are 50 kB; 50 packets of 1500 B are 75 kB.
         assert_eq!(plan.in_flight(), 125_000);

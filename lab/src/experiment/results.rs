@@ -16,7 +16,7 @@ use super::measurement::Measured;
 use super::plan::Plan;
 use super::programs::{FlowReport, ProgramsReport};
 
-/// Everything that a run leaves.
+/// All output of a run.
 pub(super) struct Findings<'run> {
     pub(super) scenario: &'run Scenario,
     pub(super) plan: &'run Plan,
@@ -119,7 +119,7 @@ impl Findings<'_> {
         phases.collect()
     }
 
-    /// The time series; those without any value are left out.
+    /// Returns the time series that have any value.
     fn series(&self) -> Vec<Series> {
         let Some(interval) = self.scenario.sampling.interval else {
             return Vec::new();
@@ -177,7 +177,7 @@ impl Findings<'_> {
         series
     }
 
-    /// Whether the figures can be trusted.
+    /// Reports whether the figures can be trusted.
     fn report(&self) -> LabReport {
         let measured = &self.measured;
         let late_fraction = measured.lateness.late_fraction();
@@ -248,7 +248,7 @@ impl Findings<'_> {
     }
 }
 
-/// Bits per second of `bytes` in `time`.
+/// Returns the rate of `bytes` in `time`, in bits per second.
 fn bits_per_second(bytes: u64, time: Duration) -> f64 {
     match time.is_zero() {
         true => 0.0,
@@ -269,7 +269,8 @@ mod tests {
         [[links]]\nfrom = \"a\"\nto = \"b\"\nrate = \"1mbit\"\n\
         [[flows]]\nname = \"f\"\nfrom = \"a\"\nto = \"b\"\n";
 
-    /// The results of a run in which 1000 packets were handed over, so many of them 2 ms late, changed by `change`.
+    /// Returns the results of a run in which 1000 packets were handed over, `late` of them 2 ms late, changed by
+    /// `change`.
     fn results(late: u64, change: impl Fn(&mut Findings)) -> RunResults {
         let file = ScenarioFile::parse("n.toml", SCENARIO, &[], None).unwrap();
         let plan = Plan::new(file.scenario()).unwrap();

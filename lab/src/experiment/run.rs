@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One run: everything is set up, begins together, and is taken down.
+//! One run: setup, a common start, and teardown.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,16 +31,16 @@ use crate::namespace::end_processes;
 use crate::scheduling;
 use crate::{LabError, Namespace};
 
-/// Time for all threads to be in place before the run begins.
+/// Time for all threads to reach their start before the run begins.
 const LEAD: Duration = Duration::from_millis(50);
-/// How often the caller is asked whether to go on.
+/// Interval at which the caller's `go_on` is called.
 const TICK: Duration = Duration::from_millis(20);
 
-/// Looks after the namespaces in which programs of the user run, to end what is left there if this process dies.
+/// Watches the namespaces in which the user's programs run, to end what is left there if this process dies.
 pub trait Watch: Send + Sync {
-    /// Programs are about to run there.
+    /// Called before programs start in `namespace`.
     fn begins(&self, namespace: &Namespace);
-    /// None run there any more.
+    /// Called when no more programs run in `namespace`.
     fn ended(&self, namespace: &Namespace);
 }
 
@@ -121,7 +121,7 @@ struct AtWork<'run> {
     schedule: &'run Schedule,
     seed: u64,
     stop: AtomicBool,
-    /// Wakes the network's thread.
+    /// Event file descriptor that wakes the network's thread.
     wake: EventFd,
 }
 
@@ -133,11 +133,11 @@ struct Outcome {
     load: MachineLoad,
 }
 
-/// A thread that is set up, waits for the beginning of the run, and does its part.
+/// Thread that sets itself up, waits for the start of the run, and does its part.
 type Worker<'scope, T> = ScopedJoinHandle<'scope, Result<T, LabError>>;
 
 impl AtWork<'_> {
-    /// Namespaces in which programs of the user run.
+    /// Returns the namespaces in which the user's programs run.
     fn watched(&self) -> Vec<&LiveNetns> {
         let mut namespaces: Vec<usize> = self
             .commands()
@@ -155,7 +155,7 @@ impl AtWork<'_> {
             .collect()
     }
 
-    /// Flows whose ends are commands.
+    /// Returns the flows whose ends are commands.
     fn commands(&self) -> impl Iterator<Item = usize> + use<'_> {
         let flows = self.plan.network.flows.iter().enumerate();
         flows
@@ -188,7 +188,7 @@ impl AtWork<'_> {
                 .attempted("start a thread")?;
             commands.push((flow, command));
         }
-        // One that fails closes its channel without a word; its error comes when it is joined.
+        // A worker that fails closes its channel without sending; joining it returns its error.
         let all_ready = starting.iter().all(|(_, is_ready)| is_ready.recv().is_ok());
         let watch = MachineWatch::begin();
         let clock = RunClock::beginning_in(LEAD);
@@ -204,7 +204,7 @@ impl AtWork<'_> {
             }
         }
         drop(starting);
-        // A little longer, so that the network's thread has passed the end.
+        // One tick more, so that the network's thread has passed the end.
         let end = self.schedule.end + TICK;
         let mut complete = all_ready;
         while complete && clock.now() < end {
@@ -244,7 +244,7 @@ impl AtWork<'_> {
         }))
     }
 
-    /// Carries packets until the run is over.
+    /// Carries packets until the run ends.
     fn carry(&self, mut driver: Driver<MeasuredNetwork>) -> Measured {
         let (scheduling, _awake) = scheduling::make_carrier(self.plan.carried());
         let outcome = driver.run(&self.wake, |_| match self.stop.load(Ordering::Relaxed) {
@@ -292,7 +292,8 @@ fn joined<T>(name: &str, thread: ScopedJoinHandle<'_, T>) -> Result<T, LabError>
     thread.join().map_err(|_| LabError::Panicked(name.into()))
 }
 
-/// Thousands of flows have thousands of sockets. Where it cannot be raised, opening one of them fails and says so.
+/// Raises the limit of open files to the hard limit, since thousands of flows need thousands of sockets. If it stays
+/// too low, opening a socket reports the error.
 fn raise_file_limit() {
     if let Ok((_, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
         let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);

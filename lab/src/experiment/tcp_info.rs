@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
 
-/// States of a sender (`enum tcp_ca_state`).
+/// Sender states (`enum tcp_ca_state`).
 const CWR: u8 = 2;
 const RECOVERY: u8 = 3;
 /// The kernel's value for no threshold.
@@ -17,7 +17,7 @@ pub(super) struct TcpInfo {
     state: u8,
     /// Congestion window in packets.
     pub(super) cwnd: u32,
-    /// Slow-start threshold in packets; infinite until something sets it.
+    /// Slow-start threshold in packets; infinite until set.
     pub(super) ssthresh: f64,
     /// Smoothed round-trip time.
     pub(super) smoothed_rtt: Duration,
@@ -29,7 +29,7 @@ impl TcpInfo {
     pub(super) fn of(socket: &impl AsFd) -> io::Result<TcpInfo> {
         let mut bytes = [0u8; 256];
         let mut length = bytes.len() as libc::socklen_t;
-        // SAFETY: the kernel writes at most `length` bytes to the buffer, and says how many.
+        // SAFETY: the kernel writes at most `length` bytes to the buffer, and stores their number in `length`.
         let result = unsafe {
             libc::getsockopt(
                 socket.as_fd().as_raw_fd(),
@@ -45,7 +45,7 @@ impl TcpInfo {
         }
     }
 
-    /// Reads the structure, of which older kernels write less.
+    /// Reads the structure; older kernels write fewer bytes of it.
     fn read(bytes: &[u8]) -> TcpInfo {
         let word = |at: usize| {
             let bytes = bytes
@@ -71,12 +71,12 @@ impl TcpInfo {
         }
     }
 
-    /// It has reduced its window for a mark since `before`.
+    /// Returns true if the sender has reduced its window for a mark since `before`.
     pub(super) fn has_reacted_to_ecn_since(&self, before: &TcpInfo) -> bool {
         self.state == CWR && before.state != CWR
     }
 
-    /// It has begun a fast recovery since `before`.
+    /// Returns true if the sender has begun a fast recovery since `before`.
     pub(super) fn has_begun_recovery_since(&self, before: &TcpInfo) -> bool {
         self.state == RECOVERY && before.state != RECOVERY
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Addresses of links, and of links behind links.
 //!
-//! A link has a /30 and a /64, and everything that may come behind it shares its longer prefix, so that one route per
-//! link is enough and nothing needs translation. Each level of nesting takes four bits, of which 0 is the link itself:
+//! A link has a /30 and a /64. All links behind it share its shorter delegated prefix, so that one route per link is
+//! enough and no address translation is needed. Each level of nesting takes four bits, of which 0 is the link itself:
 //!
 //! ```text
 //! outermost link           10.77.0.0/30     fd77::/64           delegated: 10.77.0.0/16   fd77::/48
@@ -14,15 +14,15 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::LabError;
 
-/// Links that can be nested, the outermost counted.
+/// Largest depth of nested links, including the outermost.
 pub(crate) const MAX_DEPTH: usize = 4;
-/// Links that can start behind one link at a time.
+/// Largest number of links that start behind one link at a time.
 pub(crate) const MAX_SIBLINGS: usize = 15;
 
-/// The place of a link among nested links, from which all its addresses follow.
+/// Place of a link among nested links; it determines all its addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Addresses {
-    /// Sixteen bits: a nibble for each level below the outermost, from the left.
+    /// A nibble for each level below the outermost, from the most significant.
     place: u16,
     /// Levels below the outermost.
     depth: usize,
@@ -32,7 +32,7 @@ impl Addresses {
     /// The outermost link, with namespaces of its own on both sides.
     pub(crate) const OUTERMOST: Addresses = Addresses { place: 0, depth: 0 };
 
-    /// The `number`-th link (from 0) started behind this one.
+    /// Returns the place of the `number`-th link (from 0) started behind this one.
     pub(crate) fn behind(self, number: usize) -> Result<Addresses, LabError> {
         if self.depth + 1 >= MAX_DEPTH {
             return Err(LabError::TooDeep { limit: MAX_DEPTH });
@@ -49,24 +49,24 @@ impl Addresses {
         })
     }
 
-    /// The link whose near end has this address, or `None` where it is not one of ours.
+    /// Returns the link whose near end has this address, or `None` if the address is not a near end's.
     pub(crate) fn of_near_end(address: Ipv4Addr) -> Option<Addresses> {
         let [10, 77, high, low] = address.octets() else {
             return None;
         };
         let number = u16::from_be_bytes([high, low]);
         let place = number & !0xf;
-        // The last nibble in use tells the level; 16 zeroes are level 0.
+        // The last nonzero nibble gives the level; none is level 0.
         let depth = MAX_DEPTH - place.trailing_zeros() as usize / 4;
         (number & 0xf == 1).then_some(Addresses { place, depth })
     }
 
-    /// The end behind which the command runs.
+    /// Returns the addresses of the near end, behind which the command runs.
     pub(crate) fn near(self) -> (Ipv4Addr, Ipv6Addr) {
         (self.v4(1), self.v6(1))
     }
 
-    /// The other end.
+    /// Returns the addresses of the far end.
     pub(crate) fn far(self) -> (Ipv4Addr, Ipv6Addr) {
         (self.v4(2), self.v6(2))
     }

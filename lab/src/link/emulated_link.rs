@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Setting up, holding and taking down an emulated link.
+//! Start, inspection and stop of an emulated link.
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -19,9 +19,9 @@ use crate::netlink::Netlink;
 use crate::tun::Tun;
 use crate::{LabError, Namespace};
 
-/// The near device. There is one in a namespace, and its presence tells that we are behind a link.
+/// Name of the near device. A namespace has at most one; its presence shows that the namespace is behind a link.
 const NEAR_DEVICE: &str = "nn-near";
-/// The far devices: one for each link started from a namespace.
+/// Name pattern of the far devices, one for each link started from a namespace.
 const FAR_DEVICE: &str = "nn-far%d";
 /// A running link between two namespaces.
 ///
@@ -31,10 +31,11 @@ const FAR_DEVICE: &str = "nn-far%d";
 /// ```
 ///
 /// Started on an ordinary machine, both namespaces are new and isolated. Started behind another link (in its near
-/// namespace), the far side is that very namespace, which forwards: so links nest, and whatever is innermost reaches
-/// the far end of the outermost one through all of them, without address translation. See [`EmulatedLink::server`].
+/// namespace), the far side is that very namespace, which forwards. Links thus nest, and the innermost namespace
+/// reaches the far end of the outermost link through all of them, without address translation. See
+/// [`EmulatedLink::server`].
 ///
-/// Stopping, dropping, or any death of the process takes everything down.
+/// Stopping, dropping, or any death of the process removes the devices and namespaces.
 #[derive(Debug)]
 pub struct EmulatedLink {
     spec: LinkSpec,
@@ -49,8 +50,7 @@ pub struct EmulatedLink {
 }
 
 impl EmulatedLink {
-    /// Tries what a link needs of the kernel and this user: network namespaces and TUN devices.
-    /// Nothing is left behind.
+    /// Checks that the kernel provides network namespaces and TUN devices to this user. Leaves nothing behind.
     pub fn check() -> Result<(), LabError> {
         Namespace::create()?.run(|| Tun::open(NEAR_DEVICE).map(drop))?
     }
@@ -112,7 +112,7 @@ impl EmulatedLink {
         })
     }
 
-    /// Whether the link was started behind another one, so that its far side is that one's near side.
+    /// Returns true if the link was started behind another one, so that its far side is that one's near side.
     pub fn is_nested(&self) -> bool {
         self.addresses != Addresses::OUTERMOST
     }
@@ -122,43 +122,45 @@ impl EmulatedLink {
         &self.spec
     }
 
-    /// The namespace in which commands are behind the link.
+    /// Returns the namespace whose commands are behind the link.
     pub fn near(&self) -> &Namespace {
         &self.near
     }
 
-    /// The namespace on the other side: one of this link's own, or the one the link was started in.
+    /// Returns the namespace on the other side: one of this link's own, or the one the link was started in.
     pub fn far(&self) -> &Namespace {
         &self.far
     }
 
-    /// Address of the near end.
+    /// Returns the IPv4 address of the near end.
     pub fn near_ipv4(&self) -> Ipv4Addr {
         self.addresses.near().0
     }
 
-    /// Address of the near end, where the machine has IPv6.
+    /// Returns the IPv6 address of the near end; `None` if the machine has no IPv6.
     pub fn near_ipv6(&self) -> Option<Ipv6Addr> {
         self.ipv6.then_some(self.addresses.near().1)
     }
 
-    /// Address of this link's own far end.
+    /// Returns the IPv4 address of this link's own far end.
     pub fn far_ipv4(&self) -> Ipv4Addr {
         self.addresses.far().0
     }
 
-    /// Address of this link's own far end, where the machine has IPv6.
+    /// Returns the IPv6 address of this link's own far end; `None` if the machine has no IPv6.
     pub fn far_ipv6(&self) -> Option<Ipv6Addr> {
         self.ipv6.then_some(self.addresses.far().1)
     }
 
-    /// Address of the far end of the outermost link, where servers run: beyond this link and all it is nested in.
+    /// Returns the address of the far end of the outermost link, where servers run: beyond this link and all it is
+    /// nested in.
     pub fn server(&self) -> Ipv4Addr {
         Addresses::OUTERMOST.far().0
     }
 
-    /// Variables for commands behind the link: `NETNICE_NEAR` is their own address, `NETNICE_FAR` the outermost far
-    /// end ([`EmulatedLink::server`]); `NETNICE_NEAR6` and `NETNICE_FAR6` the same in IPv6, where the machine has it.
+    /// Returns variables for commands behind the link: `NETNICE_NEAR` is their own address, `NETNICE_FAR` the outermost
+    /// far end ([`EmulatedLink::server`]); `NETNICE_NEAR6` and `NETNICE_FAR6` are their IPv6 counterparts, where the
+    /// machine has IPv6.
     pub fn environment(&self) -> Vec<(&'static str, String)> {
         let mut variables = vec![
             ("NETNICE_NEAR", self.near_ipv4().to_string()),
@@ -171,7 +173,7 @@ impl EmulatedLink {
         variables
     }
 
-    /// The link so far.
+    /// Reports on the link since its start.
     pub fn report(&self) -> Result<LinkReport, LabError> {
         let (reply, answer) = mpsc::sync_channel(1);
         let gone = || LabError::Panicked("emulated-link".into());
@@ -182,9 +184,9 @@ impl EmulatedLink {
         self.judged(answer.recv().map_err(|_| gone())?)
     }
 
-    /// Stops the link, takes its devices and namespaces down, and says how it went.
+    /// Stops the link, removes its devices and namespaces, and returns its last report.
     pub fn stop(mut self) -> Result<LinkReport, LabError> {
-        // The devices' own counters go with the devices.
+        // The devices' own counters vanish with the devices.
         let last = self.report()?;
         self.join()?;
         Ok(last)
@@ -195,7 +197,8 @@ impl EmulatedLink {
             mut report,
             failure,
         } = progress;
-        // A device counts as transmitted what we read from it, and drops what finds its queue full.
+        // A device counts a packet as transmitted when this process reads it, and drops packets that find its queue
+        // full.
         let drops = |namespace: &Namespace, index: u32| {
             namespace.run(|| {
                 Netlink::open()?
@@ -230,12 +233,12 @@ impl EmulatedLink {
 
 impl Drop for EmulatedLink {
     fn drop(&mut self) {
-        // A panic of the thread has already been printed.
+        // The panic hook has already printed a panic of the thread.
         let _ = self.join();
     }
 }
 
-/// The link behind which the calling thread is, if any.
+/// Returns the link behind which the calling thread is, if any.
 fn link_we_are_behind() -> Result<Option<Addresses>, LabError> {
     let interfaces = getifaddrs().attempted("list network interfaces")?;
     let near = interfaces.filter(|interface| interface.interface_name == NEAR_DEVICE);
@@ -255,7 +258,7 @@ fn set_up_near(tun: &Tun, addresses: Addresses, in_flight: u64) -> Result<bool, 
         netlink
             .add_route(any, 0, Some(tun.index))
             .attempted("add the default route of the near side")?;
-        // Whatever of our prefix is no link (yet) must not be sent back where it came from.
+        // Packets to addresses of this prefix that no link has (yet) must not go back to where they came from.
         let (prefix, length) = addresses.delegated(any);
         netlink
             .add_route(prefix, length, None)
@@ -268,7 +271,7 @@ fn set_up_near(tun: &Tun, addresses: Addresses, in_flight: u64) -> Result<bool, 
     Ok(has_ipv6)
 }
 
-/// Configures the far side, in its namespace. Whether it has IPv6.
+/// Configures the far side, in its namespace. Returns true if it has IPv6.
 fn set_up_far(
     tun: &Tun,
     addresses: Addresses,
@@ -289,7 +292,8 @@ fn set_up_far(
             .add_route(prefix, length, Some(tun.index))
             .attempted("add the route of the far side")?;
     }
-    // A nested link's far side passes packets on; an outermost one answers "unreachable" for what is not there.
+    // A nested link's far side forwards packets; an outermost one answers "unreachable" for addresses that do not
+    // exist.
     let forwarding = fs::write("/proc/sys/net/ipv4/ip_forward", "1");
     let forwarding6 = if has_ipv6 {
         fs::write("/proc/sys/net/ipv6/conf/all/forwarding", "1")
@@ -304,7 +308,7 @@ fn set_up_far(
     Ok(has_ipv6)
 }
 
-/// Gives the device its size, state and addresses. Whether IPv6 is among them.
+/// Sets the device's MTU, queue length, state and addresses. Returns true if IPv6 is among them.
 fn set_up_device(
     netlink: &Netlink,
     tun: &Tun,
@@ -314,7 +318,7 @@ fn set_up_device(
     let settings = format!("/proc/sys/net/ipv6/conf/{}", tun.name);
     let has_ipv6 = fs::read_to_string(format!("{settings}/disable_ipv6"))
         .is_ok_and(|value| value.trim() == "0");
-    // No link-local address, and so no router solicitation on a link that is being measured.
+    // Without a link-local address, no router solicitation disturbs the measured link.
     let _ = fs::write(format!("{settings}/addr_gen_mode"), "1");
     netlink
         .bring_up(tun.index, Some((MTU as u32, DEVICE_QUEUE)))

@@ -15,19 +15,19 @@ use crate::{SchedulingClass, serde_seconds};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// They can.
+    /// Measurements can be trusted.
     Trustworthy,
-    /// Too few packets passed to tell.
+    /// Too few packets passed to judge.
     #[default]
     Unknown,
-    /// They cannot.
+    /// Measurements cannot be trusted.
     NotTrustworthy,
 }
 
-/// How much later than due packets were handed over.
+/// Lateness of packets: the time they were handed over minus the time they were due.
 ///
-/// Due is counted from when the link read a packet. That it may have read the packet late cannot be seen, but the same
-/// thread reads and hands over in turn, so the one is about as late as the other.
+/// The due time is counted from when the link read a packet. A late read is not visible, but the same thread reads and
+/// hands over in turn, so reads are about as late as writes.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Lateness {
     /// Half of the packets were at most this late, in seconds when serialised.
@@ -41,7 +41,7 @@ pub struct Lateness {
     pub max: Duration,
     /// Share of the packets later than the link's bound, 0 to 1.
     pub late_fraction: f64,
-    /// Packets of which this is known: those handed over.
+    /// Packets handed over, whose lateness is known.
     pub packets: u64,
 }
 
@@ -63,7 +63,7 @@ impl Lateness {
     }
 }
 
-/// One direction of a link, from its start to the report.
+/// Counters of one direction of a link since its start.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct DirectionReport {
     /// Packets that entered the link.
@@ -76,18 +76,19 @@ pub struct DirectionReport {
     pub dropped_queue_full: u64,
     /// Packets lost at random.
     pub dropped_random_loss: u64,
-    /// Packets still inside.
+    /// Packets still inside the link.
     pub inside: u64,
-    /// Packets waiting at most.
+    /// Largest number of packets waiting.
     pub max_queue_packets: u64,
     /// Longest wait of a packet before its transmission, in seconds when serialised.
     #[serde(with = "serde_seconds")]
     pub max_queue_wait: Duration,
-    /// Packets that the entering device dropped because the link did not read them in time: lost in no queue of ours.
+    /// Packets that the entering device dropped because the link did not read them in time; they are no loss of the
+    /// emulated queue.
     pub device_drops: u64,
     /// Packets that the device at the exit refused.
     pub refused: u64,
-    /// How late packets were.
+    /// Lateness of packets.
     pub lateness: Lateness,
 }
 
@@ -114,7 +115,7 @@ impl DirectionReport {
     }
 }
 
-/// A link, from its start to the report.
+/// Report of a link since its start.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LinkReport {
     /// From the near side to the far side.
@@ -123,34 +124,33 @@ pub struct LinkReport {
     pub down: DirectionReport,
     /// The link's description, as it is written.
     pub spec: String,
-    /// The class in which the kernel scheduled the link.
+    /// Class in which the kernel scheduled the link.
     pub scheduling: SchedulingClass,
-    /// Processor time that the link's thread used, what the kernel did on its behalf included, in seconds when
-    /// serialised.
+    /// Processor time that the link's thread used, including the kernel's on its behalf, in seconds when serialised.
     #[serde(with = "serde_seconds")]
     pub processor_time: Duration,
-    /// Processor time that a hypervisor gave to others while this machine wanted it, over all processors, to 10 ms: a
-    /// frequent cause of lateness that nothing on this machine can help. In seconds when serialised.
+    /// Processor time that a hypervisor gave to other guests while this machine wanted it, over all processors, to 10
+    /// ms: a frequent cause of lateness that this machine cannot prevent. In seconds when serialised.
     #[serde(with = "serde_seconds")]
     pub stolen_time: Duration,
     /// Time since the link began, in seconds when serialised.
     #[serde(with = "serde_seconds")]
     pub elapsed: Duration,
-    /// The lateness that the link's user can bear, in seconds when serialised.
+    /// Lateness that measurements tolerate, in seconds when serialised.
     #[serde(with = "serde_seconds")]
     pub lateness_bound: Duration,
-    /// Whether measurements over this link can be trusted: at most 1 % of the packets in each direction were later than
-    /// the bound, and none was lost outside the link's own queue and loss. Unknown with fewer than 299 packets in both
-    /// directions together, unless so many of them were late that chance explains it in 5 % of cases at most.
+    /// Verdict on measurements over this link: trustworthy if at most 1 % of the packets in each direction were later
+    /// than the bound, and none was lost outside the link's own queue and loss. Unknown with fewer than 299 packets in
+    /// both directions together, unless so many of them were late that chance explains it in 5 % of cases at most.
     pub verdict: Verdict,
-    /// The verdict is [`Verdict::Trustworthy`].
+    /// True if the verdict is [`Verdict::Trustworthy`].
     pub trustworthy: bool,
-    /// Why, in words.
+    /// Reason of the verdict, in words.
     pub reason: String,
 }
 
 impl LinkReport {
-    /// One direction.
+    /// Returns the report of one direction.
     pub fn direction(&self, direction: Direction) -> &DirectionReport {
         match direction {
             Direction::Up => &self.up,
@@ -158,7 +158,8 @@ impl LinkReport {
         }
     }
 
-    /// Sets `verdict`, `trustworthy` and `reason` from the rest and from what ended the link early, if anything did.
+    /// Sets `verdict`, `trustworthy` and `reason` from the other fields and from the failure that ended the link early,
+    /// if any.
     pub(crate) fn judge(&mut self, failure: Option<&str>) {
         let mut faults = Vec::new();
         if let Some(failure) = failure {
@@ -223,7 +224,7 @@ impl LinkReport {
 }
 
 impl fmt::Display for LinkReport {
-    /// One line for people.
+    /// Writes one line for people.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let verdict = match self.verdict {
             Verdict::Trustworthy => "trustworthy",
@@ -302,7 +303,7 @@ mod tests {
             ((299, 3), (0, 0), NotTrustworthy),
             ((1000, 10), (1000, 10), Trustworthy),
             ((1000, 11), (1000, 0), NotTrustworthy),
-            // All of one packet is nothing to judge many by.
+            // Three late packets of 100 exceed 1 %, but chance explains them.
             ((1000, 0), (100, 3), Trustworthy),
             ((1000, 0), (100, 4), NotTrustworthy),
         ] {

@@ -18,7 +18,7 @@ use crate::lateness;
 /// Largest packet on a link, in bytes.
 pub const MTU: usize = 1500;
 
-/// Longest delay, which bounds what a link must hold.
+/// Longest delay; it bounds the packets a link holds.
 const MAX_DELAY: Duration = Duration::from_secs(60);
 
 /// A direction on a link.
@@ -43,18 +43,18 @@ impl fmt::Display for Direction {
 /// One direction of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct DirectionSpec {
-    /// Rate; `None` is no limit, and no queue.
+    /// Rate; `None` means no limit, and no queue.
     pub rate: Option<Rate>,
     /// One-way propagation delay.
     pub delay: Duration,
-    /// Limit of the drop-tail queue; `None` is 100 ms at the link's rate.
+    /// Limit of the drop-tail queue; `None` means 100 ms at the link's rate.
     pub queue: Option<QueueLimit>,
     /// Random loss of packets as they arrive, before the queue.
     pub loss: LossFraction,
 }
 
 impl fmt::Display for DirectionSpec {
-    /// As [`DirectionChanges`] reads it.
+    /// Writes the form that [`DirectionChanges`] parses.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(rate) = self.rate {
             let queue = self.queue.unwrap_or(DirectionSpec::DEFAULT_QUEUE);
@@ -69,7 +69,7 @@ impl fmt::Display for DirectionSpec {
 }
 
 impl DirectionSpec {
-    /// The limit used where none is given.
+    /// Queue limit if none is given.
     pub const DEFAULT_QUEUE: QueueLimit = QueueLimit::Time(Duration::from_millis(100));
 }
 
@@ -91,7 +91,7 @@ pub struct LinkSpec {
     pub down: DirectionSpec,
     /// Seed of the random losses; each direction has its own stream.
     pub seed: u64,
-    /// Lateness that a measurement over this link can bear (see `LinkReport`).
+    /// Lateness that a measurement over this link tolerates (see `LinkReport`).
     pub lateness_bound: Duration,
 }
 
@@ -111,7 +111,7 @@ impl fmt::Display for LinkSpec {
 }
 
 impl LinkSpec {
-    /// A link that is the same in both directions: unlimited, without delay, except for what is given.
+    /// Creates a link with the same settings in both directions: unlimited and without delay, except for `both`.
     pub fn symmetric(both: DirectionChanges) -> LinkSpec {
         let mut spec = LinkSpec {
             up: DirectionSpec::default(),
@@ -124,7 +124,7 @@ impl LinkSpec {
         spec
     }
 
-    /// Changes what `changes` gives, in one direction.
+    /// Applies `changes` to one direction.
     pub fn change(&mut self, direction: Direction, changes: DirectionChanges) {
         let spec = match direction {
             Direction::Up => &mut self.up,
@@ -136,7 +136,7 @@ impl LinkSpec {
         spec.loss = changes.loss.unwrap_or(spec.loss);
     }
 
-    /// One direction.
+    /// Returns the specification of one direction.
     pub fn direction(&self, direction: Direction) -> &DirectionSpec {
         match direction {
             Direction::Up => &self.up,
@@ -144,19 +144,19 @@ impl LinkSpec {
         }
     }
 
-    /// Propagation delay there and back, without queueing and transmission.
+    /// Returns the propagation delay of both directions, without queueing and transmission.
     pub fn base_rtt(&self) -> Duration {
         self.up.delay + self.down.delay
     }
 
-    /// The queue's limit of one direction in packets or bytes; `None` where it has no rate and so no queue.
+    /// Returns the queue limit of one direction in packets or bytes; `None` if it has no rate and so no queue.
     pub fn queue_bound(&self, direction: Direction) -> Option<QueueBound> {
         let spec = self.direction(direction);
         let limit = spec.queue.unwrap_or(DirectionSpec::DEFAULT_QUEUE);
         Some(limit.resolve(spec.rate?, self.base_rtt(), MTU))
     }
 
-    /// Checks what can be wrong with a link as a whole.
+    /// Checks the link as a whole.
     pub fn check(&self) -> Result<(), LabError> {
         for direction in [Direction::Up, Direction::Down] {
             let spec = self.direction(direction);
@@ -186,7 +186,7 @@ impl LinkSpec {
     pub(crate) fn network_link(&self, direction: Direction) -> NetworkLink {
         let spec = self.direction(direction);
         NetworkLink {
-            // Each direction draws from streams of its own.
+            // Each direction draws from its own random streams.
             name: direction.to_string(),
             from: 0,
             to: 1,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A link of two directions between two devices, and what is measured of it.
+//! A link of two directions between two devices, with its measurements.
 
 use std::ops::ControlFlow;
 use std::os::fd::OwnedFd;
@@ -19,19 +19,19 @@ use crate::lateness::LatenessRecord;
 use crate::packet::Frame;
 use crate::scheduling::{self, SchedulingClass};
 
-/// A request of [`super::EmulatedLink`] to the thread, which writes to the event file descriptor afterwards.
+/// Request of [`super::EmulatedLink`] to the thread; the sender then writes to the event file descriptor.
 pub(super) enum Request {
     Report(SyncSender<Progress>),
     Stop,
 }
 
-/// The link so far, and what made it stop if something did.
+/// Report of the link so far, and the failure that stopped it, if any.
 pub(super) struct Progress {
     pub(super) report: LinkReport,
     pub(super) failure: Option<String>,
 }
 
-/// One direction: from the device packets are read from to the one they are written to.
+/// One direction, from the device it reads to the device it writes.
 struct Lane {
     link: ImpairedLink,
     lateness: LatenessRecord,
@@ -58,8 +58,8 @@ impl Lane {
     }
 }
 
-/// Both directions. The near device has number 0 and the far one 1: lane 0 reads the first and writes the second, lane 1 the
-/// other way round.
+/// Both directions. The near device has number 0 and the far one 1: lane 0 reads the near and writes the far device,
+/// lane 1 the reverse.
 pub(super) struct TwoWayLink {
     lanes: [Lane; 2],
     clock: RunClock,
@@ -102,8 +102,8 @@ impl TwoWayLink {
         })
     }
 
-    /// Carries packets between the near and the far device until asked to stop, then says how it went. Call on a thread of
-    /// its own, which becomes a real-time one.
+    /// Carries packets between the near and the far device until a request to stop, then returns. Call on a thread of
+    /// its own; the call makes it a real-time thread.
     pub(super) fn run(
         self,
         devices: [OwnedFd; 2],
@@ -127,7 +127,7 @@ impl TwoWayLink {
             ControlFlow::Continue(())
         });
         let failure = outcome.err().map(|error| error.to_string());
-        // The devices are gone, but whoever holds the link may still ask.
+        // The devices are gone, but the holder of the link may still request reports.
         while failure.is_some() {
             let Ok(Request::Report(reply)) = requests.recv() else {
                 break;

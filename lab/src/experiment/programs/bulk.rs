@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Senders over TCP: transfers, and sources whose writes TCP carries.
+//! TCP senders: transfers, and sources whose writes TCP carries.
 
 use std::io::{self, Write as _};
 use std::time::Duration;
@@ -13,11 +13,11 @@ use crate::LabError;
 use crate::experiment::plan;
 use crate::experiment::tcp_info::TcpInfo;
 
-/// Bytes written in one call.
+/// Bytes per write.
 pub(super) const CHUNK: usize = 128 * 1024;
 
 impl Programs<'_> {
-    /// A flow begins: its sender connects.
+    /// Starts a flow: connects its sender.
     pub(super) fn start_sender(&mut self, flow: usize) -> Result<(), LabError> {
         let (senders, receivers) = self.plan.ends[flow].clone();
         let socket = self.tcp_socket(senders.start, 0, true)?;
@@ -46,7 +46,7 @@ impl Programs<'_> {
         Ok(())
     }
 
-    /// The program has `bytes` more to send, and after them nothing if they are the last.
+    /// Gives the sender `bytes` more to send; `last` ends its data.
     pub(super) fn supply(&mut self, flow: usize, bytes: u64, last: bool) {
         let Some(token) = self.sources[flow].entry else {
             return;
@@ -63,7 +63,7 @@ impl Programs<'_> {
         }
     }
 
-    /// The flow is over: what its sender still holds is never sent.
+    /// Ends the flow and discards what its sender still holds.
     pub(super) fn stop_sender(&mut self, flow: usize) {
         let Some(token) = self.sources[flow].entry.take() else {
             return;
@@ -76,14 +76,14 @@ impl Programs<'_> {
         }
     }
 
-    /// Writes what the socket takes; `None` where it has failed.
+    /// Writes what the socket takes; returns `None` if the socket has failed.
     pub(super) fn serve_sender(&mut self, mut sender: Sender) -> Option<Sender> {
         while sender.to_write > 0 {
             let length = sender.to_write.min(CHUNK as u64) as usize;
             match sender.socket.write(&self.zeroes[..length]) {
                 Ok(count) if sender.to_write != u64::MAX => sender.to_write -= count as u64,
                 Ok(_) => {}
-                // A connection that is not there yet is not connected.
+                // A connection still being established returns ENOTCONN.
                 Err(error)
                     if matches!(
                         error.kind(),
@@ -95,7 +95,7 @@ impl Programs<'_> {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => {
                     self.sources[sender.flow].entry = None;
-                    // Starved from beginning to end is a result, not a mistake.
+                    // A flow that starves throughout is a result, not an error.
                     if error.kind() != io::ErrorKind::TimedOut {
                         let failure = format!("its connection failed: {error}");
                         self.report.flows[sender.flow].failure = Some(failure);

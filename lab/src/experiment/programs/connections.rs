@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Connections of programs, and what is known of each.
+//! State of the programs' connections.
 
 use netnice_queue::Time;
 use netnice_sim::traffic::{Session, Web};
@@ -11,28 +11,28 @@ use crate::experiment::tcp_info::TcpInfo;
 pub(super) struct Sender {
     pub(super) flow: usize,
     pub(super) socket: Socket,
-    /// Bytes that the program has written and the socket has not taken.
+    /// Bytes that the program has written and the socket has not accepted.
     pub(super) to_write: u64,
-    /// No more will be written.
+    /// The program will write no more.
     pub(super) complete: bool,
     pub(super) shut: bool,
     /// `TCP_INFO` when it was last read.
     pub(super) info: TcpInfo,
-    /// Early indications answered when they were last read.
+    /// Early indications answered, at the last reading.
     pub(super) yields: u32,
 }
 
-/// A session, at work for one client.
+/// A web session of one client.
 pub(super) struct WebSession {
     pub(super) session: Session,
     pub(super) web: Web,
     pub(super) flow: usize,
-    /// Its client among the flow's receivers.
+    /// Index of its client among the flow's receivers.
     pub(super) client: usize,
     pub(super) request_bytes: usize,
 }
 
-/// A server's connection.
+/// Connection of a server.
 pub(super) struct WebServer {
     pub(super) flow: usize,
     pub(super) socket: Socket,
@@ -43,16 +43,16 @@ pub(super) struct WebServer {
     pub(super) shut: bool,
 }
 
-/// A client's connection.
+/// Connection of a client.
 pub(super) struct WebClient {
     pub(super) session: usize,
     pub(super) socket: Socket,
     pub(super) asked: Time,
     pub(super) request: Vec<u8>,
     pub(super) bytes: u64,
-    /// Bytes of the whole answer that are still to come.
+    /// Bytes of the response still to come.
     pub(super) left: u64,
-    /// The answer has begun as it should.
+    /// The response began with the expected status line.
     pub(super) good: bool,
 }
 
@@ -70,8 +70,8 @@ impl WebServer {
     }
 }
 
-/// The looks at a flow's connection, summed up. Recoveries and reactions that began and ended between two looks
-/// are missed.
+/// Sums over the probes of a flow's connection. Recoveries and reactions that begin and end between two probes are
+/// missed.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Probe {
     windows: f64,
@@ -80,14 +80,14 @@ pub(crate) struct Probe {
     pub(crate) timeouts: u64,
     /// Fast recoveries begun.
     pub(crate) recoveries: u64,
-    /// Reductions for ECN marks.
+    /// Window reductions for ECN marks.
     pub(crate) ecn_reactions: u64,
-    /// Early indications that a low-priority control of ours has answered.
+    /// Early indications that one of netnice's low-priority controls has answered.
     pub(crate) early_indications: u64,
 }
 
 impl Probe {
-    /// Mean congestion window, in packets; 0 where there was none.
+    /// Returns the mean congestion window, in packets; 0 without probes.
     pub(crate) fn mean_cwnd(&self) -> f64 {
         self.windows / self.looks.max(1) as f64
     }

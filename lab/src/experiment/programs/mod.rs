@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The programs at the ends of flows: real sockets, served by one thread.
+//! Programs at the ends of flows: real sockets, served by one thread.
 
 mod bulk;
 mod connections;
@@ -39,17 +39,17 @@ use crate::scheduling;
 
 pub(super) use self::state::{FlowReport, Programs, ProgramsReport};
 
-/// Below the network's thread, above ordinary ones: what is measured is the network, not the wait for a processor.
+/// Below the network's thread, above ordinary ones, so that figures describe the network, not the wait for a processor.
 const PRIORITY: u32 = 10;
-/// How often connections are looked into.
+/// Interval at which connections are probed.
 const PROBE_INTERVAL: Duration = Duration::from_millis(20);
-/// How often the counts of our controls are read.
+/// Interval at which the counts of netnice's controls are read.
 const INDICATIONS_INTERVAL: Duration = Duration::from_millis(100);
-/// Events taken at a time.
+/// Events fetched at a time.
 const BATCH: usize = 64;
 
 impl<'run> Programs<'run> {
-    /// All listeners, and everything that can fail. Call on the thread that will [`Programs::run`].
+    /// Sets up all listeners, and does everything that can fail. Call on the thread that will call [`Programs::run`].
     pub(super) fn prepare(
         plan: &'run Plan,
         namespaces: &'run [LiveNetns],
@@ -137,8 +137,8 @@ impl<'run> Programs<'run> {
         Ok(())
     }
 
-    /// Serves all flows until the end of the run or `stop`, then tells what it has seen. Makes its thread a real-time
-    /// one.
+    /// Serves all flows until the end of the run or `stop`, then returns its report. Makes the calling thread a
+    /// real-time one.
     pub(super) fn run(
         mut self,
         clock: RunClock,
@@ -182,7 +182,7 @@ impl<'run> Programs<'run> {
         Ok(self.report)
     }
 
-    /// Waits until `due` or for a socket. (`epoll_wait` knows milliseconds only.)
+    /// Waits until `due` or for a socket. (`epoll_wait` has millisecond resolution only.)
     fn wait(&self, due: Time) -> Result<(), LabError> {
         let timeout =
             TimeSpec::from_duration(self.clock.until(due).min(Duration::from_millis(100)));
@@ -208,7 +208,7 @@ impl<'run> Programs<'run> {
                 Ok(())
             }
             Timer::Indications => {
-                // Those before the end of the warm-up are not measured.
+                // Indications before the end of the warm-up are not measured.
                 self.count_indications(due > self.schedule.warm_up);
                 self.at(due + INDICATIONS_INTERVAL, Timer::Indications);
                 Ok(())
@@ -223,7 +223,7 @@ impl<'run> Programs<'run> {
         }
     }
 
-    /// A socket can be read or written, or has failed.
+    /// Serves a socket that is readable, writable or failed.
     fn serve(&mut self, token: u64, events: EpollFlags) -> Result<(), LabError> {
         let place = token as u32 as usize;
         let Some((number, entry)) = self.entries.get_mut(place) else {
@@ -232,7 +232,7 @@ impl<'run> Programs<'run> {
         if u64::from(*number) != token >> 32 {
             return Ok(());
         }
-        // Taken out while it is served, so that serving may change everything else.
+        // The entry is taken out while it is served, so that serving may change all others.
         let Some(entry) = entry.take() else {
             return Ok(());
         };
@@ -263,7 +263,7 @@ impl<'run> Programs<'run> {
     }
 }
 
-/// When a flow begins, and its random stream: the same draws as in the simulator.
+/// Returns the start time of a flow and its random stream: the same draws as in the simulator.
 pub(super) fn begin(group: &FlowGroup, name: &str, seed: u64) -> (Time, Stream) {
     let mut stream = Stream::new(seed, name);
     let spread = group.start_spread.mul_f64(stream.uniform());

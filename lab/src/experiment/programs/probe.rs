@@ -7,7 +7,7 @@ use super::state::{Entry, Programs};
 use crate::experiment::tcp_info::TcpInfo;
 
 impl Programs<'_> {
-    /// Looks into all connections of senders.
+    /// Probes the connections of all senders.
     pub(super) fn probe(&mut self) {
         let measuring = self.clock.now() >= self.schedule.warm_up;
         for (_, entry) in &mut self.entries {
@@ -25,8 +25,7 @@ impl Programs<'_> {
         }
     }
 
-    /// Reads how many early indications our controls have answered, as their programs in the
-    /// kernel count them.
+    /// Reads how many early indications netnice's controls have answered, from the counters of their BPF programs.
     pub(super) fn count_indications(&mut self, measuring: bool) {
         for (_, entry) in &mut self.entries {
             let Some(Entry::Sender(sender)) = entry else {
@@ -55,7 +54,7 @@ impl Programs<'_> {
         }
     }
 
-    /// Takes down a sample of the time series.
+    /// Records a sample of the time series.
     pub(super) fn sample(&mut self) {
         let mut sample = vec![[f64::NAN; 3]; self.sources.len()];
         for (_, entry) in &self.entries {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Making sockets as a scenario wants them.
+//! Sockets with the settings of a scenario.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::AsRawFd;
@@ -14,21 +14,21 @@ use crate::LabError;
 use crate::error::Attempted;
 use crate::experiment::plan;
 
-/// Connections that may wait to be accepted.
+/// Limit of connections waiting to be accepted.
 const BACKLOG: i32 = 4096;
 /// Bytes discarded in one call.
 const DISCARD: usize = 1 << 20;
-/// A sink for datagrams, which nobody reads, needs no room.
+/// Receive buffer of a sink for datagrams that nobody reads.
 const SINK_BUFFER: usize = 4096;
 
 pub(super) fn socket_address(address: Ipv4Addr, port: u16) -> SockAddr {
     SocketAddr::from((address, port)).into()
 }
 
-/// Throws away what has come. Whether more may come.
+/// Discards the received data. Returns true if more may come.
 pub(super) fn discard(socket: &Socket) -> bool {
     loop {
-        // SAFETY: with MSG_TRUNC a TCP socket throws the bytes away and writes nothing (tcp(7)).
+        // SAFETY: with MSG_TRUNC a TCP socket discards the bytes and writes nothing (tcp(7)).
         let count = unsafe {
             libc::recv(
                 socket.as_raw_fd(),
@@ -51,14 +51,14 @@ pub(super) fn discard(socket: &Socket) -> bool {
     }
 }
 
-/// Has the receiver keep to its window. The route has said it before, but Linux forgets it whenever it learns anew how
-/// much memory a packet takes (`tcp_measure_rcv_mss`), so it is said again with each read.
+/// Limits the window that the receiver advertises. The route sets the limit, too, but Linux drops it whenever it
+/// re-estimates the memory per packet (`tcp_measure_rcv_mss`), so this is called after each read.
 pub(super) fn clamp_window(socket: &Socket, group: &FlowGroup) {
     let Some(window) = group.tcp.receiver_window else {
         return;
     };
     let window = libc::c_int::try_from(window.get()).unwrap_or(libc::c_int::MAX);
-    // SAFETY: the value is an int that lives through the call. That it fails is as good as a window that was said before.
+    // SAFETY: the value is an int that lives through the call. If the call fails, the limit set before stays.
     unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),
@@ -71,8 +71,8 @@ pub(super) fn clamp_window(socket: &Socket, group: &FlowGroup) {
 }
 
 impl Programs<'_> {
-    /// A TCP socket in the namespace of `endpoint`, bound to its address. Servers of web traffic and senders of others
-    /// have the flow's congestion control and code point.
+    /// Creates a TCP socket in the namespace of `endpoint`, bound to its address. Servers of web traffic and senders of
+    /// other flows get the flow's congestion control and code point.
     pub(super) fn tcp_socket(
         &mut self,
         endpoint: usize,
@@ -89,7 +89,7 @@ impl Programs<'_> {
         if sends {
             self.controls.put(&socket, &group.congestion_control)?;
         } else if let Some(window) = group.tcp.receiver_window {
-            // A given buffer keeps the kernel from letting the window grow.
+            // A fixed buffer keeps the kernel from growing the window.
             let buffer = usize::try_from(window.get().saturating_mul(4)).unwrap_or(usize::MAX);
             setsockopt(&socket, RcvBufForce, &buffer.max(1 << 16)).attempted("set SO_RCVBUF")?;
         }
@@ -103,7 +103,7 @@ impl Programs<'_> {
         Ok(socket)
     }
 
-    /// A TCP socket of `endpoint` that takes connections.
+    /// Creates a listening TCP socket of `endpoint`.
     pub(super) fn listener(
         &mut self,
         endpoint: usize,
@@ -115,7 +115,7 @@ impl Programs<'_> {
         Ok(socket)
     }
 
-    /// The receiver of a flow over TCP listens.
+    /// Creates the listener of a TCP flow's receiver.
     pub(super) fn listen_for(&mut self, flow: usize) -> Result<(), LabError> {
         let (senders, receivers) = self.plan.ends[flow].clone();
         let socket = self.listener(receivers.start, PORT, false)?;
@@ -124,7 +124,7 @@ impl Programs<'_> {
         self.tcp_socket(senders.start, 0, true).map(drop)
     }
 
-    /// The sender's socket of a flow over UDP; the receiver's is held.
+    /// Creates the sockets of a UDP flow and returns the sender's; the receiver's is kept open.
     pub(super) fn datagram_sockets(&mut self, flow: usize) -> Result<Socket, LabError> {
         let (senders, receivers) = self.plan.ends[flow].clone();
         let group = self.group(flow);
@@ -150,7 +150,7 @@ impl Programs<'_> {
     }
 }
 
-/// The code point of what the socket sends.
+/// Sets the code point of the packets that the socket sends.
 fn set_up(socket: &Socket, group: &FlowGroup) -> Result<(), LabError> {
     let service = u32::from(group.dscp.get()) << 2;
     socket.set_tos_v4(service).attempted("set IP_TOS")

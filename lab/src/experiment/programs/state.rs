@@ -21,20 +21,20 @@ use crate::experiment::measurement::Schedule;
 use crate::experiment::netns::LiveNetns;
 use crate::experiment::plan::Plan;
 
-/// Where all receivers listen; each has an address of its own.
+/// Port of all receivers; each has an address of its own.
 pub(super) const PORT: u16 = 5001;
 
 /// A flow as its programs saw it.
 #[derive(Debug, Default)]
 pub(crate) struct FlowReport {
-    /// When it began.
+    /// Start time.
     pub(crate) start: Time,
     pub(crate) probe: Probe,
-    /// Of web traffic.
+    /// Response times of web traffic.
     pub(crate) responses: Option<ResponseTimes>,
-    /// When a command was done.
+    /// Time at which a command finished.
     pub(crate) completed: Option<Time>,
-    /// Why it could not do its work.
+    /// Reason it failed.
     pub(crate) failure: Option<String>,
 }
 
@@ -42,15 +42,15 @@ pub(crate) struct FlowReport {
 #[derive(Debug, Default)]
 pub(crate) struct ProgramsReport {
     pub(crate) flows: Vec<FlowReport>,
-    /// How much later than due timed sources sent, in nanoseconds.
+    /// Lateness of the writes of timed sources, in nanoseconds.
     pub(crate) lateness: Histogram,
-    /// Datagrams that the kernel did not take.
+    /// Datagrams that the kernel did not accept.
     pub(crate) unsent: u64,
-    /// cwnd, ssthresh in packets and smoothed RTT in seconds of each flow, at each sampling time.
+    /// cwnd and ssthresh in packets and smoothed RTT in seconds of each flow, at each sampling time.
     pub(crate) samples: Vec<Vec<[f64; 3]>>,
 }
 
-/// Something that is to happen at a time.
+/// Event due at a given time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Timer {
     Start(usize),
@@ -62,11 +62,11 @@ pub(super) enum Timer {
     Sample,
 }
 
-/// A socket and what it is for.
+/// A socket and its purpose.
 pub(super) enum Entry {
-    /// Takes the connection of a flow.
+    /// Accepts the connection of a flow.
     Listener(usize, Socket),
-    /// Reads what comes for a flow, and forgets it.
+    /// Reads and discards a flow's data.
     Receiver(usize, Socket),
     Sender(Sender),
     WebListener(usize, Socket),
@@ -79,9 +79,9 @@ pub(super) struct Source {
     pub(super) stop: Time,
     pub(super) generator: Option<Generator>,
     pub(super) next: Option<Write>,
-    /// Bytes of data that it may still send.
+    /// Bytes of data left to send.
     pub(super) left: u64,
-    /// Its socket, once it has one: a place among the entries of TCP.
+    /// Token of its TCP socket among the entries, once it has one.
     pub(super) entry: Option<u64>,
     pub(super) datagrams: Option<Socket>,
 }
@@ -94,14 +94,14 @@ pub(crate) struct Programs<'run> {
     pub(super) schedule: Schedule,
     pub(super) clock: RunClock,
     pub(super) epoll: Epoll,
-    /// Entries with a number that changes whenever a place is used again, so that old events are known as such.
+    /// Entries, each with a number that changes whenever its place is reused, so that stale events are recognised.
     pub(super) entries: Vec<(u32, Option<Entry>)>,
     pub(super) free: Vec<usize>,
     pub(super) timers: BinaryHeap<Reverse<(Time, u64, Timer)>>,
     pub(super) timers_set: u64,
     pub(super) sources: Vec<Source>,
     pub(super) sessions: Vec<WebSession>,
-    /// Held so that packets find somebody; never read.
+    /// Kept open so that the host accepts their packets; never read.
     pub(super) sinks: Vec<Socket>,
     pub(super) inside: Option<usize>,
     pub(super) next_sample: Option<Time>,
@@ -119,7 +119,7 @@ impl<'run> Programs<'run> {
         self.timers.push(Reverse((time, self.timers_set, timer)));
     }
 
-    /// Adds an entry and watches its socket, edge by edge.
+    /// Adds an entry and watches its socket, edge-triggered.
     pub(super) fn add(&mut self, entry: Entry) -> Result<u64, LabError> {
         let place = self.free.pop().unwrap_or_else(|| {
             self.entries.push((0, None));
@@ -148,14 +148,14 @@ impl<'run> Programs<'run> {
                     self.add(entry(socket))?;
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                // It was reset before it was taken.
+                // The peer reset it before it was accepted.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
                 Err(error) => return Err(error).attempted("accept a connection"),
             }
         }
     }
 
-    /// Moves this thread into the namespace of `endpoint`: sockets stay where they were made.
+    /// Moves this thread into the namespace of `endpoint`; sockets stay in the namespace they were created in.
     pub(super) fn enter(&mut self, endpoint: usize) -> Result<(), LabError> {
         let netns = self.plan.endpoints[endpoint].netns;
         if self.inside != Some(netns) {

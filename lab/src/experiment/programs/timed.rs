@@ -8,7 +8,7 @@ use crate::LabError;
 use crate::experiment::plan::UDP_HEADERS;
 
 impl Programs<'_> {
-    /// A write of `flow` is due, and perhaps more that should have been done meanwhile.
+    /// Does the write of `flow` that is due, and those that fell due meanwhile.
     pub(super) fn write_due(&mut self, flow: usize) -> Result<(), LabError> {
         loop {
             let now = self.clock.now();

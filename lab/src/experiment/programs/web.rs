@@ -18,7 +18,7 @@ use crate::experiment::plan;
 const HTTP_PORT: u16 = 80;
 /// Bytes read or written in one call.
 const CHUNK: usize = 64 * 1024;
-/// How a good answer begins.
+/// Start of a successful response.
 const OK: &[u8] = b"HTTP/1.0 200 ";
 
 /// The head of an answer with so many bytes.
@@ -26,7 +26,7 @@ fn head(bytes: u64) -> Vec<u8> {
     format!("HTTP/1.0 200 OK\r\nContent-Length: {bytes}\r\n\r\n").into_bytes()
 }
 
-/// A request for so many bytes that is `length` bytes long, if it can be.
+/// Returns a request for `bytes`, padded to `length` bytes unless it is longer already.
 fn request(bytes: u64, length: usize) -> Vec<u8> {
     let line = format!("GET /{bytes} HTTP/1.0\r\n");
     let field = "Cookie: ";
@@ -38,7 +38,7 @@ fn request(bytes: u64, length: usize) -> Vec<u8> {
     .into_bytes()
 }
 
-/// The bytes that a request asks for.
+/// Returns the number of bytes that a request asks for.
 fn asked_for(request: &[u8]) -> Option<u64> {
     let path = request.split(|&byte| byte == b' ').nth(1)?;
     std::str::from_utf8(path)
@@ -49,7 +49,7 @@ fn asked_for(request: &[u8]) -> Option<u64> {
 }
 
 impl Programs<'_> {
-    /// The servers and sessions of a flow.
+    /// Adds the servers and sessions of a flow.
     pub(super) fn add_web(
         &mut self,
         flow: usize,
@@ -82,7 +82,7 @@ impl Programs<'_> {
         Ok(())
     }
 
-    /// A session asks for its next object.
+    /// Requests the next object of a session.
     pub(super) fn request_object(&mut self, index: usize) -> Result<(), LabError> {
         let now = self.clock.now();
         let state = &mut self.sessions[index];
@@ -119,18 +119,18 @@ impl Programs<'_> {
         Ok(())
     }
 
-    /// Sends the request and reads the answer; `None` when the connection is done with.
+    /// Sends the request and reads the response; returns `None` when the connection is finished.
     pub(super) fn serve_client(
         &mut self,
         mut client: WebClient,
         events: EpollFlags,
     ) -> Result<Option<WebClient>, LabError> {
         if !client.request.is_empty() && events.contains(EpollFlags::EPOLLOUT) {
-            // In one piece: it is much smaller than any buffer.
+            // One write suffices: a request is much smaller than any socket buffer.
             match client.socket.write(&client.request) {
                 Ok(_) => client.request.clear(),
                 Err(error) if is_not_yet(&error) => {}
-                // A server that cannot be reached: the object stays unfinished, and with it its page.
+                // The server cannot be reached: the object, and with it its page, stays unfinished.
                 Err(_) => return Ok(None),
             }
         }
@@ -145,7 +145,7 @@ impl Programs<'_> {
                     client.left = client.left.saturating_sub(count as u64);
                     if client.left == 0 && client.good {
                         self.object_has_come(&client);
-                        // Of a client these are its SYNs and requests.
+                        // At a client, these are the counts of its SYNs and requests.
                         self.probe_last(flow, &client.socket, client.asked);
                         return Ok(None);
                     }
@@ -170,7 +170,7 @@ impl Programs<'_> {
         }
     }
 
-    /// Reads a request and answers it; `None` when the answer is out.
+    /// Reads a request and sends the response; returns `None` when the connection is finished.
     pub(super) fn serve_web(&mut self, mut server: WebServer) -> Option<WebServer> {
         let begun = *server.begun.get_or_insert(self.clock.now());
         if !server.request.ends_with(b"\r\n\r\n") {
@@ -190,7 +190,7 @@ impl Programs<'_> {
             server.head = head(server.body);
         }
         while !server.head.is_empty() || server.body > 0 {
-            // The head and the first of the body in one piece.
+            // Writes the head and the start of the body in one piece.
             let body = server.body.min(CHUNK as u64) as usize;
             let mut piece = std::mem::take(&mut server.head);
             let head = piece.len();
