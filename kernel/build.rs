@@ -56,8 +56,8 @@ fn main() {
     fs::write(out.join("objects.rs"), table).expect("OUT_DIR can be written to");
 }
 
-/// Variant of `Kind` in `objects/compiled.rs`. The kernel lets users without root choose exactly the
-/// controls with this flag, and these have to be those that give way to everybody.
+/// Returns the variant of `Kind` in `objects/compiled.rs`. The kernel lets unprivileged users choose exactly the
+/// controls with this flag, so these must be the low-priority ones.
 fn kind(source: &str) -> &'static str {
     match source.contains("SEC(\".struct_ops") {
         true if source.contains(".flags = TCP_CONG_NON_RESTRICTED") => "LowPriorityControl",
@@ -66,7 +66,7 @@ fn kind(source: &str) -> &'static str {
     }
 }
 
-/// FNV-1a: enough to tell one version of an object from another.
+/// Returns the FNV-1a hash, enough to tell one version of an object from another.
 fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)

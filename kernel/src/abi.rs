@@ -7,10 +7,10 @@ use netnice_congestion::policy::{Parameters, Report};
 /// DSCP of the Lower-Effort per-hop behaviour (RFC 8622).
 pub const DSCP_LOWER_EFFORT: u8 = 1;
 
-/// Tells the programs to leave the DSCP of sockets as it is.
+/// Makes the programs leave the DSCP of sockets unchanged.
 pub(crate) const DSCP_UNCHANGED: u8 = 0xff;
 
-/// `struct attachment`: what a cgroup asks for its sockets.
+/// `struct attachment`: the settings of a cgroup for its sockets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct Attachment {
@@ -21,7 +21,7 @@ pub(crate) struct Attachment {
     pub(crate) parameters: Parameters,
 }
 
-/// `struct flow`: what each of our sockets keeps beside the control's own state.
+/// `struct flow`: the record of each governed socket beside the control's own state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct Flow {
@@ -37,8 +37,7 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
-    /// The record in a value of the map. One of a newer version may be longer; of a shorter one
-    /// nothing is known.
+    /// Reads the record from a value of the map. A newer version's value may be longer; a shorter one is unreadable.
     pub(crate) fn from_bytes(value: &[u8]) -> Option<Self> {
         value
             .get(..size_of::<Self>())
@@ -50,20 +49,20 @@ impl Flow {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Totals {
-    /// Connections that ran under one of our controls.
+    /// Connections that ran under one of netnice's controls.
     pub sockets: u64,
     /// Bytes that the peers have acknowledged.
     pub bytes_sent: u64,
-    /// Bytes that have come in.
+    /// Bytes received.
     pub bytes_received: u64,
-    /// How often the connections gave way to others.
+    /// Number of times the connections yielded to others.
     pub yields: u64,
     /// Connections whose peer sends no timestamps.
     pub without_timestamps: u64,
 }
 
 impl Totals {
-    /// Adds what came of other connections.
+    /// Adds the sums over other connections.
     pub(crate) fn add(&mut self, other: &Self) {
         self.sockets += other.sockets;
         self.bytes_sent += other.bytes_sent;
@@ -80,7 +79,7 @@ pub(crate) struct Finished {
     pub(crate) totals: Totals,
 }
 
-/// A name in the kernel's form: NUL-padded, 15 characters at most.
+/// Returns a name in the kernel's form: NUL-padded, 15 characters at most.
 pub(crate) fn padded(name: &str) -> [u8; 16] {
     let mut padded = [0; 16];
     let length = name.len().min(15);
@@ -88,7 +87,7 @@ pub(crate) fn padded(name: &str) -> [u8; 16] {
     padded
 }
 
-/// A name out of the kernel's form.
+/// Returns a name from the kernel's form.
 pub(crate) fn unpadded(name: &[u8; 16]) -> String {
     let end = name.iter().position(|byte| *byte == 0).unwrap_or(16);
     String::from_utf8_lossy(&name[..end]).into_owned()
@@ -103,7 +102,7 @@ mod tests {
 
     use super::*;
 
-    /// Size of a struct, and names and offsets of its members, in what clang has made of it.
+    /// Returns the size of a struct, and the names and offsets of its members, as clang compiled it.
     fn layout(types: &Btf<'_>, name: &str) -> (usize, Vec<(String, usize)>) {
         let found: Struct<'_> = types.type_by_name(name).unwrap();
         let members = found.iter().map(|member| {
@@ -116,7 +115,7 @@ mod tests {
         (found.size(), members.collect())
     }
 
-    /// Compares a struct with its mirror. A member left out does not compile.
+    /// Compares a struct with its mirror. A missing member does not compile.
     macro_rules! assert_mirror {
         ($types:expr, $name:literal, $mirror:ident { $($member:ident),* }) => {
             let _all = |$mirror { $($member: _),* }: $mirror| ();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Low priority for a whole cgroup that somebody else has made: a slice, a service, a container.
+//! Low priority for a whole existing cgroup: a slice, a service, a container.
 
 use crate::cgroup::attachment::{self, Attacher};
 use crate::cgroup::hierarchy::{Cgroup, Hierarchy};
@@ -11,8 +11,8 @@ use crate::runtime::pins::Pins;
 use crate::settings::Settings;
 use crate::systemd;
 
-/// Finds the cgroup that a user means: a path in the cgroup file system or below its top, or the
-/// name of a unit where systemd runs.
+/// Finds a cgroup by its path, in the cgroup file system or below its top, or, where systemd runs, by the name of its
+/// unit.
 pub fn find(name: &str) -> Result<Cgroup> {
     let hierarchy = Hierarchy::find()?;
     match hierarchy.open_given(name) {
@@ -22,8 +22,8 @@ pub fn find(name: &str) -> Result<Cgroup> {
     hierarchy.open(&systemd::control_group(name)?)
 }
 
-/// Gives low priority to all that lives in a cgroup or will. It stays until [`detach`], until the
-/// cgroup is removed, or until the system stops.
+/// Gives low priority to all present and future processes of a cgroup, until [`detach`], until the cgroup is removed,
+/// or until the system stops.
 pub fn attach(cgroup: &Cgroup, settings: &Settings) -> Result<Outcome> {
     need_root("changing a cgroup")?;
     let pins = Pins::open()?;
@@ -70,7 +70,7 @@ pub fn detach(cgroup: &Cgroup) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// The paths of the cgroups that have been given low priority and still exist.
+/// Returns the paths of the existing cgroups that have been given low priority.
 pub fn attached() -> Vec<String> {
     on_record(|_, there, id| there == Some(id))
 }

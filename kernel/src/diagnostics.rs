@@ -16,29 +16,29 @@ use crate::runtime::pins::Pins;
 use crate::sockets::connections;
 use crate::sockets::process::Handle;
 
-/// How it stands with a capability.
+/// State of a capability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// There.
+    /// Present.
     Ok,
-    /// There with a limit, or missing but not needed.
+    /// Present with a limit, or missing but not needed.
     Limited,
-    /// Missing, and something does not work for it.
+    /// Missing, and some command fails without it.
     Missing,
 }
 
-/// One thing that netnice needs or can make use of.
+/// Kernel feature that netnice needs or can use.
 #[derive(Clone, Debug)]
 pub struct Capability {
-    /// A short name.
+    /// Short name.
     pub name: &'static str,
-    /// How it stands.
+    /// State found.
     pub state: State,
     /// The finding, its purpose, and how to get it if it is missing.
     pub detail: String,
 }
 
-/// How it stands with a command.
+/// State of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// It works.
@@ -49,28 +49,28 @@ pub enum Standing {
     Fails(String),
 }
 
-/// The findings.
+/// Results of [`check`].
 #[derive(Clone, Debug)]
 pub struct Findings {
     /// Capabilities, one by one.
     pub capabilities: Vec<Capability>,
-    /// The commands that depend on them.
+    /// Commands that depend on them.
     pub commands: Vec<(&'static str, Standing)>,
 }
 
 impl Findings {
-    /// Whether `netnice run` works for this user.
+    /// Returns true if `netnice run` works for this user.
     pub fn run_works(&self) -> bool {
         let run = self.commands.iter().find(|(command, _)| *command == "run");
         run.is_some_and(|(_, standing)| *standing == Standing::Works)
     }
 }
 
-/// Tries everything that commands need of the kernel.
+/// Checks everything that commands need of the kernel.
 pub fn check() -> Findings {
     let root = geteuid().is_root();
     let registered = registered();
-    // Root of a container may have no more rights than others, and the control be there.
+    // A container's root may lack privileges, and yet the control may be registered.
     let privileges = root.then(privileges);
     let may_load = (privileges.as_ref()).is_some_and(|found| found.state != State::Missing);
     let may_load = may_load || root && registered.state == State::Missing;
@@ -82,7 +82,7 @@ pub fn check() -> Findings {
         control.push(controls);
         programs.extend([cgroup_programs, receiving]);
     } else {
-        // A registered control has passed all that registering takes.
+        // A registered control proves all that registering needs.
         control.push(registered);
     }
     let (cgroup, supervision) = (cgroup2(root), supervision());
@@ -121,7 +121,7 @@ pub fn check() -> Findings {
     }
 }
 
-/// A command fails for the first thing that it needs and that is missing.
+/// A command fails for the first missing capability that it needs.
 fn standing<'a>(needed: impl IntoIterator<Item = &'a Capability>) -> Standing {
     let mut needed = needed.into_iter();
     match needed.find(|needed| needed.state == State::Missing) {
@@ -176,7 +176,7 @@ fn jit() -> Capability {
             "switched off: `sysctl net.core.bpf_jit_enable=1`",
         ),
         Ok(_) => capability("BPF JIT", State::Ok, "on"),
-        // Readable by root of the first network namespace only.
+        // Only root of the first network namespace can read it.
         Err(_) => capability("BPF JIT", State::Ok, "not shown here, taken to be on"),
     }
 }
@@ -241,8 +241,7 @@ fn privileges() -> Capability {
     }
 }
 
-/// Nothing proves that the kernel takes the controls and the programs for cgroups as taking them
-/// does.
+/// Loads the controls and the programs for cgroups: only loading proves that the kernel accepts them.
 fn loads() -> [Capability; 3] {
     let names: Vec<_> = Control::all().map(Control::name).collect();
     let (controls, programs, receiving) = match Pins::open() {
@@ -251,7 +250,7 @@ fn loads() -> [Capability; 3] {
                 timed(|| Control::all().try_for_each(|control| control.register(&pins).map(drop)));
             let programs = timed(|| Attacher::open(&pins).map(drop));
             let receiving = timed(|| Attacher::load_receiving(&pins));
-            // The next call clears what cannot be cleared now.
+            // A later call clears what cannot be cleared now.
             let _ = pins.close();
             (controls, programs, receiving)
         }
@@ -276,7 +275,7 @@ fn loads() -> [Capability; 3] {
             missing,
             programs,
         ),
-        // Without it what is sent is governed alone.
+        // Without it, only sent data is governed.
         found(
             "received data",
             "the program that governs it",
@@ -292,7 +291,7 @@ fn timed(work: impl FnOnce() -> crate::Result<()>) -> Result<Duration, String> {
     Ok(started.elapsed())
 }
 
-/// Lists connections, to find out how much of them this user sees.
+/// Lists connections to find out how many of them this user sees.
 fn list() -> Capability {
     let name = "list of connections";
     match connections::list() {

@@ -3,10 +3,10 @@
 
 use std::io;
 
-/// Shorthand for results of this crate.
+/// Result type of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why something could not be done. Its `Display` is one line for the user.
+/// Error whose `Display` is one line for the user.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -16,7 +16,7 @@ pub enum Error {
         /// The action that was refused.
         action: &'static str,
     },
-    /// The kernel lacks what is needed.
+    /// The kernel is too old.
     #[error(
         "Linux {major}.{minor} is too old: 6.1 or later is needed, as in Debian 12 or Ubuntu 24.04 \
          (in 22.04: apt install linux-generic-hwe-22.04)"
@@ -27,13 +27,13 @@ pub enum Error {
         /// Minor number.
         minor: u32,
     },
-    /// The kernel does not describe its types.
+    /// The kernel has no BTF description of its types.
     #[error(
         "this kernel has no BTF (/sys/kernel/btf/vmlinux is missing): boot one that is built with \
          CONFIG_DEBUG_INFO_BTF=y, as Debian 11, Ubuntu 20.10, Fedora 32 and later are"
     )]
     NoBtf,
-    /// There is no congestion control of that name among ours.
+    /// netnice has no congestion control of that name.
     #[error("there is no control `{name}`: choose one of {known}")]
     UnknownControl {
         /// The name or number that was given.
@@ -41,19 +41,19 @@ pub enum Error {
         /// The known names, separated by commas.
         known: String,
     },
-    /// There is no cgroup2 that we can use.
+    /// No cgroup2 hierarchy is usable.
     #[error(
         "no cgroup2 hierarchy can be used ({0}): boot with cgroup2, or `mount -t cgroup2 none \
          /sys/fs/cgroup/unified`"
     )]
     NoCgroup2(io::Error),
-    /// There are only threads below it.
+    /// The cgroup is threaded.
     #[error(
         "the cgroup {path} is threaded, and below it no cgroup can take processes: start it from \
          another one"
     )]
     ThreadedCgroup {
-        /// The path as `/proc/PID/cgroup` has it.
+        /// Path as in `/proc/PID/cgroup`.
         path: String,
     },
     /// There is no such cgroup.
@@ -65,7 +65,7 @@ pub enum Error {
         /// The name or number that was given.
         name: String,
     },
-    /// It may be the name of a unit, but nobody can be asked.
+    /// No such cgroup, and without systemd no unit of that name either.
     #[error(
         "there is no cgroup `{name}`, and no systemd runs here that could know a unit of that \
          name: give the path of a cgroup (`cat /proc/PID/cgroup` shows that of a process)"
@@ -74,7 +74,7 @@ pub enum Error {
         /// The name or number that was given.
         name: String,
     },
-    /// systemd knows no such unit, or it does not run.
+    /// systemd has no such unit, or the unit does not run.
     #[error("systemd has no cgroup for `{name}`: `systemctl status {name}` shows whether it runs")]
     UnknownUnit {
         /// The name or number that was given.
@@ -96,12 +96,12 @@ pub enum Error {
         /// The name or number that was given.
         name: String,
     },
-    /// There is nothing to detach.
+    /// The cgroup has no low priority to detach.
     #[error("the cgroup {path} has not been given low priority: {others}")]
     NotAttached {
         /// The name or number that was given.
         path: String,
-        /// Which ones have.
+        /// Cgroups that have low priority, in words.
         others: String,
     },
     /// There is no such process.
@@ -110,7 +110,7 @@ pub enum Error {
         /// The name or number that was given.
         pid: i32,
     },
-    /// The control in the kernel does not take parameters from us.
+    /// The registered control does not read this netnice's parameters.
     #[error(
         "the control `{control}` has been registered by a netnice out of sight, as in another \
          container, so that no parameters can be set: run it there, or leave the parameters out"
@@ -119,13 +119,13 @@ pub enum Error {
         /// Its name.
         control: &'static str,
     },
-    /// A process of another user.
+    /// The process belongs to another user.
     #[error("process {pid} belongs to another user, or hides its files: use sudo")]
     NotOurs {
         /// The name or number that was given.
         pid: i32,
     },
-    /// Without root, the control has to be there already.
+    /// The control is not registered, and registering it needs root.
     #[error(
         "the control `{control}` is not registered, and registering it needs root: use sudo, or \
          have `sudo netnice install` run once"
@@ -134,18 +134,18 @@ pub enum Error {
         /// Its name.
         control: &'static str,
     },
-    /// A supervisor of ours that is there before us sets its own parameters.
+    /// An outer netnice supervisor sets its own parameters.
     #[error(
         "an outer `netnice run` supervises this one, so that only it can set parameters: give them \
          there, or leave them out"
     )]
     OuterSupervisor,
-    /// A supervisor that is not ours is there before us, and the kernel allows one only.
+    /// Another program supervises this process, and the kernel allows only one supervisor.
     #[error(
         "another program supervises this one by seccomp, and the kernel allows one only: use sudo"
     )]
     Supervised,
-    /// The kernel would not take a BPF object.
+    /// The kernel rejects a BPF object.
     #[error(
         "this kernel refuses the BPF object `{object}`: {reason} (`netnice check` says which \
          commands work, NETNICE_LOG=1 prints the whole log)"
@@ -155,7 +155,7 @@ pub enum Error {
         object: String,
         /// The error number and its usual meaning, or the verifier's objection.
         reason: String,
-        /// All that libbpf had to say, with the verifier's log.
+        /// Complete output of libbpf, with the verifier's log.
         log: String,
     },
     /// The kernel does not list connections.
@@ -169,13 +169,13 @@ pub enum Error {
     System {
         /// The action that failed, and its object.
         doing: String,
-        /// The kernel's answer.
+        /// Error the kernel returned.
         answer: io::Error,
     },
 }
 
 impl Error {
-    /// The long form of the reason, where there is one: the log of libbpf and of the verifier.
+    /// Returns the long form of the reason, if there is one: the log of libbpf and of the verifier.
     pub fn log(&self) -> Option<&str> {
         match self {
             Self::Refused { log, .. } => Some(log),
@@ -183,14 +183,14 @@ impl Error {
         }
     }
 
-    /// Whether what was to be done takes more rights.
+    /// Returns true if the action needs more privileges.
     pub fn is_denied(&self) -> bool {
         let denied = [libc::EPERM, libc::EACCES, libc::EROFS];
         matches!(self, Self::NeedsRoot { .. })
             || self.errno().is_some_and(|errno| denied.contains(&errno))
     }
 
-    /// The error number of the system call that failed, where one did.
+    /// Returns the error number of the failed system call, if one failed.
     pub fn errno(&self) -> Option<i32> {
         match self {
             Self::System { answer, .. } => answer.raw_os_error(),
@@ -199,7 +199,7 @@ impl Error {
     }
 }
 
-/// Names what was being done when an operating system call failed.
+/// Adds the attempted action to an error of a system call.
 pub(crate) trait Context<T> {
     /// Turns the error into [`Error::System`].
     fn doing(self, what: impl FnOnce() -> String) -> Result<T>;
@@ -214,12 +214,12 @@ impl<T, E: Into<io::Error>> Context<T> for std::result::Result<T, E> {
     }
 }
 
-/// libbpf-rs hides the error number; its text has what there is to know.
+/// Converts an error of libbpf-rs, which hides the error number but has it in its text.
 pub(crate) fn libbpf(error: libbpf_rs::Error) -> io::Error {
     io::Error::other(format!("{error:#}"))
 }
 
-/// An error for other users than root: `action`, the subject of a sentence, needs root.
+/// Returns an error unless the caller is root: `action`, the subject of a sentence, needs root.
 pub fn need_root(action: &'static str) -> Result<()> {
     match nix::unistd::geteuid().is_root() {
         true => Ok(()),

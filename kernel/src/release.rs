@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The release of the running kernel.
 
-/// The oldest kernel that has all that is needed: 6.0 lets a control set the pacing rate, on which
-/// yielding rests, and 6.1 is the next that lives.
+/// Oldest supported kernel: 6.0 lets a control set the pacing rate, which yielding needs, and 6.1 is the next
+/// maintained release.
 pub const OLDEST: (u32, u32) = (6, 1);
 
-/// Major and minor number of the running kernel, (0, 0) if it does not tell.
+/// Returns the major and minor number of the running kernel, (0, 0) if unknown.
 pub fn kernel() -> (u32, u32) {
     nix::sys::utsname::uname()
         .ok()

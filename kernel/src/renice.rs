@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Low priority for processes that run already: their open connections, and as root those to come.
+//! Low priority for running processes: their open connections, and as root their future ones.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -23,17 +23,17 @@ use crate::sockets::{governance, options};
 /// The changes that were made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// Processes looked at.
+    /// Processes inspected.
     pub processes: usize,
-    /// Sockets changed: open connections, and those that listen.
+    /// Sockets changed: open connections and listening sockets.
     pub sockets: usize,
-    /// Processes whose files we may not look at.
+    /// Processes whose files this user may not inspect.
     pub denied: usize,
-    /// Whether sockets that the processes open from now on follow.
+    /// True if sockets that the processes open from now on are governed, too.
     pub future: bool,
-    /// Why received data is not governed although both directions were asked for.
+    /// Reason received data is not governed although both directions were requested.
     pub receive_refused: Option<String>,
-    /// The cgroup, if one, that has been given low priority as a whole and keeps it.
+    /// Path of the cgroup that has low priority as a whole and keeps it, if any.
     pub attached: Option<String>,
 }
 
@@ -69,13 +69,13 @@ pub fn set(pid: i32, settings: &Settings) -> Result<Outcome> {
     outcome.future = moved.is_ok();
     outcome.receive_refused = attacher.receive_refused().map(str::to_owned);
     Sockets::default().govern(&family, settings, Some(attacher.storage()), &mut outcome);
-    // The connections have been served by then, whatever became of the cgroups.
+    // The connections are changed even if moving between cgroups failed.
     pins.close()?;
     moved?;
     Ok(outcome)
 }
 
-/// Takes low priority off a process and its descendants.
+/// Removes low priority from a process and its descendants.
 pub fn unset(pid: i32) -> Result<Outcome> {
     let family = process::with_descendants(pid)?;
     let mut outcome = Outcome::default();
@@ -85,7 +85,7 @@ pub fn unset(pid: i32) -> Result<Outcome> {
         return Ok(outcome);
     }
     let pins = Pins::open()?;
-    // Without the programs no cgroup can have them, and no socket has a record of ours.
+    // Without the programs no cgroup can have them, and no socket has a record.
     let attacher = Attacher::open(&pins)?;
     outcome.attached = move_out(pid)?;
     outcome.future = outcome.attached.is_none();
@@ -95,8 +95,7 @@ pub fn unset(pid: i32) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// Gives low priority to, or takes it from, the open connections of given processes. For use
-/// beside settings of their cgroup.
+/// Gives low priority to the open connections of processes, or removes it; complements settings of their cgroup.
 pub(crate) fn set_open(pids: &[i32], settings: Option<&Settings>, attacher: &Attacher) -> Outcome {
     let mut outcome = Outcome::default();
     let mut sockets = Sockets::default();
@@ -107,7 +106,7 @@ pub(crate) fn set_open(pids: &[i32], settings: Option<&Settings>, attacher: &Att
     outcome
 }
 
-/// That the process itself is another's is an error; that some of its descendants are is not.
+/// Fails if the process itself is another user's; inaccessible descendants are no error.
 fn reachable(pid: i32) -> Result<()> {
     match process::sockets(pid) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
@@ -117,8 +116,7 @@ fn reachable(pid: i32) -> Result<()> {
     }
 }
 
-/// Moves the process and its descendants, each into a new child of the cgroup that it is in. A
-/// process that forks meanwhile is met again in the next round.
+/// Moves the process and its descendants, each into a new child of its cgroup. Repeats for processes forked meanwhile.
 fn move_in(pid: i32, settings: &Settings, pins: &Pins, attacher: &Attacher) -> Result<()> {
     let hierarchy = Hierarchy::find()?;
     let mut moved = HashSet::new();
@@ -129,7 +127,7 @@ fn move_in(pid: i32, settings: &Settings, pins: &Pins, attacher: &Attacher) -> R
             return Ok(());
         };
         moved.insert(next);
-        // It may have ended since it was listed.
+        // The process may have ended since it was listed.
         let Ok(from) = hierarchy.of(Some(next)) else {
             continue;
         };
@@ -154,8 +152,8 @@ fn move_in(pid: i32, settings: &Settings, pins: &Pins, attacher: &Attacher) -> R
     }
 }
 
-/// Moves the process and its descendants to the nearest cgroup above that is not ours; returns
-/// the path of a cgroup there that has been given low priority by other means.
+/// Moves the process and its descendants to the nearest ancestor cgroup not created by netnice; returns the path of
+/// such a cgroup that has low priority by other means.
 fn move_out(pid: i32) -> Result<Option<String>> {
     let hierarchy = Hierarchy::find()?;
     let mut attached = None;
@@ -195,7 +193,7 @@ fn attached_above(mut cgroup: Cgroup) -> Result<Option<String>> {
     }
 }
 
-/// The sockets met so far: more than one process may have the same one open.
+/// Sockets seen so far: several processes may have the same one open.
 #[derive(Default)]
 struct Sockets {
     met: HashSet<u64>,
@@ -245,7 +243,7 @@ impl Sockets {
                         outcome.denied += 1;
                         break;
                     }
-                    // Closed since it was listed.
+                    // The socket was closed since it was listed.
                     Err(_) => {}
                 }
             }

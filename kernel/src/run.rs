@@ -14,13 +14,13 @@ use crate::settings::{Direction, Settings};
 use crate::sockets::connections::{self, Sums};
 use crate::supervisor::{self, Supervised};
 
-/// Proof that this process has low priority, and the means to learn what came of it.
+/// Proof that this process has low priority; reports the sums of its connections.
 pub struct Entered(How);
 
 enum How {
     Cgroup(Box<InCgroup>),
     Supervised(Supervised, Registered),
-    /// A supervisor of netnice's has been there before.
+    /// An outer netnice supervisor governs this process already.
     Already,
 }
 
@@ -35,9 +35,8 @@ struct InCgroup {
     _record: Record,
 }
 
-/// Gives low priority to this process, which must have only one thread, and to all that it starts
-/// from now on. As root this is done by a cgroup, else, and where that is not possible, by a
-/// supervisor.
+/// Gives low priority to this process, which must have only one thread, and to all that it starts from now on. As root
+/// by a cgroup; otherwise, or if that fails, by a supervisor.
 pub fn enter(settings: &Settings) -> Result<Entered> {
     if !nix::unistd::geteuid().is_root() {
         if !settings.direction.sends() {
@@ -48,7 +47,7 @@ pub fn enter(settings: &Settings) -> Result<Entered> {
         return enter_supervisor_without_pins(settings).map(Entered);
     }
     let pins = match Pins::open() {
-        // Root of a container may be no more than that, and the control be there all the same.
+        // A container's root may lack privileges, and yet the control may be registered.
         Err(error)
             if error.is_denied()
                 && settings.control.is_registered()
@@ -60,12 +59,12 @@ pub fn enter(settings: &Settings) -> Result<Entered> {
     };
     match own_cgroup(&pins) {
         Ok(cgroup) => enter_cgroup(settings, pins, cgroup),
-        // No cgroup2, or none that could be changed: a container may have it read-only.
+        // No cgroup2, or no writable one: a container may have it read-only.
         Err(_) if settings.direction.sends() => {
             let (registered, _) = Attacher::with(settings, &pins)?;
             enter_supervisor(settings, registered)
         }
-        // A supervisor does not see what arrives.
+        // A supervisor does not see received data.
         Err(error) => Err(error),
     }
     .map(Entered)
@@ -73,23 +72,23 @@ pub fn enter(settings: &Settings) -> Result<Entered> {
 
 fn own_cgroup(pins: &Pins) -> Result<Cgroup> {
     let above = Hierarchy::find()?.of(None)?;
-    // Whatever fails here does not concern this run.
+    // A failure here does not concern this run.
     let _ = journal::clear_unrecorded(pins.home(), &above);
     above.create_child(&format!("netnice-run-{}", getpid()))
 }
 
-/// The cgroup is removed when the last process in it has ended, even if netnice is killed before.
+/// Moves this process to `cgroup`, which is removed when the last process in it ends, even if netnice is killed before.
 fn enter_cgroup(settings: &Settings, pins: Pins, cgroup: Cgroup) -> Result<How> {
     let record = match Record::new(&pins, Kind::Made, &cgroup) {
         Ok(record) => record,
         Err(error) => {
-            // Nobody would know of it: /run may be full.
+            // Without a record (/run may be full) no later call would remove the cgroup.
             let _ = cgroup.remove();
             return Err(error);
         }
     };
     remove_when_empty(&cgroup)?;
-    // Moving waits for other processors, loading computes: they do not hinder each other.
+    // Moving waits for other processors, loading computes: they run in parallel.
     let (loaded, moved) = std::thread::scope(|scope| {
         let moving = scope.spawn(|| cgroup.enter(getpid().as_raw()));
         let loaded = Attacher::with(settings, &pins);
@@ -108,7 +107,7 @@ fn enter_cgroup(settings: &Settings, pins: Pins, cgroup: Cgroup) -> Result<How> 
     })))
 }
 
-/// Parameters lie in a map that is pinned.
+/// Without pins there is no map for parameters.
 fn enter_supervisor_without_pins(settings: &Settings) -> Result<How> {
     settings.control.check_open_to_all()?;
     if !settings.parameters.is_default() {
@@ -132,7 +131,7 @@ fn enter_supervisor(settings: &Settings, registered: Registered) -> Result<How> 
 }
 
 impl Entered {
-    /// How the low priority came about, in words.
+    /// Describes in words how the low priority is enforced.
     pub fn means(&self) -> &'static str {
         match &self.0 {
             How::Cgroup(own) if own.registered == Registered::Foreign => {
@@ -147,7 +146,7 @@ impl Entered {
         }
     }
 
-    /// Why received data is not governed although both directions were asked for.
+    /// Returns why received data is not governed although both directions were requested.
     pub fn receive_refused(&self) -> Option<&str> {
         match &self.0 {
             How::Cgroup(own) => own.attacher.receive_refused(),
@@ -155,20 +154,19 @@ impl Entered {
         }
     }
 
-    /// True if received data has low priority, too.
+    /// Returns true if received data has low priority, too.
     pub fn receives(&self) -> bool {
         matches!(&self.0, How::Cgroup(own) if own.direction.receives())
             && self.receive_refused().is_none()
     }
 
-    /// Sums over the connections so far, those that are still open included; `None` where they
-    /// are not known. If the open ones cannot be listed, the sums are over the finished ones and
-    /// the error says why.
+    /// Returns the sums over the connections so far, including open ones; `None` if unknown. If the open ones cannot be
+    /// listed, the sums cover the finished ones and the error says why.
     pub fn sums(&self) -> (Option<Sums>, Result<()>) {
         match &self.0 {
             How::Already | How::Supervised(_, Registered::Foreign) => (None, Ok(())),
             How::Cgroup(own) if own.registered == Registered::Foreign => (None, Ok(())),
-            // The books are the control's, which is for what is sent.
+            // The sums come from the control, which handles sent data only.
             How::Cgroup(own) if !own.direction.sends() => (None, Ok(())),
             How::Cgroup(own) => {
                 let finished = || own.attacher.totals(own.group).unwrap_or_default();

@@ -4,15 +4,15 @@
 use crate::objects::control::Control;
 use crate::objects::parameters::Parameters;
 
-/// Which way data has low priority.
+/// Direction in which data has low priority.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Direction {
-    /// Data that is sent, and data that is received.
+    /// Data sent, and data received.
     #[default]
     Both,
-    /// Data that is sent, by a congestion control.
+    /// Data sent, by a congestion control.
     Send,
-    /// Data that is received, by the window that is advertised.
+    /// Data received, by the advertised window.
     Receive,
 }
 
@@ -26,7 +26,7 @@ impl Direction {
     }
 }
 
-/// Which control connections are to have, and with what parameters.
+/// Control of connections, and its parameters.
 #[derive(Clone, Copy)]
 pub struct Settings {
     /// The congestion control.
@@ -35,8 +35,8 @@ pub struct Settings {
     pub parameters: Parameters,
     /// Whether packets are marked DSCP LE (RFC 8622) as well.
     pub mark: bool,
-    /// Which way data is to have low priority. The control, its mark and the guard over both are
-    /// for what is sent. What is received is governed in cgroups only.
+    /// Direction in which data gets low priority. The control, its mark and the guard over both apply to sent data.
+    /// Received data is governed in cgroups only.
     pub direction: Direction,
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Registering and replacing congestion controls on the running kernel. Needs root, and fails
-//! where netnice is in use.
+//! Registering and replacing congestion controls on the running kernel. Needs root, and fails while netnice is in use.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -21,7 +20,7 @@ use nix::sys::socket::{getsockopt, setsockopt};
 
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// One test at a time, and none while another program uses the pins.
+/// Runs one test at a time, and none while another program uses the pins.
 fn alone() -> MutexGuard<'static, ()> {
     assert!(
         nix::unistd::geteuid().is_root(),
@@ -43,7 +42,7 @@ fn netnice() -> Control {
     Control::find("netnice").unwrap()
 }
 
-/// A connection over loopback whose sender has the control.
+/// Opens a connection over loopback whose sender has the control.
 fn connection(control: Control) -> (TcpStream, TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let sender = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
@@ -61,7 +60,7 @@ fn pin(control: Control, pins: &Pins) -> PathBuf {
         .join(format!("{}-{}", control.name(), control.version()))
 }
 
-/// Which map of callbacks is registered.
+/// Returns the id of the registered map of callbacks.
 fn map_id(pin: &Path) -> u32 {
     let link = libbpf_rs::Link::open(pin).unwrap();
     match link.info().unwrap().info {
@@ -155,7 +154,7 @@ fn a_control_of_another_version_is_replaced_and_live_connections_keep_theirs() {
     let (mut sender, mut receiver) = connection(netnice());
     transfer(&mut sender, &mut receiver);
 
-    // To this version it looks as if another had registered it.
+    // To this version another program seems to have registered it.
     let current = pin(netnice(), &pins);
     let links = release::kernel() >= (6, 4);
     let before = links.then(|| map_id(&current));
@@ -183,7 +182,7 @@ fn a_control_of_another_version_is_replaced_and_live_connections_keep_theirs() {
 fn a_shared_map_of_another_version_is_replaced() {
     let _alone = alone();
     let pins = Pins::open().unwrap();
-    // Of the same sizes as ours, but not the same flags.
+    // Same sizes as netnice's, but different flags.
     let options = libbpf_rs::libbpf_sys::bpf_map_create_opts {
         sz: size_of::<libbpf_rs::libbpf_sys::bpf_map_create_opts>() as _,
         map_flags: libbpf_rs::libbpf_sys::BPF_F_NO_PREALLOC,

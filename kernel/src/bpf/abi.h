@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What is kept for each low-priority connection beside the policy's own state, and the records
- * that user space reads. Included by every BPF program here and mirrored in `src/abi.rs`.
+ * State of each low-priority connection beside the policy's own, and the records that user space
+ * reads. Included by every BPF program here and mirrored in `src/abi.rs`.
  */
 #ifndef NETNICE_ABI_H
 #define NETNICE_ABI_H
@@ -9,10 +9,10 @@
 #include "parameters.h"
 #include "report.h"
 
-/* It lies in the middle of `struct flow`, which other versions read. */
+/* Lies in the middle of `struct flow`, which other versions read. */
 _Static_assert(sizeof(struct policy_parameters) == 32, "members of struct flow must stay in place");
 
-/* What a cgroup asks for its sockets; value of the per-cgroup settings. */
+/* Settings of a cgroup for its sockets; value of the per-cgroup settings. */
 struct attachment {
 	u64 group;        /* names the run or attachment in `totals`; 0 = none */
 	char control[16]; /* congestion control, NUL-padded; 15 characters at most */
@@ -22,8 +22,8 @@ struct attachment {
 };
 
 /*
- * Lives in the socket (map `flows`) from the moment one of our controls is put on it. Versions
- * before this one read it, too: append.
+ * Lives in the socket (map `flows`) from the moment one of netnice's controls is set. Older
+ * versions read it, too: append members only.
  */
 struct flow {
 	u64 group;    /* from struct attachment; 0 when put on by other means */
@@ -47,8 +47,8 @@ struct totals {
 };
 
 /*
- * Sums of a finished connection that belongs to no group (map `finished`): user space finds it by
- * the socket's cookie. Everybody may read it.
+ * Sums of a finished connection that belongs to no group (map `finished`), keyed by the socket's
+ * cookie. All users may read it.
  */
 struct finished {
 	struct totals totals;

@@ -18,7 +18,7 @@ char _license[] SEC("license") = "GPL";
 #define DSCP_UNCHANGED 0xff
 #define LARGEST_OPTION 4096 /* the kernel shows programs no more than a page of a value */
 
-/* The flow of a socket, made if there is none; NULL if a nearer cgroup has its hand on it. */
+/* Returns the flow of a socket, created if missing; NULL if a nearer cgroup governs the socket. */
 static __always_inline struct flow *own_flow(struct bpf_sock *sk, u64 group)
 {
 	struct flow *flow = bpf_sk_storage_get(&flows, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
@@ -29,7 +29,7 @@ static __always_inline struct flow *own_flow(struct bpf_sock *sk, u64 group)
 	return flow;
 }
 
-/* The kernel keeps the two ECN bits as they are, whatever is set here. */
+/* The kernel preserves the two ECN bits. */
 static __always_inline void set_dscp(struct bpf_sock_ops *ops, u8 dscp)
 {
 	int field = dscp << 2;
@@ -52,8 +52,8 @@ static __always_inline void set_control(struct bpf_sock_ops *ops, struct flow *f
 }
 
 /*
- * The control is set when the connection is established, before a packet of data: set earlier,
- * its `init` would run without knowing what the handshake tells (timestamps, the first RTT).
+ * Sets the control when the connection is established, before any packet of data: set earlier, its
+ * `init` would run without the results of the handshake (timestamps, the first RTT).
  */
 SEC("sockops")
 int netnice_place(struct bpf_sock_ops *ops)
@@ -96,8 +96,8 @@ static __always_inline bool ours_to_set(const struct bpf_sockopt *option,
 }
 
 /*
- * What a program sets of these options is dropped, and it is told that all went well. The kernel
- * does not ask about calls of 32-bit programs on a 64-bit system.
+ * Ignores a program's attempts to set these options, and reports success. The kernel does not run
+ * this for calls of 32-bit programs on a 64-bit system.
  */
 SEC("cgroup/setsockopt")
 int netnice_guard(struct bpf_sockopt *option)

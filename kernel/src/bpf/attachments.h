@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The settings of cgroups, which the programs that are attached to them share. */
+/* Settings of cgroups, shared by the programs attached to them. */
 #ifndef NETNICE_ATTACHMENTS_H
 #define NETNICE_ATTACHMENTS_H
 
@@ -8,8 +8,8 @@
 #include "abi.h"
 
 /*
- * The settings of each cgroup that the programs are attached to, keyed by the cgroup's id. The
- * kernel makes an entry, zeroed, when a program is attached, and removes it with the cgroup.
+ * Settings of each cgroup that the programs are attached to, keyed by the cgroup's id. The kernel
+ * creates a zeroed entry when a program is attached, and removes it with the cgroup.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_CGROUP_STORAGE);

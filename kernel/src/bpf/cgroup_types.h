@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The contexts of cgroup programs. They are part of the stable user-space interface
- * (linux/bpf.h): the verifier knows them by offset, so that all members up to the last one used
- * must be here.
+ * Contexts of cgroup programs. They are part of the stable user-space interface (linux/bpf.h): the
+ * verifier knows them by offset, so all members up to the last one used must be declared.
  */
 #ifndef NETNICE_CGROUP_TYPES_H
 #define NETNICE_CGROUP_TYPES_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What every congestion control here needs of a connection: casts, and the flow's book-keeping. */
+/* Common parts of all congestion controls here: casts, and the records of the flow. */
 #ifndef NETNICE_CONNECTION_H
 #define NETNICE_CONNECTION_H
 
@@ -19,7 +19,7 @@ static __always_inline void *congestion_state(struct sock *sk)
 	return ((struct inet_connection_sock *)sk)->icsk_ca_priv;
 }
 
-/* enum ca_state of the policies has the kernel's numbers. */
+/* `enum ca_state` of the policies has the kernel's numbers. */
 static __always_inline u8 ca_state(const struct sock *sk)
 {
 	const struct inet_connection_sock *icsk = (const struct inet_connection_sock *)sk;
@@ -43,7 +43,7 @@ static __always_inline bool peer_sends_timestamps(const struct tcp_sock *tp)
 	return BPF_CORE_READ_BITFIELD(options, tstamp_ok);
 }
 
-/* Whether the window, not the program, holds the connection back: tcp_is_cwnd_limited(). */
+/* Returns true if cwnd, not the program, limits the connection: tcp_is_cwnd_limited(). */
 static __always_inline bool cwnd_limited(const struct tcp_sock *tp)
 {
 	if (BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited))
@@ -56,7 +56,7 @@ static __always_inline u32 smoothed_rtt_us(const struct tcp_sock *tp)
 	return tp->srtt_us >> 3;
 }
 
-/* Of the last minutes (net.ipv4.tcp_min_rtt_wlen); 0 before the first sample. */
+/* Minimum of the last minutes (net.ipv4.tcp_min_rtt_wlen); 0 before the first sample. */
 static __always_inline u32 minimum_rtt_us(const struct tcp_sock *tp)
 {
 	u32 rtt_us = tp->rtt_min.s[0].v;
@@ -69,7 +69,7 @@ static __always_inline void set_cwnd(struct tcp_sock *tp, u32 cwnd)
 	tp->snd_cwnd = policy_min(cwnd, tp->snd_cwnd_clamp);
 }
 
-/* A recovery that proves spurious gives back the window it took: tcp_reno_undo_cwnd(). */
+/* After a spurious recovery, restores the window before it: tcp_reno_undo_cwnd(). */
 static __always_inline u32 cwnd_before_recovery(struct sock *sk)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -78,8 +78,8 @@ static __always_inline u32 cwnd_before_recovery(struct sock *sk)
 }
 
 /*
- * Bytes of data that the peer has acknowledged. `bytes_acked` counts SYN and FIN, too, each as one
- * byte; what was sent for the first time counts data alone.
+ * Bytes of data that the peer has acknowledged. `bytes_acked` also counts SYN and FIN as one byte
+ * each; the bytes sent for the first time are data alone.
  */
 static __always_inline u64 data_acked(const struct tcp_sock *tp)
 {
@@ -88,7 +88,7 @@ static __always_inline u64 data_acked(const struct tcp_sock *tp)
 	return tp->bytes_acked < sent ? tp->bytes_acked : sent;
 }
 
-/* Bytes of data received. `bytes_received` counts the peer's FIN, too, as one byte. */
+/* Bytes of data received. `bytes_received` also counts the peer's FIN as one byte. */
 static __always_inline u64 data_received(struct sock *sk)
 {
 	u64 fin = sk->__sk_common.skc_flags & (1 << SOCK_DONE) ? 1 : 0;
@@ -97,8 +97,8 @@ static __always_inline u64 data_received(struct sock *sk)
 }
 
 /*
- * Opens the books of a connection that one of our controls takes over. Whoever placed the control
- * may have opened them first, with a group and parameters.
+ * Starts the record of a connection that one of netnice's controls takes over. The record may exist
+ * already, with a group and parameters, written by whoever set the control.
  */
 static __always_inline struct flow *flow_begin(struct sock *sk)
 {
@@ -114,7 +114,7 @@ static __always_inline struct flow *flow_begin(struct sock *sk)
 
 #define REPORT_TICK_SHIFT 13 /* 8 ms: a look-up at each ACK would cost a fifth of the policy */
 
-/* Copies the policy's report to where user space finds it, unless it has been just now. */
+/* Copies the policy's report to the record that user space reads, unless just done. */
 static __always_inline void flow_report(struct sock *sk, struct policy_report *report)
 {
 	u16 now = tcp_sk(sk)->tcp_mstamp >> REPORT_TICK_SHIFT;
@@ -128,7 +128,7 @@ static __always_inline void flow_report(struct sock *sk, struct policy_report *r
 		flow->report = *report;
 }
 
-/* Sums of a connection, to be kept beyond its end. */
+/* Computes the sums of a connection, kept after its end. */
 static __always_inline void flow_totals(struct sock *sk, const struct flow *flow,
 					const struct policy_report *report, struct totals *to)
 {
@@ -150,7 +150,7 @@ static __always_inline void add_to_group(struct totals *sums, const struct total
 	__sync_fetch_and_add(&sums->without_timestamps, one->without_timestamps);
 }
 
-/* Closes the books: the connection ends, or another control takes it over. */
+/* Ends the record: the connection ends, or another control takes it over. */
 static __always_inline void flow_end(struct sock *sk, const struct policy_report *report)
 {
 	struct flow *flow = bpf_sk_storage_get(&flows, sk, 0, 0);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * TCP for Diff-Serv: hands the kernel's events to congestion/policy/dstcp.h.
+ * TCP for Diff-Serv: passes the kernel's events to congestion/policy/dstcp.h.
  *
- * Recovery is the kernel's: proportional rate reduction leads the window to the ssthresh that it is
- * told, half of the window, or one packet after a mark on an IN packet. Once it has ended, the next
- * ACK sets ssthresh to the target rate times the round trip, and slow start leads there.
+ * Recovery is the kernel's: proportional rate reduction brings the window to ssthresh, which is
+ * half of the window, or one packet after a mark on an IN packet. Once it has ended, the next ACK
+ * sets ssthresh to the target rate times the RTT, and slow start leads there.
  */
 #include "connection.h"
 #include "dstcp.h"
@@ -13,7 +13,7 @@ char _license[] SEC("license") = "GPL";
 
 _Static_assert(sizeof(struct dstcp) <= 104, "state must fit icsk_ca_priv");
 
-/* A full packet as the network counts it against the target rate. */
+/* Size of a full packet as the network counts it against the target rate. */
 static __always_inline u32 packet_bytes(struct sock *sk)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -58,7 +58,7 @@ void BPF_PROG(dstcp_cong_avoid, struct sock *sk, u32 sequence, u32 acked)
 		.ssthresh = tp->snd_ssthresh,
 	};
 
-	/* The path's largest packet may have changed. */
+	/* The path MTU may have changed. */
 	state->packet_bytes = packet_bytes(sk);
 	dstcp_on_ack(state, &ack, &window);
 	tp->snd_ssthresh = window.ssthresh;
@@ -66,7 +66,7 @@ void BPF_PROG(dstcp_cong_avoid, struct sock *sk, u32 sequence, u32 acked)
 	flow_report(sk, &state->report);
 }
 
-/* A loss, a time-out or a mark: where recovery leads. */
+/* Returns ssthresh after a loss, an RTO or a mark. */
 SEC("struct_ops")
 u32 BPF_PROG(dstcp_recovery_window, struct sock *sk)
 {
@@ -74,8 +74,8 @@ u32 BPF_PROG(dstcp_recovery_window, struct sock *sk)
 }
 
 /*
- * The kernel enters CWR when the peer echoes a mark. It has just asked for ssthresh, as for a loss,
- * and not begun to reduce the window.
+ * The kernel enters CWR when the peer echoes a mark. At this point it has requested ssthresh, as
+ * for a loss, and has not begun to reduce the window.
  */
 SEC("struct_ops")
 void BPF_PROG(dstcp_set_state, struct sock *sk, u8 new_state)
@@ -84,7 +84,7 @@ void BPF_PROG(dstcp_set_state, struct sock *sk, u8 new_state)
 	struct dstcp *state = congestion_state(sk);
 	struct dstcp_window window = { .cwnd = tp->snd_cwnd };
 
-	/* Without ECN it is a full queue of our own host. */
+	/* Without ECN, CWR means a full queue of this host. */
 	if (new_state != TCP_CA_CWR || !(tp->ecn_flags & TCP_ECN_OK))
 		return;
 	dstcp_on_ecn_echo(state, dstcp_within_profile(state, tp->snd_cwnd), &window);
@@ -105,6 +105,6 @@ struct tcp_congestion_ops dstcp = {
 	.ssthresh = (void *)dstcp_recovery_window,
 	.set_state = (void *)dstcp_set_state,
 	.undo_cwnd = (void *)dstcp_undo_cwnd,
-	/* Not for all: it takes what the network has assured, and gives way to nobody. */
+	/* Not for all users: it takes what the network has assured, and yields to no one. */
 	.name = "dstcp",
 };

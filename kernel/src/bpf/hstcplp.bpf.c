@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* HSTCP-LP: hands the kernel's events to congestion/policy/hstcplp.h. */
+/* HSTCP-LP: passes the kernel's events to congestion/policy/hstcplp.h. */
 #include "tcplp_events.h"
 #include "hstcplp.h"
 
@@ -27,7 +27,7 @@ void BPF_PROG(hstcplp_end, struct sock *sk)
 	flow_end(sk, &state->lp.report);
 }
 
-/* Called for each ACK of new data, before the window is set: the place of the delay sample. */
+/* Called for each ACK of new data, before the window is set: takes the delay sample. */
 SEC("struct_ops")
 void BPF_PROG(hstcplp_packets_acked, struct sock *sk, const struct ack_sample *sample)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The maps that all BPF objects of netnice share. They are pinned by name, so that whichever
- * object is loaded first creates them and the others find them.
+ * Maps that all BPF objects of netnice share. They are pinned by name: the object loaded first
+ * creates them, and the others find them.
  */
 #ifndef NETNICE_MAPS_H
 #define NETNICE_MAPS_H
@@ -11,8 +11,8 @@
 #include "abi.h"
 
 /*
- * One `struct flow` in every socket that one of our controls governs. Connections accepted from a
- * listening socket start with a copy of its own: its parameters, and its group.
+ * One `struct flow` in every socket that one of netnice's controls governs. Connections accepted
+ * from a listening socket start with a copy of its record: its parameters, and its group.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
@@ -22,7 +22,7 @@ struct {
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
 } flows SEC(".maps");
 
-/* Sums over finished connections, by group; an entry is made and removed by user space. */
+/* Sums over finished connections, by group; user space creates and removes the entries. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 4096);
@@ -31,7 +31,7 @@ struct {
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
 } totals SEC(".maps");
 
-/* The latest finished connections of no group, keyed by the socket's cookie. */
+/* Latest finished connections without a group, keyed by the socket's cookie. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 16384);

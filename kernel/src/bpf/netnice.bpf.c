@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The default control: hands the kernel's events to congestion/policy/netnice.h. */
+/* Default control: passes the kernel's events to congestion/policy/netnice.h. */
 #include "connection.h"
 #include "netnice.h"
 
@@ -10,7 +10,7 @@ _Static_assert(sizeof(struct netnice) <= 104, "state must fit icsk_ca_priv");
 extern int LINUX_KERNEL_VERSION __kconfig;
 #define KERNEL_6_10 ((6 << 16) + (10 << 8))
 
-/* Sets the rate at which TCP itself paces, also where no fq queue discipline is in place. */
+/* Sets the rate at which TCP itself paces, also without an fq queue discipline. */
 static __always_inline void set_pacing_rate(struct sock *sk, const struct netnice *state)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -80,7 +80,7 @@ static __always_inline void control(struct sock *sk, const struct rate_sample *s
 	flow_report(sk, &state->report);
 }
 
-/* Since 6.10 the callback is told the ACK's number and flags too, ahead of the sample. */
+/* Since 6.10 the callback also gets the ACK's number and flags, before the sample. */
 SEC("struct_ops")
 int netnice_cong_control(u64 *ctx)
 {
@@ -93,7 +93,7 @@ int netnice_cong_control(u64 *ctx)
 	return 0;
 }
 
-/* The window itself is set in cong_control; this only tells the kernel's own machinery. */
+/* cong_control sets the window itself; this only informs the kernel's own code. */
 SEC("struct_ops")
 u32 BPF_PROG(netnice_ssthresh, struct sock *sk)
 {
@@ -106,7 +106,7 @@ u32 BPF_PROG(netnice_undo_cwnd, struct sock *sk)
 	return cwnd_before_recovery(sk);
 }
 
-/* Bursts are queues of one's own making: no more than two packets at once where rates are low. */
+/* Bursts queue behind themselves: at low rates at most two packets leave at once. */
 SEC("struct_ops")
 u32 BPF_PROG(netnice_min_tso_segs, struct sock *sk)
 {

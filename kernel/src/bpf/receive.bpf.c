@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Low priority for what the sockets of a cgroup receive: hands what arrives to
- * congestion/policy/receiver.h, and advertises the window that it answers.
+ * Low priority for the data that the sockets of a cgroup receive: passes arrivals to
+ * congestion/policy/receiver.h, and advertises the window that it returns.
  *
  * The kernel asks for the length of header options before each segment leaves, pure ACKs included,
- * and chooses the window after that. No option is written, and no byte reserved.
+ * and chooses the window after that. The program writes no option and reserves no byte.
  *
- * The largest window that may be advertised is TCP_WINDOW_CLAMP. The kernel never takes back what it
- * has offered, so a window that shrinks does so as data arrives; and it moves the clamp itself as it
- * tunes the socket's buffer, so that the clamp is set anew for each segment.
+ * TCP_WINDOW_CLAMP limits the advertised window. The kernel never takes back what it has offered,
+ * so a window shrinks only as data arrives. It moves the clamp itself as it tunes the socket's
+ * buffer, so the program sets the clamp for each segment.
  */
 #include "attachments.h"
 #include <bpf/bpf_core_read.h>
 #include "netnice.h"
 
-/* Verified once and by itself, not for each path that leads to it: that halves the time to load. */
+/* The verifier checks this once, not on each path that leads to it: that halves the load time. */
 __noinline u32 netnice_answer(struct netnice *state, const struct netnice_ack *ack)
 {
 	return state && ack ? netnice_on_ack(state, ack) : 0;
@@ -23,7 +23,7 @@ __noinline u32 netnice_answer(struct netnice *state, const struct netnice_ack *a
 #define RECEIVER_POLICY netnice_answer
 #include "receiver.h"
 
-/* Likewise. */
+/* Verified once, like netnice_answer. */
 __noinline u32 receiver_answer(struct receiver *state, const struct receiver_segment *segment)
 {
 	return state && segment ? receiver_window(state, segment) : 0;
@@ -31,13 +31,13 @@ __noinline u32 receiver_answer(struct receiver *state, const struct receiver_seg
 
 char _license[] SEC("license") = "GPL";
 
-/* Of the window scale that it leads to (8): a window of RECEIVER_PAUSE_BYTES can still be told. */
+/* Gives a window scale of 8, which can still express a window of RECEIVER_PAUSE_BYTES. */
 #define LARGEST_WINDOW ((16U << 20) - 1)
 #define TIMESTAMP_BYTES 12 /* of each packet's header */
 #define FRESH_US 1000      /* a stamp that old was not taken for this segment */
 #define HELD_JIFFIES 2     /* no ACK that is sent at once takes so long */
 
-/* What is known of a socket that receives at low priority. */
+/* State of a socket that receives at low priority. */
 struct reception {
 	struct receiver receiver; /* must be first: its report is */
 	u64 group;                /* of the cgroup whose settings these are */
@@ -53,7 +53,7 @@ struct {
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
 } receptions SEC(".maps");
 
-/* The path to oneself has no link to share. */
+/* A path to the same host has no link to share. */
 static __always_inline bool stays_on_this_host(const struct bpf_sock_ops *ops)
 {
 	if (ops->family == AF_INET)
@@ -63,7 +63,7 @@ static __always_inline bool stays_on_this_host(const struct bpf_sock_ops *ops)
 	       ops->remote_ip6[2] == ops->local_ip6[2] && ops->remote_ip6[3] == ops->local_ip6[3];
 }
 
-/* Without timestamps a receiver measures no delay. Windows of MPTCP are not a subflow's to set. */
+/* Without timestamps a receiver measures no delay. MPTCP, not a subflow, sets its windows. */
 static __always_inline bool can_be_governed(const struct tcp_sock *tp)
 {
 	const struct tcp_options_received *options = &tp->rx_opt;
@@ -82,7 +82,7 @@ static __always_inline void begin(struct bpf_sock_ops *ops, struct bpf_sock *sk,
 	if (stays_on_this_host(ops) || !can_be_governed(tp))
 		return;
 	own = bpf_sk_storage_get(&receptions, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
-	/* A cgroup nearer to the socket has its hand on it. */
+	/* A cgroup nearer to the socket governs it. */
 	if (!own || own->group)
 		return;
 	own->group = wanted->group;
@@ -93,8 +93,8 @@ static __always_inline void begin(struct bpf_sock_ops *ops, struct bpf_sock *sk,
 }
 
 /*
- * Whether the newest packet has waited for this ACK, and the stamp was taken anew for it. An ACK
- * that waited for a program to read has the stamp of the packet.
+ * Returns true if the ACK of the newest packet was delayed and got a fresh timestamp. An ACK that
+ * waited for a program to read carries the timestamp of the packet.
  */
 static __always_inline bool has_been_held(const struct tcp_sock *tp)
 {
@@ -104,7 +104,7 @@ static __always_inline bool has_been_held(const struct tcp_sock *tp)
 	return waited >= HELD_JIFFIES && age_us < FRESH_US;
 }
 
-/* Now less the echo of our own stamp, which is in milliseconds unless the route says otherwise. */
+/* Now minus this host's echoed timestamp, in milliseconds unless the route says otherwise. */
 static __always_inline u32 round_trip_us(const struct tcp_sock *tp)
 {
 	u32 now_us = (u32)tp->tcp_mstamp;
@@ -138,7 +138,7 @@ static __always_inline void advertise(struct bpf_sock_ops *ops, struct tcp_sock 
 
 	own->received = tp->rcv_nxt;
 	window = receiver_answer(&own->receiver, &segment);
-	/* A window of zero is the kernel's own doing: before 6.1.68 the connection would freeze. */
+	/* A zero window is the kernel's own: before 6.1.68 a clamp froze the connection. */
 	if (tp->rcv_wnd)
 		bpf_setsockopt(ops, SOL_TCP, TCP_WINDOW_CLAMP, &window, sizeof(window));
 }
@@ -170,7 +170,7 @@ int netnice_receive(struct bpf_sock_ops *ops)
 	default:
 		return 1;
 	}
-	/* Asked for the sake of the packets' size alone. */
+	/* The kernel asks only for the size of packets. */
 	if (ops->args[0] == BPF_WRITE_HDR_TCP_CURRENT_MSS)
 		return 1;
 	own = bpf_sk_storage_get(&receptions, sk, 0, 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* TCP-LP as the paper has it: hands the kernel's events to congestion/policy/tcplp.h. */
+/* TCP-LP as in the paper: passes the kernel's events to congestion/policy/tcplp.h. */
 #include "tcplp_events.h"
 
 char _license[] SEC("license") = "GPL";
@@ -26,7 +26,7 @@ void BPF_PROG(tcplp_end, struct sock *sk)
 	flow_end(sk, &state->report);
 }
 
-/* Called for each ACK of new data, before the window is set: the place of the delay sample. */
+/* Called for each ACK of new data, before the window is set: takes the delay sample. */
 SEC("struct_ops")
 void BPF_PROG(tcplp_packets_acked, struct sock *sk, const struct ack_sample *sample)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The kernel's events in the terms of congestion/policy/tcplp.h, for TCP-LP and its descendants. */
+/* The kernel's events as congestion/policy/tcplp.h takes them, for TCP-LP and its descendants. */
 #ifndef NETNICE_TCPLP_EVENTS_H
 #define NETNICE_TCPLP_EVENTS_H
 
@@ -8,7 +8,7 @@
 
 #define TCPLP_SEGMENTS_AT_ONCE 2 /* as without `min_tso_segs`: the sysctl's default */
 
-/* What `pkts_acked` brings: all that a sample of the delay needs. */
+/* Converts the arguments of `pkts_acked`: all that a delay sample needs. */
 static __always_inline struct tcplp_ack tcplp_ack_of_sample(struct sock *sk,
 							    const struct ack_sample *sample)
 {
@@ -27,7 +27,7 @@ static __always_inline struct tcplp_ack tcplp_ack_of_sample(struct sock *sk,
 	return ack;
 }
 
-/* What `cong_avoid` brings: all that moving the window needs. */
+/* Converts the arguments of `cong_avoid`: all that setting the window needs. */
 static __always_inline struct tcplp_ack tcplp_ack_of_window(struct sock *sk, u32 acked)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -43,7 +43,7 @@ static __always_inline struct tcplp_ack tcplp_ack_of_window(struct sock *sk, u32
 	return ack;
 }
 
-/* A window that an indication has made smaller does not slow-start back. */
+/* A window reduced by an indication does not slow-start back. */
 static __always_inline void tcplp_move_window(struct sock *sk, const struct tcplp_ack *ack,
 					      u32 cwnd)
 {
@@ -55,9 +55,9 @@ static __always_inline void tcplp_move_window(struct sock *sk, const struct tcpl
 }
 
 /*
- * Lets the kernel pace a window below one packet. Called by `min_tso_segs`, which the kernel asks
- * right before it sends: at each ACK it has set the rate to the whole window's in the meantime. A
- * pair that is to tell of the delay goes at once.
+ * Lets the kernel pace a window below one packet. `min_tso_segs` calls this, just before the kernel
+ * sends, because the kernel resets the rate to that of the whole window at each ACK. A pair that
+ * probes the delay leaves at once.
  */
 static __always_inline u32 tcplp_pace(struct sock *sk, const struct tcplp *state)
 {
@@ -73,7 +73,7 @@ static __always_inline u32 tcplp_pace(struct sock *sk, const struct tcplp *state
 	return TCPLP_SEGMENTS_AT_ONCE;
 }
 
-/* The kernel paces for those who ask for it, where no `fq` queue discipline does. */
+/* Where no `fq` queue discipline paces, the kernel paces sockets that request it. */
 static __always_inline void tcplp_begin_pacing(struct sock *sk, const struct tcplp *state)
 {
 	if (state->minimum_cwnd_permille < TCPLP_MINIMUM_CWND_PERMILLE &&
@@ -81,12 +81,12 @@ static __always_inline void tcplp_begin_pacing(struct sock *sk, const struct tcp
 		sk->sk_pacing_status = SK_PACING_NEEDED;
 }
 
-/* Whether the connection sends again after a pause of a time-out or more. */
+/* Returns true if the connection resumes after an idle time of at least one RTO. */
 static __always_inline bool tcplp_begins_anew(enum tcp_ca_event event)
 {
 	/*
-	 * TX_START tells of no pause: with a window of one packet nothing is in flight whenever an ACK
-	 * has come, and each packet begins so.
+	 * TX_START does not indicate a pause: with a window of one packet nothing is in flight
+	 * after each ACK, so every packet raises it.
 	 */
 	return event == CA_EVENT_CWND_RESTART;
 }

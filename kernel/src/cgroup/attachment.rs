@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Low priority for the sockets of a cgroup: the programs of `bpf/attachment.bpf.c`, and what each
-//! cgroup asks of them.
+//! Low priority for the sockets of a cgroup: the programs of `bpf/attachment.bpf.c`, and the settings of each cgroup.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -23,7 +22,7 @@ const PLACE: &str = "netnice_place";
 const GUARD: &str = "netnice_guard";
 const RECEIVE: &str = "netnice_receive";
 
-/// The programs that a cgroup may have attached.
+/// Programs that a cgroup may have attached.
 const ATTACHED: [(&str, Hook); 3] = [
     (PLACE, Hook::SocketOps),
     (GUARD, Hook::SetSockOpt),
@@ -41,9 +40,8 @@ pub struct Attacher {
 }
 
 impl Attacher {
-    /// Makes sure that the kernel has both a control and the programs of this version; what is
-    /// missing is loaded at once, on one thread each, and pinned. Fails if the control would not
-    /// heed the parameters.
+    /// Ensures that the kernel has both a control and the programs of this version; loads and pins missing ones in
+    /// parallel, one thread each. Fails if the control would ignore the parameters.
     pub fn with(settings: &Settings, pins: &PinDirectory) -> Result<(Registered, Self)> {
         let control = settings.control;
         let receives = settings.direction.receives();
@@ -60,7 +58,7 @@ impl Attacher {
             });
             load(programs(), &loading, pins)?;
             let receiving = receiving.join().expect("loading does not panic");
-            // Both directions were asked for: govern the one that works.
+            // Both directions were requested: govern the one that works.
             let refused = match (receiving, settings.direction) {
                 (Err(error), Direction::Both) => Some(error.to_string()),
                 (other, _) => other.map(|()| None)?,
@@ -83,19 +81,18 @@ impl Attacher {
         Ok(opened)
     }
 
-    /// Why received data is not governed although both directions were asked for.
+    /// Returns why received data is not governed although both directions were requested.
     pub fn receive_refused(&self) -> Option<&str> {
         self.receive_refused.as_deref()
     }
 
-    /// Makes sure that the kernel has the programs of this version that govern received data, and
-    /// that they stay pinned until the last user of the pins has gone.
+    /// Ensures that the kernel has the programs of this version that govern received data, and that they stay pinned
+    /// until the last user of the pins has gone.
     pub fn load_receiving(pins: &PinDirectory) -> Result<()> {
         load(receiving_programs(), &pins.while_loading()?, pins)
     }
 
-    /// Takes the programs that are pinned, or loads and pins them; not what governs the receiving
-    /// side, which [`Self::with`] adds.
+    /// Opens the pinned programs, or loads and pins them, except those for received data, which [`Self::with`] adds.
     pub fn open(pins: &PinDirectory) -> Result<Self> {
         if !programs().is_pinned(pins) {
             load(programs(), &pins.while_loading()?, pins)?;
@@ -110,7 +107,7 @@ impl Attacher {
         })
     }
 
-    /// Gives the sockets that are made in a cgroup from now on what `settings` ask for.
+    /// Applies `settings` to the sockets created in a cgroup from now on.
     pub fn attach(&self, cgroup: &Cgroup, settings: &Settings) -> Result<()> {
         let attaching = || format!("attaching to the cgroup {}", cgroup.path());
         let receive = self
@@ -133,7 +130,7 @@ impl Attacher {
             group: cgroup.id(),
             control: match settings.direction.sends() {
                 true => padded(settings.control.name()),
-                // Without one the programs for the sending side leave sockets alone.
+                // Without a control the programs for the sending side leave sockets alone.
                 false => [0; 16],
             },
             dscp: if settings.mark {
@@ -151,8 +148,7 @@ impl Attacher {
             .doing(attaching)
     }
 
-    /// Gives a socket of this process what `settings` ask for, whatever its cgroup asks for; best
-    /// before it is connected.
+    /// Applies `settings` to a socket of this process, whatever its cgroup's settings; best before it is connected.
     pub fn govern(&self, socket: impl AsFd, settings: &Settings) -> Result<()> {
         let putting = || format!("putting {} on a socket", settings.control.name());
         match governance::govern(&socket, settings, Some(&self.storage)).doing(putting)? {
@@ -161,8 +157,8 @@ impl Attacher {
         }
     }
 
-    /// How often the control of a socket of this process has given up the window to others; `None`
-    /// where none of our controls governs it.
+    /// Returns how often the control of a socket of this process has yielded; `None` if none of netnice's controls
+    /// governs it.
     pub fn yields(&self, socket: impl AsFd) -> Option<u32> {
         self.storage
             .flow(socket)
@@ -170,24 +166,23 @@ impl Attacher {
             .map(|flow| flow.report.yields)
     }
 
-    /// Makes a place for sums over the finished connections of a cgroup's sockets.
+    /// Creates the entry for sums over the finished connections of a cgroup's sockets.
     pub fn count(&self, group: u64) -> Result<()> {
         self.storage.count(group)
     }
 
-    /// The sums over the finished connections of a cgroup's sockets, if [`Self::count`] was called.
+    /// Returns the sums over the finished connections of a cgroup's sockets, if [`Self::count`] was called.
     pub fn totals(&self, group: u64) -> Option<Totals> {
         self.storage.totals(group)
     }
 
-    /// The records beside sockets.
+    /// Returns the records of sockets.
     pub(crate) fn storage(&self) -> &SocketStorage {
         &self.storage
     }
 }
 
-/// Takes low priority off the sockets that are made in a cgroup from now on; returns whether
-/// there was something to take off.
+/// Removes low priority from the sockets created in a cgroup from now on; returns true if it had any.
 pub fn detach(cgroup: &Cgroup) -> Result<bool> {
     let mut detached = 0;
     for (name, hook) in ATTACHED {
@@ -197,7 +192,7 @@ pub fn detach(cgroup: &Cgroup) -> Result<bool> {
     Ok(detached > 0)
 }
 
-/// Whether a cgroup asks for low priority.
+/// Returns true if a cgroup requests low priority.
 pub fn is_attached(cgroup: &Cgroup) -> Result<bool> {
     programs::is_attached(cgroup.as_fd(), PLACE, Hook::SocketOps)
         .doing(|| format!("asking what is attached to the cgroup {}", cgroup.path()))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The cgroup2 hierarchy: finding it wherever it is mounted, or mounting it for ourselves, and
-//! making, entering and removing directories in it.
+//! The cgroup2 hierarchy: finding it wherever it is mounted, or mounting it privately, and creating, entering and
+//! removing cgroups in it.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -18,16 +18,16 @@ use nix::unistd::{UnlinkatFlags, unlinkat};
 
 use crate::error::{Context, Error, Result};
 
-/// How the names of cgroups begin that netnice makes, and removes once they are empty.
+/// Prefixes of the names of cgroups that netnice creates, and removes once they are empty.
 pub(crate) const OURS: [&str; 2] = ["netnice-run-", "netnice-pid-"];
 
-/// The cgroup2 file system, or the part of it that can be seen.
+/// The cgroup2 file system, or the visible part of it.
 #[derive(Debug)]
 pub struct Hierarchy {
     root: OwnedFd,
     /// Path of `root` itself in the form of `/proc/PID/cgroup`; "/" for all of it.
     prefix: String,
-    /// Where it is mounted; nowhere if only for ourselves.
+    /// Mount point; `None` if mounted privately.
     mounted_at: Option<String>,
 }
 
@@ -40,8 +40,8 @@ pub struct Cgroup {
 }
 
 impl Hierarchy {
-    /// Finds where cgroup2 is mounted; where it is not, or not visible, mounts it for the life of
-    /// the value without a place in the file system.
+    /// Finds the mount point of cgroup2; if it is not mounted, or not visible, mounts it detached while the value
+    /// lives.
     pub fn find() -> Result<Self> {
         let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
         let found = mounts
@@ -66,12 +66,12 @@ impl Hierarchy {
         }
     }
 
-    /// Where cgroup2 is mounted, unless it had to be mounted for ourselves.
+    /// Returns the mount point of cgroup2; `None` if mounted privately.
     pub fn mounted_at(&self) -> Option<&str> {
         self.mounted_at.as_deref()
     }
 
-    /// Opens a cgroup by its path as `/proc/PID/cgroup` has it.
+    /// Opens a cgroup by its path as in `/proc/PID/cgroup`.
     pub fn open(&self, path: &str) -> Result<Cgroup> {
         let beneath = if self.prefix == "/" {
             Some(path)
@@ -99,11 +99,10 @@ impl Hierarchy {
         Cgroup::new(directory, path.to_owned())
     }
 
-    /// Opens a cgroup by a path that a user gave: in the file system, or relative to the top of
-    /// the hierarchy.
+    /// Opens a cgroup by a path that a user gave: absolute, or relative to the top of the hierarchy.
     pub fn open_given(&self, path: &str) -> Result<Cgroup> {
         if path.is_empty() {
-            // It would stand for the top.
+            // An empty path would mean the top.
             return Err(Error::UnknownCgroup {
                 name: path.to_owned(),
             });
@@ -121,7 +120,7 @@ impl Hierarchy {
         }
     }
 
-    /// The cgroup of a process, or of this one.
+    /// Returns the cgroup of a process, or of this one.
     pub fn of(&self, pid: Option<i32>) -> Result<Cgroup> {
         let file = match pid {
             Some(pid) => format!("/proc/{pid}/cgroup"),
@@ -148,27 +147,27 @@ impl Cgroup {
         })
     }
 
-    /// The path as `/proc/PID/cgroup` has it.
+    /// Returns the path as in `/proc/PID/cgroup`.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// The kernel's number for it, not used again while the system runs.
+    /// Returns the cgroup's id, which the kernel does not reuse while the system runs.
     pub fn id(&self) -> u64 {
         self.id
     }
 
-    /// The last part of the path.
+    /// Returns the last part of the path.
     pub fn name(&self) -> &str {
         self.path.rsplit('/').next().unwrap_or_default()
     }
 
-    /// Whether netnice made it, for a run or for processes given to `renice`.
+    /// Returns true if netnice created it, for a run or for `renice`.
     pub fn is_ours(&self) -> bool {
         OURS.iter().any(|prefix| self.name().starts_with(prefix))
     }
 
-    /// Makes a child called `name` for processes, with `-2` and so on appended if that name is taken.
+    /// Creates a child `name` for processes, with `-2` and so on appended if that name exists.
     pub fn create_child(&self, name: &str) -> Result<Self> {
         let mode = Mode::from_bits_truncate(0o755);
         let mut attempt = 1;
@@ -192,7 +191,7 @@ impl Cgroup {
         Ok(child)
     }
 
-    /// How long ago it was made, or a cgroup right below it was made or removed.
+    /// Returns the time since it was created, or since a direct child was created or removed.
     pub fn unchanged_for(&self) -> Result<Duration> {
         let status =
             fstat(&self.directory).doing(|| format!("reading the cgroup {}", self.path))?;
@@ -207,7 +206,7 @@ impl Cgroup {
         Self::new(directory, path)
     }
 
-    /// The cgroups right below this one.
+    /// Returns the direct children of this cgroup.
     pub fn children(&self) -> Result<Vec<Self>> {
         let reading = || format!("reading the cgroup {}", self.path);
         let mut directory =
@@ -218,22 +217,22 @@ impl Cgroup {
             let name = entry.file_name().to_string_lossy();
             let is_directory = entry.file_type() == Some(nix::dir::Type::Directory);
             if is_directory && name != "." && name != ".." {
-                // It may have gone since it was listed.
+                // The child may be gone since it was listed.
                 children.extend(self.open_child(&name).ok());
             }
         }
         Ok(children)
     }
 
-    /// The processes in it, without those of its children.
+    /// Returns the processes in it, without those of its children.
     pub fn processes(&self) -> Result<Vec<i32>> {
         let listed = self.read("cgroup.procs")?;
-        // Processes outside of our PID namespace are listed as 0.
+        // Processes outside this PID namespace are listed as 0.
         let pids = listed.lines().filter_map(|line| line.parse().ok());
         Ok(pids.filter(|pid| *pid != 0).collect())
     }
 
-    /// The processes in it and in all cgroups below.
+    /// Returns the processes in it and in all cgroups below.
     pub fn processes_beneath(&self) -> Result<Vec<i32>> {
         let mut processes = self.processes()?;
         for child in self.children()? {
@@ -242,27 +241,27 @@ impl Cgroup {
         Ok(processes)
     }
 
-    /// Moves a process into it, with all its threads; 0 is the caller.
+    /// Moves a process into it, with all its threads; 0 means the caller.
     pub fn enter(&self, pid: i32) -> Result<()> {
         self.open_file("cgroup.procs", OFlag::O_WRONLY)
             .and_then(|mut file| file.write_all(pid.to_string().as_bytes()))
             .doing(|| format!("moving process {pid} into the cgroup {}", self.path))
     }
 
-    /// Whether a process lives in it or below.
+    /// Returns true if a process is in it or below.
     pub fn is_populated(&self) -> Result<bool> {
         Ok(!self.read("cgroup.events")?.contains("populated 0"))
     }
 
-    /// Waits until no process lives in it or below, or it is removed.
+    /// Waits until no process is in it or below, or until it is removed.
     pub fn wait_until_empty(&self) -> Result<()> {
         let waiting = || format!("watching the cgroup {}", self.path);
         let mut file = match self.open_file("cgroup.events", OFlag::O_RDONLY) {
             Err(error) if gone(&error) => return Ok(()),
             other => other.doing(waiting)?,
         };
-        // The kernel says nothing when the directory is removed, and may be late in saying that
-        // the cgroup is empty: who else removes it then is noticed by asking.
+        // The kernel does not signal the removal of the directory, and may signal late that the cgroup is empty, so
+        // another process's removal is noticed by polling.
         let mut patience = Duration::from_millis(250);
         loop {
             let mut events = String::new();
@@ -283,7 +282,7 @@ impl Cgroup {
         }
     }
 
-    /// The cgroup above this one.
+    /// Returns the parent of this cgroup.
     pub fn parent(&self) -> Result<Self> {
         let path = match self.path.trim_end_matches('/').rsplit_once('/') {
             None | Some(("", _)) => "/",
@@ -294,7 +293,7 @@ impl Cgroup {
         Self::new(directory, path.to_owned())
     }
 
-    /// Removes it and all below, none of which may have a process in it.
+    /// Removes it and all cgroups below; none of them may contain a process.
     pub fn remove(self) -> Result<()> {
         for child in self.children()? {
             child.remove()?;
@@ -341,7 +340,7 @@ fn open_directory(at: Option<BorrowedFd<'_>>, path: &str) -> nix::Result<OwnedFd
     }
 }
 
-/// Root within the file system, and mount point, of a line of mountinfo that is about cgroup2.
+/// Returns the root within the file system and the mount point from a line of mountinfo that is about cgroup2.
 fn mount_point(line: &str) -> Option<(String, String)> {
     let (mount, file_system) = line.split_once(" - ")?;
     if file_system.split(' ').next() != Some("cgroup2") {
@@ -349,7 +348,7 @@ fn mount_point(line: &str) -> Option<(String, String)> {
     }
     let mut fields = mount.split(' ').skip(3);
     let (root, at) = (unescape(fields.next()?), unescape(fields.next()?));
-    // A mount of what lies outside of our cgroup namespace does not hold the paths we know.
+    // A mount from outside this cgroup namespace does not contain the paths visible here.
     (!root.starts_with("/..")).then_some((root, at))
 }
 
@@ -377,7 +376,7 @@ fn unescape(field: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Mounts cgroup2 without a mount point: it is there for as long as the file descriptor is.
+/// Mounts cgroup2 without a mount point: the mount lives as long as the file descriptor.
 fn mount_detached() -> io::Result<OwnedFd> {
     const FSCONFIG_CMD_CREATE: libc::c_uint = 6;
     let descriptor = |answer: libc::c_long| -> io::Result<OwnedFd> {
@@ -385,7 +384,7 @@ fn mount_detached() -> io::Result<OwnedFd> {
         if number < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the kernel has just made this descriptor for us.
+        // SAFETY: the kernel has just created this descriptor for the caller.
         Ok(unsafe { OwnedFd::from_raw_fd(number) })
     };
     // SAFETY: the name is a NUL-terminated string; close-on-exec is the only flag (1).

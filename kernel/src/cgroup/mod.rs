@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Cgroups: the hierarchy, and the BPF programs that are attached to a cgroup.
+//! Cgroups: the hierarchy, and the BPF programs attached to a cgroup.
 
 pub mod attachment;
 pub mod hierarchy;

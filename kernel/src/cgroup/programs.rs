@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Attaching BPF programs to cgroups, the way that needs no link: an attachment lives and dies
-//! with the cgroup, whoever made it, and leaves no pin behind.
+//! Attaching BPF programs to cgroups without a link: the attachment lives as long as the cgroup, whoever created it,
+//! and leaves no pin behind.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
 use libbpf_rs::{Program, libbpf_sys};
 
-/// Where in a socket's life a program is called.
+/// Event in a socket's life that calls a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hook {
     /// Connecting, accepting, listening.
@@ -25,14 +25,14 @@ impl Hook {
     }
 }
 
-/// A program that is attached to a cgroup.
+/// Program attached to a cgroup.
 pub(crate) struct Attached {
     id: u32,
     program: OwnedFd,
     name: String,
 }
 
-/// Attaches `program` beside what others have attached. It is fine if it is attached already.
+/// Attaches `program` beside those of others. Succeeds if it is attached already.
 pub(crate) fn attach(
     cgroup: BorrowedFd<'_>,
     program: BorrowedFd<'_>,
@@ -58,8 +58,7 @@ pub(crate) fn attach(
     }
 }
 
-/// Detaches the programs called `name`, of whatever version, but for the one given in `except`;
-/// returns how many there were.
+/// Detaches the programs called `name`, of any version, except `except`; returns how many there were.
 pub(crate) fn detach(
     cgroup: BorrowedFd<'_>,
     name: &str,
@@ -87,7 +86,7 @@ pub(crate) fn detach(
     Ok(detached)
 }
 
-/// Whether a program called `name` is attached.
+/// Returns true if a program called `name` is attached.
 pub(crate) fn is_attached(cgroup: BorrowedFd<'_>, name: &str, hook: Hook) -> io::Result<bool> {
     Ok(attached(cgroup, hook)?
         .iter()
@@ -110,7 +109,7 @@ fn attached(cgroup: BorrowedFd<'_>, hook: Hook) -> io::Result<Vec<Attached>> {
     })?;
     let mut found = Vec::new();
     for &id in &ids[..(count as usize).min(ids.len())] {
-        // It may have been detached since it was listed.
+        // The program may have been detached since it was listed.
         if let Ok(program) = Program::fd_from_id(id) {
             let name = information(std::os::fd::AsFd::as_fd(&program))?.name;
             found.push(Attached { id, program, name });
@@ -138,7 +137,7 @@ fn information(program: BorrowedFd<'_>) -> io::Result<Information> {
     })
 }
 
-/// libbpf answers with the negated error number.
+/// Converts libbpf's return value, a negated error number.
 fn check(answer: libc::c_int) -> io::Result<()> {
     if answer < 0 {
         return Err(io::Error::from_raw_os_error(-answer));

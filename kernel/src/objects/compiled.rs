@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The compiled BPF objects, embedded in the binary, and how they get into the kernel.
+//! The compiled BPF objects, embedded in the binary, and their loading.
 
 use std::cell::RefCell;
 
@@ -11,14 +11,14 @@ use crate::objects::pin_directory::PinDirectory;
 use crate::objects::shared_map;
 use crate::release;
 
-/// Keeps the bytes where libelf can read them without copying.
+/// Aligns the bytes so that libelf reads them without copying.
 #[repr(C, align(16))]
 struct Aligned<T: ?Sized>(T);
 
-/// The role of an object, which `build.rs` reads from its source.
+/// Role of an object, which `build.rs` reads from its source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// A congestion control that gives way to everybody: all users may choose it.
+    /// A congestion control that yields to all other traffic: all users may choose it.
     LowPriorityControl,
     /// Another congestion control.
     Control,
@@ -28,9 +28,9 @@ pub(crate) enum Kind {
 
 /// One compiled `src/bpf/NAME.bpf.c`.
 pub(crate) struct Object {
-    /// The file's name without `.bpf.c`.
+    /// File name without `.bpf.c`.
     pub(crate) name: &'static str,
-    /// A hash of the compiled file, in 16 hexadecimal digits: tells versions apart.
+    /// Hash of the compiled file, in 16 hexadecimal digits; identifies the version.
     pub(crate) version: &'static str,
     pub(crate) kind: Kind,
     bytes: &'static Aligned<[u8]>,
@@ -45,13 +45,13 @@ thread_local! {
 }
 
 impl Object {
-    /// The object called `name`.
+    /// Returns the object called `name`.
     pub(crate) fn find(name: &str) -> Option<&'static Self> {
         OBJECTS.iter().find(|object| object.name == name)
     }
 
-    /// Loads the object, its shared maps being those pinned for all objects of netnice. `adjust`
-    /// may change it before the kernel sees it.
+    /// Loads the object with the pinned maps that all objects of netnice share. `adjust` may change it before the
+    /// kernel sees it.
     pub(crate) fn load(
         &self,
         pins: &PinDirectory,
@@ -75,7 +75,7 @@ impl Object {
         Ok(loaded)
     }
 
-    /// Why the kernel would not take this object.
+    /// Explains why the kernel rejects this object.
     pub(crate) fn explain(&self, error: &libbpf_rs::Error) -> Error {
         let (major, minor) = release::kernel();
         if (major, minor) < release::OLDEST {
@@ -103,8 +103,8 @@ impl Object {
     }
 }
 
-/// Removes the pins of shared maps that are not as this object knows them: another version made
-/// them. What already uses these keeps them.
+/// Removes the pins of shared maps whose definitions differ from this object's: another version created them. Their
+/// current users keep them.
 fn unpin_changed_maps(pins: &PinDirectory, open: &OpenObject) {
     for map in open.maps() {
         let pin = pins.maps().join(map.name());
@@ -114,21 +114,21 @@ fn unpin_changed_maps(pins: &PinDirectory, open: &OpenObject) {
                 && pinned.value_size() == map.value_size()
                 && (pinned.info()).is_ok_and(|pinned| pinned.info.map_flags == map.map_flags());
             if !same {
-                // Failing to, the load will fail and say why.
+                // If this fails, the load fails and reports why.
                 let _ = std::fs::remove_file(pin);
             }
         }
     }
 }
 
-/// The error number in an error of libbpf-rs, which shows it in its text only.
+/// Returns the error number in an error of libbpf-rs, which shows it only in its text.
 fn errno(text: &str) -> Option<Errno> {
     let (_, number) = text.rsplit_once("(os error ")?;
     let (number, _) = number.split_once(')')?;
     Some(Errno::from_raw(number.parse().ok()?))
 }
 
-/// The error number's name, and what it usually means when a BPF object is loaded (man 2 bpf).
+/// Returns the error number's name, and its usual meaning when loading a BPF object (man 2 bpf).
 fn meaning(errno: Errno) -> String {
     let usual = match errno {
         Errno::EPERM => {
@@ -165,7 +165,7 @@ mod tests {
         assert_eq!(super::meaning(Errno::EBUSY), Errno::EBUSY.to_string());
     }
 
-    /// Some kernels refuse others, such as iterators over maps.
+    /// Some kernels refuse other types, such as iterators over maps.
     #[test]
     fn objects_have_only_programs_that_all_kernels_take() {
         use libbpf_rs::ProgramType::{CgroupSockopt, SockOps, StructOps};

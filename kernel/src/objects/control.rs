@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Congestion controls: registering them with the kernel, and replacing them by newer versions.
 //!
-//! A control is registered for all network namespaces at once. What keeps it registered is a pin
-//! `NAME-VERSION` in the BPF file system of [`PinDirectory`]: of a link where the kernel has links for
-//! congestion controls (6.4), else of the map that holds the callbacks.
+//! A control is registered for all network namespaces at once. A pin `NAME-VERSION` in the BPF file system of
+//! [`PinDirectory`] keeps it registered: of a link if the kernel has links for congestion controls (6.4), else of the
+//! map that holds the callbacks.
 
 use std::fs;
 use std::io;
@@ -17,10 +17,10 @@ use crate::objects::compiled::{Kind, OBJECTS, Object};
 use crate::objects::pin_directory::{Loading, PinDirectory};
 use crate::release;
 
-/// `BPF_F_LINK`: the map is to be registered by a link.
+/// `BPF_F_LINK`: a link registers the map.
 const F_LINK: u32 = 1 << 13;
 
-/// One of the congestion controls in this binary.
+/// Congestion control in this binary.
 #[derive(Clone, Copy)]
 pub struct Control {
     object: &'static Object,
@@ -29,14 +29,14 @@ pub struct Control {
 /// The result of [`Control::register`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Registered {
-    /// This very version was there.
+    /// This version was registered already.
     Already,
-    /// It was not there and now is.
+    /// The control was not registered and now is.
     New,
-    /// Another version was there; live connections keep it until they end.
+    /// Another version was registered; live connections keep it until they end.
     Replaced,
-    /// Another program has registered the name and holds it where we cannot see; its version is
-    /// not known, and parameters set by us do not reach it.
+    /// Another program registered the name and holds it out of sight; its version is unknown, and parameters set here
+    /// do not reach it.
     Foreign,
 }
 
@@ -48,7 +48,7 @@ impl Control {
             .expect("netnice.bpf.c is part of this crate")
     }
 
-    /// All controls in this binary.
+    /// Returns all controls in this binary.
     pub fn all() -> impl Iterator<Item = Self> {
         OBJECTS
             .iter()
@@ -56,7 +56,7 @@ impl Control {
             .map(|object| Self { object })
     }
 
-    /// The control called `name`.
+    /// Returns the control called `name`.
     pub fn find(name: &str) -> Result<Self> {
         Self::all()
             .find(|control| control.name() == name)
@@ -69,17 +69,18 @@ impl Control {
             })
     }
 
-    /// The name by which `TCP_CONGESTION` knows it.
+    /// Returns its name for `TCP_CONGESTION`.
     pub fn name(self) -> &'static str {
         self.object.name
     }
 
-    /// Whether it gives way to everybody. dstcp does not: it takes what the network has assured.
+    /// Returns true if it yields to all other traffic. dstcp does not: it takes what the network has assured.
     pub fn is_low_priority(self) -> bool {
         self.object.kind == Kind::LowPriorityControl
     }
 
-    /// Fails if users without root may not choose it: whoever gives way to everybody does no harm.
+    /// Fails if unprivileged users may not choose it. They may choose controls that yield to all other traffic, since
+    /// these do no harm.
     pub(crate) fn check_open_to_all(self) -> Result<()> {
         match self.is_low_priority() {
             true => Ok(()),
@@ -89,18 +90,18 @@ impl Control {
         }
     }
 
-    /// A hash of the compiled control, in 16 hexadecimal digits.
+    /// Returns the hash of the compiled control, in 16 hexadecimal digits.
     pub fn version(self) -> &'static str {
         self.object.version
     }
 
-    /// Whether the kernel has a control of this name, whoever registered it.
+    /// Returns true if the kernel has a control of this name, whoever registered it.
     pub fn is_registered(self) -> bool {
         fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")
             .is_ok_and(|names| names.split_whitespace().any(|name| name == self.name()))
     }
 
-    /// Makes sure that the kernel has this version, registering or replacing it as needed.
+    /// Ensures that the kernel has this version, registering or replacing it as needed.
     pub fn register(self, pins: &PinDirectory) -> Result<Registered> {
         if self.is_pinned(pins) {
             return Ok(Registered::Already);
@@ -108,7 +109,7 @@ impl Control {
         self.register_while(&pins.while_loading()?, pins)
     }
 
-    /// Whether this version is registered, by one of our pins.
+    /// Returns true if this version is registered by a pin of netnice.
     pub(crate) fn is_pinned(self, pins: &PinDirectory) -> bool {
         self.pin(pins).exists()
     }
@@ -118,7 +119,7 @@ impl Control {
             .join(format!("{}-{}", self.name(), self.version()))
     }
 
-    /// [`Self::register`] for who has the right to load already.
+    /// Does [`Self::register`] for a caller that holds the loading lock.
     pub(crate) fn register_while(self, _: &Loading, pins: &PinDirectory) -> Result<Registered> {
         let pin = self.pin(pins);
         if pin.exists() {
@@ -143,13 +144,13 @@ impl Control {
         match (map.attach_struct_ops(), stale) {
             (Ok(mut link), stale) => {
                 link.pin(pin).map_err(|error| self.object.explain(&error))?;
-                // A pin without a registration behind it: unregistered by other means.
+                // A pin without a registration: the control was unregistered by other means.
                 if let Some(stale) = stale {
                     remove(&stale)?;
                 }
                 Ok(Registered::New)
             }
-            // The attempt has filled the map in, so that it can take the place of the old one.
+            // The attempt has filled the map, so that it can replace the old one.
             (Err(error), Some(stale)) if error.kind() == ErrorKind::AlreadyExists => {
                 let link = Link::open(&stale).map_err(|error| self.object.explain(&error))?;
                 replace(&link, &map)
@@ -164,7 +165,7 @@ impl Control {
         }
     }
 
-    /// Before 6.4: the value of the map is the registration, and the pin of the map its handle.
+    /// Registers before 6.4: the map's value is the registration, and the map's pin its handle.
     fn register_by_map(
         self,
         pins: &PinDirectory,
@@ -201,7 +202,7 @@ impl Control {
         }
     }
 
-    /// The pin of another version of this control.
+    /// Returns the pin of another version of this control.
     fn stale_pin(self, pins: &PinDirectory) -> Result<Option<PathBuf>> {
         let bpf = pins.bpf();
         for entry in fs::read_dir(&bpf).doing(|| format!("reading {}", bpf.display()))? {
@@ -215,13 +216,12 @@ impl Control {
     }
 }
 
-/// Whether a congestion control of this name is one of ours.
+/// Returns true if a congestion control of this name is one of netnice's.
 pub(crate) fn is_ours(control: &str) -> bool {
     Control::all().any(|ours| ours.name() == control)
 }
 
-/// Takes the controls out of the kernel that only a pinned map keeps there. Where pins are of
-/// links it is enough to remove these.
+/// Unregisters the controls that only a pinned map keeps registered. For pins of links, removing the pins suffices.
 pub(crate) fn unregister_all(bpf: &Path) -> Result<()> {
     if release::kernel() >= (6, 4) {
         return Ok(());
@@ -252,7 +252,7 @@ fn struct_ops(object: &mut libbpf_rs::Object) -> MapMut<'_> {
         .expect("each control has one struct_ops map")
 }
 
-/// Puts the callbacks in `map` in the place of those that `link` has registered.
+/// Replaces the callbacks that `link` has registered by those in `map`.
 fn replace(link: &Link, map: &MapMut<'_>) -> io::Result<()> {
     // SAFETY: both file descriptors are open for the duration of the call.
     let answer = unsafe {

@@ -9,10 +9,10 @@ use netnice_congestion::registry::{self, ControlError};
 use crate::objects::control::Control;
 
 impl Control {
-    /// Parameters of this control in the form of its program.
+    /// Converts parameters of this control to the form of its program.
     ///
     /// # Errors
-    /// If the control does not take one of them, or not this value; the error names what is allowed.
+    /// If the control does not accept one of them, or its value; the error names the allowed ones.
     pub fn parameters(self, given: &ControlParameters) -> Result<Parameters, ParameterError> {
         registry::policy_parameters(self.name(), given).map_err(|error| match error {
             ControlError::Parameter(error) => error,
@@ -33,7 +33,7 @@ mod tests {
 
     use super::*;
 
-    /// Offset and size of each member in what clang has made of the struct for BPF.
+    /// Checks the offset and size of each member as clang compiled the struct for BPF.
     #[test]
     fn the_rows_are_the_members_of_the_programs_struct() {
         let file = concat!(env!("OUT_DIR"), "/attachment.bpf.o");
@@ -66,7 +66,7 @@ mod tests {
                 let own = registry::parameters(control.name())
                     .unwrap()
                     .find(|own| own.name == row.name);
-                // Another control's, of the same name.
+                // A parameter of the same name of another control.
                 if own.is_some_and(|own| own != row) {
                     continue;
                 }

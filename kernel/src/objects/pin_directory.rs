@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The directory of a running netnice, `/run/netnice`, and the BPF file system in it. Who holds a
-//! share in it, and when it is cleared, is in [`crate::runtime::pins`].
+//! The directory of a running netnice, `/run/netnice`, and the BPF file system in it. [`crate::runtime::pins`] holds
+//! the shares in it and clears it.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io;
@@ -15,7 +15,7 @@ use crate::error::{Context, Result, libbpf};
 
 const HOME: &str = "/run/netnice";
 
-/// The directory for all files of a running netnice, as seen from this process.
+/// Returns the directory for all files of a running netnice, as seen from this process.
 pub fn home() -> PathBuf {
     match namespace_of_init() {
         Some(_) => Path::new("/proc/1/root").join(&HOME[1..]),
@@ -23,7 +23,7 @@ pub fn home() -> PathBuf {
     }
 }
 
-/// The mount namespace of PID 1, if it is another than ours and we may enter it.
+/// Opens the mount namespace of PID 1, if it differs from this process's and may be entered.
 pub(crate) fn namespace_of_init() -> Option<File> {
     let ours = fs::metadata("/proc/self/ns/mnt").ok()?;
     let init = fs::metadata("/proc/1/ns/mnt").ok()?;
@@ -34,35 +34,35 @@ pub(crate) fn namespace_of_init() -> Option<File> {
     File::open("/proc/1/ns/mnt").ok()
 }
 
-/// The directory, which exists as long as its user holds a share in it.
+/// The directory, which exists while its user holds a share in it.
 #[derive(Debug)]
 pub struct PinDirectory {
     home: PathBuf,
 }
 
-/// The right to load and pin, which one process has at a time.
+/// Lock for loading and pinning, which one process holds at a time.
 #[derive(Debug)]
 pub(crate) struct Loading {
     _lock: Flock<File>,
 }
 
 impl PinDirectory {
-    /// The directory as this process sees it, whether or not it exists.
+    /// Returns the directory as this process sees it, whether or not it exists.
     pub(crate) fn find() -> Self {
         Self { home: home() }
     }
 
-    /// The directory for all files of a running netnice.
+    /// Returns the directory for all files of a running netnice.
     pub fn home(&self) -> &Path {
         &self.home
     }
 
-    /// The mount point of our BPF file system.
+    /// Returns the mount point of netnice's BPF file system.
     pub fn bpf(&self) -> PathBuf {
         self.home.join("bpf")
     }
 
-    /// Where the maps that all objects share are pinned by name.
+    /// Returns the directory where the maps that all objects share are pinned by name.
     pub(crate) fn maps(&self) -> PathBuf {
         self.bpf().join("maps")
     }
@@ -74,14 +74,14 @@ impl PinDirectory {
             .doing(|| format!("opening the pinned map {name}"))
     }
 
-    /// Keeps others from loading at the same time, until the value is dropped.
+    /// Keeps others from loading until the value is dropped.
     pub(crate) fn while_loading(&self) -> Result<Loading> {
         let lock = lock(&self.home, "loading", FlockArg::LockExclusive)?;
         Ok(Loading { _lock: lock })
     }
 }
 
-/// Makes a directory that others may enter but not change; it is fine if it is there.
+/// Creates a directory that others may enter but not change. Succeeds if it exists.
 pub(crate) fn make_directory(path: &Path) -> Result<()> {
     let making = || format!("making {}", path.display());
     match fs::create_dir(path) {
@@ -89,7 +89,7 @@ pub(crate) fn make_directory(path: &Path) -> Result<()> {
             match fs::symlink_metadata(path) {
                 Ok(there) if !there.is_dir() => Err(io::Error::from(io::ErrorKind::NotADirectory))
                     .doing(|| format!("using {0} (remove what is there: rm {0})", path.display())),
-                // Another call may have removed it in between: whoever uses it finds out.
+                // Another call may have removed it meanwhile; its next use reports that.
                 _ => Ok(()),
             }
         }
@@ -99,7 +99,7 @@ pub(crate) fn make_directory(path: &Path) -> Result<()> {
     }
 }
 
-/// Opens and locks a file in `home`, and makes sure that it is still the one that others see.
+/// Opens and locks a file in `home`, and ensures that the path still names it.
 pub(crate) fn lock(home: &Path, name: &str, how: FlockArg) -> Result<Flock<File>> {
     let path = home.join(name);
     loop {
@@ -112,7 +112,7 @@ pub(crate) fn lock(home: &Path, name: &str, how: FlockArg) -> Result<Flock<File>
             .custom_flags(libc::O_NOFOLLOW)
             .open(&path)
         {
-            // The last user removed the directory in between.
+            // The last user removed the directory meanwhile.
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             other => other.doing(|| format!("opening {}", path.display()))?,
         };

@@ -13,17 +13,17 @@ use crate::objects::pin_directory::{Loading, PinDirectory, make_directory};
 pub(crate) struct Set(&'static Object);
 
 impl Set {
-    /// The programs of the object called `name`, which must be part of this crate.
+    /// Returns the programs of the object called `name`, which must be part of this crate.
     pub(crate) fn new(name: &str) -> Self {
         Self(Object::find(name).expect("the object is part of this crate"))
     }
 
-    /// Where the programs of this version are pinned.
+    /// Returns the directory where the programs of this version are pinned.
     pub(crate) fn directory(self, pins: &PinDirectory) -> PathBuf {
         pins.bpf().join(self.directory_name())
     }
 
-    /// Whether the programs of this version are pinned.
+    /// Returns true if the programs of this version are pinned.
     pub(crate) fn is_pinned(self, pins: &PinDirectory) -> bool {
         self.directory(pins).exists()
     }
@@ -40,7 +40,7 @@ impl Set {
             return Ok(());
         }
         let (bpf, directory) = (pins.bpf(), self.directory(pins));
-        // It gets its name when all is there, so that a crash leaves nothing that seems whole.
+        // The directory gets its name when complete, so that a crash leaves nothing that seems complete.
         let unfinished = bpf.join(format!("unfinished-{}", self.0.name));
         let pinning = || format!("pinning to {}", directory.display());
         for entry in fs::read_dir(&bpf).doing(pinning)?.flatten() {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The pinned maps that users without root may read: `flows` by a socket's descriptor, `finished`
-//! by a socket's cookie. Linux 5.19 and later let everybody look up in a map whose pin everybody
-//! may read; loading programs stays with root.
+//! Pinned maps that unprivileged users may read: `flows` by a socket's descriptor, `finished` by a socket's cookie.
+//! Linux 5.19 and later let all users look up keys in a map whose pin they may read; loading programs needs root.
 
 use std::ffi::CString;
 use std::fs::{self, Permissions};
@@ -16,7 +15,7 @@ use libbpf_rs::libbpf_sys;
 use crate::error::{Context, Result};
 use crate::objects::pin_directory::PinDirectory;
 
-/// The maps that everybody may read.
+/// Maps that all users may read.
 const READABLE: [&str; 2] = ["flows", "finished"];
 
 /// A pinned map, opened for reading.
@@ -27,7 +26,7 @@ pub(crate) struct SharedMap {
 }
 
 impl SharedMap {
-    /// The map that is pinned as `name`; `None` where there is none or it may not be read.
+    /// Opens the map pinned as `name`; `None` if there is none or it may not be read.
     pub(crate) fn open(name: &str) -> Option<Self> {
         let path = PinDirectory::find().maps().join(name);
         let path = CString::new(path.as_os_str().as_bytes()).ok()?;
@@ -41,7 +40,7 @@ impl SharedMap {
         if number < 0 {
             return None;
         }
-        // SAFETY: the kernel has just made this descriptor for us.
+        // SAFETY: the kernel has just created this descriptor for the caller.
         let map = unsafe { OwnedFd::from_raw_fd(number) };
         let mut info = libbpf_sys::bpf_map_info::default();
         let mut length = size_of_val(&info) as u32;
@@ -54,7 +53,7 @@ impl SharedMap {
         })
     }
 
-    /// The value of a key. A longer value of a newer version is read as far as it is known.
+    /// Returns the value of a key. Of a newer version's longer value, only the known part is read.
     pub(crate) fn lookup<T: Pod>(&self, key: &[u8]) -> Option<T> {
         let mut value = vec![0u8; self.value_size];
         // SAFETY: the callers' keys have the size that the maps' declarations give, and `value`
@@ -79,13 +78,13 @@ impl AsFd for SharedMap {
     }
 }
 
-/// Lets everybody read the maps that are there to be read. The records tell no more of a
-/// connection than `ss -i` does, and its policy's state.
+/// Lets all users read the maps in [`READABLE`]. Their records reveal no more of a connection than `ss -i` does, except
+/// the state of its policy.
 pub(crate) fn open_to_all(pins: &PinDirectory) -> Result<()> {
     for name in READABLE {
         let pin = pins.maps().join(name);
         match fs::set_permissions(&pin, Permissions::from_mode(0o444)) {
-            // An object that does not use the map has not pinned it.
+            // Objects that do not use the map have not pinned it.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             other => other.doing(|| format!("opening {} to all", pin.display()))?,
         }

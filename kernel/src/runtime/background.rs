@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A process of our own that outlives this one: it has no terminal, no open files, and no parent
-//! that would have to wait for it.
+//! Background processes that outlive this one: without terminal or open files, and without a parent that has to wait
+//! for them.
 
 use std::ffi::CStr;
 use std::fs::{self, File};
@@ -21,17 +21,17 @@ pub const GUARD: &CStr = c"nn-guard";
 /// Name of a supervisor, for the same reason.
 pub(crate) const SUPERVISOR: &CStr = c"nn-supervisor";
 
-/// Runs `work` in a new process in the background, which is called `name` (of 15 bytes at most), with no file open but
-/// `kept`. Only one thread may be running.
+/// Runs `work` in a new background process called `name` (at most 15 bytes), with no file open except `kept`. Only one
+/// thread may be running.
 pub fn spawn(name: &CStr, kept: Option<BorrowedFd<'_>>, work: impl FnOnce()) -> Result<()> {
     let starting = || "starting a process in the background".to_owned();
     let kept = kept.map(|kept| kept.as_raw_fd());
     // SAFETY: as the caller has only this thread, the child's memory is in a consistent state.
     match unsafe { fork() }.doing(starting)? {
         ForkResult::Parent { child } => {
-            // It ends at once: the work is done by a child of its own, which thus has no parent.
+            // It ends at once: its own child, which thus has no parent, does the work.
             match waitpid(child, None) {
-                // Where SIGCHLD is ignored, as a caller may have left it, nothing is to be awaited.
+                // If the caller ignores SIGCHLD, there is nothing to wait for.
                 Ok(_) | Err(Errno::ECHILD) => Ok(()),
                 Err(error) => Err(error).doing(starting),
             }
@@ -42,14 +42,13 @@ pub fn spawn(name: &CStr, kept: Option<BorrowedFd<'_>>, work: impl FnOnce()) -> 
                 detach(name, kept);
                 work();
             }
-            // SAFETY: ends the process without running what the parent is to run at its end.
+            // SAFETY: ends the process without running the parent's exit handlers.
             unsafe { libc::_exit(0) }
         }
     }
 }
 
-/// Lets go of the terminal, the working directory and all files; a signal that is meant for the
-/// command does not end us.
+/// Detaches from the terminal, the working directory and all files; ignores signals meant for the command.
 fn detach(name: &CStr, kept: Option<RawFd>) {
     for number in [
         Signal::SIGHUP,
@@ -60,7 +59,7 @@ fn detach(name: &CStr, kept: Option<RawFd>) {
         Signal::SIGUSR2,
         Signal::SIGPIPE,
     ] {
-        // SAFETY: ignoring a signal runs no code of ours.
+        // SAFETY: ignoring a signal runs no code of this program.
         let _ = unsafe { signal(number, SigHandler::SigIgn) };
     }
     let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None);
@@ -115,7 +114,7 @@ fn rename(line: &mut [u8], name: &[u8]) {
     }
 }
 
-/// Closes all files from `first` on, but for `kept`. Values that own them must not be used.
+/// Closes all files from `first` on except `kept`. Values that own them must not be used.
 pub(crate) fn close_from(first: RawFd, kept: &[RawFd]) {
     let close = |from: RawFd, to: libc::c_uint| {
         // SAFETY: the callers run nothing that relies on the files closed here.

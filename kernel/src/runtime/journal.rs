@@ -2,8 +2,8 @@
 //! A journal of the cgroups that netnice has changed, so that the next call clears what a crash or
 //! `kill -9` has left.
 //!
-//! There is one file in `/run/netnice/cgroups` for each cgroup. Who still works on the cgroup
-//! holds the file locked, and the kernel lets go of the lock when that process ends.
+//! There is one file in `/run/netnice/cgroups` for each cgroup. A process that works on the cgroup holds the file
+//! locked, and the kernel releases the lock when that process ends.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
@@ -20,15 +20,15 @@ use crate::error::{Context, Error, Result};
 use crate::objects::pin_directory::{self, PinDirectory};
 use crate::sockets::storage;
 
-/// Bytes of a record at the most: a path and two words.
+/// Largest record, in bytes: a path and two words.
 const LONGEST: u64 = 8192;
 
-/// How a cgroup has come to have low priority.
+/// Origin of a cgroup's low priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Made by us for processes; goes when the last of them ends.
+    /// Created by netnice for processes; removed when the last of them ends.
     Made,
-    /// Was there before us, and has our programs attached until they are detached.
+    /// Existed before, and has netnice's programs attached until they are detached.
     Attached,
 }
 
@@ -41,19 +41,19 @@ impl Kind {
     }
 }
 
-/// The written record of a cgroup, held locked.
+/// The record of a cgroup, held locked.
 #[derive(Debug)]
 pub struct Record {
     _lock: Flock<File>,
     path: PathBuf,
 }
 
-/// A record as another call finds it.
+/// A record found by another call.
 enum Found {
-    /// Not in use, and now ours. What it says is missing if its writer was cut short.
+    /// Not in use, and now held by this call. The content is missing if its writer was interrupted.
     Free(Record, Option<Content>),
     Busy,
-    /// Gone by now, or something that no netnice has written.
+    /// Gone by now, or not written by netnice.
     NoRecord,
 }
 
@@ -82,13 +82,13 @@ struct Content {
 }
 
 impl Record {
-    /// Writes down a cgroup. The value keeps others from clearing it until it is dropped.
+    /// Records a cgroup. The value keeps others from clearing it until dropped.
     pub fn new(pins: &PinDirectory, kind: Kind, cgroup: &Cgroup) -> Result<Self> {
         let directory = directory(pins.home());
         pin_directory::make_directory(&directory)?;
         let path = directory.join(cgroup.id().to_string());
         let writing = || format!("writing {}", path.display());
-        // Others look at it only once it has its name, and by then it is locked.
+        // Others open the file only under its final name, and by then it is locked.
         let hidden = directory.join(format!(".{}", std::process::id()));
         let file = OpenOptions::new()
             .write(true)
@@ -104,13 +104,13 @@ impl Record {
         Ok(Self { _lock: file, path })
     }
 
-    /// Removes it: the cgroup is none of our business any more.
+    /// Removes the record: netnice is done with the cgroup.
     pub fn remove(self) -> Result<()> {
         fs::remove_file(&self.path).doing(|| format!("removing {}", self.path.display()))
     }
 }
 
-/// Waits until nobody holds the record of a cgroup, or it is gone.
+/// Waits until no process holds the record of a cgroup, or it is gone.
 pub(crate) fn wait_until_released(home: &Path, id: u64) {
     if let Ok(file) = File::open(directory(home).join(id.to_string())) {
         // An error means that there is nothing to wait for.
@@ -118,7 +118,7 @@ pub(crate) fn wait_until_released(home: &Path, id: u64) {
     }
 }
 
-/// Ids and paths of all cgroups on record that are `kind`.
+/// Returns the ids and paths of all recorded cgroups of this `kind`.
 pub fn cgroups(home: &Path, kind: Kind) -> Vec<(u64, String)> {
     let entries = fs::read_dir(directory(home))
         .into_iter()
@@ -139,9 +139,9 @@ pub(crate) fn forget_lost(home: &Path, path: &str, except: Option<u64>) -> bool 
     lost.map(|(id, _)| remove(home, id)).count() > 0
 }
 
-/// Forgets the record of a cgroup.
+/// Removes the record of a cgroup.
 pub(crate) fn remove(home: &Path, id: u64) {
-    // Nothing to remove is fine.
+    // A missing record is no error.
     let _ = fs::remove_file(directory(home).join(id.to_string()));
 }
 
@@ -161,7 +161,7 @@ pub(crate) fn clear(home: &Path) -> Result<Left> {
         }
         let (record, content) = match take(&entry.path()) {
             Ok(Found::Free(record, content)) => (record, content),
-            // One that cannot be read must not keep the others from being cleared.
+            // An unreadable record must not keep the others from being cleared.
             Ok(Found::NoRecord) | Err(_) => continue,
             Ok(Found::Busy) => {
                 left.in_use = true;
@@ -185,10 +185,10 @@ pub(crate) fn clear(home: &Path) -> Result<Left> {
     Ok(left)
 }
 
-/// So long after it was made a cgroup without a record belongs to nobody.
+/// Age from which a cgroup without a record is abandoned.
 const UNRECORDED: Duration = Duration::from_secs(60);
 
-/// Removes cgroups right below `above` that were made by calls that were killed before they wrote it down.
+/// Removes cgroups directly below `above` whose creators were killed before they recorded them.
 pub(crate) fn clear_unrecorded(home: &Path, above: &Cgroup) -> Result<()> {
     for cgroup in above.children()? {
         let recorded = directory(home).join(cgroup.id().to_string()).exists();
@@ -236,13 +236,13 @@ pub(crate) fn may_return(path: &str) -> bool {
     path.ends_with(".service")
 }
 
-/// Locks a record and reads it, unless somebody holds it.
+/// Locks a record and reads it, unless another process holds it.
 fn take(path: &Path) -> Result<Found> {
     let reading = || format!("reading {}", path.display());
     let file = match OpenOptions::new()
         .read(true)
         .write(true)
-        // A pipe would keep its opener waiting.
+        // Opening a pipe would block.
         .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
         .open(path)
     {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where the kernel's side of netnice lives between calls: a BPF file system of our own, and the
-//! locks that tell the last user to clear it.
+//! Storage of the kernel objects between calls: a private BPF file system, and the locks by which the last user knows
+//! to clear it.
 //!
 //! ```text
 //! /run/netnice/lock       every user of the pins holds it shared; the last one clears them
@@ -10,8 +10,8 @@
 //! /run/netnice/installed  there if the controls are to stay without a user
 //! ```
 //!
-//! There is one such place for all mount namespaces: a process in another mount namespace than
-//! that of PID 1 (`ip netns exec` makes one) uses the files of PID 1's.
+//! All mount namespaces share this place: a process in another mount namespace than that of PID 1 (`ip netns exec`
+//! creates one) uses the files of PID 1's.
 
 use std::fs::{self, File};
 use std::io;
@@ -30,7 +30,7 @@ use crate::objects::control;
 use crate::objects::pin_directory::{PinDirectory, lock, make_directory, namespace_of_init};
 use crate::runtime::journal;
 
-/// A share in the pinned maps, programs and links; the last share to be given back clears them.
+/// A share in the pinned maps, programs and links; returning the last share clears them.
 #[derive(Debug)]
 pub struct Pins {
     directory: PinDirectory,
@@ -56,7 +56,7 @@ impl Drop for Pins {
 }
 
 impl Pins {
-    /// Takes a share, making and mounting what is missing. Needs root.
+    /// Takes a share, creating and mounting what is missing. Needs root.
     pub fn open() -> Result<Self> {
         need_root("loading a congestion control into the kernel")?;
         let directory = PinDirectory::find();
@@ -67,7 +67,7 @@ impl Pins {
             given_back: false,
         };
         if !pins.mounted() {
-            // Two that come at once would mount twice, the second over the first's pins.
+            // Two concurrent calls would mount twice, the second over the first's pins.
             let _loading = pins.while_loading()?;
             if !pins.mounted() {
                 pins.mount()?;
@@ -76,8 +76,7 @@ impl Pins {
         Ok(pins)
     }
 
-    /// Keeps the pins when the last share is given back, until [`Self::set_installed`] is called
-    /// again with `false`.
+    /// Keeps the pins when the last share is returned, until a call with `false`.
     pub fn set_installed(&self, installed: bool) -> Result<()> {
         let marker = self.home().join("installed");
         let result = if installed {
@@ -91,7 +90,7 @@ impl Pins {
         result.doing(|| format!("writing {}", marker.display()))
     }
 
-    /// Whether [`Self::set_installed`] has been called with `true`.
+    /// Returns true if [`Self::set_installed`] was called with `true`.
     pub fn is_installed(&self) -> bool {
         self.home().join("installed").exists()
     }
@@ -111,7 +110,7 @@ impl Pins {
             return Ok(false);
         }
         match self.lock.relock(FlockArg::LockExclusiveNonblock) {
-            // Another one uses the pins and will find itself last, later.
+            // Another process uses the pins; the last user clears them.
             Err(Errno::EWOULDBLOCK) => return Ok(false),
             other => other.doing(|| format!("locking {}", home.display()))?,
         }
@@ -122,7 +121,7 @@ impl Pins {
         }
         let bpf = self.bpf();
         control::unregister_all(&bpf)?;
-        // Unmounting alone would not do: another mount namespace may hold a copy of the mount.
+        // Unmounting alone does not suffice: another mount namespace may hold a copy of the mount.
         clear(&bpf).doing(|| format!("unpinning from {}", bpf.display()))?;
         if self.mounted() {
             let how = MntFlags::MNT_DETACH | MntFlags::UMOUNT_NOFOLLOW;
@@ -135,7 +134,7 @@ impl Pins {
             false => fs::remove_dir_all(home),
         };
         match removed {
-            // Such a one was quick: the directory is its own now.
+            // Such a process has already created files: the directory is its own now.
             Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {}
             other => other.doing(|| format!("removing {}", home.display()))?,
         }
@@ -178,7 +177,7 @@ fn is_bpf(path: &Path) -> bool {
     statfs(path).is_ok_and(|found| found.filesystem_type() == BPF_FS_MAGIC)
 }
 
-/// Removes everything in a directory of a BPF file system. The kernel gives the objects up later.
+/// Removes everything in a directory of a BPF file system. The kernel frees the objects later.
 fn clear(directory: &Path) -> io::Result<()> {
     let entries = match fs::read_dir(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -186,7 +185,7 @@ fn clear(directory: &Path) -> io::Result<()> {
     };
     for entry in entries {
         let entry = entry?;
-        // The kernel's own files have a dot in their names and stay; ours may not have one.
+        // The kernel's own files have a dot in their names and stay; netnice's must not have one.
         if entry.file_name().as_encoded_bytes().contains(&b'.') {
             continue;
         }
@@ -200,8 +199,8 @@ fn clear(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Runs `work` on the place of our BPF file system, on a thread of its own in the mount namespace
-/// of PID 1 where that is another: only from within can mounts be changed.
+/// Runs `work` on the directory of netnice's BPF file system, on a thread of its own in the mount namespace of PID 1 if
+/// that differs: mounts can be changed only from within.
 fn in_namespace_of_init(
     home: &Path,
     work: impl FnOnce(&Path) -> nix::Result<()> + Send,
@@ -212,7 +211,7 @@ fn in_namespace_of_init(
     let home = File::open(home)?;
     let changed = std::thread::scope(|scope| {
         let there = scope.spawn(|| {
-            // A thread that shares its root and working directory may not change namespace.
+            // A thread that shares its root and working directory may not change its mount namespace.
             unshare(CloneFlags::CLONE_FS)?;
             setns(&namespace, CloneFlags::CLONE_NEWNS)?;
             fchdir(&home)?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Low priority for one open socket: its congestion control and DSCP, and back.
+//! Setting and removing low priority of one open socket: its congestion control and DSCP.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -12,7 +12,7 @@ use crate::settings::Settings;
 use crate::sockets::options;
 use crate::sockets::storage::SocketStorage;
 
-/// Puts the control on a socket; returns whether it is there afterwards.
+/// Sets the control of a socket; returns true if it is set afterwards.
 pub(crate) fn govern(
     socket: &impl AsFd,
     settings: &Settings,
@@ -40,7 +40,7 @@ pub(crate) fn govern(
     }
     if let Some(storage) = storage {
         if is_ours(&current) {
-            // Only a control that takes over reads its parameters. Letting go closes the books.
+            // A control reads its parameters only when it takes over. Leaving the socket ends its record.
             options::set_control(socket, "reno")?;
         }
         let flow = Flow {
@@ -66,13 +66,13 @@ pub(crate) fn govern(
     Ok(options::control(socket)? == wanted)
 }
 
-/// Takes low priority off a socket; returns whether it had it.
+/// Removes low priority from a socket; returns true if it had any.
 pub(crate) fn release(socket: &impl AsFd, storage: Option<&SocketStorage>) -> io::Result<bool> {
     let received = storage.is_some_and(|storage| storage.release_window(socket));
     Ok(restore_control(socket, storage)? || received)
 }
 
-/// Puts the control back that a socket had before one of ours; returns whether there was one.
+/// Restores the control that a socket had before one of netnice's; returns true if there was one.
 fn restore_control(socket: &impl AsFd, storage: Option<&SocketStorage>) -> io::Result<bool> {
     if !is_ours(&options::control(socket)?) {
         return Ok(false);
@@ -96,11 +96,10 @@ fn restore_control(socket: &impl AsFd, storage: Option<&SocketStorage>) -> io::R
     Ok(!is_ours(&options::control(socket)?))
 }
 
-/// Makes the guard of the socket's cgroup, if it has one, let us pass; returns what is kept
-/// beside the socket.
+/// Makes the guard of the socket's cgroup, if any, accept the next changes; returns the record of the socket.
 fn unguard(socket: &impl AsFd, storage: &SocketStorage) -> Flow {
     let flow = storage.flow(socket).unwrap_or(Flow::zeroed());
-    // If this fails the guard keeps its post, and the caller sees no change.
+    // If this fails the guard stays active, and the caller sees no change.
     let _ = storage.set_flow(
         socket,
         &Flow {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! TCP sockets: their options, the records that BPF programs keep beside them, their congestion
-//! control, the processes that have them open, and lists of connections.
+//! TCP sockets: their options, the records that BPF programs keep for them, their congestion control, the processes
+//! that have them open, and lists of connections.
 
 pub mod connections;
 pub(crate) mod governance;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Options of TCP sockets, whoever's they are.
+//! Options of TCP sockets of any process.
 
 use std::ffi::OsString;
 use std::io;
@@ -9,25 +9,25 @@ use nix::sched::{CloneFlags, setns};
 use nix::sys::socket::sockopt::{Ipv4Tos, Ipv6TClass, TcpCongestion};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, getsockopt, setsockopt};
 
-/// Whether a socket is one of TCP, or of Multipath TCP, which passes its options on to TCP.
+/// Returns true for a TCP socket, or a Multipath TCP one, which passes its options on to TCP.
 pub(crate) fn is_tcp(socket: &impl AsFd) -> bool {
     let protocol = integer(socket, libc::SO_PROTOCOL);
     matches!(protocol, Ok(libc::IPPROTO_TCP | libc::IPPROTO_MPTCP))
 }
 
-/// The name of the congestion control.
+/// Returns the name of the congestion control.
 pub(crate) fn control(socket: &impl AsFd) -> io::Result<String> {
     let name = getsockopt(socket, TcpCongestion)?;
     Ok(name.to_string_lossy().trim_end_matches('\0').to_owned())
 }
 
-/// Puts a congestion control on a socket.
+/// Sets the congestion control of a socket.
 pub(crate) fn set_control(socket: &impl AsFd, name: &str) -> io::Result<()> {
     Ok(setsockopt(socket, TcpCongestion, &OsString::from(name))?)
 }
 
-/// The control that sockets get in the network namespace that this one is in. Where we may not
-/// look there it is taken to be as in our own.
+/// Returns the default control in the network namespace of this socket. If that cannot be entered, assumes the default
+/// of this process's own.
 pub(crate) fn usual_control(socket: &impl AsFd) -> io::Result<String> {
     let here = || {
         let new = nix::sys::socket::socket(
@@ -43,7 +43,7 @@ pub(crate) fn usual_control(socket: &impl AsFd) -> io::Result<String> {
     };
     std::thread::scope(|scope| {
         let there = scope.spawn(|| {
-            // On a thread of its own: the rest of the process stays where it is.
+            // On a thread of its own: the rest of the process stays in its namespace.
             setns(&namespace, CloneFlags::CLONE_NEWNET)?;
             here()
         });
@@ -61,11 +61,11 @@ fn network_namespace(socket: &impl AsFd) -> io::Result<OwnedFd> {
     if namespace < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the kernel has just made this descriptor for us.
+    // SAFETY: the kernel has just created this descriptor for the caller.
     Ok(unsafe { OwnedFd::from_raw_fd(namespace) })
 }
 
-/// Allows the largest window that the programs ever do: the socket's buffer decides again.
+/// Sets the clamp to the largest window that the programs set, so that the socket's buffer decides again.
 pub(crate) fn raise_window_clamp(socket: &impl AsFd) -> io::Result<()> {
     let largest: libc::c_int = (16 << 20) - 1;
     // SAFETY: the value is an integer that lives as long as the call.
@@ -84,7 +84,7 @@ pub(crate) fn raise_window_clamp(socket: &impl AsFd) -> io::Result<()> {
     }
 }
 
-/// Sets the DSCP of all packets to come; the kernel keeps the ECN bits beside it.
+/// Sets the DSCP of all future packets; the kernel preserves the ECN bits.
 pub(crate) fn set_dscp(socket: &impl AsFd, dscp: u8) -> io::Result<()> {
     let field = i32::from(dscp) << 2;
     if integer(socket, libc::SO_DOMAIN)? == libc::AF_INET6 {
@@ -94,7 +94,7 @@ pub(crate) fn set_dscp(socket: &impl AsFd, dscp: u8) -> io::Result<()> {
     Ok(setsockopt(socket, Ipv4Tos, &field)?)
 }
 
-/// The DSCP of its packets.
+/// Returns the DSCP of its packets.
 pub(crate) fn dscp(socket: &impl AsFd) -> io::Result<u8> {
     let field = match integer(socket, libc::SO_DOMAIN)? {
         libc::AF_INET6 => getsockopt(socket, Ipv6TClass)?,
@@ -103,7 +103,7 @@ pub(crate) fn dscp(socket: &impl AsFd) -> io::Result<u8> {
     Ok(u8::try_from(field >> 2).unwrap_or(0))
 }
 
-/// The number that names a socket for as long as the kernel runs.
+/// Returns the cookie, which identifies a socket until the next boot.
 pub(crate) fn cookie(socket: &impl AsFd) -> io::Result<u64> {
     option(socket, libc::SO_COOKIE)
 }

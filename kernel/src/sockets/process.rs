@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Running processes: which descend from which, and the files they have open.
+//! Running processes: their descendants, and the files they have open.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -8,7 +8,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use crate::error::{Error, Result};
 
-/// A running process that can not be confused with a later one of the same number.
+/// Handle of a running process; it never refers to a later process of the same number.
 #[derive(Debug)]
 pub(crate) struct Handle(OwnedFd);
 
@@ -19,7 +19,7 @@ impl Handle {
         Self::descriptor(handle).map(Self)
     }
 
-    /// Any thread, not only the first one of a process; since 6.9.
+    /// Opens any thread, not only the first one of a process; since 6.9.
     pub(crate) fn open_thread(thread: i32) -> io::Result<Self> {
         const PIDFD_THREAD: libc::c_int = libc::O_EXCL;
         // SAFETY: both arguments are numbers.
@@ -27,10 +27,10 @@ impl Handle {
         Self::descriptor(handle).map(Self)
     }
 
-    /// The id of its cgroup in cgroup2; since 6.13. It takes a third of the time that reading
-    /// `/proc/PID/cgroup` takes.
+    /// Returns the id of its cgroup in cgroup2; since 6.13. This takes a third of the time of reading
+    /// `/proc/PID/cgroup`.
     pub(crate) fn cgroup_id(&self) -> io::Result<u64> {
-        /// `struct pidfd_info` of linux/pidfd.h in its first version.
+        /// First version of `struct pidfd_info` of linux/pidfd.h.
         #[repr(C)]
         struct Information {
             mask: u64,
@@ -46,7 +46,7 @@ impl Handle {
             cgroup_id: 0,
             rest: [0; 12],
         };
-        // SAFETY: the kernel writes as many bytes as the request's number says, the struct's size.
+        // SAFETY: the kernel writes as many bytes as the request's number encodes, the struct's size.
         let answer =
             unsafe { libc::ioctl(self.0.as_raw_fd(), PIDFD_GET_INFO, &raw mut information) };
         if answer < 0 {
@@ -58,7 +58,7 @@ impl Handle {
         }
     }
 
-    /// A copy of one of the process's file descriptors.
+    /// Copies one of the process's file descriptors.
     pub(crate) fn copy_descriptor(&self, descriptor: RawFd) -> io::Result<OwnedFd> {
         // SAFETY: all arguments are numbers.
         let copy =
@@ -71,12 +71,12 @@ impl Handle {
         if number < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the kernel has just made this descriptor for us.
+        // SAFETY: the kernel has just created this descriptor for the caller.
         Ok(unsafe { OwnedFd::from_raw_fd(number) })
     }
 }
 
-/// The numbers and inodes of the sockets that a process has open.
+/// Returns the numbers and inodes of the sockets that a process has open.
 pub(crate) fn sockets(pid: i32) -> io::Result<Vec<(RawFd, u64)>> {
     let mut sockets = Vec::new();
     for entry in fs::read_dir(format!("/proc/{pid}/fd"))? {
@@ -99,18 +99,17 @@ pub(crate) fn sockets(pid: i32) -> io::Result<Vec<(RawFd, u64)>> {
     Ok(sockets)
 }
 
-/// For each of these sockets, by inode, the first process found to have it open.
+/// Returns, for each of these sockets, by inode, the first process found to have it open.
 pub fn owners(inodes: &HashSet<u64>) -> HashMap<u64, i32> {
     let holders = holders(inodes).into_iter();
     holders.map(|(inode, (pid, _))| (inode, pid)).collect()
 }
 
-/// For each of these sockets, by inode, the first process found to have it open, and its
-/// descriptor there.
+/// Returns, for each of these sockets, by inode, the first process found to have it open, and its descriptor there.
 pub(crate) fn holders(inodes: &HashSet<u64>) -> HashMap<u64, (i32, RawFd)> {
     let mut holders = HashMap::new();
     for pid in all() {
-        // Those of other users can be looked at by root only.
+        // Only root can inspect those of other users.
         for (descriptor, inode) in sockets(pid).unwrap_or_default() {
             if inodes.contains(&inode) {
                 holders.entry(inode).or_insert((pid, descriptor));
@@ -120,7 +119,7 @@ pub(crate) fn holders(inodes: &HashSet<u64>) -> HashMap<u64, (i32, RawFd)> {
     holders
 }
 
-/// The process and all that descend from it.
+/// Returns the process and all its descendants.
 pub fn with_descendants(pid: i32) -> Result<Vec<i32>> {
     if !fs::exists(format!("/proc/{pid}")).unwrap_or(false) || pid <= 0 {
         return Err(Error::UnknownProcess { pid });
@@ -148,19 +147,19 @@ pub fn with_descendants(pid: i32) -> Result<Vec<i32>> {
     Ok(family)
 }
 
-/// All processes that can be seen.
+/// Returns all visible processes.
 pub(crate) fn all() -> impl Iterator<Item = i32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// The parent, out of `/proc/PID/stat`. The name before it is in parentheses and may hold any.
+/// Returns the parent from `/proc/PID/stat`. The name before it is in parentheses and may contain parentheses.
 fn parent_of(stat: &str) -> Option<i32> {
     let (_, after_name) = stat.rsplit_once(')')?;
     after_name.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// The name of a process.
+/// Returns the name of a process.
 pub fn name(pid: i32) -> Option<String> {
     let name = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
     Some(name.trim_end().to_owned())

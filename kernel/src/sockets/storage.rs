@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The records that the BPF programs keep: one beside each socket, and sums over finished
-//! connections. They lie in the pinned maps `flows`, `receptions` and `totals`.
+//! Records that the BPF programs keep: one for each socket, and sums over finished connections. They are in the pinned
+//! maps `flows`, `receptions` and `totals`.
 
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::sockets::options;
 pub(crate) struct SocketStorage {
     flows: MapHandle,
     totals: MapHandle,
-    /// State of sockets that receive at low priority; `None` if there are none.
+    /// State of sockets that receive at low priority; `None` without the map.
     receptions: Option<MapHandle>,
 }
 
@@ -30,7 +30,7 @@ impl SocketStorage {
         })
     }
 
-    /// Makes a place for sums over the finished connections of a cgroup's sockets.
+    /// Creates the entry for sums over the finished connections of a cgroup's sockets.
     pub(crate) fn count(&self, group: u64) -> Result<()> {
         let zero = Totals::default();
         self.totals
@@ -43,7 +43,7 @@ impl SocketStorage {
             .doing(|| "making a place for sums".into())
     }
 
-    /// The sums over the finished connections of a cgroup's sockets, if [`Self::count`] was called.
+    /// Returns the sums over the finished connections of a cgroup's sockets, if [`Self::count`] was called.
     pub(crate) fn totals(&self, group: u64) -> Option<Totals> {
         let bytes = self
             .totals
@@ -54,11 +54,11 @@ impl SocketStorage {
 
     /// Removes the sums of a group.
     pub(crate) fn forget_totals(&self, group: u64) {
-        // That there is nothing to remove is no error.
+        // A missing entry is no error.
         let _ = self.totals.delete(&group.to_ne_bytes());
     }
 
-    /// Writes beside a socket what a control is to find there when it takes over.
+    /// Writes the record of a socket that a control reads when it takes over.
     pub(crate) fn set_flow(&self, socket: impl AsFd, flow: &Flow) -> Result<()> {
         self.flows
             .update(&key_of(&socket), bytemuck::bytes_of(flow), MapFlags::ANY)
@@ -72,27 +72,26 @@ impl SocketStorage {
         bytemuck::try_pod_read_unaligned(&bytes).ok()
     }
 
-    /// Lets a socket that receives at low priority advertise what it would without us; returns
-    /// whether it was one.
+    /// Stops governing the window of a socket that receives at low priority; returns true if it was governed.
     pub(crate) fn release_window(&self, socket: impl AsFd) -> bool {
         let forget = |map: &MapHandle| map.delete(&key_of(&socket)).is_ok();
-        // The program leaves a socket alone of which nothing is kept.
+        // The program ignores a socket without a record.
         let governed = self.receptions.as_ref().is_some_and(forget);
-        // A window that was small would else remain so, as nothing would tune it.
+        // A small window would otherwise stay small, as nothing would tune it.
         governed && options::raise_window_clamp(&socket).is_ok()
     }
 
-    /// Forgets what is kept beside a socket.
+    /// Removes the record of a socket.
     pub(crate) fn forget_flow(&self, socket: impl AsFd) {
-        // That there is nothing to forget is no error.
+        // A missing record is no error.
         let _ = self.flows.delete(&key_of(&socket));
     }
 }
 
-/// Removes the sums of a group from the pinned map, where there is one.
+/// Removes the sums of a group from the pinned map, if there is one.
 pub(crate) fn forget_totals(bpf: &Path, group: u64) {
     if let Ok(totals) = MapHandle::from_pinned_path(bpf.join("maps/totals")) {
-        // That there is nothing to forget is no error.
+        // A missing entry is no error.
         let _ = totals.delete(&group.to_ne_bytes());
     }
 }

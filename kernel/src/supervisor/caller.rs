@@ -26,13 +26,13 @@ use crate::sockets::process::Handle;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Wanted {
     pub(super) domain: libc::c_int,
-    /// With its flags.
+    /// Type of the socket, with its flags.
     pub(super) kind: libc::c_int,
     pub(super) protocol: libc::c_int,
 }
 
 impl Wanted {
-    /// Whether it is a socket of TCP, or of Multipath TCP.
+    /// Returns true for TCP and Multipath TCP sockets.
     pub(super) fn is_tcp(self) -> bool {
         matches!(self.domain, libc::AF_INET | libc::AF_INET6)
             && self.kind & 0xf == libc::SOCK_STREAM
@@ -43,7 +43,7 @@ impl Wanted {
         self.kind & libc::SOCK_CLOEXEC != 0
     }
 
-    /// Makes it for `owner`, if that is another.
+    /// Creates the socket, with the credentials of `owner` if given.
     fn make(self, owner: Option<Owner>) -> io::Result<OwnedFd> {
         let kind = self.kind | libc::SOCK_CLOEXEC;
         let before = owner.map(Owner::assume);
@@ -54,12 +54,12 @@ impl Wanted {
         if made < 0 {
             return Err(error);
         }
-        // SAFETY: the kernel has just made this descriptor for us.
+        // SAFETY: the kernel has just created this descriptor for the caller.
         Ok(unsafe { OwnedFd::from_raw_fd(made) })
     }
 }
 
-/// As whom a thread makes files.
+/// Credentials with which a thread creates files.
 #[derive(Clone, Copy)]
 struct Owner {
     user: Uid,
@@ -79,7 +79,7 @@ impl Owner {
         })
     }
 
-    /// Makes files as this one from now on; returns as whom it was done before.
+    /// Creates files with these credentials from now on; returns the previous ones.
     fn assume(self) -> Self {
         Self {
             group: setfsgid(self.group),
@@ -88,15 +88,14 @@ impl Owner {
     }
 }
 
-/// Where the supervisor lives, to compare with callers.
+/// Namespace and cgroup of the supervisor, to compare with callers.
 pub(super) struct Surroundings {
     network: io::Result<u64>,
     itself: io::Result<Handle>,
 }
 
 impl Surroundings {
-    /// Those of this process, which never changes its network namespace. Others may move it to
-    /// another cgroup.
+    /// Reads those of this process, which never changes its network namespace. Others may move it to another cgroup.
     pub(super) fn new() -> Self {
         Self {
             network: network_of("self"),
@@ -104,7 +103,7 @@ impl Surroundings {
         }
     }
 
-    /// Whether the thread is in the cgroup of this process, as all are where there is no cgroup2.
+    /// Returns true if the thread is in this process's cgroup, which holds for all threads without cgroup2.
     fn shares_cgroup(&self, thread: u32) -> bool {
         let ids = || {
             let itself = self.itself.as_ref().ok()?.cgroup_id().ok()?;
@@ -117,15 +116,14 @@ impl Surroundings {
         }
     }
 
-    /// Makes the socket where the thread would have made it: in its network namespace, in its
-    /// cgroup, and for its user and group, since firewalls, routes and limits may go by these.
-    /// `None` where it is not known what these are, or where we may not enter them: a socket of
-    /// ours would lead out of a sandbox.
+    /// Creates the socket where the thread would have: in its network namespace, in its cgroup, and for its user and
+    /// group, since firewalls, routes and limits may depend on these. `None` if these are unknown or may not be
+    /// entered: a socket created by the supervisor would lead out of a sandbox.
     pub(super) fn make_socket(&self, thread: u32, wanted: Wanted) -> io::Result<Option<OwnedFd>> {
         let (Ok(theirs), Ok(ours)) = (network_of(thread), &self.network) else {
             return Ok(None);
         };
-        // Of who is not root all programs under the filter are the own ones.
+        // Without root, all programs under the filter belong to the supervisor's user.
         let root = geteuid().is_root();
         let owner = root.then(|| Owner::of(thread)).transpose()?;
         let same_cgroup = self.shares_cgroup(thread);
@@ -151,32 +149,32 @@ impl Surroundings {
     }
 }
 
-/// The path of a process's cgroup in cgroup2 (man 7 cgroups); `None` where there is none.
+/// Returns the path of a process's cgroup in cgroup2 (man 7 cgroups); `None` if there is none.
 fn cgroup_of(process: impl Display) -> Option<String> {
     let lines = fs::read_to_string(format!("/proc/{process}/cgroup")).ok()?;
     let path = lines.lines().find_map(|line| line.strip_prefix("0::"))?;
     Some(path.to_owned())
 }
 
-/// A number that no other network namespace has: each has files of its own there. The link `ns/net`
-/// tells as much, but not of programs that hide (`PR_SET_DUMPABLE`), as those that hold keys do;
-/// they are to have low priority all the same.
+/// Returns a number unique to the network namespace: each has files of its own under `net`. The link `ns/net` shows it
+/// too, but not for processes that are not dumpable (`PR_SET_DUMPABLE`), as those that hold keys are; they get low
+/// priority all the same.
 fn network_of(process: impl Display) -> io::Result<u64> {
     Ok(fs::metadata(format!("/proc/{process}/net/dev"))?.ino())
 }
 
-/// The namespaces to make a socket in.
+/// Namespaces in which to create a socket.
 struct Namespaces {
     network: File,
-    /// That of users which the network belongs to, where it has to be entered first.
+    /// User namespace that owns the network namespace, if it must be entered first.
     users: Option<File>,
 }
 
 impl Namespaces {
     fn of(thread: u32, root: bool) -> io::Result<Self> {
         let network = File::open(format!("/proc/{thread}/ns/net"))?;
-        // Root has the right to enter any network, others only as somebody in the user namespace
-        // that it belongs to. The thread's own may be yet another, within that one.
+        // Root may enter any network namespace, others only from the user namespace that owns it. The thread's own user
+        // namespace may be another one inside that.
         if root {
             return Ok(Self {
                 network,
@@ -188,17 +186,17 @@ impl Namespaces {
         if users < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the kernel has just made this descriptor for us.
+        // SAFETY: the kernel has just created this descriptor for the caller.
         let users = File::from(unsafe { OwnedFd::from_raw_fd(users) });
         let ours = fs::metadata("/proc/self/ns/user")?;
         let users = (users.metadata()?.ino() != ours.ino()).then_some(users);
         Ok(Self { network, users })
     }
 
-    /// Moves this process there for good; of its files, besides the namespaces, only `kept` stays
-    /// open. Who is root in a user namespace may trace a process that enters it, and so use all
-    /// that this one has: the filter's descriptor, and the file system as it is outside. A process
-    /// that hides can be traced only by root of where its memory was made, and that is outside.
+    /// Moves this process there permanently; of its files, besides the namespaces, only `kept` stays open. Root of a
+    /// user namespace may trace a process that enters it, and so use all that the process has: the filter's descriptor,
+    /// and the file system outside. Only root of the user namespace where its memory was created, which is outside, can
+    /// trace a process that is not dumpable.
     fn enter(&self, kept: RawFd) -> io::Result<()> {
         let users = self.users.as_ref().map(AsRawFd::as_raw_fd);
         let needed: Vec<_> = [kept, self.network.as_raw_fd()]
@@ -209,14 +207,14 @@ impl Namespaces {
         set_dumpable(false)?;
         if let Some(users) = &self.users {
             setns(users, CloneFlags::CLONE_NEWUSER)?;
-            // Of who gains rights by this the kernel has set it to `fs.suid_dumpable`.
+            // For a process that gains privileges by this the kernel has set it to `fs.suid_dumpable`.
             set_dumpable(false)?;
         }
         Ok(setns(&self.network, CloneFlags::CLONE_NEWNET)?)
     }
 }
 
-/// Where a socket is to be made, if not where the supervisor lives.
+/// Namespaces and cgroup in which to create a socket, where they differ from the supervisor's.
 #[derive(Default)]
 struct Elsewhere {
     namespaces: Option<Namespaces>,
@@ -224,9 +222,8 @@ struct Elsewhere {
 }
 
 impl Elsewhere {
-    /// Makes it by a process made for the purpose: who enters a user namespace does not come back,
-    /// and a process that stayed would keep the cgroup from running empty. `None` if it may not
-    /// enter.
+    /// Creates it in a new process: a process cannot leave a user namespace again, and one that stayed would keep the
+    /// cgroup from becoming empty. `None` if it may not enter.
     fn make_socket(&self, wanted: Wanted, owner: Option<Owner>) -> io::Result<Option<OwnedFd>> {
         let (here, there) = socketpair(
             AddressFamily::Unix,
@@ -243,13 +240,13 @@ impl Elsewhere {
                     .map_or(Ok(()), |namespaces| namespaces.enter(there));
                 let made = entered.and_then(|()| wanted.make(owner));
                 let sent = made.and_then(|socket| send_descriptor(there, &socket));
-                // SAFETY: ends the process without running what the parent is to run at its end.
+                // SAFETY: ends the process without running the parent's exit handlers.
                 unsafe { libc::_exit(sent.map_or(1, |()| 0)) }
             }
             Ok(ForkResult::Parent { child }) => {
                 drop(there);
                 let received = receive_descriptor(here.as_raw_fd());
-                // Where SIGCHLD is ignored there is nothing to await.
+                // If SIGCHLD is ignored, there is nothing to wait for.
                 let _ = waitpid(child, None);
                 received
             }
@@ -260,10 +257,9 @@ impl Elsewhere {
     }
 }
 
-/// Forks; the child begins in the cgroup, if one is given. Moving it there later would take the
-/// kernel ten times as long.
+/// Forks; the child starts in the cgroup, if one is given. Moving it there later takes the kernel ten times as long.
 fn fork_into(cgroup: Option<&Cgroup>) -> nix::Result<ForkResult> {
-    /// linux/sched.h, since 5.7.
+    /// From linux/sched.h, since 5.7.
     const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
     let Some(cgroup) = cgroup else {
         // SAFETY: the supervisor has only this thread.
@@ -311,18 +307,18 @@ pub(super) fn receive_descriptor(over: RawFd) -> io::Result<Option<OwnedFd>> {
         ControlMessageOwned::ScmRights(descriptors) => descriptors.first().copied(),
         _ => None,
     });
-    // SAFETY: the kernel has just made this descriptor for us.
+    // SAFETY: the kernel has just created this descriptor for the caller.
     Ok(received.map(|number| unsafe { OwnedFd::from_raw_fd(number) }))
 }
 
-/// Inode number of the socket behind one of the thread's descriptors, if it is a socket.
+/// Returns the inode number of the socket behind one of the thread's descriptors, if it is a socket.
 pub(super) fn socket_inode(thread: u32, descriptor: u64) -> Option<u64> {
     let link = fs::read_link(format!("/proc/{thread}/fd/{descriptor}")).ok()?;
     let inode = link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?;
     inode.parse().ok()
 }
 
-/// A copy of one of the thread's descriptors.
+/// Copies one of the thread's descriptors.
 pub(super) fn copy_descriptor(thread: u32, descriptor: u64) -> io::Result<OwnedFd> {
     let status = fs::read_to_string(format!("/proc/{thread}/status"))?;
     let process = status
@@ -333,7 +329,7 @@ pub(super) fn copy_descriptor(thread: u32, descriptor: u64) -> io::Result<OwnedF
     process.copy_descriptor(descriptor as RawFd)
 }
 
-/// Reads `count` 32-bit arguments that lie in the program's memory.
+/// Reads `count` 32-bit arguments from the program's memory.
 pub(super) fn read_arguments(thread: u32, address: u64, count: usize) -> io::Result<Vec<u64>> {
     let mut bytes = vec![0; 4 * count];
     let wanted = bytes.len();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The seccomp filter: which system calls are put before the supervisor, and which are answered
-//! at once. It covers every instruction set that the kernel runs programs of.
+//! The seccomp filter: which system calls go to the supervisor, and which the filter answers itself. It covers every
+//! instruction set whose programs the kernel runs.
 
 use libc::sock_filter;
 
@@ -10,16 +10,16 @@ const SOCK_STREAM: u32 = libc::SOCK_STREAM as u32;
 /// `SOCK_TYPE_MASK`: the rest of the type argument is flags.
 const TYPE_MASK: u32 = 0xf;
 
-/// Sub-calls of `socketcall`, the one system call for all of sockets on some 32-bit systems.
+/// Sub-calls of `socketcall`, the only system call for sockets on some 32-bit systems.
 pub(super) mod socketcall {
     pub(crate) const SOCKET: u64 = 1;
     pub(crate) const LISTEN: u64 = 4;
     pub(crate) const SETSOCKOPT: u64 = 14;
 }
 
-/// The numbers of the calls that matter, under one of the kernel's calling conventions.
+/// Numbers of the filtered calls under one of the kernel's calling conventions.
 pub(super) struct Convention {
-    /// As in `seccomp_data.arch`.
+    /// Value in `seccomp_data.arch`.
     pub(super) architecture: u32,
     pub(super) socket: u32,
     pub(super) listen: u32,
@@ -28,8 +28,8 @@ pub(super) struct Convention {
     pub(super) socketcall: Option<u32>,
 }
 
-/// On x86-64 a program may use 32-bit calls at any time, and those of the x32 ABI, whose numbers
-/// have a bit of their own (and one for `setsockopt` that is not among the others).
+/// On x86-64 a program may use 32-bit calls at any time, and those of the x32 ABI, whose numbers have an extra bit (and
+/// one for `setsockopt` that is not among the others).
 #[cfg(target_arch = "x86_64")]
 pub(super) const CONVENTIONS: &[Convention] = &[
     Convention {
@@ -97,7 +97,7 @@ pub(super) const CONVENTIONS: &[Convention] = &[Convention {
 )))]
 pub(super) const CONVENTIONS: &[Convention] = &[];
 
-/// The program. With `guard_mark`, attempts to change the DSCP are put before the supervisor too.
+/// Returns the filter program. With `guard_mark`, attempts to change the DSCP go to the supervisor, too.
 pub(super) fn program(guard_mark: bool) -> Vec<sock_filter> {
     let mut program = Vec::new();
     for convention in CONVENTIONS {
@@ -105,8 +105,8 @@ pub(super) fn program(guard_mark: bool) -> Vec<sock_filter> {
             when(convention.socket, socket()),
             when(convention.listen, vec![notify()]),
             when(convention.setsockopt, setsockopt(guard_mark)),
-            // A ring would make sockets behind the filter's back. Programs that use it where it
-            // is there do without where it is not.
+            // io_uring would create sockets behind the filter's back. Programs that use it when available work without
+            // it.
             when(convention.io_uring_setup, vec![fail(libc::ENOSYS)]),
             convention
                 .socketcall
@@ -124,7 +124,7 @@ pub(super) fn program(guard_mark: bool) -> Vec<sock_filter> {
     program
 }
 
-/// Sockets of TCP are made by the supervisor.
+/// Sends TCP `socket` calls to the supervisor.
 fn socket() -> Vec<sock_filter> {
     [
         vec![load_argument(0)],
@@ -155,7 +155,7 @@ fn setsockopt(guard_mark: bool) -> Vec<sock_filter> {
     block
 }
 
-/// The arguments lie in memory, where only the supervisor can look.
+/// Sends the call to the supervisor: its arguments are in memory, which a filter cannot read.
 fn multiplexed() -> Vec<sock_filter> {
     let calls = [
         socketcall::SOCKET,
@@ -171,13 +171,13 @@ fn multiplexed() -> Vec<sock_filter> {
     .concat()
 }
 
-/// Runs `block`, which must end with an answer, if the accumulator holds `value`.
+/// Runs `block`, which must end with an answer, if the accumulator equals `value`.
 fn when(value: u32, block: Vec<sock_filter>) -> Vec<sock_filter> {
     let skipped = u8::try_from(block.len()).expect("blocks are short");
     [vec![jump_if_equal(value, 0, skipped)], block].concat()
 }
 
-/// Gives `answer` if the accumulator holds none of `values`.
+/// Returns `answer` if the accumulator equals none of `values`.
 fn unless(values: &[u32], answer: sock_filter) -> Vec<sock_filter> {
     let mut block: Vec<_> = (values.iter().zip((1..=values.len()).rev()))
         .map(|(value, rest)| {
@@ -197,7 +197,7 @@ fn load_architecture() -> sock_filter {
     load(4)
 }
 
-/// All of these arguments are `int`: the kernel ignores the upper half, and so must we.
+/// All these arguments are `int`: the kernel ignores the upper half, and so must the filter.
 fn load_argument(index: u32) -> sock_filter {
     load(16 + 8 * index + if cfg!(target_endian = "big") { 4 } else { 0 })
 }
@@ -246,7 +246,7 @@ mod tests {
     const NOTIFY: u32 = libc::SECCOMP_RET_USER_NOTIF;
     const ERRNO: u32 = libc::SECCOMP_RET_ERRNO;
 
-    /// Runs the program as the kernel would.
+    /// Runs the program like the kernel.
     fn decide(program: &[sock_filter], architecture: u32, number: u32, args: [u64; 6]) -> u32 {
         let mut data = [number.to_ne_bytes(), architecture.to_ne_bytes()].concat();
         data.extend([0; 8]);
@@ -283,7 +283,7 @@ mod tests {
         for (number, arch) in [(41, NATIVE), (41 | X32, NATIVE), (359, I386)] {
             assert_eq!(socket(number, arch, 2, 1), NOTIFY);
             assert_eq!(socket(number, arch, 10, 1 | flags), NOTIFY);
-            // The kernel does not look at the upper half either.
+            // The kernel ignores the upper half, too.
             assert_eq!(socket(number, arch, 2 | 7 << 32, 1 | 7 << 32), NOTIFY);
             assert_eq!(socket(number, arch, 2, 2), ALLOW, "UDP");
             assert_eq!(socket(number, arch, 1, 1), ALLOW, "Unix domain");

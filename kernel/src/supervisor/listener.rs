@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The kernel's side of supervision: installing the filter, receiving the calls that it puts
-//! before us, and answering them.
+//! Kernel interface of supervision: installs the filter, receives the calls that it passes on, and answers them.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
@@ -10,13 +9,13 @@ const NOTIF_SET_FLAGS: libc::Ioctl = 0x4008_2104;
 /// `SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP`: caller and supervisor take turns on one processor.
 const SYNC_WAKE_UP: libc::c_ulong = 1;
 
-/// Where supervised system calls come in.
+/// Source of supervised system calls.
 pub(super) struct Listener(OwnedFd);
 
-/// A system call that waits for an answer.
+/// System call that waits for an answer.
 pub(super) struct Call {
     pub(super) id: u64,
-    /// The thread that called.
+    /// Calling thread.
     pub(super) thread: u32,
     pub(super) architecture: u32,
     pub(super) number: u32,
@@ -42,11 +41,11 @@ pub(super) fn install(program: &mut [libc::sock_filter]) -> io::Result<Listener>
         if answer < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the kernel has just made this descriptor for us.
+        // SAFETY: the kernel has just created this descriptor for the caller.
         Ok(unsafe { OwnedFd::from_raw_fd(answer as RawFd) })
     };
-    // Once we have received a call, only a fatal signal may interrupt its caller. Without this flag
-    // (before 5.19) any signal may, and the call is repeated or fails with EINTR.
+    // Once the supervisor has received a call, only a fatal signal may interrupt its caller. Without this flag (before
+    // 5.19) any signal may, and the call is repeated or fails with EINTR.
     let flags = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER;
     match install(flags | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV) {
         Err(error) if error.raw_os_error() == Some(libc::EINVAL) => install(flags),
@@ -56,11 +55,10 @@ pub(super) fn install(program: &mut [libc::sock_filter]) -> io::Result<Listener>
 }
 
 impl From<OwnedFd> for Listener {
-    /// Asks for the call to be handed over on its caller's processor (6.6). The caller waits
-    /// anyway, and the less time passes until we receive its call, the less often a signal
-    /// interrupts it before that.
+    /// Requests that the kernel runs the supervisor on the caller's processor (6.6). The caller waits anyway, and the
+    /// sooner the supervisor receives its call, the less often a signal interrupts it before that.
     fn from(descriptor: OwnedFd) -> Self {
-        // An older kernel answers EINVAL, and wakes us on any processor.
+        // An older kernel returns EINVAL, and wakes the supervisor on any processor.
         // SAFETY: this request takes a number, not a pointer.
         unsafe { libc::ioctl(descriptor.as_raw_fd(), NOTIF_SET_FLAGS, SYNC_WAKE_UP) };
         Self(descriptor)
@@ -74,9 +72,9 @@ impl AsFd for Listener {
 }
 
 impl Listener {
-    /// Takes the next call; `None` if its caller has gone meanwhile.
+    /// Receives the next call; `None` if its caller has gone meanwhile.
     pub(super) fn receive(&self) -> io::Result<Option<Call>> {
-        // SAFETY: all members are numbers. The kernel insists on zeroes.
+        // SAFETY: all members are numbers. The kernel requires zeroes.
         let mut call: libc::seccomp_notif = unsafe { std::mem::zeroed() };
         match self.control(libc::SECCOMP_IOCTL_NOTIF_RECV, &mut call) {
             Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::EINTR)) => {
@@ -93,31 +91,31 @@ impl Listener {
         }))
     }
 
-    /// Whether the caller still waits; only then does its thread number mean that thread.
+    /// Returns true if the caller still waits; only then does its thread number refer to that thread.
     pub(super) fn still_waits(&self, call: &Call) -> bool {
         let mut id = call.id;
         self.control(libc::SECCOMP_IOCTL_NOTIF_ID_VALID, &mut id)
             .is_ok()
     }
 
-    /// Lets the call go its way.
+    /// Lets the kernel execute the call.
     pub(super) fn proceed(&self, call: &Call) {
         self.respond(call, 0, 0, libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32);
     }
 
-    /// The call seems to have succeeded, with `value` as its result.
+    /// Makes the call return `value`.
     pub(super) fn succeed(&self, call: &Call, value: i64) {
         self.respond(call, value, 0, 0);
     }
 
-    /// The call fails.
+    /// Makes the call fail with `error`.
     pub(super) fn fail(&self, call: &Call, error: &io::Error) {
         let number = error.raw_os_error().unwrap_or(libc::ENOMEM);
         self.respond(call, 0, -number, 0);
     }
 
-    /// Gives the caller a copy of `descriptor` as the result of its call. Fails if the caller has
-    /// gone, or has no room for it.
+    /// Gives the caller a copy of `descriptor` as the result of its call. Fails if the caller has gone, or cannot open
+    /// more files.
     pub(super) fn hand_over(
         &self,
         call: &Call,
@@ -136,7 +134,7 @@ impl Listener {
             },
         };
         match self.control(libc::SECCOMP_IOCTL_NOTIF_ADDFD, &mut order) {
-            // Before 5.14 handing over and answering are two steps.
+            // Before 5.14, adding the descriptor and answering are two steps.
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
                 order.flags = 0;
                 let number = self.control(libc::SECCOMP_IOCTL_NOTIF_ADDFD, &mut order)?;

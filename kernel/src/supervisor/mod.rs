@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Low priority without root, or without cgroup2: a seccomp filter puts each `socket` call of the
-//! program before a process of ours, which makes the socket itself, with the congestion control
-//! and the DSCP set, and hands it over as the result. This holds for programs of any kind, static
-//! ones and those in other languages too, and needs no right over the program.
+//! Low priority without root, or without cgroup2: a seccomp filter passes each `socket` call of the program to a
+//! supervisor process, which creates the socket itself, sets the congestion control and the DSCP, and returns it as the
+//! result. This works for programs of any kind, including static ones and those in other languages, and needs no
+//! privileges over the program.
 //!
-//! The supervisor is a process in the background that ends when the last program under the filter
-//! has ended. It does not hang on the process that started it: if that one is killed, the program
-//! keeps its low priority. Were the supervisor itself killed, `socket` would fail with ENOSYS.
+//! The supervisor is a background process that ends when the last program under the filter has ended. It does not
+//! depend on the process that started it: if that is killed, the program keeps its low priority. If the supervisor
+//! itself were killed, `socket` would fail with ENOSYS.
 
 mod caller;
 mod filter;
@@ -33,8 +33,7 @@ pub struct Supervised {
     supervisor: OwnedFd,
 }
 
-/// Puts this thread, and all that it starts from now on, under a supervisor. Only one thread may
-/// be running.
+/// Puts this thread, and all that it starts from now on, under a supervisor. Only one thread may be running.
 pub(crate) fn enter(settings: &Settings) -> Result<Supervised> {
     if !settings.control.is_registered() {
         return Err(Error::NotRegistered {
@@ -56,7 +55,7 @@ pub(crate) fn enter(settings: &Settings) -> Result<Supervised> {
     drop(there);
     let mut program = filter::program(settings.mark);
     let installed = match listener::install(&mut program) {
-        // Who is not root has to rule out that a program with more rights is tricked by it.
+        // Without root, installing a filter requires that no program gains privileges by exec.
         Err(error) if error.raw_os_error() == Some(libc::EACCES) => {
             nix::sys::prctl::set_no_new_privs().doing(starting)?;
             listener::install(&mut program)
@@ -74,8 +73,8 @@ pub(crate) fn enter(settings: &Settings) -> Result<Supervised> {
     Ok(Supervised { supervisor: here })
 }
 
-/// Until the supervisor has its own share in the pins. The caller's may be the only other one: were
-/// that given back first, the control would be gone before the first socket is made.
+/// Waits until the supervisor has its own share in the pins. The caller's may be the only other one: if it were
+/// returned first, the control would be gone before the first socket is created.
 fn wait_until_ready(supervisor: RawFd) -> io::Result<()> {
     let mut word = [0; READY.len()];
     loop {
@@ -87,7 +86,7 @@ fn wait_until_ready(supervisor: RawFd) -> io::Result<()> {
     }
 }
 
-/// Whether a supervisor of netnice is above us already: whether sockets come with the control.
+/// Returns true if a netnice supervisor governs this process already: if new sockets have the control.
 pub(crate) fn is_supervised(settings: &Settings) -> bool {
     let socket = nix::sys::socket::socket(
         AddressFamily::Inet,
@@ -101,16 +100,15 @@ pub(crate) fn is_supervised(settings: &Settings) -> bool {
 }
 
 impl Supervised {
-    /// Sums over the connections so far, those that are still open included; `None` where they are
-    /// not known. A supervisor without root does not know the connections that programs have
-    /// accepted.
+    /// Returns the sums over the connections so far, including open ones; `None` if unknown. A supervisor without root
+    /// does not know the connections that programs have accepted.
     pub fn sums(&self) -> Result<Option<Sums>> {
         let asking = || "asking the supervisor for its sums".to_owned();
         let mut answer = [0; size_of::<Sums>()];
         let supervisor = self.supervisor.as_raw_fd();
         send(supervisor, b"?", MsgFlags::MSG_NOSIGNAL).doing(asking)?;
         let length = recv(supervisor, &mut answer, MsgFlags::empty()).doing(asking)?;
-        // Nothing at all may also be the end of the supervisor; of its sums nothing is known then.
+        // An empty answer may also mean that the supervisor has ended; its sums are then unknown.
         Ok((length == answer.len()).then(|| bytemuck::cast(answer)))
     }
 }

@@ -21,23 +21,24 @@ use crate::settings::Settings;
 use crate::sockets::connections::{self, Sums};
 use crate::sockets::options;
 
-/// More than this many sockets are not remembered; the first ones are forgotten.
+/// Largest number of sockets remembered; beyond it the first ones are forgotten.
 const REMEMBERED: usize = 100_000;
 
 struct Supervisor<'a> {
     settings: &'a Settings,
     listener: Listener,
     surroundings: Surroundings,
-    /// As root: the means to pass on parameters, and to count by group.
+    /// As root: sets parameters, and counts by group.
     attacher: Option<Attacher>,
     group: u64,
     /// Inode numbers of the sockets made: they show whether a descriptor is one
     /// of TCP where Yama forbids to copy it.
     inodes: HashSet<u64>,
     cookies: HashSet<u64>,
-    /// Of Multipath TCP only the subflows have the control, and these have cookies of their own.
+    /// True if a Multipath TCP socket was created: only its subflows have the control, and these have cookies of their
+    /// own.
     uncounted: bool,
-    /// A program has listened: connections that it accepts have cookies that nobody tells us.
+    /// True if a program has listened: the cookies of its accepted connections are unknown.
     listens: bool,
 }
 
@@ -55,8 +56,8 @@ enum Request {
     },
 }
 
-/// Serves until the last program under the filter has ended. Over `client` the filter's descriptor
-/// comes, then our word goes that we are ready, then questions for sums come.
+/// Serves until the last program under the filter has ended. `client` carries the filter's descriptor in, then the
+/// ready message out, then requests for sums in.
 pub(super) fn run(client: BorrowedFd<'_>, settings: &Settings) {
     let pins = Pins::open().ok();
     let Ok(Some(listener)) = caller::receive_descriptor(client.as_raw_fd()) else {
@@ -107,7 +108,7 @@ impl Supervisor<'_> {
                     self.answer(&call);
                 }
             } else if !calls.is_empty() {
-                // The last program under the filter has ended, and so has who started us.
+                // The last program under the filter has ended, and so has the process that started the supervisor.
                 return;
             }
         }
@@ -141,8 +142,8 @@ impl Supervisor<'_> {
             Ok(None) => return self.listener.proceed(call),
             Err(error) => return self.listener.fail(call, &error),
         };
-        // Everything before the hand-over: then the program goes on, and a signal interrupts its
-        // next call if we do not receive that one at once.
+        // All work precedes the hand-over: afterwards the program continues, and a signal interrupts its next call
+        // unless the supervisor receives that at once.
         let governed = self.govern(&made);
         if governed {
             self.remember(&made);
@@ -159,8 +160,8 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Without a control by that name, as when it has been unregistered, the socket is an
-    /// ordinary one.
+    /// Sets the control; returns false if none has that name, as after unregistering: the socket is then an ordinary
+    /// one.
     fn govern(&self, made: &OwnedFd) -> bool {
         if let Some(attacher) = &self.attacher {
             let flow = Flow {
@@ -185,7 +186,7 @@ impl Supervisor<'_> {
         self.inodes.extend(fstat(made).map(|file| file.st_ino));
     }
 
-    /// Takes back [`Self::remember`].
+    /// Undoes [`Self::remember`].
     fn forget(&mut self, made: &OwnedFd) {
         if let (Ok(cookie), Ok(file)) = (options::cookie(made), fstat(made)) {
             self.cookies.remove(&cookie);
@@ -193,7 +194,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Whether an option is one that the program may not set, on a socket of TCP.
+    /// Returns true if the option is one that the program may not set, on a TCP socket.
     fn is_ours_to_set(&self, call: &Call, descriptor: u64, level: u64, name: u64) -> bool {
         let is = |known: (libc::c_int, libc::c_int)| {
             (level as libc::c_int, name as libc::c_int) == known
@@ -235,7 +236,7 @@ impl Supervisor<'_> {
         })
     }
 
-    /// Answers one question of who started us; returns whether there may be another.
+    /// Answers one request of the process that started the supervisor; returns true if more may follow.
     fn answer_question(&self, client: RawFd) -> bool {
         let mut question = [0];
         if !matches!(recv(client, &mut question, MsgFlags::empty()), Ok(1)) {
@@ -253,7 +254,7 @@ impl Supervisor<'_> {
         match &self.attacher {
             Some(attacher) => {
                 let finished = || attacher.totals(self.group).unwrap_or_default();
-                // Those that cannot be listed do not count.
+                // Connections that cannot be listed do not count.
                 Some(connections::of_group(self.group, finished).0)
             }
             None => Some(Sums {
@@ -266,7 +267,7 @@ impl Supervisor<'_> {
 
 impl Request {
     fn socket(arguments: &[u64]) -> Self {
-        // All are `int`: the upper half means nothing.
+        // All are `int`: the upper half is ignored.
         let number = |at: usize| arguments[at] as libc::c_int;
         Self::Socket(Wanted {
             domain: number(0),

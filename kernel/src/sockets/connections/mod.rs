@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The low-priority connections of the moment, in all network namespaces that the reader may see.
+//! Current low-priority connections, in all network namespaces that the reader may see.
 //!
-//! The kernel lists them by `sock_diag`, as it does for `ss`: names of controls and `tcp_info` for
-//! everybody. Root reads the policy's report beside each socket in the same answer. Other users
-//! read it through descriptors, of the sockets of processes that they may trace (man 2
-//! pidfd_getfd).
+//! `sock_diag` lists them, as for `ss`: names of controls and `tcp_info` for all users. Root reads the policy's report
+//! of each socket in the same answer. Other users read it through descriptors, for the sockets of processes that they
+//! may trace (man 2 pidfd_getfd).
 
 mod namespaces;
 mod sock_diag;
@@ -35,17 +34,17 @@ use crate::sockets::process;
 /// One low-priority connection.
 #[derive(Clone, Debug)]
 pub struct Connection {
-    /// Names the socket for as long as the kernel runs.
+    /// Identifies the socket until the next boot.
     pub cookie: u64,
-    /// Of the socket's file, as in `/proc/PID/fd`; 0 once no process has it open.
+    /// Inode number of the socket's file, as in `/proc/PID/fd`; 0 once no process has it open.
     pub inode: u64,
     /// Inode number of the network namespace.
     pub network_namespace: u32,
-    /// User id of who made the socket.
+    /// User id of the socket's creator.
     pub user: u32,
-    /// Our end.
+    /// Local address.
     pub local: SocketAddr,
-    /// The other end.
+    /// Remote address.
     pub remote: SocketAddr,
     /// Name of the congestion control.
     pub control: String,
@@ -53,49 +52,48 @@ pub struct Connection {
     pub cwnd: u32,
     /// Slow-start threshold, in packets.
     pub ssthresh: u32,
-    /// Bytes of a full packet's data.
+    /// Maximum segment size, in bytes of data.
     pub mss: u32,
     /// Smoothed round-trip time.
     pub rtt: Duration,
-    /// Rate that the kernel does not exceed, in bytes per second.
+    /// Pacing rate: the kernel's limit, in bytes per second.
     pub pacing_rate: u64,
     /// Packets retransmitted.
     pub retransmitted: u32,
-    /// Bytes that the peer acknowledged since the control took over; where `policy` is missing,
-    /// since the connection began.
+    /// Bytes that the peer has acknowledged since the control took over; without `policy`, since the connection began.
     pub bytes_sent: u64,
     /// Bytes received since then.
     pub bytes_received: u64,
     /// True if the peer sends timestamps (RFC 7323).
     pub peer_sends_timestamps: bool,
-    /// The record beside the socket. Missing where this user may not read it, and where another
-    /// version of netnice governs the connection and keeps its record in another form.
+    /// Record of the socket. `None` if this user may not read it, or if another version of netnice governs the
+    /// connection and keeps its record in another form.
     pub policy: Option<PolicyState>,
 }
 
-/// The state of the policy of one connection.
+/// State of the policy of one connection.
 #[derive(Clone, Debug)]
 pub struct PolicyState {
-    /// For how long the control has had the connection.
+    /// Time since the control took over.
     pub age: Duration,
-    /// The cgroup, by id, whose settings put the control there; 0 if it was something else.
+    /// Id of the cgroup whose settings set the control; 0 if set by other means.
     pub group: u64,
-    /// Latest filtered delay, above the smallest one known.
+    /// Latest filtered delay minus the smallest known one.
     pub delay_over_minimum: Duration,
-    /// The delay above the smallest one that makes the control give way.
+    /// Delay above the smallest one at which the control yields.
     pub threshold: Duration,
-    /// How often the window was given up to others.
+    /// Number of times the control yielded.
     pub yields: u32,
-    /// The phase of the policy.
+    /// Phase of the policy.
     pub phase: Phase,
-    /// The source of the delay.
+    /// Source of the delay.
     pub signal: Signal,
-    /// The target rate of dstcp, in bits per second.
+    /// Target rate of dstcp, in bits per second.
     pub target: Option<u64>,
 }
 
-/// Lists the connections that have one of our controls, the oldest first. Root sees those of all
-/// network namespaces that a process is in or that are mounted, other users those of their own.
+/// Lists the connections that have one of netnice's controls, the oldest first. Root sees those of all network
+/// namespaces that a process is in or that are mounted, other users those of their own.
 pub fn list() -> Result<Vec<Connection>> {
     let flows = SharedMap::open("flows");
     let mut connections = if nix::unistd::geteuid().is_root() {
@@ -113,7 +111,7 @@ pub fn list() -> Result<Vec<Connection>> {
     Ok(connections)
 }
 
-/// The connections of the calling thread's network namespace, which has this inode number.
+/// Lists the connections of the calling thread's network namespace, which has this inode number.
 fn dump(network_namespace: u32, flows: Option<&SharedMap>) -> io::Result<Vec<Connection>> {
     let sockets = match sock_diag::tcp_sockets(flows.map(AsFd::as_fd)) {
         // Only those with CAP_BPF may read maps this way.
@@ -129,25 +127,24 @@ fn dump(network_namespace: u32, flows: Option<&SharedMap>) -> io::Result<Vec<Con
         .collect())
 }
 
-/// The clock that stamps records: `bpf_ktime_get_ns`.
+/// Returns the time of the clock that stamps records: `bpf_ktime_get_ns`.
 fn now() -> io::Result<Duration> {
     Ok(clock_gettime(ClockId::CLOCK_MONOTONIC)?.into())
 }
 
-/// Bytes of data that the peer has acknowledged, as `data_acked` of `bpf/connection.h` has them.
+/// Returns the bytes of data that the peer has acknowledged, as `data_acked` of `bpf/connection.h` does.
 fn data_acked(info: &TcpInfo) -> u64 {
     let sent = info.bytes_sent.saturating_sub(info.bytes_retrans);
     info.bytes_acked.min(sent)
 }
 
-/// Bytes of data received. `bytes_received` counts the peer's FIN, too, as one byte.
+/// Returns the bytes of data received. `bytes_received` also counts the peer's FIN as one byte.
 fn data_received(state: u8, info: &TcpInfo) -> u64 {
     let fin = matches!(state, TCP_CLOSE_WAIT | TCP_LAST_ACK | TCP_CLOSING);
     info.bytes_received.saturating_sub(fin.into())
 }
 
-/// Fills in the records that the kernel did not list, where a descriptor of the socket can be
-/// copied.
+/// Fills in the records that the kernel did not list, if a descriptor of the socket can be copied.
 fn read_by_descriptor(connections: &mut [Connection], flows: &SharedMap) {
     let unread = connections.iter().filter(|one| one.policy.is_none());
     let unread: HashSet<u64> = unread
@@ -202,8 +199,7 @@ impl Connection {
         connection
     }
 
-    /// Takes what the record beside the socket has. A record that no control has opened yet has
-    /// no report.
+    /// Copies the record of the socket. A record that no control has started has no report.
     fn take(&mut self, flow: &Flow, now: Duration) {
         if flow.since_ns == 0 {
             return;
@@ -240,7 +236,7 @@ mod tests {
     fn socket() -> TcpSocket {
         let mapped = Ipv4Addr::new(192, 0, 2, 1).to_ipv6_mapped();
         let mut info = TcpInfo::parse(&[0; 256]).unwrap();
-        // All data has been acknowledged, and so have SYN and FIN; 300 bytes went twice.
+        // All data is acknowledged, and so are SYN and FIN; 300 bytes were retransmitted.
         info.bytes_acked = 5002;
         info.bytes_sent = 5300;
         info.bytes_retrans = 300;

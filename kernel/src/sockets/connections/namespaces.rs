@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The network namespaces of the machine: those that a process is in, and those that are mounted
-//! (`ip netns add`). Namespaces that are only held open by a file descriptor are not found.
+//! Network namespaces of the machine: those that a process is in, and those that are mounted (`ip netns add`), but not
+//! those that only a file descriptor holds open.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -14,7 +14,7 @@ use nix::sched::{CloneFlags, setns};
 
 use crate::sockets::process;
 
-/// The inode number of the calling thread's network namespace.
+/// Returns the inode number of the calling thread's network namespace.
 pub(super) fn own() -> io::Result<u32> {
     inode(&File::open("/proc/thread-self/ns/net")?)
 }
@@ -23,12 +23,12 @@ fn inode(namespace: &File) -> io::Result<u32> {
     u32::try_from(namespace.metadata()?.ino()).map_err(io::Error::other)
 }
 
-/// All namespaces that this process may look into, by inode number.
+/// Opens all namespaces that this process may open, by inode number.
 pub(super) fn all() -> HashMap<u32, File> {
     let of_processes = process::all().map(|pid| PathBuf::from(format!("/proc/{pid}/ns/net")));
     let mut namespaces = HashMap::new();
     for path in of_processes.chain(mounted()) {
-        // A process may have ended, or belong to somebody else.
+        // A process may have ended, or belong to another user.
         let Ok(known) = fs::metadata(&path) else {
             continue;
         };
@@ -42,14 +42,14 @@ pub(super) fn all() -> HashMap<u32, File> {
     namespaces
 }
 
-/// Where network namespaces are mounted.
+/// Returns the mount points of network namespaces.
 fn mounted() -> Vec<PathBuf> {
     let table = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     table.lines().filter_map(mount_point).collect()
 }
 
-/// The mount point, if a line of `mountinfo` is of a network namespace (man 5 proc): its fourth
-/// field is `net:[NUMBER]`, the fifth the mount point, with octal escapes.
+/// Returns the mount point if a line of `mountinfo` is of a network namespace (man 5 proc): its fourth field is
+/// `net:[NUMBER]`, the fifth the mount point, with octal escapes.
 fn mount_point(line: &str) -> Option<PathBuf> {
     let mut fields = line.split(' ').skip(3);
     fields.next().filter(|root| root.starts_with("net:["))?;
@@ -63,8 +63,7 @@ fn mount_point(line: &str) -> Option<PathBuf> {
     Some(PathBuf::from(unescaped))
 }
 
-/// Runs `work` in each namespace in turn, on one thread of its own; those that it may not enter
-/// are left out.
+/// Runs `work` in each namespace in turn, on one thread of its own; skips those that it may not enter.
 pub(super) fn visit<T: Send>(
     namespaces: &HashMap<u32, File>,
     work: impl Fn(u32) -> io::Result<T> + Sync,

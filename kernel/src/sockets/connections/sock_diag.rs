@@ -18,7 +18,7 @@ use netlink_packet_sock_diag::inet::{
 use netlink_sys::protocols::NETLINK_SOCK_DIAG;
 use netlink_sys::{Socket, SocketAddr};
 
-// Of linux/inet_diag.h and linux/sock_diag.h.
+// From linux/inet_diag.h and linux/sock_diag.h.
 const INET_DIAG_REQ_SK_BPF_STORAGES: u16 = 2;
 const SK_DIAG_BPF_STORAGE_REQ_MAP_FD: u16 = 1;
 const INET_DIAG_SK_BPF_STORAGES: u16 = 20;
@@ -58,8 +58,8 @@ impl NetlinkSerializable for Request {
     }
 }
 
-/// Dumps the connected TCP sockets of the calling thread's network namespace. With `storage`, a map
-/// of socket storage, the kernel wants CAP_BPF and else answers EPERM.
+/// Dumps the connected TCP sockets of the calling thread's network namespace. With `storage`, a map of socket storage,
+/// the kernel requires CAP_BPF and returns EPERM without it.
 pub(super) fn tcp_sockets(storage: Option<BorrowedFd<'_>>) -> io::Result<Vec<TcpSocket>> {
     let mut socket = Socket::new(NETLINK_SOCK_DIAG)?;
     socket.bind_auto()?;
@@ -84,7 +84,7 @@ pub(super) fn tcp_sockets(storage: Option<BorrowedFd<'_>>) -> io::Result<Vec<Tcp
     Ok(found)
 }
 
-/// States of sockets that have a congestion control at work.
+/// Returns the states of sockets whose congestion control is active.
 fn connected() -> StateFlags {
     StateFlags::ESTABLISHED
         | StateFlags::FIN_WAIT1
@@ -94,7 +94,7 @@ fn connected() -> StateFlags {
         | StateFlags::CLOSING
 }
 
-/// Asks for the values that one map holds.
+/// Requests the values that one map holds.
 fn storage_request(map: BorrowedFd<'_>) -> DefaultNla {
     let descriptor = map.as_raw_fd().to_ne_bytes().to_vec();
     let wanted = DefaultNla::new(SK_DIAG_BPF_STORAGE_REQ_MAP_FD, descriptor);
@@ -139,7 +139,7 @@ fn dump(socket: &Socket, request: Request, found: &mut Vec<TcpSocket>) -> io::Re
     }
 }
 
-/// `None` for a socket without `tcp_info`, such as one that waits for the end of TIME-WAIT.
+/// Parses a socket; `None` without `tcp_info`, as in TIME-WAIT.
 fn tcp_socket(
     header: InetResponseHeader,
     attributes: impl IntoIterator<Item = Nla>,
@@ -166,7 +166,7 @@ fn tcp_socket(
     }))
 }
 
-/// The value in the only `SK_DIAG_BPF_STORAGE`.
+/// Returns the value in the only `SK_DIAG_BPF_STORAGE`.
 fn storage_value(storages: &[u8]) -> io::Result<Option<Vec<u8>>> {
     let Some(storage) = attribute(storages, SK_DIAG_BPF_STORAGE)? else {
         return Ok(None);
@@ -197,7 +197,7 @@ mod tests {
 
     use super::*;
 
-    /// An attribute by hand: length, kind, value, padding to four bytes (linux/netlink.h).
+    /// Builds an attribute: length, kind, value, padding to four bytes (linux/netlink.h).
     fn nla(kind: u16, value: &[u8]) -> Vec<u8> {
         let length = (4 + value.len()) as u16;
         let mut bytes = [length.to_ne_bytes(), kind.to_ne_bytes()].concat();

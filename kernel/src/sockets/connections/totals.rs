@@ -14,11 +14,11 @@ use crate::objects::shared_map::SharedMap;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Sums {
-    /// The connections that are known.
+    /// Sums over the known connections.
     pub totals: Totals,
     /// Open connections among them whose `yields` this user may not read.
     pub yields_unread: u64,
-    /// Not 0 if the program has listened, and connections that it has accepted are not counted.
+    /// Not 0 if the program has listened, so that its accepted connections are not counted.
     pub accepted_uncounted: u64,
 }
 
@@ -40,11 +40,11 @@ impl Sums {
     }
 }
 
-/// A connection may end between the look at the finished ones and that at the open ones.
+/// Largest number of attempts: a connection may end between reading the finished ones and listing the open ones.
 const LOOKS: usize = 5;
 
-/// Sums over the connections of a group; `finished` reads the sums over its finished ones. Needs
-/// root. Where connections cannot be listed only the finished ones count.
+/// Sums over the connections of a group; `finished` reads the sums over its finished ones. Needs root. If connections
+/// cannot be listed, only the finished ones count.
 pub(crate) fn of_group(group: u64, finished: impl Fn() -> Totals) -> (Sums, Result<()>) {
     let mut before = finished();
     for _ in 0..LOOKS {
@@ -79,8 +79,8 @@ pub(crate) fn of_group(group: u64, finished: impl Fn() -> Totals) -> (Sums, Resu
     (sums, Ok(()))
 }
 
-/// Sums over the connections with these cookies that belong to no group, in this process's
-/// network namespace; `None` where finished ones cannot be read.
+/// Sums over the connections with these cookies that belong to no group, in this process's network namespace; `None` if
+/// the finished ones cannot be read.
 pub(crate) fn of_cookies(cookies: &HashSet<u64>) -> Result<Option<Sums>> {
     let Some(finished) = SharedMap::open("finished") else {
         return Ok(None);
@@ -91,7 +91,7 @@ pub(crate) fn of_cookies(cookies: &HashSet<u64>) -> Result<Option<Sums>> {
         .collect();
     let mut sums = Sums::of_open(open.iter().copied());
     let open: HashSet<u64> = open.iter().map(|one| one.cookie).collect();
-    // Looked up later, so that none that ends meanwhile is missed.
+    // Finished ones are read after the open ones, so that none that ends meanwhile is missed.
     for cookie in cookies.difference(&open) {
         if let Some(finished) = finished.lookup::<Finished>(&cookie.to_ne_bytes()) {
             sums.totals.add(&finished.totals);
