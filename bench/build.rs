@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compiles the control that stands for the kernel's CUBIC in the table of costs.
+//! Compiles the control that represents the kernel's CUBIC in the table of costs.
 
 use std::env;
 use std::path::PathBuf;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// TCP flows over one bottleneck with ns-3, each between hosts of its own: for its speed, and for its throughput.
+// TCP flows over one bottleneck with ns-3, each between its own hosts, to measure ns-3's speed and throughput.
 //
 // dumbbell --flows=2 --rate=10Mbps --seconds=100    prints one line of JSON
 
@@ -41,7 +41,7 @@ int main(int argc, char **argv)
 	arguments.Parse(argc, argv);
 
 	RngSeedManager::SetRun(seed);
-	// As the scripts for ns-2: 1000 bytes of data in a packet, initial window 2, an ACK for each packet.
+	// As in the scripts for ns-2: 1000 bytes of data in a packet, initial window 2, an ACK for each packet.
 	Config::SetDefault("ns3::TcpL4Protocol::SocketType", StringValue(control));
 	Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(1000));
 	Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(2));

@@ -19,23 +19,23 @@ use socket2::{Domain, Socket, Type};
 /// Time for which a control sends.
 const LENGTH: Duration = Duration::from_secs(10);
 
-/// Statistics are counted while this lives; the kernel takes them off when the descriptor closes.
+/// Enables the statistics while it lives; the kernel disables them when the descriptor closes.
 struct Statistics(#[allow(dead_code, reason = "held for its Drop")] OwnedFd);
 
 impl Statistics {
     fn enable() -> Result<Self> {
-        // SAFETY: no pointers; the result is a descriptor of ours, or negative.
+        // SAFETY: no pointers; the result is a descriptor owned by this process, or negative.
         let fd = unsafe { libbpf_sys::bpf_enable_stats(libbpf_sys::BPF_STATS_RUN_TIME) };
         ensure!(
             fd >= 0,
             "the kernel does not count the time of BPF programs (needs root and 5.8)"
         );
-        // SAFETY: just made, and nobody else's.
+        // SAFETY: just created, with no other owner.
         Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 }
 
-/// Calls and nanoseconds of every BPF program whose name begins with `prefix`.
+/// Returns the calls and nanoseconds of every BPF program whose name begins with `prefix`.
 fn snapshot(prefix: &str) -> BTreeMap<String, (u64, u64)> {
     ProgInfoIter::default()
         .map(|info| {
@@ -48,10 +48,10 @@ fn snapshot(prefix: &str) -> BTreeMap<String, (u64, u64)> {
         .collect()
 }
 
-/// The kernel's CUBIC as BPF programs that do nothing but call it.
+/// The kernel's CUBIC as BPF programs that only call it.
 const CUBIC: &str = "bench_cubic";
 
-/// Aligned as an ELF file must be.
+/// Aligned as an ELF file requires.
 #[repr(align(8))]
 struct Aligned<T: ?Sized>(T);
 
@@ -60,7 +60,7 @@ static CUBIC_OBJECT: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(
     "/bench_cubic.bpf.o"
 )));
 
-/// Registers [`CUBIC`] for as long as the link lives.
+/// Registers [`CUBIC`] while the link lives.
 fn register_cubic() -> Result<(libbpf_rs::Object, Link)> {
     let mut object = ObjectBuilder::default()
         .open_memory(&CUBIC_OBJECT.0)?
@@ -104,7 +104,7 @@ fn transfer(control: &str) -> Result<u64> {
     Ok(link.stop()?.down.delivered.max(1))
 }
 
-/// Runs one flow of each control, and of the kernel's CUBIC, over a fast link: the time that each of its programs takes.
+/// Runs one flow of each control, and of the kernel's CUBIC, over a fast link; returns a table of the time per program.
 pub fn table(controls: &[String]) -> Result<String> {
     let _cubic = register_cubic()?;
     let pins = Pins::open()?;

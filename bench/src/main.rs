@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Measures how the controls yield and how they fill an idle link: each trial is a scenario, run on this kernel or by the
-//! simulator, and every row a ratio within one run.
+//! Measures how well the controls yield and fill an idle link. Each trial is a scenario, run on this kernel or in the
+//! simulator; every row is a ratio within one run.
 
 mod cost;
 mod report;
@@ -150,7 +150,7 @@ fn cells(texts: &[String]) -> Result<Vec<Cell>> {
     names.iter().map(|name| name.parse()).collect()
 }
 
-/// All trials, the runs outermost: what slows the machine for a while slows all alike.
+/// Returns all trials, with runs as the outermost loop, so that a slow period of the machine affects all alike.
 fn trials(arguments: &Arguments, rivals: &[String], cells: &[Cell]) -> Vec<Trial> {
     let mut trials = Vec::new();
     for run in 0..arguments.runs {

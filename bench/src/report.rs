@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The table of a cell: means over runs with their spread.
+//! Table of a cell: means over runs with their spread.
 
 use std::fmt::Write as _;
 
@@ -47,7 +47,7 @@ impl Table<'_> {
     }
 }
 
-/// A row of Markdown for each cell: means over runs, in percent but for times and Jain's index.
+/// Returns a row of Markdown for each cell: means over runs, in percent except for times and Jain's index.
 pub fn grid(
     cells: &[Cell],
     outcomes: &[Outcome],
@@ -113,9 +113,9 @@ pub fn grid(
 enum Column {
     Value(&'static str),
     Percent(&'static str),
-    /// In percent of what the first rival gets of an idle link.
+    /// Percentage of the first rival's goodput on an idle link.
     OfIdle(&'static str),
-    /// Times that without bulk.
+    /// Multiple of the value without bulk.
     OfNoBulk(&'static str),
     /// Beside the rival of this number: a share in percent, or seconds.
     Beside(usize, &'static str),
@@ -153,7 +153,7 @@ impl Table<'_> {
     }
 }
 
-/// `value / reference`, run by run, or just `value` without a reference.
+/// Returns `value / reference`, run by run, or `value` without a reference.
 fn ratios(values: Vec<f64>, reference: Option<Vec<f64>>) -> Vec<f64> {
     match reference {
         Some(reference) => values.iter().zip(&reference).map(|(v, r)| v / r).collect(),
@@ -161,7 +161,7 @@ fn ratios(values: Vec<f64>, reference: Option<Vec<f64>>) -> Vec<f64> {
     }
 }
 
-/// The table of one cell.
+/// Returns the table of one cell.
 pub fn table(cell: &Cell, outcomes: &[&Outcome], controls: &[String], rivals: &[String]) -> String {
     let mut table = Table {
         outcomes,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One trial: a scenario of one link and its flows, run by the simulator or on this kernel, and the figures of its results.
+//! One trial: a scenario of one link and its flows, run in the simulator or on this kernel, and the figures of its
+//! results.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
@@ -13,15 +14,15 @@ use netnice_scenario::results::{RunResults, jain_index, quantile};
 use netnice_scenario::{Scenario, ScenarioFile};
 use serde::Serialize;
 
-/// A path to measure on.
+/// Path to measure on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
     name: String,
     rate: Rate,
-    /// Propagation delay there and back.
+    /// Round-trip propagation delay.
     base_rtt: Duration,
     queue: QueueLimit,
-    /// The largest random delay of a packet on its way there; packets keep their order.
+    /// Largest random delay of a packet in forward direction; packets keep their order.
     jitter: Duration,
 }
 
@@ -82,35 +83,35 @@ pub enum Test {
 /// One trial of a test.
 #[derive(Clone, Debug, Serialize)]
 pub struct Trial {
-    /// The path.
+    /// Path.
     pub cell: Cell,
     /// The test.
     pub test: Test,
-    /// The congestion control under test; none: the test's other traffic alone.
+    /// Congestion control under test; `None`: the test's other traffic alone.
     pub control: Option<String>,
-    /// The best-effort congestion control beside it.
+    /// Best-effort congestion control beside it.
     pub rival: Option<String>,
-    /// Counts repetitions.
+    /// Number of the repetition.
     pub run: usize,
-    /// Over which goodput is measured, at the least.
+    /// Minimum time over which goodput is measured.
     #[serde(skip)]
     pub window: Duration,
 }
 
-/// The figures of a trial: named values, shares and ratios from 0 to 1, times in seconds.
+/// Figures of a trial: named values, shares and ratios from 0 to 1, times in seconds.
 #[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
-    /// The trial.
+    /// Trial that gave the figures.
     pub trial: Trial,
-    /// By name.
+    /// Values by name.
     pub values: BTreeMap<&'static str, f64>,
-    /// Why the lab's figures can't be trusted, if so.
+    /// Reason the lab's figures cannot be trusted, if so.
     pub distrust: Option<String>,
-    /// 99 % of the packets left the lab's network at most this late, in seconds.
+    /// Lateness that 99 % of the packets did not exceed on leaving the lab's network, in seconds.
     pub lateness_p99: f64,
 }
 
-/// Runs trials.
+/// Runs trials in the simulator or on this kernel.
 pub enum Runner<'lab> {
     /// The simulator.
     Simulator,
@@ -129,33 +130,33 @@ impl Runner<'_> {
     }
 }
 
-/// Goodput is sampled at this interval.
+/// Sampling interval of goodput.
 const INTERVAL: Duration = Duration::from_millis(100);
 const SECOND: Duration = Duration::from_secs(1);
-/// Time from the end of a rival in which its bandwidth may be taken back.
+/// Time after the end of a rival in which the control may regain its bandwidth.
 const RECOVERY: Duration = Duration::from_secs(15);
 const PAGE_INTERVAL: Duration = Duration::from_millis(300);
-/// On for half of it, off for the other.
+/// Period of the square wave: on for half of it, off for the other.
 const SQUARE_PERIOD: Duration = Duration::from_millis(3200);
-/// The part of the link that the square wave takes.
+/// Share of the link that the square wave takes.
 const SQUARE_SHARE: f64 = 2.0 / 3.0;
-/// The part of a full packet that is payload.
+/// Share of a full packet that is payload.
 const PAYLOAD: f64 = 1448.0 / 1500.0;
 
-/// The times of a trial, from its beginning.
+/// Times of a trial, from its start.
 struct Times {
-    /// The test's other traffic starts.
+    /// Start of the test's other traffic.
     start: Duration,
-    /// Goodput is measured from here ...
+    /// Start of the goodput measurement.
     from: Duration,
-    /// ... to here, where rival and pages end.
+    /// End of the goodput measurement, of the rival and of the pages.
     to: Duration,
-    /// The trial ends.
+    /// End of the trial.
     end: Duration,
 }
 
 impl Trial {
-    /// Long paths need longer to settle: BDPs of packets, round trip by round trip.
+    /// Returns the times of the trial. Long paths need longer to settle: BDPs of packets, one round trip at a time.
     fn times(&self) -> Times {
         let rtt = self.cell.base_rtt;
         let window = self.window.max(rtt * 120);
@@ -186,12 +187,12 @@ impl Trial {
         }
     }
 
-    /// The seed of its run.
+    /// Returns the seed of its run.
     pub fn seed(&self) -> u64 {
         self.run as u64 + 1
     }
 
-    /// The trial as a scenario: senders on the link's near end; receivers delay ACKs, as Linux does.
+    /// Returns the trial as a scenario: senders on the link's near end; receivers delay ACKs, as Linux does.
     pub fn scenario(&self) -> Result<Scenario> {
         let Cell {
             rate,
@@ -268,7 +269,7 @@ impl Trial {
         Ok(file.scenario().clone())
     }
 
-    /// The figures that its results give.
+    /// Computes the figures from the results.
     pub fn outcome(&self, results: &RunResults) -> Result<Outcome> {
         let Times {
             start, from, to, ..
@@ -308,7 +309,7 @@ impl Trial {
             Test::Two => {
                 let (first, second) = (values["goodput"], goodput("late", from, to)?);
                 values.insert("goodput", first + second);
-                // Of two flows that got nothing, neither has taken from the other.
+                // If both flows got nothing, neither has taken from the other.
                 values.insert("jain", jain_index(&[first, second]).unwrap_or(1.0));
             }
         }
@@ -331,7 +332,7 @@ pub fn check_on_kernel(scenario: &Scenario) -> Result<()> {
     }
 }
 
-/// Mean goodput of a flow between two times, in bits per second.
+/// Returns the mean goodput of a flow between two times, in bits per second.
 fn goodput_bps(results: &RunResults, flow: &str, from: Duration, to: Duration) -> Result<f64> {
     let mut series = results.series.iter();
     let series = series
@@ -345,7 +346,7 @@ fn goodput_bps(results: &RunResults, flow: &str, from: Duration, to: Duration) -
     Ok(values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// Seconds from `end` until the goodput of `bulk` over a second is `target_bps`.
+/// Returns the seconds from `end` until the goodput of `bulk` over a second is `target_bps`.
 fn recovery_s(results: &RunResults, end: Duration, target_bps: f64) -> Result<f64> {
     let last = RECOVERY - SECOND;
     let mut after = Duration::ZERO;
@@ -358,8 +359,8 @@ fn recovery_s(results: &RunResults, end: Duration, target_bps: f64) -> Result<f6
     Ok(f64::INFINITY)
 }
 
-/// Seconds from a page's request to its last byte: its flow begins with the server's SYN, half a round trip after the
-/// client's.
+/// Returns the seconds from a page's request to its last byte. A page's flow starts with the server's SYN, half a round
+/// trip after the client's.
 fn pages_s(results: &RunResults, half_rtt: Duration) -> Vec<f64> {
     let flows = results.flows.iter();
     let pages = flows.filter(|flow| flow.group.starts_with("page"));

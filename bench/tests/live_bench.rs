@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The promise of the controls, on the running kernel: margins are wide, since the machine that runs this may be busy;
-//! `make bench` measures. Needs root.
+//! Yielding and filling of the controls on the running kernel: margins are wide, since the machine may be busy; `make
+//! bench` measures. Needs root.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use netnice_lab::experiment::{self, Lab};
 use netnice_scenario::ScenarioFile;
 use netnice_scenario::results::RunResults;
 
-/// Flows on a link of their own for each case, all at the same time.
+/// Flows on a separate link for each case, all at the same time.
 struct Cases(String);
 
 impl Cases {
@@ -21,7 +21,7 @@ impl Cases {
         )
     }
 
-    /// A case of flows, each with a name, a congestion control and what else there is.
+    /// Adds a case of flows, each with a name, a congestion control and further settings.
     fn add(&mut self, case: &str, flows: &[(&str, &str, &str)]) {
         let _ = writeln!(
             self.0,
@@ -36,7 +36,7 @@ impl Cases {
         }
     }
 
-    /// A run, repeated at most twice where the machine was late: its figures say nothing of a control then.
+    /// Runs the cases, again at most twice if the machine was late: its figures then do not describe a control.
     fn run(&self) -> RunResults {
         let file = ScenarioFile::parse("low_priority", &self.0, &[], None);
         let file = file.unwrap_or_else(|error| panic!("{error}"));
@@ -57,7 +57,7 @@ fn goodput(results: &RunResults, name: &str) -> f64 {
     flows.find(|flow| flow.name == name).unwrap().goodput_bps
 }
 
-/// Mean time that the transfers of a group take, in seconds.
+/// Returns the mean completion time of the transfers of a group, in seconds.
 fn mean_completion(results: &RunResults, group: &str) -> f64 {
     let flows = results.flows.iter().filter(|flow| flow.group == group);
     let times: Vec<f64> = flows.filter_map(|flow| flow.completion_s).collect();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The kernel's own CUBIC, called from BPF, so that the run-time statistics of BPF programs count
- * its time too: a measure for the cost of controls that are BPF programs themselves.
+ * Calls the kernel's own CUBIC from BPF, so that the run-time statistics of BPF programs count its
+ * time, too: a reference for the cost of controls that are BPF programs themselves.
  */
 #include "kernel_types.h"
 #include <bpf/bpf_helpers.h>
