@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Memory of the program: from the system's allocator, and for a large simulation in huge pages.
+//! Memory of the program: from the system's allocator, and in huge pages for a large simulation.
 //!
-//! A simulation has several small pieces of memory for each flow. Those of a hundred thousand flows lie in hundreds of
-//! thousands of pages of 4 KiB; the processor knows of a few thousand at a time where they are. mimalloc asks the system
-//! for pages of 2 MiB and keeps pieces of a size together. A small program needs more memory with it, and whatever must
-//! be on time may have to wait until a page of 2 MiB is cleared: so all else stays with the system's allocator.
+//! A simulation has several small objects for each flow. Those of a hundred thousand flows fill hundreds of thousands
+//! of 4 KiB pages, while the processor's TLB holds a few thousand entries. mimalloc requests 2 MiB pages from the
+//! system and keeps objects of one size together. A small program needs more memory with it, and code with deadlines
+//! may have to wait while a 2 MiB page is cleared, so all else uses the system's allocator.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,33 +14,32 @@ use mimalloc::MiMalloc;
 /// The program's allocator.
 pub struct Allocator;
 
-/// Whether memory is asked for in huge pages from now on. It is never unset: as long as it is not set, nothing can be
-/// mimalloc's.
+/// True once memory is requested in huge pages. It is never reset: while it is false, mimalloc owns no memory.
 static HUGE_PAGES: AtomicBool = AtomicBool::new(false);
 
-/// From now on the program's memory lies in huge pages, where the system has some.
+/// Places the program's memory in huge pages from now on, if the system has some.
 pub fn prefer_huge_pages() {
     HUGE_PAGES.store(true, Ordering::Relaxed);
 }
 
 #[inline]
 fn huge_pages() -> bool {
-    // A thread that has been handed memory sees at least what the thread saw that asked for it.
+    // A thread that receives memory sees at least what the allocating thread saw.
     HUGE_PAGES.load(Ordering::Relaxed)
 }
 
-/// Whether memory came from mimalloc.
+/// Returns true if mimalloc allocated `memory`.
 #[inline]
 fn is_in_huge_pages(memory: *mut u8) -> bool {
-    // SAFETY: the function only looks the address up in mimalloc's own table, whatever it is.
+    // SAFETY: the function only looks the address up in mimalloc's own table, whatever the address is.
     huge_pages() && unsafe { libmimalloc_sys::mi_is_in_heap_region(memory.cast()) }
 }
 
-// SAFETY: both allocators keep to the contract, and each is given back what came from it.
+// SAFETY: both allocators obey the contract, and each frees only its own memory.
 unsafe impl GlobalAlloc for Allocator {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's promises are what both ask for.
+        // SAFETY: the caller guarantees what both require.
         unsafe {
             if huge_pages() {
                 MiMalloc.alloc(layout)
@@ -52,7 +51,7 @@ unsafe impl GlobalAlloc for Allocator {
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: likewise.
+        // SAFETY: as above.
         unsafe {
             if huge_pages() {
                 MiMalloc.alloc_zeroed(layout)
@@ -64,7 +63,7 @@ unsafe impl GlobalAlloc for Allocator {
 
     #[inline]
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        // SAFETY: likewise, and the memory is of the one that takes it back.
+        // SAFETY: as above, and the memory belongs to the allocator that frees it.
         unsafe {
             if is_in_huge_pages(memory) {
                 MiMalloc.dealloc(memory, layout);
@@ -76,7 +75,7 @@ unsafe impl GlobalAlloc for Allocator {
 
     #[inline]
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // SAFETY: likewise. What the system's allocator gave stays with it however it grows.
+        // SAFETY: as above. Memory of the system's allocator stays with it when it grows.
         unsafe {
             if is_in_huge_pages(memory) {
                 MiMalloc.realloc(memory, layout, size)
@@ -94,7 +93,7 @@ mod tests {
     #[test]
     fn memory_from_before_and_after_goes_back_where_it_came_from() {
         let layout = Layout::new::<[u64; 100]>();
-        // SAFETY: the layout is not empty, and the memory is given back once.
+        // SAFETY: the layout is not empty, and the memory is freed once.
         unsafe {
             let before = System.alloc(layout);
             prefer_huge_pages();

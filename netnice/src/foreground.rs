@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A command in the foreground: the terminal is its own, signals go to it, and netnice waits.
+//! A command in the foreground: it has the terminal, gets the signals, and netnice waits.
 //!
-//! The command stays in our process group, so that the terminal's Ctrl-C and Ctrl-Z reach both of
-//! us; we let Ctrl-C pass. A shell makes a group of its own and takes the terminal, and we see to
-//! it that it comes back.
+//! The command stays in netnice's process group, so that the terminal's Ctrl-C and Ctrl-Z reach both; netnice ignores
+//! Ctrl-C. A shell creates its own group and takes the terminal, and netnice takes it back afterwards.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -19,16 +18,16 @@ use nix::unistd::{Pid, getpgid, getpgrp, getpid, tcgetpgrp, tcsetpgrp};
 
 use crate::signals::{Arrived, HeldSignals};
 
-/// How a command has ended.
+/// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
-    /// By itself, with this exit code.
+    /// Exited with this code.
     Exited(u8),
-    /// Killed by a signal.
+    /// Killed by this signal.
     Killed(Signal),
 }
 
-/// A shell's way to say it: the exit code, or 128 and the number of the signal.
+/// Converts as a shell does: the exit code, or 128 plus the number of the signal.
 impl From<Ended> for ExitCode {
     fn from(ended: Ended) -> ExitCode {
         match ended {
@@ -38,7 +37,7 @@ impl From<Ended> for ExitCode {
     }
 }
 
-/// Waits for the command, started from this thread, and passes signals on.
+/// Waits for the command, started from this thread, and forwards signals.
 pub fn wait(child: &Child, signals: &HeldSignals) -> Result<Ended> {
     let child = Pid::from_raw(child.id() as i32);
     let ended = loop {
@@ -58,7 +57,7 @@ pub fn wait(child: &Child, signals: &HeldSignals) -> Result<Ended> {
     Ok(ended)
 }
 
-/// A shell that suspends itself leaves the terminal to the one we were started from.
+/// Suspends netnice with a shell that suspends itself, so that the parent gets the terminal.
 fn stop_too(child: Pid) {
     let group = getpgid(Some(child)).unwrap_or(child);
     if group == getpgrp() {
@@ -71,9 +70,9 @@ fn stop_too(child: Pid) {
     let _ = killpg(group, Signal::SIGCONT);
 }
 
-/// Ctrl-Z has stopped us together with the command, and we have gone on together; but a command may stop only itself.
+/// Ctrl-Z has stopped netnice together with the command, and both have continued; but a command may stop only itself.
 fn stop_alone(child: Pid) {
-    // What lets us go on may come to the command a moment later.
+    // The signal that continues netnice may reach the command a moment later.
     thread::sleep(Duration::from_millis(20));
     let ways_out = WaitPidFlag::WCONTINUED | WaitPidFlag::WEXITED;
     let flags = ways_out | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
@@ -90,7 +89,7 @@ fn hand_terminal(from: Pid, to: Pid) {
     }
 }
 
-/// A shell that was killed has not given the terminal back. Anyone alive who has it may keep it.
+/// Takes the terminal back from a killed shell, unless a live process has it.
 fn take_terminal_back() {
     let terminal = io::stdin();
     let Ok(foreground) = tcgetpgrp(terminal.as_fd()) else {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The interpreter without which a program that exists cannot be executed: ENOENT of execve(2) is of either.
+//! Finds a missing interpreter: ENOENT of execve(2) may mean the program or its interpreter.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -7,12 +7,13 @@ use std::io::Read;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-/// The kernel reads so much of a script's first line (BINPRM_BUF_SIZE); of an ELF file the program headers lie there.
+/// Bytes read of a file: more than the kernel reads of a script's first line (BINPRM_BUF_SIZE, 256), and enough for an
+/// ELF file's program headers.
 const HEAD_BYTES: u64 = 4096;
-/// Interpreters that are scripts themselves: the kernel follows so many.
+/// Depth to which the kernel follows interpreters that are scripts themselves.
 const DEPTH: usize = 5;
 
-/// The interpreter that a program, or its interpreter in turn, names and that does not exist.
+/// Returns the missing interpreter that a program, or its interpreter in turn, names.
 pub fn missing(program: &Path) -> Option<PathBuf> {
     let mut program = program.to_owned();
     for _ in 0..DEPTH {
@@ -24,7 +25,7 @@ pub fn missing(program: &Path) -> Option<PathBuf> {
     None
 }
 
-/// The interpreter in a script's first line or in an ELF file's program headers.
+/// Returns the interpreter in a script's first line or in an ELF file's program headers.
 fn named_by(program: &Path) -> Option<PathBuf> {
     let mut head = Vec::new();
     let file = File::open(program).ok()?;
@@ -32,7 +33,7 @@ fn named_by(program: &Path) -> Option<PathBuf> {
     let name = match head.strip_prefix(b"#!") {
         Some(line) => {
             let line = line.split(|&byte| byte == b'\n').next()?.trim_ascii_start();
-            // Not at a carriage return: it is part of the name that the kernel looks for.
+            // A carriage return does not end it: it is part of the name that the kernel looks for.
             line.split(|&byte| byte == b' ' || byte == b'\t').next()?
         }
         None => elf_interpreter(&head)?,
@@ -40,7 +41,7 @@ fn named_by(program: &Path) -> Option<PathBuf> {
     (!name.is_empty()).then(|| OsString::from_vec(name.to_vec()).into())
 }
 
-/// PT_INTERP of a 64-bit ELF file in this machine's byte order.
+/// Returns PT_INTERP of a 64-bit ELF file in this machine's byte order.
 fn elf_interpreter(head: &[u8]) -> Option<&[u8]> {
     const PT_INTERP: u32 = 3;
     head.strip_prefix(b"\x7fELF\x02")?;
@@ -60,7 +61,7 @@ fn elf_interpreter(head: &[u8]) -> Option<&[u8]> {
     name.split(|&byte| byte == 0).next()
 }
 
-/// Its name for people: what cannot be seen, such as a carriage return, is escaped.
+/// Returns its name for people, with invisible characters such as a carriage return escaped.
 pub fn written(interpreter: &Path) -> String {
     let name = interpreter.as_os_str().as_bytes();
     name.escape_ascii().to_string()
@@ -112,7 +113,7 @@ mod tests {
             missing.starts_with("/?ib64") || missing.starts_with("/?ib"),
             "{missing:?}"
         );
-        // A header that is cut off, or points beyond the file.
+        // A truncated header, or one that points beyond the file.
         for length in 0..200 {
             elf_interpreter(&other[..length]);
         }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Nothing stays behind a link: processes that still run in its namespaces, and files made for it,
-//! go with it, even when netnice itself is killed, and with it what clears up after it: then the next
-//! call does.
+//! Cleans up after a link: ends processes that still run in its namespaces, and removes files created for it, even when
+//! netnice itself is killed. If its guard is killed, too, the next call cleans up.
 
 mod records;
 
@@ -32,32 +31,32 @@ use nix::unistd::Pid;
 
 use records::Record;
 
-/// Time that processes have to end by themselves when they are asked to.
+/// Time processes have to end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// What the guard is told, in the first byte of a message.
+/// Types of messages to the guard, in the first byte.
 const NAMESPACE: u8 = b'n';
 const DIRECTORY: u8 = b'd';
 const FORGET_NAMESPACES: u8 = b'f';
 const FORGET_ONE: u8 = b'g';
 const PINS: u8 = b'p';
 
-/// A process in the background that clears up when this one ends, by whatever death.
+/// A background process that cleans up when this one ends, however it dies.
 pub struct Guard {
     messages: OwnedFd,
-    /// Held, as is the guard's own copy: the number of a namespace that is gone is given to another.
+    /// Held, as by the guard itself: the kernel reuses the inode number of a namespace that is gone.
     namespaces: Vec<Namespace>,
-    /// For the next call, where the guard is killed, too.
+    /// Record for the next call, in case the guard is killed, too.
     record: Option<Record>,
 }
 
-/// Clears what processes have left that were killed together with their guards.
+/// Cleans up after processes that were killed together with their guards.
 pub fn clear() {
     records::clear();
 }
 
 impl Guard {
-    /// Posts the guard, and clears what others have left. Only one thread may be running.
+    /// Starts the guard, and cleans up after other processes. Only one thread may be running.
     pub fn post() -> Result<Guard> {
         records::clear();
         let record = Record::new().ok();
@@ -70,8 +69,8 @@ impl Guard {
         )
         .context("making a pair of sockets")?;
         background::spawn(background::GUARD, Some(theirs.as_fd()), || {
-            // Out of the namespace we were started in: behind a link, the clearing up of that link
-            // must not end us before we have done ours.
+            // Leaves the namespace netnice was started in: behind a link, the cleanup of that link must not end this
+            // guard before its own cleanup.
             let _ = unshare(CloneFlags::CLONE_NEWNET);
             watch(&theirs);
             if let Some(written) = written {
@@ -85,12 +84,12 @@ impl Guard {
         })
     }
 
-    /// Writes something down. Where that fails, as on a kernel before 5.14, the guard is all that there is.
+    /// Writes to the record. If that fails, as on a kernel before 5.14, only the guard cleans up.
     fn write_down(&mut self, write: impl FnOnce(&mut Record) -> std::io::Result<()>) {
         let _ = self.record.as_mut().map(write);
     }
 
-    /// Whatever runs in `namespace` at the end is to go. The caller's own namespace never is.
+    /// Makes the guard end all processes in `namespace`, but never those in the caller's own.
     pub fn cover(&mut self, namespace: &Namespace) -> Result<()> {
         if inode_of(namespace) != inode("/proc/self/ns/net") {
             self.tell(&[NAMESPACE], Some(namespace))?;
@@ -100,14 +99,14 @@ impl Guard {
         Ok(())
     }
 
-    /// The directory is to be removed with all that is in it, if that has not been done by then.
+    /// Makes the guard remove the directory with its contents, if it still exists then.
     pub fn cover_directory(&mut self, directory: &Path) -> Result<()> {
         self.write_down(|record| record.add_directory(directory));
         let path = directory.as_os_str().as_bytes();
         self.tell(&[&[DIRECTORY], path].concat(), None)
     }
 
-    /// The namespace is gone, or of no interest any more.
+    /// Makes the guard ignore the namespace from now on.
     pub fn forget(&mut self, namespace: &Namespace) -> Result<()> {
         self.tell(&[FORGET_ONE], Some(namespace))?;
         self.write_down(|record| record.forget_namespace(namespace));
@@ -116,18 +115,18 @@ impl Guard {
         Ok(())
     }
 
-    /// Our share in the controls that are registered is to be given back.
+    /// Makes the guard return this process's share in the registered controls.
     pub fn cover_pins(&self) -> Result<()> {
         self.tell(&[PINS], None)
     }
 
-    /// Ends what still runs in one of the namespaces; how many processes that were.
+    /// Ends the processes in one of the namespaces; returns how many there were.
     pub fn clear_one(&self, namespace: &Namespace) -> usize {
         let covered = |held: &&Namespace| inode_of(held) == inode_of(namespace);
         end_processes(self.namespaces.iter().find(covered).as_slice())
     }
 
-    /// Ends what still runs in any of the namespaces, which are of no interest from then on.
+    /// Ends the processes in all namespaces, which the guard ignores from then on.
     pub fn clear(&mut self) -> Result<()> {
         end_processes(&self.namespaces);
         for namespace in std::mem::take(&mut self.namespaces) {
@@ -151,8 +150,8 @@ impl Guard {
     }
 }
 
-/// Ends a program that leads its own process group, and what it has started in that group: asks it
-/// to, and kills what is left.
+/// Ends a program that leads its own process group, and the processes in that group: sends SIGTERM, and kills what is
+/// left.
 pub fn end(program: &mut Child) {
     let group = Pid::from_raw(program.id() as i32);
     let _ = killpg(group, Signal::SIGTERM);
@@ -164,7 +163,7 @@ pub fn end(program: &mut Child) {
     let _ = program.wait();
 }
 
-/// The guard's own part: waits for the end of the process it guards, then clears up after it.
+/// Runs the guard: waits for the end of the process it guards, then cleans up after it.
 fn watch(messages: &OwnedFd) {
     let mut namespaces = Vec::new();
     let mut directories = Vec::new();
@@ -192,7 +191,8 @@ fn watch(messages: &OwnedFd) {
     }
 }
 
-/// Clears what is pinned, unless others use it. What ended was perhaps not quite gone yet when it let go of us.
+/// Clears the pins, unless others use them. The guarded process may still be exiting when its socket closes, so this
+/// retries.
 fn clear_pins() {
     let deadline = Instant::now() + GRACE;
     while pin_directory::home().exists() && Instant::now() < deadline {
@@ -203,7 +203,7 @@ fn clear_pins() {
     }
 }
 
-/// The next message, with the file sent along; `None` when the other side is gone.
+/// Receives the next message, with the file sent along; `None` when the other side is gone.
 fn receive(messages: &OwnedFd) -> io::Result<Option<(Vec<u8>, Option<OwnedFd>)>> {
     let mut buffer = vec![0; libc::PATH_MAX as usize + 1];
     let mut control = nix::cmsg_space!(libc::c_int);
@@ -219,7 +219,7 @@ fn receive(messages: &OwnedFd) -> io::Result<Option<(Vec<u8>, Option<OwnedFd>)>>
         ControlMessageOwned::ScmRights(files) => files.first().copied(),
         _ => None,
     });
-    // SAFETY: the kernel has just made this descriptor for us.
+    // SAFETY: the kernel has just created this descriptor for the caller.
     let file = file.map(|file| unsafe { OwnedFd::from_raw_fd(file) });
     let length = received.bytes;
     buffer.truncate(length);

@@ -30,7 +30,7 @@ pub struct LowPriority {
     parameters: ParameterOptions,
 }
 
-/// Says in one line that received data keeps the priority that its sender gives it, and why.
+/// Reports in one line that received data keeps the priority that its sender gives it, and why.
 pub fn say_not_received(reason: &str) {
     say!("netnice: received data is not governed: {reason}");
 }
@@ -47,7 +47,7 @@ enum Way {
 }
 
 impl LowPriority {
-    /// The options in the kernel crate's terms.
+    /// Converts the options to the kernel crate's settings.
     ///
     /// # Errors
     /// If one of them has no effect on the control: wrong usage.
@@ -71,7 +71,7 @@ impl LowPriority {
         })
     }
 
-    /// A control that is not of low priority has no counterpart on the receiving side.
+    /// Checks the direction: a control that is not low-priority has no counterpart on the receiving side.
     fn direction_of(&self, control: Control) -> Result<Direction, clap::Error> {
         match self.direction {
             Some(Way::Both | Way::Receive) if !control.is_low_priority() => {
@@ -88,7 +88,7 @@ impl LowPriority {
         }
     }
 
-    /// The first of these options that was given, without its hyphens.
+    /// Returns the first of these options that was given, without its hyphens.
     pub fn given(&self) -> Option<&'static str> {
         let control = self.control.map(|_| "control");
         let no_dscp = self.no_dscp.then_some("no-dscp");
@@ -100,7 +100,7 @@ impl LowPriority {
     }
 }
 
-/// What connections under a control are said to have.
+/// Describes the priority of connections under a control.
 pub fn standing(control: Control) -> &'static str {
     match control.is_low_priority() {
         true => "low priority",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `netnice`: low priority for network transfers.
-// They panic where nothing can be written; see `text`.
+// These macros panic on write errors; see `text`.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod allocator;
@@ -71,7 +71,7 @@ fn main() -> ExitCode {
             if let Some(usage) = error.downcast_ref() {
                 return usage::complain(usage);
             }
-            // What went wrong below is part of the one line.
+            // The line includes the causes of the error.
             say!("netnice: {error:#}");
             let log = error
                 .downcast_ref::<netnice_kernel::Error>()

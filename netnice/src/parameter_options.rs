@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The options that set parameters of a control: one for each row of the table that has an option.
+//! Options that set parameters of a control: one for each row of the table that has an option.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use netnice_kernel::control::Control;
 use netnice_kernel::parameters::Parameters;
 use netnice_queue::{Rate, format_delay, parse_delay};
 
-/// The heading of these options in the help.
+/// Heading of these options in the help.
 pub const HEADING: &str = "Low priority";
 
-/// The options given.
+/// Parameter options of a command line.
 #[derive(Clone, Debug, Default)]
 pub struct ParameterOptions {
     given: Vec<Given>,
@@ -29,12 +29,12 @@ struct Given {
 }
 
 impl ParameterOptions {
-    /// The first option given, without its hyphens.
+    /// Returns the first option given, without its hyphens.
     pub fn first(&self) -> Option<&'static str> {
         self.given.first().map(|given| given.option)
     }
 
-    /// The parameters in the form of a control's program.
+    /// Converts the parameters to the form of a control's program.
     ///
     /// # Errors
     /// If an option has no effect on this control: wrong usage.
@@ -62,7 +62,7 @@ fn without_effect(given: &Given, control: Control) -> clap::Error {
     clap::Error::raw(ErrorKind::ArgumentConflict, message)
 }
 
-/// The controls of this binary that take a parameter.
+/// Returns the controls of this binary that take a parameter.
 fn controls(row: &Parameter) -> Vec<&'static str> {
     let controls = row.controls.iter().copied();
     controls
@@ -70,12 +70,12 @@ fn controls(row: &Parameter) -> Vec<&'static str> {
         .collect()
 }
 
-/// Options and the rows that they set.
+/// Returns the options and the rows that they set.
 fn options() -> impl Iterator<Item = (&'static str, &'static Parameter)> {
     PARAMETERS.iter().filter_map(|row| Some((row.option?, row)))
 }
 
-/// Rows that the option of `row` sets by their name.
+/// Returns the rows that the option of `row` sets by their name.
 fn words(row: &'static Parameter) -> impl Iterator<Item = &'static Parameter> {
     PARAMETERS
         .iter()
@@ -136,7 +136,7 @@ fn value_name(row: &'static Parameter) -> &'static str {
     }
 }
 
-/// Help of an option: its effect, range, controls and default.
+/// Returns the help of an option: its effect, range, controls and default.
 fn help(row: &'static Parameter) -> String {
     let mut help = format!("{} ({})", capitalised(row.help), allowed(row));
     for word in words(row) {
@@ -156,7 +156,7 @@ fn capitalised(text: &str) -> String {
     first.into_iter().chain(letters).collect()
 }
 
-/// The range, as it is written on the command line.
+/// Formats the range as on the command line.
 fn allowed(row: &'static Parameter) -> String {
     let (least, most) = row.kind.range().unwrap_or_default();
     let [least, most] = [least, most].map(|end| in_words(row, Value::Number(end)));
@@ -170,7 +170,7 @@ fn allowed(row: &'static Parameter) -> String {
     })
 }
 
-/// A value as it is written on the command line.
+/// Formats a value as on the command line.
 fn in_words(row: &Parameter, value: Value) -> String {
     match (row.unit, value) {
         (Unit::Microseconds, Value::Number(microseconds)) => {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Signals held back so that they are taken one by one, and nothing is left half done.
+//! Blocked signals, taken one at a time so that none interrupts unfinished work.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -12,7 +12,7 @@ use nix::sys::time::TimeSpec;
 
 use crate::write_signals;
 
-/// The signals by which people and programs talk to a command.
+/// Signals by which people and programs control a command.
 const TOLD: [Signal; 6] = [
     Signal::SIGINT,
     Signal::SIGQUIT,
@@ -22,41 +22,41 @@ const TOLD: [Signal; 6] = [
     Signal::SIGUSR2,
 ];
 
-/// A signal that has arrived.
+/// Signal that has arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrived {
-    /// A child has ended, stopped or gone on.
+    /// A child has ended, stopped or continued.
     Child,
-    /// Typed at the terminal, which sends it to all of the foreground.
+    /// Typed at the terminal, which sends it to the whole foreground process group.
     FromTerminal(Signal),
-    /// Sent to us by a process.
+    /// Sent by a process.
     FromProcess(Signal),
 }
 
-/// Signals held back in this thread, and in those that it starts.
+/// Signals blocked in this thread, and in those that it starts.
 pub struct HeldSignals {
     held: SigSet,
     before: SigSet,
 }
 
 impl HeldSignals {
-    /// Holds back what may end us, and the news of children. Call before other threads are started.
+    /// Blocks the signals that could end this process, and SIGCHLD. Call before starting other threads.
     pub fn hold() -> Result<HeldSignals> {
         let mut held: SigSet = TOLD.into_iter().collect();
         held.add(Signal::SIGCHLD);
         let mut blocked = held;
-        // Stops who takes the terminal from the background, as we do after a shell.
+        // Its default action stops a background process that takes the terminal, as netnice does after a shell.
         blocked.add(Signal::SIGTTOU);
         let mut before = SigSet::empty();
-        // Whoever started us may have left it ignored, and then no child could be waited for.
-        // SAFETY: the default action runs no code of ours.
+        // The parent may have left it ignored, and then no child could be waited for.
+        // SAFETY: the default action runs no code of this program.
         unsafe { signal(Signal::SIGCHLD, SigHandler::SigDfl) }.context("restoring SIGCHLD")?;
         pthread_sigmask(SigmaskHow::SIG_BLOCK, Some(&blocked), Some(&mut before))
             .context("holding signals back")?;
         Ok(HeldSignals { held, before })
     }
 
-    /// Gives `command` its signals as we had them.
+    /// Restores in `command` the signal mask from before.
     pub fn release_for<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         let before = self.before;
         let restore = move || -> io::Result<()> {
@@ -67,7 +67,7 @@ impl HeldSignals {
         unsafe { command.pre_exec(restore) }
     }
 
-    /// Waits for a signal, at most for `timeout` if there is one.
+    /// Waits for a signal, at most for `timeout` if given.
     pub fn wait(&self, timeout: Option<Duration>) -> Option<Arrived> {
         let timeout = timeout.map(TimeSpec::from_duration);
         let timeout = timeout

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Numbers as people read them, and tables of them.
+//! Numbers in text form, and tables of them.
 
 use std::io::Write;
 use std::time::Duration;
 
 use anyhow::Context;
 
-/// A number of bytes: `12.3 MB`.
+/// Formats a number of bytes: `12.3 MB`.
 pub fn bytes(bytes: u64) -> String {
     scaled(bytes as f64, &["B", "kB", "MB", "GB", "TB"])
 }
 
-/// A rate given in bytes per second, in bits: `9.56 Mb/s`.
+/// Formats a rate, given in bytes per second, in bits: `9.56 Mb/s`.
 pub fn rate(bytes_per_second: u64) -> String {
     scaled(
         bytes_per_second as f64 * 8.0,
@@ -19,13 +19,13 @@ pub fn rate(bytes_per_second: u64) -> String {
     )
 }
 
-/// A time: `40.2 ms`.
+/// Formats a time: `40.2 ms`.
 pub fn time(time: Duration) -> String {
     let milliseconds = time.as_secs_f64() * 1e3;
     format!("{} ms", three_digits(milliseconds))
 }
 
-/// How many of something: `1 connection`, `2 connections`.
+/// Formats a count: `1 connection`, `2 connections`.
 pub fn count(number: u64, one: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{number} {one}{plural}")
@@ -53,7 +53,7 @@ fn three_digits(value: f64) -> String {
     }
 }
 
-/// Writes a line on stderr, like `eprintln!`. That it cannot be written changes nothing of what is done or given back.
+/// Writes a line on stderr, like `eprintln!`, but ignores write errors, which change neither actions nor exit codes.
 macro_rules! say {
     ($($line:tt)*) => {{
         use std::io::Write as _;
@@ -67,7 +67,7 @@ pub fn print_line(line: &str) -> anyhow::Result<()> {
     print(&format!("{line}\n"))
 }
 
-/// Prints on stdout. That nobody reads it any more is not worth a word.
+/// Prints on stdout; exits with code 0 if the reader has closed the pipe.
 pub fn print(text: &str) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -76,7 +76,7 @@ pub fn print(text: &str) -> anyhow::Result<()> {
     }
 }
 
-/// Lines up the columns; numbers are flush right, that is all but the columns named in `left`.
+/// Aligns the columns: numbers to the right, columns in `left` to the left.
 pub fn table(rows: &[Vec<String>], left: &[usize]) -> Vec<String> {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let widths: Vec<usize> = (0..columns)

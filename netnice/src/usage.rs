@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Wrong usage, told in one line.
+//! Wrong usage, reported in one line.
 
 use std::process::ExitCode;
 
@@ -9,7 +9,7 @@ use clap::error::ErrorKind;
 use crate::Netnice;
 use crate::text::say;
 
-/// Says what is wrong and where to read more; help and version are printed as they are.
+/// Reports what is wrong and where to read more; prints help and version unchanged.
 pub fn complain(error: &clap::Error) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
@@ -30,12 +30,12 @@ pub fn complain(error: &clap::Error) -> ExitCode {
     }
 }
 
-/// clap's message without its layout: what is wrong, the tips, and the command whose help to read.
+/// Returns clap's message without its layout: the error, the tips, and the command whose help to read.
 fn one_line(error: &clap::Error, command: Option<&str>) -> String {
     let mut parts = Vec::new();
     for paragraph in error.render().to_string().split("\n\n") {
         let text = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
-        // That of a value with a minus sign would make a command of it.
+        // Following the tip for a value with a minus sign would make the value a command.
         let layout = ["Usage: ", "For more information", "tip: to pass '"];
         if text.is_empty() || layout.iter().any(|layout| text.starts_with(layout)) {
             continue;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! SIGPIPE and SIGXFSZ, which end a program that writes to a pipe that nobody reads, or beyond the limit of a file's size
-//! (`ulimit -f`). We ignore them, so that such a write fails and can be reported; commands get them as we did.
+//! SIGPIPE and SIGXFSZ, which end a program that writes to a pipe without a reader, or beyond the file size limit
+//! (`ulimit -f`). netnice ignores them, so that such a write fails and can be reported; commands inherit the actions
+//! that netnice was started with.
 //!
-//! Rust's runtime ignores SIGPIPE before `main`, and gives what it starts the default action. Who started us may have
-//! had it ignored, as systemd does for services, and a command may rely on either.
+//! Rust's runtime ignores SIGPIPE before `main`, and gives child processes the default action. The parent may have had
+//! it ignored, as systemd does for services, and a command may rely on either.
 
 use std::io;
 use std::ptr;
@@ -24,7 +25,7 @@ extern "C" fn remember() {
     for (signal, was_ignored) in SIGNALS.into_iter().zip(&WERE_IGNORED) {
         // SAFETY: sigaction is a plain C structure for which all zeroes is a valid value.
         let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
-        // SAFETY: it is only read how the signal is handled, into a value that lives through the call.
+        // SAFETY: the call only reads how the signal is handled, into a value that lives through the call.
         let answer = unsafe { libc::sigaction(signal as i32, ptr::null(), &raw mut action) };
         let ignored = answer == 0 && action.sa_sigaction == libc::SIG_IGN;
         was_ignored.store(ignored, Ordering::Relaxed);
@@ -34,19 +35,19 @@ extern "C" fn remember() {
 /// Ignores both: writes fail with EPIPE or EFBIG instead.
 pub fn ignore() {
     for number in SIGNALS {
-        // SAFETY: ignoring a signal runs no code of ours.
+        // SAFETY: ignoring a signal runs no code of this program.
         let _ = unsafe { signal(number, SigHandler::SigIgn) };
     }
 }
 
-/// Handles both as we were started with. May be called between fork and exec.
+/// Restores the actions that netnice was started with. May be called between fork and exec.
 pub fn restore() -> io::Result<()> {
     for (number, was_ignored) in SIGNALS.into_iter().zip(&WERE_IGNORED) {
         let handler = match was_ignored.load(Ordering::Relaxed) {
             true => SigHandler::SigIgn,
             false => SigHandler::SigDfl,
         };
-        // SAFETY: neither runs code of ours.
+        // SAFETY: neither runs code of this program.
         unsafe { signal(number, handler) }?;
     }
     Ok(())

@@ -44,7 +44,7 @@ pub struct Arguments {
     low_priority: LowPriority,
 }
 
-/// Attaches, and says what was changed.
+/// Attaches, and reports what changed.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let settings = arguments.low_priority.settings()?;
     let name = &arguments.cgroup;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `netnice check`: what this kernel and this user can do.
+//! `netnice check`: what this kernel permits this user.
 
 use std::process::ExitCode;
 
@@ -75,7 +75,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     )
 }
 
-/// The commands that emulate a link, and those that need nothing of the kernel.
+/// Adds the commands that emulate a link, and those that need nothing of the kernel.
 fn add_link(findings: &mut Findings) {
     let root = nix::unistd::geteuid().is_root();
     let tried = match root {

@@ -53,7 +53,7 @@ pub struct Arguments {
     json: bool,
 }
 
-/// One of the two.
+/// One of the two sets of results.
 struct Side {
     summary: Summary,
     manifest: Option<Manifest>,
@@ -112,7 +112,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Reads results, wherever they are kept.
+/// Reads results from a directory or a file.
 fn read(path: &Path) -> Result<Side> {
     if path.is_dir() {
         let directory = ResultsDirectory::open(path)?;
@@ -219,7 +219,7 @@ fn marks(row: &Row) -> String {
     format!("{apart}{notable}")
 }
 
-/// Queues that are not half as busy as the busiest are not worth their rows, nor is what is zero in both.
+/// Leaves out queues less than half as busy as the busiest, and values that are zero in both sets.
 fn is_of_interest(point: &PointComparison, row: &Row) -> bool {
     if row.a.mean == 0.0 && row.b.mean == 0.0 {
         return false;
@@ -239,7 +239,7 @@ fn is_of_interest(point: &PointComparison, row: &Row) -> bool {
     utilisation(Some(&row.of)) >= utilisation(None) / 2.0
 }
 
-/// How a figure is written.
+/// Returns the formatter of a figure.
 fn words(row: &Row) -> Words {
     if row.subject == Subject::Figure {
         return derived_words(&row.unit, &row.quantity);

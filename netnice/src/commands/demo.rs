@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `netnice demo`: what low priority does, shown with real programs over an emulated link.
+//! `netnice demo`: shows low priority with real programs over an emulated link.
 
 mod progress;
 mod report;
@@ -22,7 +22,7 @@ use progress::Progress;
 use report::{Demonstration, Run};
 use stage::{Bulk, Interrupted, Stage};
 
-/// Time for the bulk transfer to find its rate before anything is measured.
+/// Time for the bulk transfer to reach its rate before the measurement.
 const SETTLING: Duration = Duration::from_secs(3);
 /// Time for queues to empty between phases.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -59,14 +59,14 @@ pub struct Arguments {
     json: bool,
 }
 
-/// One of the things that happen beside the visitor's fetches.
+/// Phases: the bulk transfer beside the visitor's fetches, and its name.
 const PHASES: [(Option<Bulk>, &str); 3] = [
     (None, "no bulk transfer"),
     (Some(Bulk::Plain), "rsync"),
     (Some(Bulk::LowPriority), "netnice run -- rsync"),
 ];
 
-/// Runs the demonstration and prints what came of it.
+/// Runs the demonstration and prints its results.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     need_root("the demo, which emulates a link,")?;
     stage::check_programs()?;
@@ -123,7 +123,7 @@ fn run_once(
             thread::sleep(PAUSE);
             Ok(())
         });
-    // Whatever happened, the programs must be gone before their files are.
+    // In any case, the programs must end before their files are removed.
     guard.clear()?;
     let report = stage.strike()?;
     outcome.map(|()| Run::new(phases, report))

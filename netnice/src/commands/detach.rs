@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `netnice detach`: takes back what `netnice attach` has given.
+//! `netnice detach`: undoes `netnice attach`.
 
 use std::process::ExitCode;
 
@@ -29,7 +29,7 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Detaches, and says what was changed.
+/// Detaches, and reports what changed.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     need_root("detach")?;
     let name = &arguments.cgroup;

@@ -28,10 +28,10 @@ What it does:
   Installing again upgrades: connections that are open keep the version they began with.
   `sudo netnice uninstall` undoes all of it.";
 
-/// Name of a copy that is not finished, beside the program.
+/// Name of an unfinished copy, in the program's directory.
 const UNFINISHED: &str = ".netnice-unfinished";
 
-/// Where the unit goes that registers the controls at boot.
+/// Path of the unit that registers the controls at boot.
 const UNIT: &str = "/etc/systemd/system/netnice.service";
 
 /// Register the controls now and at boot, so that all users can use them.
@@ -43,11 +43,11 @@ pub struct Arguments {
     prefix: PathBuf,
 }
 
-/// Installs, and says what was done.
+/// Installs, and reports what changed.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     need_root("install")?;
     let program = program(&arguments.prefix)?;
-    // First, so that a kernel that refuses leaves nothing half installed.
+    // Registers first, so that a kernel that refuses leaves nothing half installed.
     register()?;
     copy_to(&program)?;
     if systemd::runs() {
@@ -68,7 +68,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Where the program goes.
+/// Returns the path of the installed program.
 pub(super) fn program(prefix: &Path) -> Result<PathBuf> {
     let program = prefix.join("bin/netnice");
     if !program.is_absolute()
@@ -84,7 +84,7 @@ pub(super) fn program(prefix: &Path) -> Result<PathBuf> {
     Ok(program)
 }
 
-/// Removes the unit, where there is one.
+/// Removes the unit, if it exists.
 pub(super) fn remove_unit() -> Result<()> {
     if !Path::new(UNIT).exists() {
         return Ok(());
@@ -99,7 +99,7 @@ pub(super) fn remove_unit() -> Result<()> {
     Ok(())
 }
 
-/// Copies this program, so that at any time the whole old one or the whole new one is there.
+/// Copies this program so that at any time either the whole old one or the whole new one exists.
 fn copy_to(program: &Path) -> Result<()> {
     let copying = || format!("copying this program to {}", program.display());
     let ours = fs::metadata("/proc/self/exe").with_context(copying)?;
@@ -112,7 +112,7 @@ fn copy_to(program: &Path) -> Result<()> {
     fs::create_dir_all(directory).with_context(copying)?;
     let _lock = lock(directory).with_context(copying)?;
     let unfinished = directory.join(UNFINISHED);
-    // A call that was killed may have left it.
+    // A killed call may have left it.
     let _ = fs::remove_file(&unfinished);
     let copied = File::open("/proc/self/exe").and_then(|mut from| {
         let mut to = File::options()
@@ -126,13 +126,13 @@ fn copy_to(program: &Path) -> Result<()> {
         fs::rename(&unfinished, program)
     });
     if copied.is_err() {
-        // Perhaps it was not even made.
+        // The file may not even exist.
         let _ = fs::remove_file(&unfinished);
     }
     copied.with_context(copying)
 }
 
-/// Removes the program, and what a killed call has left of a copy.
+/// Removes the program, and the unfinished copy of a killed call.
 pub(super) fn remove_program(program: &Path) -> Result<()> {
     let removing = || format!("removing {}", program.display());
     let directory = program.parent().context("the path has no directory")?;
@@ -149,7 +149,7 @@ pub(super) fn remove_program(program: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Keeps other calls from copying to a directory. A file of its own for that would stay.
+/// Locks a directory against other calls that copy to it. A lock file would stay behind.
 fn lock(directory: &Path) -> io::Result<Flock<File>> {
     let mut directory = File::open(directory)?;
     loop {
@@ -182,7 +182,7 @@ fn unit(program: &Path) -> String {
 
 fn systemctl(arguments: &[&str]) -> Result<()> {
     let line = format!("systemctl {}", arguments.join(" "));
-    // Not looked up in PATH: this runs as root with the caller's environment.
+    // PATH is not searched: this runs as root with the caller's environment.
     let path = ["/usr/bin/systemctl", "/bin/systemctl"];
     let path = path.iter().find(|path| Path::new(path).exists());
     let status = Command::new(path.context("systemd runs, but there is no systemctl")?)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `netnice lab`: a scenario on the running kernel.
+//! `netnice lab`: runs a scenario on the running kernel.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
@@ -67,7 +67,7 @@ pub struct Arguments {
     batch: BatchArguments,
 }
 
-/// Runs the scenario and prints what came of it.
+/// Runs the scenario and prints its results.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     // Without root, a refusal of the kernel would look like a mistake in the scenario.
     if !arguments.explain {
@@ -99,14 +99,14 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     code
 }
 
-/// A lab for these scenarios, whose remains a guard removes whatever ends this process.
+/// Opens a lab for these scenarios; a guard cleans up however this process ends.
 pub fn open<'a>(scenarios: impl IntoIterator<Item = &'a Scenario>) -> Result<Lab> {
     let guard = Guard::post()?;
     guard.cover_pins()?;
     Ok(Lab::open(scenarios)?.watched_by(Guarded(Mutex::new(guard))))
 }
 
-/// The guard learns where programs of the user run.
+/// Passes the namespaces of the user's programs to the guard.
 struct Guarded(Mutex<Guard>);
 
 impl Watch for Guarded {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `netnice link`: a command, or a shell, behind an emulated link.
+//! `netnice link`: runs a command, or a shell, behind an emulated link.
 
 mod far;
 mod shell;
@@ -118,7 +118,7 @@ impl Arguments {
     }
 }
 
-/// Runs the command; its exit code is ours.
+/// Runs the command and returns its exit code.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let spec = match arguments.spec() {
         Ok(spec) => spec,
@@ -199,7 +199,7 @@ fn print(report: &LinkReport, arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// The link in a few characters: `10mbit 20ms`, `5mbit/50mbit 20ms 1%`.
+/// Describes the link in a few characters: `10mbit 20ms`, `5mbit/50mbit 20ms 1%`.
 fn short(spec: &LinkSpec) -> String {
     let both = |up: String, down: String| match up == down {
         true => up,

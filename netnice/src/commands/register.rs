@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `netnice register`: loads everything and keeps it, for use at boot.
+//! `netnice register`: loads everything and keeps it registered, for use at boot.
 
 use std::process::ExitCode;
 
@@ -21,7 +21,7 @@ pub fn run(_: &Arguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Loads the controls and the programs for cgroups, and keeps them.
+/// Loads the controls and the programs for cgroups, and keeps them registered.
 pub(super) fn register() -> Result<()> {
     let pins = Pins::open()?;
     for control in Control::all() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `netnice renice`: low priority for a running process, and back.
+//! `netnice renice`: gives low priority to a running process, or removes it.
 
 use std::process::ExitCode;
 
@@ -48,7 +48,7 @@ pub struct Arguments {
     low_priority: LowPriority,
 }
 
-/// Changes the process and says what was changed.
+/// Changes the process and reports what changed.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     if let (true, Some(option)) = (arguments.off, arguments.low_priority.given()) {
         let message =
@@ -69,7 +69,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Why not without `--yes`: the user's own session, or the whole machine, would get low priority.
+/// Returns the reason to refuse without `--yes`: the user's own session, or the whole machine, would get low priority.
 fn refusal(arguments: &Arguments) -> Result<Option<String>> {
     if arguments.yes || arguments.off {
         return Ok(None);
@@ -94,7 +94,7 @@ fn refusal(arguments: &Arguments) -> Result<Option<String>> {
     )))
 }
 
-/// Says what was changed, here and for `attach` and `detach`: in words, or as JSON.
+/// Reports what changed, also for `attach` and `detach`: in words, or as JSON.
 pub(super) fn tell(outcome: &Outcome, json: bool, words: &str) -> Result<()> {
     if let Some(reason) = &outcome.receive_refused {
         low_priority::say_not_received(reason);
@@ -106,7 +106,7 @@ pub(super) fn tell(outcome: &Outcome, json: bool, words: &str) -> Result<()> {
     text::print_line(&line)
 }
 
-/// What `--json` prints.
+/// Output of `--json`.
 #[derive(Debug, Serialize)]
 struct Told<'a> {
     processes: usize,

@@ -142,7 +142,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         let outcomes = Store::outcomes(&arguments.out)?;
         let is_there = |one: &&Experiment| outcomes.outcomes.iter().any(|there| there.id == one.id);
         let (there, missing): (Vec<_>, Vec<_>) = chosen.iter().partition(is_there);
-        // Who names none asks for what there is.
+        // Without ids, all existing outcomes are meant.
         if !arguments.ids.is_empty() && !missing.is_empty() {
             say!(
                 "netnice: {} holds no outcome of {}; run without --no-run to get it",
@@ -204,7 +204,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The ids of experiments.
+/// Returns the ids of experiments.
 fn names(experiments: &[&Experiment]) -> Vec<String> {
     experiments.iter().map(|one| one.id.to_owned()).collect()
 }

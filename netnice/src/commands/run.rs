@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `netnice run`: a command whose connections have low priority.
+//! `netnice run`: runs a command whose connections have low priority.
 
 use std::ffi::{CString, OsStr, OsString};
 use std::io;
@@ -80,7 +80,7 @@ pub struct Arguments {
     low_priority: LowPriority,
 }
 
-/// Runs the command; its exit code is ours.
+/// Runs the command and returns its exit code.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let settings = arguments.low_priority.settings()?;
     let (name, rest) = arguments
@@ -101,7 +101,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     Ok(cannot_run(name, &error.into()))
 }
 
-/// Takes low priority, and says which part of it is missing here.
+/// Sets low priority for this process, and reports which part is unavailable.
 fn enter_and_warn(settings: &netnice_kernel::settings::Settings) -> Result<Entered> {
     let entered = enter(settings)?;
     if let Some(reason) = entered.receive_refused() {
@@ -110,8 +110,7 @@ fn enter_and_warn(settings: &netnice_kernel::settings::Settings) -> Result<Enter
     Ok(entered)
 }
 
-/// Puts the command in the place of this process: its exit code, signals, terminal and files are
-/// what they would be without netnice.
+/// Replaces this process by the command: its exit code, signals, terminal and files are as without netnice.
 fn become_command(program: &Path, command: &[OsString]) -> Result<Errno> {
     let text = |text: &OsStr| CString::new(text.as_bytes()).context("the command has a zero byte");
     let path = text(program.as_os_str())?;
@@ -122,7 +121,7 @@ fn become_command(program: &Path, command: &[OsString]) -> Result<Errno> {
     write_signals::restore().context("restoring SIGPIPE and SIGXFSZ")?;
     let Err(mut error) = execv(&path, &words);
     if error == Errno::ENOEXEC {
-        // As all shells do with a script that does not say who is to run it.
+        // As all shells do with a script that names no interpreter.
         let mut shell = vec![c"sh".to_owned(), path];
         shell.extend(words.into_iter().skip(1));
         let Err(other) = execv(c"/bin/sh", &shell);
@@ -132,7 +131,7 @@ fn become_command(program: &Path, command: &[OsString]) -> Result<Errno> {
     Ok(error)
 }
 
-/// Stays until the command has ended, to say what came of it.
+/// Waits until the command has ended, then reports the sums.
 fn run_and_tell(
     arguments: &Arguments,
     program: &Path,
@@ -156,11 +155,11 @@ fn run_and_tell(
     }
 }
 
-/// Ends this process by the signal that ended the command, so that a shell sees what it would.
+/// Ends this process by the signal that ended the command, so that a shell sees the same status.
 fn die_of(number: Signal) -> ExitCode {
-    // The command has left its core, if it was to leave one.
+    // The command has dumped its own core, if it was to.
     let _ = setrlimit(Resource::RLIMIT_CORE, 0, 0);
-    // SAFETY: the default action runs no code of ours.
+    // SAFETY: the default action runs no code of this program.
     let _ = unsafe { signal(number, SigHandler::SigDfl) };
     let _ = nix::sys::signal::SigSet::from(number).thread_unblock();
     let _ = raise(number);
@@ -193,7 +192,7 @@ pub(super) fn cannot_run(name: &OsStr, error: &io::Error) -> ExitCode {
     }
 }
 
-/// Finds a command as execvp does: by its path if it has a slash, else along `PATH`.
+/// Finds a command like execvp: by its path if it contains a slash, else along `PATH`.
 pub(super) fn find(name: &OsStr) -> io::Result<PathBuf> {
     if name.as_bytes().contains(&b'/') {
         let path = PathBuf::from(name);
@@ -221,7 +220,7 @@ pub(super) fn find(name: &OsStr) -> io::Result<PathBuf> {
     }
 }
 
-/// The line of `--json`. What is not known is `null`.
+/// Output of `--json`. Unknown values are `null`.
 #[derive(Debug, Serialize)]
 struct Summary<'a> {
     control: &'a str,
@@ -233,7 +232,7 @@ struct Summary<'a> {
     without_timestamps: Option<u64>,
     /// True if connections that the command accepted are missing from the sums.
     accepted_uncounted: Option<bool>,
-    /// Why the connections that are still open are missing from the sums, if they are.
+    /// Reason open connections are missing from the sums, if they are.
     open_uncounted: Option<String>,
 }
 
@@ -277,7 +276,7 @@ fn tell(arguments: &Arguments, entered: &Entered, control: Control) {
     }
 }
 
-/// The sums in one line. With `open_missing` they lack the connections that are still open.
+/// Formats the sums in one line. With `open_missing` they lack the open connections.
 fn in_words(sums: Option<Sums>, open_missing: bool, means: &str, control: Control) -> String {
     let (name, standing) = (control.name(), standing(control));
     let Some(sums) = sums else {
@@ -331,7 +330,7 @@ fn mostly_received(totals: &Totals) -> bool {
     totals.bytes_received > 4 * totals.bytes_sent.max(10_000)
 }
 
-/// A note where most was received: the sums are those of the sending side.
+/// Returns a note for commands that mostly received: the sums cover the sending side.
 fn of_download(governed: bool) -> &'static str {
     match governed {
         true => "; it mostly received, with low priority, too, which is not counted as giving way",

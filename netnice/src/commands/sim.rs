@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `netnice sim`: a scenario in the packet-level simulator.
+//! `netnice sim`: runs a scenario in the packet-level simulator.
 
 use std::fs;
 use std::num::NonZeroUsize;
@@ -58,7 +58,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage or a scenario with mistakes; 130 int
 /// The name of all links for `--pcap`.
 const ALL_LINKS: &str = "all";
 
-/// Bytes of a packet that a trace keeps: all headers, but no data.
+/// Bytes of a packet in a trace: all headers, but no data.
 const SNAP_LENGTH: u32 = 128;
 
 /// Simulate a scenario packet by packet.
@@ -85,7 +85,7 @@ pub struct Arguments {
     batch: BatchArguments,
 }
 
-/// The first of these that is no link of the scenario.
+/// Returns the first of these that is no link of the scenario.
 fn unknown_link<'a>(file: &ScenarioFile, links: &'a [String]) -> Result<Option<&'a String>> {
     if links.is_empty() {
         return Ok(None);
@@ -98,10 +98,10 @@ fn unknown_link<'a>(file: &ScenarioFile, links: &'a [String]) -> Result<Option<&
     Ok(links.iter().find(|name| !known(name)))
 }
 
-/// With so many hosts and flows together a run is large: 3000 to 5000 flows between hosts of their own.
+/// Hosts and flows together from which on a run is large: 3000 to 5000 flows between hosts of their own.
 const MANY: u64 = 10_000;
 
-/// Runs the scenario and prints what came of it.
+/// Runs the scenario and prints its results.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let Some(path) = &arguments.file else {
         let schema = serde_json::to_string_pretty(&json_schema()).context("writing the schema")?;
@@ -141,14 +141,14 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     arguments.batch.run(&file, &maker)
 }
 
-/// Whether a run has so many hosts and flows that its memory is better in huge pages.
+/// Returns true if a run has so many hosts and flows that huge pages suit its memory better.
 fn is_large(scenario: &Scenario) -> bool {
     let hosts = scenario.nodes.iter().map(|node| u64::from(node.count));
     let flows = scenario.flows.iter().filter_map(|flow| flow.count);
     hosts.sum::<u64>() + flows.map(u64::from).sum::<u64>() >= MANY
 }
 
-/// Where the traces of a run go.
+/// Returns the place of a run's traces.
 fn traces(results: &Path, links: &[String], run: &str) -> Traces {
     let all = links.iter().any(|link| link == ALL_LINKS);
     Traces {
@@ -158,7 +158,7 @@ fn traces(results: &Path, links: &[String], run: &str) -> Traces {
     }
 }
 
-/// Whether a run has left all of these.
+/// Returns true if all these traces of a run exist.
 fn are_there(traces: &Traces, scenario: &Scenario) -> bool {
     // The network was laid out when the file was read.
     let Ok(network) = Network::new(scenario) else {
@@ -168,7 +168,7 @@ fn are_there(traces: &Traces, scenario: &Scenario) -> bool {
     files.iter().flatten().all(|file| file.exists())
 }
 
-/// A run whose traces come to their place when it is over: what is there is whole.
+/// Makes a run; its traces move to their place when it ends, so that traces found there are complete.
 fn run_with_traces(
     scenario: &Scenario,
     seed: u64,
@@ -178,7 +178,7 @@ fn run_with_traces(
     let unfinished = traces.directory.with_extension("unfinished");
     let at = |path: &Path| path.display().to_string();
     if unfinished.exists() {
-        // Of a run that was killed.
+        // Left by a killed run.
         fs::remove_dir_all(&unfinished).with_context(|| at(&unfinished))?;
     }
     fs::create_dir_all(&unfinished).with_context(|| at(&unfinished))?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `netnice status`: the low-priority connections of the moment.
+//! `netnice status`: shows the current low-priority connections.
 
 mod screen;
 mod watch;
@@ -57,7 +57,7 @@ pub struct Arguments {
 /// Shows them, once or until interrupted.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let mut view = View::default();
-    // The rate of a connection shows between two looks only.
+    // The rate of a connection needs two readings.
     let first = connections::list()?;
     if !first.is_empty() {
         view.remember(&first);
@@ -88,12 +88,12 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
 }
 
-/// What is kept from one look to the next.
+/// State kept from one reading to the next.
 #[derive(Default)]
 struct View {
-    /// Inodes of sockets, and who has them open.
+    /// Inodes of sockets, and the processes that have them open.
     owners: HashMap<u64, Owner>,
-    /// Bytes sent by each connection at the last look.
+    /// Bytes sent by each connection at the last reading.
     sent: HashMap<u64, u64>,
     last: Option<Instant>,
 }
@@ -104,7 +104,7 @@ struct Owner {
     name: String,
 }
 
-/// One connection as `--json` has it. Units are in the names.
+/// One connection in the output of `--json`. Units are in the names.
 #[derive(Serialize)]
 struct Told<'a> {
     pid: Option<i32>,
@@ -141,7 +141,7 @@ struct ToldAll<'a> {
 }
 
 impl View {
-    /// Looks through /proc only if there is a socket whose owner is not known.
+    /// Searches /proc only if the owner of a socket is unknown.
     fn look_up(&mut self, connections: &[Connection]) {
         let open = connections.iter().map(|connection| connection.inode);
         let open: HashSet<u64> = open.filter(|inode| *inode != 0).collect();
@@ -160,8 +160,7 @@ impl View {
         self.last = Some(Instant::now());
     }
 
-    /// In bytes per second since the last look; a connection that is new since then had sent
-    /// nothing.
+    /// Returns the bytes per second since the last reading; a newer connection had sent nothing then.
     fn rate(&self, connection: &Connection) -> u64 {
         let before = self.sent.get(&connection.cookie).copied();
         let bytes = (connection.bytes_sent).saturating_sub(before.unwrap_or_default());

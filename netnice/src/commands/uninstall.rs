@@ -30,7 +30,7 @@ pub struct Arguments {
     prefix: PathBuf,
 }
 
-/// Uninstalls, and says what was done.
+/// Uninstalls, and reports what changed.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     need_root("uninstall")?;
     let program = program(&arguments.prefix)?;

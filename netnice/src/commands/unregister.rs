@@ -17,7 +17,7 @@ pub fn run(_: &Arguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Clears all that no cgroup needs; returns whether that was everything.
+/// Clears all that no cgroup needs; returns true if that was everything.
 pub(super) fn unregister() -> Result<bool> {
     let pins = Pins::open()?;
     pins.set_installed(false)?;

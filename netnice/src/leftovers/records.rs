@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a guard is to clear up, written down: when it is killed together with the process that it guards, the next call
-//! of netnice clears it.
+//! Records of the guards' tasks: when a guard is killed together with the process that it guards, the next call of
+//! netnice cleans up.
 //!
 //! There is one file in `/run/netnice-guards` for each guarded process, which holds it locked; the kernel releases the
-//! lock however the process ends. A namespace is known by its cookie, which is never given to another until the machine
-//! starts anew, as is all below `/run`; a directory by device and inode.
+//! lock however the process ends. A namespace is identified by its cookie, which is not reused until the next boot, and
+//! `/run` does not survive a boot either; a directory is identified by device and inode.
 
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -17,17 +17,17 @@ use netnice_lab::Namespace;
 use netnice_lab::namespace::{end_processes, inode_of};
 use nix::fcntl::{Flock, FlockArg};
 
-/// Where the records are, for root only.
+/// Directory of the records, for root only.
 const PLACE: &str = "/run/netnice-guards";
 
-/// The record of this process.
+/// Record of this process.
 pub(super) struct Record {
     file: Flock<File>,
     path: PathBuf,
 }
 
 impl Record {
-    /// An empty record. Fails where `/run` cannot be written: the guard is then all that there is.
+    /// Creates an empty record. Fails if `/run` is not writable: then only the guard cleans up.
     pub(super) fn new() -> io::Result<Record> {
         Record::new_in(Path::new(PLACE))
     }
@@ -50,7 +50,7 @@ impl Record {
             _ => {}
         }
         let own = std::process::id().to_string();
-        // Others look at it only once it has its name, and by then it is locked.
+        // Others open it only under its final name, and by then it is locked.
         let hidden = place.join(format!(".{own}"));
         let file = OpenOptions::new()
             .append(true)
@@ -66,17 +66,17 @@ impl Record {
         Ok(Record { file, path })
     }
 
-    /// Where it is.
+    /// Returns the path of the record.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The processes in a namespace are to be ended.
+    /// Records that the processes in a namespace must end.
     pub(super) fn add_namespace(&mut self, namespace: &Namespace) -> io::Result<()> {
         self.of_namespace("namespace", namespace)
     }
 
-    /// They are not, any more.
+    /// Records that the namespace needs no cleanup any more.
     pub(super) fn forget_namespace(&mut self, namespace: &Namespace) -> io::Result<()> {
         self.of_namespace("forget", namespace)
     }
@@ -87,7 +87,7 @@ impl Record {
         self.write(format!("{what} {inode} {cookie}").as_bytes())
     }
 
-    /// A directory is to be removed.
+    /// Records that a directory must be removed.
     pub(super) fn add_directory(&mut self, path: &Path) -> io::Result<()> {
         let state = fs::symlink_metadata(path)?;
         let path = fs::canonicalize(path)?;
@@ -103,14 +103,14 @@ impl Record {
     }
 }
 
-/// Removes the record that guards of a process have used up.
+/// Removes the record of a process whose guard has cleaned up.
 pub(super) fn remove(path: &Path) {
-    // Nothing to remove is fine, as is another record beside it.
+    // A missing record is no error, nor are other records beside it.
     let _ = fs::remove_file(path);
     let _ = path.parent().map(fs::remove_dir);
 }
 
-/// Clears what processes have left that were killed together with their guards.
+/// Cleans up after processes that were killed together with their guards.
 pub(super) fn clear() {
     clear_in(Path::new(PLACE));
 }
@@ -130,7 +130,7 @@ fn clear_in(place: &Path) {
             continue;
         };
         let mut content = Vec::new();
-        // A record is some lines; what is longer is none of ours.
+        // A record has a few lines; netnice writes none as long as this.
         let limit = 1 << 20;
         let read = (&*file).take(limit).read_to_end(&mut content);
         if read.is_err() || clear_content(&content) {
@@ -139,13 +139,13 @@ fn clear_in(place: &Path) {
     }
 }
 
-/// Clears what a record names, and whether it did: not where this process itself runs in one of the namespaces, and so
-/// perhaps the shell that called it.
+/// Clears what a record names and returns true; returns false without clearing if this process itself, and so perhaps
+/// the shell that called it, runs in one of the namespaces.
 fn clear_content(content: &[u8]) -> bool {
     let mut namespaces: Vec<(u64, u64)> = Vec::new();
     let mut directories = Vec::new();
     for line in content.split_inclusive(|&byte| byte == b'\n') {
-        // A line without its end was not written in full.
+        // A line without its end is incomplete.
         let Some(line) = line.strip_suffix(b"\n") else {
             continue;
         };
@@ -205,7 +205,7 @@ mod tests {
         // Its process lives.
         clear_in(&records);
         assert!(left.exists() && record.path().exists());
-        // A record that is not written in full is ignored.
+        // An incomplete record is ignored.
         record.file.write_all(b"directory 1 1 /tmp").unwrap();
         drop(record);
         clear_in(&records);

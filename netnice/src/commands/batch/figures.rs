@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Figures as people read them.
+//! Figures in text form.
 
 use netnice_scenario::results::Estimate;
 
-/// How a figure is written.
+/// Function that formats a figure.
 pub type Words = fn(&Estimate) -> String;
 
-/// `1.23 ± 0.04 Mb/s`.
+/// Formats as `1.23 ± 0.04 Mb/s`.
 fn scaled(value: &Estimate, scale: f64, unit: &str) -> String {
     let digits = match (value.mean / scale).abs() {
         ..9.995 => 2,
@@ -24,7 +24,7 @@ fn scaled(value: &Estimate, scale: f64, unit: &str) -> String {
     }
 }
 
-/// A rate in bits per second.
+/// Formats a rate in bits per second.
 pub fn rate(value: &Estimate) -> String {
     let (scale, unit) = match value.mean {
         999.5e6.. => (1e9, "Gb/s"),
@@ -34,22 +34,22 @@ pub fn rate(value: &Estimate) -> String {
     scaled(value, scale, unit)
 }
 
-/// A time in milliseconds.
+/// Formats a time in milliseconds.
 pub fn time(value: &Estimate) -> String {
     scaled(value, 1e-3, "ms")
 }
 
-/// A time in seconds.
+/// Formats a time in seconds.
 pub fn seconds(value: &Estimate) -> String {
     scaled(value, 1.0, "s")
 }
 
-/// A part of a whole.
+/// Formats a share as a percentage.
 pub fn percent(value: &Estimate) -> String {
     scaled(value, 0.01, "%")
 }
 
-/// One quantity as a part of another: a small one to a hundredth of a percent, others to a tenth.
+/// Formats a ratio in percent: a small one with two decimals, others with one.
 pub fn ratio(value: &Estimate) -> String {
     let digits = if value.mean.abs() < 0.1 { 2 } else { 1 };
     let mean = 100.0 * value.mean;
@@ -59,12 +59,12 @@ pub fn ratio(value: &Estimate) -> String {
     }
 }
 
-/// A number.
+/// Formats a number.
 pub fn plain(value: &Estimate) -> String {
     scaled(value, 1.0, "")
 }
 
-/// A number from 0 to 1.
+/// Formats a number from 0 to 1.
 pub fn fraction(value: &Estimate) -> String {
     match value.half_width_95 {
         Some(half_width) => format!("{:.3} ± {half_width:.3}", value.mean),

@@ -48,11 +48,11 @@ pub struct BatchArguments {
     pub quiet: bool,
 }
 
-/// How runs are made.
+/// Backend and function that make runs.
 pub struct Maker<'maker> {
-    /// Where their figures come from.
+    /// Source of the figures.
     pub backend: Backend,
-    /// Runs at a time.
+    /// Number of concurrent runs.
     pub jobs: usize,
     /// Makes the run of a point, whose number is given, with a seed; `None` where the last argument returned false.
     #[expect(clippy::type_complexity)] // a name for it would say no more
@@ -60,7 +60,7 @@ pub struct Maker<'maker> {
                 dyn Fn(&Point, usize, u64, &mut dyn FnMut() -> bool) -> Result<Option<RunResults>>
                     + Sync
             ),
-    /// Whether what a finished run has beside its figures is there as well; where it is not, the run is made again.
+    /// Returns true if the files of a finished run beside its figures exist as well; otherwise the run is repeated.
     pub is_whole: &'maker (dyn Fn(&Point, usize, u64) -> bool + Sync),
 }
 
@@ -70,7 +70,7 @@ struct Report<'a> {
     manifest: &'a Manifest,
     #[serde(flatten)]
     summary: &'a Summary,
-    /// Runs whose figures cannot be trusted; only of a lab.
+    /// Runs whose figures cannot be trusted; only from a lab.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     not_trustworthy: Vec<Distrust<'a>>,
 }
@@ -84,7 +84,7 @@ struct Distrust<'a> {
 }
 
 impl BatchArguments {
-    /// Reads the scenario, and says on stderr what is wrong with it.
+    /// Reads the scenario, and reports its errors on stderr.
     pub fn load(
         &self,
         path: &Path,
@@ -105,7 +105,7 @@ impl BatchArguments {
         }
     }
 
-    /// Where the results are to be kept, if they are.
+    /// Opens the directory for the results, if one is given.
     pub fn directory(
         &self,
         file: &ScenarioFile,
@@ -119,7 +119,7 @@ impl BatchArguments {
         Ok((manifest, directory))
     }
 
-    /// Makes all runs, keeps them and tells what came of them.
+    /// Makes all runs, stores them and reports the results.
     pub fn run(&self, file: &ScenarioFile, maker: &Maker) -> Result<ExitCode> {
         let (manifest, directory) = self.directory(file, maker.backend)?;
         let Outcome {
@@ -180,7 +180,7 @@ impl BatchArguments {
     }
 }
 
-/// The command that was given, for a manifest: JSON is UTF-8, names of files need not be.
+/// Returns the command line for a manifest, as UTF-8 for JSON, although file names need not be UTF-8.
 pub fn command() -> Vec<String> {
     let arguments = std::env::args_os();
     arguments

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Results as tables that people read.
+//! Results as tables for people.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
@@ -10,11 +10,11 @@ use netnice_scenario::results::{Figure, PointSummary, RunResults, Subject, Summa
 use super::figures::{Words, fraction, percent, plain, rate, ratio, seconds, time};
 use crate::{style, text};
 
-/// Queues that are not half as busy as the busiest, and drop nothing, are not worth a row, nor are more than these: the
-/// rest are in the directory of --out.
+/// Largest number of queues in a report. Queues that are less than half as busy as the busiest and drop nothing are
+/// left out; the directory of --out has all.
 const MAX_QUEUES: usize = 6;
 
-/// Flows, queues and response times, for each point of the sweep.
+/// Reports flows, queues and response times, for each point of the sweep.
 pub fn report(file: &ScenarioFile, runs: &[RunResults], summary: &Summary) -> String {
     let mut report = String::new();
     let seeds = runs.len() / summary.points.len().max(1);
@@ -84,7 +84,7 @@ pub fn report(file: &ScenarioFile, runs: &[RunResults], summary: &Summary) -> St
     report
 }
 
-/// A table whose first row is its headings; columns in `left` are aligned on the left.
+/// Writes a table whose first row is its headings; columns in `left` are left-aligned.
 fn write_table(report: &mut String, table: &[Vec<String>], left: &[usize]) {
     let mut lines = text::table(table, left).into_iter();
     let headings = style::heading(lines.next().unwrap_or_default());
@@ -128,7 +128,7 @@ fn write_figures(report: &mut String, summary: &Summary) {
     write_table(report, &table, &[0]);
 }
 
-/// How a figure that the scenario wants is written.
+/// Returns the formatter of a figure that the scenario derives.
 pub fn derived_words(unit: &str, quantity: &str) -> Words {
     match (unit, quantity) {
         ("bit/s", _) => rate,
@@ -140,7 +140,7 @@ pub fn derived_words(unit: &str, quantity: &str) -> Words {
     }
 }
 
-/// The rows of all points, with the sweep's values in front.
+/// Returns the rows of all points, preceded by the sweep's values.
 fn rows(summary: &Summary, of: fn(&PointSummary) -> Vec<Vec<String>>) -> Vec<Vec<String>> {
     let points = summary.points.iter().flat_map(|point| {
         let values: Vec<String> = point
@@ -181,7 +181,7 @@ fn flow_rows(point: &PointSummary) -> Vec<Vec<String>> {
 
 fn queue_rows(point: &PointSummary) -> Vec<Vec<String>> {
     let mut names = subjects(point, Subject::Queue);
-    // There may be hundreds of thousands: none is searched for.
+    // With hundreds of thousands of queues, a search for each would be too slow.
     let of_all = |quantity: &str| -> HashMap<&str, f64> {
         let figures = point.figures.iter();
         figures
@@ -211,7 +211,7 @@ fn queue_rows(point: &PointSummary) -> Vec<Vec<String>> {
 
 fn response_rows(point: &PointSummary) -> Vec<Vec<String>> {
     let mut names = subjects(point, Subject::Objects);
-    // A bin that is empty for the first seeds comes late; each flow's shall be in the order of size.
+    // A bin that is empty for the first seeds appears late, but each flow's bins must be in the order of size.
     names.sort_by(|a, b| {
         let flow = |name: &str| name.rsplit_once(' ').map(|(flow, _)| flow.to_owned());
         let size = |name: &str| {
@@ -244,7 +244,7 @@ fn phase_rows(point: &PointSummary) -> Vec<Vec<String>> {
     rows.collect()
 }
 
-/// A figure in words, or a dash where there is none.
+/// Formats a figure, or returns a dash if there is none.
 fn cell(
     point: &PointSummary,
     subject: Subject,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! All runs of a scenario, several at a time, with a bar; finished ones are kept whatever happens.
+//! All runs of a scenario, several at a time, with a progress bar; finished ones are stored in any case.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -17,11 +17,11 @@ use crate::text::{self, say};
 
 /// The outcome of a batch.
 pub struct Outcome {
-    /// Those that are finished, in the order of the scenario.
+    /// Finished runs, in the order of the scenario.
     pub runs: Vec<RunResults>,
-    /// The signal that ended it early.
+    /// Signal that ended them early.
     pub interrupted: Option<Signal>,
-    /// Why a run could not be made; no others were begun after it.
+    /// Error that stopped a run; no others were started after it.
     pub error: Option<Error>,
 }
 
@@ -72,7 +72,7 @@ pub fn run_all(
             }
             None => progress.tick(),
         }
-        // Also where runs are so short that one always is waiting.
+        // Checked here, too, since with short runs one is always waiting.
         if let Some(signal) = ending(&signals) {
             outcome.interrupted = Some(signal);
         }
@@ -93,7 +93,7 @@ pub fn run_all(
     Ok(outcome)
 }
 
-/// Says which runs are made again although they have a file, and why.
+/// Reports which runs are repeated although they have a file, and why.
 pub fn tell_stale(stale: &[StaleRun]) {
     const LINES: usize = 5;
     for reason in stale.iter().take(LINES) {
@@ -105,7 +105,7 @@ pub fn tell_stale(stale: &[StaleRun]) {
     }
 }
 
-/// One run, kept if it came to its end; `None` where it was stopped before.
+/// Makes one run and stores it if it is complete; returns `None` if it was stopped before.
 fn one(
     file: &ScenarioFile,
     directory: Option<&ResultsDirectory>,
@@ -132,7 +132,7 @@ pub fn run_name(point: usize, seed: u64) -> String {
     format!("point-{point:05}-seed-{seed}")
 }
 
-/// A signal that asks to end.
+/// Returns a pending signal that requests the end.
 fn ending(signals: &HeldSignals) -> Option<Signal> {
     match signals.wait(Some(Duration::ZERO))? {
         Arrived::FromTerminal(signal) | Arrived::FromProcess(signal) => {
@@ -142,10 +142,10 @@ fn ending(signals: &HeldSignals) -> Option<Signal> {
     }
 }
 
-/// A bar on stderr, where that is a terminal.
+/// Progress bar on stderr, if that is a terminal.
 struct Progress {
     bar: ProgressBar,
-    /// Of runs that take as long as they say: when the first began.
+    /// Start of the first run, if runs take real time.
     real_time: Option<Instant>,
     finished: AtomicUsize,
     total: usize,
@@ -196,7 +196,7 @@ impl Progress {
             .set_message(format!("{finished} of {}", self.total));
     }
 
-    /// A run is finished.
+    /// Counts a finished run.
     fn another(&self) {
         self.tell(self.finished.fetch_add(1, Ordering::Relaxed) + 1);
         if self.real_time.is_none() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The time that is left, on a terminal as a bar.
+//! Remaining time, as a progress bar on a terminal.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::text::say;
 
-/// How far the demonstration is.
+/// Progress of the demonstration.
 pub struct Progress {
     bar: ProgressBar,
     total: Duration,
@@ -15,7 +15,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// A bar on stderr for so much time.
+    /// Creates a bar on stderr for this total time.
     pub fn new(total: Duration) -> Progress {
         let bar = ProgressBar::with_draw_target(
             Some(total.as_millis() as u64),
@@ -30,7 +30,7 @@ impl Progress {
         }
     }
 
-    /// Says what comes next.
+    /// Announces the next phase.
     pub fn begin(&self, what: String) {
         if self.bar.is_hidden() {
             say!("netnice: {what}");
@@ -39,13 +39,13 @@ impl Progress {
         self.draw();
     }
 
-    /// So much time has passed.
+    /// Advances the bar by this time.
     pub fn advance(&mut self, time: Duration) {
         self.done = self.total.min(self.done + time);
         self.draw();
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub fn finish(self) {
         self.bar.finish_and_clear();
     }

@@ -12,7 +12,7 @@ use super::stage::{FETCH_EVERY, LINK, PAGE_BYTES, Phase};
 use crate::style;
 use crate::text::{self, say};
 
-/// What of each full packet is payload: headers of IPv4 and TCP, and TCP's timestamps.
+/// Share of each full packet that is payload: without IPv4 and TCP headers, and TCP timestamps.
 const PAYLOAD: f64 = (MTU - 52) as f64 / MTU as f64;
 
 /// One pass through all phases.
@@ -22,7 +22,7 @@ pub struct Run {
     link: LinkReport,
 }
 
-/// The figures of a phase, in base units as in all of the JSON.
+/// Figures of a phase, in base units as everywhere in the JSON.
 #[derive(Debug, Serialize)]
 struct Measured {
     bulk: &'static str,
@@ -64,7 +64,7 @@ fn link_rate() -> f64 {
     spec.up.rate.expect("it has a rate").as_f64()
 }
 
-/// The same phase of all runs.
+/// One phase over all runs.
 #[derive(Debug, Serialize)]
 struct Row {
     bulk: &'static str,
@@ -74,7 +74,7 @@ struct Row {
     bulk_share_of_link: Option<Estimate>,
 }
 
-/// All that was found out.
+/// All results of the demonstration.
 #[derive(Debug, Serialize)]
 pub struct Demonstration {
     link: &'static str,
@@ -85,7 +85,7 @@ pub struct Demonstration {
 }
 
 impl Demonstration {
-    /// Nothing is known yet.
+    /// Creates an empty demonstration.
     pub fn new(seconds_per_phase: u64) -> Demonstration {
         Demonstration {
             link: LINK,
@@ -100,7 +100,7 @@ impl Demonstration {
         self.runs.push(run);
     }
 
-    /// Prints to stdout; what must not be overlooked also to stderr.
+    /// Prints to stdout, and important warnings also to stderr.
     pub fn print(&self, json: bool) -> Result<()> {
         text::print(&match json {
             true => self.json()? + "\n",
@@ -238,7 +238,7 @@ fn table(rows: &[Row]) -> Vec<String> {
     text::table(&cells, &[0])
 }
 
-/// `88 ms`, with the spread where there is one: `88 (86-91) ms`.
+/// Formats `88 ms`, with the spread if there is one: `88 (86-91) ms`.
 fn cell(figure: Estimate, scale: f64, decimals: usize, unit: &str) -> String {
     let show = |value: f64| format!("{:.decimals$}", value * scale);
     match figure.runs {
@@ -263,7 +263,7 @@ fn in_words_web(none: &Row, plain: &Row, low: &Row) -> String {
     )
 }
 
-/// A ratio of times, in words: `12 % longer than alone`, `2.8 times as long as alone`.
+/// Formats a ratio of times in words: `12 % longer than alone`, `2.8 times as long as alone`.
 fn longer(ratio: f64) -> String {
     let percent = (100.0 * (ratio - 1.0)).round();
     match percent {
@@ -318,7 +318,7 @@ mod tests {
             in_words_bulk(&plain, &low),
             "rsync itself is 3 % slower under `netnice run`: 9.1 instead of 9.4 Mb/s."
         );
-        // Were it the other way round, it would say so.
+        // If the order were reversed, the text would say so.
         assert!(in_words_web(&none, &low, &plain).contains("rsync` the page takes 2 % longer"));
         assert!(in_words_bulk(&low, &plain).contains("3 % faster"));
         assert_eq!(longer(0.98), "2 % less time than alone");

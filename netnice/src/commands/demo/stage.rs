@@ -23,43 +23,43 @@ pub use programs::check_programs;
 
 /// The link of the demonstration.
 pub const LINK: &str = "rate=10mbit,delay=20ms,queue=83p";
-/// Size of the page.
+/// Size of the page, in bytes.
 pub const PAGE_BYTES: usize = 10_000;
-/// Time between the beginnings of two fetches.
+/// Interval between the starts of two fetches.
 pub const FETCH_EVERY: Duration = Duration::from_millis(300);
 
-/// Longest time between two looks at signals and the progress bar.
+/// Longest interval between two checks of signals and the progress bar.
 const TICK: Duration = Duration::from_millis(100);
 /// Time for a server to open its port.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The bulk transfer that goes on beside the fetches.
+/// Bulk transfer that runs beside the fetches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bulk {
-    /// As it is.
+    /// Without netnice.
     Plain,
     /// Under `netnice run`.
     LowPriority,
 }
 
-/// Somebody pressed Ctrl-C, or the like.
+/// The user pressed Ctrl-C, or another signal requested the end.
 #[derive(Debug, thiserror::Error)]
 #[error("interrupted by {0}")]
 pub struct Interrupted(pub Signal);
 
-/// What was measured in one phase.
+/// Measurements of one phase.
 #[derive(Debug, Clone, Default)]
 pub struct Phase {
     /// Response times of the fetches, in seconds.
     pub response_times: Vec<f64>,
     /// Fetches that failed.
     pub failed: usize,
-    /// What the bulk transfer brought to the other side, in bits per second.
+    /// Goodput of the bulk transfer, in bits per second.
     pub bulk_rate: Option<f64>,
 }
 
-/// The link with its servers. The server's machine is the near side, the visitor and the place of
-/// the backup are the far side: so pages and backup leave through the same queue.
+/// The link with its servers. The server's machine is on the near side, the visitor and the backup's destination are on
+/// the far side, so pages and backup leave through the same queue.
 pub struct Stage<'a> {
     link: EmulatedLink,
     programs: Programs<'a>,
@@ -68,7 +68,7 @@ pub struct Stage<'a> {
 }
 
 impl<'a> Stage<'a> {
-    /// Sets the stage for bulk transfers of at most `longest`.
+    /// Starts the link and the servers for bulk transfers of at most `longest`.
     pub fn set(
         longest: Duration,
         guard: &mut Guard,
@@ -81,7 +81,7 @@ impl<'a> Stage<'a> {
             .context("making a directory for the demo's files")?;
         guard.cover_directory(directory.path())?;
         let rate = spec.up.rate.expect("the link has a rate");
-        // Half as much again, so that it does not end before its time.
+        // Half as much again, so that the transfer does not end early.
         let backup_bytes = rate.bytes_in(longest * 3 / 2).get();
         make_files(directory.path(), backup_bytes).with_context(|| {
             format!(
@@ -140,7 +140,7 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    /// Fetches for as long as `measured`, beside a bulk transfer that has had time to settle.
+    /// Fetches pages for `measured`, beside a bulk transfer that has had time to settle.
     pub fn measure(
         &mut self,
         bulk: Option<Bulk>,
@@ -192,7 +192,7 @@ impl<'a> Stage<'a> {
         Ok(phase)
     }
 
-    /// Lets time pass; `act` is told how much of it has, and says when it wants to be called next.
+    /// Waits for `time`; `act` gets the time elapsed, and returns when to call it next.
     fn pass(
         &self,
         time: Duration,
@@ -213,7 +213,7 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// Sleeps unless there is a signal that means the end.
+    /// Sleeps unless a signal requests the end.
     fn sleep(&self, time: Duration) -> Result<()> {
         let until = Instant::now() + time;
         loop {
@@ -238,15 +238,15 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// Bytes of the backup that have arrived.
+    /// Returns the bytes of the backup that have arrived.
     fn received(&self) -> u64 {
         fs::metadata(self.programs.received()).map_or(0, |file| file.len())
     }
 
-    /// Takes the stage down; how the link did.
+    /// Stops the link, removes the files, and returns the link's report.
     pub fn strike(self) -> Result<LinkReport> {
         let report = self.link.stop()?;
-        // Open files in it do not hinder, but a failure should be known.
+        // Open files in it do not prevent that, but a failure must be reported.
         self.directory
             .close()
             .context("removing the demo's files")?;
@@ -254,13 +254,13 @@ impl<'a> Stage<'a> {
     }
 }
 
-/// In the calling thread's namespace, connections do not begin with what earlier ones have learnt.
+/// Keeps connections in the calling thread's namespace from starting with metrics of earlier ones.
 fn forget_metrics() -> Result<()> {
     let path = "/proc/sys/net/ipv4/tcp_no_metrics_save";
     fs::write(path, "1").with_context(|| format!("writing 1 to {path}"))
 }
 
-/// The page, and the backup: incompressible, so that it is what it seems.
+/// Creates the page and the backup, of incompressible data, so that their sizes hold on the link.
 fn make_files(directory: &Path, backup_bytes: u64) -> std::io::Result<()> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut random = |bytes: usize| -> Vec<u8> {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The command on the far side: started first, waited for until it listens, ended last.
+//! The command on the far side: it starts first, COMMAND waits until it listens, and it ends last.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -17,7 +17,7 @@ use crate::leftovers;
 use crate::signals::{Arrived, HeldSignals};
 use crate::text::say;
 
-/// Time that a server has to open its port before COMMAND begins in any case.
+/// Longest wait for a server to open its port; then COMMAND starts in any case.
 const PATIENCE: Duration = Duration::from_secs(5);
 const TICK: Duration = Duration::from_millis(5);
 
@@ -29,7 +29,7 @@ pub struct FarCommand {
 }
 
 impl FarCommand {
-    /// Starts it, and waits until a socket listens that did not before, or it has ended, or a signal comes.
+    /// Starts it, and waits until one more socket listens, it has ended, or a signal arrives.
     pub fn start(
         command: &OsStr,
         link: &EmulatedLink,
@@ -45,7 +45,7 @@ impl FarCommand {
             .arg(command)
             .envs(link.environment())
             .envs(environment.clone())
-            // COMMAND has the terminal, its Ctrl-C and stdout; what the server says is a side matter.
+            // COMMAND has the terminal, its Ctrl-C and stdout; the server's output goes to stderr.
             .process_group(0)
             .stdin(Stdio::null())
             .stdout(io::stderr().as_fd().try_clone_to_owned()?);
@@ -76,17 +76,17 @@ impl FarCommand {
         Ok(far)
     }
 
-    /// The signal that has come in place of a listening socket.
+    /// Returns the signal that arrived instead of a listening socket.
     pub fn interrupted(&self) -> Option<Signal> {
         self.interrupted
     }
 
-    /// Where it runs, for commands on the other side.
+    /// Returns its address as variables for commands on the other side.
     pub fn environment(&self) -> Vec<(&'static str, String)> {
         self.environment.clone()
     }
 
-    /// Ends it; says so if it had failed before.
+    /// Ends it; reports if it had failed before.
     pub fn stop(mut self) {
         if let Ok(Some(status)) = self.child.try_wait() {
             if !status.success() {

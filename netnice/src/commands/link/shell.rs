@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The user's shell, with a prompt that tells what it is behind.
+//! The user's shell, with a prompt that describes the link.
 
 use std::env;
 use std::ffi::OsString;
@@ -13,13 +13,13 @@ use anyhow::{Context, Result};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::unistd::{User, getuid};
 
-/// The shell, interactive as it finds its standard input a terminal. `link` is for its prompt.
+/// Returns the shell, interactive if its standard input is a terminal. `link` appears in its prompt.
 pub fn command(link: &str) -> Result<Command> {
     let shell = env::var_os("SHELL").filter(|shell| !shell.is_empty());
     let shell = shell.unwrap_or_else(login_shell);
     let mut command = Command::new(&shell);
     match Path::new(&shell).file_name().and_then(|name| name.to_str()) {
-        // Bash sets the prompt in its start-up files: ours are these, and then the hint.
+        // Bash sets the prompt in its start-up files: this one reads those, and then adds the hint.
         Some("bash") => {
             command.arg("--rcfile").arg(bash_start_up(link)?);
         }
@@ -29,7 +29,7 @@ pub fn command(link: &str) -> Result<Command> {
                  function fish_prompt; echo -n '({link}) '; netnice_inner_prompt; end"
             ));
         }
-        // The plain shell takes it from here; others at least have $NETNICE_LINK.
+        // A plain shell takes the prompt from PS1; others at least have $NETNICE_LINK.
         _ => {
             command.env("PS1", format!("({link}) $ "));
         }
@@ -44,10 +44,10 @@ fn login_shell() -> OsString {
         .unwrap_or_else(|| "/bin/sh".into())
 }
 
-/// Bash's start-up file, which needs no place in the file system: a file in memory, inherited.
+/// Creates Bash's start-up file in memory, inherited by the shell, so that it needs no place in the file system.
 fn bash_start_up(link: &str) -> Result<String> {
     let making = "making the shell's start-up file";
-    // Without close-on-exec, so that the shell finds it; it closes it by itself.
+    // Without close-on-exec, so that the shell finds it; the shell closes it.
     let mut file = File::from(memfd_create(c"netnice-bashrc", MFdFlags::empty()).context(making)?);
     let number = file.as_raw_fd();
     write!(

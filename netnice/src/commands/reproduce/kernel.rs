@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `netnice reproduce --lab`: what fits an emulated link, on this kernel.
+//! `netnice reproduce --lab`: runs the experiments that fit an emulated link on this kernel.
 
 use anyhow::Result;
 use netnice_papers::{Finished, LabReproduction, Store};
@@ -11,9 +11,9 @@ use crate::text::say;
 
 /// The outcome of the runs.
 pub struct Done {
-    /// The runs that are finished.
+    /// Finished runs.
     pub finished: Finished,
-    /// The signal that ended it early.
+    /// Signal that ended them early.
     pub interrupted: Option<Signal>,
 }
 

@@ -7,7 +7,7 @@ use netnice_papers::{Counts, Experiment, Outcomes, Paper, ReportedValue, Verdict
 
 use crate::{style, text};
 
-/// Ids and titles, by paper.
+/// Lists ids and titles, by paper.
 pub fn list(experiments: &[Experiment]) -> String {
     let mut list = String::new();
     for paper in Paper::ALL {
@@ -28,7 +28,7 @@ pub fn list(experiments: &[Experiment]) -> String {
     list
 }
 
-/// A line for each reported value, the reasons below, and the sums.
+/// Writes a line for each reported value, the reasons below, and the sums.
 pub fn verdicts(outcomes: &Outcomes) -> String {
     let mut rows = vec![
         ["id", "what", "paper", "ours", "verdict"]

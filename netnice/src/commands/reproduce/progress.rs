@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A bar with the time left, and the signals that end it.
+//! Progress bar with the remaining time, and the signals that end the runs.
 
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -11,10 +11,10 @@ use nix::sys::signal::Signal;
 
 use crate::signals::{Arrived, HeldSignals};
 
-/// The bar counts thousandths of the work, since runs differ by far.
+/// Steps of the bar: thousandths of the work, since run times differ widely.
 const STEPS: u64 = 1000;
 
-/// The bar on stderr, where that is a terminal, and the signals, which come to this thread as it was made before others.
+/// The bar on stderr, if that is a terminal, and the signals, which this thread receives since it was created first.
 pub struct Progress {
     bar: ProgressBar,
     signals: HeldSignals,
@@ -23,7 +23,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// An empty bar; hidden where `quiet`.
+    /// Creates an empty bar; hidden if `quiet`.
     pub fn new(quiet: bool) -> Result<Progress> {
         let target = match quiet {
             true => ProgressDrawTarget::hidden(),
@@ -39,7 +39,7 @@ impl Progress {
         })
     }
 
-    /// Shows how far it is; breaks where a signal asks for the end.
+    /// Updates the bar; breaks if a signal requests the end.
     pub fn tick(&mut self, tick: Tick) -> ControlFlow<()> {
         self.bar.set_position((tick.part * STEPS as f64) as u64);
         if !self.begun {
@@ -62,7 +62,7 @@ impl Progress {
         }
     }
 
-    /// Clears the bar; the signal that ended the runs early, if one has.
+    /// Clears the bar; returns the signal that ended the runs early, if any.
     pub fn finish(self) -> Option<Signal> {
         self.bar.finish_and_clear();
         self.interrupted

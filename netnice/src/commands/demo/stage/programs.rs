@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The real programs of the demonstration and how they are called.
+//! The real programs of the demonstration and their command lines.
 
 use std::env;
 use std::fs::{self, File};
@@ -20,17 +20,17 @@ pub const BACKUP_PORT: u16 = 8730;
 pub const PAGE: &str = "page";
 pub const BACKUP: &str = "backup";
 
-/// The parts that programs play, by which [`Programs::last_words`] knows them.
+/// Roles of programs, by which [`Programs::last_words`] identifies them.
 pub const ROUTES: &str = "routes";
 pub const WEB_SERVER: &str = "web-server";
 pub const BACKUP_SERVER: &str = "backup-server";
 pub const TRANSFER: &str = "transfer";
 pub const VISITOR: &str = "visitor";
 
-/// Time for a fetch before it counts as failed.
+/// Time limit of a fetch.
 const FETCH_SECONDS: &str = "10";
 
-/// Programs and the Debian packages that have them.
+/// Programs and the Debian packages that contain them.
 const NEEDED: [(&str, &str); 4] = [
     ("curl", "curl"),
     ("ip", "iproute2"),
@@ -38,7 +38,7 @@ const NEEDED: [(&str, &str); 4] = [
     ("rsync", "rsync"),
 ];
 
-/// Names all programs that are missing at once.
+/// Reports all missing programs at once.
 pub fn check_programs() -> Result<()> {
     let missing: Vec<_> = NEEDED
         .iter()
@@ -78,8 +78,8 @@ impl<'a> Programs<'a> {
         }
     }
 
-    /// Makes cubic the control of connections from the near side, whatever the machine's default.
-    /// By the route, as the sysctl chooses in a namespace only from what the machine allows all.
+    /// Makes cubic the control of connections from the near side, whatever the machine's default. Sets it on the route,
+    /// since the sysctl of a namespace accepts only controls that the machine permits to all users.
     pub fn use_cubic(&self, link: &EmulatedLink) -> Result<()> {
         let address = link.near_ipv4();
         let device = link.near().run(|| device_of(address))?;
@@ -106,7 +106,7 @@ impl<'a> Programs<'a> {
         Ok(())
     }
 
-    /// Serves the page.
+    /// Starts the web server of the page.
     pub fn web_server(&self, namespace: &Namespace, address: Ipv4Addr) -> Result<Child> {
         let mut command = Command::new("python3");
         command
@@ -118,7 +118,7 @@ impl<'a> Programs<'a> {
         self.start(namespace, WEB_SERVER, &mut command)
     }
 
-    /// Takes the backup.
+    /// Starts the server that receives the backup.
     pub fn backup_server(&self, namespace: &Namespace, address: Ipv4Addr) -> Result<Child> {
         let configuration = self.directory.join("rsyncd.conf");
         let received = self.directory.join("received");
@@ -138,7 +138,7 @@ impl<'a> Programs<'a> {
         self.start(namespace, BACKUP_SERVER, &mut command)
     }
 
-    /// Uploads the backup, straight into its file: its size is what has arrived.
+    /// Starts the upload of the backup, straight into its file, whose size is thus the amount received.
     pub fn bulk(&self, namespace: &Namespace, address: Ipv4Addr, bulk: Bulk) -> Result<Child> {
         let rsync = ["rsync", "--inplace", "--whole-file"];
         let mut command = match bulk {
@@ -161,11 +161,11 @@ impl<'a> Programs<'a> {
         self.start(namespace, TRANSFER, &mut command)
     }
 
-    /// Fetches the page once; [`response_time`] tells how that went.
+    /// Starts one fetch of the page; [`response_time`] returns its result.
     pub fn fetch(&self, namespace: &Namespace, address: Ipv4Addr) -> Result<Child> {
         let mut command = Command::new("curl");
         command
-            // Whatever proxies and defaults the user has: this visitor comes directly.
+            // Ignores the user's proxies and defaults: this visitor connects directly.
             .args([
                 "--disable",
                 "--noproxy",
@@ -181,7 +181,7 @@ impl<'a> Programs<'a> {
         self.start(namespace, VISITOR, &mut command)
     }
 
-    /// The last line that `program` has written to its standard error.
+    /// Returns the last line that `program` has written to its standard error.
     pub fn last_words(&self, program: &str) -> String {
         let text = fs::read(self.errors(program)).unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
@@ -189,15 +189,15 @@ impl<'a> Programs<'a> {
         last.unwrap_or("it did not say why").trim().to_owned()
     }
 
-    /// Where the backup arrives.
+    /// Returns the path where the backup arrives.
     pub fn received(&self) -> PathBuf {
         self.directory.join("received").join(BACKUP)
     }
 
-    /// Makes place for the next backup.
+    /// Removes the received backup before the next one.
     pub fn forget_backup(&self) {
-        // Where it cannot be removed, the next rsync overwrites it, and the size tells less: but
-        // the server that wrote it and we are the same user.
+        // If that fails, the next rsync overwrites the file, and its size means less; but the server that wrote it runs
+        // as the same user.
         let _ = fs::remove_file(self.received());
     }
 
@@ -212,7 +212,7 @@ impl<'a> Programs<'a> {
             .open(self.errors(name))
             .context("opening a file for what programs say")?;
         command
-            // Ctrl-C is for us, who end them.
+            // This process handles Ctrl-C, and ends the programs.
             .process_group(0)
             .env_remove("RSYNC_PROXY")
             .stdin(Stdio::null())
@@ -221,7 +221,7 @@ impl<'a> Programs<'a> {
     }
 }
 
-/// The network device, in the calling thread's namespace, that has this address.
+/// Returns the network device, in the calling thread's namespace, that has this address.
 fn device_of(address: Ipv4Addr) -> Option<String> {
     let has_it = |interface: &InterfaceAddress| {
         let theirs = interface
@@ -233,7 +233,7 @@ fn device_of(address: Ipv4Addr) -> Option<String> {
     Some(getifaddrs().ok()?.find(has_it)?.interface_name)
 }
 
-/// Waits for a fetch; its duration in seconds by curl's own clock, unless it failed.
+/// Waits for a fetch; returns its duration in seconds by curl's own clock, unless it failed.
 pub fn response_time(fetch: Child) -> Result<Option<f64>> {
     let output = fetch.wait_with_output().context("waiting for curl")?;
     let time = String::from_utf8_lossy(&output.stdout).trim().parse().ok();
