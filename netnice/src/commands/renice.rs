@@ -141,7 +141,8 @@ fn in_words(arguments: &Arguments, control: Control, outcome: &Outcome) -> Strin
         if outcome.sockets == 1 { "has" } else { "have" },
         match arguments.off {
             true => "best effort again".to_owned(),
-            false => format!("{} now", standing(control)),
+            // The window of an open connection is not governed: its scale is chosen at connect.
+            false => format!("{} now for what they send", standing(control)),
         },
     );
     words += match (outcome.future, &outcome.attached) {
