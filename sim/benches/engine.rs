@@ -38,7 +38,7 @@ fn main() {
 
 fn measure(flows: usize, megabits: u64, seconds: u64) {
     let rate = Rate::from_bits_per_second(megabits * 1_000_000).unwrap();
-    // 2.5 times the product of bandwidth and delay, in packets of 1000 bytes: 150 at 10 Mb/s.
+    // 2.5 bandwidth-delay products, in packets of 1000 bytes: 150 at 10 Mb/s.
     let queue = (megabits * 15) as usize;
     let began = Instant::now();
     let dumbbell = Dumbbell::new(flows, rate, queue);
@@ -77,7 +77,7 @@ fn measure(flows: usize, megabits: u64, seconds: u64) {
     );
 }
 
-/// Time that this process has had a processor, in seconds, as Linux counts it: other load on the machine does not count.
+/// Processor time of this process in seconds, from Linux: other load on the machine does not count.
 fn processor_seconds() -> f64 {
     let schedule = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
     let nanoseconds = schedule
@@ -87,7 +87,7 @@ fn processor_seconds() -> f64 {
     nanoseconds.unwrap_or(f64::NAN) * 1e-9
 }
 
-/// The most memory this process has had so far, as Linux counts it; 0 elsewhere.
+/// Peak memory of this process so far, from Linux; 0 elsewhere.
 fn peak_megabytes() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

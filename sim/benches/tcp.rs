@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a data segment costs at its two ends: sent, received, acknowledged, the ACK taken in. No links, no events.
+//! Cost of a data segment at its two ends: sent, received, acknowledged, the ACK handled. No links, no events.
 
 #![allow(
     missing_docs,

@@ -20,20 +20,20 @@ use netnice_sim::{
 };
 use proptest::prelude::*;
 
-/// Too close for packets to be fast-forwarded in between.
+/// Sampling interval, too short for packets to be fast-forwarded in between.
 const SAMPLES: Duration = Duration::from_millis(40);
 const DURATION: Duration = Duration::from_secs(5);
 /// Scenarios are cut to this length.
 const SCENARIO_DURATION: Duration = Duration::from_secs(16);
 
-/// The plain one: a binary heap, links that keep their packets, nothing ahead of its time.
+/// The plain engine: a binary heap, links that keep their packets, no lookahead.
 const REFERENCE: EngineOptions = EngineOptions {
     scheduler: SchedulerKind::BinaryHeap,
     computed_departures: false,
     lookahead: false,
 };
 
-/// All but the reference.
+/// All engines but the reference.
 fn others() -> impl Iterator<Item = EngineOptions> {
     let kinds = [
         SchedulerKind::Fast,
@@ -109,7 +109,7 @@ struct Flow {
     /// Has hosts of its own at the source and at the sink; otherwise it begins or ends at a router.
     own_source: bool,
     own_sink: bool,
-    /// Against the direction of the others.
+    /// Sends against the direction of the others.
     reverse: bool,
     delayed_ack: bool,
     access_kbit: u64,
@@ -126,7 +126,7 @@ struct World {
     kbit: u64,
     queue: usize,
     access_loss: f64,
-    /// The bottleneck cannot tell on a packet's arrival when the packet will leave.
+    /// Jitter: the bottleneck cannot compute on a packet's arrival when the packet will leave.
     jitter: bool,
     /// Packets may overtake one another behind the bottleneck.
     reordering: bool,
@@ -212,7 +212,7 @@ fn config(kbit: u64, milliseconds: u64) -> LinkConfig {
     }
 }
 
-/// A host of its own beside a router: the links there and back.
+/// Adds a host beside a router, and returns the links there and back.
 fn host(network: &mut Network, name: &str, router: NodeId, flow: &Flow, loss: f64) -> [LinkId; 2] {
     let host = network.node(name);
     [("up", (host, router)), ("down", (router, host))].map(|(way, ends)| {
@@ -350,7 +350,7 @@ fn fingerprint(
     }
     for link in (0..links(world)).map(LinkId::new) {
         let counters = LinkCounters {
-            // Of packets that wait at the end, a plain link does not know yet how long they will.
+            // A plain link does not know yet how long the packets that wait at the end will wait.
             max_queue_wait: Duration::ZERO,
             ..simulation.link_counters(link)
         };
@@ -377,7 +377,7 @@ fn compare(world: &World) -> Result<(), TestCaseError> {
     for engine in others() {
         let got = fingerprint(world, false, engine)?;
         prop_assert_eq!(&got.1, &expected, "{:?}", engine);
-        // With plain links the beginning of a transmission may be an event, too.
+        // The reference is left out: with its plain links the beginning of a transmission may be an event, too.
         prop_assert_eq!(got.0, sampled.0, "events, {:?}", engine);
     }
     Ok(())
@@ -393,8 +393,8 @@ proptest! {
     }
 }
 
-/// After a barrier all packets on links are examined, and those that cannot be fast-forwarded yet stay there: in their place
-/// among those of flows that are never fast-forwarded.
+/// After a barrier the engine examines all packets on links. Those that cannot be fast-forwarded yet keep their place
+/// among the packets of flows that are never fast-forwarded.
 #[test]
 fn packets_left_on_a_link_stay_in_order() {
     let flow = |own_source: bool, start_ms: u64, access_ms: u64| Flow {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Laws that any right simulation of TCP keeps: conservation, determinism, independence, Mathis' law, Reno's sawtooth.
+//! Laws that a correct simulation of TCP obeys: conservation, determinism, independence, Mathis' law, Reno's sawtooth.
 
 mod common;
 
@@ -19,7 +19,7 @@ fn mbit(megabits: f64) -> Rate {
     Rate::from_bits_per_second((megabits * 1e6) as u64).unwrap()
 }
 
-/// What a random flow does.
+/// Traffic of a random flow.
 #[derive(Debug, Clone)]
 enum Kind {
     Ftp(&'static str, Option<u64>),
@@ -204,7 +204,7 @@ proptest! {
     }
 }
 
-/// What is written to a trace.
+/// A trace in memory.
 #[derive(Clone, Default)]
 struct Memory(Arc<Mutex<Vec<u8>>>);
 
@@ -292,7 +292,7 @@ fn adding_a_flow_does_not_change_what_others_draw() {
 
 #[test]
 fn reno_under_random_loss_keeps_mathis_law() {
-    // Mathis et al. 1997: packets per round trip = sqrt(3/2) / sqrt(p) with an ACK for each packet; no time-outs at
+    // Mathis et al. 1997: packets per round trip = sqrt(3/2) / sqrt(p) with an ACK for each packet; no RTOs at
     // such losses, and a link that never queues.
     for loss in [0.0005, 0.002] {
         let mut dumbbell = Dumbbell::with_access(1, mbit(1000.0), 10_000, mbit(1000.0));

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the controls of low priority promise, over one bottleneck in the simulator, with margins. Receivers delay ACKs
+//! The promises of the low-priority controls, checked with margins over one simulated bottleneck. Receivers delay ACKs
 //! and stamp in milliseconds.
 
 use netnice_scenario::ScenarioFile;
 use netnice_scenario::results::{FlowResult, RunResults, jain_index};
 
-/// A path and what is measured on it.
+/// A path and the flows measured on it.
 struct Bed {
     link: String,
     nodes: String,
@@ -57,7 +57,7 @@ impl Bed {
         self
     }
 
-    /// Runs for `seconds`; what is measured is what comes after `warm_up_s`.
+    /// Runs for `seconds`, and measures from `warm_up_s` on.
     fn run(&self, warm_up_s: u32, seconds: u32) -> Results {
         self.run_with_seed(1, warm_up_s, seconds)
     }
@@ -89,7 +89,7 @@ impl Results {
         self.flow(name).throughput_bps / self.0.queues[0].rate_bps as f64
     }
 
-    /// The same of all flows of a group.
+    /// Sum of the shares of a group's flows.
     fn share_of_group(&self, name: &str) -> f64 {
         let group = self.0.flows.iter().filter(|flow| flow.group == name);
         let sum: f64 = group.map(|flow| flow.throughput_bps).sum();
@@ -114,8 +114,8 @@ fn beside_with_seed(bed: Bed, control: &str, rival: &str, seed: u64) -> (f64, f6
     (results.share("own"), results.share("rival"))
 }
 
-/// Asserts that a control fills the link of `changed` to 96 % of what it makes of `plain`, and takes from a rival no
-/// more than there and a hundredth of the link.
+/// Asserts that a control alone uses the link of `changed` to 96 % of its use of `plain`, and that beside a rival its
+/// share grows by less than a hundredth of the link.
 fn assert_alike(control: &str, plain: impl Fn() -> Bed, changed: impl Fn() -> Bed) {
     let (before, after) = (alone(plain(), control), alone(changed(), control));
     let case = format!("{control}, {}{}", changed().link, changed().nodes);
@@ -162,7 +162,7 @@ fn netnice_yields_to_reno_and_cubic() {
 #[test]
 fn netnice_yields_on_short_queues_too() {
     // A quarter of a bandwidth-delay product; and eight packets at 100 Mb/s, 0.96 ms, less than the threshold's floor.
-    // Which packet is lost decides much there, so that seeds differ by half of the share: the mean of some is bounded.
+    // There the share depends on which packet is lost, and differs by half between seeds: the mean of some is bounded.
     const SEEDS: u64 = 6;
     for (rate, rtt_ms, rival, most, least) in [
         ("10mbit", 40, "reno", 0.03, 0.83),
@@ -297,7 +297,7 @@ fn clocks_that_drift_or_wrap_change_nothing() {
 
 #[test]
 fn packets_that_overtake_each_other_change_little() {
-    // By two packets at the most, fewer than the three that tell of a loss.
+    // By two packets at the most, fewer than the three that indicate a loss.
     let reorders = "jitter = { size = \"2ms\", reordering = true }\nreverse = { jitter = \"1ns\" }";
     for control in ["netnice", "tcplp"] {
         assert_alike(control, Bed::base, || Bed::base().link(reorders));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! With many flows much is done for a number of packets or timers at once, and no result may tell.
+//! With many flows the engine handles packets and timers in batches, which must not change any result.
 //!
 //! So flows that share nothing are run together, and each alone.
 
@@ -16,12 +16,12 @@ use netnice_sim::{
     FlowId, FlowSpec, LinkId, LinkSpec, Network, Path, Program, RunOptions, Simulation,
 };
 
-/// So many that their timers are sorted in lists, their links have lanes, and packets come in batches.
+/// Enough flows that their timers are sorted in lists, their links have lanes, and packets come in batches.
 const FLOWS: usize = 300;
-/// Each way.
+/// Links of a flow in each direction.
 const LINKS: usize = 3;
 
-/// A whole number below `bound` for a flow, whatever else there is.
+/// A whole number below `bound` that depends on `flow` and `what` only.
 fn draw(flow: usize, what: u64, bound: u64) -> u64 {
     let mixed = (flow as u64 * 8 + what + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed >> 32) % bound
@@ -86,7 +86,7 @@ fn add(network: &mut Network, flow: usize) -> FlowSpec {
     spec
 }
 
-/// All that a run of these flows measures of each.
+/// Runs these flows, and returns all that is measured of each.
 fn run(flows: impl Iterator<Item = usize>) -> Vec<String> {
     let mut network = Network::new();
     let specs: Vec<_> = flows.map(|flow| add(&mut network, flow)).collect();

@@ -16,7 +16,7 @@ fn results_of(text: &str) -> RunResults {
     run(&scenario(text), 1, || true).unwrap().unwrap()
 }
 
-/// A link of 10 Mb/s from `a` to `z` with more lines of its own, and flows.
+/// A scenario of `flows` over a link of 10 Mb/s from `a` to `z`, which has the further lines `link`.
 fn one_link(head: &str, link: &str, flows: &str) -> String {
     format!(
         r#"
@@ -33,12 +33,12 @@ delay = "20ms"
     )
 }
 
-/// A flow from `a` to `z` with more lines of its own.
+/// A flow from `a` to `z` with the further lines `more`.
 fn flow(name: &str, more: &str) -> String {
     format!("[[flows]]\nname = \"{name}\"\nfrom = \"a\"\nto = \"z\"\n{more}\n")
 }
 
-/// The same over UDP at a constant rate.
+/// A UDP flow from `a` to `z` at a constant rate, with the further lines `more`.
 fn constant_rate(name: &str, rate: &str, more: &str) -> String {
     let application = format!("application = {{ kind = \"cbr\", rate = \"{rate}\" }}");
     flow(name, &format!("transport = \"udp\"\n{application}\n{more}"))
@@ -151,7 +151,7 @@ fn the_longest_queue_is_one_after_the_warm_up() {
         ));
         let queue = forward_queue(&quiet);
         assert!(queue.arrived > 100 && queue.max_packets == 0, "{queue:?}");
-        // What waits as the warm-up ends counts, though nothing comes any more.
+        // Packets that wait as the warm-up ends count, though no more arrive.
         let full = results_of(&one_link(
             "duration = \"15s\"\nwarm_up = \"5s\"",
             link,
@@ -182,8 +182,9 @@ fn a_transfer_of_so_many_bytes_ends_with_its_application() {
 
 #[test]
 fn a_link_does_not_draw_what_a_flow_of_its_name_draws() {
-    // Packets take 1 ms, and come 10 ms after each other in the mean: at times three within that. Were the link's draws the
-    // flow's, each would be lost that comes after one within 1.05 ms of the one before, and never more than one would wait.
+    // Packets take 1 ms, and arrive every 10 ms on average: at times three within 1 ms. If the link drew the flow's
+    // random numbers, each packet after one within 1.05 ms of its predecessor would be lost, and never more than one
+    // would wait.
     let results = results_of(
         r#"
 name = "same_name"

@@ -166,8 +166,8 @@ fn a_scenario_runs_and_tells_what_came_of_it() {
     let web = &results.response_times[0];
     let objects: u64 = web.bins.iter().map(|bin| bin.response.count).sum();
     // Two sessions, ten objects a page, a second between two pages. A page takes two round trips at the least; and the
-    // slowest of its objects, which come as a burst to a full queue, no more than three time-outs in a row, 1 + 2 + 4 s,
-    // on the mean.
+    // slowest of its objects, which come as a burst to a full queue, no more than three RTOs in a row, 1 + 2 + 4 s, on
+    // the mean.
     let most = 2.0 * 10.0 * (30.0 / (1.0 + 2.0 * 0.048) + 1.0);
     let least = 2.0 * 10.0 * 30.0 / (1.0 + 7.0);
     assert!(
@@ -245,8 +245,9 @@ application = { kind = "web", sessions = 4, object_size = { mean = "1000B" } }
     let results = run(&scenario, 1, || true).unwrap().unwrap();
     let bins = &results.response_times[0].bins;
     let objects: u64 = bins.iter().map(|bin| bin.response.count).sum();
-    // A page takes nine exponential times of 1 ms and two round trips of 48 ms; then a second passes on the mean. The
-    // number of pages in a time is normal with this mean, and a variance of the mean times that of a cycle over its square.
+    // A page takes nine exponential times of 1 ms and two round trips of 48 ms; then a second passes on average. The
+    // number of pages in a time is normal with this mean, and its variance is the mean times a cycle's variance over
+    // the square of a cycle's mean.
     let cycle: f64 = 1.0 + 0.009 + 0.096;
     let pages = 4.0 * 1000.0 / cycle;
     let deviation = (pages * (1.0 + 9e-6)).sqrt() / cycle;
@@ -265,7 +266,7 @@ fn runs_repeat_to_the_last_digit_and_seeds_differ() {
     assert_ne!(text(3), text(4));
 }
 
-/// Packets on few links and on many stand in different queues of events; links that nobody uses make them many.
+/// The engine keeps packets of few and of many links in different event queues; idle links make them many.
 #[test]
 fn a_run_among_many_links_is_the_same_as_among_few() {
     let idle = r#"
@@ -282,7 +283,7 @@ delay = "2ms"
     let results = |text: &str| run(&scenario(text), 7, || true).unwrap().unwrap();
     let few = results(MIXED);
     let many = results(&format!("{MIXED}{idle}"));
-    // All but what idle links tell of themselves.
+    // All results except those of the idle links.
     let parts = |run: &RunResults| {
         serde_json::to_string(&(&run.flows, &run.series, &run.response_times, run.events)).unwrap()
     };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The engine's form of a link with a drop-tail queue: it computes on a packet's arrival when the packet will leave, and keeps
-//! nothing of it.
+//! The engine's form of a link with a drop-tail queue: it computes on a packet's arrival when the packet will leave,
+//! and does not keep the packet.
 //!
 //! [`Link`](netnice_queue::Link) with a [`DropTail`](netnice_queue::DropTail) queue is the plain form, which does the same; the
 //! tests below and the differential test of engines compare the two.
@@ -17,8 +17,8 @@ use crate::engine::flight::Departure;
 use crate::links::transmission::{Transmission, Transmissions};
 use crate::prefetch::prefetch;
 
-/// What links of one kind have in common: rate, delay and the bound of the queue. It is kept once for all of them, and so
-/// in the processor's cache, however many links there are.
+/// Properties of all links of one kind: rate, delay and the bound of the queue. They are stored once, and so stay in
+/// the processor's cache, however many links there are.
 #[derive(Debug, Clone)]
 pub struct LinkKind {
     rate: Option<Rate>,
@@ -28,16 +28,16 @@ pub struct LinkKind {
     always_fits: u64,
     /// For packets of two lengths, data and ACKs mostly.
     of_length: [OfLength; 2],
-    /// What the longest packet takes, from the beginning of its transmission to the far end, rounded up.
+    /// Time of the longest packet from the beginning of its transmission to the far end, rounded up.
     longest_ns: u64,
-    /// The same with the longest wait.
+    /// `longest_ns` and the longest wait together.
     longest_stay_ns: u64,
 }
 
-/// No packet is as long.
+/// A length that no packet has.
 const NO_LENGTH: u32 = u32::MAX;
 
-/// How long packets of one length take, whichever came last.
+/// Transmission times of packets of the length used last.
 #[derive(Debug, Clone)]
 struct OfLength {
     transmissions: Transmissions,
@@ -72,21 +72,21 @@ impl LinkKind {
     pub fn set_longest(&mut self, bytes: u32) {
         let mut transmissions = Transmissions::new(self.rate);
         transmissions.find(u64::from(bytes), &mut 0, &mut Transmission::default());
-        // What is rounded off, and what was before.
+        // A nanosecond each for this packet's fraction and for the remainder of the packet before.
         let longest_ns = transmissions.take(&mut 0) + 2;
         self.longest_ns = longest_ns.saturating_add(self.delay_ns);
         let queue = match self.bound {
             QueueBound::Packets(limit) => limit as u64,
             QueueBound::Bytes(limit) => limit / u64::from(bytes.max(1)) + 1,
         };
-        // Those that wait, the one that is being sent, and the packet itself.
+        // The waiting packets, the one in transmission, and the packet itself.
         let sent = queue.saturating_add(2);
         self.longest_stay_ns = sent
             .saturating_mul(longest_ns)
             .saturating_add(self.delay_ns);
     }
 
-    /// No packet is longer than that on a link of this kind, its wait included, in nanoseconds: as long as time goes without
+    /// Longest time in nanoseconds that a packet spends on a link of this kind, its wait included; `u64::MAX` without
     /// [`LinkKind::set_longest`].
     pub fn longest_stay_ns(&self) -> u64 {
         self.longest_stay_ns
@@ -95,7 +95,7 @@ impl LinkKind {
     /// How long a packet takes to send.
     #[inline(always)]
     fn transmissions(&mut self, length: u64) -> &Transmissions {
-        // No branch tells the two apart: links carry them in any order.
+        // Select by index, without a branch: links carry the two lengths in any order.
         let mut place = usize::from(u64::from(self.of_length[1].length) == length);
         if u64::from(self.of_length[place].length) != length {
             self.find(length);
@@ -124,8 +124,8 @@ impl LinkKind {
 
 /// One direction of a link with a drop-tail queue and without jitter. The caller keeps the packets until they are due.
 ///
-/// A network has many links that are idle when a packet comes, and most of their time goes into fetching them from memory.
-/// So what such a packet needs takes one cache line, and none when it comes out.
+/// A network has many links that are idle when a packet arrives, and most of their time goes into fetching them from
+/// memory. So such a packet needs one cache line, and none when it comes out.
 #[derive(Debug)]
 pub struct DropTailLink {
     /// End of the last transmission known, rounded down; `remainder / rate` nanoseconds more make it exact.
@@ -143,19 +143,19 @@ pub struct DropTailLink {
     lossy: bool,
 }
 
-/// What a packet does not need that finds the link idle; in front, in two cache lines, what one needs that has to wait.
+/// State that a packet does not need if it finds the link idle. A packet that waits needs the first two cache lines.
 #[derive(Debug, Default)]
 #[repr(C, align(64))]
 struct Rest {
-    /// When the transmission of the packet begins that came last of those that had to wait, in nanoseconds.
+    /// When the transmission of the last packet that had to wait begins, in nanoseconds.
     last_start_ns: u64,
-    /// Packets of which it was not yet seen that their transmission has begun, and their bytes.
+    /// Packets not yet seen to have begun transmission; `bytes` are theirs.
     packets: u32,
-    /// Of the first of them the length in bytes, and when its transmission will begin.
+    /// Length of the first of them in bytes, and when its transmission will begin.
     first_length: u32,
     first_start_ns: u64,
     bytes: u64,
-    /// The same of the others.
+    /// Beginning of the transmission in nanoseconds, and length in bytes, of each of the others.
     others: VecDeque<(u64, u32)>,
     max_packets: usize,
     max_bytes: u64,
@@ -200,21 +200,21 @@ impl DropTailLink {
         self.kind as usize
     }
 
-    /// The same, to give it another number before the link is used.
+    /// The number of the link's kind, which may change before the link is used.
     pub fn kind_mut(&mut self) -> &mut u32 {
         &mut self.kind
     }
 
-    /// When the next packet has come out at the latest, if it arrives at `at` or before, whatever its length: as far ahead as
-    /// time goes without [`LinkKind::set_longest`]. `kind` is the link's.
+    /// Latest time at which the next packet comes out if it arrives at `at` or before, whatever its length: the end of
+    /// time without [`LinkKind::set_longest`]. `kind` is the link's.
     ///
-    /// It is no earlier for any packet that arrives behind.
+    /// It is no earlier for any later packet.
     #[inline]
     pub fn latest_departure(&self, kind: &LinkKind, at: Time) -> Time {
         self.free_at.max(at).plus_nanos(kind.longest_ns)
     }
 
-    /// Begins to fetch what a packet needs that has to wait. Looks at the link.
+    /// Begins to fetch the state that a waiting packet needs. Reads the link.
     #[inline]
     pub fn prefetch_waiting(&self) {
         if let Some(rest) = &self.rest {
@@ -222,13 +222,14 @@ impl DropTailLink {
         }
     }
 
-    /// A packet that arrives at `at` has to wait for those that have arrived so far.
+    /// Returns true if a packet that arrives at `at` has to wait for those that have arrived so far.
     #[inline]
     pub fn is_busy_at(&self, at: Time) -> bool {
         self.free_at > at
     }
 
-    /// A packet of `length` bytes arrives at `now`: when it comes out, or why it was dropped. `kind` is the link's.
+    /// Offers a packet of `length` bytes at `now`: returns when it comes out, or why it is dropped. `kind` is the
+    /// link's.
     ///
     /// `now` must not be earlier than in any call before.
     #[inline(always)]
@@ -248,7 +249,7 @@ impl DropTailLink {
         self.offer_beside_others(kind, now, length)
     }
 
-    /// Chance or the queue have a say in what becomes of the packet.
+    /// Offers a packet that may be lost at random, or that has to pass the queue.
     #[inline(never)]
     fn offer_beside_others(
         &mut self,
@@ -276,7 +277,7 @@ impl DropTailLink {
         Ok(Departure { due, waited_ns })
     }
 
-    /// Transmission begins at `start`; tells when the packet comes out.
+    /// Begins a transmission at `start`, and returns when the packet comes out.
     #[inline(always)]
     fn transmit(&mut self, kind: &mut LinkKind, start: Time, length: u64) -> Time {
         if start > self.free_at {
@@ -288,8 +289,7 @@ impl DropTailLink {
         self.free_at.plus_nanos(kind.delay_ns)
     }
 
-    /// The link's counters so far; `inside` are the packets that it has taken in and that have not come out, and their
-    /// bytes.
+    /// The link's counters so far; `inside` are the packets accepted that have not come out, and their bytes.
     pub fn counters(&self, inside: (u64, u64)) -> LinkCounters {
         let none = Rest::default();
         let rest = self.rest.as_deref().unwrap_or(&none);
@@ -312,7 +312,7 @@ impl DropTailLink {
     pub fn usage(&mut self, now: Time) -> LinkUsage {
         let mut usage = LinkUsage {
             until: now,
-            // What lies after now was counted ahead; the link is busy without a pause until then.
+            // `busy_ns` also counts the time from `now` to `free_at`, during which the link is busy without a pause.
             busy: Duration::from_nanos(self.busy_ns) - (self.free_at - now),
             ..LinkUsage::default()
         };
@@ -330,7 +330,7 @@ impl DropTailLink {
         usage
     }
 
-    /// The longest queue so far is the one at `now`.
+    /// Restarts the maximum of the queue from its length at `now`.
     pub fn restart_max_queue(&mut self, now: Time) {
         let (packets, bytes) = self.queue(now);
         if let Some(rest) = &mut self.rest {
@@ -351,11 +351,11 @@ impl DropTailLink {
 }
 
 impl Rest {
-    /// Strikes those packets off whose transmission has begun by `now`.
+    /// Removes the packets whose transmission has begun by `now`.
     #[inline]
     fn settle(&mut self, now: Time) {
         if self.last_start_ns <= now.as_nanos() {
-            // All of them; where they were is not looked at.
+            // All of them, without a look at each.
             self.others.clear();
             self.packets = 0;
             self.bytes = 0;
@@ -370,13 +370,13 @@ impl Rest {
         }
     }
 
-    /// When the transmission of each packet begins that waits, in nanoseconds, and its length.
+    /// When the transmission of each waiting packet begins, in nanoseconds, and its length in bytes.
     fn waiting(&self) -> impl Iterator<Item = (u64, u32)> {
         let first = (self.packets > 0).then_some((self.first_start_ns, self.first_length));
         first.into_iter().chain(self.others.iter().copied())
     }
 
-    /// A packet waits from `waited_ns` before `start` until then.
+    /// Adds a packet that waits `waited_ns`, until `start`.
     #[inline]
     fn wait(&mut self, start: Time, length: u64, waited_ns: u64) {
         self.last_start_ns = start.as_nanos();

@@ -26,9 +26,9 @@ struct Both {
     kept: Link<Numbered, DropTail<Queued<Numbered>>>,
     computed: DropTailLink,
     kind: LinkKind,
-    /// What `computed` has taken in and has not come out.
+    /// Packets that `computed` has accepted and that have not come out.
     under_way: VecDeque<Out>,
-    /// The latest departure that `computed` gave last.
+    /// The latest departure that `computed` returned last.
     latest: Time,
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What drop-tail links have in common, and in which lanes packets on them are.
+//! Properties that drop-tail links share, and the lanes of the packets on them.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -10,11 +10,11 @@ use netnice_queue::{QueueBound, Rate};
 use crate::engine::fifo_lanes::{self, NO_LANE};
 use crate::links::drop_tail::LinkKind;
 
-/// No more lanes than that: with the two that are always there, the first of what they have is found in five steps.
+/// Bound of the lanes: with the two that always exist, the earliest of their packets is found in five steps.
 const MAX_LANES: usize = fifo_lanes::MAX_LANES / 2 - 2;
-/// Where a kind has no more links than that, each is made a kind of its own, as links of a backbone are.
+/// Kinds with no more links than this are split into one kind per link, as for the links of a backbone.
 const FEW_LINKS: usize = 4;
-/// Packets of so many lengths have lanes on links of one kind.
+/// Number of packet lengths that have lanes on links of one kind.
 const LENGTHS: usize = 3;
 
 /// Links of one rate, delay and bound of the queue.
@@ -24,8 +24,8 @@ pub(crate) struct Kind {
     pub lanes: KindLanes,
 }
 
-/// The lanes of packets on links of one kind: of each length those that find their link idle, all of which take the same
-/// time.
+/// The lanes of packets on links of one kind: one for each length, for packets that find their link idle and so all
+/// take the same time.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct KindLanes {
     /// The first one; [`NO_LANE`] where there is none.
@@ -37,7 +37,7 @@ pub(crate) struct KindLanes {
 }
 
 impl KindLanes {
-    /// The lane of a packet of this length, which `waited` for others or not.
+    /// Returns the lane of a packet of `length` bytes; `waited` if it had to wait for others.
     #[inline(always)]
     pub fn lane(&mut self, kind: &LinkKind, length: u16, waited: bool) -> usize {
         let first = usize::from(self.first);
@@ -53,8 +53,8 @@ impl KindLanes {
         }
     }
 
-    /// Packets of one link that come out at the same time must not be in different lanes: what takes no time to send has
-    /// none.
+    /// Assigns a lane to a new length. Packets of one link that come out at the same time must not be in different
+    /// lanes, so packets that take no time to send have none.
     #[cold]
     fn learn(&mut self, kind: &LinkKind, length: u16) -> usize {
         let free = self.lengths.iter().position(|&known| known == 0);
@@ -68,12 +68,12 @@ impl KindLanes {
     }
 }
 
-/// A packet of so many bytes takes a nanosecond or more to send, so that the next one cannot come out at the same time.
+/// Returns true if `length` bytes take a nanosecond or more to send, so that the next packet comes out later.
 pub(crate) fn takes_time(rate: Option<Rate>, length: u16) -> bool {
     rate.is_some_and(|rate| u64::from(length) * 8_000_000_000 >= rate.bits_per_second())
 }
 
-/// What tells kinds apart.
+/// Properties that identify a kind.
 type Key = (Option<Rate>, Duration, QueueBound);
 
 /// The kinds of drop-tail links in a run.
@@ -86,7 +86,7 @@ pub(crate) struct Kinds {
 }
 
 impl Kinds {
-    /// The number of the kind of a new link.
+    /// Returns the number of the kind of a new link, and counts the link.
     pub fn of(&mut self, (rate, delay, bound): Key) -> u32 {
         let (all, links) = (&mut self.all, &mut self.links);
         let number = *self.numbers.entry((rate, delay, bound)).or_insert_with(|| {
@@ -101,16 +101,16 @@ impl Kinds {
         number
     }
 
-    /// No more links are added: forgets what only adding needs.
+    /// Frees what only adding links needs.
     pub fn seal(&mut self) {
         self.numbers = HashMap::new();
     }
 
-    /// Makes each of those links of whose kind there are few a kind of its own, by giving it another number, and gives lanes
-    /// to kinds, those of the most links first. Tells how many lanes there are.
+    /// Gives each link of a kind with few links a kind of its own, by changing its number, and gives lanes to kinds,
+    /// those of the most links first. Returns the number of lanes.
     pub fn give_lanes<'a>(&mut self, numbers: impl Iterator<Item = &'a mut u32>) -> usize {
         let mut links = std::mem::take(&mut self.links);
-        // Where there are too many for all of them to have lanes, more kinds would only take room.
+        // If there are too many kinds for all to have lanes, more kinds would only take memory.
         if self.all.len() <= MAX_LANES {
             for number in numbers {
                 let old = *number as usize;
@@ -146,8 +146,7 @@ impl Kinds {
 mod tests {
     use super::*;
 
-    /// Numbers of the kinds of links with these rates in Mb/s, what has been made of them, and how many lanes there are; 0 takes
-    /// no time.
+    /// Numbers of the kinds of links with these rates in Mb/s (0 takes no time), the kinds, and the number of lanes.
     fn sealed(megabits: &[u64]) -> (Vec<u32>, Kinds, usize) {
         let mut kinds = Kinds::default();
         let rate = |megabits: u64| Rate::from_bits_per_second(megabits * 1_000_000).ok();

@@ -25,7 +25,7 @@ pub struct LinkSpec {
     pub name: String,
     /// Waiting times and occupancy are measured.
     pub measured: bool,
-    /// Queue length and waiting time are taken down at the sampling interval.
+    /// Queue length and waiting time are recorded at the sampling interval.
     pub sampled: bool,
     /// Packets that come out of the link are written to a trace.
     pub capture: Option<Capture>,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Routes, laid down once: lists of links in one arena, each with an endpoint at its end.
+//! Routes, stored once: lists of links in one arena, each with an endpoint at its end.
 //!
 //! Thousands of flows with hosts of their own have thousands of routes. If each had its hops in the arena, a packet would
 //! wait for memory at every hop only to learn where it goes. But routes of flows that were described together mostly differ
@@ -12,7 +12,7 @@ use crate::error::BuildError;
 use crate::ids::{LinkId, NodeId};
 use crate::packet::Route;
 
-/// What stands in the arena where a packet's cursor points.
+/// An entry of the arena, where a packet's cursor points: a link or an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Hop(u32);
 
@@ -53,7 +53,7 @@ impl Hop {
 #[derive(Debug, Clone, Copy)]
 struct Place {
     hop: Hop,
-    /// All bits where the packet's shift is to be added.
+    /// All bits set if the hop is shifted by the packet's shift, otherwise 0.
     own: u32,
 }
 
@@ -61,13 +61,13 @@ struct Place {
 #[derive(Debug)]
 struct Pattern {
     hops: Vec<Hop>,
-    /// Which of them are shifted; `None` as long as no other route like it was seen.
+    /// Marks the hops that are shifted; `None` until a similar route is seen.
     own: Option<Vec<bool>>,
     cursor: u32,
 }
 
 impl Pattern {
-    /// By how much the pattern has to be shifted to be `hops`.
+    /// Returns the shift that turns the pattern into `hops`.
     fn shift_to(&self, hops: &[Hop]) -> Option<u32> {
         if self.hops.len() != hops.len() || self.hops.last() != hops.last() {
             return None;
@@ -88,8 +88,7 @@ impl Pattern {
         Some(shift.unwrap_or(0))
     }
 
-    /// Which hops would have to be shifted, all alike, for the pattern to be `hops`; `None` where that is not all there is
-    /// between the two.
+    /// Marks the hops that one common shift would turn into those of `hops`; `None` if the two differ in any other way.
     fn own_beside(&self, hops: &[Hop]) -> Option<Vec<bool>> {
         if self.hops.len() != hops.len() || self.hops.last() != hops.last() {
             return None;
@@ -107,7 +106,7 @@ impl Pattern {
 /// The nodes where a link begins and ends.
 pub(crate) type Ends = (NodeId, NodeId);
 
-/// Routes are compared with so many patterns seen last.
+/// Number of most recent patterns with which a new route is compared.
 const COMPARED: usize = 8;
 
 /// All routes of a run. A packet carries a cursor into them, so that no hop looks anything up.
@@ -115,9 +114,9 @@ const COMPARED: usize = 8;
 pub(crate) struct Routes {
     /// One pattern after the other.
     places: Vec<Place>,
-    /// Those seen last, the newest at the end.
+    /// The most recent patterns, the newest at the end.
     patterns: Vec<Pattern>,
-    /// Routes that are alike are kept once.
+    /// Equal routes are stored once.
     known: BTreeMap<Vec<Hop>, Route>,
 }
 
@@ -129,45 +128,46 @@ impl Routes {
         Hop(place.hop.0.wrapping_add(place.own & route.shift))
     }
 
-    /// The hops of a route from where it stands on, its endpoint last.
+    /// The hops of a route from its cursor on, its endpoint last.
     pub fn hops(&self, route: Route) -> impl Iterator<Item = Hop> {
         let places = route.cursor..=self.end_of(route.cursor);
         places.map(move |cursor| self.hop(Route { cursor, ..route }))
     }
 
-    /// Where the endpoint stands of the route that goes on at `cursor`: every route has one.
+    /// Position of the endpoint of the route that continues at `cursor`: every route has one.
     fn end_of(&self, cursor: u32) -> u32 {
         let mut places = self.places[cursor as usize..].iter();
         let hops = places.position(|place| place.hop.link().is_none());
         cursor + hops.unwrap_or(0) as u32
     }
 
-    /// So many hops are in the arena.
+    /// Number of hops in the arena.
     pub fn places(&self) -> usize {
         self.places.len()
     }
 
-    /// The last link of a route stands at `cursor`.
+    /// Returns true if the last link of a route is at `cursor`.
     pub fn is_last(&self, cursor: usize) -> bool {
         let next = self.places.get(cursor + 1);
         self.places[cursor].hop.link().is_some()
             && next.is_some_and(|place| place.hop.link().is_none())
     }
 
-    /// From the link at `cursor` packets can be fast-forwarded to the end of their route, on all routes that share the
-    /// pattern.
+    /// Allows packets to be fast-forwarded from the link at `cursor` to the end of their route, on all routes that
+    /// share the pattern.
     pub fn allow_fast_forward(&mut self, cursor: usize) {
         let back = self.leads_to_sender(cursor as u32);
         let flags = Hop::FAST_FORWARD | if back { Hop::BACK } else { 0 };
         self.places[cursor].hop.0 |= flags;
     }
 
-    /// The route that goes on at `cursor` ends at a sender of data.
+    /// Returns true if the route that continues at `cursor` ends at a sender of data.
     pub fn leads_to_sender(&self, cursor: u32) -> bool {
         self.places[self.end_of(cursor) as usize].hop == Hop::SENDER
     }
 
-    /// The route over `links`, of which all have `ends`, to `end`. The links must follow on one another.
+    /// Adds the route over `links` to `end`. `ends` holds the ends of all links; each link must begin where the one
+    /// before ends.
     pub fn add(
         &mut self,
         ends: &[Ends],
@@ -215,7 +215,7 @@ impl Routes {
         Ok(route)
     }
 
-    /// The route of these hops, where it is one of the patterns seen last but for a shift.
+    /// Returns the route of these hops if it is a shifted form of a recent pattern.
     fn shifted(&mut self, hops: &[Hop]) -> Option<Route> {
         let mut patterns = self.patterns.iter().rev();
         if let Some((pattern, shift)) =
@@ -224,7 +224,7 @@ impl Routes {
             let cursor = pattern.cursor;
             return Some(Route { cursor, shift });
         }
-        // Routes that have the pattern already are its own with a shift of 0.
+        // Routes that use the pattern already keep a shift of 0.
         let patterns = self.patterns.iter_mut().rev();
         for pattern in patterns.filter(|pattern| pattern.own.is_none()) {
             if let Some(own) = pattern.own_beside(hops) {
@@ -240,7 +240,7 @@ impl Routes {
         None
     }
 
-    /// No more routes are added: forgets what only adding needs.
+    /// Frees what only adding routes needs.
     pub fn seal(&mut self) {
         self.known = BTreeMap::new();
         self.patterns = Vec::new();

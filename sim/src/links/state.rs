@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A link at work, with what the run does and measures beside it.
+//! The links of a run, with their measurements and optional parts.
 
 use netnice_queue::random::LinkStreams;
 use netnice_queue::{
@@ -15,34 +15,34 @@ use crate::measure::{Histogram, Waits};
 use crate::packet::Packet;
 use crate::trace::capture::Capture;
 
-/// A link at work.
+/// A link of a run.
 #[derive(Debug)]
 #[repr(align(64))]
 pub(crate) enum SimulatedLink {
-    /// Tells of a packet on arrival when it comes out, and then knows no more of it.
+    /// Computes on a packet's arrival when it comes out, and does not keep the packet.
     DropTail(DropTailLink),
     /// Any other. As long as it is not empty, an event for the head of its pipe is pending.
     Other(Box<Link<Packet, Queue>>),
 }
 
-/// What a packet needs that finds a link idle takes one cache line.
+/// A packet that finds a link idle needs one cache line.
 const _: () = assert!(size_of::<SimulatedLink>() == 64);
 
 /// The links of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Links {
     pub all: Vec<SimulatedLink>,
-    /// What drop-tail links have in common.
+    /// Properties that drop-tail links share.
     pub kinds: Kinds,
-    /// What is measured of each, and its name.
+    /// Name and measurements of each link.
     pub records: Vec<LinkRecord>,
-    /// For each link what few have; empty where none has any, so that a hop need not ask.
+    /// Optional parts of each link; empty if no link has any, so that a hop need not look.
     pub extras: Vec<Option<Box<Extras>>>,
     pub routes: Routes,
 }
 
 impl Links {
-    /// Links with room for so many.
+    /// Returns an empty set with room for `links` links.
     pub fn with_capacity(links: usize) -> Links {
         let mut all = Vec::new();
         huge_pages::reserve(&mut all, links);
@@ -88,7 +88,7 @@ impl Links {
         }
     }
 
-    /// No more links are added; packets on them are in `lanes` or not. Tells how many lanes there are.
+    /// Ends the adding of links, and gives them lanes if `lanes`. Returns the number of lanes.
     pub fn seal(&mut self, lanes: bool) -> usize {
         self.kinds.seal();
         if !self.extras.is_empty() {
@@ -104,13 +104,13 @@ impl Links {
         }))
     }
 
-    /// Some links do not tell on arrival when a packet comes out.
+    /// Returns true if a link cannot compute on a packet's arrival when it comes out.
     pub fn any_other(&self) -> bool {
         let mut all = self.all.iter();
         all.any(|link| matches!(link, SimulatedLink::Other(_)))
     }
 
-    /// The drop-tail link with this number, and its kind. Panics where it is another.
+    /// The drop-tail link with this number, and its kind. Panics if it is another sort of link.
     #[inline(always)]
     pub fn drop_tail(&mut self, index: usize) -> (&mut DropTailLink, &mut Kind) {
         let SimulatedLink::DropTail(link) = &mut self.all[index] else {
@@ -120,7 +120,7 @@ impl Links {
         (link, kind)
     }
 
-    /// How long a packet is on a link at most, in nanoseconds, where that can be said.
+    /// Longest time that a packet spends on a link, in nanoseconds; `u64::MAX` if unknown.
     pub fn longest_stay_ns(&self, index: usize) -> u64 {
         match &self.all[index] {
             SimulatedLink::DropTail(link) => self.kinds.all[link.kind()].kind.longest_stay_ns(),
@@ -141,7 +141,7 @@ impl Links {
 pub(crate) type Inside = (u64, u64);
 
 impl SimulatedLink {
-    /// What the link has seen so far; a drop-tail link has to be told what is inside.
+    /// The link's counters so far. A drop-tail link needs `inside`, the packets in it.
     pub fn counters(&self, inside: Inside) -> LinkCounters {
         match self {
             SimulatedLink::DropTail(link) => link.counters(inside),
@@ -157,7 +157,7 @@ impl SimulatedLink {
         }
     }
 
-    /// The longest queue so far is the one at `now`.
+    /// Restarts the maximum of the queue from its length at `now`.
     fn restart_max_queue(&mut self, now: Time) {
         match self {
             SimulatedLink::DropTail(link) => link.restart_max_queue(now),
@@ -174,22 +174,22 @@ impl SimulatedLink {
     }
 }
 
-/// What is kept beside a link and looked at rarely.
+/// Name and measurements of a link, which are seldom read.
 #[derive(Debug)]
 pub(crate) struct LinkRecord {
-    /// Only of packets that had to wait: on most links these are few, and how many did not wait can be told from the link's
-    /// counters.
+    /// Waits of packets that had to wait: on most links these are few, and the link's counters give the number that did
+    /// not.
     pub waits: Waits,
-    /// Queue length and the like are taken down at the sampling interval.
+    /// Queue length and the like are recorded at the sampling interval.
     pub sampled: bool,
     pub name: Box<str>,
     /// Drops by cause and class since the measurement began.
     pub drops: Vec<(DropCause, u8, u64)>,
-    /// As the measurement began, where anything had happened by then.
+    /// Counters and usage when the measurement began; `None` if nothing had happened by then.
     before: Option<Box<(LinkCounters, LinkUsage)>>,
 }
 
-/// What few links have.
+/// Parts that few links have.
 #[derive(Debug, Default)]
 pub(crate) struct Extras {
     pub marker: Option<Marker>,
@@ -225,14 +225,14 @@ impl LinkRecord {
             .map_or_else(LinkCounters::default, |before| before.0)
     }
 
-    /// Likewise how much of it had been in use.
+    /// The link's usage when the measurement began.
     pub fn usage_before(&self) -> LinkUsage {
         self.before
             .as_ref()
             .map_or_else(LinkUsage::default, |before| before.1)
     }
 
-    /// Forgets what was measured so far.
+    /// Discards the measurements so far.
     pub fn begin_measurement(&mut self, now: Time, link: &mut SimulatedLink, inside: Inside) {
         let counters = link.counters(inside);
         let any = now > Time::ZERO || counters.offered > 0;

@@ -13,12 +13,12 @@ pub(crate) struct Transmission {
     remainder: u64,
 }
 
-/// Times to send at one rate. Links carry packets of few lengths, data and ACKs above all: the times of the two used last
-/// are kept. The length used last and the time before the last are kept elsewhere by whoever holds this: the first has to be
-/// near at hand, the second not, since most links carry one length only.
+/// Transmission times at one rate. Links carry packets of few lengths, data and ACKs above all: the times of the two
+/// used last are kept. The owner keeps the length used last and the time before the last: the first has to be in the
+/// cache, the second not, since most links carry one length only.
 #[derive(Debug, Clone)]
 pub(crate) struct Transmissions {
-    /// The largest number where sending takes no time.
+    /// `NonZeroU64::MAX` if sending takes no time.
     bits_per_second: NonZeroU64,
     nanoseconds: u64,
     remainder: u64,
@@ -35,8 +35,8 @@ impl Transmissions {
         }
     }
 
-    /// Nanoseconds until a packet of the length found last is sent, rounded down. What is rounded off is kept in `remainder`
-    /// for the next packet, so that a backlogged link drifts by no nanosecond.
+    /// Nanoseconds until a packet of the length found last is sent, rounded down. `remainder` keeps the fraction for
+    /// the next packet, so that a backlogged link drifts by no nanosecond.
     #[inline]
     pub(crate) fn take(&self, remainder: &mut u64) -> u64 {
         let mut nanoseconds = self.nanoseconds;
@@ -49,7 +49,7 @@ impl Transmissions {
         nanoseconds
     }
 
-    /// Goes over to packets of `length` bytes from those of `last`.
+    /// Switches to packets of `length` bytes from those of `last`.
     #[inline]
     pub(crate) fn find(&mut self, length: u64, last: &mut u32, before: &mut Transmission) {
         let found = if length == before.length {

@@ -28,7 +28,7 @@ impl Clock {
         }
     }
 
-    /// What the clock shows at `now`; it wraps after 2^32 ticks.
+    /// Returns the clock's reading at `now`, in ticks modulo 2^32.
     #[inline]
     pub fn ticks(&self, now: Time) -> u32 {
         let mut local_ns = now.as_nanos();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a sender and a receiver are made to be.
+//! Configuration of a sender and a receiver.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ pub enum Recovery {
     Reno,
     /// RFC 6582: partial ACKs keep the sender in fast recovery.
     NewReno,
-    /// RFC 6675: the receiver tells what has arrived (RFC 2018).
+    /// RFC 6675: SACK blocks report the data that have arrived (RFC 2018).
     #[default]
     Sack,
 }
@@ -31,11 +31,11 @@ pub enum Opener {
 /// The retransmission timeout, RTO (RFC 6298).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeoutConfig {
-    /// Before the first round-trip time is known: 1 s by RFC 6298, 3 s by RFC 2988 and in ns-2.
+    /// RTO before the first round-trip time sample: 1 s by RFC 6298, 3 s by RFC 2988 and in ns-2.
     pub initial: Duration,
-    /// At least this: 200 ms in Linux and ns-2.35, 1 s by RFC 6298.
+    /// Lower bound: 200 ms in Linux and ns-2.35, 1 s by RFC 6298.
     pub min: Duration,
-    /// At most this, back-off included: 60 s or more.
+    /// Upper bound, back-off included: 60 s or more.
     pub max: Duration,
     /// Round-trip times are measured in whole ticks of this length, as by ns-2's `tcpTick_`; zero measures exactly.
     pub rtt_tick: Duration,
@@ -52,17 +52,17 @@ impl Default for TimeoutConfig {
     }
 }
 
-/// What a sender is made to be; by default much as Linux. What each packet needs stands in front.
+/// Configuration of a sender; the defaults are close to Linux. Fields that each packet needs come first.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[repr(C)]
 pub struct SenderConfig {
     /// Maximum segment size: bytes of data in a packet, headers not counted.
     pub mss: u32,
-    /// Packets in flight at most, whatever cwnd says (ns-2's `window_`).
+    /// Upper bound of the packets in flight, whatever cwnd is (ns-2's `window_`).
     pub max_window: u32,
     /// How losses are recovered from.
     pub recovery: Recovery,
-    /// Each of the first two duplicate ACKs lets a packet go (RFC 3042).
+    /// Each of the first two duplicate ACKs allows one more packet (RFC 3042).
     pub limited_transmit: bool,
     /// Segments carry timestamps (RFC 7323).
     pub timestamps: bool,
@@ -70,12 +70,12 @@ pub struct SenderConfig {
     pub ecn: bool,
     /// NewReno restarts the retransmission timer at the first partial ACK only (RFC 6582 section 4, "impatient").
     pub impatient: bool,
-    /// SACK sends the last outstanding packet again at the end of a recovery (RFC 6675 section 4, rule 4).
+    /// SACK retransmits the last outstanding packet at the end of a recovery (RFC 6675 section 4, rule 4).
     pub rescue_retransmission: bool,
     /// After nothing was sent for longer than an RTO, cwnd is at most the initial window
     /// (RFC 5681 section 4.1).
     pub slow_start_after_idle: bool,
-    /// SYN and SYN-ACK go before the data; without, as in ns-2's one-way agents, the data go at once.
+    /// SYN and SYN-ACK precede the data; without them data go at once, as in ns-2's one-way agents.
     pub handshake: bool,
     /// The host's timestamp clock.
     pub clock: Clock,
@@ -83,7 +83,7 @@ pub struct SenderConfig {
     pub opener: Opener,
     /// Initial window in packets (RFC 6928: 10; ns-2.35: 2).
     pub initial_window: u32,
-    /// Slow start threshold at the beginning, in packets; infinite until something sets it, unless given.
+    /// Initial slow start threshold in packets; infinite by default.
     pub initial_ssthresh: f64,
     /// The retransmission timeout, RTO.
     pub timeout: TimeoutConfig,
@@ -131,12 +131,12 @@ impl SenderConfig {
     }
 }
 
-/// ACKs wait for another segment (RFC 5681 section 4.2).
+/// Limits of a delayed ACK (RFC 5681 section 4.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DelayedAck {
-    /// An ACK goes with every so many segments in order: 2.
+    /// In-order segments per ACK: 2.
     pub segments: u32,
-    /// Or so long after the first of them: 40 ms in Linux, 100 ms in ns-2.
+    /// Longest delay after the first of them: 40 ms in Linux, 100 ms in ns-2.
     pub timeout: Duration,
 }
 
@@ -149,17 +149,17 @@ impl Default for DelayedAck {
     }
 }
 
-/// What a receiver is made to be; by default much as Linux. What each packet needs stands in front.
+/// Configuration of a receiver; the defaults are close to Linux. Fields that each packet needs come first.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[repr(C)]
 pub struct ReceiverConfig {
-    /// ACKs wait; `None` acknowledges every segment at once.
+    /// Limits of delayed ACKs; `None` acknowledges every segment at once.
     pub delayed_ack: Option<DelayedAck>,
-    /// Receive buffer in bytes, at least one: what may be in flight, since programs here read at once.
+    /// Receive buffer in bytes, at least one. It bounds the data in flight, since programs here read at once.
     pub window: u32,
-    /// Shift of the window field (RFC 7323 section 2): at most 65535 of such units can be told.
+    /// Shift of the window field (RFC 7323 section 2), which holds at most 65535 such units.
     pub window_scale: u8,
-    /// ACKs tell what has arrived out of order (RFC 2018).
+    /// ACKs report data that arrived out of order in SACK blocks (RFC 2018).
     pub sack: bool,
     /// Segments carry timestamps (RFC 7323).
     pub timestamps: bool,
@@ -167,13 +167,13 @@ pub struct ReceiverConfig {
     pub ecn: bool,
     /// The host's timestamp clock.
     pub clock: Clock,
-    /// Which end begins; the same as the sender's.
+    /// Which end begins; equal to the sender's.
     pub opener: Opener,
-    /// As the sender's.
+    /// SYN and SYN-ACK precede the data; equal to the sender's.
     pub handshake: bool,
-    /// Bytes of the request that a receiver that opens sends.
+    /// Bytes of the request that the receiver sends if it is the opener.
     pub request_length: u32,
-    /// For its SYN and its request.
+    /// RTO of its SYN and its request.
     pub timeout: TimeoutConfig,
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! TCP endpoints without I/O: segments and the time go in, segments come out.
 //!
-//! Data flow one way, from a [`Sender`] to a [`Receiver`]. Whoever drives them calls, after everything that happens to
-//! an end, `poll_transmit` until it gives nothing more, then `next_timer`, and `on_timer` when that time has come.
-//! A timer may have moved to a later time since: an early call of `on_timer` does nothing.
+//! Data flow one way, from a [`Sender`] to a [`Receiver`]. After every call that changes an end, the caller calls
+//! `poll_transmit` until it returns `None`, then `next_timer`, and `on_timer` when that time has come. A timer may
+//! have moved to a later time since: an early call of `on_timer` does nothing.
 
 mod clock;
 mod config;

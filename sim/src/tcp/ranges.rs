@@ -20,7 +20,7 @@ impl Ranges {
         self.0.is_empty()
     }
 
-    /// Adds `[start, end)`; `new_part` is told of each part that was not in the set.
+    /// Adds `[start, end)`; calls `new_part` for each part that was not in the set.
     pub fn insert(&mut self, start: u64, end: u64, mut new_part: impl FnMut(u64, u64)) {
         if start >= end {
             return;
@@ -52,7 +52,7 @@ impl Ranges {
         }
     }
 
-    /// The range that `byte` is in.
+    /// Returns the range that contains `byte`.
     pub fn containing(&self, byte: u64) -> Option<(u64, u64)> {
         let index = self.0.partition_point(|range| range.1 <= byte);
         self.0.get(index).copied().filter(|range| range.0 <= byte)
@@ -69,7 +69,7 @@ impl Ranges {
         }
     }
 
-    /// Takes out the first range if it begins at or before `byte`, and gives its end.
+    /// Removes the first range if it begins at or before `byte`, and returns its end.
     pub fn take_front_reaching(&mut self, byte: u64) -> Option<u64> {
         let &(start, end) = self.0.front()?;
         if start > byte {

@@ -13,7 +13,7 @@ use super::timeout::RetransmissionTimeout;
 use super::{Flags, Opener, ReceiverConfig, SackBlock, Segment};
 use crate::time::NEVER_NS;
 
-/// What routers wrote on the packet that carried a segment.
+/// Marks that routers set on the packet that carried a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mark {
     /// CE (RFC 3168 section 5).
@@ -23,17 +23,17 @@ pub struct Mark {
 }
 
 impl Mark {
-    /// Nothing was written.
+    /// No marks.
     pub const NONE: Mark = Mark {
         congestion_experienced: false,
         in_profile: true,
     };
 }
 
-/// What a receiver has seen so far.
+/// A receiver's counters since the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ReceiverStatistics {
-    /// Data segments that arrived, whatever they brought.
+    /// Data segments that arrived, duplicates included.
     pub segments: u64,
     /// Of them, those that arrived beyond a gap.
     pub out_of_order: u64,
@@ -41,7 +41,7 @@ pub struct ReceiverStatistics {
     pub duplicates: u64,
     /// Acknowledgements sent.
     pub acks: u64,
-    /// SYNs, SYN-ACKs and requests sent, again or for the first time.
+    /// SYNs, SYN-ACKs and requests sent, retransmissions included.
     pub openings: u64,
     /// SYNs and requests retransmitted.
     pub openings_retransmitted: u64,
@@ -51,15 +51,15 @@ pub struct ReceiverStatistics {
 enum State {
     /// Waits for the peer, or for `open`.
     Listening,
-    /// Our SYN is to be answered.
+    /// Waits for the SYN-ACK.
     SynSent,
-    /// Our request is to be answered by data.
+    /// Waits for the data that answer the request.
     Requesting,
-    /// Data come.
+    /// Receives data.
     Established,
 }
 
-/// What is to be sent.
+/// The segment to send next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Pending {
     Nothing,
@@ -71,31 +71,31 @@ enum Pending {
 
 /// The receiving end of a connection: acknowledges, and counts the bytes that arrive in order.
 ///
-/// With thousands of connections each packet finds its receiver in memory, not in the cache. So what every packet looks at
-/// stands in front; `prefetch.rs` relies on it.
+/// With thousands of connections each packet finds its receiver in memory, not in the cache. So the fields that every
+/// packet needs come first; `prefetch.rs` relies on it.
 #[derive(Debug, Clone)]
 #[repr(C, align(64))]
 pub struct Receiver {
-    /// Every byte before has arrived: RCV.NXT.
+    /// RCV.NXT: every byte before has arrived.
     next: u64,
     last_ack_sent: u64,
-    /// The byte after the last, where the FIN is; the largest number until it is known.
+    /// Sequence number of the FIN, after the last byte; `u64::MAX` until it is known.
     fin_at: u64,
     ack_deadline: u64,
     opening_deadline: u64,
     /// [`ReceiverStatistics::segments`] and [`ReceiverStatistics::acks`].
     segments: u64,
     acks: u64,
-    /// Segments in order that no ACK has told of.
+    /// In-order segments that no ACK covers yet.
     unacknowledged: u32,
     pending: Pending,
     state: State,
-    /// The sender may not have seen congestion experienced (RFC 3168 section 6.1.3).
+    /// ECE bits to send until the sender's CWR arrives (RFC 3168 section 6.1.3).
     echo: Flags,
 
     out_of_order: Ranges,
     config: ReceiverConfig,
-    /// TS.Recent and, above, Last.ACK.sent of RFC 7323 section 4.3; not taken down where no timestamps are sent.
+    /// TS.Recent of RFC 7323 section 4.3; `last_ack_sent` is Last.ACK.sent. Not recorded where no timestamps are sent.
     recent_timestamp: u32,
 
     /// A byte of each of the blocks reported most recently, the newest first (RFC 2018 section 4).
@@ -142,7 +142,7 @@ impl Receiver {
         }
     }
 
-    /// Begins the connection, where the receiver is the one to do so; nothing otherwise.
+    /// Begins the connection if the receiver is the opener; otherwise does nothing.
     pub fn open(&mut self, _now: Time) {
         if self.config.opener != Opener::Receiver || self.state != State::Listening {
             return;
@@ -156,7 +156,7 @@ impl Receiver {
         }
     }
 
-    /// A segment of the sender arrives, with `mark` on its packet.
+    /// Handles a segment from the sender, whose packet carried `mark`.
     #[inline]
     pub fn on_segment(&mut self, now: Time, segment: &Segment, mark: Mark) {
         if segment.sequence == self.next
@@ -177,7 +177,7 @@ impl Receiver {
         }
     }
 
-    /// The next segment to send at `now`; call until it gives none.
+    /// Returns the next segment to send at `now`; call it until it returns `None`.
     #[inline]
     pub fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
         match self.pending {
@@ -187,14 +187,14 @@ impl Receiver {
         }
     }
 
-    /// When [`Receiver::on_timer`] should be called; `None` where nothing is waited for.
+    /// Returns when to call [`Receiver::on_timer`]; `None` if no timer runs.
     #[inline]
     pub fn next_timer(&self) -> Option<Time> {
         let deadline = self.ack_deadline.min(self.opening_deadline);
         (deadline != NEVER_NS).then(|| Time::from_nanos(deadline))
     }
 
-    /// Does what is due at `now`.
+    /// Handles the timers that are due at `now`.
     pub fn on_timer(&mut self, now: Time) {
         let now_ns = now.as_nanos();
         if self.ack_deadline <= now_ns {
@@ -213,19 +213,19 @@ impl Receiver {
         }
     }
 
-    /// Bytes that have arrived in order: what the program has got.
+    /// Bytes that have arrived in order, and so have reached the program.
     #[inline]
     pub fn goodput_bytes(&self) -> u64 {
         self.next - u64::from(self.finished())
     }
 
-    /// All data and the FIN after them have arrived. The sender may still have to be told so.
+    /// Returns true once all data and the FIN after them have arrived; their ACK may not have reached the sender yet.
     #[inline]
     pub fn finished(&self) -> bool {
         self.next > self.fin_at
     }
 
-    /// What has been seen so far.
+    /// Returns the counters since the start.
     pub fn statistics(&self) -> ReceiverStatistics {
         ReceiverStatistics {
             segments: self.segments,
@@ -250,7 +250,7 @@ impl Receiver {
         }
     }
 
-    /// Written field by field at once: a segment that is filled and then changed costs a stall as it is copied.
+    /// Builds the segment in one expression: changing it after it is filled would stall the copy.
     #[inline(always)]
     fn acknowledgement(&mut self, now: Time) -> Segment {
         self.pending = Pending::Nothing;
@@ -275,7 +275,7 @@ impl Receiver {
         }
     }
 
-    /// What can be told by 16 bits and the scale.
+    /// The receive window in bytes, as far as 16 bits and the scale can express it.
     #[inline]
     fn window(&self) -> u32 {
         let scale = self.config.window_scale.min(14);
@@ -363,7 +363,7 @@ impl Receiver {
         let Some(block) = self.out_of_order.containing(start) else {
             return;
         };
-        // Those of the same block are the same now, and acknowledged ones are none any more.
+        // Drop entries that are now part of this block, and acknowledged ones.
         let [a, b, c] = self.recent_blocks;
         let next = self.next;
         let elsewhere = |byte: u64| byte >= next && (byte < block.0 || byte >= block.1);
@@ -390,7 +390,7 @@ impl Receiver {
                 start: (start - self.next) as u32,
                 end: (end - self.next) as u32,
             };
-            // Blocks that have grown together are told once.
+            // Report blocks that have merged only once.
             if !blocks[..told].contains(&block) {
                 blocks[told] = block;
                 told += 1;
@@ -436,7 +436,7 @@ impl Receiver {
                     self.state = State::Requesting;
                     self.opening_retransmitted = false;
                 }
-                // A second SYN-ACK: the peer has not seen that we have had the first.
+                // A second SYN-ACK: the peer has not received the answer to the first.
                 self.pending = match self.state {
                     State::Requesting => Pending::Request,
                     _ => Pending::Ack,

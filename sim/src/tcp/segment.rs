@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A TCP segment, as far as a simulation looks at it.
+//! The fields of a TCP segment that the simulation uses.
 
 /// The control bits of a segment (RFC 9293 section 3.1, RFC 3168 section 6.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -12,32 +12,32 @@ impl Flags {
     pub const ACK: Flags = Flags(2);
     /// No more data from the sender.
     pub const FIN: Flags = Flags(4);
-    /// Congestion was experienced, says the receiver.
+    /// The receiver reports congestion experienced.
     pub const ECE: Flags = Flags(8);
-    /// The window was reduced, says the sender.
+    /// The sender reports that it has reduced its window.
     pub const CWR: Flags = Flags(16);
     /// Carries a request of an application (an HTTP GET, say) of `length` bytes from the receiver of the data.
     pub const REQUEST: Flags = Flags(32);
     /// With [`Flags::ECE`]: the packet that experienced congestion was within its profile (the papers' Diff-Serv TCP
-    /// tells the two apart; on a wire this would be a reserved bit).
+    /// distinguishes the two; on a wire this would be a reserved bit).
     pub const ECHO_IN_PROFILE: Flags = Flags(64);
-    /// Data that were sent before: not to be ECN-capable (RFC 3168 section 6.1.5). No bit on a wire.
+    /// Retransmitted data, which are not ECN-capable (RFC 3168 section 6.1.5). No bit on a wire.
     pub const RETRANSMISSION: Flags = Flags(128);
 
-    /// What opens a connection, and no segment has that only acknowledges.
+    /// Flags of segments that open a connection; no pure ACK has them.
     pub(crate) const OPENS: Flags = Flags::SYN.with(Flags::REQUEST);
 
-    /// Any of `other`'s bits is set.
+    /// Returns true if any bit of `other` is set.
     pub(crate) const fn any_of(self, other: Flags) -> bool {
         self.0 & other.0 != 0
     }
 
-    /// All of `other`'s bits are set.
+    /// Returns true if all bits of `other` are set.
     pub const fn contains(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// The bits of both.
+    /// Returns the bits of both.
     pub const fn with(self, other: Flags) -> Flags {
         Flags(self.0 | other.0)
     }
@@ -48,7 +48,7 @@ impl Flags {
 pub struct SackBlock {
     /// Bytes beyond the acknowledgement number where the block begins.
     pub start: u32,
-    /// And where it ends; a block with `end == 0` is none.
+    /// Bytes beyond it where the block ends; 0 in an unused block.
     pub end: u32,
 }
 

@@ -4,7 +4,7 @@
 use super::TimeoutConfig;
 use super::config::nanos;
 
-/// Estimates the round-trip time and says how long to wait for an ACK. A cache line.
+/// Estimates the round-trip time and computes the RTO. Fills one cache line.
 #[derive(Debug, Clone)]
 #[repr(C)]
 pub(super) struct RetransmissionTimeout {
@@ -19,7 +19,7 @@ pub(super) struct RetransmissionTimeout {
     /// SRTT + 4 RTTVAR in nanoseconds, without minimum or back-off.
     base_ns: u64,
     backoff_shift: u32,
-    /// What all that comes to.
+    /// The RTO, with minimum, back-off and maximum applied.
     value_ns: u64,
 }
 
@@ -39,17 +39,17 @@ impl RetransmissionTimeout {
         timeout
     }
 
-    /// Nanoseconds to wait now.
+    /// The current RTO in nanoseconds.
     pub fn value_ns(&self) -> u64 {
         self.value_ns
     }
 
-    /// A round trip that began at `sent_ns` ends at `now_ns`: the estimate moves and back-off ends.
+    /// Updates the estimate by a round trip from `sent_ns` to `now_ns`, and ends back-off.
     pub fn sample(&mut self, sent_ns: u64, now_ns: u64) {
         let rtt = if self.unit_ns == 1 {
             now_ns - sent_ns
         } else {
-            // The ticks of a clock that are seen between the two.
+            // Ticks of a clock between the two times.
             now_ns / self.unit_ns - sent_ns / self.unit_ns
         }
         .max(1);
@@ -68,19 +68,19 @@ impl RetransmissionTimeout {
         self.update();
     }
 
-    /// The timer has expired: the next RTO is twice as long (RFC 6298 section 5.5).
+    /// Doubles the RTO after the timer has expired (RFC 6298 section 5.5).
     pub fn back_off(&mut self) {
         if self.value_ns < self.max_ns {
             self.backoff_shift += 1;
         }
         if self.backoff_shift > 3 && self.srtt_eighths != 0 {
-            // The estimate is worth nothing any more; the next sample begins anew (RFC 6298 section 5.7).
+            // The estimate is no longer valid; the next sample starts a new one (RFC 6298 section 5.7).
             self.srtt_eighths = 0;
         }
         self.update();
     }
 
-    /// Data transmission begins after a SYN was retransmitted: at least 3 s then (RFC 6298 section 5.7).
+    /// Raises the RTO to at least 3 s for data after a retransmitted SYN (RFC 6298 section 5.7).
     pub fn after_lost_syn(&mut self) {
         const AFTER_LOST_SYN_NS: u64 = 3_000_000_000;
         if self.base_ns < AFTER_LOST_SYN_NS {

@@ -33,7 +33,7 @@ impl Dumbbell {
         )
     }
 
-    /// The same with access links of another rate.
+    /// The dumbbell of [`Dumbbell::new`] with access links of `access_rate`.
     pub fn with_access(pairs: usize, rate: Rate, queue: usize, access_rate: Rate) -> Dumbbell {
         let mut network = Network::new();
         let config = |rate, milliseconds| LinkConfig {
@@ -100,7 +100,7 @@ pub fn reno() -> TcpSpec {
     control("reno")
 }
 
-/// The same with another congestion control.
+/// The TCP of [`reno`] with the congestion control `name`.
 pub fn control(name: &'static str) -> TcpSpec {
     TcpSpec {
         sender: SenderConfig::ns2(960),
@@ -109,7 +109,7 @@ pub fn control(name: &'static str) -> TcpSpec {
     }
 }
 
-/// An FTP without end.
+/// An endless FTP.
 #[allow(dead_code, reason = "each test uses a part of this")]
 pub fn ftp(name: impl Into<String>, path: Path, tcp: TcpSpec) -> FlowSpec {
     FlowSpec::new(

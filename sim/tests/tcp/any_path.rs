@@ -37,7 +37,7 @@ prop_compose! {
             SenderConfig {
                 mss, initial_window, recovery, limited_transmit, impatient, rescue_retransmission,
                 timestamps, opener, handshake, timeout,
-                // Without a handshake nobody has told the sender of a window.
+                // Without a handshake the sender does not know the receive window at first.
                 max_window: if handshake { u32::MAX } else { (window / mss).max(1) },
                 ..SenderConfig::default()
             },
@@ -82,7 +82,7 @@ proptest! {
         prop_assert_eq!(pipe.sender.statistics().bytes, bytes);
         prop_assert_eq!(pipe.sender.statistics().acked_bytes, bytes);
         prop_assert_eq!(pipe.sender.in_flight(), 0);
-        // Nothing is left to do but what still travels.
+        // Only segments on their way are left.
         while pipe.step() {}
         prop_assert_eq!(pipe.receiver.goodput_bytes(), bytes);
         prop_assert_eq!(pipe.sender.next_timer(), None);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a congestion control is told, and that it is obeyed.
+//! The sender calls its congestion control with the right values, and obeys it.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -19,7 +19,7 @@ enum Told {
     Restart,
 }
 
-/// Holds a window, halves it for losses, writes down what it is told.
+/// Holds a window, halves it for losses, and records its calls.
 #[derive(Debug, Clone, Default)]
 struct Recorder {
     told: Arc<Mutex<Vec<Told>>>,
@@ -138,7 +138,7 @@ fn a_recovery_is_told_once_and_ends() {
             .collect();
         let loss = Congestion {
             now_ns: 100_000_000,
-            // Limited transmit has two more out.
+            // Limited transmit has sent two more.
             in_flight: 20,
             smoothed_rtt_ns: 100_000_000,
             min_rtt_ns: 100_000_000,
@@ -151,12 +151,12 @@ fn a_recovery_is_told_once_and_ends() {
         assert_eq!(pipe.sender.cwnd(), 10.0);
         let acks = recorder.acks();
         assert!(acks[..5].iter().all(|ack| ack.cwnd_limited && ack.may_grow));
-        // Of SACKs and ACKs of new data alike, each packet is told of once.
+        // Each packet counts as delivered once, by a SACK or by an ACK of new data.
         let delivered: u64 = acks.iter().map(|ack| u64::from(ack.acked)).sum();
         assert_eq!(delivered, acks.last().unwrap().delivered);
         assert!(acks.last().unwrap().may_grow);
         if recovery == Recovery::Sack {
-            // Duplicates tell of what they deliver, but are no reason to grow.
+            // Duplicate ACKs report deliveries, but do not allow growth.
             assert!(
                 acks[5..15]
                     .iter()
@@ -254,7 +254,7 @@ fn delayed_acks_deliver_two_packets_and_measure_the_newest() {
     let acks = recorder.acks();
     assert_eq!((acks.len(), acks[0].acked), (1, 2));
     assert_eq!(acks[0].rtt_ns, Some(100_000_000), "of the second packet");
-    // The time-out goes by the packet that was timed, the first: 11 ticks, 11 + 4 * 5.5 of them.
+    // The RTO follows from the timed packet, the first: 11 ticks, 11 + 4 * 5.5 of them.
     assert_eq!(
         pipe.sender.retransmission_timeout(),
         Duration::from_millis(330)

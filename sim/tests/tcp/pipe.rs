@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A sender and a receiver with a delay between them, and a say in the fate of every segment.
+//! A sender and a receiver with a delay between them, and a scripted fate of every segment.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use netnice_congestion::control::{Ack, Congestion, CongestionControl, Window};
 use netnice_queue::Time;
 use netnice_sim::tcp::{Mark, Receiver, ReceiverConfig, Segment, Sender, SenderConfig};
 
-/// Reno of the plainest kind: RFC 5681, an increase for each ACK.
+/// Plain Reno: RFC 5681, an increase for each ACK.
 #[derive(Debug)]
 pub struct PlainReno;
 
@@ -37,12 +37,12 @@ impl CongestionControl for PlainReno {
     }
 }
 
-/// What becomes of a segment on its way.
+/// Fate of a segment on its way.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Fate {
     Arrives(Mark),
     Lost,
-    /// Arrives so much later than others.
+    /// Arrives later than others by this time.
     Late(Duration),
     Twice,
 }
@@ -190,7 +190,7 @@ impl<'a> Pipe<'a> {
         }
     }
 
-    /// When the next thing happens.
+    /// Time of the next event.
     pub fn next_event(&self) -> Option<Time> {
         let arrival = self.travelling.first_key_value().map(|(key, _)| key.0);
         let timers = [self.sender.next_timer(), self.receiver.next_timer()];
@@ -212,7 +212,7 @@ impl<'a> Pipe<'a> {
         assert_eq!(self.receiver.goodput_bytes(), self.in_order);
     }
 
-    /// Makes the next thing happen; false if nothing will.
+    /// Handles the next event; returns false if there is none.
     pub fn step(&mut self) -> bool {
         let arrival = self.travelling.first_key_value().map(|(key, _)| key.0);
         let Some(next) = self.next_event() else {

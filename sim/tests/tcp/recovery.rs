@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which segments go when, after losses: sequences worked by hand.
+//! Segments sent after losses, and their times: sequences worked by hand.
 //!
 //! Packets of 1000 bytes, 50 ms each way, a window of ten to begin with; without a handshake, an ACK for each packet.
 
@@ -26,7 +26,7 @@ fn pipe(recovery: Recovery, lost: &[usize]) -> Pipe<'_> {
     pipe
 }
 
-/// What went in each round trip of 100 ms.
+/// Packets sent at the beginning of each round trip of 100 ms.
 fn rounds(pipe: &mut Pipe<'_>, count: u64) -> Vec<Vec<u64>> {
     pipe.open();
     while pipe
@@ -86,7 +86,7 @@ fn newreno_repairs_two_losses_in_two_round_trips_and_halves_once() {
     let mut pipe = pipe(Recovery::NewReno, &[2, 3]);
     let rounds = rounds(&mut pipe, 4);
     assert_eq!(rounds[1], [10, 11, 12, 13, 14, 15, 2]);
-    // As Reno; then the partial ACK: 3 again, and one more for the packet that left: 18 of 17 + 1.
+    // As Reno; then the partial ACK: 3 retransmitted, and one more for the packet that left: 18 of 17 + 1.
     assert_eq!(rounds[2], [16, 17, 18, 19, 3, 20]);
     // Four duplicates: four packets. The full ACK: 20 to 24 are out, 6 may be; and so on for packet 20's.
     assert_eq!(rounds[3], range(21, 26));
@@ -99,7 +99,7 @@ fn newreno_repairs_two_losses_in_two_round_trips_and_halves_once() {
 fn sack_repairs_two_losses_in_one_round_trip() {
     let mut pipe = pipe(Recovery::Sack, &[2, 3]);
     let rounds = rounds(&mut pipe, 4);
-    // The third duplicate says that 2 and 3 are lost: pipe is 14 - 3 - 2 = 9, and 10 with 2 sent again; 7 in the end.
+    // The third duplicate deems 2 and 3 lost: pipe is 14 - 3 - 2 = 9, and 10 with 2 retransmitted; 7 in the end.
     assert_eq!(rounds[1], [10, 11, 12, 13, 14, 15, 2]);
     // Six more packets leave, the second of which makes pipe 5: 3 goes, then new ones; one more for the partial ACK.
     assert_eq!(rounds[2], [3, 16, 17, 18, 19, 20]);
@@ -149,7 +149,7 @@ fn newreno_repairs_a_hole_each_round_trip_and_sack_all_at_once() {
 
 #[test]
 fn time_outs_double_and_everything_goes_again() {
-    // From packet 4 on, all is lost up to the second repetition of 4.
+    // From packet 4 on, all is lost up to the second retransmission of 4.
     let (sender, receiver) = one_way(1000);
     let sender = SenderConfig {
         initial_window: 4,
@@ -165,7 +165,7 @@ fn time_outs_double_and_everything_goes_again() {
     pipe.sender.supply_unlimited();
     pipe.open();
     pipe.run(Time::from_millis(2450));
-    // 4 to 11 go at 100 ms. RTT 10 ticks, deviation 5: the time-out is 300 ms after the last ACK, then 600, 1200.
+    // 4 to 11 are sent at 100 ms. RTT 10 ticks, deviation 5: the RTO is 300 ms from the last ACK, then 600, 1200.
     // ssthresh is 2 after the second; so 5 and 6 in slow start, and then one for each ACK.
     assert_eq!(
         pipe.data_times()[12..],
@@ -186,12 +186,12 @@ fn time_outs_double_and_everything_goes_again() {
 #[test]
 fn a_repeated_time_out_leaves_ssthresh_alone() {
     for (recovery, expected) in [
-        // ns-2's Reno halves the window of one packet that the first time-out has left.
+        // ns-2's Reno halves the window of one packet left by the first RTO.
         (Recovery::Reno, [8.0, 2.0, 2.0]),
         (Recovery::NewReno, [8.0, 8.0, 2.0]),
         (Recovery::Sack, [8.0, 8.0, 2.0]),
     ] {
-        // Eight packets arrive; of the 16 that follow, only the second repetition of the first one does.
+        // Eight packets arrive; of the 16 that follow, only the second retransmission of the first one does.
         let mut pipe = pipe(recovery, &[]).data_fate(|number, _| {
             if number < 8 || number == 25 {
                 ARRIVES
@@ -208,7 +208,7 @@ fn a_repeated_time_out_leaves_ssthresh_alone() {
         );
         pipe.sender.supply_unlimited();
         pipe.open();
-        // cwnd is 16 at the first, 1 at the second; the third comes after an ACK of new data, with cwnd 2.
+        // cwnd is 16 at the first RTO, 1 at the second; the third follows an ACK of new data, with cwnd 2.
         let thresholds = [1, 2, 3].map(|timeouts| {
             while pipe.sender.statistics().timeouts < timeouts {
                 pipe.step();
@@ -226,8 +226,8 @@ fn no_control_hears_of_a_repeated_time_out_as_of_a_new_one() {
     for name in [
         "reno", "cubic", "vegas", "tcplp", "hstcplp", "netnice", "dstcp",
     ] {
-        // Packet 0 is lost, and once more at the time-out; what tells of 1 to 9 comes between that and the next one, and
-        // acknowledges nothing.
+        // Packet 0 is lost, and again after the RTO; the SACKs of 1 to 9 arrive between that and the next RTO, and
+        // acknowledge nothing.
         let (sender, receiver) = one_way(1000);
         let sender = SenderConfig {
             recovery: Recovery::Sack,
@@ -258,14 +258,14 @@ fn no_control_hears_of_a_repeated_time_out_as_of_a_new_one() {
 
 #[test]
 fn after_a_time_out_sacks_of_the_old_flight_open_no_window() {
-    // Packet 0 is lost, and once more at the time-out; what tells of 1 to 9 comes 100 ms after that.
+    // Packet 0 is lost, and again after the RTO; the SACKs of 1 to 9 arrive 100 ms after that.
     let late = Fate::Late(std::time::Duration::from_secs(3));
     let mut pipe = pipe(Recovery::Sack, &[0, 10])
         .ack_fate(|number, _| if number < 9 { late } else { ARRIVES });
     pipe.open();
     pipe.run(Time::from_millis(9150));
-    // The time-out is 3 s, and 6 s then. One packet may be out, and nine SACKs change nothing of that: only the ACK of
-    // packet 0, which acknowledges all ten, does.
+    // The RTO is 3 s, then 6 s. One packet may be in flight, and nine SACKs do not change that: only the ACK of packet
+    // 0, which acknowledges all ten, does.
     assert_eq!(
         pipe.data_times()[10..],
         [(3000.0, 0), (9000.0, 0), (9100.0, 10), (9100.0, 11)]
@@ -276,7 +276,7 @@ fn after_a_time_out_sacks_of_the_old_flight_open_no_window() {
 #[test]
 fn after_a_time_out_duplicates_are_no_loss() {
     for recovery in [Recovery::Reno, Recovery::NewReno] {
-        // The ACKs of a whole window are lost, the packets are not: all that goes again is a duplicate.
+        // The ACKs of a whole window are lost, the packets are not: every retransmission is a duplicate.
         let (sender, receiver) = one_way(1000);
         let sender = SenderConfig {
             recovery,
@@ -315,7 +315,7 @@ fn without_limited_transmit_duplicates_send_nothing() {
         };
         let mut pipe = Pipe::new(sender, receiver, 50).losing(&[2]);
         pipe.sender.supply_unlimited();
-        // Seven duplicates: 6 + 7 may be out in Reno, and in SACK the pipe has run down to 5.
+        // Seven duplicates: Reno allows 6 + 7 in flight, and SACK's pipe has fallen to 5.
         assert_eq!(
             rounds(&mut pipe, 2)[1],
             [10, 11, 12, 13, 2, 14],
@@ -334,7 +334,7 @@ fn three_losses_at_the_end_are_repaired_by_a_time_out_or_by_rescue() {
         assert_eq!(pipe.sender.statistics().timeouts, 1);
         assert_eq!(pipe.receiver.goodput_bytes(), 20_000);
     }
-    // 10 is found by duplicates, 18 and 19 by none: the rescue sends 19, whose SACK or ACK tells of 18.
+    // Duplicates reveal the loss of 10, but not of 18 and 19: the rescue sends 19, whose SACK or ACK reveals 18's.
     let mut plain = pipe_of(20, &[10, 18, 19], false);
     plain.run_until_finished();
     let mut rescued = pipe_of(20, &[10, 18, 19], true);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the ends tell each other beside the data: SACK blocks, timestamps, ECN echoes.
+//! Signals between the ends beside the data: SACK blocks, timestamps, ECN echoes.
 
 use netnice_queue::Time;
 use netnice_sim::tcp::{
@@ -20,7 +20,7 @@ fn data(packet: u64, tsval: u32) -> Segment {
     }
 }
 
-/// Gives the receiver a packet and takes its ACK.
+/// Passes a packet to the receiver, and returns its ACK.
 fn offer(receiver: &mut Receiver, packet: u64, tsval: u32) -> Option<Segment> {
     receiver.on_segment(Time::ZERO, &data(packet, tsval), Mark::NONE);
     receiver.poll_transmit(Time::ZERO)
@@ -53,7 +53,7 @@ fn the_newest_block_is_told_first() {
     assert_eq!(told(8), (1, vec![(8, 9), (6, 7), (4, 5)]));
     // 3 joins 2 and 4.
     assert_eq!(told(3), (1, vec![(2, 5), (8, 9), (6, 7)]));
-    // A duplicate is told of, too: its block is the newest.
+    // A duplicate is reported, too: its block is the newest.
     assert_eq!(told(6), (1, vec![(6, 7), (2, 5), (8, 9)]));
     assert_eq!(told(1), (5, vec![(6, 7), (8, 9)]));
     assert_eq!(told(5), (7, vec![(8, 9)]));
@@ -70,8 +70,8 @@ fn the_echo_is_of_the_segment_that_the_ack_waited_for() {
         ..ReceiverConfig::default()
     });
     assert_eq!(offer(&mut receiver, 0, 10), None);
-    // RFC 7323 section 4.3: delayed ACKs echo the earliest; ACKs beyond a gap, the last before it; those that fill a
-    // gap, what filled it.
+    // RFC 7323 section 4.3: delayed ACKs echo the earliest segment; ACKs of segments beyond a gap, the last one before
+    // the gap; ACKs of a filled gap, the segment that filled it.
     assert_eq!(offer(&mut receiver, 1, 12).unwrap().tsecr, 10);
     assert_eq!(offer(&mut receiver, 3, 20).unwrap().tsecr, 10);
     assert_eq!(offer(&mut receiver, 2, 21).unwrap().tsecr, 21);
@@ -93,7 +93,7 @@ fn timestamps_wrap_and_drift() {
         delayed_ack: None,
         ..ReceiverConfig::default()
     };
-    // The first of each ten goes again; the repetition is measured by its timestamp.
+    // One packet of each 97 is lost; the round trip of its retransmission is measured by the timestamp.
     let mut pipe = Pipe::new(sender, receiver, 50).data_fate(|number, _| {
         if number % 97 == 50 {
             Fate::Lost
@@ -204,8 +204,8 @@ fn a_time_out_ends_the_echo_of_its_window() {
         pipe.sender.supply_unlimited();
         pipe.open();
         pipe.run(Time::from_millis(3500));
-        // Packet 0 again at 3 s; its ACK echoes, acknowledges all ten and opens no window: the one new packet at 3.1 s
-        // tells that it was reduced.
+        // Packet 0 is retransmitted at 3 s; its ACK echoes, acknowledges all ten and opens no window: the one new
+        // packet at 3.1 s carries CWR.
         let sent_with = |flag| {
             let with = move |sent: &&crate::pipe::Sent| sent.segment.flags.contains(flag);
             pipe.data

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a receiver sends before data comes: its part of the handshake, or a request.
+//! Segments that a receiver sends before data arrive: its part of the handshake, or a request.
 
 use netnice_queue::Time;
 
@@ -7,7 +7,7 @@ use super::{Pending, Receiver};
 use crate::tcp::{Flags, Segment};
 
 impl Receiver {
-    /// SYN, SYN-ACK or request.
+    /// Returns the SYN, SYN-ACK or request that is pending.
     #[cold]
     pub(super) fn opening(&mut self, now: Time) -> Segment {
         let mut segment = Segment {

@@ -7,7 +7,7 @@ use crate::prefetch::{prefetch, prefetch_lines};
 
 use super::{Receiver, ReceiverConfig};
 
-/// The clock, which timestamps need, and what is behind it are no part of it.
+/// The hot lines end before the clock, which only timestamps need.
 const _: () = assert!(
     offset_of!(Receiver, config) + offset_of!(ReceiverConfig, clock) == Receiver::HOT_LINES * 64
 );
@@ -17,19 +17,19 @@ impl Receiver {
     const HOT_LINES: usize = 2;
     const LINES: usize = size_of::<Receiver>() / 64;
 
-    /// Begins to fetch what a packet will need. Changes nothing, and looks at nothing.
+    /// Begins to fetch the fields that a packet needs. Changes nothing, and reads nothing.
     #[inline]
     pub(crate) fn prefetch(&self) {
         prefetch(self, Receiver::HOT_LINES);
     }
 
-    /// A segment of this sequence number is the next one.
+    /// Returns true if `sequence` is the next byte expected.
     #[inline]
     pub(crate) fn expects(&self, sequence: u64) -> bool {
         sequence == self.next
     }
 
-    /// Begins to fetch what anything but the next segment needs. Changes nothing.
+    /// Begins to fetch the fields that only other segments than the next need. Changes nothing.
     #[inline]
     pub(crate) fn prefetch_unusual(&self) {
         prefetch_lines(self, Receiver::HOT_LINES..Receiver::LINES);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What ACKs tell a sender: delivery, round-trip times, losses, congestion.
+//! How a sender handles ACKs: delivery, round-trip times, losses, congestion.
 
 use netnice_congestion::control::{Ack, CaState};
 use netnice_queue::Time;
@@ -9,7 +9,7 @@ use super::{LastReduction, Sender, SenderState};
 use crate::tcp::{Flags, Recovery, Segment};
 use crate::time::NEVER_NS;
 
-/// So many duplicate ACKs say that a packet is lost (RFC 5681 section 3.2).
+/// Number of duplicate ACKs that indicates a loss (RFC 5681 section 3.2).
 const DUPLICATE_ACKS: u32 = 3;
 
 /// The packets that one ACK delivers.
@@ -18,11 +18,11 @@ struct Delivery {
     packets: u32,
     /// Of them, the one sent last.
     newest: Option<Sent>,
-    /// When the first of those that the cumulative acknowledgement covers was sent.
+    /// When the first packet that the cumulative acknowledgement covers was sent.
     oldest_ns: Option<u64>,
-    /// One of those was sent more than once.
+    /// A packet that it covers was sent more than once.
     retransmitted: bool,
-    /// When the one was sent that ends at `Sender::timed_end`.
+    /// When the packet that ends at `Sender::timed_end` was sent.
     timed_ns: u64,
 }
 
@@ -52,7 +52,7 @@ impl Delivery {
 }
 
 impl Sender {
-    /// A segment of the receiver arrives.
+    /// Handles a segment from the receiver.
     #[inline]
     pub fn on_segment(&mut self, now: Time, segment: &Segment) {
         if self.state != SenderState::Established {
@@ -64,7 +64,7 @@ impl Sender {
             || acknowledgement > self.next_sequence
             || segment.flags.0 & (Flags::ACK.0 | Flags::SYN.0 | Flags::REQUEST.0) != Flags::ACK.0
         {
-            // What comes again is acknowledged again (RFC 9293 section 3.10.7.4).
+            // A duplicate request is acknowledged, too (RFC 9293 section 3.10.7.4).
             self.ack_to_send |= segment.flags.contains(Flags::REQUEST);
             return;
         }
@@ -105,7 +105,7 @@ impl Sender {
             self.on_echo(now_ns, segment.flags.contains(Flags::ECHO_IN_PROFILE));
         }
         if delivery.packets > 0 {
-            // Reno leaves recovery before it looks at the ACK that ends it, and grows by that.
+            // Reno leaves recovery before it handles the ACK that ends it, so that ACK grows the window.
             let ends_here = was_recovering && self.config.recovery != Recovery::Reno;
             let no_growth = self.fast_recovery || ends_here || !advances || echo;
             self.inform_control(now, segment, &delivery, no_growth);
@@ -127,7 +127,7 @@ impl Sender {
         }
     }
 
-    /// The receive window's edge; without a handshake the first ACK tells it.
+    /// The receive window's edge; 0 until the first ACK carries it where there was no handshake.
     #[inline]
     fn window_edge_at_first(&self) -> u64 {
         if self.window_edge == u64::MAX {
@@ -137,7 +137,7 @@ impl Sender {
         }
     }
 
-    /// The cumulative acknowledgement covers new data.
+    /// Handles a cumulative acknowledgement of new data.
     #[inline]
     fn advance(&mut self, now: Time, segment: &Segment, delivery: &Delivery) {
         let now_ns = now.as_nanos();
@@ -170,7 +170,7 @@ impl Sender {
         }
     }
 
-    /// Round-trip times for the RTO: with timestamps by each ACK, otherwise of one segment at a time (RFC 6298
+    /// Samples round-trip times for the RTO: with timestamps by each ACK, otherwise of one segment at a time (RFC 6298
     /// section 3, RFC 7323 section 4).
     #[inline]
     fn measure(&mut self, now: Time, segment: &Segment, delivery: &Delivery) {
@@ -204,7 +204,7 @@ impl Sender {
         }
     }
 
-    /// What the SACK blocks tell of (RFC 2018).
+    /// Records the packets that the SACK blocks report (RFC 2018).
     #[cold]
     fn take_sack(&mut self, segment: &Segment, delivery: &mut Delivery) {
         for block in segment.sack {
@@ -232,7 +232,7 @@ impl Sender {
         }
     }
 
-    /// Not so if they can come from what was retransmitted after an RTO, or in NewReno in fast recovery.
+    /// Returns false if retransmissions after an RTO, or in NewReno's fast recovery, can have caused the duplicates.
     fn three_duplicates_mean_loss(&self) -> bool {
         let beyond =
             self.unacknowledged > self.recover || self.last_reduction == LastReduction::Ecn;
@@ -253,7 +253,7 @@ impl Sender {
 
     #[cold]
     fn enter_fast_recovery(&mut self, now_ns: u64) {
-        // One reduction for a window of data, be it told by a loss or by an echo (RFC 3168 section 6.1.2).
+        // One reduction per window of data, whether a loss or an echo indicates it (RFC 3168 section 6.1.2).
         let reduced =
             self.last_reduction == LastReduction::Ecn && self.unacknowledged <= self.recover;
         if !reduced {
@@ -279,14 +279,14 @@ impl Sender {
         self.restart_timer(now_ns);
     }
 
-    /// A control that governs recovery has set its window itself.
+    /// Sets cwnd to ssthresh, unless the control governs recovery and has set cwnd itself.
     fn reduce_to_ssthresh(&mut self) {
         if !self.control.governs_recovery() {
             self.window.cwnd = self.window.ssthresh.max(1.0);
         }
     }
 
-    /// NewReno and SACK stay in recovery. Tells whether the retransmission timer begins anew.
+    /// Keeps NewReno and SACK in recovery. Returns true if the retransmission timer restarts.
     #[cold]
     fn on_partial_ack(&mut self, packets: u32) -> bool {
         if self.config.recovery == Recovery::Sack {
@@ -310,7 +310,7 @@ impl Sender {
         self.control.on_recovery_end(now_ns, &mut self.window);
     }
 
-    /// Congestion experienced, says the receiver: one reaction for a window of data (RFC 3168 section 6.1.2).
+    /// Reacts to the receiver's ECN echo once per window of data (RFC 3168 section 6.1.2).
     fn on_echo(&mut self, now_ns: u64, in_profile: bool) {
         let reacted = self.recover > 0 && self.unacknowledged <= self.recover;
         if self.fast_recovery || self.after_timeout || reacted {
@@ -325,7 +325,7 @@ impl Sender {
         self.reduction_to_tell = true;
     }
 
-    /// The state in the words of Linux, which policies act on.
+    /// The state in Linux's terms, which policies act on.
     fn ca_state(&self) -> CaState {
         let marked = self.last_reduction == LastReduction::Ecn;
         if self.fast_recovery {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How a sender opens a connection, or is opened.
+//! The sender's part in opening a connection.
 
 use netnice_queue::Time;
 
@@ -8,7 +8,7 @@ use crate::tcp::{Flags, Opener, Segment};
 use crate::time::NEVER_NS;
 
 impl Sender {
-    /// Begins the connection, or waits for the receiver to begin it where that is the opener.
+    /// Begins the connection, or waits for the receiver if that is the opener.
     pub fn open(&mut self, _now: Time) {
         if self.state != SenderState::Closed {
             return;
@@ -21,12 +21,12 @@ impl Sender {
         self.handshake_to_send = self.state == SenderState::SynSent;
     }
 
-    /// The request of a receiver that opened the connection, in bytes: once, after it has arrived.
+    /// Returns the length in bytes of the request of a receiver that is the opener: once, after it has arrived.
     pub fn take_request(&mut self) -> Option<u32> {
         self.request.take()
     }
 
-    /// SYN or SYN-ACK, or the ACK of a request.
+    /// Returns the SYN, SYN-ACK or ACK of a request that is due.
     pub(super) fn poll_handshake(&mut self, now: Time) -> Option<Segment> {
         if self.state == SenderState::Answering {
             self.state = SenderState::Established;
@@ -49,14 +49,14 @@ impl Sender {
         if self.config.ecn {
             segment.flags = segment.flags.with(congestion);
         }
-        // The round-trip time of the handshake is a first sample, unless it was sent twice.
+        // The handshake gives the first round-trip time sample, unless it was retransmitted.
         self.handshake_sends += 1;
         self.handshake_sent_ns = now_ns;
         self.stamp(now, &mut segment);
         Some(segment)
     }
 
-    /// The SYN was not answered in time. A SYN-ACK is retransmitted as the SYN comes again.
+    /// Retransmits the SYN after an RTO. A SYN-ACK is retransmitted when the SYN arrives again.
     pub(super) fn on_handshake_timeout(&mut self) {
         self.statistics.timeouts += 1;
         self.timeout.back_off();
@@ -87,8 +87,8 @@ impl Sender {
         }
         if flags.contains(Flags::REQUEST) {
             self.request = Some(segment.length);
-            // By a segment of its own, before the program has read it: so does Linux, which delays no ACKs as a
-            // connection begins, and so do ns-2's agents for one direction.
+            // A bare ACK, before the program has read the request, as Linux sends it, which delays no ACKs at the
+            // beginning of a connection, and as ns-2's one-way agents do.
             self.ack_to_send = true;
             self.state = SenderState::Answering;
         }

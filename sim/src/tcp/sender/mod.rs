@@ -17,24 +17,24 @@ use super::{Recovery, SenderConfig};
 use crate::time::NEVER_NS;
 use outstanding::Outstanding;
 
-/// Where the connection is.
+/// State of a connection at its sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SenderState {
     /// Before `open`.
     Closed,
     /// Waits for the receiver's SYN or request.
     Listening,
-    /// Our SYN is to be answered.
+    /// Waits for the SYN-ACK.
     SynSent,
-    /// The receiver's SYN has come, and its ACK of our SYN-ACK not yet.
+    /// The receiver's SYN has arrived, but not yet its ACK of our SYN-ACK.
     SynReceived,
-    /// The receiver's request has come, and its ACK goes before the data.
+    /// The receiver's request has arrived; the request's ACK goes before the data.
     Answering,
     /// Data flow, or have flowed.
     Established,
 }
 
-/// What a sender has done so far.
+/// A sender's counters since the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SenderStatistics {
     /// Data segments sent for the first time, a FIN of its own included.
@@ -55,7 +55,7 @@ pub struct SenderStatistics {
     pub acked_bytes: u64,
 }
 
-/// What the sender did last to the window (ns-2's `last_cwnd_action_`).
+/// Cause of the last window reduction (ns-2's `last_cwnd_action_`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LastReduction {
     None,
@@ -64,11 +64,11 @@ enum LastReduction {
     Timeout,
 }
 
-/// The sending end of a connection: sends, finds losses, recovers from them; how much may be in flight is for its
-/// congestion control to say.
+/// The sending end of a connection: sends, finds losses and recovers from them. Its congestion control decides how much
+/// may be in flight.
 ///
-/// With thousands of connections each ACK finds its sender in memory, not in the cache. So what every ACK and every new
-/// packet look at stands in front, and what is used at times behind; `prefetch.rs` relies on it.
+/// With thousands of connections each ACK finds its sender in memory, not in the cache. So the fields that every ACK
+/// and every new packet need come first, seldom used ones after them; `prefetch.rs` relies on it.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Sender {
@@ -76,9 +76,9 @@ pub struct Sender {
     unacknowledged: u64,
     /// The next new byte.
     next_sequence: u64,
-    /// Below this the receiver takes data.
+    /// Right edge of the receive window, in sequence numbers.
     window_edge: u64,
-    /// When the retransmission timer ends.
+    /// When the retransmission timer expires.
     timer_ns: u64,
     window: Window,
     /// Packets delivered, when last, and when the first packet of the flight then delivered was sent:
@@ -111,22 +111,22 @@ pub struct Sender {
     fin_sent: bool,
     fast_recovery: bool,
     after_timeout: bool,
-    /// The first packet is sent next, whatever the window says.
+    /// The first outstanding packet is retransmitted next, regardless of the window.
     retransmit_first: bool,
-    /// The receiver does not know yet that we heard its ECN echo.
+    /// The next new data segment carries CWR.
     reduction_to_tell: bool,
     cwnd_limited: bool,
-    /// Something would be sent, were it not for pacing.
+    /// Only pacing holds back the next segment.
     wants_pacing: bool,
     ack_to_send: bool,
-    /// Its first 16 bytes; after them, with timestamps, the clock.
+    /// Every ACK needs its first 16 bytes and, with timestamps, the clock after them.
     config: SenderConfig,
 
-    /// The peer's newest timestamp; not taken down where no timestamps are sent.
+    /// The peer's newest timestamp; ACKs do not update it where no timestamps are sent.
     recent_timestamp: u32,
     handshake_sends: u32,
     handshake_sent_ns: u64,
-    /// What had been sent when the window was last reduced: `recover` of RFC 6582.
+    /// `next_sequence` at the last window reduction: `recover` of RFC 6582.
     recover: u64,
     /// SND.UNA at the last RTO.
     unacknowledged_at_timeout: u64,
@@ -137,14 +137,14 @@ pub struct Sender {
     rescued: bool,
     handshake_to_send: bool,
     request: Option<u32>,
-    /// What is not told by the sequence numbers.
+    /// Counters that do not follow from the sequence numbers.
     statistics: SenderStatistics,
-    /// Its first line is the last one that every ACK needs.
+    /// Its first cache line is the last one that every ACK needs.
     outstanding: Outstanding,
 }
 
 impl Sender {
-    /// A sender that `control` governs; it begins with `open`.
+    /// Returns a closed sender that `control` governs; `open` begins the connection.
     pub fn new(config: SenderConfig, control: Box<dyn CongestionControl>) -> Sender {
         Sender {
             window: Window {
@@ -197,19 +197,19 @@ impl Sender {
         }
     }
 
-    /// The program has `bytes` more to send. Nothing after `close`.
+    /// Adds `bytes` to the data that the program supplies; does nothing after `close`.
     pub fn supply(&mut self, bytes: u64) {
         if !self.closing {
             self.supplied = self.supplied.saturating_add(bytes);
         }
     }
 
-    /// The program always has more to send, as an FTP of the papers does, until `close`.
+    /// Supplies data without end until `close`, as an FTP of the papers does.
     pub fn supply_unlimited(&mut self) {
         self.supply(u64::MAX);
     }
 
-    /// The program has no more to send: a FIN follows the data. An unlimited supply ends with what was sent so far.
+    /// Ends the program's data: a FIN follows them. An unlimited supply ends with the data sent so far.
     pub fn close(&mut self) {
         if !self.closing {
             self.closing = true;
@@ -219,14 +219,14 @@ impl Sender {
         }
     }
 
-    /// The program ends before the sender has taken all from it: what was not sent yet will not be, and a FIN follows.
+    /// Ends the program's data early: discards data not sent yet, and a FIN follows.
     pub fn end_supply(&mut self) {
         self.closing = true;
         self.supplied = self.supplied.min(self.data_sent());
     }
 
-    /// When [`Sender::on_timer`] and then `poll_transmit` should be called; `None` where nothing is waited for. It may be
-    /// later than what was told before: who keeps one event for it need only look again when that comes.
+    /// Returns when to call [`Sender::on_timer`] and then `poll_transmit`; `None` if no timer runs. The time may move
+    /// later: a caller that keeps one event for it need only ask again when that event comes.
     #[inline]
     pub fn next_timer(&self) -> Option<Time> {
         let mut deadline = self.timer_ns;
@@ -250,7 +250,7 @@ impl Sender {
         }
     }
 
-    /// RFC 5681 section 3.1, RFC 6298 section 5: slow start from one packet, everything is retransmitted.
+    /// RFC 5681 section 3.1, RFC 6298 section 5: slow start from one packet, which retransmits everything.
     fn on_retransmission_timeout(&mut self, now_ns: u64) {
         if self.outstanding.is_empty() {
             return;
@@ -278,8 +278,8 @@ impl Sender {
         self.restart_timer(now_ns);
     }
 
-    /// The packet that was retransmitted by the timer has timed out again: `ssthresh` stays (RFC 5681 section 3.1), and not
-    /// so where new data were acknowledged in between, as in Linux. ns-2's Reno halves what the first RTO has left.
+    /// Returns true if the packet retransmitted after an RTO times out again: `ssthresh` stays (RFC 5681 section 3.1),
+    /// unless new data were acknowledged in between, as in Linux. ns-2's Reno halves the window left by the first RTO.
     fn is_repeated_timeout(&self) -> bool {
         self.after_timeout
             && self.unacknowledged == self.unacknowledged_at_timeout
@@ -294,7 +294,7 @@ impl Sender {
     fn congestion(&self, now_ns: u64) -> Congestion {
         Congestion {
             now_ns,
-            // RFC 5681 section 3.2, step 2: not what limited transmit has sent.
+            // RFC 5681 section 3.2, step 2: packets sent by limited transmit do not count.
             in_flight: self.outstanding.len() - self.sent_by_limited_transmit,
             smoothed_rtt_ns: self.smoothed_rtt_ns,
             min_rtt_ns: self.min_rtt_ns,
@@ -333,7 +333,7 @@ impl Sender {
         (self.smoothed_rtt_ns != 0).then(|| Duration::from_nanos(self.smoothed_rtt_ns))
     }
 
-    /// What the retransmission timer would be set to now.
+    /// The current RTO.
     pub fn retransmission_timeout(&self) -> Duration {
         Duration::from_nanos(self.timeout.value_ns())
     }
@@ -343,22 +343,22 @@ impl Sender {
         self.state
     }
 
-    /// The connection is in fast recovery, or repairs what was lost before an RTO.
+    /// Returns true in fast recovery, and while the sender repairs losses from before an RTO.
     pub fn in_recovery(&self) -> bool {
         self.fast_recovery || self.after_timeout
     }
 
-    /// All data and the FIN after them are acknowledged.
+    /// Returns true once all data and the FIN after them are acknowledged.
     pub fn finished(&self) -> bool {
         self.fin_sent && self.unacknowledged == self.next_sequence
     }
 
-    /// Data packets may be marked instead of dropped (ECT, RFC 3168 section 5), as agreed in the handshake.
+    /// Returns true if data packets are ECN-capable (ECT, RFC 3168 section 5), as agreed in the handshake.
     pub fn ecn_capable(&self) -> bool {
         self.config.ecn
     }
 
-    /// What was done so far.
+    /// Returns the counters since the start.
     pub fn statistics(&self) -> SenderStatistics {
         SenderStatistics {
             // Each new packet has the next number, and each byte of data the next sequence number.
@@ -369,7 +369,7 @@ impl Sender {
         }
     }
 
-    /// What the sender was made to be.
+    /// The configuration; the handshake may have turned ECN off.
     pub fn config(&self) -> &SenderConfig {
         &self.config
     }

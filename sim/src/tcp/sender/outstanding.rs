@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The packets that were sent and not yet acknowledged, and what is known of each.
+//! The packets sent and not yet acknowledged, and the state of each.
 
 use std::collections::VecDeque;
 
@@ -7,11 +7,11 @@ use crate::prefetch::prefetch;
 
 use crate::tcp::ranges::Ranges;
 
-/// What is known of a packet.
+/// Flag in [`Sent::flags`], like those below: a SACK block covers the packet.
 pub(super) const SACKED: u8 = 1;
 /// Deemed lost (RFC 6675's IsLost, or an RTO).
 pub(super) const LOST: u8 = 2;
-/// Retransmitted in this recovery: in flight once more, beside the first time if that is not deemed lost.
+/// Retransmitted in this recovery: in flight again, beside the first transmission if that is not deemed lost.
 pub(super) const RETRANSMITTED: u8 = 4;
 /// Sent more than once in its life (Karn).
 pub(super) const EVER_RETRANSMITTED: u8 = 8;
@@ -20,7 +20,7 @@ pub(super) const FIN: u8 = 16;
 /// Sent while the program had nothing more to send.
 pub(super) const APP_LIMITED: u8 = 32;
 
-/// So many SACKed packets above one tell that it is lost (DupThresh of RFC 6675).
+/// Number of SACKed packets above a packet that indicates its loss (DupThresh of RFC 6675).
 const DUP_THRESH: u32 = 3;
 
 /// One packet.
@@ -28,10 +28,10 @@ const DUP_THRESH: u32 = 3;
 pub(super) struct Sent {
     pub sequence: u64,
     pub sent_ns: u64,
-    /// When the newest delivery was made that was known as this packet was sent: P.delivered_time of
+    /// Time of the newest delivery known when this packet was sent: P.delivered_time of
     /// draft-cheng-iccrg-delivery-rate-estimation.
     pub delivered_ns: u64,
-    /// How many were delivered then, in the lower 32 bits: P.delivered.
+    /// Lower 32 bits of the number of packets delivered by then: P.delivered.
     pub delivered: u32,
     /// Nanoseconds since the first packet of the flight was sent, at most 4 s: P.sent_time - P.first_sent_time.
     pub send_elapsed_ns: u32,
@@ -45,9 +45,9 @@ impl Sent {
     }
 }
 
-/// All of them in order, each with a number: 0 for the first packet of the connection.
+/// The outstanding packets in order, each with a number: 0 for the first packet of the connection.
 ///
-/// What an ACK needs where nothing is lost stands in front, in a cache line.
+/// The first cache line holds the fields that an ACK needs where nothing is lost.
 #[derive(Debug, Default)]
 #[repr(C, align(64))]
 pub(super) struct Outstanding {
@@ -59,12 +59,12 @@ pub(super) struct Outstanding {
     sacked: u32,
     lost: u32,
     retransmitted: u32,
-    /// `known` may not be empty.
+    /// False only while `known` is empty.
     any_known: bool,
 
     /// SACK: packets below this number are SACKed or deemed lost.
     lost_below: u64,
-    /// SACK: no packet below this number is to be retransmitted in this recovery (HighRxt of RFC 6675, plus one).
+    /// SACK: this recovery retransmits no packet below this number (HighRxt of RFC 6675, plus one).
     pub retransmit_from: u64,
     /// Number after the highest SACKed packet.
     sacked_below: u64,
@@ -76,7 +76,7 @@ impl Outstanding {
         self.packets.len() as u32
     }
 
-    /// Begins to fetch the packets that are acknowledged next, and the newest. Changes nothing.
+    /// Begins to fetch the packets to be acknowledged next, and the newest. Changes nothing.
     #[inline]
     pub fn prefetch(&self) {
         let (first, others) = self.packets.as_slices();
@@ -116,7 +116,7 @@ impl Outstanding {
         self.next = self.end();
     }
 
-    /// Takes out the packet in front if all of it is below `acknowledgement`.
+    /// Removes the packet in front if all of it is below `acknowledgement`.
     #[inline]
     pub fn pop_acknowledged(&mut self, acknowledgement: u64) -> Option<Sent> {
         let front = *self.packets.front()?;
@@ -134,7 +134,7 @@ impl Outstanding {
         Some(front)
     }
 
-    /// After packets were taken out: forgets what was known of them, and memory that a large window left behind.
+    /// Forgets the SACKed ranges of removed packets, and frees memory that a large window left behind.
     pub fn forget_acknowledged(&mut self, acknowledgement: u64) {
         if self.any_known {
             self.known.remove_below(acknowledgement);
@@ -151,17 +151,17 @@ impl Outstanding {
         self.len() + self.retransmitted - self.sacked - self.lost
     }
 
-    /// Something was SACKed above a gap.
+    /// Returns true if a packet above a gap was SACKed.
     pub fn any_sacked(&self) -> bool {
         self.sacked > 0
     }
 
-    /// Some packet is deemed lost.
+    /// Returns true if a packet is deemed lost.
     pub fn any_lost(&self) -> bool {
         self.lost > 0
     }
 
-    /// `[start, end)` was SACKed; tells `delivered` of each packet that is so for the first time.
+    /// Marks `[start, end)` as SACKed; calls `delivered` for each packet SACKed for the first time.
     pub fn sack(&mut self, start: u64, end: u64, mut delivered: impl FnMut(&Sent)) {
         let Outstanding {
             packets,
@@ -189,7 +189,7 @@ impl Outstanding {
         });
     }
 
-    /// Deems lost whatever has three SACKed packets above it: IsLost of RFC 6675.
+    /// Deems each packet lost that has three SACKed packets above it: IsLost of RFC 6675.
     pub fn find_lost(&mut self) {
         let mut above = 0;
         let mut number = self.sacked_below;
@@ -215,7 +215,7 @@ impl Outstanding {
         self.lost_below = self.lost_below.max(end);
     }
 
-    /// SACK's recovery begins: the first packet is lost, as duplicate ACKs say.
+    /// Begins SACK's recovery: deems the first packet lost, as duplicate ACKs indicate.
     pub fn begin_recovery(&mut self) {
         self.retransmit_from = self.first;
         self.deem_lost(self.first);
@@ -231,7 +231,7 @@ impl Outstanding {
         }
     }
 
-    /// An RTO: everything that is not SACKED is lost and will be retransmitted.
+    /// Deems all packets lost that are not SACKed, after an RTO; they will be retransmitted.
     pub fn deem_all_lost(&mut self) {
         self.lost = 0;
         self.retransmitted = 0;
@@ -247,8 +247,8 @@ impl Outstanding {
         self.next = self.first;
     }
 
-    /// SACK: the packet to send again next, NextSeg's rule 1; with `speculative` rule 3, which does not wait until it
-    /// is deemed lost.
+    /// SACK: the packet to retransmit next by NextSeg's rule 1; with `speculative` by rule 3, which does not wait until
+    /// it is deemed lost.
     pub fn next_lost(&mut self, speculative: bool) -> Option<u64> {
         let end = if speculative {
             self.sacked_below
@@ -282,7 +282,7 @@ impl Outstanding {
         None
     }
 
-    /// SACK: packet `number` is retransmitted.
+    /// SACK: records that packet `number` is retransmitted.
     pub fn note_retransmission(&mut self, number: u64) {
         if let Some(sent) = self.get_mut(number) {
             if sent.flags & (SACKED | RETRANSMITTED) == 0 {

@@ -8,7 +8,7 @@ use netnice_congestion::control::Window;
 
 use super::{Sender, SenderConfig};
 
-/// What every ACK needs of the configuration is in the line of the flags before it.
+/// The configuration fields that every ACK needs share a cache line with the flags before them.
 const _: () =
     assert!(offset_of!(Sender, config) + offset_of!(SenderConfig, clock) == Sender::HOT_LINES * 64);
 
@@ -16,35 +16,35 @@ impl Sender {
     /// Cache lines in front that every ACK needs.
     const HOT_LINES: usize = 4;
 
-    /// Begins to fetch what an ACK will need of the sender itself. Changes nothing, and looks at nothing.
+    /// Begins to fetch the sender's own fields that an ACK needs. Changes nothing, and reads nothing.
     #[inline]
     pub(crate) fn prefetch(&self) {
         prefetch(self, Sender::HOT_LINES);
         prefetch(&self.outstanding, 1);
     }
 
-    /// An ACK with this number acknowledges nothing new.
+    /// Returns true if an ACK with this number acknowledges nothing new.
     #[inline]
     pub(crate) fn has_seen(&self, acknowledgement: u64) -> bool {
         acknowledgement <= self.unacknowledged
     }
 
-    /// Begins to fetch what such an ACK needs beside that. Changes nothing.
+    /// Begins to fetch the other fields that such an ACK needs. Changes nothing.
     #[inline]
     pub(crate) fn prefetch_unusual(&self) {
         let last = offset_of!(Sender, outstanding) / 64;
         prefetch_lines(self, Sender::HOT_LINES..last);
     }
 
-    /// Begins to fetch what that leads to.
+    /// Begins to fetch the packets and the control that the sender's fields point to.
     #[inline]
     pub(crate) fn prefetch_beyond(&self) {
         self.outstanding.prefetch();
         prefetch_object(&*self.control);
     }
 
-    /// The next ACK may let several packets go at once: in slow start, after losses, and where the window comes to be a packet
-    /// larger.
+    /// Returns true if the next ACK may release several packets at once: in slow start, after losses, and where the
+    /// window grows by a packet.
     #[inline]
     pub(crate) fn may_burst(&self) -> bool {
         let Window { cwnd, ssthresh } = self.window;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a sender sends next.
+//! How a sender chooses, paces and builds its next segment.
 
 use netnice_queue::Time;
 
@@ -9,20 +9,20 @@ use crate::tcp::segment::NO_SACK;
 use crate::tcp::{Flags, Recovery, Segment};
 use crate::time::NEVER_NS;
 
-/// What could be sent now, pacing apart.
+/// The next transmission, pacing ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Plan {
     Nothing,
-    /// The packet of this number once more.
+    /// Retransmits the packet of this number.
     Again(u64),
-    /// This packet once more, though nothing says that it is lost.
+    /// Retransmits this packet, though nothing indicates its loss.
     Rescue(u64),
-    /// New data of this many bytes; a FIN alone has none.
+    /// Sends this many bytes of new data; a FIN alone has none.
     New(u32),
 }
 
 impl Sender {
-    /// The next segment to send at `now`; call until it gives none.
+    /// Returns the next segment to send at `now`; call it until it returns `None`.
     #[inline]
     pub fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
         if self.state != SenderState::Established {
@@ -43,7 +43,7 @@ impl Sender {
         let segment = match plan {
             Plan::Nothing => return None,
             Plan::Again(number) => {
-                // HighRxt of RFC 6675, which the rescue leaves where it is.
+                // HighRxt of RFC 6675, which the rescue does not change.
                 self.outstanding.retransmit_from = number + 1;
                 self.send_again(now, number)?
             }
@@ -65,7 +65,7 @@ impl Sender {
         Some(segment)
     }
 
-    /// A packet leaves: where the control paces, so many more may go with it, and then none for a while.
+    /// Starts a burst and the pause after it as a packet leaves, if the control paces.
     #[inline]
     fn pace(&mut self, now_ns: u64) {
         let interval_ns = self
@@ -149,7 +149,7 @@ impl Sender {
         Plan::Nothing
     }
 
-    /// New data, as far as the program and the receive window let.
+    /// New data, as far as the program and the receive window allow.
     #[inline]
     fn plan_new(&mut self) -> Plan {
         let available = self.supplied - self.data_sent();
@@ -237,14 +237,14 @@ impl Sender {
         if number == outstanding.first() && outstanding.next == number {
             outstanding.next = number + 1;
         }
-        // Karn: what is timed now may be acknowledged for either transmission.
+        // Karn: an ACK of the timed segment may be for either transmission.
         self.timed_end = 0;
         self.statistics.retransmitted_segments += 1;
         self.statistics.retransmitted_bytes += u64::from(sent.length);
         Some(self.data_segment(now, &sent, Flags::ACK.with(Flags::RETRANSMISSION)))
     }
 
-    /// Written field by field at once: a segment that is filled and then changed costs a stall as it is copied.
+    /// Builds the segment in one expression: changing it after it is filled would stall the copy.
     #[inline(always)]
     fn data_segment(&mut self, now: Time, sent: &Sent, flags: Flags) -> Segment {
         self.ack_to_send = false;
@@ -278,7 +278,7 @@ impl Sender {
         (segment.tsval, segment.tsecr) = self.timestamps(now);
     }
 
-    /// The first packet after nothing was in flight.
+    /// Begins a flight with the first packet after nothing was outstanding.
     #[cold]
     fn begin_flight(&mut self, now_ns: u64) {
         self.first_sent_ns = now_ns;
@@ -292,7 +292,7 @@ impl Sender {
         }
     }
 
-    /// The ACK that ends the handshake, where no data go with it, or that of a request.
+    /// Returns the ACK that ends the handshake if no data go with it, or the ACK of a request.
     pub(super) fn poll_bare_ack(&mut self, now: Time) -> Option<Segment> {
         if !self.ack_to_send {
             return None;
