@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What can be wrong with a description of a run.
+//! Errors in the description of a run.
 
 use std::io;
 use std::path::PathBuf;
@@ -18,20 +18,20 @@ pub enum BuildError {
         /// The flow.
         flow: String,
     },
-    /// Something about a flow that can't be.
+    /// A flow with an impossible property.
     #[error("flow {flow:?}: {reason}")]
     Flow {
         /// The flow.
         flow: String,
-        /// What is wrong with it.
+        /// Reason for the refusal.
         reason: String,
     },
-    /// Something about a link that can't be.
+    /// A link with an impossible property.
     #[error("link {link:?}: {reason}")]
     Link {
         /// The link.
         link: String,
-        /// What is wrong with it.
+        /// Reason for the refusal.
         reason: String,
     },
 }
@@ -43,28 +43,28 @@ pub enum RunError {
     /// The scenario is not sound.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Scenario(Vec<Problem>),
-    /// A queue that can't be as it was described.
+    /// A queue that can't be built as described.
     #[error("link {link:?}: {error}")]
     Queue {
         /// The link.
         link: String,
-        /// What is wrong with its queue.
+        /// Error in the queue's parameters.
         error: DisciplineError,
     },
-    /// A congestion control that can't be as it was described.
+    /// A congestion control that can't be built as described.
     #[error("flow {flow:?}: {error}")]
     Control {
         /// The flow.
         flow: String,
-        /// What is wrong with its control.
+        /// Error in the control's name or parameters.
         error: ControlError,
     },
-    /// A flow that can't be.
+    /// A flow that can't be built.
     #[error("flow {flow:?}: {reason}")]
     Flow {
         /// The flow.
         flow: String,
-        /// What is wrong with it.
+        /// Reason for the refusal.
         reason: String,
     },
     /// The engine can't build it.
@@ -75,7 +75,7 @@ pub enum RunError {
     Trace {
         /// The file, or the directory.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         error: io::Error,
     },
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What links and queues look at of a packet.
+//! The part of a packet that links and queues read.
 
 use std::num::NonZeroU8;
 
@@ -32,7 +32,7 @@ impl Route {
     }
 }
 
-/// What links and queues look at: 20 bytes, so that a queue of them is dense.
+/// The part of a packet that links and queues read: 20 bytes, so that a queue of them is dense.
 ///
 /// The TCP segment and the measurements lie in `flows::bodies::Bodies` and are touched at the two ends only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,7 +53,7 @@ pub struct Packet {
 
 /// The ECN codepoint (RFC 3168 section 5) and the drop precedence of a packet.
 ///
-/// Never zero, so that a link's place for a packet needs no byte to tell that it is empty.
+/// Never zero, so that `Option<Packet>` needs no byte more to represent `None`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Marks(NonZeroU8);
 

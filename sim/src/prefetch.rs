@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Telling the processor what memory will be needed next.
+//! Hints to the processor on the memory that will be needed next.
 
 use std::ops::Range;
 
 /// Bytes of a cache line.
 const LINE: usize = 64;
 
-/// Begins to fetch the first `lines` cache lines of `value`, or as many as it has. Changes nothing but the time that the
-/// next look at it takes; does nothing on processors other than x86-64.
+/// Begins to fetch the first `lines` cache lines of `value`, or as many as it has. Changes only the time that the next
+/// access takes; does nothing on processors other than x86-64.
 #[inline(always)]
 pub fn prefetch<T>(value: &T, lines: usize) {
     prefetch_lines(value, 0..lines);
 }
 
-/// Likewise those cache lines of `value` that have these numbers, as far as it has them.
+/// Begins to fetch the cache lines of `value` that have these numbers, as far as it has them; see [`prefetch`].
 #[inline(always)]
 pub fn prefetch_lines<T>(value: &T, lines: Range<usize>) {
     #[cfg(target_arch = "x86_64")]
@@ -31,7 +31,7 @@ pub fn prefetch_lines<T>(value: &T, lines: Range<usize>) {
     let _ = (value, lines, LINE);
 }
 
-/// Begins to fetch the first cache line of a value of any type, likewise.
+/// Begins to fetch the first cache line of a value of any type; see [`prefetch`].
 #[inline(always)]
 pub fn prefetch_object<T: ?Sized>(value: &T) {
     #[cfg(target_arch = "x86_64")]

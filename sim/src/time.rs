@@ -5,5 +5,5 @@ use netnice_queue::Time;
 
 /// A time that never comes.
 pub(crate) const NEVER: Time = Time::from_nanos(NEVER_NS);
-/// The same in nanoseconds.
+/// [`NEVER`] in nanoseconds.
 pub(crate) const NEVER_NS: u64 = u64::MAX;

@@ -14,8 +14,8 @@ use crate::engine::winner_tree::{self, WinnerTree};
 use crate::packet::Packet;
 use crate::time::NEVER;
 
-/// The packets on links that tell on arrival when they come out, in a [`PacketQueue`]; what is due next on each of the others,
-/// of which every packet changes something, in a [`WinnerTree`]; and everything else in [`TimingWheel`].
+/// Keeps packets on links that compute departure times on arrival in a [`PacketQueue`]; the next event of each other
+/// link, which every packet may change, in a [`WinnerTree`]; and everything else in a [`TimingWheel`].
 ///
 /// Keys of links are 64 bits wide: nanoseconds since `epoch` above the link's number. The few that lie too far ahead for that
 /// are among the timers.
@@ -28,15 +28,15 @@ pub(crate) struct FastScheduler<Q> {
     epoch: Time,
 }
 
-/// So many bits of a key are the number of a link.
+/// Bits of a key that hold the link's number.
 const LINK_BITS: u32 = 24;
-/// So many links have numbers.
+/// Most links that keys can number.
 pub(crate) const MAX_LINKS: usize = 1 << LINK_BITS;
-/// Nanoseconds after the epoch that a key cannot tell: 18 minutes.
+/// The first number of nanoseconds after the epoch that does not fit into a key: 18 minutes.
 const FAR: u64 = 1 << (u64::BITS - LINK_BITS);
 
 impl<Q: PacketQueue> FastScheduler<Q> {
-    /// For this many links that cannot tell on a packet's arrival when it will leave, and for the packets on all others.
+    /// A scheduler for `links` links without departure times known on arrival, and for the packets on all others.
     fn with(links: usize, packets: Q) -> FastScheduler<Q> {
         FastScheduler {
             packets,

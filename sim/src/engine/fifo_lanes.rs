@@ -61,11 +61,11 @@ pub(crate) struct FifoLanes {
     previews: bool,
 }
 
-/// So many bits of a key are the number of a lane.
+/// Bits of a key that hold the lane's number.
 const LANE_BITS: u32 = 6;
 /// There are fewer lanes than that, the calendar and [`NO_LANE`] among them.
 pub(crate) const MAX_LANES: usize = 1 << LANE_BITS;
-/// Times before this one, 9 years, are told apart by keys.
+/// Keys distinguish times before this one (9 years).
 const LAST: Time = Time::from_nanos((1 << (u64::BITS - LANE_BITS)) - 2);
 
 /// The time of a flight with its lane: of two at the same time the one in the lower lane is taken first.
@@ -175,8 +175,8 @@ impl FifoLanes {
         self.look_ahead_after(self.upcoming.len(), 0);
     }
 
-    /// The same where the time of the flight taken last, if any was, is `last`; from place `from` on they may have to be
-    /// sorted.
+    /// Takes the next flights out of the lanes; `last` is the time of the flight taken last, if any. The flights from
+    /// place `from` on may need sorting.
     fn look_ahead_after(&mut self, from: usize, mut last: u64) {
         let enough = self.gone + self.ahead + self.ahead / 3;
         let mut tie = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A packet on a link that can tell on the packet's arrival when the packet will leave.
+//! A packet on a link that computes the packet's departure time on its arrival.
 
 use netnice_queue::Time;
 
@@ -27,7 +27,7 @@ pub(crate) struct Flight {
 }
 
 impl Flight {
-    /// What stands where there is none.
+    /// Placeholder for an empty place.
     pub const NONE: Flight = Flight {
         due: Time::ZERO,
         waited_ns: 0,
@@ -45,7 +45,7 @@ impl Flight {
         },
     };
 
-    /// A packet goes onto a link, and its cursor to the next hop.
+    /// Puts a packet onto a link and moves its cursor to the next hop.
     #[inline(always)]
     pub fn new(link: u32, departure: Departure, packet: Packet) -> Flight {
         let mut flight = Flight::NONE;
@@ -53,8 +53,8 @@ impl Flight {
         flight
     }
 
-    /// Makes of [`Flight::NONE`], where it is kept, [`Flight::new`]: one that is put together elsewhere and then copied makes
-    /// the processor wait until its parts have come to the cache.
+    /// Turns [`Flight::NONE`] into [`Flight::new`] in place: building it elsewhere and copying it would stall the
+    /// processor until its parts have reached the cache.
     #[inline(always)]
     pub fn set(&mut self, link: u32, departure: Departure, packet: Packet) {
         self.due = departure.due;
@@ -64,7 +64,7 @@ impl Flight {
         self.packet.route.cursor = packet.route.cursor + 1;
     }
 
-    /// Of two flights the one with the lesser key comes out first: the earlier, or the one of the lower link.
+    /// Orders flights: the lesser key comes out first, by time and then by link.
     #[inline]
     pub fn key(&self) -> u128 {
         Flight::key_of(self.due, self.link)

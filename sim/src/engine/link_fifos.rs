@@ -11,15 +11,15 @@ use crate::engine::scheduler::Shape;
 use crate::engine::winner_tree::{self, WinnerTree};
 use crate::packet::Packet;
 
-/// So many bits of a key are the number of a link.
+/// Bits of a key that hold the link's number.
 const LINK_BITS: u32 = 10;
-/// So many links can be told apart.
+/// Most links that keys can number.
 const MAX_LINKS: usize = 1 << LINK_BITS;
-/// Times before this one can be told apart: 208 days.
+/// Keys distinguish times before this one (208 days).
 const LAST: Time = Time::from_nanos((1 << (u64::BITS - LINK_BITS)) - 2);
 
-/// The packets on each link, first in first out, and the links by their first packets. What comes out at [`LAST`] or later
-/// is not told apart.
+/// The packets on each link, first in first out, and the links by their first packets. Keys do not distinguish packets
+/// that come out at [`LAST`] or later.
 #[derive(Debug)]
 pub(crate) struct LinkFifos {
     fifos: Vec<VecDeque<Flight>>,
@@ -27,7 +27,7 @@ pub(crate) struct LinkFifos {
 }
 
 impl LinkFifos {
-    /// This many links, in a run that ends at `end`, can be told apart.
+    /// Returns whether keys distinguish this many links and all times until `end`, the end of the run.
     pub fn can_hold(links: usize, end: Time) -> bool {
         links <= MAX_LINKS && end < LAST
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The packets on links that can tell on a packet's arrival when the packet will leave, in order.
+//! The packets, in order, on links that compute a packet's departure time on its arrival.
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -143,7 +143,7 @@ mod tests {
                     let expected = model.pop_first().map(|(key, _)| key);
                     let key = calendar.first();
                     prop_assert_eq!(key == u128::MAX, expected.is_none());
-                    // Who asks for the time only may get a flight that nobody has looked for.
+                    // A caller that asks for the time only takes a flight that `first` has not looked for.
                     let due = Time::from_nanos((key >> 32) as u64);
                     if key != u128::MAX {
                         prop_assert_eq!([fifos.first_due(), lanes.first_due()], [due; 2]);

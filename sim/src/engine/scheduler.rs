@@ -29,7 +29,7 @@ pub(crate) enum Event {
 pub(crate) struct Shape {
     /// All links.
     pub links: usize,
-    /// There are links that cannot tell on a packet's arrival when it will leave.
+    /// Some link does not know a packet's departure time on its arrival.
     pub event_links: bool,
     /// FIFO lanes of drop-tail links, if [`Scheduler::NEEDS_LANES`].
     pub lanes: usize,
@@ -51,8 +51,8 @@ pub(crate) trait Scheduler: Debug {
     /// Inserts an event of any source but a link.
     fn insert(&mut self, time: Time, source: u32);
 
-    /// Sets when something next happens on a link that cannot tell on a packet's arrival when the packet will leave. Such a
-    /// link has one event at most: this may be called when it has none, or its event was removed last.
+    /// Sets the time of the next event on a link that does not know a packet's departure time on its arrival. Such a
+    /// link has one event at most: the caller may call this when it has none, or its event was removed last.
     fn set_link(&mut self, now: Time, link: usize, due: Option<Time>);
 
     /// Inserts a packet that will leave a link, no earlier than any other packet on that link. `lane` is the FIFO lane in which

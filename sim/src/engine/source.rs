@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What causes an event; in the lower 28 bits an index. Of simultaneous events the smaller number comes first.
+//! Causes of events, with an index in the lower 28 bits. Of simultaneous events the smaller number comes first.
 
 /// The first packet of a link's pipe comes out.
 pub(crate) const LINK: u32 = 0;
@@ -13,13 +13,13 @@ pub(crate) const SENDER_TIMER: u32 = 3 << 28;
 pub(crate) const START: u32 = 4 << 28;
 /// A flow's program writes.
 pub(crate) const WRITE: u32 = 5 << 28;
-/// A web session asks for an object.
+/// A web session requests an object.
 pub(crate) const SESSION: u32 = 6 << 28;
 /// A flow's program writes no more.
 pub(crate) const STOP: u32 = 7 << 28;
 /// Time series are sampled.
 pub(crate) const SAMPLE: u32 = 8 << 28;
-/// Counters are taken down.
+/// Counters are recorded.
 pub(crate) const CHECKPOINT: u32 = 9 << 28;
 /// The warm-up is over.
 pub(crate) const MEASURE: u32 = 10 << 28;

@@ -84,13 +84,13 @@ impl TimingWheel {
         Time::from_nanos(near.min(far))
     }
 
-    /// A slot comes first: what it holds is to be taken by [`TimingWheel::take_slot`].
+    /// Returns whether a slot comes first; [`TimingWheel::take_slot`] takes its keys.
     #[inline]
     pub fn slot_is_first(&mut self) -> bool {
         self.far_from <= self.near.first() && self.far_from != u128::MAX
     }
 
-    /// The earliest key is no more.
+    /// Removes the earliest key.
     #[inline]
     pub fn take_first(&mut self) {
         self.near.take_first();
@@ -102,7 +102,7 @@ impl TimingWheel {
         let slot = (self.far_from >> SLOT_BITS) as u64;
         self.next = slot + 1;
         let place = slot as usize % SLOTS;
-        // What is further ahead by a whole turn of the slots is not among them.
+        // Keys a whole turn of the wheel ahead are in `beyond`, not in this slot.
         let mut keys = std::mem::take(&mut self.slots[place]);
         self.filled[place / 64] &= !(1 << (place % 64));
         keys.extend(self.beyond.remove(&slot).unwrap_or_default());

@@ -31,7 +31,7 @@ impl WinnerTree<Vec<u64>> {
 }
 
 impl<const NODES: usize> WinnerTree<Box<[u64; NODES]>> {
-    /// The same for at most half as many owners as there are nodes.
+    /// A place for each of `owners`, at most half as many as nodes; none of them has a key.
     pub fn of_few(owners: usize) -> WinnerTree<Box<[u64; NODES]>> {
         const { assert!(NODES.is_power_of_two()) };
         let leaves = owners.max(1).next_power_of_two();

@@ -120,7 +120,7 @@ impl Connections {
         &mut self.all[index]
     }
 
-    /// Begins to fetch what a segment needs that comes to a receiver.
+    /// Begins to fetch the state that a receiver needs for a segment.
     #[inline]
     pub fn prefetch_receiver(&self, index: usize) {
         let connection = &self.all[index];
@@ -128,13 +128,13 @@ impl Connections {
         connection.receiver.prefetch();
     }
 
-    /// Likewise what both ends need.
+    /// Begins to fetch the state that both ends need.
     #[inline]
     pub fn prefetch_shared(&self, index: usize) {
         prefetch(&self.all[index].shared, 1);
     }
 
-    /// Likewise of a sender.
+    /// Begins to fetch the state that a sender needs for a segment.
     #[inline]
     pub fn prefetch_sender(&self, index: usize) {
         let connection = &self.all[index];
@@ -143,7 +143,7 @@ impl Connections {
         prefetch(&connection.sending, 1);
     }
 
-    /// Begins to fetch what tells whether a sender's timer has moved on.
+    /// Begins to fetch the state that shows whether a sender's timer has moved on.
     #[inline]
     pub fn prefetch_sender_timer(&self, index: usize) {
         prefetch(&self.all[index].sending, 1);
@@ -270,8 +270,8 @@ impl Connection {
         self.shared.under_way -= 1;
     }
 
-    /// The next segment that the sender sends at `now`, and its packet, whose body is to be set. `index` is the number of the
-    /// connection.
+    /// The next segment that the sender sends at `now`, and its packet, whose body the caller sets. `index` is the
+    /// number of the connection.
     #[inline(always)]
     pub fn next_of_sender(&mut self, now: Time, index: usize) -> Option<(Segment, Packet)> {
         let segment = self.sender.poll_transmit(now)?;
@@ -418,22 +418,22 @@ impl Connection {
 }
 
 impl Connection {
-    /// When the receiver's timer ends, if before `time`.
+    /// When the receiver's timer expires, if before `time`.
     #[inline]
     pub fn receiver_timer_before(&self, time: Time) -> Option<Time> {
         let armed = self.shared.receiver_armed;
         (armed < time).then_some(armed)
     }
 
-    /// Likewise the sender's.
+    /// When the sender's timer expires, if before `time`.
     #[inline]
     pub fn sender_timer_before(&self, time: Time) -> Option<Time> {
         let deadline = self.sending.deadline;
         (deadline < time).then_some(deadline)
     }
 
-    /// When the event for the sender's timer that was put down for `time` has to come instead, as far as can be said by then;
-    /// `None` where another one has taken its place, or the timer is not set.
+    /// The new time, as far as it is known, of the event for the sender's timer that was scheduled for `time`; `None`
+    /// if another event has replaced it, or the timer is not set.
     #[inline]
     pub fn move_sender_event(&mut self, time: Time) -> Option<Time> {
         let sending = &mut self.sending;

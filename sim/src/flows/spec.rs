@@ -41,13 +41,13 @@ pub struct FlowSpec {
     pub stop: Option<Time>,
     /// The program ends after so many bytes of data.
     pub bytes: Option<u64>,
-    /// What it does, and over which transport.
+    /// Its work and its transport.
     pub program: Program,
-    /// cwnd and the like are taken down at the sampling interval.
+    /// Time series of the flow (cwnd and others) are recorded at the sampling interval.
     pub sampled: bool,
 }
 
-/// What a flow does.
+/// The work of a flow.
 #[derive(Debug, Clone)]
 pub enum Program {
     /// Each write is a packet, and nothing comes back.
@@ -80,7 +80,7 @@ pub enum Program {
 /// Makes the congestion control of a new connection.
 pub type MakeControl = Arc<dyn Fn() -> Box<dyn CongestionControl> + Send + Sync>;
 
-/// What TCP connections are made to be.
+/// Configuration of TCP connections.
 #[derive(Clone)]
 pub struct TcpSpec {
     /// The sending end.
@@ -102,7 +102,7 @@ impl fmt::Debug for TcpSpec {
 }
 
 impl TcpSpec {
-    /// What the handshake of such a connection tells.
+    /// Parameters that the handshake of such a connection carries.
     pub(crate) fn labels(&self) -> TcpLabels {
         TcpLabels {
             mss: self.sender.mss,

@@ -11,8 +11,8 @@ use crate::packet::Route;
 use crate::trace::labels::Labels;
 use crate::traffic::{Generator, Web, Write};
 
-/// A flow at work. What a packet of data touches as it arrives is the first cache line, and what its ACK touches is in the
-/// second; connections do the counting meanwhile.
+/// A flow at work. An arriving data packet touches only the first cache line, and its ACK only the second; connections
+/// do the counting meanwhile.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct FlowState {
@@ -29,7 +29,7 @@ pub(crate) struct FlowState {
     pub header_bytes: u16,
     pub work: Work,
     pub generator: Option<Generator>,
-    /// What the next event will write.
+    /// The write of the next event.
     pub next_write: Write,
     /// Bytes of data that the program will still write.
     pub data_left: u64,
@@ -41,12 +41,12 @@ pub(crate) struct FlowState {
     /// When all data had arrived.
     pub completed: Option<Time>,
     pub labels: Labels,
-    /// What the connections of web objects are made of.
+    /// Configuration of the connections of web objects.
     pub tcp: Option<Box<TcpSpec>>,
     pub responses: Option<Box<ResponseTimes>>,
 }
 
-/// What a flow does.
+/// The work of a flow.
 #[derive(Debug)]
 pub(crate) enum Work {
     Udp {

@@ -37,7 +37,7 @@ impl Limits {
         self.limit
     }
 
-    /// What leaves the link from which it is fast-forwarded before this time is at its end before the limit.
+    /// A packet that leaves the link from which it is fast-forwarded before this time is at its end before the limit.
     #[inline(always)]
     pub fn surely_before(&self) -> Time {
         self.surely_before

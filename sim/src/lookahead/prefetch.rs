@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What packets will need, fetched before they come.
+//! Prefetches the state that packets will need.
 //!
-//! In a run of thousands of flows almost nothing of it is in the processor's cache. Each place leads to the next, so it is
-//! done in steps, each as the one before has arrived. Nothing here changes anything.
+//! In a run of thousands of flows almost none of this state is in the processor's cache. Each place leads to
+//! the next, so that prefetching goes in steps, each after the one before has arrived. Nothing here changes the state.
 
 use crate::prefetch::prefetch;
 use netnice_queue::Time;
@@ -12,7 +12,7 @@ use crate::flows::Flows;
 use crate::links::state::{Links, SimulatedLink};
 use crate::packet::{Route, UDP};
 
-/// What a packet brings to the end that it comes to.
+/// The arrival of a packet at an end.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Arrival {
     /// The number of the connection, or of a flow over UDP.
@@ -23,7 +23,7 @@ pub(crate) struct Arrival {
 }
 
 impl Arrival {
-    /// What comes to the end with this packet.
+    /// The arrival of this packet.
     #[inline(always)]
     pub fn of(flight: &Flight) -> Arrival {
         Arrival {
@@ -171,7 +171,7 @@ impl Prefetch<'_> {
         }
     }
 
-    /// What a packet needs that has to wait for others at a link.
+    /// Begins to fetch the state that a packet needs if it waits at a link.
     #[inline(always)]
     fn fetch_waiting(self, link: usize) {
         self.links.records[link].waits.prefetch();
@@ -180,8 +180,8 @@ impl Prefetch<'_> {
         }
     }
 
-    /// How long a packet, or the data that an ACK tells of, will have been under way, but for links to the end: they mostly
-    /// make no difference to where in a histogram that is counted.
+    /// Nanoseconds that a packet, or the data that an ACK acknowledges, will have been under way, less the time on
+    /// links to the end: it seldom changes the histogram's bin.
     #[inline(always)]
     fn under_way_ns(self, arrival: &Arrival) -> u64 {
         let sent = self.flows.bodies.sent(arrival.body);

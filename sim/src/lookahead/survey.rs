@@ -128,7 +128,7 @@ impl Network<'_> {
                     let (forward, back) = self.flows.connections.get(connection as usize).routes();
                     self.links_of(forward, &mut links);
                     self.links_of(back, &mut answers);
-                    // What an end sends that is ahead of the present must not come to others.
+                    // Packets that an end sends ahead of the present must not reach links that others use.
                     let own = |link| survey.only_one_uses(link) && self.is_drop_tail(link);
                     let receiver = own(answers[0]);
                     // A program that writes now and then changes the sender from outside.
@@ -176,8 +176,8 @@ impl Network<'_> {
         links.extend(self.links.routes.hops(route).map_while(Hop::link));
     }
 
-    /// The first of a route's links from which a packet can be fast-forwarded: the last one that others use too, or the one behind
-    /// it where that does not tell when the packet will come out.
+    /// The first of a route's links from which a packet can be fast-forwarded: the last one that others use too, or the
+    /// link behind it if that one does not know the departure time on arrival.
     fn first_allowed(&self, survey: &Survey, links: &[usize], header_bytes: u16) -> usize {
         let mut first = links.len();
         while first > 0 {

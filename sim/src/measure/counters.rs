@@ -7,7 +7,7 @@ use netnice_queue::Time;
 
 use crate::tcp::SenderStatistics;
 
-/// What a flow has counted.
+/// Counters of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FlowCounters {
     /// Packets of data sent, retransmissions included.
@@ -78,7 +78,7 @@ impl Add for FlowCounters {
 impl Sub for FlowCounters {
     type Output = FlowCounters;
 
-    /// What was counted after `other`.
+    /// The counts after `other`.
     fn sub(self, other: FlowCounters) -> FlowCounters {
         self.zip(other, |a, b| a.saturating_sub(b))
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a run measures.
+//! Measurements of a run.
 
 mod counters;
 mod histogram;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Values taken down at even intervals.
+//! Values sampled at even intervals.
 
 use std::time::Duration;
 
 use netnice_queue::Time;
 
-/// What is taken down.
+/// A sampled quantity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Quantity {
     /// Congestion window, in packets.
@@ -16,7 +16,7 @@ pub enum Quantity {
     SmoothedRtt,
     /// One-way delay of the newest data packet that has arrived, in seconds.
     OneWayDelay,
-    /// What the receiver's program got since the sample before, in bits per second.
+    /// Data delivered to the receiver's program since the sample before, in bits per second.
     Goodput,
     /// Packets waiting.
     QueuePackets,
@@ -51,7 +51,7 @@ impl Quantity {
 /// One value over time: a sample at each multiple of the interval from the interval on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
-    /// What.
+    /// The sampled quantity.
     pub quantity: Quantity,
     /// Name of the flow or link.
     pub of: String,
@@ -77,7 +77,7 @@ pub(crate) struct SampledFlow {
     pub goodput_bytes: u64,
 }
 
-/// What is taken down of a flow over TCP, in this order; of one over UDP the last two.
+/// Quantities of a flow over TCP, in this order; a flow over UDP has the last two.
 pub(crate) const OF_FLOWS: [Quantity; 5] = [
     Quantity::Cwnd,
     Quantity::Ssthresh,
@@ -86,7 +86,7 @@ pub(crate) const OF_FLOWS: [Quantity; 5] = [
     Quantity::Goodput,
 ];
 
-/// What is taken down of a link.
+/// Quantities of a link, in this order.
 pub(crate) const OF_LINKS: [Quantity; 2] = [Quantity::QueuePackets, Quantity::QueueDelay];
 
 impl Sampler {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a run has measured, as results.
+//! The measurements of a run, as results.
 
 use netnice_scenario::Network;
 use netnice_scenario::model::{Scenario, TrafficClass, Transport};

@@ -33,7 +33,7 @@ fn layout(scenario: &Scenario) -> Result<netnice_scenario::Network, RunError> {
     }
 }
 
-/// Runs `scenario` with one seed. `go_on` is asked every few milliseconds; `None` where it said no before the end.
+/// Runs `scenario` with one seed. Calls `go_on` every few milliseconds and returns `None` once it returns false.
 ///
 /// The results depend on the scenario and the seed only. Runs share nothing, so that any number can go on in parallel.
 pub fn run(
@@ -44,7 +44,7 @@ pub fn run(
     run_on(EngineOptions::default(), scenario, seed, None, go_on)
 }
 
-/// The same, and writes what comes out of links to traces. They change nothing in the results.
+/// As [`run`], and writes the packets that come out of links to traces, which change nothing in the results.
 pub fn run_with_traces(
     scenario: &Scenario,
     seed: u64,
@@ -54,7 +54,8 @@ pub fn run_with_traces(
     run_on(EngineOptions::default(), scenario, seed, traces, go_on)
 }
 
-/// The same with a choice of engine, for tests of the engines against each other. It changes nothing in the results.
+/// As [`run_with_traces`], with a choice of engine, for tests of the engines against each other. The engine changes
+/// nothing in the results.
 pub fn run_on(
     engine: EngineOptions,
     scenario: &Scenario,

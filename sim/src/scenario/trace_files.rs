@@ -52,10 +52,10 @@ impl Traces {
     }
 }
 
-/// What the files of links with these names are called, without the ending. It does not depend on which have traces, so
-/// that a link's file is the same whatever others are asked for.
+/// Names, without the extension, of the files of links with these names. They do not depend on which links have traces,
+/// so that a link's file keeps its name whatever other traces are requested.
 fn file_names(links: &[&str]) -> Vec<String> {
-    // A name that can stay as it is has the first right to it.
+    // Names that need no change take precedence.
     let mut taken: BTreeSet<String> = links
         .iter()
         .filter(|name| in_file(name) == **name)
@@ -77,7 +77,7 @@ fn file_names(links: &[&str]) -> Vec<String> {
     names.collect()
 }
 
-/// A link's name without what a file's name can't have everywhere.
+/// A link's name, with `_` for each character that some file system may not allow.
 fn in_file(name: &str) -> String {
     let kept = |c: char| {
         if c.is_ascii_alphanumeric() || "-.()[]".contains(c) {

@@ -7,8 +7,8 @@ use crate::ids::LinkId;
 use crate::simulation::run::Run;
 
 impl<S: Scheduler> Run<S> {
-    /// Checks the books of all links and flows against each other, at any time of a run without a warm-up; an error says
-    /// which do not agree.
+    /// Checks the counters of all links and flows against each other, at any time of a run without a warm-up; an error
+    /// names those that do not agree.
     pub fn check_conservation(&self) -> Result<(), String> {
         let (mut inside, mut dropped) = (0, 0);
         for link in (0..self.links.all.len()).map(LinkId::new) {
@@ -16,7 +16,7 @@ impl<S: Scheduler> Run<S> {
             let held = self.packets_in_link(link) as u64;
             inside += held;
             dropped += counters.dropped();
-            // What jitter holds counts as delivered already.
+            // Packets that jitter holds count as delivered already.
             let gone = counters.delivered + counters.dropped();
             if counters.offered < gone || counters.offered > gone + held {
                 return Err(format!("link {link:?} with {held} packets: {counters:?}"));

@@ -131,7 +131,7 @@ impl<S: Scheduler> Run<S> {
     #[inline(never)]
     pub(super) fn run_deferred(&mut self) {
         self.lookahead.deferred.done();
-        // What an end sends meanwhile goes onto a link of its own first, so nothing is deferred.
+        // Packets that an end sends meanwhile go onto a link of its own first, so nothing is deferred.
         let mut aside = std::mem::take(&mut self.lookahead.deferred.to_receivers);
         self.fast_forward_batches(
             &aside,
@@ -321,8 +321,9 @@ impl<S: Scheduler> Run<S> {
         true
     }
 
-    /// When a packet has come to the end of `route` that goes on along it at `at`, at the latest; `None` where a link does
-    /// not tell. It does not depend on the packet's length, so that it is no earlier for any packet that comes behind.
+    /// The latest time at which a packet that goes on along `route` at `at` reaches its end; `None` if a link on it
+    /// does not know departure times. It does not depend on the packet's length, so that it is no earlier for any
+    /// packet behind.
     #[inline(always)]
     fn latest_arrival(&self, mut route: Route, at: Time) -> Option<Time> {
         let mut latest = at;
@@ -337,7 +338,7 @@ impl<S: Scheduler> Run<S> {
         Some(latest)
     }
 
-    /// What the host does before the packet comes. The events for it find later that it is done.
+    /// Runs the end's timers that expire before the packet arrives. Their events later find that it is done.
     #[inline(always)]
     fn expire_timers_before(&mut self, at: Time, end: Hop, packet: &Packet) {
         let index = packet.connection as usize;

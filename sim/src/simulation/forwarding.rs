@@ -192,7 +192,7 @@ impl<S: Scheduler> Run<S> {
 
     pub(super) fn drop_packet(&mut self, link: usize, packet: Packet, cause: DropCause) {
         self.links.records[link].count_drop(cause, packet.class());
-        // What is counted is the same for both ways.
+        // The fields that are counted are the same in both directions.
         let body = self.flows.bodies.remove(packet.body, Goes::ToReceiver);
         if packet.connection & UDP != 0 {
             let flow = &mut self.flows.all[(packet.connection & !UDP) as usize];

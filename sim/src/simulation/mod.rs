@@ -34,7 +34,7 @@ use crate::measure::{FlowCounters, Histogram, ResponseTimes, Series};
 use run::Run;
 pub(crate) use sampling::LinkReport;
 
-/// How long a run is, and what is taken down.
+/// Length, seed and measurements of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunOptions {
     /// End of the run.
@@ -45,7 +45,7 @@ pub struct RunOptions {
     pub seed: u64,
     /// Time between two samples of the time series; none without.
     pub sampling_interval: Option<Duration>,
-    /// Times at which the counters of all flows are taken down, in order.
+    /// Times at which the counters of all flows are recorded, in order.
     pub checkpoints: Vec<Duration>,
     /// How the run is computed. Results do not depend on it.
     pub engine: EngineOptions,
@@ -69,7 +69,7 @@ impl RunOptions {
 #[derive(Debug)]
 pub struct Simulation(Engine);
 
-/// The same run for each kind of scheduler, so that the compiler knows which one it is in all that happens for a packet.
+/// A run for each kind of scheduler: a type parameter, so that the compiler specializes the per-packet code.
 #[derive(Debug)]
 enum Engine {
     FewLinks(Box<Run<FastScheduler<LinkFifos>>>),
@@ -77,7 +77,7 @@ enum Engine {
     Reference(Box<Run<HeapScheduler>>),
 }
 
-/// Does the same whatever the scheduler.
+/// Evaluates an expression on the run, for every kind of scheduler.
 macro_rules! each {
     ($simulation:expr, $run:ident => $result:expr) => {
         match $simulation {
@@ -98,7 +98,7 @@ impl Simulation {
         Simulation::build(network, flows.iter().map(Ok), options)
     }
 
-    /// The same of flows that are described one after the other: of a hundred thousand none is kept.
+    /// As [`Simulation::new`], with flows from an iterator, so that a hundred thousand descriptions need not be kept.
     pub(crate) fn build<F: Borrow<FlowSpec>, E: From<BuildError>>(
         network: Network,
         flows: impl ExactSizeIterator<Item = Result<F, E>>,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! When counters and time series are taken down.
+//! Recording of counters and time series.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::measure::{FlowCounters, Histogram, OF_LINKS};
 use crate::simulation::run::Run;
 
 impl<S: Scheduler> Run<S> {
-    /// The warm-up is over: what was measured so far is forgotten.
+    /// Ends the warm-up: discards all measurements so far.
     pub(super) fn end_warm_up(&mut self) {
         let baselines = self.all_counters();
         for (flow, baseline) in self.flows.all.iter_mut().zip(baselines) {
@@ -29,13 +29,13 @@ impl<S: Scheduler> Run<S> {
         }
     }
 
-    /// The counters of all flows are taken down.
+    /// Records the counters of all flows.
     pub(super) fn take_checkpoint(&mut self) {
         let counters = self.all_counters();
         self.checkpoints.push(counters);
     }
 
-    /// What all flows have counted since the beginning, living connections included.
+    /// Counters of all flows since the beginning, living connections included.
     pub(super) fn all_counters(&self) -> Vec<FlowCounters> {
         let mut counters: Vec<FlowCounters> =
             self.flows.all.iter().map(|flow| flow.counters).collect();
@@ -45,7 +45,7 @@ impl<S: Scheduler> Run<S> {
         counters
     }
 
-    /// The same of one flow.
+    /// Counters of one flow since the beginning, living connections included.
     fn counters_of(&self, flow: usize) -> FlowCounters {
         let mut counters = self.flows.all[flow].counters;
         match self.flows.all[flow].work {
@@ -65,7 +65,7 @@ impl<S: Scheduler> Run<S> {
         counters
     }
 
-    /// Time series are sampled.
+    /// Samples the time series.
     pub(super) fn sample(&mut self) {
         let Some(mut sampler) = self.sampler.take() else {
             return;
@@ -111,13 +111,13 @@ impl<S: Scheduler> Run<S> {
         self.sampler = Some(sampler);
     }
 
-    /// What flow `id` has counted since the end of the warm-up.
+    /// Counters of flow `id` since the end of the warm-up.
     pub fn counters(&self, id: FlowId) -> FlowCounters {
         self.counters_of(id.index()) - self.flows.all[id.index()].counters_before()
     }
 
-    /// How long the packets waited that have come out of a link since the warm-up, in nanoseconds; `None` where that is not
-    /// measured ([`LinkSpec::measured`](crate::LinkSpec::measured)).
+    /// Waiting times, in nanoseconds, of the packets that have come out of a link since the warm-up; `None` if they are
+    /// not measured ([`LinkSpec::measured`](crate::LinkSpec::measured)).
     pub fn waiting_times(&self, link: LinkId) -> Option<Histogram> {
         self.links.records[link.index()].waiting(&self.link_counters(link))
     }
@@ -145,7 +145,7 @@ impl<S: Scheduler> Run<S> {
             .collect()
     }
 
-    /// What is known of each link with a rate onto which packets went.
+    /// Measurements of each link that has a rate and was offered packets.
     pub fn link_reports(&mut self) -> impl Iterator<Item = LinkReport> {
         let now = self.now;
         let inside = self.flights_by_link().into_iter().enumerate();

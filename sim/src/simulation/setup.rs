@@ -254,16 +254,16 @@ impl<S: Scheduler> Run<S> {
     }
 }
 
-/// What IP's length field can tell, in bytes.
+/// Largest value of IP's total length field, in bytes.
 const LONGEST_PACKET: u32 = 65_535;
 const TOO_LONG: &str = "a packet would be longer than the 65535 bytes that IP allows";
 
-/// A packet with so many bytes of data has a length that IP's field cannot tell.
+/// Returns whether a packet with so many bytes of data is longer than [`LONGEST_PACKET`].
 fn is_too_long(data_bytes: u32, header_bytes: u16) -> bool {
     data_bytes.saturating_add(u32::from(header_bytes)) > LONGEST_PACKET
 }
 
-/// A packet is at most as long as IP's length field can tell.
+/// Checks that a packet of `mss` bytes of data is at most [`LONGEST_PACKET`] bytes long and has data.
 fn check_mss(mss: u32, header_bytes: u16) -> Result<(), &'static str> {
     match mss {
         0 => Err("packets without data; the maximum segment size must be at least 1 byte"),

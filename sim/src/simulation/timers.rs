@@ -51,7 +51,7 @@ impl<S: Scheduler> Run<S> {
         }
     }
 
-    /// Begins to fetch what tells whether a timer has moved on.
+    /// Begins to fetch the state that shows whether a timer has moved on.
     #[inline(always)]
     fn fetch_timer(&self, key: u128) {
         let index = (key as u32 & source::INDEX) as usize;
@@ -62,7 +62,7 @@ impl<S: Scheduler> Run<S> {
         }
     }
 
-    /// An event for a sender's timer.
+    /// Handles an event for a sender's timer.
     pub(super) fn on_sender_timer(&mut self, index: usize) {
         let connection = self.flows.connections.get_mut(index);
         match connection.sender_timer_event(self.now) {
@@ -79,7 +79,7 @@ impl<S: Scheduler> Run<S> {
         }
     }
 
-    /// An event for a receiver's timer.
+    /// Handles an event for a receiver's timer.
     pub(super) fn on_receiver_timer(&mut self, index: usize) {
         let connection = self.flows.connections.get_mut(index);
         if connection.receiver_timer_event(self.now) == TimerEvent::Expired {

@@ -75,7 +75,7 @@ impl Capture {
         })
     }
 
-    /// A packet has come out of the link; `reverse` tells that it goes to the sender of the data.
+    /// Writes a packet that has come out of the link; `reverse` means that it goes to the sender of the data.
     pub(crate) fn packet(
         &mut self,
         now: Time,
@@ -194,7 +194,7 @@ fn udp_header(headers: &mut Vec<u8>, packet: &Packet, data: usize) {
     headers.extend(length.to_be_bytes());
     headers.extend([0, 0]);
     let checksum = transport_checksum(headers, length);
-    // A zero would tell that there is none (RFC 768).
+    // A zero would mean that the sender computed no checksum (RFC 768).
     let checksum = if checksum == 0 { 0xffff } else { checksum };
     headers[26..28].copy_from_slice(&checksum.to_be_bytes());
 }

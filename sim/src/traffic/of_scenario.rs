@@ -11,7 +11,7 @@ use super::{
 };
 
 impl Traffic {
-    /// What a flow of a scenario sends. Web and commands are driven by others: they have bulk transfers.
+    /// The traffic of a scenario's flow. Web sessions and commands are driven elsewhere; here they are bulk transfers.
     pub fn of(group: &FlowGroup) -> Traffic {
         let packet_bytes = u32::try_from(group.packet_size.get()).unwrap_or(u32::MAX);
         let high = |rate: Rate| ConstantRate { rate, packet_bytes };

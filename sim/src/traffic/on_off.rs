@@ -26,7 +26,7 @@ pub enum PeriodLength {
 /// begins one spacing after the last packet of a burst.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct OnOff {
-    /// What is sent while it is on.
+    /// Traffic of the on period.
     pub high: ConstantRate,
     /// Distribution of both periods.
     pub length: PeriodLength,

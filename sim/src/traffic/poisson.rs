@@ -65,7 +65,7 @@ pub(crate) struct Generator {
     /// In seconds.
     mean_interval: f64,
     last: Time,
-    /// What `last` lacks.
+    /// Fraction of a nanosecond by which the exact time exceeds `last`.
     fraction_ns: f64,
     stream: Stream,
 }

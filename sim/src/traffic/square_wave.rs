@@ -12,11 +12,11 @@ use super::{ConstantRate, Source, Write, constant_rate};
 /// Constant rate for `on`, silence for `off`, and so on, beginning with `on`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SquareWave {
-    /// What is sent while it is on.
+    /// Traffic of the on period.
     pub high: ConstantRate,
-    /// How long it is on.
+    /// Length of the on period.
     pub on: Duration,
-    /// How long it is off.
+    /// Length of the off period.
     pub off: Duration,
 }
 

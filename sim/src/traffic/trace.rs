@@ -21,13 +21,13 @@ pub struct WriteTrace(Arc<[(Duration, u32)]>);
 pub struct TraceError {
     /// Counted from 1.
     pub line: usize,
-    /// What stands there.
+    /// Text of the line.
     pub found: String,
 }
 
 impl WriteTrace {
     /// A trace as text: on each line a time in seconds and a number of bytes, with blanks or a comma between them.
-    /// Empty lines and lines that begin with `#` are passed over.
+    /// Empty lines and lines that begin with `#` are ignored.
     pub fn parse(text: &str) -> Result<WriteTrace, TraceError> {
         let mut writes: Vec<(Duration, u32)> = Vec::new();
         for (index, line) in text.lines().enumerate() {

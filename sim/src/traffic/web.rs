@@ -194,7 +194,7 @@ mod tests {
         // One page a second; that the next cannot begin within the 2 ms of a page's requests hardly matters.
         let mean_page = now.as_nanos() as f64 * 1e-9 / 20_000.0;
         assert!((mean_page - 1.0).abs() < 0.03, "{mean_page}");
-        // What comes late decides nothing.
+        // In an open loop the arrival of an object starts no page.
         assert!((0..60_000).all(|_| session.object_has_come(&web, now).is_none()));
     }
 }
