@@ -46,7 +46,7 @@ impl PartialOrd for Late {
 pub(crate) struct CalendarQueue {
     /// The next flights, in order, but for those in `late`.
     sorted: Vec<Flight>,
-    /// So many of them have come out.
+    /// The number of them that have come out.
     gone: usize,
     /// Flights before `bucket` that were inserted after it was sorted.
     late: BinaryHeap<Reverse<Late>>,
@@ -62,7 +62,7 @@ pub(crate) struct CalendarQueue {
 }
 
 impl CalendarQueue {
-    /// An empty one.
+    /// An empty queue.
     pub fn new() -> CalendarQueue {
         CalendarQueue {
             sorted: Vec::new(),

@@ -23,14 +23,14 @@ use crate::time::NEVER;
 /// The number of no lane; lanes are counted from 1.
 pub(crate) const NO_LANE: usize = 0;
 
-/// So many flights before they are taken from their lane they are fetched.
+/// Number of flights ahead of its turn in the lane at which a flight is prefetched.
 const LANE_AHEAD: usize = 8;
 
 /// A number of flights in order.
 #[derive(Debug, Default)]
 struct Lane {
     flights: VecDeque<Flight>,
-    /// The key of the newest that was ever put down.
+    /// The key of the flight inserted last, present or not.
     last: u128,
 }
 
@@ -39,11 +39,11 @@ struct Lane {
 pub(crate) struct FifoLanes {
     /// The next flights, in order.
     upcoming: Vec<Flight>,
-    /// So many of them have come out.
+    /// The number of them that have come out.
     gone: usize,
     /// When so many have, it is time for more.
     few: usize,
-    /// So many of them were shown by [`PacketQueue::take_fresh`].
+    /// The number of them that [`PacketQueue::take_fresh`] has shown.
     shown: usize,
     /// The key of the last one that was upcoming.
     horizon: u128,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The least of many keys that come and go.
+//! A heap: the least of many keys that are inserted and removed.
 
 /// A 4-ary heap of (time, source) packed into 128 bits, so that one comparison without a branch orders both.
 ///
@@ -26,7 +26,7 @@ impl Heap {
         }
     }
 
-    /// Keys in it.
+    /// The number of keys.
     pub fn len(&self) -> usize {
         self.heap.len() - usize::from(self.hole)
     }
@@ -40,7 +40,7 @@ impl Heap {
         self.heap.first().copied().unwrap_or(u128::MAX)
     }
 
-    /// The earliest key is no more.
+    /// Removes the earliest key.
     #[inline]
     pub fn take_first(&mut self) {
         self.hole = true;

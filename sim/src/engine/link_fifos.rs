@@ -32,7 +32,7 @@ impl LinkFifos {
         links <= MAX_LINKS && end < LAST
     }
 
-    /// For this many links.
+    /// Empty FIFOs for `links` links.
     pub fn new(links: usize) -> LinkFifos {
         LinkFifos {
             fifos: vec![VecDeque::new(); links.min(MAX_LINKS)],

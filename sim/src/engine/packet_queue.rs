@@ -25,7 +25,7 @@ pub(crate) trait PacketQueue: Debug {
     /// The key of the flight that comes out next; the largest number where there is none.
     fn first(&mut self) -> u128;
 
-    /// When the flight comes out that is next; where there is none, later than any that does.
+    /// The time at which the next flight comes out; later than that of any flight if there is none.
     fn first_due(&mut self) -> Time;
 
     /// Takes out the flight of [`PacketQueue::first`], which was asked for before; [`Flight::NONE`] where there is none.

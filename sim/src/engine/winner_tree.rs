@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The least of many keys, of which each has its owner and changes often.
+//! A winner tree: the least of many keys, each of which has one owner and changes often.
 
 use std::ops::DerefMut;
 
 /// A key that is later than all others: the owner has none.
 pub(crate) const NONE: u64 = u64::MAX;
 
-/// A winner tree (Knuth, TAOCP 3, section 5.4.1), in which every node holds the lesser of its two children: a change goes from the owner's leaf to the root and has
-/// no branch that depends on keys, which a heap has at every level. The processor knows ahead all places that it will look
-/// at, and can fetch them at the same time.
+/// A winner tree (Knuth, TAOCP 3, section 5.4.1), in which every node holds the lesser of its two children: a change
+/// goes from the owner's leaf to the root and has no branch that depends on keys, which a heap has at every level. The
+/// processor knows ahead all places that it will read, and can fetch them at the same time.
 ///
 /// Nodes are kept in `K`: where that is an array, it takes half the instructions, as no place has to be checked.
 #[derive(Debug)]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The parts of packets that no queue looks at: they stay where they are while links copy the headers.
+//! The parts of packets that no queue reads: they stay in place while links copy the headers.
 
 use crate::prefetch::prefetch;
 use netnice_queue::Time;
@@ -7,7 +7,7 @@ use netnice_queue::Time;
 use crate::huge_pages;
 use crate::tcp::{Flags, NO_SACK, SackBlock, Segment};
 
-/// The part of a packet that no queue looks at.
+/// The part of a packet that no queue reads.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Body {
     /// The TCP segment; empty for UDP.
@@ -70,14 +70,14 @@ impl Packed {
     }
 }
 
-/// Which way a packet goes in its connection.
+/// The direction of a packet in its connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Goes {
     ToSender,
     ToReceiver,
 }
 
-/// The bodies of all packets in the network. Slots are used again, the last freed first, as it is still in the cache.
+/// The bodies of all packets in the network. Slots are reused, the last freed first, as it is still in the cache.
 #[derive(Debug, Default)]
 pub(crate) struct Bodies {
     bodies: Vec<Packed>,

@@ -59,7 +59,7 @@ struct Shared {
     header_bytes: u16,
     class: u8,
     state: State,
-    /// The earliest pending event for the receiver's timer, likewise.
+    /// The earliest pending event for the receiver's timer, which may have moved on since then.
     receiver_armed: Time,
     /// When the newest data packet that arrived was sent.
     newest_data_sent: Time,
@@ -68,7 +68,7 @@ struct Shared {
     bytes: u64,
 }
 
-/// How far a connection is.
+/// The state of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Living,
@@ -100,7 +100,7 @@ pub(crate) struct Connections {
 }
 
 impl Connections {
-    /// Has room for so many.
+    /// No connections, with room for `connections`.
     pub fn with_capacity(connections: usize) -> Connections {
         let mut all = Vec::new();
         huge_pages::reserve(&mut all, connections);
@@ -359,7 +359,7 @@ impl Connection {
         TimerEvent::Expired
     }
 
-    /// An event for the receiver's timer, likewise.
+    /// An event for the receiver's timer; see [`Connection::sender_timer_event`].
     #[inline(always)]
     pub fn receiver_timer_event(&mut self, now: Time) -> TimerEvent {
         if self.shared.receiver_armed > now {
@@ -369,7 +369,7 @@ impl Connection {
         TimerEvent::Expired
     }
 
-    /// The web session that it belongs to, if it does.
+    /// The web session of the connection, if any.
     #[inline(always)]
     pub fn session(&self) -> Option<usize> {
         (self.shared.session != NO_SESSION).then_some(self.shared.session as usize)
@@ -382,7 +382,7 @@ impl Connection {
         shared.session != NO_SESSION && shared.state == State::Completed && shared.under_way == 0
     }
 
-    /// The flow that it is of.
+    /// The flow of the connection.
     pub fn flow(&self) -> usize {
         self.shared.flow as usize
     }

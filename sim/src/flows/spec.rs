@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Flows as they are described to the engine.
+//! Descriptions of flows for the engine.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::traffic::{Traffic, Web};
 pub struct Path {
     /// The links from the sender of the data to the receiver.
     pub forward: Vec<LinkId>,
-    /// The links back, for ACKs; not looked at for UDP.
+    /// The links back, for ACKs; ignored for UDP.
     pub back: Vec<LinkId>,
 }
 

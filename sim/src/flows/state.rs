@@ -16,14 +16,14 @@ use crate::traffic::{Generator, Web, Write};
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct FlowState {
-    /// In nanoseconds, of data packets.
+    /// One-way delays of data packets, in nanoseconds.
     pub delay: Histogram,
-    /// The newest data packet's, in nanoseconds.
+    /// One-way delay of the newest data packet, in nanoseconds.
     pub one_way_delay_ns: u64,
 
-    /// In nanoseconds, one for each ACK of data.
+    /// Round-trip times in nanoseconds, one for each ACK of data.
     pub round_trip: Histogram,
-    /// Since the beginning: of UDP all, of TCP what connections that have ended have counted, and what was lost.
+    /// Counters since the beginning: for UDP all; for TCP those of connections that have ended, and losses.
     pub counters: FlowCounters,
     pub class: u8,
     pub header_bytes: u16,

@@ -18,13 +18,13 @@ pub struct FlowCounters {
     pub received_packets: u64,
     /// Their bytes, headers included.
     pub received_bytes: u64,
-    /// Bytes that the receiver's program has got, in order and each once.
+    /// Bytes delivered to the receiver's program, in order and each once.
     pub goodput_bytes: u64,
     /// Packets of data dropped on the way.
     pub lost_packets: u64,
-    /// Other packets of either direction sent: ACKs, and what opens and closes connections.
+    /// Other packets sent in either direction: ACKs, and those that open and close connections.
     pub control_sent: u64,
-    /// And of those, dropped.
+    /// Those of them that were dropped.
     pub control_lost: u64,
     /// Packets retransmitted.
     pub retransmissions: u64,

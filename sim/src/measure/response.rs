@@ -11,7 +11,7 @@ use super::Histogram;
 #[derive(Debug, Clone, Default)]
 pub struct ResponseTimes {
     bins: BTreeMap<u32, (u64, Histogram)>,
-    /// Objects asked for that have not come yet.
+    /// Objects requested that have not arrived yet.
     pub unfinished: u64,
 }
 
@@ -22,7 +22,7 @@ pub struct ResponseBin<'a> {
     pub from_bytes: u64,
     /// Sizes are below this, in bytes.
     pub to_bytes: u64,
-    /// Mean size of the objects that have come, in bytes.
+    /// Mean size of the objects that have arrived, in bytes.
     pub mean_bytes: f64,
     /// Response times in nanoseconds.
     pub nanoseconds: &'a Histogram,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How long packets had to wait.
+//! Waiting times of packets.
 
 use crate::prefetch::prefetch;
 
@@ -16,7 +16,7 @@ const NEWEST: usize = 13;
 #[repr(C, align(64))]
 pub(crate) struct Waits {
     newest: [u32; NEWEST],
-    /// So many of those there are.
+    /// The number of waiting times in `newest`.
     count: u8,
     /// They are counted at all.
     measured: bool,
@@ -79,7 +79,7 @@ impl Waits {
         self.count = 0;
     }
 
-    /// All of them.
+    /// All waiting times, as a histogram.
     pub fn histogram(&self) -> Histogram {
         let mut all = self.counted.as_deref().cloned().unwrap_or_default();
         for &nanoseconds in &self.newest[..usize::from(self.count)] {

@@ -172,7 +172,7 @@ impl Simulation {
         checkpoints.iter().map(move |counters| counters[id.index()])
     }
 
-    /// One-way delays of the packets that flow `id` has got through after the warm-up, in nanoseconds.
+    /// One-way delays of the packets of flow `id` delivered after the warm-up, in nanoseconds.
     pub fn delays(&self, id: FlowId) -> &Histogram {
         each!(self, run => &run.flows.all[id.index()].delay)
     }
@@ -182,13 +182,13 @@ impl Simulation {
         each!(self, run => &run.flows.all[id.index()].round_trip)
     }
 
-    /// How long the packets waited that have come out of a link since the warm-up, in nanoseconds; `None` where that is not
-    /// measured ([`LinkSpec::measured`](crate::LinkSpec::measured)).
+    /// Waiting times, in nanoseconds, of the packets that have come out of a link since the warm-up; `None` if they are
+    /// not measured ([`LinkSpec::measured`](crate::LinkSpec::measured)).
     pub fn waiting_times(&self, link: LinkId) -> Option<Histogram> {
         each!(self, run => run.waiting_times(link))
     }
 
-    /// Response times of the objects that the sessions of flow `id` asked for after the warm-up.
+    /// Response times of the objects that the sessions of flow `id` requested after the warm-up.
     pub fn responses(&self, id: FlowId) -> Option<&ResponseTimes> {
         each!(self, run => run.flows.all[id.index()].responses.as_deref())
     }
@@ -234,7 +234,8 @@ impl Simulation {
         each!(self, run => run.measured_counters())
     }
 
-    /// Makes something of what was measured of each link with a rate onto which packets went, one link after the other.
+    /// Calls a function on the measurements of each link that has a rate and was offered packets, one link after the
+    /// other.
     pub(crate) fn link_reports<T>(&mut self, make: impl FnMut(LinkReport) -> T) -> Vec<T> {
         each!(self, run => run.link_reports().map(make).collect())
     }

@@ -173,7 +173,7 @@ impl<S: Scheduler> Run<S> {
 pub(crate) struct LinkReport {
     pub name: String,
     pub rate: Rate,
-    /// Since the beginning, and then at the end of the warm-up.
+    /// Counters since the beginning; those at the end of the warm-up follow.
     pub counters: LinkCounters,
     pub counters_before: LinkCounters,
     pub usage: LinkUsage,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Web sessions ask for objects, each over a connection of its own.
+//! Web sessions request objects, each over a connection of its own.
 
 use netnice_queue::Time;
 
@@ -10,7 +10,7 @@ use crate::flows::state::Work;
 use crate::simulation::run::Run;
 
 impl<S: Scheduler> Run<S> {
-    /// A session asks for its next object, over a new connection.
+    /// A session requests its next object, over a new connection.
     pub(super) fn request_object(&mut self, index: usize) {
         let now = self.now;
         let state = &mut self.flows.sessions[index];
@@ -36,7 +36,7 @@ impl<S: Scheduler> Run<S> {
         self.open_connection(slot as usize);
     }
 
-    /// The last byte of an object asked for at `asked` has come.
+    /// The last byte of an object requested at `asked` has arrived.
     pub(super) fn object_arrived(&mut self, session: usize, flow: usize, bytes: u64, asked: Time) {
         let flow = &mut self.flows.all[flow];
         if let Some(responses) = &mut flow.responses {

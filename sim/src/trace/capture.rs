@@ -304,7 +304,7 @@ fn transport_checksum(headers: &[u8], length: u16) -> u16 {
     internet_checksum(&pseudo)
 }
 
-/// RFC 1071. An even number of bytes.
+/// The Internet checksum (RFC 1071) of an even number of bytes.
 fn internet_checksum(bytes: &[u8]) -> u16 {
     let sum: u32 = bytes
         .chunks_exact(2)

@@ -29,9 +29,9 @@ use crate::random::Stream;
 /// A write of the program above the transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Write {
-    /// When.
+    /// Time of the write.
     pub at: Time,
-    /// How much: data and, as in a packet of its own, headers. At least one byte of data is written.
+    /// Bytes of data and, as in a packet of its own, headers. At least one byte of data is written.
     pub bytes: u32,
 }
 

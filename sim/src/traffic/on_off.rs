@@ -8,7 +8,7 @@ use netnice_queue::Time;
 use super::{ConstantRate, Source, Write, constant_rate};
 use crate::random::{Stream, seconds};
 
-/// How long the periods of an on/off source last.
+/// Distribution of the periods of an on/off source.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum PeriodLength {
     /// Exponentially distributed.

@@ -6,10 +6,10 @@ use netnice_queue::{Rate, Time};
 use super::{Source, Write};
 use crate::random::Stream;
 
-/// How long packets are.
+/// The distribution of packet lengths.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum PacketSize {
-    /// All alike, in bytes.
+    /// One length for all packets, in bytes.
     Fixed(u32),
     /// Exponentially distributed, in bytes, rounded to the next whole byte and cut off at the longest IP packet.
     Exponential {
@@ -62,7 +62,7 @@ impl Source for Poisson {
 #[derive(Debug)]
 pub(crate) struct Generator {
     size: PacketSize,
-    /// In seconds.
+    /// Mean time between packets, in seconds.
     mean_interval: f64,
     last: Time,
     /// Fraction of a nanosecond by which the exact time exceeds `last`.

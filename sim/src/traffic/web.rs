@@ -23,7 +23,7 @@ pub struct Web {
     /// Mean of the exponential time between the requests for a page's objects, which do not wait for one another: 1 ms
     /// in the papers.
     pub mean_object_gap: Duration,
-    /// How large objects are.
+    /// Distribution of object sizes.
     pub object_size: ObjectSize,
 }
 
@@ -54,9 +54,9 @@ pub struct Session {
     server: usize,
     /// When the present page began.
     began: Time,
-    /// Objects of the present page not asked for yet.
+    /// Objects of the present page not requested yet.
     to_request: u32,
-    /// Objects asked for that have not come.
+    /// Objects requested that have not arrived.
     outstanding: u32,
     stream: Stream,
 }
@@ -79,7 +79,8 @@ impl Session {
         from + seconds(self.stream.exponential(web.mean_page_gap.as_secs_f64()))
     }
 
-    /// The object asked for at `now`, and when the next one will be; `None` where that is known only at the end of the page.
+    /// The object requested at `now`, and the time of the next request; `None` if that is known only at the end of the
+    /// page.
     pub fn request(&mut self, web: &Web, now: Time) -> (Object, Option<Time>) {
         if self.to_request == 0 {
             self.server = self.stream.below(self.servers);
