@@ -282,7 +282,7 @@ impl PacketQueue for FifoLanes {
         self.upcoming.get(self.gone).map_or(u128::MAX, Flight::key)
     }
 
-    // Where no upcoming flights are asked for, the first lane of the winner tree has the earliest.
+    // If no upcoming flights are requested, the first lane of the winner tree has the earliest.
     #[inline(always)]
     fn first_due(&mut self) -> Time {
         if self.previews && self.gone >= self.few {

@@ -297,7 +297,8 @@ impl Connection {
         Some((segment, packet))
     }
 
-    /// The next segment that the receiver sends at `now`, likewise, and when the newest data that it has got were sent.
+    /// The next segment that the receiver sends at `now`, and its packet; the body holds the time at which the newest
+    /// data that have arrived were sent.
     #[inline(always)]
     pub fn next_of_receiver(&mut self, now: Time, index: usize) -> Option<(Body, Packet)> {
         let segment = self.receiver.poll_transmit(now)?;
@@ -341,7 +342,7 @@ impl Connection {
 
     /// An event for the sender's timer: it may have moved to a later time since, or the slot to another connection or to none.
     ///
-    /// It mostly has moved, as each ACK moves it; of such a connection a single cache line is looked at.
+    /// It mostly has moved, as each ACK moves it; the event of such a connection reads a single cache line.
     #[inline(always)]
     pub fn sender_timer_event(&mut self, now: Time) -> TimerEvent {
         let sending = &mut self.sending;

@@ -123,9 +123,11 @@ impl Simulation {
         self.run_while(|_| true);
     }
 
-    /// Runs to the end, or until `go_on`, which gets the present time now and then, says no. True at the end.
+    /// Runs to the end, or until `go_on`, called with the present time now and then, returns false. Returns true at the
+    /// end.
     ///
-    /// Where it says no, flows may be ahead of the present (see `lookahead/`). At samples, checkpoints and the end none is.
+    /// If `go_on` returns false, flows may be ahead of the present (see `lookahead/`). At samples, checkpoints and the
+    /// end none is.
     pub fn run_while(&mut self, go_on: impl FnMut(Time) -> bool) -> bool {
         each!(self, run => run.run_while(go_on))
     }

@@ -34,7 +34,7 @@ pub(super) struct Run<S> {
 }
 
 impl<S: Scheduler> Run<S> {
-    /// Runs to the end, or until `go_on` says no. True at the end.
+    /// Runs to the end, or until `go_on` returns false. Returns true at the end.
     pub fn run_while(&mut self, mut go_on: impl FnMut(Time) -> bool) -> bool {
         /// Events between two questions: a few milliseconds.
         const STRIDE: u64 = 1 << 16;

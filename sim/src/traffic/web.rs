@@ -15,8 +15,8 @@ pub struct Web {
     pub sessions: u32,
     /// Mean of the exponential time from the end of a page to the beginning of the session's next: 1 s in the papers.
     pub mean_page_gap: Duration,
-    /// The time to the next page counts from the beginning of a page instead, so that what is asked for does not depend on
-    /// how long pages take. ns-2's web traffic can do both.
+    /// The time to the next page counts from the beginning of a page instead, so that requests do not depend on how
+    /// long pages take. ns-2's web traffic can do both.
     pub open_loop: bool,
     /// Objects of a page: ten in the papers.
     pub objects_per_page: u32,
