@@ -20,11 +20,11 @@ pub struct LinkCounters {
     pub queue_full: u64,
     /// Packets lost at random before the queue.
     pub random_loss: u64,
-    /// Early drops, [`DropCause::EarlyDrop`](crate::DropCause::EarlyDrop).
+    /// Early drops, [`DropCause::EarlyDrop`].
     pub early_drop: u64,
-    /// Forced drops, [`DropCause::ForcedDrop`](crate::DropCause::ForcedDrop).
+    /// Forced drops, [`DropCause::ForcedDrop`].
     pub forced_drop: u64,
-    /// Waiting packets dropped in favour of others, [`DropCause::PushedOut`](crate::DropCause::PushedOut).
+    /// Waiting packets dropped in favour of others, [`DropCause::PushedOut`].
     pub pushed_out: u64,
     /// Packets marked with congestion experienced.
     pub marked: u64,
