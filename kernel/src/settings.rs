@@ -33,7 +33,7 @@ pub struct Settings {
     pub control: Control,
     /// Parameters of the control.
     pub parameters: Parameters,
-    /// Whether packets are marked DSCP LE (RFC 8622) as well.
+    /// True if packets are marked DSCP LE (RFC 8622) as well.
     pub mark: bool,
     /// Direction in which data gets low priority. The control, its mark and the guard over both apply to sent data.
     /// Received data is governed in cgroups only.

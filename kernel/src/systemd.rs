@@ -14,7 +14,7 @@ const UNITS: &str = "/etc/systemd/system";
 /// The name of our drop-ins.
 const DROP_IN: &str = "50-netnice.conf";
 
-/// Whether systemd is the system's service manager.
+/// Returns true if systemd is the system's service manager.
 pub fn runs() -> bool {
     fs::exists("/run/systemd/system").unwrap_or(false)
 }

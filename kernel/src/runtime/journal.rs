@@ -230,7 +230,7 @@ fn clear_one(home: &Path, hierarchy: &Hierarchy, content: &Content) -> Result<Fa
     Ok(fate)
 }
 
-/// Whether a cgroup that has been removed will be made again: systemd does so for services, at the
+/// True if a cgroup that has been removed will be made again: systemd does so for services, at the
 /// same path.
 pub(crate) fn may_return(path: &str) -> bool {
     path.ends_with(".service")

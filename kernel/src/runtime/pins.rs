@@ -128,7 +128,7 @@ impl Pins {
             in_namespace_of_init(home, |place| umount2(place, how))
                 .doing(|| format!("unmounting {}", bpf.display()))?;
         }
-        // Who waits for the lock meanwhile finds the file gone and makes a new one.
+        // A process that waits for the lock meanwhile finds the file gone and makes a new one.
         let removed = match left.lost {
             true => remove_all_but_journal(home),
             false => fs::remove_dir_all(home),

@@ -298,7 +298,7 @@ impl View {
     }
 }
 
-/// What is attached, and what is no longer, a line each.
+/// Cgroups and services that are attached, and those that no longer are, a line each.
 fn notes() -> Vec<String> {
     let attached = attach::attached();
     let attached = (!attached.is_empty()).then(|| format!("attached: {}", attached.join(", ")));

@@ -19,7 +19,7 @@ pub struct Entry {
     pub peer: String,
     /// Phase of the policy; `-` where it cannot be read.
     pub state: String,
-    /// Whether it has given way to others just now.
+    /// True if it has given way to others just now.
     pub gives_way: bool,
     /// In bytes per second.
     pub rate: u64,
