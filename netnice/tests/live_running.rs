@@ -154,7 +154,7 @@ fn attach_covers_a_cgroup_with_open_connections_until_it_is_detached() {
     );
 }
 
-/// Whether `status` lists a cgroup under one of the members that name paths.
+/// Returns true if `status` lists a cgroup under one of the members that name paths.
 fn lists(member: &str, name: &str) -> bool {
     let status = json(&mut netnice(&["status", "--json"]));
     let mut paths = status[member].as_array().unwrap().iter();
@@ -240,7 +240,7 @@ fn a_service_stays_attached_by_a_drop_in_until_detached() {
     assert!(told.contains(&line), "{told}");
     assert!(told.contains("`other` is not a service"), "{told}");
     assert!(told.ends_with("code 1\n"), "{told}");
-    // What the line does when the service starts.
+    // Run the command of the line, as systemd does when the service starts.
     output(&mut beside_systemd(
         &format!("{netnice} attach up.service --control tcplp"),
         path,

@@ -37,7 +37,7 @@ pub struct Entry {
     pub sent: u64,
     /// In bytes.
     pub received: u64,
-    /// What the delay comes from.
+    /// Source of the delay.
     pub signal: String,
 }
 
@@ -93,7 +93,7 @@ impl Sort {
     }
 }
 
-/// What the user has chosen.
+/// Sorting, filter and position that the user has chosen.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Choice {
     pub sort: Sort,
