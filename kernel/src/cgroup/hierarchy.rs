@@ -2,6 +2,7 @@
 //! The cgroup2 hierarchy: finding it wherever it is mounted, or mounting it privately, and creating, entering and
 //! removing cgroups in it.
 
+use std::fmt::Display;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -122,17 +123,19 @@ impl Hierarchy {
 
     /// Returns the cgroup of a process, or of this one.
     pub fn of(&self, pid: Option<i32>) -> Result<Cgroup> {
-        let file = match pid {
-            Some(pid) => format!("/proc/{pid}/cgroup"),
-            None => "/proc/self/cgroup".to_owned(),
-        };
-        let lines = fs::read_to_string(&file).doing(|| format!("reading {file}"))?;
-        let path = lines
-            .lines()
-            .find_map(|line| line.strip_prefix("0::"))
+        let process = pid.map_or_else(|| "self".to_owned(), |pid| pid.to_string());
+        let path = path_of(&process)
+            .doing(|| format!("reading /proc/{process}/cgroup"))?
             .ok_or_else(|| Error::NoCgroup2(io::ErrorKind::Unsupported.into()))?;
-        self.open(path)
+        self.open(&path)
     }
+}
+
+/// Returns the path of a process's cgroup in cgroup2 (man 7 cgroups); `None` if there is none.
+pub(crate) fn path_of(process: impl Display) -> io::Result<Option<String>> {
+    let lines = fs::read_to_string(format!("/proc/{process}/cgroup"))?;
+    let path = lines.lines().find_map(|line| line.strip_prefix("0::"));
+    Ok(path.map(str::to_owned))
 }
 
 impl Cgroup {

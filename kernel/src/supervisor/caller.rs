@@ -18,7 +18,7 @@ use nix::sys::uio::{RemoteIoVec, process_vm_readv};
 use nix::sys::wait::waitpid;
 use nix::unistd::{ForkResult, Gid, Pid, Uid, fork, geteuid, setfsgid, setfsuid};
 
-use crate::cgroup::hierarchy::{Cgroup, Hierarchy};
+use crate::cgroup::hierarchy::{Cgroup, Hierarchy, path_of};
 use crate::runtime::background;
 use crate::sockets::process::Handle;
 
@@ -149,11 +149,9 @@ impl Surroundings {
     }
 }
 
-/// Returns the path of a process's cgroup in cgroup2 (man 7 cgroups); `None` if there is none.
+/// Returns the path of a process's cgroup; `None` if it is unknown.
 fn cgroup_of(process: impl Display) -> Option<String> {
-    let lines = fs::read_to_string(format!("/proc/{process}/cgroup")).ok()?;
-    let path = lines.lines().find_map(|line| line.strip_prefix("0::"))?;
-    Some(path.to_owned())
+    path_of(process).ok().flatten()
 }
 
 /// Returns a number unique to the network namespace: each has files of its own under `net`. The link `ns/net` shows it
