@@ -34,7 +34,7 @@
 struct dstcp {
 	struct policy_report report; /* must be first */
 	u64 target_bits_per_s;
-	u64 credit; /* millionths of a packet per packet acknowledged, towards the next increase */
+	u64 cwnd_cnt; /* millionths of a packet per packet acknowledged, towards the next increase */
 	u32 packet_bytes;
 	u32 c;
 	u32 smoothed_rtt_us;
@@ -121,12 +121,12 @@ POLICY_INLINE u32 dstcp_avoid(struct dstcp *state, const struct dstcp_ack *ack, 
 	u64 grown;
 
 	state->report.phase = POLICY_AVOIDANCE;
-	state->credit += dstcp_increase_micro(state, ack->minimum_rtt_us, cwnd) *
-			 policy_min(ack->acked, DSTCP_ACKED_LIMIT);
+	state->cwnd_cnt += dstcp_increase_micro(state, ack->minimum_rtt_us, cwnd) *
+			   policy_min(ack->acked, DSTCP_ACKED_LIMIT);
 	if (!window_micro)
 		return cwnd;
-	grown = state->credit / window_micro;
-	state->credit %= window_micro;
+	grown = state->cwnd_cnt / window_micro;
+	state->cwnd_cnt %= window_micro;
 	return cwnd + (u32)grown;
 }
 
@@ -164,7 +164,7 @@ POLICY_INLINE void dstcp_congested(struct dstcp *state)
 {
 	state->begun = 1;
 	state->ssthresh_limit = 0xffffffffU;
-	state->credit = 0;
+	state->cwnd_cnt = 0;
 }
 
 /* Returns the window at the end of recovery after a loss; ssthresh is then dstcp_ssthresh(). */

@@ -44,7 +44,7 @@ static const struct hstcplp_row hstcplp_rows[HSTCPLP_ROWS] = {
 };
 
 struct hstcplp {
-	struct tcplp lp; /* must be first; the credit counts a(w) for each packet acknowledged */
+	struct tcplp lp; /* must be first; cwnd_cnt counts a(w) for each packet acknowledged */
 };
 
 POLICY_INLINE void hstcplp_init(struct hstcplp *state, const struct policy_parameters *wanted)
@@ -68,13 +68,13 @@ POLICY_INLINE u32 hstcplp_row_of(u32 cwnd)
 POLICY_INLINE u32 hstcplp_increase(struct hstcplp *state, u32 cwnd, u32 acked)
 {
 	u32 increase = hstcplp_row_of(cwnd) + 1;
-	u64 credit, grown;
+	u64 progress, grown;
 
 	if (increase == 1)
 		return tcplp_increase(&state->lp, cwnd, acked);
-	credit = (u64)state->lp.credit + (u64)increase * acked;
-	grown = credit / cwnd;
-	state->lp.credit = (u32)(credit % cwnd);
+	progress = (u64)state->lp.cwnd_cnt + (u64)increase * acked;
+	grown = progress / cwnd;
+	state->lp.cwnd_cnt = (u32)(progress % cwnd);
 	return cwnd + (grown < increase ? (u32)grown : increase);
 }
 

@@ -42,7 +42,7 @@ POLICY_INLINE void netnice_mark_reaction(struct netnice *state, u32 delivered)
 	state->round_end = delivered;
 	state->over_packets = 0;
 	state->growth = 1;
-	state->credit = 0;
+	state->cwnd_cnt = 0;
 }
 
 /*
@@ -137,12 +137,12 @@ POLICY_INLINE void netnice_round(struct netnice *state, const struct netnice_ack
 POLICY_INLINE u32 netnice_grow_back(struct netnice *state, u32 acked, u32 cwnd)
 {
 	u32 product = netnice_bandwidth_delay_product(state);
-	u32 progress = policy_min(acked, cwnd) + state->credit;
+	u32 progress = policy_min(acked, cwnd) + state->cwnd_cnt;
 
 	if (cwnd < product >> NETNICE_RETURN_SHIFT)
 		return cwnd + acked;
 	if (cwnd < product) {
-		state->credit = progress % (1U << NETNICE_RETURN_SHIFT);
+		state->cwnd_cnt = progress % (1U << NETNICE_RETURN_SHIFT);
 		return cwnd + (progress >> NETNICE_RETURN_SHIFT);
 	}
 	state->slow_start = 0;
@@ -161,8 +161,8 @@ POLICY_INLINE u32 netnice_grow(struct netnice *state, const struct netnice_ack *
 	if (state->slow_start)
 		return state->report.yields ? netnice_grow_back(state, ack->acked, cwnd) :
 					      cwnd + ack->acked;
-	progress = (u64)policy_min(ack->acked, cwnd) * state->growth + state->credit;
-	state->credit = (u32)(progress % cwnd);
+	progress = (u64)policy_min(ack->acked, cwnd) * state->growth + state->cwnd_cnt;
+	state->cwnd_cnt = (u32)(progress % cwnd);
 	return cwnd + (u32)(progress / cwnd);
 }
 

@@ -53,7 +53,7 @@ struct netnice {
 	u32 packet_ns;       /* time of one packet at the link's rate */
 	u32 plateau;         /* last window that filled the link without a queue */
 	u32 growth;          /* packets per round */
-	u32 credit;          /* progress towards the next packet of growth */
+	u32 cwnd_cnt;        /* progress towards the next packet of growth */
 	u32 steady_since_us; /* while yielding: start of the steady delay; 0: none */
 	u16 steady_low;      /* in ticks of 20 us, as the next four members */
 	u16 steady_high;

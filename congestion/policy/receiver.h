@@ -55,15 +55,15 @@ struct receiver {
 	struct one_way_delay clock;
 	u32 minimum_rtt_us;
 	u32 minimum_delay_us;
-	u32 proven_us;    /* when a round trip at its minimum last proved the way empty */
-	u32 floor_us;     /* the configured floor under the policy's threshold */
-	u32 delivered;    /* total packets */
-	u32 credit_bytes; /* towards the next packet */
-	u32 cwnd;         /* the policy's, packets */
-	u32 mss;          /* unit of all packets here, bytes: the largest seen */
-	u32 window_bytes; /* latest window advertised */
-	u32 arrived_us;   /* latest data */
-	u32 probed_us;    /* while yielding: when the window was last opened */
+	u32 proven_us;       /* when a round trip at its minimum last proved the way empty */
+	u32 floor_us;        /* the configured floor under the policy's threshold */
+	u32 delivered;       /* total packets */
+	u32 remainder_bytes; /* towards the next packet */
+	u32 cwnd;            /* the policy's, packets */
+	u32 mss;             /* unit of all packets here, bytes: the largest seen */
+	u32 window_bytes;    /* latest window advertised */
+	u32 arrived_us;      /* latest data */
+	u32 probed_us;       /* while yielding: when the window was last opened */
 	u32 rate_us;
 	u32 rate_delivered;
 	u32 recovery_end; /* `delivered` at the latest loss */
@@ -89,7 +89,7 @@ struct receiver_segment {
 	u32 limit_bytes; /* largest window that can be advertised */
 	u8 gap;          /* data beyond a gap is queued */
 	u8 ce;           /* a CE mark has arrived, and no CWR since */
-	u8 held;         /* a delayed ACK: now is later than the newest packet's arrival */
+	u8 delayed_ack;  /* a delayed ACK: now is later than the newest packet's arrival */
 	u8 has_data;     /* the segment carries data of our own */
 };
 
@@ -236,11 +236,11 @@ POLICY_INLINE u32 receiver_count(struct receiver *state, const struct receiver_s
 					 RECEIVER_RESTART_PACKETS);
 		state->mss = segment->mss;
 	}
-	state->credit_bytes += segment->bytes;
-	packets = state->credit_bytes / state->mss;
-	state->credit_bytes -= packets * state->mss;
+	state->remainder_bytes += segment->bytes;
+	packets = state->remainder_bytes / state->mss;
+	state->remainder_bytes -= packets * state->mss;
 	if (!packets && state->policy.report.phase == POLICY_YIELDING) {
-		state->credit_bytes = 0;
+		state->remainder_bytes = 0;
 		packets = 1;
 	}
 	return packets;
@@ -373,7 +373,7 @@ POLICY_INLINE u32 receiver_on_arrival(struct receiver *state,
 	int congested = receiver_fills_by_retransmission(state, segment);
 	const struct receiver_mark *mark = receiver_echoed(state, segment);
 	struct netnice_ack ack = { .now_us = segment->now_us, .acked = acked };
-	u32 queue_us = segment->held ? NETNICE_NO_SAMPLE : receiver_queue_us(state, segment);
+	u32 queue_us = segment->delayed_ack ? NETNICE_NO_SAMPLE : receiver_queue_us(state, segment);
 	u32 came;
 
 	congested |= segment->ce && !state->ce;

@@ -50,17 +50,17 @@ struct tcplp {
 	u32 epoch_start_us;
 	u32 inference_end_us;
 	u32 reaction_us;
-	u32 credit; /* packets acknowledged towards the next increase of cwnd */
+	u32 cwnd_cnt; /* packets acknowledged towards the next increase of cwnd */
 	u16 gamma_permille;
 	u16 delta_permille;
 	u16 inference_rtts;
 	u16 minimum_cwnd_permille;
 	u8 lone_acks;
 	u8 inference_runs : 1;
-	u8 ignoring : 1;  /* no packet sent since the reaction has been acknowledged */
-	u8 indicated : 1; /* the newest sample was an early congestion indication */
-	u8 crowded : 1;   /* the newest certain delay, unaveraged, is over the threshold */
-	u8 held : 1;      /* the receiver may have delayed the newest ACK */
+	u8 ignoring : 1;    /* no packet sent since the reaction has been acknowledged */
+	u8 indicated : 1;   /* the newest sample was an early congestion indication */
+	u8 crowded : 1;     /* the newest certain delay, unaveraged, is over the threshold */
+	u8 delayed_ack : 1; /* the receiver may have delayed the newest ACK */
 };
 
 /* One ACK of new data, as any TCP sees it. Times are in microseconds and may wrap. */
@@ -161,21 +161,21 @@ POLICY_INLINE void tcplp_sample(struct tcplp *state, const struct tcplp_ack *ack
 {
 	int prompt = delayed_ack_is_prompt(&state->lone_acks, ack->acked, ack->in_flight);
 	int certain = prompt && delayed_ack_has_proof(ack->acked, ack->in_flight);
-	u32 told_us, delay_us;
+	u32 measured_us, delay_us;
 	u8 restarted;
-	u8 was_held = state->held;
+	u8 was_delayed_ack = state->delayed_ack;
 
 	state->indicated = 0;
-	state->held = !prompt;
+	state->delayed_ack = !prompt;
 	if (ca_answers_congestion(ack->ca_state) || !ack->sample_rtt_us)
 		return;
-	told_us = one_way_delay_of_ack(&state->clock, &state->report, ack->has_timestamp,
-				       ack->tsval, ack->sample_rtt_us, ack->now_us, &restarted);
-	if (!told_us)
-		told_us = ack->sample_rtt_us;
+	measured_us = one_way_delay_of_ack(&state->clock, &state->report, ack->has_timestamp,
+					   ack->tsval, ack->sample_rtt_us, ack->now_us, &restarted);
+	if (!measured_us)
+		measured_us = ack->sample_rtt_us;
 	if (restarted)
 		state->smoothed_us = 0;
-	delay_us = tcplp_without_gain_us(state, ack, told_us);
+	delay_us = tcplp_without_gain_us(state, ack, measured_us);
 	if (!prompt && (!state->smoothed_us || delay_us > state->smoothed_us))
 		return;
 	if (!state->smoothed_us) {
@@ -186,14 +186,14 @@ POLICY_INLINE void tcplp_sample(struct tcplp *state, const struct tcplp_ack *ack
 		state->maximum_rtt_us = 0;
 		state->span_us = 0;
 	}
-	tcplp_learn_extremes(state, ack, told_us, certain);
+	tcplp_learn_extremes(state, ack, measured_us, certain);
 	/* Compares ages: as signed times, a reaction 36 minutes ago would lie in the future. */
 	if (ack->now_us - state->reaction_us >= ack->sample_rtt_us)
 		state->ignoring = 0;
 	/*
 	 * Delayed ACKs lowered the average to their own wait: the first prompt sample restarts it.
 	 */
-	if (was_held && prompt && delay_us < state->smoothed_us)
+	if (was_delayed_ack && prompt && delay_us < state->smoothed_us)
 		state->smoothed_us = delay_us;
 	if (!state->ignoring)
 		state->smoothed_us =
@@ -233,7 +233,7 @@ POLICY_INLINE u32 tcplp_pause_us(const struct tcplp *state, u32 cwnd, u32 smooth
 	if (cwnd > TCPLP_MINIMUM_CWND || !tcplp_is_paced(state))
 		return 0;
 	pause_us = (u64)smoothed_rtt_us * 1000 / state->minimum_cwnd_permille;
-	if (state->held)
+	if (state->delayed_ack)
 		pause_us *= 2;
 	return pause_us < TCPLP_LONGEST_PAUSE_US ? (u32)pause_us : TCPLP_LONGEST_PAUSE_US;
 }
@@ -241,11 +241,11 @@ POLICY_INLINE u32 tcplp_pause_us(const struct tcplp *state, u32 cwnd, u32 smooth
 /* cwnd += 1 for each cwnd packets acknowledged. */
 POLICY_INLINE u32 tcplp_increase(struct tcplp *state, u32 cwnd, u32 acked)
 {
-	state->credit += acked;
-	if (state->credit >= cwnd) {
-		state->credit -= cwnd;
-		if (state->credit > cwnd)
-			state->credit = 0;
+	state->cwnd_cnt += acked;
+	if (state->cwnd_cnt >= cwnd) {
+		state->cwnd_cnt -= cwnd;
+		if (state->cwnd_cnt > cwnd)
+			state->cwnd_cnt = 0;
 		cwnd += 1;
 	}
 	return cwnd;
@@ -269,7 +269,7 @@ POLICY_INLINE int tcplp_react(struct tcplp *state, const struct tcplp_ack *ack, 
 			*cwnd = policy_max(*cwnd / 2, TCPLP_MINIMUM_CWND);
 			state->report.phase = POLICY_INFERENCE;
 		}
-		state->credit = 0;
+		state->cwnd_cnt = 0;
 		state->inference_runs = 1;
 		state->inference_end_us =
 			ack->now_us + state->inference_rtts * ack->smoothed_rtt_us;
@@ -352,7 +352,7 @@ POLICY_INLINE void tcplp_on_restart(struct tcplp *state)
 		state->smoothed_us = state->minimum_us;
 	state->inference_runs = 0;
 	state->indicated = 0;
-	state->credit = 0;
+	state->cwnd_cnt = 0;
 }
 
 #endif

@@ -33,7 +33,7 @@ impl HsTcpLp {
     }
 
     /// Returns the window in packets after an ACK that has been sampled; a smaller one is also the new ssthresh.
-    pub fn window_after(&mut self, ack: &Ack) -> u32 {
+    pub fn on_sampled_ack(&mut self, ack: &Ack) -> u32 {
         // SAFETY: as above.
         unsafe { native_hstcplp_on_ack(&mut self.0, ack) }
     }

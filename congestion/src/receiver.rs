@@ -24,7 +24,7 @@ pub struct Segment {
     /// True if a CE mark has arrived, and no CWR since.
     pub ce: bool,
     /// True if the ACK of the newest packet was delayed.
-    pub held: bool,
+    pub delayed_ack: bool,
     /// True if the segment carries data of our own.
     pub has_data: bool,
 }

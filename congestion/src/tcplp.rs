@@ -65,7 +65,7 @@ impl TcpLp {
         if ack.ca_state.answers_congestion() {
             ack.cwnd
         } else {
-            self.window_after(ack)
+            self.on_sampled_ack(ack)
         }
     }
 
@@ -77,7 +77,7 @@ impl TcpLp {
 
     /// Returns the window after an ACK that has been sampled; also after an RTO, when the sample does not count but
     /// slow start continues.
-    pub fn window_after(&mut self, ack: &Ack) -> u32 {
+    pub fn on_sampled_ack(&mut self, ack: &Ack) -> u32 {
         // SAFETY: as above.
         unsafe { native_tcplp_on_ack(&mut self.0, ack) }
     }

@@ -315,7 +315,7 @@ impl Input {
                     .map_or(10_000, |kilobits| u32::from(kilobits) % 20_000 + 8),
             );
             if link.tagged {
-                text += "conditioner = { kind = \"tsw\", target = \"1mbit\" }\n";
+                text += "marker = { kind = \"tsw\", target = \"1mbit\" }\n";
             }
             if let Some(kilobits) = link.back_kilobits {
                 let _ = writeln!(

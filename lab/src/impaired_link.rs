@@ -200,7 +200,7 @@ to = "j"
 rate = "20mbit"
 delay = "3ms"
 queue = { discipline = "rio", limit = "100p", in = { min_threshold = "40p", max_threshold = "70p", max_probability = 0.1 }, out = { min_threshold = "10p", max_threshold = "30p", max_probability = 0.9 }, weight = 0.02 }
-conditioner = { kind = "tsw", target = "12mbit" }
+marker = { kind = "tsw", target = "12mbit" }
 "#;
 
     /// Returns the departures from the simulated link, in nanoseconds, as its trace records them.

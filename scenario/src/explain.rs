@@ -106,7 +106,7 @@ fn write_link(
         && there.queue == back.queue
         && there.loss == back.loss
         && there.jitter == back.jitter
-        && there.conditioner == back.conditioner
+        && there.marker == back.marker
         && there.base_rtt == back.base_rtt;
     match alike {
         true => writeln!(text, "    both ways: {}", link_words(there)),
@@ -143,7 +143,7 @@ fn link_words(link: &NetworkLink) -> String {
         };
         words.push(format!("jitter {} ({order})", jitter.size));
     }
-    if link.conditioner.is_some() {
+    if link.marker.is_some() {
         words.push("packets tagged by their profile".to_owned());
     }
     words.join(", ")

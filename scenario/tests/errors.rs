@@ -153,10 +153,10 @@ fn errors_name_file_line_field_and_what_is_allowed() {
             r#"queue = "150p""#,
             r#"queue = { discipline = "red", limit = "10p", min_threshold = "20p", max_threshold = "30p" }"#,
         ),
-        (r#"queue = "150p""#, r#"conditioner = { kind = "tsw" }"#),
+        (r#"queue = "150p""#, r#"marker = { kind = "tsw" }"#),
         (
             r#"queue = "150p""#,
-            r#"conditioner = { kind = "token_bucket", rate = "1mbit", burst = "0B" }"#,
+            r#"marker = { kind = "token_bucket", rate = "1mbit", burst = "0B" }"#,
         ),
         (
             r#"queue = "150p""#,

@@ -26,7 +26,7 @@ clock = { tick = "10ms", offset = "3s", drift_ppm = -20.0 }
 from = "hosts"
 to = "left"
 delay_step = "2ms"
-conditioner = { kind = "tsw", target = "1mbit" }
+marker = { kind = "tsw", target = "1mbit" }
 [[links]]
 name = "bottleneck"
 from = "left"

@@ -24,8 +24,8 @@ impl Policy for HsTcpLp {
         HsTcpLp::sample(self, ack);
     }
 
-    fn window_after(&mut self, ack: &Ack) -> u32 {
-        HsTcpLp::window_after(self, ack)
+    fn on_sampled_ack(&mut self, ack: &Ack) -> u32 {
+        HsTcpLp::on_sampled_ack(self, ack)
     }
 
     fn on_loss(&mut self, cwnd: u32, now_us: u32) -> u32 {

@@ -27,10 +27,10 @@ pub(super) trait Policy: fmt::Debug + Send {
     fn sample(&mut self, ack: &tcplp::Ack);
 
     /// Returns the window after an ACK that has been sampled.
-    fn window_after(&mut self, ack: &tcplp::Ack) -> u32;
+    fn on_sampled_ack(&mut self, ack: &tcplp::Ack) -> u32;
 
     /// Returns the window after a router's mark; `None` if the mark counts as a loss.
-    fn window_after_mark(&mut self, _ack: &tcplp::Ack) -> Option<u32> {
+    fn on_ecn_echo(&mut self, _ack: &tcplp::Ack) -> Option<u32> {
         None
     }
 
@@ -96,7 +96,7 @@ impl<P: Policy> CongestionControl for PolicyControl<P> {
         if ack.may_grow {
             apply(
                 policy_ack.cwnd,
-                self.policy.window_after(&policy_ack),
+                self.policy.on_sampled_ack(&policy_ack),
                 window,
             );
         }
@@ -124,7 +124,7 @@ impl<P: Policy> CongestionControl for PolicyControl<P> {
             ssthresh: whole_packets(window.ssthresh),
             ..tcplp::Ack::default()
         };
-        match self.policy.window_after_mark(&policy_ack) {
+        match self.policy.on_ecn_echo(&policy_ack) {
             Some(wanted) => apply(policy_ack.cwnd, wanted, window),
             None => {
                 self.on_loss(congestion, window);
@@ -157,8 +157,8 @@ impl Policy for TcpLp {
         TcpLp::sample(self, ack);
     }
 
-    fn window_after(&mut self, ack: &tcplp::Ack) -> u32 {
-        TcpLp::window_after(self, ack)
+    fn on_sampled_ack(&mut self, ack: &tcplp::Ack) -> u32 {
+        TcpLp::on_sampled_ack(self, ack)
     }
 
     fn on_loss(&mut self, cwnd: u32, now_us: u32) -> u32 {

@@ -25,11 +25,11 @@ impl Policy for ByMarks {
 
     fn sample(&mut self, _ack: &Ack) {}
 
-    fn window_after(&mut self, ack: &Ack) -> u32 {
-        self.0.window_after(ack)
+    fn on_sampled_ack(&mut self, ack: &Ack) -> u32 {
+        self.0.on_sampled_ack(ack)
     }
 
-    fn window_after_mark(&mut self, ack: &Ack) -> Option<u32> {
+    fn on_ecn_echo(&mut self, ack: &Ack) -> Option<u32> {
         Some(self.0.on_ecn_echo(ack))
     }
 

@@ -127,17 +127,17 @@ fn a_probe_that_met_no_queue_opens_the_window_for_two() {
 }
 
 #[test]
-fn a_held_ack_says_nothing_of_the_queue() {
+fn a_delayed_ack_says_nothing_of_the_queue() {
     let mut connection = Connection::yielding();
     assert_eq!(connection.probe(300, 60), PAUSE);
     connection.now_ms += 2000;
-    let held = Segment {
-        held: true,
+    let delayed_ack = Segment {
+        delayed_ack: true,
         bytes: PAUSE,
         ..connection.segment(60, 0)
     };
     // The policy's pause is over: two packets trigger an ACK at once.
-    assert_eq!(connection.receiver.window(&held), 2 * MSS);
+    assert_eq!(connection.receiver.window(&delayed_ack), 2 * MSS);
 }
 
 #[test]

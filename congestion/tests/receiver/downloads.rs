@@ -10,7 +10,7 @@ use netnice_congestion::receiver::{Receiver, Segment};
 
 pub const MSS: u64 = 1448;
 const MILLISECOND: u64 = 1_000_000;
-const HELD_ACK_NS: u64 = 40 * MILLISECOND;
+const DELAYED_ACK_NS: u64 = 40 * MILLISECOND;
 /// Linux's minimum RTO, and hence the minimum of its persist timer.
 const LEAST_RTO_NS: u64 = 200 * MILLISECOND;
 /// Windows are multiples of this: a window scale of 7.
@@ -88,7 +88,7 @@ enum Event {
     Data(usize, Packet),
     Ack(usize, Ack),
     Timer(usize, u64),
-    HeldAck(usize, u64),
+    DelayedAck(usize, u64),
 }
 
 /// A packet in flight, as its sender sees it.
@@ -123,7 +123,7 @@ struct Client {
     reported: u64,
     newest: Packet,
     arrived_ns: u64,
-    held: u64,
+    delayed_ack: u64,
     /// Bytes received in each second.
     bins: Vec<u64>,
     longest_wait_ns: u64,
@@ -185,7 +185,7 @@ impl Downloads {
                     sent: 0,
                 },
                 arrived_ns: wanted.from_ns,
-                held: 0,
+                delayed_ack: 0,
                 bins: Vec::new(),
                 longest_wait_ns: 0,
             });
@@ -215,10 +215,12 @@ impl Downloads {
                 Event::Timer(number, timer) if self.servers[number].timer == timer => {
                     self.time_out(number);
                 }
-                Event::HeldAck(number, held) if self.clients[number].held == held => {
+                Event::DelayedAck(number, delayed_ack)
+                    if self.clients[number].delayed_ack == delayed_ack =>
+                {
                     self.answer(number, true);
                 }
-                Event::Timer(..) | Event::HeldAck(..) => {}
+                Event::Timer(..) | Event::DelayedAck(..) => {}
             }
         }
         self.now_ns = end_ns;
@@ -407,15 +409,18 @@ impl Downloads {
         if client.unacked >= 2 * MSS || !in_order || waited_ns > LEAST_RTO_NS {
             self.answer(number, false);
         } else {
-            let held = client.held;
-            self.at(self.now_ns + HELD_ACK_NS, Event::HeldAck(number, held));
+            let delayed_ack = client.delayed_ack;
+            self.at(
+                self.now_ns + DELAYED_ACK_NS,
+                Event::DelayedAck(number, delayed_ack),
+            );
         }
     }
 
-    fn answer(&mut self, number: usize, held: bool) {
+    fn answer(&mut self, number: usize, delayed_ack: bool) {
         let now_us = self.clock_us();
         let client = &mut self.clients[number];
-        client.held += 1;
+        client.delayed_ack += 1;
         client.unacked = 0;
         let window = match &mut client.control {
             None => PLAIN_WINDOW,
@@ -428,7 +433,7 @@ impl Downloads {
                     mss: MSS as u32,
                     limit_bytes: LAST_WINDOW,
                     gap: !client.beyond.is_empty(),
-                    held,
+                    delayed_ack,
                     ..Segment::default()
                 };
                 control.window(&segment).into()

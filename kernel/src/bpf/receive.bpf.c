@@ -96,7 +96,7 @@ static __always_inline void begin(struct bpf_sock_ops *ops, struct bpf_sock *sk,
  * Returns true if the ACK of the newest packet was delayed and got a fresh timestamp. An ACK that
  * waited for a program to read carries the timestamp of the packet.
  */
-static __always_inline bool has_been_held(const struct tcp_sock *tp)
+static __always_inline bool is_delayed_ack(const struct tcp_sock *tp)
 {
 	u32 waited = (u32)bpf_jiffies64() - tp->inet_conn.icsk_ack.lrcvtime;
 	u64 age_us = bpf_ktime_get_ns() / 1000 - tp->tcp_mstamp;
@@ -131,7 +131,7 @@ static __always_inline void advertise(struct bpf_sock_ops *ops, struct tcp_sock 
 		.limit_bytes = policy_min(65535U << scale, LARGEST_WINDOW),
 		.gap = tp->out_of_order_queue.rb_node != 0,
 		.ce = (tp->ecn_flags & TCP_ECN_DEMAND_CWR) != 0,
-		.held = has_been_held(tp),
+		.delayed_ack = is_delayed_ack(tp),
 		.has_data = ops->skb_len > 0,
 	};
 	u32 window;

@@ -201,7 +201,7 @@ impl LinkSpec {
             }),
             loss: spec.loss,
             jitter: None,
-            conditioner: None,
+            marker: None,
             base_rtt: self.base_rtt(),
             packet_size: Bytes::new(MTU as u64),
         }

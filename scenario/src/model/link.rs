@@ -41,7 +41,7 @@ pub struct Link {
     pub jitter: Option<Jitter>,
     /// Tags packets before the queue; never of the way back, unless `reverse` says so.
     #[serde(default, deserialize_with = "queue::marker")]
-    pub conditioner: Option<MarkerConfig>,
+    pub marker: Option<MarkerConfig>,
     /// The settings that differ from `to` to `from`.
     #[serde(default)]
     pub reverse: LinkChanges,
@@ -79,7 +79,7 @@ pub struct LinkChanges {
     pub jitter: Option<Jitter>,
     /// Tags packets before the queue.
     #[serde(default, deserialize_with = "queue::marker")]
-    pub conditioner: Option<MarkerConfig>,
+    pub marker: Option<MarkerConfig>,
 }
 
 /// Random delay of each packet after the propagation; a text such as "5ms" is uniform from 0 to that.

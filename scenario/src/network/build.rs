@@ -169,7 +169,7 @@ impl Builder {
             queue: link.queue.clone(),
             loss: link.loss,
             jitter: link.jitter,
-            conditioner: link.conditioner,
+            marker: link.marker,
             base_rtt: Duration::ZERO,
             packet_size: ETHERNET,
         };
@@ -179,7 +179,7 @@ impl Builder {
             queue,
             loss,
             jitter,
-            conditioner,
+            marker,
         } = link.reverse.clone();
         let back = NetworkLink {
             name: format!("{name} (reverse)"),
@@ -190,7 +190,7 @@ impl Builder {
             queue: queue.unwrap_or_else(|| there.queue.clone()),
             loss: loss.unwrap_or(there.loss),
             jitter: jitter.or(there.jitter),
-            conditioner,
+            marker,
             ..there.clone()
         };
         self.links.extend([there, back]);

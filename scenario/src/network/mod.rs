@@ -75,7 +75,7 @@ pub struct NetworkLink {
     /// Random delay after the propagation.
     pub jitter: Option<Jitter>,
     /// Tagging before the queue.
-    pub conditioner: Option<MarkerConfig>,
+    pub marker: Option<MarkerConfig>,
     /// Longest propagation round trip among the flows whose packets pass here, in either direction; of the link itself
     /// where none do.
     pub base_rtt: Duration,
@@ -138,7 +138,7 @@ impl NetworkLink {
         };
         let queue = (&self.queue, &self.discipline_context());
         let streams = self.streams(seed);
-        let mut setup = LinkSetup::described(config, queue, self.conditioner.as_ref(), streams)?;
+        let mut setup = LinkSetup::described(config, queue, self.marker.as_ref(), streams)?;
         if let Some(jitter) = self.jitter {
             setup.jitter = match jitter.distribution {
                 JitterDistribution::Uniform => LinkJitter::Uniform(jitter.size.get()),

@@ -50,7 +50,7 @@ impl Survey {
 
 /// Finds out, as all flows are known, from which links packets can be fast-forwarded, and marks these hops.
 pub(crate) fn mark_hops(links: &mut Links, flows: &Flows, limits: &mut Limits) {
-    // Traces, jitter and conditioners need packets as they come out of links.
+    // Traces, jitter and markers need packets as they come out of links.
     if !links.extras.is_empty() {
         return;
     }

@@ -101,7 +101,7 @@ impl Setup {
                     .set(&format!("flows.tcp{flow}.tcp.ecn"), &ecn.to_string());
             }
             if !self.has_rio() {
-                study = study.set(&format!("links.tcp{flow}_source-left.conditioner"), ALL_OUT);
+                study = study.set(&format!("links.tcp{flow}_source-left.marker"), ALL_OUT);
             }
         }
         study
