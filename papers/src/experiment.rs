@@ -40,6 +40,17 @@ impl Paper {
         }
     }
 
+    /// The subject in a few words, for a reader who does not know the papers.
+    pub fn subject(self) -> &'static str {
+        match self {
+            Paper::Lp03 => "TCP-LP",
+            Paper::Ff => "Reno and Vegas",
+            Paper::Tb => "Testbed",
+            Paper::Hs => "HighSpeed",
+            Paper::Ds => "Diff-Serv",
+        }
+    }
+
     /// Authors, title, place and year, as far as they are known.
     pub fn citation(self) -> &'static str {
         match self {

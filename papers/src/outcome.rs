@@ -93,6 +93,9 @@ pub struct Table {
     pub columns: Vec<String>,
     /// Rows, as long as `columns`.
     pub rows: Vec<Vec<String>>,
+    /// A search over what the paper leaves open, which a report folds.
+    #[serde(default)]
+    pub search: bool,
 }
 
 impl Table {
@@ -102,6 +105,15 @@ impl Table {
             title: title.to_owned(),
             columns: columns.iter().map(|&column| column.to_owned()).collect(),
             rows: Vec::new(),
+            search: false,
+        }
+    }
+
+    /// An empty table of a search.
+    pub fn search(title: &str, columns: &[&str]) -> Table {
+        Table {
+            search: true,
+            ..Table::new(title, columns)
         }
     }
 }
@@ -151,7 +163,8 @@ fn with_unit(text: &str, unit: &str) -> String {
     }
 }
 
-/// `2.71 ± 0.12`, with as many digits as the value's size asks for.
+/// `2.71 ± 0.12`, with as many digits as the value's size asks for. An interval wider than its mean says less than the
+/// smallest and the largest of the few values, so `103 (21 to 221)` stands in its place.
 pub fn written(value: &Estimate) -> String {
     let digits = match value.mean.abs() {
         99.95.. => 0,
@@ -160,6 +173,10 @@ pub fn written(value: &Estimate) -> String {
         _ => 3,
     };
     match value.half_width_95 {
+        Some(half_width) if half_width > value.mean.abs() && value.min < value.max => format!(
+            "{:.digits$} ({:.digits$} to {:.digits$})",
+            value.mean, value.min, value.max
+        ),
         Some(half_width) => format!("{:.digits$} ± {half_width:.digits$}", value.mean),
         None => format!("{:.digits$}", value.mean),
     }
@@ -194,19 +211,6 @@ impl Outcome {
             tables: findings.tables,
             notes: findings.notes,
             lab: None,
-        }
-    }
-
-    /// The experiment's worst verdict.
-    pub fn verdict(&self) -> Verdict {
-        let has = |verdict| {
-            let mut values = self.values.iter();
-            values.any(|value: &ReportedValue| value.judgement.verdict == verdict)
-        };
-        match (has(Verdict::NotReproduced), has(Verdict::SameConclusion)) {
-            (true, _) => Verdict::NotReproduced,
-            (false, true) => Verdict::SameConclusion,
-            (false, false) => Verdict::Reproduced,
         }
     }
 }
@@ -347,8 +351,11 @@ mod tests {
 
     #[test]
     fn values_are_written_with_their_interval() {
-        let estimate = Estimate::of(&[2.0, 4.0, 6.0]).unwrap();
-        assert_eq!(written(&estimate), "4.00 ± 4.97");
+        let estimate = Estimate::of(&[3.0, 4.0, 5.0]).unwrap();
+        assert_eq!(written(&estimate), "4.00 ± 2.48");
+        // 4.303 times 2 over the root of 3 is 4.97, more than the mean.
+        let wide = Estimate::of(&[2.0, 4.0, 6.0]).unwrap();
+        assert_eq!(written(&wide), "4.00 (2.00 to 6.00)");
         assert_eq!(written(&Estimate::of(&[49.71]).unwrap()), "49.7");
         assert_eq!(written(&Estimate::of(&[0.012]).unwrap()), "0.012");
     }

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use netnice_papers::{Counts, LabOutcome, Outcome, StudyRecord, Table};
 
 use crate::chart;
-use crate::values::{badge, summary, table};
+use crate::values::{of_all, summary, table};
 
 /// The article of an experiment.
 pub fn article(outcome: &Outcome) -> Markup {
@@ -19,7 +19,7 @@ pub fn article(outcome: &Outcome) -> Markup {
                 }
                 p.question { (outcome.question) }
                 p.verdict {
-                    (badge(outcome.verdict(), true))
+                    (of_all(&Counts::of([outcome])))
                     " " (summary(&Counts::of([outcome])))
                 }
             }
@@ -94,7 +94,7 @@ fn plain_table(table: &Table) -> Markup {
     };
     // A search over all open parameters would bury the rest of the article.
     html! {
-        @if table.rows.len() > ROWS {
+        @if table.search || table.rows.len() > ROWS {
             details.folded { summary { (table.title) } (drawn) }
         } @else {
             (drawn)
@@ -107,6 +107,9 @@ fn is_number(cell: &str) -> bool {
     let cell = cell.trim().trim_end_matches('%').trim();
     matches!(cell, "" | "-" | "–")
         || cell
+            .trim_end_matches(')')
+            .replace(" (", "±")
+            .replace(" to ", "±")
             .split('±')
             .all(|part| part.trim().parse::<f64>().is_ok())
 }
@@ -173,7 +176,7 @@ mod tests {
 
     #[test]
     fn numbers_differ_from_words() {
-        for number in ["2.7", "2.71 ± 0.12", "-", "12 %", "-3"] {
+        for number in ["2.7", "2.71 ± 0.12", "103 (21 to 221)", "-", "12 %", "-3"] {
             assert!(is_number(number), "{number}");
         }
         for words in ["1.5mbit", "reno", "2.7 ± ?"] {

@@ -7,7 +7,7 @@ use netnice_papers::{
 };
 
 use crate::chart;
-use crate::values::{badge, bar, glyphs};
+use crate::values::{bar, glyphs, of_all};
 
 /// Experiments whose first figure shows best the purpose of TCP-LP; the page uses the first that is present.
 pub const TELLING: &[&str] = &["LP03-F15", "LP03-F10", "LP03-F11"];
@@ -173,7 +173,7 @@ fn of_paper(paper: Paper, outcomes: &[&Outcome]) -> Markup {
                             th scope="row" { a href={"#" (outcome.id)} { (outcome.id) } }
                             td.title { (outcome.title) }
                             td { (glyphs(outcome)) }
-                            td.outcome { (badge(outcome.verdict(), true)) }
+                            td.outcome { (of_all(&Counts::of([*outcome]))) }
                         }
                     }
                 }

@@ -64,7 +64,7 @@ pub fn page(outcomes: &Outcomes) -> Markup {
                             ul {
                                 li { a href="#overview" { "Overview" } }
                                 @for (paper, _) in &papers {
-                                    li { a href={"#" (paper.short_name())} title=(paper.citation()) { (paper.short_name()) } }
+                                    li { a href={"#" (paper.short_name())} title=(paper.citation()) { (paper.subject()) } }
                                 }
                             }
                         }

@@ -37,6 +37,24 @@ pub fn badge(verdict: Verdict, certain: bool) -> Markup {
     }
 }
 
+/// How many of an experiment's values are reproduced, with a sign for all of them.
+pub fn of_all(counts: &Counts) -> Markup {
+    let all = counts.all();
+    let verdict = if counts.reproduced == all {
+        Verdict::Reproduced
+    } else if counts.reproduced + counts.same_conclusion > 0 {
+        Verdict::SameConclusion
+    } else {
+        Verdict::NotReproduced
+    };
+    html! {
+        span class={"badge " (class(verdict))} title=(summary(counts)) {
+            span.sign aria-hidden="true" { (sign(verdict)) }
+            " " (counts.reproduced) " of " (all)
+        }
+    }
+}
+
 /// `3 of 4 values reproduced, 1 with the same conclusion`.
 pub fn summary(counts: &Counts) -> String {
     let mut text = format!(

@@ -30,7 +30,7 @@ pub(crate) fn search(
     let keys = study.points.first().map_or(&[][..], |point| point.settings);
     let mut columns: Vec<&str> = keys.iter().map(|(key, _)| key.as_str()).collect();
     columns.push(heading);
-    let mut table = Table::new(&title, &columns);
+    let mut table = Table::search(&title, &columns);
     let mut nearest = Nearest::to(reported);
     for point in &study.points {
         let Some(found) = value(point) else { continue };
@@ -82,7 +82,7 @@ pub(crate) fn joint(title: &str, study: &MeasuredStudy<'_>, targets: &[Target]) 
     let mut columns: Vec<&str> = keys.iter().map(|(key, _)| key.as_str()).collect();
     columns.extend(targets.iter().map(|target| target.heading));
     columns.push("mean deviation, %");
-    let mut table = Table::new(title, &columns);
+    let mut table = Table::search(title, &columns);
     let mut reported = vec![String::new(); keys.len()];
     if let Some(first) = reported.first_mut() {
         *first = "the paper".to_owned();

@@ -90,6 +90,18 @@ fn names_it(name: &str, protocol: &str) -> bool {
     parts.any(|part| part.trim() == protocol)
 }
 
+/// The marker of a protocol's colour, or for a second curve of the same kind the next one that its protocol does not use.
+fn free_marker(
+    used: &[(&str, CurveKind, Marker)],
+    protocol: &str,
+    kind: CurveKind,
+    colour: usize,
+) -> Marker {
+    let is_free = |marker: &Marker| !used.contains(&(protocol, kind, *marker));
+    let all = MARKERS.iter().cycle().skip(colour).take(COLOURS);
+    all.copied().find(is_free).unwrap_or(MARKERS[colour])
+}
+
 /// The looks of a figure's curves.
 pub fn of(figure: &Figure) -> Vec<Looks> {
     let mut taken: Vec<(&str, usize)> = Vec::new();
@@ -120,6 +132,7 @@ pub fn of(figure: &Figure) -> Vec<Looks> {
             taken.push((name, free.unwrap_or(taken.len() % COLOURS)));
         }
     }
+    let mut markers: Vec<(&str, CurveKind, Marker)> = Vec::new();
     let looks = figure.curves.iter().map(|curve| {
         let ours = coloured(&curve);
         let found = taken.iter().find(|(other, _)| match ours {
@@ -128,7 +141,11 @@ pub fn of(figure: &Figure) -> Vec<Looks> {
         });
         let colour = found.map_or(0, |&(_, colour)| colour);
         let marker = match curve.kind {
-            CurveKind::Ours | CurveKind::Variant | CurveKind::Kernel => MARKERS[colour],
+            CurveKind::Ours | CurveKind::Variant | CurveKind::Kernel => {
+                let marker = free_marker(&markers, protocol(&curve.name), curve.kind, colour);
+                markers.push((protocol(&curve.name), curve.kind, marker));
+                marker
+            }
             CurveKind::Reference | CurveKind::Model => Marker::None,
             CurveKind::Reported => Marker::Reported,
         };
@@ -176,6 +193,17 @@ mod tests {
         assert_eq!(looks[1].marker, looks[3].marker);
         assert_eq!(looks[4].class(), "reference colour-0");
         assert_eq!(looks[5].class(), "reported beside colour-1");
+    }
+
+    #[test]
+    fn two_variants_of_a_protocol_have_different_markers() {
+        let looks = looks_of(&[
+            ("TCP", CurveKind::Ours),
+            ("TCP, today's", CurveKind::Variant),
+            ("TCP, minimum RTO of 0.2 s", CurveKind::Variant),
+        ]);
+        assert_eq!(looks[0].marker, looks[1].marker, "their lines differ");
+        assert_ne!(looks[1].marker, looks[2].marker);
     }
 
     #[test]

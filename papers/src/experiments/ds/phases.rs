@@ -190,7 +190,7 @@ impl Row {
             .map_or(&[][..], |point| point.settings);
         let mut columns: Vec<&str> = settings.iter().map(|(key, _)| key.as_str()).collect();
         columns.extend(["within 10 %", "mean deviation, %"]);
-        let mut table = Table::new(&title, &columns);
+        let mut table = Table::search(&title, &columns);
         let mut least: Option<(f64, String)> = None;
         for point in &searched.points {
             let deviations: Vec<f64> = values

@@ -207,7 +207,7 @@ fn agreement(measured: &Measured<'_>) -> Table {
         "within 10 %",
         "mean deviation, %",
     ];
-    let mut table = Table::new(title, &columns);
+    let mut table = Table::search(title, &columns);
     let study = |c| measured.study(&searched(c).name);
     for (number, point) in study(None).points.iter().enumerate() {
         let deviations: Vec<f64> = ROWS
