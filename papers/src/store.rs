@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use netnice_scenario::results::{Backend, DirectoryError, Manifest, ResultsDirectory};
+use netnice_scenario::results::{Backend, DirectoryError, Existing, Manifest, ResultsDirectory};
 use netnice_scenario::{ScenarioFile, input};
 
 use crate::{Outcome, Outcomes, experiments};
@@ -76,7 +76,10 @@ impl Store {
             &path,
             manifest,
             file,
-            self.resume,
+            match self.resume {
+                true => Existing::Resume,
+                false => Existing::Refuse,
+            },
         )?)
     }
 

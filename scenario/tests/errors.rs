@@ -174,6 +174,10 @@ fn errors_name_file_line_field_and_what_is_allowed() {
         ),
         (
             "congestion_control = \"reno\"",
+            "congestion_control = \"lp\"",
+        ),
+        (
+            "congestion_control = \"reno\"",
             "congestion_control = { name = \"reno\", delta = 2 }",
         ),
         (

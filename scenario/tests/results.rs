@@ -6,8 +6,8 @@ use std::fs;
 use netnice_scenario::ScenarioFile;
 use netnice_scenario::model::{TrafficClass, Transport};
 use netnice_scenario::results::{
-    Backend, Delays, DirectoryError, FlowResult, Manifest, ResultsDirectory, RunResults, Series,
-    StaleRun, Subject, Summary,
+    Backend, Delays, DirectoryError, Existing, FlowResult, Manifest, ResultsDirectory, RunResults,
+    Series, StaleRun, Subject, Summary,
 };
 
 const SCENARIO: &str = "name = \"test\"
@@ -85,32 +85,66 @@ fn finished_runs_are_kept_and_found_again() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("results");
     let file = scenario(&[]);
-    let results = ResultsDirectory::create(&path, manifest(&file), &file, false).unwrap();
+    let results =
+        ResultsDirectory::create(&path, manifest(&file), &file, Existing::Refuse).unwrap();
     let first = run(&file, 1, 2, &[5e5]);
     results.store(1, &first).unwrap();
     assert_eq!(results.finished(1, &file.points[1], 1).unwrap(), None);
 
-    let refused = ResultsDirectory::create(&path, manifest(&file), &file, false);
+    let refused = ResultsDirectory::create(&path, manifest(&file), &file, Existing::Refuse);
     assert!(matches!(refused, Err(DirectoryError::Occupied(_))));
-    let resumed = ResultsDirectory::create(&path, manifest(&file), &file, true).unwrap();
+    let resumed =
+        ResultsDirectory::create(&path, manifest(&file), &file, Existing::Resume).unwrap();
     let found = resumed.finished(1, &file.points[1], 2).unwrap().unwrap();
     assert_eq!(found.flows, first.flows);
     assert!(found.series[0].value[1].is_nan());
 
     let other = scenario(&[("duration".to_owned(), "2s".to_owned())]);
-    let refused = ResultsDirectory::create(&path, manifest(&other), &other, true);
+    let refused = ResultsDirectory::create(&path, manifest(&other), &other, Existing::Resume);
     assert!(matches!(refused, Err(DirectoryError::OtherRuns(_))));
     // Without it nothing says whose the runs are; they are of no use to this scenario either way.
     fs::remove_file(path.join("manifest.json")).unwrap();
-    for resume in [false, true] {
-        let refused = ResultsDirectory::create(&path, manifest(&other), &other, resume);
+    for existing in [Existing::Refuse, Existing::Resume, Existing::Overwrite] {
+        let refused = ResultsDirectory::create(&path, manifest(&other), &other, existing);
         assert!(matches!(refused, Err(DirectoryError::UnknownRuns(_))));
     }
     assert!(!path.join("manifest.json").exists());
     fs::remove_dir_all(path.join("runs")).unwrap();
-    ResultsDirectory::create(&path, manifest(&other), &other, false).unwrap();
+    ResultsDirectory::create(&path, manifest(&other), &other, Existing::Refuse).unwrap();
     let nothing = ResultsDirectory::open(directory.path());
     assert!(matches!(nothing, Err(DirectoryError::NoResults(_))));
+}
+
+#[test]
+fn overwriting_removes_results_and_nothing_else() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("results");
+    let file = scenario(&[]);
+    let results = ResultsDirectory::create(&path, manifest(&file), &file, Existing::Refuse);
+    let results = results.unwrap();
+    let runs = [run(&file, 0, 1, &[5e5])];
+    results.store(0, &runs[0]).unwrap();
+    results.write_tables(&runs, &Summary::of(&runs)).unwrap();
+    fs::write(path.join("notes.txt"), "mine").unwrap();
+
+    let other = scenario(&[("duration".to_owned(), "2s".to_owned())]);
+    let again = ResultsDirectory::create(&path, manifest(&other), &other, Existing::Overwrite);
+    assert!(again.unwrap().runs().unwrap().is_empty());
+    let names = fs::read_dir(&path)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name());
+    let mut names: Vec<_> = names.map(|name| name.into_string().unwrap()).collect();
+    names.sort();
+    assert_eq!(
+        names,
+        ["manifest.json", "notes.txt", "runs", "scenario.toml"]
+    );
+
+    // A manifest of something else says that the directory is no place of results.
+    fs::write(path.join("manifest.json"), "{}").unwrap();
+    let refused = ResultsDirectory::create(&path, manifest(&other), &other, Existing::Overwrite);
+    assert!(matches!(refused, Err(DirectoryError::Io { .. })));
+    assert!(path.join("scenario.toml").exists());
 }
 
 #[test]
@@ -118,13 +152,15 @@ fn a_run_whose_file_was_touched_is_not_found() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("results");
     let file = scenario(&[]);
-    let results = ResultsDirectory::create(&path, manifest(&file), &file, false).unwrap();
+    let results =
+        ResultsDirectory::create(&path, manifest(&file), &file, Existing::Refuse).unwrap();
     let runs = path.join("runs");
     for seed in [1, 2] {
         results.store(0, &run(&file, 0, seed, &[5e5])).unwrap();
     }
     let look = |seed| {
-        let resumed = ResultsDirectory::create(&path, manifest(&file), &file, true).unwrap();
+        let resumed =
+            ResultsDirectory::create(&path, manifest(&file), &file, Existing::Resume).unwrap();
         let found = resumed.finished(0, &file.points[0], seed);
         found.map(|run| run.map(|run| run.seed))
     };
@@ -172,7 +208,8 @@ fn a_run_whose_file_was_touched_is_not_found() {
 fn a_run_stored_again_has_one_checksum() {
     let directory = tempfile::tempdir().unwrap();
     let file = scenario(&[]);
-    let results = ResultsDirectory::create(directory.path(), manifest(&file), &file, false);
+    let results =
+        ResultsDirectory::create(directory.path(), manifest(&file), &file, Existing::Refuse);
     let results = results.unwrap();
     let second = run(&file, 0, 1, &[6e5]);
     for run in [&run(&file, 0, 1, &[5e5]), &second] {
@@ -186,7 +223,9 @@ fn a_run_stored_again_has_one_checksum() {
         .unwrap();
     let sums = fs::read_to_string(directory.path().join("SHA256SUMS")).unwrap();
     assert_eq!(sums.lines().count(), 1, "{sums}");
-    let resumed = ResultsDirectory::create(directory.path(), manifest(&file), &file, true).unwrap();
+    let resumed =
+        ResultsDirectory::create(directory.path(), manifest(&file), &file, Existing::Resume)
+            .unwrap();
     let found = resumed.finished(0, &file.points[0], 1).unwrap().unwrap();
     assert_eq!(found.flows[0].goodput_bps, 6e5);
 }
@@ -230,7 +269,8 @@ fn tables_have_a_heading_and_the_sweep_in_front() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("results");
     let file = scenario(&[]);
-    let results = ResultsDirectory::create(&path, manifest(&file), &file, false).unwrap();
+    let results =
+        ResultsDirectory::create(&path, manifest(&file), &file, Existing::Refuse).unwrap();
     results.store(0, &run(&file, 0, 1, &[1e5])).unwrap();
     let runs = results.runs().unwrap();
     results.write_tables(&runs, &Summary::of(&runs)).unwrap();

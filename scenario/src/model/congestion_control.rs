@@ -82,7 +82,10 @@ impl CongestionControl {
             Ok(_) => Ok(()),
             Err(ControlError::UnknownControl { name }) => {
                 let names = names().iter().chain(KERNEL_CONTROLS).copied();
-                let allowed = crate::did_you_mean::among(&name, names);
+                let allowed = match elsewhere(&name) {
+                    Some(ours) => format!("it is called `{ours}` here"),
+                    None => crate::did_you_mean::among(&name, names),
+                };
                 let message = format!("there is no congestion control `{name}`; {allowed}");
                 Err((None, message))
             }
@@ -91,6 +94,18 @@ impl CongestionControl {
             }
         }
     }
+}
+
+/// Our name of a control that is called otherwise in Linux (`tcp_lp.c` registers `lp`), ns-2 or ns-3.
+fn elsewhere(name: &str) -> Option<&'static str> {
+    let found = match name.to_ascii_lowercase().as_str() {
+        "lp" | "tcp_lp" | "tcp-lp" => "tcplp",
+        "newreno" | "new_reno" | "linuxreno" => "reno",
+        "hstcp" | "hs" | "tcphighspeed" => "highspeed",
+        "hstcp-lp" | "hslp" => "hstcplp",
+        _ => return None,
+    };
+    Some(found)
 }
 
 impl<'de> Deserialize<'de> for CongestionControl {

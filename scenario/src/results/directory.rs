@@ -89,7 +89,7 @@ impl Manifest {
 #[derive(Debug, thiserror::Error)]
 pub enum DirectoryError {
     /// Results are there already.
-    #[error("{} holds results already; reuse them with --resume, or choose another directory", .0.display())]
+    #[error("{} holds results already; reuse them with --resume, replace them with --overwrite, or choose another directory", .0.display())]
     Occupied(PathBuf),
     /// Results of something else are there.
     #[error("{} holds results of another scenario, version or setting; choose another directory", .0.display())]
@@ -139,6 +139,17 @@ fn at(path: &Path) -> impl FnOnce(io::Error) -> DirectoryError + '_ {
     }
 }
 
+/// Action on results that a directory already holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Existing {
+    /// Refuse the directory.
+    Refuse,
+    /// Reuse finished runs, if they are of the same scenario, version and settings.
+    Resume,
+    /// Remove them. Files that are no results stay.
+    Overwrite,
+}
+
 /// An open directory of results.
 #[derive(Debug, Clone)]
 pub struct ResultsDirectory {
@@ -149,17 +160,20 @@ pub struct ResultsDirectory {
 }
 
 impl ResultsDirectory {
-    /// A new directory, or with `resume` one that has runs of the same scenario.
+    /// A new directory, or one that holds results already and is treated as `existing` says.
     pub fn create(
         path: &Path,
         manifest: Manifest,
         scenario: &ScenarioFile,
-        resume: bool,
+        existing: Existing,
     ) -> Result<ResultsDirectory, DirectoryError> {
         let runs = path.join("runs");
+        if existing == Existing::Overwrite && path.join("manifest.json").exists() {
+            remove_results(path)?;
+        }
         if path.join("manifest.json").exists() {
             let before = ResultsDirectory::open(path)?;
-            if !resume {
+            if existing == Existing::Refuse {
                 return Err(DirectoryError::Occupied(path.to_owned()));
             }
             if !before.manifest.same_runs(&manifest) {
@@ -308,6 +322,35 @@ impl ResultsDirectory {
         }
         Ok(())
     }
+}
+
+/// Removes the results in a directory, the manifest last: until then it still is a directory of results.
+fn remove_results(path: &Path) -> Result<(), DirectoryError> {
+    // It must be one: a manifest.json of something else is not ours to remove.
+    ResultsDirectory::open(path)?;
+    let runs = path.join("runs");
+    if runs.exists() {
+        for (_, run) in run_files(&runs)? {
+            // The packets of its links, as `netnice sim --pcap` writes them.
+            if let Some(traces) = run.file_stem().map(|name| path.join("traces").join(name)) {
+                if traces.exists() {
+                    fs::remove_dir_all(&traces).map_err(at(&traces))?;
+                }
+            }
+            fs::remove_file(&run).map_err(at(&run))?;
+        }
+    }
+    let tables = tables::NAMES.iter();
+    let tables = tables.flat_map(|name| [format!("{name}.csv"), format!("{name}.parquet")]);
+    let others = ["summary.json", CHECKSUMS, "scenario.toml", "manifest.json"].map(str::to_owned);
+    for name in tables.chain(others) {
+        let file = path.join(name);
+        match fs::remove_file(&file) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(at(&file)(error)),
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// Point and seed of a run.

@@ -13,7 +13,7 @@ pub mod tables;
 
 pub use compare::{Comparison, PointComparison, Row};
 pub use derived::derive;
-pub use directory::{Backend, DirectoryError, Manifest, ResultsDirectory, StaleRun};
+pub use directory::{Backend, DirectoryError, Existing, Manifest, ResultsDirectory, StaleRun};
 pub use run::{
     ClassResult, Delays, DerivedValue, Drops, FlowResult, LabReport, PhaseResult, QueueResult,
     ResponseTimes, RunResults, Series, SizeBin,

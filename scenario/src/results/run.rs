@@ -123,7 +123,7 @@ pub struct FlowResult {
     pub rtt: Delays,
     /// One-way delays of data packets, from the sender's application host to the receiver's.
     pub one_way_delay: Delays,
-    /// Seconds from the flow's start to its last byte's acknowledgement; `None` while it had not ended.
+    /// Seconds from the flow's start until its receiver has all data; `None` while it has not.
     pub completion_s: Option<f64>,
     /// The phases of the scenario.
     pub phases: Vec<PhaseResult>,

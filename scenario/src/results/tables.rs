@@ -95,6 +95,9 @@ macro_rules! table {
     }};
 }
 
+/// The names of all tables.
+pub(super) const NAMES: [&str; 5] = ["summary", "flows", "queues", "response_times", "series"];
+
 /// Makes a table of runs.
 type Make = fn(&[String], &[RunResults], &Summary) -> Table;
 
@@ -104,15 +107,16 @@ pub fn all(
     runs: &[RunResults],
     summary: &Summary,
 ) -> impl Iterator<Item = (&'static str, Table)> {
-    let tables: [(&str, Make); 5] = [
-        ("summary", |axes, _, summary| summary_table(axes, summary)),
-        ("flows", |axes, runs, _| flows(axes, runs)),
-        ("queues", |axes, runs, _| queues(axes, runs)),
-        ("response_times", |axes, runs, _| response_times(axes, runs)),
-        ("series", |axes, runs, _| series(axes, runs)),
+    let tables: [Make; NAMES.len()] = [
+        |axes, _, summary| summary_table(axes, summary),
+        |axes, runs, _| flows(axes, runs),
+        |axes, runs, _| queues(axes, runs),
+        |axes, runs, _| response_times(axes, runs),
+        |axes, runs, _| series(axes, runs),
     ];
-    tables
+    NAMES
         .into_iter()
+        .zip(tables)
         .map(move |(name, make)| (name, make(axes, runs, summary)))
 }
 

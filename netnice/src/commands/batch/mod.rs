@@ -12,7 +12,9 @@ use anyhow::{Context, Result};
 use clap::Args;
 use netnice_scenario::model::Scenario;
 use netnice_scenario::network::Problem;
-use netnice_scenario::results::{Backend, Manifest, ResultsDirectory, RunResults, Summary};
+use netnice_scenario::results::{
+    Backend, Existing, Manifest, ResultsDirectory, RunResults, Summary,
+};
 use netnice_scenario::{Point, ScenarioFile};
 use serde::Serialize;
 
@@ -37,6 +39,9 @@ pub struct BatchArguments {
     /// Reuse finished runs found in the directory
     #[arg(long, requires = "out")]
     resume: bool,
+    /// Remove results found in the directory first; files that are no results stay
+    #[arg(long, requires = "out", conflicts_with = "resume")]
+    overwrite: bool,
     /// Write the tables as Parquet files, too
     #[arg(long, requires = "out")]
     parquet: bool,
@@ -113,8 +118,13 @@ impl BatchArguments {
     ) -> Result<(Manifest, Option<ResultsDirectory>)> {
         let manifest = Manifest::new(file, backend, env!("CARGO_PKG_VERSION"), command());
         let out = self.out.as_ref();
+        let existing = match (self.resume, self.overwrite) {
+            (true, _) => Existing::Resume,
+            (_, true) => Existing::Overwrite,
+            _ => Existing::Refuse,
+        };
         let directory = out
-            .map(|out| ResultsDirectory::create(out, manifest.clone(), file, self.resume))
+            .map(|out| ResultsDirectory::create(out, manifest.clone(), file, existing))
             .transpose()?;
         Ok((manifest, directory))
     }

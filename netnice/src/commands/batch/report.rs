@@ -38,8 +38,9 @@ pub fn report(file: &ScenarioFile, runs: &[RunResults], summary: &Summary) -> St
                 "goodput",
                 "loss",
                 "retransmitted",
-                "time-outs",
+                "RTOs",
                 "mean RTT",
+                "one-way delay",
                 "Jain's index",
             ][..],
             1,
@@ -173,6 +174,7 @@ fn flow_rows(point: &PointSummary) -> Vec<Vec<String>> {
             cell(point, Subject::Flows, name, ("retransmissions", plain)),
             cell(point, Subject::Flows, name, ("timeouts", plain)),
             cell(point, Subject::Flows, name, ("mean_rtt", time)),
+            cell(point, Subject::Flows, name, ("mean_one_way_delay", time)),
             cell(point, Subject::Flows, name, ("jain_index", fraction)),
         ]
     });
