@@ -50,17 +50,25 @@ impl ImpairedLink {
         if let Some(marker) = &mut self.marker {
             marker.tag(now, &mut frame);
         }
-        self.link.offer(now, frame).inspect_err(|dropped| {
-            let key = (dropped.cause, dropped.packet.class);
-            match self
-                .drops
-                .iter_mut()
-                .find(|known| (known.0, known.1) == key)
-            {
-                Some(known) => known.2 += 1,
-                None => self.drops.push((key.0, key.1, 1)),
-            }
-        })
+        let offered = self.link.offer(now, frame);
+        offered.inspect_err(|dropped| self.count_drop(dropped))
+    }
+
+    /// Returns the next packet that the queue dropped after it had admitted it. Call it after [`ImpairedLink::offer`] and
+    /// [`ImpairedLink::deliver`] until it returns `None`.
+    pub(crate) fn take_dropped(&mut self) -> Option<Frame> {
+        let dropped = self.link.take_dropped()?;
+        self.count_drop(&dropped);
+        Some(dropped.packet)
+    }
+
+    fn count_drop(&mut self, dropped: &Dropped<Frame>) {
+        let key = (dropped.cause, dropped.packet.class);
+        let mut drops = self.drops.iter_mut();
+        match drops.find(|known| (known.0, known.1) == key) {
+            Some(known) => known.2 += 1,
+            None => self.drops.push((key.0, key.1, 1)),
+        }
     }
 
     /// Returns the time at which to call [`ImpairedLink::deliver`] next.
@@ -201,6 +209,13 @@ rate = "20mbit"
 delay = "3ms"
 queue = { discipline = "rio", limit = "100p", in = { min_threshold = "40p", max_threshold = "70p", max_probability = 0.1 }, out = { min_threshold = "10p", max_threshold = "30p", max_probability = 0.9 }, weight = 0.02 }
 marker = { kind = "tsw", target = "12mbit" }
+[[links]]
+name = "pie"
+from = "k"
+to = "l"
+rate = "20mbit"
+delay = "3ms"
+queue = { discipline = "pie", max_burst = "0ms" }
 "#;
 
     /// Returns the departures from the simulated link, in nanoseconds, as its trace records them.
@@ -227,6 +242,7 @@ marker = { kind = "tsw", target = "12mbit" }
                 while let Some((_, due)) = link.deliver(now) {
                     times.push(due.as_nanos());
                 }
+                while link.take_dropped().is_some() {}
             }
         };
         for number in 0..8000 {
@@ -243,7 +259,14 @@ marker = { kind = "tsw", target = "12mbit" }
     #[test]
     fn links_draw_as_in_the_simulator() {
         let mut text = SCENARIO.to_owned();
-        for (from, to) in [("a", "b"), ("c", "d"), ("e", "f"), ("g", "h"), ("i", "j")] {
+        for (from, to) in [
+            ("a", "b"),
+            ("c", "d"),
+            ("e", "f"),
+            ("g", "h"),
+            ("i", "j"),
+            ("k", "l"),
+        ] {
             for (start, bytes, mbit) in [("0us", 1000, 16), ("250us", 500, 8)] {
                 text += &format!(
                     "[[flows]]\nname = \"{from}-{bytes}\"\nfrom = \"{from}\"\nto = \"{to}\"\nstart = \"{start}\"\n\
@@ -270,6 +293,7 @@ marker = { kind = "tsw", target = "12mbit" }
             ("reordering", "behind_reordering"),
             ("red", "red"),
             ("tsw", "tsw"),
+            ("pie", "pie"),
         ] {
             let links = &mut network.links.iter();
             let link = links.find(|link| link.name == name).unwrap();

@@ -55,11 +55,13 @@ pub enum DropCause {
     QueueFull,
     /// The link's random loss dropped the packet before the queue.
     RandomLoss,
-    /// An early drop at random while the average queue was between its thresholds (RED, RIO).
+    /// An early drop by active queue management: at random while the average queue was between its thresholds (RED, RIO),
+    /// by the control law (CoDel), by the drop probability (PIE).
     EarlyDrop,
     /// A drop because the average queue was at or above the threshold from which every packet is dropped (RED, RIO).
     ForcedDrop,
-    /// The packet was waiting and made room for another: of a flow with fewer packets, of a higher class, or a newer one.
+    /// The packet was waiting and made room for another: of a flow with fewer packets or bytes, of a higher class, or a
+    /// newer one.
     PushedOut,
 }
 
@@ -102,11 +104,17 @@ pub struct Dropped<P> {
 /// after the queue empties, the link calls `dequeue` once more at the end of the last transmission.
 pub trait QueueDiscipline<P: Packet>: Debug {
     /// Enqueues `packet`, which arrives at `now`. An error carries the one packet that was dropped; every other packet
-    /// stays in the queue.
+    /// stays in the queue, or is returned by [`QueueDiscipline::take_dropped`].
     fn enqueue(&mut self, now: Time, packet: P) -> Result<(), Dropped<P>>;
 
     /// Dequeues the packet whose transmission begins at `now`; `None` if no packet waits.
     fn dequeue(&mut self, now: Time) -> Option<P>;
+
+    /// Returns a packet that was dropped after it had been admitted, for a discipline that drops on `dequeue` or several
+    /// packets at once; `None` once all have been returned. A packet counts as waiting no more as soon as it is dropped.
+    fn take_dropped(&mut self) -> Option<Dropped<P>> {
+        None
+    }
 
     /// Packets that this discipline has marked with congestion experienced so far.
     fn marks(&self) -> u64 {

@@ -22,15 +22,18 @@
 //! network. A new discipline is one file that implements [`QueueDiscipline`], one line in `registry.rs`, and its `mod`
 //! and `pub use` here.
 
+mod codel;
 mod counters;
 mod discipline;
 mod drop_tail;
 mod drr;
 mod early_detection;
 mod fair_queue;
+mod fq_codel;
 mod impairments;
 mod link;
 mod marker;
+mod pie;
 mod priority;
 pub mod random;
 mod red;
@@ -43,13 +46,16 @@ mod token_bucket;
 mod tsw;
 pub mod units;
 
+pub use codel::{Codel, CodelConfig};
 pub use counters::{LinkCounters, LinkUsage};
 pub use discipline::{DropCause, Dropped, Packet, QueueDiscipline};
 pub use drop_tail::{DropTail, DropTailConfig};
 pub use early_detection::CountIn;
+pub use fq_codel::{FqCodel, FqCodelConfig};
 pub use impairments::{Jitter, RandomLoss, ReorderingJitter};
 pub use link::{Delivery, Link, LinkConfig, Queued};
 pub use marker::{Marker, MarkerConfig};
+pub use pie::{Pie, PieConfig};
 pub use priority::{Priority, PriorityConfig};
 pub use red::{EcnMode, Red, RedConfig};
 pub use registry::{Described, Discipline, DisciplineConfig, DisciplineContext, DisciplineError};

@@ -97,6 +97,8 @@ pub struct Link<P: Packet, Q: QueueDiscipline<Queued<P>> = DropTail<Queued<P>>> 
     remainder: u64,
     loss: Option<RandomLoss>,
     jitter: Option<InOrderJitter>,
+    /// Packets that the discipline dropped after it had admitted them, until the driver takes them.
+    dropped: VecDeque<Dropped<P>>,
     /// Every counter except `delivered`, `delivered_bytes` and `marked`, which `counters()` derives.
     counters: LinkCounters,
     dropped_bytes: u64,
@@ -121,6 +123,7 @@ impl<P: Packet, Q: QueueDiscipline<Queued<P>>> Link<P, Q> {
             remainder: 0,
             loss: RandomLoss::new(&config),
             jitter: None,
+            dropped: VecDeque::new(),
             counters: LinkCounters::default(),
             dropped_bytes: 0,
             busy_ns: 0,
@@ -137,7 +140,7 @@ impl<P: Packet, Q: QueueDiscipline<Queued<P>>> Link<P, Q> {
     }
 
     /// Accepts a packet that arrives at `now`. An error returns the dropped packet: this one, or a waiting one that was
-    /// pushed out.
+    /// pushed out. Other packets may have been dropped: call [`Link::take_dropped`] afterwards.
     ///
     /// `now` must not be earlier than in any previous call.
     pub fn offer(&mut self, now: Time, packet: P) -> Result<(), Dropped<P>> {
@@ -162,6 +165,7 @@ impl<P: Packet, Q: QueueDiscipline<Queued<P>>> Link<P, Q> {
             counters.max_queue_packets = counters.max_queue_packets.max(packets);
             counters.max_queue_bytes = counters.max_queue_bytes.max(bytes);
         }
+        self.collect_dropped(now);
         outcome.map_err(|Dropped { packet, cause }| {
             self.leaves_queue(now, packet.length() as u64);
             let packet = packet.packet;
@@ -188,6 +192,14 @@ impl<P: Packet, Q: QueueDiscipline<Queued<P>>> Link<P, Q> {
         Some(delivery)
     }
 
+    /// Returns the next packet that the discipline dropped after it had admitted it; `None` if there is none. Call it
+    /// after [`Link::offer`] and [`Link::deliver`] until it returns `None`. Until then the packet counts as inside.
+    #[inline]
+    pub fn take_dropped(&mut self) -> Option<Dropped<P>> {
+        let dropped = self.dropped.pop_front()?;
+        Some(self.dropped(dropped))
+    }
+
     /// The link's configuration.
     pub fn config(&self) -> &LinkConfig {
         &self.config
@@ -201,7 +213,12 @@ impl<P: Packet, Q: QueueDiscipline<Queued<P>>> Link<P, Q> {
     /// Counters of the link since its start.
     pub fn counters(&self) -> LinkCounters {
         let gone = self.counters.dropped() + self.inside() as u64;
-        let bytes_gone = self.dropped_bytes + self.discipline.bytes() + self.pipe_bytes;
+        let untaken: u64 = self
+            .dropped
+            .iter()
+            .map(|drop| drop.packet.length() as u64)
+            .sum();
+        let bytes_gone = self.dropped_bytes + untaken + self.discipline.bytes() + self.pipe_bytes;
         LinkCounters {
             delivered: self.counters.offered - gone,
             delivered_bytes: self.counters.offered_bytes - bytes_gone,
@@ -225,9 +242,10 @@ impl<P: Packet, Q: QueueDiscipline<Queued<P>>> Link<P, Q> {
         }
     }
 
-    /// Packets offered but neither delivered nor dropped yet: waiting, in transmission or in propagation.
+    /// Packets offered but neither delivered nor dropped yet: waiting, in transmission or in propagation, or dropped and
+    /// not yet taken.
     pub fn inside(&self) -> usize {
-        self.discipline.packets() + self.pipe.len()
+        self.discipline.packets() + self.pipe.len() + self.dropped.len()
     }
 
     /// Packets waiting for transmission at `now`.
@@ -255,7 +273,9 @@ impl<P: Packet, Q: QueueDiscipline<Queued<P>>> Link<P, Q> {
 
     /// Begins to transmit the packet that the discipline selects at `start`; returns false if none waits.
     fn begin_transmission(&mut self, start: Time) -> bool {
-        let Some(Queued { packet, arrived }) = self.discipline.dequeue(start) else {
+        let next = self.discipline.dequeue(start);
+        self.collect_dropped(start);
+        let Some(Queued { packet, arrived }) = next else {
             return false;
         };
         let length = packet.length() as u64;
@@ -293,6 +313,16 @@ impl<P: Packet, Q: QueueDiscipline<Queued<P>>> Link<P, Q> {
         let scaled = length * 8_000_000_000 + self.remainder;
         self.remainder = scaled % rate.bits_per_second();
         scaled / rate.bits_per_second()
+    }
+
+    /// Takes over the packets that the discipline has dropped at `now`.
+    #[inline]
+    fn collect_dropped(&mut self, now: Time) {
+        while let Some(Dropped { packet, cause }) = self.discipline.take_dropped() {
+            self.leaves_queue(now, packet.length() as u64);
+            let packet = packet.packet;
+            self.dropped.push_back(Dropped { packet, cause });
+        }
     }
 
     fn enters_queue(&mut self, now: Time, length: u64) {

@@ -109,6 +109,12 @@ disciplines! {
     "sfq" => Sfq(SfqConfig) in Box<Sfq<P>>,
     /// Strict priority, fair within each class.
     "priority" => Priority(PriorityConfig) in Box<Priority<P>>,
+    /// Controlled delay (RFC 8289).
+    "codel" => Codel(CodelConfig) in Box<Codel<P>>,
+    /// Flow queues, each under CoDel (RFC 8290).
+    "fq_codel" => FqCodel(FqCodelConfig) in Box<FqCodel<P>>,
+    /// Proportional integral controller enhanced (RFC 8033).
+    "pie" => Pie(PieConfig) in Box<Pie<P>>,
 }
 
 impl DisciplineConfig {
@@ -217,6 +223,26 @@ pub enum DisciplineError {
         /// The weight as configured.
         weight: f64,
     },
+    /// CoDel's target is not below its interval.
+    #[error(
+        "target ({}) is not below interval ({}); it must be, and 5 to 10 % of it is usual",
+        format_delay(*.target),
+        format_delay(*.interval)
+    )]
+    TargetAboveInterval {
+        /// The target as configured.
+        target: Duration,
+        /// The interval as configured.
+        interval: Duration,
+    },
+    /// A number is not above 0.
+    #[error("{field} is {value}; it must be above 0")]
+    NotPositive {
+        /// The field of the description.
+        field: &'static str,
+        /// The number as configured.
+        value: f64,
+    },
     /// RIO does not support marking by class.
     #[error("ecn `mark_low_class` is for red only; write mark or mark_always")]
     LowClassInRio,
@@ -255,6 +281,11 @@ impl<P: Packet> QueueDiscipline<P> for Discipline<P> {
     #[inline]
     fn dequeue(&mut self, now: Time) -> Option<P> {
         dispatch!(self, queue => queue.dequeue(now))
+    }
+
+    #[inline]
+    fn take_dropped(&mut self) -> Option<Dropped<P>> {
+        dispatch!(self, queue => queue.take_dropped())
     }
 
     #[inline]

@@ -28,6 +28,17 @@ fn link(config: &DisciplineConfig, seed: u64, jitter: Jitter) -> TestLink {
 struct Outcome {
     delivered: Vec<Delivery<Marked>>,
     dropped: Vec<(DropCause, Marked)>,
+    /// Those of the dropped packets that had been admitted.
+    dropped_later: usize,
+}
+
+impl Outcome {
+    fn take_dropped(&mut self, link: &mut TestLink) {
+        while let Some(dropped) = link.take_dropped() {
+            self.dropped.push((dropped.cause, dropped.packet));
+            self.dropped_later += 1;
+        }
+    }
 }
 
 /// Offers `packets`, each after its gap in nanoseconds, and checks for deliveries after the arrivals that `look`
@@ -37,16 +48,20 @@ fn run(link: &mut TestLink, packets: &[(u64, Marked)], look: impl Fn(usize) -> b
     let mut outcome = Outcome {
         delivered: Vec::new(),
         dropped: Vec::new(),
+        dropped_later: 0,
     };
     for (number, &(gap, packet)) in packets.iter().enumerate() {
         now = now + Duration::from_nanos(gap);
-        if let Err(dropped) = link.offer(now, packet) {
+        let offered = link.offer(now, packet);
+        outcome.take_dropped(link);
+        if let Err(dropped) = offered {
             outcome.dropped.push((dropped.cause, dropped.packet));
         }
         if look(number) {
             outcome
                 .delivered
                 .extend(std::iter::from_fn(|| link.deliver(now)));
+            outcome.take_dropped(link);
         }
         let counters = link.counters();
         assert_eq!(counters.offered, number as u64 + 1);
@@ -60,6 +75,7 @@ fn run(link: &mut TestLink, packets: &[(u64, Marked)], look: impl Fn(usize) -> b
         outcome
             .delivered
             .extend(std::iter::from_fn(|| link.deliver(next)));
+        outcome.take_dropped(link);
     }
     outcome
 }
@@ -181,11 +197,11 @@ proptest! {
             };
             let end = outcome.delivered.last().map_or(Time::ZERO, |delivery| delivery.due);
             let usage = link.usage(end);
-            if link.counters().pushed_out == 0 {
+            if link.counters().pushed_out == 0 && outcome.dropped_later == 0 {
                 prop_assert_eq!(usage.queue_packet_ns, waits(|_| 1));
                 prop_assert_eq!(usage.queue_byte_ns, waits(|packet| packet.length as u128));
             } else {
-                // Packets pushed out have waited as well.
+                // Packets pushed out or dropped by CoDel have waited as well.
                 prop_assert!(usage.queue_packet_ns >= waits(|_| 1));
                 prop_assert!(usage.queue_byte_ns >= waits(|packet| packet.length as u128));
             }

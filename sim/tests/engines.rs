@@ -8,7 +8,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use common::{control, ftp, lossy};
-use netnice_queue::{Jitter, LinkConfig, LinkCounters, Rate, Time};
+use netnice_queue::{
+    Bytes, CodelConfig, Discipline, DisciplineConfig, DisciplineContext, FqCodelConfig, Jitter,
+    LinkConfig, LinkCounters, PieConfig, QueueLimit, Rate, Time,
+};
 use netnice_scenario::ScenarioFile;
 use netnice_scenario::model::{Scenario, TimeSpan};
 use netnice_scenario::network::not_simulated;
@@ -124,12 +127,13 @@ struct Flow {
 struct World {
     flows: Vec<Flow>,
     kbit: u64,
-    queue: usize,
     access_loss: f64,
     /// Jitter: the bottleneck cannot compute on a packet's arrival when the packet will leave.
     jitter: bool,
     /// Packets may overtake one another behind the bottleneck.
     reordering: bool,
+    /// The queue of the bottleneck.
+    discipline: DisciplineConfig,
     /// Checkpoints, in milliseconds; some are close to each other.
     checkpoints_ms: Vec<u64>,
     warm_up_ms: u64,
@@ -168,10 +172,21 @@ fn flow() -> impl Strategy<Value = Flow> {
     )
 }
 
+/// Mostly drop-tail, otherwise a discipline under active queue management that drops packets within seconds.
+fn discipline() -> impl Strategy<Value = DisciplineConfig> {
+    let limit = (2u32..60).prop_map(QueueLimit::Packets);
+    (limit, 0..10).prop_map(|(limit, kind)| match kind {
+        0 => DisciplineConfig::Codel(CodelConfig::new(limit)),
+        1 => DisciplineConfig::FqCodel(FqCodelConfig::new(limit)),
+        2 => DisciplineConfig::Pie(PieConfig::new(limit)),
+        _ => DisciplineConfig::drop_tail(limit),
+    })
+}
+
 fn world() -> impl Strategy<Value = World> {
     (
         prop::collection::vec(flow(), 1..5),
-        (200u64..8000, 2usize..60),
+        (200u64..8000, discipline()),
         prop::sample::select(vec![0.0, 0.02]),
         (prop::bool::weighted(0.3), any::<bool>()),
         prop::collection::vec(0u64..5000, 0..4),
@@ -181,7 +196,7 @@ fn world() -> impl Strategy<Value = World> {
         .prop_map(
             |(
                 flows,
-                (kbit, queue),
+                (kbit, discipline),
                 access_loss,
                 (jitter, reordering),
                 mut checkpoints_ms,
@@ -192,10 +207,10 @@ fn world() -> impl Strategy<Value = World> {
                 World {
                     flows,
                     kbit,
-                    queue,
                     access_loss,
                     jitter,
                     reordering,
+                    discipline,
                     checkpoints_ms,
                     warm_up_ms,
                     seed,
@@ -230,7 +245,15 @@ fn build(world: &World, sampled: bool, engine: EngineOptions) -> (Simulation, us
     let [left, right] = ["left", "right"].map(|name| network.node(name));
     let bottleneck = [(left, right), (right, left)].map(|ends| {
         let name = format!("bottleneck {}", network.name(ends.0));
-        let mut link = LinkSpec::drop_tail(name, ends, config(world.kbit, 10), world.queue);
+        let config = config(world.kbit, 10);
+        let context = DisciplineContext {
+            rate: config.rate,
+            delay: config.delay,
+            base_rtt: 2 * config.delay,
+            mean_packet: Bytes::new(1500),
+        };
+        let mut link = LinkSpec::drop_tail(name, ends, config, 1);
+        link.setup.queue = Discipline::new(&world.discipline, &context, world.seed).unwrap();
         if world.jitter {
             link.setup.jitter = Jitter::Uniform(Duration::from_millis(3));
             link.setup.jitter_reorders = world.reordering;
@@ -414,10 +437,10 @@ fn packets_left_on_a_link_stay_in_order() {
     let world = World {
         flows: vec![flow(true, 0, 5), flow(false, 290, 5), flow(false, 410, 0)],
         kbit: 225,
-        queue: 32,
         access_loss: 0.02,
         jitter: false,
         reordering: false,
+        discipline: DisciplineConfig::drop_tail(QueueLimit::Packets(32)),
         checkpoints_ms: vec![4032],
         warm_up_ms: 0,
         seed: 1_438_531_416_722_152_908,

@@ -81,6 +81,7 @@ impl LinkNetwork {
             while let Some((frame, due)) = self.links[link as usize].deliver(time) {
                 self.forward(due, frame, outcome);
             }
+            self.take_dropped(link, outcome);
             self.schedule(link);
         }
     }
@@ -95,7 +96,15 @@ impl LinkNetwork {
         if let Err(dropped) = self.links[link as usize].offer(now, frame) {
             outcome.dropped(dropped.packet);
         }
+        self.take_dropped(link, outcome);
         self.schedule(link);
+    }
+
+    /// Hands over the packets that a queue dropped after it had admitted them.
+    fn take_dropped(&mut self, link: u32, outcome: &mut impl Outcome) {
+        while let Some(frame) = self.links[link as usize].take_dropped() {
+            outcome.dropped(frame);
+        }
     }
 
     fn schedule(&mut self, link: u32) {

@@ -47,6 +47,13 @@ impl Lane {
         })
     }
 
+    /// Reuses the packets that the queue dropped after it had admitted them.
+    fn recycle_dropped(&mut self, devices: &mut Devices) {
+        while let Some(frame) = self.link.take_dropped() {
+            devices.recycle(frame);
+        }
+    }
+
     fn report(&self) -> DirectionReport {
         let lateness = Lateness::of(&self.lateness);
         DirectionReport::new(
@@ -72,6 +79,7 @@ impl Network for TwoWayLink {
         if let Err(dropped) = self.lanes[device].link.offer(now, frame) {
             devices.recycle(dropped.packet);
         }
+        self.lanes[device].recycle_dropped(devices);
     }
 
     fn advance(&mut self, now: Time, devices: &mut Devices) {
@@ -80,6 +88,7 @@ impl Network for TwoWayLink {
                 lane.lateness.record(self.clock.now().saturating_since(due));
                 lane.refused += u64::from(!devices.write(Some(sink), frame));
             }
+            lane.recycle_dropped(devices);
         }
     }
 

@@ -104,6 +104,28 @@ pub(crate) mod positive_delay {
     }
 }
 
+/// Serialises a delay by its text form: `#[serde(with = "delay_text")]`.
+pub(crate) mod delay_text {
+    use std::borrow::Cow;
+    use std::time::Duration;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(crate) fn serialize<S: Serializer>(
+        delay: &Duration,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&super::format_delay(*delay))
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Duration, D::Error> {
+        let text = Cow::<'de, str>::deserialize(deserializer)?;
+        super::parse_delay(&text).map_err(serde::de::Error::custom)
+    }
+}
+
 /// Serialises an optional delay by its text form: `#[serde(with = "optional_delay")]`.
 pub(crate) mod optional_delay {
     use std::borrow::Cow;

@@ -16,8 +16,8 @@ pub use bytes::Bytes;
 pub(crate) use bytes::positive_bytes;
 #[cfg(feature = "schemars")]
 pub(crate) use delay::DelayText;
+pub(crate) use delay::{delay_text, optional_delay, positive_delay};
 pub use delay::{format_delay, parse_delay};
-pub(crate) use delay::{optional_delay, positive_delay};
 pub use loss::LossFraction;
 pub use queue_limit::{QueueBound, QueueLimit};
 pub use rate::Rate;

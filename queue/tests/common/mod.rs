@@ -5,8 +5,9 @@
 use std::time::Duration;
 
 use netnice_queue::{
-    Bytes, Discipline, DisciplineConfig, DisciplineContext, EcnMode, Packet, PriorityConfig,
-    QueueLimit, RedConfig, RioConfig, RioCoupling, RioThresholds, SfqConfig, SfqDrop, Threshold,
+    Bytes, CodelConfig, Discipline, DisciplineConfig, DisciplineContext, EcnMode, FqCodelConfig,
+    Packet, PieConfig, PriorityConfig, QueueLimit, RedConfig, RioConfig, RioCoupling,
+    RioThresholds, SfqConfig, SfqDrop, Threshold,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -151,6 +152,34 @@ pub fn every_discipline() -> Vec<DisciplineConfig> {
             classes: 3,
             quantum: Bytes::new(100),
             ..PriorityConfig::new(limit)
+        }),
+        DisciplineConfig::Codel(CodelConfig {
+            target: Duration::from_micros(1500),
+            interval: Duration::from_millis(4),
+            ..CodelConfig::new(QueueLimit::Packets(30))
+        }),
+        DisciplineConfig::Codel(CodelConfig {
+            target: Duration::from_micros(1500),
+            interval: Duration::from_millis(4),
+            ecn: true,
+            ..CodelConfig::new(limit)
+        }),
+        DisciplineConfig::FqCodel(FqCodelConfig {
+            target: Duration::from_millis(1),
+            interval: Duration::from_millis(2),
+            quantum: Bytes::new(300),
+            flows: 4,
+            ..FqCodelConfig::new(QueueLimit::Packets(12))
+        }),
+        DisciplineConfig::Pie(PieConfig {
+            target: Duration::from_millis(1),
+            update: Duration::from_millis(1),
+            alpha: 200.0,
+            beta: 2000.0,
+            max_burst: Duration::ZERO,
+            ecn: true,
+            derandomize: false,
+            ..PieConfig::new(QueueLimit::Packets(20))
         }),
     ]
 }

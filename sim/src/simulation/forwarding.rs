@@ -31,6 +31,7 @@ impl<S: Scheduler> Run<S> {
         };
         let delivery = link.deliver(self.now);
         self.scheduler.set_link(self.now, index, link.next_event());
+        self.take_dropped(index);
         if let Some(delivery) = delivery {
             self.leave(index, delivery.packet, delivery.waited_ns);
         }
@@ -164,7 +165,18 @@ impl<S: Scheduler> Run<S> {
         if was_empty {
             self.scheduler.set_link(self.now, index, link.next_event());
         }
+        self.take_dropped(index);
         if let Err(Dropped { packet, cause }) = result {
+            self.drop_packet(index, packet, cause);
+        }
+    }
+
+    /// Accounts for packets that a link's discipline dropped after it had admitted them.
+    pub(super) fn take_dropped(&mut self, index: usize) {
+        while let SimulatedLink::Other(link) = &mut self.links.all[index] {
+            let Some(Dropped { packet, cause }) = link.take_dropped() else {
+                return;
+            };
             self.drop_packet(index, packet, cause);
         }
     }

@@ -44,6 +44,7 @@ impl<S: Scheduler> Run<S> {
                     None if self.lookahead.deferred.any() => self.run_deferred(),
                     None => {
                         self.now = self.end;
+                        self.settle_links();
                         return true;
                     }
                     Some(Event::Packet) => {

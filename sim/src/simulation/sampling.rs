@@ -9,12 +9,14 @@ use crate::engine::scheduler::Scheduler;
 use crate::engine::source;
 use crate::flows::state::Work;
 use crate::ids::{FlowId, LinkId};
+use crate::links::state::SimulatedLink;
 use crate::measure::{FlowCounters, Histogram, OF_LINKS};
 use crate::simulation::run::Run;
 
 impl<S: Scheduler> Run<S> {
     /// Ends the warm-up: discards all measurements so far.
     pub(super) fn end_warm_up(&mut self) {
+        self.settle_links();
         let baselines = self.all_counters();
         for (flow, baseline) in self.flows.all.iter_mut().zip(baselines) {
             flow.baseline = (baseline != FlowCounters::default()).then(|| Box::new(baseline));
@@ -26,6 +28,16 @@ impl<S: Scheduler> Run<S> {
         let links = self.links.all.iter_mut().zip(&mut self.links.records);
         for ((link, record), inside) in links.zip(inside) {
             record.begin_measurement(self.now, link, inside);
+        }
+    }
+
+    /// Brings all links up to now, so that packets that queues drop when transmissions begin are counted.
+    pub(super) fn settle_links(&mut self) {
+        for index in 0..self.links.all.len() {
+            if let SimulatedLink::Other(link) = &mut self.links.all[index] {
+                link.usage(self.now);
+                self.take_dropped(index);
+            }
         }
     }
 
