@@ -10,15 +10,19 @@ CHAOS_ROUNDS ?= 100
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 RUNNER := --config 'target."cfg(unix)".runner = "$(CURDIR)/scripts/test-runner"'
 C_SOURCES = $(shell find bench congestion kernel -name '*.[ch]' | sort)
-PYTHON_SOURCES = bench/compare_ns2 bench/speed bench/start_up bench/ns2/measure bench/ns2/cases.py \
+# The Python package's crate is a workspace of its own; its virtual environment follows the lock file.
+PYTHON ?= python3
+PYTHON_ENVIRONMENT = target/python-environment
+MATURIN = $(PYTHON_ENVIRONMENT)/bin/maturin build --manifest-path python/Cargo.toml --locked --target-dir target/python
+PYTHON_SOURCES = python/netnice python/tests bench/compare_ns2 bench/speed bench/start_up bench/ns2/measure bench/ns2/cases.py \
 	netnice/tests/program/downloads.py scripts/check-links scripts/cli-reference \
 	tests/chaos/chaos tests/chaos/rounds.py tests/chaos/world.py \
 	tests/peers/peers tests/peers/peer.py
 SCRIPTS = scripts/prerequisites scripts/test-runner .ci/run tests/kernels/run tests/kernels/inside
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-unprivileged test-kernels fuzz chaos peers lint audit format docs bench \
-	compare-ns install
+.PHONY: help build demo test test-unprivileged test-kernels test-python wheel fuzz chaos peers lint audit format docs \
+	bench compare-ns install
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 22
@@ -45,6 +49,22 @@ test-kernels: ## Try it on kernels 6.1, 6.12 and one locked down, in qemu: some 
 	@scripts/prerequisites build kernels
 	tests/kernels/run $(ARGS)
 
+$(PYTHON_ENVIRONMENT)/installed: python/requirements.lock
+	$(PYTHON) -m venv --clear $(PYTHON_ENVIRONMENT)
+	$(PYTHON_ENVIRONMENT)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	touch $@
+
+wheel: $(PYTHON_ENVIRONMENT)/installed ## Build the Python package, for Python 3.9 and later: target/wheels/netnice-*.whl
+	$(MATURIN) --release --out target/wheels
+
+test-python: $(PYTHON_ENVIRONMENT)/installed ## Build the Python package for tests, install it in a virtual environment, and test it
+	rm -rf target/python/wheels
+	$(MATURIN) --profile dev --out target/python/wheels
+	$(PYTHON_ENVIRONMENT)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-index --force-reinstall \
+		target/python/wheels/*.whl
+	cd python && ../$(PYTHON_ENVIRONMENT)/bin/mypy --cache-dir ../target/python/mypy
+	cd python && ../$(PYTHON_ENVIRONMENT)/bin/pytest -q -p no:cacheprovider $(ARGS)
+
 fuzz: ## Feed parser and simulator random input (cargo install cargo-fuzz): FUZZ_SECONDS=600 for each
 	mkdir -p fuzz/corpus/scenario_file fuzz/corpus/engine
 	$(CARGO) +nightly fuzz run scenario_file fuzz/corpus/scenario_file scenarios bench/ns2 -- \
@@ -66,6 +86,7 @@ lint: ## Check style, common mistakes, and the licences and sources of crates
 	@scripts/prerequisites build lint
 	$(CARGO) fmt --all -- --check
 	$(CARGO) fmt --manifest-path examples/extension/Cargo.toml -- --check
+	$(CARGO) fmt --manifest-path python/Cargo.toml -- --check
 	$(CARGO) clippy --locked --workspace --all-targets -- --deny warnings
 	clang-format --dry-run -Werror $(C_SOURCES)
 	target/ruff/bin/ruff check $(PYTHON_SOURCES)
@@ -82,6 +103,7 @@ format: ## Format the sources
 	@scripts/prerequisites build lint
 	$(CARGO) fmt --all
 	$(CARGO) fmt --manifest-path examples/extension/Cargo.toml
+	$(CARGO) fmt --manifest-path python/Cargo.toml
 	clang-format -i $(C_SOURCES)
 	target/ruff/bin/ruff format $(PYTHON_SOURCES)
 

@@ -83,7 +83,8 @@ impl ScenarioFile {
         ScenarioFile::parse_for(file, text, settings, directory, |_| Vec::new())
     }
 
-    fn parse_for(
+    /// Parses a text, with a further check by the scenario's user, as [`ScenarioFile::load_for`] does.
+    pub fn parse_for(
         file: &str,
         text: &str,
         settings: &[(String, String)],

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""netnice's packet-level simulator of TCP.
+
+A run is a function of a scenario and a seed: it gives the same bytes on every machine.
+
+    import netnice
+
+    scenario = netnice.Scenario.from_toml("scenarios/two_reno.toml")
+    results = netnice.simulate(scenario, seeds=20)
+    results.flows.to_pandas()
+    results.plot("goodput")
+
+Rates are in bit/s, times in seconds, windows in packets, sizes in bytes; names of columns and axes of figures say so.
+"""
+
+from ._build import flow, link, node
+from ._executors import RayExecutor
+from ._native import Scenario, ScenarioError, __version__
+from ._results import Frame, Results
+from ._sweep import RunsLostError, simulate, sweep
+
+__all__ = [
+    "Frame",
+    "RayExecutor",
+    "Results",
+    "RunsLostError",
+    "Scenario",
+    "ScenarioError",
+    "__version__",
+    "flow",
+    "link",
+    "node",
+    "simulate",
+    "sweep",
+]

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Results of runs, as tables and figures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from matplotlib.axes import Axes
+
+    from ._native import Runs, Scenario, Table
+    from ._plot import Kind
+
+
+class Frame:
+    """A table of results in Arrow's memory format.
+
+    Any library that knows Arrow's PyCapsule interface takes it without a copy: ``pyarrow.table(frame)``,
+    ``polars.DataFrame(frame)``, ``duckdb.sql("from frame")``.
+    """
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self._table.__arrow_c_stream__(requested_schema)
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    def __repr__(self) -> str:
+        return f"<netnice.Frame: {len(self)} rows of {', '.join(self.columns)}>"
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns, which end in their unit: ``_bps`` bit/s, ``_s`` seconds, ``_bytes``."""
+        return self._table.columns
+
+    def to_arrow(self) -> pyarrow.Table:
+        """Return a ``pyarrow.Table`` that shares the memory."""
+        return pyarrow.table(self)
+
+    def to_pandas(self, *, dtype_backend: str = "numpy") -> Any:
+        """Return a ``pandas.DataFrame``.
+
+        With ``dtype_backend="pyarrow"`` it shares the memory; NumPy's types need a copy where a column is in several
+        pieces (time series: one for each series) or has empty fields.
+        """
+        if dtype_backend == "pyarrow":
+            import pandas
+
+            return self.to_arrow().to_pandas(types_mapper=pandas.ArrowDtype, split_blocks=True)
+        if dtype_backend != "numpy":
+            msg = f'dtype_backend is "numpy" or "pyarrow", not {dtype_backend!r}'
+            raise ValueError(msg)
+        return self.to_arrow().to_pandas(split_blocks=True)
+
+    def to_polars(self) -> Any:
+        """Return a ``polars.DataFrame`` that shares the numbers' memory."""
+        import polars
+
+        return polars.from_arrow(self.to_arrow(), rechunk=False)
+
+    def _repr_html_(self) -> str:
+        """Return the first rows for a notebook."""
+        rows = 10
+        try:
+            html = str(self.to_arrow().slice(0, rows).to_pandas().to_html(index=False))
+        except ImportError:
+            return ""
+        return html if len(self) <= rows else f"{html}<p>{rows} of {len(self)} rows</p>"
+
+
+class Results:
+    """The results of some runs of a scenario, in the order of its sweep and seeds."""
+
+    def __init__(self, scenario: Scenario, runs: Runs) -> None:
+        self.scenario = scenario
+        self._runs = runs
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    def __repr__(self) -> str:
+        return f'<netnice.Results of "{self.scenario.name}": {len(self)} of {len(self.scenario.runs)} runs>'
+
+    @property
+    def summary(self) -> Frame:
+        """Each quantity's mean over the seeds, with the half width of its 95 % confidence interval, by point."""
+        return Frame(self._runs.table("summary"))
+
+    @property
+    def figures(self) -> Frame:
+        """Each quantity of each run: those whose means over the seeds `summary` has."""
+        return Frame(self._runs.table("figures"))
+
+    @property
+    def flows(self) -> Frame:
+        """Each flow of each run, over the whole run (``phase`` is empty) and in each phase."""
+        return Frame(self._runs.table("flows"))
+
+    @property
+    def queues(self) -> Frame:
+        """Each queue of each run, with a row for each cause of drops."""
+        return Frame(self._runs.table("queues"))
+
+    @property
+    def response_times(self) -> Frame:
+        """Response times of web objects in seconds, by size, of each run."""
+        return Frame(self._runs.table("response_times"))
+
+    @property
+    def series(self) -> Frame:
+        """All samples of all time series: times in seconds, values in ``unit``; NaN where there was none.
+
+        The scenario's ``sampling`` says at which interval and of what.
+        """
+        return Frame(self._runs.table("series"))
+
+    @property
+    def events(self) -> int:
+        """Events that the simulator handled in all runs."""
+        return self._runs.events
+
+    def json(self) -> Iterator[tuple[tuple[int, int], bytes]]:
+        """Yield point and seed of each run, and the bytes of its file in ``runs/`` of a directory of results."""
+        for index, key in enumerate(self._runs.keys):
+            yield key, self._runs.json(index)
+
+    def plot(
+        self,
+        quantity: str = "goodput",
+        *,
+        kind: Kind = "auto",
+        of: str | list[str] | None = None,
+        x: str | None = None,
+        ax: Axes | None = None,
+    ) -> Axes:
+        """Draw a quantity with all seeds and 95 % confidence, and return matplotlib's axes.
+
+        ``kind`` is one of:
+
+        - ``"series"``: a time series (``cwnd`` in packets, ``goodput`` in Mbit/s, ``queue_delay`` in ms …): a thin
+          line for each seed, their mean, and the band of its confidence;
+        - ``"sweep"``: over the values of the axis ``x``: a dot for each seed, the means, and the band;
+        - ``"cdf"``: the distribution over flows and seeds, with a band of 95 % confidence that assumes no form of it:
+          for the whole curve where each run has one such flow (Dvoretzky-Kiefer-Wolfowitz inequality), else for each
+          of its points (Hoeffding's inequality over the seeds);
+        - ``"seeds"``: a dot for each seed, the mean, and its interval;
+        - ``"auto"``: ``"sweep"`` for a scenario with a sweep, ``"series"`` for a quantity that has samples and no
+          figure for the whole run, else ``"seeds"``.
+
+        ``of`` chooses flows or links by name, or several; without it time series that are always 0 are left out.
+        """
+        from ._plot import plot
+
+        return plot(self, quantity, kind=kind, of=of, x=x, ax=ax)

@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Runs of scenarios: on this machine, or on any executor."""
+
+from __future__ import annotations
+
+import functools
+import math
+import os
+import pickle
+import sys
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Union
+
+from ._executors import Engine, ExecutorLike, FutureLike
+from ._native import Directory, Runs, Scenario, run_batch, run_local
+from ._results import Results
+
+if TYPE_CHECKING:
+    RunKey = tuple[int, int]
+    #: An executor, or a function that makes one, again after the first was lost.
+    AnyExecutor = Union[ExecutorLike, Callable[[], ExecutorLike]]
+    AnyScenario = Union[Scenario, Mapping[str, Any], str, os.PathLike[str]]
+
+
+class RunsLostError(RuntimeError):
+    """The executor lost runs again and again, or cannot be reached any more; finished ones are kept in ``out``."""
+
+
+def simulate(
+    scenario: AnyScenario,
+    seeds: int | Sequence[int] | None = None,
+    *,
+    jobs: int | None = None,
+    out: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    parquet: bool = False,
+    executor: AnyExecutor | None = None,
+    progress: bool | Callable[[int, int], object] = False,
+) -> Results:
+    """Run a scenario with each of its seeds, and each point of its sweep.
+
+    ``scenario`` is a `Scenario`, the path of a file, or a dictionary of fields; ``seeds`` a number n for 1 to n, or a
+    list, instead of the scenario's. ``jobs`` is the number of runs at a time on this machine, as many as it has
+    processors by default. ``out`` is a directory that keeps each finished run, as ``netnice sim --out`` does; with
+    ``resume`` finished runs found there are reused. ``progress`` is ``True`` for a line on stderr, or a function that
+    is called with the numbers of finished and of all runs.
+
+    Raises `ScenarioError` for a scenario with mistakes, `FileExistsError` if ``out`` holds results and ``resume`` is
+    false, `RuntimeError` if a run fails.
+    """
+    return sweep(
+        scenario,
+        None,
+        seeds,
+        jobs=jobs,
+        out=out,
+        resume=resume,
+        parquet=parquet,
+        executor=executor,
+        progress=progress,
+    )
+
+
+def sweep(
+    scenario: AnyScenario,
+    axes: Mapping[str, Sequence[Any]] | None = None,
+    seeds: int | Sequence[int] | None = None,
+    *,
+    executor: AnyExecutor | None = None,
+    batch_s: float = 2.0,
+    retries: int = 3,
+    jobs: int | None = None,
+    out: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    parquet: bool = False,
+    progress: bool | Callable[[int, int], object] = False,
+) -> Results:
+    """Run a scenario at each point of a grid, with each seed.
+
+    ``axes`` has the values of parameters, or of fields by their path: ``{"links.bottleneck.rate": ["5mbit",
+    "10mbit"]}``; they add to the scenario's own sweep. With ``executor`` runs go to a ``concurrent.futures.Executor``,
+    a ``dask.distributed.Client``, a `RayExecutor`, or anything with ``submit``; several go together in tasks of about
+    ``batch_s`` seconds. It may be a function that makes an executor, which is called again when the first is lost.
+    A lost task is repeated at most ``retries`` times. The results have the same bytes as on this machine.
+
+    The rest is as for `simulate`.
+    """
+    scenario = _scenario(scenario)
+    if axes:
+        scenario = scenario.with_sweep(dict(axes))
+    if seeds is not None:
+        scenario = scenario.with_settings({"seeds": seeds})
+    directory = None if out is None else Directory(scenario, out, resume, list(sys.argv))
+    total = len(scenario.runs)
+    report = _progress(progress, total)
+    keys = scenario.runs
+    kept = None
+    if directory is not None:
+        kept, stale = directory.finished(keys)
+        for reason in stale:
+            warnings.warn(f"{reason}; the run is made again", stacklevel=_outside())
+        there = set(kept.keys)
+        keys = [key for key in keys if key not in there]
+    before = total - len(keys)
+    if executor is None:
+        runs = run_local(scenario, keys, jobs or os.cpu_count() or 1, directory, lambda count: report(before + count))
+        if kept is not None and len(kept):
+            runs = _joined(scenario, kept, runs)
+    else:
+        found = _Remote(scenario, executor, directory, batch_s, retries).run(keys, lambda n: report(before + n))
+        texts = list(found.items())
+        if kept is not None:
+            texts += [(key, kept.json(index)) for index, key in enumerate(kept.keys)]
+        runs = Runs.from_bytes(scenario, texts)
+    if directory is not None:
+        directory.write_tables(runs, parquet)
+    return Results(scenario, runs)
+
+
+def _scenario(scenario: AnyScenario) -> Scenario:
+    if isinstance(scenario, Scenario):
+        return scenario
+    if isinstance(scenario, Mapping):
+        return Scenario.from_dict(dict(scenario))
+    return Scenario.from_toml(scenario)
+
+
+def _joined(scenario: Scenario, *parts: Runs) -> Runs:
+    return Runs.from_bytes(scenario, [(key, part.json(index)) for part in parts for index, key in enumerate(part.keys)])
+
+
+def _outside() -> int:
+    """Return the level of the first caller outside this package, for warnings."""
+    level = 1
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__package__") == __package__:
+        frame = frame.f_back
+        level += 1
+    return level
+
+
+def _progress(progress: bool | Callable[[int, int], object], total: int) -> Callable[[int], object]:
+    if callable(progress):
+        return lambda finished: progress(finished, total)
+    if not progress:
+        return lambda finished: None
+
+    def line(finished: int) -> None:
+        end = "\n" if finished == total else ""
+        print(f"\r{finished} of {total} runs", end=end, file=sys.stderr, flush=True)
+
+    return line
+
+
+@functools.lru_cache(maxsize=2)
+def _unpickled(scenario: bytes) -> Scenario:
+    """Return the scenario, which is parsed once on each worker."""
+    unpickled: Scenario = pickle.loads(scenario)  # noqa: S301
+    return unpickled
+
+
+def _work(scenario: bytes, keys: list[RunKey]) -> tuple[float, list[tuple[RunKey, bytes]], str]:
+    """Do some runs on a worker: the seconds that they took, their bytes, and the error that ended them or nothing.
+
+    An error of a run is a value, so that whatever is raised is the executor's.
+    """
+    began = time.monotonic()
+    results: list[tuple[RunKey, bytes]] = []
+    for key in keys:
+        try:
+            results += run_batch(_unpickled(scenario), [key])
+        except (RuntimeError, ValueError) as error:
+            return time.monotonic() - began, results, str(error)
+    return time.monotonic() - began, results, ""
+
+
+class _Remote:
+    """Runs on an executor, each exactly once in the results."""
+
+    #: Seconds without an executor that takes tasks, after which it counts as lost.
+    PATIENCE_S = 60.0
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        executor: AnyExecutor,
+        directory: Directory | None,
+        batch_s: float,
+        retries: int,
+    ) -> None:
+        self._blob = pickle.dumps(scenario)
+        self._make = executor if callable(executor) and not hasattr(executor, "submit") else None
+        self._engine = Engine(self._make() if self._make else executor)
+        self._directory = directory
+        self._batch_s = batch_s
+        self._retries = retries
+        self._found: dict[RunKey, bytes] = {}
+        self._tasks: dict[FutureLike, list[RunKey]] = {}
+        self._lost: dict[RunKey, int] = {}
+        # Seconds of one run, and runs that this is the mean of.
+        self._run_s, self._measured = 0.0, 0
+
+    def run(self, keys: list[RunKey], report: Callable[[int], object]) -> dict[RunKey, bytes]:
+        """Make the runs, and return the bytes of each."""
+        waiting = list(reversed(keys))
+        try:
+            while waiting or self._tasks:
+                self._refill(waiting)
+                for future in self._engine.wait(1.0):
+                    batch = self._tasks.pop(future, None)
+                    if batch is not None:
+                        waiting += reversed(self._finish(future, batch))
+                        report(len(self._found))
+        except BaseException:
+            self._engine.cancel(self._tasks)
+            raise
+        return self._found
+
+    def _refill(self, waiting: list[RunKey]) -> None:
+        """Keep each worker one task ahead."""
+        until = time.monotonic() + self.PATIENCE_S
+        while waiting:
+            try:
+                workers = self._engine.workers()
+                if len(self._tasks) >= 2 * workers:
+                    return
+                size = self._size(len(waiting), workers)
+                batch = [waiting.pop() for _ in range(size)]
+                try:
+                    future = self._engine.submit(_work, self._blob, batch)
+                except BaseException:
+                    waiting += reversed(batch)
+                    raise
+                self._tasks[future] = batch
+            except Exception as error:
+                if time.monotonic() > until:
+                    raise self._given_up(f"takes no more tasks: {error}", len(waiting)) from error
+                if self._make is None and not hasattr(self._engine._executor, "scheduler_info"):
+                    raise self._given_up(f"takes no more tasks: {error}", len(waiting)) from error
+                # The tasks of the lost executor are lost with it.
+                for batch in self._tasks.values():
+                    waiting += reversed(batch)
+                self._tasks.clear()
+                time.sleep(0.5)
+                if self._make is not None:
+                    try:
+                        self._engine = Engine(self._make())
+                    except Exception as again:
+                        if time.monotonic() > until:
+                            raise self._given_up(f"cannot be made again: {again}", len(waiting)) from again
+
+    def _size(self, waiting: int, workers: int) -> int:
+        """Return the number of runs of the next task: few at the end, so that all workers end together."""
+        if self._measured == 0:
+            return 1
+        full = math.ceil(self._batch_s / max(self._run_s, 1e-6))
+        return max(1, min(full, math.ceil(waiting / (2 * workers))))
+
+    def _finish(self, future: FutureLike, batch: list[RunKey]) -> list[RunKey]:
+        """Take a task's results, and return the runs that it has lost."""
+        try:
+            seconds, results, failed = future.result()
+        except KeyboardInterrupt:
+            raise
+        # A future that was cancelled with its scheduler raises a BaseException in some engines.
+        except BaseException as error:
+            for key in batch:
+                self._lost[key] = self._lost.get(key, 0) + 1
+            worst = max(self._lost[key] for key in batch)
+            if worst > self._retries:
+                raise self._given_up(f"has lost the runs {batch} {worst} times: {error!r}", len(batch)) from error
+            return batch
+        for key, text in results:
+            if self._directory is not None:
+                self._directory.store(key, text)
+            self._found[key] = text
+        if failed:
+            raise RuntimeError(failed)
+        self._run_s = (self._run_s * self._measured + seconds) / (self._measured + len(batch))
+        self._measured += len(batch)
+        return []
+
+    def _given_up(self, reason: str, left: int) -> RunsLostError:
+        kept = "kept in the directory of `out`: go on with resume=True" if self._directory else "lost without `out`"
+        return RunsLostError(
+            f"the executor {reason}; {len(self._found)} runs are finished and {kept}; {left} or more are left"
+        )

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A directory of results, as `netnice sim --out` has it.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use netnice_scenario::ScenarioFile;
+use netnice_scenario::results::{Backend, Manifest, ResultsDirectory, RunResults};
+use pyo3::exceptions::{PyFileExistsError, PyOSError};
+use pyo3::prelude::*;
+
+use crate::error;
+use crate::runs::{self, RunKey, Runs};
+use crate::scenario::Scenario;
+
+#[pyclass(frozen, module = "netnice._native")]
+pub(crate) struct Directory {
+    file: Arc<ScenarioFile>,
+    directory: ResultsDirectory,
+    /// Runs are stored one at a time: each adds a line to the list of checksums.
+    storing: Mutex<()>,
+}
+
+impl Directory {
+    /// Stores a finished run.
+    pub(crate) fn keep(&self, point: usize, run: &RunResults) -> Result<(), String> {
+        let _one = self.storing.lock().map_err(|error| error.to_string())?;
+        (self.directory.store(point, run)).map_err(|error| error.to_string())
+    }
+}
+
+#[pymethods]
+impl Directory {
+    /// Creates the directory, or opens it where `resume` is true and it has runs of this scenario.
+    #[new]
+    fn new(
+        scenario: &Scenario,
+        path: PathBuf,
+        resume: bool,
+        command: Vec<String>,
+    ) -> PyResult<Directory> {
+        use netnice_scenario::results::DirectoryError;
+        let file = scenario.file.clone();
+        let version = env!("CARGO_PKG_VERSION");
+        let manifest = Manifest::new(&file, Backend::Simulation, version, command);
+        let directory = ResultsDirectory::create(&path, manifest, &file, resume);
+        let directory = directory.map_err(|problem| match &problem {
+            DirectoryError::Occupied(path) => PyFileExistsError::new_err(format!(
+                "{} holds results already; reuse them with resume=True, or choose another directory",
+                path.display()
+            )),
+            DirectoryError::Io { error, .. } => {
+                let number = error.raw_os_error();
+                match number {
+                    Some(number) => PyOSError::new_err((number, problem.to_string())),
+                    None => PyOSError::new_err(problem.to_string()),
+                }
+            }
+            _ => PyFileExistsError::new_err(problem.to_string()),
+        })?;
+        Ok(Directory {
+            file,
+            directory,
+            storing: Mutex::new(()),
+        })
+    }
+
+    /// Those of these runs that are there, and a line for each file that is not as it was written.
+    fn finished(&self, py: Python<'_>, keys: Vec<RunKey>) -> (Runs, Vec<String>) {
+        py.detach(|| {
+            let (mut found, mut stale) = (Vec::new(), Vec::new());
+            for (point, seed) in keys {
+                match self
+                    .directory
+                    .finished(point, &self.file.points[point], seed)
+                {
+                    Ok(run) => found.extend(run.map(|run| ((point, seed), run))),
+                    Err(reason) => stale.push(reason.to_string()),
+                }
+            }
+            (Runs::new(&self.file, found), stale)
+        })
+    }
+
+    /// Stores a run of which these are the file's contents.
+    fn store(&self, py: Python<'_>, key: RunKey, text: &[u8]) -> PyResult<()> {
+        let run = runs::read(&self.file, key, text)?;
+        py.detach(|| self.keep(key.0, &run)).map_err(error::of_run)
+    }
+
+    /// Writes summary and tables of the runs, as `netnice sim --out` does.
+    #[pyo3(signature = (runs, parquet=false))]
+    fn write_tables(&self, py: Python<'_>, runs: &Bound<'_, Runs>, parquet: bool) -> PyResult<()> {
+        let runs = runs.get();
+        py.detach(|| {
+            let (results, summary) = (runs.results(), runs.summary());
+            self.directory.write_tables(results, summary)?;
+            match parquet {
+                true => self.directory.write_parquet(results, summary),
+                false => Ok(()),
+            }
+        })
+        .map_err(error::of_run)
+    }
+}
