@@ -3,6 +3,7 @@
 //! simulator; every row is a ratio within one run.
 
 mod cost;
+mod record;
 mod report;
 mod trial;
 
@@ -61,6 +62,10 @@ struct Arguments {
     /// Also tells what each control costs the processor for each ACK.
     #[arg(long)]
     cost: bool,
+    /// Record each call of a congestion control while SCENARIO.toml runs on this kernel (6.10 or later), into SCENARIO.csv, and
+    /// measure nothing; one flow of the scenario has the control netnice or tcplp.
+    #[arg(long, value_name = "SCENARIO", num_args = 1.., conflicts_with_all = ["simulated", "cost"])]
+    record: Vec<std::path::PathBuf>,
     /// Writes every outcome here as JSON.
     #[arg(long)]
     json: Option<std::path::PathBuf>,
@@ -68,6 +73,12 @@ struct Arguments {
 
 fn main() -> Result<()> {
     let arguments = Arguments::parse();
+    if !arguments.record.is_empty() {
+        return arguments
+            .record
+            .iter()
+            .try_for_each(|path| record::record(path));
+    }
     let rivals = arguments.rivals.clone().unwrap_or_else(|| {
         let all = ["cubic", "reno", "bbr"].map(str::to_owned);
         all[..if arguments.simulated { 2 } else { 3 }].to_vec()

@@ -1,21 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* HSTCP-LP: passes the kernel's events to congestion/policy/hstcplp.h. */
 #include "tcplp_events.h"
-#include "hstcplp.h"
 
 char _license[] SEC("license") = "GPL";
-
-_Static_assert(sizeof(struct hstcplp) <= 104, "state must fit icsk_ca_priv");
 
 SEC("struct_ops")
 void BPF_PROG(hstcplp_begin, struct sock *sk)
 {
 	struct hstcplp *state = congestion_state(sk);
-	struct policy_parameters none = {};
-	struct flow *flow = flow_begin(sk);
+	struct policy_parameters parameters = tcplp_connect(sk);
 
-	__builtin_memset(state, 0, sizeof(*state));
-	hstcplp_init(state, flow ? &flow->parameters : &none);
+	hstcplp_init(state, &parameters);
 	tcplp_begin_pacing(sk, &state->lp);
 }
 

@@ -82,15 +82,12 @@ static __always_inline void control(struct sock *sk, const struct rate_sample *s
 
 /* Since 6.10 the callback also gets the ACK's number and flags, before the sample. */
 SEC("struct_ops")
-int netnice_cong_control(u64 *ctx)
+void BPF_PROG(netnice_cong_control, struct sock *sk)
 {
-	struct sock *sk = (struct sock *)ctx[0];
-
 	if (LINUX_KERNEL_VERSION >= KERNEL_6_10)
 		control(sk, (const struct rate_sample *)ctx[3]);
 	else
 		control(sk, (const struct rate_sample *)ctx[1]);
-	return 0;
 }
 
 /* cong_control sets the window itself; this only informs the kernel's own code. */

@@ -4,17 +4,13 @@
 
 char _license[] SEC("license") = "GPL";
 
-_Static_assert(sizeof(struct tcplp) <= 104, "state must fit icsk_ca_priv");
-
 SEC("struct_ops")
 void BPF_PROG(tcplp_begin, struct sock *sk)
 {
 	struct tcplp *state = congestion_state(sk);
-	struct policy_parameters none = {};
-	struct flow *flow = flow_begin(sk);
+	struct policy_parameters parameters = tcplp_connect(sk);
 
-	__builtin_memset(state, 0, sizeof(*state));
-	tcplp_init(state, flow ? &flow->parameters : &none);
+	tcplp_init(state, &parameters);
 	tcplp_begin_pacing(sk, state);
 }
 

@@ -4,26 +4,44 @@
 #define NETNICE_TCPLP_EVENTS_H
 
 #include "connection.h"
+#include "hstcplp.h"
 #include "tcplp.h"
 
 #define TCPLP_SEGMENTS_AT_ONCE 2 /* as without `min_tso_segs`: the sysctl's default */
 
-/* Converts the arguments of `pkts_acked`: all that a delay sample needs. */
+/* State of a connection: the policy's, and what its events need. */
+struct tcplp_connection {
+	union {
+		struct tcplp tcplp;
+		struct hstcplp hstcplp;
+	};
+	u32 delivered; /* packets, until the previous ACK */
+};
+
+_Static_assert(sizeof(struct tcplp_connection) <= 104, "state must fit icsk_ca_priv");
+
+/*
+ * Converts the arguments of `pkts_acked`: all that a delay sample needs. `pkts_acked` itself also
+ * counts packets that earlier ACKs reported by SACK, so that the ACK of a retransmission would pass
+ * for that of a window.
+ */
 static __always_inline struct tcplp_ack tcplp_ack_of_sample(struct sock *sk,
 							    const struct ack_sample *sample)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
+	struct tcplp_connection *connection = congestion_state(sk);
 	struct tcplp_ack ack = {
 		.now_us = (u32)tp->tcp_mstamp,
 		.sample_rtt_us = sample->rtt_us > 0 ? sample->rtt_us : 0,
 		.minimum_rtt_us = minimum_rtt_us(tp),
 		.tsval = tp->rx_opt.rcv_tsval,
-		.acked = sample->pkts_acked,
+		.acked = tp->delivered - connection->delivered,
 		.in_flight = packets_in_flight(tp),
 		.has_timestamp = peer_sends_timestamps(tp),
 		.ca_state = ca_state(sk),
 	};
 
+	connection->delivered = tp->delivered;
 	return ack;
 }
 
@@ -79,6 +97,18 @@ static __always_inline void tcplp_begin_pacing(struct sock *sk, const struct tcp
 	if (state->minimum_cwnd_permille < TCPLP_MINIMUM_CWND_PERMILLE &&
 	    sk->sk_pacing_status == SK_PACING_NONE)
 		sk->sk_pacing_status = SK_PACING_NEEDED;
+}
+
+/* Clears the state of a connection that the control takes over, and returns its parameters. */
+static __always_inline struct policy_parameters tcplp_connect(struct sock *sk)
+{
+	struct tcplp_connection *connection = congestion_state(sk);
+	struct policy_parameters none = {};
+	struct flow *flow = flow_begin(sk);
+
+	__builtin_memset(connection, 0, sizeof(*connection));
+	connection->delivered = tcp_sk(sk)->delivered;
+	return flow ? flow->parameters : none;
 }
 
 /* Returns true if the connection resumes after an idle time of at least one RTO. */
