@@ -22,8 +22,8 @@
 /* Value of the first sample, so that smaller delays stay positive. */
 #define ONE_WAY_DELAY_ORIGIN_US (1U << 30)
 
-#define ONE_WAY_DELAY_TELL_MICROSECONDS_AFTER_US 20000U
-#define ONE_WAY_DELAY_TELL_MILLISECONDS_AFTER_US 2000000U
+#define ONE_WAY_DELAY_MEASURE_MICROSECONDS_AFTER_US 20000U
+#define ONE_WAY_DELAY_MEASURE_MILLISECONDS_AFTER_US 2000000U
 
 /*
  * Until the tick is known, all samples lie within two seconds of the first: one this much later
@@ -40,8 +40,8 @@ struct one_way_delay {
 	u32 first_sent_us;
 	u32 first_received_us;
 	u16 tick_us;
-	u8 started; /* number of starts; final once the tick is known */
-	u8 told;    /* the tick has been measured, not assumed */
+	u8 started;  /* number of starts; final once the tick is known */
+	u8 measured; /* the tick is known, not assumed */
 };
 
 /*
@@ -58,8 +58,8 @@ POLICY_INLINE int one_way_delay_is_in_milliseconds(u32 ticks, u32 elapsed_us)
 {
 	u32 gained_us = ticks * ONE_WAY_DELAY_MILLISECOND_TICK_US - elapsed_us;
 
-	return gained_us + ONE_WAY_DELAY_TELL_MILLISECONDS_AFTER_US <
-	       2 * ONE_WAY_DELAY_TELL_MILLISECONDS_AFTER_US;
+	return gained_us + ONE_WAY_DELAY_MEASURE_MILLISECONDS_AFTER_US <
+	       2 * ONE_WAY_DELAY_MEASURE_MILLISECONDS_AFTER_US;
 }
 
 /*
@@ -69,7 +69,7 @@ POLICY_INLINE int one_way_delay_is_in_milliseconds(u32 ticks, u32 elapsed_us)
 POLICY_INLINE int one_way_delay_is_stale(const struct one_way_delay *clock, u32 ticks,
 					 u32 elapsed_us)
 {
-	return clock->started && !clock->told && one_way_delay_has_paused(ticks, elapsed_us) &&
+	return clock->started && !clock->measured && one_way_delay_has_paused(ticks, elapsed_us) &&
 	       !one_way_delay_is_in_milliseconds(ticks, elapsed_us);
 }
 
@@ -80,21 +80,21 @@ POLICY_INLINE int one_way_delay_is_stale(const struct one_way_delay *clock, u32 
  * After a pause the clock is a millisecond clock, or stale. Returns 1 when the tick has changed and
  * earlier delays no longer compare with later ones.
  */
-POLICY_INLINE int one_way_delay_tell_tick(struct one_way_delay *clock, u32 ticks, u32 elapsed_us)
+POLICY_INLINE int one_way_delay_measure_tick(struct one_way_delay *clock, u32 ticks, u32 elapsed_us)
 {
 	int paused = one_way_delay_has_paused(ticks, elapsed_us);
 
-	if (clock->told || elapsed_us < ONE_WAY_DELAY_TELL_MICROSECONDS_AFTER_US)
+	if (clock->measured || elapsed_us < ONE_WAY_DELAY_MEASURE_MICROSECONDS_AFTER_US)
 		return 0;
 	/* Not just any fast one: a peer whose clock jumps would have its queue read as empty. */
 	if (!paused && ticks >= elapsed_us / 2 && ticks <= 2 * elapsed_us) {
-		clock->told = 1;
+		clock->measured = 1;
 		clock->tick_us = ONE_WAY_DELAY_MICROSECOND_TICK_US;
 		return 1;
 	}
-	if (elapsed_us < ONE_WAY_DELAY_TELL_MILLISECONDS_AFTER_US)
+	if (elapsed_us < ONE_WAY_DELAY_MEASURE_MILLISECONDS_AFTER_US)
 		return 0;
-	clock->told = 1;
+	clock->measured = 1;
 	if (paused || (ticks >= elapsed_us / 2000 && ticks <= elapsed_us / 500))
 		return 0;
 	clock->tick_us = ONE_WAY_DELAY_TICK_UNUSABLE;
@@ -105,7 +105,7 @@ POLICY_INLINE void one_way_delay_begin(struct one_way_delay *clock, u32 tsval, u
 				       u32 received_us)
 {
 	clock->started++;
-	clock->told = 0;
+	clock->measured = 0;
 	clock->tick_us = ONE_WAY_DELAY_MILLISECOND_TICK_US;
 	clock->first_tsval = tsval;
 	clock->first_sent_us = sent_us;
@@ -128,7 +128,7 @@ POLICY_INLINE u32 one_way_delay_sample(struct one_way_delay *clock, u32 tsval, u
 		one_way_delay_begin(clock, tsval, sent_us, received_us);
 	/* Otherwise a clock that jumps all the time would make every queue pass for the smallest. */
 	if (clock->started > ONE_WAY_DELAY_STARTS) {
-		clock->told = 1;
+		clock->measured = 1;
 		clock->tick_us = ONE_WAY_DELAY_TICK_UNUSABLE;
 	}
 	ticks = tsval - clock->first_tsval;
@@ -137,7 +137,7 @@ POLICY_INLINE u32 one_way_delay_sample(struct one_way_delay *clock, u32 tsval, u
 	 * A single store: compilers may merge two with one to the clock, which BPF's verifier
 	 * rejects.
 	 */
-	*restarted = one_way_delay_tell_tick(clock, ticks, elapsed_us) || stale;
+	*restarted = one_way_delay_measure_tick(clock, ticks, elapsed_us) || stale;
 	if (clock->tick_us == ONE_WAY_DELAY_TICK_UNUSABLE)
 		return 0;
 	return ONE_WAY_DELAY_ORIGIN_US + ticks * clock->tick_us - (sent_us - clock->first_sent_us);

@@ -409,7 +409,7 @@ POLICY_INLINE u32 receiver_on_arrival(struct receiver *state,
  */
 POLICY_INLINE int receiver_is_without_clock(const struct receiver *state)
 {
-	return state->clock.told && state->clock.tick_us == ONE_WAY_DELAY_TICK_UNUSABLE;
+	return state->clock.measured && state->clock.tick_us == ONE_WAY_DELAY_TICK_UNUSABLE;
 }
 
 /*

@@ -46,7 +46,7 @@ pub const PARAMETERS: &[Parameter] = &[
         unit: Unit::Fraction,
         kind: number(0.001, 1.0, 0.15),
         controls: &["tcplp", "hstcplp"],
-        help: "where the threshold lies between the smallest and the largest one-way delay, rounded to 0.001",
+        help: "threshold, from 0 at the smallest one-way delay to 1 at the largest, rounded to 0.001",
         option: Some("delta"),
         member: member("delta_permille", 0, 2, 1000.0),
         instead_of: None,

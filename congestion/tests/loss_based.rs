@@ -58,7 +58,7 @@ fn reno_doubles_in_slow_start_and_adds_one_in_avoidance() {
 }
 
 #[test]
-fn reno_counts_acks_unless_told_to_count_packets() {
+fn reno_counts_acks_unless_set_to_count_packets() {
     let mut counts_acks = control("reno");
     let counting = ControlParameters::new().with("appropriate_byte_counting", true);
     let mut counts_packets = with("reno", &counting);

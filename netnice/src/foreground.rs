@@ -18,7 +18,7 @@ use nix::unistd::{Pid, getpgid, getpgrp, getpid, tcgetpgrp, tcsetpgrp};
 
 use crate::signals::{Arrived, HeldSignals};
 
-/// How a command ended.
+/// End of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
     /// Exited with this code.

@@ -48,7 +48,7 @@ Examples:
       sudo netnice renice --pid 1234
   For a service, until it is detached or the system stops:
       sudo netnice attach backup.service
-  What is going on:
+  Show all connections, updated each second:
       netnice status --watch
   Use by everybody, without root, from now on:
       sudo netnice install

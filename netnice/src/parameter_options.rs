@@ -271,7 +271,7 @@ mod tests {
     fn help_names_range_controls_and_default() {
         let help_of = |option| help(options().find(|(name, _)| *name == option).unwrap().1);
         let delta = help_of("delta");
-        assert!(delta.starts_with("Where the threshold lies"), "{delta}");
+        assert!(delta.starts_with("Threshold, from 0"), "{delta}");
         assert!(
             delta.ends_with("(a number from 0.001 to 1) [tcplp, hstcplp; default: 0.15]"),
             "{delta}"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What controls and their options do to transfers over an emulated link, live: needs root. Flows are
+//! Effects of controls and their options on transfers over an emulated link, live: needs root. Flows are
 //! only compared with others of the same run, and margins are wide, since the machine may be busy.
 
 mod program;
@@ -71,7 +71,7 @@ fn under(options: &'static str) -> Transfer {
     }
 }
 
-/// What became of a transfer.
+/// Outcome of a transfer.
 #[derive(Debug)]
 struct Sent {
     /// Arrived after the time to settle, in bytes.
@@ -106,13 +106,13 @@ fn together(
     }
     near += "wait\nsleep 0.5\n";
     let output = run(&[&["link", "--far", &far], link, &["--", "sh", "-c", &near]].concat());
-    let told = stdout(&output) + &stderr(&output);
-    assert!(output.status.success(), "{told}");
+    let printed = stdout(&output) + &stderr(&output);
+    assert!(output.status.success(), "{printed}");
     let value = |number: usize, name: &str| -> f64 {
         let start = format!("{number} {name} ");
-        let line = told.lines().find_map(|line| line.strip_prefix(&start));
+        let line = printed.lines().find_map(|line| line.strip_prefix(&start));
         let value = line.and_then(|value| value.parse().ok());
-        value.unwrap_or_else(|| panic!("no {name} of {number}: {told}"))
+        value.unwrap_or_else(|| panic!("no {name} of {number}: {printed}"))
     };
     let sent = |number| Sent {
         received: value(number, "received"),

@@ -33,13 +33,13 @@ fn low_priority_spares_the_page_and_uses_the_link() {
     };
     let [none, plain, low] = [0, 1, 2].map(|phase| figure(phase, "web_mean_seconds"));
     let [plain_bulk, low_bulk] = [1, 2].map(|phase| figure(phase, "bulk_share_of_link"));
-    let told = format!("page {none} {plain} {low} s, bulk {plain_bulk} {low_bulk} of the link");
+    let printed = format!("page {none} {plain} {low} s, bulk {plain_bulk} {low_bulk} of the link");
     // Two round trips and the page's own time on the link: 88 ms. The margins are those of a test
     // that must hold on a busy machine; the demo itself shows how narrow they can be.
-    assert!((0.08..0.2).contains(&none), "{told}");
-    assert!(plain > 1.4 * none, "{told}");
-    assert!(low - none < 0.5 * (plain - none), "{told}");
-    assert!(plain_bulk > 0.6 && low_bulk > 0.4, "{told}");
+    assert!((0.08..0.2).contains(&none), "{printed}");
+    assert!(plain > 1.4 * none, "{printed}");
+    assert!(low - none < 0.5 * (plain - none), "{printed}");
+    assert!(plain_bulk > 0.6 && low_bulk > 0.4, "{printed}");
     assert!(figures["trustworthy"].is_boolean());
     assert!(is_empty(place.path()), "files are left behind");
 }

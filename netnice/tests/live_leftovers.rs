@@ -29,7 +29,7 @@ fn alone() -> MutexGuard<'static, ()> {
         "netnice is installed or in use here"
     );
     if !in_use && !nothing_is_left() {
-        // What a killed process left before this test is cleared by the next call, too.
+        // The next call also clears the remains of processes killed before this test.
         output(&mut netnice(&["run", "--", "true"]));
     }
     eventually("the end of what has been started before", nothing_is_left);
@@ -130,8 +130,8 @@ fn after_kill_9_of_netnice_the_command_keeps_its_priority_and_all_is_cleared_whe
     command.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut netnice_itself = Process(command.spawn().unwrap());
     let input = netnice_itself.0.stdin.take();
-    let mut told = BufReader::new(netnice_itself.0.stdout.take().unwrap()).lines();
-    assert!(told.any(|line| line.unwrap() == "end"));
+    let mut printed = BufReader::new(netnice_itself.0.stdout.take().unwrap()).lines();
+    assert!(printed.any(|line| line.unwrap() == "end"));
     netnice_itself.0.kill().unwrap();
     netnice_itself.0.wait().unwrap();
 
@@ -217,8 +217,8 @@ fn after_install_and_uninstall() {
     assert!(installed.exists());
     // All can use it now, and it stays when the last user leaves.
     for _ in 0..2 {
-        let told = output(netnice_as_nobody(&["run", "--"]).arg(probe()).arg("once"));
-        assert!(told.contains("client netnice"), "{told}");
+        let printed = output(netnice_as_nobody(&["run", "--"]).arg(probe()).arg("once"));
+        assert!(printed.contains("client netnice"), "{printed}");
     }
     output(&mut netnice(&["run", "true"]));
     output(netnice_as_nobody(&["run", "--control", "tcplp", "--"]).arg("true"));
@@ -263,7 +263,7 @@ fn without_a_description_of_the_kernels_types_one_line_says_what_to_do() {
 }
 
 #[test]
-fn without_the_control_a_user_is_told_what_to_do() {
+fn without_the_control_a_user_learns_what_to_do() {
     let _alone = alone();
     let said = say(&mut netnice_as_nobody(&["run", "true"]));
     assert_eq!(said.code, Some(1));
@@ -308,7 +308,7 @@ fn after_a_run_in_another_mount_namespace_which_uses_what_is_there_for_all() {
     let mut lines = said.out.lines().skip(3);
     assert_eq!(lines.next(), Some("there"), "{}", said.out);
     assert_eq!(lines.next(), None, "nothing in the inner /run");
-    let told: serde_json::Value = serde_json::from_str(&said.err).unwrap();
-    assert_eq!(told["connections"], 2, "{told}");
+    let printed: serde_json::Value = serde_json::from_str(&said.err).unwrap();
+    assert_eq!(printed["connections"], 2, "{printed}");
     eventually("nothing", nothing_is_left);
 }

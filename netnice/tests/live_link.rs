@@ -76,7 +76,7 @@ fn links_nest() {
 }
 
 #[test]
-fn the_far_command_serves_and_its_failure_is_told() {
+fn the_far_command_serves_and_its_failure_is_reported() {
     let pages = tempfile::tempdir().unwrap();
     std::fs::write(pages.path().join("page"), "hello from afar").unwrap();
     let server = format!(
@@ -130,8 +130,8 @@ fn what_still_runs_at_the_end_is_ended() {
     let script =
         "readlink /proc/self/ns/net; setsid sleep 1000 & (trap '' TERM HUP; exec sleep 1001) &";
     let output = run(&["link", "--", "sh", "-c", script]);
-    let told = "ended 2 programs that still ran";
-    assert!(stderr(&output).contains(told), "{}", stderr(&output));
+    let printed = "ended 2 programs that still ran";
+    assert!(stderr(&output).contains(printed), "{}", stderr(&output));
     assert!(!program::namespace_has_processes(stdout(&output).trim()));
 }
 

@@ -66,8 +66,8 @@ fn a_download_fills_the_link_and_yields_it() {
     let program = env!("CARGO_BIN_EXE_netnice");
     measure_until(
         || behind(&HOME, &["beside", program], ""),
-        |told| {
-            let rate = |name: &str| told[name].as_f64().unwrap();
+        |printed| {
+            let rate = |name: &str| printed[name].as_f64().unwrap();
             let both = rate("low_beside") + rate("plain_beside");
             rate("low") > 0.8 * rate("plain") && rate("low_beside") < 0.1 * both
         },
@@ -82,8 +82,8 @@ fn detach_lets_open_downloads_go() {
             let cgroup = Cgroup::new("receive");
             behind(&HOME, &["release", program], cgroup.path())
         },
-        |told| {
-            let rate = |name: &str| told[name].as_f64().unwrap();
+        |printed| {
+            let rate = |name: &str| printed[name].as_f64().unwrap();
             rate("before") < 1.0 && rate("after") > 2.0
         },
     );
@@ -101,7 +101,7 @@ fn whatever_happens_no_byte_is_lost() {
     let detach = || succeed(&["detach", cgroup.path()]);
     attach();
     let link = ["--rate", "50mbit", "--delay", "5ms", "--loss", "1%"];
-    let told = thread::scope(|scope| {
+    let printed = thread::scope(|scope| {
         let script = format!(
             "echo 0 > {}/cgroup.procs; exec python3 {SCRIPT} compare 1500",
             cgroup.path()
@@ -123,5 +123,5 @@ fn whatever_happens_no_byte_is_lost() {
         detach();
         downloads.join().unwrap()
     });
-    assert_eq!(told.trim(), r#"{"wrong": [], "left": 0}"#);
+    assert_eq!(printed.trim(), r#"{"wrong": [], "left": 0}"#);
 }

@@ -57,11 +57,11 @@ fn without_a_list_a_run_says_what_it_cannot_count() {
     assert!(said.err.contains("sock_diag"), "{}", said.err);
     assert!(!said.err.contains("nothing was moved"), "{}", said.err);
     let said = say(netnice_without("list", &["run", "--json", "--"]).args(once));
-    let told: Value = serde_json::from_str(&said.err).unwrap();
-    let why = told["open_uncounted"].as_str().unwrap();
-    assert!(why.contains("sock_diag"), "{told}");
+    let printed: Value = serde_json::from_str(&said.err).unwrap();
+    let why = printed["open_uncounted"].as_str().unwrap();
+    assert!(why.contains("sock_diag"), "{printed}");
     // Those that have ended are known.
-    assert_eq!(told["connections"], 2, "{told}");
+    assert_eq!(printed["connections"], 2, "{printed}");
 }
 
 #[test]
@@ -108,8 +108,8 @@ fn check_names_the_command_that_lacks_a_list() {
     let _alone = alone();
     let said = say(&mut netnice_without("list", &["check", "--json"]));
     assert_eq!(said.code, Some(1), "{}", said.err);
-    let told: Value = serde_json::from_str(&said.out).unwrap();
-    let commands = told["commands"].as_array().unwrap();
+    let printed: Value = serde_json::from_str(&said.out).unwrap();
+    let commands = printed["commands"].as_array().unwrap();
     for command in commands {
         let expected = match command["command"].as_str().unwrap() {
             "status" => "fails",

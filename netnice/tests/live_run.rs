@@ -21,40 +21,40 @@ fn lines(text: &str) -> Vec<String> {
 #[test]
 fn sockets_of_both_families_and_all_roles_have_the_control_and_the_mark() {
     for family in ["4", "6", "46"] {
-        let told = output(netnice(&["run", "--"]).arg(probe()).args(["once", family]));
-        assert_sockets(&lines(&told), &ALL, "netnice", LOWER_EFFORT);
+        let printed = output(netnice(&["run", "--"]).arg(probe()).args(["once", family]));
+        assert_sockets(&lines(&printed), &ALL, "netnice", LOWER_EFFORT);
     }
 }
 
 #[test]
-fn a_program_that_tries_to_undo_it_is_told_that_it_has_but_has_not() {
+fn attempts_to_undo_it_succeed_without_effect() {
     for family in ["4", "6", "46"] {
-        let told = output(netnice(&["run", "--"]).arg(probe()).args(["undo", family]));
-        assert_sockets(&lines(&told), &ALL, "netnice", LOWER_EFFORT);
+        let printed = output(netnice(&["run", "--"]).arg(probe()).args(["undo", family]));
+        assert_sockets(&lines(&printed), &ALL, "netnice", LOWER_EFFORT);
     }
 }
 
 #[test]
 fn children_of_children_have_it_too() {
     let script = format!("(({} once 4; true) & wait); true", probe().display());
-    let told = output(&mut netnice(&["run", "--", "sh", "-c", &script]));
-    assert_sockets(&lines(&told), &ALL, "netnice", LOWER_EFFORT);
+    let printed = output(&mut netnice(&["run", "--", "sh", "-c", &script]));
+    assert_sockets(&lines(&printed), &ALL, "netnice", LOWER_EFFORT);
 }
 
 #[test]
 fn without_the_mark_programs_may_set_their_own() {
-    let told = output(
+    let printed = output(
         netnice(&["run", "--no-dscp", "--"])
             .arg(probe())
             .args(["once", "4"]),
     );
-    assert_sockets(&lines(&told), &ALL, "netnice", 0);
-    let told = output(
+    assert_sockets(&lines(&printed), &ALL, "netnice", 0);
+    let printed = output(
         netnice(&["run", "--no-dscp", "--"])
             .arg(probe())
             .args(["undo", "6"]),
     );
-    assert_sockets(&lines(&told), &ALL, "netnice", 0x10);
+    assert_sockets(&lines(&printed), &ALL, "netnice", 0x10);
 }
 
 #[test]
@@ -65,8 +65,8 @@ fn other_controls_can_be_chosen_and_dstcp_is_not_marked() {
         ("dstcp", 0),
     ] {
         let mut command = netnice(&["run", "--control", control, "--"]);
-        let told = output(command.arg(probe()).arg("once"));
-        assert_sockets(&lines(&told), &ALL, control, field);
+        let printed = output(command.arg(probe()).arg("once"));
+        assert_sockets(&lines(&printed), &ALL, control, field);
     }
 }
 
@@ -134,8 +134,8 @@ fn where_cgroup2_is_not_mounted_it_is_used_all_the_same() {
         run.get_program().display(),
         probe().display()
     );
-    let told = output(Command::new("unshare").args(["--mount", "sh", "-c", &script]));
-    assert_sockets(&lines(&told), &ALL, "netnice", LOWER_EFFORT);
+    let printed = output(Command::new("unshare").args(["--mount", "sh", "-c", &script]));
+    assert_sockets(&lines(&printed), &ALL, "netnice", LOWER_EFFORT);
 }
 
 #[test]
@@ -147,14 +147,14 @@ fn where_no_cgroup_can_be_made_a_supervisor_steps_in() {
         command.arg(probe()).args(["undo", family]);
         let said = say(cgroup.contain(&mut command));
         assert_sockets(&lines(&said.out), &ALL, "netnice", LOWER_EFFORT);
-        let told: serde_json::Value = serde_json::from_str(&said.err).unwrap();
-        assert_eq!(told["means"], "supervisor");
+        let printed: serde_json::Value = serde_json::from_str(&said.err).unwrap();
+        assert_eq!(printed["means"], "supervisor");
     }
     // Firewalls may go by the owner, which must not be the supervisor.
     let mut command = netnice(&["run", "--", "setpriv", "--reuid=65534", "--regid=65534"]);
     command.arg("--clear-groups").arg(probe()).arg("owner");
-    let told = output(cgroup.contain(&mut command));
-    assert!(told.starts_with("own\nclient netnice "), "{told}");
+    let printed = output(cgroup.contain(&mut command));
+    assert!(printed.starts_with("own\nclient netnice "), "{printed}");
     // The parameters of an outer supervisor hold.
     let inner = netnice(&["run", "--threshold", "7ms", "--", "true"]);
     let mut command = netnice(&["run", "--"]);
@@ -164,8 +164,8 @@ fn where_no_cgroup_can_be_made_a_supervisor_steps_in() {
     assert!(said.err.contains("an outer `netnice run`"), "{}", said.err);
     // A socket of another network namespace is made there.
     let mut command = netnice(&["run", "--", "unshare", "--net"]);
-    let told = output(cgroup.contain(command.arg(probe()).arg("namespace")));
-    assert!(told.starts_with("same\nclient netnice "), "{told}");
+    let printed = output(cgroup.contain(command.arg(probe()).arg("namespace")));
+    assert!(printed.starts_with("same\nclient netnice "), "{printed}");
 }
 
 #[test]
@@ -175,8 +175,8 @@ fn in_a_threaded_cgroup_a_supervisor_steps_in() {
     let mut command = netnice(&["run", "--json", "--"]);
     let said = say(cgroup.contain(command.arg(probe()).args(["once", "4"])));
     assert_sockets(&lines(&said.out), &ALL, "netnice", LOWER_EFFORT);
-    let told: serde_json::Value = serde_json::from_str(&said.err).unwrap();
-    assert_eq!(told["means"], "supervisor");
+    let printed: serde_json::Value = serde_json::from_str(&said.err).unwrap();
+    assert_eq!(printed["means"], "supervisor");
     // Other tests have theirs.
     let left = our_cgroups();
     let ours = |path: &PathBuf| path.starts_with(&cgroup.0);
@@ -222,9 +222,9 @@ fn a_supervisor_as_root_knows_accepted_connections_too() {
     let script = format!("(echo; echo) | {} hold 4", probe().display());
     let mut command = netnice(&["run", "--json", "--", "sh", "-c", &script]);
     let said = say(cgroup.contain(&mut command));
-    let told: serde_json::Value = serde_json::from_str(&said.err).unwrap();
-    assert_eq!(told["means"], "supervisor");
-    assert_eq!(told["connections"], 6, "{told}");
+    let printed: serde_json::Value = serde_json::from_str(&said.err).unwrap();
+    assert_eq!(printed["means"], "supervisor");
+    assert_eq!(printed["connections"], 6, "{printed}");
 }
 
 #[test]
@@ -250,10 +250,10 @@ fn a_container_says_what_it_does_not_know_of_a_control_from_outside() {
         assert_eq!(refused.err.lines().count(), 1, "{}", refused.err);
     }
     let said = run("run --json -- true");
-    let told: serde_json::Value = serde_json::from_str(&said.err).unwrap();
-    let means = told["means"].as_str().unwrap();
-    assert!(means.starts_with("supervisor, with a control"), "{told}");
-    assert!(told["connections"].is_null(), "{told}");
+    let printed: serde_json::Value = serde_json::from_str(&said.err).unwrap();
+    let means = printed["means"].as_str().unwrap();
+    assert!(means.starts_with("supervisor, with a control"), "{printed}");
+    assert!(printed["connections"].is_null(), "{printed}");
 }
 
 #[test]
@@ -322,15 +322,15 @@ fn the_summary_has_the_figures() {
     let mut command = netnice(&["run", "--json", "--"]);
     let script = format!("(echo; echo) | {} hold 4", probe().display());
     let said = say(command.args(["sh", "-c", &script]));
-    let told: serde_json::Value = serde_json::from_str(&said.err).unwrap();
+    let printed: serde_json::Value = serde_json::from_str(&said.err).unwrap();
     // Three connections of two ends each; the first sends 100000 bytes twice.
-    assert_eq!(told["connections"], 6, "{told}");
+    assert_eq!(printed["connections"], 6, "{printed}");
     // SYN and FIN are no data.
     for bytes in ["bytes_sent", "bytes_received"] {
-        assert_eq!(told[bytes], 200_000, "{told}");
+        assert_eq!(printed[bytes], 200_000, "{printed}");
     }
-    assert_eq!(told["without_timestamps"], 0, "{told}");
-    assert_eq!(told["means"], "cgroup");
+    assert_eq!(printed["without_timestamps"], 0, "{printed}");
+    assert_eq!(printed["means"], "cgroup");
 }
 
 #[test]
@@ -384,9 +384,9 @@ fn a_second_run_goes_on_when_the_first_ends() {
     drop(first);
     // Time for what clears up after the first.
     std::thread::sleep(Duration::from_millis(300));
-    let told = second.ask();
+    let printed = second.ask();
     let roles = ["listener", "client", "server", "new-client", "new-server"];
-    assert_sockets(&told, &roles, "netnice", LOWER_EFFORT);
+    assert_sockets(&printed, &roles, "netnice", LOWER_EFFORT);
 }
 
 /// Loading takes most of the time that a run takes to start.

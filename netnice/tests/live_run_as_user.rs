@@ -22,18 +22,21 @@ fn sockets_of_static_programs_have_the_control_and_the_mark_and_keep_them() {
     let _registered = keep_registered();
     for family in ["4", "6", "46"] {
         let mut command = netnice_as_nobody(&["run", "--"]);
-        let told = output(command.arg(probe()).args(["undo", family]));
-        assert_sockets(&lines(&told), &ALL, "netnice", LOWER_EFFORT);
+        let printed = output(command.arg(probe()).args(["undo", family]));
+        assert_sockets(&lines(&printed), &ALL, "netnice", LOWER_EFFORT);
         // Here the field of IPv4 is set on IPv6 sockets too, for when they talk to IPv4.
-        assert!(told.lines().all(|line| line.contains(" 4 ")), "{told}");
+        assert!(
+            printed.lines().all(|line| line.contains(" 4 ")),
+            "{printed}"
+        );
     }
 }
 
 #[test]
 fn it_is_really_without_root() {
     let _registered = keep_registered();
-    let told = output(netnice_as_nobody(&["run", "--"]).args(["id", "-u"]));
-    assert_eq!(told.trim(), NOBODY.to_string());
+    let printed = output(netnice_as_nobody(&["run", "--"]).args(["id", "-u"]));
+    assert_eq!(printed.trim(), NOBODY.to_string());
 }
 
 #[test]
@@ -46,16 +49,16 @@ fn root_of_a_container_without_rights_is_served_like_a_user() {
         .arg(run.get_program())
         .args(run.get_args());
     command.uid(NOBODY).gid(NOBODY).current_dir("/");
-    let told = output(command.arg(probe()).args(["undo", "6"]));
-    assert_sockets(&lines(&told), &ALL, "netnice", LOWER_EFFORT);
+    let printed = output(command.arg(probe()).args(["undo", "6"]));
+    assert_sockets(&lines(&printed), &ALL, "netnice", LOWER_EFFORT);
 }
 
 #[test]
 fn other_options_of_sockets_are_the_programs_own() {
     let _registered = keep_registered();
     let mut command = netnice_as_nobody(&["run", "--no-dscp", "--"]);
-    let told = output(command.arg(probe()).args(["undo", "6"]));
-    assert_sockets(&lines(&told), &ALL, "netnice", 0x10);
+    let printed = output(command.arg(probe()).args(["undo", "6"]));
+    assert_sockets(&lines(&printed), &ALL, "netnice", 0x10);
 }
 
 #[test]
@@ -63,7 +66,7 @@ fn descendants_that_outlive_the_command_are_served_on() {
     let _registered = keep_registered();
     let directory = tempfile::tempdir_in(support::directory()).unwrap();
     std::os::unix::fs::chown(directory.path(), Some(NOBODY), None).unwrap();
-    let result = directory.path().join("told");
+    let result = directory.path().join("printed");
     let script = format!(
         "(sleep 0.5; {} once 4 > {}.new; mv {1}.new {1}) >/dev/null 2>&1 & exit 5",
         probe().display(),
@@ -74,8 +77,8 @@ fn descendants_that_outlive_the_command_are_served_on() {
     ]));
     assert_eq!(said.code, Some(5), "{}", said.err);
     eventually("the daemon's answer", || result.exists());
-    let told = fs::read_to_string(&result).unwrap();
-    assert_sockets(&lines(&told), &ALL, "netnice", LOWER_EFFORT);
+    let printed = fs::read_to_string(&result).unwrap();
+    assert_sockets(&lines(&printed), &ALL, "netnice", LOWER_EFFORT);
 }
 
 #[test]
@@ -100,9 +103,9 @@ fn the_supervisor_ends_with_the_last_program() {
 fn a_socket_is_made_in_the_namespace_of_the_program() {
     let _registered = keep_registered();
     let mut command = netnice_as_nobody(&["run", "--", "unshare", "--user", "--map-root-user"]);
-    let told = output(command.arg("--net").arg(probe()).arg("namespace"));
-    assert_eq!(told.lines().next(), Some("same"), "{told}");
-    assert!(told.contains("client netnice"), "{told}");
+    let printed = output(command.arg("--net").arg(probe()).arg("namespace"));
+    assert_eq!(printed.lines().next(), Some("same"), "{printed}");
+    assert!(printed.contains("client netnice"), "{printed}");
 }
 
 /// The cgroups that the sockets of a process belong to, as `ss` has them.
@@ -143,8 +146,8 @@ fn a_socket_belongs_to_the_cgroup_of_the_program() {
     command
         .arg(probe())
         .args(["move", there.path(), "hold", "4"]);
-    let (holder, told) = Holder::start(here.contain(&mut command));
-    assert_sockets(&told, &ALL, "netnice", LOWER_EFFORT);
+    let (holder, printed) = Holder::start(here.contain(&mut command));
+    assert_sockets(&printed, &ALL, "netnice", LOWER_EFFORT);
     let found = cgroups_of_sockets(&holder.pid());
     assert_eq!(found.len(), ALL.len());
     for cgroup in found {
@@ -167,14 +170,18 @@ fn a_program_in_a_closed_cgroup_gets_ordinary_sockets_of_it() {
         .spawn()
         .unwrap();
     let pid = child.id().to_string();
-    let mut told = BufReader::new(child.stdout.take().unwrap()).lines();
-    assert_eq!(told.next().unwrap().unwrap(), "up");
+    let mut printed = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert_eq!(printed.next().unwrap().unwrap(), "up");
     fs::write(&processes, &pid).unwrap();
     let mut input = child.stdin.take().unwrap();
     writeln!(input).unwrap();
-    let told: Vec<String> = told.by_ref().take(ALL.len()).map(Result::unwrap).collect();
+    let printed: Vec<String> = printed
+        .by_ref()
+        .take(ALL.len())
+        .map(Result::unwrap)
+        .collect();
     let _process = Process(child);
-    assert_sockets(&told, &ALL, &usual_control(), 0);
+    assert_sockets(&printed, &ALL, &usual_control(), 0);
     let found = cgroups_of_sockets(&pid);
     assert_eq!(found.len(), ALL.len());
     for cgroup in found {
@@ -186,8 +193,8 @@ fn a_program_in_a_closed_cgroup_gets_ordinary_sockets_of_it() {
 fn signals_lose_no_socket_and_no_descriptor() {
     let _registered = keep_registered();
     let mut command = netnice_as_nobody(&["run", "--"]);
-    let told = output(command.arg(probe()).args(["storm", "500"]));
-    assert_eq!(told, "500 netnice, 500 descriptors\n");
+    let printed = output(command.arg(probe()).args(["storm", "500"]));
+    assert_eq!(printed, "500 netnice, 500 descriptors\n");
 }
 
 #[test]
@@ -195,8 +202,8 @@ fn a_network_may_belong_to_another_user_namespace_than_its_program_lives_in() {
     let _registered = keep_registered();
     let mut command = netnice_as_nobody(&["run", "--", "unshare", "--user", "--map-root-user"]);
     command.args(["--net", "unshare", "--user", "--map-root-user"]);
-    let told = output(command.arg(probe()).arg("owner"));
-    assert!(told.starts_with("own\nclient netnice "), "{told}");
+    let printed = output(command.arg(probe()).arg("owner"));
+    assert!(printed.starts_with("own\nclient netnice "), "{printed}");
 }
 
 #[test]
@@ -204,20 +211,20 @@ fn a_program_that_hides_gets_no_socket_of_another_network() {
     let _registered = keep_registered();
     // Nobody may enter there, so that the control is not ours.
     let mut command = netnice_as_nobody(&["run", "--"]);
-    let told = output(command.arg(probe()).args(["part", "hide", "namespace"]));
+    let printed = output(command.arg(probe()).args(["part", "hide", "namespace"]));
     let expected = format!("same\nclient {} ", usual_control());
-    assert!(told.starts_with(&expected), "{told}");
-    // Who has not moved does not get out of low priority by it.
+    assert!(printed.starts_with(&expected), "{printed}");
+    // A program that has not moved keeps low priority.
     let mut command = netnice_as_nobody(&["run", "--"]);
-    let told = output(command.arg(probe()).args(["hide", "once", "4"]));
-    assert_sockets(&lines(&told), &ALL, "netnice", LOWER_EFFORT);
+    let printed = output(command.arg(probe()).args(["hide", "once", "4"]));
+    assert_sockets(&lines(&printed), &ALL, "netnice", LOWER_EFFORT);
 }
 
 #[test]
 fn there_is_no_way_around_by_io_uring() {
     let _registered = keep_registered();
-    let told = output(netnice_as_nobody(&["run", "--"]).arg(probe()).arg("ring"));
-    assert_eq!(told, "no ring\n");
+    let printed = output(netnice_as_nobody(&["run", "--"]).arg(probe()).arg("ring"));
+    assert_eq!(printed, "no ring\n");
 }
 
 #[test]
@@ -239,11 +246,11 @@ fn the_summary_has_the_figures_of_connections_made() {
     let script = format!("(echo; echo) | {} hold 4", probe().display());
     let mut command = netnice_as_nobody(&["run", "--json", "--", "sh", "-c", &script]);
     let said = say(&mut command);
-    let told: serde_json::Value = serde_json::from_str(&said.err).unwrap();
-    assert_eq!(told["connections"], 3, "{told}");
-    let sent = told["bytes_sent"].as_u64().unwrap();
-    assert_eq!(sent, 200_000, "SYN and FIN are no data: {told}");
-    assert_eq!(told["means"], "supervisor");
+    let printed: serde_json::Value = serde_json::from_str(&said.err).unwrap();
+    assert_eq!(printed["connections"], 3, "{printed}");
+    let sent = printed["bytes_sent"].as_u64().unwrap();
+    assert_eq!(sent, 200_000, "SYN and FIN are no data: {printed}");
+    assert_eq!(printed["means"], "supervisor");
 }
 
 #[test]

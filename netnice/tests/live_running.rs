@@ -28,15 +28,15 @@ fn json(command: &mut Command) -> Value {
 fn renice_reaches_open_connections_and_those_to_come_and_gives_them_back() {
     let usual = usual_control();
     for family in ["4", "6"] {
-        let (mut holder, told) = Holder::start(hold().arg(family));
-        assert_sockets(&told, &FIRST, &usual, 0);
+        let (mut holder, printed) = Holder::start(hold().arg(family));
+        assert_sockets(&printed, &FIRST, &usual, 0);
         let before = cgroup_of(holder.process.pid());
 
-        let told = json(&mut netnice(&["renice", "--json", "--pid", &holder.pid()]));
+        let printed = json(&mut netnice(&["renice", "--json", "--pid", &holder.pid()]));
         assert_eq!(
-            (&told["sockets"], &told["future"]),
+            (&printed["sockets"], &printed["future"]),
             (&3.into(), &true.into()),
-            "{told}"
+            "{printed}"
         );
         assert_sockets(&holder.ask(), &THEN, "netnice", LOWER_EFFORT);
 
@@ -49,8 +49,8 @@ fn renice_reaches_open_connections_and_those_to_come_and_gives_them_back() {
 #[test]
 fn renice_reaches_children_and_changes_what_run_has_chosen() {
     let script = format!("{} hold 4; true", probe().display());
-    let (mut holder, told) = Holder::start(&mut netnice(&["run", "--", "sh", "-c", &script]));
-    assert_sockets(&told, &FIRST, "netnice", LOWER_EFFORT);
+    let (mut holder, printed) = Holder::start(&mut netnice(&["run", "--", "sh", "-c", &script]));
+    assert_sockets(&printed, &FIRST, "netnice", LOWER_EFFORT);
     // The shell is the process, and the probe its child.
     let pid = holder.pid();
     output(&mut netnice(&[
@@ -75,15 +75,15 @@ fn without_root_renice_reaches_the_open_connections_of_ones_own_processes() {
     let (mut holder, _) = Holder::start(command.arg(probe()).arg("hold"));
     let pid = holder.pid();
 
-    let told = json(&mut netnice_as_nobody(&["renice", "--json", "--pid", &pid]));
+    let printed = json(&mut netnice_as_nobody(&["renice", "--json", "--pid", &pid]));
     assert_eq!(
-        (&told["sockets"], &told["future"]),
+        (&printed["sockets"], &printed["future"]),
         (&3.into(), &false.into()),
-        "{told}"
+        "{printed}"
     );
-    let told = holder.ask();
-    assert_sockets(&told[..3], &FIRST, "netnice", LOWER_EFFORT);
-    assert_sockets(&told[3..], &THEN[3..], &usual, 0);
+    let printed = holder.ask();
+    assert_sockets(&printed[..3], &FIRST, "netnice", LOWER_EFFORT);
+    assert_sockets(&printed[3..], &THEN[3..], &usual, 0);
     output(&mut netnice_as_nobody(&["renice", "--off", "--pid", &pid]));
     assert_sockets(&holder.ask(), &THEN, &usual, 0);
 }
@@ -103,8 +103,8 @@ fn without_root_processes_of_others_are_refused() {
 fn attach_covers_a_cgroup_with_open_connections_until_it_is_detached() {
     let usual = usual_control();
     let cgroup = TestCgroup::new("attach");
-    let (mut holder, told) = Holder::start(cgroup.contain(&mut hold()));
-    assert_sockets(&told, &FIRST, &usual, 0);
+    let (mut holder, printed) = Holder::start(cgroup.contain(&mut hold()));
+    assert_sockets(&printed, &FIRST, &usual, 0);
 
     output(&mut netnice(&["attach", cgroup.path()]));
     assert_sockets(&holder.ask(), &THEN, "netnice", LOWER_EFFORT);
@@ -117,11 +117,11 @@ fn attach_covers_a_cgroup_with_open_connections_until_it_is_detached() {
         "--no-dscp",
         cgroup.path(),
     ]));
-    let told = holder.ask();
-    assert_sockets(&told[3..], &THEN[3..], "tcplp", 0);
+    let printed = holder.ask();
+    assert_sockets(&printed[3..], &THEN[3..], "tcplp", 0);
     assert!(
-        told[..3].iter().all(|line| line.contains(" tcplp ")),
-        "{told:?}"
+        printed[..3].iter().all(|line| line.contains(" tcplp ")),
+        "{printed:?}"
     );
 
     let status = json(&mut netnice(&["status", "--json"]));
@@ -134,14 +134,17 @@ fn attach_covers_a_cgroup_with_open_connections_until_it_is_detached() {
         "{status}"
     );
     // A process in it can not be taken out by itself, and that is said.
-    let told = json(&mut netnice(&[
+    let printed = json(&mut netnice(&[
         "renice",
         "--json",
         "--off",
         "--pid",
         &holder.pid(),
     ]));
-    assert!(told["attached"].as_str().unwrap().ends_with(name), "{told}");
+    assert!(
+        printed["attached"].as_str().unwrap().ends_with(name),
+        "{printed}"
+    );
 
     output(&mut netnice(&["detach", name]));
     assert_sockets(&holder.ask(), &THEN, &usual, 0);
@@ -234,12 +237,12 @@ fn a_service_stays_attached_by_a_drop_in_until_detached() {
          test ! -e ${{drop%/*}}\n\
          {netnice} attach --persist other 2>&1 || echo code $?"
     );
-    let told = output(&mut beside_systemd(&script, path));
+    let printed = output(&mut beside_systemd(&script, path));
     let line =
         format!("ExecStartPre=-+\"{netnice}\" \"attach\" \"up.service\" \"--control\" \"tcplp\"\n");
-    assert!(told.contains(&line), "{told}");
-    assert!(told.contains("`other` is not a service"), "{told}");
-    assert!(told.ends_with("code 1\n"), "{told}");
+    assert!(printed.contains(&line), "{printed}");
+    assert!(printed.contains("`other` is not a service"), "{printed}");
+    assert!(printed.ends_with("code 1\n"), "{printed}");
     // Run the command of the line, as systemd does when the service starts.
     output(&mut beside_systemd(
         &format!("{netnice} attach up.service --control tcplp"),
@@ -287,12 +290,12 @@ fn status_shows_the_rate_over_half_a_second() {
 
 #[test]
 fn what_is_no_longer_of_low_priority_is_no_longer_marked() {
-    let (mut holder, told) = Holder::start(netnice(&["run", "--"]).arg(probe()).arg("hold"));
-    assert_sockets(&told, &FIRST, "netnice", LOWER_EFFORT);
+    let (mut holder, printed) = Holder::start(netnice(&["run", "--"]).arg(probe()).arg("hold"));
+    assert_sockets(&printed, &FIRST, "netnice", LOWER_EFFORT);
     let pid = holder.pid();
     let options = ["--control", "dstcp", "--target", "2mbit", "--c", "classes"];
-    let told = output(netnice(&["renice", "--pid", &pid]).args(options));
-    assert!(told.contains("have TCP for Diff-Serv now"), "{told}");
+    let printed = output(netnice(&["renice", "--pid", &pid]).args(options));
+    assert!(printed.contains("have TCP for Diff-Serv now"), "{printed}");
     assert_sockets(&holder.ask(), &THEN, "dstcp", 0);
 }
 
@@ -332,9 +335,9 @@ fn the_nearest_cgroup_decides() {
         cgroup.path(),
     ]));
     let mut command = netnice(&["run", "--no-dscp", "--"]);
-    let told = output(cgroup.contain(command.arg(probe()).arg("once")));
-    let told: Vec<String> = told.lines().map(str::to_owned).collect();
-    assert_sockets(&told, &FIRST, "netnice", 0);
+    let printed = output(cgroup.contain(command.arg(probe()).arg("once")));
+    let printed: Vec<String> = printed.lines().map(str::to_owned).collect();
+    assert_sockets(&printed, &FIRST, "netnice", 0);
     output(&mut netnice(&["detach", cgroup.path()]));
 }
 
@@ -480,7 +483,7 @@ fn what_is_not_there_is_named_in_one_line() {
         (&["attach", "/no/such/cgroup"], "/no/such/cgroup"),
         (&["attach", "no-such-unit.service"], "no-such-unit.service"),
         (&["detach", "/no/such/cgroup"], "/no/such/cgroup"),
-        // What names no cgroup must not stand for all of them.
+        // An argument that names no cgroup must not stand for all of them.
         (&["attach", "."], "`"),
         (&["attach", "/."], "`"),
     ] {

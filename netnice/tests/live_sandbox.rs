@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a sandbox under a supervisor can not take of it. The supervisor's process that makes a
-//! socket in the sandbox is looked at from outside, at each of its system calls.
+//! A sandbox cannot take privileges from its supervisor. The supervisor's process that makes a
+//! socket in the sandbox is inspected from outside, at each of its system calls.
 
 mod support;
 
@@ -51,8 +51,8 @@ fn a_process_that_enters_a_sandbox_brings_nothing_that_could_be_taken() {
     let mut command = netnice_as_nobody(&["run", "--", "sh", "-c", &script]);
     command.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut sandbox = Process(command.spawn().unwrap());
-    let mut told = BufReader::new(sandbox.0.stdout.take().unwrap()).lines();
-    assert_eq!(told.next().unwrap().unwrap(), "up");
+    let mut printed = BufReader::new(sandbox.0.stdout.take().unwrap()).lines();
+    assert_eq!(printed.next().unwrap().unwrap(), "up");
 
     let supervisor = supervisor(marker);
     let options = libc::PTRACE_O_TRACEFORK as usize;
@@ -91,7 +91,13 @@ fn a_process_that_enters_a_sandbox_brings_nothing_that_could_be_taken() {
         }
     }
     assert!(looked > 0, "the process has entered the sandbox");
-    assert_eq!(told.next().unwrap().unwrap(), "same");
-    assert!(told.next().unwrap().unwrap().starts_with("client netnice "));
+    assert_eq!(printed.next().unwrap().unwrap(), "same");
+    assert!(
+        printed
+            .next()
+            .unwrap()
+            .unwrap()
+            .starts_with("client netnice ")
+    );
     assert!(sandbox.0.wait().unwrap().success());
 }

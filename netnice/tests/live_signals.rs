@@ -241,15 +241,15 @@ fn signals_of_failed_writes_are_ignored_or_not_as_before() {
     for options in [BOTH[0], BOTH[1], &["link", "-q", "--"]] {
         for (number, name) in [(Signal::SIGPIPE, "PIPE"), (Signal::SIGXFSZ, "XFSZ")] {
             for (before, ignored) in [(format!("trap '' {name};"), true), (String::new(), false)] {
-                let told = output(&mut in_bash(
+                let printed = output(&mut in_bash(
                     &before,
                     options,
                     "grep SigIgn /proc/self/status",
                 ));
-                let mask = told.split_whitespace().last().unwrap();
+                let mask = printed.split_whitespace().last().unwrap();
                 let mask = u64::from_str_radix(mask, 16).unwrap();
                 let got = mask & (1 << (number as u32 - 1)) != 0;
-                assert_eq!(got, ignored, "{options:?}, {before}: {told}");
+                assert_eq!(got, ignored, "{options:?}, {before}: {printed}");
             }
         }
     }

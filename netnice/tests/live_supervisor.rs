@@ -21,7 +21,7 @@ fn the_control_is_there_for_a_supervisor_that_starts_late() {
         command.args(["chrt", "--reset-on-fork", "--fifo", "1"]);
         let run = netnice(&["run", "--"]);
         command.arg(run.get_program()).args(run.get_args());
-        let told = output(cgroup.contain(command.arg(probe()).arg("owner")));
-        assert!(told.starts_with("own\nclient netnice "), "{told}");
+        let printed = output(cgroup.contain(command.arg(probe()).arg("owner")));
+        assert!(printed.starts_with("own\nclient netnice "), "{printed}");
     }
 }

@@ -134,7 +134,7 @@ fn results_are_the_same_whatever_the_number_of_jobs() {
 }
 
 #[test]
-fn fewer_threads_than_jobs_make_the_same_runs_and_none_is_told() {
+fn fewer_threads_than_jobs_silently_make_the_same_runs() {
     let (_directory, file) = place();
     let limited = |kilobytes: u32| {
         // Stacks of 1 GiB, so that little memory has room for few threads.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where runs and outcomes are kept.
+//! The directory of runs and outcomes.
 
 use std::fs;
 use std::io;

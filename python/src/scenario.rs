@@ -19,13 +19,13 @@ const BUILT: &str = "scenario";
 #[derive(Clone)]
 pub(crate) struct Scenario {
     pub(crate) file: Arc<ScenarioFile>,
-    /// Where the files are that the text refers to.
+    /// Directory of the files that the text refers to.
     directory: Option<PathBuf>,
 }
 
 type Settings = Vec<(String, String)>;
 
-/// What a scenario is made from: text, file, settings, directory, hash.
+/// Sources of a scenario: text, file, settings, directory, hash.
 type Parts = (String, String, Settings, Option<PathBuf>, String);
 
 impl Scenario {

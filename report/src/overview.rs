@@ -81,7 +81,7 @@ pub fn section(outcomes: &Outcomes, papers: &[(Paper, Vec<&Outcome>)]) -> Markup
             }
             h2 { "Against the papers" }
             p {
-                "What counts as reproduced was written down for each value before anything was run. The same conclusion means that \
+                "The rules of judgement for each value were written down before anything was run. The same conclusion means that \
                  the figure is another one, but what the paper concludes from it holds. "
                 b { (counts.not_reproduced) } " of " (counts.all())
                 " values are not reproduced; the reason stands beside each."

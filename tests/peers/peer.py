@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""A TCP of our own behind a TUN device, with a bottleneck before it: it receives, and lies as it is told.
+"""A TCP of our own behind a TUN device, with a bottleneck before it: it receives, and lies as it is asked to.
 
     this kernel ==> TUN ==> queue, rate, delay ==> receiver ==> TUN ==> this kernel
 
@@ -90,7 +90,7 @@ class Connection:
     arrived: int = 0  # segments with data
     acks: int = 0
     due: float | None = None  # when a held acknowledgement has to leave
-    told: int = 0  # the latest acknowledgement
+    acknowledged: int = 0  # the latest acknowledgement
 
 
 @dataclass
@@ -212,7 +212,7 @@ class Peer:
             new = Connection(segment.source, segment.port, (segment.sequence + 1) % WRAP)
             new.timestamps = lie.timestamps and segment.tsval is not None
             new.tsecr = segment.tsval or 0
-            new.told = new.next
+            new.acknowledged = new.next
             self.connections[segment.source] = new
             options = struct.pack("!BBHBBBBBB", 2, 4, SEGMENT + 12, 3, 3, WINDOW_SCALE, 4, 2, 1)
             self.send(new, SYN | ACK, 0, new.next, 65535, options, now)
@@ -229,7 +229,7 @@ class Peer:
         end = (segment.sequence + segment.length) % WRAP
         in_order = not after(segment.sequence, connection.next)
         # Of the first segment that is not acknowledged yet (RFC 7323, section 4.3).
-        if not after(segment.sequence, connection.told) and segment.tsval is not None:
+        if not after(segment.sequence, connection.acknowledged) and segment.tsval is not None:
             connection.tsecr = segment.tsval
         before = connection.next
         self.take(connection, segment.sequence, end)
@@ -275,7 +275,7 @@ class Peer:
         lie = self.lie_of(connection.port)
         connection.due = None
         connection.acks += 1
-        connection.told = connection.next
+        connection.acknowledged = connection.next
         window = lie.window(connection, now)
         blocks = lie.sack(connection, early[-3:])
         options = b""

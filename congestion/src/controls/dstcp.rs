@@ -55,13 +55,13 @@ impl CongestionControl for DsTcpControl {
         }
         let old = whole_window(window);
         let mut new = old;
-        let told = dstcp::Ack {
+        let policy_ack = dstcp::Ack {
             smoothed_rtt_us: duration_us(ack.smoothed_rtt_ns),
             minimum_rtt_us: duration_us(ack.min_rtt_ns),
             acked: ack.acked,
             cwnd_limited: ack.cwnd_limited.into(),
         };
-        self.policy.on_ack(&told, &mut new);
+        self.policy.on_ack(&policy_ack, &mut new);
         apply(old, new, window);
     }
 

@@ -225,7 +225,7 @@ fn stamps_that_no_clock_makes_are_not_judged() {
 }
 
 #[test]
-fn a_window_of_more_than_can_be_told_is_not_asked_for() {
+fn a_window_beyond_the_largest_one_is_not_asked_for() {
     let mut connection = Connection::new(40);
     for _ in 0..5000 {
         assert!(connection.pair(0) <= LIMIT / MSS);

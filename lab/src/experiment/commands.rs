@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn failures_are_told_in_words() {
+    fn failures_are_explained_in_words() {
         assert_eq!(failure("true", ExitStatus::from_raw(0)), None);
         let failed = failure("false", ExitStatus::from_raw(1 << 8)).unwrap();
         assert_eq!(failed, "`false` failed with exit code 1");

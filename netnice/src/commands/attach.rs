@@ -21,7 +21,7 @@ Examples:
   A cgroup by its path:
       sudo netnice attach /sys/fs/cgroup/backups
 
-How long it lasts:
+Duration:
   Until `netnice detach`, until the cgroup is removed (systemd removes that of a service when it
   stops), or until the system stops. With --persist a service is attached each time it starts, by
   this program where it is now: a drop-in of systemd (50-netnice.conf) runs it as ExecStartPre=. If
@@ -37,7 +37,7 @@ pub struct Arguments {
     /// Attach it each time it starts, too: of systemd, and for a service only
     #[arg(long)]
     persist: bool,
-    /// Tell what was done as one line of JSON
+    /// Report the changes as one line of JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]

@@ -14,7 +14,7 @@ use crate::{style, text};
 
 const EXAMPLES: &str = "\
 Examples:
-  What can I do, and what could root:
+  Check as the current user, and as root:
       netnice check; sudo netnice check
   In a script, whether one command works:
       netnice check --json | jq -e '.commands[] | select(.command == \"run\").state == \"works\"'
@@ -37,21 +37,21 @@ pub struct Arguments {
 }
 
 #[derive(Serialize)]
-struct Told<'a> {
+struct JsonReport<'a> {
     run_works: bool,
-    capabilities: Vec<ToldCapability<'a>>,
-    commands: Vec<ToldCommand<'a>>,
+    capabilities: Vec<CapabilityReport<'a>>,
+    commands: Vec<CommandReport<'a>>,
 }
 
 #[derive(Serialize)]
-struct ToldCapability<'a> {
+struct CapabilityReport<'a> {
     name: &'a str,
     state: &'static str,
     detail: &'a str,
 }
 
 #[derive(Serialize)]
-struct ToldCommand<'a> {
+struct CommandReport<'a> {
     command: &'a str,
     state: &'static str,
     reason: Option<&'a str>,
@@ -62,7 +62,10 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let mut findings = diagnostics::check();
     add_link(&mut findings);
     if arguments.json {
-        text::print(&format!("{}\n", serde_json::to_string(&told(&findings))?))?;
+        text::print(&format!(
+            "{}\n",
+            serde_json::to_string(&json_report(&findings))?
+        ))?;
     } else {
         text::print(&lines(&findings))?;
     }
@@ -122,20 +125,20 @@ fn add_link(findings: &mut Findings) {
     ]);
 }
 
-fn told(findings: &Findings) -> Told<'_> {
+fn json_report(findings: &Findings) -> JsonReport<'_> {
     let capabilities = findings.capabilities.iter();
     let commands = findings.commands.iter();
-    Told {
+    JsonReport {
         run_works: findings.run_works(),
         capabilities: capabilities
-            .map(|capability| ToldCapability {
+            .map(|capability| CapabilityReport {
                 name: capability.name,
                 state: word(capability.state),
                 detail: &capability.detail,
             })
             .collect(),
         commands: commands
-            .map(|(command, standing)| ToldCommand {
+            .map(|(command, standing)| CommandReport {
                 command,
                 state: match standing {
                     Standing::Works => "works",

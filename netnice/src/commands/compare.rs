@@ -43,7 +43,7 @@ Exit codes: 0 done, whatever the difference; 1 failed; 2 wrong usage.";
 pub struct Arguments {
     /// A directory of --out, its summary.json, or what --json has printed
     a: PathBuf,
-    /// The same, to be compared with it
+    /// Another of these, compared with the first
     b: PathBuf,
     /// Links that are hardly used as well
     #[arg(long)]

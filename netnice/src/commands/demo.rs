@@ -28,7 +28,7 @@ const SETTLING: Duration = Duration::from_secs(3);
 const PAUSE: Duration = Duration::from_millis(500);
 
 const EXAMPLES: &str = "\
-What happens:
+Sequence:
   A server with an uplink of 10 Mb/s, 40 ms of round trip and a queue of 83 packets serves a page
   of 10 kB (python3 -m http.server), which a visitor fetches every 0.3 s (curl). Three times: while
   nothing else happens, while rsync uploads a backup over the same link, and while

@@ -24,7 +24,7 @@ pub struct Arguments {
     /// Path of a cgroup, absolute or below the mount point of cgroup2, or the name of a unit
     #[arg(value_name = "CGROUP|UNIT", value_parser = NonEmptyStringValueParser::new())]
     cgroup: String,
-    /// Tell what was done as one line of JSON
+    /// Report the changes as one line of JSON
     #[arg(long)]
     json: bool,
 }

@@ -22,7 +22,7 @@ Examples:
   sudo netnice install
   sudo ./netnice install --prefix /opt/netnice
 
-What it does:
+Effects:
   Copies this program to PREFIX/bin, and registers the controls, now and by a unit of systemd at
   each boot. From then on `netnice run`, `renice` of one's own processes and `status` need no root.
   Installing again upgrades: connections that are open keep the version they began with.

@@ -25,7 +25,7 @@ Examples:
   Two Reno flows of this kernel over one link, three seeds; takes as long as the scenario says:
       netnice lab scenarios/two_reno.toml --seeds 3 --set duration=60s
 
-  How it is done, and what is only nearly as the scenario says, without running it:
+  Print the set-up, and where it only approximates the scenario, without running it:
       netnice lab scenarios/two_reno.toml --explain
 
   Another control of this kernel:
@@ -36,7 +36,7 @@ Examples:
       netnice lab scenarios/two_reno.toml --out results/lab
       netnice compare results/sim results/lab
 
-What is real:
+Real parts:
   Each node at an end of a flow is a network namespace with this kernel's TCP and UDP; programs
   there send and receive. The network between them, with all links and queues of the scenario, is
   computed by the simulator's own code and moves the real packets. What this kernel cannot do is

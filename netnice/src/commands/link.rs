@@ -78,10 +78,10 @@ pub struct Arguments {
     /// Share of packets lost at random in each direction: 1%, 0.0001 [default: none]
     #[arg(long)]
     loss: Option<LossFraction>,
-    /// What differs from the command to the far side: rate=5mbit,delay=10ms,queue=20p,loss=1%
+    /// Settings that differ from the command to the far side: rate=5mbit,delay=10ms,queue=20p,loss=1%
     #[arg(long, value_name = "KEY=VALUE,...")]
     up: Option<DirectionChanges>,
-    /// What differs from the far side to the command, as for --up
+    /// Settings that differ from the far side to the command, as for --up
     #[arg(long, value_name = "KEY=VALUE,...")]
     down: Option<DirectionChanges>,
     /// Seed of the random losses: the same seed loses the same packets
@@ -96,7 +96,7 @@ pub struct Arguments {
     /// Report only what is wrong; with --json nothing but the report
     #[arg(short, long)]
     quiet: bool,
-    /// What to run behind the link, with its arguments [default: your shell]
+    /// Program to run behind the link, with its arguments [default: your shell]
     #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }

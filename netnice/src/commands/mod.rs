@@ -27,14 +27,14 @@ use clap::Subcommand;
 
 macro_rules! commands {
     ($($(#[$attribute:meta])* $module:ident => $name:ident,)*) => {
-        /// What netnice can do.
+        /// The subcommands.
         #[derive(Debug, Subcommand)]
         pub enum Command {
             $($(#[$attribute])* $name($module::Arguments),)*
         }
 
         impl Command {
-            /// Does it.
+            /// Runs the subcommand.
             pub fn run(self) -> Result<ExitCode> {
                 match self {
                     $(Self::$name(arguments) => $module::run(&arguments),)*

@@ -18,7 +18,7 @@ Examples:
   netnice plot results/square_wave
   netnice plot results/square_wave --format png --to figures
 
-What is drawn, as far as the results have it:
+Figures, as far as the results have the data:
   goodput_by_flow   goodput of the flows over the sweep, with 95 % confidence intervals
   response_times    mean response time of web objects by size
   cwnd, goodput, queue_packets, queue_delay   time series of the first run, where the scenario
@@ -33,7 +33,7 @@ pub struct Arguments {
     /// Format of the files
     #[arg(long, value_enum, default_value_t = Format::Svg)]
     format: Format,
-    /// Where the files go [default: plots in the directory of the results]
+    /// Directory for the files [default: plots in the directory of the results]
     #[arg(long, value_name = "DIRECTORY")]
     to: Option<PathBuf>,
 }

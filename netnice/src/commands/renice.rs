@@ -22,7 +22,7 @@ Examples:
   Back to best effort:
       sudo netnice renice --pid 1234 --off
 
-What is covered:
+Scope:
   The open TCP connections of the process and its children. As root, those that they open from now
   on as well: the processes are moved into a cgroup below their own, and back with --off. Without
   root it works for one's own processes, once the control is registered (`sudo netnice install`),
@@ -41,7 +41,7 @@ pub struct Arguments {
     /// Also where PID is 1, your session's leader or another process that netnice descends from
     #[arg(long)]
     yes: bool,
-    /// Tell what was done as one line of JSON
+    /// Report the changes as one line of JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -100,7 +100,7 @@ pub(super) fn tell(outcome: &Outcome, json: bool, words: &str) -> Result<()> {
         low_priority::say_not_received(reason);
     }
     let line = match json {
-        true => serde_json::to_string(&Told::from(outcome))?,
+        true => serde_json::to_string(&JsonReport::from(outcome))?,
         false => format!("netnice: {words}"),
     };
     text::print_line(&line)
@@ -108,7 +108,7 @@ pub(super) fn tell(outcome: &Outcome, json: bool, words: &str) -> Result<()> {
 
 /// Output of `--json`.
 #[derive(Debug, Serialize)]
-struct Told<'a> {
+struct JsonReport<'a> {
     processes: usize,
     sockets: usize,
     denied: usize,
@@ -116,7 +116,7 @@ struct Told<'a> {
     attached: Option<&'a str>,
 }
 
-impl<'a> From<&'a Outcome> for Told<'a> {
+impl<'a> From<&'a Outcome> for JsonReport<'a> {
     fn from(outcome: &'a Outcome) -> Self {
         Self {
             processes: outcome.processes,

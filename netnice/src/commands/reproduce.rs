@@ -36,7 +36,7 @@ Examples:
   As the papers ran it, 50 runs of 1000 s for each point:
       netnice reproduce --full --out full
 
-  What fits an emulated link on this kernel, too, in real time, as root:
+  Repeat on this kernel, in real time, the runs that fit an emulated link (as root):
       sudo netnice reproduce LP03-T1a TB-C --lab
 
   Interrupted? What is finished is kept, and not computed again:
@@ -48,7 +48,7 @@ Examples:
   The report again, of what is in a directory, without running anything:
       netnice reproduce --no-run --out full
 
-What is printed: for each value that a paper reports, the paper's figure, ours with its 95 % confidence
+Output: for each value that a paper reports, the paper's figure, ours with its 95 % confidence
 interval, and the verdict:
   reproduced                       ours is the paper's, within a tolerance that is written down
   same conclusion, other figure    it is not, but what the paper concludes from it holds
@@ -85,10 +85,10 @@ pub struct Arguments {
     /// Runs at a time [default: one for each core]
     #[arg(long, value_name = "NUMBER")]
     jobs: Option<NonZeroUsize>,
-    /// Where runs and outcomes are kept
+    /// Directory of runs and outcomes
     #[arg(long, value_name = "DIRECTORY", default_value = "reproduction")]
     out: PathBuf,
-    /// What fits an emulated link also on this kernel, in real time; needs root
+    /// Repeat on this kernel, in real time, the runs that fit an emulated link; needs root
     #[arg(long)]
     lab: bool,
     /// With --lab, the most runs of each point

@@ -41,7 +41,7 @@ Examples:
   Not low priority, but TCP for a network that assures 2 Mb/s:
       sudo netnice run --control dstcp --target 2mbit -- rsync -a photos/ backup.example.org:photos/
 
-What is covered:
+Scope:
   All TCP connections that the command and its children open, from the first byte, IPv4 and IPv6,
   as client and as server, whatever the programs are written in. Setting another congestion control
   or DSCP has no effect for them. What they send is governed by the congestion control. What they
@@ -67,13 +67,13 @@ Exit code:
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Arguments {
-    /// Say at the end, in one line on stderr, what was moved to low priority
+    /// At the end, report the connections moved to low priority in one line on stderr
     #[arg(short, long)]
     verbose: bool,
-    /// The same as one line of JSON on stderr
+    /// Report as with --verbose, as one line of JSON on stderr
     #[arg(long)]
     json: bool,
-    /// What to run, with its arguments
+    /// Program to run, with its arguments
     #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
     #[command(flatten)]

@@ -24,7 +24,7 @@ Examples:
   Two Reno flows over one link, ten seeds:
       netnice sim scenarios/two_reno.toml
 
-  What the scenario is, in words, without running it:
+  Describe the scenario in words, without running it:
       netnice sim scenarios/square_wave.toml --explain
 
   Quick, and different from the file:
@@ -35,7 +35,7 @@ Examples:
       netnice sim scenarios/square_wave.toml --out results/square_wave
       netnice plot results/square_wave
 
-  What a link carried, for Wireshark:
+  Capture the packets of a link, for Wireshark:
       netnice sim scenarios/two_reno.toml --seeds 1 --out results/two_reno --pcap bottleneck
 
   Interrupted? What is finished is kept, and not computed again:

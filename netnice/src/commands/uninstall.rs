@@ -17,7 +17,7 @@ const EXAMPLES: &str = "\
 Example:
   sudo netnice uninstall
 
-What it does:
+Effects:
   Detaches all cgroups, those of `attach --persist` too, removes the unit of systemd and the program, and takes the controls out of
   the kernel. Commands under `netnice run` keep theirs until they end, and so do open connections.";
 
@@ -25,7 +25,7 @@ What it does:
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Arguments {
-    /// Where it was installed
+    /// Directory of the installation
     #[arg(long, default_value = "/usr/local", value_name = "DIRECTORY")]
     prefix: PathBuf,
 }

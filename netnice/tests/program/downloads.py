@@ -71,10 +71,10 @@ def mean(process: subprocess.Popen, skip: int) -> float:
 
 def beside(netnice: str) -> None:
     low = [netnice, "run", "--direction", "receive", "--"]
-    told = {"plain": mean(download(3), 1), "low": mean(download(5, *low), 2)}
+    printed = {"plain": mean(download(3), 1), "low": mean(download(5, *low), 2)}
     both = [download(8, *low), download(8)]
-    told["low_beside"], told["plain_beside"] = [mean(process, 3) for process in both]
-    print(json.dumps(told))
+    printed["low_beside"], printed["plain_beside"] = [mean(process, 3) for process in both]
+    print(json.dumps(printed))
 
 
 def release(netnice: str) -> None:

@@ -28,7 +28,7 @@ pub fn start(command: &mut Command) -> Child {
     command.spawn().expect("netnice starts")
 }
 
-/// The same command for a user without any right.
+/// The command for a user without any right.
 pub fn as_nobody(arguments: &[&str]) -> Output {
     use std::os::unix::process::CommandExt;
     const NOBODY: u32 = 65534;

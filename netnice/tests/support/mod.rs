@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the live tests share. They need root, and fail without.
+//! Shared parts of the live tests. They need root, and fail without.
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
@@ -76,14 +76,14 @@ pub fn netnice(arguments: &[&str]) -> Command {
     command
 }
 
-/// The same as a user without any privilege.
+/// As above, as a user without any privilege.
 pub fn netnice_as_nobody(arguments: &[&str]) -> Command {
     let mut command = netnice(arguments);
     command.uid(NOBODY).gid(NOBODY).current_dir("/");
     command
 }
 
-/// What a finished command has said.
+/// Output of a finished command.
 pub struct Said {
     pub code: Option<i32>,
     pub out: String,
@@ -171,8 +171,8 @@ impl Holder {
             input,
             output,
         };
-        let told = holder.answer();
-        (holder, told)
+        let printed = holder.answer();
+        (holder, printed)
     }
 
     /// Sends 100000 bytes over the connection, and opens another for a moment.
@@ -205,18 +205,18 @@ impl Holder {
 
 /// Each of these sockets has that control, and that DSCP where it can be set.
 #[track_caller]
-pub fn assert_sockets(told: &[String], roles: &[&str], control: &str, field: i32) {
-    let found: Vec<&str> = told
+pub fn assert_sockets(printed: &[String], roles: &[&str], control: &str, field: i32) {
+    let found: Vec<&str> = printed
         .iter()
         .filter_map(|line| line.split(' ').next())
         .collect();
-    assert_eq!(found, roles, "{told:?}");
-    for line in told {
+    assert_eq!(found, roles, "{printed:?}");
+    for line in printed {
         let words: Vec<&str> = line.split(' ').collect();
-        assert_eq!(words[1], control, "{told:?}");
+        assert_eq!(words[1], control, "{printed:?}");
         // That of the socket's own family, which is the last but for IPv4's -1.
         let own = if words[3] == "-1" { words[2] } else { words[3] };
-        assert_eq!(own, field.to_string(), "{told:?}");
+        assert_eq!(own, field.to_string(), "{printed:?}");
     }
 }
 

@@ -84,7 +84,7 @@ static void tell(const char *role, int socket, int domain)
 	printf("%s %s %d %d\n", role, control, field, class);
 }
 
-/* Fails the program if it is told that it may not. */
+/* Ends the program if a call is refused. */
 static void try_undo(int socket, int domain)
 {
 	int field = 0x10;

@@ -381,7 +381,7 @@ impl Receiver {
     #[cold]
     fn sack_blocks(&self) -> [SackBlock; 3] {
         let mut blocks = [SackBlock::default(); 3];
-        let mut told = 0;
+        let mut reported = 0;
         for byte in self.recent_blocks {
             let Some((start, end)) = self.out_of_order.containing(byte) else {
                 continue;
@@ -391,9 +391,9 @@ impl Receiver {
                 end: (end - self.next) as u32,
             };
             // Report blocks that have merged only once.
-            if !blocks[..told].contains(&block) {
-                blocks[told] = block;
-                told += 1;
+            if !blocks[..reported].contains(&block) {
+                blocks[reported] = block;
+                reported += 1;
             }
         }
         blocks

@@ -11,7 +11,7 @@ use netnice_sim::tcp::{DelayedAck, ReceiverConfig, Recovery, SenderConfig};
 use crate::pipe::{Pipe, one_way};
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Told {
+enum Event {
     Ack(Ack),
     Loss(Congestion),
     Timeout(Congestion),
@@ -22,27 +22,27 @@ enum Told {
 /// Holds a window, halves it for losses, and records its calls.
 #[derive(Debug, Clone, Default)]
 struct Recorder {
-    told: Arc<Mutex<Vec<Told>>>,
+    events: Arc<Mutex<Vec<Event>>>,
     pacing_interval_ns: Option<u64>,
     pacing_burst_packets: u32,
     governs_recovery: bool,
 }
 
 impl Recorder {
-    fn note(&self, told: Told) {
-        self.told.lock().unwrap().push(told);
+    fn note(&self, event: Event) {
+        self.events.lock().unwrap().push(event);
     }
 
-    fn told(&self) -> Vec<Told> {
-        self.told.lock().unwrap().clone()
+    fn events(&self) -> Vec<Event> {
+        self.events.lock().unwrap().clone()
     }
 
     fn acks(&self) -> Vec<Ack> {
-        let ack = |told| match told {
-            Told::Ack(ack) => Some(ack),
+        let ack = |event| match event {
+            Event::Ack(ack) => Some(ack),
             _ => None,
         };
-        self.told().into_iter().filter_map(ack).collect()
+        self.events().into_iter().filter_map(ack).collect()
     }
 }
 
@@ -51,21 +51,21 @@ impl CongestionControl for Recorder {
         "recorder"
     }
     fn on_ack(&mut self, ack: &Ack, _: &mut Window) {
-        self.note(Told::Ack(*ack));
+        self.note(Event::Ack(*ack));
     }
     fn on_loss(&mut self, congestion: &Congestion, window: &mut Window) {
-        self.note(Told::Loss(*congestion));
+        self.note(Event::Loss(*congestion));
         window.ssthresh = (window.cwnd / 2.0).floor();
     }
     fn on_timeout(&mut self, congestion: &Congestion, window: &mut Window) {
-        self.note(Told::Timeout(*congestion));
+        self.note(Event::Timeout(*congestion));
         window.ssthresh = 2.0;
     }
     fn on_recovery_end(&mut self, _: u64, _: &mut Window) {
-        self.note(Told::RecoveryEnd);
+        self.note(Event::RecoveryEnd);
     }
     fn on_restart(&mut self, _: u64, _: &mut Window) {
-        self.note(Told::Restart);
+        self.note(Event::Restart);
     }
     fn pacing_interval_ns(&self, _: &Window, _: u64) -> Option<u64> {
         self.pacing_interval_ns
@@ -79,7 +79,7 @@ impl CongestionControl for Recorder {
 }
 
 #[test]
-fn packets_are_paced_and_their_rate_is_told() {
+fn packets_are_paced_and_their_rate_is_reported() {
     let (sender, receiver) = one_way(1000);
     let sender = SenderConfig {
         initial_window: 50,
@@ -113,7 +113,7 @@ fn packets_are_paced_and_their_rate_is_told() {
 }
 
 #[test]
-fn a_recovery_is_told_once_and_ends() {
+fn a_recovery_is_announced_once_and_ends() {
     let (sender, receiver) = one_way(1000);
     for recovery in [Recovery::Reno, Recovery::NewReno, Recovery::Sack] {
         let sender = SenderConfig {
@@ -131,10 +131,10 @@ fn a_recovery_is_told_once_and_ends() {
         pipe.sender.supply_unlimited();
         pipe.open();
         pipe.run(Time::from_millis(350));
-        let told = recorder.told();
-        let losses: Vec<&Told> = told
+        let events = recorder.events();
+        let losses: Vec<&Event> = events
             .iter()
-            .filter(|told| !matches!(told, Told::Ack(_)))
+            .filter(|event| !matches!(event, Event::Ack(_)))
             .collect();
         let loss = Congestion {
             now_ns: 100_000_000,
@@ -145,7 +145,7 @@ fn a_recovery_is_told_once_and_ends() {
         };
         assert_eq!(
             losses,
-            [&Told::Loss(loss), &Told::RecoveryEnd],
+            [&Event::Loss(loss), &Event::RecoveryEnd],
             "{recovery:?}"
         );
         assert_eq!(pipe.sender.cwnd(), 10.0);
@@ -167,7 +167,7 @@ fn a_recovery_is_told_once_and_ends() {
 }
 
 #[test]
-fn time_outs_and_idle_times_are_told() {
+fn rtos_and_idle_times_are_announced() {
     let (sender, receiver) = one_way(1000);
     let recorder = Recorder::default();
     let sender = SenderConfig {
@@ -178,9 +178,13 @@ fn time_outs_and_idle_times_are_told() {
     pipe.sender.supply(4000);
     pipe.open();
     pipe.run(Time::from_millis(10_000));
-    let timeout = |told: &Told| matches!(told, Told::Timeout(c) if c.in_flight == 1);
+    let timeout = |event: &Event| matches!(event, Event::Timeout(c) if c.in_flight == 1);
     assert_eq!(
-        recorder.told().iter().filter(|told| timeout(told)).count(),
+        recorder
+            .events()
+            .iter()
+            .filter(|event| timeout(event))
+            .count(),
         1
     );
     assert!(
@@ -191,7 +195,7 @@ fn time_outs_and_idle_times_are_told() {
     pipe.now = Time::from_millis(10_000);
     pipe.sender.supply(1000);
     pipe.pump();
-    assert_eq!(recorder.told().last(), Some(&Told::Restart));
+    assert_eq!(recorder.events().last(), Some(&Event::Restart));
 }
 
 #[test]

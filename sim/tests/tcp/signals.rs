@@ -27,13 +27,13 @@ fn offer(receiver: &mut Receiver, packet: u64, tsval: u32) -> Option<Segment> {
 }
 
 #[test]
-fn the_newest_block_is_told_first() {
+fn the_newest_block_is_reported_first() {
     let mut receiver = Receiver::new(ReceiverConfig {
         handshake: false,
         delayed_ack: None,
         ..ReceiverConfig::default()
     });
-    let mut told = |packet| {
+    let mut blocks_after = |packet| {
         let ack = offer(&mut receiver, packet, 0).unwrap();
         let blocks: Vec<(u64, u64)> = ack
             .sack
@@ -46,19 +46,19 @@ fn the_newest_block_is_told_first() {
             .collect();
         (ack.acknowledgement / 1000, blocks)
     };
-    assert_eq!(told(0), (1, vec![]));
-    assert_eq!(told(2), (1, vec![(2, 3)]));
-    assert_eq!(told(4), (1, vec![(4, 5), (2, 3)]));
-    assert_eq!(told(6), (1, vec![(6, 7), (4, 5), (2, 3)]));
-    assert_eq!(told(8), (1, vec![(8, 9), (6, 7), (4, 5)]));
+    assert_eq!(blocks_after(0), (1, vec![]));
+    assert_eq!(blocks_after(2), (1, vec![(2, 3)]));
+    assert_eq!(blocks_after(4), (1, vec![(4, 5), (2, 3)]));
+    assert_eq!(blocks_after(6), (1, vec![(6, 7), (4, 5), (2, 3)]));
+    assert_eq!(blocks_after(8), (1, vec![(8, 9), (6, 7), (4, 5)]));
     // 3 joins 2 and 4.
-    assert_eq!(told(3), (1, vec![(2, 5), (8, 9), (6, 7)]));
+    assert_eq!(blocks_after(3), (1, vec![(2, 5), (8, 9), (6, 7)]));
     // A duplicate is reported, too: its block is the newest.
-    assert_eq!(told(6), (1, vec![(6, 7), (2, 5), (8, 9)]));
-    assert_eq!(told(1), (5, vec![(6, 7), (8, 9)]));
-    assert_eq!(told(5), (7, vec![(8, 9)]));
-    assert_eq!(told(7), (9, vec![]));
-    assert_eq!(told(3), (9, vec![]));
+    assert_eq!(blocks_after(6), (1, vec![(6, 7), (2, 5), (8, 9)]));
+    assert_eq!(blocks_after(1), (5, vec![(6, 7), (8, 9)]));
+    assert_eq!(blocks_after(5), (7, vec![(8, 9)]));
+    assert_eq!(blocks_after(7), (9, vec![]));
+    assert_eq!(blocks_after(3), (9, vec![]));
     let statistics = receiver.statistics();
     assert_eq!((statistics.segments, statistics.duplicates), (11, 2));
 }
@@ -121,9 +121,9 @@ fn timestamps_wrap_and_drift() {
         (u32::MAX - 300).wrapping_add(49),
         "49.99 ticks are 49"
     );
-    let told = last.segment.tsval.wrapping_sub(first.tsval);
+    let ticks = last.segment.tsval.wrapping_sub(first.tsval);
     let passed = last.at_ms * (1.0 - 200e-6);
-    assert_eq!(f64::from(told), passed.floor() - 49.0);
+    assert_eq!(f64::from(ticks), passed.floor() - 49.0);
 }
 
 #[test]
@@ -213,8 +213,8 @@ fn a_time_out_ends_the_echo_of_its_window() {
                 .filter(with)
                 .map(|sent| (sent.at_ms, sent.segment.sequence))
         };
-        let told: Vec<(f64, u64)> = sent_with(Flags::CWR).collect();
-        assert_eq!(told, [(3100.0, 10_000)], "{recovery:?}");
+        let reductions: Vec<(f64, u64)> = sent_with(Flags::CWR).collect();
+        assert_eq!(reductions, [(3100.0, 10_000)], "{recovery:?}");
         assert_eq!(pipe.sender.statistics().timeouts, 1);
         assert_eq!(pipe.sender.statistics().ecn_reactions, 0, "{recovery:?}");
         let last_echo = pipe
@@ -246,7 +246,7 @@ fn ecn_is_agreed_on_or_not_used() {
 }
 
 #[test]
-fn in_profile_marks_are_told_apart() {
+fn in_profile_marks_are_distinguished() {
     let mut receiver = Receiver::new(ReceiverConfig {
         handshake: false,
         delayed_ack: None,
@@ -268,7 +268,7 @@ fn in_profile_marks_are_told_apart() {
 }
 
 #[test]
-fn windows_are_told_in_units_of_the_scale() {
+fn windows_are_advertised_in_units_of_the_scale() {
     let window = |window, window_scale| {
         let mut receiver = Receiver::new(ReceiverConfig {
             handshake: false,

@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn mounted_namespaces_are_told_from_other_mounts() {
+    fn mounted_namespaces_differ_from_other_mounts() {
         let namespace = "615 27 0:4 net:[4026532211] /run/netns/a\\040b rw shared:1 - nsfs nsfs rw";
         assert_eq!(
             mount_point(namespace),

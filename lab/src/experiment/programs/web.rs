@@ -64,7 +64,7 @@ impl Programs<'_> {
         }
         let name = &self.plan.network.flows[flow].name;
         for number in 0..web.sessions {
-            // The same draws as in the simulator.
+            // Draws as in the simulator.
             let stream = Stream::new(seed, &format!("{name} session {number}"));
             let mut session = WebSession {
                 session: Session::new(servers.len(), stream),

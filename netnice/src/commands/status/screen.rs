@@ -29,9 +29,9 @@ pub struct Entry {
     pub rtt: Duration,
     /// Delay above the smallest one.
     pub delay: Option<Duration>,
-    /// The same with the threshold, in words.
+    /// Delay and threshold, in words.
     pub delays: String,
-    /// How often it gave way; `None` where that cannot be read.
+    /// Number of times it gave way; `None` where that cannot be read.
     pub yields: Option<u32>,
     /// In bytes.
     pub sent: u64,
@@ -103,7 +103,7 @@ pub struct Choice {
     pub first: usize,
 }
 
-/// How a line is to stand out.
+/// Emphasis of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Emphasis {
     None,
@@ -175,7 +175,7 @@ pub fn render(
     lines
 }
 
-/// How many lines the table has below its heading.
+/// Lines of the table below its heading.
 pub fn length(entries: &[Entry], choice: Choice) -> usize {
     let groups = groups(entries, choice.sort);
     let lines = groups.iter().map(|(_, group)| match group.len() {

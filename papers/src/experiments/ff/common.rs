@@ -38,7 +38,7 @@ pub(super) fn choices() -> Vec<Choice> {
         ),
         Choice::new(
             "packets of 280 and 210 bytes",
-            "those of the generators: ns-2's TCP sends a packet of its own size, 1000 bytes unless told, for each. Packets of 280 and 210 bytes on the link would make Table III's throughputs 4 and 2.3 s long",
+            "those of the generators: ns-2's TCP sends a packet of its own size, 1000 bytes unless set, for each. Packets of 280 and 210 bytes on the link would make Table III's throughputs 4 and 2.3 s long",
         ),
         Choice::new(
             "rates of the bursts",

@@ -81,7 +81,7 @@ pub(super) fn choices() -> Vec<Choice> {
     vec![
         Choice::new(
             "the paths: Stanford to Ann Arbor and to Gainesville, with about 450 Mb/s available",
-            "a link of 450 Mb/s, a round trip of 60 ms, a drop-tail queue of 100 ms where none is told",
+            "a link of 450 Mb/s, a round trip of 60 ms, a drop-tail queue of 100 ms where none is given",
         ),
         Choice::new(
             "the other stack",
