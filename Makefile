@@ -14,14 +14,14 @@ C_SOURCES = $(shell find bench congestion kernel -name '*.[ch]' | sort)
 PYTHON ?= python3
 PYTHON_ENVIRONMENT = target/python-environment
 MATURIN = $(PYTHON_ENVIRONMENT)/bin/maturin build --manifest-path python/Cargo.toml --locked --target-dir target/python
-PYTHON_SOURCES = python/netnice python/tests bench/compare_ns2 bench/speed bench/start_up bench/ns2/measure bench/ns2/cases.py \
+PYTHON_SOURCES = python/bench/binding python/bench/cluster python/netnice python/tests bench/compare_ns2 bench/speed bench/start_up bench/ns2/measure bench/ns2/cases.py \
 	netnice/tests/program/downloads.py scripts/check-links scripts/cli-reference \
 	tests/chaos/chaos tests/chaos/rounds.py tests/chaos/world.py \
 	tests/peers/peers tests/peers/peer.py
 SCRIPTS = scripts/prerequisites scripts/test-runner .ci/run tests/kernels/run tests/kernels/inside
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-unprivileged test-kernels test-python wheel fuzz chaos peers lint audit format docs \
+.PHONY: help build demo test test-unprivileged test-kernels test-python test-cluster wheel fuzz chaos peers lint audit format docs \
 	bench compare-ns install
 
 help: ## Show this list
@@ -50,6 +50,8 @@ test-kernels: ## Try it on kernels 6.1, 6.12 and one locked down, in qemu: some 
 	tests/kernels/run $(ARGS)
 
 $(PYTHON_ENVIRONMENT)/installed: python/requirements.lock
+	@scripts/prerequisites build python
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "the lock file is for Python 3.11 and later: set PYTHON=")'
 	$(PYTHON) -m venv --clear $(PYTHON_ENVIRONMENT)
 	$(PYTHON_ENVIRONMENT)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<
 	touch $@
@@ -64,6 +66,14 @@ test-python: $(PYTHON_ENVIRONMENT)/installed ## Build the Python package for tes
 		target/python/wheels/*.whl
 	cd python && ../$(PYTHON_ENVIRONMENT)/bin/mypy --cache-dir ../target/python/mypy
 	cd python && ../$(PYTHON_ENVIRONMENT)/bin/pytest -q -p no:cacheprovider $(ARGS)
+
+test-cluster: wheel ## Kill workers, schedulers and heads of Dask and Ray below a sweep of 10,000 runs, and compare: minutes
+	$(PYTHON) -m venv --clear target/python-cluster
+	for lock in requirements requirements-cluster; do \
+		target/python-cluster/bin/pip install --quiet --disable-pip-version-check --require-hashes -r python/$$lock.lock || exit; \
+	done
+	target/python-cluster/bin/pip install --quiet --disable-pip-version-check --no-deps --no-index target/wheels/netnice-*.whl
+	target/python-cluster/bin/python python/bench/cluster $(ARGS)
 
 fuzz: ## Feed parser and simulator random input (cargo install cargo-fuzz): FUZZ_SECONDS=600 for each
 	mkdir -p fuzz/corpus/scenario_file fuzz/corpus/engine
