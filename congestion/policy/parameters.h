@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * Parameters that a user may set for one run or cgroup. Zero in a member selects the policy's own
- * default, so that a zeroed struct is always valid. The table in ../src/parameter_table.rs has the
+ * default, so that a zeroed struct is always valid. Its size is fixed, so that a member may serve
+ * several controls: `threshold_us` is also LEDBAT's target, `delta_permille` TCP Nice's threshold,
+ * and `gamma_permille` LEDBAT's gain and TCP Nice's fraction. The table in ../src/parameter_table.rs has the
  * unit, range, default and offset of each member and the controls that read it; user space checks
  * against it.
  */
@@ -23,7 +25,8 @@ struct policy_parameters {
 	u8 without_fair_window;
 	u8 without_target_ssthresh;
 	u8 without_ecn_by_profile;
-	u8 reserved[3];
+	u8 slow_start;
+	u8 reserved[2];
 };
 
 #endif

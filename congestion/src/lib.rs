@@ -7,6 +7,7 @@
 
 pub mod control;
 pub mod controls;
+mod delay_policy;
 pub mod dstcp;
 pub mod hstcplp;
 pub mod netnice;

@@ -2,9 +2,12 @@
 /* Gives the policies' inline functions addresses, so that Rust can call them. */
 #include "dstcp.h"
 #include "hstcplp.h"
+#include "ledbat.h"
+#include "ledbatpp.h"
 #include "netnice.h"
 #include "receiver.h"
 #include "tcplp.h"
+#include "tcpnice.h"
 
 void native_tcplp_init(struct tcplp *state, const struct policy_parameters *wanted)
 {
@@ -141,6 +144,105 @@ u32 native_dstcp_within_profile(const struct dstcp *state, u32 cwnd)
 	return dstcp_within_profile(state, cwnd);
 }
 
+void native_ledbat_init(struct ledbat *state, const struct policy_parameters *wanted)
+{
+	ledbat_init(state, wanted);
+}
+
+void native_ledbat_sample(struct ledbat *state, const struct tcplp_ack *ack)
+{
+	ledbat_sample(state, ack);
+}
+
+u32 native_ledbat_on_ack(struct ledbat *state, const struct tcplp_ack *ack)
+{
+	return ledbat_on_ack(state, ack);
+}
+
+u32 native_ledbat_on_loss(struct ledbat *state, u32 cwnd, u32 now_us)
+{
+	(void)now_us;
+	return ledbat_on_loss(state, cwnd);
+}
+
+u32 native_ledbat_pause_us(const struct ledbat *state, u32 cwnd, u32 smoothed_rtt_us)
+{
+	(void)state;
+	(void)cwnd;
+	(void)smoothed_rtt_us;
+	return 0;
+}
+
+void native_ledbat_on_restart(struct ledbat *state)
+{
+	ledbat_on_restart(state);
+}
+
+void native_ledbatpp_init(struct ledbatpp *state, const struct policy_parameters *wanted)
+{
+	ledbatpp_init(state, wanted);
+}
+
+void native_ledbatpp_sample(struct ledbatpp *state, const struct tcplp_ack *ack)
+{
+	ledbatpp_sample(state, ack);
+}
+
+u32 native_ledbatpp_on_ack(struct ledbatpp *state, const struct tcplp_ack *ack)
+{
+	return ledbatpp_on_ack(state, ack);
+}
+
+u32 native_ledbatpp_on_loss(struct ledbatpp *state, u32 cwnd, u32 now_us)
+{
+	return ledbatpp_on_loss(state, cwnd, now_us);
+}
+
+u32 native_ledbatpp_pause_us(const struct ledbatpp *state, u32 cwnd, u32 smoothed_rtt_us)
+{
+	(void)state;
+	(void)cwnd;
+	(void)smoothed_rtt_us;
+	return 0;
+}
+
+void native_ledbatpp_on_restart(struct ledbatpp *state)
+{
+	ledbatpp_on_restart(state);
+}
+
+void native_tcpnice_init(struct tcpnice *state, const struct policy_parameters *wanted)
+{
+	tcpnice_init(state, wanted);
+}
+
+void native_tcpnice_sample(struct tcpnice *state, const struct tcplp_ack *ack)
+{
+	tcpnice_sample(state, ack);
+}
+
+u32 native_tcpnice_on_ack(struct tcpnice *state, const struct tcplp_ack *ack)
+{
+	return tcpnice_on_ack(state, ack);
+}
+
+u32 native_tcpnice_on_loss(struct tcpnice *state, u32 cwnd, u32 now_us)
+{
+	(void)state;
+	(void)now_us;
+	return tcpnice_on_loss(cwnd);
+}
+
+u32 native_tcpnice_pause_us(const struct tcpnice *state, u32 cwnd, u32 smoothed_rtt_us)
+{
+	return tcpnice_pause_us(state, cwnd, smoothed_rtt_us);
+}
+
+void native_tcpnice_on_restart(struct tcpnice *state)
+{
+	(void)state;
+}
+
 void native_receiver_init(struct receiver *state, const struct policy_parameters *wanted,
 			  u32 window_bytes, u32 mss, u32 now_us)
 {
@@ -156,5 +258,8 @@ u32 native_receiver_window(struct receiver *state, const struct receiver_segment
 _Static_assert(sizeof(struct tcplp) <= 104, "state must fit icsk_ca_priv");
 _Static_assert(sizeof(struct hstcplp) <= 104, "state must fit icsk_ca_priv");
 _Static_assert(sizeof(struct netnice) <= 104, "state must fit icsk_ca_priv");
+_Static_assert(sizeof(struct ledbat) <= 104, "state must fit icsk_ca_priv");
+_Static_assert(sizeof(struct ledbatpp) <= 104, "state must fit icsk_ca_priv");
+_Static_assert(sizeof(struct tcpnice) <= 104, "state must fit icsk_ca_priv");
 _Static_assert(sizeof(struct dstcp) <= 104, "state must fit icsk_ca_priv");
 _Static_assert(sizeof(struct receiver) == 596, "state must have the size of src/receiver.rs");

@@ -172,6 +172,66 @@ pub const PARAMETERS: &[Parameter] = &[
         instead_of: None,
     },
     Parameter {
+        name: "target_us",
+        unit: Unit::Microseconds,
+        kind: whole(1000, 100_000, 100_000),
+        controls: &["ledbat"],
+        help: "TARGET: queueing delay that it aims at (RFC 6817 section 2.5: at most 100 ms)",
+        option: None,
+        member: member("threshold_us", 8, 4, 1.0),
+        instead_of: None,
+    },
+    Parameter {
+        name: "gain",
+        unit: Unit::Fraction,
+        kind: number(0.001, 1.0, 1.0),
+        controls: &["ledbat"],
+        help: "GAIN: packets that the window grows by per round trip without a queue, rounded to 0.001",
+        option: None,
+        member: member("gamma_permille", 2, 2, 1000.0),
+        instead_of: None,
+    },
+    Parameter {
+        name: "slow_start",
+        unit: Unit::None,
+        kind: switch(false),
+        controls: &["ledbat"],
+        help: "begin with slow start, until the queueing delay reaches the target",
+        option: None,
+        member: member("slow_start", 29, 1, 1.0),
+        instead_of: None,
+    },
+    Parameter {
+        name: "target_us",
+        unit: Unit::Microseconds,
+        kind: whole(1000, 100_000, 60_000),
+        controls: &["ledbatpp"],
+        help: "TARGET: queueing delay that it aims at",
+        option: None,
+        member: member("threshold_us", 8, 4, 1.0),
+        instead_of: None,
+    },
+    Parameter {
+        name: "threshold",
+        unit: Unit::Fraction,
+        kind: number(0.001, 1.0, 0.1),
+        controls: &["tcpnice"],
+        help: "where between the smallest and the largest RTT congestion begins, rounded to 0.001",
+        option: None,
+        member: member("delta_permille", 0, 2, 1000.0),
+        instead_of: None,
+    },
+    Parameter {
+        name: "fraction",
+        unit: Unit::Fraction,
+        kind: number(0.001, 1.0, 0.5),
+        controls: &["tcpnice"],
+        help: "share of a round trip's packets that must meet congestion to halve the window, rounded to 0.001",
+        option: None,
+        member: member("gamma_permille", 2, 2, 1000.0),
+        instead_of: None,
+    },
+    Parameter {
         name: "appropriate_byte_counting",
         unit: Unit::None,
         kind: switch(false),
@@ -307,12 +367,18 @@ mod tests {
 
     #[test]
     fn members_do_not_overlap_and_hold_their_ranges() {
-        let mut taken = [false; POLICY_PARAMETERS_BYTES];
+        let mut taken = [None; POLICY_PARAMETERS_BYTES];
         for row in PARAMETERS {
             let Some(member) = row.member else { continue };
+            // Controls may share a member, but no control has it twice.
             for byte in &mut taken[member.offset..member.offset + member.bytes] {
-                assert!(!*byte, "{} overlaps another", member.name);
-                *byte = true;
+                let name = *byte.get_or_insert(member.name);
+                assert_eq!(name, member.name, "they overlap");
+            }
+            for control in row.controls {
+                let rows = crate::parameters::of(control).filter_map(|row| row.member);
+                let users = rows.filter(|other| other.name == member.name).count();
+                assert_eq!(users, 1, "{control}: {}", member.name);
             }
             assert_eq!(member.offset % member.bytes, 0, "{}", member.name);
             let Some((least, most)) = row.kind.range() else {

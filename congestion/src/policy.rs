@@ -162,6 +162,7 @@ impl State {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
     use std::fmt::Write as _;
     use std::io::Write as _;
     use std::mem::offset_of;
@@ -288,7 +289,12 @@ mod tests {
     #[test]
     fn members_are_read_as_they_were_written() {
         let mut parameters = Parameters::default();
-        let members = || PARAMETERS.iter().filter_map(|row| row.member);
+        let members: BTreeMap<&str, Member> = PARAMETERS
+            .iter()
+            .filter_map(|row| row.member)
+            .map(|member| (member.name, member))
+            .collect();
+        let members = || members.values().copied();
         for (value, member) in (1..).zip(members()) {
             parameters.put(member, value);
         }

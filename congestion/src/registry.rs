@@ -20,6 +20,9 @@ const CONTROLS: &[Registration] = &[
     controls::tcplp_ecn::REGISTRATION,
     controls::hstcplp::REGISTRATION,
     controls::netnice::REGISTRATION,
+    controls::ledbat::REGISTRATION,
+    controls::ledbatpp::REGISTRATION,
+    controls::tcpnice::REGISTRATION,
     controls::dstcp::REGISTRATION,
 ];
 

@@ -7,6 +7,7 @@ mod path;
 use std::fmt::{Debug, Write};
 
 use netnice_congestion::control::{Ack, CongestionControl, Window};
+use netnice_congestion::controls::{ledbat::Ledbat, ledbatpp::LedbatPp, tcpnice::TcpNice};
 use netnice_congestion::dstcp::DsTcp;
 use netnice_congestion::hstcplp::HsTcpLp;
 use netnice_congestion::netnice::NetNice;
@@ -148,6 +149,9 @@ fn state(control: &str, parameters: &policy::Parameters) -> String {
         "tcplp" | "tcplp_ecn" => Box::new(TcpLp::new(parameters)),
         "hstcplp" => Box::new(HsTcpLp::new(parameters)),
         "dstcp" => Box::new(DsTcp::new(parameters)),
+        "ledbat" => Box::new(Ledbat::new(parameters)),
+        "ledbatpp" => Box::new(LedbatPp::new(parameters)),
+        "tcpnice" => Box::new(TcpNice::new(parameters)),
         other => panic!("{other} reads struct policy_parameters, but how?"),
     };
     format!("{policy:?}")

@@ -15,7 +15,8 @@ use crate::text::say;
 #[command(next_help_heading = HEADING)]
 pub struct LowPriority {
     /// Congestion control: netnice; tcplp, which is TCP-LP as published; hstcplp, the same for
-    /// fast, long paths; or dstcp, which is for assured rates and not of low priority
+    /// fast, long paths; ledbat, ledbatpp (LEDBAT++) and tcpnice (TCP Nice), for comparison; or
+    /// dstcp, which is for assured rates and not of low priority
     /// [default: netnice]
     #[arg(long, value_parser = control, value_name = "NAME")]
     control: Option<&'static str>,

@@ -19,7 +19,7 @@ pub(crate) const REGISTRATION: Registration = Registration {
 };
 
 /// Interface of the policies of TCP-LP's family; all count whole packets and microseconds.
-pub(super) trait Policy: fmt::Debug + Send {
+pub(crate) trait Policy: fmt::Debug + Send {
     /// The control's name.
     const NAME: &'static str;
 

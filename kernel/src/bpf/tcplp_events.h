@@ -53,6 +53,7 @@ static __always_inline struct tcplp_ack tcplp_ack_of_window(struct sock *sk, u32
 		.now_us = (u32)tp->tcp_mstamp,
 		.smoothed_rtt_us = smoothed_rtt_us(tp),
 		.acked = acked,
+		.in_flight = packets_in_flight(tp),
 		.cwnd = tp->snd_cwnd,
 		.ssthresh = tp->snd_ssthresh,
 		.cwnd_limited = cwnd_limited(tp),
