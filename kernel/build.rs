@@ -23,6 +23,14 @@ fn main() {
         .collect();
     names.sort();
 
+    // Lines of the objects' debug information name files; without the build directory in them, equal sources give
+    // equal objects, hence equal versions.
+    let here = env::var("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR");
+    let prefixes = [
+        format!("-ffile-prefix-map={here}=kernel"),
+        "-fdebug-compilation-dir=kernel".into(),
+    ];
+
     let mut table = String::from("[\n");
     for name in &names {
         let object = out.join(format!("{name}.bpf.o"));
@@ -35,6 +43,8 @@ fn main() {
                 "-mcpu=v3".into(),
                 format!("-I{}", sources.display()),
                 format!("-I{}", policy.display()),
+                prefixes[0].clone(),
+                prefixes[1].clone(),
             ])
             .build();
         if let Err(error) = built {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `netnice check`: what this kernel permits this user.
 
+use std::fs;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -10,6 +11,7 @@ use netnice_lab::EmulatedLink;
 use serde::Serialize;
 
 use super::demo;
+use super::version::Version;
 use crate::{style, text};
 
 const EXAMPLES: &str = "\
@@ -18,6 +20,9 @@ Examples:
       netnice check; sudo netnice check
   In a script, whether one command works:
       netnice check --json | jq -e '.commands[] | select(.command == \"run\").state == \"works\"'
+
+  For a report of a mistake, with the build, the system and the kernel:
+      sudo netnice check --report
 
 Kernels:
   6.1    all commands (a control can set the pacing rate from 6.0 on)
@@ -34,6 +39,10 @@ pub struct Arguments {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
+
+    /// Print also the version, the distribution, the kernel and the registered controls
+    #[arg(long, conflicts_with = "json")]
+    report: bool,
 }
 
 #[derive(Serialize)]
@@ -67,7 +76,12 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
             serde_json::to_string(&json_report(&findings))?
         ))?;
     } else {
-        text::print(&lines(&findings))?;
+        let report = if arguments.report {
+            report()?
+        } else {
+            String::new()
+        };
+        text::print(&format!("{report}{}", lines(&findings)))?;
     }
     let mut standings = findings.commands.iter().map(|(_, standing)| standing);
     Ok(
@@ -123,6 +137,40 @@ fn add_link(findings: &mut Findings) {
         ("plot", Standing::Works),
         ("reproduce", Standing::Works),
     ]);
+}
+
+/// Returns what a report of a mistake needs beside the findings. Files that cannot be read are left out.
+fn report() -> Result<String> {
+    let mut lines = Version::read()?.lines();
+    let release = fs::read_to_string("/etc/os-release").unwrap_or_default();
+    let distribution = release
+        .lines()
+        .find_map(|line| line.strip_prefix("PRETTY_NAME="))
+        .map(|name| name.trim_matches('"').to_owned());
+    let read = |path: &str| Some(fs::read_to_string(path).ok()?.trim_end().to_owned());
+    let user = match nix::unistd::geteuid().is_root() {
+        true => "root",
+        false => "not root",
+    };
+    for (name, value) in [
+        ("distribution", distribution),
+        ("kernel", read("/proc/version")),
+        (
+            "congestion controls",
+            read("/proc/sys/net/ipv4/tcp_available_congestion_control"),
+        ),
+        (
+            "default control",
+            read("/proc/sys/net/ipv4/tcp_congestion_control"),
+        ),
+        ("lockdown", read("/sys/kernel/security/lockdown")),
+        ("user", Some(user.to_owned())),
+    ] {
+        if let Some(value) = value {
+            lines += &format!("{name:<20} {value}\n");
+        }
+    }
+    Ok(lines + "\n")
 }
 
 fn json_report(findings: &Findings) -> JsonReport<'_> {

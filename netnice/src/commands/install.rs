@@ -2,7 +2,7 @@
 //! `netnice install`: for all users, from boot on.
 
 use std::fs::{self, File, Permissions};
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -28,11 +28,17 @@ Effects:
   Installing again upgrades: connections that are open keep the version they began with.
   `sudo netnice uninstall` undoes all of it.";
 
-/// Name of an unfinished copy, in the program's directory.
-const UNFINISHED: &str = ".netnice-unfinished";
+/// File name of the program.
+const PROGRAM_NAME: &str = "netnice";
 
-/// Path of the unit that registers the controls at boot.
-const UNIT: &str = "/etc/systemd/system/netnice.service";
+/// Name of the unit that registers the controls at boot.
+pub(super) const UNIT_NAME: &str = "netnice.service";
+
+/// Directory of the administrator's units.
+const UNITS: &str = "/etc/systemd/system";
+
+/// Directories of the units of packages (man 5 systemd.unit).
+const PACKAGED_UNITS: [&str; 2] = ["/usr/lib/systemd/system", "/lib/systemd/system"];
 
 /// Register the controls now and at boot, so that all users can use them.
 #[derive(Debug, Args)]
@@ -47,15 +53,23 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     need_root("install")?;
     let program = program(&arguments.prefix)?;
+    refuse_packaged()?;
     // Registers first, so that a kernel that refuses leaves nothing half installed.
     register()?;
     copy_to(&program)?;
     if systemd::runs() {
-        fs::write(UNIT, unit(&program)).with_context(|| format!("writing {UNIT}"))?;
+        let units = Path::new(UNITS);
+        write_whole(
+            units,
+            UNIT_NAME,
+            |file| file.write_all(unit(&program).as_bytes()),
+            0o644,
+        )
+        .with_context(|| format!("writing {UNITS}/{UNIT_NAME}"))?;
         systemctl(&["daemon-reload"])?;
-        systemctl(&["enable", "--now", "netnice.service"])?;
+        systemctl(&["enable", "--now", UNIT_NAME])?;
         text::print_line(&format!(
-            "netnice: installed as {}; netnice.service registers it at boot",
+            "netnice: installed as {}; {UNIT_NAME} registers it at boot",
             program.display()
         ))?;
     } else {
@@ -70,7 +84,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 
 /// Returns the path of the installed program.
 pub(super) fn program(prefix: &Path) -> Result<PathBuf> {
-    let program = prefix.join("bin/netnice");
+    let program = prefix.join("bin").join(PROGRAM_NAME);
     if !program.is_absolute()
         || program
             .to_str()
@@ -84,15 +98,36 @@ pub(super) fn program(prefix: &Path) -> Result<PathBuf> {
     Ok(program)
 }
 
-/// Removes the unit, if it exists.
+/// Fails where a package has installed netnice: a second copy would hide the package's unit.
+pub(super) fn refuse_packaged() -> Result<()> {
+    for directory in PACKAGED_UNITS {
+        let unit = Path::new(directory).join(UNIT_NAME);
+        if unit.exists() {
+            bail!(
+                "a package has installed netnice ({}): install, upgrade and remove it by the package manager",
+                unit.display()
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Removes the unit, if it exists, and the unfinished copy of a killed call.
 pub(super) fn remove_unit() -> Result<()> {
-    if !Path::new(UNIT).exists() {
+    let units = Path::new(UNITS);
+    let removing = |path: &Path| format!("removing {}", path.display());
+    if units.is_dir() {
+        let unfinished = units.join(unfinished(UNIT_NAME));
+        remove(&unfinished).with_context(|| removing(&unfinished))?;
+    }
+    let unit = units.join(UNIT_NAME);
+    if !unit.exists() {
         return Ok(());
     }
     if systemd::runs() {
-        systemctl(&["disable", "--now", "netnice.service"])?;
+        systemctl(&["disable", "--now", UNIT_NAME])?;
     }
-    fs::remove_file(UNIT).with_context(|| format!("removing {UNIT}"))?;
+    fs::remove_file(&unit).with_context(|| removing(&unit))?;
     if systemd::runs() {
         systemctl(&["daemon-reload"])?;
     }
@@ -110,26 +145,48 @@ fn copy_to(program: &Path) -> Result<()> {
     }
     let directory = program.parent().context("the path has no directory")?;
     fs::create_dir_all(directory).with_context(copying)?;
-    let _lock = lock(directory).with_context(copying)?;
-    let unfinished = directory.join(UNFINISHED);
+    let copy = |to: &mut File| {
+        let mut from = File::open("/proc/self/exe")?;
+        io::copy(&mut from, to).map(drop)
+    };
+    write_whole(directory, PROGRAM_NAME, copy, 0o755).with_context(copying)
+}
+
+/// Writes a file so that neither a killed call nor a loss of power leaves a part of it under its name: under another
+/// name first, to disk, then renamed. An empty unit would be masked for systemd.
+fn write_whole(
+    directory: &Path,
+    name: &str,
+    write: impl FnOnce(&mut File) -> io::Result<()>,
+    mode: u32,
+) -> io::Result<()> {
+    let lock = lock(directory)?;
+    let unfinished = directory.join(unfinished(name));
     // A killed call may have left it.
     let _ = fs::remove_file(&unfinished);
-    let copied = File::open("/proc/self/exe").and_then(|mut from| {
-        let mut to = File::options()
-            .write(true)
-            .create_new(true)
-            .open(&unfinished)?;
-        // The caller's umask may be strict.
-        to.set_permissions(Permissions::from_mode(0o755))?;
-        io::copy(&mut from, &mut to)?;
-        to.sync_all()?;
-        fs::rename(&unfinished, program)
-    });
-    if copied.is_err() {
+    let written = File::options()
+        .write(true)
+        .create_new(true)
+        .open(&unfinished)
+        .and_then(|mut file| {
+            // The caller's umask may be strict.
+            file.set_permissions(Permissions::from_mode(mode))?;
+            write(&mut file)?;
+            file.sync_all()?;
+            fs::rename(&unfinished, directory.join(name))
+        });
+    if written.is_err() {
         // The file may not even exist.
         let _ = fs::remove_file(&unfinished);
+        return written;
     }
-    copied.with_context(copying)
+    // The new name is on disk too when this call ends.
+    lock.sync_all()
+}
+
+/// Returns the name of an unfinished copy, in the directory of the file.
+fn unfinished(name: &str) -> String {
+    format!(".{name}-unfinished")
 }
 
 /// Removes the program, and the unfinished copy of a killed call.
@@ -140,13 +197,17 @@ pub(super) fn remove_program(program: &Path) -> Result<()> {
         return Ok(());
     }
     let _lock = lock(directory).with_context(removing)?;
-    for path in [&directory.join(UNFINISHED), program] {
-        match fs::remove_file(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            other => other.with_context(removing)?,
-        }
+    for path in [&directory.join(unfinished(PROGRAM_NAME)), program] {
+        remove(path).with_context(removing)?;
     }
     Ok(())
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
 }
 
 /// Locks a directory against other calls that copy to it. A lock file would stay behind.
@@ -161,7 +222,8 @@ fn lock(directory: &Path) -> io::Result<Flock<File>> {
     }
 }
 
-fn unit(program: &Path) -> String {
+/// Returns the text of the unit that registers the controls of an installed program at boot.
+pub(super) fn unit(program: &Path) -> String {
     let program = program.display();
     format!(
         "[Unit]\n\
@@ -173,6 +235,7 @@ fn unit(program: &Path) -> String {
          Type=oneshot\n\
          RemainAfterExit=yes\n\
          ExecStart=\"{program}\" register\n\
+         ExecReload=\"{program}\" register\n\
          ExecStop=\"{program}\" unregister\n\
          \n\
          [Install]\n\
@@ -210,7 +273,7 @@ mod tests {
         remove_program(&program).unwrap();
         let directory = program.parent().unwrap();
         fs::create_dir(directory).unwrap();
-        let unfinished = directory.join(UNFINISHED);
+        let unfinished = directory.join(unfinished(PROGRAM_NAME));
         fs::write(&unfinished, "half").unwrap();
         copy_to(&program).unwrap();
         assert!(!unfinished.exists());
@@ -219,6 +282,26 @@ mod tests {
         fs::write(&unfinished, "half").unwrap();
         remove_program(&program).unwrap();
         assert_eq!(fs::read_dir(directory).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_write_that_fails_leaves_the_old_file_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path();
+        write_whole(path, "unit", |file| file.write_all(b"old"), 0o644).unwrap();
+        let fail = |file: &mut File| {
+            file.write_all(b"half of the n")?;
+            Err(io::Error::from(io::ErrorKind::StorageFull))
+        };
+        write_whole(path, "unit", fail, 0o644).unwrap_err();
+        assert_eq!(fs::read(path.join("unit")).unwrap(), b"old");
+        assert_eq!(fs::read_dir(path).unwrap().count(), 1);
+        write_whole(path, "unit", |file| file.write_all(b"new"), 0o600).unwrap();
+        assert_eq!(fs::read(path.join("unit")).unwrap(), b"new");
+        assert_eq!(
+            fs::metadata(path.join("unit")).unwrap().mode() & 0o777,
+            0o600
+        );
     }
 
     #[test]

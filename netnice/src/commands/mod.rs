@@ -7,6 +7,7 @@ mod check;
 mod compare;
 mod demo;
 mod detach;
+mod generate;
 mod install;
 mod lab;
 mod link;
@@ -19,6 +20,7 @@ mod sim;
 mod status;
 mod uninstall;
 mod unregister;
+mod version;
 
 use std::process::ExitCode;
 
@@ -60,8 +62,11 @@ commands! {
     reproduce => Reproduce,
     install => Install,
     uninstall => Uninstall,
+    version => Version,
     #[command(hide = true)]
     register => Register,
     #[command(hide = true)]
     unregister => Unregister,
+    #[command(hide = true)]
+    generate => Generate,
 }

@@ -6,12 +6,12 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
-use netnice_kernel::{attach, need_root, systemd};
+use netnice_kernel::need_root;
 
 use crate::text;
 
-use super::install::{program, remove_program, remove_unit};
-use super::unregister::unregister;
+use super::install::{program, refuse_packaged, remove_program, remove_unit};
+use super::unregister::{detach_all, unregister};
 
 const EXAMPLES: &str = "\
 Example:
@@ -34,13 +34,8 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     need_root("uninstall")?;
     let program = program(&arguments.prefix)?;
-    for path in attach::attached() {
-        attach::detach(&attach::find(&path)?)?;
-    }
-    for path in attach::lost() {
-        attach::forget(&path)?;
-    }
-    systemd::forget_all()?;
+    refuse_packaged()?;
+    detach_all()?;
     remove_unit()?;
     remove_program(&program)?;
     if unregister()? {

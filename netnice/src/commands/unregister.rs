@@ -6,15 +6,35 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 use netnice_kernel::pins::Pins;
+use netnice_kernel::{attach, systemd};
 
 /// Take the controls out of the kernel as soon as nothing needs them.
 #[derive(Debug, Args)]
-pub struct Arguments {}
+pub struct Arguments {
+    /// Detach all cgroups first, those of `attach --persist` too, as before a package is removed
+    #[arg(long)]
+    detach: bool,
+}
 
 /// Unregisters.
-pub fn run(_: &Arguments) -> Result<ExitCode> {
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    if arguments.detach {
+        detach_all()?;
+    }
     unregister()?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Detaches all cgroups, and removes the drop-ins of `attach --persist`.
+pub(super) fn detach_all() -> Result<()> {
+    for path in attach::attached() {
+        attach::detach(&attach::find(&path)?)?;
+    }
+    for path in attach::lost() {
+        attach::forget(&path)?;
+    }
+    systemd::forget_all()?;
+    Ok(())
 }
 
 /// Clears all that no cgroup needs; returns true if that was everything.
