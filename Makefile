@@ -17,15 +17,18 @@ MATURIN = $(PYTHON_ENVIRONMENT)/bin/maturin build --manifest-path python/Cargo.t
 PYTHON_SOURCES = python/bench/binding python/bench/cluster python/netnice python/tests bench/compare_ns2 bench/speed bench/start_up bench/ns2/measure bench/ns2/cases.py \
 	netnice/tests/program/downloads.py scripts/check-links scripts/cli-reference \
 	tests/chaos/chaos tests/chaos/rounds.py tests/chaos/world.py \
-	tests/peers/peers tests/peers/peer.py
-SCRIPTS = scripts/prerequisites scripts/test-runner .ci/run tests/kernels/run tests/kernels/inside
+	tests/peers/peers tests/peers/peer.py tests/vm/systemd tests/vm/chaos tests/vm/machine.py \
+	tests/vm/container.py packaging/notices
+SCRIPTS = packaging/build packaging/release packaging/deb/postinst packaging/deb/prerm packaging/deb/postrm \
+	packaging/rpm/post packaging/rpm/preun packaging/rpm/postun tests/vm/image \
+	scripts/prerequisites scripts/test-runner .ci/run tests/kernels/run tests/kernels/inside
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-unprivileged test-kernels test-python test-cluster wheel fuzz chaos peers lint audit format docs \
-	bench compare-ns install
+.PHONY: help build demo test test-unprivileged test-kernels test-systemd test-python test-cluster wheel deb rpm tarball release \
+	fuzz chaos peers lint audit format docs bench compare-ns install
 
 help: ## Show this list
-	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 22
+	@sed -n 's/^\([a-z -]*\):.*## /  make \1\t/p' Makefile | expand -t 22
 
 build: ## Compile netnice to target/release/netnice
 	@scripts/prerequisites build
@@ -74,6 +77,19 @@ test-cluster: wheel ## Kill workers, schedulers and heads of Dask and Ray below 
 	done
 	target/python-cluster/bin/pip install --quiet --disable-pip-version-check --no-deps --no-index target/wheels/netnice-*.whl
 	target/python-cluster/bin/python python/bench/cluster $(ARGS)
+
+test-systemd: deb ## Install, reboot, upgrade and remove under systemd in a Debian 12: minutes, needs root; OTHER=another version
+	@scripts/prerequisites build demo systemd
+	$(SUDO) tests/vm/systemd --netnice target/package/root/usr/bin/netnice \
+		--deb $$(ls -t target/package/netnice_*.deb | head -n 1) $(if $(OTHER),--other $(OTHER)) $(ARGS)
+
+deb rpm tarball: ## Build a package in target/package: one static program, man pages, completions, a unit of systemd
+	@scripts/prerequisites build package
+	packaging/build $@
+
+release: ## Prepare release VERSION=0.2.0: version, changelog, checks, packages; commits, but neither tags nor pushes
+	@scripts/prerequisites build lint package
+	packaging/release $(VERSION)
 
 fuzz: ## Feed parser and simulator random input (cargo install cargo-fuzz): FUZZ_SECONDS=600 for each
 	mkdir -p fuzz/corpus/scenario_file fuzz/corpus/engine
@@ -130,4 +146,4 @@ compare-ns: build ## Compare the simulator with ns-2 and ns-3 (apt-get install n
 	bench/speed
 
 install: build ## Install the program to /usr/local/bin, or below PREFIX
-	$(if $(DESTDIR),,$(SUDO)) install -D -m 755 target/release/netnice $(DESTDIR)$(PREFIX)/bin/netnice
+	$(if $(DESTDIR),,$(SUDO)) install -D -s -m 755 target/release/netnice $(DESTDIR)$(PREFIX)/bin/netnice
