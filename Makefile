@@ -136,6 +136,10 @@ format: ## Format the sources
 docs: build ## Write the page on the command line, docs/cli.md, from `--help`
 	scripts/cli-reference target/release/netnice
 
+book: ## Write the documentation as a book to target/book
+	@command -v mdbook >/dev/null || { echo "make book needs mdBook: cargo install mdbook --locked" >&2; exit 1; }
+	mdbook build
+
 bench: ## Measure the controls beside others: takes long, needs root and a quiet machine
 	@scripts/prerequisites build
 	$(CARGO) build --release --locked --package netnice-bench

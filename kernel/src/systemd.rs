@@ -30,8 +30,8 @@ pub(crate) fn control_group(name: &str) -> Result<String> {
 }
 
 /// Runs `systemctl`, which is not looked up in PATH: this may run as root with the caller's
-/// environment. `None` where systemd does not run.
-fn systemctl(arguments: &[&str]) -> Option<Result<Output>> {
+/// environment. `None` where systemd or `systemctl` is missing.
+pub fn systemctl(arguments: &[&str]) -> Option<Result<Output>> {
     let systemctl = ["/usr/bin/systemctl", "/bin/systemctl"];
     let systemctl = systemctl.iter().find(|path| Path::new(path).exists());
     let output = Command::new(systemctl.filter(|_| runs())?)

@@ -85,11 +85,13 @@ fn one_flow_fills_a_link_as_simulated() {
         0.9,
         1.02,
     );
+    // Which flow empties the queue at a loss within these seconds is chance; no packet is faster than the path.
+    let smallest = real.one_way_delay.min_s;
     assert_between(
         "smallest delay",
-        ratio(|flow| flow.one_way_delay.min_s),
-        0.8,
-        1.6,
+        smallest,
+        0.021,
+        1.6 * model.one_way_delay.min_s,
     );
     assert_between("mean RTT", ratio(|flow| flow.rtt.mean_s), 0.6, 1.6);
     assert_between("mean window", ratio(|flow| flow.mean_cwnd), 0.6, 1.6);

@@ -5,9 +5,9 @@ use std::fs::{self, File, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use netnice_kernel::{need_root, systemd};
 use nix::errno::Errno;
@@ -243,21 +243,15 @@ pub(super) fn unit(program: &Path) -> String {
     )
 }
 
+/// Runs `systemctl` where systemd runs.
 fn systemctl(arguments: &[&str]) -> Result<()> {
-    let line = format!("systemctl {}", arguments.join(" "));
-    // PATH is not searched: this runs as root with the caller's environment.
-    let path = ["/usr/bin/systemctl", "/bin/systemctl"];
-    let path = path.iter().find(|path| Path::new(path).exists());
-    let status = Command::new(path.context("systemd runs, but there is no systemctl")?)
-        .args(arguments)
-        .env_clear()
-        .stdin(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .with_context(|| line.clone())?;
-    if !status.success() {
-        bail!("{line} failed: `journalctl -u netnice.service` may tell why");
-    }
+    let output =
+        systemd::systemctl(arguments).context("systemd runs, but there is no systemctl")??;
+    ensure!(
+        output.status.success(),
+        "systemctl {} failed: `journalctl -u netnice.service` may tell why",
+        arguments.join(" ")
+    );
     Ok(())
 }
 

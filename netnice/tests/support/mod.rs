@@ -26,13 +26,27 @@ static DIRECTORY: LazyLock<TempDir> = LazyLock::new(|| {
         nix::unistd::geteuid().is_root(),
         "this test needs root: sudo -E cargo test"
     );
+    LazyLock::force(&TEST_PROGRAM);
     let directory = tempfile::Builder::new()
         .prefix("netnice-test-")
         .tempdir_in("/tmp")
         .unwrap();
     fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    // SAFETY: the function stays, and calls nothing that is forbidden at exit.
+    assert_eq!(unsafe { libc::atexit(remove_directory) }, 0);
     directory
 });
+
+/// Removes [`DIRECTORY`] as the test program exits: Rust drops no statics.
+extern "C" fn remove_directory() {
+    // Not in a child that a test forked.
+    if std::process::id() == *TEST_PROGRAM {
+        let _ = fs::remove_dir_all(DIRECTORY.path());
+    }
+}
+
+/// The process that runs the tests.
+static TEST_PROGRAM: LazyLock<u32> = LazyLock::new(std::process::id);
 
 static NETNICE: LazyLock<PathBuf> = LazyLock::new(|| {
     let copy = DIRECTORY.path().join("netnice");
