@@ -34,7 +34,9 @@ impl ImpairedLink {
         })?;
         let parts = setup.into_parts(link.streams(seed));
         Ok(ImpairedLink {
-            link: Link::new(parts.config, parts.queue).with_jitter(parts.jitter),
+            link: Link::new(parts.config, parts.queue)
+                .with_jitter(parts.jitter)
+                .with_conditions(&parts.conditions),
             marker: parts.marker,
             reordering: parts.reordering,
             name: link.name.clone(),
@@ -123,9 +125,9 @@ impl ImpairedLink {
         self.waiting = Histogram::default();
     }
 
-    /// The figures since then; `None` of a link that has no rate or that no packet has passed.
+    /// The figures since then; `None` of a link that has neither rate nor policer or that no packet has passed.
     pub(crate) fn result(&mut self, now: Time) -> Option<QueueResult> {
-        let rate = self.link.config().rate?;
+        let rate = self.link.nominal_rate()?;
         let usage = self.link.usage(now);
         let counters = self.link.counters();
         if counters.offered == 0 {
@@ -216,6 +218,22 @@ to = "l"
 rate = "20mbit"
 delay = "3ms"
 queue = { discipline = "pie", max_burst = "0ms" }
+[[links]]
+name = "bursts"
+from = "m"
+to = "n"
+delay = "3ms"
+loss_model = { kind = "gilbert_elliott", to_bad = "2%", to_good = "20%" }
+[[links]]
+name = "pareto"
+from = "o"
+to = "p"
+rate = "20mbit"
+delay = "3ms"
+jitter = { size = "2ms", distribution = "pareto" }
+policer = { rate = "18mbit", burst = "20kB" }
+outages = [{ at = "100ms", duration = "20ms", every = "300ms" }]
+changes = [{ at = "500ms", delay = "9ms", rate = "15mbit" }]
 "#;
 
     /// Returns the departures from the simulated link, in nanoseconds, as its trace records them.
@@ -266,6 +284,8 @@ queue = { discipline = "pie", max_burst = "0ms" }
             ("g", "h"),
             ("i", "j"),
             ("k", "l"),
+            ("m", "n"),
+            ("o", "p"),
         ] {
             for (start, bytes, mbit) in [("0us", 1000, 16), ("250us", 500, 8)] {
                 text += &format!(
@@ -294,6 +314,8 @@ queue = { discipline = "pie", max_burst = "0ms" }
             ("red", "red"),
             ("tsw", "tsw"),
             ("pie", "pie"),
+            ("bursts", "bursts"),
+            ("pareto", "pareto"),
         ] {
             let links = &mut network.links.iter();
             let link = links.find(|link| link.name == name).unwrap();

@@ -26,6 +26,8 @@ pub struct LinkCounters {
     pub forced_drop: u64,
     /// Waiting packets dropped in favour of others, [`DropCause::PushedOut`].
     pub pushed_out: u64,
+    /// Packets dropped by the policer, [`DropCause::Policed`].
+    pub policed: u64,
     /// Packets marked with congestion experienced.
     pub marked: u64,
     /// Largest number of packets waiting; the one in transmission is not counted.
@@ -45,12 +47,18 @@ impl LinkCounters {
             DropCause::EarlyDrop => &mut self.early_drop,
             DropCause::ForcedDrop => &mut self.forced_drop,
             DropCause::PushedOut => &mut self.pushed_out,
+            DropCause::Policed => &mut self.policed,
         } += 1;
     }
 
     /// Packets dropped for any cause.
     pub fn dropped(&self) -> u64 {
-        self.queue_full + self.random_loss + self.early_drop + self.forced_drop + self.pushed_out
+        self.queue_full
+            + self.random_loss
+            + self.early_drop
+            + self.forced_drop
+            + self.pushed_out
+            + self.policed
     }
 }
 

@@ -53,7 +53,7 @@ impl Packet for Vec<u8> {
 pub enum DropCause {
     /// The queue was at its limit.
     QueueFull,
-    /// The link's random loss dropped the packet before the queue.
+    /// The link's loss, at random or by a model, dropped the packet before the queue.
     RandomLoss,
     /// An early drop by active queue management: at random while the average queue was between its thresholds (RED, RIO),
     /// by the control law (CoDel), by the drop probability (PIE).
@@ -63,16 +63,19 @@ pub enum DropCause {
     /// The packet was waiting and made room for another: of a flow with fewer packets or bytes, of a higher class, or a
     /// newer one.
     PushedOut,
+    /// The link's policer had too few tokens.
+    Policed,
 }
 
 impl DropCause {
     /// Every cause, in the order of its discriminant (`cause as usize`).
-    pub const ALL: [DropCause; 5] = [
+    pub const ALL: [DropCause; 6] = [
         DropCause::QueueFull,
         DropCause::RandomLoss,
         DropCause::EarlyDrop,
         DropCause::ForcedDrop,
         DropCause::PushedOut,
+        DropCause::Policed,
     ];
 
     /// The name in results.
@@ -83,6 +86,7 @@ impl DropCause {
             DropCause::EarlyDrop => "early_drop",
             DropCause::ForcedDrop => "forced_drop",
             DropCause::PushedOut => "pushed_out",
+            DropCause::Policed => "policed",
         }
     }
 }

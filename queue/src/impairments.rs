@@ -21,6 +21,10 @@ pub enum Jitter {
     Uniform(Duration),
     /// Exponential with this mean.
     Exponential(Duration),
+    /// Pareto of the second kind (Lomax) with this mean and shape 3: heavy-tailed, from zero.
+    Pareto(Duration),
+    /// This duration, except for packets that come early, without it: each with this probability.
+    Early(Duration, LossFraction),
 }
 
 impl Jitter {
@@ -28,7 +32,10 @@ impl Jitter {
     pub fn is_none(&self) -> bool {
         match self {
             Jitter::None => true,
-            Jitter::Uniform(size) | Jitter::Exponential(size) => size.is_zero(),
+            Jitter::Uniform(size)
+            | Jitter::Exponential(size)
+            | Jitter::Pareto(size)
+            | Jitter::Early(size, _) => size.is_zero(),
         }
     }
 }
@@ -40,13 +47,42 @@ pub struct RandomLoss {
     random: Xoshiro256PlusPlus,
 }
 
+impl Jitter {
+    /// The delay in seconds for a number drawn uniformly from [0, 1).
+    fn seconds(&self, draw: f64) -> f64 {
+        match self {
+            Jitter::None => 0.0,
+            Jitter::Uniform(largest) => largest.as_secs_f64() * draw,
+            Jitter::Exponential(mean) => -mean.as_secs_f64() * (-draw).ln_1p(),
+            // The inverse of the distribution: lambda ((1 - u)^(-1/3) - 1), where the mean is lambda / 2.
+            Jitter::Pareto(mean) => {
+                2.0 * mean.as_secs_f64() * ((1.0 - draw).powf(-1.0 / 3.0) - 1.0)
+            }
+            Jitter::Early(size, early) => match draw < early.as_f64() {
+                true => 0.0,
+                false => size.as_secs_f64(),
+            },
+        }
+    }
+}
+
 impl RandomLoss {
     /// Creates the random loss of the link with this configuration; `None` if its loss fraction is zero.
     pub fn new(config: &LinkConfig) -> Option<RandomLoss> {
-        (config.loss != LossFraction::NONE).then(|| RandomLoss {
+        (config.loss != LossFraction::NONE).then(|| RandomLoss::from_seed(config))
+    }
+
+    /// Creates the random loss, even if its fraction is zero.
+    pub(crate) fn from_seed(config: &LinkConfig) -> RandomLoss {
+        RandomLoss {
             fraction: config.loss,
             random: Xoshiro256PlusPlus::seed_from_u64(config.seed),
-        })
+        }
+    }
+
+    /// Changes the fraction.
+    pub(crate) fn set(&mut self, fraction: LossFraction) {
+        self.fraction = fraction;
     }
 
     /// Draws once and returns whether the next packet offered is lost.
@@ -81,11 +117,7 @@ impl InOrderJitter {
 
     /// Returns when a packet comes out that is due at `due` without jitter.
     pub(crate) fn delay(&mut self, due: Time) -> Time {
-        let seconds = match self.jitter {
-            Jitter::None => return due,
-            Jitter::Uniform(largest) => largest.as_secs_f64() * uniform(&mut self.random),
-            Jitter::Exponential(mean) => -mean.as_secs_f64() * (-uniform(&mut self.random)).ln_1p(),
-        };
+        let seconds = self.jitter.seconds(uniform(&mut self.random));
         self.last_due = due.plus_nanos((seconds * 1e9) as u64).max(self.last_due);
         self.last_due
     }
@@ -118,6 +150,7 @@ impl<P> ReorderingJitter<P> {
             Jitter::None => 0.0,
             Jitter::Uniform(largest) => largest.as_secs_f64() * self.stream.uniform(),
             Jitter::Exponential(mean) => self.stream.exponential(mean.as_secs_f64()),
+            Jitter::Pareto(_) | Jitter::Early(..) => self.jitter.seconds(self.stream.uniform()),
         };
         let due = now + seconds(extra);
         self.held.insert((due, self.sequence), packet);

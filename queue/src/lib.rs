@@ -22,8 +22,11 @@
 //! network. A new discipline is one file that implements [`QueueDiscipline`], one line in `registry.rs`, and its `mod`
 //! and `pub use` here.
 
+mod bucket;
 mod codel;
+mod conditions;
 mod counters;
+mod delivery_trace;
 mod discipline;
 mod drop_tail;
 mod drr;
@@ -46,8 +49,11 @@ mod token_bucket;
 mod tsw;
 pub mod units;
 
+pub use bucket::{PolicerConfig, ShaperConfig};
 pub use codel::{Codel, CodelConfig};
+pub use conditions::{LinkChange, LinkConditions, LossModel, Outage};
 pub use counters::{LinkCounters, LinkUsage};
+pub use delivery_trace::{DeliveryTrace, TraceError};
 pub use discipline::{DropCause, Dropped, Packet, QueueDiscipline};
 pub use drop_tail::{DropTail, DropTailConfig};
 pub use early_detection::CountIn;

@@ -4,10 +4,11 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use crate::conditions::{Conditions, transmission_ns};
 use crate::impairments::{InOrderJitter, RandomLoss};
 use crate::{
-    DropCause, DropTail, Dropped, Jitter, LinkCounters, LinkUsage, LossFraction, Packet,
-    QueueDiscipline, Rate, Time,
+    DropCause, DropTail, Dropped, Jitter, LinkConditions, LinkCounters, LinkUsage, LossFraction,
+    Packet, QueueDiscipline, Rate, Time,
 };
 
 /// Rate, propagation delay and random loss of a link.
@@ -97,6 +98,11 @@ pub struct Link<P: Packet, Q: QueueDiscipline<Queued<P>> = DropTail<Queued<P>>> 
     remainder: u64,
     loss: Option<RandomLoss>,
     jitter: Option<InOrderJitter>,
+    conditions: Option<Box<Conditions>>,
+    /// Busy time of the transmission that ends at `free_at` or, with conditions, before.
+    last_took_ns: u64,
+    /// End of the last transmission; differs from `free_at` under conditions only.
+    last_end: Time,
     /// Packets that the discipline dropped after it had admitted them, until the driver takes them.
     dropped: VecDeque<Dropped<P>>,
     /// Every counter except `delivered`, `delivered_bytes` and `marked`, which `counters()` derives.
@@ -123,6 +129,9 @@ impl<P: Packet, Q: QueueDiscipline<Queued<P>>> Link<P, Q> {
             remainder: 0,
             loss: RandomLoss::new(&config),
             jitter: None,
+            conditions: None,
+            last_took_ns: 0,
+            last_end: Time::ZERO,
             dropped: VecDeque::new(),
             counters: LinkCounters::default(),
             dropped_bytes: 0,
@@ -139,6 +148,26 @@ impl<P: Packet, Q: QueueDiscipline<Queued<P>>> Link<P, Q> {
         self
     }
 
+    /// Adds a policer, a shaper, a delivery trace and the like.
+    pub fn with_conditions(mut self, conditions: &LinkConditions) -> Link<P, Q> {
+        self.conditions = Conditions::new(conditions, &self.config).map(Box::new);
+        if conditions
+            .changes
+            .iter()
+            .any(|change| change.loss.is_some())
+        {
+            self.loss
+                .get_or_insert_with(|| RandomLoss::from_seed(&self.config));
+        }
+        self
+    }
+
+    /// The rate of the link, or of its policer if the link has none.
+    pub fn nominal_rate(&self) -> Option<Rate> {
+        let policed = || self.conditions.as_ref()?.policed_rate();
+        self.config.rate.or_else(policed)
+    }
+
     /// Accepts a packet that arrives at `now`. An error returns the dropped packet: this one, or a waiting one that was
     /// pushed out. Other packets may have been dropped: call [`Link::take_dropped`] afterwards.
     ///
@@ -148,9 +177,26 @@ impl<P: Packet, Q: QueueDiscipline<Queued<P>>> Link<P, Q> {
         self.counters.offered += 1;
         self.counters.offered_bytes += length;
         self.begin_transmissions(now);
+        if let (Some(conditions), Some(loss)) = (&mut self.conditions, &mut self.loss) {
+            if let Some(fraction) = conditions.changed_loss(now) {
+                loss.set(fraction);
+            }
+        }
         if self.loss.as_mut().is_some_and(RandomLoss::strikes) {
             let cause = DropCause::RandomLoss;
             return Err(self.dropped(Dropped { packet, cause }));
+        }
+        if let Some(conditions) = &mut self.conditions {
+            if let Some(cause) = conditions.refuse(now, length) {
+                return Err(self.dropped(Dropped { packet, cause }));
+            }
+            if self.free_at <= now {
+                let available = conditions.available(now);
+                // An idle link keeps `free_at` in the past, from which idle time is counted.
+                if available > now {
+                    self.free_at = available;
+                }
+            }
         }
         // An idle link sends the packet at once: the packet passes through the discipline but does not wait.
         let idle = self.free_at <= now;
@@ -235,8 +281,7 @@ impl<P: Packet, Q: QueueDiscipline<Queued<P>>> Link<P, Q> {
         };
         LinkUsage {
             until: now,
-            // The link is busy without a pause until `free_at`; `busy_ns` already includes the part after `now`.
-            busy: Duration::from_nanos(self.busy_ns) - (self.free_at - now),
+            busy: Duration::from_nanos(self.busy_ns) - self.busy_after(now),
             queue_packet_ns: waiting(self.queue_packet_ns, self.discipline.packets() as u64),
             queue_byte_ns: waiting(self.queue_byte_ns, self.discipline.bytes()),
         }
@@ -266,9 +311,35 @@ impl<P: Packet, Q: QueueDiscipline<Queued<P>>> Link<P, Q> {
         self.counters.max_queue_bytes = self.queue_bytes(now);
     }
 
+    /// The part of `busy_ns` after `now`: that of the last transmission.
+    fn busy_after(&self, now: Time) -> Duration {
+        match self.conditions {
+            // The link is busy without a pause until `free_at`.
+            None => self.free_at - now,
+            Some(_) => (self.last_end - now).min(Duration::from_nanos(self.last_took_ns)),
+        }
+    }
+
     /// Begins every transmission that starts at or before `now` in virtual time.
     fn begin_transmissions(&mut self, now: Time) {
-        while self.free_at <= now && self.begin_transmission(self.free_at) {}
+        while self.free_at <= now
+            && (self.wait_for_service() || self.begin_transmission(self.free_at))
+        {}
+    }
+
+    /// Moves `free_at` to when conditions let a waiting packet begin its transmission; returns true if that is later.
+    #[inline]
+    fn wait_for_service(&mut self) -> bool {
+        let Some(conditions) = &mut self.conditions else {
+            return false;
+        };
+        if self.discipline.packets() == 0 {
+            return false;
+        }
+        let available = conditions.available(self.free_at);
+        let later = available > self.free_at;
+        self.free_at = available;
+        later
     }
 
     /// Begins to transmit the packet that the discipline selects at `start`; returns false if none waits.
@@ -280,6 +351,10 @@ impl<P: Packet, Q: QueueDiscipline<Queued<P>>> Link<P, Q> {
         };
         let length = packet.length() as u64;
         self.leaves_queue(start, length);
+        if self.conditions.is_some() {
+            self.transmit_under_conditions(start, arrived, packet);
+            return true;
+        }
         let waited_ns = start.as_nanos() - arrived.as_nanos();
         self.counters.max_queue_wait = self
             .counters
@@ -307,12 +382,37 @@ impl<P: Packet, Q: QueueDiscipline<Queued<P>>> Link<P, Q> {
     /// Nanoseconds to send `length` bytes, rounded down. The fraction carries over to the next packet, so that a
     /// backlogged link does not drift.
     fn transmission_ns(&mut self, length: u64) -> u64 {
-        let Some(rate) = self.config.rate else {
-            return 0;
+        transmission_ns(self.config.rate, length, &mut self.remainder)
+    }
+
+    #[inline(never)]
+    fn transmit_under_conditions(&mut self, start: Time, arrived: Time, packet: P) {
+        let Some(conditions) = &mut self.conditions else {
+            return;
         };
-        let scaled = length * 8_000_000_000 + self.remainder;
-        self.remainder = scaled % rate.bits_per_second();
-        scaled / rate.bits_per_second()
+        let length = packet.length() as u64;
+        if start > self.free_at {
+            self.remainder = 0;
+        }
+        let service = conditions.serve(start, length, &mut self.remainder);
+        let waited_ns = service.begins.as_nanos() - arrived.as_nanos();
+        let waited = Duration::from_nanos(waited_ns);
+        self.counters.max_queue_wait = self.counters.max_queue_wait.max(waited);
+        self.busy_ns += service.took_ns;
+        self.last_took_ns = service.took_ns;
+        self.last_end = service.ends;
+        self.free_at = service.free_at;
+        let mut due = service.ends.plus_nanos(service.delay_ns);
+        if let Some(jitter) = &mut self.jitter {
+            due = jitter.delay(due);
+        }
+        let due = conditions.due(due);
+        self.pipe_bytes += length;
+        self.pipe.push_back(Delivery {
+            packet,
+            due,
+            waited_ns,
+        });
     }
 
     /// Takes over the packets that the discipline has dropped at `now`.

@@ -3,8 +3,8 @@
 
 use crate::random::LinkStreams;
 use crate::{
-    Discipline, DisciplineConfig, DisciplineContext, DisciplineError, Jitter, LinkConfig, Marker,
-    MarkerConfig, Packet, Queued, ReorderingJitter,
+    Discipline, DisciplineConfig, DisciplineContext, DisciplineError, Jitter, LinkConditions,
+    LinkConfig, Marker, MarkerConfig, Packet, Queued, ReorderingJitter,
 };
 
 /// One direction of a link before a run: its queue, its marker and its impairments.
@@ -20,6 +20,8 @@ pub struct LinkSetup<P> {
     pub jitter_reorders: bool,
     /// Marker before the queue.
     pub marker: Option<Marker>,
+    /// Policer, shaper, trace and the like.
+    pub conditions: LinkConditions,
 }
 
 /// The parts of a link with their random streams. A packet passes the marker, the link, and the reordering jitter.
@@ -33,6 +35,8 @@ pub struct LinkParts<P> {
     pub jitter: Jitter,
     /// Marker before the queue.
     pub marker: Option<Marker>,
+    /// Policer, shaper, trace and the like.
+    pub conditions: LinkConditions,
     /// Jitter that lets packets overtake each other.
     pub reordering: Option<ReorderingJitter<P>>,
 }
@@ -46,6 +50,7 @@ impl<P: Packet> LinkSetup<P> {
             jitter: Jitter::None,
             jitter_reorders: false,
             marker: None,
+            conditions: LinkConditions::default(),
         }
     }
 
@@ -73,6 +78,7 @@ impl<P: Packet> LinkSetup<P> {
             queue: self.queue,
             jitter: if reorders { Jitter::None } else { self.jitter },
             marker: self.marker,
+            conditions: self.conditions,
             reordering: reorders.then(|| ReorderingJitter::new(self.jitter, streams.reordering())),
         }
     }

@@ -3,10 +3,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::bucket::Bucket;
 use crate::units::positive_bytes;
 use crate::{Bytes, Packet, Rate, Time};
-
-const NANOSECONDS_PER_SECOND: u128 = 1_000_000_000;
 
 /// Configuration of a token-bucket tagger.
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -23,41 +22,25 @@ pub struct TokenBucketConfig {
 /// A token-bucket tagger, exact to the nanosecond.
 #[derive(Debug, Clone)]
 pub struct TokenBucket {
-    bits_per_second: u128,
-    /// Capacity and tokens in billionths of a bit, so that each nanosecond adds a whole number.
-    capacity: u128,
-    tokens: u128,
-    last_arrival: Time,
+    bucket: Bucket,
 }
 
 impl TokenBucket {
     /// Creates a full bucket. It is not random, so `seed` has no effect.
     pub fn new(config: &TokenBucketConfig, _seed: u64) -> TokenBucket {
-        let capacity = u128::from(config.burst.get()) * 8 * NANOSECONDS_PER_SECOND;
         TokenBucket {
-            bits_per_second: u128::from(config.rate.bits_per_second()),
-            capacity,
-            tokens: capacity,
-            last_arrival: Time::ZERO,
+            bucket: Bucket::new(config.rate, config.burst),
         }
     }
 
     /// Tags a packet that arrives at `now`: IN if the tokens cover all of it, which it then consumes; otherwise OUT.
     pub fn tag(&mut self, now: Time, packet: &mut impl Packet) {
-        let came_in = (now - self.last_arrival).as_nanos() * self.bits_per_second;
-        self.tokens = (self.tokens + came_in).min(self.capacity);
-        self.last_arrival = now;
-        let needed = packet.length() as u128 * 8 * NANOSECONDS_PER_SECOND;
-        let in_profile = needed <= self.tokens;
-        if in_profile {
-            self.tokens -= needed;
-        }
-        packet.set_in_profile(in_profile);
+        self.bucket.fill(now);
+        packet.set_in_profile(self.bucket.take(packet.length() as u64));
     }
 
     /// Tokens in the bucket as of the last arrival, in whole bytes.
     pub fn tokens(&self) -> Bytes {
-        let bytes = self.tokens / (8 * NANOSECONDS_PER_SECOND);
-        Bytes::new(u64::try_from(bytes).unwrap_or(u64::MAX))
+        self.bucket.tokens()
     }
 }

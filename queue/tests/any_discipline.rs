@@ -3,11 +3,13 @@
 
 mod common;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use common::{Marked, context, every_discipline};
 use netnice_queue::{
-    Delivery, Discipline, DisciplineConfig, DropCause, Jitter, Link, LinkConfig, Queued, Time,
+    Bytes, Delivery, Discipline, DisciplineConfig, DropCause, Jitter, Link, LinkChange,
+    LinkConditions, LinkConfig, LossModel, Outage, PolicerConfig, Queued, Rate, ShaperConfig, Time,
 };
 use proptest::prelude::*;
 
@@ -122,6 +124,60 @@ fn any_jitter() -> impl Strategy<Value = Jitter> {
     ]
 }
 
+fn any_conditions() -> impl Strategy<Value = LinkConditions> {
+    let ms = Duration::from_millis;
+    let bucket = (prop::option::of(1000u64..5000), 0..3);
+    let outage = prop::option::of((0u64..50, 1u64..30, prop::option::of(1u64..30)));
+    let changes = prop::collection::vec((0u64..100, 1u64..20, 0u64..40, 0u64..50), 0..3);
+    let trace = prop::option::weighted(0.3, prop::collection::vec(0u64..9, 1..20));
+    (bucket, outage, changes, trace, 0u64..3).prop_map(
+        move |((burst, kind), outage, changes, trace, batch)| {
+            let burst = burst.map(Bytes::new);
+            let rate = |mbit: u64| Rate::from_bits_per_second(mbit * 1_000_000).unwrap();
+            LinkConditions {
+                policer: burst.filter(|_| kind == 0).map(|burst| PolicerConfig {
+                    rate: rate(6),
+                    burst,
+                }),
+                shaper: burst.filter(|_| kind == 1).map(|burst| ShaperConfig {
+                    burst,
+                    peak_rate: Some(rate(30)),
+                }),
+                trace: trace.map(|steps| {
+                    let mut time = 1;
+                    let lines: Vec<String> = steps
+                        .iter()
+                        .map(|step| {
+                            time += step;
+                            time.to_string()
+                        })
+                        .collect();
+                    Arc::new(lines.join("\n").parse().unwrap())
+                }),
+                outages: outage
+                    .into_iter()
+                    .map(|(at, duration, pause)| Outage {
+                        at: ms(at),
+                        duration: ms(duration),
+                        every: pause.map(|pause| ms(duration + pause)),
+                    })
+                    .collect(),
+                changes: changes
+                    .into_iter()
+                    .map(|(at, mbit, delay, loss)| LinkChange {
+                        at: ms(at),
+                        rate: Some(rate(mbit)),
+                        delay: Some(ms(delay)),
+                        loss: Some(format!("{loss}%").parse().unwrap()),
+                    })
+                    .collect(),
+                loss_model: (kind == 2).then_some(LossModel::Periodic { every: 7 }),
+                batch_interval: ms(batch),
+            }
+        },
+    )
+}
+
 proptest! {
     // Each case goes through all disciplines.
     #![proptest_config(ProptestConfig::with_cases(64))]
@@ -167,6 +223,31 @@ proptest! {
             let all = run(&mut link(&config, seed, jitter), &packets, |_| true);
             prop_assert_eq!(&all, &run(&mut link(&config, seed, jitter), &packets, |_| true));
             prop_assert_eq!(&all, &run(&mut link(&config, seed, jitter), &packets, |number| looks[number]));
+        }
+    }
+
+    #[test]
+    fn conditions_keep_packets_and_do_not_depend_on_when_the_driver_looks(
+        packets in packets(),
+        seed: u64,
+        conditions in any_conditions(),
+        looks in prop::collection::vec(any::<bool>(), 150),
+    ) {
+        for config in every_discipline() {
+            let link = || link(&config, seed, Jitter::None).with_conditions(&conditions);
+            let all = run(&mut link(), &packets, |_| true);
+            prop_assert_eq!(all.delivered.len() + all.dropped.len(), packets.len());
+            prop_assert!(all.delivered.is_sorted_by_key(|delivery| delivery.due));
+            let mut seldom = link();
+            prop_assert_eq!(&all, &run(&mut seldom, &packets, |number| looks[number]));
+            let end = all.delivered.last().map_or(Time::ZERO, |delivery| delivery.due);
+            let usage = seldom.usage(end);
+            if all.dropped_later == 0 && seldom.counters().pushed_out == 0 {
+                let waits: u128 = all.delivered.iter().map(|delivery| u128::from(delivery.waited_ns)).sum();
+                // A packet that waits for tokens has left the queue.
+                prop_assert!(usage.queue_packet_ns <= waits);
+                prop_assert!(conditions.shaper.is_some() || usage.queue_packet_ns == waits);
+            }
         }
     }
 

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use netnice_queue::{QueueBound, format_delay};
+use netnice_queue::{LinkConditions, LossModel, QueueBound, format_delay};
 
 use crate::model::{Application, DelayedAck, Parameter, Transport};
 use crate::network::{FlowGroup, Network, NetworkFlow, NetworkLink};
@@ -107,6 +107,7 @@ fn write_link(
         && there.loss == back.loss
         && there.jitter == back.jitter
         && there.marker == back.marker
+        && there.conditions == back.conditions
         && there.base_rtt == back.base_rtt;
     match alike {
         true => writeln!(text, "    both ways: {}", link_words(there)),
@@ -119,7 +120,14 @@ fn write_link(
 
 fn link_words(link: &NetworkLink) -> String {
     let mut words = vec![match link.rate {
-        Some(rate) => rate.to_string(),
+        Some(rate) => match &link.conditions.trace {
+            Some(trace) => format!(
+                "{rate} on average by a trace of {} packets in {}",
+                trace.opportunities(),
+                format_delay(Duration::from_millis(trace.period_ms()))
+            ),
+            None => rate.to_string(),
+        },
         None => "no limit of rate".to_owned(),
     }];
     words.push(format!("{} propagation", format_delay(link.delay)));
@@ -143,10 +151,75 @@ fn link_words(link: &NetworkLink) -> String {
         };
         words.push(format!("jitter {} ({order})", jitter.size));
     }
+    words.extend(conditions_words(&link.conditions));
     if link.marker.is_some() {
         words.push("packets tagged by their profile".to_owned());
     }
     words.join(", ")
+}
+
+fn conditions_words(conditions: &LinkConditions) -> Vec<String> {
+    let mut words = Vec::new();
+    if let Some(shaper) = conditions.shaper {
+        let peak = match shaper.peak_rate {
+            Some(rate) => format!("{rate}"),
+            None => "once".to_owned(),
+        };
+        words.push(format!("bursts of {} at {peak}", shaper.burst));
+    }
+    if let Some(policer) = conditions.policer {
+        words.push(format!(
+            "policed to {} with bursts of {}",
+            policer.rate, policer.burst
+        ));
+    }
+    match conditions.loss_model {
+        Some(LossModel::GilbertElliott {
+            to_bad,
+            to_good,
+            loss_in_bad,
+            loss_in_good,
+        }) => {
+            let (bad, good) = (to_bad.as_f64(), to_good.as_f64());
+            let in_bad = bad / (bad + good);
+            let mean = in_bad * loss_in_bad.as_f64() + (1.0 - in_bad) * loss_in_good.as_f64();
+            words.push(format!(
+                "loss {:.3} % in bursts (bad state for {:.1} packets on average)",
+                mean * 100.0,
+                1.0 / good
+            ));
+        }
+        Some(LossModel::Periodic { every }) => words.push(format!("one packet of {every} lost")),
+        None => {}
+    }
+    if !conditions.batch_interval.is_zero() {
+        let interval = format_delay(conditions.batch_interval);
+        words.push(format!("packets come out in batches every {interval}"));
+    }
+    for outage in &conditions.outages {
+        let (at, duration) = (format_delay(outage.at), format_delay(outage.duration));
+        words.push(match outage.every {
+            Some(every) => format!(
+                "outages of {duration} every {} from {at}",
+                format_delay(every)
+            ),
+            None => format!("outage of {duration} at {at}"),
+        });
+    }
+    for change in &conditions.changes {
+        let rate = change.rate.map(|rate| rate.to_string());
+        let delay = change
+            .delay
+            .map(|delay| format!("{} propagation", format_delay(delay)));
+        let loss = change.loss.map(|loss| format!("random loss {loss}"));
+        let all: Vec<String> = [rate, delay, loss].into_iter().flatten().collect();
+        words.push(format!(
+            "from {} on {}",
+            format_delay(change.at),
+            all.join(" and ")
+        ));
+    }
+    words
 }
 
 fn queue_words(link: &NetworkLink) -> String {

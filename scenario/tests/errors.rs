@@ -116,6 +116,63 @@ fn errors_name_file_line_field_and_what_is_allowed() {
         (r#"delay = "20ms""#, r#"jitter = "0ms""#),
         (r#"duration = "100s""#, r#"duration = "0s""#),
         (r#"warm_up = "10s""#, r#"warm_up = "100s""#),
+        (r#"delay = "20ms""#, r#"loss = "1""#),
+        (
+            r#"queue = "150p""#,
+            r#"queue = { discipline = "codel", target = "100ms" }"#,
+        ),
+        (
+            r#"queue = "150p""#,
+            r#"queue = { discipline = "fq_codle" }"#,
+        ),
+        (
+            r#"queue = "150p""#,
+            r#"queue = { discipline = "pie", alpha = 0.0 }"#,
+        ),
+        (r#"delay = "20ms""#, "trace = { times_ms = [1, 2] }"),
+        (r#"rate = "10mbit""#, "trace = { times_ms = [3, 2] }"),
+        (r#"rate = "10mbit""#, "trace = {}"),
+        (r#"rate = "10mbit""#, r#"trace = "lte.trace""#),
+        (r#"rate = "10mbit""#, r#"shaper = { burst = "10kB" }"#),
+        (r#"delay = "20ms""#, r#"policer = { rate = "1mbit" }"#),
+        (
+            r#"delay = "20ms""#,
+            r#"policer = { rate = "1mbit", burst = "0B" }"#,
+        ),
+        (
+            r#"delay = "20ms""#,
+            r#"loss_model = { kind = "gilbert_elliott", to_bad = "1%", to_good = "0%" }"#,
+        ),
+        (
+            r#"delay = "20ms""#,
+            r#"loss_model = { kind = "periodic", every = 0 }"#,
+        ),
+        (
+            r#"delay = "20ms""#,
+            "loss = \"1%\"\nloss_model = { kind = \"periodic\", every = 9 }",
+        ),
+        (r#"delay = "20ms""#, r#"loss_model = { kind = "gilbert" }"#),
+        (
+            r#"delay = "20ms""#,
+            r#"jitter = { size = "5ms", early_fraction = "1%" }"#,
+        ),
+        (
+            r#"delay = "20ms""#,
+            r#"outages = [{ at = "1s", duration = "2s", every = "2s" }]"#,
+        ),
+        (
+            r#"delay = "20ms""#,
+            r#"outages = [{ at = "1s", duration = "0s" }]"#,
+        ),
+        (r#"delay = "20ms""#, r#"changes = [{ at = "1s" }]"#),
+        (
+            r#"rate = "10mbit""#,
+            r#"changes = [{ at = "1s", rate = "1mbit" }]"#,
+        ),
+        (
+            r#"delay = "20ms""#,
+            r#"reverse = { outages = [{ at = "1s", duration = "0s" }] }"#,
+        ),
         (r#"packet_size = "1000B""#, r#"packet_size = "52B""#),
         (r#"packet_size = "1000B""#, r#"start = "100s""#),
         (r#"packet_size = "1000B""#, "start = \"5s\"\nstop = \"5s\""),

@@ -306,3 +306,58 @@ fn more_routers_than_trees_have_room_for_are_refused() {
         "{error}"
     );
 }
+
+#[test]
+fn the_way_back_has_what_reverse_says() {
+    let text = "links = [
+        { name = \"1\", from = \"a\", to = \"b\", rate = \"10mbit\", jitter = \"5ms\", loss = \"1%\",
+          policer = { rate = \"5mbit\", burst = \"9kB\" }, batch_interval = \"5ms\", changes = [{ at = \"2s\", delay = \"60ms\" }],
+          reverse = { jitter = \"0ms\", loss_model = { kind = \"periodic\", every = 9 } } },
+        { name = \"2\", from = \"b\", to = \"c\", trace = { times_ms = [5, 20] }, outages = [{ at = \"1s\", duration = \"1s\" }],
+          reverse = { rate = \"1mbit\", outages = [], batch_interval = \"3ms\" } },
+        { name = \"3\", from = \"c\", to = \"d\", rate = \"1mbit\", reverse = { trace = { times_ms = [5, 20] } } },
+    ]";
+    let network = network(&format!("{text}{FLOW}"));
+    let [there, back] = &network.links[..2] else {
+        unreachable!("a link has two directions")
+    };
+    assert!(there.jitter.is_some() && back.jitter.is_none());
+    assert!(there.conditions.policer.is_some() && back.conditions.policer.is_none());
+    assert!(there.conditions.loss_model.is_none() && back.conditions.loss_model.is_some());
+    assert_eq!((there.loss.as_f64(), back.loss.as_f64()), (0.01, 0.0));
+    assert_eq!(there.conditions.batch_interval, Duration::from_millis(5));
+    assert_eq!(back.conditions.batch_interval, Duration::ZERO);
+    assert_eq!(there.conditions.changes, back.conditions.changes);
+    // Two packets of 12,000 bits in 20 ms.
+    let mean = Some("1.2mbit".parse().unwrap());
+    let rate = |index: usize| {
+        (
+            network.links[index].rate,
+            network.links[index].conditions.trace.is_some(),
+        )
+    };
+    let mbit = Some("1mbit".parse().unwrap());
+    assert_eq!(
+        [rate(2), rate(3), rate(4), rate(5)],
+        [(mean, true), (mbit, false), (mbit, false), (mean, true)]
+    );
+    assert_eq!(network.links[2].conditions.outages.len(), 1);
+    assert!(network.links[3].conditions.outages.is_empty());
+}
+
+#[test]
+fn a_default_queue_is_for_links_with_a_rate() {
+    let text = "defaults.links.queue = \"1bdp\"
+        links = [
+            { from = \"a\", to = \"b\" },
+            { from = \"b\", to = \"c\", rate = \"10mbit\", delay = \"12ms\" },
+            { from = \"c\", to = \"d\", reverse = { rate = \"10mbit\" }, queue = \"7p\" },
+        ]";
+    let network = network(&format!("{text}{FLOW}"));
+    let limits = network
+        .links
+        .iter()
+        .step_by(2)
+        .map(|link| link.queue.limit().to_string());
+    assert_eq!(limits.collect::<Vec<_>>(), ["1000p", "1bdp", "7p"]);
+}

@@ -5,12 +5,14 @@
 mod common;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use common::{control, ftp, lossy};
 use netnice_queue::{
     Bytes, CodelConfig, Discipline, DisciplineConfig, DisciplineContext, FqCodelConfig, Jitter,
-    LinkConfig, LinkCounters, PieConfig, QueueLimit, Rate, Time,
+    LinkChange, LinkConditions, LinkConfig, LinkCounters, Outage, PieConfig, PolicerConfig,
+    QueueLimit, Rate, ShaperConfig, Time,
 };
 use netnice_scenario::ScenarioFile;
 use netnice_scenario::model::{Scenario, TimeSpan};
@@ -134,6 +136,8 @@ struct World {
     reordering: bool,
     /// The queue of the bottleneck.
     discipline: DisciplineConfig,
+    /// Policer, trace and the like of the bottleneck.
+    conditions: LinkConditions,
     /// Checkpoints, in milliseconds; some are close to each other.
     checkpoints_ms: Vec<u64>,
     warm_up_ms: u64,
@@ -183,10 +187,56 @@ fn discipline() -> impl Strategy<Value = DisciplineConfig> {
     })
 }
 
+/// Mostly none.
+fn conditions() -> impl Strategy<Value = LinkConditions> {
+    let ms = Duration::from_millis;
+    let times = prop::collection::vec(0u64..20, 1..20);
+    (0..10, 1u64..2000, times).prop_map(move |(kind, time, steps)| {
+        let mut conditions = LinkConditions::default();
+        match kind {
+            0 => {
+                let (rate, burst) = (
+                    Rate::from_bits_per_second(1_000_000).unwrap(),
+                    Bytes::new(10_000),
+                );
+                conditions.policer = Some(PolicerConfig { rate, burst });
+                conditions.batch_interval = ms(7);
+            }
+            1 => {
+                let mut at = 1;
+                let lines = steps.iter().map(|step| {
+                    at += step;
+                    at.to_string()
+                });
+                let lines: Vec<String> = lines.collect();
+                conditions.trace = Some(Arc::new(lines.join("\n").parse().unwrap()));
+                let every = Some(ms(time + 60));
+                conditions.outages = vec![Outage {
+                    at: ms(time),
+                    duration: ms(50),
+                    every,
+                }];
+            }
+            2 => {
+                let (burst, peak_rate) = (Bytes::new(20_000), None);
+                conditions.shaper = Some(ShaperConfig { burst, peak_rate });
+                conditions.changes = vec![LinkChange {
+                    at: ms(time),
+                    rate: Rate::from_bits_per_second(500_000).ok(),
+                    delay: Some(ms(time % 40)),
+                    loss: Some(lossy(0.01)),
+                }];
+            }
+            _ => {}
+        }
+        conditions
+    })
+}
+
 fn world() -> impl Strategy<Value = World> {
     (
         prop::collection::vec(flow(), 1..5),
-        (200u64..8000, discipline()),
+        (200u64..8000, discipline(), conditions()),
         prop::sample::select(vec![0.0, 0.02]),
         (prop::bool::weighted(0.3), any::<bool>()),
         prop::collection::vec(0u64..5000, 0..4),
@@ -196,7 +246,7 @@ fn world() -> impl Strategy<Value = World> {
         .prop_map(
             |(
                 flows,
-                (kbit, discipline),
+                (kbit, discipline, conditions),
                 access_loss,
                 (jitter, reordering),
                 mut checkpoints_ms,
@@ -211,6 +261,7 @@ fn world() -> impl Strategy<Value = World> {
                     jitter,
                     reordering,
                     discipline,
+                    conditions,
                     checkpoints_ms,
                     warm_up_ms,
                     seed,
@@ -254,6 +305,7 @@ fn build(world: &World, sampled: bool, engine: EngineOptions) -> (Simulation, us
         };
         let mut link = LinkSpec::drop_tail(name, ends, config, 1);
         link.setup.queue = Discipline::new(&world.discipline, &context, world.seed).unwrap();
+        link.setup.conditions = world.conditions.clone();
         if world.jitter {
             link.setup.jitter = Jitter::Uniform(Duration::from_millis(3));
             link.setup.jitter_reorders = world.reordering;
@@ -441,6 +493,7 @@ fn packets_left_on_a_link_stay_in_order() {
         jitter: false,
         reordering: false,
         discipline: DisciplineConfig::drop_tail(QueueLimit::Packets(32)),
+        conditions: LinkConditions::default(),
         checkpoints_ms: vec![4032],
         warm_up_ms: 0,
         seed: 1_438_531_416_722_152_908,

@@ -6,8 +6,8 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use netnice_queue::{
-    Bytes, DisciplineConfig, DropTailConfig, LossFraction, QueueBound, QueueLimit, Rate,
-    format_delay, parse_delay,
+    Bytes, DisciplineConfig, DropTailConfig, LinkConditions, LossFraction, QueueBound, QueueLimit,
+    Rate, format_delay, parse_delay,
 };
 use netnice_scenario::network::NetworkLink;
 
@@ -202,6 +202,7 @@ impl LinkSpec {
             loss: spec.loss,
             jitter: None,
             marker: None,
+            conditions: LinkConditions::default(),
             base_rtt: self.base_rtt(),
             packet_size: Bytes::new(MTU as u64),
         }

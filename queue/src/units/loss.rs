@@ -67,7 +67,7 @@ impl FromStr for LossFraction {
                 "loss",
                 text,
                 "is not below 1 and has no unit",
-                format!("write {number}%, or {advice}"),
+                format!("write {number}%, or 100% for all packets"),
             )),
             Some(_) => Err(UnitError::new(
                 "loss",

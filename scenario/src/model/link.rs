@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Links, their queues and markers.
 
-use netnice_queue::{DisciplineConfig, LossFraction, MarkerConfig, QueueLimit, Rate};
+use std::sync::Arc;
+
+use netnice_queue::{
+    DeliveryTrace, DisciplineConfig, LossFraction, MarkerConfig, PolicerConfig, QueueLimit, Rate,
+    ShaperConfig,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -19,6 +24,14 @@ pub struct Link {
     pub to: String,
     /// Rate; without it packets take no time to send, and never queue.
     pub rate: Option<Rate>,
+    /// Times at which the link delivers, in place of a rate: the file of a trace, relative to the scenario.
+    #[serde(default)]
+    #[schemars(schema_with = "queue::trace_schema")]
+    pub trace: Option<LinkTrace>,
+    /// A token bucket that fills at the rate, and lets bursts pass.
+    pub shaper: Option<ShaperConfig>,
+    /// Drops packets beyond a rate before the queue; never of the way back, unless `reverse` says so.
+    pub policer: Option<PolicerConfig>,
     /// One-way propagation delay.
     #[serde(default)]
     pub delay: TimeSpan,
@@ -35,10 +48,20 @@ pub struct Link {
     /// Packets lost at random, before the queue.
     #[serde(default)]
     pub loss: LossFraction,
+    /// Packets lost in bursts or periodically, before the queue, in place of `loss`.
+    pub loss_model: Option<LossModel>,
     /// Random delay after the propagation.
     #[serde(default)]
     #[schemars(schema_with = "queue::jitter_schema")]
     pub jitter: Option<Jitter>,
+    /// Packets come out at multiples of this time only; never those of the way back, unless `reverse` says so.
+    pub batch_interval: Option<TimeSpan>,
+    /// Times at which no transmission begins.
+    #[serde(default)]
+    pub outages: Vec<Outage>,
+    /// Changes of rate, delay and loss at given times, such as those of a route change.
+    #[serde(default)]
+    pub changes: Vec<TimedChange>,
     /// Tags packets before the queue; never of the way back, unless `reverse` says so.
     #[serde(default, deserialize_with = "queue::marker")]
     pub marker: Option<MarkerConfig>,
@@ -57,6 +80,112 @@ impl Link {
         let ends = || format!("{}-{}", self.from, self.to);
         self.name.clone().unwrap_or_else(ends)
     }
+
+    /// The settings from `to` to `from`. A rate in `reverse` takes the place of a trace, a loss that of a loss model, and
+    /// the other way round.
+    pub(crate) fn reversed(&self) -> Link {
+        let changes = self.reverse.clone();
+        let (rate, trace, shaper) = match (changes.rate, changes.trace) {
+            (None, None) => (self.rate, self.trace.clone(), self.shaper),
+            (rate, Some(trace)) => (rate, Some(trace), None),
+            (rate, None) => (rate, None, self.shaper),
+        };
+        let (loss, loss_model) = match (changes.loss, changes.loss_model) {
+            (None, None) => (self.loss, self.loss_model),
+            (loss, model) => (loss.unwrap_or_default(), model),
+        };
+        Link {
+            from: self.to.clone(),
+            to: self.from.clone(),
+            rate,
+            trace,
+            shaper: changes.shaper.or(shaper),
+            policer: changes.policer,
+            delay: changes.delay.unwrap_or(self.delay),
+            queue: changes.queue.unwrap_or_else(|| self.queue.clone()),
+            loss,
+            loss_model,
+            jitter: changes.jitter.or(self.jitter),
+            batch_interval: changes.batch_interval,
+            outages: changes.outages.unwrap_or_else(|| self.outages.clone()),
+            changes: changes.changes.unwrap_or_else(|| self.changes.clone()),
+            marker: changes.marker,
+            reverse: LinkChanges::default(),
+            ..self.clone()
+        }
+    }
+}
+
+/// Times at which a link delivers, in mahimahi's format; a text is the name of the file.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LinkTrace {
+    /// A text file: on each line the milliseconds of an opportunity to deliver 1500 bytes, in ascending order. After the
+    /// last line it begins again.
+    pub file: Option<String>,
+    /// These times, in the scenario itself.
+    #[serde(default)]
+    pub times_ms: Vec<u64>,
+    /// The trace as it was read.
+    #[serde(skip)]
+    pub read: Option<Arc<DeliveryTrace>>,
+}
+
+/// A time at which a link transmits nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Outage {
+    /// Its beginning.
+    pub at: TimeSpan,
+    /// Its length.
+    pub duration: TimeSpan,
+    /// Time from one beginning to the next; a single outage without it.
+    pub every: Option<TimeSpan>,
+}
+
+/// A change of a link at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TimedChange {
+    /// Time of the change. A packet whose transmission has begun keeps its rate and delay.
+    pub at: TimeSpan,
+    /// The rate from then on.
+    pub rate: Option<Rate>,
+    /// The one-way propagation delay from then on. Packets stay in order.
+    pub delay: Option<TimeSpan>,
+    /// The random loss from then on.
+    pub loss: Option<LossFraction>,
+}
+
+/// Loss that depends on the packets before, chosen by `kind`.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "snake_case")]
+#[schemars(tag = "kind")]
+pub enum LossModel {
+    /// The model of Gilbert and Elliott: a good and a bad state with a loss probability each.
+    GilbertElliott {
+        /// Probability that the bad state follows a packet in the good state.
+        to_bad: LossFraction,
+        /// Probability that the good state follows a packet in the bad state; its inverse is the mean length of a burst
+        /// in packets.
+        to_good: LossFraction,
+        /// Probability of loss in the bad state.
+        #[serde(default = "all")]
+        loss_in_bad: LossFraction,
+        /// Probability of loss in the good state.
+        #[serde(default)]
+        loss_in_good: LossFraction,
+    },
+    /// Each n-th packet is lost.
+    Periodic {
+        /// n.
+        #[schemars(range(min = 1))]
+        every: u32,
+    },
+}
+
+fn all() -> LossFraction {
+    "100%".parse().expect("100% is within range")
 }
 
 /// The settings of the reverse direction that differ.
@@ -65,6 +194,14 @@ impl Link {
 pub struct LinkChanges {
     /// Rate.
     pub rate: Option<Rate>,
+    /// Times at which the link delivers, in place of a rate.
+    #[serde(default)]
+    #[schemars(schema_with = "queue::trace_schema")]
+    pub trace: Option<LinkTrace>,
+    /// A token bucket that fills at the rate, and lets bursts pass.
+    pub shaper: Option<ShaperConfig>,
+    /// Drops packets beyond a rate before the queue.
+    pub policer: Option<PolicerConfig>,
     /// One-way propagation delay.
     pub delay: Option<TimeSpan>,
     /// Queue before the link.
@@ -73,10 +210,18 @@ pub struct LinkChanges {
     pub queue: Option<DisciplineConfig>,
     /// Packets lost at random, before the queue.
     pub loss: Option<LossFraction>,
-    /// Random delay after the propagation.
+    /// Packets lost in bursts or periodically, in place of `loss`.
+    pub loss_model: Option<LossModel>,
+    /// Random delay after the propagation; none with a size of "0ms".
     #[serde(default)]
     #[schemars(schema_with = "queue::jitter_schema")]
     pub jitter: Option<Jitter>,
+    /// Packets come out at multiples of this time only.
+    pub batch_interval: Option<TimeSpan>,
+    /// Times at which no transmission begins.
+    pub outages: Option<Vec<Outage>>,
+    /// Changes of rate, delay and loss at given times.
+    pub changes: Option<Vec<TimedChange>>,
     /// Tags packets before the queue.
     #[serde(default, deserialize_with = "queue::marker")]
     pub marker: Option<MarkerConfig>,
@@ -86,11 +231,14 @@ pub struct LinkChanges {
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Jitter {
-    /// The largest delay of `uniform`, the mean of `exponential`.
+    /// The largest delay of `uniform`, the mean of `exponential` and `pareto`, the delay of all packets but the early ones
+    /// of `early`.
     pub size: TimeSpan,
     /// How the delay is distributed.
     #[serde(default)]
     pub distribution: JitterDistribution,
+    /// Share of the packets that come early; of `early` only, 1 % unless given.
+    pub early_fraction: Option<LossFraction>,
     /// Packets may overtake each other; otherwise each waits for the one before.
     #[serde(default)]
     pub reordering: bool,
@@ -105,4 +253,8 @@ pub enum JitterDistribution {
     Uniform,
     /// Exponential with the size as mean.
     Exponential,
+    /// Pareto (Lomax) of shape 3 with the size as mean: heavy-tailed.
+    Pareto,
+    /// The size, but for a share of the packets that come without it.
+    Early,
 }

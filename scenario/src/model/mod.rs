@@ -23,7 +23,9 @@ pub use application::{Application, Command, CommandEnd, ObjectSize, PacketSizes,
 pub use congestion_control::{CongestionControl, Parameter};
 pub use figure::{DerivedFigure, FlowQuantity, Reference};
 pub use flow::{DelayedAck, Flow, Recovery, Tcp, Transport};
-pub use link::{Jitter, JitterDistribution, Link, LinkChanges};
+pub use link::{
+    Jitter, JitterDistribution, Link, LinkChanges, LinkTrace, LossModel, Outage, TimedChange,
+};
 pub use node::{Clock, Node, Route};
 pub use time_span::TimeSpan;
 pub use traffic_class::{Dscp, TrafficClass};

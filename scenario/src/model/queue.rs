@@ -10,7 +10,7 @@ use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::de::{EnumAccess, Error, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::{Jitter, TimeSpan};
+use super::{Jitter, LinkTrace, TimeSpan};
 
 /// Names of the types for the deserializer, which finds the key of the tag by them.
 pub(crate) const DISCIPLINE: &str = "DisciplineConfig";
@@ -77,6 +77,12 @@ pub(super) fn discipline_schema(generator: &mut SchemaGenerator) -> Schema {
     let limit = generator.subschema_for::<netnice_queue::QueueLimit>();
     let table = generator.subschema_for::<DisciplineConfig>();
     json_schema!({"anyOf": [limit, table]})
+}
+
+/// A trace, or the name of its file as a text.
+pub(super) fn trace_schema(generator: &mut SchemaGenerator) -> Schema {
+    let table = generator.subschema_for::<LinkTrace>();
+    json_schema!({"anyOf": [{"type": "string"}, table]})
 }
 
 /// A jitter, or the size of a uniform one as a text.

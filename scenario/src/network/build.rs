@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use netnice_queue::{Bytes, Discipline};
+use netnice_queue::{Bytes, Discipline, LinkChange, LinkConditions};
 
 use super::check::check_values;
 use super::paths::MAX_ROUTERS;
@@ -15,7 +15,8 @@ use super::{
 };
 use crate::did_you_mean::among;
 use crate::model::{
-    Application, Clock, Dscp, Flow, Link, LinkChanges, Route, Scenario, TrafficClass,
+    Application, Clock, Dscp, Flow, Link, LossModel, Outage, Route, Scenario, TimeSpan,
+    TimedChange, TrafficClass,
 };
 
 /// More nodes than this are a slip of the keyboard, and would not fit into memory.
@@ -160,40 +161,15 @@ impl Builder {
     fn link(&mut self, link: &Link, name: &str, member: usize, from: Group, to: Group) {
         let (from, to) = (from.member(member), to.member(member));
         let extra = link.delay_step.get().saturating_mul(member as u32);
-        let there = NetworkLink {
-            name: name.to_owned(),
-            from,
-            to,
-            rate: link.rate,
-            delay: link.delay.get().saturating_add(extra),
-            queue: link.queue.clone(),
-            loss: link.loss,
-            jitter: link.jitter,
-            marker: link.marker,
-            base_rtt: Duration::ZERO,
-            packet_size: ETHERNET,
-        };
-        let LinkChanges {
-            rate,
-            delay,
-            queue,
-            loss,
-            jitter,
-            marker,
-        } = link.reverse.clone();
-        let back = NetworkLink {
-            name: format!("{name} (reverse)"),
-            from: to,
-            to: from,
-            rate: rate.or(there.rate),
-            delay: delay.map_or(there.delay, |delay| delay.get().saturating_add(extra)),
-            queue: queue.unwrap_or_else(|| there.queue.clone()),
-            loss: loss.unwrap_or(there.loss),
-            jitter: jitter.or(there.jitter),
-            marker,
-            ..there.clone()
-        };
-        self.links.extend([there, back]);
+        self.links.extend([
+            direction(link, name.to_owned(), (from, to), extra),
+            direction(
+                &link.reversed(),
+                format!("{name} (reverse)"),
+                (to, from),
+                extra,
+            ),
+        ]);
     }
 
     /// Lets each queue be made, which finds thresholds the wrong way round or a time without a rate.
@@ -355,6 +331,69 @@ impl Builder {
                 group: group.clone(),
             });
         }
+    }
+}
+
+/// A direction of a link; `extra` is added to its delay.
+fn direction(
+    link: &Link,
+    name: String,
+    (from, to): (NodeIndex, NodeIndex),
+    extra: Duration,
+) -> NetworkLink {
+    let delay = |delay: TimeSpan| delay.get().saturating_add(extra);
+    let trace = link.trace.as_ref().and_then(|trace| trace.read.clone());
+    let outage = |outage: &Outage| netnice_queue::Outage {
+        at: outage.at.get(),
+        duration: outage.duration.get(),
+        every: outage.every.map(TimeSpan::get),
+    };
+    let change = |change: &TimedChange| LinkChange {
+        at: change.at.get(),
+        rate: change.rate,
+        delay: change.delay.map(delay),
+        loss: change.loss,
+    };
+    NetworkLink {
+        name,
+        from,
+        to,
+        rate: link.rate.or(trace.as_ref().map(|trace| trace.mean_rate())),
+        delay: delay(link.delay),
+        queue: link.queue.clone(),
+        loss: link.loss,
+        jitter: link.jitter.filter(|jitter| !jitter.size.get().is_zero()),
+        marker: link.marker,
+        conditions: LinkConditions {
+            policer: link.policer,
+            shaper: link.shaper,
+            trace,
+            outages: link.outages.iter().map(outage).collect(),
+            changes: link.changes.iter().map(change).collect(),
+            loss_model: link.loss_model.map(loss_model),
+            batch_interval: link.batch_interval.unwrap_or_default().get(),
+        },
+        base_rtt: Duration::ZERO,
+        packet_size: ETHERNET,
+    }
+}
+
+fn loss_model(model: LossModel) -> netnice_queue::LossModel {
+    match model {
+        LossModel::GilbertElliott {
+            to_bad,
+            to_good,
+            loss_in_bad,
+            loss_in_good,
+        } => netnice_queue::LossModel::GilbertElliott {
+            to_bad,
+            to_good,
+            loss_in_bad,
+            loss_in_good,
+        },
+        LossModel::Periodic { every } => netnice_queue::LossModel::Periodic {
+            every: u64::from(every),
+        },
     }
 }
 

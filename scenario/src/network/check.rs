@@ -3,12 +3,16 @@
 
 use std::collections::BTreeSet;
 
+use netnice_queue::LossFraction;
+
 use super::check_figure::check_figures;
 use super::check_flow::check_flow;
 use super::findings::Findings;
 use super::problem::{Place, Problem};
 use crate::did_you_mean::among;
-use crate::model::{Link, Node, Phase, Sampling, Scenario};
+use crate::model::{
+    JitterDistribution, Link, LinkChanges, LossModel, Node, Phase, Sampling, Scenario,
+};
 
 /// More samples of each series than this would fill the memory.
 const MAX_SAMPLES: u128 = 10_000_000;
@@ -143,12 +147,77 @@ fn check_link(link: &Link, place: &Place, findings: &mut Findings) {
     }
     findings.name(&link.from, &place.at("from"));
     findings.name(&link.to, &place.at("to"));
-    for (jitter, place) in [
-        (link.jitter, place.at("jitter")),
-        (link.reverse.jitter, place.at("reverse").at("jitter")),
-    ] {
-        if let Some(jitter) = jitter {
-            findings.above_zero(jitter.size.get(), &place.at("size"));
+    if let Some(jitter) = link.jitter {
+        findings.above_zero(jitter.size.get(), &place.at("jitter").at("size"));
+    }
+    let before = findings.problems.len();
+    check_conditions(link, place, findings);
+    if findings.problems.len() == before && link.reverse != LinkChanges::default() {
+        check_conditions(&link.reversed(), &place.at("reverse"), findings);
+    }
+}
+
+/// Checks what a direction of a link has besides rate, delay and queue.
+fn check_conditions(link: &Link, place: &Place, findings: &mut Findings) {
+    if let Some(jitter) = link.jitter {
+        findings.require(
+            jitter.early_fraction.is_none() || jitter.distribution == JitterDistribution::Early,
+            &place.at("jitter").at("early_fraction"),
+            "is of the distribution `early` only; leave it out",
+        );
+    }
+    findings.require(
+        link.rate.is_none() || link.trace.is_none(),
+        &place.at("trace"),
+        "is beside a `rate`; a link with a trace has the trace's rate, so leave `rate` out",
+    );
+    findings.require(
+        link.shaper.is_none() || link.rate.is_some(),
+        &place.at("shaper"),
+        "needs the link's `rate`, at which its tokens come in",
+    );
+    findings.require(
+        link.loss_model.is_none() || link.loss == LossFraction::NONE,
+        &place.at("loss_model"),
+        "is beside `loss`; leave one of them out",
+    );
+    match link.loss_model {
+        Some(LossModel::Periodic { every }) => findings.require(
+            every > 0,
+            &place.at("loss_model").at("every"),
+            "is 0; it must be at least 1",
+        ),
+        Some(LossModel::GilbertElliott { to_good, .. }) => findings.require(
+            to_good != LossFraction::NONE,
+            &place.at("loss_model").at("to_good"),
+            "is zero, so that the bad state would never end; it must be more",
+        ),
+        None => {}
+    }
+    for (index, outage) in link.outages.iter().enumerate() {
+        let place = place.at("outages").at(index);
+        findings.above_zero(outage.duration.get(), &place.at("duration"));
+        if let Some(every) = outage.every.filter(|&every| every <= outage.duration) {
+            let text = format!("{every} is not longer than the outage, {}", outage.duration);
+            findings.add(&place.at("every"), text);
         }
+    }
+    for (index, change) in link.changes.iter().enumerate() {
+        let place = place.at("changes").at(index);
+        findings.require(
+            change.rate.is_some() || change.delay.is_some() || change.loss.is_some(),
+            &place,
+            "changes nothing; give a `rate`, a `delay` or a `loss`",
+        );
+        findings.require(
+            change.rate.is_none() || link.rate.is_some(),
+            &place.at("rate"),
+            "is that of a link without a `rate`; give the link one",
+        );
+        findings.require(
+            change.loss.is_none() || link.loss_model.is_none(),
+            &place.at("loss"),
+            "is that of a link with a `loss_model`; leave one of them out",
+        );
     }
 }

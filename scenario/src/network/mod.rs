@@ -15,8 +15,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use netnice_queue::{
-    Bytes, DisciplineConfig, DisciplineContext, DisciplineError, Jitter as LinkJitter, LinkConfig,
-    LinkSetup, LossFraction, MarkerConfig, Packet, Rate, random::LinkStreams,
+    Bytes, DisciplineConfig, DisciplineContext, DisciplineError, Jitter as LinkJitter,
+    LinkConditions, LinkConfig, LinkSetup, LossFraction, MarkerConfig, Packet, Rate,
+    random::LinkStreams,
 };
 
 use crate::model::{
@@ -76,6 +77,8 @@ pub struct NetworkLink {
     pub jitter: Option<Jitter>,
     /// Tagging before the queue.
     pub marker: Option<MarkerConfig>,
+    /// Policer, shaper, trace, outages, changes and the like.
+    pub conditions: LinkConditions,
     /// Longest propagation round trip among the flows whose packets pass here, in either direction; of the link itself
     /// where none do.
     pub base_rtt: Duration,
@@ -143,9 +146,16 @@ impl NetworkLink {
             setup.jitter = match jitter.distribution {
                 JitterDistribution::Uniform => LinkJitter::Uniform(jitter.size.get()),
                 JitterDistribution::Exponential => LinkJitter::Exponential(jitter.size.get()),
+                JitterDistribution::Pareto => LinkJitter::Pareto(jitter.size.get()),
+                JitterDistribution::Early => {
+                    let percent = || LossFraction::from_billionths(10_000_000).ok();
+                    let early = jitter.early_fraction.or_else(percent).unwrap_or_default();
+                    LinkJitter::Early(jitter.size.get(), early)
+                }
             };
             setup.jitter_reorders = jitter.reordering;
         }
+        setup.conditions = self.conditions.clone();
         Ok(setup)
     }
 

@@ -35,12 +35,22 @@ pub(super) fn apply(root: &mut Node) -> Result<(), Fault> {
         };
         for node in nodes {
             let udp = node.get("transport").and_then(Node::text) == Some("udp");
+            let has_rate = [&*node, &entry.node].into_iter().any(has_rate);
             let defaults = entry.node.entries().iter();
-            let defaults = defaults.filter(|entry| !(udp && OF_TCP.contains(&entry.key.as_str())));
+            let defaults = defaults.filter(|entry| match entry.key.as_str() {
+                "queue" => has_rate,
+                key => !(udp && OF_TCP.contains(&key)),
+            });
             merge(node, defaults);
         }
     }
     Ok(())
+}
+
+/// Returns true if a link has a rate in one direction at least, so that packets may queue.
+fn has_rate(link: &Node) -> bool {
+    let of = |link: &Node| ["rate", "trace"].iter().any(|key| link.get(key).is_some());
+    of(link) || link.get("reverse").is_some_and(of)
 }
 
 /// Tables are merged, everything else is replaced. A table whose kind one of its keys chooses is replaced, too:

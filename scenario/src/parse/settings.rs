@@ -246,7 +246,7 @@ struct Shorthand {
     beside: Option<(&'static str, &'static str)>,
 }
 
-const SHORTHANDS: [Shorthand; 3] = [
+const SHORTHANDS: [Shorthand; 4] = [
     Shorthand {
         field: "queue",
         key: "limit",
@@ -255,6 +255,11 @@ const SHORTHANDS: [Shorthand; 3] = [
     Shorthand {
         field: "jitter",
         key: "size",
+        beside: None,
+    },
+    Shorthand {
+        field: "trace",
+        key: "file",
         beside: None,
     },
     Shorthand {

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Traces from files: a time in seconds and a size in bytes on each line.
+//! Traces from files: of flows, a time in seconds and a size in bytes on each line; of links, the milliseconds of a delivery
+//! opportunity on each line.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
-use netnice_queue::Bytes;
+use netnice_queue::{Bytes, TraceError};
 use sha2::{Digest, Sha256};
 
 use crate::input;
-use crate::model::{Application, Flow, Scenario, TimeSpan, TraceEntry};
+use crate::model::{Application, Flow, LinkTrace, Scenario, TimeSpan, TraceEntry};
 use crate::network::{Place, Problem, trace_mistake};
 
 /// Fills in the entries of all traces that are given as files; their text goes into the hash.
@@ -17,6 +19,16 @@ pub(super) fn load_all(
     directory: Option<&Path>,
     hash: &mut Sha256,
 ) -> Result<(), Vec<Problem>> {
+    for (index, link) in scenario.links.iter_mut().enumerate() {
+        let place = Place::key("links").at(index);
+        let reverse = place.at("reverse");
+        for (trace, place) in [(&mut link.trace, place), (&mut link.reverse.trace, reverse)] {
+            if let Some(trace) = trace {
+                load_link(trace, directory, hash)
+                    .map_err(|message| vec![place.at("trace").problem(message)])?;
+            }
+        }
+    }
     for (index, flow) in scenario.flows.iter_mut().enumerate() {
         let Application::Trace {
             file: Some(file), ..
@@ -26,17 +38,7 @@ pub(super) fn load_all(
         };
         let place = Place::key("flows").at(index).at("application").at("file");
         let problem = |message: String| vec![place.problem(message)];
-        let Some(directory) = directory else {
-            return Err(problem(
-                "a text without a place has no files beside it".to_owned(),
-            ));
-        };
-        let text = input::read(&directory.join(file), input::TRACE_BYTES)
-            .map_err(|error| problem(format!("`{file}` cannot be read: {error}")))?;
-        let text = String::from_utf8(text)
-            .map_err(|_| problem(format!("`{file}` is no text in UTF-8")))?;
-        hash.update([0]);
-        hash.update(&text);
+        let text = text_of(file, directory, hash).map_err(problem)?;
         let read = read(&text, flow)
             .map_err(|(line, message)| problem(format!("{file}:{line}: {message}")))?;
         if let Application::Trace { entries, .. } = &mut flow.application {
@@ -44,6 +46,44 @@ pub(super) fn load_all(
         }
     }
     Ok(())
+}
+
+/// Reads the trace of a link.
+fn load_link(
+    trace: &mut LinkTrace,
+    directory: Option<&Path>,
+    hash: &mut Sha256,
+) -> Result<(), String> {
+    let read = match (&trace.file, &*trace.times_ms) {
+        (Some(file), []) => {
+            let text = text_of(file, directory, hash)?;
+            text.parse()
+                .map_err(|error: TraceError| format!("{file}:{error}"))
+        }
+        (None, times @ [_, ..]) => {
+            let lines: Vec<String> = times.iter().map(u64::to_string).collect();
+            lines
+                .join("\n")
+                .parse()
+                .map_err(|error: TraceError| format!("times_ms: {}", error.message))
+        }
+        _ => Err("needs either `file` or `times_ms`".to_owned()),
+    };
+    trace.read = Some(Arc::new(read?));
+    Ok(())
+}
+
+/// The text of a trace beside the scenario; it goes into the hash.
+fn text_of(file: &str, directory: Option<&Path>, hash: &mut Sha256) -> Result<String, String> {
+    let Some(directory) = directory else {
+        return Err("a text without a place has no files beside it".to_owned());
+    };
+    let text = input::read(&directory.join(file), input::TRACE_BYTES)
+        .map_err(|error| format!("`{file}` cannot be read: {error}"))?;
+    let text = String::from_utf8(text).map_err(|_| format!("`{file}` is no text in UTF-8"))?;
+    hash.update([0]);
+    hash.update(&text);
+    Ok(text)
 }
 
 /// Reads the lines of a flow's trace; empty ones and those that begin with `#` do not count. An error has the number of its

@@ -65,13 +65,17 @@ impl Links {
             })
         });
         self.all.push(match &parts.queue {
-            Queue::DropTail(queue) if computed_departures && parts.jitter.is_none() => {
+            Queue::DropTail(queue)
+                if computed_departures && parts.jitter.is_none() && parts.conditions.is_none() =>
+            {
                 let config = &parts.config;
                 let kind = self.kinds.of((config.rate, config.delay, queue.bound()));
                 SimulatedLink::DropTail(DropTailLink::new(kind, config))
             }
             _ => {
-                let link = Link::new(parts.config, parts.queue).with_jitter(parts.jitter);
+                let link = Link::new(parts.config, parts.queue)
+                    .with_jitter(parts.jitter)
+                    .with_conditions(&parts.conditions);
                 SimulatedLink::Other(Box::new(link))
             }
         });
@@ -128,11 +132,11 @@ impl Links {
         }
     }
 
-    /// A link's rate; `None` takes no time to send.
+    /// A link's rate, or that of its policer; without either it takes no time to send.
     pub fn rate(&self, index: usize) -> Option<Rate> {
         match &self.all[index] {
             SimulatedLink::DropTail(link) => self.kinds.all[link.kind()].kind.rate(),
-            SimulatedLink::Other(link) => link.config().rate,
+            SimulatedLink::Other(link) => link.nominal_rate(),
         }
     }
 }
