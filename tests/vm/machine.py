@@ -109,13 +109,15 @@ class Machine:
                 time.sleep(0.1)
 
     def wait_for_agent(self, deadline: float) -> None:
-        """Requests are answered once the agent runs; those of before it may be lost or answered late."""
+        """The agent answers late what was asked before it ran; answers are read up to that of the last request."""
         token = 0
         while time.monotonic() < deadline:
             token += 1
             with suppress(TimeoutError):
-                if self.ask("guest-sync", 2, id=token) == token:
-                    return
+                answer = self.ask("guest-sync", 2, id=token)
+                while answer != token:
+                    answer = self.answer("guest-sync", 2)
+                return
         raise GuestError(f"the guest's agent does not answer; see {self.work}/console")
 
     def ask(self, command: str, seconds: float, **arguments: object) -> object:
@@ -123,6 +125,11 @@ class Machine:
         assert self.agent
         request = {"execute": command, "arguments": arguments}
         self.agent.sendall(json.dumps(request).encode() + b"\n")
+        return self.answer(command, seconds)
+
+    def answer(self, command: str, seconds: float) -> object:
+        """The next answer of the guest agent."""
+        assert self.agent
         self.agent.settimeout(seconds * self.slowness)
         while b"\n" not in self.received:
             part = self.agent.recv(1 << 16)
