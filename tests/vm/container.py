@@ -17,7 +17,17 @@ from types import TracebackType
 from machine import PROJECT, WORK, GuestError, Result
 
 BOOT_SECONDS = 120
-DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "net/tun")
+# Major and minor number (the kernel's Documentation/admin-guide/devices.txt). The console is one that swallows all.
+DEVICES = {
+    "null": "1 3",
+    "zero": "1 5",
+    "full": "1 7",
+    "random": "1 8",
+    "urandom": "1 9",
+    "tty": "5 0",
+    "console": "1 3",
+    "net/tun": "10 200",
+}
 # Runs in the new namespaces as their first process, and becomes systemd.
 FIRST = """
 set -e
@@ -33,12 +43,11 @@ mount -t sysfs -o ro sysfs root/sys
 mount -t cgroup2 cgroup2 root/sys/fs/cgroup
 mount -t tmpfs -o mode=755 dev root/dev
 mkdir root/dev/net root/dev/pts root/dev/shm
-for device in {devices}; do touch "root/dev/$device"; mount --bind "/dev/$device" "root/dev/$device"; done
+# Nodes of its own: systemd changes the owner and mode of some, and of the host's if they were bound here.
+{devices}
 mount -t devpts -o newinstance,ptmxmode=666 devpts root/dev/pts
 ln -s pts/ptmx root/dev/ptmx
 ln -s /proc/self/fd root/dev/fd
-touch root/dev/console
-mount --bind /dev/null root/dev/console
 mount --bind share root/mnt
 cd root
 pivot_root . .
@@ -81,7 +90,8 @@ class Container:
         """Boots, and returns once systemd has started all units."""
         self.cgroup.mkdir(exist_ok=True)
         enter = f'echo 0 >{self.cgroup}/cgroup.procs; exec unshare -mpniuC --fork --kill-child sh -c "$1" - "$2" "$3"'
-        script = FIRST.format(devices=" ".join(DEVICES))
+        nodes = (f"mknod -m 666 root/dev/{name} c {numbers}" for name, numbers in DEVICES.items())
+        script = FIRST.format(devices="\n".join(nodes))
         with (self.work / "console").open("ab") as console:
             self.process = subprocess.Popen(
                 ["sh", "-c", enter, "-", script, str(self.work), str(WORK / "root")],
