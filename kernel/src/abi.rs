@@ -36,13 +36,24 @@ pub(crate) struct Flow {
     pub(crate) report: Report,
 }
 
-impl Flow {
-    /// Reads the record from a value of the map. A newer version's value may be longer; a shorter one is unreadable.
-    pub(crate) fn from_bytes(value: &[u8]) -> Option<Self> {
-        value
-            .get(..size_of::<Self>())
-            .map(bytemuck::pod_read_unaligned)
-    }
+/// `struct reception_record`: the beginning of the state of each socket that receives at low priority.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct ReceptionRecord {
+    pub(crate) group: u64,
+    pub(crate) since_ns: u64,
+    pub(crate) report: Report,
+    pub(crate) window_bytes: u32,
+    pub(crate) minimum_rtt_us: u32,
+    pub(crate) paused: u8,
+    pub(crate) reserved: [u8; 7],
+}
+
+/// Reads a record from a value of a map. A newer version's value may be longer; a shorter one is unreadable.
+pub(crate) fn read_record<T: Pod>(value: &[u8]) -> Option<T> {
+    value
+        .get(..size_of::<T>())
+        .map(bytemuck::pod_read_unaligned)
 }
 
 /// Sums over connections of a group (`struct totals`).
@@ -59,6 +70,12 @@ pub struct Totals {
     pub yields: u64,
     /// Connections whose peer sends no timestamps.
     pub without_timestamps: u64,
+    /// Connections whose received data was governed, whatever control they had.
+    pub receiving_sockets: u64,
+    /// Bytes that these received.
+    pub receiving_bytes: u64,
+    /// Number of times these yielded to others.
+    pub receiving_yields: u64,
 }
 
 impl Totals {
@@ -69,6 +86,9 @@ impl Totals {
         self.bytes_received += other.bytes_received;
         self.yields += other.yields;
         self.without_timestamps += other.without_timestamps;
+        self.receiving_sockets += other.receiving_sockets;
+        self.receiving_bytes += other.receiving_bytes;
+        self.receiving_yields += other.receiving_yields;
     }
 }
 
@@ -133,7 +153,8 @@ mod tests {
             reserved, previous, report
         });
         assert_mirror!(&types, "totals", Totals {
-            sockets, bytes_sent, bytes_received, yields, without_timestamps
+            sockets, bytes_sent, bytes_received, yields, without_timestamps, receiving_sockets,
+            receiving_bytes, receiving_yields
         });
         assert_mirror!(&types, "finished", Finished { totals });
         assert_mirror!(&types, "policy_report", Report {
@@ -142,6 +163,10 @@ mod tests {
         let types = Btf::from_path(concat!(env!("OUT_DIR"), "/attachment.bpf.o")).unwrap();
         assert_mirror!(&types, "attachment", Attachment {
             group, control, dscp, reserved, parameters
+        });
+        let types = Btf::from_path(concat!(env!("OUT_DIR"), "/receive.bpf.o")).unwrap();
+        assert_mirror!(&types, "reception_record", ReceptionRecord {
+            group, since_ns, report, window_bytes, minimum_rtt_us, paused, reserved
         });
     }
 

@@ -166,8 +166,6 @@ impl Entered {
         match &self.0 {
             How::Already | How::Supervised(_, Registered::Foreign) => (None, Ok(())),
             How::Cgroup(own) if own.registered == Registered::Foreign => (None, Ok(())),
-            // The sums come from the control, which handles sent data only.
-            How::Cgroup(own) if !own.direction.sends() => (None, Ok(())),
             How::Cgroup(own) => {
                 let finished = || own.attacher.totals(own.group).unwrap_or_default();
                 let (sums, listed) = connections::of_group(own.group, finished);

@@ -89,6 +89,31 @@ fn detach_lets_open_downloads_go() {
     );
 }
 
+#[test]
+fn a_download_is_told_with_its_direction_and_rate() {
+    let told = behind(&HOME, &["told", env!("CARGO_BIN_EXE_netnice")], "");
+    for (way, governed) in [("receive", "receiver"), ("both", "both")] {
+        let (one, table) = (&told[way]["status"][0], &told[way]["table"]);
+        assert_eq!(one["governed"], governed, "{told}");
+        let phases = ["filling", "yielding", "paused"];
+        assert!(phases.contains(&one["receive_state"].as_str().unwrap()));
+        assert!(one["receive_rate_bits_per_second"].as_f64() > Some(1e5));
+        assert!(one["receive_window_bytes"].as_u64() >= Some(1152), "{one}");
+        // The link delays by 20 ms each way, and its queue holds 100 ms at most.
+        let rtt = one["receive_minimum_rtt_ms"].as_f64().unwrap();
+        assert!((39.0..200.0).contains(&rtt), "{one}");
+        let line = table.as_str().unwrap().lines();
+        let line = line.filter(|line| line.contains(":8000")).next().unwrap();
+        assert!(phases.iter().any(|phase| line.contains(phase)), "{line}");
+        let run = &told[way]["run"];
+        assert_eq!(run["receiving_connections"], 1, "{run}");
+        assert!(run["receiving_bytes"].as_u64() > Some(100_000), "{run}");
+        assert_eq!(run["receives"], true);
+    }
+    assert_eq!(told["receive"]["run"]["bytes_sent"], 0);
+    assert_eq!(told["both"]["run"]["connections"], 1);
+}
+
 /// Attached and detached again and again meanwhile, on a path that loses packets.
 #[test]
 fn whatever_happens_no_byte_is_lost() {

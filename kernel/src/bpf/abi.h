@@ -44,6 +44,24 @@ struct totals {
 	u64 bytes_received;
 	u64 yields;
 	u64 without_timestamps; /* connections whose peer sends no timestamps */
+	/* Connections whose received data was governed, whatever control they had. */
+	u64 receiving_sockets;
+	u64 receiving_bytes;
+	u64 receiving_yields;
+};
+
+/*
+ * Begins each value of the map `receptions`: state of a socket that receives at low priority. What
+ * follows it is the program's own. Other versions read it: append members only.
+ */
+struct reception_record {
+	u64 group;    /* of the cgroup whose settings these are */
+	u64 since_ns; /* CLOCK_MONOTONIC at which the window was first governed */
+	struct policy_report report;
+	u32 window_bytes;   /* latest window advertised */
+	u32 minimum_rtt_us; /* 0 if unknown */
+	u8 paused;          /* the window is below one packet */
+	u8 reserved[7];
 };
 
 /*

@@ -12,6 +12,7 @@
  */
 #include "attachments.h"
 #include <bpf/bpf_core_read.h>
+#include "maps.h"
 #include "netnice.h"
 
 /* The verifier checks this once, not on each path that leads to it: that halves the load time. */
@@ -39,9 +40,9 @@ char _license[] SEC("license") = "GPL";
 
 /* State of a socket that receives at low priority. */
 struct reception {
-	struct receiver receiver; /* must be first: its report is */
-	u64 group;                /* of the cgroup whose settings these are */
-	u32 received;             /* sequence number up to which data had arrived */
+	struct reception_record record; /* must be first: user space reads it */
+	struct receiver receiver;
+	u32 received; /* sequence number up to which data had arrived */
 	u32 reserved;
 };
 
@@ -83,13 +84,42 @@ static __always_inline void begin(struct bpf_sock_ops *ops, struct bpf_sock *sk,
 		return;
 	own = bpf_sk_storage_get(&receptions, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
 	/* A cgroup nearer to the socket governs it. */
-	if (!own || own->group)
+	if (!own || own->record.group)
 		return;
-	own->group = wanted->group;
+	own->record.group = wanted->group;
+	own->record.since_ns = bpf_ktime_get_ns();
 	own->received = tp->rcv_nxt;
 	receiver_init(&own->receiver, &wanted->parameters, tp->rcv_wnd, mss, (u32)tp->tcp_mstamp);
-	bpf_sock_ops_cb_flags_set(ops,
-				  ops->bpf_sock_ops_cb_flags | BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG);
+	own->record.window_bytes = own->receiver.window_bytes;
+	bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags | BPF_SOCK_OPS_STATE_CB_FLAG |
+					       BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG);
+}
+
+/* Adds a connection that ends to the sums of its group. */
+static __always_inline void count_finished(const struct tcp_sock *tp, struct reception *own)
+{
+	const struct sock_common *common = &tp->inet_conn.icsk_inet.sk.__sk_common;
+	u64 fin = common->skc_flags & (1 << SOCK_DONE) ? 1 : 0;
+	u64 group = own->record.group;
+	struct totals *sums = bpf_map_lookup_elem(&totals, &group);
+
+	if (!sums)
+		return;
+	__sync_fetch_and_add(&sums->receiving_sockets, 1);
+	__sync_fetch_and_add(&sums->receiving_bytes, tp->bytes_received - fin);
+	__sync_fetch_and_add(&sums->receiving_yields, own->record.report.yields);
+}
+
+/* Copies what user space reads of a connection. */
+static __always_inline void publish(struct reception *own, u32 window_bytes)
+{
+	struct reception_record *record = &own->record;
+	u32 rtt_us = own->receiver.minimum_rtt_us;
+
+	record->report = own->receiver.policy.report;
+	record->window_bytes = window_bytes;
+	record->minimum_rtt_us = rtt_us == NETNICE_NO_SAMPLE ? 0 : rtt_us;
+	record->paused = window_bytes <= RECEIVER_PAUSE_BYTES;
 }
 
 /*
@@ -138,6 +168,7 @@ static __always_inline void advertise(struct bpf_sock_ops *ops, struct tcp_sock 
 
 	own->received = tp->rcv_nxt;
 	window = receiver_answer(&own->receiver, &segment);
+	publish(own, window);
 	/* A zero window is the kernel's own: before 6.1.68 a clamp froze the connection. */
 	if (tp->rcv_wnd)
 		bpf_setsockopt(ops, SOL_TCP, TCP_WINDOW_CLAMP, &window, sizeof(window));
@@ -165,19 +196,25 @@ int netnice_receive(struct bpf_sock_ops *ops)
 		if (tp)
 			begin(ops, sk, tp, wanted);
 		return 1;
+	case BPF_SOCK_OPS_STATE_CB:
+		if (ops->args[1] != BPF_TCP_CLOSE)
+			return 1;
+		break;
 	case BPF_SOCK_OPS_HDR_OPT_LEN_CB:
+		/* The kernel may ask only for the size of packets. */
+		if (ops->args[0] == BPF_WRITE_HDR_TCP_CURRENT_MSS)
+			return 1;
 		break;
 	default:
 		return 1;
 	}
-	/* The kernel asks only for the size of packets. */
-	if (ops->args[0] == BPF_WRITE_HDR_TCP_CURRENT_MSS)
-		return 1;
 	own = bpf_sk_storage_get(&receptions, sk, 0, 0);
-	if (!own || own->group != wanted->group)
+	if (!own || own->record.group != wanted->group)
 		return 1;
 	tp = bpf_skc_to_tcp_sock(sk);
-	if (tp)
+	if (tp && ops->op == BPF_SOCK_OPS_STATE_CB)
+		count_finished(tp, own);
+	else if (tp)
 		advertise(ops, tp, own);
 	return 1;
 }

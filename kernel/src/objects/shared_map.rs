@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Pinned maps that unprivileged users may read: `flows` by a socket's descriptor, `finished` by a socket's cookie.
+//! Pinned maps that unprivileged users may read: `flows` and `receptions` by a socket's descriptor, `finished` by a
+//! socket's cookie.
 //! Linux 5.19 and later let all users look up keys in a map whose pin they may read; loading programs needs root.
 
 use std::ffi::CString;
@@ -12,16 +13,18 @@ use std::os::unix::fs::PermissionsExt;
 use bytemuck::Pod;
 use libbpf_rs::libbpf_sys;
 
+use crate::abi::read_record;
 use crate::error::{Context, Result};
 use crate::objects::pin_directory::PinDirectory;
 
 /// Maps that all users may read.
-const READABLE: [&str; 2] = ["flows", "finished"];
+const READABLE: [&str; 3] = ["flows", "receptions", "finished"];
 
 /// A pinned map, opened for reading.
 #[derive(Debug)]
 pub(crate) struct SharedMap {
     map: OwnedFd,
+    id: u32,
     value_size: usize,
 }
 
@@ -49,8 +52,14 @@ impl SharedMap {
             unsafe { libbpf_sys::bpf_map_get_info_by_fd(map.as_raw_fd(), &mut info, &mut length) };
         (answer == 0).then(|| Self {
             map,
+            id: info.id,
             value_size: info.value_size as usize,
         })
+    }
+
+    /// Returns the number by which the kernel knows the map.
+    pub(crate) fn id(&self) -> u32 {
+        self.id
     }
 
     /// Returns the value of a key. Of a newer version's longer value, only the known part is read.
@@ -66,9 +75,7 @@ impl SharedMap {
             )
         };
         (answer == 0).then_some(())?;
-        value
-            .get(..size_of::<T>())
-            .map(bytemuck::pod_read_unaligned)
+        read_record(&value)
     }
 }
 

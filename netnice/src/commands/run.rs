@@ -230,6 +230,12 @@ struct Summary<'a> {
     bytes_received: Option<u64>,
     yields: Option<u64>,
     without_timestamps: Option<u64>,
+    /// True if received data has low priority, too, where the peers allow it.
+    receives: bool,
+    /// Connections whose received data was governed, bytes that they received, and number of times they yielded.
+    receiving_connections: Option<u64>,
+    receiving_bytes: Option<u64>,
+    receiving_yields: Option<u64>,
     /// True if connections that the command accepted are missing from the sums.
     accepted_uncounted: Option<bool>,
     /// Reason open connections are missing from the sums, if they are.
@@ -237,7 +243,13 @@ struct Summary<'a> {
 }
 
 impl<'a> Summary<'a> {
-    fn new(sums: Option<Sums>, missing: Option<String>, means: &'a str, control: Control) -> Self {
+    fn new(
+        sums: Option<Sums>,
+        missing: Option<String>,
+        means: &'a str,
+        receives: bool,
+        control: Control,
+    ) -> Self {
         let totals = sums.map(|sums| sums.totals);
         Self {
             control: control.name(),
@@ -249,6 +261,10 @@ impl<'a> Summary<'a> {
                 .filter(|sums| sums.yields_unread == 0)
                 .map(|sums| sums.totals.yields),
             without_timestamps: totals.map(|totals| totals.without_timestamps),
+            receives,
+            receiving_connections: totals.map(|totals| totals.receiving_sockets),
+            receiving_bytes: totals.map(|totals| totals.receiving_bytes),
+            receiving_yields: totals.map(|totals| totals.receiving_yields),
             accepted_uncounted: sums.map(|sums| sums.accepted_uncounted > 0),
             open_uncounted: missing,
         }
@@ -260,15 +276,21 @@ fn tell(arguments: &Arguments, entered: &Entered, control: Control) {
     let missing = listed.err().map(|error| error.to_string());
     let means = entered.means();
     if arguments.json {
-        match serde_json::to_string(&Summary::new(sums, missing, means, control)) {
+        match serde_json::to_string(&Summary::new(
+            sums,
+            missing,
+            means,
+            entered.receives(),
+            control,
+        )) {
             Ok(line) => say!("{line}"),
             Err(error) => say!("netnice: {error}"),
         }
         return;
     }
     let mut words = in_words(sums, missing.is_some(), means, control);
-    if sums.is_some_and(|sums| mostly_received(&sums.totals)) {
-        words += of_download(entered.receives());
+    if let Some(sums) = sums {
+        words += &received(&sums.totals, entered.receives());
     }
     say!("netnice: {words}");
     if let Some(missing) = missing {
@@ -289,6 +311,9 @@ fn in_words(sums: Option<Sums>, open_missing: bool, means: &str, control: Contro
     }
     if sums.accepted_uncounted > 0 {
         notes += "; connections that the command accepted are counted for root only";
+    }
+    if totals.sockets == 0 && totals.receiving_sockets > 0 {
+        return format!("{standing} by {means}{notes}");
     }
     if totals.sockets == 0 {
         return match notes.is_empty() {
@@ -330,11 +355,26 @@ fn mostly_received(totals: &Totals) -> bool {
     totals.bytes_received > 4 * totals.bytes_sent.max(10_000)
 }
 
-/// Returns a note for commands that mostly received: the sums cover the sending side.
-fn of_download(governed: bool) -> &'static str {
-    match governed {
-        true => "; it mostly received, with low priority, too, which is not counted as giving way",
-        false => "; it mostly received, which has low priority as root only (see --direction)",
+/// Returns a note on the receiving side, which the sums over sent data do not cover.
+fn received(totals: &Totals, governed: bool) -> String {
+    if totals.receiving_sockets > 0 {
+        return format!(
+            "; as receiver: {}, {} received, gave way {}",
+            text::count(totals.receiving_sockets, "connection"),
+            text::bytes(totals.receiving_bytes),
+            text::count(totals.receiving_yields, "time"),
+        );
+    }
+    match (mostly_received(totals), governed) {
+        (false, _) => String::new(),
+        (true, true) => {
+            "; it mostly received, which could not be governed (no timestamps from the \
+                         peer, Multipath TCP, or this host itself)"
+                .to_owned()
+        }
+        (true, false) => "; it mostly received, which has low priority as root only (see \
+                          --direction)"
+            .to_owned(),
     }
 }
 
@@ -359,7 +399,7 @@ mod tests {
                 bytes_sent: 12_345_678,
                 bytes_received: 1000,
                 yields: 3,
-                without_timestamps: 0,
+                ..Totals::default()
             },
             ..Sums::default()
         }
@@ -385,6 +425,16 @@ mod tests {
         download.totals.bytes_sent = 500;
         download.totals.bytes_received = 5_000_000;
         assert!(mostly_received(&download.totals));
+        let refused = received(&download.totals, false);
+        assert!(refused.contains("as root only"), "{refused}");
+        assert!(received(&download.totals, true).contains("could not be governed"));
+        download.totals.receiving_sockets = 1;
+        download.totals.receiving_bytes = 5_000_000;
+        download.totals.receiving_yields = 2;
+        assert_eq!(
+            received(&download.totals, true),
+            "; as receiver: 1 connection, 5.00 MB received, gave way 2 times"
+        );
         download.totals.without_timestamps = 1;
         let words = in_words(Some(download), false, "cgroup", netnice);
         assert!(words.contains("1 peer sent no timestamps"), "{words}");
@@ -412,7 +462,7 @@ mod tests {
         unread.yields_unread = 1;
         let words = in_words(Some(unread), false, "supervisor", netnice);
         assert!(words.contains("gave way at least 3 times"), "{words}");
-        let summary = Summary::new(Some(unread), None, "supervisor", netnice);
+        let summary = Summary::new(Some(unread), None, "supervisor", false, netnice);
         assert_eq!((summary.yields, summary.connections), (None, Some(1)));
     }
 }

@@ -11,13 +11,15 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use clap::Args;
 use netnice_kernel::attach;
-use netnice_kernel::connections::{self, Connection, Phase, PolicyState, Signal};
+use netnice_kernel::connections::{
+    self, Connection, Governed, Phase, PolicyState, ReceivingPhase, Reception, Signal,
+};
 use netnice_kernel::control::Control;
 use netnice_kernel::process;
 use serde::Serialize;
 
 use crate::{style, text};
-use screen::{Entry, printable};
+use screen::{COLUMNS, Entry, printable};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -26,12 +28,23 @@ Examples:
   netnice status --json | jq '.connections[].peer'
 
 Columns:
-  STATE    slow start: finding out what the path carries; avoidance: probing for more; inference:
-           has given way, watches whether others are still there; yielding: they are
-  RATE     acknowledged by the peer in the last half second; with --watch, since the last line
-  DELAY    latest filtered delay above the smallest one, and the threshold above that
-  YIELDS   how often the window was given up to others
-  SIGNAL   where the delay comes from; of dstcp, which measures none, the target rate
+  GOVERNED   which data has low priority: sent data (sender), by the congestion control; received
+             data (receiver), by the advertised window; or both
+  SENDING    rate that the peer acknowledged in the last half second; with --watch, since the last
+             reading
+  RECEIVING  rate at which data arrived
+  SENT, RECEIVED
+             bytes since the connection got low priority
+
+The following columns show the governed direction that moves more data:
+  STATE      sending: slow start (finds out what the path carries), avoidance (probes for more),
+             inference (has given way, watches whether others are still there), yielding (they are);
+             receiving: filling, yielding, paused (yielding, with a window below one packet)
+  WINDOW     sending: congestion window; receiving: advertised window
+  RTT        sending: smoothed round trip; receiving: the smallest one plus the delay
+  DELAY      latest filtered delay above the smallest one, and the threshold above that
+  YIELDS     how often the window was given up to others
+  SIGNAL     where the delay comes from; of dstcp, which measures none, the target rate
 
 With --watch on a terminal:
   q ends it; s sorts by the next of rate, delay, yields, sent, received and process; p leaves out
@@ -39,8 +52,10 @@ With --watch on a terminal:
   out. Elsewhere the table is printed again every second.
 
 Root sees the connections of all network namespaces that a process is in or that are mounted, other
-users those of their own. STATE, DELAY, YIELDS and SIGNAL are the control's own: users other than
-root see them of the programs that they may trace, as gdb would (Yama's ptrace_scope may forbid it).";
+users those of their own. GOVERNED, STATE, DELAY, YIELDS and SIGNAL are read from records of
+the programs in the kernel: users other than root see them of the programs that they may trace, as
+gdb would (Yama's ptrace_scope may forbid it), and `-` elsewhere. A connection of which only
+received data is governed is shown to root alone.";
 
 /// Show the connections that have low priority now.
 #[derive(Debug, Args)]
@@ -93,8 +108,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 struct View {
     /// Inodes of sockets, and the processes that have them open.
     owners: HashMap<u64, Owner>,
-    /// Bytes sent by each connection at the last reading.
-    sent: HashMap<u64, u64>,
+    /// Bytes that each connection had sent and received at the last reading.
+    moved: HashMap<u64, (u64, u64)>,
     last: Option<Instant>,
 }
 
@@ -110,6 +125,7 @@ struct Told<'a> {
     pid: Option<i32>,
     process: Option<&'a str>,
     control: &'a str,
+    governed: Option<&'static str>,
     local: String,
     peer: String,
     state: Option<&'static str>,
@@ -128,9 +144,24 @@ struct Told<'a> {
     signal: Option<&'static str>,
     target_bits_per_second: Option<u64>,
     age_ms: Option<f64>,
+    #[serde(flatten)]
+    receiving: ToldReceiving,
     user: u32,
     network_namespace: u32,
     socket: u64,
+}
+
+/// The receiving side of a connection; all but the rate is `null` where it is not governed or not readable.
+#[derive(Serialize)]
+struct ToldReceiving {
+    receive_rate_bits_per_second: u64,
+    receive_state: Option<&'static str>,
+    receive_window_bytes: Option<u32>,
+    receive_delay_over_minimum_ms: Option<f64>,
+    receive_threshold_ms: Option<f64>,
+    receive_minimum_rtt_ms: Option<f64>,
+    receive_yields: Option<u32>,
+    receive_age_ms: Option<f64>,
 }
 
 #[derive(Serialize)]
@@ -138,6 +169,24 @@ struct ToldAll<'a> {
     connections: Vec<Told<'a>>,
     attached: Vec<String>,
     no_longer_attached: Vec<String>,
+}
+
+impl ToldReceiving {
+    fn new(reception: Option<&Reception>, bytes_per_second: u64) -> Self {
+        let told = |time: fn(&Reception) -> Duration| reception.map(time).map(milliseconds);
+        Self {
+            receive_rate_bits_per_second: 8 * bytes_per_second,
+            receive_state: reception.map(|reception| reception.phase.name()),
+            receive_window_bytes: reception.map(|reception| reception.window),
+            receive_delay_over_minimum_ms: told(|reception| reception.delay_over_minimum),
+            receive_threshold_ms: told(|reception| reception.threshold),
+            receive_minimum_rtt_ms: reception
+                .and_then(|reception| reception.minimum_rtt)
+                .map(milliseconds),
+            receive_yields: reception.map(|reception| reception.yields),
+            receive_age_ms: told(|reception| reception.age),
+        }
+    }
 }
 
 impl View {
@@ -155,19 +204,25 @@ impl View {
     }
 
     fn remember(&mut self, connections: &[Connection]) {
-        let sent = connections.iter().map(|one| (one.cookie, one.bytes_sent));
-        self.sent = sent.collect();
+        let moved = connections
+            .iter()
+            .map(|one| (one.cookie, (one.bytes_sent, one.bytes_received)));
+        self.moved = moved.collect();
         self.last = Some(Instant::now());
     }
 
-    /// Returns the bytes per second since the last reading; a newer connection had sent nothing then.
-    fn rate(&self, connection: &Connection) -> u64 {
-        let before = self.sent.get(&connection.cookie).copied();
-        let bytes = (connection.bytes_sent).saturating_sub(before.unwrap_or_default());
+    /// Returns the bytes sent and received per second since the last reading; a newer connection had moved nothing then.
+    fn rates(&self, connection: &Connection) -> (u64, u64) {
+        let before = self.moved.get(&connection.cookie).copied();
+        let (sent, received) = before.unwrap_or_default();
         let seconds = self
             .last
             .map_or(f64::INFINITY, |last| last.elapsed().as_secs_f64());
-        (bytes as f64 / seconds) as u64
+        let rate = |now: u64, before: u64| (now.saturating_sub(before) as f64 / seconds) as u64;
+        (
+            rate(connection.bytes_sent, sent),
+            rate(connection.bytes_received, received),
+        )
     }
 
     fn table(&self, connections: &[Connection]) -> String {
@@ -178,23 +233,21 @@ impl View {
                  a command, `netnice renice --pid PID` to a running one"
             );
         }
-        let heading = [
-            "PROCESS", "CONTROL", "PEER", "STATE", "RATE", "CWND", "RTT", "DELAY", "YIELDS",
-            "SENT", "RECEIVED", "SIGNAL",
-        ];
-        let mut rows = vec![heading.map(str::to_owned).to_vec()];
-        rows.extend(connections.iter().map(|connection| self.row(connection)));
-        let mut lines = text::table(&rows, &[0, 1, 2, 3, 11]);
-        for (line, connection) in lines.iter_mut().skip(1).zip(connections) {
-            let phase = connection.policy.as_ref().map(|policy| policy.phase);
-            if matches!(phase, Some(Phase::Yielding | Phase::Inference)) {
+        let entries: Vec<Entry> = connections.iter().map(|one| self.entry(one)).collect();
+        let mut rows = vec![COLUMNS.map(|column| column.heading.to_owned()).to_vec()];
+        let row = |entry: &Entry| screen::cells(entry, &printable(&entry.process)).to_vec();
+        rows.extend(entries.iter().map(row));
+        let left: Vec<usize> = (0..COLUMNS.len()).filter(|&at| COLUMNS[at].left).collect();
+        let mut lines = text::table(&rows, &left);
+        for (line, entry) in lines.iter_mut().skip(1).zip(&entries) {
+            if entry.gives_way {
                 *line = style::attention(&*line);
             }
         }
         lines[0] = style::heading(&lines[0]);
         let unread = connections
             .iter()
-            .filter(|one| one.policy.is_none())
+            .filter(|one| one.governed().is_none())
             .count();
         if unread > 0 {
             lines.push(format!(
@@ -212,60 +265,45 @@ impl View {
 
     fn entry(&self, connection: &Connection) -> Entry {
         let owner = self.owners.get(&connection.inode);
-        let policy = connection.policy.as_ref();
-        let or_dash = |words: Option<String>| words.unwrap_or_else(|| "-".to_owned());
-        let phase = policy.map(|policy| policy.phase);
-        Entry {
+        let (sending, receiving) = self.rates(connection);
+        let mut entry = Entry {
             process: or_dash(owner.map(|owner| format!("{} ({})", owner.name, owner.pid))),
             control: connection.control.clone(),
             peer: connection.remote.to_string(),
-            state: phase.map_or("-", Phase::name).to_owned(),
-            gives_way: matches!(phase, Some(Phase::Yielding | Phase::Inference)),
-            rate: self.rate(connection),
-            cwnd: connection.cwnd,
-            rtt: connection.rtt,
-            delay: policy
-                .filter(|policy| policy.signal != Signal::None)
-                .map(|policy| policy.delay_over_minimum),
-            delays: or_dash(policy.map(delays)),
-            yields: policy.map(|policy| policy.yields),
+            governed: or_dash(
+                connection
+                    .governed()
+                    .map(|governed| governed.name().to_owned()),
+            ),
+            sending,
+            receiving,
             sent: connection.bytes_sent,
             received: connection.bytes_received,
-            signal: or_dash(policy.map(|policy| signal(&connection.control, policy))),
+            ..Entry::default()
+        };
+        match &connection.reception {
+            Some(reception) if shows_receiver(connection, sending, receiving) => {
+                show_receiver(&mut entry, connection, reception);
+            }
+            _ => show_sender(&mut entry, connection),
         }
-    }
-
-    fn row(&self, connection: &Connection) -> Vec<String> {
-        let entry = self.entry(connection);
-        vec![
-            printable(&entry.process),
-            entry.control,
-            entry.peer,
-            entry.state,
-            text::rate(entry.rate),
-            entry.cwnd.to_string(),
-            text::time(entry.rtt),
-            entry.delays,
-            (entry.yields).map_or("-".to_owned(), |yields| yields.to_string()),
-            text::bytes(entry.sent),
-            text::bytes(entry.received),
-            entry.signal,
-        ]
+        entry
     }
 
     fn json(&self, connections: &[Connection]) -> Result<String> {
-        let milliseconds = |time: Duration| time.as_micros() as f64 / 1000.0;
         let connections = connections.iter().map(|one| {
             let owner = self.owners.get(&one.inode);
             let policy = one.policy.as_ref();
+            let (sending, receiving) = self.rates(one);
             Told {
                 pid: owner.map(|owner| owner.pid),
                 process: owner.map(|owner| owner.name.as_str()),
                 control: &one.control,
+                governed: one.governed().map(Governed::name),
                 local: one.local.to_string(),
                 peer: one.remote.to_string(),
                 state: policy.map(|policy| policy.phase.name()),
-                rate_bits_per_second: 8 * self.rate(one),
+                rate_bits_per_second: 8 * sending,
                 pacing_rate_bits_per_second: one.pacing_rate.saturating_mul(8),
                 cwnd_packets: one.cwnd,
                 ssthresh_packets: one.ssthresh,
@@ -284,6 +322,7 @@ impl View {
                 }),
                 target_bits_per_second: policy.and_then(|policy| policy.target),
                 age_ms: policy.map(|policy| milliseconds(policy.age)),
+                receiving: ToldReceiving::new(one.reception.as_ref(), receiving),
                 user: one.user,
                 network_namespace: one.network_namespace,
                 socket: one.inode,
@@ -296,6 +335,58 @@ impl View {
         };
         Ok(serde_json::to_string(&all)?)
     }
+}
+
+fn milliseconds(time: Duration) -> f64 {
+    time.as_micros() as f64 / 1000.0
+}
+
+fn or_dash(words: Option<String>) -> String {
+    words.unwrap_or_else(|| "-".to_owned())
+}
+
+/// Returns true if the state of the receiving side is shown: if only that one is governed, or if more is received than
+/// sent, now or, where nothing is moved now, in total.
+fn shows_receiver(connection: &Connection, sending: u64, receiving: u64) -> bool {
+    match connection.governed() {
+        Some(Governed::Receiver) => true,
+        _ if sending == receiving => connection.bytes_received > connection.bytes_sent,
+        _ => receiving > sending,
+    }
+}
+
+/// Fills in the state of the sending side.
+fn show_sender(entry: &mut Entry, connection: &Connection) {
+    let policy = connection.policy.as_ref();
+    let phase = policy.map(|policy| policy.phase);
+    entry.state = phase.map_or("-", Phase::name).to_owned();
+    entry.gives_way = matches!(phase, Some(Phase::Yielding | Phase::Inference));
+    entry.window = u64::from(connection.cwnd) * u64::from(connection.mss);
+    entry.rtt = connection.rtt;
+    entry.delay = policy
+        .filter(|policy| policy.signal != Signal::None)
+        .map(|policy| policy.delay_over_minimum);
+    entry.delays = or_dash(
+        policy.map(|policy| delays(policy.signal, policy.delay_over_minimum, policy.threshold)),
+    );
+    entry.yields = policy.map(|policy| policy.yields);
+    entry.signal = or_dash(policy.map(|policy| signal(&connection.control, policy)));
+}
+
+/// Fills in the state of the receiving side.
+fn show_receiver(entry: &mut Entry, connection: &Connection, reception: &Reception) {
+    let delay = reception.delay_over_minimum;
+    entry.state = reception.phase.name().to_owned();
+    entry.gives_way = reception.phase != ReceivingPhase::Filling;
+    entry.window = reception.window.into();
+    entry.rtt = (reception.minimum_rtt).map_or(connection.rtt, |minimum| minimum + delay);
+    entry.delay = (reception.signal != Signal::None).then_some(delay);
+    entry.delays = delays(reception.signal, delay, reception.threshold);
+    entry.yields = Some(reception.yields);
+    entry.signal = match reception.signal {
+        Signal::None => "none yet".to_owned(),
+        _ => "one-way delay".to_owned(),
+    };
 }
 
 /// Cgroups and services that are attached, and those that no longer are, a line each.
@@ -324,11 +415,11 @@ fn signal(control: &str, policy: &PolicyState) -> String {
     }
 }
 
-fn delays(policy: &PolicyState) -> String {
-    if policy.signal == Signal::None {
+fn delays(signal: Signal, over: Duration, threshold: Duration) -> String {
+    if signal == Signal::None {
         return "-".to_owned();
     }
-    let over = text::time(policy.delay_over_minimum);
+    let over = text::time(over);
     let over = over.trim_end_matches(" ms");
-    format!("{over} / {}", text::time(policy.threshold))
+    format!("{over} / {}", text::time(threshold))
 }

@@ -4,6 +4,7 @@
 downloads.py serve             answers requests `bytes offset` on port 8000; 0 bytes: without end
 downloads.py beside NETNICE    rates: plain alone, low alone, and both at once, in Mb/s
 downloads.py release NETNICE   rate of a low-priority download beside a plain one, before and after `detach`
+downloads.py told NETNICE       what `status` and `run` tell of a low-priority download, governed one way and both
 downloads.py compare COUNT     COUNT downloads of random size, compared byte by byte
 """
 
@@ -89,6 +90,22 @@ def release(netnice: str) -> None:
     low = [float(line) for line in low.communicate()[0].split()]
     plain.communicate()
     print(json.dumps({"before": sum(low[3:7]) / 4, "after": sum(low[11:]) / len(low[11:])}))
+
+
+def told(netnice: str) -> None:
+    found = {}
+    for way in ("receive", "both"):
+        command = [netnice, "run", "--json", "--direction", way, "--", sys.executable, __file__, "rates", "5"]
+        download = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        status = []
+        while not status and download.poll() is None:
+            time.sleep(1)
+            all_connections = json.loads(subprocess.check_output([netnice, "status", "--json"]))["connections"]
+            status = [one for one in all_connections if one["peer"].endswith(":8000") and one["bytes_received"]]
+        table = subprocess.check_output([netnice, "status"], text=True)
+        summary = json.loads(download.communicate()[1].splitlines()[-1])
+        found[way] = {"status": status[:1], "table": table, "run": summary}
+    print(json.dumps(found))
 
 
 def compare(count: int) -> None:

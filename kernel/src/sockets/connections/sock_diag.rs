@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! TCP sockets of one network namespace, dumped by `sock_diag` (man 7 sock_diag) together with the
-//! value that a BPF map of socket storage holds for each.
+//! values that BPF maps of socket storage hold for each.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -23,6 +23,7 @@ const INET_DIAG_REQ_SK_BPF_STORAGES: u16 = 2;
 const SK_DIAG_BPF_STORAGE_REQ_MAP_FD: u16 = 1;
 const INET_DIAG_SK_BPF_STORAGES: u16 = 20;
 const SK_DIAG_BPF_STORAGE: u16 = 1;
+const SK_DIAG_BPF_STORAGE_MAP_ID: u16 = 2;
 const SK_DIAG_BPF_STORAGE_MAP_VALUE: u16 = 3;
 
 /// One TCP socket that is or was connected.
@@ -32,8 +33,8 @@ pub(super) struct TcpSocket {
     /// Name of its congestion control.
     pub(super) control: String,
     pub(super) info: TcpInfo,
-    /// The map's value for the socket, if the map was given and has one.
-    pub(super) storage: Option<Vec<u8>>,
+    /// Values that the given maps have for the socket, by the maps' ids.
+    pub(super) storage: Vec<(u32, Vec<u8>)>,
 }
 
 /// An `inet_diag_req_v2` with the attributes that follow it.
@@ -58,9 +59,9 @@ impl NetlinkSerializable for Request {
     }
 }
 
-/// Dumps the connected TCP sockets of the calling thread's network namespace. With `storage`, a map of socket storage,
-/// the kernel requires CAP_BPF and returns EPERM without it.
-pub(super) fn tcp_sockets(storage: Option<BorrowedFd<'_>>) -> io::Result<Vec<TcpSocket>> {
+/// Dumps the connected TCP sockets of the calling thread's network namespace. With `maps` of socket storage, the
+/// kernel requires CAP_BPF and returns EPERM without it.
+pub(super) fn tcp_sockets(maps: &[BorrowedFd<'_>]) -> io::Result<Vec<TcpSocket>> {
     let mut socket = Socket::new(NETLINK_SOCK_DIAG)?;
     socket.bind_auto()?;
     socket.connect(&SocketAddr::new(0, 0))?;
@@ -77,7 +78,7 @@ pub(super) fn tcp_sockets(storage: Option<BorrowedFd<'_>>) -> io::Result<Vec<Tcp
                 states: connected(),
                 socket_id,
             },
-            attributes: storage.map(storage_request).into_iter().collect(),
+            attributes: storage_request(maps).into_iter().collect(),
         };
         dump(&socket, request, &mut found)?;
     }
@@ -94,13 +95,20 @@ fn connected() -> StateFlags {
         | StateFlags::CLOSING
 }
 
-/// Requests the values that one map holds.
-fn storage_request(map: BorrowedFd<'_>) -> DefaultNla {
-    let descriptor = map.as_raw_fd().to_ne_bytes().to_vec();
-    let wanted = DefaultNla::new(SK_DIAG_BPF_STORAGE_REQ_MAP_FD, descriptor);
-    let mut value = vec![0; wanted.buffer_len()];
-    wanted.emit(&mut value);
-    DefaultNla::new(INET_DIAG_REQ_SK_BPF_STORAGES | NLA_F_NESTED, value)
+/// Requests the values that maps hold; `None` without maps, as the kernel would return those of all maps.
+fn storage_request(maps: &[BorrowedFd<'_>]) -> Option<DefaultNla> {
+    if maps.is_empty() {
+        return None;
+    }
+    let wanted = maps.iter().map(|map| {
+        let descriptor = map.as_raw_fd().to_ne_bytes().to_vec();
+        DefaultNla::new(SK_DIAG_BPF_STORAGE_REQ_MAP_FD, descriptor)
+    });
+    let wanted: Vec<DefaultNla> = wanted.collect();
+    let mut value = vec![0; wanted.as_slice().buffer_len()];
+    wanted.as_slice().emit(&mut value);
+    let kind = INET_DIAG_REQ_SK_BPF_STORAGES | NLA_F_NESTED;
+    Some(DefaultNla::new(kind, value))
 }
 
 fn dump(socket: &Socket, request: Request, found: &mut Vec<TcpSocket>) -> io::Result<()> {
@@ -144,7 +152,7 @@ fn tcp_socket(
     header: InetResponseHeader,
     attributes: impl IntoIterator<Item = Nla>,
 ) -> io::Result<Option<TcpSocket>> {
-    let (mut control, mut info, mut storage) = (None, None, None);
+    let (mut control, mut info, mut storage) = (None, None, Vec::new());
     for attribute in attributes {
         match attribute {
             Nla::Congestion(name) => control = Some(name),
@@ -153,7 +161,7 @@ fn tcp_socket(
             Nla::Other(other) if other.kind() & NLA_TYPE_MASK == INET_DIAG_SK_BPF_STORAGES => {
                 let mut value = vec![0; other.value_len()];
                 other.emit_value(&mut value);
-                storage = storage_value(&value)?;
+                storage = storage_values(&value)?;
             }
             _ => {}
         }
@@ -166,22 +174,28 @@ fn tcp_socket(
     }))
 }
 
-/// Returns the value in the only `SK_DIAG_BPF_STORAGE`.
-fn storage_value(storages: &[u8]) -> io::Result<Option<Vec<u8>>> {
-    let Some(storage) = attribute(storages, SK_DIAG_BPF_STORAGE)? else {
-        return Ok(None);
-    };
-    attribute(&storage, SK_DIAG_BPF_STORAGE_MAP_VALUE)
+/// Returns the ids and values in all `SK_DIAG_BPF_STORAGE`.
+fn storage_values(storages: &[u8]) -> io::Result<Vec<(u32, Vec<u8>)>> {
+    let mut values = Vec::new();
+    for storage in attributes(storages, SK_DIAG_BPF_STORAGE)? {
+        let mut ids = attributes(&storage, SK_DIAG_BPF_STORAGE_MAP_ID)?.into_iter();
+        let id = ids.next().and_then(|id| id.try_into().ok());
+        let value = attributes(&storage, SK_DIAG_BPF_STORAGE_MAP_VALUE)?;
+        values.extend(id.map(u32::from_ne_bytes).zip(value.into_iter().next()));
+    }
+    Ok(values)
 }
 
-fn attribute(attributes: &[u8], kind: u16) -> io::Result<Option<Vec<u8>>> {
+/// Returns the values of all attributes of one kind.
+fn attributes(attributes: &[u8], kind: u16) -> io::Result<Vec<Vec<u8>>> {
+    let mut found = Vec::new();
     for attribute in NlasIterator::new(attributes) {
         let attribute = attribute.map_err(invalid)?;
         if attribute.kind() == kind {
-            return Ok(Some(attribute.value().to_vec()));
+            found.push(attribute.value().to_vec());
         }
     }
-    Ok(None)
+    Ok(found)
 }
 
 fn invalid(error: impl std::fmt::Display) -> io::Error {
@@ -207,16 +221,16 @@ mod tests {
     }
 
     #[test]
-    fn a_maps_value_is_found_in_nested_attributes() {
-        let inner = [nla(2, &[7, 0, 0, 0]), nla(3, &[1, 2, 3, 4, 5])].concat();
-        let storages = nla(1, &inner);
-        assert_eq!(storage_value(&storages).unwrap().unwrap(), [1, 2, 3, 4, 5]);
-        assert_eq!(storage_value(&[]).unwrap(), None);
-        assert_eq!(
-            storage_value(&nla(1, &nla(2, &[7, 0, 0, 0]))).unwrap(),
-            None
-        );
-        assert!(storage_value(&storages[..storages.len() - 8]).is_err());
+    fn maps_values_are_found_in_nested_attributes() {
+        let id = |id: u32| nla(2, &id.to_ne_bytes());
+        let of_seven = nla(1, &[id(7), nla(3, &[1, 2, 3, 4, 5])].concat());
+        let of_nine = nla(1, &[id(9), nla(3, &[6])].concat());
+        let storages = [of_seven.clone(), of_nine].concat();
+        let expected = [(7, vec![1, 2, 3, 4, 5]), (9, vec![6])];
+        assert_eq!(storage_values(&storages).unwrap(), expected);
+        assert_eq!(storage_values(&[]).unwrap(), []);
+        assert_eq!(storage_values(&nla(1, &id(7))).unwrap(), []);
+        assert!(storage_values(&of_seven[..of_seven.len() - 8]).is_err());
     }
 
     #[test]
@@ -225,7 +239,11 @@ mod tests {
         let nested = |kind, value: &[u8]| nla(kind | NLA_F_NESTED, value);
         let storage = nested(
             SK_DIAG_BPF_STORAGE,
-            &nla(SK_DIAG_BPF_STORAGE_MAP_VALUE, &[9, 8]),
+            &[
+                nla(SK_DIAG_BPF_STORAGE_MAP_ID, &7u32.to_ne_bytes()),
+                nla(SK_DIAG_BPF_STORAGE_MAP_VALUE, &[9, 8]),
+            ]
+            .concat(),
         );
         let storages = nested(INET_DIAG_SK_BPF_STORAGES, &storage);
         let storages = Nla::parse(&NlaBuffer::new(&storages[..])).unwrap();
@@ -246,18 +264,19 @@ mod tests {
             storages,
         ];
         let socket = tcp_socket(header, attributes).unwrap().unwrap();
-        assert_eq!(socket.storage, Some(vec![9, 8]));
+        assert_eq!(socket.storage, [(7, vec![9, 8])]);
     }
 
     #[test]
-    fn a_request_names_the_map() {
+    fn a_request_names_the_maps() {
         use std::os::fd::AsFd;
         let file = std::fs::File::open("/dev/null").unwrap();
-        let request = storage_request(file.as_fd());
+        assert!(storage_request(&[]).is_none());
+        let request = storage_request(&[file.as_fd(); 2]).unwrap();
         let mut bytes = vec![0; request.buffer_len()];
         request.emit(&mut bytes);
-        let descriptor = file.as_raw_fd().to_ne_bytes();
-        assert_eq!(bytes, nla(0x8002, &nla(1, &descriptor)));
+        let map = nla(1, &file.as_raw_fd().to_ne_bytes());
+        assert_eq!(bytes, nla(0x8002, &[map.clone(), map].concat()));
     }
 
     #[test]
@@ -266,7 +285,7 @@ mod tests {
             let listener = TcpListener::bind(address).unwrap();
             let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
             let port = stream.local_addr().unwrap().port();
-            let sockets = tcp_sockets(None).unwrap();
+            let sockets = tcp_sockets(&[]).unwrap();
             let found = sockets
                 .iter()
                 .find(|socket| socket.header.socket_id.source_port == port)

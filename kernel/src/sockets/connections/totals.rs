@@ -23,7 +23,8 @@ pub struct Sums {
 }
 
 impl Sums {
-    fn of_open<'a>(connections: impl Iterator<Item = &'a Connection>) -> Self {
+    /// Sums over open connections whose sending side a control of netnice governs.
+    fn of_senders<'a>(connections: impl Iterator<Item = &'a Connection>) -> Self {
         let mut sums = Self::default();
         for connection in connections {
             let yields = connection.policy.as_ref().map(|policy| policy.yields);
@@ -34,9 +35,25 @@ impl Sums {
                 bytes_received: connection.bytes_received,
                 yields: yields.unwrap_or_default().into(),
                 without_timestamps: (!connection.peer_sends_timestamps).into(),
+                ..Totals::default()
             });
         }
         sums
+    }
+
+    /// Adds the receiving side of open connections of a group.
+    fn add_receivers(&mut self, connections: &[Connection], group: u64) {
+        for connection in connections {
+            let reception = connection.reception.as_ref();
+            if let Some(reception) = reception.filter(|reception| reception.group == group) {
+                self.totals.add(&Totals {
+                    receiving_sockets: 1,
+                    receiving_bytes: connection.bytes_received,
+                    receiving_yields: reception.yields.into(),
+                    ..Totals::default()
+                });
+            }
+        }
     }
 }
 
@@ -63,10 +80,11 @@ pub(crate) fn of_group(group: u64, finished: impl Fn() -> Totals) -> (Sums, Resu
                 .as_ref()
                 .is_some_and(|policy| policy.group == group)
         };
-        let mut sums = Sums::of_open(open.iter().filter(of_group));
+        let mut sums = Sums::of_senders(open.iter().filter(of_group));
+        sums.add_receivers(&open, group);
         let after = finished();
         sums.totals.add(&after);
-        if before.sockets == after.sockets {
+        if before == after {
             return (sums, Ok(()));
         }
         before = after;
@@ -89,7 +107,7 @@ pub(crate) fn of_cookies(cookies: &HashSet<u64>) -> Result<Option<Sums>> {
     let open: Vec<_> = (open.iter())
         .filter(|one| cookies.contains(&one.cookie))
         .collect();
-    let mut sums = Sums::of_open(open.iter().copied());
+    let mut sums = Sums::of_senders(open.iter().copied());
     let open: HashSet<u64> = open.iter().map(|one| one.cookie).collect();
     // Finished ones are read after the open ones, so that none that ends meanwhile is missed.
     for cookie in cookies.difference(&open) {

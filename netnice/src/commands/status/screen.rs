@@ -17,15 +17,19 @@ pub struct Entry {
     pub control: String,
     /// Address of the other end.
     pub peer: String,
-    /// Phase of the policy; `-` where it cannot be read.
+    /// Directions that are governed, and by which end; `-` where that cannot be read.
+    pub governed: String,
+    /// Phase of the direction that moves more data; `-` where it cannot be read.
     pub state: String,
     /// True if it has given way to others just now.
     pub gives_way: bool,
-    /// In bytes per second.
-    pub rate: u64,
-    /// Congestion window, in packets.
-    pub cwnd: u32,
-    /// Smoothed round-trip time.
+    /// Bytes per second that the peer acknowledges.
+    pub sending: u64,
+    /// Bytes per second that arrive.
+    pub receiving: u64,
+    /// Congestion window, or advertised window where the receiver's state is shown, in bytes.
+    pub window: u64,
+    /// Round-trip time.
     pub rtt: Duration,
     /// Delay above the smallest one.
     pub delay: Option<Duration>,
@@ -80,7 +84,7 @@ impl Sort {
     fn key(self, entries: &[&Entry]) -> u64 {
         let sum = |value: fn(&Entry) -> u64| entries.iter().map(|entry| value(entry)).sum();
         match self {
-            Self::Rate => sum(|entry| entry.rate),
+            Self::Rate => sum(|entry| entry.sending + entry.receiving),
             Self::Delay => {
                 let delays = entries.iter().filter_map(|entry| entry.delay);
                 delays.max().unwrap_or_default().as_micros() as u64
@@ -114,9 +118,10 @@ pub enum Emphasis {
 /// A line of the screen, without its end.
 pub type Line = (Emphasis, String);
 
-struct Column {
-    heading: &'static str,
-    left: bool,
+pub struct Column {
+    pub heading: &'static str,
+    /// Aligned to the left.
+    pub left: bool,
     /// Characters at the most.
     longest: usize,
     /// Those with the lowest are left out first where the line is too long.
@@ -132,22 +137,24 @@ const fn column(heading: &'static str, left: bool, longest: usize, weight: u8) -
     }
 }
 
-const COLUMNS: [Column; 12] = [
-    column("PROCESS", true, 24, 12),
+pub const COLUMNS: [Column; 14] = [
+    column("PROCESS", true, 24, 14),
     column("CONTROL", true, 15, 2),
-    column("PEER", true, 47, 9),
-    column("STATE", true, 16, 10),
-    column("RATE", false, 12, 11),
-    column("CWND", false, 9, 3),
-    column("RTT", false, 9, 5),
+    column("PEER", true, 47, 10),
+    column("GOVERNED", true, 8, 3),
+    column("STATE", true, 16, 11),
+    column("SENDING", false, 9, 12),
+    column("RECEIVING", false, 9, 13),
+    column("WINDOW", false, 9, 4),
+    column("RTT", false, 9, 6),
     column("DELAY", false, 18, 8),
     column("YIELDS", false, 9, 7),
-    column("SENT", false, 9, 6),
-    column("RECEIVED", false, 9, 4),
+    column("SENT", false, 9, 5),
+    column("RECEIVED", false, 9, 9),
     column("SIGNAL", true, 29, 1),
 ];
 
-type Cells = [String; COLUMNS.len()];
+pub type Cells = [String; COLUMNS.len()];
 
 /// The screen for a terminal of `width` columns and `height` lines. `notes` stand above the table.
 pub fn render(
@@ -203,9 +210,10 @@ fn groups(entries: &[Entry], sort: Sort) -> Vec<(&str, Vec<&Entry>)> {
 fn totals(entries: &[Entry]) -> String {
     let sum = |value: fn(&Entry) -> u64| entries.iter().map(value).sum::<u64>();
     format!(
-        "{}: {}, {} sent, {} received, gave way {}",
+        "{}: sending {}, receiving {}; {} sent, {} received, gave way {}",
         text::count(entries.len() as u64, "connection"),
-        text::rate(sum(|entry| entry.rate)),
+        text::rate(sum(|entry| entry.sending)),
+        text::rate(sum(|entry| entry.receiving)),
         text::bytes(sum(|entry| entry.sent)),
         text::bytes(sum(|entry| entry.received)),
         text::count(sum(|entry| entry.yields.unwrap_or_default().into()), "time"),
@@ -268,14 +276,17 @@ fn table(groups: &[(&str, Vec<&Entry>)], processes_only: bool, width: usize) -> 
     emphasis.zip(text::table(&cells, &left)).collect()
 }
 
-fn single(entry: &Entry, process: &str) -> (Emphasis, Cells) {
-    let cells = [
+/// Formats a connection; `process` is the name to show.
+pub fn cells(entry: &Entry, process: &str) -> Cells {
+    [
         process.to_owned(),
         entry.control.clone(),
         entry.peer.clone(),
+        entry.governed.clone(),
         entry.state.clone(),
-        text::rate(entry.rate),
-        entry.cwnd.to_string(),
+        text::rate(entry.sending),
+        text::rate(entry.receiving),
+        text::bytes(entry.window),
         text::time(entry.rtt),
         entry.delays.clone(),
         entry
@@ -284,12 +295,15 @@ fn single(entry: &Entry, process: &str) -> (Emphasis, Cells) {
         text::bytes(entry.sent),
         text::bytes(entry.received),
         entry.signal.clone(),
-    ];
+    ]
+}
+
+fn single(entry: &Entry, process: &str) -> (Emphasis, Cells) {
     let emphasis = match entry.gives_way {
         true => Emphasis::GivesWay,
         false => Emphasis::None,
     };
-    (emphasis, cells)
+    (emphasis, cells(entry, process))
 }
 
 /// The row of a process with several connections.
@@ -305,8 +319,10 @@ fn summed(process: &str, group: &[&Entry]) -> (Emphasis, Cells) {
         process.to_owned(),
         String::new(),
         text::count(group.len() as u64, "connection"),
+        String::new(),
         state,
-        text::rate(sum(|entry| entry.rate)),
+        text::rate(sum(|entry| entry.sending)),
+        text::rate(sum(|entry| entry.receiving)),
         String::new(),
         String::new(),
         String::new(),
@@ -359,10 +375,12 @@ mod tests {
             process: format!("rsync ({})", 100 + number % 4),
             control: "netnice".to_owned(),
             peer: format!("192.168.100.{number}:50000"),
+            governed: "both".to_owned(),
             state: "avoidance".to_owned(),
             gives_way: number == 7,
-            rate: 1000 * number,
-            cwnd: 10,
+            sending: 1000 * number,
+            receiving: 0,
+            window: 14_480,
             rtt: Duration::from_millis(40),
             delay: Some(Duration::from_millis(100 - number)),
             delays: "12.3 / 15.0 ms".to_owned(),
@@ -387,13 +405,12 @@ mod tests {
         assert!(
             lines[0]
                 .1
-                .starts_with("40 connections: 6.24 Mb/s, 40.0 MB sent, 40.0 kB received"),
+                .starts_with("40 connections: sending 6.24 Mb/s, receiving 0 b/s; 40.0 MB sent"),
             "{shown}"
         );
-        assert!(lines[0].1.ends_with("gave way 80 times"), "{shown}");
         assert!(lines[1].1.starts_with("PROCESS"), "{shown}");
         assert_eq!(lines[1].0, Emphasis::Heading);
-        for heading in ["PEER", "STATE", "RATE", "DELAY"] {
+        for heading in ["PEER", "STATE", "SENDING", "RECEIVING"] {
             assert!(lines[1].1.contains(heading), "{shown}");
         }
         // The process with the highest rate comes first, with its sums, then its connections.
@@ -457,7 +474,7 @@ mod tests {
         assert!(!heading(120).contains("SIGNAL"));
         assert_eq!(
             heading(30).split_whitespace().collect::<Vec<_>>(),
-            ["PROCESS", "RATE"]
+            ["PROCESS", "RECEIVING"]
         );
     }
 
