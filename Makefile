@@ -9,7 +9,7 @@ CHAOS_ROUNDS ?= 100
 # Root is needed for the kernel, not for compiling.
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 RUNNER := --config 'target."cfg(unix)".runner = "$(CURDIR)/scripts/test-runner"'
-C_SOURCES = $(shell find bench congestion kernel -name '*.[ch]' | sort)
+C_SOURCES = $(shell find bench congestion examples kernel -name '*.[ch]' | sort)
 # The Python package's crate is a workspace of its own; its virtual environment follows the lock file.
 PYTHON ?= python3
 PYTHON_ENVIRONMENT = target/python-environment

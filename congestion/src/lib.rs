@@ -6,6 +6,7 @@
 //! kernel runs the code that is tested and simulated.
 
 pub mod control;
+pub mod control_file;
 pub mod controls;
 mod delay_policy;
 pub mod dstcp;

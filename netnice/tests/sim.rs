@@ -103,6 +103,25 @@ fn figures_of_the_scenario_have_a_column_for_each_point() {
 }
 
 #[test]
+fn a_control_in_a_file_is_given_to_flows() {
+    let (directory, file) = place();
+    let ledbat = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/ledbat.h");
+    let of = |name: &str| format!("{name}={}", text(&ledbat));
+    let out = directory.path().join("out");
+    let words = ["sim", text(&file), "--out", text(&out), "--control-file"];
+    succeeded(&run(&[&words[..], &[&of("bulk")]].concat()));
+    let flows = fs::read_to_string(out.join("flows.csv")).unwrap();
+    assert_eq!(flows.matches("ledbat.h").count(), 4, "{flows}");
+    let wrong = run(&["sim", text(&file), "--control-file", &of("bulky")]);
+    assert_eq!(wrong.status.code(), Some(2));
+    let message = stderr(&wrong);
+    assert!(
+        message.contains("there are no flows `bulky` over TCP; there are bulk"),
+        "{message}"
+    );
+}
+
+#[test]
 fn results_are_the_same_whatever_the_number_of_jobs() {
     let (directory, file) = place();
     let mut summaries = Vec::new();

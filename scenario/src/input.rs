@@ -7,6 +7,8 @@ use std::path::Path;
 
 /// A scenario: some hundred thousand lines. Parsed it takes 30 times as much memory.
 pub const SCENARIO_BYTES: u64 = 4 << 20;
+/// A congestion control in C: ten thousand lines.
+pub const CONTROL_BYTES: u64 = 1 << 20;
 /// A trace of packets or writes: some four million lines.
 pub const TRACE_BYTES: u64 = 64 << 20;
 /// A manifest, a list of checksums, outcomes or a summary.

@@ -394,6 +394,53 @@ fn errors_in_a_trace_have_its_file_and_line() {
 }
 
 #[test]
+fn mistakes_in_a_control_file_have_its_line() {
+    let directory = tempfile::tempdir().unwrap();
+    let ledbat = std::fs::read_to_string("../examples/ledbat.h").unwrap();
+    let text = |control: &str| {
+        let control = format!("congestion_control = {control}");
+        SCENARIO.replace("congestion_control = \"reno\"", &control)
+    };
+    let parse = |control: &str| {
+        ScenarioFile::parse("test.toml", &text(control), &[], Some(directory.path()))
+    };
+    for (control, file, expected) in [
+        (
+            r#""./mine.h""#,
+            None,
+            "test.toml:27:22: flows[0].congestion_control: `./mine.h` cannot be read",
+        ),
+        (
+            r#""./mine.h""#,
+            Some(ledbat.replace("window->cwnd++", "window->cwmd++")),
+            "mine.h:63:",
+        ),
+        (
+            r#"{ name = "./mine.h", gain = 2 }"#,
+            Some(ledbat.clone()),
+            "takes no parameters: change the file, or leave `gain` out",
+        ),
+    ] {
+        if let Some(file) = file {
+            std::fs::write(directory.path().join("mine.h"), file).unwrap();
+        }
+        let error = parse(control).unwrap_err().to_string();
+        assert!(error.contains(expected), "{expected}: {error}");
+    }
+    let one = parse(r#""./mine.h""#).unwrap();
+    std::fs::write(
+        directory.path().join("mine.h"),
+        ledbat.replace("60000U ", "50000U "),
+    )
+    .unwrap();
+    // Results of another control are not taken for those of this one.
+    assert_ne!(one.hash, parse(r#""./mine.h""#).unwrap().hash);
+    let error = ScenarioFile::parse("test.toml", &text(r#""./mine.h""#), &[], None);
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("no files beside it"), "{error}");
+}
+
+#[test]
 fn many_errors_are_cut_short() {
     let flow = "[[flows]]\nname = \"reno\"\nfrom = \"a\"\nto = \"b\"\n".repeat(20);
     let text = format!("name = \"x\"\nduration = \"1s\"\nlinks = []\n{flow}");

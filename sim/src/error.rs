@@ -59,6 +59,9 @@ pub enum RunError {
         /// Error in the control's name or parameters.
         error: ControlError,
     },
+    /// A congestion control in a file that failed during the run.
+    #[error("{0}")]
+    ControlFile(String),
     /// A flow that can't be built.
     #[error("flow {flow:?}: {reason}")]
     Flow {

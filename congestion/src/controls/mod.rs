@@ -8,7 +8,7 @@ pub mod hstcplp;
 mod hystart;
 pub mod ledbat;
 pub mod ledbatpp;
-mod low_priority;
+pub(crate) mod low_priority;
 pub mod netnice;
 pub mod reno;
 mod round;

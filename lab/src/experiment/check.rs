@@ -43,6 +43,10 @@ pub fn check(scenario: &Scenario) -> Vec<Problem> {
         let control = &flow.congestion_control;
         let is_command = matches!(flow.application, Application::Command(_));
         let refusal = match controls::refuse(control) {
+            _ if control.is_file() => Err((
+                None,
+                format!("`{}` is a control in a file, which is for `netnice sim`", control.name),
+            )),
             Ok(()) if is_command && !control.parameters.is_empty() => Err((
                 None,
                 "the control of a command's sockets takes no parameters here; let the command set them, as `netnice run` does"

@@ -143,6 +143,7 @@ mod tests {
     fn control(name: &str, parameters: &[(&str, Parameter)]) -> CongestionControl {
         let parameters = parameters.iter();
         CongestionControl {
+            file: None,
             name: name.to_owned(),
             parameters: parameters
                 .map(|(name, value)| ((*name).to_owned(), value.clone()))

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
+use netnice_congestion::control_file::ControlFile;
 use netnice_congestion::parameters::{self, ControlParameters, Kind, Value};
 use netnice_congestion::registry::{ControlError, create, names};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -24,6 +26,8 @@ pub struct CongestionControl {
     pub name: String,
     /// Parameters of that control.
     pub parameters: BTreeMap<String, Parameter>,
+    /// The control, where the name is that of a C file; filled in when the scenario is read.
+    pub file: Option<Arc<ControlFile>>,
 }
 
 impl Default for CongestionControl {
@@ -31,6 +35,7 @@ impl Default for CongestionControl {
         CongestionControl {
             name: "reno".to_owned(),
             parameters: BTreeMap::new(),
+            file: None,
         }
     }
 }
@@ -52,12 +57,29 @@ impl CongestionControl {
 
     /// The simulator has it.
     pub fn is_simulated(&self) -> bool {
-        names().contains(&self.name.as_str())
+        self.is_file() || names().contains(&self.name.as_str())
+    }
+
+    /// The name is that of a C file: names of controls have neither a slash nor a dot.
+    pub fn is_file(&self) -> bool {
+        self.name.contains('/') || self.name.ends_with(".h")
     }
 
     /// An error where there is no such control, or it does not take these parameters: the parameter, where one is wrong,
     /// and the message.
     pub(crate) fn check(&self) -> Result<(), (Option<String>, String)> {
+        if self.is_file() {
+            return match self.parameters.keys().next() {
+                None => Ok(()),
+                Some(name) => Err((
+                    Some(name.clone()),
+                    format!(
+                        "the control in {} takes no parameters: change the file, or leave `{name}` out",
+                        self.name
+                    ),
+                )),
+            };
+        }
         for (name, value) in &self.parameters {
             if let Parameter::Text(text) = value {
                 let row = parameters::of(&self.name).find(|row| row.name == name);
@@ -84,7 +106,10 @@ impl CongestionControl {
                 let names = names().iter().chain(KERNEL_CONTROLS).copied();
                 let allowed = match elsewhere(&name) {
                     Some(ours) => format!("it is called `{ours}` here"),
-                    None => crate::did_you_mean::among(&name, names),
+                    None => format!(
+                        "{}, or a C file such as ./mine.h",
+                        crate::did_you_mean::among(&name, names)
+                    ),
                 };
                 let message = format!("there is no congestion control `{name}`; {allowed}");
                 Err((None, message))
@@ -133,7 +158,11 @@ impl<'de> Deserialize<'de> for CongestionControl {
                     }
                 }
                 let name = name.ok_or_else(|| A::Error::missing_field("name"))?;
-                Ok(CongestionControl { name, parameters })
+                Ok(CongestionControl {
+                    name,
+                    parameters,
+                    file: None,
+                })
             }
         }
         deserializer.deserialize_map(ControlVisitor)
@@ -186,9 +215,11 @@ impl<'de> Deserialize<'de> for Parameter {
 pub(super) fn schema(_: &mut SchemaGenerator) -> Schema {
     let names = || names().iter().chain(KERNEL_CONTROLS);
     let inserted = r"^\$\w+$";
+    let file = r"/|\.h$";
     let mut forms = vec![
         json!({"enum": names().collect::<Vec<_>>()}),
         json!({"type": "string", "pattern": inserted}),
+        json!({"type": "string", "pattern": file, "description": "A congestion control in a C file"}),
         json!({
             "type": "object",
             "required": ["name"],

@@ -2,6 +2,7 @@
 //! Reads a scenario file: values put in from elsewhere, the points of its sweep, checks, and errors that name file, line
 //! and field.
 
+mod control_files;
 mod defaults;
 mod deserializer;
 mod error;
@@ -33,7 +34,7 @@ pub struct ScenarioFile {
     pub text: String,
     /// The settings from outside the file: key and value.
     pub settings: Vec<(String, String)>,
-    /// SHA-256 of the text, the settings and the traces it refers to, in hexadecimal digits.
+    /// SHA-256 of the text, the settings and the traces and controls it refers to, in hexadecimal digits.
     pub hash: String,
     /// Parameters and fields of the sweep, in the order of the file; none without a sweep.
     pub axes: Vec<String>,
@@ -116,7 +117,8 @@ impl ScenarioFile {
             defaults::apply(&mut root).map_err(error)?;
             let mut scenario =
                 Scenario::deserialize(&root).map_err(|fault| error(fault.at(&root.origin)))?;
-            let checked = trace::load_all(&mut scenario, directory, &mut hash)
+            let checked = control_files::load_all(&mut scenario, directory, &mut hash)
+                .and_then(|()| trace::load_all(&mut scenario, directory, &mut hash))
                 .and_then(|()| Network::new(&scenario).map(drop))
                 .and_then(|()| match check(&scenario) {
                     problems if problems.is_empty() => Ok(()),

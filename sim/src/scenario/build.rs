@@ -158,6 +158,22 @@ impl Controls {
     fn of(&mut self, flow: &NetworkFlow) -> Result<MakeControl, RunError> {
         match &self.last {
             Some((group, control)) if Arc::ptr_eq(group, &flow.group) => Ok(control.clone()),
+            _ if flow.group.congestion_control.is_file() => {
+                // It was loaded when the scenario was read.
+                let file = flow.group.congestion_control.file.clone().ok_or_else(|| {
+                    let reason = format!(
+                        "its control `{}` was not read",
+                        flow.group.congestion_control.name
+                    );
+                    RunError::Flow {
+                        flow: flow.name.clone(),
+                        reason,
+                    }
+                })?;
+                let control: MakeControl = Arc::new(move || file.create());
+                self.last = Some((flow.group.clone(), control.clone()));
+                Ok(control)
+            }
             _ => {
                 let parameters = flow.group.congestion_control.control_parameters();
                 let name = flow.group.congestion_control.name.clone();

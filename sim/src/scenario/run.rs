@@ -65,13 +65,21 @@ pub fn run_on(
 ) -> Result<Option<RunResults>, RunError> {
     let layout = layout(scenario)?;
     let mut simulation = build::simulation(scenario, &layout, seed, traces, engine)?;
-    let finished = simulation.run_while(|_| go_on());
+    let files = || {
+        let flows = scenario.flows.iter();
+        flows.filter_map(|flow| flow.congestion_control.file.as_ref())
+    };
+    let failed = || files().find_map(|file| file.failure());
+    let finished = simulation.run_while(|_| go_on() && failed().is_none());
     let written = simulation.finish_captures();
     if let (Err(error), Some(traces)) = (written, traces) {
         return Err(RunError::Trace {
             path: traces.directory.clone(),
             error,
         });
+    }
+    if let Some(reason) = failed() {
+        return Err(RunError::ControlFile(reason));
     }
     Ok(finished.then(|| report::results(&mut simulation, scenario, &layout)))
 }

@@ -89,13 +89,15 @@ struct Distrust<'a> {
 }
 
 impl BatchArguments {
-    /// Reads the scenario, and reports its errors on stderr.
+    /// Reads the scenario with `more` settings, and reports its errors on stderr.
     pub fn load(
         &self,
         path: &Path,
+        more: &[(String, String)],
         check: impl Fn(&Scenario) -> Vec<Problem>,
     ) -> Option<ScenarioFile> {
         let mut settings = self.settings.clone();
+        settings.extend_from_slice(more);
         if let Some(seeds) = self.seeds {
             settings.push(("seeds".to_owned(), seeds.to_string()));
         }
