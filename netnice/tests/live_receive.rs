@@ -102,8 +102,8 @@ fn a_download_is_told_with_its_direction_and_rate() {
         // The link delays by 20 ms each way, and its queue holds 100 ms at most.
         let rtt = one["receive_minimum_rtt_ms"].as_f64().unwrap();
         assert!((39.0..200.0).contains(&rtt), "{one}");
-        let line = table.as_str().unwrap().lines();
-        let line = line.filter(|line| line.contains(":8000")).next().unwrap();
+        let mut lines = table.as_str().unwrap().lines();
+        let line = lines.find(|line| line.contains(":8000")).unwrap();
         assert!(phases.iter().any(|phase| line.contains(phase)), "{line}");
         let run = &told[way]["run"];
         assert_eq!(run["receiving_connections"], 1, "{run}");
