@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* HSTCP-LP: passes the kernel's events to congestion/policy/hstcplp.h. */
 #include "tcplp_events.h"
+#include "hstcplp.h"
 
 char _license[] SEC("license") = "GPL";
+
+TCPLP_ASSERT_FITS(hstcplp);
 
 SEC("struct_ops")
 void BPF_PROG(hstcplp_begin, struct sock *sk)
@@ -26,7 +29,7 @@ void BPF_PROG(hstcplp_end, struct sock *sk)
 SEC("struct_ops")
 void BPF_PROG(hstcplp_packets_acked, struct sock *sk, const struct ack_sample *sample)
 {
-	struct tcplp_ack ack = tcplp_ack_of_sample(sk, sample);
+	struct tcplp_ack ack = tcplp_ack_of_delivery(sk, sample);
 
 	hstcplp_sample(congestion_state(sk), &ack);
 }

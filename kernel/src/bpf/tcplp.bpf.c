@@ -4,6 +4,8 @@
 
 char _license[] SEC("license") = "GPL";
 
+TCPLP_ASSERT_FITS(tcplp);
+
 SEC("struct_ops")
 void BPF_PROG(tcplp_begin, struct sock *sk)
 {
@@ -26,7 +28,7 @@ void BPF_PROG(tcplp_end, struct sock *sk)
 SEC("struct_ops")
 void BPF_PROG(tcplp_packets_acked, struct sock *sk, const struct ack_sample *sample)
 {
-	struct tcplp_ack ack = tcplp_ack_of_sample(sk, sample);
+	struct tcplp_ack ack = tcplp_ack_of_delivery(sk, sample);
 
 	tcplp_sample(congestion_state(sk), &ack);
 }

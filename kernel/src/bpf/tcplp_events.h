@@ -4,44 +4,54 @@
 #define NETNICE_TCPLP_EVENTS_H
 
 #include "connection.h"
-#include "hstcplp.h"
 #include "tcplp.h"
 
 #define TCPLP_SEGMENTS_AT_ONCE 2 /* as without `min_tso_segs`: the sysctl's default */
 
-/* State of a connection: the policy's, and what its events need. */
+#define TCPLP_STATE_BYTES 100
+
+/* State of a connection whose delay samples count the packets newly delivered. */
 struct tcplp_connection {
-	union {
-		struct tcplp tcplp;
-		struct hstcplp hstcplp;
-	};
+	u8 policy[TCPLP_STATE_BYTES];
 	u32 delivered; /* packets, until the previous ACK */
 };
 
+#define TCPLP_ASSERT_FITS(policy)                                                                  \
+	_Static_assert(sizeof(struct policy) <= TCPLP_STATE_BYTES, "state must fit icsk_ca_priv")
 _Static_assert(sizeof(struct tcplp_connection) <= 104, "state must fit icsk_ca_priv");
 
-/*
- * Converts the arguments of `pkts_acked`: all that a delay sample needs. `pkts_acked` itself also
- * counts packets that earlier ACKs reported by SACK, so that the ACK of a retransmission would pass
- * for that of a window.
- */
+/* Converts the arguments of `pkts_acked`: all that a delay sample needs. */
 static __always_inline struct tcplp_ack tcplp_ack_of_sample(struct sock *sk,
 							    const struct ack_sample *sample)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
-	struct tcplp_connection *connection = congestion_state(sk);
 	struct tcplp_ack ack = {
 		.now_us = (u32)tp->tcp_mstamp,
 		.sample_rtt_us = sample->rtt_us > 0 ? sample->rtt_us : 0,
 		.minimum_rtt_us = minimum_rtt_us(tp),
 		.tsval = tp->rx_opt.rcv_tsval,
-		.acked = tp->delivered - connection->delivered,
+		.acked = sample->pkts_acked,
 		.in_flight = packets_in_flight(tp),
 		.has_timestamp = peer_sends_timestamps(tp),
 		.ca_state = ca_state(sk),
 	};
 
-	connection->delivered = tp->delivered;
+	return ack;
+}
+
+/*
+ * As above, with the packets newly delivered. `pkts_acked` also counts packets that earlier ACKs
+ * reported by SACK, so that the ACK of a retransmission would pass for that of a window.
+ */
+static __always_inline struct tcplp_ack tcplp_ack_of_delivery(struct sock *sk,
+							      const struct ack_sample *sample)
+{
+	struct tcplp_connection *connection = congestion_state(sk);
+	struct tcplp_ack ack = tcplp_ack_of_sample(sk, sample);
+	u32 delivered = tcp_sk(sk)->delivered;
+
+	ack.acked = delivered - connection->delivered;
+	connection->delivered = delivered;
 	return ack;
 }
 

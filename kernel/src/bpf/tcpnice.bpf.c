@@ -5,17 +5,15 @@
 
 char _license[] SEC("license") = "GPL";
 
-_Static_assert(sizeof(struct tcpnice) <= 104, "state must fit icsk_ca_priv");
+TCPLP_ASSERT_FITS(tcpnice);
 
 SEC("struct_ops")
 void BPF_PROG(tcpnice_begin, struct sock *sk)
 {
 	struct tcpnice *state = congestion_state(sk);
-	struct policy_parameters none = {};
-	struct flow *flow = flow_begin(sk);
+	struct policy_parameters parameters = tcplp_connect(sk);
 
-	__builtin_memset(state, 0, sizeof(*state));
-	tcpnice_init(state, flow ? &flow->parameters : &none);
+	tcpnice_init(state, &parameters);
 	if (sk->sk_pacing_status == SK_PACING_NONE)
 		sk->sk_pacing_status = SK_PACING_NEEDED;
 }
@@ -32,7 +30,7 @@ void BPF_PROG(tcpnice_end, struct sock *sk)
 SEC("struct_ops")
 void BPF_PROG(tcpnice_packets_acked, struct sock *sk, const struct ack_sample *sample)
 {
-	struct tcplp_ack ack = tcplp_ack_of_sample(sk, sample);
+	struct tcplp_ack ack = tcplp_ack_of_delivery(sk, sample);
 
 	tcpnice_sample(congestion_state(sk), &ack);
 }
