@@ -22,6 +22,23 @@ pub fn find(name: &str) -> Result<Cgroup> {
     hierarchy.open(&systemd::control_group(name)?)
 }
 
+/// Returns the paths of the cgroups whose own names `is_meant` accepts, except those within such a cgroup.
+pub fn search(is_meant: impl Fn(&str) -> bool) -> Result<Vec<String>> {
+    let mut found = Vec::new();
+    let mut left = vec![Hierarchy::find()?.open_given("/")?];
+    while let Some(cgroup) = left.pop() {
+        // A cgroup may be removed meanwhile.
+        for child in cgroup.children().unwrap_or_default() {
+            match is_meant(child.name()) {
+                true => found.push(child.path().to_owned()),
+                false => left.push(child),
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
 /// Gives low priority to all present and future processes of a cgroup, until [`detach`], until the cgroup is removed,
 /// or until the system stops.
 pub fn attach(cgroup: &Cgroup, settings: &Settings) -> Result<Outcome> {
@@ -73,6 +90,25 @@ pub fn detach(cgroup: &Cgroup) -> Result<Outcome> {
 /// Returns the paths of the existing cgroups that have been given low priority.
 pub fn attached() -> Vec<String> {
     on_record(|_, there, id| there == Some(id))
+}
+
+/// Returns the paths of the cgroups, of running commands too, whose sockets QUIC is refused to. Needs root: empty for
+/// other users.
+pub fn without_quic() -> Vec<String> {
+    let Ok(hierarchy) = Hierarchy::find() else {
+        return Vec::new();
+    };
+    let records = [Kind::Attached, Kind::Made]
+        .into_iter()
+        .flat_map(|kind| journal::cgroups(&pin_directory::home(), kind));
+    let refuses = |path: &String| {
+        let cgroup = hierarchy.open(path);
+        cgroup.is_ok_and(|cgroup| attachment::refuses_quic(&cgroup).unwrap_or(false))
+    };
+    let mut paths: Vec<String> = records.map(|(_, path)| path).filter(refuses).collect();
+    paths.sort();
+    paths.dedup();
+    paths
 }
 
 /// The paths of cgroups that were given low priority and are gone: the cgroup that is there now, if

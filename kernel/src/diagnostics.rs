@@ -78,9 +78,9 @@ pub fn check() -> Findings {
     control.extend(privileges);
     let mut programs = Vec::new();
     if may_load {
-        let [controls, cgroup_programs, receiving] = loads();
+        let [controls, cgroup_programs, receiving, quic] = loads();
         control.push(controls);
-        programs.extend([cgroup_programs, receiving]);
+        programs.extend([cgroup_programs, receiving, quic]);
     } else {
         // A registered control proves all that registering needs.
         control.push(registered);
@@ -242,21 +242,22 @@ fn privileges() -> Capability {
 }
 
 /// Loads the controls and the programs for cgroups: only loading proves that the kernel accepts them.
-fn loads() -> [Capability; 3] {
+fn loads() -> [Capability; 4] {
     let names: Vec<_> = Control::all().map(Control::name).collect();
-    let (controls, programs, receiving) = match Pins::open() {
+    let (controls, programs, receiving, quic) = match Pins::open() {
         Ok(pins) => {
             let controls =
                 timed(|| Control::all().try_for_each(|control| control.register(&pins).map(drop)));
             let programs = timed(|| Attacher::open(&pins).map(drop));
             let receiving = timed(|| Attacher::load_receiving(&pins));
+            let quic = timed(|| Attacher::load_quic(&pins));
             // A later call clears what cannot be cleared now.
             let _ = pins.close();
-            (controls, programs, receiving)
+            (controls, programs, receiving, quic)
         }
         Err(error) => {
             let refused = || Err(error.to_string());
-            (refused(), refused(), refused())
+            (refused(), refused(), refused(), refused())
         }
     };
     let found = |name, what: &str, without: State, tried: Result<Duration, String>| match tried {
@@ -281,6 +282,13 @@ fn loads() -> [Capability; 3] {
             "the program that governs it",
             limited,
             receiving,
+        ),
+        // Without it, --no-quic fails.
+        found(
+            "no QUIC",
+            "the programs of --no-quic, connect and sendmsg",
+            limited,
+            quic,
         ),
     ]
 }

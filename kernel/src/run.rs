@@ -44,6 +44,11 @@ pub fn enter(settings: &Settings) -> Result<Entered> {
                 action: "governing what is received",
             });
         }
+        if settings.no_quic {
+            return Err(Error::NeedsRoot {
+                action: "refusing QUIC",
+            });
+        }
         return enter_supervisor_without_pins(settings).map(Entered);
     }
     let pins = match Pins::open() {
@@ -51,7 +56,8 @@ pub fn enter(settings: &Settings) -> Result<Entered> {
         Err(error)
             if error.is_denied()
                 && settings.control.is_registered()
-                && settings.direction.sends() =>
+                && settings.direction.sends()
+                && !settings.no_quic =>
         {
             return enter_supervisor_without_pins(settings).map(Entered);
         }
@@ -60,11 +66,11 @@ pub fn enter(settings: &Settings) -> Result<Entered> {
     match own_cgroup(&pins) {
         Ok(cgroup) => enter_cgroup(settings, pins, cgroup),
         // No cgroup2, or no writable one: a container may have it read-only.
-        Err(_) if settings.direction.sends() => {
+        Err(_) if settings.direction.sends() && !settings.no_quic => {
             let (registered, _) = Attacher::with(settings, &pins)?;
             enter_supervisor(settings, registered)
         }
-        // A supervisor does not see received data.
+        // A supervisor sees neither received data nor UDP.
         Err(error) => Err(error),
     }
     .map(Entered)

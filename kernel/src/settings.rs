@@ -35,6 +35,8 @@ pub struct Settings {
     pub parameters: Parameters,
     /// True if packets are marked DSCP LE (RFC 8622) as well.
     pub mark: bool,
+    /// True if UDP to port 443, which is QUIC, is refused, so that programs fall back to TCP. In cgroups only.
+    pub no_quic: bool,
     /// Direction in which data gets low priority. The control, its mark and the guard over both apply to sent data.
     /// Received data is governed in cgroups only.
     pub direction: Direction,
@@ -46,6 +48,7 @@ impl Default for Settings {
             control: Control::default_control(),
             parameters: Parameters::default(),
             mark: true,
+            no_quic: false,
             direction: Direction::default(),
         }
     }

@@ -69,6 +69,7 @@ impl LowPriority {
             parameters: self.parameters.of(control)?,
             mark: control.is_low_priority() && !self.no_dscp,
             direction: self.direction_of(control)?,
+            no_quic: false,
         })
     }
 

@@ -10,6 +10,7 @@ mod interpreter;
 mod leftovers;
 mod low_priority;
 mod parameter_options;
+mod presets;
 mod signals;
 mod style;
 mod text;

@@ -80,7 +80,17 @@ struct bpf_sockopt {
 	__s32 retval;
 };
 
-enum { IPPROTO_TCP = 6, IPPROTO_MPTCP = 262 };
+struct bpf_sock_addr {
+	__u32 user_family;
+	__u32 user_ip4;
+	__u32 user_ip6[4];
+	__u32 user_port; /* network byte order */
+	__u32 family;
+	__u32 type;
+	__u32 protocol;
+};
+
+enum { IPPROTO_TCP = 6, IPPROTO_UDP = 17, IPPROTO_MPTCP = 262 };
 enum { SOL_IP = 0, SOL_TCP = 6, SOL_IPV6 = 41 };
 enum { IP_TOS = 1, TCP_WINDOW_CLAMP = 10, TCP_CONGESTION = 13, IPV6_TCLASS = 67 };
 

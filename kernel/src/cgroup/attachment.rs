@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Low priority for the sockets of a cgroup: the programs of `bpf/attachment.bpf.c`, and the settings of each cgroup.
+//! Low priority for the sockets of a cgroup: the programs of `bpf/attachment.bpf.c`, `bpf/receive.bpf.c` and
+//! `bpf/quic.bpf.c`, and the settings of each cgroup.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -22,7 +23,15 @@ const PLACE: &str = "netnice_place";
 const GUARD: &str = "netnice_guard";
 const RECEIVE: &str = "netnice_receive";
 
-/// Programs that a cgroup may have attached.
+/// Programs that refuse QUIC.
+const QUIC: [(&str, Hook); 4] = [
+    ("netnice_conn4", Hook::Connect4),
+    ("netnice_conn6", Hook::Connect6),
+    ("netnice_send4", Hook::SendMsg4),
+    ("netnice_send6", Hook::SendMsg6),
+];
+
+/// Other programs that a cgroup may have attached.
 const ATTACHED: [(&str, Hook); 3] = [
     (PLACE, Hook::SocketOps),
     (GUARD, Hook::SetSockOpt),
@@ -35,6 +44,8 @@ pub struct Attacher {
     guard: OwnedFd,
     receive: Option<OwnedFd>,
     receive_refused: Option<String>,
+    /// In the order of [`QUIC`]; empty unless QUIC is to be refused.
+    quic: Vec<OwnedFd>,
     attachments: MapHandle,
     storage: SocketStorage,
 }
@@ -45,6 +56,9 @@ impl Attacher {
     pub fn with(settings: &Settings, pins: &PinDirectory) -> Result<(Registered, Self)> {
         let control = settings.control;
         let receives = settings.direction.receives();
+        if settings.no_quic {
+            Self::load_quic(pins)?;
+        }
         let there = !receives || receiving_programs().is_pinned(pins);
         if there && control.is_pinned(pins) && programs().is_pinned(pins) {
             return Ok((Registered::Already, Self::open_for(settings, None, pins)?));
@@ -78,6 +92,10 @@ impl Attacher {
             opened.receive = Some(open_program(receiving_programs(), RECEIVE, pins)?);
         }
         opened.receive_refused = refused;
+        if settings.no_quic {
+            let open = |(name, _)| open_program(quic_programs(), name, pins);
+            opened.quic = QUIC.into_iter().map(open).collect::<Result<_>>()?;
+        }
         Ok(opened)
     }
 
@@ -92,7 +110,16 @@ impl Attacher {
         load(receiving_programs(), &pins.while_loading()?, pins)
     }
 
-    /// Opens the pinned programs, or loads and pins them, except those for received data, which [`Self::with`] adds.
+    /// Ensures that the kernel has the programs of this version that refuse QUIC, as [`Self::load_receiving`] does.
+    pub fn load_quic(pins: &PinDirectory) -> Result<()> {
+        match quic_programs().is_pinned(pins) {
+            true => Ok(()),
+            false => load(quic_programs(), &pins.while_loading()?, pins),
+        }
+    }
+
+    /// Opens the pinned programs, or loads and pins them, except those for received data and against QUIC, which
+    /// [`Self::with`] adds.
     pub fn open(pins: &PinDirectory) -> Result<Self> {
         if !programs().is_pinned(pins) {
             load(programs(), &pins.while_loading()?, pins)?;
@@ -102,6 +129,7 @@ impl Attacher {
             guard: open_program(programs(), GUARD, pins)?,
             receive: None,
             receive_refused: None,
+            quic: Vec::new(),
             attachments: pins.open_map("attachments")?,
             storage: SocketStorage::open(pins)?,
         })
@@ -120,6 +148,14 @@ impl Attacher {
                 GUARD => Some(&self.guard),
                 _ => receive,
             };
+            let program = program.map(AsFd::as_fd);
+            if let Some(program) = program {
+                programs::attach(cgroup.as_fd(), program, hook).doing(attaching)?;
+            }
+            programs::detach(cgroup.as_fd(), name, hook, program).doing(attaching)?;
+        }
+        for (at, (name, hook)) in QUIC.into_iter().enumerate() {
+            let program = self.quic.get(at).filter(|_| settings.no_quic);
             let program = program.map(AsFd::as_fd);
             if let Some(program) = program {
                 programs::attach(cgroup.as_fd(), program, hook).doing(attaching)?;
@@ -185,7 +221,7 @@ impl Attacher {
 /// Removes low priority from the sockets created in a cgroup from now on; returns true if it had any.
 pub fn detach(cgroup: &Cgroup) -> Result<bool> {
     let mut detached = 0;
-    for (name, hook) in ATTACHED {
+    for (name, hook) in ATTACHED.into_iter().chain(QUIC) {
         detached += programs::detach(cgroup.as_fd(), name, hook, None)
             .doing(|| format!("detaching from the cgroup {}", cgroup.path()))?;
     }
@@ -198,12 +234,23 @@ pub fn is_attached(cgroup: &Cgroup) -> Result<bool> {
         .doing(|| format!("asking what is attached to the cgroup {}", cgroup.path()))
 }
 
+/// Returns true if QUIC is refused to the sockets of a cgroup. Needs root.
+pub(crate) fn refuses_quic(cgroup: &Cgroup) -> Result<bool> {
+    let (name, hook) = QUIC[0];
+    programs::is_attached(cgroup.as_fd(), name, hook)
+        .doing(|| format!("asking what is attached to the cgroup {}", cgroup.path()))
+}
+
 fn programs() -> Set {
     Set::new("attachment")
 }
 
 fn receiving_programs() -> Set {
     Set::new("receive")
+}
+
+fn quic_programs() -> Set {
+    Set::new("quic")
 }
 
 fn open_program(set: Set, name: &str, pins: &PinDirectory) -> Result<OwnedFd> {

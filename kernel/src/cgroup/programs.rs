@@ -7,13 +7,21 @@ use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
 use libbpf_rs::{Program, libbpf_sys};
 
-/// Event in a socket's life that calls a program.
+/// System call or event in a socket's life that calls a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hook {
     /// Connecting, accepting, listening.
     SocketOps,
     /// `setsockopt`.
     SetSockOpt,
+    /// `connect` over IPv4.
+    Connect4,
+    /// `connect` over IPv6.
+    Connect6,
+    /// `sendto` and `sendmsg` over IPv4.
+    SendMsg4,
+    /// `sendto` and `sendmsg` over IPv6.
+    SendMsg6,
 }
 
 impl Hook {
@@ -21,6 +29,10 @@ impl Hook {
         match self {
             Self::SocketOps => libbpf_sys::BPF_CGROUP_SOCK_OPS,
             Self::SetSockOpt => libbpf_sys::BPF_CGROUP_SETSOCKOPT,
+            Self::Connect4 => libbpf_sys::BPF_CGROUP_INET4_CONNECT,
+            Self::Connect6 => libbpf_sys::BPF_CGROUP_INET6_CONNECT,
+            Self::SendMsg4 => libbpf_sys::BPF_CGROUP_UDP4_SENDMSG,
+            Self::SendMsg6 => libbpf_sys::BPF_CGROUP_UDP6_SENDMSG,
         }
     }
 }

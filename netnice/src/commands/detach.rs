@@ -3,13 +3,14 @@
 
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use netnice_kernel::renice::Outcome;
-use netnice_kernel::{attach, need_root, systemd};
+use netnice_kernel::{Error, attach, need_root, systemd};
 
 use super::renice::tell;
+use crate::presets::Preset;
 use crate::text;
 
 const EXAMPLES: &str = "\
@@ -21,8 +22,8 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Arguments {
-    /// Path of a cgroup, absolute or below the mount point of cgroup2, or the name of a unit
-    #[arg(value_name = "CGROUP|UNIT", value_parser = NonEmptyStringValueParser::new())]
+    /// Path of a cgroup, absolute or below the mount point of cgroup2, or the name of a unit, or a name that attach takes
+    #[arg(value_name = "CGROUP|UNIT|NAME", value_parser = NonEmptyStringValueParser::new())]
     cgroup: String,
     /// Report the changes as one line of JSON
     #[arg(long)]
@@ -33,9 +34,60 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     need_root("detach")?;
     let name = &arguments.cgroup;
+    let (outcome, words) = match Preset::find(name) {
+        Some(preset) => detach_preset(preset)?,
+        None => detach(name)?,
+    };
+    tell(&outcome, arguments.json, &words)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Detaches all that `attach` has attached under a preset's name.
+fn detach_preset(preset: &Preset) -> Result<(Outcome, String)> {
+    let mut sum = Outcome::default();
+    let mut all = Vec::new();
+    let services = preset.services.iter().map(|name| (*name).to_owned());
+    for name in preset.cgroups()?.into_iter().chain(services) {
+        match detach(&name) {
+            Ok((outcome, words)) => {
+                sum.processes += outcome.processes;
+                sum.sockets += outcome.sockets;
+                sum.denied += outcome.denied;
+                sum.future |= outcome.future;
+                all.push(words);
+            }
+            Err(error) if is_absent(&error) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    if all.is_empty() {
+        bail!(
+            "nothing of {} is attached: looked for {}",
+            preset.name,
+            preset.names(),
+        );
+    }
+    Ok((sum, all.join("; ")))
+}
+
+/// Returns true if there was nothing to detach.
+fn is_absent(error: &anyhow::Error) -> bool {
+    matches!(
+        error.downcast_ref(),
+        Some(
+            Error::NotAttached { .. }
+                | Error::UnknownUnit { .. }
+                | Error::UnknownCgroup { .. }
+                | Error::NoSystemd { .. }
+        )
+    )
+}
+
+/// Detaches a cgroup or a unit.
+fn detach(name: &str) -> Result<(Outcome, String)> {
     // First, so that a service which starts meanwhile is not attached again.
     let persisted = systemd::forget(name)?;
-    let (outcome, words) = match attach::find(name) {
+    Ok(match attach::find(name) {
         Ok(cgroup) if persisted && !attach::attached().iter().any(|path| path == cgroup.path()) => {
             attach::forget(cgroup.path())?;
             let words = format!("{name} is no longer attached when it starts");
@@ -59,7 +111,5 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
             }
             None => return Err(error.into()),
         },
-    };
-    tell(&outcome, arguments.json, &words)?;
-    Ok(ExitCode::SUCCESS)
+    })
 }

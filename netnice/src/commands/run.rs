@@ -14,6 +14,7 @@ use netnice_kernel::abi::Totals;
 use netnice_kernel::connections::Sums;
 use netnice_kernel::control::Control;
 use netnice_kernel::run::{Entered, enter};
+use netnice_kernel::settings::Settings;
 use nix::errno::Errno;
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::{SigHandler, Signal, raise, signal};
@@ -24,6 +25,7 @@ use crate::foreground::{self, Ended};
 use crate::interpreter;
 use crate::leftovers;
 use crate::low_priority::{self, LowPriority, standing};
+use crate::parameter_options::HEADING;
 use crate::signals::HeldSignals;
 use crate::text::{self, say};
 use crate::write_signals;
@@ -32,6 +34,8 @@ const EXAMPLES: &str = "\
 Examples:
   A backup that nobody notices, and a line at the end on what it did:
       sudo netnice run -v -- rsync -a photos/ backup.example.org:photos/
+  A browser, whose downloads would use QUIC:
+      sudo netnice run --no-quic -- firefox
   A download that takes what others leave, from any server:
       sudo netnice run -- wget https://example.org/image.iso
   A server whose answers take what others leave:
@@ -47,10 +51,10 @@ Scope:
   or DSCP has no effect for them. What they send is governed by the congestion control. What they
   receive is governed as root only, by the window that is advertised, and where the peer sends
   timestamps (RFC 7323); not over loopback, and not with Multipath TCP. Not covered are UDP, and so
-  QUIC, connections that were open before, and those accepted on a socket that was handed in
-  listening. Under root, what a program does after it has moved itself to another cgroup is not
-  covered (container runtimes do so), a 32-bit program may set another control, and connections
-  over IPv4 on sockets of IPv6 keep their DSCP: the kernel lets no BPF program set it.
+  QUIC (--no-quic refuses it), connections that were open before, and those accepted on a socket
+  that was handed in listening. Under root, what a program does after it has moved itself to another
+  cgroup is not covered (container runtimes do so), a 32-bit program may set another control, and
+  connections over IPv4 on sockets of IPv6 keep their DSCP: the kernel lets no BPF program set it.
 
 As root and not:
   As root the command gets a cgroup of its own, and runs as the very process that netnice was.
@@ -73,6 +77,10 @@ pub struct Arguments {
     /// Report as with --verbose, as one line of JSON on stderr
     #[arg(long)]
     json: bool,
+    /// Refuse UDP to port 443, so that programs which would use QUIC (HTTP/3) use TCP, which is
+    /// governed; they get EPERM. As root only
+    #[arg(long, help_heading = HEADING)]
+    no_quic: bool,
     /// Program to run, with its arguments
     #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -82,7 +90,10 @@ pub struct Arguments {
 
 /// Runs the command and returns its exit code.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let settings = arguments.low_priority.settings()?;
+    let settings = Settings {
+        no_quic: arguments.no_quic,
+        ..arguments.low_priority.settings()?
+    };
     let (name, rest) = arguments
         .command
         .split_first()
@@ -102,7 +113,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 }
 
 /// Sets low priority for this process, and reports which part is unavailable.
-fn enter_and_warn(settings: &netnice_kernel::settings::Settings) -> Result<Entered> {
+fn enter_and_warn(settings: &Settings) -> Result<Entered> {
     let entered = enter(settings)?;
     if let Some(reason) = entered.receive_refused() {
         low_priority::say_not_received(reason);
@@ -136,7 +147,7 @@ fn run_and_tell(
     arguments: &Arguments,
     program: &Path,
     rest: &[OsString],
-    settings: &netnice_kernel::settings::Settings,
+    settings: &Settings,
 ) -> Result<ExitCode> {
     let signals = HeldSignals::hold()?;
     let entered = enter_and_warn(settings)?;

@@ -169,6 +169,8 @@ struct ToldAll<'a> {
     connections: Vec<Told<'a>>,
     attached: Vec<String>,
     no_longer_attached: Vec<String>,
+    /// Cgroups, of running commands too, to whose sockets QUIC is refused; empty for users other than root.
+    without_quic: Vec<String>,
 }
 
 impl ToldReceiving {
@@ -332,6 +334,7 @@ impl View {
             connections: connections.collect(),
             attached: attach::attached(),
             no_longer_attached: attach::lost(),
+            without_quic: attach::without_quic(),
         };
         Ok(serde_json::to_string(&all)?)
     }
@@ -389,10 +392,13 @@ fn show_receiver(entry: &mut Entry, connection: &Connection, reception: &Recepti
     };
 }
 
-/// Cgroups and services that are attached, and those that no longer are, a line each.
+/// Cgroups and services that are attached, those to which QUIC is refused, and those no longer attached, a line each.
 fn notes() -> Vec<String> {
     let attached = attach::attached();
     let attached = (!attached.is_empty()).then(|| format!("attached: {}", attached.join(", ")));
+    let without_quic = attach::without_quic();
+    let without_quic =
+        (!without_quic.is_empty()).then(|| format!("QUIC is refused: {}", without_quic.join(", ")));
     let lost = attach::lost().into_iter().map(|path| {
         format!(
             "no longer attached: {path} (its service has stopped or restarted since; `netnice \
@@ -401,7 +407,11 @@ fn notes() -> Vec<String> {
             path.rsplit('/').next().unwrap_or(&path),
         )
     });
-    attached.into_iter().chain(lost).collect()
+    attached
+        .into_iter()
+        .chain(without_quic)
+        .chain(lost)
+        .collect()
 }
 
 fn signal(control: &str, policy: &PolicyState) -> String {

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Names of programs that download in the background, and the cgroups in which they do.
+
+use anyhow::Result;
+use netnice_kernel::attach;
+
+/// A name for `attach` and `detach`.
+pub struct Preset {
+    /// The name.
+    pub name: &'static str,
+    /// Services of systemd that transfer.
+    pub services: &'static [&'static str],
+    /// Names of other cgroups that are covered: `*` stands for any characters.
+    patterns: &'static [&'static str],
+    /// Transfers that are not covered, and how to cover them.
+    pub limit: Option<&'static str>,
+}
+
+const PRESETS: [Preset; 9] = [
+    Preset {
+        name: "docker",
+        services: &["docker.service", "containerd.service"],
+        patterns: &["snap.docker.dockerd.service"],
+        limit: Some("it covers image pulls and pushes; containers have cgroups besides"),
+    },
+    Preset {
+        name: "containerd",
+        services: &["containerd.service"],
+        patterns: &["snap.microk8s.daemon-containerd.service"],
+        limit: Some("it covers image pulls; containers have cgroups besides"),
+    },
+    Preset {
+        name: "podman",
+        services: &["podman.service", "podman-auto-update.service"],
+        patterns: &[],
+        limit: Some("a pull by hand runs in its caller's cgroup: netnice run -- podman pull IMAGE"),
+    },
+    Preset {
+        name: "ollama",
+        services: &["ollama.service"],
+        patterns: &[],
+        limit: None,
+    },
+    Preset {
+        name: "snapd",
+        services: &["snapd.service"],
+        patterns: &[],
+        limit: None,
+    },
+    Preset {
+        name: "packagekit",
+        services: &["packagekit.service"],
+        patterns: &[],
+        limit: None,
+    },
+    Preset {
+        name: "flatpak",
+        services: &["flatpak-system-helper.service"],
+        patterns: &["app-flatpak-update*"],
+        limit: Some("an update by hand runs in its caller's cgroup: netnice run -- flatpak update"),
+    },
+    Preset {
+        name: "steam",
+        services: &[],
+        patterns: &["app-*steam*", "snap.steam.steam*"],
+        limit: Some("a game started from Steam runs in the same cgroup"),
+    },
+    Preset {
+        name: "apt",
+        services: &["apt-daily.service", "apt-daily-upgrade.service"],
+        patterns: &[],
+        limit: Some("an update by hand runs in its caller's cgroup: netnice run -- apt-get update"),
+    },
+];
+
+impl Preset {
+    /// Returns the preset of this name.
+    pub fn find(name: &str) -> Option<&'static Self> {
+        PRESETS.iter().find(|preset| preset.name == name)
+    }
+
+    /// Returns the paths of the cgroups that exist now.
+    ///
+    /// # Errors
+    /// If cgroups cannot be listed.
+    pub fn cgroups(&self) -> Result<Vec<String>> {
+        Ok(attach::search(|name| self.covers(name))?)
+    }
+
+    /// Returns the names of the cgroups that are searched for, separated by commas.
+    pub fn names(&self) -> String {
+        [self.services, self.patterns].concat().join(", ")
+    }
+
+    /// Returns true for a cgroup of this name; OpenRC names those of services `openrc.NAME`.
+    fn covers(&self, cgroup: &str) -> bool {
+        let service = match cgroup.strip_prefix("openrc.") {
+            Some(name) => format!("{name}.service"),
+            None => cgroup.to_owned(),
+        };
+        self.services.contains(&service.as_str())
+            || self.patterns.iter().any(|pattern| matches(pattern, cgroup))
+    }
+}
+
+/// Returns true if a name matches a pattern, in which `*` stands for any characters.
+fn matches(pattern: &str, name: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == name,
+        Some((before, after)) => name.strip_prefix(before).is_some_and(|rest| {
+            (0..=rest.len())
+                .filter(|&at| rest.is_char_boundary(at))
+                .any(|at| matches(after, &rest[at..]))
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_preset_covers_services_and_patterns() {
+        for (preset, cgroup, covers) in [
+            ("docker", "docker.service", true),
+            ("docker", "openrc.docker", true),
+            ("docker", "docker", false),
+            ("docker", "docker-0123.scope", false),
+            ("steam", "app-gnome-steam-4242.scope", true),
+            ("steam", "app-com.valvesoftware.steam@1.service", true),
+            ("steam", "steam", false),
+            ("apt", "apt-daily-upgrade.service", true),
+        ] {
+            let found = Preset::find(preset).unwrap().covers(cgroup);
+            assert_eq!(found, covers, "{preset}: {cgroup}");
+        }
+        assert!(Preset::find("backup").is_none());
+    }
+}

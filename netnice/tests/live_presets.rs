@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `attach` and `detach` by the name of a program, live.
+
+mod support;
+
+use std::fs;
+use std::path::PathBuf;
+
+use support::{netnice, output, say};
+
+/// A cgroup that looks like a service's, in one of this test.
+struct Service(PathBuf);
+
+impl Service {
+    fn new(name: &str) -> Self {
+        let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
+        let mut mounts = mounts.lines().map(|line| line.split(' '));
+        let mut cgroup2 = mounts.find(|fields| fields.clone().nth(2) == Some("cgroup2"));
+        let top = cgroup2.as_mut().and_then(|fields| fields.nth(1)).unwrap();
+        let parent = format!("netnice-test-presets-{}", std::process::id());
+        let path = PathBuf::from(top).join(parent).join(name);
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir(&self.0);
+        let _ = self.0.parent().map(fs::remove_dir);
+    }
+}
+
+#[test]
+fn a_name_stands_for_a_programs_cgroups() {
+    let said = say(&mut netnice(&["attach", "ollama"]));
+    assert_eq!(said.code, Some(1), "{}", said.out);
+    assert!(
+        said.err.contains("looked for ollama.service"),
+        "{}",
+        said.err
+    );
+    assert_eq!(said.err.lines().count(), 1, "{}", said.err);
+
+    let service = Service::new("ollama.service");
+    let path = service.0.to_str().unwrap();
+    let attached = || output(&mut netnice(&["status"]));
+    let told = output(&mut netnice(&["attach", "ollama"]));
+    assert!(
+        told.contains("ollama.service has low priority now"),
+        "{told}"
+    );
+    assert!(attached().contains("ollama.service"), "{path}");
+    let told = output(&mut netnice(&["detach", "ollama"]));
+    assert!(told.contains("has best effort again"), "{told}");
+    assert!(!attached().contains("ollama.service"), "{path}");
+    let said = say(&mut netnice(&["detach", "ollama"]));
+    assert_eq!(said.code, Some(1), "{}", said.out);
+    assert!(
+        said.err.contains("nothing of ollama is attached"),
+        "{}",
+        said.err
+    );
+}
