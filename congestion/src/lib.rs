@@ -10,7 +10,6 @@ pub mod control_file;
 pub mod controls;
 mod delay_policy;
 pub mod dstcp;
-pub mod hstcplp;
 pub mod netnice;
 pub mod parameter;
 pub mod parameter_table;

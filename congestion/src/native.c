@@ -9,20 +9,27 @@
 #include "tcplp.h"
 #include "tcpnice.h"
 
-void native_tcplp_init(struct tcplp *state, const struct policy_parameters *wanted)
-{
-	tcplp_init(state, wanted);
-}
+/* Functions that all policies of TCP-LP's ACKs have alike. */
+#define NATIVE_DELAY_POLICY(name)                                                                  \
+	void native_##name##_init(struct name *state, const struct policy_parameters *wanted)      \
+	{                                                                                          \
+		name##_init(state, wanted);                                                        \
+	}                                                                                          \
+	void native_##name##_sample(struct name *state, const struct tcplp_ack *ack)               \
+	{                                                                                          \
+		name##_sample(state, ack);                                                         \
+	}                                                                                          \
+	u32 native_##name##_on_ack(struct name *state, const struct tcplp_ack *ack)                \
+	{                                                                                          \
+		return name##_on_ack(state, ack);                                                  \
+	}                                                                                          \
+	_Static_assert(sizeof(struct name) <= 104, "state must fit icsk_ca_priv")
 
-void native_tcplp_sample(struct tcplp *state, const struct tcplp_ack *ack)
-{
-	tcplp_sample(state, ack);
-}
-
-u32 native_tcplp_on_ack(struct tcplp *state, const struct tcplp_ack *ack)
-{
-	return tcplp_on_ack(state, ack);
-}
+NATIVE_DELAY_POLICY(tcplp);
+NATIVE_DELAY_POLICY(hstcplp);
+NATIVE_DELAY_POLICY(ledbat);
+NATIVE_DELAY_POLICY(ledbatpp);
+NATIVE_DELAY_POLICY(tcpnice);
 
 u32 native_tcplp_on_loss(struct tcplp *state, u32 cwnd, u32 now_us)
 {
@@ -62,21 +69,6 @@ u32 native_netnice_burst_packets(const struct netnice *state)
 u32 native_netnice_pacing_us(const struct netnice *state, u32 cwnd, u32 smoothed_rtt_us)
 {
 	return netnice_pacing_us(state, cwnd, smoothed_rtt_us);
-}
-
-void native_hstcplp_init(struct hstcplp *state, const struct policy_parameters *wanted)
-{
-	hstcplp_init(state, wanted);
-}
-
-void native_hstcplp_sample(struct hstcplp *state, const struct tcplp_ack *ack)
-{
-	hstcplp_sample(state, ack);
-}
-
-u32 native_hstcplp_on_ack(struct hstcplp *state, const struct tcplp_ack *ack)
-{
-	return hstcplp_on_ack(state, ack);
 }
 
 u32 native_hstcplp_on_loss(struct hstcplp *state, u32 cwnd, u32 now_us)
@@ -144,21 +136,6 @@ u32 native_dstcp_within_profile(const struct dstcp *state, u32 cwnd)
 	return dstcp_within_profile(state, cwnd);
 }
 
-void native_ledbat_init(struct ledbat *state, const struct policy_parameters *wanted)
-{
-	ledbat_init(state, wanted);
-}
-
-void native_ledbat_sample(struct ledbat *state, const struct tcplp_ack *ack)
-{
-	ledbat_sample(state, ack);
-}
-
-u32 native_ledbat_on_ack(struct ledbat *state, const struct tcplp_ack *ack)
-{
-	return ledbat_on_ack(state, ack);
-}
-
 u32 native_ledbat_on_loss(struct ledbat *state, u32 cwnd, u32 now_us)
 {
 	(void)now_us;
@@ -178,21 +155,6 @@ void native_ledbat_on_restart(struct ledbat *state)
 	ledbat_on_restart(state);
 }
 
-void native_ledbatpp_init(struct ledbatpp *state, const struct policy_parameters *wanted)
-{
-	ledbatpp_init(state, wanted);
-}
-
-void native_ledbatpp_sample(struct ledbatpp *state, const struct tcplp_ack *ack)
-{
-	ledbatpp_sample(state, ack);
-}
-
-u32 native_ledbatpp_on_ack(struct ledbatpp *state, const struct tcplp_ack *ack)
-{
-	return ledbatpp_on_ack(state, ack);
-}
-
 u32 native_ledbatpp_on_loss(struct ledbatpp *state, u32 cwnd, u32 now_us)
 {
 	return ledbatpp_on_loss(state, cwnd, now_us);
@@ -209,21 +171,6 @@ u32 native_ledbatpp_pause_us(const struct ledbatpp *state, u32 cwnd, u32 smoothe
 void native_ledbatpp_on_restart(struct ledbatpp *state)
 {
 	ledbatpp_on_restart(state);
-}
-
-void native_tcpnice_init(struct tcpnice *state, const struct policy_parameters *wanted)
-{
-	tcpnice_init(state, wanted);
-}
-
-void native_tcpnice_sample(struct tcpnice *state, const struct tcplp_ack *ack)
-{
-	tcpnice_sample(state, ack);
-}
-
-u32 native_tcpnice_on_ack(struct tcpnice *state, const struct tcplp_ack *ack)
-{
-	return tcpnice_on_ack(state, ack);
 }
 
 u32 native_tcpnice_on_loss(struct tcpnice *state, u32 cwnd, u32 now_us)
@@ -255,11 +202,6 @@ u32 native_receiver_window(struct receiver *state, const struct receiver_segment
 }
 
 /* Size that Rust and the kernel reserve for a state. */
-_Static_assert(sizeof(struct tcplp) <= 104, "state must fit icsk_ca_priv");
-_Static_assert(sizeof(struct hstcplp) <= 104, "state must fit icsk_ca_priv");
 _Static_assert(sizeof(struct netnice) <= 104, "state must fit icsk_ca_priv");
-_Static_assert(sizeof(struct ledbat) <= 104, "state must fit icsk_ca_priv");
-_Static_assert(sizeof(struct ledbatpp) <= 104, "state must fit icsk_ca_priv");
-_Static_assert(sizeof(struct tcpnice) <= 104, "state must fit icsk_ca_priv");
 _Static_assert(sizeof(struct dstcp) <= 104, "state must fit icsk_ca_priv");
 _Static_assert(sizeof(struct receiver) == 596, "state must have the size of src/receiver.rs");

@@ -7,9 +7,10 @@ mod path;
 use std::fmt::{Debug, Write};
 
 use netnice_congestion::control::{Ack, CongestionControl, Window};
-use netnice_congestion::controls::{ledbat::Ledbat, ledbatpp::LedbatPp, tcpnice::TcpNice};
+use netnice_congestion::controls::{
+    hstcplp::HsTcpLp, ledbat::Ledbat, ledbatpp::LedbatPp, tcpnice::TcpNice,
+};
 use netnice_congestion::dstcp::DsTcp;
-use netnice_congestion::hstcplp::HsTcpLp;
 use netnice_congestion::netnice::NetNice;
 use netnice_congestion::parameter_table::PARAMETERS;
 use netnice_congestion::parameters::{self, ControlParameters, Kind, Parameter, Value};

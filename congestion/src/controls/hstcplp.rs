@@ -2,10 +2,8 @@
 //! HSTCP-LP: `policy/hstcplp.h`, called as in the kernel.
 
 use crate::control::Registration;
-use crate::controls::tcplp::{Policy, PolicyControl};
-use crate::hstcplp::HsTcpLp;
-use crate::policy::Report;
-use crate::tcplp::Ack;
+use crate::controls::tcplp::PolicyControl;
+use crate::delay_policy::delay_policy;
 
 pub(crate) const REGISTRATION: Registration = Registration {
     name: "hstcplp",
@@ -17,30 +15,50 @@ pub(crate) const REGISTRATION: Registration = Registration {
     },
 };
 
-impl Policy for HsTcpLp {
-    const NAME: &'static str = REGISTRATION.name;
+delay_policy!(
+    /// The state of one connection under HSTCP-LP.
+    HsTcpLp,
+    native_hstcplp_init,
+    native_hstcplp_sample,
+    native_hstcplp_on_ack,
+    native_hstcplp_on_loss,
+    native_hstcplp_pause_us,
+    native_hstcplp_on_restart
+);
 
-    fn sample(&mut self, ack: &Ack) {
-        HsTcpLp::sample(self, ack);
+#[cfg(test)]
+mod tests {
+    use crate::controls::highspeed::{decrease, increase};
+
+    unsafe extern "C" {
+        fn native_hstcplp_row(row: u32, decrease: *mut u32) -> u32;
     }
 
-    fn on_sampled_ack(&mut self, ack: &Ack) -> u32 {
-        HsTcpLp::on_sampled_ack(self, ack)
+    /// RFC 3649's appendix B starts a row where a(w) has grown by more than one since the previous row.
+    fn appendix_b() -> Vec<(u32, u32)> {
+        let mut rows = vec![(38, 512)];
+        let mut last = 1.0;
+        for cwnd in 39..100_000 {
+            let a = increase(cwnd.into());
+            if a > last + 1.0 {
+                last = a;
+                rows.push((cwnd, (decrease(cwnd.into()) * 1024.0).round() as u32));
+            }
+        }
+        rows
     }
 
-    fn on_loss(&mut self, cwnd: u32, now_us: u32) -> u32 {
-        HsTcpLp::on_loss(self, cwnd, now_us)
-    }
-
-    fn pause_us(&self, cwnd: u32, smoothed_rtt_us: u32) -> u32 {
-        HsTcpLp::pause_us(self, cwnd, smoothed_rtt_us)
-    }
-
-    fn on_restart(&mut self) {
-        HsTcpLp::on_restart(self);
-    }
-
-    fn report(&self) -> &Report {
-        HsTcpLp::report(self)
+    #[test]
+    fn the_table_is_what_the_formulas_of_rfc_3649_give() {
+        let table: Vec<_> = (0..)
+            .map_while(|row| {
+                let mut decrease = 0;
+                // SAFETY: reads a constant table within its bounds, and writes only to `decrease`.
+                let cwnd = unsafe { native_hstcplp_row(row, &mut decrease) };
+                (cwnd > 0).then_some((cwnd, decrease))
+            })
+            .collect();
+        assert_eq!(table.len(), 73);
+        assert_eq!(table, appendix_b());
     }
 }

@@ -5,8 +5,9 @@ use std::fmt;
 
 use crate::control::{Ack, Congestion, CongestionControl, Registration, Window};
 use crate::controls::low_priority::{clock_us, duration_us, sample_us, whole_packets};
-use crate::policy::Report;
-use crate::tcplp::{self, TcpLp};
+use crate::delay_policy::delay_policy;
+use crate::policy::{Report, State};
+use crate::tcplp;
 
 pub(crate) const REGISTRATION: Registration = Registration {
     name: "tcplp",
@@ -150,30 +151,37 @@ impl<P: Policy> CongestionControl for PolicyControl<P> {
     }
 }
 
-impl Policy for TcpLp {
-    const NAME: &'static str = REGISTRATION.name;
+delay_policy!(
+    /// The state of one connection under TCP-LP.
+    TcpLp,
+    native_tcplp_init,
+    native_tcplp_sample,
+    native_tcplp_on_ack,
+    native_tcplp_on_loss,
+    native_tcplp_pause_us,
+    native_tcplp_on_restart
+);
 
-    fn sample(&mut self, ack: &tcplp::Ack) {
-        TcpLp::sample(self, ack);
+unsafe extern "C" {
+    fn native_tcplp_on_ecn_echo(state: *mut State, ack: *const tcplp::Ack) -> u32;
+}
+
+impl TcpLp {
+    /// Samples the delay of an ACK of new data and returns the new cwnd in packets; a smaller one is also the new
+    /// ssthresh, or slow start would undo it. In recovery, the loss recovery owns the window, which is returned
+    /// unchanged.
+    pub fn on_ack(&mut self, ack: &tcplp::Ack) -> u32 {
+        self.sample(ack);
+        if ack.ca_state.answers_congestion() {
+            ack.cwnd
+        } else {
+            self.on_sampled_ack(ack)
+        }
     }
 
-    fn on_sampled_ack(&mut self, ack: &tcplp::Ack) -> u32 {
-        TcpLp::on_sampled_ack(self, ack)
-    }
-
-    fn on_loss(&mut self, cwnd: u32, now_us: u32) -> u32 {
-        TcpLp::on_loss(self, cwnd, now_us)
-    }
-
-    fn pause_us(&self, cwnd: u32, smoothed_rtt_us: u32) -> u32 {
-        TcpLp::pause_us(self, cwnd, smoothed_rtt_us)
-    }
-
-    fn on_restart(&mut self) {
-        TcpLp::on_restart(self);
-    }
-
-    fn report(&self) -> &Report {
-        TcpLp::report(self)
+    /// Answers a router's mark in place of a delay (TCP-LP/ECN): returns the new cwnd in packets, as `on_ack` does.
+    pub fn on_ecn_echo(&mut self, ack: &tcplp::Ack) -> u32 {
+        // SAFETY: the state was initialised by `new`; the call only touches state and ack.
+        unsafe { native_tcplp_on_ecn_echo(&mut self.0, ack) }
     }
 }
