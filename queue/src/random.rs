@@ -53,7 +53,8 @@ impl Stream {
 
 /// The random streams of one direction of a link, which the simulator and the lab draw from in the same way.
 ///
-/// The stream of a flow has the flow's name, which may equal a link's name but has no quotation marks.
+/// The stream of a flow has the flow's name, or that and ` session NUMBER`. A flow may have a link's name; but names in
+/// scenarios have neither quotation marks nor spaces.
 #[derive(Debug, Clone, Copy)]
 pub struct LinkStreams<'a> {
     seed: u64,
