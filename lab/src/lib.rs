@@ -50,8 +50,8 @@ mod tun;
 
 pub use error::LabError;
 pub use link::{
-    Direction, DirectionChanges, DirectionReport, DirectionSpec, EmulatedLink, Lateness,
-    LinkReport, LinkSpec, MTU, Verdict,
+    Aqm, Direction, DirectionChanges, DirectionReport, DirectionSpec, EmulatedLink, Lateness,
+    LinkJitter, LinkReport, LinkSpec, LossBurst, MTU, Policer, TimedChange, TraceFile, Verdict,
 };
 pub use namespace::Namespace;
 pub use scheduling::SchedulingClass;

@@ -142,7 +142,13 @@ fn assert_link_lost_nothing_unseen(report: &LinkReport) {
         assert_eq!((lane.device_drops, lane.refused), (0, 0), "{report}");
         assert_eq!(
             lane.offered,
-            lane.delivered + lane.dropped_queue_full + lane.dropped_random_loss + lane.inside,
+            lane.delivered
+                + lane.dropped_queue_full
+                + lane.dropped_random_loss
+                + lane.dropped_early
+                + lane.dropped_pushed_out
+                + lane.dropped_policed
+                + lane.inside,
             "{report}"
         );
     }

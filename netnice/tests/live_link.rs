@@ -67,6 +67,13 @@ fn the_delay_is_what_was_asked_for() {
 }
 
 #[test]
+fn a_change_of_the_delay_takes_effect() {
+    let changed = ["link", "--delay", "5ms", "--at", "0s", "delay=20ms"];
+    let rtt = round_trip(&[&changed[..], &["--aqm", "fq_codel", "--rate", "100mbit"]].concat());
+    assert!((40.0..47.0).contains(&rtt), "{rtt} ms");
+}
+
+#[test]
 fn links_nest() {
     let inner = env!("CARGO_BIN_EXE_netnice");
     let rtt = round_trip(&[
@@ -344,6 +351,10 @@ fn mistakes_are_named_in_one_line() {
         (&["--queue", "20p"], "give a rate"),
         (&["--loss", "1"], "1%"),
         (&["--up", "speed=5mbit"], "rate, delay, queue, loss"),
+        (&["--aqm", "red"], "codel, fq_codel, pie"),
+        (&["--policer", "5mbit"], "10mbit/30kB"),
+        (&["--at", "20s", "queue=60ms"], "rate, delay, loss"),
+        (&["--trace", "/nonexistent"], "cannot be read"),
         (&["--rat", "10mbit"], "--rate"),
     ] {
         let output = run(&[&["link"], arguments, &["--", "true"]].concat());

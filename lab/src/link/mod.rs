@@ -4,9 +4,11 @@
 mod addresses;
 mod emulated_link;
 mod report;
+mod settings;
 mod spec;
 mod two_way;
 
 pub use emulated_link::EmulatedLink;
 pub use report::{DirectionReport, Lateness, LinkReport, Verdict};
+pub use settings::{Aqm, LinkJitter, LossBurst, Policer, TimedChange, TraceFile};
 pub use spec::{Direction, DirectionChanges, DirectionSpec, LinkSpec, MTU};

@@ -76,6 +76,15 @@ pub struct DirectionReport {
     pub dropped_queue_full: u64,
     /// Packets lost at random.
     pub dropped_random_loss: u64,
+    /// Packets dropped by active queue management.
+    #[serde(default)]
+    pub dropped_early: u64,
+    /// Packets pushed out of a full queue.
+    #[serde(default)]
+    pub dropped_pushed_out: u64,
+    /// Packets dropped by the policer.
+    #[serde(default)]
+    pub dropped_policed: u64,
     /// Packets still inside the link.
     pub inside: u64,
     /// Largest number of packets waiting.
@@ -105,6 +114,9 @@ impl DirectionReport {
             delivered_bytes: counters.delivered_bytes,
             dropped_queue_full: counters.queue_full,
             dropped_random_loss: counters.random_loss,
+            dropped_early: counters.early_drop + counters.forced_drop,
+            dropped_pushed_out: counters.pushed_out,
+            dropped_policed: counters.policed,
             inside: inside as u64,
             max_queue_packets: counters.max_queue_packets as u64,
             max_queue_wait: counters.max_queue_wait,
@@ -241,8 +253,13 @@ impl fmt::Display for LinkReport {
             write!(
                 f,
                 "; {direction}: {} delivered, {} dropped at the queue, {} lost",
-                report.delivered, report.dropped_queue_full, report.dropped_random_loss
+                report.delivered,
+                report.dropped_queue_full + report.dropped_early + report.dropped_pushed_out,
+                report.dropped_random_loss
             )?;
+            if report.dropped_policed > 0 {
+                write!(f, ", {} policed", report.dropped_policed)?;
+            }
         }
         Ok(())
     }

@@ -15,6 +15,8 @@ use crate::LabError;
 use crate::impaired_link::ImpairedLink;
 use crate::lateness;
 
+use super::settings::{Aqm, LinkJitter, LossBurst, Policer, TimedChange, TraceFile};
+
 /// Largest packet on a link, in bytes.
 pub const MTU: usize = 1500;
 
@@ -41,29 +43,62 @@ impl fmt::Display for Direction {
 }
 
 /// One direction of a link.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct DirectionSpec {
     /// Rate; `None` means no limit, and no queue.
     pub rate: Option<Rate>,
+    /// Times at which the link delivers, in place of a rate.
+    pub trace: Option<TraceFile>,
     /// One-way propagation delay.
     pub delay: Duration,
-    /// Limit of the drop-tail queue; `None` means 100 ms at the link's rate.
+    /// Limit of the queue; `None` means 100 ms at the link's rate, or the default of the active queue management.
     pub queue: Option<QueueLimit>,
+    /// Active queue management in place of drop-tail.
+    pub aqm: Option<Aqm>,
     /// Random loss of packets as they arrive, before the queue.
     pub loss: LossFraction,
+    /// Loss in bursts in place of random loss.
+    pub loss_burst: Option<LossBurst>,
+    /// Drops what exceeds a rate before the queue.
+    pub policer: Option<Policer>,
+    /// Random delay after the propagation; packets stay in order.
+    pub jitter: Option<LinkJitter>,
 }
 
 impl fmt::Display for DirectionSpec {
     /// Writes the form that [`DirectionChanges`] parses.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(rate) = self.rate {
-            let queue = self.queue.unwrap_or(DirectionSpec::DEFAULT_QUEUE);
-            write!(f, "rate={rate},queue={queue},")?;
+            write!(f, "rate={rate},")?;
+        }
+        if let Some(trace) = &self.trace {
+            write!(f, "trace={trace},")?;
+        }
+        if self.effective_rate().is_some() {
+            match (self.queue, self.aqm) {
+                (None, Some(_)) => {}
+                (queue, _) => {
+                    let queue = queue.unwrap_or(DirectionSpec::DEFAULT_QUEUE);
+                    write!(f, "queue={queue},")?;
+                }
+            }
+        }
+        if let Some(aqm) = self.aqm {
+            write!(f, "aqm={aqm},")?;
         }
         write!(f, "delay={}", format_delay(self.delay))?;
-        match self.loss {
-            LossFraction::NONE => Ok(()),
-            loss => write!(f, ",loss={loss}"),
+        if self.loss != LossFraction::NONE {
+            write!(f, ",loss={}", self.loss)?;
+        }
+        if let Some(burst) = self.loss_burst {
+            write!(f, ",loss-burst={burst}")?;
+        }
+        if let Some(policer) = self.policer {
+            write!(f, ",policer={policer}")?;
+        }
+        match self.jitter {
+            Some(jitter) => write!(f, ",jitter={jitter}"),
+            None => Ok(()),
         }
     }
 }
@@ -71,6 +106,26 @@ impl fmt::Display for DirectionSpec {
 impl DirectionSpec {
     /// Queue limit if none is given.
     pub const DEFAULT_QUEUE: QueueLimit = QueueLimit::Time(Duration::from_millis(100));
+
+    /// The rate, or the mean rate of the trace.
+    pub fn effective_rate(&self) -> Option<Rate> {
+        let traced = self.trace.as_ref().map(|trace| trace.trace().mean_rate());
+        self.rate.or(traced)
+    }
+
+    /// The queue discipline.
+    fn discipline(&self) -> DisciplineConfig {
+        match (self.aqm, self.effective_rate()) {
+            (Some(aqm), _) => aqm.discipline(self.queue),
+            (None, rate) => DisciplineConfig::DropTail(DropTailConfig {
+                limit: match rate {
+                    Some(_) => self.queue.unwrap_or(DirectionSpec::DEFAULT_QUEUE),
+                    // Without a rate nothing waits.
+                    None => QueueLimit::Packets(1),
+                },
+            }),
+        }
+    }
 }
 
 /// A link of two directions.
@@ -89,7 +144,9 @@ pub struct LinkSpec {
     pub up: DirectionSpec,
     /// From the far side to the near side.
     pub down: DirectionSpec,
-    /// Seed of the random losses; each direction has its own stream.
+    /// Changes of both directions at given times.
+    pub changes: Vec<TimedChange>,
+    /// Seed of the random losses and delays; each direction has its own stream.
     pub seed: u64,
     /// Lateness that a measurement over this link tolerates (see `LinkReport`).
     pub lateness_bound: Duration,
@@ -104,9 +161,12 @@ impl Default for LinkSpec {
 impl fmt::Display for LinkSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.up == self.down {
-            true => write!(f, "{}", self.up),
-            false => write!(f, "up {} down {}", self.up, self.down),
+            true => write!(f, "{}", self.up)?,
+            false => write!(f, "up {} down {}", self.up, self.down)?,
         }
+        self.changes
+            .iter()
+            .try_for_each(|change| write!(f, ", {change}"))
     }
 }
 
@@ -116,10 +176,11 @@ impl LinkSpec {
         let mut spec = LinkSpec {
             up: DirectionSpec::default(),
             down: DirectionSpec::default(),
+            changes: Vec::new(),
             seed: 1,
             lateness_bound: lateness::BOUND,
         };
-        spec.change(Direction::Up, both);
+        spec.change(Direction::Up, both.clone());
         spec.change(Direction::Down, both);
         spec
     }
@@ -130,10 +191,19 @@ impl LinkSpec {
             Direction::Up => &mut self.up,
             Direction::Down => &mut self.down,
         };
-        spec.rate = changes.rate.or(spec.rate);
+        // A rate takes the place of a trace, and random loss that of bursts; and the other way round.
+        if changes.rate.is_some() || changes.trace.is_some() {
+            (spec.rate, spec.trace) = (changes.rate, changes.trace);
+        }
+        if changes.loss.is_some() || changes.loss_burst.is_some() {
+            spec.loss = changes.loss.unwrap_or_default();
+            spec.loss_burst = changes.loss_burst;
+        }
         spec.delay = changes.delay.unwrap_or(spec.delay);
         spec.queue = changes.queue.or(spec.queue);
-        spec.loss = changes.loss.unwrap_or(spec.loss);
+        spec.aqm = changes.aqm.or(spec.aqm);
+        spec.policer = changes.policer.or(spec.policer);
+        spec.jitter = changes.jitter.or(spec.jitter);
     }
 
     /// Returns the specification of one direction.
@@ -152,18 +222,45 @@ impl LinkSpec {
     /// Returns the queue limit of one direction in packets or bytes; `None` if it has no rate and so no queue.
     pub fn queue_bound(&self, direction: Direction) -> Option<QueueBound> {
         let spec = self.direction(direction);
-        let limit = spec.queue.unwrap_or(DirectionSpec::DEFAULT_QUEUE);
-        Some(limit.resolve(spec.rate?, self.base_rtt(), MTU))
+        let limit = spec.discipline().limit();
+        Some(limit.resolve(spec.effective_rate()?, self.base_rtt(), MTU))
     }
 
     /// Checks the link as a whole.
     pub fn check(&self) -> Result<(), LabError> {
         for direction in [Direction::Up, Direction::Down] {
             let spec = self.direction(direction);
-            if let (None, Some(queue)) = (spec.rate, spec.queue) {
+            if spec.rate.is_some() && spec.trace.is_some() {
+                return Err(LabError::Spec(
+                    "a trace has its own rate; give either rate or trace".to_owned(),
+                ));
+            }
+            if spec.loss != LossFraction::NONE && spec.loss_burst.is_some() {
+                return Err(LabError::Spec(
+                    "loss and loss-burst exclude each other; give one of them".to_owned(),
+                ));
+            }
+            if spec.effective_rate().is_none() {
+                let queue = spec.queue.map(|queue| format!("queue={queue}"));
+                let aqm = spec.aqm.map(|aqm| format!("aqm={aqm}"));
+                if let Some(given) = queue.or(aqm) {
+                    return Err(LabError::Spec(format!(
+                        "{given} has no meaning {direction} without a rate; give a rate such as 10mbit"
+                    )));
+                }
+            }
+            let rate_changes = self.changes.iter().any(|change| change.0.rate.is_some());
+            if rate_changes && spec.rate.is_none() {
                 return Err(LabError::Spec(format!(
-                    "queue={queue} has no meaning {direction} without a rate; give a rate such as 10mbit"
+                    "the rate cannot change {direction} where none is given; give a rate such as 10mbit"
                 )));
+            }
+            let loss_changes = self.changes.iter().any(|change| change.0.loss.is_some());
+            if loss_changes && spec.loss_burst.is_some() {
+                return Err(LabError::Spec(
+                    "the loss cannot change where it comes in bursts; leave loss-burst out"
+                        .to_owned(),
+                ));
             }
             if spec.delay > MAX_DELAY {
                 return Err(LabError::Spec(format!(
@@ -190,19 +287,19 @@ impl LinkSpec {
             name: direction.to_string(),
             from: 0,
             to: 1,
-            rate: spec.rate,
+            rate: spec.effective_rate(),
             delay: spec.delay,
-            queue: DisciplineConfig::DropTail(DropTailConfig {
-                limit: match spec.rate {
-                    Some(_) => spec.queue.unwrap_or(DirectionSpec::DEFAULT_QUEUE),
-                    // Without a rate nothing waits.
-                    None => QueueLimit::Packets(1),
-                },
-            }),
+            queue: spec.discipline(),
             loss: spec.loss,
-            jitter: None,
+            jitter: spec.jitter.map(|jitter| jitter.0),
             marker: None,
-            conditions: LinkConditions::default(),
+            conditions: LinkConditions {
+                policer: spec.policer.map(|policer| policer.0),
+                trace: spec.trace.as_ref().map(|trace| trace.trace().clone()),
+                changes: self.changes.iter().map(|change| change.0).collect(),
+                loss_model: spec.loss_burst.map(LossBurst::model),
+                ..LinkConditions::default()
+            },
             base_rtt: self.base_rtt(),
             packet_size: Bytes::new(MTU as u64),
         }
@@ -216,7 +313,7 @@ impl LinkSpec {
 }
 
 /// The given fields of a direction: `rate=5mbit,delay=10ms,queue=20p,loss=1%`, each at most once, in any order.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct DirectionChanges {
     /// Rate, if given.
     pub rate: Option<Rate>,
@@ -226,6 +323,16 @@ pub struct DirectionChanges {
     pub queue: Option<QueueLimit>,
     /// Random loss, if given.
     pub loss: Option<LossFraction>,
+    /// Delivery trace, if given.
+    pub trace: Option<TraceFile>,
+    /// Active queue management, if given.
+    pub aqm: Option<Aqm>,
+    /// Policer, if given.
+    pub policer: Option<Policer>,
+    /// Random delay, if given.
+    pub jitter: Option<LinkJitter>,
+    /// Loss in bursts, if given.
+    pub loss_burst: Option<LossBurst>,
 }
 
 impl FromStr for DirectionChanges {
@@ -244,9 +351,14 @@ impl FromStr for DirectionChanges {
                 "delay" => changes.delay.replace(parse_delay(value)?).is_some(),
                 "queue" => changes.queue.replace(value.parse()?).is_some(),
                 "loss" => changes.loss.replace(value.parse()?).is_some(),
+                "trace" => changes.trace.replace(value.parse()?).is_some(),
+                "aqm" => changes.aqm.replace(value.parse()?).is_some(),
+                "policer" => changes.policer.replace(value.parse()?).is_some(),
+                "jitter" => changes.jitter.replace(value.parse()?).is_some(),
+                "loss-burst" => changes.loss_burst.replace(value.parse()?).is_some(),
                 _ => {
                     return Err(LabError::Spec(format!(
-                        "unknown key `{key}`; allowed are rate, delay, queue, loss"
+                        "unknown key `{key}`; allowed are rate, delay, queue, loss, trace, aqm, policer, jitter, loss-burst"
                     )));
                 }
             };
@@ -295,11 +407,45 @@ mod tests {
     }
 
     #[test]
+    fn links_of_today_read_back_as_the_same() {
+        for text in [
+            "rate=5mbit,aqm=fq_codel,delay=20ms,policer=4mbit/30kB,jitter=5ms/pareto",
+            "rate=5mbit,queue=20p,aqm=pie,delay=20ms,loss-burst=1%/20%",
+        ] {
+            let mut spec = LinkSpec::symmetric(text.parse().unwrap());
+            assert_eq!(spec.to_string(), text);
+            assert!(spec.check().is_ok(), "{text}");
+            spec.changes = vec![TimedChange::parse(Duration::from_secs(20), "delay=60ms").unwrap()];
+            assert_eq!(spec.to_string(), format!("{text}, at 20s delay=60ms"));
+            let link = spec.network_link(Direction::Up);
+            assert_eq!(link.conditions.changes.len(), 1);
+            assert!(spec.link(Direction::Down).is_ok());
+        }
+        let mut spec = LinkSpec::symmetric("rate=5mbit,loss-burst=1%/20%".parse().unwrap());
+        spec.change(Direction::Up, "loss=1%".parse().unwrap());
+        assert_eq!(
+            (spec.up.loss_burst, spec.down.loss),
+            (None, LossFraction::NONE)
+        );
+        spec.changes = vec![TimedChange::parse(Duration::ZERO, "rate=1mbit,loss=1%").unwrap()];
+        assert!(spec.check().unwrap_err().to_string().contains("bursts"));
+        spec = LinkSpec::symmetric("delay=5ms".parse().unwrap());
+        spec.changes = vec![TimedChange::parse(Duration::ZERO, "rate=1mbit").unwrap()];
+        assert!(
+            spec.check()
+                .unwrap_err()
+                .to_string()
+                .contains("where none is given")
+        );
+    }
+
+    #[test]
     fn mistakes_are_named() {
         for (text, expected) in [
             ("rate=10mb", "write 10mbit"),
             ("delay", "is not KEY=VALUE"),
-            ("jitter=1ms", "allowed are rate, delay, queue, loss"),
+            ("burst=1ms", "allowed are rate, delay, queue, loss"),
+            ("jitter=1", "has no unit"),
             ("rate=1mbit,rate=2mbit", "given twice"),
             ("", "is not KEY=VALUE"),
         ] {
@@ -308,6 +454,8 @@ mod tests {
         }
         for (text, expected) in [
             ("queue=10p", "give a rate"),
+            ("aqm=pie", "give a rate"),
+            ("loss=1%,loss-burst=1%/20%", "give one of them"),
             ("delay=61s", "allowed are 0ms to 60s"),
             ("rate=1mbit,queue=100B", "takes no full packet"),
         ] {

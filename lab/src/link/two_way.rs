@@ -119,7 +119,10 @@ impl TwoWayLink {
         wake: &EventFd,
         requests: &Receiver<Request>,
     ) -> Progress {
-        let (up, down) = (self.spec.up.rate, self.spec.down.rate);
+        let (up, down) = (
+            self.spec.up.effective_rate(),
+            self.spec.down.effective_rate(),
+        );
         let rate = up.zip(down).map(|(up, down)| up.max(down));
         let clock = self.clock;
         let mut driver = Driver::new(self, devices.into(), MTU, clock);

@@ -13,7 +13,8 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::Args;
 use netnice_lab::{
-    Direction, DirectionChanges, EmulatedLink, LabError, LinkReport, LinkSpec, Verdict,
+    Aqm, Direction, DirectionChanges, EmulatedLink, LabError, LinkJitter, LinkReport, LinkSpec,
+    LossBurst, Policer, TimedChange, TraceFile, Verdict,
 };
 use netnice_queue::{LossFraction, QueueLimit, Rate, parse_delay};
 
@@ -37,6 +38,12 @@ Examples:
 
   Like a home: 5 Mb/s up with much buffer, 50 Mb/s down:
       netnice link --delay 10ms --up rate=5mbit,queue=500ms --down rate=50mbit
+
+  A path that becomes 40 ms longer each way after 20 s, behind an FQ-CoDel queue:
+      netnice link --rate 10mbit --delay 20ms --aqm fq_codel --at 20s delay=60ms
+
+  A walk through an LTE cell (a trace in mahimahi's format), with the way back at 10 Mb/s:
+      netnice link --trace scenarios/traces/lte_walk.trace --delay 25ms --down rate=10mbit
 
   Links nest; this has 45 ms each way, and the loss of the inner link:
       netnice link --delay 40ms -- netnice link --delay 5ms --loss 0.1%
@@ -71,20 +78,42 @@ pub struct Arguments {
     /// Propagation delay in each direction, so half of the round trip: 20ms, 200us [default: none]
     #[arg(long, value_parser = parse_delay)]
     delay: Option<Duration>,
-    /// Limit of the drop-tail queue of each direction: 83p (packets), 100kB, 50ms (at the link's
-    /// rate), 2.5bdp (times rate and round trip) [default: 100ms]
+    /// Limit of the queue of each direction: 83p (packets), 100kB, 50ms (at the link's rate), 2.5bdp
+    /// (times rate and round trip) [default: 100ms; with --aqm 1000p, of fq_codel 10240p]
     #[arg(long)]
     queue: Option<QueueLimit>,
+    /// Active queue management in place of drop-tail: codel, fq_codel, pie
+    #[arg(long)]
+    aqm: Option<Aqm>,
+    /// In place of --rate a file with the times at which the link delivers, in mahimahi's format: on
+    /// each line the milliseconds of an opportunity to deliver 1500 bytes
+    #[arg(long, value_name = "FILE")]
+    trace: Option<TraceFile>,
+    /// Drop what exceeds a rate and a burst before the queue: 10mbit/30kB
+    #[arg(long, value_name = "RATE/BURST")]
+    policer: Option<Policer>,
+    /// Random delay of each packet, in order: 5ms (uniform from 0), 5ms/exponential, 5ms/pareto
+    #[arg(long, value_name = "TIME[/DISTRIBUTION]")]
+    jitter: Option<LinkJitter>,
     /// Share of packets lost at random in each direction: 1%, 0.0001 [default: none]
     #[arg(long)]
     loss: Option<LossFraction>,
-    /// Settings that differ from the command to the far side: rate=5mbit,delay=10ms,queue=20p,loss=1%
-    #[arg(long, value_name = "KEY=VALUE,...")]
-    up: Option<DirectionChanges>,
+    /// Loss in bursts in place of --loss: probabilities that a burst begins after a packet and that it
+    /// ends after one: 1%/20%
+    #[arg(long, value_name = "BEGINS/ENDS")]
+    loss_burst: Option<LossBurst>,
+    /// Change both directions at a time after the start: --at 20s delay=60ms,rate=5mbit,loss=1%. May be
+    /// repeated
+    #[arg(long, num_args = 2, value_names = ["TIME", "KEY=VALUE,..."])]
+    at: Vec<String>,
+    /// Settings that differ from the command to the far side: rate=5mbit,delay=10ms,queue=20p,loss=1%, and
+    /// trace, aqm, policer, jitter, loss-burst as above
+    #[arg(long, value_name = "KEY=VALUE,...", value_parser = direction_changes)]
+    up: Option<Box<DirectionChanges>>,
     /// Settings that differ from the far side to the command, as for --up
-    #[arg(long, value_name = "KEY=VALUE,...")]
-    down: Option<DirectionChanges>,
-    /// Seed of the random losses: the same seed loses the same packets
+    #[arg(long, value_name = "KEY=VALUE,...", value_parser = direction_changes)]
+    down: Option<Box<DirectionChanges>>,
+    /// Seed of the random losses and delays: the same seed loses the same packets
     #[arg(long, default_value_t = 1, value_name = "NUMBER")]
     seed: u64,
     /// Run this on the far side, by `sh -c`, until COMMAND ends. COMMAND begins once it listens
@@ -101,6 +130,11 @@ pub struct Arguments {
     command: Vec<OsString>,
 }
 
+/// Reads the changes of a direction; boxed, since they are large.
+fn direction_changes(text: &str) -> Result<Box<DirectionChanges>, LabError> {
+    text.parse().map(Box::new)
+}
+
 impl Arguments {
     fn spec(&self) -> Result<LinkSpec, LabError> {
         let mut spec = LinkSpec::symmetric(DirectionChanges {
@@ -108,9 +142,18 @@ impl Arguments {
             delay: self.delay,
             queue: self.queue,
             loss: self.loss,
+            trace: self.trace.clone(),
+            aqm: self.aqm,
+            policer: self.policer,
+            jitter: self.jitter,
+            loss_burst: self.loss_burst,
         });
-        for (direction, changes) in [(Direction::Up, self.up), (Direction::Down, self.down)] {
-            spec.change(direction, changes.unwrap_or_default());
+        for (direction, changes) in [(Direction::Up, &self.up), (Direction::Down, &self.down)] {
+            spec.change(direction, changes.as_deref().cloned().unwrap_or_default());
+        }
+        for change in self.at.chunks_exact(2) {
+            let at = parse_delay(&change[0])?;
+            spec.changes.push(TimedChange::parse(at, &change[1])?);
         }
         spec.seed = self.seed;
         spec.check()?;
@@ -207,7 +250,10 @@ fn short(spec: &LinkSpec) -> String {
     };
     let of =
         |what: fn(&netnice_lab::DirectionSpec) -> String| both(what(&spec.up), what(&spec.down));
-    let rate = of(|spec| spec.rate.map_or("-".into(), |rate| rate.to_string()));
+    let rate = of(|spec| {
+        let rate = spec.effective_rate();
+        rate.map_or("-".into(), |rate| rate.to_string())
+    });
     let delay = of(|spec| netnice_queue::format_delay(spec.delay));
     let loss = of(|spec| spec.loss.to_string());
     let mut parts = vec![rate, delay, loss];
