@@ -64,6 +64,7 @@ struct receiver {
 	u32 window_bytes;    /* latest window advertised */
 	u32 arrived_us;      /* latest data */
 	u32 probed_us;       /* while yielding: when the window was last opened */
+	u32 opened;          /* `delivered` at that time */
 	u32 rate_us;
 	u32 rate_delivered;
 	u32 recovery_end; /* `delivered` at the latest loss */
@@ -313,6 +314,18 @@ POLICY_INLINE int receiver_is_probe_due(const struct receiver *state,
 	return segment->now_us - state->probed_us >= NETNICE_PROBE_PAUSE_US;
 }
 
+/*
+ * Returns whether a delayed ACK covers only a part of the packets for which the window was last
+ * opened. If it opened the window again, they would never travel together again: each would wait
+ * for a delayed ACK, which gives no sample, and the yielding would not end.
+ */
+POLICY_INLINE int receiver_awaits_packets(const struct receiver *state,
+					  const struct receiver_segment *segment)
+{
+	return segment->delayed_ack && state->window_bytes != RECEIVER_PAUSE_BYTES &&
+	       state->delivered - state->opened < RECEIVER_PROBE_PACKETS;
+}
+
 /* Returns whether a loss started the yielding, so that probes only show that nothing is lost. */
 POLICY_INLINE int receiver_yields_blindly(const struct receiver *state)
 {
@@ -347,10 +360,14 @@ POLICY_INLINE u32 receiver_probe_bytes(struct receiver *state,
 	int due = unknown && receiver_is_probe_due(state, segment);
 	int opens = clean || due || state->slow_persists >= RECEIVER_SLOW_PERSISTS;
 
+	if (receiver_awaits_packets(state, segment))
+		return RECEIVER_PAUSE_BYTES;
 	if (opens || blind)
 		state->probed_us = segment->now_us;
-	if (opens)
+	if (opens) {
+		state->opened = state->delivered;
 		return RECEIVER_PROBE_PACKETS * state->mss;
+	}
 	return RECEIVER_PAUSE_BYTES;
 }
 

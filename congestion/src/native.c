@@ -204,4 +204,4 @@ u32 native_receiver_window(struct receiver *state, const struct receiver_segment
 /* Size that Rust and the kernel reserve for a state. */
 _Static_assert(sizeof(struct netnice) <= 104, "state must fit icsk_ca_priv");
 _Static_assert(sizeof(struct dstcp) <= 104, "state must fit icsk_ca_priv");
-_Static_assert(sizeof(struct receiver) == 596, "state must have the size of src/receiver.rs");
+_Static_assert(sizeof(struct receiver) == 600, "state must have the size of src/receiver.rs");

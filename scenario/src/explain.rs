@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use netnice_queue::{LinkConditions, LossModel, QueueBound, format_delay};
 
-use crate::model::{Application, DelayedAck, Parameter, Transport};
+use crate::model::{Application, CongestionControl, DelayedAck, Parameter, Transport};
 use crate::network::{FlowGroup, Network, NetworkFlow, NetworkLink};
 use crate::{Scenario, ScenarioFile};
 
@@ -337,16 +337,7 @@ fn transport_words(group: &FlowGroup) -> String {
     if group.transport == Transport::Udp {
         return format!("UDP, {packets}");
     }
-    let control = &group.congestion_control;
-    let mut words = vec![format!("TCP {}", control.name)];
-    for (name, value) in &control.parameters {
-        let value = match value {
-            Parameter::Switch(switch) => switch.to_string(),
-            Parameter::Number(number) => number.to_string(),
-            Parameter::Text(text) => text.clone(),
-        };
-        words.push(format!("{name} {value}"));
-    }
+    let mut words = vec![format!("TCP {}", control_words(&group.congestion_control))];
     words.push(packets);
     let tcp = &group.tcp;
     words.push(format!("{:?} recovery", tcp.recovery).to_lowercase());
@@ -364,7 +355,22 @@ fn transport_words(group: &FlowGroup) -> String {
     if let Some(window) = tcp.receiver_window {
         words.push(format!("receive window {window}"));
     }
+    if let Some(control) = group.receiver.at_low_priority() {
+        words.push(format!("window advertised by {}", control_words(control)));
+    }
     words.join(", ")
+}
+
+/// A control and its parameters.
+fn control_words(control: &CongestionControl) -> String {
+    let parameters = control.parameters.iter().map(|(name, value)| match value {
+        Parameter::Switch(switch) => format!(", {name} {switch}"),
+        Parameter::Number(number) => format!(", {name} {number}"),
+        Parameter::Text(text) => format!(", {name} {text}"),
+    });
+    std::iter::once(control.name.clone())
+        .chain(parameters)
+        .collect()
 }
 
 fn milliseconds(time: Duration) -> String {

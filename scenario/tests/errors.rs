@@ -265,6 +265,27 @@ fn errors_name_file_line_field_and_what_is_allowed() {
             "congestion_control = \"reno\"",
             "congestion_control = \"reno\"\nreceiver_window = \"1MB\"",
         ),
+        ("congestion_control = \"reno\"", "receiver = \"netnise\""),
+        (
+            "congestion_control = \"reno\"",
+            "receiver = { name = \"netnice\", delta = 0.2 }",
+        ),
+        (
+            "congestion_control = \"reno\"",
+            "receiver = { name = \"plain\", delta = 0.2 }",
+        ),
+        (
+            r#"application = "ftp""#,
+            "receiver = \"netnice\"\napplication = { kind = \"command\", command = \"wget\" }",
+        ),
+        (
+            r#"tcp = { min_rto = "200ms" }"#,
+            "receiver = \"netnice\"\ntcp.timestamps = false",
+        ),
+        (
+            "congestion_control = \"reno\"",
+            "transport = \"udp\"\nreceiver = \"netnice\"",
+        ),
         ("congestion_control = \"reno\"", "transport = \"udp\""),
         (
             "seeds = 2",

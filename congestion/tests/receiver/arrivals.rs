@@ -126,6 +126,25 @@ fn a_probe_that_met_no_queue_opens_the_window_for_two() {
     assert!(rounds == 3, "{rounds}");
 }
 
+/// Otherwise each packet would wait for a delayed ACK, time and again.
+#[test]
+fn after_a_delayed_ack_the_others_are_awaited() {
+    let mut connection = Connection::yielding();
+    assert_eq!(connection.probe(300, 60), PAUSE);
+    assert_eq!(connection.probe(300, 0), 2 * MSS);
+    let lone = |connection: &mut Connection, delayed_ack| {
+        connection.now_ms += 50;
+        let segment = Segment {
+            delayed_ack,
+            ..connection.segment(0, 1)
+        };
+        connection.receiver.window(&segment)
+    };
+    assert_eq!(lone(&mut connection, false), 2 * MSS);
+    assert_eq!(lone(&mut connection, true), PAUSE);
+    assert_eq!(lone(&mut connection, true), 2 * MSS);
+}
+
 #[test]
 fn a_delayed_ack_says_nothing_of_the_queue() {
     let mut connection = Connection::yielding();

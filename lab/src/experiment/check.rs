@@ -40,6 +40,11 @@ pub fn check(scenario: &Scenario) -> Vec<Problem> {
             );
             problems.push(place.at("packet_size").problem(text));
         }
+        if flow.receiver.at_low_priority().is_some() {
+            problems.push(place.at("receiver").problem(
+                "a lab does not govern receivers; simulate it, or give a command that receives under `netnice run --direction receive`",
+            ));
+        }
         let control = &flow.congestion_control;
         let is_command = matches!(flow.application, Application::Command(_));
         let refusal = match controls::refuse(control) {

@@ -228,14 +228,10 @@ pub(super) fn schema(_: &mut SchemaGenerator) -> Schema {
         }),
     ];
     forms.extend(names().map(|name| {
-        let parameters = parameters::of(name).map(|row| (row.name.to_owned(), schema_of(row)));
-        let mut properties =
-            serde_json::Map::from_iter([("name".to_owned(), json!({"const": name}))]);
-        properties.extend(parameters);
         json!({
             "type": "object",
             "required": ["name"],
-            "properties": properties,
+            "properties": properties_of(name, parameters::of(name)),
             "additionalProperties": false,
         })
     }));
@@ -243,6 +239,16 @@ pub(super) fn schema(_: &mut SchemaGenerator) -> Schema {
         "description": "The congestion control of a TCP flow: a name, or a table of `name` and its parameters",
         "anyOf": forms,
     })
+}
+
+/// The properties of a table that names a control and sets its parameters.
+pub(super) fn properties_of<'a>(
+    name: &str,
+    parameters: impl Iterator<Item = &'a parameters::Parameter>,
+) -> serde_json::Map<String, serde_json::Value> {
+    let mut properties = serde_json::Map::from_iter([("name".to_owned(), json!({"const": name}))]);
+    properties.extend(parameters.map(|row| (row.name.to_owned(), schema_of(row))));
+    properties
 }
 
 /// The values of a parameter of a control.

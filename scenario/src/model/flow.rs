@@ -5,7 +5,10 @@ use netnice_queue::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Application, CongestionControl, Dscp, TimeSpan, TrafficClass, congestion_control};
+use super::{
+    Application, CongestionControl, Dscp, ReceiverControl, TimeSpan, TrafficClass,
+    congestion_control,
+};
 
 /// A flow, or a group of flows that differ only in their hosts and random draws.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
@@ -30,6 +33,10 @@ pub struct Flow {
     #[serde(default)]
     #[schemars(schema_with = "congestion_control::schema")]
     pub congestion_control: CongestionControl,
+    /// Control of the window that the receiver of a TCP flow advertises: `netnice` gives the flow low priority from its
+    /// receiving end, `plain` advertises what there is room for.
+    #[serde(default)]
+    pub receiver: ReceiverControl,
     /// Full packet as it is on the link, headers included.
     #[serde(default = "packet_size")]
     pub packet_size: Bytes,

@@ -9,6 +9,7 @@ mod flow;
 mod link;
 mod node;
 mod queue;
+mod receiver;
 mod time_span;
 mod traffic_class;
 mod units_schema;
@@ -27,6 +28,7 @@ pub use link::{
     Jitter, JitterDistribution, Link, LinkChanges, LinkTrace, LossModel, Outage, TimedChange,
 };
 pub use node::{Clock, Node, Route};
+pub use receiver::ReceiverControl;
 pub use time_span::TimeSpan;
 pub use traffic_class::{Dscp, TrafficClass};
 

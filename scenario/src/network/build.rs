@@ -427,6 +427,7 @@ fn flow_group(flow: &Flow, scenario: &Scenario) -> FlowGroup {
         name: flow.name.clone(),
         transport: flow.transport,
         congestion_control: flow.congestion_control.clone(),
+        receiver: flow.receiver.clone(),
         packet_size: flow.packet_size,
         header_size: flow.headers(),
         start: flow.start.get(),

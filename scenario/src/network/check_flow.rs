@@ -8,7 +8,8 @@ use netnice_queue::Bytes;
 use super::findings::Findings;
 use super::problem::Place;
 use crate::model::{
-    Application, CongestionControl, Flow, Scenario, Tcp, TimeSpan, TraceEntry, Transport, Web,
+    Application, CongestionControl, Flow, ReceiverControl, Scenario, Tcp, TimeSpan, TraceEntry,
+    Transport, Web,
 };
 
 /// The largest packet of IPv4.
@@ -53,7 +54,32 @@ pub(super) fn check_flow(scenario: &Scenario, flow: &Flow, place: &Place, findin
         let place = parameter.map_or(control.clone(), |name| control.at(name.as_str()));
         findings.add(&place, message);
     }
+    check_receiver(flow, &place.at("receiver"), findings);
     check_application(flow, &place.at("application"), findings);
+}
+
+fn check_receiver(flow: &Flow, place: &Place, findings: &mut Findings) {
+    if flow.receiver == ReceiverControl::default() {
+        return;
+    }
+    if flow.transport == Transport::Udp {
+        findings.add(place, "is for TCP; this flow is UDP");
+        return;
+    }
+    if let Err((parameter, message)) = flow.receiver.check() {
+        let place = parameter.map_or(place.clone(), |name| place.at(name.as_str()));
+        findings.add(&place, message);
+    }
+    findings.require(
+        flow.tcp.timestamps,
+        place,
+        "needs `tcp.timestamps = true`: without timestamps a receiver measures no delay",
+    );
+    findings.require(
+        !matches!(flow.application, Application::Command(_)),
+        place,
+        "cannot govern the sockets of a command; give the command that receives as `netnice run --direction receive -- ...`",
+    );
 }
 
 fn check_tcp(flow: &Flow, place: &Place, findings: &mut Findings) {

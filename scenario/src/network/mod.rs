@@ -21,8 +21,8 @@ use netnice_queue::{
 };
 
 use crate::model::{
-    Application, Clock, CongestionControl, Dscp, Jitter, JitterDistribution, Scenario, Tcp,
-    TrafficClass, Transport,
+    Application, Clock, CongestionControl, Dscp, Jitter, JitterDistribution, ReceiverControl,
+    Scenario, Tcp, TrafficClass, Transport,
 };
 
 pub(crate) use check_flow::trace_mistake;
@@ -108,6 +108,8 @@ pub struct FlowGroup {
     pub transport: Transport,
     /// Congestion control of TCP.
     pub congestion_control: CongestionControl,
+    /// Control of the window that the receiver advertises.
+    pub receiver: ReceiverControl,
     /// Full packet on the link, headers included.
     pub packet_size: Bytes,
     /// Headers in each packet, less than `packet_size`.

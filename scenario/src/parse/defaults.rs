@@ -7,7 +7,7 @@ use crate::did_you_mean::among;
 use crate::network::Step;
 
 /// Fields of a flow that a UDP flow does not have.
-const OF_TCP: [&str; 2] = ["tcp", "congestion_control"];
+const OF_TCP: [&str; 3] = ["tcp", "congestion_control", "receiver"];
 /// The lists whose entries can have defaults.
 const LISTS: [&str; 2] = ["links", "flows"];
 

@@ -267,6 +267,11 @@ const SHORTHANDS: [Shorthand; 4] = [
         key: "name",
         beside: None,
     },
+    Shorthand {
+        field: "receiver",
+        key: "name",
+        beside: None,
+    },
 ];
 
 /// Makes tables of the fields that were written short.

@@ -221,7 +221,10 @@ impl Connection {
                 packets: 0,
                 bytes: 0,
             },
-            receiver: Receiver::new(spec.receiver),
+            receiver: match &spec.low_priority {
+                Some(wanted) => Receiver::at_low_priority(spec.receiver, wanted),
+                None => Receiver::new(spec.receiver),
+            },
             opened: now,
         }
     }
@@ -412,8 +415,9 @@ impl Connection {
         counters.goodput_bytes += self.receiver.goodput_bytes();
         let receiver = self.receiver.statistics();
         counters.control_sent += receiver.acks + receiver.openings;
-        let report = self.sender.control().report();
-        let yields = report.map_or(0, |report| u64::from(report.yields));
+        let reports = [self.sender.control().report(), self.receiver.report()];
+        let yields = reports.into_iter().flatten();
+        let yields = yields.map(|report| u64::from(report.yields)).sum();
         counters.add_sender(&self.sender.statistics(), yields);
     }
 }

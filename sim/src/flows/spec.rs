@@ -9,7 +9,7 @@ use netnice_congestion::control::CongestionControl;
 use netnice_queue::Time;
 
 use crate::ids::LinkId;
-use crate::tcp::{Opener, ReceiverConfig, SenderConfig};
+use crate::tcp::{LowPriority, Opener, ReceiverConfig, SenderConfig};
 use crate::trace::labels::TcpLabels;
 use crate::traffic::{Traffic, Web};
 
@@ -87,6 +87,8 @@ pub struct TcpSpec {
     pub sender: SenderConfig,
     /// The receiving end.
     pub receiver: ReceiverConfig,
+    /// Low priority from the receiving end; `None` for a receiver that advertises what it has room for.
+    pub low_priority: Option<LowPriority>,
     /// The congestion control.
     pub control: MakeControl,
 }
@@ -96,6 +98,7 @@ impl fmt::Debug for TcpSpec {
         f.debug_struct("TcpSpec")
             .field("sender", &self.sender)
             .field("receiver", &self.receiver)
+            .field("low_priority", &self.low_priority)
             .field("control", &(self.control)().name())
             .finish()
     }

@@ -16,7 +16,8 @@ use crate::links::network::{LinkSpec, Network};
 use crate::scenario::trace_files::Traces;
 use crate::simulation::{RunOptions, Simulation};
 use crate::tcp::{
-    Clock, DelayedAck, Opener, ReceiverConfig, Recovery, SenderConfig, TimeoutConfig,
+    Clock, DelayedAck, LARGEST_GOVERNED_WINDOW, LowPriority, Opener, ReceiverConfig, Recovery,
+    SenderConfig, TimeoutConfig,
 };
 use crate::traffic::{Traffic, Web};
 
@@ -217,12 +218,20 @@ fn tcp_spec(
         .packet_size
         .get()
         .saturating_sub(group.header_size.get());
-    let window = tcp.receiver_window.map_or(u32::MAX, |bytes| {
-        u32::try_from(bytes.get()).unwrap_or(u32::MAX)
+    let mss = u32::try_from(mss).unwrap_or(u32::MAX);
+    let low_priority = low_priority(flow, mss)?;
+    let largest_window = match low_priority {
+        Some(_) => LARGEST_GOVERNED_WINDOW,
+        None => u32::MAX,
+    };
+    let window = tcp.receiver_window.map_or(largest_window, |bytes| {
+        u32::try_from(bytes.get())
+            .unwrap_or(u32::MAX)
+            .min(largest_window)
     });
     Ok(TcpSpec {
         sender: SenderConfig {
-            mss: u32::try_from(mss).unwrap_or(u32::MAX),
+            mss,
             initial_window: tcp.initial_window,
             initial_ssthresh: tcp.initial_ssthresh.unwrap_or(f64::INFINITY),
             recovery: match tcp.recovery {
@@ -255,8 +264,22 @@ fn tcp_spec(
                 .map_or(0, |bytes| u32::try_from(bytes).unwrap_or(u32::MAX)),
             timeout,
         },
+        low_priority,
         control: controls.of(flow)?,
     })
+}
+
+/// Low priority from the receiving end, if the flow has it; `mss` is the data of a full packet in bytes.
+fn low_priority(flow: &NetworkFlow, mss: u32) -> Result<Option<LowPriority>, RunError> {
+    let Some(control) = flow.group.receiver.at_low_priority() else {
+        return Ok(None);
+    };
+    let parameters = registry::policy_parameters(&control.name, &control.control_parameters())
+        .map_err(|error| RunError::Control {
+            flow: flow.name.clone(),
+            error,
+        })?;
+    Ok(Some(LowPriority { parameters, mss }))
 }
 
 fn clock(clock: &model::Clock) -> Clock {

@@ -412,6 +412,7 @@ mod tests {
                 tcp: TcpSpec {
                     sender: SenderConfig::ns2(960),
                     receiver: ReceiverConfig::ns2(),
+                    low_priority: None,
                     control: Arc::new(|| {
                         registry::create("reno", &ControlParameters::default()).unwrap()
                     }),

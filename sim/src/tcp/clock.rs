@@ -31,18 +31,25 @@ impl Clock {
     /// Returns the clock's reading at `now`, in ticks modulo 2^32.
     #[inline]
     pub fn ticks(&self, now: Time) -> u32 {
-        let mut local_ns = now.as_nanos();
-        if self.drift_parts_per_billion != 0 {
-            let drift =
-                i128::from(local_ns) * i128::from(self.drift_parts_per_billion) / 1_000_000_000;
-            local_ns = (i128::from(local_ns) + drift).max(0) as u64;
-        }
+        let local_ns = self.local_ns(now);
         let mut ticks = ((u128::from(local_ns) * u128::from(self.reciprocal)) >> 64) as u64;
         // The reciprocal is rounded down by less than 1, so the product is at most one too small.
         if local_ns - ticks * self.tick_ns >= self.tick_ns {
             ticks += 1;
         }
         self.offset.wrapping_add(ticks as u32)
+    }
+
+    /// Returns the nanoseconds that the host counts from the origin of time to `now`, drift included.
+    #[inline]
+    pub(super) fn local_ns(&self, now: Time) -> u64 {
+        let now_ns = now.as_nanos();
+        if self.drift_parts_per_billion == 0 {
+            return now_ns;
+        }
+        let drift_ns =
+            i128::from(now_ns) * i128::from(self.drift_parts_per_billion) / 1_000_000_000;
+        (i128::from(now_ns) + drift_ns).max(0) as u64
     }
 
     /// Length of a tick in nanoseconds.

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The receiving end of a connection.
 
+mod low_priority;
 mod opening;
 mod prefetch;
 
+use netnice_congestion::policy::Report;
 use netnice_queue::Time;
 
 use super::config::nanos;
@@ -12,6 +14,9 @@ use super::segment::NO_SACK;
 use super::timeout::RetransmissionTimeout;
 use super::{Flags, Opener, ReceiverConfig, SackBlock, Segment};
 use crate::time::NEVER_NS;
+use low_priority::{JIFFY_NS, WindowControl};
+
+pub use low_priority::{LARGEST_GOVERNED_WINDOW, LowPriority};
 
 /// Marks that routers set on the packet that carried a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,6 +97,8 @@ pub struct Receiver {
     state: State,
     /// ECE bits to send until the sender's CWR arrives (RFC 3168 section 6.1.3).
     echo: Flags,
+    /// `low_priority` is set.
+    governed: bool,
 
     out_of_order: Ranges,
     config: ReceiverConfig,
@@ -107,6 +114,8 @@ pub struct Receiver {
     timeout: RetransmissionTimeout,
     opening_sent_ns: u64,
     opening_retransmitted: bool,
+    /// Control of the advertised window of a receiver at low priority.
+    low_priority: Option<Box<WindowControl>>,
 }
 
 impl Receiver {
@@ -139,6 +148,19 @@ impl Receiver {
             opening_deadline: NEVER_NS,
             opening_sent_ns: 0,
             opening_retransmitted: false,
+            governed: false,
+            low_priority: None,
+        }
+    }
+
+    /// A receiver that controls its advertised window for low priority, unless it has no timestamps: without them a
+    /// receiver measures no delay.
+    pub fn at_low_priority(config: ReceiverConfig, wanted: &LowPriority) -> Receiver {
+        let governed = config.timestamps;
+        Receiver {
+            governed,
+            low_priority: governed.then(|| Box::new(WindowControl::new(&config, wanted))),
+            ..Receiver::new(config)
         }
     }
 
@@ -164,6 +186,7 @@ impl Receiver {
             && segment.flags.0 & !(Flags::ACK.0 | Flags::RETRANSMISSION.0) == 0
             && segment.length > 0
             && !mark.congestion_experienced
+            && !self.governed
             && self.out_of_order.is_empty()
         {
             self.segments += 1;
@@ -237,17 +260,34 @@ impl Receiver {
         }
     }
 
+    /// Report of the control of the advertised window; `None` without one, and before the connection is established.
+    pub fn report(&self) -> Option<Report> {
+        self.low_priority.as_ref()?.report()
+    }
+
     #[inline]
     fn acknowledge_later(&mut self, now: Time) {
         self.unacknowledged += 1;
         match self.config.delayed_ack {
-            Some(delayed) if self.unacknowledged < delayed.segments => {
+            Some(delayed) if self.unacknowledged < delayed.segments && !self.is_quick() => {
                 if self.ack_deadline == NEVER_NS {
-                    self.ack_deadline = now.as_nanos().saturating_add(nanos(delayed.timeout));
+                    let jiffy_ns = if self.governed { JIFFY_NS } else { 0 };
+                    let timeout_ns = nanos(delayed.timeout).saturating_add(jiffy_ns);
+                    self.ack_deadline = now.as_nanos().saturating_add(timeout_ns);
                 }
             }
             _ => self.pending = Pending::Ack,
         }
+    }
+
+    /// Returns true if the next ACK is not delayed, though fewer segments have arrived than one ACK covers.
+    #[inline]
+    fn is_quick(&self) -> bool {
+        self.governed
+            && self
+                .low_priority
+                .as_ref()
+                .is_some_and(|control| control.is_quick())
     }
 
     /// Builds the segment in one expression: changing it after it is filled would stall the copy.
@@ -263,7 +303,11 @@ impl Receiver {
             sequence: 0,
             acknowledgement: self.next,
             length: 0,
-            window: self.window(),
+            window: if self.governed {
+                self.governed_window(now, false)
+            } else {
+                self.window()
+            },
             tsval,
             tsecr,
             sack: if self.out_of_order.is_empty() || !self.config.sack {
@@ -292,9 +336,12 @@ impl Receiver {
         }
     }
 
-    /// Anything but data in order.
+    /// Anything but data in order, and all segments at low priority.
     #[cold]
     fn on_unusual_segment(&mut self, now: Time, segment: &Segment, mark: Mark) {
+        if let Some(control) = &mut self.low_priority {
+            control.on_segment(now, segment);
+        }
         if segment.flags.contains(Flags::SYN) {
             self.on_syn(now, segment);
             return;
@@ -316,6 +363,10 @@ impl Receiver {
         }
         let fin = segment.flags.contains(Flags::FIN);
         if segment.length == 0 && !fin {
+            // A probe of a window of zero carries an old number; the ACK of a handshake or a request has none.
+            if segment.sequence > 0 && segment.sequence < self.next {
+                self.pending = Pending::Ack;
+            }
             return;
         }
         self.segments += 1;

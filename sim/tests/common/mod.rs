@@ -105,6 +105,7 @@ pub fn control(name: &'static str) -> TcpSpec {
     TcpSpec {
         sender: SenderConfig::ns2(960),
         receiver: ReceiverConfig::ns2(),
+        low_priority: None,
         control: Arc::new(move || registry::create(name, &ControlParameters::default()).unwrap()),
     }
 }

@@ -5,5 +5,6 @@ mod any_path;
 mod connection;
 mod control;
 mod pipe;
+mod receive_window;
 mod recovery;
 mod signals;

@@ -30,7 +30,11 @@ impl Receiver {
             _ => {
                 segment.flags = Flags::ACK.with(Flags::REQUEST);
                 segment.length = self.config.request_length;
-                segment.window = self.window();
+                segment.window = if self.governed {
+                    self.governed_window(now, true)
+                } else {
+                    self.window()
+                };
             }
         }
         if self.pending != Pending::SynAck {

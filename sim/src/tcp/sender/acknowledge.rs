@@ -73,6 +73,7 @@ impl Sender {
         self.window_edge = self
             .window_edge_at_first()
             .max(acknowledgement + u64::from(segment.window));
+        self.largest_window = self.largest_window.max(segment.window);
         if self.config.timestamps {
             self.recent_timestamp = segment.tsval;
         }

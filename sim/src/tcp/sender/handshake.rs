@@ -100,6 +100,7 @@ impl Sender {
         self.timer_ns = NEVER_NS;
         self.recent_timestamp = segment.tsval;
         self.window_edge = u64::from(segment.window);
+        self.largest_window = segment.window;
         if self.handshake_sends == 1 {
             self.note_round_trip(now_ns - self.handshake_sent_ns);
             self.timeout.sample(self.handshake_sent_ns, now_ns);

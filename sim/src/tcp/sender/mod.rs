@@ -4,6 +4,7 @@
 mod acknowledge;
 mod handshake;
 mod outstanding;
+mod persist;
 mod prefetch;
 mod transmit;
 
@@ -119,6 +120,12 @@ pub struct Sender {
     /// Only pacing holds back the next segment.
     wants_pacing: bool,
     ack_to_send: bool,
+    /// Nothing is outstanding, and the receive window is too small for the next segment: the timer is the persist timer.
+    persisting: bool,
+    /// The persist timer has expired.
+    probe_due: bool,
+    /// Largest window that the receiver has advertised, in bytes.
+    largest_window: u32,
     /// Every ACK needs its first 16 bytes and, with timestamps, the clock after them.
     config: SenderConfig,
 
@@ -137,6 +144,8 @@ pub struct Sender {
     rescued: bool,
     handshake_to_send: bool,
     request: Option<u32>,
+    /// Zero-window probes sent since data were sent last.
+    zero_window_probes: u32,
     /// Counters that do not follow from the sequence numbers.
     statistics: SenderStatistics,
     /// Its first cache line is the last one that every ACK needs.
@@ -188,6 +197,10 @@ impl Sender {
             burst_left: 0,
             wants_pacing: false,
             ack_to_send: false,
+            persisting: false,
+            probe_due: false,
+            largest_window: 0,
+            zero_window_probes: 0,
             handshake_to_send: false,
             handshake_sends: 0,
             request: None,
@@ -243,7 +256,9 @@ impl Sender {
             return;
         }
         self.timer_ns = NEVER_NS;
-        if self.state == SenderState::Established {
+        if self.persisting {
+            self.probe_due = true;
+        } else if self.state == SenderState::Established {
             self.on_retransmission_timeout(now_ns);
         } else {
             self.on_handshake_timeout();

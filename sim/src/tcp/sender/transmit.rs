@@ -32,6 +32,9 @@ impl Sender {
         let plan = self.plan();
         if plan == Plan::Nothing {
             self.wants_pacing = false;
+            if self.persisting {
+                return self.poll_persisting(now);
+            }
             return self.poll_bare_ack(now);
         }
         let in_burst = self.burst_left > 0 && self.last_sent_ns == now_ns;
@@ -166,8 +169,7 @@ impl Sender {
         let length = available.min(u64::from(self.config.mss));
         if length > room {
             self.cwnd_limited = false;
-            // Less than a whole segment is sent only if nothing else moves the window (RFC 1122 section 4.2.3.4).
-            if room == 0 || !self.outstanding.is_empty() {
+            if !self.outstanding.is_empty() || !self.may_send_part(room) {
                 return Plan::Nothing;
             }
             return Plan::New(room as u32);
@@ -281,6 +283,7 @@ impl Sender {
     /// Begins a flight with the first packet after nothing was outstanding.
     #[cold]
     fn begin_flight(&mut self, now_ns: u64) {
+        self.end_persisting();
         self.first_sent_ns = now_ns;
         self.delivered_ns = now_ns;
         if self.next_sequence > 0 && now_ns - self.last_sent_ns > self.timeout.value_ns() {

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The advertised window of a receiver at low priority: `policy/receiver.h` of the congestion crate decides, as in a kernel,
+//! where `receive.bpf.c` sets `TCP_WINDOW_CLAMP` to its result.
+
+use netnice_congestion::policy::{Parameters, Report};
+use netnice_congestion::receiver::{Receiver as Policy, Segment as Leaving};
+use netnice_queue::Time;
+
+use super::{Receiver, ReceiverConfig};
+use crate::tcp::config::nanos;
+use crate::tcp::{Clock, Flags, Segment};
+
+/// Largest window of such a receiver in bytes, as `receive.bpf.c` limits it: its window scale is 8 at most.
+pub const LARGEST_GOVERNED_WINDOW: u32 = (16 << 20) - 1;
+/// Linux's timers expire up to a jiffy late: at 250 Hz, 4 ms. Exact delayed ACKs of 40 ms would meet the packets of a path of
+/// 40 ms.
+pub(super) const JIFFY_NS: u64 = 4_000_000;
+/// Linux's smallest window clamp: half of `SOCK_MIN_RCVBUF`.
+const SMALLEST_CLAMP: u32 = 1152;
+/// Most ACKs that are not delayed after a gap (`TCP_MAX_QUICKACKS`).
+const MOST_QUICK_ACKS: u32 = 16;
+/// Linux does not open the window for shorter segments (`tcp_event_data_recv`).
+const LEAST_GROWING: u32 = 128;
+
+/// Settings of a receiver at low priority.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LowPriority {
+    /// Parameters of the netnice control.
+    pub parameters: Parameters,
+    /// Most bytes of data in a packet of the peer: the MSS that this end has advertised, less its options.
+    pub mss: u32,
+}
+
+/// The advertised window of one connection. Its part in Linux is `tcp_set_window_clamp`, `tcp_grow_window` and
+/// `tcp_select_window`; programs read at once, so that the whole buffer is free.
+#[derive(Debug, Clone)]
+pub(super) struct WindowControl {
+    wanted: LowPriority,
+    /// `None` until the connection is established.
+    policy: Option<Policy>,
+    clock: Clock,
+    least_rto_ns: u64,
+    /// Shift of the window field: windows are multiples of 2^scale bytes.
+    scale: u32,
+    /// Receive buffer in bytes.
+    buffer: u32,
+    clamp: u32,
+    /// Linux's `rcv_ssthresh`: bound of the window, which follows a larger clamp only as data arrive.
+    bound: u32,
+    /// Window advertised last.
+    window: u32,
+    /// Sequence number up to which data were ever offered a place.
+    edge: u64,
+    /// Sequence number up to which data had arrived when the last segment left.
+    reported: u64,
+    /// ACKs that are still sent without delay.
+    quick_acks: u32,
+    /// Gap between two packets of data after which ACKs are not delayed: this end's RTO.
+    gap_ns: u64,
+    /// Newest packet of data: arrival, stamps.
+    arrived: Option<Time>,
+    tsval: u32,
+    tsecr: u32,
+    /// Most bytes of data in a packet so far.
+    largest_segment: u32,
+}
+
+impl WindowControl {
+    pub(super) fn new(config: &ReceiverConfig, wanted: &LowPriority) -> WindowControl {
+        let buffer = config.window.min(LARGEST_GOVERNED_WINDOW);
+        // The handshake's windows are not scaled (RFC 7323 section 2.2).
+        let first = buffer.min(u32::from(u16::MAX));
+        WindowControl {
+            wanted: *wanted,
+            policy: None,
+            clock: config.clock,
+            least_rto_ns: nanos(config.timeout.min),
+            scale: u32::from(config.window_scale.min(14)),
+            buffer,
+            clamp: buffer,
+            bound: first,
+            window: first,
+            edge: u64::from(first),
+            reported: 0,
+            quick_acks: 0,
+            gap_ns: 0,
+            arrived: None,
+            tsval: 0,
+            tsecr: 0,
+            largest_segment: 0,
+        }
+    }
+
+    /// Takes note of a segment of the peer.
+    pub(super) fn on_segment(&mut self, now: Time, segment: &Segment) {
+        if segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::ACK) {
+            return;
+        }
+        self.tsval = segment.tsval;
+        self.tsecr = segment.tsecr;
+        self.establish(now);
+        if segment.length == 0 {
+            return;
+        }
+        self.quicken(now);
+        self.largest_segment = self.largest_segment.max(segment.length);
+        if segment.length >= LEAST_GROWING {
+            let most = self.clamp.min(self.buffer).max(self.bound);
+            self.bound = most.min(self.bound.saturating_add(2 * self.wanted.mss));
+        }
+    }
+
+    /// As `tcp_event_data_recv`: ACKs of the first data, and of data after a long gap, are not delayed.
+    fn quicken(&mut self, now: Time) {
+        let gap_ns = self
+            .arrived
+            .map(|arrived| now.as_nanos() - arrived.as_nanos());
+        self.arrived = Some(now);
+        if gap_ns.is_none_or(|gap_ns| gap_ns > self.gap_ns) {
+            let quick_acks = self.window / (2 * self.wanted.mss);
+            self.quick_acks = self.quick_acks.max(quick_acks.clamp(2, MOST_QUICK_ACKS));
+        }
+    }
+
+    /// Returns true if the next ACK is not delayed.
+    pub(super) fn is_quick(&self) -> bool {
+        self.quick_acks > 0
+    }
+
+    pub(super) fn report(&self) -> Option<Report> {
+        self.policy.as_ref().map(|policy| *policy.report())
+    }
+
+    fn establish(&mut self, now: Time) -> &mut Policy {
+        if self.policy.is_none() {
+            let first_rtt_ns = u64::from(self.round_trip_us(now)) * 1000;
+            // RFC 6298 section 2.2.
+            self.gap_ns = self.least_rto_ns.max(3 * first_rtt_ns);
+        }
+        let LowPriority { parameters, mss } = &self.wanted;
+        let now_us = microseconds(&self.clock, now);
+        self.policy
+            .get_or_insert_with(|| Policy::new(parameters, self.window, *mss, now_us))
+    }
+
+    /// Largest window that the field can express.
+    fn limit(&self) -> u32 {
+        (u32::from(u16::MAX) << self.scale).min(LARGEST_GOVERNED_WINDOW)
+    }
+
+    /// Describes the segment that is about to leave as `receive.bpf.c` does.
+    fn leaving(&self, now: Time, arrivals: &Arrivals) -> Leaving {
+        Leaving {
+            now_us: microseconds(&self.clock, now),
+            rtt_us: self.round_trip_us(now),
+            tsval: self.tsval,
+            bytes: (arrivals.next - self.reported) as u32,
+            mss: self.largest_segment,
+            limit_bytes: self.limit(),
+            gap: arrivals.gap,
+            ce: arrivals.ce,
+            delayed_ack: self.arrived.is_some_and(|arrived| arrived != now),
+            has_data: arrivals.has_data,
+        }
+    }
+
+    /// Returns `now` less the stamp that the peer has echoed, as precise as the stamp; 0 without an echo.
+    fn round_trip_us(&self, now: Time) -> u32 {
+        let tick_ns = self.clock.tick_ns();
+        if self.tsecr == self.clock.ticks(Time::ZERO) {
+            return 0;
+        }
+        let ticks = self.clock.ticks(now).wrapping_sub(self.tsecr);
+        let rtt_ns = u64::from(ticks) * tick_ns + self.clock.local_ns(now) % tick_ns;
+        (rtt_ns / 1000) as u32
+    }
+
+    /// Returns the window to advertise in a segment that leaves at `now`.
+    fn advertise(&mut self, now: Time, arrivals: &Arrivals) -> u32 {
+        let leaving = self.leaving(now, arrivals);
+        let wanted = self.establish(now).window(&leaving);
+        self.reported = arrivals.next;
+        self.quick_acks = self.quick_acks.saturating_sub(1);
+        self.set_clamp(wanted);
+        self.select(arrivals.next)
+    }
+
+    /// As `tcp_set_window_clamp` since Linux 6.6.
+    fn set_clamp(&mut self, wanted: u32) {
+        let clamp = wanted.max(SMALLEST_CLAMP);
+        self.bound = match clamp > self.clamp {
+            true => self.bound.max(clamp.min(self.window)),
+            false => self.bound.min(clamp),
+        };
+        self.clamp = clamp;
+    }
+
+    /// As `__tcp_select_window` and `tcp_select_window`: a multiple of the scale's unit, and never less than what was
+    /// offered before (RFC 9293 section 3.8.6).
+    fn select(&mut self, next: u64) -> u32 {
+        let grain = 1 << self.scale;
+        let offered = self.edge.saturating_sub(next) as u32;
+        let open = self.bound.min(self.buffer);
+        self.window = open.max(offered).next_multiple_of(grain).min(self.limit());
+        self.edge = self.edge.max(next + u64::from(self.window));
+        self.window
+    }
+}
+
+/// Times of the host in microseconds, which wrap.
+fn microseconds(clock: &Clock, now: Time) -> u32 {
+    (clock.local_ns(now) / 1000) as u32
+}
+
+/// State of the data when a segment is about to leave.
+struct Arrivals {
+    /// RCV.NXT.
+    next: u64,
+    /// Data beyond a gap are queued.
+    gap: bool,
+    /// A CE mark has arrived, and no CWR since.
+    ce: bool,
+    /// The segment carries data of our own.
+    has_data: bool,
+}
+
+impl Receiver {
+    /// The window to advertise at low priority, in a segment that carries data of our own or not.
+    #[cold]
+    pub(super) fn governed_window(&mut self, now: Time, has_data: bool) -> u32 {
+        let arrivals = Arrivals {
+            next: self.next,
+            gap: !self.out_of_order.is_empty(),
+            ce: self.echo.contains(Flags::ECE),
+            has_data,
+        };
+        match &mut self.low_priority {
+            Some(control) => control.advertise(now, &arrivals),
+            None => self.window(),
+        }
+    }
+}

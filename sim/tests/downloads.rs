@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Downloads at low priority from the receiving end: servers with other controls, checked with margins over one simulated
+//! bottleneck.
+
+use netnice_scenario::ScenarioFile;
+use netnice_scenario::results::{FlowResult, RunResults};
+
+const LINK_BPS: f64 = 10e6;
+
+/// A link of 10 Mb/s with a queue of 2.5 bandwidth-delay products, and downloads over it.
+struct Line {
+    rtt_ms: u32,
+    flows: String,
+}
+
+impl Line {
+    fn new(rtt_ms: u32) -> Line {
+        Line {
+            rtt_ms,
+            flows: String::new(),
+        }
+    }
+
+    /// A flow from a server with `control`; `rest` are further keys of the flow.
+    fn flow(mut self, name: &str, control: &str, rest: &str) -> Line {
+        self.flows +=
+            &format!("[[flows]]\nname = \"{name}\"\ncongestion_control = \"{control}\"\n{rest}\n");
+        self
+    }
+
+    fn low(self, name: &str, control: &str, rest: &str) -> Line {
+        self.flow(name, control, &format!("receiver = \"netnice\"\n{rest}"))
+    }
+
+    fn run(&self, warm_up_s: u32, seconds: u32) -> RunResults {
+        let Line { rtt_ms, flows } = self;
+        // Packets of 1500 B take 1.2 ms.
+        let queue = 2.5 * f64::from(*rtt_ms) / 1.2;
+        let text = format!(
+            "name = \"test\"\nduration = \"{seconds}s\"\nwarm_up = \"{warm_up_s}s\"\n\
+             [defaults.flows]\nfrom = \"server\"\nto = \"home\"\nstart_spread = \"30ms\"\n\
+             tcp = {{ delayed_ack = true, min_rto = \"200ms\" }}\n\
+             [[links]]\nfrom = \"server\"\nto = \"home\"\nrate = \"10mbit\"\ndelay = \"{}us\"\n\
+             queue = \"{queue:.0}p\"\n{flows}",
+            rtt_ms * 500,
+        );
+        let file = match ScenarioFile::parse("test", &text, &[], None) {
+            Ok(file) => file,
+            Err(error) => panic!("{error}\n{text}"),
+        };
+        let run = netnice_sim::run(file.scenario(), 1, || true).unwrap();
+        run.expect("nobody stops it")
+    }
+}
+
+fn flow<'a>(results: &'a RunResults, name: &str) -> &'a FlowResult {
+    results.flows.iter().find(|flow| flow.name == name).unwrap()
+}
+
+/// A flow's share of the link, headers included.
+fn share(results: &RunResults, name: &str) -> f64 {
+    flow(results, name).throughput_bps / LINK_BPS
+}
+
+#[test]
+fn a_download_alone_fills_the_line() {
+    for control in ["cubic", "reno", "netnice"] {
+        for rtt_ms in [4, 40, 100] {
+            let results = Line::new(rtt_ms).low("own", control, "").run(5, 30);
+            let share = share(&results, "own");
+            assert!(share > 0.94, "{control}, {rtt_ms} ms: {share:.3}");
+        }
+    }
+}
+
+#[test]
+fn a_download_yields_to_a_plain_one_and_comes_back() {
+    for rtt_ms in [4, 40, 100] {
+        for rival in ["cubic", "reno"] {
+            let line = Line::new(rtt_ms).low("own", "cubic", "").flow(
+                "rival",
+                rival,
+                "start = \"10s\"\nstop = \"25s\"",
+            );
+            let case = format!("{rtt_ms} ms, {rival}");
+            let beside = line.run(15, 25);
+            let [own, theirs] = ["own", "rival"].map(|name| share(&beside, name));
+            assert!(own < 0.01 && theirs > 0.98, "{case}: {own:.4}, {theirs:.4}");
+            // The rival's queue drains, and the server begins with a small window.
+            let from_s = 30 + rtt_ms / 20;
+            let back = share(&line.run(from_s, from_s + 5), "own");
+            assert!(back > 0.9, "{case}: {back:.3}");
+        }
+    }
+}
+
+#[test]
+fn yields_of_a_receiver_are_counted() {
+    let line = Line::new(40)
+        .low("own", "cubic", "")
+        .flow("rival", "cubic", "start = \"5s\"");
+    let results = line.run(4, 15);
+    assert!(flow(&results, "own").early_indications > 0);
+    assert_eq!(flow(&results, "rival").early_indications, 0);
+}
+
+#[test]
+fn a_page_is_fetched_at_low_priority() {
+    let page = "application = { kind = \"web\", sessions = 1, objects_per_page = 1, \
+                object_size = { mean = \"10kB\" }, between_pages = \"200ms\" }";
+    let time = |receiver: &str| {
+        let line = Line::new(40).flow("page", "cubic", &format!("{receiver}{page}"));
+        let bins = line.run(0, 30).response_times.remove(0).bins;
+        let objects: u64 = bins.iter().map(|bin| bin.response.count).sum();
+        let sum_s: f64 = bins
+            .iter()
+            .map(|bin| bin.response.count as f64 * bin.response.mean_s)
+            .sum();
+        sum_s / objects as f64
+    };
+    let [plain, low] = ["", "receiver = \"netnice\"\n"].map(time);
+    assert!(low < 1.05 * plain, "{low:.4} s, not {plain:.4} s");
+}
