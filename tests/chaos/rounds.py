@@ -46,6 +46,16 @@ def settled_control(world: World, wanted: str, seconds: float = 10) -> None:
         time.sleep(0.02)
 
 
+def first_control(world: World) -> str:
+    """The control of the first connection, once there is one: without KVM a client takes long to start."""
+    deadline = time.monotonic() + 120
+    while not (controls := world.controls()):
+        if time.monotonic() > deadline:
+            raise BrokenPromiseError("a client without netnice makes no connection")
+        time.sleep(0.01)
+    return controls[0]
+
+
 def surviving(world: World) -> None:
     """A command that outlives what was killed has connections, and all of them have the control."""
     deadline = time.monotonic() + 10
@@ -108,10 +118,7 @@ def attach_and_detach(world: World) -> Killed:
     cgroup.mkdir(exist_ok=True)
     try:
         world.start(["sh", "-c", f'echo 0 >{cgroup}/cgroup.procs; exec "$@"', "-", *world.client()])
-        deadline = time.monotonic() + 10
-        while not world.controls() and time.monotonic() < deadline:
-            time.sleep(0.01)
-        usual = world.controls()[0]
+        usual = first_control(world)
         first = short_run(world, world.command("attach", str(cgroup)), 0.2, ("netnice",))
         expect(world, 0, "attach", str(cgroup))
         settled_control(world, "netnice")
@@ -129,10 +136,7 @@ def attach_and_detach(world: World) -> Killed:
 def renice(world: World) -> Killed:
     """`renice`, `renice --off`"""
     client = world.start(world.client())
-    deadline = time.monotonic() + 10
-    while not world.controls() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    usual, pid = world.controls()[0], str(client.pid)
+    usual, pid = first_control(world), str(client.pid)
     modes = ("netnice", "both")
     first = short_run(world, world.command("renice", "--pid", pid), 0.2, modes)
     expect(world, 0, "renice", "--pid", pid)
