@@ -81,10 +81,10 @@ test-cluster: wheel ## Kill workers, schedulers and heads of Dask and Ray below 
 
 test-systemd: deb ## Install, reboot, upgrade and remove under systemd in a Debian 12: minutes, needs root; OTHER=another version
 	@scripts/prerequisites build demo systemd
-	$(SUDO) tests/vm/systemd --netnice target/package/root/usr/bin/netnice \
-		--deb $$(ls -t target/package/netnice_*.deb | head -n 1) $(if $(OTHER),--other $(OTHER)) $(ARGS)
+	$(SUDO) tests/vm/systemd --netnice target/packages/root/usr/bin/netnice \
+		--deb $$(ls -t target/packages/netnice_*.deb | head -n 1) $(if $(OTHER),--other $(OTHER)) $(ARGS)
 
-deb rpm tarball: ## Build a package in target/package: one static program, man pages, completions, a unit of systemd
+deb rpm tarball: ## Build a package in target/packages: one static program, man pages, completions, a unit of systemd
 	@scripts/prerequisites build package
 	packaging/build $@
 
