@@ -296,6 +296,9 @@ impl FileControl {
             in_flight: congestion.in_flight,
         };
         let mut ssthresh = NO_SSTHRESH;
+        if self.file.endless.load(Ordering::Relaxed) {
+            return;
+        }
         // SAFETY: the state is as large as the compiled file expects at most; the others are valid for the call.
         let late = unsafe {
             function(
@@ -321,7 +324,8 @@ impl CongestionControl for FileControl {
     }
 
     fn on_ack(&mut self, ack: &Ack, window: &mut Window) {
-        if !ack.may_grow {
+        // Once a call has not ended, the others would waste as much time.
+        if !ack.may_grow || self.file.endless.load(Ordering::Relaxed) {
             return;
         }
         let told = FileAck {
