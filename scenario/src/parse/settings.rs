@@ -246,7 +246,7 @@ struct Shorthand {
     beside: Option<(&'static str, &'static str)>,
 }
 
-const SHORTHANDS: [Shorthand; 4] = [
+const SHORTHANDS: [Shorthand; 5] = [
     Shorthand {
         field: "queue",
         key: "limit",
