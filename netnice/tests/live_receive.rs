@@ -95,7 +95,7 @@ fn a_download_is_told_with_its_direction_and_rate() {
     for (way, governed) in [("receive", "receiver"), ("both", "both")] {
         let (one, table) = (&told[way]["status"][0], &told[way]["table"]);
         assert_eq!(one["governed"], governed, "{told}");
-        let phases = ["filling", "yielding", "paused"];
+        let phases = ["filling", "inference", "yielding", "paused"];
         assert!(phases.contains(&one["receive_state"].as_str().unwrap()));
         assert!(one["receive_rate_bits_per_second"].as_f64() > Some(1e5));
         assert!(one["receive_window_bytes"].as_u64() >= Some(1152), "{one}");

@@ -39,7 +39,7 @@ Columns:
 The following columns show the governed direction that moves more data:
   STATE      sending: slow start (finds out what the path carries), avoidance (probes for more),
              inference (has given way, watches whether others are still there), yielding (they are);
-             receiving: filling, yielding, paused (yielding, with a window below one packet)
+             receiving: filling, inference, yielding, paused (yielding, window below one packet)
   WINDOW     sending: congestion window; receiving: advertised window
   RTT        sending: smoothed round trip; receiving: the smallest one plus the delay
   DELAY      latest filtered delay above the smallest one, and the threshold above that

@@ -100,7 +100,9 @@ impl Governed {
 pub enum ReceivingPhase {
     /// The window grows, or is near the one that fills the path.
     Filling,
-    /// An indication of congestion was answered, or others are present.
+    /// An indication of congestion was answered; checking whether it persists.
+    Inference,
+    /// Others are present.
     Yielding,
     /// Others are present, and the window is below one packet.
     Paused,
@@ -111,6 +113,7 @@ impl ReceivingPhase {
     pub fn name(self) -> &'static str {
         match self {
             Self::Filling => "filling",
+            Self::Inference => "inference",
             Self::Yielding => "yielding",
             Self::Paused => "paused",
         }
@@ -144,8 +147,9 @@ impl Reception {
     fn new(record: &ReceptionRecord, now: Duration) -> Self {
         let report = &record.report;
         let phase = match report.phase() {
-            Phase::Yielding | Phase::Inference if record.paused != 0 => ReceivingPhase::Paused,
-            Phase::Yielding | Phase::Inference => ReceivingPhase::Yielding,
+            Phase::Yielding if record.paused != 0 => ReceivingPhase::Paused,
+            Phase::Yielding => ReceivingPhase::Yielding,
+            Phase::Inference => ReceivingPhase::Inference,
             Phase::SlowStart | Phase::Avoidance => ReceivingPhase::Filling,
         };
         let minimum_rtt = Duration::from_micros(record.minimum_rtt_us.into());
