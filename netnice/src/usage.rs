@@ -91,7 +91,7 @@ mod tests {
             ),
             ("netnice renice", "--pid"),
             ("netnice renice --pid init", "init"),
-            ("netnice attach", "<CGROUP|UNIT>"),
+            ("netnice attach", "<CGROUP|UNIT|NAME>"),
         ] {
             let complaint = complaint(line);
             assert!(complaint.contains(expected), "{line}: {complaint}");
