@@ -9,6 +9,7 @@ mod demo;
 mod detach;
 mod generate;
 mod install;
+mod judge;
 mod lab;
 mod link;
 mod plot;
@@ -60,6 +61,7 @@ commands! {
     compare => Compare,
     plot => Plot,
     reproduce => Reproduce,
+    judge => Judge,
     install => Install,
     uninstall => Uninstall,
     version => Version,

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Congestion controls judged on a grid of paths and rivals.
+//!
+//! - [`path`]: the paths, a line each.
+//! - [`rival`]: the rivals, a line each.
+//! - [`figure`]: the figures of a cell, a line each.
+//! - [`question`]: RFC 9743's questions, answered from the figures, a line each.
+//! - [`case`]: a run as a scenario, and what is measured of its results.
+//! - [`plan`]: all runs of a judgement; reuses finished ones.
+//! - [`judgement`]: the figures of all cells.
+//! - [`page`], [`markdown`]: what people read.
+//!
+//! Nothing here runs a scenario: the caller gives a function that does, on the simulator or on a kernel.
+
+pub mod case;
+pub mod figure;
+pub mod judgement;
+pub mod markdown;
+pub mod page;
+pub mod path;
+pub mod plan;
+pub mod question;
+pub mod rival;
+
+pub use judgement::{Cell, Judgement};
+pub use plan::{Effort, Plan, PlanError, Progress};
