@@ -15,7 +15,7 @@ fn simulate(plan: &Plan, out: &std::path::Path, resume: bool, most: usize) -> (J
         .run(
             &|scenario, seed, go_on| {
                 made.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-                Ok(netnice_sim::run(scenario, seed, || go_on())?)
+                Ok(netnice_sim::run(scenario, seed, go_on)?)
             },
             out,
             resume,
