@@ -234,7 +234,7 @@ fn web_objects_come_in_their_time() {
 
 #[test]
 fn a_router_marks_instead_of_dropping() {
-    let red = "queue = { discipline = \"red\", limit = \"200p\", min_threshold = \"10p\", max_threshold = \"40p\", ecn = \"mark\" }";
+    let red = "queue = { discipline = \"red\", limit = \"200p\", min_threshold = \"5p\", max_threshold = \"100p\", ecn = \"mark\" }";
     let network = NETWORK.replace("queue = \"83p\"", red);
     let text =
         format!("duration = \"6s\"\nwarm_up = \"1s\"\n{network}\n{CUBIC}tcp = {{ ecn = true }}\n");

@@ -382,11 +382,12 @@ fn status_shows_the_connection_with_its_figures() {
     );
 }
 
-/// The connection that has sent 100000 bytes, as nobody sees it.
-fn seen_by_nobody() -> Value {
+/// The connection of a user that has sent 100000 bytes, as nobody sees it. Other tests may have such a one of another
+/// user.
+fn seen_by_nobody(user: u32) -> Value {
     let status = json(&mut netnice_as_nobody(&["status", "--json"]));
     let connections = status["connections"].as_array().unwrap();
-    let sent = |one: &&Value| one["bytes_sent"] == 100_000;
+    let sent = |one: &&Value| one["bytes_sent"] == 100_000 && one["user"] == user;
     connections.iter().find(sent).unwrap().clone()
 }
 
@@ -394,7 +395,7 @@ fn seen_by_nobody() -> Value {
 fn status_without_root_shows_figures_but_not_the_policys_state() {
     let (mut holder, _) = Holder::start(netnice(&["run", "--"]).arg(probe()).arg("hold"));
     holder.ask();
-    let seen = seen_by_nobody();
+    let seen = seen_by_nobody(0);
     assert!(seen["cwnd_packets"].as_u64().unwrap() > 0, "{seen}");
     for unknown in ["state", "yields", "delay_over_minimum_ms", "age_ms", "pid"] {
         assert_eq!(seen[unknown], Value::Null, "{unknown} of {seen}");
@@ -412,7 +413,7 @@ fn status_without_root_shows_all_of_ones_own_programs() {
     let mut command = netnice_as_nobody(&["run", "--"]);
     let (mut holder, _) = Holder::start(command.arg(probe()).arg("hold"));
     holder.ask();
-    let seen = seen_by_nobody();
+    let seen = seen_by_nobody(NOBODY);
     assert!(seen["state"].is_string(), "{seen}");
     assert!(seen["age_ms"].as_f64().unwrap() > 0.0, "{seen}");
     assert_eq!(seen["user"], NOBODY, "{seen}");
