@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use netnice_scenario::ScenarioFile;
-use netnice_scenario::results::{Backend, Manifest, ResultsDirectory, RunResults};
+use netnice_scenario::results::{Backend, Existing, Manifest, ResultsDirectory, RunResults};
 use pyo3::exceptions::{PyFileExistsError, PyOSError};
 use pyo3::prelude::*;
 
@@ -43,7 +43,11 @@ impl Directory {
         let file = scenario.file.clone();
         let version = env!("CARGO_PKG_VERSION");
         let manifest = Manifest::new(&file, Backend::Simulation, version, command);
-        let directory = ResultsDirectory::create(&path, manifest, &file, resume);
+        let existing = match resume {
+            true => Existing::Resume,
+            false => Existing::Refuse,
+        };
+        let directory = ResultsDirectory::create(&path, manifest, &file, existing);
         let directory = directory.map_err(|problem| match &problem {
             DirectoryError::Occupied(path) => PyFileExistsError::new_err(format!(
                 "{} holds results already; reuse them with resume=True, or choose another directory",
