@@ -46,6 +46,12 @@ pub(crate) fn default_interval() -> Duration {
     Duration::from_millis(100)
 }
 
+impl Default for CodelConfig {
+    fn default() -> CodelConfig {
+        CodelConfig::new(default_limit())
+    }
+}
+
 impl CodelConfig {
     /// Creates a configuration with a target of 5 ms and an interval of 100 ms, without ECN (RFC 8289 section 4.2, 4.3).
     pub fn new(limit: QueueLimit) -> CodelConfig {

@@ -62,6 +62,12 @@ fn default_flows() -> u32 {
     1024
 }
 
+impl Default for FqCodelConfig {
+    fn default() -> FqCodelConfig {
+        FqCodelConfig::new(default_limit())
+    }
+}
+
 impl FqCodelConfig {
     /// Creates a configuration with the defaults of RFC 8290 section 5.2: target 5 ms, interval 100 ms, quantum 1514
     /// bytes, 1024 flow queues, ECN.

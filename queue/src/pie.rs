@@ -83,6 +83,12 @@ fn default_mark_threshold() -> LossFraction {
     LossFraction::from_billionths(100_000_000).expect("10% is within range")
 }
 
+impl Default for PieConfig {
+    fn default() -> PieConfig {
+        PieConfig::new(default_limit())
+    }
+}
+
 impl PieConfig {
     /// Creates a configuration with the defaults of RFC 8033: target and update 15 ms, alpha 1/8, beta 1 1/4, burst
     /// 150 ms; without ECN.

@@ -127,6 +127,11 @@ impl Call {
     }
 
     #[track_caller]
+    fn assert_ssthresh(&self, window: &Window) {
+        let answer = self.number("answer").into();
+        assert_eq!(window.ssthresh, answer, "line {}", self.line);
+    }
+
     fn assert_window(&self, window: &Window) {
         assert_eq!(
             (window.cwnd, window.ssthresh),
@@ -224,12 +229,7 @@ fn replay_netnice(calls: &[Call]) {
             );
         } else if call.is("_ssthresh") {
             control.on_loss(&call.congestion(), &mut window);
-            assert_eq!(
-                window.ssthresh,
-                call.number("answer").into(),
-                "line {}",
-                call.line
-            );
+            call.assert_ssthresh(&window);
         } else if call.is("_min_tso_segs") {
             assert_eq!(
                 control.pacing_burst_packets(),
@@ -270,12 +270,7 @@ fn replay_tcplp(calls: &[Call]) {
             grows.unwrap_or(call).assert_window(&window);
         } else if call.is("_ssthresh") {
             control.on_loss(&call.congestion(), &mut window);
-            assert_eq!(
-                window.ssthresh,
-                call.number("answer").into(),
-                "line {}",
-                call.line
-            );
+            call.assert_ssthresh(&window);
         } else if call.is("_cwnd_event") {
             control.on_restart(call.now_ns(), &mut window);
         } else if call.is("_min_tso_segs") {

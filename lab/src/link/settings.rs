@@ -31,13 +31,18 @@ pub enum Aqm {
 impl Aqm {
     const ALL: [Aqm; 3] = [Aqm::Codel, Aqm::FqCodel, Aqm::Pie];
 
-    /// The queue of at most `limit`; of 1000 packets, FQ-CoDel of 10,240, without one.
+    /// The queue of at most `limit`; without one, of the discipline's default.
     pub(crate) fn discipline(self, limit: Option<QueueLimit>) -> DisciplineConfig {
-        let packets = |packets| limit.unwrap_or(QueueLimit::Packets(packets));
         match self {
-            Aqm::Codel => DisciplineConfig::Codel(CodelConfig::new(packets(1000))),
-            Aqm::FqCodel => DisciplineConfig::FqCodel(FqCodelConfig::new(packets(10_240))),
-            Aqm::Pie => DisciplineConfig::Pie(PieConfig::new(packets(1000))),
+            Aqm::Codel => {
+                DisciplineConfig::Codel(limit.map_or_else(CodelConfig::default, CodelConfig::new))
+            }
+            Aqm::FqCodel => DisciplineConfig::FqCodel(
+                limit.map_or_else(FqCodelConfig::default, FqCodelConfig::new),
+            ),
+            Aqm::Pie => {
+                DisciplineConfig::Pie(limit.map_or_else(PieConfig::default, PieConfig::new))
+            }
         }
     }
 }

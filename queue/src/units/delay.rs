@@ -82,14 +82,9 @@ pub(crate) mod positive_delay {
     use std::borrow::Cow;
     use std::time::Duration;
 
-    use serde::{Deserialize, Deserializer, Serializer};
+    use serde::{Deserialize, Deserializer};
 
-    pub(crate) fn serialize<S: Serializer>(
-        delay: &Duration,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&super::format_delay(*delay))
-    }
+    pub(crate) use super::delay_text::serialize;
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
