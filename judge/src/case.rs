@@ -42,7 +42,7 @@ pub(crate) struct Times {
     pub(crate) end: Duration,
 }
 
-/// What is measured of a run.
+/// Figures measured in a run.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Measured {
     /// Goodput of the control from the rival's start to the end of the run, in bit/s.

@@ -10,8 +10,9 @@ use std::path::{Path as FilePath, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use netnice_scenario::model::Scenario;
-use netnice_scenario::results::{Estimate, RunResults};
-use netnice_scenario::{ScenarioError, ScenarioFile, pool};
+use netnice_scenario::pool::{self, LAB_BPS, Make};
+use netnice_scenario::results::Estimate;
+use netnice_scenario::{ScenarioError, ScenarioFile, output};
 use serde::{Deserialize, Serialize};
 
 use crate::case::{Case, Measured};
@@ -19,9 +20,6 @@ use crate::figure::{FIGURES, Sample};
 use crate::judgement::{Cell, Judgement};
 use crate::path::{PATHS, Path};
 use crate::rival::{ITSELF, RIVALS, Rival};
-
-/// The fastest path of a lab, in bits per second.
-const LAB_BPS: f64 = 100e6;
 
 /// How much is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,15 +29,6 @@ pub enum Effort {
     /// All.
     Full,
 }
-
-/// Makes a run of a scenario with a seed; `None` where the last argument stopped it.
-pub type Make<'a> = dyn Fn(
-        &Scenario,
-        u64,
-        &dyn Fn() -> bool,
-    ) -> Result<Option<RunResults>, Box<dyn Error + Send + Sync>>
-    + Sync
-    + 'a;
 
 /// How far it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -223,8 +212,8 @@ impl Plan {
         self.cases.len() * self.seeds as usize
     }
 
-    /// Makes the runs that `out` does not hold yet, at most `jobs` at a time; `progress` is told how far it is, several
-    /// times a second, and says whether to go on.
+    /// Makes the runs that `out` does not hold yet, at most `jobs` at a time; `progress` receives the number of
+    /// finished runs several times a second, and breaks to stop.
     ///
     /// # Errors
     /// If a run fails, if a file cannot be written, or if `out` holds runs and `resume` is false.
@@ -411,7 +400,5 @@ fn keep(path: &FilePath, kept: &Kept) -> Result<(), PlanError> {
         path: path.to_owned(),
         error: error.into(),
     })?;
-    let part = path.with_extension("part");
-    fs::write(&part, text).map_err(at(&part))?;
-    fs::rename(&part, path).map_err(at(path))
+    output::replace(path, &text).map_err(at(path))
 }

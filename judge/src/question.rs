@@ -10,7 +10,7 @@ use crate::judgement::Cell;
 pub struct Question {
     /// Its heading in RFC 9743.
     pub title: &'static str,
-    /// What is asked of each cell.
+    /// Condition that each cell is checked for.
     pub asks: &'static str,
     /// The figure that answers it.
     pub figure: &'static str,

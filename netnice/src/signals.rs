@@ -67,6 +67,17 @@ impl HeldSignals {
         unsafe { command.pre_exec(restore) }
     }
 
+    /// Returns a pending signal that requests the end.
+    pub fn ending(&self) -> Option<Signal> {
+        match self.wait(Some(Duration::ZERO))? {
+            Arrived::FromTerminal(signal) | Arrived::FromProcess(signal) => {
+                matches!(signal, Signal::SIGINT | Signal::SIGTERM | Signal::SIGHUP)
+                    .then_some(signal)
+            }
+            Arrived::Child => None,
+        }
+    }
+
     /// Waits for a signal, at most for `timeout` if given.
     pub fn wait(&self, timeout: Option<Duration>) -> Option<Arrived> {
         let timeout = timeout.map(TimeSpec::from_duration);

@@ -13,14 +13,15 @@ use std::time::Duration;
 use netnice_scenario::ScenarioFile;
 use netnice_scenario::model::Scenario;
 use netnice_scenario::network::Problem;
+use netnice_scenario::pool::{LAB_BPS, Make};
 use netnice_scenario::results::{Backend, Estimate, RunResults};
 use serde::{Deserialize, Serialize};
 
-use crate::run::{LAB_BPS, slowest_bps};
+use crate::run::slowest_bps;
 use crate::{
-    Curve, CurveKind, Experiment, Figure, FigureKind, Findings, Finished, Judgement, Make,
-    Measured, MeasuredPoint, MeasuredStudy, Outcome, Reproduction, RunError, Scale, Store, Study,
-    StudyError, StudyRecord, Tick,
+    Curve, CurveKind, Experiment, Figure, FigureKind, Findings, Finished, Judgement, Measured,
+    MeasuredPoint, MeasuredStudy, Outcome, Reproduction, RunError, Scale, Store, Study, StudyError,
+    StudyRecord, Tick,
 };
 
 /// The most real time that a study may take.

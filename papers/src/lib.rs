@@ -41,6 +41,6 @@ pub use lab_summary::LabSummary;
 pub use markdown::markdown;
 pub use measured::{Measured, MeasuredPoint, MeasuredStudy};
 pub use outcome::{Outcome, Outcomes, ReportedValue, StudyRecord, Table};
-pub use run::{Finished, Make, Reproduction, RunError, Tick};
+pub use run::{Finished, Reproduction, RunError, Tick};
 pub use store::{Store, StoreError};
 pub use study::{Study, StudyError};

@@ -7,9 +7,10 @@ use std::io;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use netnice_scenario::ScenarioFile;
 use netnice_scenario::model::Scenario;
+use netnice_scenario::pool::{self, LAB_BPS, Make};
 use netnice_scenario::results::{Backend, ResultsDirectory, RunResults, StaleRun};
-use netnice_scenario::{ScenarioFile, pool};
 
 use crate::budget::Budget;
 use crate::{
@@ -17,8 +18,6 @@ use crate::{
     StudyError, StudyRecord,
 };
 
-/// The load that a lab carries in time on an ordinary machine, in bits per second: the fastest link, or all concurrent links.
-pub(crate) const LAB_BPS: f64 = 100e6;
 /// The load in packets per second, where packets are small. On two processors three links of 10 Mb/s with packets of 210
 /// bytes are in time, six are not.
 const LAB_PACKETS_PER_SECOND: f64 = 18e3;
@@ -34,15 +33,6 @@ pub struct Reproduction {
 
 /// A run: study, point and seed.
 pub(crate) type Key = (usize, usize, u64);
-
-/// Makes a run of a scenario with a seed; `None` where the last argument stopped it.
-pub type Make<'a> = dyn Fn(
-        &Scenario,
-        u64,
-        &dyn Fn() -> bool,
-    ) -> Result<Option<RunResults>, Box<dyn Error + Send + Sync>>
-    + Sync
-    + 'a;
 
 /// Finished runs.
 #[derive(Debug, Default)]

@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use netnice_scenario::results::{Backend, DirectoryError, Existing, Manifest, ResultsDirectory};
-use netnice_scenario::{ScenarioFile, input};
+use netnice_scenario::{ScenarioFile, input, output};
 
 use crate::{Outcome, Outcomes, experiments};
 
@@ -123,11 +123,9 @@ impl Store {
             outcomes,
         };
         let path = self.outcomes_path();
-        let beside = path.with_extension("unfinished");
         let written = fs::create_dir_all(&self.path)
             .and_then(|()| serde_json::to_vec(&outcomes).map_err(io::Error::from))
-            .and_then(|text| fs::write(&beside, text))
-            .and_then(|()| fs::rename(&beside, &path));
+            .and_then(|text| output::replace(&path, &text));
         written.map_err(|error| StoreError::Io { path, error })?;
         Ok(outcomes)
     }

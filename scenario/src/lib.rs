@@ -14,6 +14,7 @@ mod explain;
 pub mod input;
 pub mod model;
 pub mod network;
+pub mod output;
 pub mod parse;
 #[cfg(feature = "plot")]
 pub mod plot;

@@ -7,7 +7,6 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::thread;
-use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::Args;
@@ -15,11 +14,11 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use netnice_judge::{Effort, Judgement, Plan, PlanError, markdown, page};
 use netnice_kernel::need_root;
 use netnice_lab::experiment;
-use nix::sys::signal::Signal;
+use netnice_scenario::pool::Make;
 
-use super::batch::command;
+use super::batch::{command, interrupted_by};
 use super::lab;
-use crate::signals::{Arrived, HeldSignals};
+use crate::signals::HeldSignals;
 use crate::text::{self, say};
 
 const EXAMPLES: &str = "\
@@ -162,7 +161,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 fn judge(
     arguments: &Arguments,
     plan: &Plan,
-    make: &netnice_judge::plan::Make<'_>,
+    make: &Make<'_>,
     jobs: Option<NonZeroUsize>,
 ) -> Result<ExitCode> {
     let signals = HeldSignals::hold()?;
@@ -184,13 +183,7 @@ fn judge(
         command(),
         |progress| {
             bar.set_position(progress.runs as u64);
-            if let Some(Arrived::FromTerminal(signal) | Arrived::FromProcess(signal)) =
-                signals.wait(Some(Duration::ZERO))
-            {
-                if matches!(signal, Signal::SIGINT | Signal::SIGTERM | Signal::SIGHUP) {
-                    interrupted = Some(signal);
-                }
-            }
+            interrupted = signals.ending().or(interrupted);
             match interrupted {
                 Some(_) => ControlFlow::Break(()),
                 None => ControlFlow::Continue(()),
@@ -200,13 +193,11 @@ fn judge(
     bar.finish_and_clear();
     write(arguments, &judgement)?;
     if let Some(signal) = interrupted {
-        say!(
-            "netnice: interrupted; {} of {} runs are finished and kept in {}: go on with the same command and --resume",
-            far.runs,
-            far.of_runs,
-            arguments.out.display()
-        );
-        return Ok(ExitCode::from(128 + signal as u8));
+        return Ok(interrupted_by(
+            signal,
+            (far.runs, far.of_runs),
+            &arguments.out,
+        ));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -20,7 +20,7 @@ use netnice_papers::{
     Effort, Experiment, LabLimits, Outcomes, Reproduction, Store, experiments, markdown,
 };
 
-use super::batch::{command, tell_stale};
+use super::batch::{command, interrupted_by, tell_stale};
 use crate::text::{self, say};
 use progress::Progress;
 
@@ -193,13 +193,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let outcomes = store.keep(fresh, jobs, begin.elapsed().as_secs_f64())?;
     write(arguments, outcomes, &ids)?;
     if let Some(signal) = interrupted {
-        say!(
-            "netnice: interrupted; {} of {} runs are finished and kept in {}: go on with the same command and --resume",
-            made.0,
-            made.1,
-            arguments.out.display()
-        );
-        return Ok(ExitCode::from(128 + signal as u8));
+        return Ok(interrupted_by(signal, made, &arguments.out));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::{RunResults, Summary, tables};
-use crate::input;
 use crate::{Point, ScenarioFile};
+use crate::{input, output};
 
 /// Checksums of runs, as `sha256sum` writes and checks them; of two lines for a file the later one counts.
 const CHECKSUMS: &str = "SHA256SUMS";
@@ -414,11 +414,6 @@ fn write_json(path: &Path, value: &impl Serialize) -> Result<(), DirectoryError>
     write(path, &json(path, value)?)
 }
 
-/// Writes beside and renames, so that the file is never half there.
 fn write(path: &Path, content: &[u8]) -> Result<(), DirectoryError> {
-    let beside = path.with_extension("unfinished");
-    let written = fs::File::create(&beside).and_then(|mut file| file.write_all(content));
-    written
-        .and_then(|()| fs::rename(&beside, path))
-        .map_err(at(path))
+    output::replace(path, content).map_err(at(path))
 }

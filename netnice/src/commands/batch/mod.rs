@@ -16,6 +16,7 @@ use netnice_scenario::results::{
     Backend, Existing, Manifest, ResultsDirectory, RunResults, Summary,
 };
 use netnice_scenario::{Point, ScenarioFile};
+use nix::sys::signal::Signal;
 use serde::Serialize;
 
 use crate::style;
@@ -176,20 +177,26 @@ impl BatchArguments {
             say!("netnice: {}", style::alarm(line));
         }
         if let Some(signal) = interrupted {
-            let finished = format!("{} of {total} runs are finished", runs.len());
-            match &self.out {
-                Some(out) => say!(
-                    "netnice: interrupted; {finished} and kept in {}: go on with the same command and --resume",
-                    out.display()
-                ),
-                None => say!(
-                    "netnice: interrupted; {finished}, and not kept: --out DIRECTORY keeps them for --resume"
-                ),
-            }
-            return Ok(ExitCode::from(128 + signal as u8));
+            let Some(out) = &self.out else {
+                say!(
+                    "netnice: interrupted; {} of {total} runs are finished, and not kept: --out DIRECTORY keeps them for --resume",
+                    runs.len()
+                );
+                return Ok(ExitCode::from(128 + signal as u8));
+            };
+            return Ok(interrupted_by(signal, (runs.len(), total), out));
         }
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// Reports that a signal ended the runs, with the number of those finished and of all, and returns the exit code.
+pub fn interrupted_by(signal: Signal, (finished, total): (usize, usize), out: &Path) -> ExitCode {
+    say!(
+        "netnice: interrupted; {finished} of {total} runs are finished and kept in {}: go on with the same command and --resume",
+        out.display()
+    );
+    ExitCode::from(128 + signal as u8)
 }
 
 /// Returns the command line for a manifest, as UTF-8 for JSON, although file names need not be UTF-8.

@@ -12,7 +12,7 @@ use netnice_scenario::{ScenarioFile, pool};
 use nix::sys::signal::Signal;
 
 use super::Maker;
-use crate::signals::{Arrived, HeldSignals};
+use crate::signals::HeldSignals;
 use crate::text::{self, say};
 
 /// The outcome of a batch.
@@ -73,7 +73,7 @@ pub fn run_all(
             None => progress.tick(),
         }
         // Checked here, too, since with short runs one is always waiting.
-        if let Some(signal) = ending(&signals) {
+        if let Some(signal) = signals.ending() {
             outcome.interrupted = Some(signal);
         }
         match outcome.error.is_some() || outcome.interrupted.is_some() {
@@ -130,16 +130,6 @@ fn one(
 /// The name of a run's files.
 pub fn run_name(point: usize, seed: u64) -> String {
     format!("point-{point:05}-seed-{seed}")
-}
-
-/// Returns a pending signal that requests the end.
-fn ending(signals: &HeldSignals) -> Option<Signal> {
-    match signals.wait(Some(Duration::ZERO))? {
-        Arrived::FromTerminal(signal) | Arrived::FromProcess(signal) => {
-            matches!(signal, Signal::SIGINT | Signal::SIGTERM | Signal::SIGHUP).then_some(signal)
-        }
-        Arrived::Child => None,
-    }
 }
 
 /// Progress bar on stderr, if that is a terminal.

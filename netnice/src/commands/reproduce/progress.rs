@@ -2,14 +2,13 @@
 //! Progress bar with the remaining time, and the signals that end the runs.
 
 use std::ops::ControlFlow;
-use std::time::Duration;
 
 use anyhow::Result;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use netnice_papers::Tick;
 use nix::sys::signal::Signal;
 
-use crate::signals::{Arrived, HeldSignals};
+use crate::signals::HeldSignals;
 
 /// Steps of the bar: thousandths of the work, since run times differ widely.
 const STEPS: u64 = 1000;
@@ -49,13 +48,7 @@ impl Progress {
         }
         self.bar
             .set_message(format!("{} of {} runs", tick.runs, tick.of_runs));
-        if let Some(Arrived::FromTerminal(signal) | Arrived::FromProcess(signal)) =
-            self.signals.wait(Some(Duration::ZERO))
-        {
-            if matches!(signal, Signal::SIGINT | Signal::SIGTERM | Signal::SIGHUP) {
-                self.interrupted = Some(signal);
-            }
-        }
+        self.interrupted = self.signals.ending().or(self.interrupted);
         match self.interrupted {
             Some(_) => ControlFlow::Break(()),
             None => ControlFlow::Continue(()),
