@@ -37,6 +37,18 @@ pub struct Outcome {
     pub attached: Option<String>,
 }
 
+impl Outcome {
+    /// Adds the changes of another cgroup.
+    pub fn add(&mut self, other: Outcome) {
+        self.processes += other.processes;
+        self.sockets += other.sockets;
+        self.denied += other.denied;
+        self.future |= other.future;
+        self.receive_refused = self.receive_refused.take().or(other.receive_refused);
+        self.attached = self.attached.take().or(other.attached);
+    }
+}
+
 /// Gives low priority to a process and its descendants.
 pub fn set(pid: i32, settings: &Settings) -> Result<Outcome> {
     let family = process::with_descendants(pid)?;

@@ -104,12 +104,7 @@ fn attach_preset(arguments: &Arguments, preset: &Preset, settings: &Settings) ->
     let mut paths = Vec::new();
     let mut sum = Outcome::default();
     for path in preset.cgroups()? {
-        let outcome = attach::attach(&attach::find(&path)?, settings)?;
-        sum.processes += outcome.processes;
-        sum.sockets += outcome.sockets;
-        sum.denied += outcome.denied;
-        sum.future = true;
-        sum.receive_refused = sum.receive_refused.or(outcome.receive_refused);
+        sum.add(attach::attach(&attach::find(&path)?, settings)?);
         paths.push(path);
     }
     if paths.is_empty() && persisted.is_empty() {

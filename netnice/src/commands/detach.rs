@@ -50,10 +50,7 @@ fn detach_preset(preset: &Preset) -> Result<(Outcome, String)> {
     for name in preset.cgroups()?.into_iter().chain(services) {
         match detach(&name) {
             Ok((outcome, words)) => {
-                sum.processes += outcome.processes;
-                sum.sockets += outcome.sockets;
-                sum.denied += outcome.denied;
-                sum.future |= outcome.future;
+                sum.add(outcome);
                 all.push(words);
             }
             Err(error) if is_absent(&error) => {}
