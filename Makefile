@@ -9,6 +9,8 @@ CHAOS_ROUNDS ?= 100
 # Root is needed for the kernel, not for compiling.
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 RUNNER := --config 'target."cfg(unix)".runner = "$(CURDIR)/scripts/test-runner"'
+# Each of these has a lock file of its own, which a dependency added to a crate of the first makes stale.
+MANIFESTS = Cargo.toml examples/extension/Cargo.toml fuzz/Cargo.toml python/Cargo.toml
 C_SOURCES = $(shell find bench congestion examples kernel -name '*.[ch]' | sort)
 # The Python package's crate is a workspace of its own; its virtual environment follows the lock file.
 PYTHON ?= python3
@@ -111,6 +113,10 @@ peers: ## Send to peers that lie, with netnice and with cubic: two minutes, need
 
 lint: ## Check style, common mistakes, and the licences and sources of crates
 	@scripts/prerequisites build lint
+	@for manifest in $(MANIFESTS); do \
+		$(CARGO) update --quiet --workspace --locked --manifest-path $$manifest || \
+			{ echo "run cargo update --workspace --manifest-path $$manifest and commit the lock file" >&2; exit 1; }; \
+	done
 	$(CARGO) fmt --all -- --check
 	$(CARGO) fmt --manifest-path examples/extension/Cargo.toml -- --check
 	$(CARGO) fmt --manifest-path python/Cargo.toml -- --check
