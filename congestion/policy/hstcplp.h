@@ -109,6 +109,11 @@ POLICY_INLINE u32 hstcplp_on_loss(struct hstcplp *state, u32 cwnd, u32 now_us)
 	return policy_max(cwnd - (u32)cut, TCPLP_MINIMUM_SSTHRESH);
 }
 
+POLICY_INLINE int hstcplp_may_pause(const struct hstcplp *state)
+{
+	return tcplp_may_pause(&state->lp);
+}
+
 /*
  * Returns the interval between packets at a window below one packet; 0 leaves the ACKs to clock
  * them.

@@ -33,10 +33,10 @@ struct ledbat {
 	struct policy_report report; /* must be first */
 	struct one_way_delay clock;
 	struct ledbat_delays delays;
-	u32 target_us;
-	u32 fraction; /* of cwnd: window_fraction.h */
-	u16 gain_permille;
-	u8 slow_start : 1; /* requested */
+	u32 fraction;       /* of cwnd: window_fraction.h */
+	u32 target_us : 20; /* at most LEDBAT_TARGET_US */
+	u32 gain_permille : 11;
+	u32 slow_start : 1; /* requested */
 };
 
 POLICY_INLINE void ledbat_init(struct ledbat *state, const struct policy_parameters *wanted)
@@ -116,8 +116,9 @@ POLICY_INLINE u32 ledbat_on_ack(struct ledbat *state, const struct tcplp_ack *ac
 }
 
 /* Returns the new ssthresh after a loss. */
-POLICY_INLINE u32 ledbat_on_loss(struct ledbat *state, u32 cwnd)
+POLICY_INLINE u32 ledbat_on_loss(struct ledbat *state, u32 cwnd, u32 now_us)
 {
+	(void)now_us;
 	state->fraction = 0;
 	return policy_max(cwnd / 2, LEDBAT_MINIMUM_CWND);
 }
@@ -126,6 +127,21 @@ POLICY_INLINE u32 ledbat_on_loss(struct ledbat *state, u32 cwnd)
 POLICY_INLINE void ledbat_on_restart(struct ledbat *state)
 {
 	ledbat_delays_forget_current(&state->delays);
+}
+
+/* The window is never below one packet. */
+POLICY_INLINE int ledbat_may_pause(const struct ledbat *state)
+{
+	(void)state;
+	return 0;
+}
+
+POLICY_INLINE u32 ledbat_pause_us(const struct ledbat *state, u32 cwnd, u32 smoothed_rtt_us)
+{
+	(void)state;
+	(void)cwnd;
+	(void)smoothed_rtt_us;
+	return 0;
 }
 
 #endif

@@ -186,4 +186,19 @@ POLICY_INLINE void ledbatpp_on_restart(struct ledbatpp *state)
 	ledbat_delays_forget_current(&state->delays);
 }
 
+/* The window is never below one packet. */
+POLICY_INLINE int ledbatpp_may_pause(const struct ledbatpp *state)
+{
+	(void)state;
+	return 0;
+}
+
+POLICY_INLINE u32 ledbatpp_pause_us(const struct ledbatpp *state, u32 cwnd, u32 smoothed_rtt_us)
+{
+	(void)state;
+	(void)cwnd;
+	(void)smoothed_rtt_us;
+	return 0;
+}
+
 #endif

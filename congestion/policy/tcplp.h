@@ -210,10 +210,16 @@ POLICY_INLINE void tcplp_sample(struct tcplp *state, const struct tcplp_ack *ack
 		state->crowded = 1;
 }
 
+/* Returns whether a window below one packet was requested. */
+POLICY_INLINE int tcplp_may_pause(const struct tcplp *state)
+{
+	return state->minimum_cwnd_permille < TCPLP_MINIMUM_CWND_PERMILLE;
+}
+
 /* Returns whether the connection itself causes the gaps between its packets. */
 POLICY_INLINE int tcplp_is_paced(const struct tcplp *state)
 {
-	return state->crowded && state->minimum_cwnd_permille < TCPLP_MINIMUM_CWND_PERMILLE;
+	return state->crowded && tcplp_may_pause(state);
 }
 
 /*

@@ -160,9 +160,23 @@ POLICY_INLINE u32 tcpnice_on_ack(struct tcpnice *state, const struct tcplp_ack *
 }
 
 /* Returns the new ssthresh after a loss, as Reno's (RFC 5681, equation 4). */
-POLICY_INLINE u32 tcpnice_on_loss(u32 cwnd)
+POLICY_INLINE u32 tcpnice_on_loss(struct tcpnice *state, u32 cwnd, u32 now_us)
 {
+	(void)state;
+	(void)now_us;
 	return policy_max(cwnd / 2, TCPNICE_MINIMUM_SSTHRESH);
+}
+
+/* A round that an idle time has prolonged ends with the next ACKs. */
+POLICY_INLINE void tcpnice_on_restart(struct tcpnice *state)
+{
+	(void)state;
+}
+
+POLICY_INLINE int tcpnice_may_pause(const struct tcpnice *state)
+{
+	(void)state;
+	return 1;
 }
 
 /* Returns the microseconds between packets of a window below one packet, otherwise 0. */

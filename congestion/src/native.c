@@ -9,7 +9,13 @@
 #include "tcplp.h"
 #include "tcpnice.h"
 
-/* Functions that all policies of TCP-LP's ACKs have alike. */
+/*
+ * The functions of a policy that sets the window from TCP-LP's ACKs (struct tcplp_ack), in a kernel
+ * and in the simulator. Its state begins with its report. `on_ack` returns the window in packets
+ * after an ACK that `sample` has taken, a smaller one being the new ssthresh as well; `on_loss`
+ * returns ssthresh. `pause_us` returns the interval between packets of a window below one packet,
+ * otherwise 0, and always 0 unless `may_pause`. `on_restart` ends an idle time.
+ */
 #define NATIVE_DELAY_POLICY(name)                                                                  \
 	void native_##name##_init(struct name *state, const struct policy_parameters *wanted)      \
 	{                                                                                          \
@@ -23,6 +29,18 @@
 	{                                                                                          \
 		return name##_on_ack(state, ack);                                                  \
 	}                                                                                          \
+	u32 native_##name##_on_loss(struct name *state, u32 cwnd, u32 now_us)                      \
+	{                                                                                          \
+		return name##_on_loss(state, cwnd, now_us);                                        \
+	}                                                                                          \
+	u32 native_##name##_pause_us(const struct name *state, u32 cwnd, u32 smoothed_rtt_us)      \
+	{                                                                                          \
+		return name##_pause_us(state, cwnd, smoothed_rtt_us);                              \
+	}                                                                                          \
+	void native_##name##_on_restart(struct name *state)                                        \
+	{                                                                                          \
+		name##_on_restart(state);                                                          \
+	}                                                                                          \
 	_Static_assert(sizeof(struct name) <= 104, "state must fit icsk_ca_priv")
 
 NATIVE_DELAY_POLICY(tcplp);
@@ -31,24 +49,9 @@ NATIVE_DELAY_POLICY(ledbat);
 NATIVE_DELAY_POLICY(ledbatpp);
 NATIVE_DELAY_POLICY(tcpnice);
 
-u32 native_tcplp_on_loss(struct tcplp *state, u32 cwnd, u32 now_us)
-{
-	return tcplp_on_loss(state, cwnd, now_us);
-}
-
 u32 native_tcplp_on_ecn_echo(struct tcplp *state, const struct tcplp_ack *ack)
 {
 	return tcplp_on_ecn_echo(state, ack);
-}
-
-u32 native_tcplp_pause_us(const struct tcplp *state, u32 cwnd, u32 smoothed_rtt_us)
-{
-	return tcplp_pause_us(state, cwnd, smoothed_rtt_us);
-}
-
-void native_tcplp_on_restart(struct tcplp *state)
-{
-	tcplp_on_restart(state);
 }
 
 void native_netnice_init(struct netnice *state, const struct policy_parameters *wanted)
@@ -69,21 +72,6 @@ u32 native_netnice_burst_packets(const struct netnice *state)
 u32 native_netnice_pacing_us(const struct netnice *state, u32 cwnd, u32 smoothed_rtt_us)
 {
 	return netnice_pacing_us(state, cwnd, smoothed_rtt_us);
-}
-
-u32 native_hstcplp_on_loss(struct hstcplp *state, u32 cwnd, u32 now_us)
-{
-	return hstcplp_on_loss(state, cwnd, now_us);
-}
-
-u32 native_hstcplp_pause_us(const struct hstcplp *state, u32 cwnd, u32 smoothed_rtt_us)
-{
-	return hstcplp_pause_us(state, cwnd, smoothed_rtt_us);
-}
-
-void native_hstcplp_on_restart(struct hstcplp *state)
-{
-	hstcplp_on_restart(state);
 }
 
 /* The table, for the test that computes it. */
@@ -134,60 +122,6 @@ void native_dstcp_on_ecn_echo(struct dstcp *state, u32 in_profile, struct dstcp_
 u32 native_dstcp_within_profile(const struct dstcp *state, u32 cwnd)
 {
 	return dstcp_within_profile(state, cwnd);
-}
-
-u32 native_ledbat_on_loss(struct ledbat *state, u32 cwnd, u32 now_us)
-{
-	(void)now_us;
-	return ledbat_on_loss(state, cwnd);
-}
-
-u32 native_ledbat_pause_us(const struct ledbat *state, u32 cwnd, u32 smoothed_rtt_us)
-{
-	(void)state;
-	(void)cwnd;
-	(void)smoothed_rtt_us;
-	return 0;
-}
-
-void native_ledbat_on_restart(struct ledbat *state)
-{
-	ledbat_on_restart(state);
-}
-
-u32 native_ledbatpp_on_loss(struct ledbatpp *state, u32 cwnd, u32 now_us)
-{
-	return ledbatpp_on_loss(state, cwnd, now_us);
-}
-
-u32 native_ledbatpp_pause_us(const struct ledbatpp *state, u32 cwnd, u32 smoothed_rtt_us)
-{
-	(void)state;
-	(void)cwnd;
-	(void)smoothed_rtt_us;
-	return 0;
-}
-
-void native_ledbatpp_on_restart(struct ledbatpp *state)
-{
-	ledbatpp_on_restart(state);
-}
-
-u32 native_tcpnice_on_loss(struct tcpnice *state, u32 cwnd, u32 now_us)
-{
-	(void)state;
-	(void)now_us;
-	return tcpnice_on_loss(cwnd);
-}
-
-u32 native_tcpnice_pause_us(const struct tcpnice *state, u32 cwnd, u32 smoothed_rtt_us)
-{
-	return tcpnice_pause_us(state, cwnd, smoothed_rtt_us);
-}
-
-void native_tcpnice_on_restart(struct tcpnice *state)
-{
-	(void)state;
 }
 
 void native_receiver_init(struct receiver *state, const struct policy_parameters *wanted,

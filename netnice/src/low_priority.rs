@@ -3,7 +3,9 @@
 
 use anyhow::Result;
 use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
+use netnice_congestion::registry;
 use netnice_kernel::control::Control;
 use netnice_kernel::settings::{Direction, Settings};
 
@@ -14,11 +16,8 @@ use crate::text::say;
 #[derive(Debug, Args)]
 #[command(next_help_heading = HEADING)]
 pub struct LowPriority {
-    /// Congestion control: netnice; tcplp, which is TCP-LP as published; hstcplp, the same for
-    /// fast, long paths; ledbat, ledbatpp (LEDBAT++) and tcpnice (TCP Nice), for comparison; or
-    /// dstcp, which is for assured rates and not of low priority
-    /// [default: netnice]
-    #[arg(long, value_parser = control, value_name = "NAME")]
+    /// Congestion control; all but dstcp are of low priority [default: netnice]
+    #[arg(long, value_parser = controls(), value_name = "NAME")]
     control: Option<&'static str>,
     /// Do not mark packets DSCP LE (RFC 8622), by which Wi-Fi and some routers put them last
     #[arg(long)]
@@ -110,9 +109,16 @@ pub fn standing(control: Control) -> &'static str {
     }
 }
 
-fn control(name: &str) -> Result<&'static str, String> {
-    let control = Control::find(name).map_err(|error| error.to_string())?;
-    Ok(control.name())
+/// Parses the name of a control of this binary; `--help` lists them with their summaries.
+fn controls() -> impl TypedValueParser<Value = &'static str> {
+    let all = Control::all().map(|control| {
+        let summary = registry::summary(control.name()).expect("each control is simulated, too");
+        PossibleValue::new(control.name()).help(summary)
+    });
+    PossibleValuesParser::new(all).map(|name| {
+        let control = Control::find(&name).expect("the parser takes no other");
+        control.name()
+    })
 }
 
 #[cfg(test)]

@@ -13,7 +13,6 @@ from contextlib import suppress
 from pathlib import Path
 
 NAMES = ("netnice", "nn-guard", "nn-supervisor")
-CONTROLS = ("netnice", "tcplp", "hstcplp", "ledbat", "ledbatpp", "tcpnice", "dstcp")
 MOUNTS = [line.split() for line in Path("/proc/self/mounts").read_text().splitlines()]
 CGROUPS = next((Path(mount[1]) for mount in MOUNTS if mount[2] == "cgroup2"), Path("/nowhere"))
 WORK = Path("/tmp/chaos")
@@ -77,7 +76,7 @@ def state() -> State:
         "cgroup": {str(path) for path in cgroups()},
         "file": {str(entry) for entry in places if entry != WORK and entry.name != "mount"},
         "mount": {line for line in mounts if "netnice" in line},
-        "control": {name for name in controls if name in CONTROLS},
+        "control": set(controls),
         "network device": {name for _, name in socket.if_nameindex()},
         "BPF program": bpf_ids(11),
         "BPF map": bpf_ids(12),

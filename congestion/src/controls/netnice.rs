@@ -10,7 +10,7 @@ use crate::policy::Report;
 
 pub(crate) const REGISTRATION: Registration = Registration {
     name: "netnice",
-    summary: "netnice's default control: yields at the first sign of a queue, and fills an idle link",
+    summary: "yields at the first sign of others' queues, and fills an idle link",
     build: |settings| {
         Box::new(NetNiceControl {
             policy: NetNice::new(&settings.policy_parameters()),

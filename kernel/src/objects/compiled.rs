@@ -17,7 +17,7 @@ struct Aligned<T: ?Sized>(T);
 
 /// Role of an object, which `build.rs` reads from its source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// A congestion control that yields to all other traffic: all users may choose it.
     LowPriorityControl,
     /// Another congestion control.

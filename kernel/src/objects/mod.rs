@@ -8,10 +8,12 @@ pub mod pin_directory;
 pub(crate) mod programs;
 pub(crate) mod shared_map;
 
-/// Returns name and version of each compiled object. The version is a hash of the object's bytes, in 16 hexadecimal
-/// digits: two programs whose objects have the same version share what is registered in the kernel.
-pub fn versions() -> impl Iterator<Item = (&'static str, &'static str)> {
+pub use compiled::Kind;
+
+/// Returns name, role and version of each compiled object. The version is a hash of the object's bytes, in 16
+/// hexadecimal digits: two programs whose objects have the same version share what is registered in the kernel.
+pub fn versions() -> impl Iterator<Item = (&'static str, Kind, &'static str)> {
     compiled::OBJECTS
         .iter()
-        .map(|object| (object.name, object.version))
+        .map(|object| (object.name, object.kind, object.version))
 }

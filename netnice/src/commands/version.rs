@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use netnice_kernel::objects;
+use netnice_kernel::objects::{self, Kind};
 use serde::Serialize;
 
 use crate::text;
@@ -22,7 +22,8 @@ Examples:
 Values:
   build_id  identifies the compiled program and its file of debug information (man 1 ld, --build-id)
   commit    the sources' commit, where the build names one
-  objects   a hash of each BPF object: programs with equal hashes share what is in the kernel";
+  objects   each BPF object, \"control\" or \"programs\" for cgroups, with a hash: programs with equal
+            hashes share what is in the kernel";
 
 /// Print the version, the build and the hashes of the BPF objects.
 #[derive(Debug, Args)]
@@ -45,6 +46,7 @@ pub(super) struct Version {
 #[derive(Serialize)]
 struct Object {
     name: &'static str,
+    kind: &'static str,
     hash: &'static str,
 }
 
@@ -69,7 +71,14 @@ impl Version {
                 .context("reading this program's file")?,
             commit: option_env!("NETNICE_COMMIT"),
             objects: objects::versions()
-                .map(|(name, hash)| Object { name, hash })
+                .map(|(name, kind, hash)| Object {
+                    name,
+                    kind: match kind {
+                        Kind::LowPriorityControl | Kind::Control => "control",
+                        Kind::CgroupPrograms => "programs",
+                    },
+                    hash,
+                })
                 .collect(),
         })
     }
@@ -86,7 +95,7 @@ impl Version {
             }
         }
         for object in &self.objects {
-            let name = format!("object {}", object.name);
+            let name = format!("{} {}", object.kind, object.name);
             let _ = writeln!(lines, "{name:<20} {}", object.hash);
         }
         lines
