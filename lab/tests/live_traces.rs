@@ -49,12 +49,17 @@ fn is_held(identity: &str) -> bool {
         })
 }
 
+/// Waits until nothing holds the namespace. The kernel reuses the number at once for the next namespace, of a parallel
+/// test for example, so that one look at a free number counts.
 fn is_free_soon(identity: &str) -> bool {
     let began = Instant::now();
-    while is_held(identity) && began.elapsed() < Duration::from_secs(5) {
-        std::thread::sleep(Duration::from_millis(20));
+    while is_held(identity) {
+        if began.elapsed() > Duration::from_secs(20) {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(5));
     }
-    !is_held(identity)
+    true
 }
 
 /// Returns the names of the network devices in the caller's namespace.
