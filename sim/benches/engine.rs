@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Speed of the engine: two flows over 10 Mb/s for 1000 s, then ever more flows with hosts of their own.
 //!
-//! `cargo bench -p netnice-sim` prints a table; `-- 2` measures the first row only, for a profiler.
+//! `cargo bench -p netnice-sim` prints a table; `-- 2` measures the first row only, for a profiler, and `-- reference`
+//! the reference engine, too: one binary heap, each packet an event on each link.
 
 #[path = "../tests/common/mod.rs"]
 mod common;
@@ -10,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use common::{Dumbbell, ftp, reno};
 use netnice_queue::Rate;
-use netnice_sim::{LinkId, RunOptions, Simulation};
+use netnice_sim::{EngineOptions, LinkId, RunOptions, SchedulerKind, Simulation};
 
 /// Flows, rate of the bottleneck in Mb/s, length of the run in seconds.
 const CASES: [(usize, u64, u64); 6] = [
@@ -22,21 +23,31 @@ const CASES: [(usize, u64, u64); 6] = [
     (100_000, 10_000, 2),
 ];
 
+const REFERENCE: EngineOptions = EngineOptions {
+    scheduler: SchedulerKind::BinaryHeap,
+    computed_departures: false,
+    lookahead: false,
+};
+
 fn main() {
     let only: Vec<usize> = std::env::args()
         .filter_map(|argument| argument.parse().ok())
         .collect();
+    let with_reference = std::env::args().any(|argument| argument == "reference");
     println!(
         "   flows   Mb/s     s |    wall s   busy s  events/s     hops  ns/hop  utilisation  peak MB"
     );
     for (flows, megabits, seconds) in CASES {
         if only.is_empty() || only.contains(&flows) {
-            measure(flows, megabits, seconds);
+            measure(flows, megabits, seconds, EngineOptions::default());
+            if with_reference {
+                measure(flows, megabits, seconds, REFERENCE);
+            }
         }
     }
 }
 
-fn measure(flows: usize, megabits: u64, seconds: u64) {
+fn measure(flows: usize, megabits: u64, seconds: u64, engine: EngineOptions) {
     let rate = Rate::from_bits_per_second(megabits * 1_000_000).unwrap();
     // 2.5 bandwidth-delay products, in packets of 1000 bytes: 150 at 10 Mb/s.
     let queue = (megabits * 15) as usize;
@@ -54,7 +65,8 @@ fn measure(flows: usize, megabits: u64, seconds: u64) {
             flow
         })
         .collect();
-    let options = RunOptions::new(Duration::from_secs(seconds), 1);
+    let mut options = RunOptions::new(Duration::from_secs(seconds), 1);
+    options.engine = engine;
     let mut simulation = Simulation::new(dumbbell.network, &specs, &options).unwrap();
     drop(specs);
     let built = began.elapsed();
