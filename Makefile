@@ -43,7 +43,7 @@ demo: ## See the difference on an emulated link: two minutes, needs root
 	$(SUDO) target/release/netnice demo $(ARGS)
 
 test: ## Run all tests; those of the running kernel ask for root
-	@scripts/prerequisites build demo browser
+	@scripts/prerequisites build demo containers browser
 	$(CARGO) test --locked --workspace --no-fail-fast $(RUNNER) $(ARGS)
 	$(CARGO) test --locked --manifest-path examples/extension/Cargo.toml --target-dir target/extension
 

@@ -12,6 +12,7 @@ mod install;
 mod judge;
 mod lab;
 mod link;
+mod oci_hook;
 mod plot;
 mod register;
 mod renice;
@@ -54,6 +55,7 @@ commands! {
     detach => Detach,
     status => Status,
     check => Check,
+    oci_hook => OciHook,
     link => Link,
     demo => Demo,
     sim => Sim,
