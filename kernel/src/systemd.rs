@@ -3,7 +3,7 @@
 //! each time it starts (man 5 systemd.unit, man 5 systemd.service).
 
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -72,7 +72,7 @@ pub fn persist(name: &str, command: impl FnOnce(&str) -> Vec<String>) -> Result<
     let file = directory.join(DROP_IN);
     let writing = || format!("writing {}", file.display());
     fs::create_dir_all(&directory).doing(writing)?;
-    fs::write(&file, drop_in(&command(&unit))).doing(writing)?;
+    write_whole(&file, &drop_in(&command(&unit))).doing(writing)?;
     reload()?;
     Ok(file)
 }
@@ -106,6 +106,16 @@ pub fn forget_all() -> Result<()> {
 
 fn drop_in_directory(unit: &str) -> PathBuf {
     Path::new(UNITS).join(format!("{unit}.d"))
+}
+
+/// Replaces a file so that it is complete after a loss of power, too. systemd ignores the name that it has meanwhile, which
+/// does not end in `.conf`.
+fn write_whole(file: &Path, text: &str) -> io::Result<()> {
+    let beside = file.with_extension("unfinished");
+    let mut written = fs::File::create(&beside)?;
+    written.write_all(text.as_bytes())?;
+    written.sync_all()?;
+    fs::rename(&beside, file)
 }
 
 fn remove_drop_in(directory: &Path) -> Result<bool> {
@@ -179,6 +189,22 @@ mod tests {
         let text = drop_in(&words.map(str::to_owned));
         assert_eq!(text.lines().last(), Some(expected));
         assert!(text.contains("\n[Service]\n"), "{text}");
+    }
+
+    #[test]
+    fn a_drop_in_is_replaced_whole() {
+        let directory =
+            std::env::temp_dir().join(format!("netnice-drop-in-{}", std::process::id()));
+        fs::create_dir(&directory).unwrap();
+        let file = directory.join(DROP_IN);
+        write_whole(&file, "old").unwrap();
+        // A reader that has the old file open keeps it: nothing is written in place.
+        let mut before = fs::File::open(&file).unwrap();
+        write_whole(&file, "new").unwrap();
+        assert_eq!(io::read_to_string(&mut before).unwrap(), "old");
+        assert_eq!(fs::read_to_string(&file).unwrap(), "new");
+        assert_eq!(fs::read_dir(&directory).unwrap().count(), 1);
+        fs::remove_dir_all(&directory).unwrap();
     }
 
     #[test]
