@@ -126,11 +126,17 @@ lint: ## Check style, common mistakes, and the licences and sources of crates
 	target/ruff/bin/ruff format --check $(PYTHON_SOURCES)
 	shellcheck $(SCRIPTS)
 	scripts/check-links
-	target/audit/bin/cargo-deny --locked check --hide-inclusion-graph licenses bans sources
+	for manifest in $(MANIFESTS); do \
+		target/audit/bin/cargo-deny --manifest-path $$manifest --config deny.toml --locked \
+			check --hide-inclusion-graph licenses bans sources || exit; \
+	done
 
 audit: ## Compare the crates with RustSec's list of vulnerabilities, fetched or in ADVISORY_DB=DIRECTORY
 	@scripts/prerequisites build lint
-	target/audit/bin/cargo-audit audit --deny warnings $(if $(ADVISORY_DB),--no-fetch --db $(ADVISORY_DB))
+	for manifest in $(MANIFESTS); do \
+		target/audit/bin/cargo-audit audit --file $${manifest%.toml}.lock --deny warnings \
+			$(if $(ADVISORY_DB),--no-fetch --db $(ADVISORY_DB)) || exit; \
+	done
 
 format: ## Format the sources
 	@scripts/prerequisites build lint
