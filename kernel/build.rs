@@ -8,6 +8,11 @@ use std::path::{Path, PathBuf};
 
 use libbpf_cargo::SkeletonBuilder;
 
+#[path = "src/objects/hash.rs"]
+mod hash;
+
+use hash::hash;
+
 fn main() {
     let sources = Path::new("src/bpf");
     let policy = Path::new("../congestion/policy");
@@ -56,7 +61,7 @@ fn main() {
         writeln!(
             table,
             "    Object {{ name: {name:?}, kind: Kind::{}, version: \"{:016x}\", \
-             bytes: &Aligned(*include_bytes!({object:?})) }},",
+             bytes: &Aligned(*include_bytes!({object:?})).0 }},",
             kind(&source),
             hash(&fs::read(&object).expect("the object was just written")),
         )
@@ -74,11 +79,4 @@ fn kind(source: &str) -> &'static str {
         true => "Control",
         false => "CgroupPrograms",
     }
-}
-
-/// Returns the FNV-1a hash, enough to tell one version of an object from another.
-fn hash(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-    })
 }

@@ -33,6 +33,14 @@ pub enum Error {
          CONFIG_DEBUG_INFO_BTF=y, as Debian 11, Ubuntu 20.10, Fedora 32 and later are"
     )]
     NoBtf,
+    /// A congestion control in a file cannot be used.
+    #[error("{file}: {reason}")]
+    ControlFile {
+        /// The file as the user wrote it.
+        file: String,
+        /// Reason, which may have several lines.
+        reason: String,
+    },
     /// netnice has no congestion control of that name.
     #[error("there is no control `{name}`: choose one of {known}")]
     UnknownControl {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The options of low priority, for all commands that take them.
 
+use std::path::Path;
+
 use anyhow::Result;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -72,6 +74,23 @@ impl LowPriority {
         })
     }
 
+    /// Returns settings with the control in a C file, which takes no options and governs sent data alone.
+    ///
+    /// # Errors
+    /// If an option was given, which would have no effect, or the file cannot be used.
+    pub fn settings_of_file(&self, file: &Path) -> Result<Settings> {
+        if let Some(option) = self.given() {
+            let message = format!("--{option} has no effect with --control-file\n");
+            return Err(clap::Error::raw(ErrorKind::ArgumentConflict, message).into());
+        }
+        Ok(Settings {
+            control: Control::from_file(file)?,
+            mark: false,
+            direction: Direction::Send,
+            ..Settings::default()
+        })
+    }
+
     /// Checks the direction: a control that is not low-priority has no counterpart on the receiving side.
     fn direction_of(&self, control: Control) -> Result<Direction, clap::Error> {
         match self.direction {
@@ -105,6 +124,7 @@ impl LowPriority {
 pub fn standing(control: Control) -> &'static str {
     match control.is_low_priority() {
         true => "low priority",
+        false if control.is_from_file() => "a control in a file",
         false => "TCP for Diff-Serv",
     }
 }

@@ -13,7 +13,7 @@ use crate::release;
 
 /// Aligns the bytes so that libelf reads them without copying.
 #[repr(C, align(16))]
-struct Aligned<T: ?Sized>(T);
+struct Aligned<T>(T);
 
 /// Role of an object, which `build.rs` reads from its source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,14 +26,14 @@ pub enum Kind {
     CgroupPrograms,
 }
 
-/// One compiled `src/bpf/NAME.bpf.c`.
+/// One compiled `src/bpf/NAME.bpf.c`, or a control in a file.
 pub(crate) struct Object {
     /// File name without `.bpf.c`.
     pub(crate) name: &'static str,
     /// Hash of the compiled file, in 16 hexadecimal digits; identifies the version.
     pub(crate) version: &'static str,
     pub(crate) kind: Kind,
-    bytes: &'static Aligned<[u8]>,
+    pub(crate) bytes: &'static [u8],
 }
 
 /// All objects, by name.
@@ -65,7 +65,7 @@ impl Object {
             let mut open = libbpf_rs::ObjectBuilder::default()
                 .name(self.name)?
                 .pin_root_path(pins.maps())?
-                .open_memory(&self.bytes.0)?;
+                .open_memory(self.bytes)?;
             adjust(&mut open)?;
             unpin_changed_maps(pins, &open);
             open.load()
@@ -171,7 +171,7 @@ mod tests {
         use libbpf_rs::ProgramType::{CgroupSockAddr, CgroupSockopt, SockOps, StructOps};
         for object in OBJECTS {
             let mut builder = libbpf_rs::ObjectBuilder::default();
-            let open = builder.open_memory(&object.bytes.0).unwrap();
+            let open = builder.open_memory(object.bytes).unwrap();
             for program in open.progs() {
                 let found = program.prog_type();
                 let fits = match object.kind {

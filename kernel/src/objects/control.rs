@@ -14,6 +14,7 @@ use libbpf_rs::{ErrorKind, Link, MapCore, MapHandle, MapMut, MapType};
 
 use crate::error::{Context, Error, Result};
 use crate::objects::compiled::{Kind, OBJECTS, Object};
+use crate::objects::control_file;
 use crate::objects::pin_directory::{Loading, PinDirectory};
 use crate::release;
 
@@ -67,6 +68,11 @@ impl Control {
                     .collect::<Vec<_>>()
                     .join(", "),
             })
+    }
+
+    /// Returns the control of an object.
+    pub(crate) fn of(object: &'static Object) -> Self {
+        Self { object }
     }
 
     /// Returns its name for `TCP_CONGESTION`.
@@ -218,7 +224,7 @@ impl Control {
 
 /// Returns true if a congestion control of this name is one of netnice's.
 pub(crate) fn is_ours(control: &str) -> bool {
-    Control::all().any(|ours| ours.name() == control)
+    control.starts_with(control_file::PREFIX) || Control::all().any(|ours| ours.name() == control)
 }
 
 /// Unregisters the controls that only a pinned map keeps registered. For pins of links, removing the pins suffices.

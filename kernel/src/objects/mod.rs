@@ -3,6 +3,8 @@
 
 mod compiled;
 pub mod control;
+mod control_file;
+mod hash;
 pub mod parameters;
 pub mod pin_directory;
 pub(crate) mod programs;

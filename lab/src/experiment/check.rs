@@ -48,9 +48,10 @@ pub fn check(scenario: &Scenario) -> Vec<Problem> {
         let control = &flow.congestion_control;
         let is_command = matches!(flow.application, Application::Command(_));
         let refusal = match controls::refuse(control) {
-            _ if control.is_file() => Err((
+            Ok(()) if is_command && control.is_file() => Err((
                 None,
-                format!("`{}` is a control in a file, which is for `netnice sim`", control.name),
+                "the control of a command's sockets is one of a kernel; let the command use the file, by `netnice run --control-file`"
+                    .to_owned(),
             )),
             Ok(()) if is_command && !control.parameters.is_empty() => Err((
                 None,

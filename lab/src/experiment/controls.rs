@@ -5,6 +5,7 @@ use std::os::fd::AsFd;
 
 use netnice_kernel::attachment::Attacher;
 use netnice_kernel::control::Control;
+use netnice_kernel::parameters::Parameters;
 use netnice_kernel::pins::Pins;
 use netnice_kernel::settings::Settings;
 use netnice_scenario::model::CongestionControl;
@@ -16,25 +17,49 @@ use crate::LabError;
 #[derive(Default)]
 pub(super) struct Controls {
     registered: Option<(Pins, Attacher)>,
+    /// Those compiled from files, by the file's name in the scenario.
+    files: Vec<(String, Control)>,
 }
 
 impl Controls {
-    /// Registers those of `names` that are netnice's.
+    /// Registers those of `controls` that are netnice's or in files.
     pub(super) fn register<'a>(
-        names: impl Iterator<Item = &'a str>,
+        controls: impl Iterator<Item = &'a CongestionControl>,
     ) -> netnice_kernel::Result<Controls> {
-        let ours: Vec<Control> = names.filter_map(|name| Control::find(name).ok()).collect();
-        if ours.is_empty() {
+        let mut ours: Vec<Control> = Vec::new();
+        let mut files: Vec<(String, Control)> = Vec::new();
+        for given in controls {
+            if let Some(file) = &given.file {
+                if !files.iter().any(|(name, _)| *name == given.name) {
+                    let compiled = Control::from_text(file.name(), file.text())?;
+                    refuse_same_name(&files, compiled, file.name())?;
+                    files.push((given.name.clone(), compiled));
+                }
+            } else if let Ok(control) = Control::find(&given.name) {
+                ours.push(control);
+            }
+        }
+        if ours.is_empty() && files.is_empty() {
             return Ok(Controls::default());
         }
         let pins = Pins::open()?;
-        for control in ours {
+        for control in ours.into_iter().chain(files.iter().map(|(_, file)| *file)) {
             control.register(&pins)?;
         }
         let attacher = Attacher::open(&pins)?;
         Ok(Controls {
             registered: Some((pins, attacher)),
+            files,
         })
+    }
+
+    /// Returns the control of netnice, or in a file, that a flow names.
+    fn find(&self, control: &CongestionControl) -> Option<Control> {
+        let mut files = self.files.iter();
+        match files.find(|(name, _)| *name == control.name) {
+            Some((_, file)) => Some(*file),
+            None => Control::find(&control.name).ok(),
+        }
     }
 
     /// Returns true if any of netnice's controls is registered.
@@ -44,13 +69,17 @@ impl Controls {
 
     /// Selects a flow's control on a socket that is not connected yet.
     pub(super) fn put(&self, socket: &Socket, control: &CongestionControl) -> Result<(), LabError> {
-        match (&self.registered, Control::find(&control.name)) {
-            (Some((_, attacher)), Ok(ours)) => {
-                let settings = Settings {
-                    control: ours,
-                    parameters: ours
+        match (&self.registered, self.find(control)) {
+            (Some((_, attacher)), Some(ours)) => {
+                let parameters = match ours.is_from_file() {
+                    true => Parameters::default(),
+                    false => ours
                         .parameters(&control.control_parameters())
                         .map_err(|error| LabError::Parameter(error.to_string()))?,
+                };
+                let settings = Settings {
+                    control: ours,
+                    parameters,
                     // The scenario sets the code point.
                     mark: false,
                     ..Settings::default()
@@ -76,9 +105,31 @@ impl Controls {
     }
 }
 
+/// Fails if the kernel would have one name for two files.
+fn refuse_same_name(
+    files: &[(String, Control)],
+    control: Control,
+    file: &str,
+) -> netnice_kernel::Result<()> {
+    let mut others = files.iter();
+    match others.find(|(_, other)| other.name() == control.name()) {
+        None => Ok(()),
+        Some((other, _)) => Err(netnice_kernel::Error::ControlFile {
+            file: file.to_owned(),
+            reason: format!(
+                "the kernel would call it `{}`, as the control in {other}: rename one of the files",
+                control.name()
+            ),
+        }),
+    }
+}
+
 /// Checks that a kernel can provide this control; the error is the parameter at fault, if one is, and the message.
 pub(super) fn refuse(control: &CongestionControl) -> Result<(), (Option<String>, String)> {
     let name = &control.name;
+    if control.is_file() {
+        return Ok(());
+    }
     if let Ok(ours) = Control::find(name) {
         let parameters = ours.parameters(&control.control_parameters());
         return parameters

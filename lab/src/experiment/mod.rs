@@ -67,13 +67,8 @@ impl Lab {
     /// Registers those of netnice's congestion controls that `scenarios` name, for as long as the lab is open.
     pub fn open<'a>(scenarios: impl IntoIterator<Item = &'a Scenario>) -> Result<Lab, LabError> {
         let flows = scenarios.into_iter().flat_map(|scenario| &scenario.flows);
-        let mut names: Vec<&str> = flows
-            .map(|flow| flow.congestion_control.name.as_str())
-            .collect();
-        names.sort_unstable();
-        names.dedup();
         Ok(Lab {
-            controls: Controls::register(names.into_iter())?,
+            controls: Controls::register(flows.map(|flow| &flow.congestion_control))?,
             watch: None,
         })
     }

@@ -73,9 +73,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     if !arguments.explain {
         need_root("the lab, which makes network namespaces,")?;
     }
-    let file = arguments
-        .batch
-        .load(&arguments.file, &[], experiment::check);
+    let file = arguments.batch.load(&arguments.file, experiment::check)?;
     let Some(file) = file else {
         return Ok(ExitCode::from(2));
     };

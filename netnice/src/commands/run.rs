@@ -81,6 +81,10 @@ pub struct Arguments {
     /// governed; they get EPERM. As root only
     #[arg(long, help_heading = HEADING)]
     no_quic: bool,
+    /// Use the control in this C file, compiled by clang for this kernel, in place of one of
+    /// netnice's: for trying one's own. As root only
+    #[arg(long, value_name = "FILE", conflicts_with = "control", help_heading = HEADING)]
+    control_file: Option<PathBuf>,
     /// Program to run, with its arguments
     #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -90,9 +94,13 @@ pub struct Arguments {
 
 /// Runs the command and returns its exit code.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let settings = match &arguments.control_file {
+        None => arguments.low_priority.settings()?,
+        Some(file) => arguments.low_priority.settings_of_file(file)?,
+    };
     let settings = Settings {
         no_quic: arguments.no_quic,
-        ..arguments.low_priority.settings()?
+        ..settings
     };
     let (name, rest) = arguments
         .command

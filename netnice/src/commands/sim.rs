@@ -9,8 +9,7 @@ use std::thread;
 
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
-use clap::error::ErrorKind;
-use netnice_scenario::model::{Scenario, Transport};
+use netnice_scenario::model::Scenario;
 use netnice_scenario::network::not_simulated;
 use netnice_scenario::results::{Backend, RunResults};
 use netnice_scenario::{Network, ScenarioFile, explain, json_schema};
@@ -82,10 +81,6 @@ pub struct Arguments {
     /// `NAME (reverse)` is the way back. With --resume, finished runs without it are made again
     #[arg(long, value_name = "LINK", requires = "out")]
     pcap: Vec<String>,
-    /// Use the congestion control in this C file, for the flows of that name or for all over TCP; can be repeated.
-    /// docs/extending.md describes such files
-    #[arg(long, value_name = "[FLOWS=]FILE")]
-    control_file: Vec<String>,
     #[command(flatten)]
     batch: BatchArguments,
 }
@@ -103,42 +98,6 @@ fn unknown_link<'a>(file: &ScenarioFile, links: &'a [String]) -> Result<Option<&
     Ok(links.iter().find(|name| !known(name)))
 }
 
-/// Returns the settings that give flows the controls in these files.
-fn control_settings(file: &ScenarioFile, given: &[String]) -> Result<Vec<(String, String)>> {
-    let flows = || {
-        let flows = file.scenario().flows.iter();
-        flows.filter(|flow| flow.transport == Transport::Tcp)
-    };
-    let mut settings = Vec::new();
-    for word in given {
-        let (of, path) = match word.split_once('=') {
-            Some((of, path)) => (Some(of), path),
-            None => (None, word.as_str()),
-        };
-        // The scenario's own paths begin at its directory, those of the command line here.
-        let path = std::path::absolute(path).with_context(|| path.to_owned())?;
-        let path = path
-            .to_str()
-            .context("--control-file: the path is no UTF-8")?;
-        let before = settings.len();
-        for flow in flows().filter(|flow| of.is_none_or(|of| flow.name == of)) {
-            let key = format!("flows.{}.congestion_control", flow.name);
-            settings.retain(|(other, _)| *other != key);
-            settings.push((key, format!("{path:?}")));
-        }
-        if settings.len() == before && of.is_some() {
-            let names: Vec<&str> = flows().map(|flow| flow.name.as_str()).collect();
-            let of = of.unwrap_or_default();
-            let message = format!(
-                "--control-file {word}: there are no flows `{of}` over TCP; there are {}\n",
-                names.join(", ")
-            );
-            return Err(clap::Error::raw(ErrorKind::ValueValidation, message).into());
-        }
-    }
-    Ok(settings)
-}
-
 /// Hosts and flows together from which on a run is large: 3000 to 5000 flows between hosts of their own.
 const MANY: u64 = 10_000;
 
@@ -149,16 +108,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         text::print(&format!("{schema}\n"))?;
         return Ok(ExitCode::SUCCESS);
     };
-    let Some(mut file) = arguments.batch.load(path, &[], not_simulated) else {
+    let Some(file) = arguments.batch.load(path, not_simulated)? else {
         return Ok(ExitCode::from(2));
     };
-    if !arguments.control_file.is_empty() {
-        let controls = control_settings(&file, &arguments.control_file)?;
-        let Some(with_controls) = arguments.batch.load(path, &controls, not_simulated) else {
-            return Ok(ExitCode::from(2));
-        };
-        file = with_controls;
-    }
     if let Some(link) = unknown_link(&file, &arguments.pcap)? {
         say!("netnice: --pcap {link}: there is no such link; see --explain for their names");
         return Ok(ExitCode::from(2));

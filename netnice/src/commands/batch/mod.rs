@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A batch: all runs of a scenario, by `netnice sim` or `netnice lab`.
 
+mod control_files;
 pub mod figures;
 pub mod report;
 mod runs;
@@ -34,6 +35,10 @@ pub struct BatchArguments {
     /// Set a parameter, or a field by its path, such as links.bottleneck.rate=5mbit; can be repeated
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_and_value)]
     settings: Vec<(String, String)>,
+    /// Use the congestion control in this C file, for the flows of that name or for all over TCP; can be repeated.
+    /// docs/extending.md describes such files
+    #[arg(long, value_name = "[FLOWS=]FILE")]
+    control_file: Vec<String>,
     /// Keep all results in this directory
     #[arg(long, value_name = "DIRECTORY")]
     pub out: Option<PathBuf>,
@@ -90,8 +95,26 @@ struct Distrust<'a> {
 }
 
 impl BatchArguments {
-    /// Reads the scenario with `more` settings, and reports its errors on stderr.
+    /// Reads the scenario with the settings and controls of the command line, and reports its errors on stderr.
+    ///
+    /// # Errors
+    /// If `--control-file` names flows that the scenario does not have.
     pub fn load(
+        &self,
+        path: &Path,
+        check: impl Fn(&Scenario) -> Vec<Problem>,
+    ) -> Result<Option<ScenarioFile>> {
+        let Some(file) = self.load_with(path, &[], &check) else {
+            return Ok(None);
+        };
+        if self.control_file.is_empty() {
+            return Ok(Some(file));
+        }
+        let controls = control_files::settings(&file, &self.control_file)?;
+        Ok(self.load_with(path, &controls, &check))
+    }
+
+    fn load_with(
         &self,
         path: &Path,
         more: &[(String, String)],
