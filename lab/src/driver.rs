@@ -18,7 +18,8 @@ use crate::tun;
 /// Packets read from one device before the others are served.
 const BATCH: usize = 32;
 
-/// Network between the devices. It does I/O only through [`Devices`].
+/// A computed network between the devices: an emulated link, or the network of an experiment. It does I/O only through
+/// [`Devices`].
 pub(crate) trait Network {
     /// Takes in a packet read from device number `device` at `now`.
     fn enter(&mut self, now: Time, device: usize, frame: Frame, devices: &mut Devices);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Speed of the engine: two flows over 10 Mb/s for 1000 s, then ever more flows with hosts of their own.
+//! Speed of the simulator: two flows over 10 Mb/s for 1000 s, then ever more flows with hosts of their own.
 //!
 //! `cargo bench -p netnice-sim` prints a table; `-- 2` measures the first row only, for a profiler, and `-- reference`
-//! the reference engine, too: one binary heap, each packet an event on each link.
+//! the reference configuration, too: one binary heap, each packet an event on each link.
 
 #[path = "../tests/common/mod.rs"]
 mod common;
@@ -24,7 +24,7 @@ const CASES: [(usize, u64, u64); 6] = [
 ];
 
 const REFERENCE: EngineOptions = EngineOptions {
-    scheduler: SchedulerKind::BinaryHeap,
+    scheduler: SchedulerKind::Reference,
     computed_departures: false,
     lookahead: false,
 };

@@ -70,7 +70,7 @@ pub enum RunError {
         /// Reason for the refusal.
         reason: String,
     },
-    /// The engine can't build it.
+    /// The simulator can't build it.
     #[error(transparent)]
     Build(#[from] BuildError),
     /// A trace that can't be written.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A packet-level simulator of TCP: virtual time, deterministic to the byte for a seed.
+//!
+//! `docs/simulator.md` describes the modules, and how a loss reaches the control.
 
 mod engine;
 mod error;

@@ -128,7 +128,7 @@ impl DirectionSpec {
     }
 }
 
-/// A link of two directions.
+/// An emulated link of two directions. (`netnice_sim::LinkSpec` describes one direction of a simulated link.)
 ///
 /// ```
 /// use netnice_lab::{Direction, LinkSpec};

@@ -17,7 +17,7 @@ const FLIGHTS: usize = 6;
 /// Cache lines of a block.
 const BLOCK_LINES: usize = size_of::<Block>() / 64;
 
-/// No block.
+/// Marks a bucket without blocks, and the end of the list of free blocks.
 const NONE: u32 = u32::MAX;
 
 /// Some flights of one bucket, in the order in which they went in.

@@ -5,10 +5,10 @@ use std::ops::Range;
 
 use netnice_queue::Time;
 
+use crate::engine::event_source;
 use crate::engine::flight::{Departure, Flight};
 use crate::engine::packet_queue::PacketQueue;
 use crate::engine::scheduler::{Event, Scheduler, Shape};
-use crate::engine::source;
 use crate::engine::timing_wheel::TimingWheel;
 use crate::engine::winner_tree::{self, WinnerTree};
 use crate::packet::Packet;
@@ -54,7 +54,7 @@ impl<Q: PacketQueue> FastScheduler<Q> {
         self.links.change_all(|key| key - (passed << LINK_BITS));
         self.epoch = now;
         if due.as_nanos() - now.as_nanos() >= FAR - 1 {
-            self.insert(due, source::LINK | link as u32);
+            self.insert(due, event_source::LINK | link as u32);
         } else {
             self.set_link(now, link, Some(due));
         }
@@ -180,7 +180,7 @@ impl<Q: PacketQueue> Scheduler for FastScheduler<Q> {
     }
 }
 
-/// The number of the link that a key belongs to; none has the number of no key.
+/// The link number in a key; meaningless for [`winner_tree::NONE`].
 fn link_of(key: u64) -> usize {
     (key as u32 as usize) & (MAX_LINKS - 1)
 }
@@ -199,10 +199,10 @@ mod tests {
         let mut queue = FastScheduler::with(5, LinkFifos::new(0));
         let time = Time::from_millis(5);
         queue.set_link(Time::ZERO, 3, Some(time));
-        queue.insert(time, source::WRITE | 1);
+        queue.insert(time, event_source::WRITE | 1);
         queue.set_link(Time::ZERO, 2, Some(time));
         assert_eq!(queue.pop_until(Time::from_millis(4)), None);
-        for expected in [2, 3, source::WRITE | 1] {
+        for expected in [2, 3, event_source::WRITE | 1] {
             assert_eq!(queue.pop_until(time), Some(Event::Due(time, expected)));
             if expected < 5 {
                 queue.set_link(time, expected as usize, None);
@@ -252,8 +252,8 @@ mod tests {
                     queue.insert_packet(link % 3, source, departure, packet);
                 }
             } else if insert {
-                reference.insert(due, source | source::SENDER_TIMER);
-                queue.insert(due, source | source::SENDER_TIMER);
+                reference.insert(due, source | event_source::SENDER_TIMER);
+                queue.insert(due, source | event_source::SENDER_TIMER);
             } else {
                 let expected = reference.pop_until(due);
                 prop_assert_eq!(pop(&mut queue, due), expected);

@@ -20,7 +20,7 @@ use crate::engine::winner_tree::{self, WinnerTree};
 use crate::packet::Packet;
 use crate::time::NEVER;
 
-/// The number of no lane; lanes are counted from 1.
+/// Lane 0 holds flights put back by `FifoLanes::set_back`; a packet with this number has no lane.
 pub(crate) const NO_LANE: usize = 0;
 
 /// Number of flights ahead of its turn in the lane at which a flight is prefetched.
@@ -41,13 +41,13 @@ pub(crate) struct FifoLanes {
     upcoming: Vec<Flight>,
     /// The number of them that have come out.
     gone: usize,
-    /// When so many have, it is time for more.
+    /// Look ahead again once `gone` reaches this.
     few: usize,
     /// The number of them that [`PacketQueue::take_fresh`] has shown.
     shown: usize,
-    /// The key of the last one that was upcoming.
+    /// Key of the last flight in `upcoming`; earlier ones are inserted there.
     horizon: u128,
-    /// In place of [`NO_LANE`] those that were upcoming until too many others came before them. Of all with the same key
+    /// Lane [`NO_LANE`] has the flights that were upcoming until too many others came before them. Of all with the same key
     /// they were put down first.
     lanes: Vec<Lane>,
     calendar: CalendarQueue,

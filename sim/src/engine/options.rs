@@ -31,6 +31,6 @@ pub enum SchedulerKind {
     Fast,
     /// By those for thousands of links, however many there are.
     FastForManyLinks,
-    /// In one binary heap: the reference that the others are tested against.
-    BinaryHeap,
+    /// In one binary heap: the reference scheduler, which the others are tested against.
+    Reference,
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The plain scheduler: all pending events in one binary heap.
+//! The reference scheduler: all pending events in one binary heap.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
 use netnice_queue::Time;
 
+use super::event_source;
 use super::flight::{Departure, Flight};
 use super::scheduler::{Event, Scheduler, Shape};
-use super::source;
 use crate::packet::Packet;
 
 /// All pending events, ordered by time, then source, then insertion.
@@ -46,13 +46,13 @@ impl Scheduler for HeapScheduler {
 
     fn set_link(&mut self, _now: Time, link: usize, due: Option<Time>) {
         if let Some(due) = due {
-            self.push(due, source::LINK | link as u32, None);
+            self.push(due, event_source::LINK | link as u32, None);
         }
     }
 
     fn insert_packet(&mut self, _lane: usize, link: u32, departure: Departure, packet: Packet) {
         let flight = Flight::new(link, departure, packet);
-        self.push(departure.due, source::LINK | link, Some(flight));
+        self.push(departure.due, event_source::LINK | link, Some(flight));
     }
 
     fn pop_until(&mut self, limit: Time) -> Option<Event> {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The interface between a run and its pending events.
 //!
-//! [`HeapScheduler`](super::reference::HeapScheduler) is the plain implementation, and the one to read first.
-//! [`FastScheduler`](super::fast::FastScheduler) gives the same events in the same order in a tenth of the time or less.
+//! [`HeapScheduler`](super::reference::HeapScheduler) is the reference implementation, and the one to read first.
+//! [`FastScheduler`](super::fast::FastScheduler) gives the same events in the same order, faster; `docs/simulator.md` has
+//! measurements of whole runs.
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -37,8 +38,8 @@ pub(crate) struct Shape {
     pub preview: usize,
 }
 
-/// Pending events: earliest first, of simultaneous ones the lowest source (`source.rs`) first, and packets that leave one link
-/// at one time in the order of insertion. A packet that leaves link n has source n.
+/// Pending events: earliest first, of simultaneous ones the lowest source (`event_source.rs`) first, and packets that leave one
+/// link at one time in the order of insertion. A packet that leaves link n has source n.
 ///
 /// No event may be inserted before the one removed last.
 pub(crate) trait Scheduler: Debug {

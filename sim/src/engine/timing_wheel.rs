@@ -12,7 +12,7 @@ use netnice_queue::Time;
 
 use crate::engine::heap::Heap;
 
-/// Of a key, the bits below the number of its slot: 32 bits of source, and nanoseconds. A slot has those of 4.2 ms.
+/// Low bits of a key that a slot ignores: 32 of the source, 22 of the time (4.2 ms).
 const SLOT_BITS: u32 = 32 + 22;
 /// Slots of the wheel: 4.3 s.
 const SLOTS: usize = 1024;
@@ -27,7 +27,7 @@ pub(crate) struct TimingWheel {
     far_from: u128,
     /// The first slot, from the origin of time, that was not poured into the heap.
     next: u64,
-    /// Those from `next` on, in turn.
+    /// Slots of the next turn of the wheel, from `next` on, by slot number modulo [`SLOTS`].
     slots: Vec<Vec<u128>>,
     /// A bit for each slot that is not empty.
     filled: [u64; SLOTS / 64],

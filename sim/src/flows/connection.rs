@@ -268,8 +268,8 @@ impl Connection {
         self.sender.on_segment(now, segment);
     }
 
-    /// A segment was dropped.
-    pub fn segment_lost(&mut self) {
+    /// Counts a dropped segment, which is under way no more; the sender gets no notice.
+    pub fn count_lost_segment(&mut self) {
         self.shared.under_way -= 1;
     }
 

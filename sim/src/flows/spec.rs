@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Descriptions of flows for the engine.
+//! Descriptions of flows for the simulator.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The engine's form of a link with a drop-tail queue: it computes on a packet's arrival when the packet will leave,
+//! The simulator's form of a link with a drop-tail queue: it computes on a packet's arrival when the packet will leave,
 //! and does not keep the packet.
 //!
 //! [`Link`](netnice_queue::Link) with a [`DropTail`](netnice_queue::DropTail) queue is the plain form, which does the same; the
-//! tests below and the differential test of engines compare the two.
+//! tests below and the differential test `sim/tests/engines.rs` compare the two.
 
 use std::collections::VecDeque;
 use std::mem::offset_of;
@@ -17,10 +17,10 @@ use crate::engine::flight::Departure;
 use crate::links::transmission::{Transmission, Transmissions};
 use crate::prefetch::prefetch;
 
-/// Properties of all links of one kind: rate, delay and the bound of the queue. They are stored once, and so stay in
+/// Properties of all links of one group: rate, delay and the bound of the queue. They are stored once, and so stay in
 /// the processor's cache, however many links there are.
 #[derive(Debug, Clone)]
-pub struct LinkKind {
+pub struct LinkProperties {
     rate: Option<Rate>,
     delay_ns: u64,
     bound: QueueBound,
@@ -46,10 +46,10 @@ struct OfLength {
     before: Transmission,
 }
 
-impl LinkKind {
+impl LinkProperties {
     /// Links of this rate (`None` takes no time to send) and propagation delay, with queues of at most `bound`.
-    pub fn new(rate: Option<Rate>, delay: Duration, bound: QueueBound) -> LinkKind {
-        LinkKind {
+    pub fn new(rate: Option<Rate>, delay: Duration, bound: QueueBound) -> LinkProperties {
+        LinkProperties {
             rate,
             delay_ns: u64::try_from(delay.as_nanos()).unwrap_or(u64::MAX),
             bound,
@@ -86,8 +86,8 @@ impl LinkKind {
             .saturating_add(self.delay_ns);
     }
 
-    /// Longest time in nanoseconds that a packet spends on a link of this kind, its wait included; `u64::MAX` without
-    /// [`LinkKind::set_longest`].
+    /// Longest time in nanoseconds that a packet spends on a link with these properties, its wait included; `u64::MAX` without
+    /// [`LinkProperties::set_longest`].
     pub fn longest_stay_ns(&self) -> u64 {
         self.longest_stay_ns
     }
@@ -122,7 +122,8 @@ impl LinkKind {
     }
 }
 
-/// One direction of a link with a drop-tail queue and without jitter. The caller keeps the packets until they are due.
+/// One direction of a link with a drop-tail queue, without jitter that keeps the order and without conditions (policer, shaper,
+/// trace, outages, changes, loss model, batches). The caller keeps the packets until they are due.
 ///
 /// A network has many links that are idle when a packet arrives, and most of their time goes into fetching them from
 /// memory. So such a packet needs one cache line, and none when it comes out.
@@ -138,7 +139,7 @@ pub struct DropTailLink {
     offered_bytes: u64,
     /// `None` while no packet had to wait and none was dropped.
     rest: Option<Box<Rest>>,
-    kind: u32,
+    group: u32,
     /// Chance may take packets.
     lossy: bool,
 }
@@ -172,8 +173,8 @@ struct Rest {
 const _: () = assert!(offset_of!(Rest, max_packets) == 64 && offset_of!(Rest, queue_full) <= 128);
 
 impl DropTailLink {
-    /// An idle link of the kind that has this number; of `config` only its loss and its seed matter.
-    pub fn new(kind: u32, config: &LinkConfig) -> DropTailLink {
+    /// An idle link of the group that has this number; of `config` only its loss and its seed matter.
+    pub fn new(group: u32, config: &LinkConfig) -> DropTailLink {
         let loss = RandomLoss::new(config);
         let lossy = loss.is_some();
         let rest = lossy.then(|| {
@@ -189,29 +190,29 @@ impl DropTailLink {
             offered: 0,
             offered_bytes: 0,
             rest,
-            kind,
+            group,
             lossy,
         }
     }
 
-    /// The number of the link's kind.
+    /// The number of the link's group.
     #[inline]
-    pub fn kind(&self) -> usize {
-        self.kind as usize
+    pub fn group(&self) -> usize {
+        self.group as usize
     }
 
-    /// The number of the link's kind, which may change before the link is used.
-    pub fn kind_mut(&mut self) -> &mut u32 {
-        &mut self.kind
+    /// The number of the link's group, which may change before the link is used.
+    pub fn group_mut(&mut self) -> &mut u32 {
+        &mut self.group
     }
 
     /// Latest time at which the next packet comes out if it arrives at `at` or before, whatever its length: the end of
-    /// time without [`LinkKind::set_longest`]. `kind` is the link's.
+    /// time without [`LinkProperties::set_longest`]. `properties` are the link's.
     ///
     /// It is no earlier for any later packet.
     #[inline]
-    pub fn latest_departure(&self, kind: &LinkKind, at: Time) -> Time {
-        self.free_at.max(at).plus_nanos(kind.longest_ns)
+    pub fn latest_departure(&self, properties: &LinkProperties, at: Time) -> Time {
+        self.free_at.max(at).plus_nanos(properties.longest_ns)
     }
 
     /// Begins to fetch the state that a waiting packet needs. Reads the link.
@@ -228,32 +229,32 @@ impl DropTailLink {
         self.free_at > at
     }
 
-    /// Offers a packet of `length` bytes at `now`: returns when it comes out, or why it is dropped. `kind` is the
-    /// link's.
+    /// Offers a packet of `length` bytes at `now`: returns when it comes out, or why it is dropped. `properties` are
+    /// the link's.
     ///
     /// `now` must not be earlier than in any call before.
     #[inline(always)]
     pub fn offer(
         &mut self,
-        kind: &mut LinkKind,
+        properties: &mut LinkProperties,
         now: Time,
         length: u32,
     ) -> Result<Departure, DropCause> {
         let length = u64::from(length);
         self.offered += 1;
         self.offered_bytes += length;
-        if self.free_at <= now && length <= kind.always_fits && !self.lossy {
-            let due = self.transmit(kind, now, length);
+        if self.free_at <= now && length <= properties.always_fits && !self.lossy {
+            let due = self.transmit(properties, now, length);
             return Ok(Departure { due, waited_ns: 0 });
         }
-        self.offer_beside_others(kind, now, length)
+        self.offer_beside_others(properties, now, length)
     }
 
     /// Offers a packet that may be lost at random, or that has to pass the queue.
     #[inline(never)]
     fn offer_beside_others(
         &mut self,
-        kind: &mut LinkKind,
+        properties: &mut LinkProperties,
         now: Time,
         length: u64,
     ) -> Result<Departure, DropCause> {
@@ -264,29 +265,32 @@ impl DropTailLink {
             return Err(rest.dropped(DropCause::RandomLoss, length));
         }
         rest.settle(now);
-        if !kind.bound.fits(rest.packets as usize, rest.bytes, length) {
+        if !properties
+            .bound
+            .fits(rest.packets as usize, rest.bytes, length)
+        {
             return Err(rest.dropped(DropCause::QueueFull, length));
         }
         if start <= now {
-            let due = self.transmit(kind, now, length);
+            let due = self.transmit(properties, now, length);
             return Ok(Departure { due, waited_ns: 0 });
         }
         let waited_ns = start.as_nanos() - now.as_nanos();
         rest.wait(start, length, waited_ns);
-        let due = self.transmit(kind, start, length);
+        let due = self.transmit(properties, start, length);
         Ok(Departure { due, waited_ns })
     }
 
     /// Begins a transmission at `start`, and returns when the packet comes out.
     #[inline(always)]
-    fn transmit(&mut self, kind: &mut LinkKind, start: Time, length: u64) -> Time {
+    fn transmit(&mut self, properties: &mut LinkProperties, start: Time, length: u64) -> Time {
         if start > self.free_at {
             self.remainder = 0;
         }
-        let took_ns = kind.transmissions(length).take(&mut self.remainder);
+        let took_ns = properties.transmissions(length).take(&mut self.remainder);
         self.busy_ns += took_ns;
         self.free_at = start.plus_nanos(took_ns);
-        self.free_at.plus_nanos(kind.delay_ns)
+        self.free_at.plus_nanos(properties.delay_ns)
     }
 
     /// The link's counters so far; `inside` are the packets accepted that have not come out, and their bytes.

@@ -25,7 +25,7 @@ type Out = (Time, Numbered, u64);
 struct Both {
     kept: Link<Numbered, DropTail<Queued<Numbered>>>,
     computed: DropTailLink,
-    kind: LinkKind,
+    properties: LinkProperties,
     /// Packets that `computed` has accepted and that have not come out.
     under_way: VecDeque<Out>,
     /// The latest departure that `computed` returned last.
@@ -37,27 +37,27 @@ const LONGEST: u32 = 1600;
 
 impl Both {
     fn new(config: &LinkConfig, bound: QueueBound) -> Both {
-        let mut kind = LinkKind::new(config.rate, config.delay, bound);
-        kind.set_longest(LONGEST);
+        let mut properties = LinkProperties::new(config.rate, config.delay, bound);
+        properties.set_longest(LONGEST);
         Both {
             kept: Link::new(config.clone(), DropTail::new(bound)),
             computed: DropTailLink::new(0, config),
-            kind,
+            properties,
             under_way: VecDeque::new(),
             latest: Time::ZERO,
         }
     }
 
     fn offer(&mut self, now: Time, packet: Numbered) -> Result<(), TestCaseError> {
-        let latest = self.computed.latest_departure(&self.kind, now);
+        let latest = self.computed.latest_departure(&self.properties, now);
         prop_assert!(latest >= self.latest);
         self.latest = latest;
         let computed = self
             .computed
-            .offer(&mut self.kind, now, packet.length as u32);
+            .offer(&mut self.properties, now, packet.length as u32);
         if let Ok(departure) = computed {
             prop_assert!(departure.due <= latest, "{:?}, not {:?}", departure, latest);
-            let longest_ns = self.kind.longest_stay_ns();
+            let longest_ns = self.properties.longest_stay_ns();
             prop_assert!(
                 departure.due <= now.plus_nanos(longest_ns),
                 "{longest_ns} ns"
@@ -169,13 +169,13 @@ fn departures_by_hand() {
         delay: Duration::from_millis(20),
         ..LinkConfig::default()
     };
-    let mut kind = LinkKind::new(config.rate, config.delay, QueueBound::Packets(1));
-    kind.set_longest(1500);
+    let mut properties = LinkProperties::new(config.rate, config.delay, QueueBound::Packets(1));
+    properties.set_longest(1500);
     // One is sent, one waits, and the packet is sent itself; 2 ns each for what is rounded off.
-    assert_eq!(kind.longest_stay_ns(), 23_000_006);
+    assert_eq!(properties.longest_stay_ns(), 23_000_006);
     let mut link = DropTailLink::new(0, &config);
     let begin = Time::from_millis(5);
-    let mut offer = |now, length| link.offer(&mut kind, now, length);
+    let mut offer = |now, length| link.offer(&mut properties, now, length);
     let first = offer(begin, 1500).unwrap();
     assert_eq!((first.due, first.waited_ns), (Time::from_millis(26), 0));
     let second = offer(begin, 1500).unwrap();

@@ -2,7 +2,7 @@
 //! Nodes, links and routes.
 
 pub(crate) mod drop_tail;
-pub(crate) mod kinds;
+pub(crate) mod groups;
 pub(crate) mod network;
 pub(crate) mod routes;
 pub(crate) mod state;

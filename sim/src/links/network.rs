@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Nodes and links as they are described to the engine.
+//! Nodes and links as they are described to the simulator.
 
 use netnice_queue::{Discipline, DropTail, LinkConfig, LinkSetup, Queued};
 
@@ -12,14 +12,14 @@ use crate::trace::capture::Capture;
 /// The queue of a simulated link.
 pub type Queue = Discipline<Queued<Packet>>;
 
-/// One direction of a link.
+/// One direction of a link of the simulator. (`netnice_lab::LinkSpec` describes both directions of an emulated link.)
 #[derive(Debug)]
 pub struct LinkSpec {
     /// The node that sends.
     pub from: NodeId,
     /// The node that receives.
     pub to: NodeId,
-    /// Queue, marker and impairments. The engine derives the seeds of loss and jitter from the run's seed and the name.
+    /// Queue, marker and impairments. The simulator derives the seeds of loss and jitter from the run's seed and the name.
     pub setup: LinkSetup<Packet>,
     /// Name in results, and of its random stream. Should be unique.
     pub name: String,
@@ -51,7 +51,8 @@ impl LinkSpec {
     }
 }
 
-/// The nodes and the links between them.
+/// The nodes of a simulation and the links between them. (`netnice_scenario::Network` is a scenario laid out, from which
+/// this is built.)
 #[derive(Debug, Default)]
 pub struct Network {
     pub(crate) nodes: Vec<String>,

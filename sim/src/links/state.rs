@@ -8,7 +8,7 @@ use netnice_queue::{
 
 use crate::huge_pages;
 use crate::links::drop_tail::DropTailLink;
-use crate::links::kinds::{Kind, Kinds};
+use crate::links::groups::{LinkGroup, LinkGroups};
 use crate::links::network::{LinkSpec, Queue};
 use crate::links::routes::Routes;
 use crate::measure::{Histogram, Waits};
@@ -33,7 +33,7 @@ const _: () = assert!(size_of::<SimulatedLink>() == 64);
 pub(crate) struct Links {
     pub all: Vec<SimulatedLink>,
     /// Properties that drop-tail links share.
-    pub kinds: Kinds,
+    pub groups: LinkGroups,
     /// Name and measurements of each link.
     pub records: Vec<LinkRecord>,
     /// Optional parts of each link; empty if no link has any, so that a hop need not look.
@@ -69,8 +69,8 @@ impl Links {
                 if computed_departures && parts.jitter.is_none() && parts.conditions.is_none() =>
             {
                 let config = &parts.config;
-                let kind = self.kinds.of((config.rate, config.delay, queue.bound()));
-                SimulatedLink::DropTail(DropTailLink::new(kind, config))
+                let group = self.groups.of((config.rate, config.delay, queue.bound()));
+                SimulatedLink::DropTail(DropTailLink::new(group, config))
             }
             _ => {
                 let link = Link::new(parts.config, parts.queue)
@@ -94,7 +94,7 @@ impl Links {
 
     /// Ends the adding of links, and gives them lanes if `lanes`. Returns the number of lanes.
     pub fn seal(&mut self, lanes: bool) -> usize {
-        self.kinds.seal();
+        self.groups.seal();
         if !self.extras.is_empty() {
             self.extras.resize_with(self.all.len(), || None);
         }
@@ -102,8 +102,8 @@ impl Links {
             return 0;
         }
         let links = self.all.iter_mut();
-        self.kinds.give_lanes(links.filter_map(|link| match link {
-            SimulatedLink::DropTail(link) => Some(link.kind_mut()),
+        self.groups.give_lanes(links.filter_map(|link| match link {
+            SimulatedLink::DropTail(link) => Some(link.group_mut()),
             SimulatedLink::Other(_) => None,
         }))
     }
@@ -114,20 +114,22 @@ impl Links {
         all.any(|link| matches!(link, SimulatedLink::Other(_)))
     }
 
-    /// The drop-tail link with this number, and its kind. Panics if it is another sort of link.
+    /// The drop-tail link with this number, and its group. Panics if it is another kind of link.
     #[inline(always)]
-    pub fn drop_tail(&mut self, index: usize) -> (&mut DropTailLink, &mut Kind) {
+    pub fn drop_tail(&mut self, index: usize) -> (&mut DropTailLink, &mut LinkGroup) {
         let SimulatedLink::DropTail(link) = &mut self.all[index] else {
             unreachable!("link {index} does not tell when packets come out");
         };
-        let kind = &mut self.kinds.all[link.kind()];
-        (link, kind)
+        let group = &mut self.groups.all[link.group()];
+        (link, group)
     }
 
     /// Longest time that a packet spends on a link, in nanoseconds; `u64::MAX` if unknown.
     pub fn longest_stay_ns(&self, index: usize) -> u64 {
         match &self.all[index] {
-            SimulatedLink::DropTail(link) => self.kinds.all[link.kind()].kind.longest_stay_ns(),
+            SimulatedLink::DropTail(link) => {
+                self.groups.all[link.group()].properties.longest_stay_ns()
+            }
             SimulatedLink::Other(_) => u64::MAX,
         }
     }
@@ -135,7 +137,7 @@ impl Links {
     /// A link's rate, or that of its policer; without either it takes no time to send.
     pub fn rate(&self, index: usize) -> Option<Rate> {
         match &self.all[index] {
-            SimulatedLink::DropTail(link) => self.kinds.all[link.kind()].kind.rate(),
+            SimulatedLink::DropTail(link) => self.groups.all[link.group()].properties.rate(),
             SimulatedLink::Other(link) => link.nominal_rate(),
         }
     }

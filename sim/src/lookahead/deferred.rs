@@ -39,7 +39,7 @@ impl Deferred {
         }
     }
 
-    /// Something is deferred.
+    /// Returns true if anything is deferred.
     pub fn any(&self) -> bool {
         let packets = self.to_receivers.len() + self.to_senders.len() + self.dropped.len();
         packets + self.waits.len() > 0

@@ -14,7 +14,7 @@
 
 use crate::flows::Flows;
 use crate::flows::state::Work;
-use crate::links::kinds::{Kind, takes_time};
+use crate::links::groups::{LinkGroup, takes_time};
 use crate::links::routes::Hop;
 use crate::links::state::{Links, SimulatedLink};
 use crate::lookahead::limits::Limits;
@@ -64,15 +64,16 @@ pub(crate) fn mark_hops(links: &mut Links, flows: &Flows, limits: &mut Limits) {
             all &= !links.routes.is_last(place);
         }
     }
-    for Kind { kind, .. } in &mut links.kinds.all {
-        kind.set_longest(limits.longest_packet());
+    for LinkGroup { properties, .. } in &mut links.groups.all {
+        properties.set_longest(limits.longest_packet());
     }
     if any {
         limits.allow(all, Network { links, flows }.longest_way_ns());
     }
 }
 
-/// The links and the flows of a run.
+/// The links and the flows of a run, between which this survey looks for shared links. (`links::network::Network` is the
+/// description from which they were built.)
 #[derive(Clone, Copy)]
 struct Network<'a> {
     links: &'a Links,

@@ -54,8 +54,8 @@ pub fn run_with_traces(
     run_on(EngineOptions::default(), scenario, seed, traces, go_on)
 }
 
-/// As [`run_with_traces`], with a choice of engine, for tests of the engines against each other. The engine changes
-/// nothing in the results.
+/// As [`run_with_traces`], with engine options, for tests of the options against each other. They change nothing in the
+/// results.
 pub fn run_on(
     engine: EngineOptions,
     scenario: &Scenario,

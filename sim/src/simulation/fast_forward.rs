@@ -10,7 +10,7 @@ use netnice_queue::{DropCause, Time};
 
 use crate::engine::flight::{Departure, Flight};
 use crate::engine::scheduler::Scheduler;
-use crate::links::kinds::Kind;
+use crate::links::groups::LinkGroup;
 use crate::links::routes::Hop;
 use crate::links::state::SimulatedLink;
 use crate::lookahead::deferred::{BATCH, MOST, Steps};
@@ -299,8 +299,8 @@ impl<S: Scheduler> Run<S> {
             let Some(index) = hop.link() else {
                 break hop;
             };
-            let (link, Kind { kind, .. }) = self.links.drop_tail(index);
-            match link.offer(kind, at, u32::from(packet.length)) {
+            let (link, LinkGroup { properties, .. }) = self.links.drop_tail(index);
+            match link.offer(properties, at, u32::from(packet.length)) {
                 Ok(departure) => {
                     self.handled += 1;
                     self.count_wait(index, departure.waited_ns);
@@ -331,8 +331,8 @@ impl<S: Scheduler> Run<S> {
             let SimulatedLink::DropTail(link) = &self.links.all[index] else {
                 return None;
             };
-            let Kind { kind, .. } = &self.links.kinds.all[link.kind()];
-            latest = link.latest_departure(kind, latest);
+            let LinkGroup { properties, .. } = &self.links.groups.all[link.group()];
+            latest = link.latest_departure(properties, latest);
             route = route.onward();
         }
         Some(latest)

@@ -3,12 +3,12 @@
 
 use netnice_queue::{DropCause, Dropped, Packet as _};
 
+use crate::engine::event_source;
 use crate::engine::fifo_lanes::NO_LANE;
 use crate::engine::flight::{Departure, Flight};
 use crate::engine::scheduler::Scheduler;
-use crate::engine::source;
 use crate::flows::bodies::Goes;
-use crate::links::kinds::Kind;
+use crate::links::groups::LinkGroup;
 use crate::links::routes::Hop;
 use crate::links::state::SimulatedLink;
 use crate::packet::{Packet, UDP};
@@ -91,7 +91,8 @@ impl<S: Scheduler> Run<S> {
             return false;
         };
         let due = reordering.hold(self.now, packet);
-        self.scheduler.insert(due, source::JITTER | index as u32);
+        self.scheduler
+            .insert(due, event_source::JITTER | index as u32);
         true
     }
 
@@ -125,8 +126,8 @@ impl<S: Scheduler> Run<S> {
     fn enter_as_it_is(&mut self, hop: Hop, index: usize, packet: Packet) {
         match &mut self.links.all[index] {
             SimulatedLink::DropTail(link) => {
-                let Kind { kind, .. } = &mut self.links.kinds.all[link.kind()];
-                match link.offer(kind, self.now, u32::from(packet.length)) {
+                let LinkGroup { properties, .. } = &mut self.links.groups.all[link.group()];
+                match link.offer(properties, self.now, u32::from(packet.length)) {
                     Ok(departure) => {
                         if hop.allows_fast_forward() {
                             self.defer(hop, index, departure, packet);
@@ -147,8 +148,8 @@ impl<S: Scheduler> Run<S> {
         let lane = if !S::NEEDS_LANES {
             NO_LANE
         } else {
-            let (_, Kind { kind, lanes }) = self.links.drop_tail(index);
-            lanes.lane(kind, packet.length, departure.waited_ns > 0)
+            let (_, LinkGroup { properties, lanes }) = self.links.drop_tail(index);
+            lanes.lane(properties, packet.length, departure.waited_ns > 0)
         };
         self.scheduler
             .insert_packet(lane, index as u32, departure, packet);
@@ -210,7 +211,7 @@ impl<S: Scheduler> Run<S> {
             let flow = &mut self.flows.all[(packet.connection & !UDP) as usize];
             flow.counters.lost_packets += 1;
         } else {
-            self.segment_lost(packet.connection as usize, &body.segment);
+            self.count_lost_segment(packet.connection as usize, &body.segment);
         }
     }
 

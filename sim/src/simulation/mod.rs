@@ -34,16 +34,16 @@ use crate::measure::{FlowCounters, Histogram, ResponseTimes, Series};
 use run::Run;
 pub(crate) use sampling::LinkReport;
 
-/// Length, seed and measurements of a run.
+/// Options of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunOptions {
     /// End of the run.
     pub duration: Duration,
-    /// Time at the beginning that no measurement counts.
+    /// Time at the beginning that measurements leave out.
     pub warm_up: Duration,
     /// Seed of all random streams.
     pub seed: u64,
-    /// Time between two samples of the time series; none without.
+    /// Interval between samples; `None` records no time series.
     pub sampling_interval: Option<Duration>,
     /// Times at which the counters of all flows are recorded, in order.
     pub checkpoints: Vec<Duration>,
@@ -67,11 +67,11 @@ impl RunOptions {
 
 /// A run, ready or under way.
 #[derive(Debug)]
-pub struct Simulation(Engine);
+pub struct Simulation(AnyRun);
 
 /// A run for each kind of scheduler: a type parameter, so that the compiler specializes the per-packet code.
 #[derive(Debug)]
-enum Engine {
+enum AnyRun {
     FewLinks(Box<Run<FastScheduler<LinkFifos>>>),
     ManyLinks(Box<Run<FastScheduler<FifoLanes>>>),
     Reference(Box<Run<HeapScheduler>>),
@@ -81,9 +81,9 @@ enum Engine {
 macro_rules! each {
     ($simulation:expr, $run:ident => $result:expr) => {
         match $simulation {
-            Simulation(Engine::FewLinks($run)) => $result,
-            Simulation(Engine::ManyLinks($run)) => $result,
-            Simulation(Engine::Reference($run)) => $result,
+            Simulation(AnyRun::FewLinks($run)) => $result,
+            Simulation(AnyRun::ManyLinks($run)) => $result,
+            Simulation(AnyRun::Reference($run)) => $result,
         }
     };
 }
@@ -107,13 +107,13 @@ impl Simulation {
         let few = LinkFifos::can_hold(network.links.len(), Time::ZERO + options.duration);
         Ok(Simulation(match options.engine.scheduler {
             SchedulerKind::Fast if few => {
-                Engine::FewLinks(Box::new(Run::build(network, flows, options)?))
+                AnyRun::FewLinks(Box::new(Run::build(network, flows, options)?))
             }
             SchedulerKind::Fast | SchedulerKind::FastForManyLinks => {
-                Engine::ManyLinks(Box::new(Run::build(network, flows, options)?))
+                AnyRun::ManyLinks(Box::new(Run::build(network, flows, options)?))
             }
-            SchedulerKind::BinaryHeap => {
-                Engine::Reference(Box::new(Run::build(network, flows, options)?))
+            SchedulerKind::Reference => {
+                AnyRun::Reference(Box::new(Run::build(network, flows, options)?))
             }
         }))
     }

@@ -3,8 +3,8 @@
 
 use netnice_queue::Time;
 
+use crate::engine::event_source;
 use crate::engine::scheduler::{Event, Scheduler};
-use crate::engine::source;
 use crate::flows::Flows;
 use crate::flows::bodies::Body;
 use crate::flows::state::Work;
@@ -69,24 +69,27 @@ impl<S: Scheduler> Run<S> {
 
     #[inline]
     fn handle(&mut self, source: u32) {
-        let index = (source & source::INDEX) as usize;
-        let kind = source & source::KIND;
+        let index = (source & event_source::INDEX) as usize;
+        let kind = source & event_source::KIND;
         // A timer has mostly moved on by the time of its event; those that have not count themselves.
-        let timer = matches!(kind, source::RECEIVER_TIMER | source::SENDER_TIMER);
+        let timer = matches!(
+            kind,
+            event_source::RECEIVER_TIMER | event_source::SENDER_TIMER
+        );
         self.handled += u64::from(!timer);
         match kind {
-            source::LINK => self.deliver(index),
-            source::JITTER => self.release(index),
-            source::RECEIVER_TIMER => self.on_receiver_timer(index),
-            source::SENDER_TIMER => self.on_sender_timer(index),
-            source::START => self.start(index),
-            source::WRITE => self.write(index),
-            source::SESSION => self.request_object(index),
+            event_source::LINK => self.deliver(index),
+            event_source::JITTER => self.release(index),
+            event_source::RECEIVER_TIMER => self.on_receiver_timer(index),
+            event_source::SENDER_TIMER => self.on_sender_timer(index),
+            event_source::START => self.start(index),
+            event_source::WRITE => self.write(index),
+            event_source::SESSION => self.request_object(index),
             barrier => {
                 match barrier {
-                    source::STOP => self.stop(index),
-                    source::SAMPLE => self.sample(),
-                    source::CHECKPOINT => self.take_checkpoint(),
+                    event_source::STOP => self.stop(index),
+                    event_source::SAMPLE => self.sample(),
+                    event_source::CHECKPOINT => self.take_checkpoint(),
                     _ => self.end_warm_up(),
                 }
                 self.pass_barrier();
@@ -101,7 +104,7 @@ impl<S: Scheduler> Run<S> {
         let more = flow.prepare_write();
         if more {
             self.scheduler
-                .insert(flow.next_write.at, source::WRITE | index as u32);
+                .insert(flow.next_write.at, event_source::WRITE | index as u32);
         }
         match flow.work {
             Work::Udp { route } => {

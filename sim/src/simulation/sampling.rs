@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use netnice_queue::{DropCause, LinkCounters, LinkUsage, Rate};
 
+use crate::engine::event_source;
 use crate::engine::scheduler::Scheduler;
-use crate::engine::source;
 use crate::flows::state::Work;
 use crate::ids::{FlowId, LinkId};
 use crate::links::state::SimulatedLink;
@@ -119,7 +119,7 @@ impl<S: Scheduler> Run<S> {
                 series.values.push(value);
             }
         }
-        self.push_barrier(now + sampler.interval, source::SAMPLE);
+        self.push_barrier(now + sampler.interval, event_source::SAMPLE);
         self.sampler = Some(sampler);
     }
 

@@ -5,8 +5,8 @@ use std::borrow::Borrow;
 
 use netnice_queue::Time;
 
+use crate::engine::event_source;
 use crate::engine::scheduler::{Scheduler, Shape};
-use crate::engine::source;
 use crate::error::BuildError;
 use crate::flows::Flows;
 use crate::flows::connection::{Connection, NO_SESSION};
@@ -85,16 +85,16 @@ impl<S: Scheduler> Run<S> {
                 }
             }
             let first = Time::ZERO + sampler.interval;
-            run.push_barrier(first, source::SAMPLE);
+            run.push_barrier(first, event_source::SAMPLE);
         }
         if run.warm_up == Time::ZERO {
             // Before anything is sent: an event would come after what is sent at once.
             run.end_warm_up();
         } else {
-            run.push_barrier(run.warm_up, source::MEASURE);
+            run.push_barrier(run.warm_up, event_source::MEASURE);
         }
         for (index, &at) in options.checkpoints.iter().enumerate() {
-            run.push_barrier(Time::ZERO + at, source::CHECKPOINT | index as u32);
+            run.push_barrier(Time::ZERO + at, event_source::CHECKPOINT | index as u32);
         }
         run.begin_lookahead(options.engine.lookahead);
         Ok(run)
@@ -184,9 +184,9 @@ impl<S: Scheduler> Run<S> {
                     bulk: matches!(traffic, Traffic::Bulk),
                 };
                 flow.labels.tcp = Some(tcp.labels());
-                self.scheduler.insert(start, source::START | index);
+                self.scheduler.insert(start, event_source::START | index);
                 if stop != NEVER {
-                    self.push_barrier(stop.max(start), source::STOP | index);
+                    self.push_barrier(stop.max(start), event_source::STOP | index);
                 }
             }
             Program::Web { paths, web, tcp } => {
@@ -213,8 +213,10 @@ impl<S: Scheduler> Run<S> {
                     let client = number % paths.len() as u32;
                     let mut session = Session::new(paths[client as usize].len(), stream);
                     let first = session.next_page(web, start);
-                    self.scheduler
-                        .insert(first, source::SESSION | self.flows.sessions.len() as u32);
+                    self.scheduler.insert(
+                        first,
+                        event_source::SESSION | self.flows.sessions.len() as u32,
+                    );
                     self.flows.sessions.push(SessionState {
                         session,
                         flow: index,
@@ -232,7 +234,7 @@ impl<S: Scheduler> Run<S> {
         }
         if flow.prepare_write() {
             self.scheduler
-                .insert(flow.next_write.at, source::WRITE | index);
+                .insert(flow.next_write.at, event_source::WRITE | index);
         }
         self.flows.all.push(flow);
         Ok(())

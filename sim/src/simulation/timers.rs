@@ -7,8 +7,8 @@
 
 use netnice_queue::Time;
 
+use crate::engine::event_source;
 use crate::engine::scheduler::Scheduler;
-use crate::engine::source;
 use crate::flows::connection::TimerEvent;
 use crate::simulation::run::Run;
 
@@ -30,8 +30,8 @@ impl<S: Scheduler> Run<S> {
                 self.fetch_timer(ahead);
             }
             let (time, source) = (Time::from_nanos((key >> 32) as u64), key as u32);
-            if source & source::KIND == source::SENDER_TIMER {
-                let index = (source & source::INDEX) as usize;
+            if source & event_source::KIND == event_source::SENDER_TIMER {
+                let index = (source & event_source::INDEX) as usize;
                 let connection = self.flows.connections.get_mut(index);
                 if let Some(due) = connection.move_sender_event(time) {
                     if due < beyond {
@@ -54,10 +54,10 @@ impl<S: Scheduler> Run<S> {
     /// Begins to fetch the state that shows whether a timer has moved on.
     #[inline(always)]
     fn fetch_timer(&self, key: u128) {
-        let index = (key as u32 & source::INDEX) as usize;
-        match key as u32 & source::KIND {
-            source::SENDER_TIMER => self.flows.connections.prefetch_sender_timer(index),
-            source::RECEIVER_TIMER => self.flows.connections.prefetch_receiver(index),
+        let index = (key as u32 & event_source::INDEX) as usize;
+        match key as u32 & event_source::KIND {
+            event_source::SENDER_TIMER => self.flows.connections.prefetch_sender_timer(index),
+            event_source::RECEIVER_TIMER => self.flows.connections.prefetch_receiver(index),
             _ => {}
         }
     }
@@ -68,7 +68,7 @@ impl<S: Scheduler> Run<S> {
         match connection.sender_timer_event(self.now) {
             TimerEvent::Obsolete => {}
             TimerEvent::Moved(later) => {
-                let source = source::SENDER_TIMER | index as u32;
+                let source = event_source::SENDER_TIMER | index as u32;
                 self.scheduler.insert(later, source);
             }
             TimerEvent::Expired => {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! TCP: between the ends of connections, which do no I/O, and the network.
 
+use crate::engine::event_source;
 use crate::engine::scheduler::Scheduler;
-use crate::engine::source;
 use crate::flows::bodies::Body;
 use crate::flows::state::Work;
 use crate::packet::Packet;
@@ -80,10 +80,10 @@ impl<S: Scheduler> Run<S> {
         self.reuse_if_ended(index);
     }
 
-    /// A segment was dropped.
-    pub(super) fn segment_lost(&mut self, index: usize, segment: &Segment) {
+    /// Counts a dropped segment; the sender gets no notice.
+    pub(super) fn count_lost_segment(&mut self, index: usize, segment: &Segment) {
         let connection = self.flows.connections.get_mut(index);
-        connection.segment_lost();
+        connection.count_lost_segment();
         let counters = &mut self.flows.all[connection.flow()].counters;
         if segment.length > 0 && !segment.flags.contains(Flags::REQUEST) {
             counters.lost_packets += 1;
@@ -111,7 +111,7 @@ impl<S: Scheduler> Run<S> {
         let connection = self.flows.connections.get_mut(index);
         if let Some(due) = connection.set_sender_timer(now) {
             self.scheduler
-                .insert(due, source::SENDER_TIMER | index as u32);
+                .insert(due, event_source::SENDER_TIMER | index as u32);
         }
     }
 
@@ -130,7 +130,7 @@ impl<S: Scheduler> Run<S> {
         let connection = self.flows.connections.get_mut(index);
         if let Some(due) = connection.set_receiver_timer(now) {
             self.scheduler
-                .insert(due, source::RECEIVER_TIMER | index as u32);
+                .insert(due, event_source::RECEIVER_TIMER | index as u32);
         }
     }
 

@@ -3,8 +3,8 @@
 
 use netnice_queue::Time;
 
+use crate::engine::event_source;
 use crate::engine::scheduler::Scheduler;
-use crate::engine::source;
 use crate::flows::connection::Connection;
 use crate::flows::state::Work;
 use crate::simulation::run::Run;
@@ -23,7 +23,8 @@ impl<S: Scheduler> Run<S> {
         }
         let (object, next) = state.session.request(web, now);
         if let Some(next) = next {
-            self.scheduler.insert(next, source::SESSION | index as u32);
+            self.scheduler
+                .insert(next, event_source::SESSION | index as u32);
         }
         if let Some(responses) = &mut flow.responses {
             responses.unfinished += 1;
@@ -51,7 +52,7 @@ impl<S: Scheduler> Run<S> {
         let session_state = &mut self.flows.sessions[session].session;
         if let Some(next) = session_state.object_has_come(web, self.now) {
             self.scheduler
-                .insert(next, source::SESSION | session as u32);
+                .insert(next, event_source::SESSION | session as u32);
         }
     }
 }

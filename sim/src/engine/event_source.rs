@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Causes of events, with an index in the lower 28 bits. Of simultaneous events the smaller number comes first.
+//! Causes of events: the kind in the upper 4 bits, an index in the lower 28. Of simultaneous events the smaller number comes
+//! first.
 
 /// The first packet of a link's pipe comes out.
 pub(crate) const LINK: u32 = 0;

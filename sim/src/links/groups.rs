@@ -8,26 +8,26 @@ use std::time::Duration;
 use netnice_queue::{QueueBound, Rate};
 
 use crate::engine::fifo_lanes::{self, NO_LANE};
-use crate::links::drop_tail::LinkKind;
+use crate::links::drop_tail::LinkProperties;
 
 /// Bound of the lanes: with the two that always exist, the earliest of their packets is found in five steps.
 const MAX_LANES: usize = fifo_lanes::MAX_LANES / 2 - 2;
-/// Kinds with no more links than this are split into one kind per link, as for the links of a backbone.
+/// Groups with no more links than this are split into one group per link, as for the links of a backbone.
 const FEW_LINKS: usize = 4;
-/// Number of packet lengths that have lanes on links of one kind.
+/// Number of packet lengths that have lanes on links of one group.
 const LENGTHS: usize = 3;
 
 /// Links of one rate, delay and bound of the queue.
 #[derive(Debug, Clone)]
-pub(crate) struct Kind {
-    pub kind: LinkKind,
-    pub lanes: KindLanes,
+pub(crate) struct LinkGroup {
+    pub properties: LinkProperties,
+    pub lanes: GroupLanes,
 }
 
-/// The lanes of packets on links of one kind: one for each length, for packets that find their link idle and so all
+/// The lanes of packets on links of one group: one for each length, for packets that find their link idle and so all
 /// take the same time.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct KindLanes {
+pub(crate) struct GroupLanes {
     /// The first one; [`NO_LANE`] where there is none.
     first: u16,
     /// All packets come out in order: there is one link, or sending takes no time.
@@ -36,10 +36,10 @@ pub(crate) struct KindLanes {
     lengths: [u16; LENGTHS],
 }
 
-impl KindLanes {
+impl GroupLanes {
     /// Returns the lane of a packet of `length` bytes; `waited` if it had to wait for others.
     #[inline(always)]
-    pub fn lane(&mut self, kind: &LinkKind, length: u16, waited: bool) -> usize {
+    pub fn lane(&mut self, properties: &LinkProperties, length: u16, waited: bool) -> usize {
         let first = usize::from(self.first);
         if self.single || first == NO_LANE {
             return first;
@@ -49,16 +49,16 @@ impl KindLanes {
         }
         match self.lengths.iter().position(|&known| known == length) {
             Some(place) if length > 0 => first + place,
-            _ => self.learn(kind, length),
+            _ => self.learn(properties, length),
         }
     }
 
     /// Assigns a lane to a new length. Packets of one link that come out at the same time must not be in different
     /// lanes, so packets that take no time to send have none.
     #[cold]
-    fn learn(&mut self, kind: &LinkKind, length: u16) -> usize {
+    fn learn(&mut self, properties: &LinkProperties, length: u16) -> usize {
         let free = self.lengths.iter().position(|&known| known == 0);
-        match free.filter(|_| takes_time(kind.rate(), length)) {
+        match free.filter(|_| takes_time(properties.rate(), length)) {
             Some(place) => {
                 self.lengths[place] = length;
                 usize::from(self.first) + place
@@ -73,26 +73,26 @@ pub(crate) fn takes_time(rate: Option<Rate>, length: u16) -> bool {
     rate.is_some_and(|rate| u64::from(length) * 8_000_000_000 >= rate.bits_per_second())
 }
 
-/// Properties that identify a kind.
+/// Properties that identify a group.
 type Key = (Option<Rate>, Duration, QueueBound);
 
-/// The kinds of drop-tail links in a run.
+/// The groups of drop-tail links in a run.
 #[derive(Debug, Default)]
-pub(crate) struct Kinds {
-    pub all: Vec<Kind>,
+pub(crate) struct LinkGroups {
+    pub all: Vec<LinkGroup>,
     numbers: HashMap<Key, u32>,
     /// Links of each.
     links: Vec<usize>,
 }
 
-impl Kinds {
-    /// Returns the number of the kind of a new link, and counts the link.
+impl LinkGroups {
+    /// Returns the number of the group of a new link, and counts the link.
     pub fn of(&mut self, (rate, delay, bound): Key) -> u32 {
         let (all, links) = (&mut self.all, &mut self.links);
         let number = *self.numbers.entry((rate, delay, bound)).or_insert_with(|| {
-            all.push(Kind {
-                kind: LinkKind::new(rate, delay, bound),
-                lanes: KindLanes::default(),
+            all.push(LinkGroup {
+                properties: LinkProperties::new(rate, delay, bound),
+                lanes: GroupLanes::default(),
             });
             links.push(0);
             u32::try_from(all.len() - 1).expect("fewer than 2^32 links")
@@ -106,11 +106,11 @@ impl Kinds {
         self.numbers = HashMap::new();
     }
 
-    /// Gives each link of a kind with few links a kind of its own, by changing its number, and gives lanes to kinds,
+    /// Gives each link of a group with few links a group of its own, by changing its number, and gives lanes to groups,
     /// those of the most links first. Returns the number of lanes.
     pub fn give_lanes<'a>(&mut self, numbers: impl Iterator<Item = &'a mut u32>) -> usize {
         let mut links = std::mem::take(&mut self.links);
-        // If there are too many kinds for all to have lanes, more kinds would only take memory.
+        // If there are too many groups for all to have lanes, more groups would only take memory.
         if self.all.len() <= MAX_LANES {
             for number in numbers {
                 let old = *number as usize;
@@ -123,15 +123,15 @@ impl Kinds {
             }
         }
         let mut order: Vec<_> = (0..self.all.len()).collect();
-        order.sort_by_key(|&kind| Reverse(links[kind]));
+        order.sort_by_key(|&group| Reverse(links[group]));
         let mut given = 0;
-        for kind in order {
-            let single = links[kind] == 1 || self.all[kind].kind.rate().is_none();
+        for group in order {
+            let single = links[group] == 1 || self.all[group].properties.rate().is_none();
             let lanes = if single { 1 } else { LENGTHS };
             if given + lanes > MAX_LANES {
                 break;
             }
-            self.all[kind].lanes = KindLanes {
+            self.all[group].lanes = GroupLanes {
                 first: (NO_LANE + 1 + given) as u16,
                 single,
                 lengths: [0; LENGTHS],
@@ -146,63 +146,63 @@ impl Kinds {
 mod tests {
     use super::*;
 
-    /// Numbers of the kinds of links with these rates in Mb/s (0 takes no time), the kinds, and the number of lanes.
-    fn sealed(megabits: &[u64]) -> (Vec<u32>, Kinds, usize) {
-        let mut kinds = Kinds::default();
+    /// Numbers of the groups of links with these rates in Mb/s (0 takes no time), the groups, and the number of lanes.
+    fn sealed(megabits: &[u64]) -> (Vec<u32>, LinkGroups, usize) {
+        let mut groups = LinkGroups::default();
         let rate = |megabits: u64| Rate::from_bits_per_second(megabits * 1_000_000).ok();
         let key = |megabits| (rate(megabits), Duration::ZERO, QueueBound::Packets(5));
-        let numbers = megabits.iter().map(|&megabits| kinds.of(key(megabits)));
+        let numbers = megabits.iter().map(|&megabits| groups.of(key(megabits)));
         let mut numbers: Vec<_> = numbers.collect();
-        kinds.seal();
-        let lanes = kinds.give_lanes(numbers.iter_mut());
-        (numbers, kinds, lanes)
+        groups.seal();
+        let lanes = groups.give_lanes(numbers.iter_mut());
+        (numbers, groups, lanes)
     }
 
-    impl Kinds {
+    impl LinkGroups {
         fn lane(&mut self, number: u32, length: u16, waited: bool) -> usize {
-            let Kind { kind, lanes } = &mut self.all[number as usize];
-            lanes.lane(kind, length, waited)
+            let LinkGroup { properties, lanes } = &mut self.all[number as usize];
+            lanes.lane(properties, length, waited)
         }
     }
 
     #[test]
     fn links_of_a_backbone_have_lanes_of_their_own_and_hosts_one_for_each_length() {
-        let (numbers, mut kinds, given) = sealed(&[10, 10, 100, 100, 100, 100, 100, 100]);
+        let (numbers, mut groups, given) = sealed(&[10, 10, 100, 100, 100, 100, 100, 100]);
         let [one, other, host, next] = [0, 1, 2, 3].map(|link| numbers[link]);
         assert!(one != other && host == next);
-        let lane_of_one = kinds.lane(one, 1500, false);
-        assert_eq!(kinds.lane(one, 40, true), lane_of_one);
-        let lane_of_other = kinds.lane(other, 1500, true);
-        let data = kinds.lane(host, 1500, false);
-        let ack = kinds.lane(next, 40, false);
+        let lane_of_one = groups.lane(one, 1500, false);
+        assert_eq!(groups.lane(one, 40, true), lane_of_one);
+        let lane_of_other = groups.lane(other, 1500, true);
+        let data = groups.lane(host, 1500, false);
+        let ack = groups.lane(next, 40, false);
         let mut lanes = vec![lane_of_one, lane_of_other, data, ack];
         lanes.sort_unstable();
         lanes.dedup();
         assert_eq!(lanes.len(), 4);
         assert!(!lanes.contains(&NO_LANE) && lanes[3] <= given);
-        assert_eq!(kinds.lane(next, 1500, false), data);
-        assert_eq!(kinds.lane(next, 1500, true), NO_LANE);
-        assert_ne!(kinds.lane(host, 576, false), NO_LANE);
-        assert_eq!(kinds.lane(host, 577, false), NO_LANE, "no more than three");
+        assert_eq!(groups.lane(next, 1500, false), data);
+        assert_eq!(groups.lane(next, 1500, true), NO_LANE);
+        assert_ne!(groups.lane(host, 576, false), NO_LANE);
+        assert_eq!(groups.lane(host, 577, false), NO_LANE, "no more than three");
     }
 
     #[test]
     fn what_takes_no_time_shares_a_lane_or_has_none() {
         // 40 bytes take 1.6 ns at 200 Gb/s, 24 bytes not even one.
-        let (numbers, mut kinds, _) = sealed(&[[200_000; 5], [0; 5]].concat());
-        assert_ne!(kinds.lane(numbers[0], 40, false), NO_LANE);
-        assert_eq!(kinds.lane(numbers[0], 24, false), NO_LANE);
-        let lane = kinds.lane(numbers[5], 40, false);
-        assert!(lane != NO_LANE && kinds.lane(numbers[6], 24, false) == lane);
+        let (numbers, mut groups, _) = sealed(&[[200_000; 5], [0; 5]].concat());
+        assert_ne!(groups.lane(numbers[0], 40, false), NO_LANE);
+        assert_eq!(groups.lane(numbers[0], 24, false), NO_LANE);
+        let lane = groups.lane(numbers[5], 40, false);
+        assert!(lane != NO_LANE && groups.lane(numbers[6], 24, false) == lane);
     }
 
     #[test]
-    fn of_more_kinds_than_lanes_those_of_the_most_links_have_them() {
+    fn of_more_groups_than_lanes_those_of_the_most_links_have_them() {
         let rates: Vec<_> = (1..100).chain([50; 9]).collect();
-        let (numbers, mut kinds, given) = sealed(&rates);
-        assert_eq!(kinds.all.len(), 99);
+        let (numbers, mut groups, given) = sealed(&rates);
+        assert_eq!(groups.all.len(), 99);
         assert!(given <= MAX_LANES);
-        assert_ne!(kinds.lane(numbers[105], 40, false), NO_LANE);
-        assert_eq!(kinds.lane(numbers[98], 40, false), NO_LANE);
+        assert_ne!(groups.lane(numbers[105], 40, false), NO_LANE);
+        assert_eq!(groups.lane(numbers[98], 40, false), NO_LANE);
     }
 }
