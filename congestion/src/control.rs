@@ -4,8 +4,8 @@
 //! A control owns `cwnd` and `ssthresh` through [`Window`]; the sender detects losses, recovers from them, and limits
 //! the data in flight before each transmission. Times are nanoseconds on the sender's clock and never decrease.
 //!
-//! A new control is one file in `controls/` that implements [`CongestionControl`], and one line in `registry.rs`, where
-//! [`create`](crate::registry::create) creates controls by name.
+//! A new control is one file in `controls/` that implements [`CongestionControl`], and a line each in `controls/mod.rs` and
+//! `registry.rs`, where [`create`](crate::registry::create) creates controls by name.
 
 use crate::parameters::Settings;
 use crate::policy::Report;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The congestion controls by name.
 //!
-//! A new control is one file in `controls/`, one line in `CONTROLS`, and a row of [`crate::parameter_table`] for each
-//! parameter. Controls are boxed: a call through a vtable costs about 1 ns of the 10 to 100 ns that an ACK takes, and
+//! A new control is one file in `controls/`, its `pub mod` there, one line in `CONTROLS`, and a row of
+//! [`crate::parameter_table`] for each parameter. Controls are boxed: a call through a vtable costs about 1 ns of the 10 to 100 ns that an ACK takes, and
 //! keeps senders independent of the controls.
 
 use crate::control::{CongestionControl, Registration};

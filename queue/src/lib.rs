@@ -19,8 +19,8 @@
 //! ```
 //!
 //! [`DisciplineConfig`] lists the disciplines and their descriptions; a [`Marker`] tags packets at the edge of a
-//! network. A new discipline is one file that implements [`QueueDiscipline`], one line in `registry.rs`, and its `mod`
-//! and `pub use` here.
+//! network. A new discipline is one file that implements [`QueueDiscipline`], an entry in `disciplines!` of `registry.rs`, and
+//! its `mod` and `pub use` here.
 
 mod bucket;
 mod codel;

@@ -55,7 +55,7 @@ macro_rules! markers {
     };
 }
 
-// One line for each marker.
+// An entry for each marker.
 markers! {
     /// The time sliding window tagger.
     "tsw" => Tsw(TswConfig),

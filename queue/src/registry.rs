@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The disciplines by name: the description of a queue as plain data, and the queue built from it.
 //!
-//! A new discipline is one file that implements [`QueueDiscipline`], and one line in `disciplines!`.
+//! A new discipline is one file that implements [`QueueDiscipline`], an entry in `disciplines!`, and its `mod` and `pub use` in
+//! `lib.rs`.
 
 use std::time::Duration;
 
@@ -97,7 +98,7 @@ macro_rules! disciplines {
     };
 }
 
-// One line for each discipline.
+// An entry for each discipline.
 disciplines! {
     /// First in, first out; arrivals at a full queue are dropped.
     "drop_tail" => DropTail(DropTailConfig) in DropTail<P>,
@@ -133,8 +134,8 @@ pub struct DisciplineContext {
     pub delay: Duration,
     /// Propagation delay both ways between the hosts, which limits in bandwidth-delay products multiply.
     pub base_rtt: Duration,
-    /// Mean length of a packet on the link, headers included; RED's idle times and thresholds and limits counted in
-    /// packets use it.
+    /// Packet length that the discipline reckons with, headers included: RED's idle times, thresholds and limits counted in
+    /// packets take it as the mean, CoDel as the largest. Scenarios give the largest packet of the flows over the link.
     pub mean_packet: Bytes,
 }
 

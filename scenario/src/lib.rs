@@ -3,7 +3,8 @@
 //!
 //! - [`model`]: the file as it is written, typed: [`Scenario`].
 //! - [`parse`]: reads and checks it: [`ScenarioFile`].
-//! - [`network`]: the same laid out for a run, with groups expanded, routes found and limits resolved: [`Network`].
+//! - [`network`]: the same laid out for a run, with groups expanded, routes found, and each link given the round trip and packet
+//!   size that its queue's limit needs: [`Network`].
 //! - [`input`]: files, up to a length.
 //! - [`pool`]: jobs on several threads, such as the runs of a sweep.
 //! - [`results`]: the measurements of a run, and summaries of many runs.

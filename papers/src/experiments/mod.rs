@@ -10,7 +10,7 @@ mod tb;
 
 use crate::Experiment;
 
-/// In the order of reports: an experiment is one file and one line here.
+/// In the order of reports: an experiment is one file, its `mod` in that of its paper, and one line here.
 const EXPERIMENTS: &[fn() -> Experiment] = &[
     lp03::t1a::experiment,
     lp03::t1b::experiment,

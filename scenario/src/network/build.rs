@@ -41,7 +41,7 @@ pub(super) fn build(scenario: &Scenario) -> Result<Network, Vec<Problem>> {
             builder.flow(index, flow, scenario, &mut network, &mut problems);
         }
         if problems.is_empty() {
-            dimension(&mut network);
+            set_rtt_and_packet_size(&mut network);
             builder.check_queues(scenario, &network, &mut problems);
         }
         if problems.is_empty() {
@@ -172,7 +172,7 @@ impl Builder {
         ]);
     }
 
-    /// Lets each queue be made, which finds thresholds the wrong way round or a time without a rate.
+    /// Builds each queue once, to report invalid ones (`min_threshold` above `max_threshold`, a time without a rate).
     fn check_queues(&self, scenario: &Scenario, network: &Network, problems: &mut Vec<Problem>) {
         for (index, &first) in self.first_links.iter().enumerate() {
             let place = Place::key("links").at(index);
@@ -442,7 +442,7 @@ fn flow_group(flow: &Flow, scenario: &Scenario) -> FlowGroup {
 }
 
 /// Gives each link the largest round trip and packet of the flows over it.
-fn dimension(network: &mut Network) {
+fn set_rtt_and_packet_size(network: &mut Network) {
     let mut of_links: Vec<Option<(Duration, Bytes)>> = vec![None; network.links.len()];
     for flow in &network.flows {
         for &sender in &flow.senders {

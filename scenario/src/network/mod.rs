@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A scenario laid out for a run: groups expanded to hosts, links to directions, flows to single flows; names are
-//! numbers, limits are resolved, and there is a path between any two nodes that talk.
+//! numbers, there is a path between any two nodes that talk, and each link is given the round trip and packet size that its
+//! queue's limit needs.
 
 mod build;
 mod check;
@@ -35,7 +36,8 @@ pub type NodeIndex = usize;
 /// Index of a direction of a link in [`Network::links`].
 pub type LinkIndex = usize;
 
-/// A scenario laid out for a run. The same scenario always gives the same network, in the same order.
+/// A scenario laid out for a run. The same scenario always gives the same network, in the same order. (`netnice_sim::Network`
+/// is what the simulator builds of it.)
 #[derive(Debug, Clone)]
 pub struct Network {
     /// Hosts and routers.
