@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * TCP-LP (Kuzmanovic and Knightly, "TCP-LP: A Distributed Algorithm for Low Priority Data
- * Transfer", INFOCOM 2003; LP03 in docs/papers), as the paper has it.
+ * Transfer", INFOCOM 2003; LP03 in docs/papers.md), as the paper has it.
  *
  *   (1)  sd_i = (1 - gamma) * sd_{i-1} + gamma * d_i
  *   (2)  early congestion indication:  sd_i > d_min + (d_max - d_min) * delta
@@ -12,7 +12,6 @@
  * They make no indications and do not enter the average: delays were just rising, and an average
  * that includes them is above the threshold whatever the queue is by then. docs/tcplp.md has the
  * other readings and their results.
- * readings, and what comes of each.
  *
  * Additions required by a real kernel, and nothing else: delays that wrap and come in either unit
  * (one_way_delay.h), clocks that drift or are set, delayed ACKs (delayed_ack.h), no samples during

@@ -57,8 +57,8 @@ pub fn attach(cgroup: &Cgroup, settings: &Settings) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// Takes it away again, from the open connections too. Of a cgroup that has been made anew since it
-/// was attached, only the record is removed.
+/// Takes low priority from a cgroup and its open connections. If the cgroup was created again since [`attach`], only the
+/// record is removed.
 pub fn detach(cgroup: &Cgroup) -> Result<Outcome> {
     need_root("changing a cgroup")?;
     if !attachment::is_attached(cgroup)? {
@@ -118,7 +118,7 @@ pub fn lost() -> Vec<String> {
         Some(there) => there != id,
         None => journal::may_return(path),
     });
-    // Another cgroup may have been attached there since, and this record not yet be removed.
+    // Another cgroup may have been attached there since, and this record may not have been removed yet.
     let attached = attached();
     lost.retain(|path| !attached.contains(path));
     lost.sort();

@@ -150,7 +150,9 @@ fn kernel() -> Capability {
         (6, ..4) => capability(
             name,
             State::Limited,
-            format!("{found}: works; upgrading in place needs 6.4, here it has a moment without"),
+            format!(
+                "{found}: works; before Linux 6.4 an upgrade leaves a moment without a registered control"
+            ),
         ),
         _ => capability(name, State::Ok, found),
     }

@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
 use libbpf_rs::{Program, libbpf_sys};
 
-/// System call or event in a socket's life that calls a program.
+/// System call or socket event at which the kernel runs a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hook {
     /// Connecting, accepting, listening.
@@ -44,7 +44,7 @@ pub(crate) struct Attached {
     name: String,
 }
 
-/// Attaches `program` beside those of others. Succeeds if it is attached already.
+/// Attaches `program`; programs of others stay attached. Succeeds if it is attached already.
 pub(crate) fn attach(
     cgroup: BorrowedFd<'_>,
     program: BorrowedFd<'_>,
