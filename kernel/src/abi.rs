@@ -80,7 +80,7 @@ pub struct Totals {
 
 impl Totals {
     /// Adds the sums over other connections.
-    pub(crate) fn add(&mut self, other: &Self) {
+    pub fn add(&mut self, other: &Self) {
         self.sockets += other.sockets;
         self.bytes_sent += other.bytes_sent;
         self.bytes_received += other.bytes_received;
@@ -89,6 +89,22 @@ impl Totals {
         self.receiving_sockets += other.receiving_sockets;
         self.receiving_bytes += other.receiving_bytes;
         self.receiving_yields += other.receiving_yields;
+    }
+
+    /// Returns what has been added since `earlier`; 0 where the earlier sum is larger.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            sockets: self.sockets.saturating_sub(earlier.sockets),
+            bytes_sent: self.bytes_sent.saturating_sub(earlier.bytes_sent),
+            bytes_received: self.bytes_received.saturating_sub(earlier.bytes_received),
+            yields: self.yields.saturating_sub(earlier.yields),
+            without_timestamps: (self.without_timestamps)
+                .saturating_sub(earlier.without_timestamps),
+            receiving_sockets: (self.receiving_sockets).saturating_sub(earlier.receiving_sockets),
+            receiving_bytes: self.receiving_bytes.saturating_sub(earlier.receiving_bytes),
+            receiving_yields: (self.receiving_yields).saturating_sub(earlier.receiving_yields),
+        }
     }
 }
 

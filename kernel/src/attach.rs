@@ -47,6 +47,8 @@ pub fn attach(cgroup: &Cgroup, settings: &Settings) -> Result<Outcome> {
     let (_, attacher) = Attacher::with(settings, &pins)?;
     let record = Record::new(&pins, Kind::Attached, cgroup)?;
     journal::forget_lost(pins.home(), cgroup.path(), Some(cgroup.id()));
+    // Without a place for them nothing but the sums is missing.
+    let _ = attacher.count(cgroup.id());
     attacher.attach(cgroup, settings)?;
     drop(record);
     let processes = cgroup.processes_beneath()?;
@@ -80,6 +82,7 @@ pub fn detach(cgroup: &Cgroup) -> Result<Outcome> {
     let pins = Pins::open()?;
     let attacher = Attacher::open(&pins)?;
     attachment::detach(cgroup)?;
+    attacher.storage().forget_totals(cgroup.id());
     journal::forget_lost(pins.home(), cgroup.path(), None);
     let mut outcome = renice::set_open(&cgroup.processes_beneath()?, None, &attacher);
     outcome.future = true;

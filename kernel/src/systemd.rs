@@ -29,6 +29,16 @@ pub(crate) fn control_group(name: &str) -> Result<String> {
     }
 }
 
+/// Returns the unit that a cgroup belongs to by its path, as systemd names the cgroups of services and scopes; of a path
+/// within none of these the innermost slice; `None` in a hierarchy that systemd does not manage.
+pub fn unit_of(path: &str) -> Option<&str> {
+    let innermost = |suffixes: &[&str]| {
+        let is_unit = |name: &&str| suffixes.iter().any(|suffix| name.ends_with(suffix));
+        path.rsplit('/').find(is_unit)
+    };
+    innermost(&[".service", ".scope"]).or_else(|| innermost(&[".slice"]))
+}
+
 /// Runs `systemctl`, which is not looked up in PATH: this may run as root with the caller's
 /// environment. `None` where systemd or `systemctl` is missing.
 pub fn systemctl(arguments: &[&str]) -> Option<Result<Output>> {
@@ -205,6 +215,26 @@ mod tests {
         assert_eq!(fs::read_to_string(&file).unwrap(), "new");
         assert_eq!(fs::read_dir(&directory).unwrap().count(), 1);
         fs::remove_dir_all(&directory).unwrap();
+    }
+
+    #[test]
+    fn a_cgroup_belongs_to_its_innermost_unit() {
+        for (path, expected) in [
+            ("/system.slice/backup.service", Some("backup.service")),
+            (
+                "/system.slice/docker-01.scope/init",
+                Some("docker-01.scope"),
+            ),
+            (
+                "/user.slice/user-1.slice/user@1.service/app.slice/app-x.scope",
+                Some("app-x.scope"),
+            ),
+            ("/user.slice/user-1.slice", Some("user-1.slice")),
+            ("/lxc/container", None),
+            ("/", None),
+        ] {
+            assert_eq!(unit_of(path), expected);
+        }
     }
 
     #[test]

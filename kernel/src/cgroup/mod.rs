@@ -3,4 +3,5 @@
 
 pub mod attachment;
 pub mod hierarchy;
+pub mod paths;
 mod programs;

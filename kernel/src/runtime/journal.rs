@@ -141,8 +141,9 @@ pub(crate) fn forget_lost(home: &Path, path: &str, except: Option<u64>) -> bool 
 
 /// Removes the record of a cgroup.
 pub(crate) fn remove(home: &Path, id: u64) {
-    // A missing record is no error.
+    // Neither is an error if it is missing.
     let _ = fs::remove_file(directory(home).join(id.to_string()));
+    storage::forget_totals(&home.join("bpf"), id);
 }
 
 /// Clears all that is on record and no longer in use; returns what is left. What is no record (a

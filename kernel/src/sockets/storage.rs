@@ -5,7 +5,7 @@
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::Path;
 
-use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use libbpf_rs::{ErrorKind, MapCore, MapFlags, MapHandle};
 
 use crate::abi::{Flow, Totals};
 use crate::error::{Context, Result, libbpf};
@@ -30,17 +30,18 @@ impl SocketStorage {
         })
     }
 
-    /// Creates the entry for sums over the finished connections of a cgroup's sockets.
+    /// Creates the entry for sums over the finished connections of a cgroup's sockets, unless it is there.
     pub(crate) fn count(&self, group: u64) -> Result<()> {
-        let zero = Totals::default();
-        self.totals
-            .update(
-                &group.to_ne_bytes(),
-                bytemuck::bytes_of(&zero),
-                MapFlags::ANY,
-            )
-            .map_err(libbpf)
-            .doing(|| "making a place for sums".into())
+        let zero = bytemuck::bytes_of(&Totals::default()).to_vec();
+        let made = self
+            .totals
+            .update(&group.to_ne_bytes(), &zero, MapFlags::NO_EXIST);
+        match made {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+            other => other
+                .map_err(libbpf)
+                .doing(|| "making a place for sums".into()),
+        }
     }
 
     /// Returns the sums over the finished connections of a cgroup's sockets, if [`Self::count`] was called.

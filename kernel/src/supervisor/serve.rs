@@ -18,7 +18,7 @@ use crate::abi::{DSCP_LOWER_EFFORT, Flow};
 use crate::cgroup::attachment::Attacher;
 use crate::runtime::pins::Pins;
 use crate::settings::Settings;
-use crate::sockets::connections::{self, Sums};
+use crate::sockets::connections::{self, OF_A_SUPERVISOR, Sums};
 use crate::sockets::options;
 
 /// Largest number of sockets remembered; beyond it the first ones are forgotten.
@@ -68,13 +68,15 @@ pub(super) fn run(client: BorrowedFd<'_>, settings: &Settings) {
         listener: Listener::from(listener),
         surroundings: Surroundings::new(),
         attacher: pins.as_ref().and_then(|pins| Attacher::open(pins).ok()),
-        group: u64::from(std::process::id()) | 1 << 63,
+        group: u64::from(std::process::id()) | OF_A_SUPERVISOR,
         inodes: HashSet::new(),
         cookies: HashSet::new(),
         uncounted: false,
         listens: false,
     };
     if let Some(attacher) = &supervisor.attacher {
+        // An earlier process with this number may have been killed.
+        attacher.storage().forget_totals(supervisor.group);
         let _ = attacher.count(supervisor.group);
     }
     if send(client.as_raw_fd(), READY, MsgFlags::MSG_NOSIGNAL).is_ok() {

@@ -7,6 +7,7 @@ mod check;
 mod compare;
 mod demo;
 mod detach;
+mod exporter;
 mod generate;
 mod install;
 mod judge;
@@ -54,6 +55,7 @@ commands! {
     attach => Attach,
     detach => Detach,
     status => Status,
+    exporter => Exporter,
     check => Check,
     oci_hook => OciHook,
     link => Link,

@@ -25,6 +25,11 @@ Values:
   objects   each BPF object, \"control\" or \"programs\" for cgroups, with a hash: programs with equal
             hashes share what is in the kernel";
 
+/// The version's number.
+pub(super) const NUMBER: &str = env!("CARGO_PKG_VERSION");
+/// The sources' commit, where the build names one.
+pub(super) const COMMIT: Option<&str> = option_env!("NETNICE_COMMIT");
+
 /// Print the version, the build and the hashes of the BPF objects.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
@@ -65,11 +70,11 @@ impl Version {
     /// Reads the running program's build ID. Fails if the program file cannot be read.
     pub(super) fn read() -> Result<Self> {
         Ok(Self {
-            version: env!("CARGO_PKG_VERSION"),
+            version: NUMBER,
             build_id: File::open("/proc/self/exe")
                 .and_then(|program| build_id(&program))
                 .context("reading this program's file")?,
-            commit: option_env!("NETNICE_COMMIT"),
+            commit: COMMIT,
             objects: objects::versions()
                 .map(|(name, kind, hash)| Object {
                     name,

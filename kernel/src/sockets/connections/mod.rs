@@ -5,6 +5,7 @@
 //! records of each socket in the same answer. Other users read it through descriptors, for the sockets of processes that they
 //! may trace (man 2 pidfd_getfd).
 
+mod groups;
 mod namespaces;
 mod sock_diag;
 mod totals;
@@ -22,6 +23,7 @@ use netlink_packet_sock_diag::inet::nlas::TcpInfo;
 pub use netnice_congestion::policy::{Phase, Signal};
 use nix::time::{ClockId, clock_gettime};
 
+pub use self::groups::{FinishedGroup, finished_groups};
 use self::sock_diag::TcpSocket;
 pub use self::totals::Sums;
 pub(crate) use self::totals::{of_cookies, of_group};
@@ -31,6 +33,9 @@ use crate::objects::control::is_ours;
 use crate::objects::shared_map::SharedMap;
 use crate::sockets::process;
 
+/// Bit of a group's id that says that a supervisor made it; the others are ids of cgroups.
+pub(crate) const OF_A_SUPERVISOR: u64 = 1 << 63;
+
 /// One low-priority connection.
 #[derive(Clone, Debug)]
 pub struct Connection {
@@ -38,6 +43,8 @@ pub struct Connection {
     pub cookie: u64,
     /// Inode number of the socket's file, as in `/proc/PID/fd`; 0 once no process has it open.
     pub inode: u64,
+    /// Id of the cgroup in which the socket was made; 0 where the kernel does not say.
+    pub cgroup: u64,
     /// Inode number of the network namespace.
     pub network_namespace: u32,
     /// User id of the socket's creator.
@@ -324,6 +331,23 @@ impl Connection {
         sending.max(self.reception.as_ref().map(|reception| reception.age))
     }
 
+    /// Returns the id of the cgroup that gave it low priority, or where no cgroup did, or this user may not read which, of
+    /// the one in which the socket was made; 0 if unknown.
+    pub fn cgroup_of_settings(&self) -> u64 {
+        match self.group() {
+            Some(group) if group & OF_A_SUPERVISOR == 0 => group,
+            _ => self.cgroup,
+        }
+    }
+
+    /// Returns the group in whose sums the connection will be counted, if it belongs to one.
+    pub fn group(&self) -> Option<u64> {
+        let sending = self.policy.as_ref().map(|policy| policy.group);
+        let receiving = self.reception.as_ref().map(|reception| reception.group);
+        let groups = [sending, receiving].into_iter().flatten();
+        groups.into_iter().find(|group| *group != 0)
+    }
+
     fn is_unread(&self) -> bool {
         self.policy.is_none() && self.reception.is_none()
     }
@@ -334,6 +358,7 @@ impl Connection {
         Self {
             cookie: u64::from_ne_bytes(id.cookie),
             inode: socket.header.inode.into(),
+            cgroup: socket.cgroup,
             network_namespace,
             user: socket.header.uid,
             local: address(id.source_address, id.source_port),
@@ -419,6 +444,7 @@ mod tests {
             },
             control: "netnice".to_owned(),
             info,
+            cgroup: 11,
             storage: Vec::new(),
         }
     }

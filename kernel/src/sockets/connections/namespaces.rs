@@ -63,15 +63,17 @@ fn mount_point(line: &str) -> Option<PathBuf> {
     Some(PathBuf::from(unescaped))
 }
 
-/// Runs `work` in each namespace in turn, on one thread of its own; skips those that it may not enter.
+/// Runs `work` in each namespace in turn, on one thread of its own; skips those that it may not enter. That needs
+/// CAP_SYS_ADMIN (man 2 setns), which the own namespace must not depend on.
 pub(super) fn visit<T: Send>(
     namespaces: &HashMap<u32, File>,
     work: impl Fn(u32) -> io::Result<T> + Sync,
 ) -> io::Result<Vec<T>> {
     std::thread::scope(|scope| {
         let visiting = scope.spawn(|| {
-            let mut results = Vec::new();
-            for (number, file) in namespaces {
+            let own = own()?;
+            let mut results = vec![work(own)?];
+            for (number, file) in namespaces.iter().filter(|(number, _)| **number != own) {
                 if setns(file.as_fd(), CloneFlags::CLONE_NEWNET).is_ok() {
                     results.push(work(*number)?);
                 }

@@ -22,6 +22,7 @@ use netlink_sys::{Socket, SocketAddr};
 const INET_DIAG_REQ_SK_BPF_STORAGES: u16 = 2;
 const SK_DIAG_BPF_STORAGE_REQ_MAP_FD: u16 = 1;
 const INET_DIAG_SK_BPF_STORAGES: u16 = 20;
+const INET_DIAG_CGROUP_ID: u16 = 21;
 const SK_DIAG_BPF_STORAGE: u16 = 1;
 const SK_DIAG_BPF_STORAGE_MAP_ID: u16 = 2;
 const SK_DIAG_BPF_STORAGE_MAP_VALUE: u16 = 3;
@@ -33,6 +34,8 @@ pub(super) struct TcpSocket {
     /// Name of its congestion control.
     pub(super) control: String,
     pub(super) info: TcpInfo,
+    /// Id of the cgroup in which it was made; 0 where the kernel does not say.
+    pub(super) cgroup: u64,
     /// Values that the given maps have for the socket, by the maps' ids.
     pub(super) storage: Vec<(u32, Vec<u8>)>,
 }
@@ -152,7 +155,7 @@ fn tcp_socket(
     header: InetResponseHeader,
     attributes: impl IntoIterator<Item = Nla>,
 ) -> io::Result<Option<TcpSocket>> {
-    let (mut control, mut info, mut storage) = (None, None, Vec::new());
+    let (mut control, mut info, mut cgroup, mut storage) = (None, None, 0, Vec::new());
     for attribute in attributes {
         match attribute {
             Nla::Congestion(name) => control = Some(name),
@@ -163,6 +166,13 @@ fn tcp_socket(
                 other.emit_value(&mut value);
                 storage = storage_values(&value)?;
             }
+            Nla::Other(other) if other.kind() == INET_DIAG_CGROUP_ID => {
+                let mut value = [0; 8];
+                if other.value_len() == value.len() {
+                    other.emit_value(&mut value);
+                    cgroup = u64::from_ne_bytes(value);
+                }
+            }
             _ => {}
         }
     }
@@ -170,6 +180,7 @@ fn tcp_socket(
         header,
         control,
         info,
+        cgroup,
         storage,
     }))
 }
@@ -262,9 +273,14 @@ mod tests {
             Nla::TcpInfo(info),
             Nla::Congestion("netnice".to_owned()),
             storages,
+            Nla::parse(&NlaBuffer::new(
+                &nla(INET_DIAG_CGROUP_ID, &4711u64.to_ne_bytes())[..],
+            ))
+            .unwrap(),
         ];
         let socket = tcp_socket(header, attributes).unwrap().unwrap();
         assert_eq!(socket.storage, [(7, vec![9, 8])]);
+        assert_eq!(socket.cgroup, 4711);
     }
 
     #[test]

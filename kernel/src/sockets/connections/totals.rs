@@ -27,16 +27,8 @@ impl Sums {
     fn of_senders<'a>(connections: impl Iterator<Item = &'a Connection>) -> Self {
         let mut sums = Self::default();
         for connection in connections {
-            let yields = connection.policy.as_ref().map(|policy| policy.yields);
-            sums.yields_unread += u64::from(yields.is_none());
-            sums.totals.add(&Totals {
-                sockets: 1,
-                bytes_sent: connection.bytes_sent,
-                bytes_received: connection.bytes_received,
-                yields: yields.unwrap_or_default().into(),
-                without_timestamps: (!connection.peer_sends_timestamps).into(),
-                ..Totals::default()
-            });
+            sums.yields_unread += u64::from(connection.policy.is_none());
+            sums.totals.add(&connection.sending_totals());
         }
         sums
     }
@@ -45,15 +37,36 @@ impl Sums {
     fn add_receivers(&mut self, connections: &[Connection], group: u64) {
         for connection in connections {
             let reception = connection.reception.as_ref();
-            if let Some(reception) = reception.filter(|reception| reception.group == group) {
-                self.totals.add(&Totals {
-                    receiving_sockets: 1,
-                    receiving_bytes: connection.bytes_received,
-                    receiving_yields: reception.yields.into(),
-                    ..Totals::default()
-                });
+            if reception.is_some_and(|reception| reception.group == group) {
+                self.totals.add(&connection.receiving_totals());
             }
         }
+    }
+}
+
+impl Connection {
+    /// The connection's sending side as a sum over one connection.
+    pub fn sending_totals(&self) -> Totals {
+        let yields = self.policy.as_ref().map(|policy| policy.yields);
+        Totals {
+            sockets: 1,
+            bytes_sent: self.bytes_sent,
+            bytes_received: self.bytes_received,
+            yields: yields.unwrap_or_default().into(),
+            without_timestamps: (!self.peer_sends_timestamps).into(),
+            ..Totals::default()
+        }
+    }
+
+    /// The connection's receiving side as a sum over one connection; zeros where it is not governed.
+    pub fn receiving_totals(&self) -> Totals {
+        let governed = |reception: &super::Reception| Totals {
+            receiving_sockets: 1,
+            receiving_bytes: self.bytes_received,
+            receiving_yields: reception.yields.into(),
+            ..Totals::default()
+        };
+        self.reception.as_ref().map(governed).unwrap_or_default()
     }
 }
 

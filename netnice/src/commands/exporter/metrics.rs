@@ -1,0 +1,522 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The metrics: names, help and types, and the two formats in which Prometheus reads them.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fmt::Write;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use prometheus_client::encoding::{EncodeLabelSet, text};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::{Family, MetricConstructor};
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::{Registry, Unit};
+
+use crate::commands::version;
+
+/// Labels of a group of connections.
+#[derive(Clone, Debug, Default, Hash, PartialEq, Eq, PartialOrd, Ord, EncodeLabelSet)]
+pub struct Group {
+    /// Path as in `/proc/PID/cgroup`; empty if unknown.
+    pub cgroup: String,
+    /// Unit of systemd that the cgroup belongs to; empty without one.
+    pub unit: String,
+    /// Name of netnice's control; empty where only received data is governed.
+    pub control: String,
+}
+
+/// Direction whose data is governed.
+#[derive(Clone, Copy, Debug, Hash, PartialEq, Eq)]
+pub enum Direction {
+    Sending,
+    Receiving,
+}
+
+impl Direction {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Sending => "sending",
+            Self::Receiving => "receiving",
+        }
+    }
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Directed {
+    #[prometheus(flatten)]
+    group: Group,
+    direction: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct InState {
+    #[prometheus(flatten)]
+    group: Group,
+    direction: &'static str,
+    state: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Build {
+    version: &'static str,
+    commit: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Named {
+    control: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Unlabelled {}
+
+/// Upper bounds of the delay's buckets, in seconds: from a queue in a LAN to a large buffer.
+const DELAYS: [f64; 12] = [
+    0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0,
+];
+
+#[derive(Clone, Debug)]
+struct Delays;
+
+impl MetricConstructor<Histogram> for Delays {
+    fn new_metric(&self) -> Histogram {
+        Histogram::new(DELAYS)
+    }
+}
+
+type Seconds = Counter<f64, AtomicU64>;
+
+/// State of netnice itself.
+#[derive(Clone, Debug, Default)]
+pub struct Health {
+    /// The controls of this version, and whether they are registered.
+    pub controls: Vec<(&'static str, bool)>,
+    /// Number of attached cgroups; `None` if this user may not read it.
+    pub attached: Option<usize>,
+    /// Number of cgroups that are no longer attached, as their services restarted.
+    pub lost: Option<usize>,
+    /// Time that reading has taken.
+    pub reading: Duration,
+}
+
+/// The metrics with their values.
+#[derive(Debug)]
+pub struct Metrics {
+    registry: Registry,
+    connections: Family<Directed, Gauge>,
+    started: Family<Directed, Counter>,
+    sent: Family<Group, Counter>,
+    received: Family<Group, Counter>,
+    yields: Family<Directed, Counter>,
+    retransmitted: Family<Group, Counter>,
+    in_state: Family<InState, Seconds>,
+    delay: Family<Directed, Histogram, Delays>,
+    registered: Family<Named, Gauge>,
+    /// Families without labels, so that they can be left out where the values are unknown.
+    attached: Family<Unlabelled, Gauge>,
+    lost: Family<Unlabelled, Gauge>,
+    unreadable: Gauge,
+    readings: Counter,
+    failed: Counter,
+    reading: Gauge<f64, AtomicU64>,
+}
+
+impl Metrics {
+    /// Creates them, without groups.
+    pub fn new() -> Self {
+        let mut metrics = Self {
+            registry: Registry::with_prefix("netnice"),
+            connections: Family::default(),
+            started: Family::default(),
+            sent: Family::default(),
+            received: Family::default(),
+            yields: Family::default(),
+            retransmitted: Family::default(),
+            in_state: Family::default(),
+            delay: Family::new_with_constructor(Delays),
+            registered: Family::default(),
+            attached: Family::default(),
+            lost: Family::default(),
+            unreadable: Gauge::default(),
+            readings: Counter::default(),
+            failed: Counter::default(),
+            reading: Gauge::default(),
+        };
+        metrics.register();
+        let build = Family::<Build, Gauge>::default();
+        let labels = Build {
+            version: version::NUMBER,
+            commit: version::COMMIT.unwrap_or_default(),
+        };
+        build.get_or_create(&labels).set(1);
+        let help = "The running netnice; the value is 1";
+        metrics.registry.register("build_info", help, build);
+        metrics
+    }
+
+    fn register(&mut self) {
+        let registry = &mut self.registry;
+        registry.register(
+            "connections",
+            "Open connections whose data in this direction is governed",
+            self.connections.clone(),
+        );
+        registry.register(
+            "started_connections",
+            "Connections whose data in this direction is or was governed",
+            self.started.clone(),
+        );
+        registry.register_with_unit(
+            "sent",
+            "Bytes that the peers have acknowledged",
+            Unit::Bytes,
+            self.sent.clone(),
+        );
+        registry.register_with_unit(
+            "received",
+            "Bytes received",
+            Unit::Bytes,
+            self.received.clone(),
+        );
+        registry.register(
+            "yields",
+            "Number of times that connections yielded to others",
+            self.yields.clone(),
+        );
+        registry.register_with_unit(
+            "retransmitted",
+            "Packets retransmitted",
+            Unit::Other("packets".to_owned()),
+            self.retransmitted.clone(),
+        );
+        registry.register_with_unit(
+            "state",
+            "Time that connections spent in each state, as found at the readings",
+            Unit::Seconds,
+            self.in_state.clone(),
+        );
+        registry.register_with_unit(
+            "queueing_delay",
+            "Filtered delay above the smallest one, of each connection at each reading",
+            Unit::Seconds,
+            self.delay.clone(),
+        );
+        registry.register(
+            "control_registered",
+            "1 if the kernel has the congestion control, else 0",
+            self.registered.clone(),
+        );
+        registry.register(
+            "attached_cgroups",
+            "Cgroups that have been attached",
+            self.attached.clone(),
+        );
+        registry.register(
+            "lost_cgroups",
+            "Cgroups that are no longer attached, as their services have stopped or restarted",
+            self.lost.clone(),
+        );
+        registry.register(
+            "unreadable_connections",
+            "Open connections whose state and delay the exporter may not read",
+            self.unreadable.clone(),
+        );
+        registry.register("readings", "Readings of the kernel", self.readings.clone());
+        registry.register(
+            "failed_readings",
+            "Readings that failed; the figures are then those of the last one that did not",
+            self.failed.clone(),
+        );
+        registry.register_with_unit(
+            "reading_duration",
+            "Time that the latest reading took",
+            Unit::Seconds,
+            self.reading.clone(),
+        );
+    }
+
+    /// Sets the number of open connections of all groups; `known` are those that have been seen before.
+    pub fn set_connections(
+        &self,
+        open: &BTreeMap<(Group, &'static str), i64>,
+        known: impl Iterator<Item = Group>,
+    ) {
+        self.connections.clear();
+        let zeros = known.flat_map(|group| {
+            let directions = [Direction::Sending, Direction::Receiving];
+            directions.map(|direction| directed(&group, direction))
+        });
+        // A group without connections has 0 of those that it ever had.
+        for labels in zeros.filter(|labels| self.started.get(labels).is_some()) {
+            self.connections.get_or_create(&labels).set(0);
+        }
+        for ((group, direction), count) in open {
+            let labels = Directed {
+                group: group.clone(),
+                direction,
+            };
+            self.connections.get_or_create(&labels).set(*count);
+        }
+    }
+
+    /// Adds to a group's sums.
+    pub fn add(&self, group: &Group, added: &netnice_kernel::abi::Totals) {
+        self.sent.get_or_create(group).inc_by(added.bytes_sent);
+        // A connection that is governed in both directions is in both sums.
+        let received = added.bytes_received.max(added.receiving_bytes);
+        self.received.get_or_create(group).inc_by(received);
+        for (direction, started, yields) in [
+            (Direction::Sending, added.sockets, added.yields),
+            (
+                Direction::Receiving,
+                added.receiving_sockets,
+                added.receiving_yields,
+            ),
+        ] {
+            let labels = directed(group, direction);
+            if started > 0 || yields > 0 || self.started.get(&labels).is_some() {
+                self.started.get_or_create(&labels).inc_by(started);
+                self.yields.get_or_create(&labels).inc_by(yields);
+            }
+        }
+    }
+
+    /// Adds packets that connections of a group have retransmitted.
+    pub fn add_retransmitted(&self, group: &Group, packets: u32) {
+        let counter = self.retransmitted.get_or_create(group);
+        counter.inc_by(packets.into());
+    }
+
+    /// Adds time that a connection has spent in a state, and its delay if one is known.
+    pub fn add_state(
+        &self,
+        group: &Group,
+        direction: Direction,
+        state: &'static str,
+        time: Duration,
+        delay: Option<Duration>,
+    ) {
+        let labels = InState {
+            group: group.clone(),
+            direction: direction.name(),
+            state,
+        };
+        let seconds = self.in_state.get_or_create(&labels);
+        seconds.inc_by(time.as_secs_f64());
+        if let Some(delay) = delay {
+            let labels = directed(group, direction);
+            let histogram = self.delay.get_or_create(&labels);
+            histogram.observe(delay.as_secs_f64());
+        }
+    }
+
+    /// Removes a group.
+    pub fn forget(&self, group: &Group, states: impl Iterator<Item = (Direction, &'static str)>) {
+        self.sent.remove(group);
+        self.received.remove(group);
+        self.retransmitted.remove(group);
+        for direction in [Direction::Sending, Direction::Receiving] {
+            let labels = directed(group, direction);
+            self.connections.remove(&labels);
+            self.started.remove(&labels);
+            self.yields.remove(&labels);
+            self.delay.remove(&labels);
+        }
+        for (direction, state) in states {
+            self.in_state.remove(&InState {
+                group: group.clone(),
+                direction: direction.name(),
+                state,
+            });
+        }
+    }
+
+    /// Sets what does not depend on groups, after a reading.
+    pub fn set_health(&self, health: &Health, unreadable: usize) {
+        for (control, registered) in &health.controls {
+            let gauge = self.registered.get_or_create(&Named { control });
+            gauge.set((*registered).into());
+        }
+        for (family, value) in [(&self.attached, health.attached), (&self.lost, health.lost)] {
+            match value {
+                Some(value) => drop(family.get_or_create(&Unlabelled {}).set(value as i64)),
+                None => drop(family.remove(&Unlabelled {})),
+            }
+        }
+        self.unreadable.set(unreadable as i64);
+        self.readings.inc();
+        self.reading.set(health.reading.as_secs_f64());
+    }
+
+    /// Counts a reading that failed.
+    pub fn fail(&self) {
+        self.readings.inc();
+        self.failed.inc();
+    }
+
+    /// Returns the metrics in the text format of OpenMetrics 1.0.
+    pub fn openmetrics(&self) -> String {
+        let mut written = String::new();
+        // Writing to a String does not fail.
+        let _ = text::encode(&mut written, &self.registry);
+        written
+    }
+
+    /// Returns the metrics in Prometheus's own text format 0.0.4, which node_exporter reads.
+    pub fn classic(&self) -> String {
+        classic(&self.openmetrics())
+    }
+}
+
+fn directed(group: &Group, direction: Direction) -> Directed {
+    Directed {
+        group: group.clone(),
+        direction: direction.name(),
+    }
+}
+
+/// Key of a group's connections in one direction.
+pub fn key(group: &Group, direction: Direction) -> (Group, &'static str) {
+    (group.clone(), direction.name())
+}
+
+/// Rewrites OpenMetrics as text format 0.0.4: there a counter's family has the name of its samples, with `_total`, and
+/// there are neither units nor an end mark.
+fn classic(openmetrics: &str) -> String {
+    let counters: HashSet<&str> = openmetrics
+        .lines()
+        .filter_map(|line| line.strip_prefix("# TYPE ")?.strip_suffix(" counter"))
+        .collect();
+    let mut written = String::with_capacity(openmetrics.len());
+    for line in openmetrics.lines() {
+        let described = ["# HELP ", "# TYPE "].into_iter().find_map(|keyword| {
+            let (name, rest) = line.strip_prefix(keyword)?.split_once(' ')?;
+            Some((keyword, name, rest))
+        });
+        // Writing to a String does not fail.
+        let _ = match described {
+            Some((keyword, name, rest)) if counters.contains(name) => {
+                writeln!(written, "{keyword}{name}_total {rest}")
+            }
+            None if line.starts_with('#') => Ok(()),
+            _ => writeln!(written, "{line}"),
+        };
+    }
+    written
+}
+
+#[cfg(test)]
+mod tests {
+    use netnice_kernel::abi::Totals;
+
+    use super::*;
+
+    fn filled() -> Metrics {
+        let metrics = Metrics::new();
+        let group = Group {
+            cgroup: "/a \"quoted\\path\"\nof two lines".to_owned(),
+            unit: "backup.service".to_owned(),
+            control: "netnice".to_owned(),
+        };
+        let totals = Totals {
+            sockets: 2,
+            bytes_sent: 1_234_567_890_123,
+            bytes_received: 10,
+            receiving_bytes: 12,
+            receiving_sockets: 1,
+            yields: 3,
+            ..Totals::default()
+        };
+        metrics.add(&group, &totals);
+        metrics.add_retransmitted(&group, 7);
+        let second = Duration::from_millis(1500);
+        let delay = Some(Duration::from_millis(30));
+        metrics.add_state(&group, Direction::Sending, "yielding", second, delay);
+        metrics.set_connections(
+            &BTreeMap::from([(key(&group, Direction::Sending), 1)]),
+            [group.clone()].into_iter(),
+        );
+        let health = Health {
+            controls: vec![("netnice", true), ("tcplp", false)],
+            attached: Some(2),
+            lost: None,
+            reading: Duration::from_millis(4),
+        };
+        metrics.set_health(&health, 5);
+        metrics
+    }
+
+    const LABELS: &str = "cgroup=\"/a \\\"quoted\\\\path\\\"\\nof two lines\",unit=\"backup.service\",control=\"netnice\"";
+
+    #[test]
+    fn names_types_and_escaped_labels_are_as_specified() {
+        let shown = filled().openmetrics();
+        for expected in [
+            "# TYPE netnice_sent_bytes counter".to_owned(),
+            "# UNIT netnice_sent_bytes bytes".to_owned(),
+            format!("netnice_sent_bytes_total{{{LABELS}}} 1234567890123"),
+            format!("netnice_received_bytes_total{{{LABELS}}} 12"),
+            format!("netnice_retransmitted_packets_total{{{LABELS}}} 7"),
+            format!("netnice_connections{{{LABELS},direction=\"sending\"}} 1"),
+            format!("netnice_connections{{{LABELS},direction=\"receiving\"}} 0"),
+            format!("netnice_started_connections_total{{{LABELS},direction=\"sending\"}} 2"),
+            format!("netnice_yields_total{{{LABELS},direction=\"sending\"}} 3"),
+            format!(
+                "netnice_state_seconds_total{{{LABELS},direction=\"sending\",state=\"yielding\"}} 1.5"
+            ),
+            "# TYPE netnice_queueing_delay_seconds histogram".to_owned(),
+            format!(
+                "netnice_queueing_delay_seconds_bucket{{le=\"0.02\",{LABELS},direction=\"sending\"}} 0"
+            ),
+            format!(
+                "netnice_queueing_delay_seconds_bucket{{le=\"0.05\",{LABELS},direction=\"sending\"}} 1"
+            ),
+            "netnice_control_registered{control=\"tcplp\"} 0".to_owned(),
+            "netnice_attached_cgroups{} 2".to_owned(),
+            "netnice_unreadable_connections 5".to_owned(),
+            "netnice_reading_duration_seconds 0.004".to_owned(),
+        ] {
+            let found = shown.lines().any(|line| line == expected);
+            assert!(found, "{expected}\n{shown}");
+        }
+        // Unknown is not 0.
+        assert!(!shown.contains("\nnetnice_lost_cgroups "), "{shown}");
+        assert!(shown.ends_with("# EOF\n"));
+    }
+
+    #[test]
+    fn in_the_older_format_counters_have_their_samples_names() {
+        let shown = filled().classic();
+        for expected in [
+            "# HELP netnice_sent_bytes_total Bytes that the peers have acknowledged.",
+            "# TYPE netnice_sent_bytes_total counter",
+            "# TYPE netnice_connections gauge",
+            "# TYPE netnice_queueing_delay_seconds histogram",
+        ] {
+            assert!(shown.lines().any(|line| line == expected), "{shown}");
+        }
+        assert!(
+            !shown.contains("# UNIT") && !shown.contains("# EOF"),
+            "{shown}"
+        );
+        let samples = |text: &str| {
+            let samples = text.lines().filter(|line| !line.starts_with('#'));
+            samples.map(str::to_owned).collect::<HashSet<_>>()
+        };
+        assert_eq!(samples(&shown), samples(&filled().openmetrics()));
+    }
+
+    #[test]
+    fn a_group_that_is_forgotten_leaves_nothing() {
+        let metrics = filled();
+        let group = Group {
+            cgroup: "/a \"quoted\\path\"\nof two lines".to_owned(),
+            unit: "backup.service".to_owned(),
+            control: "netnice".to_owned(),
+        };
+        let states = [(Direction::Sending, "yielding")];
+        metrics.forget(&group, states.into_iter());
+        assert!(!metrics.openmetrics().contains("backup.service"));
+    }
+}
