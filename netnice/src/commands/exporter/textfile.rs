@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The file for node_exporter's textfile collector. It is replaced whole, so that no reader finds a part of it.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, OpenOptions, Permissions};
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -41,9 +41,12 @@ impl Textfile {
             .write(true)
             // Follows no link that somebody else has put there.
             .create_new(true)
-            .mode(0o644)
             .open(&self.unfinished)
-            .and_then(|mut file| file.write_all(text.as_bytes()))
+            .and_then(|mut file| {
+                // The caller's umask may be strict.
+                file.set_permissions(Permissions::from_mode(0o644))?;
+                file.write_all(text.as_bytes())
+            })
             .and_then(|()| fs::rename(&self.unfinished, &self.path));
         if written.is_err() {
             let _ = fs::remove_file(&self.unfinished);
