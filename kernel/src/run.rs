@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Low priority for this process and all that it starts from now on.
 
+use std::collections::HashSet;
+
 use nix::unistd::getpid;
 
 use crate::cgroup::attachment::Attacher;
@@ -11,7 +13,8 @@ use crate::runtime::guard::remove_when_empty;
 use crate::runtime::journal::{self, Kind, Record};
 use crate::runtime::pins::Pins;
 use crate::settings::{Direction, Settings};
-use crate::sockets::connections::{self, Sums};
+use crate::sockets::connections::{self, Connection, Sums};
+use crate::sockets::process;
 use crate::supervisor::{self, Supervised};
 
 /// Proof that this process has low priority; reports the sums of its connections.
@@ -164,6 +167,22 @@ impl Entered {
     pub fn receives(&self) -> bool {
         matches!(&self.0, How::Cgroup(own) if own.direction.receives())
             && self.receive_refused().is_none()
+    }
+
+    /// Lists the open connections of the program. Under a supervisor these are the ones that the descendants of this process
+    /// hold open.
+    pub fn connections(&self) -> Result<Vec<Connection>> {
+        let mut open = connections::list()?;
+        match &self.0 {
+            How::Cgroup(own) => open.retain(|one| one.group() == Some(own.group)),
+            How::Supervised(..) | How::Already => {
+                let ours = process::with_descendants(getpid().as_raw())?;
+                let sockets = ours.into_iter().flat_map(process::sockets);
+                let inodes: HashSet<u64> = sockets.flatten().map(|(_, inode)| inode).collect();
+                open.retain(|one| inodes.contains(&one.inode));
+            }
+        }
+        Ok(open)
     }
 
     /// Returns the sums over the connections so far, including open ones; `None` if unknown. If the open ones cannot be

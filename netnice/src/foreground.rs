@@ -8,7 +8,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::process::{Child, ExitCode};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use nix::errno::Errno;
@@ -39,6 +39,17 @@ impl From<Ended> for ExitCode {
 
 /// Waits for the command, started from this thread, and forwards signals.
 pub fn wait(child: &Child, signals: &HeldSignals) -> Result<Ended> {
+    wait_and(child, signals, || None)
+}
+
+/// Waits as [`wait`] does, and calls `work` meanwhile, which returns the time until it wants to be called again; `None`
+/// for never.
+pub fn wait_and(
+    child: &Child,
+    signals: &HeldSignals,
+    mut work: impl FnMut() -> Option<Duration>,
+) -> Result<Ended> {
+    let mut next = Some(Instant::now());
     let child = Pid::from_raw(child.id() as i32);
     let ended = loop {
         let flags = WaitPidFlag::WNOHANG | WaitPidFlag::WUNTRACED;
@@ -49,7 +60,11 @@ pub fn wait(child: &Child, signals: &HeldSignals) -> Result<Ended> {
             Ok(_) | Err(Errno::EINTR) => {}
             Err(error) => return Err(error).context("waiting for the command"),
         }
-        if let Some(Arrived::FromProcess(signal)) = signals.wait(None) {
+        if next.is_some_and(|next| next <= Instant::now()) {
+            next = work().map(|time| Instant::now() + time);
+        }
+        let timeout = next.map(|next| next.saturating_duration_since(Instant::now()));
+        if let Some(Arrived::FromProcess(signal)) = signals.wait(timeout) {
             let _ = kill(child, signal);
         }
     };

@@ -5,6 +5,7 @@
 
 mod allocator;
 mod commands;
+mod figures;
 mod foreground;
 mod interpreter;
 mod leftovers;
@@ -12,8 +13,10 @@ mod low_priority;
 mod parameter_options;
 mod presets;
 mod signals;
+mod sparkline;
 mod style;
 mod text;
+mod transfer_log;
 mod usage;
 mod write_signals;
 

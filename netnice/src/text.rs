@@ -2,6 +2,7 @@
 //! Numbers in text form, and tables of them.
 
 use std::io::Write;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -29,6 +30,19 @@ pub fn time(time: Duration) -> String {
 pub fn count(number: u64, one: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{number} {one}{plural}")
+}
+
+/// Parses an option's number of seconds within a range.
+pub fn seconds(text: &str, range: RangeInclusive<f64>) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().unwrap_or(f64::NAN);
+    match range.contains(&seconds) {
+        true => Ok(Duration::from_secs_f64(seconds)),
+        false => Err(format!(
+            "give a number of seconds from {} to {}",
+            range.start(),
+            range.end()
+        )),
+    }
 }
 
 fn scaled(mut value: f64, units: &[&str]) -> String {

@@ -4,7 +4,9 @@
 
 use std::fs;
 
-use netnice_scenario::plot::{Axis, Curve, Plot, Point, svg, write_png};
+use netnice_scenario::plot::{
+    Area, Axis, Curve, Panel, Plot, Point, Span, stacked_svg, svg, write_png,
+};
 
 fn point(x: f64, y: f64, half_width: f64) -> Point {
     Point { x, y, half_width }
@@ -94,4 +96,51 @@ fn whatever_is_in_it_a_plot_is_drawn() {
             assert!(svg(&plot).is_ok(), "{points:?}");
         }
     }
+}
+
+#[test]
+fn panels_share_their_horizontal_axis_and_show_their_areas() {
+    let panel = |x: [f64; 2], areas: Vec<Area>| {
+        let mut plot = sweep();
+        plot.title = format!("from {}", x[0]);
+        plot.x = Axis::Quantity {
+            label: "time (s)".to_owned(),
+            logarithmic: false,
+        };
+        plot.curves.truncate(1);
+        plot.curves[0].points = x
+            .map(|x| Point {
+                x,
+                y: 1.0,
+                half_width: 0.0,
+            })
+            .to_vec();
+        Panel { plot, areas }
+    };
+    let area = Area {
+        name: "an <area>".to_owned(),
+        grey: true,
+        spans: vec![
+            Span {
+                x: (2.0, 3.0),
+                y: None,
+            },
+            Span {
+                x: (4.0, 5.0),
+                y: Some((0.0, 2.0)),
+            },
+        ],
+    };
+    let panels = [
+        panel([0.0, 10.0], vec![area]),
+        panel([4.0, 6.0], Vec::new()),
+    ];
+    let text = stacked_svg(&panels).unwrap();
+    assert!(text.contains("an &lt;area&gt;") && !text.contains("<area>"));
+    // Each tick of the axis stands below each panel.
+    for tick in ["4", "8"] {
+        let label = format!("\n{tick}\n</text>");
+        assert_eq!(text.matches(&label).count(), 2, "{tick}");
+    }
+    assert!(stacked_svg(&[]).unwrap().contains("<svg"));
 }

@@ -21,7 +21,7 @@ use nix::sys::signal::Signal;
 use nix::unistd::geteuid;
 
 use crate::signals::{Arrived, HeldSignals};
-use crate::text::say;
+use crate::text::{self, say};
 use account::{Account, Reading};
 use metrics::Health;
 use textfile::Textfile;
@@ -88,11 +88,7 @@ fn address(text: &str) -> Result<SocketAddr, String> {
 }
 
 fn interval(text: &str) -> Result<Duration, String> {
-    let seconds: f64 = text.parse().unwrap_or(f64::NAN);
-    match (0.1..=60.0).contains(&seconds) {
-        true => Ok(Duration::from_secs_f64(seconds)),
-        false => Err("give a number of seconds from 0.1 to 60".to_owned()),
-    }
+    text::seconds(text, 0.1..=60.0)
 }
 
 /// Reads the kernel until a signal ends it.

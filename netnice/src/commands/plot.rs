@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `netnice plot`: draws the results in a directory.
+//! `netnice plot`: draws the results in a directory, or the log of a transfer.
+
+mod transfer;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use clap::{Args, ValueEnum};
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory, ValueEnum};
+use crossterm::terminal;
 use netnice_scenario::plot;
 use netnice_scenario::results::{ResultsDirectory, Summary};
 
-use crate::text;
+use crate::{style, text, transfer_log};
+use transfer::Transfer;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -18,24 +23,39 @@ Examples:
   netnice plot results/square_wave
   netnice plot results/square_wave --format png --to figures
 
-Figures, as far as the results have the data:
+  sudo netnice run --log backup.jsonl -- rsync -a photos/ backup.example.org:photos/
+  netnice plot backup.jsonl
+  netnice plot backup.jsonl -o backup.png
+  netnice plot backup.jsonl --terminal
+
+Figures of results, as far as these have the data:
   goodput_by_flow   goodput of the flows over the sweep, with 95 % confidence intervals
   response_times    mean response time of web objects by size
   cwnd, goodput, queue_packets, queue_delay   time series of the first run, where the scenario
-                    has a sampling interval";
+                    has a sampling interval
 
-/// Draw the results of a simulation.
+The picture of a log has the rate, the queueing delay with the threshold of yielding, and the number
+of connections in each state, over time. It is shaded where at least half of the connections yield
+to others. A log that is being written, or whose run was killed, is drawn as far as it goes.";
+
+/// Draw the results of a simulation, or the log of `netnice run --log`.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Arguments {
-    /// The directory that `netnice sim --out` has made
+    /// The directory that `netnice sim --out` has made, or the file that `netnice run --log` has written
     results: PathBuf,
-    /// Format of the files
+    /// Format of the files, for results
     #[arg(long, value_enum, default_value_t = Format::Svg)]
     format: Format,
-    /// Directory for the files [default: plots in the directory of the results]
+    /// Directory for the files, for results [default: plots in the directory of the results]
     #[arg(long, value_name = "DIRECTORY")]
     to: Option<PathBuf>,
+    /// File for the picture of a log, .svg or .png [default: the log's name with .svg]
+    #[arg(short, long, value_name = "FILE", conflicts_with_all = ["format", "to"], value_parser = picture)]
+    output: Option<PathBuf>,
+    /// Draw a log as text
+    #[arg(long, conflicts_with_all = ["format", "to"])]
+    terminal: bool,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -44,8 +64,32 @@ enum Format {
     Png,
 }
 
+/// Parses the name of a picture.
+fn picture(name: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(name);
+    match path
+        .extension()
+        .is_some_and(|end| end == "svg" || end == "png")
+    {
+        true => Ok(path),
+        false => Err("the name has to end in .svg or .png".to_owned()),
+    }
+}
+
 /// Draws, and prints the names of the files.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    if arguments.results.is_file() {
+        return draw_log(arguments);
+    }
+    if arguments.output.is_some() || arguments.terminal {
+        let message = format!(
+            "--output and --terminal are for the log of a run, and {} is no file",
+            arguments.results.display()
+        );
+        return Err(crate::Netnice::command()
+            .error(ErrorKind::ArgumentConflict, message)
+            .into());
+    }
     let directory = ResultsDirectory::open(&arguments.results)?;
     let runs = directory.runs()?;
     let plots = plot::plots(directory.manifest(), &runs, &Summary::of(&runs));
@@ -76,4 +120,43 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         text::print(&format!("{}\n", path.display()))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Columns where the output goes to no terminal.
+const WIDTH: usize = 80;
+
+fn draw_log(arguments: &Arguments) -> Result<ExitCode> {
+    let log = &arguments.results;
+    let name = log.display().to_string();
+    let read = fs::read(log).with_context(|| format!("reading {name}"))?;
+    let (header, entries) = transfer_log::read(&String::from_utf8_lossy(&read), &name)?;
+    if entries.iter().all(|entry| entry.connections.is_empty()) {
+        bail!("{name} has nothing to draw: no reading found a connection of the command");
+    }
+    let transfer = Transfer::new(&header, &entries);
+    if arguments.terminal {
+        let width = match style::on_terminal() {
+            true => terminal::size().map_or(WIDTH, |(width, _)| width.into()),
+            false => WIDTH,
+        };
+        text::print_line(&transfer.lines(width).join("\n"))?;
+    }
+    let picture = match (&arguments.output, arguments.terminal) {
+        (Some(output), _) => output.clone(),
+        (None, true) => return Ok(ExitCode::SUCCESS),
+        (None, false) => log.with_extension("svg"),
+    };
+    write(&transfer, &picture)?;
+    text::print_line(&picture.display().to_string())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn write(transfer: &Transfer<'_>, picture: &Path) -> Result<()> {
+    let panels = transfer.panels();
+    match picture.extension().is_some_and(|end| end == "png") {
+        true => plot::write_stacked_png(&panels, picture)?,
+        false => fs::write(picture, plot::stacked_svg(&panels)?)
+            .with_context(|| format!("writing {}", picture.display()))?,
+    }
+    Ok(())
 }

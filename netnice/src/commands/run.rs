@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::Args;
@@ -28,12 +29,16 @@ use crate::low_priority::{self, LowPriority, standing};
 use crate::parameter_options::HEADING;
 use crate::signals::HeldSignals;
 use crate::text::{self, say};
+use crate::transfer_log::{Header, Writer};
 use crate::write_signals;
 
 const EXAMPLES: &str = "\
 Examples:
   A backup that nobody notices, and a line at the end on what it did:
       sudo netnice run -v -- rsync -a photos/ backup.example.org:photos/
+  A picture of when it gave way:
+      sudo netnice run --log backup.jsonl -- rsync -a photos/ backup.example.org:photos/
+      netnice plot backup.jsonl
   A browser, whose downloads would use QUIC:
       sudo netnice run --no-quic -- firefox
   A download that takes what others leave, from any server:
@@ -64,6 +69,13 @@ As root and not:
   network namespace which the supervisor may not enter gets ordinary sockets, and socket() may fail
   with EINTR where a signal handler without SA_RESTART runs.
 
+Log:
+  With --log each line of the file is a JSON object. The first has the command and the control; each
+  other has `time_s`, the seconds since the beginning, and `connections`, those that were open then,
+  with the fields of `status --json` (rate_bits_per_second, cwnd_packets, rtt_ms,
+  delay_over_minimum_ms, threshold_ms, state, yields, retransmitted, bytes_sent; and receive_rate_…
+  for what is received). `connection` is the same number in each line. An older file is replaced.
+
 Exit code:
   That of the command; 127 if there is no such command, 126 if it can not be run.";
 
@@ -77,6 +89,12 @@ pub struct Arguments {
     /// Report as with --verbose, as one line of JSON on stderr
     #[arg(long)]
     json: bool,
+    /// Write the transfer's figures to a file as they change, for `netnice plot FILE`
+    #[arg(long, value_name = "FILE")]
+    log: Option<PathBuf>,
+    /// Time between two readings for --log, in seconds: 0.05 to 60
+    #[arg(long, value_name = "SECONDS", default_value = "0.25", value_parser = log_interval, requires = "log")]
+    log_interval: Duration,
     /// Refuse UDP to port 443, so that programs which would use QUIC (HTTP/3) use TCP, which is
     /// governed; they get EPERM. As root only
     #[arg(long, help_heading = HEADING)]
@@ -111,7 +129,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         Err(error) => return Ok(cannot_run(name, &error)),
     };
     leftovers::clear();
-    if arguments.verbose || arguments.json {
+    if arguments.verbose || arguments.json || arguments.log.is_some() {
         return run_and_tell(arguments, &program, rest, &settings);
     }
     let entered = enter_and_warn(&settings)?;
@@ -127,6 +145,10 @@ fn enter_and_warn(settings: &Settings) -> Result<Entered> {
         low_priority::say_not_received(reason);
     }
     Ok(entered)
+}
+
+fn log_interval(text: &str) -> Result<Duration, String> {
+    text::seconds(text, 0.05..=60.0)
 }
 
 /// Replaces this process by the command: its exit code, signals, terminal and files are as without netnice.
@@ -158,6 +180,12 @@ fn run_and_tell(
     settings: &Settings,
 ) -> Result<ExitCode> {
     let signals = HeldSignals::hold()?;
+    let log = arguments.log.as_deref().map(|path| {
+        let control = settings.control.name();
+        let header = Header::new(control, &arguments.command, arguments.log_interval);
+        Writer::create(path, &header)
+    });
+    let mut log = log.transpose()?;
     let entered = enter_and_warn(settings)?;
     let name = &arguments.command[0];
     let mut command = Command::new(program);
@@ -166,8 +194,21 @@ fn run_and_tell(
         Ok(child) => child,
         Err(error) => return Ok(cannot_run(name, &error)),
     };
-    let ended = foreground::wait(&child, &signals)?;
-    tell(arguments, &entered, settings.control);
+    let ended = foreground::wait_and(&child, &signals, || {
+        let log = log.as_mut()?;
+        let read = entered.connections().map_err(anyhow::Error::from);
+        match read.and_then(|open| log.enter(&open)) {
+            Ok(()) => Some(arguments.log_interval),
+            // The command is worth more than its log.
+            Err(error) => {
+                say!("netnice: {error:#}: the log ends here");
+                None
+            }
+        }
+    })?;
+    if arguments.verbose || arguments.json {
+        tell(arguments, &entered, settings.control);
+    }
     match ended {
         Ended::Exited(code) => Ok(ExitCode::from(code)),
         Ended::Killed(number) => Ok(die_of(number)),

@@ -6,7 +6,7 @@ mod watch;
 
 use std::collections::{HashMap, HashSet};
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
@@ -18,6 +18,7 @@ use netnice_kernel::control::Control;
 use netnice_kernel::process;
 use serde::Serialize;
 
+use crate::figures::{Figures, Moved};
 use crate::{style, text};
 use screen::{COLUMNS, Entry, printable};
 
@@ -75,7 +76,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     // The rate of a connection needs two readings.
     let first = connections::list()?;
     if !first.is_empty() {
-        view.remember(&first);
+        view.moved.remember(&first);
         std::thread::sleep(Duration::from_millis(500));
     }
     if arguments.watch && !arguments.json && style::on_terminal() {
@@ -83,7 +84,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
             let connections = connections::list()?;
             view.look_up(&connections);
             let entries = connections.iter().map(|one| view.entry(one)).collect();
-            view.remember(&connections);
+            view.moved.remember(&connections);
             Ok((entries, notes()))
         });
     }
@@ -98,7 +99,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         if !arguments.watch {
             return Ok(ExitCode::SUCCESS);
         }
-        view.remember(&connections);
+        view.moved.remember(&connections);
         std::thread::sleep(Duration::from_secs(1));
     }
 }
@@ -108,9 +109,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 struct View {
     /// Inodes of sockets, and the processes that have them open.
     owners: HashMap<u64, Owner>,
-    /// Bytes that each connection had sent and received at the last reading.
-    moved: HashMap<u64, (u64, u64)>,
-    last: Option<Instant>,
+    moved: Moved,
 }
 
 #[derive(Clone)]
@@ -128,40 +127,11 @@ struct Told<'a> {
     governed: Option<&'static str>,
     local: String,
     peer: String,
-    state: Option<&'static str>,
-    rate_bits_per_second: u64,
-    pacing_rate_bits_per_second: u64,
-    cwnd_packets: u32,
-    ssthresh_packets: u32,
-    mss_bytes: u32,
-    rtt_ms: f64,
-    delay_over_minimum_ms: Option<f64>,
-    threshold_ms: Option<f64>,
-    yields: Option<u32>,
-    retransmitted: u32,
-    bytes_sent: u64,
-    bytes_received: u64,
-    signal: Option<&'static str>,
-    target_bits_per_second: Option<u64>,
-    age_ms: Option<f64>,
     #[serde(flatten)]
-    receiving: ToldReceiving,
+    figures: Figures,
     user: u32,
     network_namespace: u32,
     socket: u64,
-}
-
-/// The receiving side of a connection; all but the rate is `null` where it is not governed or not readable.
-#[derive(Serialize)]
-struct ToldReceiving {
-    receive_rate_bits_per_second: u64,
-    receive_state: Option<&'static str>,
-    receive_window_bytes: Option<u32>,
-    receive_delay_over_minimum_ms: Option<f64>,
-    receive_threshold_ms: Option<f64>,
-    receive_minimum_rtt_ms: Option<f64>,
-    receive_yields: Option<u32>,
-    receive_age_ms: Option<f64>,
 }
 
 #[derive(Serialize)]
@@ -171,24 +141,6 @@ struct ToldAll<'a> {
     no_longer_attached: Vec<String>,
     /// Cgroups, of running commands too, to whose sockets QUIC is refused; empty for users other than root.
     without_quic: Vec<String>,
-}
-
-impl ToldReceiving {
-    fn new(reception: Option<&Reception>, bytes_per_second: u64) -> Self {
-        let told = |time: fn(&Reception) -> Duration| reception.map(time).map(milliseconds);
-        Self {
-            receive_rate_bits_per_second: 8 * bytes_per_second,
-            receive_state: reception.map(|reception| reception.phase.name()),
-            receive_window_bytes: reception.map(|reception| reception.window),
-            receive_delay_over_minimum_ms: told(|reception| reception.delay_over_minimum),
-            receive_threshold_ms: told(|reception| reception.threshold),
-            receive_minimum_rtt_ms: reception
-                .and_then(|reception| reception.minimum_rtt)
-                .map(milliseconds),
-            receive_yields: reception.map(|reception| reception.yields),
-            receive_age_ms: told(|reception| reception.age),
-        }
-    }
 }
 
 impl View {
@@ -203,28 +155,6 @@ impl View {
                 self.owners.insert(inode, Owner { pid, name });
             }
         }
-    }
-
-    fn remember(&mut self, connections: &[Connection]) {
-        let moved = connections
-            .iter()
-            .map(|one| (one.cookie, (one.bytes_sent, one.bytes_received)));
-        self.moved = moved.collect();
-        self.last = Some(Instant::now());
-    }
-
-    /// Returns the bytes sent and received per second since the last reading; a newer connection had moved nothing then.
-    fn rates(&self, connection: &Connection) -> (u64, u64) {
-        let before = self.moved.get(&connection.cookie).copied();
-        let (sent, received) = before.unwrap_or_default();
-        let seconds = self
-            .last
-            .map_or(f64::INFINITY, |last| last.elapsed().as_secs_f64());
-        let rate = |now: u64, before: u64| (now.saturating_sub(before) as f64 / seconds) as u64;
-        (
-            rate(connection.bytes_sent, sent),
-            rate(connection.bytes_received, received),
-        )
     }
 
     fn table(&self, connections: &[Connection]) -> String {
@@ -267,7 +197,7 @@ impl View {
 
     fn entry(&self, connection: &Connection) -> Entry {
         let owner = self.owners.get(&connection.inode);
-        let (sending, receiving) = self.rates(connection);
+        let (sending, receiving) = self.moved.rates(connection);
         let mut entry = Entry {
             process: or_dash(owner.map(|owner| format!("{} ({})", owner.name, owner.pid))),
             control: connection.control.clone(),
@@ -295,8 +225,6 @@ impl View {
     fn json(&self, connections: &[Connection]) -> Result<String> {
         let connections = connections.iter().map(|one| {
             let owner = self.owners.get(&one.inode);
-            let policy = one.policy.as_ref();
-            let (sending, receiving) = self.rates(one);
             Told {
                 pid: owner.map(|owner| owner.pid),
                 process: owner.map(|owner| owner.name.as_str()),
@@ -304,27 +232,7 @@ impl View {
                 governed: one.governed().map(Governed::name),
                 local: one.local.to_string(),
                 peer: one.remote.to_string(),
-                state: policy.map(|policy| policy.phase.name()),
-                rate_bits_per_second: 8 * sending,
-                pacing_rate_bits_per_second: one.pacing_rate.saturating_mul(8),
-                cwnd_packets: one.cwnd,
-                ssthresh_packets: one.ssthresh,
-                mss_bytes: one.mss,
-                rtt_ms: milliseconds(one.rtt),
-                delay_over_minimum_ms: policy.map(|policy| milliseconds(policy.delay_over_minimum)),
-                threshold_ms: policy.map(|policy| milliseconds(policy.threshold)),
-                yields: policy.map(|policy| policy.yields),
-                retransmitted: one.retransmitted,
-                bytes_sent: one.bytes_sent,
-                bytes_received: one.bytes_received,
-                signal: policy.and_then(|policy| match policy.signal {
-                    Signal::None => None,
-                    Signal::OneWayDelay => Some("one-way delay"),
-                    Signal::RoundTrip => Some("rtt"),
-                }),
-                target_bits_per_second: policy.and_then(|policy| policy.target),
-                age_ms: policy.map(|policy| milliseconds(policy.age)),
-                receiving: ToldReceiving::new(one.reception.as_ref(), receiving),
+                figures: Figures::new(one, self.moved.rates(one)),
                 user: one.user,
                 network_namespace: one.network_namespace,
                 socket: one.inode,
@@ -338,10 +246,6 @@ impl View {
         };
         Ok(serde_json::to_string(&all)?)
     }
-}
-
-fn milliseconds(time: Duration) -> f64 {
-    time.as_micros() as f64 / 1000.0
 }
 
 fn or_dash(words: Option<String>) -> String {

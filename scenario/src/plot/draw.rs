@@ -37,6 +37,15 @@ pub struct PlotError {
     message: String,
 }
 
+impl PlotError {
+    fn new(plot: &Plot, error: &impl std::error::Error) -> Self {
+        Self {
+            name: plot.name.clone(),
+            message: error.to_string(),
+        }
+    }
+}
+
 /// The plot as SVG.
 pub fn svg(plot: &Plot) -> Result<String, PlotError> {
     let mut text = String::new();
@@ -47,9 +56,58 @@ pub fn svg(plot: &Plot) -> Result<String, PlotError> {
     Ok(text)
 }
 
+/// A plot of time series with areas behind its curves.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Panel {
+    /// The plot.
+    pub plot: Plot,
+    /// The areas.
+    pub areas: Vec<Area>,
+}
+
+/// Rectangles of one colour.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Area {
+    /// Name for the legend.
+    pub name: String,
+    /// True for a light grey that curves are seen upon; else it has the next of the curves' colours.
+    pub grey: bool,
+    /// The rectangles.
+    pub spans: Vec<Span>,
+}
+
+/// A rectangle.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Span {
+    /// From and to along the horizontal axis.
+    pub x: (f64, f64),
+    /// From and to along the vertical axis; `None` for all of it.
+    pub y: Option<(f64, f64)>,
+}
+
 /// Writes the plot as PNG.
 pub fn write_png(plot: &Plot, path: &Path) -> Result<(), PlotError> {
     draw(plot, BitMapBackend::new(path, SIZE).into_drawing_area())
+}
+
+/// Width and height of each of several plots below each other, in pixels.
+const STACKED: (u32, u32) = (960, 300);
+
+/// Panels below each other as SVG, all with the same horizontal axis.
+pub fn stacked_svg(panels: &[Panel]) -> Result<String, PlotError> {
+    let mut text = String::new();
+    let (width, height) = (STACKED.0, STACKED.1 * panels.len() as u32);
+    let area = SVGBackend::with_string(&mut text, (width, height)).into_drawing_area();
+    draw_stacked(panels, &area)?;
+    drop(area);
+    Ok(text)
+}
+
+/// As [`stacked_svg`], as PNG.
+pub fn write_stacked_png(panels: &[Panel], path: &Path) -> Result<(), PlotError> {
+    let (width, height) = (STACKED.0, STACKED.1 * panels.len() as u32);
+    let area = BitMapBackend::new(path, (width, height)).into_drawing_area();
+    draw_stacked(panels, &area)
 }
 
 /// An axis that may be logarithmic: `of` puts a value on it, `back` reads it off.
@@ -105,10 +163,36 @@ fn register() {
 
 fn draw<B: DrawingBackend>(plot: &Plot, area: DrawingArea<B, Shift>) -> Result<(), PlotError> {
     register();
-    draw_all(plot, &area).map_err(|error| PlotError {
-        name: plot.name.clone(),
-        message: error.to_string(),
-    })
+    let drawn = draw_all(plot, &[], None, &area).and_then(|()| area.present());
+    drawn.map_err(|error| PlotError::new(plot, &error))
+}
+
+fn draw_stacked<B: DrawingBackend>(
+    panels: &[Panel],
+    area: &DrawingArea<B, Shift>,
+) -> Result<(), PlotError> {
+    register();
+    let Some(first) = panels.first() else {
+        return Ok(());
+    };
+    let of_curves = |panel: &Panel| {
+        let points = panel.plot.curves.iter().flat_map(|curve| &curve.points);
+        points.map(|point| point.x).collect::<Vec<_>>()
+    };
+    let of_areas = |panel: &Panel| {
+        let spans = panel.areas.iter().flat_map(|area| &area.spans);
+        spans
+            .flat_map(|span| [span.x.0, span.x.1])
+            .collect::<Vec<_>>()
+    };
+    let curves = panels.iter().flat_map(of_curves);
+    let common = range(curves.chain(panels.iter().flat_map(of_areas)));
+    for (panel, part) in panels.iter().zip(area.split_evenly((panels.len(), 1))) {
+        let drawn = draw_all(&panel.plot, &panel.areas, Some(common), &part);
+        drawn.map_err(|error| PlotError::new(&panel.plot, &error))?;
+    }
+    let presented = area.present();
+    presented.map_err(|error| PlotError::new(&first.plot, &error))
 }
 
 fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
@@ -126,6 +210,8 @@ fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
 
 fn draw_all<B: DrawingBackend>(
     plot: &Plot,
+    areas: &[Area],
+    common: Option<(f64, f64)>,
     area: &DrawingArea<B, Shift>,
 ) -> Result<(), DrawingAreaErrorKind<B::ErrorType>> {
     let x = Scale {
@@ -143,8 +229,13 @@ fn draw_all<B: DrawingBackend>(
     let points = || plot.curves.iter().flat_map(|curve| &curve.points);
     let (left, right) = match &plot.x {
         Axis::Names { names, .. } => (-0.5, names.len() as f64 - 0.5),
-        Axis::Quantity { .. } => range(points().map(|point| x.of(point.x))),
+        Axis::Quantity { .. } => {
+            let common = common.map(|(left, right)| (x.of(left), x.of(right)));
+            common.unwrap_or_else(|| range(points().map(|point| x.of(point.x))))
+        }
     };
+    let heights = areas.iter().flat_map(|area| &area.spans);
+    let heights: Vec<f64> = heights.filter_map(|span| Some(span.y?.1)).collect();
     let (bottom, top) = match y.logarithmic {
         true => range(points().map(|point| y.of(point.y))),
         false => {
@@ -152,7 +243,13 @@ fn draw_all<B: DrawingBackend>(
             // An interval of few seeds may be many times the mean; the means must still be distinguishable.
             let ends = points().map(|point| point.y + point.half_width);
             let end = ends.fold(highest, f64::max).min(highest * MOST_ERROR);
-            range([0.0, end].into_iter().chain(points().map(|point| point.y)))
+            let heights = heights.iter().copied();
+            range(
+                [0.0, end]
+                    .into_iter()
+                    .chain(points().map(|point| point.y))
+                    .chain(heights),
+            )
         }
     };
     let room = (top - bottom) * 0.05;
@@ -184,6 +281,21 @@ fn draw_all<B: DrawingBackend>(
         .y_label_formatter(&|&place| y.words(place))
         .draw()?;
 
+    for (index, area) in areas.iter().enumerate() {
+        let colour = match area.grey {
+            true => BLACK.mix(0.1),
+            false => COLOURS[index % COLOURS.len()].mix(1.0),
+        };
+        let rectangles = area.spans.iter().map(|span| {
+            let (low, high) = span.y.unwrap_or((bottom, top + room));
+            let corners = [(x.of(span.x.0), y.of(low)), (x.of(span.x.1), y.of(high))];
+            Rectangle::new(corners, colour.filled())
+        });
+        chart
+            .draw_series(rectangles)?
+            .label(&area.name)
+            .legend(move |(x, y)| Rectangle::new([(x, y - 4), (x + 16, y + 4)], colour.filled()));
+    }
     for (index, curve) in plot.curves.iter().enumerate() {
         let colour = COLOURS[index % COLOURS.len()];
         let place = |point: &Point| (x.of(point.x), y.of(point.y));
@@ -229,7 +341,7 @@ fn draw_all<B: DrawingBackend>(
             }
         }
     }
-    if plot.curves.len() > 1 {
+    if plot.curves.len() > 1 || !areas.is_empty() {
         chart
             .configure_series_labels()
             .position(SeriesLabelPosition::UpperRight)
@@ -238,7 +350,7 @@ fn draw_all<B: DrawingBackend>(
             .label_font((FONT, 13))
             .draw()?;
     }
-    area.present()
+    Ok(())
 }
 
 /// Points that have a confidence interval, with its ends on the axis.

@@ -4,7 +4,7 @@
 mod draw;
 mod select;
 
-pub use draw::{PlotError, svg, write_png};
+pub use draw::{Area, Panel, PlotError, Span, stacked_svg, svg, write_png, write_stacked_png};
 pub use select::plots;
 
 /// A plot, ready to be drawn.
