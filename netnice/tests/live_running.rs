@@ -264,6 +264,54 @@ fn without_systemd_nothing_persists() {
 }
 
 #[test]
+fn status_filters_and_sorts() {
+    let cgroups = ["netnice", "tcplp"].map(|control| {
+        let cgroup = TestCgroup::new(control);
+        output(&mut netnice(&[
+            "attach",
+            "--control",
+            control,
+            cgroup.path(),
+        ]));
+        cgroup
+    });
+    let mut holders = cgroups.each_ref().map(|cgroup| {
+        let (holder, _) = Holder::start(cgroup.contain(&mut hold()));
+        holder
+    });
+    // Only this one's client sends.
+    holders[1].ask();
+    let shown = |arguments: &[&str]| {
+        let status = json(netnice(&["status", "--json"]).args(arguments));
+        let connections = status["connections"].as_array().unwrap().clone();
+        let name = |one: &Value| one["control"].as_str().unwrap().to_owned();
+        connections.iter().map(name).collect::<Vec<_>>()
+    };
+    for (cgroup, control) in cgroups.iter().zip(["netnice", "tcplp"]) {
+        let unit = cgroup.0.file_name().unwrap().to_str().unwrap();
+        // Each has a client and a server.
+        assert_eq!(shown(&["--unit", unit]), [control; 2]);
+        assert_eq!(shown(&["--unit", unit, "--control", "ledbat"]), [""; 0]);
+        assert!(
+            shown(&["--control", control])
+                .iter()
+                .all(|found| found == control)
+        );
+    }
+    for by in ["sent", "bytes", "received"] {
+        assert_eq!(shown(&["--sort", by])[0], "tcplp", "{by}");
+    }
+    for wrong in [["--control", "netnic"], ["--sort", "size"]] {
+        let said = say(netnice(&["status"]).args(wrong));
+        assert_eq!(said.code, Some(2), "{}", said.err);
+    }
+    drop(holders);
+    for cgroup in &cgroups {
+        output(&mut netnice(&["detach", cgroup.path()]));
+    }
+}
+
+#[test]
 fn status_shows_the_rate_over_half_a_second() {
     // 20 kB each 0.1 s, in bursts whose momentary rate over loopback is far higher.
     let script = "import socket, threading, time\n\

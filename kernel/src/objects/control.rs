@@ -103,8 +103,7 @@ impl Control {
 
     /// Returns true if the kernel has a control of this name, whoever registered it.
     pub fn is_registered(self) -> bool {
-        fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")
-            .is_ok_and(|names| names.split_whitespace().any(|name| name == self.name()))
+        available().iter().any(|name| name == self.name())
     }
 
     /// Ensures that the kernel has this version, registering or replacing it as needed.
@@ -220,6 +219,13 @@ impl Control {
         }
         Ok(None)
     }
+}
+
+/// Returns the names of the congestion controls that the kernel has, whoever registered them.
+pub(crate) fn available() -> Vec<String> {
+    let names = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
+    let names = names.unwrap_or_default();
+    names.split_whitespace().map(str::to_owned).collect()
 }
 
 /// Returns true if a congestion control of this name is one of netnice's.

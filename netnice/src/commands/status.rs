@@ -9,8 +9,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Result;
-use clap::Args;
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory};
 use netnice_kernel::attach;
+use netnice_kernel::cgroup::paths::Paths;
 use netnice_kernel::connections::{
     self, Connection, Governed, Phase, PolicyState, ReceivingPhase, Reception, Signal,
 };
@@ -20,12 +22,13 @@ use serde::Serialize;
 
 use crate::figures::{Figures, Moved};
 use crate::{style, text};
-use screen::{COLUMNS, Entry, printable};
+use screen::{COLUMNS, Entry, HISTORY, Sort, printable};
 
 const EXAMPLES: &str = "\
 Examples:
   netnice status
   netnice status --watch
+  netnice status --sort delay --unit backup.service
   netnice status --json | jq '.connections[].peer'
 
 Columns:
@@ -48,9 +51,10 @@ The following columns show the governed direction that moves more data:
   SIGNAL     where the delay comes from; of dstcp, which measures none, the target rate
 
 With --watch on a terminal:
-  q ends it; s sorts by the next of rate, delay, yields, sent, received and process; p leaves out
-  the single connections; arrows and page keys scroll. Columns for which there is no room are left
-  out. Elsewhere the table is printed again every second.
+  q ends it; s sorts by the next of rate, delay, yields, sent, received, bytes and process; p leaves
+  out the single connections; arrows and page keys scroll. Columns for which there is no room are
+  left out. LAST 30 S shows the rate of each second, the newest to the right; the highest bar is the
+  highest rate in the line. Elsewhere the table is printed again every second.
 
 Root sees the connections of all network namespaces that a process is in or that are mounted, other
 users those of their own. GOVERNED, STATE, DELAY, YIELDS and SIGNAL are read from records of
@@ -68,32 +72,80 @@ pub struct Arguments {
     /// Print one JSON object; with --watch one a second, each in a line
     #[arg(long)]
     json: bool,
+    /// Sort by the largest, processes by name [default: the oldest first; with --watch on a terminal by rate]
+    #[arg(long, value_enum, value_name = "BY")]
+    sort: Option<Sort>,
+    /// Show only connections of this unit of systemd; without a suffix, of the service
+    #[arg(long, value_name = "UNIT")]
+    unit: Option<String>,
+    /// Show only connections with this congestion control
+    #[arg(long, value_name = "NAME")]
+    control: Option<String>,
+}
+
+impl Arguments {
+    fn filters(&self) -> bool {
+        self.unit.is_some() || self.control.is_some()
+    }
+
+    /// Reads the connections that are to be shown.
+    fn list(&self, paths: &mut Paths) -> Result<Vec<Connection>> {
+        let mut connections = connections::list()?;
+        if let Some(control) = &self.control {
+            connections.retain(|one| one.control == *control);
+        }
+        if let Some(unit) = &self.unit {
+            let cgroups = connections.iter().map(Connection::cgroup_of_settings);
+            paths.find(cgroups.collect());
+            connections.retain(|one| {
+                let path = paths.get(one.cgroup_of_settings());
+                path.is_some_and(|path| is_in_unit(path, unit))
+            });
+        }
+        Ok(connections)
+    }
+}
+
+/// Returns true if a cgroup belongs to a unit: if the unit's name is a part of its path.
+fn is_in_unit(path: &str, unit: &str) -> bool {
+    let service = format!("{unit}.service");
+    let mut parts = path.split('/').filter(|part| !part.is_empty());
+    parts.any(|part| part == unit || part == service)
 }
 
 /// Shows them, once or until interrupted.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    if let Some(control) = &arguments.control {
+        check_control(control)?;
+    }
     let mut view = View::default();
+    let mut paths = Paths::default();
     // The rate of a connection needs two readings.
-    let first = connections::list()?;
+    let first = arguments.list(&mut paths)?;
     if !first.is_empty() {
         view.moved.remember(&first);
         std::thread::sleep(Duration::from_millis(500));
     }
     if arguments.watch && !arguments.json && style::on_terminal() {
-        return watch::watch(|| {
-            let connections = connections::list()?;
+        return watch::watch(arguments.sort.unwrap_or_default(), || {
+            let connections = arguments.list(&mut paths)?;
             view.look_up(&connections);
+            view.add_to_history(&connections);
             let entries = connections.iter().map(|one| view.entry(one)).collect();
             view.moved.remember(&connections);
             Ok((entries, notes()))
         });
     }
     loop {
-        let connections = connections::list()?;
+        let mut connections = arguments.list(&mut paths)?;
         view.look_up(&connections);
+        if let Some(sort) = arguments.sort {
+            // Stable: what is equal stays in the order of age.
+            connections.sort_by_cached_key(|one| sort.order(&view.entry(one)));
+        }
         let shown = match arguments.json {
             true => view.json(&connections)?,
-            false => view.table(&connections),
+            false => view.table(&connections, arguments.filters()),
         };
         text::print_line(&shown)?;
         if !arguments.watch {
@@ -104,12 +156,34 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
 }
 
+/// Refuses a control that no connection could have: a kernel that lists none of that name has none.
+fn check_control(control: &str) -> Result<()> {
+    if Control::find(control).is_ok() {
+        return Ok(());
+    }
+    let available = connections::available_controls();
+    if available.iter().any(|name| name == control) {
+        return Ok(());
+    }
+    let controls = Control::all().map(Control::name).collect::<Vec<_>>();
+    let message = format!(
+        "there is no control `{control}`: netnice has {}; received data may be governed beside {}",
+        controls.join(", "),
+        available.join(", "),
+    );
+    Err(crate::Netnice::command()
+        .error(ErrorKind::InvalidValue, message)
+        .into())
+}
+
 /// State kept from one reading to the next.
 #[derive(Default)]
 struct View {
     /// Inodes of sockets, and the processes that have them open.
     owners: HashMap<u64, Owner>,
     moved: Moved,
+    /// Bytes per second that each connection has moved in the last seconds, by cookie, the latest last.
+    history: HashMap<u64, Vec<u64>>,
 }
 
 #[derive(Clone)]
@@ -157,8 +231,25 @@ impl View {
         }
     }
 
-    fn table(&self, connections: &[Connection]) -> String {
+    /// Adds a second's rates.
+    fn add_to_history(&mut self, connections: &[Connection]) {
+        let mut history = HashMap::new();
+        for one in connections {
+            let mut rates = self.history.remove(&one.cookie).unwrap_or_default();
+            let (sending, receiving) = self.moved.rates(one);
+            rates.push(sending + receiving);
+            let surplus = rates.len().saturating_sub(HISTORY);
+            rates.drain(..surplus);
+            history.insert(one.cookie, rates);
+        }
+        self.history = history;
+    }
+
+    fn table(&self, connections: &[Connection], filtered: bool) -> String {
         let attached: String = notes().iter().map(|note| format!("{note}\n")).collect();
+        if connections.is_empty() && filtered {
+            return format!("{attached}no connection of low priority is of that unit and control");
+        }
         if connections.is_empty() {
             return format!(
                 "{attached}no connection has low priority now: `netnice run -- COMMAND` gives it to \
@@ -166,10 +257,19 @@ impl View {
             );
         }
         let entries: Vec<Entry> = connections.iter().map(|one| self.entry(one)).collect();
-        let mut rows = vec![COLUMNS.map(|column| column.heading.to_owned()).to_vec()];
-        let row = |entry: &Entry| screen::cells(entry, &printable(&entry.process)).to_vec();
+        // There is no history: the last column would be empty.
+        let columns = &COLUMNS[..COLUMNS.len() - 1];
+        let mut rows = vec![
+            columns
+                .iter()
+                .map(|column| column.heading.to_owned())
+                .collect(),
+        ];
+        let row = |entry: &Entry| {
+            screen::cells(entry, &printable(&entry.process))[..columns.len()].to_vec()
+        };
         rows.extend(entries.iter().map(row));
-        let left: Vec<usize> = (0..COLUMNS.len()).filter(|&at| COLUMNS[at].left).collect();
+        let left: Vec<usize> = (0..columns.len()).filter(|&at| columns[at].left).collect();
         let mut lines = text::table(&rows, &left);
         for (line, entry) in lines.iter_mut().skip(1).zip(&entries) {
             if entry.gives_way {
@@ -211,6 +311,7 @@ impl View {
             receiving,
             sent: connection.bytes_sent,
             received: connection.bytes_received,
+            history: (self.history.get(&connection.cookie).cloned()).unwrap_or_default(),
             ..Entry::default()
         };
         match &connection.reception {
@@ -336,4 +437,31 @@ fn delays(signal: Signal, over: Duration, threshold: Duration) -> String {
     let over = text::time(over);
     let over = over.trim_end_matches(" ms");
     format!("{over} / {}", text::time(threshold))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_units_connections_are_those_in_its_cgroup_and_below() {
+        let path = "/system.slice/backup.service/netnice-run-7";
+        for unit in ["backup.service", "backup", "system.slice"] {
+            assert!(is_in_unit(path, unit), "{unit}");
+        }
+        for unit in ["back", "backup.serv", "", "backup.service/netnice-run-7"] {
+            assert!(!is_in_unit(path, unit), "{unit}");
+        }
+    }
+
+    #[test]
+    fn a_control_that_does_not_exist_is_refused() {
+        check_control("tcplp").unwrap();
+        check_control("reno").unwrap();
+        let error = check_control("netnic").unwrap_err().to_string();
+        assert!(
+            error.contains("netnice has ") && error.contains("reno"),
+            "{error}"
+        );
+    }
 }

@@ -242,6 +242,11 @@ pub fn list() -> Result<Vec<Connection>> {
     Ok(connections)
 }
 
+/// Returns the names of the congestion controls that the kernel has.
+pub fn available_controls() -> Vec<String> {
+    crate::objects::control::available()
+}
+
 /// Lists the connections of the calling thread's network namespace, which has this inode number.
 fn dump(network_namespace: u32, maps: &Maps) -> io::Result<Vec<Connection>> {
     let wanted = maps.descriptors();

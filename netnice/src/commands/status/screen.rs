@@ -6,6 +6,9 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use clap::ValueEnum;
+
+use crate::sparkline;
 use crate::text;
 
 /// One connection.
@@ -43,10 +46,15 @@ pub struct Entry {
     pub received: u64,
     /// Source of the delay.
     pub signal: String,
+    /// Bytes per second in the last seconds, [`HISTORY`] at the most, the latest last.
+    pub history: Vec<u64>,
 }
 
+/// Seconds of history.
+pub const HISTORY: usize = 30;
+
 /// By what processes, and the connections of each, are sorted, the largest first; processes by their names.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Sort {
     #[default]
     Rate,
@@ -54,6 +62,9 @@ pub enum Sort {
     Yields,
     Sent,
     Received,
+    /// Sent and received.
+    Bytes,
+    #[value(alias = "name")]
     Process,
 }
 
@@ -65,9 +76,19 @@ impl Sort {
             Self::Delay => Self::Yields,
             Self::Yields => Self::Sent,
             Self::Sent => Self::Received,
-            Self::Received => Self::Process,
+            Self::Received => Self::Bytes,
+            Self::Bytes => Self::Process,
             Self::Process => Self::Rate,
         }
+    }
+
+    /// What connections are sorted by, in ascending order.
+    pub fn order(self, entry: &Entry) -> (Reverse<u64>, String) {
+        let process = match self {
+            Self::Process => entry.process.clone(),
+            _ => String::new(),
+        };
+        (Reverse(self.key(&[entry])), process)
     }
 
     fn name(self) -> &'static str {
@@ -77,6 +98,7 @@ impl Sort {
             Self::Yields => "yields",
             Self::Sent => "sent",
             Self::Received => "received",
+            Self::Bytes => "bytes",
             Self::Process => "process",
         }
     }
@@ -92,6 +114,7 @@ impl Sort {
             Self::Yields => sum(|entry| entry.yields.unwrap_or_default().into()),
             Self::Sent => sum(|entry| entry.sent),
             Self::Received => sum(|entry| entry.received),
+            Self::Bytes => sum(|entry| entry.sent + entry.received),
             Self::Process => 0,
         }
     }
@@ -137,21 +160,22 @@ const fn column(heading: &'static str, left: bool, longest: usize, weight: u8) -
     }
 }
 
-pub const COLUMNS: [Column; 14] = [
+pub const COLUMNS: [Column; 15] = [
     column("PROCESS", true, 24, 14),
-    column("CONTROL", true, 15, 2),
+    column("CONTROL", true, 15, 1),
     column("PEER", true, 47, 10),
-    column("GOVERNED", true, 8, 3),
+    column("GOVERNED", true, 8, 2),
     column("STATE", true, 16, 11),
     column("SENDING", false, 9, 12),
     column("RECEIVING", false, 9, 13),
-    column("WINDOW", false, 9, 4),
+    column("WINDOW", false, 9, 3),
     column("RTT", false, 9, 6),
     column("DELAY", false, 18, 8),
     column("YIELDS", false, 9, 7),
     column("SENT", false, 9, 5),
     column("RECEIVED", false, 9, 9),
-    column("SIGNAL", true, 29, 1),
+    column("SIGNAL", true, 29, 0),
+    column("LAST 30 S", true, HISTORY, 4),
 ];
 
 pub type Cells = [String; COLUMNS.len()];
@@ -295,6 +319,7 @@ pub fn cells(entry: &Entry, process: &str) -> Cells {
         text::bytes(entry.sent),
         text::bytes(entry.received),
         entry.signal.clone(),
+        history(&[entry]),
     ]
 }
 
@@ -330,8 +355,23 @@ fn summed(process: &str, group: &[&Entry]) -> (Emphasis, Cells) {
         text::bytes(sum(|entry| entry.sent)),
         text::bytes(sum(|entry| entry.received)),
         String::new(),
+        history(group),
     ];
     (Emphasis::None, cells)
+}
+
+/// The sum of the connections' rates in the last seconds.
+fn history(group: &[&Entry]) -> String {
+    let longest = group.iter().map(|entry| entry.history.len()).max();
+    let mut sums = vec![0.0; longest.unwrap_or(0)];
+    for entry in group {
+        // The latest are at the end.
+        for (sum, rate) in sums.iter_mut().rev().zip(entry.history.iter().rev()) {
+            *sum += *rate as f64;
+        }
+    }
+    let top = sums.iter().copied().fold(0.0, f64::max);
+    sparkline::line(sums.into_iter().map(Some), top)
 }
 
 /// The part of the body for which there is room; its last line says how many lie below.
@@ -388,6 +428,7 @@ mod tests {
             sent: 1_000_000,
             received: 1000,
             signal: "one-way delay".to_owned(),
+            history: vec![0, 1000 * number],
         };
         (0..40).map(entry).collect()
     }
@@ -495,8 +536,8 @@ mod tests {
                 break;
             }
         }
-        // By rate, delay, yields, sent, received and process.
-        assert_eq!(first, ["103", "100", "100", "101", "102", "100"]);
+        // By rate, delay, yields, sent, received, bytes and process.
+        assert_eq!(first, ["103", "100", "100", "101", "102", "102", "100"]);
     }
 
     #[test]
@@ -508,6 +549,33 @@ mod tests {
         let lines = render(&forty(), &[], choice, 80, 24);
         assert_eq!((lines.len(), length(&forty(), choice)), (7, 4));
         assert!(lines[6].1.contains("p all connections"));
+    }
+
+    #[test]
+    fn a_processs_history_is_the_sum_of_its_connections() {
+        let mut entries = forty();
+        entries.truncate(2);
+        entries[0].history = vec![400, 0];
+        entries[1].history = vec![100, 0, 100, 400];
+        // 100, 0, 500 and 400: the younger connection has only the last two.
+        assert_eq!(history(&[&entries[0], &entries[1]]), "▃▁█▇");
+        let lines = render(&entries, &[], Choice::default(), 250, 24);
+        assert!(lines[1].1.ends_with("LAST 30 S"), "{}", text(&lines));
+        assert!(lines[2].1.ends_with("▃▁▃█"), "{}", text(&lines));
+    }
+
+    #[test]
+    fn orders_put_the_largest_first_and_names_in_their_order() {
+        let entries = forty();
+        let first = |sort: Sort| {
+            entries
+                .iter()
+                .min_by_key(|entry| sort.order(entry))
+                .unwrap()
+        };
+        assert_eq!(first(Sort::Rate).sending, 39_000);
+        assert_eq!(first(Sort::Delay).sending, 0);
+        assert_eq!(first(Sort::Process).process, "rsync (100)");
     }
 
     #[test]

@@ -15,7 +15,7 @@ use crossterm::terminal::{
 };
 use crossterm::{execute, queue};
 
-use super::screen::{self, Choice, Emphasis, Entry};
+use super::screen::{self, Choice, Emphasis, Entry, Sort};
 use crate::signals::{Arrived, HeldSignals};
 use crate::style;
 
@@ -67,10 +67,16 @@ impl Drop for Terminal {
 }
 
 /// Shows what `look` finds, connections and notes, until the user or a signal ends it.
-pub fn watch(mut look: impl FnMut() -> Result<(Vec<Entry>, Vec<String>)>) -> Result<ExitCode> {
+pub fn watch(
+    sort: Sort,
+    mut look: impl FnMut() -> Result<(Vec<Entry>, Vec<String>)>,
+) -> Result<ExitCode> {
     let signals = HeldSignals::hold()?;
     let mut terminal = Terminal::take()?;
-    let mut choice = Choice::default();
+    let mut choice = Choice {
+        sort,
+        ..Choice::default()
+    };
     loop {
         let (entries, notes) = look()?;
         let next = Instant::now() + PERIOD;
@@ -126,7 +132,6 @@ fn changed(mut choice: Choice, key: KeyCode, last: usize) -> Choice {
 
 #[cfg(test)]
 mod tests {
-    use super::super::screen::Sort;
     use super::*;
 
     #[test]
