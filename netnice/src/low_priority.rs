@@ -21,7 +21,7 @@ pub struct LowPriority {
     /// Congestion control; all but dstcp are of low priority [default: netnice]
     #[arg(long, value_parser = controls(), value_name = "NAME")]
     control: Option<&'static str>,
-    /// Do not mark packets DSCP LE (RFC 8622), by which Wi-Fi and some routers put them last
+    /// Do not mark packets DSCP LE (RFC 8622), by which some routers, such as those with CAKE, put them last
     #[arg(long)]
     no_dscp: bool,
     /// Which way data is to have low priority. What is received is governed as root only, by the
