@@ -17,6 +17,7 @@ mod sparkline;
 mod style;
 mod text;
 mod transfer_log;
+mod unprivileged;
 mod usage;
 mod write_signals;
 

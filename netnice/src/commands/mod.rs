@@ -15,6 +15,7 @@ mod lab;
 mod link;
 mod oci_hook;
 mod plot;
+mod probe;
 mod register;
 mod renice;
 mod reproduce;
@@ -58,6 +59,7 @@ commands! {
     exporter => Exporter,
     check => Check,
     oci_hook => OciHook,
+    probe => Probe,
     link => Link,
     demo => Demo,
     sim => Sim,

@@ -7,6 +7,7 @@
 
 mod groups;
 mod namespaces;
+mod own;
 mod sock_diag;
 mod totals;
 
@@ -24,6 +25,7 @@ pub use netnice_congestion::policy::{Phase, Signal};
 use nix::time::{ClockId, clock_gettime};
 
 pub use self::groups::{FinishedGroup, finished_groups};
+pub use self::own::{OwnReception, OwnReceptions};
 use self::sock_diag::TcpSocket;
 pub use self::totals::Sums;
 pub(crate) use self::totals::{of_cookies, of_group};
