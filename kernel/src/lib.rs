@@ -7,11 +7,11 @@
 //! | --- | --- |
 //! | `objects/` | the compiled BPF objects: loading, registering, pinning; parameters |
 //! | `sockets/` | one socket: options, the records beside it, its congestion control; lists of connections |
-//! | `cgroup/` | the cgroup2 hierarchy; attaching programs to a cgroup |
+//! | `cgroup/` | the cgroup2 hierarchy; attaching programs to a cgroup; processes and sockets in one |
 //! | `runtime/` | what outlives a call: shares in the pins, the journal of cgroups, processes in the background |
 //! | `supervisor/` | low priority by a seccomp filter, without root |
 //!
-//! The commands stand on all of these: [`run`], [`renice`], [`attach`] and [`diagnostics`].
+//! The commands stand on all of these: [`run`], [`renice`], [`attach`], [`receiving`] and [`diagnostics`].
 
 pub mod abi;
 pub mod attach;
@@ -19,6 +19,7 @@ pub mod cgroup;
 pub mod diagnostics;
 mod error;
 pub mod objects;
+pub mod receiving;
 pub mod release;
 pub mod renice;
 pub mod run;

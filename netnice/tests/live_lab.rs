@@ -145,6 +145,133 @@ fn results_are_those_of_sim_and_compare_with_them() {
     assert_eq!(json["manifest"]["backend"], "lab");
 }
 
+/// A download that is governed from its receiving end, alone and beside a plain one.
+const DOWNLOADS: &str = r#"
+name = "downloads"
+duration = "14s"
+warm_up = "6s"
+[defaults.links]
+rate = "10mbit"
+delay = "20ms"
+queue = "83p"
+[[links]]
+from = "alone_server"
+to = "alone_home"
+[[links]]
+from = "server"
+to = "home"
+[defaults.flows]
+congestion_control = "cubic"
+[[flows]]
+name = "alone"
+from = "alone_server"
+to = "alone_home"
+receiver = "netnice"
+[[flows]]
+name = "low"
+from = "server"
+to = "home"
+receiver = "netnice"
+[[flows]]
+name = "plain"
+from = "server"
+to = "home"
+start = "2s"
+"#;
+
+#[test]
+fn receivers_are_governed_as_in_the_simulator() {
+    let (directory, file) = place(DOWNLOADS);
+    let figures = |command: &str| -> Vec<serde_json::Value> {
+        let out = directory.path().join(command);
+        let arguments = [
+            command,
+            text(&file),
+            "--overwrite",
+            "--json",
+            "--out",
+            text(&out),
+        ];
+        let json = succeeded(&run(&arguments));
+        let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+        json["points"][0]["figures"].as_array().unwrap().clone()
+    };
+    let names = |figures: &[serde_json::Value]| -> Vec<String> {
+        let name = |one: &serde_json::Value| {
+            format!("{} {} {}", one["subject"], one["of"], one["quantity"])
+        };
+        figures.iter().map(name).collect()
+    };
+    let simulated = figures("sim");
+    program::measure_until(
+        || {
+            let measured = figures("lab");
+            assert_eq!(names(&measured), names(&simulated));
+            let goodput = |name: &str| {
+                let mut all = measured.iter();
+                let one = all.find(|one| one["of"] == name && one["quantity"] == "goodput");
+                one.unwrap()["value"]["mean"].as_f64().unwrap()
+            };
+            let share = goodput("low") / (goodput("low") + goodput("plain"));
+            (share, goodput("alone") / goodput("plain"))
+        },
+        |(share, alone)| *share < 0.1 && *alone > 0.8,
+    );
+}
+
+/// True if a lab that had this number has a cgroup for receivers.
+fn has_cgroup(lab: u32) -> bool {
+    let name = format!("netnice-run-{lab}-lab*");
+    let found = Command::new("find")
+        .args(["/sys/fs/cgroup", "-type", "d", "-name", &name])
+        .output()
+        .unwrap();
+    !stdout(&found).is_empty()
+}
+
+#[test]
+fn the_cgroup_of_a_labs_receivers_is_removed() {
+    let (directory, file) = place(DOWNLOADS);
+    for (sent, out) in [(Signal::SIGINT, "interrupted"), (Signal::SIGKILL, "killed")] {
+        let out = directory.path().join(out);
+        let mut lab = program::start(&mut netnice(&["lab", text(&file), "--out", text(&out)]));
+        wait_until("a cgroup", || has_cgroup(lab.id()));
+        signal(&lab, sent);
+        lab.wait().unwrap();
+        wait_until("the cgroup has gone", || {
+            // After a kill the next call removes it.
+            if sent == Signal::SIGKILL {
+                let _ = run(&["run", "true"]);
+            }
+            !has_cgroup(lab.id())
+        });
+    }
+}
+
+#[test]
+fn receivers_that_a_kernel_cannot_govern_are_refused() {
+    let (_directory, file) = place(DOWNLOADS);
+    for (set, expected) in [
+        (
+            "flows.low.tcp={ receiver_window = \"64kB\" }",
+            "flows[1].tcp.receiver_window: a kernel has one limit",
+        ),
+        (
+            "flows.low.application={ kind = \"command\", command = \"true\" }",
+            "flows[1].receiver: cannot govern the sockets of a command",
+        ),
+        (
+            "flows.low.application={ kind = \"web\", sessions = 1, object_size = { mean = \"9kB\" } }",
+            "flows[1].receiver: a lab governs the receivers of transfers",
+        ),
+    ] {
+        let output = run(&["lab", text(&file), "--set", set]);
+        let message = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{message}");
+        assert!(message.contains(expected), "{message}");
+    }
+}
+
 #[test]
 fn what_is_beyond_the_kernel_is_said_before_anything_starts() {
     let (_directory, file) = place(SCENARIO);

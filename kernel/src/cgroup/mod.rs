@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Cgroups: the hierarchy, and the BPF programs attached to a cgroup.
+//! Cgroups: the hierarchy, the BPF programs attached to a cgroup, and processes and sockets made in one.
 
 pub mod attachment;
+pub(crate) mod fork;
 pub mod hierarchy;
 pub mod paths;
 mod programs;

@@ -4,10 +4,9 @@
 use std::fmt::Display;
 use std::fs::{self, File};
 use std::io::{self, IoSliceMut};
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::MetadataExt;
 
-use nix::errno::Errno;
 use nix::sched::{CloneFlags, setns};
 use nix::sys::prctl::set_dumpable;
 use nix::sys::socket::{
@@ -18,6 +17,7 @@ use nix::sys::uio::{RemoteIoVec, process_vm_readv};
 use nix::sys::wait::waitpid;
 use nix::unistd::{ForkResult, Gid, Pid, Uid, fork, geteuid, setfsgid, setfsuid};
 
+use crate::cgroup::fork::fork_into;
 use crate::cgroup::hierarchy::{Cgroup, Hierarchy, path_of};
 use crate::runtime::background;
 use crate::sockets::process::Handle;
@@ -229,7 +229,7 @@ impl Elsewhere {
             None,
             SockFlag::SOCK_CLOEXEC,
         )?;
-        match fork_into(self.cgroup.as_ref()) {
+        match fork_there(self.cgroup.as_ref()) {
             Ok(ForkResult::Child) => {
                 let there = there.as_raw_fd();
                 let entered = self
@@ -255,34 +255,14 @@ impl Elsewhere {
     }
 }
 
-/// Forks; the child starts in the cgroup, if one is given. Moving it there later takes the kernel ten times as long.
-fn fork_into(cgroup: Option<&Cgroup>) -> nix::Result<ForkResult> {
-    /// From linux/sched.h, since 5.7.
-    const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
-    let Some(cgroup) = cgroup else {
+/// Forks; the child starts in the cgroup, if one is given.
+fn fork_there(cgroup: Option<&Cgroup>) -> nix::Result<ForkResult> {
+    match cgroup {
         // SAFETY: the supervisor has only this thread.
-        return unsafe { fork() };
-    };
-    // SAFETY: all members are numbers, and zero means that a feature is not used.
-    let mut arguments: libc::clone_args = unsafe { std::mem::zeroed() };
-    arguments.flags = CLONE_INTO_CGROUP;
-    arguments.exit_signal = libc::SIGCHLD as u64;
-    arguments.cgroup = cgroup.as_fd().as_raw_fd() as u64;
-    // SAFETY: without CLONE_VM this is a fork, and the supervisor has only this thread. The kernel
-    // reads `arguments`, which outlive the call.
-    let child = unsafe {
-        libc::syscall(
-            libc::SYS_clone3,
-            &raw const arguments,
-            size_of::<libc::clone_args>(),
-        )
-    };
-    Ok(match Errno::result(child)? {
-        0 => ForkResult::Child,
-        child => ForkResult::Parent {
-            child: Pid::from_raw(child as libc::pid_t),
-        },
-    })
+        Some(cgroup) => unsafe { fork_into(cgroup, 0, libc::SIGCHLD) },
+        // SAFETY: as above.
+        None => unsafe { fork() },
+    }
 }
 
 /// Sends a descriptor over a Unix domain socket.

@@ -41,9 +41,7 @@ pub fn check(scenario: &Scenario) -> Vec<Problem> {
             problems.push(place.at("packet_size").problem(text));
         }
         if flow.receiver.at_low_priority().is_some() {
-            problems.push(place.at("receiver").problem(
-                "a lab does not govern receivers; simulate it, or give a command that receives under `netnice run --direction receive`",
-            ));
+            problems.extend(check_receiver(flow, &place));
         }
         let control = &flow.congestion_control;
         let is_command = matches!(flow.application, Application::Command(_));
@@ -73,6 +71,21 @@ pub fn check(scenario: &Scenario) -> Vec<Problem> {
         problems.push(Place::key("flows").problem(text));
     }
     problems
+}
+
+/// What a flow that is governed from its receiving end must not have besides.
+fn check_receiver(flow: &Flow, place: &Place) -> Option<Problem> {
+    let text = match flow.application {
+        Application::Web(_) => {
+            "a lab governs the receivers of transfers, not the clients of web traffic; simulate it"
+        }
+        _ if flow.tcp.receiver_window.is_some() => {
+            let text = "a kernel has one limit on the window, which `receiver` sets; leave receiver_window out, or simulate it";
+            return Some(place.at("tcp").at("receiver_window").problem(text));
+        }
+        _ => return None,
+    };
+    Some(place.at("receiver").problem(text))
 }
 
 /// The parts of a scenario that this kernel only approximates, each in a line.

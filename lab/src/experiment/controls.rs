@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Congestion controls of flows: the kernel's own, and netnice's, registered while a lab is open.
+//! Congestion controls of flows: the kernel's own, and netnice's, registered while a lab is open. So are the controls that
+//! work from the receiving end.
 
 use std::os::fd::AsFd;
 
@@ -7,47 +8,66 @@ use netnice_kernel::attachment::Attacher;
 use netnice_kernel::control::Control;
 use netnice_kernel::parameters::Parameters;
 use netnice_kernel::pins::Pins;
+use netnice_kernel::receiving::ReceivingGroup;
 use netnice_kernel::settings::Settings;
-use netnice_scenario::model::CongestionControl;
+use netnice_scenario::model::{CongestionControl, Flow};
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
 use crate::LabError;
+use crate::error::Attempted;
 
 /// Congestion controls registered with the kernel while this value lives.
 #[derive(Default)]
 pub(super) struct Controls {
+    /// The controls of receivers, and the cgroup of each, whose sockets it governs. Before `registered`, whose pins they use.
+    receiving: Vec<(CongestionControl, ReceivingGroup)>,
     registered: Option<(Pins, Attacher)>,
     /// Those compiled from files, by the file's name in the scenario.
     files: Vec<(String, Control)>,
 }
 
 impl Controls {
-    /// Registers those of `controls` that are netnice's or in files.
+    /// Registers those of the flows' controls that are netnice's or in files.
     pub(super) fn register<'a>(
-        controls: impl Iterator<Item = &'a CongestionControl>,
-    ) -> netnice_kernel::Result<Controls> {
+        flows: impl Iterator<Item = &'a Flow> + Clone,
+    ) -> Result<Controls, LabError> {
         let mut ours: Vec<Control> = Vec::new();
         let mut files: Vec<(String, Control)> = Vec::new();
-        for given in controls {
+        for given in flows.clone().map(|flow| &flow.congestion_control) {
             if let Some(file) = &given.file {
                 if !files.iter().any(|(name, _)| *name == given.name) {
                     let compiled = Control::from_text(file.name(), file.text())?;
                     refuse_same_name(&files, compiled, file.name())?;
                     files.push((given.name.clone(), compiled));
                 }
-            } else if let Ok(control) = Control::find(&given.name) {
-                ours.push(control);
+            } else if !ours.iter().any(|known| known.name() == given.name) {
+                ours.extend(Control::find(&given.name));
             }
         }
-        if ours.is_empty() && files.is_empty() {
+        let receivers = flows.filter_map(|flow| flow.receiver.at_low_priority());
+        let mut wanted: Vec<&CongestionControl> = Vec::new();
+        for control in receivers {
+            if !wanted.contains(&control) {
+                wanted.push(control);
+            }
+        }
+        if ours.is_empty() && files.is_empty() && wanted.is_empty() {
             return Ok(Controls::default());
         }
         let pins = Pins::open()?;
         for control in ours.into_iter().chain(files.iter().map(|(_, file)| *file)) {
             control.register(&pins)?;
         }
+        let mut receiving = Vec::new();
+        for control in wanted {
+            let parameters = Control::default_control()
+                .parameters(&control.control_parameters())
+                .map_err(|error| LabError::Parameter(error.to_string()))?;
+            receiving.push((control.clone(), ReceivingGroup::new(&pins, parameters)?));
+        }
         let attacher = Attacher::open(&pins)?;
         Ok(Controls {
+            receiving,
             registered: Some((pins, attacher)),
             files,
         })
@@ -59,6 +79,23 @@ impl Controls {
         match files.find(|(name, _)| *name == control.name) {
             Some((_, file)) => Some(*file),
             None => Control::find(&control.name).ok(),
+        }
+    }
+
+    /// Makes a TCP socket of IPv4 in the calling thread's network namespace; with `receiver`, one whose received data that
+    /// control governs.
+    pub(super) fn tcp_socket(
+        &self,
+        receiver: Option<&CongestionControl>,
+    ) -> Result<Socket, LabError> {
+        let group = receiver.and_then(|receiver| {
+            let mut groups = self.receiving.iter();
+            groups.find(|(control, _)| control == receiver)
+        });
+        match group {
+            Some((_, group)) => Ok(group.tcp_socket()?.into()),
+            None => Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))
+                .attempted("create a TCP socket"),
         }
     }
 
@@ -98,6 +135,7 @@ impl Controls {
 
     /// Unregisters the controls, unless others use them.
     pub(super) fn close(self) -> netnice_kernel::Result<()> {
+        drop(self.receiving);
         match self.registered {
             Some((pins, _)) => pins.close().map(drop),
             None => Ok(()),

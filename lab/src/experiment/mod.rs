@@ -66,9 +66,10 @@ pub struct Lab {
 impl Lab {
     /// Registers those of netnice's congestion controls that `scenarios` name, for as long as the lab is open.
     pub fn open<'a>(scenarios: impl IntoIterator<Item = &'a Scenario>) -> Result<Lab, LabError> {
-        let flows = scenarios.into_iter().flat_map(|scenario| &scenario.flows);
+        let scenarios: Vec<&Scenario> = scenarios.into_iter().collect();
+        let flows = scenarios.iter().flat_map(|scenario| &scenario.flows);
         Ok(Lab {
-            controls: Controls::register(flows.map(|flow| &flow.congestion_control))?,
+            controls: Controls::register(flows)?,
             watch: None,
         })
     }

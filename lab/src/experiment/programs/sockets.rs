@@ -81,8 +81,8 @@ impl Programs<'_> {
     ) -> Result<Socket, LabError> {
         self.enter(endpoint)?;
         let group = self.group(self.plan.endpoints[endpoint].flow);
-        let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP));
-        let socket = socket.attempted("create a TCP socket")?;
+        let receiver = group.receiver.at_low_priority().filter(|_| !sends);
+        let socket = self.controls.tcp_socket(receiver)?;
         socket.set_nonblocking(true).attempted("set up a socket")?;
         set_up(&socket, group)?;
         socket.set_tcp_nodelay(true).attempted("set TCP_NODELAY")?;
