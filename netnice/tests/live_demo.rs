@@ -31,15 +31,22 @@ fn low_priority_spares_the_page_and_uses_the_link() {
         let figure = figures["phases"][phase][what]["mean"].as_f64();
         figure.unwrap_or_else(|| panic!("no {what} in {figures:#}"))
     };
-    let [none, plain, low] = [0, 1, 2].map(|phase| figure(phase, "web_mean_seconds"));
-    let [plain_bulk, low_bulk] = [1, 2].map(|phase| figure(phase, "bulk_share_of_link"));
-    let printed = format!("page {none} {plain} {low} s, bulk {plain_bulk} {low_bulk} of the link");
-    // Two round trips and the page's own time on the link: 88 ms. The margins are those of a test
-    // that must hold on a busy machine; the demo itself shows how narrow they can be.
-    assert!((0.08..0.2).contains(&none), "{printed}");
-    assert!(plain > 1.4 * none, "{printed}");
-    assert!(low - none < 0.5 * (plain - none), "{printed}");
-    assert!(plain_bulk > 0.6 && low_bulk > 0.4, "{printed}");
+    for (direction, first) in [("upload", 0), ("download", 3)] {
+        assert_eq!(figures["phases"][first]["direction"], direction);
+        let of = |name| [0, 1, 2].map(|phase| figure(first + phase, name));
+        let [none, plain, low] = of("web_mean_seconds");
+        let share = |phase| figure(first + phase, "bulk_share_of_link");
+        let (plain_bulk, low_bulk) = (share(1), share(2));
+        let printed = format!(
+            "{direction}: page {none} {plain} {low} s, bulk {plain_bulk} {low_bulk} of the link"
+        );
+        // Two round trips and the page's own time on the link: 88 ms. The margins are those of a
+        // test that must hold on a busy machine; the demo itself shows how narrow they can be.
+        assert!((0.08..0.2).contains(&none), "{printed}");
+        assert!(plain > 1.4 * none, "{printed}");
+        assert!(low - none < 0.5 * (plain - none), "{printed}");
+        assert!(plain_bulk > 0.6 && low_bulk > 0.4, "{printed}");
+    }
     assert!(figures["trustworthy"].is_boolean());
     assert!(is_empty(place.path()), "files are left behind");
 }

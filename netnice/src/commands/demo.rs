@@ -20,7 +20,7 @@ use crate::signals::HeldSignals;
 use crate::text::say;
 use progress::Progress;
 use report::{Demonstration, Run};
-use stage::{Bulk, Interrupted, Stage};
+use stage::{Bulk, Interrupted, Stage, Way};
 
 /// Time for the bulk transfer to reach its rate before the measurement.
 const SETTLING: Duration = Duration::from_secs(3);
@@ -29,28 +29,30 @@ const PAUSE: Duration = Duration::from_millis(500);
 
 const EXAMPLES: &str = "\
 Sequence:
-  A server with an uplink of 10 Mb/s, 40 ms of round trip and a queue of 83 packets serves a page
-  of 10 kB (python3 -m http.server), which a visitor fetches every 0.3 s (curl). Three times: while
-  nothing else happens, while rsync uploads a backup over the same link, and while
-  `netnice run -- rsync` does. Server, rsync and visitor are real programs on this kernel's TCP,
-  the link is `netnice link`'s. The other connections use cubic, whatever this machine's default.
+  A machine on a line of 10 Mb/s each way, 40 ms of round trip and queues of 83 packets serves a
+  page of 10 kB (python3 -m http.server), which a visitor fetches every 0.3 s (curl). Three times:
+  while nothing else happens, while rsync uploads a backup over the same line, and while
+  `netnice run -- rsync` does. Then the other way: the machine fetches such a page from a server,
+  three times, with nothing else, curl and `netnice run -- curl` downloading a file meanwhile. All
+  are real programs on this kernel's TCP, the line is `netnice link`'s. The other connections use
+  cubic, whatever this machine's default.
 
 Needs root, curl, python3 and rsync. Changes nothing on this machine and leaves nothing behind.
 
 Examples:
-  sudo netnice demo                    under two minutes
-  sudo netnice demo --seconds 10       rougher, in 45 seconds
+  sudo netnice demo                    two minutes
+  sudo netnice demo --seconds 5        rougher, in 45 seconds
   sudo netnice demo --runs 5 --json    with the spread over five runs, for a script";
 
-/// Show what low priority does, with a web server and rsync over an emulated link.
+/// Show what low priority does, with rsync, curl and web servers over an emulated link.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Arguments {
-    /// Seconds to measure in each of the three phases
-    #[arg(long, default_value_t = 33, value_name = "SECONDS",
+    /// Seconds to measure in each of the six phases
+    #[arg(long, default_value_t = 17, value_name = "SECONDS",
           value_parser = clap::value_parser!(u64).range(2..=600))]
     seconds: u64,
-    /// Runs of the three phases
+    /// Runs of the six phases
     #[arg(long, default_value_t = 1, value_name = "NUMBER",
           value_parser = clap::value_parser!(u32).range(1..=100))]
     runs: u32,
@@ -59,11 +61,18 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Phases: the bulk transfer beside the visitor's fetches, and its name.
-const PHASES: [(Option<Bulk>, &str); 3] = [
-    (None, "no bulk transfer"),
-    (Some(Bulk::Plain), "rsync"),
-    (Some(Bulk::LowPriority), "netnice run -- rsync"),
+/// Phases: the way of pages and bulk transfer, the latter, and its name.
+const PHASES: [(Way, Option<Bulk>, &str); 6] = [
+    (Way::Upload, None, "no upload"),
+    (Way::Upload, Some(Bulk::Plain), "rsync"),
+    (Way::Upload, Some(Bulk::LowPriority), "netnice run -- rsync"),
+    (Way::Download, None, "no download"),
+    (Way::Download, Some(Bulk::Plain), "curl"),
+    (
+        Way::Download,
+        Some(Bulk::LowPriority),
+        "netnice run -- curl",
+    ),
 ];
 
 /// Runs the demonstration and prints its results.
@@ -75,7 +84,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let measured = Duration::from_secs(arguments.seconds);
     let once = PHASES
         .iter()
-        .map(|(bulk, _)| measured + PAUSE + bulk.map_or(Duration::ZERO, |_| SETTLING))
+        .map(|(_, bulk, _)| measured + PAUSE + bulk.map_or(Duration::ZERO, |_| SETTLING))
         .sum::<Duration>();
     let mut progress = Progress::new(once * arguments.runs);
 
@@ -112,13 +121,14 @@ fn run_once(
     let outcome = PHASES
         .iter()
         .enumerate()
-        .try_for_each(|(number, (bulk, name))| {
+        .try_for_each(|(number, (way, bulk, name))| {
             progress.begin(format!(
                 "{of_runs}{} of {}: {name}",
                 number + 1,
                 PHASES.len()
             ));
-            phases.push((*name, stage.measure(*bulk, measured, SETTLING, progress)?));
+            let phase = stage.measure(*way, *bulk, measured, SETTLING, progress)?;
+            phases.push((*way, *name, phase));
             progress.advance(PAUSE);
             thread::sleep(PAUSE);
             Ok(())

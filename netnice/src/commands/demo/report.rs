@@ -8,7 +8,7 @@ use netnice_lab::{LinkReport, LinkSpec, MTU};
 use netnice_scenario::results::{Estimate, quantile};
 use serde::Serialize;
 
-use super::stage::{FETCH_EVERY, LINK, PAGE_BYTES, Phase};
+use super::stage::{FETCH_EVERY, LINK, PAGE_BYTES, Phase, Way};
 use crate::style;
 use crate::text::{self, say};
 
@@ -25,6 +25,7 @@ pub struct Run {
 /// Figures of a phase, in base units as everywhere in the JSON.
 #[derive(Debug, Serialize)]
 struct Measured {
+    direction: Way,
     bulk: &'static str,
     fetches: usize,
     failed_fetches: usize,
@@ -35,10 +36,10 @@ struct Measured {
 }
 
 impl Run {
-    pub fn new(phases: Vec<(&'static str, Phase)>, link: LinkReport) -> Run {
+    pub fn new(phases: Vec<(Way, &'static str, Phase)>, link: LinkReport) -> Run {
         let phases = phases
             .into_iter()
-            .map(|(bulk, phase)| measured(bulk, &phase));
+            .map(|(direction, bulk, phase)| measured(direction, bulk, &phase));
         Run {
             phases: phases.collect(),
             link,
@@ -46,9 +47,10 @@ impl Run {
     }
 }
 
-fn measured(bulk: &'static str, phase: &Phase) -> Measured {
+fn measured(direction: Way, bulk: &'static str, phase: &Phase) -> Measured {
     let times = &phase.response_times;
     Measured {
+        direction,
         bulk,
         fetches: times.len(),
         failed_fetches: phase.failed,
@@ -67,6 +69,7 @@ fn link_rate() -> f64 {
 /// One phase over all runs.
 #[derive(Debug, Serialize)]
 struct Row {
+    direction: Way,
     bulk: &'static str,
     web_mean_seconds: Estimate,
     web_p95_seconds: Estimate,
@@ -144,6 +147,7 @@ impl Demonstration {
         };
         let always = |figure| over_runs(figure).expect("every phase has fetches");
         Row {
+            direction: self.runs[0].phases[number].direction,
             bulk: self.runs[0].phases[number].bulk,
             web_mean_seconds: always(|phase| Some(phase.web_mean_seconds)),
             web_p95_seconds: always(|phase| Some(phase.web_p95_seconds)),
@@ -155,7 +159,7 @@ impl Demonstration {
     fn text(&self) -> String {
         let rows = self.rows();
         let mut text = format!(
-            "A page of {} kB every {} s, and rsync, over one link of 10 Mb/s, 40 ms RTT, 83 packets of queue\n",
+            "A page of {} kB every {} s, and a bulk transfer, over one link of 10 Mb/s, 40 ms RTT, 83 packets of queue\n",
             PAGE_BYTES / 1000,
             self.fetch_every_seconds,
         );
@@ -163,13 +167,12 @@ impl Demonstration {
         for line in table(&rows) {
             let _ = writeln!(text, "{line}");
         }
-        if let [none, plain, low] = &rows[..] {
-            let _ = writeln!(
-                text,
-                "\n{}\n{}",
-                in_words_web(none, plain, low),
-                in_words_bulk(plain, low)
-            );
+        let _ = writeln!(text);
+        for rows in rows.chunk_by(|one, other| one.direction == other.direction) {
+            if let [none, plain, low] = rows {
+                let _ = writeln!(text, "{}", in_words_web(none, plain, low));
+                let _ = writeln!(text, "{}", in_words_bulk(plain, low));
+            }
         }
         let failed: usize = self
             .runs
@@ -283,7 +286,8 @@ fn in_words_bulk(plain: &Row, low: &Row) -> String {
         _ => format!("{percent} % faster"),
     };
     format!(
-        "rsync itself is {pace} under `netnice run`: {:.1} instead of {:.1} Mb/s.",
+        "{} itself is {pace} under `netnice run`: {:.1} instead of {:.1} Mb/s.",
+        plain.bulk,
         rate(low) / 1e6,
         rate(plain) / 1e6
     )
@@ -296,6 +300,7 @@ mod tests {
     fn row(bulk: &'static str, web: f64, rate: Option<f64>) -> Row {
         let one = |value: f64| Estimate::of(&[value]).unwrap();
         Row {
+            direction: Way::Upload,
             bulk,
             web_mean_seconds: one(web),
             web_p95_seconds: one(web),

@@ -33,6 +33,16 @@ const TICK: Duration = Duration::from_millis(100);
 /// Time for a server to open its port.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// Way that the pages and the bulk transfer take over the link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Way {
+    /// From the near side: it serves the page and uploads a backup.
+    Upload,
+    /// To the near side: it reads the page and downloads a file.
+    Download,
+}
+
 /// Bulk transfer that runs beside the fetches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bulk {
@@ -58,8 +68,8 @@ pub struct Phase {
     pub bulk_rate: Option<f64>,
 }
 
-/// The link with its servers. The server's machine is on the near side, the visitor and the backup's destination are on
-/// the far side, so pages and backup leave through the same queue.
+/// The link with its servers. The machine with netnice is on the near side. Its visitors and the backup's destination are on
+/// the far side, so pages and backup leave through the same queue; so are the servers of pages and files that it reads.
 pub struct Stage<'a> {
     link: EmulatedLink,
     programs: Programs<'a>,
@@ -96,6 +106,7 @@ impl<'a> Stage<'a> {
         guard.cover(link.far())?;
         let programs = Programs::new(directory.path(), signals);
         link.near().run(forget_metrics)??;
+        link.far().run(forget_metrics)??;
         programs.use_cubic(&link)?;
         let mut stage = Stage {
             link,
@@ -109,9 +120,15 @@ impl<'a> Stage<'a> {
 
     fn start_servers(&mut self) -> Result<()> {
         let (near, far) = (self.link.near_ipv4(), self.link.far_ipv4());
-        let web = self.programs.web_server(self.link.near(), near)?;
+        let web = self
+            .programs
+            .web_server(self.link.near(), near, programs::WEB_SERVER)?;
+        let files = self
+            .programs
+            .web_server(self.link.far(), far, programs::FILE_SERVER)?;
         let backup = self.programs.backup_server(self.link.far(), far)?;
         self.wait_for(web, programs::WEB_SERVER, near, programs::WEB_PORT)?;
+        self.wait_for(files, programs::FILE_SERVER, far, programs::WEB_PORT)?;
         self.wait_for(backup, programs::BACKUP_SERVER, far, programs::BACKUP_PORT)
     }
 
@@ -143,6 +160,7 @@ impl<'a> Stage<'a> {
     /// Fetches pages for `measured`, beside a bulk transfer that has had time to settle.
     pub fn measure(
         &mut self,
+        way: Way,
         bulk: Option<Bulk>,
         measured: Duration,
         settling: Duration,
@@ -150,25 +168,29 @@ impl<'a> Stage<'a> {
     ) -> Result<Phase> {
         let (near, far) = (self.link.near_ipv4(), self.link.far_ipv4());
         let mut bulk = bulk
-            .map(|bulk| self.programs.bulk(self.link.near(), far, bulk))
+            .map(|bulk| self.programs.bulk(self.link.near(), far, way, bulk))
             .transpose()?;
         if let Some(transfer) = &mut bulk {
             self.pass(settling, progress, |_| Ok(settling))?;
             self.check_still_running(transfer)?;
         }
 
-        let before = self.received();
+        let (visitor, server) = match way {
+            Way::Upload => (self.link.far(), near),
+            Way::Download => (self.link.near(), far),
+        };
+        let before = self.received(way);
         let began = Instant::now();
         let mut fetches = Vec::new();
         self.pass(measured, progress, |elapsed| {
             let due = FETCH_EVERY * fetches.len() as u32;
             if elapsed >= due {
-                fetches.push(self.programs.fetch(self.link.far(), near)?);
+                fetches.push(self.programs.fetch(visitor, server)?);
             }
             Ok(FETCH_EVERY * fetches.len() as u32)
         })?;
         let seconds = began.elapsed().as_secs_f64();
-        let received = self.received() - before;
+        let received = self.received(way) - before;
 
         let mut phase = Phase::default();
         for fetch in fetches {
@@ -180,7 +202,7 @@ impl<'a> Stage<'a> {
         if let Some(mut transfer) = bulk {
             self.check_still_running(&mut transfer)?;
             leftovers::end(&mut transfer);
-            self.programs.forget_backup();
+            self.programs.forget_received(way);
             phase.bulk_rate = Some(8.0 * received as f64 / seconds);
         }
         if phase.response_times.is_empty() {
@@ -232,15 +254,15 @@ impl<'a> Stage<'a> {
         match transfer.try_wait()? {
             None => Ok(()),
             Some(status) => bail!(
-                "rsync ended too early ({status}): {}",
+                "the bulk transfer ended too early ({status}): {}",
                 self.programs.last_words(programs::TRANSFER)
             ),
         }
     }
 
-    /// Returns the bytes of the backup that have arrived.
-    fn received(&self) -> u64 {
-        fs::metadata(self.programs.received()).map_or(0, |file| file.len())
+    /// Returns the bytes of the bulk transfer that have arrived.
+    fn received(&self, way: Way) -> u64 {
+        fs::metadata(self.programs.received(way)).map_or(0, |file| file.len())
     }
 
     /// Stops the link, removes the files, and returns the link's report.
@@ -278,6 +300,7 @@ fn make_files(directory: &Path, backup_bytes: u64) -> std::io::Result<()> {
     fs::write(pages.join(programs::PAGE), random(PAGE_BYTES))?;
     fs::create_dir(directory.join("received"))?;
     let mut backup = fs::File::create(directory.join(programs::BACKUP))?;
+    fs::hard_link(directory.join(programs::BACKUP), pages.join(programs::FILE))?;
     let mut left = backup_bytes as usize;
     while left > 0 {
         let chunk = random(left.min(1 << 20));

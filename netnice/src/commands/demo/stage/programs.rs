@@ -12,21 +12,33 @@ use anyhow::{Context, Result, bail};
 use netnice_lab::{EmulatedLink, Namespace};
 use nix::ifaddrs::{InterfaceAddress, getifaddrs};
 
-use super::Bulk;
+use super::{Bulk, Way};
 use crate::signals::HeldSignals;
 
 pub const WEB_PORT: u16 = 8000;
 pub const BACKUP_PORT: u16 = 8730;
 pub const PAGE: &str = "page";
 pub const BACKUP: &str = "backup";
+pub const FILE: &str = "file";
 
 /// Roles of programs, by which [`Programs::last_words`] identifies them.
 pub const ROUTES: &str = "routes";
 pub const WEB_SERVER: &str = "web-server";
+pub const FILE_SERVER: &str = "file-server";
 pub const BACKUP_SERVER: &str = "backup-server";
 pub const TRANSFER: &str = "transfer";
 pub const VISITOR: &str = "visitor";
 
+/// Ignores the user's proxies and defaults: it connects directly.
+const CURL: [&str; 7] = [
+    "curl",
+    "--disable",
+    "--noproxy",
+    "*",
+    "--silent",
+    "--show-error",
+    "--fail",
+];
 /// Time limit of a fetch.
 const FETCH_SECONDS: &str = "10";
 
@@ -78,15 +90,25 @@ impl<'a> Programs<'a> {
         }
     }
 
-    /// Makes cubic the control of connections from the near side, whatever the machine's default. Sets it on the route,
-    /// since the sysctl of a namespace accepts only controls that the machine permits to all users.
+    /// Makes cubic the control of connections from both sides, whatever the machine's default.
     pub fn use_cubic(&self, link: &EmulatedLink) -> Result<()> {
-        let address = link.near_ipv4();
-        let device = link.near().run(|| device_of(address))?;
-        let device = device.context("the link's near device has gone")?;
+        let (near, far) = (link.near_ipv4(), link.far_ipv4());
+        self.use_cubic_from(link.near(), near, far)?;
+        self.use_cubic_from(link.far(), far, near)
+    }
+
+    /// Sets it on the route, since the sysctl of a namespace accepts only controls that the machine permits to all users.
+    fn use_cubic_from(
+        &self,
+        namespace: &Namespace,
+        address: Ipv4Addr,
+        peer: Ipv4Addr,
+    ) -> Result<()> {
+        let device = namespace.run(|| device_of(address))?;
+        let device = device.context("the link's device has gone")?;
         let mut command = Command::new("ip");
         command
-            .args(["route", "add", &format!("{}/32", link.far_ipv4())])
+            .args(["route", "add", &format!("{peer}/32")])
             .args([
                 "dev",
                 &device,
@@ -96,7 +118,7 @@ impl<'a> Programs<'a> {
                 "cubic",
             ])
             .stdout(Stdio::null());
-        let mut child = self.start(link.near(), ROUTES, &mut command)?;
+        let mut child = self.start(namespace, ROUTES, &mut command)?;
         if !child.wait().context("waiting for ip")?.success() {
             bail!(
                 "cannot choose cubic for the rival connections: {}",
@@ -106,8 +128,13 @@ impl<'a> Programs<'a> {
         Ok(())
     }
 
-    /// Starts the web server of the page.
-    pub fn web_server(&self, namespace: &Namespace, address: Ipv4Addr) -> Result<Child> {
+    /// Starts a web server of the page and of the file to download.
+    pub fn web_server(
+        &self,
+        namespace: &Namespace,
+        address: Ipv4Addr,
+        role: &str,
+    ) -> Result<Child> {
         let mut command = Command::new("python3");
         command
             .args(["-I", "-m", "http.server", "--bind", &address.to_string()])
@@ -115,7 +142,7 @@ impl<'a> Programs<'a> {
             .arg(self.directory.join("pages"))
             .arg(WEB_PORT.to_string())
             .stdout(Stdio::null());
-        self.start(namespace, WEB_SERVER, &mut command)
+        self.start(namespace, role, &mut command)
     }
 
     /// Starts the server that receives the backup.
@@ -138,42 +165,48 @@ impl<'a> Programs<'a> {
         self.start(namespace, BACKUP_SERVER, &mut command)
     }
 
-    /// Starts the upload of the backup, straight into its file, whose size is thus the amount received.
-    pub fn bulk(&self, namespace: &Namespace, address: Ipv4Addr, bulk: Bulk) -> Result<Child> {
-        let rsync = ["rsync", "--inplace", "--whole-file"];
+    /// Starts the bulk transfer to or from the far side, straight into its file, whose size is thus the amount received.
+    pub fn bulk(
+        &self,
+        namespace: &Namespace,
+        address: Ipv4Addr,
+        way: Way,
+        bulk: Bulk,
+    ) -> Result<Child> {
+        let program: &[&str] = match way {
+            Way::Upload => &["rsync", "--inplace", "--whole-file"],
+            Way::Download => &CURL,
+        };
         let mut command = match bulk {
             Bulk::Plain => {
-                let mut command = Command::new(rsync[0]);
-                command.args(&rsync[1..]);
+                let mut command = Command::new(program[0]);
+                command.args(&program[1..]);
                 command
             }
             Bulk::LowPriority => {
                 let netnice = env::current_exe().context("finding netnice's own program")?;
                 let mut command = Command::new(netnice);
-                command.args(["run", "--"]).args(rsync);
+                command.args(["run", "--"]).args(program);
                 command
             }
         };
-        command
-            .arg(self.directory.join(BACKUP))
-            .arg(format!("rsync://{address}:{BACKUP_PORT}/backup/"))
-            .stdout(Stdio::null());
-        self.start(namespace, TRANSFER, &mut command)
+        match way {
+            Way::Upload => command
+                .arg(self.directory.join(BACKUP))
+                .arg(format!("rsync://{address}:{BACKUP_PORT}/backup/")),
+            Way::Download => command
+                .arg("--output")
+                .arg(self.received(way))
+                .arg(format!("http://{address}:{WEB_PORT}/{FILE}")),
+        };
+        self.start(namespace, TRANSFER, command.stdout(Stdio::null()))
     }
 
     /// Starts one fetch of the page; [`response_time`] returns its result.
     pub fn fetch(&self, namespace: &Namespace, address: Ipv4Addr) -> Result<Child> {
-        let mut command = Command::new("curl");
+        let mut command = Command::new(CURL[0]);
         command
-            // Ignores the user's proxies and defaults: this visitor connects directly.
-            .args([
-                "--disable",
-                "--noproxy",
-                "*",
-                "--silent",
-                "--show-error",
-                "--fail",
-            ])
+            .args(&CURL[1..])
             .args(["--max-time", FETCH_SECONDS, "--output", "/dev/null"])
             .args(["--write-out", "%{time_total}"])
             .arg(format!("http://{address}:{WEB_PORT}/{PAGE}"))
@@ -189,16 +222,20 @@ impl<'a> Programs<'a> {
         last.unwrap_or("it did not say why").trim().to_owned()
     }
 
-    /// Returns the path where the backup arrives.
-    pub fn received(&self) -> PathBuf {
-        self.directory.join("received").join(BACKUP)
+    /// Returns the path where a bulk transfer arrives.
+    pub fn received(&self, way: Way) -> PathBuf {
+        let name = match way {
+            Way::Upload => BACKUP,
+            Way::Download => FILE,
+        };
+        self.directory.join("received").join(name)
     }
 
-    /// Removes the received backup before the next one.
-    pub fn forget_backup(&self) {
-        // If that fails, the next rsync overwrites the file, and its size means less; but the server that wrote it runs
-        // as the same user.
-        let _ = fs::remove_file(self.received());
+    /// Removes what has been received before the next transfer.
+    pub fn forget_received(&self, way: Way) {
+        // If that fails, the next transfer overwrites the file, and its size means less; but who wrote it runs as the
+        // same user.
+        let _ = fs::remove_file(self.received(way));
     }
 
     fn errors(&self, program: &str) -> PathBuf {
