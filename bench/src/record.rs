@@ -54,6 +54,7 @@ struct Call {
     event: u32,
     answer: u32,
     acked: u32,
+    lost: u32,
     tsval: u32,
     tsecr: u32,
     srtt_us_shift_3: u32,
@@ -91,13 +92,14 @@ impl Call {
     }
 
     /// The file's columns. Zeros are left out, so that most lines are short.
-    fn columns(&self, began_us: u64) -> [(&'static str, i128); 28] {
+    fn columns(&self, began_us: u64) -> [(&'static str, i128); 29] {
         [
             ("now_us", (self.now_us - began_us).into()),
             ("ca_state", self.ca_state.into()),
             ("cwnd", self.before.cwnd.into()),
             ("ssthresh", self.before.ssthresh.into()),
             ("acked", self.acked.into()),
+            ("lost", self.lost.into()),
             ("rtt_us", self.rtt_us.into()),
             ("srtt_us_shift_3", self.srtt_us_shift_3.into()),
             ("rtt_min_us", self.rtt_min_us.into()),

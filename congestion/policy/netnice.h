@@ -24,6 +24,7 @@
 #define NETNICE_POLICY_NETNICE_H
 
 #include "integer.h"
+#include "netnice_losses.h"
 #include "netnice_signal.h"
 #include "netnice_state.h"
 #include "netnice_yielding.h"
@@ -33,16 +34,6 @@
 POLICY_INLINE u32 netnice_own_backlog(const struct netnice *state, u32 cwnd, u32 queue_us)
 {
 	return (u32)((u64)cwnd * queue_us / ((u64)state->minimum_rtt_us + queue_us));
-}
-
-/* Ignores packets sent before the reaction: only later ones show its effect. */
-POLICY_INLINE void netnice_mark_reaction(struct netnice *state, u32 delivered)
-{
-	state->reaction_mark = delivered;
-	state->round_end = delivered;
-	state->over_packets = 0;
-	state->growth = 1;
-	state->cwnd_cnt = 0;
 }
 
 /*
@@ -187,50 +178,6 @@ POLICY_INLINE u32 netnice_leave_slow_start(struct netnice *state, const struct n
 	return policy_max(policy_min(cwnd / 2, product), NETNICE_MINIMUM_CWND);
 }
 
-/*
- * Returns whether no delay announced a loss: the queue is hardly longer than the threshold, and
- * losses are the only sign of others. If no packet waited at all, the loss is the path's own.
- */
-POLICY_INLINE int netnice_is_blind(const struct netnice *state)
-{
-	return !state->over_packets && state->latest_queue_us >= state->packet_ns / 2000;
-}
-
-/*
- * The flow itself may have caused the first blind loss, since its window grew: it stays below that
- * window. Others caused a further one while the window did not grow, unless the queue cannot even
- * hold a probe.
- */
-POLICY_INLINE u32 netnice_on_blind_loss(struct netnice *state, u32 cwnd)
-{
-	u32 product = netnice_bandwidth_delay_product(state);
-
-	if (state->blind_rounds && cwnd >= NETNICE_PROBE_CWND)
-		return netnice_yield_blindly(state);
-	state->blind_rounds = NETNICE_BLIND_ROUNDS;
-	state->plateau = policy_min(policy_min(state->plateau, cwnd - 1), product);
-	state->plateau = policy_max(state->plateau, NETNICE_MINIMUM_CWND);
-	return policy_max(cwnd / 2, NETNICE_MINIMUM_CWND);
-}
-
-/* Answers a loss as Reno does (RFC 5681, equation 4), and returns cautiously. */
-POLICY_INLINE u32 netnice_on_loss(struct netnice *state, const struct netnice_ack *ack, u32 cwnd)
-{
-	u32 product = netnice_bandwidth_delay_product(state);
-	int blind = netnice_is_blind(state);
-
-	netnice_mark_reaction(state, ack->delivered);
-	state->plateau = policy_max(policy_min(cwnd - cwnd / 8, product), NETNICE_MINIMUM_CWND);
-	state->slow_start = 0;
-	/* If packets are lost, delay comes from a queue, however steady it is. */
-	state->steady_since_us = 0;
-	if (state->report.phase == POLICY_YIELDING && state->probe_rounds > NETNICE_PROBE_ROUNDS)
-		return netnice_yield_blindly(state);
-	if (blind)
-		return netnice_on_blind_loss(state, cwnd);
-	return policy_max(cwnd / 2, NETNICE_MINIMUM_CWND);
-}
-
 /* Returns the packets in a row over the threshold that make an indication; fewer after yielding. */
 POLICY_INLINE u32 netnice_indication_packets(const struct netnice *state, u32 cwnd)
 {
@@ -248,7 +195,7 @@ POLICY_INLINE u32 netnice_on_ack(struct netnice *state, const struct netnice_ack
 	netnice_learn_rate(state, ack);
 	netnice_sample(state, ack);
 	if (ca_answers_congestion(ack->ca_state)) {
-		if (!state->recovering && ack->ca_state != CA_LOSS)
+		if (netnice_is_loss_event(state, ack))
 			cwnd = netnice_on_loss(state, ack, cwnd);
 		state->recovering = 1;
 		if (ack->ca_state == CA_LOSS)

@@ -80,6 +80,7 @@ struct netnice_ack {
 	u32 sample_rtt_us;   /* of the newest packet covered; 0 if unknown or ambiguous (Karn) */
 	u32 tsval;           /* of the ACK, if has_timestamp */
 	u32 acked;           /* packets newly delivered */
+	u32 lost;            /* packets newly deemed lost, retransmitted ones included */
 	u32 in_flight;       /* packets outstanding */
 	u32 delivered;       /* total packets delivered */
 	u32 prior_delivered; /* `delivered` when the newest packet covered was sent */
@@ -101,6 +102,16 @@ POLICY_INLINE void netnice_init(struct netnice *state, const struct policy_param
 	state->plateau = NETNICE_NO_SAMPLE;
 	state->growth = 1;
 	state->slow_start = 1;
+}
+
+/* Ignores packets sent before the reaction: only later ones show its effect. */
+POLICY_INLINE void netnice_mark_reaction(struct netnice *state, u32 delivered)
+{
+	state->reaction_mark = delivered;
+	state->round_end = delivered;
+	state->over_packets = 0;
+	state->growth = 1;
+	state->cwnd_cnt = 0;
 }
 
 #endif

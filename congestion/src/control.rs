@@ -71,6 +71,8 @@ pub struct Ack {
     pub tsecr: Option<u32>,
     /// Packets newly delivered by this ACK.
     pub acked: u32,
+    /// Packets newly deemed lost, retransmitted ones included.
+    pub lost: u32,
     /// Packets sent, neither acknowledged nor deemed lost.
     pub in_flight: u32,
     /// Packets delivered since the start of the connection.
@@ -105,6 +107,7 @@ impl Default for Ack {
             tsval: None,
             tsecr: None,
             acked: 0,
+            lost: 0,
             in_flight: 0,
             delivered: 0,
             prior_delivered: 0,

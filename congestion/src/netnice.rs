@@ -18,6 +18,8 @@ pub struct Ack {
     pub tsval: u32,
     /// Packets newly delivered.
     pub acked: u32,
+    /// Packets newly deemed lost, retransmitted ones included.
+    pub lost: u32,
     /// Packets outstanding.
     pub in_flight: u32,
     /// Total packets delivered.

@@ -251,7 +251,7 @@ mod tests {
             has_timestamp, ca_state, cwnd_limited
         });
         mirror!(layouts, "netnice_ack", netnice::Ack {
-            now_us, sample_rtt_us, tsval, acked, in_flight, delivered, prior_delivered, rate_delivered,
+            now_us, sample_rtt_us, tsval, acked, lost, in_flight, delivered, prior_delivered, rate_delivered,
             rate_interval_us, cwnd, has_timestamp, ca_state, app_limited
         });
         mirror!(layouts, "receiver_segment", receiver::Segment {

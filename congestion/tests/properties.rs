@@ -133,6 +133,7 @@ fn drive(name: &str, choices: &[u8], events: &[Event]) -> Result<(), TestCaseErr
                         tsval: timestamps.then_some((now_ns / 1_000_000) as u32),
                         tsecr: timestamps.then_some((now_ns / 1_000_000) as u32),
                         acked,
+                        lost: 0,
                         in_flight: in_flight - acked,
                         delivered,
                         prior_delivered,

@@ -39,6 +39,7 @@ struct call {
 	u32 event;
 	u32 answer;
 	u32 acked; /* acked_sacked, pkts_acked, or the argument of cong_avoid */
+	u32 lost;  /* losses */
 	u32 tsval;
 	u32 tsecr;
 	u32 srtt_us_shift_3;
@@ -111,6 +112,7 @@ static __always_inline void read_rate_sample(const struct rate_sample *sample, s
 	call->prior_delivered = sample->prior_delivered;
 	call->rate_delivered = sample->delivered;
 	call->acked = sample->acked_sacked;
+	call->lost = sample->losses > 0 ? sample->losses : 0;
 	call->app_limited = sample->is_app_limited;
 }
 

@@ -105,6 +105,7 @@ impl Call {
             tsval: has_timestamp.then(|| self.number("tsval")),
             tsecr: has_timestamp.then(|| self.number("tsecr")),
             acked: self.number("acked"),
+            lost: self.number("lost"),
             in_flight: self.in_flight(),
             delivered: self.sample("delivered"),
             prior_delivered: self.sample("prior_delivered"),

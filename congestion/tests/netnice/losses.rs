@@ -102,3 +102,25 @@ fn held_acks_do_not_convict() {
     }
     assert!(connection.cwnd >= 20, "{}", connection.cwnd);
 }
+
+/// One ACK in fast recovery that finds `lost` packets lost.
+fn recover(connection: &mut Connection, lost: u32) -> u32 {
+    let mut ack = connection.ack(0);
+    ack.ca_state = CaState::Recovery;
+    ack.lost = lost;
+    connection.cwnd = connection.control.on_ack(&ack);
+    connection.cwnd
+}
+
+#[test]
+fn losses_of_each_round_of_a_recovery_halve() {
+    let mut connection = Connection::settled(40);
+    assert_eq!(recover(&mut connection, 1), 20);
+    // Losses of packets sent before the reaction are of the same event.
+    for _ in 0..9 {
+        assert_eq!(recover(&mut connection, 3), 20);
+    }
+    assert_eq!(recover(&mut connection, 0), 20);
+    assert_eq!(recover(&mut connection, 1), 10);
+    assert_eq!(recover(&mut connection, 1), 10);
+}

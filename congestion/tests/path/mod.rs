@@ -66,6 +66,8 @@ pub struct Flow {
     min_rtt_ns: u64,
     recovery_end: Option<u64>,
     echo_after: u64,
+    /// Losses that no ACK has reported.
+    newly_lost: u32,
 }
 
 impl Flow {
@@ -90,6 +92,7 @@ impl Flow {
             min_rtt_ns: 0,
             recovery_end: None,
             echo_after: 0,
+            newly_lost: 0,
         }
     }
 
@@ -220,6 +223,7 @@ impl Flow {
             tsval: Some(((received_ns / 1_000_000) as u32).wrapping_add(step_ms)),
             tsecr: Some((packet.sent_ns / 1_000_000) as u32),
             acked: 1,
+            lost: std::mem::take(&mut self.newly_lost),
             in_flight: self.outstanding.len() as u32,
             delivered: self.delivered,
             prior_delivered: packet.prior_delivered,
@@ -238,6 +242,7 @@ impl Flow {
 
     fn lose(&mut self) {
         self.losses += 1;
+        self.newly_lost += 1;
         if self.recovery_end.is_some() {
             return;
         }

@@ -60,6 +60,7 @@ static __always_inline void control(struct sock *sk, const struct rate_sample *s
 		.sample_rtt_us = sample->rtt_us > 0 ? (u32)sample->rtt_us : 0,
 		.tsval = tp->rx_opt.rcv_tsval,
 		.acked = sample->acked_sacked,
+		.lost = sample->losses > 0 ? (u32)sample->losses : 0,
 		.in_flight = packets_in_flight(tp),
 		.delivered = tp->delivered,
 		.prior_delivered = sample->prior_delivered,

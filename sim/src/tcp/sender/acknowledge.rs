@@ -116,6 +116,7 @@ impl Sender {
                 now_ns,
                 smoothed_rtt_ns: self.smoothed_rtt_ns,
                 min_rtt_ns: self.min_rtt_ns,
+                lost: self.newly_lost(),
                 in_flight: self.in_flight(),
                 delivered: self.delivered,
                 prior_delivered: self.delivered,
@@ -342,6 +343,15 @@ impl Sender {
         }
     }
 
+    /// Packets deemed lost since the control was informed. Only a recovery needs the second cache line.
+    #[inline]
+    fn newly_lost(&mut self) -> u32 {
+        match self.in_recovery() {
+            true => self.outstanding.take_newly_lost(),
+            false => 0,
+        }
+    }
+
     #[inline]
     fn inform_control(
         &mut self,
@@ -383,6 +393,7 @@ impl Sender {
             tsval: timestamps.then_some(segment.tsval),
             tsecr: timestamps.then_some(segment.tsecr),
             acked: delivery.packets,
+            lost: self.newly_lost(),
             in_flight: self.in_flight(),
             delivered: self.delivered,
             prior_delivered: self.delivered - u64::from(rate_delivered),

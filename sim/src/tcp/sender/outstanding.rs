@@ -62,6 +62,8 @@ pub(super) struct Outstanding {
     /// False only while `known` is empty.
     any_known: bool,
 
+    /// Packets deemed lost since `take_newly_lost`.
+    newly_lost: u32,
     /// SACK: packets below this number are SACKed or deemed lost.
     lost_below: u64,
     /// SACK: this recovery retransmits no packet below this number (HighRxt of RFC 6675, plus one).
@@ -227,8 +229,15 @@ impl Outstanding {
             if sent.flags & (SACKED | LOST) == 0 {
                 sent.flags |= LOST;
                 self.lost += 1;
+                self.newly_lost += 1;
             }
         }
+    }
+
+    /// Returns the number of packets deemed lost since the last call, those of an RTO not counted.
+    #[cold]
+    pub fn take_newly_lost(&mut self) -> u32 {
+        std::mem::take(&mut self.newly_lost)
     }
 
     /// Deems all packets lost that are not SACKed, after an RTO; they will be retransmitted.
