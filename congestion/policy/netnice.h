@@ -62,6 +62,7 @@ POLICY_INLINE u32 netnice_back_off(struct netnice *state, const struct netnice_a
 
 	target = filled > surplus ? filled - surplus : 0;
 	netnice_mark_reaction(state, ack->delivered);
+	netnice_forget_limit(state);
 	if (state->inference) {
 		state->recurrences += 1;
 		target = policy_min(target, cwnd / 2);
@@ -86,6 +87,8 @@ POLICY_INLINE u32 netnice_plan_growth(const struct netnice *state, u32 cwnd, u32
 	if (state->inference || state->blind_rounds)
 		return 0;
 	if (queue_us > threshold_us / 2)
+		return 1;
+	if (state->limit)
 		return 1;
 	return policy_max(policy_min(state->growth * 2, cwnd / 4), 1);
 }
@@ -113,11 +116,13 @@ POLICY_INLINE void netnice_round(struct netnice *state, const struct netnice_ack
 	} else if (!state->slow_start) {
 		if (state->inference)
 			state->inference -= 1;
-		if (state->blind_rounds)
-			state->blind_rounds -= 1;
+		if (state->blind_rounds && !--state->blind_rounds)
+			state->pause_scale = NETNICE_PAUSE_UNIT;
+		netnice_test_limit(state, cwnd);
 		if (!state->inference)
 			state->report.phase = POLICY_AVOIDANCE;
-		state->growth = netnice_plan_growth(state, cwnd, queue_us, threshold_us);
+		state->growth =
+			policy_min(netnice_plan_growth(state, cwnd, queue_us, threshold_us), 65535);
 	}
 }
 
@@ -127,7 +132,7 @@ POLICY_INLINE void netnice_round(struct netnice *state, const struct netnice_ack
  */
 POLICY_INLINE u32 netnice_grow_back(struct netnice *state, u32 acked, u32 cwnd)
 {
-	u32 product = netnice_bandwidth_delay_product(state);
+	u32 product = netnice_capacity(state);
 	u32 progress = policy_min(acked, cwnd) + state->cwnd_cnt;
 
 	if (cwnd < product >> NETNICE_RETURN_SHIFT)
@@ -138,6 +143,8 @@ POLICY_INLINE u32 netnice_grow_back(struct netnice *state, u32 acked, u32 cwnd)
 	}
 	state->slow_start = 0;
 	state->plateau = cwnd;
+	if (state->limit)
+		state->blind_rounds = NETNICE_BLIND_ROUNDS;
 	state->report.phase = POLICY_AVOIDANCE;
 	return cwnd;
 }
@@ -170,6 +177,7 @@ POLICY_INLINE u32 netnice_leave_slow_start(struct netnice *state, const struct n
 	if (state->report.yields)
 		fits -= netnice_own_backlog(state, cwnd, state->over_queue_us);
 	netnice_mark_reaction(state, ack->delivered);
+	netnice_forget_limit(state);
 	state->slow_start = 0;
 	state->plateau = policy_min(fits, product);
 	state->inference = 1;
@@ -194,6 +202,8 @@ POLICY_INLINE u32 netnice_on_ack(struct netnice *state, const struct netnice_ack
 	netnice_notice_gap(state, ack->now_us);
 	netnice_learn_rate(state, ack);
 	netnice_sample(state, ack);
+	if (state->judging)
+		cwnd = netnice_judge_losses(state, ack, cwnd);
 	if (ca_answers_congestion(ack->ca_state)) {
 		if (netnice_is_loss_event(state, ack))
 			cwnd = netnice_on_loss(state, ack, cwnd);

@@ -10,13 +10,29 @@
 #include "netnice_yielding.h"
 #include "report.h"
 
+/* Returns whether the newest packet waited for less than half a packet: there is no queue. */
+POLICY_INLINE int netnice_met_no_queue(const struct netnice *state)
+{
+	return !state->over_packets && state->latest_queue_us < state->packet_ns / 2000;
+}
+
+/*
+ * Returns whether growth of the flow cannot have caused the loss of packets that met no queue: it
+ * keeps below the limit of a policer.
+ */
+POLICY_INLINE int netnice_is_below_limit(const struct netnice *state, u32 cwnd)
+{
+	return state->confirmed && cwnd <= (u32)state->limit - state->limit / NETNICE_POLICED_PARTS;
+}
+
 /*
  * Returns whether no delay announced a loss: the queue is hardly longer than the threshold, and
- * losses are the only sign of others. If no packet waited at all, the loss is the path's own.
+ * losses are the only sign of others. If no packet waited at all, the loss is the path's own, unless
+ * the path has a policer, behind which no packet ever waits.
  */
 POLICY_INLINE int netnice_is_blind(const struct netnice *state)
 {
-	return !state->over_packets && state->latest_queue_us >= state->packet_ns / 2000;
+	return !state->over_packets && (!netnice_met_no_queue(state) || state->confirmed);
 }
 
 /*
@@ -28,12 +44,86 @@ POLICY_INLINE u32 netnice_on_blind_loss(struct netnice *state, u32 cwnd)
 {
 	u32 product = netnice_bandwidth_delay_product(state);
 
-	if (state->blind_rounds && cwnd >= NETNICE_PROBE_CWND)
+	if ((state->blind_rounds || netnice_is_below_limit(state, cwnd)) &&
+	    cwnd >= NETNICE_PROBE_CWND)
 		return netnice_yield_blindly(state);
 	state->blind_rounds = NETNICE_BLIND_ROUNDS;
 	state->plateau = policy_min(policy_min(state->plateau, cwnd - 1), product);
 	state->plateau = policy_max(state->plateau, NETNICE_MINIMUM_CWND);
 	return policy_max(cwnd / 2, NETNICE_MINIMUM_CWND);
+}
+
+/* Packets that the path takes in a round trip without a queue. */
+POLICY_INLINE u32 netnice_capacity(const struct netnice *state)
+{
+	u32 product = netnice_bandwidth_delay_product(state);
+
+	if (!state->limit)
+		return product;
+	return policy_min(product, state->limit - state->limit / NETNICE_POLICED_PARTS);
+}
+
+/* Where packets wait, a queue was too short, and no policer dropped the packets. */
+POLICY_INLINE void netnice_forget_limit(struct netnice *state)
+{
+	if (!state->limit)
+		return;
+	state->limit = 0;
+	state->confirmed = 0;
+	state->blind_rounds = 0;
+}
+
+/* Forgets a limit that the flow exceeds twice without a loss. */
+POLICY_INLINE void netnice_test_limit(struct netnice *state, u32 cwnd)
+{
+	if (cwnd > 2 * (u32)state->limit)
+		netnice_forget_limit(state);
+}
+
+/*
+ * Learns the rate of a policer: packets that met no queue were lost, many in one round trip, and
+ * what was delivered meanwhile is what it passes. The flow stays below this rate. A limit met again
+ * after rounds without growth is confirmed. If less is delivered while the flow does not grow, the
+ * rest goes to others.
+ */
+POLICY_INLINE u32 netnice_learn_limit(struct netnice *state, u32 delivered, u32 cwnd)
+{
+	u32 margin = state->limit / 8;
+	int below = state->limit && delivered + margin < state->limit;
+	int alike = state->limit && !below && delivered <= state->limit + margin;
+	int grew = !state->blind_rounds;
+
+	if (below && !grew)
+		return netnice_yield_blindly(state);
+	state->confirmed |= alike && grew;
+	state->limit = policy_min(delivered, 65535);
+	state->blind_rounds = state->confirmed ? NETNICE_LIMIT_ROUNDS : NETNICE_BLIND_ROUNDS;
+	state->plateau = policy_max(netnice_capacity(state), NETNICE_MINIMUM_CWND);
+	return policy_min(cwnd, state->plateau);
+}
+
+/*
+ * Judges a loss event at the first ACK of a packet sent after the reaction. Since there is no queue,
+ * the path has delivered since the event what it takes in one round trip. Its late losses may be
+ * found within the next quarter of a window. Returns the window.
+ */
+POLICY_INLINE u32 netnice_judge_losses(struct netnice *state, const struct netnice_ack *ack,
+				       u32 cwnd)
+{
+	u32 delivered = ack->delivered - ack->acked - state->reaction_mark;
+	u32 lost = state->cwnd_cnt + ack->lost;
+
+	state->cwnd_cnt = lost;
+	if (!netnice_follows_reaction(state, ack))
+		return cwnd;
+	state->judging = 0;
+	state->cwnd_cnt = 0;
+	state->reaction_mark =
+		ack->prior_delivered + policy_min(cwnd / 4, ack->delivered - ack->prior_delivered);
+	if (lost < NETNICE_POLICED_LOSSES || lost * NETNICE_POLICED_PARTS < delivered ||
+	    ack->app_limited)
+		return cwnd;
+	return netnice_learn_limit(state, delivered, cwnd);
 }
 
 /*
@@ -55,12 +145,23 @@ POLICY_INLINE u32 netnice_on_loss(struct netnice *state, const struct netnice_ac
 	int blind = netnice_is_blind(state);
 
 	netnice_mark_reaction(state, ack->delivered);
+	state->judging = !state->recovering && netnice_met_no_queue(state) &&
+			 state->round_high * NETNICE_TICK_US <= netnice_threshold_us(state);
+	state->cwnd_cnt = state->judging ? ack->lost : 0;
+	/* What was sent beyond the limit explains the loss. */
+	if (state->limit && cwnd > state->limit)
+		state->blind_rounds = 0;
 	state->plateau = policy_max(policy_min(cwnd - cwnd / 8, product), NETNICE_MINIMUM_CWND);
 	state->slow_start = 0;
+	if (state->report.phase == POLICY_SLOW_START)
+		state->report.phase = POLICY_AVOIDANCE;
 	/* If packets are lost, delay comes from a queue, however steady it is. */
 	state->steady_since_us = 0;
-	if (state->report.phase == POLICY_YIELDING && state->probe_rounds > NETNICE_PROBE_ROUNDS)
-		return netnice_yield_blindly(state);
+	if (state->report.phase == POLICY_YIELDING) {
+		state->judging = 0;
+		if (state->probe_rounds > NETNICE_PROBE_ROUNDS)
+			return netnice_yield_blindly(state);
+	}
 	if (blind)
 		return netnice_on_blind_loss(state, cwnd);
 	return policy_max(cwnd / 2, NETNICE_MINIMUM_CWND);

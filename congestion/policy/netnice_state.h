@@ -37,6 +37,11 @@
 #define NETNICE_BLIND_ROUNDS 31U      /* after a blind loss without growth over the plateau */
 #define NETNICE_BLIND_PROBES 3U       /* clean probes that end yielding after a blind loss */
 #define NETNICE_BLIND_PROBE_ROUNDS 64U
+#define NETNICE_BLIND_SCALE_LIMIT (4 * NETNICE_PAUSE_UNIT)
+#define NETNICE_REPAIR_ROUNDS 4U  /* from probe to probe in a recovery, at most */
+#define NETNICE_POLICED_LOSSES 3U /* in one event; losses at random are seldom so many */
+#define NETNICE_POLICED_PARTS 16U /* and so large a part of a round: a sixteenth */
+#define NETNICE_LIMIT_ROUNDS 124U /* growth tests a confirmed limit that seldom */
 #define NETNICE_NO_SAMPLE 0xffffffffU
 
 struct netnice {
@@ -52,8 +57,7 @@ struct netnice {
 	u32 latest_queue_us;
 	u32 packet_ns;       /* time of one packet at the link's rate */
 	u32 plateau;         /* last window that filled the link without a queue */
-	u32 growth;          /* packets per round */
-	u32 cwnd_cnt;        /* progress towards the next packet of growth */
+	u32 cwnd_cnt;        /* progress towards the next packet of growth; if `judging`, losses */
 	u32 steady_since_us; /* while yielding: start of the steady delay; 0: none */
 	u16 steady_low;      /* in ticks of 20 us, as the next four members */
 	u16 steady_high;
@@ -61,7 +65,9 @@ struct netnice {
 	u16 round_high;  /* largest queueing delay of the round */
 	u16 spread;      /* range of a round's samples when nobody adds a queue */
 	u16 jitter_us;   /* mean change from sample to sample */
-	u16 pause_scale; /* length of the longest pause relative to its first value */
+	u16 growth;      /* packets per round, at most 65535 */
+	u16 limit;       /* packets that a policer passes per smallest round trip; 0: none known */
+	u16 pause_scale; /* of the longest pause, or of a policer's probes, relative to the first */
 	u8 lone_acks;
 	u8 inference; /* rounds until the inference time-out; while yielding, clean probes wanted */
 	u8 probe_rounds;   /* round trips between probes while yielding */
@@ -72,6 +78,8 @@ struct netnice {
 	u8 recovering : 1;
 	u8 pausing : 1;     /* a lone packet is sent, and the long pause follows it */
 	u8 recurrences : 2; /* indications within inference time-outs */
+	u8 judging : 1;     /* a loss event of packets that met no queue is not yet judged */
+	u8 confirmed : 1;   /* `limit` was met twice */
 };
 
 /* One ACK, as any TCP with delivery-rate samples sees it. Times wrap. */

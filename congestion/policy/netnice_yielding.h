@@ -15,6 +15,7 @@ POLICY_INLINE u32 netnice_yield(struct netnice *state)
 	state->probe_rounds = 1;
 	state->pause_scale = NETNICE_PAUSE_UNIT;
 	state->pausing = 0;
+	state->judging = 0;
 	state->inference = NETNICE_CLEAN_PROBES;
 	state->slow_start = 0;
 	state->steady_since_us = 0;
@@ -24,11 +25,22 @@ POLICY_INLINE u32 netnice_yield(struct netnice *state)
 /* Probes cannot detect so short a queue; they only show that nothing is lost. */
 POLICY_INLINE u32 netnice_yield_blindly(struct netnice *state)
 {
-	u32 cwnd = netnice_yield(state);
+	u32 scale = policy_max(state->pause_scale, NETNICE_PAUSE_UNIT);
+	u32 cwnd;
 
+	/*
+	 * Behind a policer only a return finds out whether others have gone, at their cost: each
+	 * one that meets them makes the next wait twice as long.
+	 */
+	if (!state->limit)
+		scale = NETNICE_PAUSE_UNIT;
+	else if (state->report.phase != POLICY_YIELDING)
+		scale = policy_min(2 * scale, NETNICE_BLIND_SCALE_LIMIT);
+	cwnd = netnice_yield(state);
 	state->blind_rounds = 0;
 	state->probe_rounds = NETNICE_BLIND_PROBE_ROUNDS;
-	state->inference = NETNICE_BLIND_PROBES;
+	state->pause_scale = scale;
+	state->inference = NETNICE_BLIND_PROBES * scale / NETNICE_PAUSE_UNIT;
 	return cwnd;
 }
 
@@ -135,6 +147,9 @@ POLICY_INLINE u32 netnice_pause_us(const struct netnice *state, u32 smoothed_rtt
 {
 	u32 pause_us = policy_min(state->probe_rounds * smoothed_rtt_us, NETNICE_PROBE_PAUSE_US);
 
+	/* What was lost is repaired sooner: otherwise data would wait for many pauses. */
+	if (state->recovering)
+		pause_us = policy_min(pause_us, NETNICE_REPAIR_ROUNDS * smoothed_rtt_us);
 	pause_us = policy_max(pause_us, smoothed_rtt_us);
 	if (!netnice_pauses_long(state))
 		return pause_us;
@@ -172,6 +187,7 @@ POLICY_INLINE void netnice_yielding_round(struct netnice *state, const struct ne
 	if (state->probe_rounds > NETNICE_PROBE_ROUNDS && queue_us > 4 * threshold_us) {
 		state->inference = NETNICE_CLEAN_PROBES;
 		state->probe_rounds = NETNICE_PROBE_ROUNDS;
+		state->pause_scale = NETNICE_PAUSE_UNIT;
 	}
 	if (state->probe_rounds == NETNICE_PROBE_ROUNDS && !state->pausing)
 		netnice_lengthen_pause(state);

@@ -183,6 +183,33 @@ fn netnice_yields_on_short_queues_too() {
 }
 
 #[test]
+fn netnice_keeps_below_a_policer_and_yields_behind_it() {
+    let bed = || {
+        let bed = Bed::new("1gbit", 40, "1000p");
+        bed.link("policer = { rate = \"10mbit\", burst = \"30kB\" }")
+    };
+    let alone = |control| bed().flow("own", control, "").run(20, 60);
+    let (own, cubic) = (alone("netnice"), alone("cubic"));
+    let flow = own.flow("own");
+    assert!(
+        flow.packets_lost * 100 < flow.packets_sent,
+        "{} of {}",
+        flow.packets_lost,
+        flow.packets_sent
+    );
+    assert!(own.share("own") > 0.9 * cubic.share("own"));
+    const SEEDS: u64 = 3;
+    let (mut own, mut theirs) = (0.0, 0.0);
+    for seed in 1..=SEEDS {
+        let shares = beside_with_seed(bed(), "netnice", "cubic", seed);
+        own += shares.0 / SEEDS as f64;
+        theirs += shares.1 / SEEDS as f64;
+    }
+    assert!(own < 0.1 * (own + theirs), "{own:.5}, {theirs:.5}");
+    assert!(theirs > 0.85 * cubic.share("own"), "{theirs:.5}");
+}
+
+#[test]
 fn random_loss_is_not_taken_for_others() {
     let share = alone(Bed::base().link("loss = \"0.1%\""), "netnice");
     assert!(share > 0.85, "{share:.3}");

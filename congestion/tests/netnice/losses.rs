@@ -116,11 +116,55 @@ fn recover(connection: &mut Connection, lost: u32) -> u32 {
 fn losses_of_each_round_of_a_recovery_halve() {
     let mut connection = Connection::settled(40);
     assert_eq!(recover(&mut connection, 1), 20);
-    // Losses of packets sent before the reaction are of the same event.
-    for _ in 0..9 {
-        assert_eq!(recover(&mut connection, 3), 20);
+    // A loss of a packet sent before the reaction is of the same event.
+    assert_eq!(recover(&mut connection, 1), 20);
+    for _ in 0..15 {
+        assert_eq!(recover(&mut connection, 0), 20);
     }
-    assert_eq!(recover(&mut connection, 0), 20);
     assert_eq!(recover(&mut connection, 1), 10);
     assert_eq!(recover(&mut connection, 1), 10);
+}
+
+/// A connection that lost `lost` packets of a window of 40 without a queue, after the round trip that followed.
+fn policed(lost: u32) -> Connection {
+    let mut connection = Connection::settled(40);
+    assert_eq!(recover(&mut connection, lost), 20);
+    for _ in 0..10 {
+        recover(&mut connection, 0);
+    }
+    connection
+}
+
+#[test]
+fn a_policer_s_rate_is_learnt_and_not_exceeded() {
+    let mut connection = policed(10);
+    // 18 packets came in the round trip after the losses: 18 - 18 / 16.
+    assert_eq!(connection.cwnd, 17);
+    for _ in 0..31 * 17 / 2 {
+        assert_eq!(connection.step(0), 17);
+    }
+    for _ in 0..3 * 17 {
+        connection.step(0);
+    }
+    assert!((18..=25).contains(&connection.cwnd), "one packet a round");
+}
+
+#[test]
+fn few_losses_are_no_policer_s() {
+    let mut connection = policed(2);
+    assert_eq!(connection.cwnd, 20);
+    for _ in 0..3 * 20 {
+        connection.step(0);
+    }
+    assert!(connection.cwnd > 33, "{}", connection.cwnd);
+}
+
+#[test]
+fn a_queue_disproves_a_policer() {
+    let mut connection = policed(10);
+    connection.until_back_off(5_000);
+    for _ in 0..100 {
+        connection.step(0);
+    }
+    assert!(connection.cwnd > 33, "{}", connection.cwnd);
 }
