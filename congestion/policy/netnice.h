@@ -17,6 +17,7 @@
  *              overflow of a short queue would cost a best-effort flow half of its window.
  *   loss       Reno's answer. If the queue is too short to show as delay, a second loss that no
  *              growth explains indicates others, and yielding takes longer.
+ *   trial      a delay that stands still while yielding is taken for the path's until a queue shows.
  *   growth     fast towards the last window that was right, beyond it one packet per round,
  *              doubling while no queue shows; none while the newest sample is over the threshold.
  */
@@ -73,7 +74,7 @@ POLICY_INLINE u32 netnice_back_off(struct netnice *state, const struct netnice_a
 	}
 	state->inference = NETNICE_INFERENCE_ROUNDS;
 	if (target <= NETNICE_MINIMUM_CWND || state->recurrences >= 2)
-		return netnice_yield(state);
+		return state->on_trial ? netnice_resume_yielding(state) : netnice_yield(state);
 	state->report.phase = POLICY_INFERENCE;
 	return target;
 }
@@ -83,14 +84,14 @@ POLICY_INLINE u32 netnice_plan_growth(const struct netnice *state, u32 cwnd, u32
 				      u32 threshold_us)
 {
 	if (cwnd < state->plateau)
-		return policy_max((state->plateau - cwnd) / 2, 1);
+		return policy_max(policy_min((state->plateau - cwnd) / 2, 65535), 1);
 	if (state->inference || state->blind_rounds)
 		return 0;
 	if (queue_us > threshold_us / 2)
 		return 1;
 	if (state->limit)
 		return 1;
-	return policy_max(policy_min(state->growth * 2, cwnd / 4), 1);
+	return policy_max(policy_min(policy_min(state->growth * 2, cwnd / 4), 65535), 1);
 }
 
 /* Evaluates a finished round. */
@@ -201,10 +202,16 @@ POLICY_INLINE u32 netnice_on_ack(struct netnice *state, const struct netnice_ack
 
 	netnice_notice_gap(state, ack->now_us);
 	netnice_learn_rate(state, ack);
+	if (netnice_contradicts_trial(state, ack->sample_rtt_us))
+		cwnd = netnice_resume_yielding(state);
 	netnice_sample(state, ack);
 	if (state->judging)
 		cwnd = netnice_judge_losses(state, ack, cwnd);
 	if (ca_answers_congestion(ack->ca_state)) {
+		if (state->on_trial) {
+			state->recovering = 1;
+			return netnice_resume_yielding(state);
+		}
 		if (netnice_is_loss_event(state, ack))
 			cwnd = netnice_on_loss(state, ack, cwnd);
 		state->recovering = 1;
@@ -223,8 +230,11 @@ POLICY_INLINE u32 netnice_on_ack(struct netnice *state, const struct netnice_ack
 	}
 	if (state->report.phase == POLICY_YIELDING)
 		return netnice_probe_cwnd(state, ack);
+	netnice_judge_trial(state, ack->delivered);
 	if (state->over_packets < netnice_indication_packets(state, cwnd))
 		cwnd = netnice_grow(state, ack, cwnd);
+	else if (state->on_trial && state->slow_start)
+		cwnd = netnice_resume_yielding(state);
 	else if (state->slow_start)
 		cwnd = netnice_leave_slow_start(state, ack, cwnd);
 	else

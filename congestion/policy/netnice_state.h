@@ -29,7 +29,10 @@
 #define NETNICE_TICK_US 20U           /* unit of delays kept in 16 bits */
 #define NETNICE_INFERENCE_ROUNDS 2U   /* itt of TCP-LP: no growth; a recurrence means others */
 #define NETNICE_INDICATION_PACKETS 4U /* least number in a row over the threshold */
-#define NETNICE_RELEARN_US 90000000U  /* a delay steady this long is a longer path, no queue */
+#define NETNICE_TRIAL_WAIT_US 500000U /* a delay steady this long may be a longer path */
+#define NETNICE_TRIAL_WAIT_ROUNDS 4U  /* and at least so many round trips: several probes */
+#define NETNICE_TRIAL_WAITS 4U        /* quadruplings of that time, up to 128 s */
+#define NETNICE_TRIAL_PACKETS 128U    /* delivered without a loss, at least */
 #define NETNICE_STEADY_GAP_S 20U      /* four longest pauses without an ACK: it may have moved */
 #define NETNICE_STEADY_PARTS 16U      /* steady: within a sixteenth of itself */
 #define NETNICE_RATE_LEAK_SHIFT 13U   /* the highest rate decays within some thousand rounds */
@@ -55,11 +58,14 @@ struct netnice {
 	u32 over_packets;   /* packets in a row that met a queue over the threshold */
 	u32 over_queue_us;  /* queueing delay, the smaller of the last two samples */
 	u32 latest_queue_us;
-	u32 packet_ns;       /* time of one packet at the link's rate */
-	u32 plateau;         /* last window that filled the link without a queue */
-	u32 cwnd_cnt;        /* progress towards the next packet of growth; if `judging`, losses */
-	u32 steady_since_us; /* while yielding: start of the steady delay; 0: none */
-	u16 steady_low;      /* in ticks of 20 us, as the next four members */
+	u32 packet_ns; /* time of one packet at the link's rate */
+	u32 plateau;   /* last window that filled the link without a queue */
+	u32 cwnd_cnt;  /* progress towards the next packet of growth; if `judging`, losses */
+	union {
+		u32 steady_since_us; /* while yielding: start of the steady delay; 0: none */
+		u32 trial_start;     /* on trial: `delivered` at its start */
+	};
+	u16 steady_low; /* in ticks of 20 us, as the next four members; on trial: what was added */
 	u16 steady_high;
 	u16 threshold_floor;
 	u16 round_high;  /* largest queueing delay of the round */
@@ -69,7 +75,6 @@ struct netnice {
 	u16 limit;       /* packets that a policer passes per smallest round trip; 0: none known */
 	u16 pause_scale; /* of the longest pause, or of a policer's probes, relative to the first */
 	u8 lone_acks;
-	u8 inference; /* rounds until the inference time-out; while yielding, clean probes wanted */
 	u8 probe_rounds;   /* round trips between probes while yielding */
 	u8 blind_rounds;   /* rounds in which a blind loss means others */
 	u8 steady_heard_s; /* seconds from `steady_since_us` to the newest ACK */
@@ -80,6 +85,10 @@ struct netnice {
 	u8 recurrences : 2; /* indications within inference time-outs */
 	u8 judging : 1;     /* a loss event of packets that met no queue is not yet judged */
 	u8 confirmed : 1;   /* `limit` was met twice */
+	/* Rounds until the inference time-out; while yielding, clean probes wanted: at most 12. */
+	u8 inference : 4;
+	u8 on_trial : 1;   /* a steady delay counts as the path's until a queue shows */
+	u8 trial_wait : 3; /* quadruplings of the time before the next trial */
 };
 
 /* One ACK, as any TCP with delivery-rate samples sees it. Times wrap. */

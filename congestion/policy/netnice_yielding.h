@@ -6,6 +6,7 @@
 #include "integer.h"
 #include "netnice_signal.h"
 #include "netnice_state.h"
+#include "netnice_trial.h"
 #include "report.h"
 
 POLICY_INLINE u32 netnice_yield(struct netnice *state)
@@ -42,58 +43,6 @@ POLICY_INLINE u32 netnice_yield_blindly(struct netnice *state)
 	state->pause_scale = scale;
 	state->inference = NETNICE_BLIND_PROBES * scale / NETNICE_PAUSE_UNIT;
 	return cwnd;
-}
-
-/*
- * Range of the samples of a steady delay: at most the threshold, which may be wide if the flow
- * never had the link to itself. A full queue shared by many flows varies by a twelfth of itself.
- */
-POLICY_INLINE u32 netnice_steady_range_us(const struct netnice *state)
-{
-	u32 range_us = state->steady_low * NETNICE_TICK_US / NETNICE_STEADY_PARTS;
-
-	return policy_min(netnice_threshold_us(state), policy_max(range_us, NETNICE_DRIFT_US));
-}
-
-/*
- * Samples on both sides of a program's pause do not show what happened between them. `now_us` is
- * made odd like `steady_since_us`, which it could otherwise precede.
- */
-POLICY_INLINE void netnice_notice_gap(struct netnice *state, u32 now_us)
-{
-	u32 steady_s = ((now_us | 1) - state->steady_since_us) / 1000000;
-
-	if (steady_s > state->steady_heard_s + NETNICE_STEADY_GAP_S)
-		state->steady_since_us = 0;
-	state->steady_heard_s = policy_min(steady_s, 255);
-}
-
-/*
- * While yielding, a delay that stays constant for long without a loss is not a queue (queues in use
- * vary) but a longer path: it becomes the new minimum.
- */
-POLICY_INLINE void netnice_relearn(struct netnice *state, u32 queue_us, u32 now_us)
-{
-	if (!state->steady_since_us) {
-		state->steady_since_us = now_us | 1;
-		state->steady_heard_s = 0;
-		state->steady_low = netnice_ticks(queue_us);
-		state->steady_high = netnice_ticks(queue_us);
-		return;
-	}
-	state->steady_low = policy_min(state->steady_low, netnice_ticks(queue_us));
-	state->steady_high = policy_max(state->steady_high, netnice_ticks(queue_us));
-	if ((u32)(state->steady_high - state->steady_low) * NETNICE_TICK_US >
-	    netnice_steady_range_us(state)) {
-		state->steady_since_us = 0;
-		return;
-	}
-	if (now_us - state->steady_since_us < NETNICE_RELEARN_US)
-		return;
-	state->minimum_rtt_us += state->steady_low * NETNICE_TICK_US;
-	if (state->minimum_one_way_us)
-		state->minimum_one_way_us += state->steady_low * NETNICE_TICK_US;
-	state->steady_since_us = 0;
 }
 
 /*
@@ -159,6 +108,26 @@ POLICY_INLINE u32 netnice_pause_us(const struct netnice *state, u32 smoothed_rtt
 	return policy_min(pause_us, NETNICE_LONGEST_PAUSE_US);
 }
 
+/* Ends yielding. */
+POLICY_INLINE void netnice_return(struct netnice *state)
+{
+	state->report.phase = POLICY_SLOW_START;
+	state->slow_start = 1;
+	state->over_packets = 0;
+	state->inference = 0;
+}
+
+/* Continues the yielding that a trial has interrupted. */
+POLICY_INLINE u32 netnice_resume_yielding(struct netnice *state)
+{
+	netnice_fail_trial(state);
+	state->report.phase = POLICY_YIELDING;
+	state->slow_start = 0;
+	state->pausing = 0;
+	state->inference = NETNICE_CLEAN_PROBES;
+	return NETNICE_MINIMUM_CWND;
+}
+
 /*
  * Sends only pairs of packets until several in a row find no queue: a single pair may fall between
  * two bursts of a flow that is not, or no longer, at full speed. While pairs find none, their
@@ -174,10 +143,8 @@ POLICY_INLINE void netnice_yielding_round(struct netnice *state, const struct ne
 				state->probe_rounds /= 2;
 			return;
 		}
-		state->report.phase = POLICY_SLOW_START;
-		state->slow_start = 1;
-		state->over_packets = 0;
-		state->inference = 0;
+		state->trial_wait = 0;
+		netnice_return(state);
 		return;
 	}
 	/* A small queue may be that of another low-priority flow. */
@@ -193,7 +160,10 @@ POLICY_INLINE void netnice_yielding_round(struct netnice *state, const struct ne
 		netnice_lengthen_pause(state);
 	else if (queue_us >= previous_queue_us && state->probe_rounds < NETNICE_PROBE_ROUNDS)
 		state->probe_rounds *= 2;
-	netnice_relearn(state, queue_us, ack->now_us);
+	if (netnice_is_steady(state, queue_us, ack->now_us)) {
+		netnice_begin_trial(state, ack->delivered);
+		netnice_return(state);
+	}
 }
 
 #endif

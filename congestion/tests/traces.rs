@@ -9,7 +9,8 @@ use netnice_congestion::parameters::ControlParameters;
 use netnice_congestion::registry;
 use path::{Flow, Path};
 
-/// Records a run in which others keep 40 ms of queue from second 10 to 15.
+/// Records a run in which others keep 40 ms of queue from second 10 to 15. It never moves, nor does our own sending add
+/// to it: netnice finds that it is as good as a longer path.
 fn trace(name: &str) -> String {
     let mut parameters = ControlParameters::new();
     let mut path = Path::new(100);

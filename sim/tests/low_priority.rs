@@ -342,6 +342,32 @@ fn a_standing_queue_of_others_is_no_longer_path() {
 }
 
 #[test]
+fn a_path_that_becomes_longer_is_filled_again() {
+    // 40 ms longer each way at 20 s; filled from 25 s on.
+    for (rate, queue) in [("10mbit", "83p"), ("100mbit", "333p")] {
+        let results = Bed::new(rate, 40, queue)
+            .link("changes = [{ at = \"20s\", delay = \"60ms\" }]")
+            .flow("own", "netnice", "")
+            .run(25, 35);
+        let share = results.share("own");
+        assert!(share > 0.9, "{rate}: {share:.3}");
+    }
+}
+
+#[test]
+fn a_queue_that_stands_still_is_no_longer_path() {
+    // A rival whose window is the path's 33 packets and 40 of queue.
+    let bed = Bed::base().flow("own", "netnice", "");
+    let results = bed
+        .tcp("delayed_ack = true, min_rto = \"200ms\", receiver_window = \"106580B\"")
+        .flow("rival", "reno", "start = \"5s\"")
+        .run(10, 300);
+    let share = results.share("own");
+    assert!(share < 0.01, "{share:.4}");
+    assert!(results.share("rival") > 0.98);
+}
+
+#[test]
 fn many_of_netnice_weigh_next_to_nothing() {
     // They begin together, so that most know neither the path's delay nor its rate.
     let results = Bed::base()

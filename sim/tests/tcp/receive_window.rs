@@ -141,7 +141,15 @@ fn a_receiver_answers_a_probe_of_its_window() {
 const ONE_WAY_MS: u64 = 20;
 /// Packets from this number on wait in a queue.
 const QUEUE_FROM: usize = 400;
-const QUEUE_MS: u64 = 60;
+
+/// The queue that a packet waits in, if it is sent at this time: it grows by 30 ms in 400 ms, and shrinks again.
+fn queue_ms(number: usize, sent_ms: u32) -> u64 {
+    let part_ms = u64::from(sent_ms) % 800;
+    match number {
+        QUEUE_FROM.. => 60 + part_ms.min(800 - part_ms) * 30 / 400,
+        _ => 0,
+    }
+}
 
 /// A download at low priority, into whose path a queue comes that stays.
 fn download(until: Time) -> Pipe<'static> {
@@ -156,9 +164,11 @@ fn download(until: Time) -> Pipe<'static> {
         parameters: Parameters::default(),
         mss: sender.mss,
     };
-    let mut pipe = Pipe::new(sender, receiver, ONE_WAY_MS).data_fate(|number, _| match number {
-        QUEUE_FROM.. => Fate::Late(Duration::from_millis(QUEUE_MS)),
-        _ => ARRIVES,
+    let mut pipe = Pipe::new(sender, receiver, ONE_WAY_MS).data_fate(|number, segment| {
+        match queue_ms(number, segment.tsval) {
+            0 => ARRIVES,
+            queue_ms => Fate::Late(Duration::from_millis(queue_ms)),
+        }
     });
     pipe.receiver = Receiver::at_low_priority(receiver, &wanted);
     pipe.sender.supply_unlimited();
@@ -206,8 +216,8 @@ fn a_paused_sender_sends_a_part_of_a_packet_at_a_time() {
 fn the_policy_sees_what_a_kernels_socket_shows() {
     let pipe = download(ms(5000));
     let arrival_ms = |number: usize| {
-        let queue_ms = if number >= QUEUE_FROM { QUEUE_MS } else { 0 };
-        pipe.data[number].at_ms + (ONE_WAY_MS + queue_ms) as f64
+        let sent = &pipe.data[number];
+        sent.at_ms + (ONE_WAY_MS + queue_ms(number, sent.segment.tsval)) as f64
     };
     // The SYN is number 0; the next segment establishes the connection.
     let established_us = (1000.0 * arrival_ms(1)) as u32;

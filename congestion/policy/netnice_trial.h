@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * netnice: distinguishes a longer path from the queue of others.
+ *
+ * A delay that stands still while the flow yields may be a longer path, or the queue behind a sender
+ * limited by its peer's buffer. Only growth tells them apart: on a path that is longer and otherwise
+ * empty the delay stays as it is until the window fills the path; behind a queue each packet of
+ * ours adds to the delay at once. So the flow takes the delay for the path's on trial. If a queue
+ * shows before the window fills the path, the earlier minimum is valid again, and the delay has to
+ * stand still for four times as long before the next trial.
+ */
+#ifndef NETNICE_POLICY_NETNICE_TRIAL_H
+#define NETNICE_POLICY_NETNICE_TRIAL_H
+
+#include "integer.h"
+#include "netnice_signal.h"
+#include "netnice_state.h"
+
+/*
+ * Range of the samples of a steady delay: at most the threshold, which may be wide if the flow
+ * never had the link to itself. A full queue shared by many flows varies by a twelfth of itself.
+ */
+POLICY_INLINE u32 netnice_steady_range_us(const struct netnice *state)
+{
+	u32 range_us = state->steady_low * NETNICE_TICK_US / NETNICE_STEADY_PARTS;
+
+	return policy_min(netnice_threshold_us(state) + NETNICE_DRIFT_US / 2,
+			  policy_max(range_us, NETNICE_DRIFT_US));
+}
+
+/*
+ * Samples on both sides of a program's pause do not show what happened between them. `now_us` is
+ * made odd like `steady_since_us`, which it could otherwise precede.
+ */
+POLICY_INLINE void netnice_notice_gap(struct netnice *state, u32 now_us)
+{
+	u32 steady_s = ((now_us | 1) - state->steady_since_us) / 1000000;
+
+	if (state->on_trial)
+		return;
+	if (steady_s > state->steady_heard_s + NETNICE_STEADY_GAP_S)
+		state->steady_since_us = 0;
+	state->steady_heard_s = policy_min(steady_s, 255);
+}
+
+/* Multiplies the time for which a delay must stand still before the next trial by four. */
+POLICY_INLINE void netnice_defer_trial(struct netnice *state)
+{
+	state->steady_since_us = 0;
+	if (state->trial_wait < NETNICE_TRIAL_WAITS)
+		state->trial_wait += 1;
+}
+
+/* Returns for how long a delay must stand still: the shortest time holds several probes. */
+POLICY_INLINE u32 netnice_trial_wait_us(const struct netnice *state)
+{
+	u32 rounds_us = NETNICE_TRIAL_WAIT_ROUNDS *
+			(state->minimum_rtt_us + state->steady_low * NETNICE_TICK_US);
+
+	return policy_max(rounds_us, NETNICE_TRIAL_WAIT_US << 2 * state->trial_wait);
+}
+
+/* While yielding: returns whether the delay has stood still for long enough to try it. */
+POLICY_INLINE int netnice_is_steady(struct netnice *state, u32 queue_us, u32 now_us)
+{
+	if (!state->steady_since_us) {
+		state->steady_since_us = now_us | 1;
+		state->steady_heard_s = 0;
+		state->steady_low = netnice_ticks(queue_us);
+		state->steady_high = netnice_ticks(queue_us);
+		return 0;
+	}
+	state->steady_low = policy_min(state->steady_low, netnice_ticks(queue_us));
+	state->steady_high = policy_max(state->steady_high, netnice_ticks(queue_us));
+	if ((u32)(state->steady_high - state->steady_low) * NETNICE_TICK_US >
+	    netnice_steady_range_us(state)) {
+		netnice_defer_trial(state);
+		return 0;
+	}
+	return now_us - state->steady_since_us >= netnice_trial_wait_us(state);
+}
+
+/* Takes the steady delay for the path's, on trial. */
+POLICY_INLINE void netnice_begin_trial(struct netnice *state, u32 delivered)
+{
+	u32 added_us = state->steady_low * NETNICE_TICK_US;
+
+	state->on_trial = 1;
+	state->trial_start = delivered;
+	state->minimum_rtt_us += added_us;
+	if (state->minimum_one_way_us)
+		state->minimum_one_way_us += added_us;
+	state->latest_queue_us -= policy_min(state->latest_queue_us, added_us);
+}
+
+/* A queue has shown: the delays before the trial are the path's. */
+POLICY_INLINE void netnice_fail_trial(struct netnice *state)
+{
+	u32 added_us = state->steady_low * NETNICE_TICK_US;
+
+	state->on_trial = 0;
+	state->minimum_rtt_us -= added_us;
+	if (state->minimum_one_way_us)
+		state->minimum_one_way_us -= added_us;
+	state->latest_queue_us += added_us;
+	state->round_queue_us = NETNICE_NO_SAMPLE;
+	netnice_defer_trial(state);
+}
+
+/*
+ * Ends a trial in which no queue has shown while the window filled the path, as far as its capacity
+ * is known, and many packets were delivered without a loss: beside many others a queue is full, and
+ * a few more packets do not change it.
+ */
+POLICY_INLINE void netnice_judge_trial(struct netnice *state, u32 delivered)
+{
+	if (!state->on_trial || state->slow_start ||
+	    delivered - state->trial_start < NETNICE_TRIAL_PACKETS)
+		return;
+	state->on_trial = 0;
+	state->trial_wait = 0;
+	state->steady_since_us = 0;
+}
+
+/*
+ * Returns whether a sample contradicts the trial: a delay that falls again was a queue. Follows a
+ * sample that is smaller by less than the threshold.
+ */
+POLICY_INLINE int netnice_contradicts_trial(struct netnice *state, u32 sample_rtt_us)
+{
+	u32 fall_us;
+
+	if (!state->on_trial || !sample_rtt_us || sample_rtt_us >= state->minimum_rtt_us)
+		return 0;
+	fall_us = state->minimum_rtt_us - sample_rtt_us;
+	if (fall_us > netnice_threshold_us(state))
+		return 1;
+	state->steady_low -= policy_min(netnice_ticks(fall_us), state->steady_low);
+	return 0;
+}
+
+#endif
