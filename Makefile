@@ -107,7 +107,7 @@ chaos: ## Kill netnice at random moments and see what is left: minutes, needs ro
 		$(if $(OTHER),--other $(OTHER)) $(ARGS)
 
 test-prometheus: ## Have Prometheus scrape `netnice exporter`, and try the dashboard: a minute, needs root and Debian's prometheus
-	@scripts/prerequisites build demo
+	@scripts/prerequisites build demo prometheus
 	$(CARGO) build --release --locked --package netnice
 	$(SUDO) tests/prometheus/prometheus --netnice target/release/netnice $(ARGS)
 
