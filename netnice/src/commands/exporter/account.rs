@@ -183,6 +183,17 @@ impl Account {
 
     fn add_states(&self, connection: &Connection, group: &Group, elapsed: Duration) {
         let known = |signal: Signal, delay: Duration| (signal != Signal::None).then_some(delay);
+        // A state that nobody has been in yet has 0 seconds, so that its share is 0 and not unknown.
+        for (direction, state) in states() {
+            let governed = match direction {
+                Direction::Sending => connection.policy.is_some(),
+                Direction::Receiving => connection.reception.is_some(),
+            };
+            if governed {
+                let nothing = Duration::ZERO;
+                (self.metrics).add_state(group, direction, state, nothing, None);
+            }
+        }
         if let Some(policy) = &connection.policy {
             self.metrics.add_state(
                 group,
@@ -416,6 +427,7 @@ mod tests {
         // It was 300 ms old at the first reading.
         assert_eq!(seconds("state=\"yielding\""), 0.3);
         assert_eq!(seconds("state=\"avoidance\""), 1.0);
+        assert_eq!(seconds("state=\"inference\""), 0.0);
         let below = "le=\"0.005\"";
         let delays = value(&account, "netnice_queueing_delay_seconds_bucket", below);
         assert_eq!(delays, 2.0);
