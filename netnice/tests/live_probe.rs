@@ -200,11 +200,11 @@ fn what_could_not_give_way_is_left_out() {
     assert_eq!(stdout(&output), "");
 }
 
-/// Every thread is nobody, without capabilities, while data arrives; and Ctrl-C prints what there is.
+/// Every thread is nobody, without capabilities or a hold on the kernel, while data arrives; and Ctrl-C prints what there is.
 #[test]
 fn root_is_given_up_and_ctrl_c_reports() {
     let script = "\"$NETNICE\" probe --seconds 60 http://$NETNICE_FAR:8000/file & probe=$!; sleep 4; \
-                  cat /proc/$probe/task/*/status; kill -INT $probe; wait $probe; echo \"code $?\"";
+                  cat /proc/$probe/task/*/status; ls -l /proc/$probe/fd; kill -INT $probe; wait $probe; echo \"code $?\"";
     let output = behind(&HOME, script);
     let printed = stdout(&output);
     let lines = |name: &str| -> Vec<&str> {
@@ -223,6 +223,16 @@ fn root_is_given_up_and_ctrl_c_reports() {
     ] {
         let found = lines(name);
         assert_eq!(found, vec![expected; threads], "{printed}");
+    }
+    // A map, which it may only read, and the connection.
+    assert_eq!(printed.matches("bpf-map").count(), 1, "{printed}");
+    let maps = printed.lines().filter(|line| line.contains("bpf-map"));
+    assert!(
+        maps.clone().all(|line| line.starts_with("lr-x")),
+        "{printed}"
+    );
+    for held in ["bpf-prog", "/run/netnice", "/sys/fs/cgroup"] {
+        assert!(!printed.contains(held), "{printed}");
     }
     assert!(printed.contains(":8000/file: interrupted"), "{printed}");
     assert!(printed.ends_with("code 130\n"), "{printed}");
