@@ -192,7 +192,9 @@ POLICY_INLINE u32 netnice_indication_packets(const struct netnice *state, u32 cw
 {
 	int returns = state->slow_start && state->report.yields;
 
-	return policy_max(returns ? cwnd / 4 : cwnd - cwnd / 8, NETNICE_INDICATION_PACKETS);
+	u32 packets = policy_max(returns ? cwnd / 4 : cwnd - cwnd / 8, NETNICE_INDICATION_PACKETS);
+
+	return policy_min(packets, NETNICE_OVER_LIMIT);
 }
 
 /* Returns the window after an ACK. */
@@ -202,7 +204,7 @@ POLICY_INLINE u32 netnice_on_ack(struct netnice *state, const struct netnice_ack
 
 	netnice_notice_gap(state, ack->now_us);
 	netnice_learn_rate(state, ack);
-	if (netnice_contradicts_trial(state, ack->sample_rtt_us))
+	if (netnice_contradicts_trial(state, netnice_follow_fall(state, ack->sample_rtt_us)))
 		cwnd = netnice_resume_yielding(state);
 	netnice_sample(state, ack);
 	if (state->judging)

@@ -77,6 +77,37 @@ POLICY_INLINE u32 netnice_bandwidth_delay_product(const struct netnice *state)
 }
 
 /*
+ * Follows a round trip below the minimum once three samples in a row, or a few more among others,
+ * support it: a path may deliver one packet in a hundred early, and all others would seem to wait in
+ * a queue. While yielding, samples are rare and one is enough. Returns the fall.
+ */
+POLICY_INLINE u32 netnice_follow_fall(struct netnice *state, u32 sample_rtt_us)
+{
+	int rare = state->report.phase == POLICY_YIELDING;
+	u32 fall_us;
+
+	if (!sample_rtt_us)
+		return 0;
+	if (state->minimum_rtt_us == NETNICE_NO_SAMPLE)
+		state->minimum_rtt_us = sample_rtt_us;
+	if (sample_rtt_us >= state->minimum_rtt_us) {
+		if (state->low_support)
+			state->low_support -= 1;
+		return 0;
+	}
+	fall_us = policy_min(state->minimum_rtt_us - sample_rtt_us, 65535);
+	if (rare || !state->low_support || fall_us > state->low_fall_us)
+		state->low_fall_us = fall_us;
+	if (!rare && state->low_support < NETNICE_LOW_ENOUGH - NETNICE_LOW_SUPPORT) {
+		state->low_support += NETNICE_LOW_SUPPORT;
+		return 0;
+	}
+	state->low_support = 0;
+	state->minimum_rtt_us -= state->low_fall_us;
+	return state->low_fall_us;
+}
+
+/*
  * Returns the queueing delay of the forward path. The round trip's excess over its minimum is exact
  * but includes the return path; the excess of the one-way delay excludes it but is as coarse as the
  * peer's clock. The result is the smaller of the two.
@@ -86,7 +117,9 @@ POLICY_INLINE u32 netnice_queue_us(struct netnice *state, const struct netnice_a
 	u32 queue_us, delay_us;
 	u8 restarted;
 
-	state->minimum_rtt_us = policy_min(state->minimum_rtt_us, ack->sample_rtt_us);
+	/* Too low to be believed yet: its one-way delay neither. */
+	if (ack->sample_rtt_us < state->minimum_rtt_us)
+		return 0;
 	queue_us = ack->sample_rtt_us - state->minimum_rtt_us;
 	delay_us = one_way_delay_of_ack(&state->clock, &state->report, ack->has_timestamp,
 					ack->tsval, ack->sample_rtt_us, ack->now_us, &restarted);
@@ -142,7 +175,8 @@ POLICY_INLINE void netnice_sample(struct netnice *state, const struct netnice_ac
 		state->over_packets = 0;
 	} else if (prompt && netnice_follows_reaction(state, ack)) {
 		state->over_queue_us = agreed_us;
-		state->over_packets += ack->acked;
+		state->over_packets =
+			policy_min(state->over_packets + ack->acked, NETNICE_OVER_LIMIT);
 	}
 }
 

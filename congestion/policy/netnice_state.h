@@ -28,6 +28,7 @@
 #define NETNICE_RETURN_SHIFT 2U       /* growth after yielding: cwnd / 4 per round */
 #define NETNICE_TICK_US 20U           /* unit of delays kept in 16 bits */
 #define NETNICE_INFERENCE_ROUNDS 2U   /* itt of TCP-LP: no growth; a recurrence means others */
+#define NETNICE_OVER_LIMIT 65535U     /* larger windows need no more packets in a row */
 #define NETNICE_INDICATION_PACKETS 4U /* least number in a row over the threshold */
 #define NETNICE_TRIAL_WAIT_US 500000U /* a delay steady this long may be a longer path */
 #define NETNICE_TRIAL_WAIT_ROUNDS 4U  /* and at least so many round trips: several probes */
@@ -37,8 +38,10 @@
 #define NETNICE_STEADY_PARTS 16U      /* steady: within a sixteenth of itself */
 #define NETNICE_RATE_LEAK_SHIFT 13U   /* the highest rate decays within some thousand rounds */
 #define NETNICE_DRIFT_US 2000U        /* twice the resolution of a millisecond clock */
-#define NETNICE_BLIND_ROUNDS 31U      /* after a blind loss without growth over the plateau */
-#define NETNICE_BLIND_PROBES 3U       /* clean probes that end yielding after a blind loss */
+#define NETNICE_LOW_SUPPORT 8U   /* of a sample below the minimum; each other one takes 1 away */
+#define NETNICE_LOW_ENOUGH 24U   /* three in a row, or a few more among others */
+#define NETNICE_BLIND_ROUNDS 31U /* after a blind loss without growth over the plateau */
+#define NETNICE_BLIND_PROBES 3U  /* clean probes that end yielding after a blind loss */
 #define NETNICE_BLIND_PROBE_ROUNDS 64U
 #define NETNICE_BLIND_SCALE_LIMIT (4 * NETNICE_PAUSE_UNIT)
 #define NETNICE_REPAIR_ROUNDS 4U  /* from probe to probe in a recovery, at most */
@@ -46,6 +49,7 @@
 #define NETNICE_POLICED_PARTS 16U /* and so large a part of a round: a sixteenth */
 #define NETNICE_LIMIT_ROUNDS 124U /* growth tests a confirmed limit that seldom */
 #define NETNICE_NO_SAMPLE 0xffffffffU
+#define NETNICE_NO_PLATEAU 0x7ffffffU
 
 struct netnice {
 	struct policy_report report; /* must be first */
@@ -55,12 +59,12 @@ struct netnice {
 	u32 round_end;      /* `delivered` at which the round ends */
 	u32 round_queue_us; /* smallest queueing delay of the round */
 	u32 reaction_mark;  /* `delivered` at the last reaction: older packets do not count */
-	u32 over_packets;   /* packets in a row that met a queue over the threshold */
 	u32 over_queue_us;  /* queueing delay, the smaller of the last two samples */
 	u32 latest_queue_us;
-	u32 packet_ns; /* time of one packet at the link's rate */
-	u32 plateau;   /* last window that filled the link without a queue */
-	u32 cwnd_cnt;  /* progress towards the next packet of growth; if `judging`, losses */
+	u32 packet_ns;       /* time of one packet at the link's rate */
+	u32 plateau : 27;    /* last window that filled the link without a queue, in packets */
+	u32 low_support : 5; /* of round trips below the minimum: see netnice_follow_fall() */
+	u32 cwnd_cnt;        /* progress towards the next packet of growth; if `judging`, losses */
 	union {
 		u32 steady_since_us; /* while yielding: start of the steady delay; 0: none */
 		u32 trial_start;     /* on trial: `delivered` at its start */
@@ -68,11 +72,13 @@ struct netnice {
 	u16 steady_low; /* in ticks of 20 us, as the next four members; on trial: what was added */
 	u16 steady_high;
 	u16 threshold_floor;
-	u16 round_high;  /* largest queueing delay of the round */
-	u16 spread;      /* range of a round's samples when nobody adds a queue */
-	u16 jitter_us;   /* mean change from sample to sample */
-	u16 growth;      /* packets per round, at most 65535 */
-	u16 limit;       /* packets that a policer passes per smallest round trip; 0: none known */
+	u16 round_high;   /* largest queueing delay of the round */
+	u16 spread;       /* range of a round's samples when nobody adds a queue */
+	u16 over_packets; /* in a row that met a queue over the threshold */
+	u16 low_fall_us;  /* by how much the lowest of the low samples lies below the minimum */
+	u16 jitter_us;    /* mean change from sample to sample */
+	u16 growth;       /* packets per round, at most 65535 */
+	u16 limit;        /* packets that a policer passes per smallest round trip; 0: none known */
 	u16 pause_scale; /* of the longest pause, or of a policer's probes, relative to the first */
 	u8 lone_acks;
 	u8 probe_rounds;   /* round trips between probes while yielding */
@@ -116,7 +122,7 @@ POLICY_INLINE void netnice_init(struct netnice *state, const struct policy_param
 		NETNICE_TICK_US;
 	state->minimum_rtt_us = NETNICE_NO_SAMPLE;
 	state->round_queue_us = NETNICE_NO_SAMPLE;
-	state->plateau = NETNICE_NO_SAMPLE;
+	state->plateau = NETNICE_NO_PLATEAU;
 	state->growth = 1;
 	state->slow_start = 1;
 }

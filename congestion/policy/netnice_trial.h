@@ -123,20 +123,18 @@ POLICY_INLINE void netnice_judge_trial(struct netnice *state, u32 delivered)
 }
 
 /*
- * Returns whether a sample contradicts the trial: a delay that falls again was a queue. Follows a
- * sample that is smaller by less than the threshold.
+ * Returns whether a fall of the smallest round trip contradicts the trial: a delay that falls again
+ * was a queue. A smaller fall than the threshold corrects what was added.
  */
-POLICY_INLINE int netnice_contradicts_trial(struct netnice *state, u32 sample_rtt_us)
+POLICY_INLINE int netnice_contradicts_trial(struct netnice *state, u32 fall_us)
 {
-	u32 fall_us;
-
-	if (!state->on_trial || !sample_rtt_us || sample_rtt_us >= state->minimum_rtt_us)
+	if (!state->on_trial || !fall_us)
 		return 0;
-	fall_us = state->minimum_rtt_us - sample_rtt_us;
-	if (fall_us > netnice_threshold_us(state))
-		return 1;
-	state->steady_low -= policy_min(netnice_ticks(fall_us), state->steady_low);
-	return 0;
+	fall_us = policy_min(fall_us, state->steady_low * NETNICE_TICK_US);
+	state->steady_low -= netnice_ticks(fall_us);
+	if (state->minimum_one_way_us)
+		state->minimum_one_way_us -= fall_us;
+	return fall_us > netnice_threshold_us(state);
 }
 
 #endif

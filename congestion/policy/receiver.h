@@ -410,6 +410,9 @@ POLICY_INLINE u32 receiver_on_arrival(struct receiver *state,
 	/* Delayed ACKs are excluded above: the rest are prompt. */
 	state->policy.threshold_floor = receiver_threshold_floor(state);
 	state->policy.lone_acks = DELAYED_ACK_LONE_IN_A_ROW + DELAYED_ACK_LONE_WITHOUT_PROOF;
+	/* receiver_queue_us() has followed the minimum: its falls count at once. */
+	state->policy.low_support = NETNICE_LOW_ENOUGH - NETNICE_LOW_SUPPORT;
+	state->policy.low_fall_us = 0;
 	state->cwnd = RECEIVER_POLICY(&state->policy, &ack);
 	state->policy.report.signal = POLICY_SIGNAL_ONE_WAY_DELAY;
 	/*

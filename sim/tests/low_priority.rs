@@ -298,6 +298,16 @@ fn a_path_that_jitters_is_filled_too() {
 }
 
 #[test]
+fn packets_that_come_early_are_no_empty_queue() {
+    // 1 % of the packets come 4 ms early.
+    let bed = Bed::base().link(
+        "jitter = { size = \"4ms\", distribution = \"early\" }\nreverse = { jitter = \"0ms\" }",
+    );
+    let share = alone(bed, "netnice");
+    assert!(share > 0.9, "{share:.3}");
+}
+
+#[test]
 fn receivers_of_any_kind_are_understood() {
     for tcp in [
         "min_rto = \"200ms\"",

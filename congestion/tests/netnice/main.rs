@@ -332,6 +332,52 @@ fn what_differs_within_every_round_is_jitter_and_raises_the_threshold() {
     assert!(threshold_us < 3 * PACKET_US, "{threshold_us}");
 }
 
+impl Connection {
+    /// Receives an ACK whose round trip was shorter than the smallest before, by 4 ms.
+    fn early(&mut self) {
+        let mut ack = self.ack(0);
+        ack.sample_rtt_us -= 4_000;
+        self.control.on_ack(&ack);
+    }
+
+    /// Returns the queueing delay of a round whose samples are those of the smallest round trip at first.
+    fn usual(&mut self) -> u32 {
+        for _ in 0..80 {
+            self.step(0);
+            self.cwnd = 40;
+        }
+        self.control.report().delay_over_minimum_us
+    }
+}
+
+#[test]
+fn a_packet_that_came_early_does_not_set_the_minimum() {
+    let mut connection = Connection::settled(40);
+    for _ in 0..10 {
+        connection.early();
+        assert_eq!(connection.usual(), 0);
+    }
+    connection.early();
+    connection.early();
+    assert_eq!(connection.usual(), 0);
+    // Three in a row are a shorter path.
+    for _ in 0..3 {
+        connection.early();
+    }
+    assert_eq!(connection.usual(), 4_000);
+}
+
+#[test]
+fn while_yielding_one_sample_sets_the_minimum() {
+    let mut connection = Connection::yielding();
+    let mut ack = connection.ack(0);
+    (ack.in_flight, ack.prior_delivered) = (0, connection.delivered - 2);
+    ack.sample_rtt_us -= 4_000;
+    connection.control.on_ack(&ack);
+    connection.probe(2, BUSY_RTT, 50_000);
+    assert_eq!(connection.control.report().delay_over_minimum_us, 54_000);
+}
+
 #[test]
 fn where_the_delay_comes_from_is_reported() {
     for (has_timestamp, signal) in [(true, Signal::OneWayDelay), (false, Signal::RoundTrip)] {

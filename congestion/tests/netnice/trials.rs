@@ -108,8 +108,10 @@ fn a_loss_ends_a_trial() {
 fn a_delay_that_falls_ends_a_trial() {
     let mut connection = Connection::on_trial();
     connection.cwnd = 8;
-    connection.step(48_500);
-    assert_eq!(connection.phase(), Phase::SlowStart);
+    for _ in 0..2 {
+        connection.step(46_000);
+        assert_eq!(connection.phase(), Phase::SlowStart);
+    }
     connection.step(46_000);
     assert_eq!(connection.phase(), Phase::Yielding);
     assert_eq!(connection.reported(46_000), 46_000);
