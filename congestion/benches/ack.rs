@@ -43,7 +43,7 @@ fn acks(c: &mut Criterion) {
                             tsval: Some((now_ns / 1_000_000) as u32),
                             tsecr: Some(((now_ns - rtt_ns) / 1_000_000) as u32),
                             acked: 1,
-                            lost: 0,
+                            newly_lost: 0,
                             in_flight: 99,
                             delivered: number,
                             prior_delivered: number.saturating_sub(100),
@@ -53,6 +53,7 @@ fn acks(c: &mut Criterion) {
                             may_grow: true,
                             cwnd_limited: true,
                             app_limited: false,
+                            ..Ack::default()
                         },
                         &mut window,
                     );

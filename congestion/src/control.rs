@@ -71,10 +71,18 @@ pub struct Ack {
     pub tsecr: Option<u32>,
     /// Packets newly delivered by this ACK.
     pub acked: u32,
+    /// Of them, those that the ACK reports as marked with congestion experienced, by its ECE flag.
+    pub marked: u32,
     /// Packets newly deemed lost, retransmitted ones included.
-    pub lost: u32,
+    pub newly_lost: u32,
     /// Packets sent, neither acknowledged nor deemed lost.
     pub in_flight: u32,
+    /// [`Ack::in_flight`] before the ACK was processed.
+    pub prior_in_flight: u32,
+    /// Packets deemed lost since the start of the connection.
+    pub lost: u64,
+    /// Earliest time of the next transmission by pacing, in nanoseconds; in the past if pacing holds back nothing.
+    pub next_send_ns: u64,
     /// Packets delivered since the start of the connection.
     pub delivered: u64,
     /// [`Ack::delivered`] when the newest packet delivered was sent.
@@ -107,8 +115,12 @@ impl Default for Ack {
             tsval: None,
             tsecr: None,
             acked: 0,
-            lost: 0,
+            newly_lost: 0,
+            marked: 0,
             in_flight: 0,
+            prior_in_flight: 0,
+            lost: 0,
+            next_send_ns: 0,
             delivered: 0,
             prior_delivered: 0,
             rate_delivered: 0,
@@ -132,6 +144,16 @@ pub struct Congestion {
     pub smoothed_rtt_ns: u64,
     /// Smallest round-trip time of the connection, in nanoseconds.
     pub min_rtt_ns: u64,
+}
+
+/// How a receiver reports packets marked with congestion experienced, by the ECE flag of its ACKs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum MarkFeedback {
+    /// From a mark until the sender's CWR arrives (RFC 3168 section 6.1.3).
+    #[default]
+    UntilAnswered,
+    /// On the ACKs of marked packets and no others (RFC 8257 section 3.2).
+    EachPacket,
 }
 
 /// The algorithm that sets `cwnd` and `ssthresh`.
@@ -187,6 +209,11 @@ pub trait CongestionControl: Send + std::fmt::Debug {
     /// Linux).
     fn pacing_burst_packets(&self) -> u32 {
         1
+    }
+
+    /// Returns how the receiver must report marks.
+    fn mark_feedback(&self) -> MarkFeedback {
+        MarkFeedback::UntilAnswered
     }
 
     /// Returns the report of a low-priority policy; `None` for other controls.

@@ -232,6 +232,16 @@ pub const PARAMETERS: &[Parameter] = &[
         instead_of: None,
     },
     Parameter {
+        name: "g",
+        unit: Unit::None,
+        kind: number(0.001, 1.0, 0.0625),
+        controls: &["dctcp"],
+        help: "weight of a window's share of marked packets in alpha (RFC 8257 section 4.2)",
+        option: None,
+        member: None,
+        instead_of: None,
+    },
+    Parameter {
         name: "appropriate_byte_counting",
         unit: Unit::None,
         kind: switch(false),

@@ -24,6 +24,8 @@ const CONTROLS: &[Registration] = &[
     controls::ledbatpp::REGISTRATION,
     controls::tcpnice::REGISTRATION,
     controls::dstcp::REGISTRATION,
+    controls::bbr::REGISTRATION,
+    controls::dctcp::REGISTRATION,
 ];
 
 const NAMES: [&str; CONTROLS.len()] = {

@@ -89,6 +89,7 @@ fn drive(name: &str, choices: &[u8], events: &[Event]) -> Result<(), TestCaseErr
     let (mut now_ns, mut delivered, mut min_rtt_ns) = (1_000_000_000u64, 0u64, 0u64);
     let mut smoothed_rtt_ns = 0;
     let mut ca_state = CaState::Open;
+    let mut lost = 0;
     for event in events {
         let in_flight = (window.cwnd as u32).clamp(1, 1_000_000);
         let congestion = Congestion {
@@ -133,8 +134,12 @@ fn drive(name: &str, choices: &[u8], events: &[Event]) -> Result<(), TestCaseErr
                         tsval: timestamps.then_some((now_ns / 1_000_000) as u32),
                         tsecr: timestamps.then_some((now_ns / 1_000_000) as u32),
                         acked,
-                        lost: 0,
+                        newly_lost: 0,
+                        marked: if timestamps { acked } else { 0 },
                         in_flight: in_flight - acked,
+                        prior_in_flight: in_flight,
+                        lost,
+                        next_send_ns: now_ns + after_us,
                         delivered,
                         prior_delivered,
                         rate_delivered: (delivered - prior_delivered) as u32,
@@ -151,6 +156,7 @@ fn drive(name: &str, choices: &[u8], events: &[Event]) -> Result<(), TestCaseErr
                 }
             }
             Event::Loss => {
+                lost += 1;
                 control.on_loss(&congestion, &mut window);
                 prop_assert!(window.ssthresh >= 2.0, "{} after a loss", window.ssthresh);
                 if !control.governs_recovery() {
@@ -159,6 +165,7 @@ fn drive(name: &str, choices: &[u8], events: &[Event]) -> Result<(), TestCaseErr
                 ca_state = CaState::Recovery;
             }
             Event::Timeout => {
+                lost += u64::from(in_flight);
                 let before = window.ssthresh;
                 control.on_timeout(&congestion, &mut window);
                 prop_assert!(

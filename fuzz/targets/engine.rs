@@ -108,7 +108,7 @@ struct Tcp {
     rtt_tick_ms: u8,
 }
 
-const CONTROLS: [&str; 9] = [
+const CONTROLS: [&str; 10] = [
     "reno",
     "cubic",
     "vegas",
@@ -118,6 +118,7 @@ const CONTROLS: [&str; 9] = [
     "hstcplp",
     "netnice",
     "dstcp",
+    "bbr",
 ];
 
 impl Queue {

@@ -259,7 +259,15 @@ fn errors_name_file_line_field_and_what_is_allowed() {
         ),
         (
             "congestion_control = \"reno\"",
+            "congestion_control = { name = \"bic\", delta = 0.2 }",
+        ),
+        (
+            "congestion_control = \"reno\"",
             "congestion_control = { name = \"bbr\", delta = 0.2 }",
+        ),
+        (
+            "congestion_control = \"reno\"",
+            "congestion_control = \"dctcp\"",
         ),
         (
             "congestion_control = \"reno\"",

@@ -74,7 +74,7 @@ fn the_schema_refuses_what_the_parser_refuses() {
         ),
         (
             "name = \"f\"",
-            "name = \"f\"\ncongestion_control = \"bbr\"",
+            "name = \"f\"\ncongestion_control = \"bic\"",
             true,
         ),
         (

@@ -146,7 +146,8 @@ struct World {
 }
 
 fn flow() -> impl Strategy<Value = Flow> {
-    let bulk = prop::sample::select(vec!["reno", "cubic", "tcplp", "netnice"]).prop_map(Kind::Bulk);
+    let bulk =
+        prop::sample::select(vec!["reno", "cubic", "tcplp", "netnice", "bbr"]).prop_map(Kind::Bulk);
     let kind = prop_oneof![4 => bulk, 1 => Just(Kind::Poisson), 1 => Just(Kind::ConstantRate)];
     let ends = (
         any::<bool>(),

@@ -352,3 +352,102 @@ fn links_with_names_that_look_alike_have_traces_of_their_own() {
         assert!(names(link), "{file} is of {link}");
     }
 }
+
+/// Flows over 100 Mb/s and 1 ms, whose queue the keys of `queue` describe.
+fn data_centre(count: u32, control: &str, ecn: bool, queue: &str) -> RunResults {
+    let text = format!(
+        r#"
+name = "data_centre"
+duration = "6s"
+warm_up = "2s"
+
+[[links]]
+name = "bottleneck"
+from = "left"
+to = "right"
+rate = "100mbit"
+delay = "400us"
+queue = {{ {queue} }}
+
+[[links]]
+from = "source"
+to = "left"
+rate = "1gbit"
+delay = "50us"
+
+[[links]]
+from = "right"
+to = "sink"
+rate = "1gbit"
+delay = "50us"
+
+[[flows]]
+name = "flow"
+from = "source"
+to = "sink"
+count = {count}
+start_spread = "100ms"
+congestion_control = "{control}"
+
+[flows.tcp]
+ecn = {ecn}
+"#
+    );
+    run(&scenario(&text), 1, || true).unwrap().unwrap()
+}
+
+#[test]
+fn dctcp_keeps_the_queue_at_the_marking_threshold() {
+    let queue = "discipline = \"red\", limit = \"200p\", min_threshold = \"40p\", max_threshold = \"40p\", \
+                 weight = 1.0, gentle = false, wait = false, ecn = \"mark_always\"";
+    let dctcp = data_centre(2, "dctcp", true, queue);
+    let reno = data_centre(2, "reno", true, queue);
+    let of = |results: &RunResults| {
+        let link = results.queues.iter().find(|link| link.link == "bottleneck");
+        let link = link.expect("the bottleneck is measured");
+        (
+            link.utilisation,
+            link.mean_packets,
+            link.max_packets,
+            link.marked,
+        )
+    };
+    let (utilisation, mean, most, marked) = of(&dctcp);
+    assert!(utilisation > 0.999 && marked > 0, "{utilisation} {marked}");
+    // By half of a small alpha it falls a little below the threshold of 40, and rises a little above (RFC 8257 section 3).
+    assert!((30.0..44.0).contains(&mean), "{mean}");
+    assert!(most < 60, "{most}");
+    // Half of the window is more than the path of 8 packets holds: Reno's queue moves between 20 and 40.
+    let (_, reno_mean, ..) = of(&reno);
+    assert!(reno_mean < mean - 4.0, "{reno_mean} {mean}");
+}
+
+/// Sixty flows of two packets each keep the queue above the threshold, where packets that are not ECN-capable are dropped;
+/// their first windows overflow it.
+#[test]
+fn dctcp_opens_and_repairs_in_a_queue_above_its_threshold() {
+    let queue = "discipline = \"red\", limit = \"200p\", min_threshold = \"10p\", max_threshold = \"10p\", \
+                 weight = 1.0, gentle = false, wait = false, ecn = \"mark_always\"";
+    let results = data_centre(60, "dctcp", true, queue);
+    let sent: u64 = results.flows.iter().map(|flow| flow.retransmissions).sum();
+    assert_eq!(sent, 0, "all losses are repaired in the first two seconds");
+    let all = results.flows.iter().all(|flow| flow.packets_received > 100);
+    assert!(all, "no flow is left in time-outs");
+}
+
+#[test]
+fn bbr_leaves_most_of_a_long_queue_empty() {
+    let deep = data_centre(
+        2,
+        "bbr",
+        false,
+        "discipline = \"drop_tail\", limit = \"1000p\"",
+    );
+    let link = deep.queues.iter().find(|link| link.link == "bottleneck");
+    let link = link.expect("the bottleneck is measured");
+    assert!(link.utilisation > 0.95, "{}", link.utilisation);
+    assert!(link.drops.iter().all(|drop| drop.packets == 0));
+    // Reno fills the 1000 packets. A window of BBR is twice the product of 9 packets, three bursts of 8, and what ACKs
+    // ran ahead.
+    assert!(link.mean_packets < 120.0, "{}", link.mean_packets);
+}

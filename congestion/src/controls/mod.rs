@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The congestion controls, one file for each. [`crate::registry`] creates them by name.
 
+pub mod bbr;
 pub mod cubic;
+pub mod dctcp;
 pub mod dstcp;
 pub mod highspeed;
 pub mod hstcplp;
@@ -16,3 +18,4 @@ pub mod tcplp;
 pub mod tcplp_ecn;
 pub mod tcpnice;
 pub mod vegas;
+mod windowed_max;

@@ -47,7 +47,7 @@ impl CongestionControl for NetNiceControl {
             sample_rtt_us: sample_us(ack.rtt_ns),
             tsval: ack.tsval.unwrap_or(0),
             acked: ack.acked,
-            lost: ack.lost,
+            lost: ack.newly_lost,
             in_flight: ack.in_flight,
             delivered: ack.delivered as u32,
             prior_delivered: ack.prior_delivered as u32,

@@ -105,7 +105,7 @@ impl Call {
             tsval: has_timestamp.then(|| self.number("tsval")),
             tsecr: has_timestamp.then(|| self.number("tsecr")),
             acked: self.number("acked"),
-            lost: self.number("lost"),
+            newly_lost: self.number("lost"),
             in_flight: self.in_flight(),
             delivered: self.sample("delivered"),
             prior_delivered: self.sample("prior_delivered"),
@@ -115,6 +115,7 @@ impl Call {
             may_grow: false,
             cwnd_limited: self.cwnd_limited(),
             app_limited: self.get("app_limited") == 1,
+            ..Ack::default()
         }
     }
 

@@ -223,7 +223,7 @@ impl Flow {
             tsval: Some(((received_ns / 1_000_000) as u32).wrapping_add(step_ms)),
             tsecr: Some((packet.sent_ns / 1_000_000) as u32),
             acked: 1,
-            lost: std::mem::take(&mut self.newly_lost),
+            newly_lost: std::mem::take(&mut self.newly_lost),
             in_flight: self.outstanding.len() as u32,
             delivered: self.delivered,
             prior_delivered: packet.prior_delivered,
@@ -236,6 +236,10 @@ impl Flow {
             may_grow: self.recovery_end.is_none(),
             cwnd_limited: true,
             app_limited: false,
+            marked: u32::from(packet.marked),
+            prior_in_flight: self.outstanding.len() as u32 + 1,
+            lost: self.losses,
+            next_send_ns: self.next_send_ns,
         };
         self.control.on_ack(&ack, &mut self.window);
     }

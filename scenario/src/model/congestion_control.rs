@@ -15,8 +15,7 @@ use serde_json::json;
 
 /// Controls of Linux (net/ipv4/tcp_*.c) that are not simulated: a lab takes them where its kernel has them.
 const KERNEL_CONTROLS: &[&str] = &[
-    "bbr", "bic", "cdg", "dctcp", "htcp", "hybla", "illinois", "nv", "scalable", "veno",
-    "westwood", "yeah",
+    "bic", "cdg", "htcp", "hybla", "illinois", "nv", "scalable", "veno", "westwood", "yeah",
 ];
 
 /// A congestion control by its name, with parameters.

@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use netnice_congestion::control::MarkFeedback;
+use netnice_congestion::registry;
 use netnice_queue::Bytes;
 
 use super::findings::Findings;
@@ -103,6 +105,16 @@ fn check_tcp(flow: &Flow, place: &Place, findings: &mut Findings) {
         &place.at("initial_ssthresh"),
         "must be at least 1 packet",
     );
+    let control = &flow.congestion_control;
+    let needs_ecn = registry::create(&control.name, &control.control_parameters())
+        .is_ok_and(|control| control.mark_feedback() == MarkFeedback::EachPacket);
+    if needs_ecn && !tcp.ecn {
+        let text = format!(
+            "is false, but {} needs ECN: write `ecn = true`, and give the queue a discipline that marks",
+            control.name
+        );
+        findings.add(&place.at("ecn"), text);
+    }
     let data = flow.packet_size.get().saturating_sub(flow.headers().get());
     if let Some(window) = tcp.receiver_window.filter(|window| window.get() < data) {
         findings.add(

@@ -2,6 +2,7 @@
 //! TCP connections: between the sans-IO endpoints and the network.
 
 use crate::prefetch::prefetch;
+use netnice_congestion::control::MarkFeedback;
 use netnice_queue::Time;
 
 use crate::flows::bodies::Body;
@@ -292,7 +293,7 @@ impl Connection {
             length,
             class: shared.class,
             marks: if self.sender.ecn_capable() {
-                marks_of(&segment)
+                marks_of(&segment, &self.sender)
             } else {
                 Marks::NONE
             },
@@ -452,7 +453,9 @@ impl Connection {
 }
 
 /// Where the connection uses ECN, data are ECN-capable, but not those retransmitted: a receiver need not heed a mark on what it
-/// has already (RFC 3168 section 6.1.5).
-fn marks_of(segment: &Segment) -> Marks {
-    Marks::new(segment.length > 0 && !segment.flags.contains(Flags::RETRANSMISSION))
+/// has already (RFC 3168 section 6.1.5). All packets of DCTCP's sender are, as in Linux: a queue that stays above its marking
+/// threshold would drop all others, SYNs and retransmissions.
+fn marks_of(segment: &Segment, sender: &Sender) -> Marks {
+    let new_data = segment.length > 0 && !segment.flags.contains(Flags::RETRANSMISSION);
+    Marks::new(new_data || sender.control().mark_feedback() == MarkFeedback::EachPacket)
 }

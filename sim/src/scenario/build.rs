@@ -229,6 +229,7 @@ fn tcp_spec(
             .unwrap_or(u32::MAX)
             .min(largest_window)
     });
+    let control = controls.of(flow)?;
     Ok(TcpSpec {
         sender: SenderConfig {
             mss,
@@ -258,6 +259,7 @@ fn tcp_spec(
             timestamps: tcp.timestamps,
             clock: clock(&layout.nodes[receiver].clock),
             ecn: tcp.ecn,
+            mark_feedback: control().mark_feedback(),
             opener,
             handshake: tcp.handshake,
             request_length: request_bytes
@@ -265,7 +267,7 @@ fn tcp_spec(
             timeout,
         },
         low_priority,
-        control: controls.of(flow)?,
+        control,
     })
 }
 

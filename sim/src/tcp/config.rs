@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use netnice_congestion::control::MarkFeedback;
+
 use super::Clock;
 
 /// How a sender recovers from losses.
@@ -167,6 +169,8 @@ pub struct ReceiverConfig {
     pub ecn: bool,
     /// The host's timestamp clock.
     pub clock: Clock,
+    /// How ACKs report marks; the sender's control determines it.
+    pub mark_feedback: MarkFeedback,
     /// Which end begins; equal to the sender's.
     pub opener: Opener,
     /// SYN and SYN-ACK precede the data; equal to the sender's.
@@ -187,6 +191,7 @@ impl Default for ReceiverConfig {
             timestamps: true,
             clock: Clock::default(),
             ecn: false,
+            mark_feedback: MarkFeedback::default(),
             opener: Opener::Sender,
             handshake: true,
             request_length: 300,

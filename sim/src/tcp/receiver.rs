@@ -5,6 +5,7 @@ mod low_priority;
 mod opening;
 mod prefetch;
 
+use netnice_congestion::control::MarkFeedback;
 use netnice_congestion::policy::Report;
 use netnice_queue::Time;
 
@@ -95,7 +96,8 @@ pub struct Receiver {
     unacknowledged: u32,
     pending: Pending,
     state: State,
-    /// ECE bits to send until the sender's CWR arrives (RFC 3168 section 6.1.3).
+    /// ECE bits of ACKs: until the sender's CWR arrives (RFC 3168 section 6.1.3), or while packets are marked
+    /// (RFC 8257 section 3.2).
     echo: Flags,
     /// `low_priority` is set.
     governed: bool,
@@ -109,13 +111,15 @@ pub struct Receiver {
     recent_blocks: [u64; 3],
     out_of_order_segments: u64,
     duplicates: u64,
-    openings: u64,
-    openings_retransmitted: u64,
+    openings: u32,
+    openings_retransmitted: u32,
     timeout: RetransmissionTimeout,
     opening_sent_ns: u64,
     opening_retransmitted: bool,
     /// Control of the advertised window of a receiver at low priority.
     low_priority: Option<Box<WindowControl>>,
+    /// The ACK of packets that came before a change of marks; it goes first.
+    ack_before_change: Option<Box<Segment>>,
 }
 
 impl Receiver {
@@ -150,6 +154,7 @@ impl Receiver {
             opening_retransmitted: false,
             governed: false,
             low_priority: None,
+            ack_before_change: None,
         }
     }
 
@@ -187,6 +192,7 @@ impl Receiver {
             && segment.length > 0
             && !mark.congestion_experienced
             && !self.governed
+            && self.echo == Flags::default()
             && self.out_of_order.is_empty()
         {
             self.segments += 1;
@@ -204,7 +210,10 @@ impl Receiver {
     #[inline]
     pub fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
         match self.pending {
-            Pending::Nothing => None,
+            Pending::Nothing => self.ack_before_change.take().map(|ack| *ack),
+            Pending::Ack if self.ack_before_change.is_some() => {
+                self.ack_before_change.take().map(|ack| *ack)
+            }
             Pending::Ack => Some(self.acknowledgement(now)),
             _ => Some(self.opening(now)),
         }
@@ -255,8 +264,8 @@ impl Receiver {
             out_of_order: self.out_of_order_segments,
             duplicates: self.duplicates,
             acks: self.acks,
-            openings: self.openings,
-            openings_retransmitted: self.openings_retransmitted,
+            openings: self.openings.into(),
+            openings_retransmitted: self.openings_retransmitted.into(),
         }
     }
 
@@ -370,7 +379,7 @@ impl Receiver {
             return;
         }
         self.segments += 1;
-        self.note_congestion(segment, mark);
+        self.note_congestion(now, segment, mark);
         let start = segment.sequence;
         if self.config.timestamps && start <= self.last_ack_sent {
             let newer = segment.tsval.wrapping_sub(self.recent_timestamp) as i32 >= 0;
@@ -450,17 +459,27 @@ impl Receiver {
         blocks
     }
 
-    /// The sender's CWR ends the echo; a mark begins it (RFC 3168 section 6.1.3).
-    fn note_congestion(&mut self, segment: &Segment, mark: Mark) {
+    fn note_congestion(&mut self, now: Time, segment: &Segment, mark: Mark) {
+        let echo = match (mark.congestion_experienced, mark.in_profile) {
+            (false, _) => Flags::default(),
+            (true, true) => Flags::ECE.with(Flags::ECHO_IN_PROFILE),
+            (true, false) => Flags::ECE,
+        };
+        if self.config.mark_feedback == MarkFeedback::EachPacket {
+            // An ACK reports packets of one kind only: a change sends the one that was delayed (RFC 8257 section 3.2).
+            let changes = self.echo.contains(Flags::ECE) != mark.congestion_experienced;
+            if changes && self.unacknowledged > 0 {
+                self.ack_before_change = Some(Box::new(self.acknowledgement(now)));
+            }
+            self.echo = echo;
+            return;
+        }
+        // The sender's CWR ends the echo; a mark begins it (RFC 3168 section 6.1.3).
         if segment.flags.contains(Flags::CWR) {
             self.echo = Flags::default();
         }
         if mark.congestion_experienced {
-            self.echo = if mark.in_profile {
-                Flags::ECE.with(Flags::ECHO_IN_PROFILE)
-            } else {
-                Flags::ECE
-            };
+            self.echo = echo;
         }
     }
 

@@ -224,7 +224,7 @@ fn a_repeated_time_out_leaves_ssthresh_alone() {
 #[test]
 fn no_control_hears_of_a_repeated_time_out_as_of_a_new_one() {
     for name in [
-        "reno", "cubic", "vegas", "tcplp", "hstcplp", "netnice", "dstcp",
+        "reno", "cubic", "vegas", "tcplp", "hstcplp", "netnice", "dstcp", "dctcp",
     ] {
         // Packet 0 is lost, and again after the RTO; the SACKs of 1 to 9 arrive between that and the next RTO, and
         // acknowledge nothing.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Signals between the ends beside the data: SACK blocks, timestamps, ECN echoes.
 
+use netnice_congestion::control::MarkFeedback;
 use netnice_queue::Time;
 use netnice_sim::tcp::{
     Clock, DelayedAck, Flags, Mark, Receiver, ReceiverConfig, Recovery, SackBlock, Segment,
@@ -265,6 +266,41 @@ fn in_profile_marks_are_distinguished() {
     let both = Flags::ACK.with(Flags::ECE).with(Flags::ECHO_IN_PROFILE);
     assert_eq!(echo(2, mark(true)), both);
     assert_eq!(echo(3, Mark::NONE), both);
+}
+
+#[test]
+fn dctcp_acks_report_packets_with_the_same_mark() {
+    let mut receiver = Receiver::new(ReceiverConfig {
+        handshake: false,
+        mark_feedback: MarkFeedback::EachPacket,
+        ..ReceiverConfig::default()
+    });
+    let marked = Mark {
+        congestion_experienced: true,
+        in_profile: true,
+    };
+    let mut acks = |packet, mark| {
+        receiver.on_segment(Time::ZERO, &data(packet, 0), mark);
+        let mut acks = Vec::new();
+        while let Some(ack) = receiver.poll_transmit(Time::ZERO) {
+            acks.push((ack.acknowledgement / 1000, ack.flags.contains(Flags::ECE)));
+        }
+        acks
+    };
+    // Two packets of a kind are acknowledged together, whatever the sender's CWR.
+    assert_eq!(acks(0, Mark::NONE), []);
+    assert_eq!(acks(1, Mark::NONE), [(2, false)]);
+    assert_eq!(acks(2, marked), []);
+    assert_eq!(acks(3, marked), [(4, true)]);
+    // A change sends the ACK that waits, without the packet that brought it (RFC 8257 section 3.2).
+    assert_eq!(acks(4, Mark::NONE), []);
+    assert_eq!(acks(5, marked), [(5, false)]);
+    assert_eq!(acks(6, Mark::NONE), [(6, true)]);
+    assert_eq!(acks(7, Mark::NONE), [(8, false)]);
+    // Where none waits, there is nothing to send: 8 is marked, after an ACK of all before it.
+    assert_eq!(acks(8, marked), []);
+    // A packet beyond a gap: both ACKs go at once, the older one first.
+    assert_eq!(acks(10, Mark::NONE), [(9, true), (9, false)]);
 }
 
 #[test]

@@ -24,6 +24,8 @@ struct Delivery {
     retransmitted: bool,
     /// When the packet that ends at `Sender::timed_end` was sent.
     timed_ns: u64,
+    /// [`Sender::in_flight`] before the ACK.
+    prior_in_flight: u32,
 }
 
 impl Delivery {
@@ -78,7 +80,10 @@ impl Sender {
             self.recent_timestamp = segment.tsval;
         }
 
-        let mut delivery = Delivery::default();
+        let mut delivery = Delivery {
+            prior_in_flight: self.in_flight(),
+            ..Delivery::default()
+        };
         if segment.sack[0].end != 0 && self.config.recovery == Recovery::Sack {
             self.take_sack(segment, &mut delivery);
         }
@@ -109,15 +114,18 @@ impl Sender {
             // Reno leaves recovery before it handles the ACK that ends it, so that ACK grows the window.
             let ends_here = was_recovering && self.config.recovery != Recovery::Reno;
             let no_growth = self.fast_recovery || ends_here || !advances || echo;
-            self.inform_control(now, segment, &delivery, no_growth);
+            self.inform_control(now, segment, &delivery, (no_growth, echo));
         } else if self.fast_recovery && !was_recovering && self.control.governs_recovery() {
             // Without SACK the duplicate ACK that enters recovery delivers nothing known.
             let ack = Ack {
                 now_ns,
                 smoothed_rtt_ns: self.smoothed_rtt_ns,
                 min_rtt_ns: self.min_rtt_ns,
-                lost: self.newly_lost(),
+                newly_lost: self.newly_lost(),
                 in_flight: self.in_flight(),
+                prior_in_flight: delivery.prior_in_flight,
+                lost: self.outstanding.lost_total,
+                next_send_ns: self.pacing_until_ns,
                 delivered: self.delivered,
                 prior_delivered: self.delivered,
                 ca_state: self.ca_state(),
@@ -358,7 +366,7 @@ impl Sender {
         now: Time,
         segment: &Segment,
         delivery: &Delivery,
-        no_growth: bool,
+        (no_growth, echo): (bool, bool),
     ) {
         let Some(newest) = delivery.newest else {
             return;
@@ -393,8 +401,12 @@ impl Sender {
             tsval: timestamps.then_some(segment.tsval),
             tsecr: timestamps.then_some(segment.tsecr),
             acked: delivery.packets,
-            lost: self.newly_lost(),
+            newly_lost: self.newly_lost(),
+            marked: if echo { delivery.packets } else { 0 },
             in_flight: self.in_flight(),
+            prior_in_flight: delivery.prior_in_flight,
+            lost: self.outstanding.lost_total,
+            next_send_ns: self.pacing_until_ns,
             delivered: self.delivered,
             prior_delivered: self.delivered - u64::from(rate_delivered),
             rate_delivered: if rate_interval_ns == 0 {

@@ -71,6 +71,8 @@ pub(super) struct Outstanding {
     /// Number after the highest SACKed packet.
     sacked_below: u64,
     known: Ranges,
+    /// Packets deemed lost since the start; one that is lost again counts again.
+    pub lost_total: u64,
 }
 
 impl Outstanding {
@@ -230,6 +232,7 @@ impl Outstanding {
                 sent.flags |= LOST;
                 self.lost += 1;
                 self.newly_lost += 1;
+                self.lost_total += 1;
             }
         }
     }
@@ -245,6 +248,8 @@ impl Outstanding {
         self.lost = 0;
         self.retransmitted = 0;
         for sent in &mut self.packets {
+            let in_flight = sent.flags & (SACKED | LOST) == 0 || sent.flags & RETRANSMITTED != 0;
+            self.lost_total += u64::from(in_flight);
             sent.flags &= !RETRANSMITTED;
             if sent.flags & SACKED == 0 {
                 sent.flags |= LOST;
