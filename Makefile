@@ -17,7 +17,8 @@ PYTHON ?= python3
 PYTHON_ENVIRONMENT = target/python-environment
 MATURIN = $(PYTHON_ENVIRONMENT)/bin/maturin build --manifest-path python/Cargo.toml --locked --target-dir target/python
 PYTHON_SOURCES = python/bench/binding python/bench/cluster python/netnice python/tests \
-	bench/compare_ns2 bench/download_programs bench/mirrors bench/speed bench/start_up bench/ns2/measure bench/ns2/cases.py \
+	bench/compare_ns2 bench/compare_ns3 bench/comparison.py bench/download_programs bench/mirrors bench/speed bench/start_up \
+	bench/ns2/measure bench/ns2/cases.py bench/ns3/ns3_cases.py \
 	netnice/tests/program/downloads.py scripts/check-links scripts/make-link-traces scripts/cli-reference \
 	tests/chaos/chaos tests/chaos/rounds.py tests/chaos/world.py \
 	tests/peers/peers tests/peers/peer.py tests/vm/systemd tests/vm/chaos tests/vm/machine.py \
@@ -165,6 +166,7 @@ bench: ## Measure the controls beside others: takes long, needs root and a quiet
 
 compare-ns: build ## Compare the simulator with ns-2 and ns-3 (apt-get install ns2 libns3-dev), figures and speed
 	bench/compare_ns2 $(ARGS)
+	bench/compare_ns3 $(ARGS)
 	bench/speed
 
 install: build ## Install the program to /usr/local/bin, or below PREFIX

@@ -191,18 +191,3 @@ CASES = [
     Case("web", "web.tcl", {"seconds": 120}, "web.toml", web_ns2, web_netnice),
     Case("web beside Reno", "web.tcl", {"seconds": 120, "ftp": "Reno"}, "web_ftp.toml", web_ns2, web_netnice),
 ]
-
-
-def spread(runs: list[Figures]) -> dict[str, dict[str, float]]:
-    """Mean, least and greatest of each figure over the runs that have it."""
-    names = list(dict.fromkeys(name for run in runs for name in run))
-    table = {}
-    for name in names:
-        values = [run[name] for run in runs if name in run]
-        table[name] = {
-            "mean": round(sum(values) / len(values), 5),
-            "min": round(min(values), 5),
-            "max": round(max(values), 5),
-            "runs": len(values),
-        }
-    return table

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Figures of two simulators beside each other: their spread over seeds, whether they agree, and the table of both."""
+
+Figures = dict[str, float]
+Spread = dict[str, dict[str, float]]
+
+# Figures are printed to four digits or so; what agrees to a thousandth agrees.
+ROUNDING = 1e-3
+# netnice's percentiles come from a histogram with 64 bins for each doubling.
+PERCENTILE_ROUNDING = 1 / 64
+
+
+def spread(runs: list[Figures]) -> Spread:
+    """Mean, least and greatest of each figure over the runs that have it."""
+    names = list(dict.fromkeys(name for run in runs for name in run))
+    table = {}
+    for name in names:
+        values = [run[name] for run in runs if name in run]
+        table[name] = {
+            "mean": round(sum(values) / len(values), 5),
+            "min": round(min(values), 5),
+            "max": round(max(values), 5),
+            "runs": len(values),
+        }
+    return table
+
+
+def agrees(name: str, ours: dict[str, float], theirs: dict[str, float]) -> bool:
+    """True if the mean of one lies within the least and the greatest value of the other."""
+    rounding = PERCENTILE_ROUNDING if name.startswith("95 %") else ROUNDING
+
+    def within(value: float, bounds: dict[str, float]) -> bool:
+        slack = rounding * max(abs(bounds["min"]), abs(bounds["max"]))
+        return bounds["min"] - slack <= value <= bounds["max"] + slack
+
+    return within(ours["mean"], theirs) or within(theirs["mean"], ours)
+
+
+def cell(figure: dict[str, float] | None) -> str:
+    if figure is None:
+        return "none"
+    return f"{figure['mean']:.4g} [{figure['min']:.4g} .. {figure['max']:.4g}]"
+
+
+class Table:
+    """The table of two simulators, printed row by row; `*` marks figures that differ."""
+
+    def __init__(self, other: str) -> None:
+        self.compared = self.differing = 0
+        print(f"| case | figure | {other} | netnice | |\n| --- | --- | --- | --- | --- |")
+
+    def add(self, case: str, theirs: Spread, ours: Spread) -> None:
+        for name in dict.fromkeys([*theirs, *ours]):
+            same = name in ours and name in theirs and agrees(name, ours[name], theirs[name])
+            self.compared += 1
+            self.differing += not same
+            row = [case, name, cell(theirs.get(name)), cell(ours.get(name)), "" if same else "*"]
+            print("| " + " | ".join(row) + " |", flush=True)
+
+    def conclude(self) -> None:
+        print(f"\n{self.compared - self.differing} of {self.compared} figures agree.")

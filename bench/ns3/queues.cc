@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// TCP flows, and a flow of constant rate that does not respond, over a bottleneck with one of ns-3's queue disciplines.
+//
+// queues --discipline=ns3::CoDelQueueDisc --attributes=UseEcn=true --flows=5    prints one line of JSON
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <sstream>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "ns3/applications-module.h"
+#include "ns3/core-module.h"
+#include "ns3/internet-module.h"
+#include "ns3/network-module.h"
+#include "ns3/point-to-point-module.h"
+#include "ns3/traffic-control-module.h"
+
+using namespace ns3;
+
+// Data in a packet, and what is on the link for it: headers without options, and two bytes of PPP.
+static const uint32_t DATA_BYTES = 1000;
+static const uint32_t PACKET_BYTES = DATA_BYTES + 40;
+static const uint32_t PPP_BYTES = 2;
+static const uint32_t UDP_HEADERS = 28;
+
+// ns-3's NewReno halves what is in flight without what was SACKed, which is less than the FlightSize of RFC 5681. This one
+// halves the window, as Linux and the simulator's Reno do.
+class HalvesWindow : public TcpNewReno
+{
+      public:
+	static TypeId GetTypeId()
+	{
+		static TypeId id = TypeId("HalvesWindow")
+					   .SetParent<TcpNewReno>()
+					   .AddConstructor<HalvesWindow>();
+		return id;
+	}
+
+	uint32_t GetSsThresh(Ptr<const TcpSocketState> state, uint32_t in_flight) override
+	{
+		(void)in_flight;
+		return std::max(2 * state->m_segmentSize, state->m_cWnd.Get() / 2);
+	}
+
+	Ptr<TcpCongestionOps> Fork() override
+	{
+		return CopyObject<HalvesWindow>(this);
+	}
+};
+NS_OBJECT_ENSURE_REGISTERED(HalvesWindow);
+
+// Times that packets spend in the queue discipline. Packets it drops after it took them count in no time.
+struct Waits {
+	std::unordered_map<uint64_t, Time> arrived;
+	std::vector<double> seconds;
+	uint64_t sent = 0;
+	bool measuring = false;
+
+	void arrive(Ptr<const QueueDiscItem> item)
+	{
+		arrived[item->GetPacket()->GetUid()] = Simulator::Now();
+	}
+
+	void leave(Ptr<const Packet> packet)
+	{
+		const auto found = arrived.find(packet->GetUid());
+		if (found == arrived.end()) {
+			return;
+		}
+		if (measuring) {
+			seconds.push_back((Simulator::Now() - found->second).GetSeconds());
+		}
+		arrived.erase(found);
+	}
+
+	void drop(Ptr<const QueueDiscItem> item)
+	{
+		arrived.erase(item->GetPacket()->GetUid());
+	}
+};
+
+// What the discipline has counted so far.
+struct Counts {
+	uint64_t arrived;
+	uint64_t dropped;
+	uint64_t marked;
+};
+
+static Counts counts_of(const Ptr<QueueDisc> &discipline)
+{
+	const QueueDisc::Stats &stats = discipline->GetStats();
+	return { stats.nTotalReceivedPackets, stats.nTotalDroppedPackets,
+		 stats.nTotalMarkedPackets };
+}
+
+// Sets NAME=VALUE,NAME=VALUE of the discipline. The quantum of FQ-CoDel is not an attribute.
+static void configure(const Ptr<QueueDisc> &discipline, const std::string &attributes)
+{
+	std::istringstream list(attributes);
+	std::string entry;
+	while (std::getline(list, entry, ',')) {
+		const auto equals = entry.find('=');
+		const std::string name = entry.substr(0, equals);
+		const std::string value = entry.substr(equals + 1);
+		if (name == "Quantum") {
+			DynamicCast<FqCoDelQueueDisc>(discipline)->SetQuantum(std::stoul(value));
+		} else {
+			discipline->SetAttribute(name, StringValue(value));
+		}
+	}
+}
+
+int main(int argc, char **argv)
+{
+	uint32_t flows = 1;
+	std::string discipline_name = "ns3::CoDelQueueDisc";
+	std::string attributes;
+	std::string control = "HalvesWindow";
+	std::string recovery = "ns3::TcpClassicRecovery";
+	double rate = 10e6;
+	double device = 0;
+	double udp = 0;
+	double seconds = 40;
+	double warmup = 10;
+	uint32_t seed = 1;
+	uint32_t delay_ms = 20;
+	bool ecn = false;
+	bool sack = true;
+	CommandLine arguments(__FILE__);
+	arguments.AddValue("discipline", "TypeId of the queue discipline", discipline_name);
+	arguments.AddValue("attributes", "its attributes: NAME=VALUE,NAME=VALUE", attributes);
+	arguments.AddValue("control", "TypeId of the congestion control", control);
+	arguments.AddValue("recovery", "TypeId of the loss recovery", recovery);
+	arguments.AddValue("flows", "number of TCP flows", flows);
+	arguments.AddValue("udp", "rate of the constant rate, bit/s with headers; 0 is none", udp);
+	arguments.AddValue("rate", "rate of the bottleneck, bit/s", rate);
+	arguments.AddValue("device",
+			   "rate of the device behind a shaper; 0 is that of the bottleneck",
+			   device);
+	arguments.AddValue("delay", "propagation delay of the bottleneck, ms", delay_ms);
+	arguments.AddValue("seconds", "length of the run", seconds);
+	arguments.AddValue("warmup", "seconds before figures count", warmup);
+	arguments.AddValue("seed", "run number of ns-3's random numbers", seed);
+	arguments.AddValue("ecn", "TCP with ECN", ecn);
+	arguments.AddValue("sack", "selective acknowledgements", sack);
+	arguments.Parse(argc, argv);
+
+	RngSeedManager::SetRun(seed);
+	Config::SetDefault("ns3::TcpL4Protocol::SocketType", StringValue(control));
+	Config::SetDefault("ns3::TcpL4Protocol::RecoveryType", StringValue(recovery));
+	Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(DATA_BYTES));
+	Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(10));
+	Config::SetDefault("ns3::TcpSocket::DelAckCount", UintegerValue(1));
+	Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(4 << 20));
+	Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(4 << 20));
+	Config::SetDefault("ns3::TcpSocketBase::Sack", BooleanValue(sack));
+	Config::SetDefault("ns3::TcpSocketBase::Timestamp", BooleanValue(false));
+	Config::SetDefault("ns3::TcpSocketBase::MinRto", TimeValue(MilliSeconds(200)));
+	Config::SetDefault("ns3::TcpSocketBase::ClockGranularity", TimeValue(MilliSeconds(1)));
+	Config::SetDefault("ns3::TcpSocketBase::UseEcn",
+			   EnumValue(ecn ? TcpSocketState::On : TcpSocketState::Off));
+	// ns-3 compares with "less than", RFC 8289 with "at most" the largest packet.
+	Config::SetDefault("ns3::CoDelQueueDisc::MinBytes", UintegerValue(PACKET_BYTES + 1));
+
+	NodeContainer routers(2);
+	InternetStackHelper stack;
+	stack.Install(routers);
+	const auto with_ppp = [](double bits) {
+		return DataRateValue(DataRate(
+			static_cast<uint64_t>(bits * (PACKET_BYTES + PPP_BYTES) / PACKET_BYTES)));
+	};
+	PointToPointHelper access;
+	// Without flow control the helper for addresses adds no discipline of its own.
+	access.DisableFlowControl();
+	access.SetDeviceAttribute("DataRate", with_ppp(100e6));
+	access.SetChannelAttribute("Delay", StringValue("2ms"));
+	access.SetQueue("ns3::DropTailQueue", "MaxSize", StringValue("100000p"));
+	PointToPointHelper bottleneck;
+	bottleneck.SetDeviceAttribute("DataRate", with_ppp(device > 0 ? device : rate));
+	bottleneck.SetChannelAttribute("Delay", TimeValue(MilliSeconds(delay_ms)));
+	// The least that ns-3 can: one packet waits behind the discipline.
+	bottleneck.SetQueue("ns3::DropTailQueue", "MaxSize", StringValue("1p"));
+
+	const NetDeviceContainer devices = bottleneck.Install(routers);
+	TrafficControlHelper forward, backward;
+	forward.SetRootQueueDisc(discipline_name);
+	backward.SetRootQueueDisc("ns3::FifoQueueDisc", "MaxSize", StringValue("100000p"));
+	const Ptr<QueueDisc> discipline = forward.Install(devices.Get(0)).Get(0);
+	backward.Install(devices.Get(1));
+	configure(discipline, attributes);
+
+	Waits waits;
+	discipline->TraceConnectWithoutContext("Enqueue", MakeCallback(&Waits::arrive, &waits));
+	discipline->TraceConnectWithoutContext("Drop", MakeCallback(&Waits::drop, &waits));
+	DynamicCast<PointToPointNetDevice>(devices.Get(0))
+		->GetQueue()
+		->TraceConnectWithoutContext("Enqueue", MakeCallback(&Waits::leave, &waits));
+
+	Ipv4AddressHelper addresses("10.0.0.0", "255.255.255.252");
+	addresses.Assign(devices);
+	addresses.NewNetwork();
+	const auto connect = [&](Ptr<Node> from, Ptr<Node> to) {
+		const auto interfaces = addresses.Assign(access.Install(from, to));
+		addresses.NewNetwork();
+		return interfaces.GetAddress(1);
+	};
+	std::vector<Ptr<PacketSink>> sinks;
+	const auto hosts_of_a_flow = [&](const std::string &factory) {
+		NodeContainer hosts(2);
+		stack.Install(hosts);
+		connect(routers.Get(0), hosts.Get(0));
+		const auto address = connect(routers.Get(1), hosts.Get(1));
+		PacketSinkHelper sink(factory, InetSocketAddress(Ipv4Address::GetAny(), 80));
+		sinks.push_back(DynamicCast<PacketSink>(sink.Install(hosts.Get(1)).Get(0)));
+		return std::make_pair(hosts.Get(0), InetSocketAddress(address, 80));
+	};
+	auto start = CreateObject<UniformRandomVariable>();
+	for (uint32_t flow = 0; flow < flows; ++flow) {
+		const auto [host, address] = hosts_of_a_flow("ns3::TcpSocketFactory");
+		BulkSendHelper source("ns3::TcpSocketFactory", address);
+		source.SetAttribute("SendSize", UintegerValue(DATA_BYTES));
+		source.Install(host).Start(Seconds(start->GetValue(0, 1)));
+	}
+	if (udp > 0) {
+		const auto [host, address] = hosts_of_a_flow("ns3::UdpSocketFactory");
+		UdpClientHelper source(address.GetIpv4(), address.GetPort());
+		source.SetAttribute("PacketSize", UintegerValue(PACKET_BYTES - UDP_HEADERS));
+		source.SetAttribute("Interval", TimeValue(Seconds(PACKET_BYTES * 8 / udp)));
+		source.SetAttribute("MaxPackets", UintegerValue(UINT32_MAX));
+		source.Install(host).Start(Seconds(0));
+	}
+	Ipv4GlobalRoutingHelper::PopulateRoutingTables();
+
+	Counts before{};
+	std::vector<uint64_t> received(sinks.size());
+	Simulator::Schedule(Seconds(warmup), [&] {
+		before = counts_of(discipline);
+		waits.measuring = true;
+		std::transform(sinks.begin(), sinks.end(), received.begin(),
+			       [](const auto &sink) { return sink->GetTotalRx(); });
+	});
+	Simulator::Stop(Seconds(seconds));
+	Simulator::Run();
+
+	const Counts after = counts_of(discipline);
+	double tcp_bits = 0, udp_bits = 0;
+	for (size_t sink = 0; sink < sinks.size(); ++sink) {
+		double &bits = sink < flows ? tcp_bits : udp_bits;
+		bits += (sinks[sink]->GetTotalRx() - received[sink]) * 8.0;
+	}
+	auto &times = waits.seconds;
+	std::sort(times.begin(), times.end());
+	double sum = 0;
+	for (const double time : times) {
+		sum += time;
+	}
+	const double p95 = times.empty() ? 0 : times[(times.size() - 1) * 95 / 100];
+	const double measured = seconds - warmup;
+	std::printf(
+		"{\"seed\":%u,\"tcp_goodput_bps\":%.0f,\"udp_goodput_bps\":%.0f,\"arrived\":%llu,"
+		"\"dropped\":%llu,\"marked\":%llu,\"seconds\":%g,\"wait_mean_s\":%.6f,\"wait_p95_"
+		"s\":%.6f}\n",
+		seed, tcp_bits / measured, udp_bits / measured,
+		static_cast<unsigned long long>(after.arrived - before.arrived),
+		static_cast<unsigned long long>(after.dropped - before.dropped),
+		static_cast<unsigned long long>(after.marked - before.marked), measured,
+		times.empty() ? 0 : sum / times.size(), p95);
+	Simulator::Destroy();
+}
