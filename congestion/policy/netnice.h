@@ -63,7 +63,9 @@ POLICY_INLINE u32 netnice_back_off(struct netnice *state, const struct netnice_a
 
 	target = filled > surplus ? filled - surplus : 0;
 	netnice_mark_reaction(state, ack->delivered);
-	netnice_forget_limit(state);
+	/* A small window meets bursts; they do not disprove a limit. */
+	if (cwnd > state->limit / 2)
+		netnice_forget_limit(state);
 	if (state->inference) {
 		state->recurrences += 1;
 		target = policy_min(target, cwnd / 2);
@@ -178,7 +180,6 @@ POLICY_INLINE u32 netnice_leave_slow_start(struct netnice *state, const struct n
 	if (state->report.yields)
 		fits -= netnice_own_backlog(state, cwnd, state->over_queue_us);
 	netnice_mark_reaction(state, ack->delivered);
-	netnice_forget_limit(state);
 	state->slow_start = 0;
 	state->plateau = policy_min(fits, product);
 	state->inference = 1;

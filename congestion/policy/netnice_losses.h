@@ -17,12 +17,13 @@ POLICY_INLINE int netnice_met_no_queue(const struct netnice *state)
 }
 
 /*
- * Returns whether growth of the flow cannot have caused the loss of packets that met no queue: it
- * keeps below the limit of a policer.
+ * Returns whether a loss is a sign of others behind a policer. Losses in the same recovery, and in
+ * the rounds after it, may follow from the flow's own excess: the bucket is still empty.
  */
-POLICY_INLINE int netnice_is_below_limit(const struct netnice *state, u32 cwnd)
+POLICY_INLINE int netnice_may_be_policed_by_others(const struct netnice *state)
 {
-	return state->confirmed && cwnd <= (u32)state->limit - state->limit / NETNICE_POLICED_PARTS;
+	return state->confirmed && !state->recovering &&
+	       state->blind_rounds + NETNICE_REFILL_ROUNDS <= NETNICE_LIMIT_ROUNDS;
 }
 
 /*
@@ -32,7 +33,8 @@ POLICY_INLINE int netnice_is_below_limit(const struct netnice *state, u32 cwnd)
  */
 POLICY_INLINE int netnice_is_blind(const struct netnice *state)
 {
-	return !state->over_packets && (!netnice_met_no_queue(state) || state->confirmed);
+	return !state->over_packets &&
+	       (!netnice_met_no_queue(state) || netnice_may_be_policed_by_others(state));
 }
 
 /*
@@ -44,8 +46,7 @@ POLICY_INLINE u32 netnice_on_blind_loss(struct netnice *state, u32 cwnd)
 {
 	u32 product = netnice_bandwidth_delay_product(state);
 
-	if ((state->blind_rounds || netnice_is_below_limit(state, cwnd)) &&
-	    cwnd >= NETNICE_PROBE_CWND)
+	if (state->blind_rounds && cwnd >= NETNICE_PROBE_CWND)
 		return netnice_yield_blindly(state);
 	state->blind_rounds = NETNICE_BLIND_ROUNDS;
 	state->plateau = policy_min(policy_min(state->plateau, cwnd - 1), product);
@@ -84,7 +85,7 @@ POLICY_INLINE void netnice_test_limit(struct netnice *state, u32 cwnd)
  * Learns the rate of a policer: packets that met no queue were lost, many in one round trip, and
  * what was delivered meanwhile is what it passes. The flow stays below this rate. A limit met again
  * after rounds without growth is confirmed. If less is delivered while the flow does not grow, the
- * rest goes to others.
+ * rest goes to others; but the first estimate may be too high, since the bucket was not yet empty.
  */
 POLICY_INLINE u32 netnice_learn_limit(struct netnice *state, u32 delivered, u32 cwnd)
 {
@@ -93,11 +94,15 @@ POLICY_INLINE u32 netnice_learn_limit(struct netnice *state, u32 delivered, u32 
 	int alike = state->limit && !below && delivered <= state->limit + margin;
 	int grew = !state->blind_rounds;
 
-	if (below && !grew)
+	if (below && !grew && (state->confirmed || state->blind_rounds <= NETNICE_BLIND_ROUNDS))
 		return netnice_yield_blindly(state);
 	state->confirmed |= alike && grew;
 	state->limit = policy_min(delivered, 65535);
-	state->blind_rounds = state->confirmed ? NETNICE_LIMIT_ROUNDS : NETNICE_BLIND_ROUNDS;
+	state->blind_rounds = NETNICE_BLIND_ROUNDS;
+	if (state->confirmed)
+		state->blind_rounds = NETNICE_LIMIT_ROUNDS;
+	else if (grew)
+		state->blind_rounds = 2 * NETNICE_BLIND_ROUNDS;
 	state->plateau = policy_max(netnice_capacity(state), NETNICE_MINIMUM_CWND);
 	return policy_min(cwnd, state->plateau);
 }

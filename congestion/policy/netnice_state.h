@@ -45,9 +45,11 @@
 #define NETNICE_BLIND_PROBE_ROUNDS 64U
 #define NETNICE_BLIND_SCALE_LIMIT (4 * NETNICE_PAUSE_UNIT)
 #define NETNICE_REPAIR_ROUNDS 4U  /* from probe to probe in a recovery, at most */
-#define NETNICE_POLICED_LOSSES 3U /* in one event; losses at random are seldom so many */
+#define NETNICE_POLICED_LOSSES 4U /* in one event; losses at random are seldom so many */
 #define NETNICE_POLICED_PARTS 16U /* and so large a part of a round: a sixteenth */
 #define NETNICE_LIMIT_ROUNDS 124U /* growth tests a confirmed limit that seldom */
+#define NETNICE_REFILL_ROUNDS                                                                      \
+	4U /* in which the bucket of a policer that was empty fills a little */
 #define NETNICE_NO_SAMPLE 0xffffffffU
 #define NETNICE_NO_PLATEAU 0x7ffffffU
 

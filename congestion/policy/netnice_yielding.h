@@ -145,6 +145,8 @@ POLICY_INLINE void netnice_yielding_round(struct netnice *state, const struct ne
 		}
 		state->trial_wait = 0;
 		netnice_return(state);
+		if (state->limit)
+			state->blind_rounds = NETNICE_BLIND_ROUNDS;
 		return;
 	}
 	/* A small queue may be that of another low-priority flow. */

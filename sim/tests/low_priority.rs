@@ -210,6 +210,17 @@ fn netnice_keeps_below_a_policer_and_yields_behind_it() {
 }
 
 #[test]
+fn losses_of_its_own_excess_are_not_taken_for_others() {
+    // The bucket holds two round trips: what follows from one excess is lost over several rounds.
+    let bed = Bed::new("1gbit", 40, "1000p")
+        .link("policer = { rate = \"10mbit\", burst = \"100kB\" }")
+        .flow("own", "netnice", "");
+    let results = bed.run(20, 60);
+    let share = results.flow("own").throughput_bps / 10e6;
+    assert!(share > 0.5, "{share:.3}");
+}
+
+#[test]
 fn random_loss_is_not_taken_for_others() {
     let share = alone(Bed::base().link("loss = \"0.1%\""), "netnice");
     assert!(share > 0.85, "{share:.3}");

@@ -140,7 +140,7 @@ fn a_policer_s_rate_is_learnt_and_not_exceeded() {
     let mut connection = policed(10);
     // 18 packets came in the round trip after the losses: 18 - 18 / 16.
     assert_eq!(connection.cwnd, 17);
-    for _ in 0..31 * 17 / 2 {
+    for _ in 0..62 * 17 / 2 {
         assert_eq!(connection.step(0), 17);
     }
     for _ in 0..3 * 17 {
