@@ -203,7 +203,7 @@ POLICY_INLINE u32 netnice_on_ack(struct netnice *state, const struct netnice_ack
 {
 	u32 cwnd = ack->cwnd;
 
-	netnice_notice_gap(state, ack->now_us);
+	netnice_notice_gap(state, netnice_allow_drift(state, ack->now_us));
 	netnice_learn_rate(state, ack);
 	if (netnice_contradicts_trial(state, netnice_follow_fall(state, ack->sample_rtt_us)))
 		cwnd = netnice_resume_yielding(state);

@@ -7,17 +7,12 @@
 #define NETNICE_POLICY_NETNICE_SIGNAL_H
 
 #include "delayed_ack.h"
+#include "netnice_clock.h"
 #include "ca_state.h"
 #include "integer.h"
 #include "netnice_state.h"
 #include "one_way_delay.h"
 #include "report.h"
-
-/* Converts to ticks; saturates at 16 bits (1.3 s). */
-POLICY_INLINE u32 netnice_ticks(u32 microseconds)
-{
-	return policy_min(microseconds / NETNICE_TICK_US, 65535);
-}
 
 /*
  * On a path with jitter, changes of twice the jitter, or twice a round's spread, do not indicate a
@@ -103,6 +98,7 @@ POLICY_INLINE u32 netnice_follow_fall(struct netnice *state, u32 sample_rtt_us)
 		return 0;
 	}
 	state->low_support = 0;
+	state->one_way_slack = NETNICE_SLACK_UNKNOWN;
 	state->minimum_rtt_us -= state->low_fall_us;
 	return state->low_fall_us;
 }
@@ -125,9 +121,7 @@ POLICY_INLINE u32 netnice_queue_us(struct netnice *state, const struct netnice_a
 					ack->tsval, ack->sample_rtt_us, ack->now_us, &restarted);
 	if (!delay_us)
 		return queue_us;
-	if (restarted || !state->minimum_one_way_us || delay_us < state->minimum_one_way_us)
-		state->minimum_one_way_us = delay_us;
-	delay_us -= state->minimum_one_way_us;
+	delay_us = netnice_one_way_queue_us(state, delay_us, queue_us, restarted);
 	/* A round trip at its minimum shows an empty forward path: any excess is clock drift. */
 	if (delay_us > NETNICE_DRIFT_US && queue_us < state->threshold_floor * NETNICE_TICK_US / 4)
 		state->minimum_one_way_us += (delay_us - NETNICE_DRIFT_US) / 8;
@@ -163,7 +157,7 @@ POLICY_INLINE void netnice_sample(struct netnice *state, const struct netnice_ac
 
 	if (!ack->sample_rtt_us || ca_answers_congestion(ack->ca_state))
 		return;
-	queue_us = netnice_queue_us(state, ack);
+	queue_us = policy_min(netnice_queue_us(state, ack), NETNICE_QUEUE_LIMIT_US);
 	agreed_us = policy_min(state->latest_queue_us, queue_us);
 	netnice_learn_jitter(state, queue_us);
 	state->latest_queue_us = queue_us;

@@ -50,6 +50,8 @@
 #define NETNICE_LIMIT_ROUNDS 124U /* growth tests a confirmed limit that seldom */
 #define NETNICE_REFILL_ROUNDS                                                                      \
 	4U /* in which the bucket of a policer that was empty fills a little */
+#define NETNICE_SLACK_UNKNOWN 65535U
+#define NETNICE_QUEUE_LIMIT_US 0xffffffU /* 24 bits */
 #define NETNICE_NO_SAMPLE 0xffffffffU
 #define NETNICE_NO_PLATEAU 0x7ffffffU
 
@@ -58,11 +60,13 @@ struct netnice {
 	struct one_way_delay clock;
 	u32 minimum_rtt_us;
 	u32 minimum_one_way_us;
-	u32 round_end;      /* `delivered` at which the round ends */
-	u32 round_queue_us; /* smallest queueing delay of the round */
-	u32 reaction_mark;  /* `delivered` at the last reaction: older packets do not count */
-	u32 over_queue_us;  /* queueing delay, the smaller of the last two samples */
-	u32 latest_queue_us;
+	u32 round_end;          /* `delivered` at which the round ends */
+	u32 round_queue_us;     /* smallest queueing delay of the round */
+	u32 reaction_mark;      /* `delivered` at the last reaction: older packets do not count */
+	u32 over_queue_us : 24; /* queueing delay, the smaller of the last two samples */
+	u32 probe_rounds : 8;   /* round trips between probes while yielding */
+	u32 latest_queue_us : 24;
+	u32 heard_s : 8;     /* when the newest ACK came, in seconds that wrap */
 	u32 packet_ns;       /* time of one packet at the link's rate */
 	u32 plateau : 27;    /* last window that filled the link without a queue, in packets */
 	u32 low_support : 5; /* of round trips below the minimum: see netnice_follow_fall() */
@@ -74,18 +78,17 @@ struct netnice {
 	u16 steady_low; /* in ticks of 20 us, as the next four members; on trial: what was added */
 	u16 steady_high;
 	u16 threshold_floor;
-	u16 round_high;   /* largest queueing delay of the round */
-	u16 spread;       /* range of a round's samples when nobody adds a queue */
-	u16 over_packets; /* in a row that met a queue over the threshold */
-	u16 low_fall_us;  /* by how much the lowest of the low samples lies below the minimum */
-	u16 jitter_us;    /* mean change from sample to sample */
-	u16 growth;       /* packets per round, at most 65535 */
-	u16 limit;        /* packets that a policer passes per smallest round trip; 0: none known */
+	u16 round_high;    /* largest queueing delay of the round */
+	u16 spread;        /* range of a round's samples when nobody adds a queue */
+	u16 over_packets;  /* in a row that met a queue over the threshold */
+	u16 low_fall_us;   /* by how much the lowest of the low samples lies below the minimum */
+	u16 one_way_slack; /* by how much one-way delays may still fall, in ticks */
+	u16 jitter_us;     /* mean change from sample to sample */
+	u16 growth;        /* packets per round, at most 65535 */
+	u16 limit;       /* packets that a policer passes per smallest round trip; 0: none known */
 	u16 pause_scale; /* of the longest pause, or of a policer's probes, relative to the first */
 	u8 lone_acks;
-	u8 probe_rounds;   /* round trips between probes while yielding */
-	u8 blind_rounds;   /* rounds in which a blind loss means others */
-	u8 steady_heard_s; /* seconds from `steady_since_us` to the newest ACK */
+	u8 blind_rounds; /* rounds in which a blind loss means others */
 	u8 slow_start : 1;
 	u8 round_prompt : 1; /* a sample of this round is certainly free of a delayed ACK */
 	u8 recovering : 1;
@@ -117,6 +120,12 @@ struct netnice_ack {
 	u8 app_limited;
 };
 
+/* Converts to ticks; saturates at 16 bits (1.3 s). */
+POLICY_INLINE u32 netnice_ticks(u32 microseconds)
+{
+	return policy_min(microseconds / NETNICE_TICK_US, 65535);
+}
+
 POLICY_INLINE void netnice_init(struct netnice *state, const struct policy_parameters *wanted)
 {
 	state->threshold_floor =
@@ -127,6 +136,7 @@ POLICY_INLINE void netnice_init(struct netnice *state, const struct policy_param
 	state->plateau = NETNICE_NO_PLATEAU;
 	state->growth = 1;
 	state->slow_start = 1;
+	state->one_way_slack = NETNICE_SLACK_UNKNOWN;
 }
 
 /* Ignores packets sent before the reaction: only later ones show its effect. */

@@ -28,19 +28,11 @@ POLICY_INLINE u32 netnice_steady_range_us(const struct netnice *state)
 			  policy_max(range_us, NETNICE_DRIFT_US));
 }
 
-/*
- * Samples on both sides of a program's pause do not show what happened between them. `now_us` is
- * made odd like `steady_since_us`, which it could otherwise precede.
- */
-POLICY_INLINE void netnice_notice_gap(struct netnice *state, u32 now_us)
+/* Samples on both sides of a program's pause do not show what happened between them. */
+POLICY_INLINE void netnice_notice_gap(struct netnice *state, u32 silent_s)
 {
-	u32 steady_s = ((now_us | 1) - state->steady_since_us) / 1000000;
-
-	if (state->on_trial)
-		return;
-	if (steady_s > state->steady_heard_s + NETNICE_STEADY_GAP_S)
+	if (!state->on_trial && silent_s > NETNICE_STEADY_GAP_S)
 		state->steady_since_us = 0;
-	state->steady_heard_s = policy_min(steady_s, 255);
 }
 
 /* Multiplies the time for which a delay must stand still before the next trial by four. */
@@ -65,7 +57,6 @@ POLICY_INLINE int netnice_is_steady(struct netnice *state, u32 queue_us, u32 now
 {
 	if (!state->steady_since_us) {
 		state->steady_since_us = now_us | 1;
-		state->steady_heard_s = 0;
 		state->steady_low = netnice_ticks(queue_us);
 		state->steady_high = netnice_ticks(queue_us);
 		return 0;
@@ -91,6 +82,9 @@ POLICY_INLINE void netnice_begin_trial(struct netnice *state, u32 delivered)
 	if (state->minimum_one_way_us)
 		state->minimum_one_way_us += added_us;
 	state->latest_queue_us -= policy_min(state->latest_queue_us, added_us);
+	/* What was added may fall again. */
+	state->one_way_slack =
+		policy_min(state->one_way_slack + state->steady_low, NETNICE_SLACK_UNKNOWN);
 }
 
 /* A queue has shown: the delays before the trial are the path's. */
@@ -102,7 +96,9 @@ POLICY_INLINE void netnice_fail_trial(struct netnice *state)
 	state->minimum_rtt_us -= added_us;
 	if (state->minimum_one_way_us)
 		state->minimum_one_way_us -= added_us;
-	state->latest_queue_us += added_us;
+	state->latest_queue_us =
+		policy_min(state->latest_queue_us + added_us, NETNICE_QUEUE_LIMIT_US);
+	state->one_way_slack = NETNICE_SLACK_UNKNOWN;
 	state->round_queue_us = NETNICE_NO_SAMPLE;
 	netnice_defer_trial(state);
 }

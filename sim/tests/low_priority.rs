@@ -344,6 +344,19 @@ fn clocks_that_drift_or_wrap_change_nothing() {
 }
 
 #[test]
+fn a_clock_that_is_slow_by_per_cents_hides_no_queue() {
+    for drift in ["drift_ppm = -50000", "drift_ppm = -10000"] {
+        for rival in ["reno", "cubic"] {
+            let (own, theirs) = beside(Bed::base().clock(drift), "netnice", rival);
+            let case = format!("{drift}, {rival}: {own:.4}, {theirs:.4}");
+            assert!(own < 0.05 && theirs > 0.95, "{case}");
+        }
+        let share = alone(Bed::base().clock(drift), "netnice");
+        assert!(share > 0.97, "{drift}: {share:.3}");
+    }
+}
+
+#[test]
 fn packets_that_overtake_each_other_change_little() {
     // By two packets at the most, fewer than the three that indicate a loss.
     let reorders = "jitter = { size = \"2ms\", reordering = true }\nreverse = { jitter = \"1ns\" }";

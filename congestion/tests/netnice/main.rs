@@ -2,6 +2,7 @@
 //! The netnice control against numbers computed by hand from its rules.
 
 mod any_acks;
+mod clocks;
 mod losses;
 mod trials;
 

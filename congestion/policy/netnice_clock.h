@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * netnice: finds out whether the peer's timestamps follow a clock.
+ *
+ * A packet cannot have waited on the forward path for longer than its round trip took over the
+ * smallest one. So each sample gives a lower bound of the smallest one-way delay, and no later sample
+ * lies below it, except for the drift of clocks. One that does shows stamps that do not follow time:
+ * a clock that is slow by per cents, or that was set. Its queue would be read as empty. Then the round
+ * trip alone counts, and where this happens again and again, for ever.
+ */
+#ifndef NETNICE_POLICY_NETNICE_CLOCK_H
+#define NETNICE_POLICY_NETNICE_CLOCK_H
+
+#include "integer.h"
+#include "netnice_state.h"
+#include "one_way_delay.h"
+
+/*
+ * Clocks drift by less than a part in a thousand: one-way delays may fall by 1 ms in a second. Returns
+ * the seconds since the last ACK.
+ */
+POLICY_INLINE u32 netnice_allow_drift(struct netnice *state, u32 now_us)
+{
+	u8 now_s = now_us / 1000000;
+	u8 silent_s = now_s - state->heard_s;
+	u32 slack = state->one_way_slack + silent_s * (1000 / NETNICE_TICK_US);
+
+	state->heard_s = now_s;
+	if (state->one_way_slack != NETNICE_SLACK_UNKNOWN)
+		state->one_way_slack = policy_min(slack, NETNICE_SLACK_UNKNOWN - 1);
+	return silent_s;
+}
+
+/*
+ * Returns by how much a one-way delay exceeds the smallest one, which it updates. `rtt_queue_us` is
+ * the excess of the same packet's round trip.
+ */
+POLICY_INLINE u32 netnice_one_way_queue_us(struct netnice *state, u32 delay_us, u32 rtt_queue_us,
+					   u8 restarted)
+{
+	u32 slack = state->one_way_slack;
+	u32 fall_us, queue_us;
+
+	if (restarted || !state->minimum_one_way_us) {
+		state->minimum_one_way_us = delay_us;
+		slack = NETNICE_SLACK_UNKNOWN;
+	}
+	if (delay_us < state->minimum_one_way_us) {
+		fall_us = state->minimum_one_way_us - delay_us;
+		state->minimum_one_way_us = delay_us;
+		if (slack != NETNICE_SLACK_UNKNOWN && fall_us > slack * NETNICE_TICK_US) {
+			state->minimum_one_way_us -= rtt_queue_us;
+			state->clock.started += 1;
+			slack = NETNICE_SLACK_UNKNOWN;
+		} else if (slack != NETNICE_SLACK_UNKNOWN) {
+			slack -= (fall_us + NETNICE_TICK_US / 2) / NETNICE_TICK_US;
+		}
+	}
+	queue_us = delay_us - state->minimum_one_way_us;
+	/* The resolution of the stamps, too, lets delays fall. */
+	fall_us = rtt_queue_us + NETNICE_DRIFT_US;
+	fall_us -= policy_min(fall_us, queue_us);
+	state->one_way_slack = policy_min(slack, netnice_ticks(fall_us));
+	return queue_us;
+}
+
+#endif

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Timestamps of peers whose clock does not follow time.
+
+use super::*;
+
+/// A connection settled for some seconds with these timestamps, as a function of the time in milliseconds and the number of
+/// the ACK; then in a queue of 20 ms for long. Returns whether it yields, and the source of its delay.
+fn in_a_queue(tsval: impl Fn(u32, u32) -> u32) -> (bool, Signal) {
+    let mut connection = Connection::new(40);
+    let mut number = 0;
+    let mut step = |connection: &mut Connection, queue_us: u32| {
+        number += 1;
+        let mut ack = connection.ack(queue_us);
+        ack.has_timestamp = true;
+        ack.tsval = tsval(connection.now_us / 1000 - MINIMUM_RTT_US / 2000, number);
+        connection.cwnd = connection.control.on_ack(&ack);
+    };
+    for _ in 0..2000 {
+        step(&mut connection, 0);
+        connection.cwnd = 40;
+    }
+    for _ in 0..200 {
+        // Varies, as queues do, and is no longer path.
+        let queue_us = 20_000 + connection.now_us / 64 % 8_000;
+        step(&mut connection, queue_us);
+        if connection.phase() == Phase::Yielding {
+            break;
+        }
+    }
+    let report = connection.control.report();
+    (report.phase() == Phase::Yielding, report.signal())
+}
+
+#[test]
+fn a_readable_clock_is_used() {
+    assert_eq!(in_a_queue(|ms, _| ms), (true, Signal::OneWayDelay));
+    // 500 ppm slow.
+    let slow = |ms: u32, _| ms - ms / 2000;
+    assert_eq!(in_a_queue(slow), (true, Signal::OneWayDelay));
+}
+
+#[test]
+fn stamps_that_follow_no_clock_are_found_out() {
+    // 5 % slow, frozen, backwards, at random within a second, and a clock set back by 50 ms each 100 ms.
+    assert_eq!(in_a_queue(|ms, _| ms - ms / 20), (true, Signal::RoundTrip));
+    assert_eq!(in_a_queue(|_, _| 7), (true, Signal::RoundTrip));
+    assert_eq!(
+        in_a_queue(|ms, _| 0u32.wrapping_sub(ms)),
+        (true, Signal::RoundTrip)
+    );
+    let random = |ms, number: u32| ms + number.wrapping_mul(2_654_435_761) % 1000;
+    assert_eq!(in_a_queue(random), (true, Signal::RoundTrip));
+    let jumps = |ms: u32, _| ms - ms / 100 * 50;
+    assert_eq!(in_a_queue(jumps), (true, Signal::RoundTrip));
+}
