@@ -63,8 +63,8 @@ POLICY_INLINE u32 netnice_back_off(struct netnice *state, const struct netnice_a
 
 	target = filled > surplus ? filled - surplus : 0;
 	netnice_mark_reaction(state, ack->delivered);
-	/* A small window meets bursts; they do not disprove a limit. */
-	if (cwnd > state->limit / 2)
+	/* A limit met twice is certain: one late packet does not disprove it. */
+	if (!state->confirmed && cwnd > state->limit / 2)
 		netnice_forget_limit(state);
 	if (state->inference) {
 		state->recurrences += 1;
