@@ -48,8 +48,7 @@
 #define NETNICE_POLICED_LOSSES 4U /* in one event; losses at random are seldom so many */
 #define NETNICE_POLICED_PARTS 16U /* and so large a part of a round: a sixteenth */
 #define NETNICE_LIMIT_ROUNDS 124U /* growth tests a confirmed limit that seldom */
-#define NETNICE_REFILL_ROUNDS                                                                      \
-	4U /* in which the bucket of a policer that was empty fills a little */
+#define NETNICE_REFILL_ROUNDS 4U  /* the empty bucket of a policer gains a little */
 #define NETNICE_SLACK_UNKNOWN 65535U
 #define NETNICE_QUEUE_LIMIT_US 0xffffffU /* 24 bits */
 #define NETNICE_NO_SAMPLE 0xffffffffU
