@@ -64,7 +64,7 @@ def of_netnice(case: Case, run: dict) -> Figures:
     return figures(case, goodput["tcp"], goodput["udp"], counts)
 
 
-# What is sent: TCP flows, and the constant rate in Mb/s.
+# Traffic: TCP flows, and the constant rate in Mb/s.
 LOADS = {
     "11.7 Mb/s constant": (0, 11.7),
     "1 TCP": (1, 0),

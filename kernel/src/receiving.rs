@@ -57,7 +57,7 @@ impl ReceivingGroup {
 
 impl Drop for ReceivingGroup {
     fn drop(&mut self) {
-        // What fails here is on record, and the next call clears it.
+        // A cgroup that stays is on record, and the next call removes it.
         let removed = self.cgroup.take().map(Cgroup::remove);
         if let (Some(Ok(())), Some(record)) = (removed, self.record.take()) {
             let _ = record.remove();

@@ -105,7 +105,7 @@ fn milliseconds(time: Duration) -> f64 {
     time.as_micros() as f64 / 1000.0
 }
 
-/// What connections had moved at the last reading.
+/// Bytes that connections had moved at the last reading.
 #[derive(Debug, Default)]
 pub struct Moved {
     /// Bytes sent and received, by cookie.

@@ -84,7 +84,7 @@ enum Mode {
     ProbeRtt,
 }
 
-/// What one ACK tells.
+/// The samples of one ACK.
 #[derive(Debug, Clone, Copy)]
 struct Sample {
     /// False if the ACK measures no delivery rate.

@@ -25,7 +25,7 @@ impl Paths {
         self.known.retain(|id, _| wanted.contains(id));
         wanted.retain(|id| !self.known.contains_key(id));
         if !wanted.is_empty() {
-            // What cannot be read stays unknown.
+            // A path that cannot be read stays unknown.
             let _ = self.walk(&wanted);
             for id in wanted {
                 self.known.entry(id).or_default();

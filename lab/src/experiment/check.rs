@@ -73,7 +73,7 @@ pub fn check(scenario: &Scenario) -> Vec<Problem> {
     problems
 }
 
-/// What a flow that is governed from its receiving end must not have besides.
+/// Refuses keys that a flow governed from its receiving end cannot have.
 fn check_receiver(flow: &Flow, place: &Place) -> Option<Problem> {
     let text = match flow.application {
         Application::Web(_) => {

@@ -129,7 +129,7 @@ fn settings(annotations: &BTreeMap<String, String>) -> Result<Option<Settings>> 
         .map_err(anyhow::Error::from)
         .and_then(|options| options.low_priority.settings())
         .map_err(|error| anyhow!("annotations of netnice: {}", in_one_line(&error)))?;
-    // Who may write annotations may not take more than others.
+    // An author of annotations may not take more than others.
     ensure!(
         settings.control.is_low_priority(),
         "annotation {PREFIX}control: {} is not of low priority",

@@ -71,7 +71,7 @@ fn tcp_info(socket: &impl AsFd) -> io::Result<TcpInfo> {
     if answer < 0 {
         return Err(io::Error::last_os_error());
     }
-    // What an older kernel does not fill in is zero.
+    // An older kernel leaves the later members zero.
     TcpInfo::parse(&bytes).map_err(io::Error::other)
 }
 

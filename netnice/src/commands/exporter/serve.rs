@@ -172,7 +172,7 @@ mod tests {
             assert!(found.contains(body), "{line}: {answer}");
             assert_eq!(found.is_empty(), body.is_empty(), "{line}: {answer}");
         }
-        // What is no HTTP is answered, and harms nobody.
+        // Bytes that are no HTTP get an answer, and harm nobody.
         assert!(ask(address, "\r\n\0\x01 nonsense\r\n\r\n").contains("400"));
         assert!(ask(address, "GET / HTTP/1.0\r\n\r\n").contains("200"));
     }

@@ -28,7 +28,7 @@ pub struct Transfer<'a> {
     receives: bool,
 }
 
-/// What of a connection is drawn: the side that governs the direction.
+/// The side of a connection that governs the direction, and is drawn.
 struct Side<'a> {
     state: Option<&'a str>,
     delay_ms: Option<f64>,
@@ -217,7 +217,7 @@ impl<'a> Transfer<'a> {
         format!("{title} ({})", self.header.control)
     }
 
-    /// The same in lines of at most `width` characters.
+    /// Draws it in lines of at most `width` characters.
     pub fn lines(&self, width: usize) -> Vec<String> {
         const LABEL: usize = 7;
         let (Some(first), Some(last)) = (self.entries.first(), self.entries.last()) else {

@@ -128,7 +128,7 @@ impl SpareRate {
         };
         let (Some((first, n)), Some((second, m))) = (squared_error(self), squared_error(other))
         else {
-            // Without an interval nothing is told apart.
+            // Without an interval all are tied.
             return true;
         };
         let both = first + second;

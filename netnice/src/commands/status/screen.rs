@@ -82,7 +82,7 @@ impl Sort {
         }
     }
 
-    /// What connections are sorted by, in ascending order.
+    /// Key by which connections are sorted, in ascending order.
     pub fn order(self, entry: &Entry) -> (Reverse<u64>, String) {
         let process = match self {
             Self::Process => entry.process.clone(),
