@@ -209,7 +209,7 @@ mod tests {
     fn each_object_has_a_hash_of_its_own() {
         let version = Version::read().unwrap();
         let mut hashes: Vec<_> = version.objects.iter().map(|object| object.hash).collect();
-        assert!(version.lines().contains("object netnice"));
+        assert!(version.lines().contains("control netnice "));
         assert!(hashes.iter().all(|hash| hash.len() == 16), "{hashes:?}");
         hashes.sort_unstable();
         hashes.dedup();
