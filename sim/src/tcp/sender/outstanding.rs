@@ -64,6 +64,8 @@ pub(super) struct Outstanding {
 
     /// Packets deemed lost since `take_newly_lost`.
     newly_lost: u32,
+    /// Packets deemed lost since the start; one that is lost again counts again.
+    pub lost_total: u32,
     /// SACK: packets below this number are SACKed or deemed lost.
     lost_below: u64,
     /// SACK: this recovery retransmits no packet below this number (HighRxt of RFC 6675, plus one).
@@ -71,8 +73,6 @@ pub(super) struct Outstanding {
     /// Number after the highest SACKed packet.
     sacked_below: u64,
     known: Ranges,
-    /// Packets deemed lost since the start; one that is lost again counts again.
-    pub lost_total: u64,
 }
 
 impl Outstanding {
@@ -232,7 +232,7 @@ impl Outstanding {
                 sent.flags |= LOST;
                 self.lost += 1;
                 self.newly_lost += 1;
-                self.lost_total += 1;
+                self.lost_total = self.lost_total.saturating_add(1);
             }
         }
     }
@@ -249,7 +249,7 @@ impl Outstanding {
         self.retransmitted = 0;
         for sent in &mut self.packets {
             let in_flight = sent.flags & (SACKED | LOST) == 0 || sent.flags & RETRANSMITTED != 0;
-            self.lost_total += u64::from(in_flight);
+            self.lost_total = self.lost_total.saturating_add(in_flight.into());
             sent.flags &= !RETRANSMITTED;
             if sent.flags & SACKED == 0 {
                 sent.flags |= LOST;
