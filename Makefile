@@ -127,6 +127,7 @@ lint: ## Check style, common mistakes, and the licences and sources of crates
 	$(CARGO) fmt --manifest-path examples/extension/Cargo.toml -- --check
 	$(CARGO) fmt --manifest-path python/Cargo.toml -- --check
 	$(CARGO) clippy --locked --workspace --all-targets -- --deny warnings
+	$(CARGO) clippy --locked --manifest-path examples/extension/Cargo.toml --target-dir target/extension --all-targets -- --deny warnings
 	clang-format --dry-run -Werror $(C_SOURCES)
 	target/ruff/bin/ruff check $(PYTHON_SOURCES)
 	target/ruff/bin/ruff format --check $(PYTHON_SOURCES)

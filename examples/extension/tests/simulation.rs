@@ -45,6 +45,7 @@ fn ftp(name: &str, path: &Path, control: fn() -> Box<dyn CongestionControl>) -> 
         tcp: TcpSpec {
             sender: SenderConfig::ns2(960),
             receiver: ReceiverConfig::ns2(),
+            low_priority: None,
             control: Arc::new(control),
         },
     };
