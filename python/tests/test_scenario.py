@@ -59,7 +59,7 @@ def test_numbers_of_numpy_are_numbers() -> None:
         ),
         ({"flows": [netnice.flow("up", "a", "z")]}, "flows[0].to"),
         ({"durations": "1s"}, "durations"),
-        ({"flows": [netnice.flow("up", "a", "b", congestion_control="bbr")]}, "bbr"),
+        ({"flows": [netnice.flow("up", "a", "b", congestion_control="illinois")]}, "illinois"),
     ],
 )
 def test_mistakes_are_named_by_field(change: dict[str, Any], message: str) -> None:
