@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use netnice_queue::{LinkConditions, LossModel, QueueBound, format_delay};
 
-use crate::model::{Application, CongestionControl, DelayedAck, Parameter, Transport};
+use crate::model::{Application, CongestionControl, DelayedAck, Parameter, Tcp, Transport};
 use crate::network::{FlowGroup, Network, NetworkFlow, NetworkLink};
 use crate::{Scenario, ScenarioFile};
 
@@ -343,7 +343,12 @@ fn transport_words(group: &FlowGroup) -> String {
     words.push(format!("{:?} recovery", tcp.recovery).to_lowercase());
     words.push(match tcp.delayed_ack {
         DelayedAck::Off => "an ACK per packet".to_owned(),
-        DelayedAck::After(time) => format!("delayed ACKs ({time})"),
+        DelayedAck::After(time) if tcp.packets_per_ack == Tcp::default().packets_per_ack => {
+            format!("delayed ACKs ({time})")
+        }
+        DelayedAck::After(time) => {
+            format!("an ACK for {} packets or after {time}", tcp.packets_per_ack)
+        }
     });
     words.push(format!("minimum RTO {}", tcp.min_rto));
     if !tcp.rtt_tick.get().is_zero() {

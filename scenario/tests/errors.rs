@@ -181,6 +181,11 @@ fn errors_name_file_line_field_and_what_is_allowed() {
             "tcp.initial_ssthresh = 0.5",
         ),
         (r#"tcp = { min_rto = "200ms" }"#, "tcp.delayed_ack = 3"),
+        (r#"tcp = { min_rto = "200ms" }"#, "tcp.packets_per_ack = 16"),
+        (
+            r#"tcp = { min_rto = "200ms" }"#,
+            "tcp = { delayed_ack = true, packets_per_ack = 1 }",
+        ),
         (r#"tcp = { min_rto = "200ms" }"#, r#"tcp.rtt_tick = "11s""#),
         (
             r#"tcp = { min_rto = "200ms" }"#,

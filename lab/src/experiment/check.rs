@@ -151,6 +151,12 @@ fn notes_on_tcp(tcp: &Tcp) -> impl Iterator<Item = String> + use<> {
             ));
         }
     }
+    if tcp.packets_per_ack != Tcp::default().packets_per_ack {
+        notes.push(format!(
+            "packets_per_ack is {}: Linux acknowledges every second packet",
+            tcp.packets_per_ack
+        ));
+    }
     if tcp.initial_rto != LINUX_INITIAL_RTO {
         notes.push(format!(
             "initial_rto is {}: that of Linux is {LINUX_INITIAL_RTO}, which counts where SYNs are lost",
@@ -238,6 +244,10 @@ mod tests {
             (
                 "tcp = { delayed_ack = \"200ms\" }",
                 "flows.f.tcp.delayed_ack is 200ms",
+            ),
+            (
+                "tcp = { delayed_ack = true, packets_per_ack = 16 }",
+                "flows.f.tcp.packets_per_ack is 16",
             ),
             ("header_size = \"40B\"", "flows.f.header_size is 40B"),
             (

@@ -100,6 +100,9 @@ pub enum Transport {
     Udp,
 }
 
+/// As RFC 5681 section 4.2 and Linux have it.
+const DEFAULT_PACKETS_PER_ACK: u32 = 2;
+
 /// Settings of both TCP endpoints.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -110,6 +113,9 @@ pub struct Tcp {
     pub receiver_window: Option<Bytes>,
     /// The receiver acknowledges every second packet, or after this time.
     pub delayed_ack: DelayedAck,
+    /// Packets in order after which a delayed ACK is sent without a wait; RFC 5681 section 4.2 allows two at most.
+    #[schemars(range(min = 2, max = 1000))]
+    pub packets_per_ack: u32,
     /// Explicit congestion notification (RFC 3168).
     pub ecn: bool,
     /// Retransmission timeout (RTO) before the first round-trip time is measured.
@@ -136,6 +142,7 @@ impl Default for Tcp {
             recovery: Recovery::default(),
             receiver_window: None,
             delayed_ack: DelayedAck::default(),
+            packets_per_ack: DEFAULT_PACKETS_PER_ACK,
             ecn: false,
             initial_rto: TimeSpan::from_secs(1),
             min_rto: TimeSpan::from_secs(1),

@@ -10,8 +10,8 @@ use netnice_queue::Bytes;
 use super::findings::Findings;
 use super::problem::Place;
 use crate::model::{
-    Application, CongestionControl, Flow, ReceiverControl, Scenario, Tcp, TimeSpan, TraceEntry,
-    Transport, Web,
+    Application, CongestionControl, DelayedAck, Flow, ReceiverControl, Scenario, Tcp, TimeSpan,
+    TraceEntry, Transport, Web,
 };
 
 /// The largest packet of IPv4.
@@ -95,6 +95,17 @@ fn check_tcp(flow: &Flow, place: &Place, findings: &mut Findings) {
     if let Some(timeout) = tcp.delayed_ack.timeout() {
         findings.above_zero(timeout.get(), &place.at("delayed_ack"));
     }
+    let packets_per_ack = place.at("packets_per_ack");
+    findings.require(
+        (2..=1000).contains(&tcp.packets_per_ack),
+        &packets_per_ack,
+        "must be from 2 to 1000; `delayed_ack = false` is an ACK for every packet",
+    );
+    findings.require(
+        tcp.packets_per_ack == Tcp::default().packets_per_ack || tcp.delayed_ack != DelayedAck::Off,
+        &packets_per_ack,
+        "needs `delayed_ack`: without it a receiver acknowledges every packet",
+    );
     findings.require(
         tcp.initial_window > 0,
         &place.at("initial_window"),

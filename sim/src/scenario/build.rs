@@ -252,8 +252,8 @@ fn tcp_spec(
             window,
             window_scale: (32 - window.leading_zeros()).saturating_sub(16).min(14) as u8,
             delayed_ack: tcp.delayed_ack.timeout().map(|timeout| DelayedAck {
+                segments: tcp.packets_per_ack,
                 timeout: timeout.get(),
-                ..DelayedAck::default()
             }),
             sack: tcp.recovery == model::Recovery::Sack,
             timestamps: tcp.timestamps,
