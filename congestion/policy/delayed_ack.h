@@ -54,4 +54,13 @@ POLICY_INLINE int delayed_ack_is_prompt(u8 *lone, u32 acked, u32 in_flight)
 	return *lone >= DELAYED_ACK_LONE_IN_A_ROW;
 }
 
+/*
+ * Returns whether an ACK covers more than the two packets that a receiver may leave without one (RFC
+ * 5681, 4.2). Then a timer may have released it, though it covers several packets.
+ */
+POLICY_INLINE int delayed_ack_is_rare(u32 acked)
+{
+	return acked > 2;
+}
+
 #endif

@@ -205,7 +205,7 @@ POLICY_INLINE u32 netnice_on_ack(struct netnice *state, const struct netnice_ack
 
 	netnice_notice_gap(state, netnice_allow_drift(state, ack->now_us));
 	netnice_learn_rate(state, ack);
-	if (netnice_contradicts_trial(state, netnice_follow_fall(state, ack->sample_rtt_us)))
+	if (netnice_contradicts_trial(state, ack, netnice_follow_fall(state, ack)))
 		cwnd = netnice_resume_yielding(state);
 	netnice_sample(state, ack);
 	if (state->judging)
@@ -225,6 +225,7 @@ POLICY_INLINE u32 netnice_on_ack(struct netnice *state, const struct netnice_ack
 	state->recovering = 0;
 
 	if ((s32)(ack->prior_delivered - state->round_end) >= 0) {
+		state->doubtful = 0;
 		netnice_round(state, ack, cwnd);
 		state->round_end = ack->delivered;
 		state->round_queue_us = NETNICE_NO_SAMPLE;

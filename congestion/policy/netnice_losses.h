@@ -29,11 +29,12 @@ POLICY_INLINE int netnice_may_be_policed_by_others(const struct netnice *state)
 /*
  * Returns whether no delay announced a loss: the queue is hardly longer than the threshold, and
  * losses are the only sign of others. If no packet waited at all, the loss is the path's own, unless
- * the path has a policer, behind which no packet ever waits.
+ * the path has a policer, behind which no packet ever waits. What SACK blocks report that are false
+ * is no sign of anybody.
  */
 POLICY_INLINE int netnice_is_blind(const struct netnice *state)
 {
-	return !state->over_packets &&
+	return !state->doubtful && !state->over_packets &&
 	       (!netnice_met_no_queue(state) || netnice_may_be_policed_by_others(state));
 }
 
@@ -170,6 +171,24 @@ POLICY_INLINE u32 netnice_on_loss(struct netnice *state, const struct netnice_ac
 	if (blind)
 		return netnice_on_blind_loss(state, cwnd);
 	return policy_max(cwnd / 2, NETNICE_MINIMUM_CWND);
+}
+
+/*
+ * Takes back the answer to a recovery that was spurious: nothing was lost (RFC 3522, RFC 3708), and the
+ * sender has restored `cwnd`. A yielding within that recovery began at a larger window than that of
+ * probes.
+ */
+POLICY_INLINE void netnice_on_undo(struct netnice *state, u32 cwnd)
+{
+	state->judging = 0;
+	state->blind_rounds = 0;
+	if (!state->confirmed)
+		netnice_forget_limit(state);
+	if (cwnd <= NETNICE_PROBE_CWND)
+		return;
+	state->plateau = policy_min(policy_max(state->plateau, cwnd), NETNICE_NO_PLATEAU);
+	if (state->report.phase == POLICY_YIELDING && state->probe_rounds > NETNICE_PROBE_ROUNDS)
+		netnice_return(state);
 }
 
 #endif

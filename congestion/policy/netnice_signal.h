@@ -76,15 +76,22 @@ POLICY_INLINE u32 netnice_bandwidth_delay_product(const struct netnice *state)
  * support it: a path may deliver one packet in a hundred early, and all others would seem to wait in
  * a queue. While yielding, samples are rare and one is enough. Returns the fall.
  */
-POLICY_INLINE u32 netnice_follow_fall(struct netnice *state, u32 sample_rtt_us)
+POLICY_INLINE u32 netnice_follow_fall(struct netnice *state, const struct netnice_ack *ack)
 {
 	int rare = state->report.phase == POLICY_YIELDING;
+	u32 sample_rtt_us = ack->sample_rtt_us;
 	u32 fall_us;
 
 	if (!sample_rtt_us)
 		return 0;
 	if (state->minimum_rtt_us == NETNICE_NO_SAMPLE)
 		state->minimum_rtt_us = sample_rtt_us;
+	/* A SACK block may cover what has not arrived: its round trip is as short as the peer likes. */
+	if (ack->ca_state != CA_OPEN) {
+		if (sample_rtt_us < state->minimum_rtt_us / 2)
+			state->doubtful = 1;
+		return 0;
+	}
 	if (sample_rtt_us >= state->minimum_rtt_us) {
 		if (state->low_support)
 			state->low_support -= 1;
@@ -98,6 +105,9 @@ POLICY_INLINE u32 netnice_follow_fall(struct netnice *state, u32 sample_rtt_us)
 		return 0;
 	}
 	state->low_support = 0;
+	/* What met no queue so far may have met a held ACK. */
+	if (state->low_fall_us > state->threshold_floor * NETNICE_TICK_US)
+		state->whole_acks = 0;
 	state->one_way_slack = NETNICE_SLACK_UNKNOWN;
 	state->minimum_rtt_us -= state->low_fall_us;
 	return state->low_fall_us;
@@ -149,15 +159,50 @@ POLICY_INLINE int netnice_follows_reaction(const struct netnice *state,
 	return ack->delivered - state->reaction_mark >= ack->delivered - ack->prior_delivered;
 }
 
+/*
+ * Returns whether a receiver that makes ACKs rare may have held this one: some acknowledge 16 packets,
+ * or what has come within 100 ms. A whole window may be less than it waits for.
+ */
+POLICY_INLINE int netnice_may_be_held(const struct netnice *state, const struct netnice_ack *ack)
+{
+	return delayed_ack_is_rare(ack->acked) && state->whole_acks < NETNICE_WHOLE_ACKS;
+}
+
+/*
+ * Takes from a delay how long the newest packet of a rare ACK may have waited at the receiver: while
+ * data still arrives, for no longer than the next packet took.
+ */
+POLICY_INLINE u32 netnice_less_held_us(const struct netnice_ack *ack, u32 queue_us)
+{
+	if (!ack->rate_delivered)
+		return queue_us;
+	return queue_us - policy_min(queue_us, ack->rate_interval_us / ack->rate_delivered);
+}
+
 /* Samples the delay of an ACK. */
 POLICY_INLINE void netnice_sample(struct netnice *state, const struct netnice_ack *ack)
 {
-	int prompt = delayed_ack_is_prompt(&state->lone_acks, ack->acked, ack->in_flight);
+	u8 lone_acks = state->lone_acks;
+	int prompt = delayed_ack_is_prompt(&lone_acks, ack->acked, ack->in_flight);
+	int held = netnice_may_be_held(state, ack);
 	u32 queue_us, agreed_us;
 
+	state->lone_acks = lone_acks;
 	if (!ack->sample_rtt_us || ca_answers_congestion(ack->ca_state))
 		return;
+	if (ack->ca_state != CA_OPEN && ack->sample_rtt_us < state->minimum_rtt_us)
+		return;
 	queue_us = policy_min(netnice_queue_us(state, ack), NETNICE_QUEUE_LIMIT_US);
+	if (held && ack->in_flight) {
+		queue_us = netnice_less_held_us(ack, queue_us);
+	} else if (held && queue_us <= netnice_threshold_us(state)) {
+		state->whole_acks += 1;
+	} else if (held && state->report.phase != POLICY_YIELDING) {
+		/* No sign of a queue: the window grows to what makes the receiver acknowledge at once. */
+		state->round_queue_us =
+			policy_min(state->round_queue_us, netnice_threshold_us(state) / 2);
+		return;
+	}
 	agreed_us = policy_min(state->latest_queue_us, queue_us);
 	netnice_learn_jitter(state, queue_us);
 	state->latest_queue_us = queue_us;

@@ -49,6 +49,7 @@
 #define NETNICE_POLICED_PARTS 16U /* and so large a part of a round: a sixteenth */
 #define NETNICE_LIMIT_ROUNDS 124U /* growth tests a confirmed limit that seldom */
 #define NETNICE_REFILL_ROUNDS 4U  /* the empty bucket of a policer gains a little */
+#define NETNICE_WHOLE_ACKS 7U     /* in all, that show a receiver which holds no ACKs */
 #define NETNICE_SLACK_UNKNOWN 65535U
 #define NETNICE_QUEUE_LIMIT_US 0xffffffU /* 24 bits */
 #define NETNICE_NO_SAMPLE 0xffffffffU
@@ -86,8 +87,10 @@ struct netnice {
 	u16 growth;        /* packets per round, at most 65535 */
 	u16 limit;       /* packets that a policer passes per smallest round trip; 0: none known */
 	u16 pause_scale; /* of the longest pause, or of a policer's probes, relative to the first */
-	u8 lone_acks;
-	u8 blind_rounds; /* rounds in which a blind loss means others */
+	u8 lone_acks : 5;
+	u8 whole_acks : 3; /* of all that was outstanding, which met no queue: see netnice_sample() */
+	u8 blind_rounds : 7; /* rounds in which a blind loss means others: at most 124 */
+	u8 doubtful : 1;     /* SACK blocks of this round cover what cannot have arrived */
 	u8 slow_start : 1;
 	u8 round_prompt : 1; /* a sample of this round is certainly free of a delayed ACK */
 	u8 recovering : 1;

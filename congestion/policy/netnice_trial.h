@@ -122,7 +122,8 @@ POLICY_INLINE void netnice_judge_trial(struct netnice *state, u32 delivered)
  * Returns whether a fall of the smallest round trip contradicts the trial: a delay that falls again
  * was a queue. A smaller fall than the threshold corrects what was added.
  */
-POLICY_INLINE int netnice_contradicts_trial(struct netnice *state, u32 fall_us)
+POLICY_INLINE int netnice_contradicts_trial(struct netnice *state, const struct netnice_ack *ack,
+					    u32 fall_us)
 {
 	if (!state->on_trial || !fall_us)
 		return 0;
@@ -130,7 +131,8 @@ POLICY_INLINE int netnice_contradicts_trial(struct netnice *state, u32 fall_us)
 	state->steady_low -= netnice_ticks(fall_us);
 	if (state->minimum_one_way_us)
 		state->minimum_one_way_us -= fall_us;
-	return fall_us > netnice_threshold_us(state);
+	/* A receiver that held the probes' ACKs does not hold those of a larger window. */
+	return fall_us > netnice_threshold_us(state) && !netnice_may_be_held(state, ack);
 }
 
 #endif

@@ -104,6 +104,13 @@ pub struct Ack {
     pub app_limited: bool,
 }
 
+impl Ack {
+    /// [`Ack::tsval`], if it is of the peer's own clock: one that repeats the TSecr beside it is our own stamp.
+    pub fn peer_clock(&self) -> Option<u32> {
+        self.tsval.filter(|_| self.tsval != self.tsecr)
+    }
+}
+
 impl Default for Ack {
     /// An ACK with all values unknown, in the open state; the window may grow.
     fn default() -> Ack {

@@ -64,6 +64,11 @@ u32 native_netnice_on_ack(struct netnice *state, const struct netnice_ack *ack)
 	return netnice_on_ack(state, ack);
 }
 
+void native_netnice_on_undo(struct netnice *state, u32 cwnd)
+{
+	netnice_on_undo(state, cwnd);
+}
+
 u32 native_netnice_burst_packets(const struct netnice *state)
 {
 	return netnice_burst_packets(state);

@@ -43,6 +43,7 @@ pub struct Ack {
 unsafe extern "C" {
     fn native_netnice_init(state: *mut State, wanted: *const Parameters);
     fn native_netnice_on_ack(state: *mut State, ack: *const Ack) -> u32;
+    fn native_netnice_on_undo(state: *mut State, cwnd: u32);
     fn native_netnice_burst_packets(state: *const State) -> u32;
     fn native_netnice_pacing_us(state: *const State, cwnd: u32, smoothed_rtt_us: u32) -> u32;
 }
@@ -64,6 +65,12 @@ impl NetNice {
     pub fn on_ack(&mut self, ack: &Ack) -> u32 {
         // SAFETY: the state was initialised by `new`; the call only touches state and ack.
         unsafe { native_netnice_on_ack(&mut self.0, ack) }
+    }
+
+    /// Takes back the answer to a recovery that was spurious; `cwnd` is the window restored, in packets.
+    pub fn on_undo(&mut self, cwnd: u32) {
+        // SAFETY: as above.
+        unsafe { native_netnice_on_undo(&mut self.0, cwnd) }
     }
 
     /// Returns the number of packets that pacing sends at once.

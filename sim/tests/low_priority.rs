@@ -333,6 +333,24 @@ fn receivers_of_any_kind_are_understood() {
 }
 
 #[test]
+fn rare_acks_starve_nobody_and_hide_no_queue() {
+    for (packets, time, least) in [(16, "100ms", 0.7), (64, "200ms", 0.08)] {
+        let tcp =
+            format!("delayed_ack = \"{time}\", packets_per_ack = {packets}, min_rto = \"200ms\"");
+        let share = alone(Bed::base().tcp(&tcp), "netnice");
+        assert!(share > least, "{packets}: {share:.3}");
+        for rival in ["reno", "cubic"] {
+            let bed = Bed::base().tcp(&tcp).flow("own", "netnice", "");
+            let bed = bed.tcp(&Bed::base().tcp);
+            let results = bed.flow("rival", rival, "start = \"5s\"").run(20, 80);
+            let (own, theirs) = (results.share("own"), results.share("rival"));
+            let case = format!("{packets}, {rival}: {own:.4}, {theirs:.4}");
+            assert!(own < 0.05 && theirs > 0.95, "{case}");
+        }
+    }
+}
+
+#[test]
 fn clocks_that_drift_or_wrap_change_nothing() {
     // 2^32 ticks of a millisecond are 4,294,967.296 s: this clock wraps after 30 s.
     let wraps = "offset = \"4294937s\"";

@@ -45,7 +45,7 @@ impl CongestionControl for NetNiceControl {
         let cwnd = self.policy.on_ack(&netnice::Ack {
             now_us: clock_us(ack.now_ns),
             sample_rtt_us: sample_us(ack.rtt_ns),
-            tsval: ack.tsval.unwrap_or(0),
+            tsval: ack.peer_clock().unwrap_or(0),
             acked: ack.acked,
             lost: ack.newly_lost,
             in_flight: ack.in_flight,
@@ -54,7 +54,7 @@ impl CongestionControl for NetNiceControl {
             rate_delivered: if sampled { ack.rate_delivered } else { 0 },
             rate_interval_us: duration_us(ack.rate_interval_ns),
             cwnd: whole_packets(window.cwnd),
-            has_timestamp: ack.tsval.is_some(),
+            has_timestamp: ack.peer_clock().is_some(),
             ca_state: ack.ca_state,
             app_limited: ack.app_limited,
         });

@@ -12,7 +12,7 @@ fn a_loss_halves() {
 }
 
 /// A connection in congestion avoidance whose queue was never over the threshold: 1.8 ms at 10 Mb/s.
-fn never_indicated() -> Connection {
+pub(super) fn never_indicated() -> Connection {
     let mut connection = Connection::new(20);
     connection.step(0);
     connection.step(PACKET_US);

@@ -4,6 +4,7 @@
 mod any_acks;
 mod clocks;
 mod losses;
+mod peers;
 mod trials;
 
 use std::time::Duration;

@@ -43,6 +43,18 @@ static __always_inline bool peer_sends_timestamps(const struct tcp_sock *tp)
 	return BPF_CORE_READ_BITFIELD(options, tstamp_ok);
 }
 
+/*
+ * Returns true if the newest TSval is of the peer's own clock. One that repeats the TSecr beside it is
+ * our own stamp: the packet would seem to have arrived as it left. The kernel has taken the
+ * connection's offset from the TSecr.
+ */
+static __always_inline bool peer_sends_clock(const struct tcp_sock *tp)
+{
+	const struct tcp_options_received *options = &tp->rx_opt;
+
+	return peer_sends_timestamps(tp) && options->rcv_tsval != options->rcv_tsecr + tp->tsoffset;
+}
+
 /* Returns true if cwnd, not the program, limits the connection: tcp_is_cwnd_limited(). */
 static __always_inline bool cwnd_limited(const struct tcp_sock *tp)
 {

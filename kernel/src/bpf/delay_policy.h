@@ -38,7 +38,7 @@ static __always_inline struct tcplp_ack ack_of_sample(struct sock *sk,
 		.tsval = tp->rx_opt.rcv_tsval,
 		.acked = tp->delivered - connection->delivered,
 		.in_flight = packets_in_flight(tp),
-		.has_timestamp = peer_sends_timestamps(tp),
+		.has_timestamp = peer_sends_clock(tp),
 		.ca_state = ca_state(sk),
 	};
 

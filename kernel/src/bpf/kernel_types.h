@@ -161,6 +161,7 @@ struct tcp_sock {
 	__u32 rcv_nxt;
 	__u32 rcv_wnd; /* as last advertised */
 	__u16 advmss;
+	__u32 tsoffset;       /* added to the stamps that are sent */
 	__u8 tcp_usec_ts : 1; /* timestamps in microseconds; since 6.7 */
 	bool is_mptcp;        /* where MPTCP is configured */
 	struct rb_root out_of_order_queue;

@@ -67,7 +67,7 @@ static __always_inline void control(struct sock *sk, const struct rate_sample *s
 		.rate_delivered = sample->delivered > 0 ? (u32)sample->delivered : 0,
 		.rate_interval_us = sample->interval_us > 0 ? (u32)sample->interval_us : 0,
 		.cwnd = tp->snd_cwnd,
-		.has_timestamp = peer_sends_timestamps(tp),
+		.has_timestamp = peer_sends_clock(tp),
 		.ca_state = ca_state(sk),
 		.app_limited = sample->is_app_limited,
 	};
@@ -101,7 +101,10 @@ u32 BPF_PROG(netnice_ssthresh, struct sock *sk)
 SEC("struct_ops")
 u32 BPF_PROG(netnice_undo_cwnd, struct sock *sk)
 {
-	return cwnd_before_recovery(sk);
+	u32 cwnd = cwnd_before_recovery(sk);
+
+	netnice_on_undo(congestion_state(sk), cwnd);
+	return cwnd;
 }
 
 /* Bursts queue behind themselves: at low rates at most two packets leave at once. */

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Peers that acknowledge late, or what has not arrived.
+
+use super::*;
+
+/// Time for which the receiver waits for more data before it acknowledges.
+const HOLD_US: u32 = 50_000;
+
+impl Connection {
+    /// Acknowledges the whole window at once.
+    fn acknowledge_all(&mut self, queue_us: u32) -> u32 {
+        self.probe(self.cwnd, Duration::from_millis(40), queue_us)
+    }
+
+    /// Acknowledges 16 packets of the window, which took 16 times a packet's time.
+    fn acknowledge_16(&mut self, queue_us: u32) -> u32 {
+        let mut ack = self.ack(queue_us);
+        ack.acked = 16;
+        ack.in_flight = self.cwnd.saturating_sub(16);
+        self.delivered += 14;
+        ack.delivered = self.delivered;
+        ack.prior_delivered = self.delivered - self.cwnd.max(16);
+        self.cwnd = self.control.on_ack(&ack);
+        self.cwnd
+    }
+}
+
+#[test]
+fn an_ack_of_all_packets_that_was_held_is_no_sign_of_a_queue() {
+    let mut connection = Connection::settled(12);
+    for _ in 0..50 {
+        assert_eq!(connection.acknowledge_all(HOLD_US).max(12), connection.cwnd);
+        connection.cwnd = 12;
+    }
+    assert_eq!(connection.phase(), Phase::Avoidance);
+    let threshold_us = connection.control.report().threshold_us;
+    assert_eq!(threshold_us, PACKET_US * 3 / 2, "nor is it jitter");
+}
+
+#[test]
+fn rare_acks_show_the_queue_of_others() {
+    let mut connection = Connection::settled(40);
+    let mut acks = 0;
+    while connection.cwnd >= 16 {
+        connection.acknowledge_16(20_000);
+        acks += 1;
+        assert!(acks < 40, "still at {}", connection.cwnd);
+    }
+}
+
+#[test]
+fn a_receiver_that_holds_no_acks_is_believed() {
+    let after = |clean: u32| {
+        let mut connection = Connection::settled(12);
+        for _ in 0..clean {
+            connection.acknowledge_all(0);
+            connection.cwnd = 12;
+        }
+        for _ in 0..8 {
+            connection.acknowledge_all(HOLD_US);
+        }
+        connection.phase()
+    };
+    assert_eq!(after(6), Phase::Avoidance);
+    assert_eq!(after(7), Phase::Yielding);
+}
+
+#[test]
+fn probes_whose_acks_are_held_do_not_keep_an_idle_path_idle() {
+    let mut connection = Connection::yielding();
+    let yields = connection.control.report().yields;
+    // A delay that stands still for half a second is tried.
+    for _ in 0..6 {
+        assert_eq!(connection.phase(), Phase::Yielding);
+        connection.probe(2, Duration::from_millis(100), HOLD_US);
+    }
+    assert_eq!(connection.phase(), Phase::SlowStart);
+    // The window is now as large as what the receiver waits for.
+    connection.cwnd = 32;
+    for _ in 0..20 {
+        connection.acknowledge_16(0);
+    }
+    assert!(connection.cwnd >= 32, "{}", connection.cwnd);
+    assert_eq!(connection.control.report().yields, yields);
+    // The smallest round trip is again that without the wait.
+    for _ in 0..80 {
+        connection.step(1_000);
+        connection.cwnd = 32;
+    }
+    assert_eq!(connection.control.report().delay_over_minimum_us, 1_000);
+}
+
+#[test]
+fn sacks_of_what_has_not_arrived_set_no_minimum() {
+    let mut connection = Connection::settled(40);
+    for _ in 0..20 {
+        let mut ack = connection.ack(0);
+        ack.sample_rtt_us = 2_000;
+        ack.ca_state = CaState::Disorder;
+        connection.cwnd = connection.control.on_ack(&ack);
+    }
+    assert_eq!(connection.usual(), 0);
+}
+
+#[test]
+fn losses_beside_false_sacks_are_no_sign_of_others() {
+    let phase = |doubtful: bool| {
+        let mut connection = losses::never_indicated();
+        connection.step(PACKET_US);
+        if doubtful {
+            let mut ack = connection.ack(0);
+            ack.sample_rtt_us = MINIMUM_RTT_US / 2 - 1;
+            ack.ca_state = CaState::Disorder;
+            connection.cwnd = connection.control.on_ack(&ack);
+        }
+        lose(&mut connection, PACKET_US);
+        connection.phase()
+    };
+    assert_eq!(phase(false), Phase::Yielding);
+    assert_ne!(phase(true), Phase::Yielding);
+}
+
+#[test]
+fn a_yielding_to_losses_that_were_none_is_taken_back() {
+    let mut connection = losses::never_indicated();
+    for _ in 0..20 {
+        connection.step(PACKET_US);
+    }
+    let before = connection.cwnd;
+    let mut ack = connection.ack(PACKET_US);
+    ack.ca_state = CaState::Recovery;
+    connection.control.on_ack(&ack);
+    assert_eq!(connection.phase(), Phase::Yielding);
+    connection.control.on_undo(before);
+    assert_eq!(connection.phase(), Phase::SlowStart);
+    // A third loss is now the first that no growth explains.
+    connection.cwnd = before;
+    connection.step(PACKET_US);
+    lose(&mut connection, PACKET_US);
+    assert_ne!(connection.phase(), Phase::Yielding);
+}
+
+#[test]
+fn a_probe_that_was_not_lost_ends_no_yielding() {
+    let mut connection = losses::never_indicated();
+    lose(&mut connection, PACKET_US);
+    assert_eq!(connection.phase(), Phase::Yielding);
+    connection.control.on_undo(4);
+    assert_eq!(connection.phase(), Phase::Yielding);
+}
