@@ -91,6 +91,7 @@ class Connection:
     acks: int = 0
     due: float | None = None  # when a held acknowledgement has to leave
     acknowledged: int = 0  # the latest acknowledgement
+    opened: float = 0  # when the SYN arrived
 
 
 @dataclass
@@ -101,6 +102,7 @@ class Lie:
     tsval: Callable[[Connection, float], int] = lambda _, now: int(now * 1000)
     window: Callable[[Connection, float], int] = lambda _, __: WINDOW
     every: int = 1  # segments per acknowledgement
+    hold_s: float = 0.1  # after which it leaves all the same
     parts: int = 1  # acknowledgements per segment
     optimistic: bool = False  # acknowledges what has only reached the queue, or was dropped there
     sack: Callable[[Connection, list[tuple[int, int]]], list[tuple[int, int]]] = lambda _, blocks: blocks
@@ -117,6 +119,18 @@ def garbage(connection: Connection, _: list[tuple[int, int]]) -> list[tuple[int,
     return blocks
 
 
+def interrupted(connection: Connection, now: float) -> int:
+    """A window that closes for 0.1 to 1 s and opens for as long, and says so only if asked.
+
+    Of fixed times some would meet the sender's persist timer, which doubles from its RTO on, and others miss it.
+    """
+    times = random.Random(2)
+    window, until = WINDOW, connection.opened + 1
+    while until < now:
+        window, until = WINDOW - window, until + times.uniform(0.1, 1)
+    return window
+
+
 LIES: dict[str, Lie] = {
     "honest": Lie(),
     "no timestamps": Lie(timestamps=False),
@@ -128,11 +142,12 @@ LIES: dict[str, Lie] = {
     "TSval 5 % fast": Lie(tsval=lambda _, now: int(now * 1050)),
     "TSval 5 % slow": Lie(tsval=lambda _, now: int(now * 950)),
     "window of two segments": Lie(window=lambda _, __: 2 * SEGMENT + 256),
-    "window zero, 1 s of 2": Lie(window=lambda _, now: 0 if int(now) % 2 else WINDOW),
+    "window zero at times": Lie(window=interrupted),
     "window shrinks": Lie(window=lambda _, now: int(WINDOW * (1 - now % 1) / 16)),
     "ACK division by 8": Lie(parts=8),
     "optimistic ACKs": Lie(optimistic=True),
     "ACK for 16 segments": Lie(every=16),
+    "ACK for 64 segments": Lie(every=64, hold_s=0.2),
     "SACK garbage": Lie(sack=garbage),
 }
 
@@ -149,11 +164,13 @@ class Peer:
         self.arriving: list[tuple[float, int, Segment]] = []
         self.free = 0.0
         self.count = 0
+        self.first: dict[int, float] = {}  # by port, when its first packet left the queue
         self.passed: list[tuple[float, int, int]] = []  # time, port, bytes that have left the queue
         self.dropped = 0
 
-    def serve(self, until: float) -> None:
-        while (now := time.monotonic()) < until:
+    def serve(self, finished: Callable[[], bool]) -> None:
+        while not finished():
+            now = time.monotonic()
             next_events = [queue[0][0] for queue in (self.leaving, self.arriving) if queue]
             held = [one.due for one in self.connections.values() if one.due is not None]
             wait = min([*next_events, *held, now + 0.05]) - now
@@ -195,6 +212,7 @@ class Peer:
         while self.leaving and self.leaving[0][0] <= now:
             at, number, segment = heapq.heappop(self.leaving)
             self.passed.append((at, segment.port, segment.size))
+            self.first.setdefault(segment.port, at)
             heapq.heappush(self.arriving, (at + DELAY_S, number, segment))
         while self.arriving and self.arriving[0][0] <= now:
             _, _, segment = heapq.heappop(self.arriving)
@@ -213,6 +231,7 @@ class Peer:
             new.timestamps = lie.timestamps and segment.tsval is not None
             new.tsecr = segment.tsval or 0
             new.acknowledged = new.next
+            new.opened = now
             self.connections[segment.source] = new
             options = struct.pack("!BBHBBBBBB", 2, 4, SEGMENT + 12, 3, 3, WINDOW_SCALE, 4, 2, 1)
             self.send(new, SYN | ACK, 0, new.next, 65535, options, now)
@@ -235,7 +254,7 @@ class Peer:
         self.take(connection, segment.sequence, end)
         hold = in_order and not connection.early and lie.every > 1 and connection.arrived % lie.every
         if hold:
-            connection.due = connection.due or now + 0.1
+            connection.due = connection.due or now + lie.hold_s
             return
         if lie.parts > 1 and after(connection.next, before):
             step = max(1, (connection.next - before) % WRAP // lie.parts)
