@@ -7,6 +7,7 @@
 
 pub mod control;
 pub mod control_file;
+pub mod control_interface;
 pub mod controls;
 mod delay_policy;
 pub mod dstcp;

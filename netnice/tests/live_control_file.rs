@@ -147,7 +147,7 @@ congestion_control = \"reno\"
     );
     let out = directory().join("results");
     output(
-        netnice(&["lab", "--quiet", "--out"])
+        netnice(&["lab", "--quiet", "--allow-control-files", "--out"])
             .arg(&out)
             .arg(&scenario),
     );

@@ -119,6 +119,22 @@ fn a_control_in_a_file_is_given_to_flows() {
         message.contains("there are no flows `bulky` over TCP; there are bulk"),
         "{message}"
     );
+    // A scenario's own files are code that nobody has chosen yet.
+    let reno = "name = \"bulk\"\n";
+    let theirs = fs::read_to_string(&file).unwrap();
+    assert_eq!(theirs.matches(reno).count(), 1);
+    let named = format!("{reno}congestion_control = {:?}\n", text(&ledbat));
+    fs::write(&file, theirs.replace(reno, &named)).unwrap();
+    let refused = run(&["sim", text(&file)]);
+    assert_eq!(refused.status.code(), Some(2));
+    let message = stderr(&refused);
+    assert!(
+        message.contains("flows[0].congestion_control: "),
+        "{message}"
+    );
+    assert!(message.contains("--allow-control-files"), "{message}");
+    succeeded(&run(&["sim", text(&file), "--allow-control-files"]));
+    succeeded(&run(&["sim", text(&file), "--control-file", &of("bulk")]));
 }
 
 #[test]

@@ -14,12 +14,18 @@ Rates are in bit/s, times in seconds, windows in packets, sizes in bytes; names 
 """
 
 from ._build import flow, link, node
+from ._control import Control
 from ._executors import RayExecutor
-from ._native import Scenario, ScenarioError, __version__
+from ._native import NO_SSTHRESH, ControlAck, ControlLoss, ControlWindow, Scenario, ScenarioError, __version__
 from ._results import Frame, Results
 from ._sweep import RunsLostError, simulate, sweep
 
 __all__ = [
+    "NO_SSTHRESH",
+    "Control",
+    "ControlAck",
+    "ControlLoss",
+    "ControlWindow",
     "Frame",
     "RayExecutor",
     "Results",

@@ -7,16 +7,75 @@ from typing import Any, TypeVar
 
 __version__: str
 
+#: ssthresh of a connection that has none, in packets.
+NO_SSTHRESH: int
+
 _S = TypeVar("_S", bound="Scenario")
 
 class ScenarioError(ValueError): ...
 
+class ControlAck:
+    """An ACK that allows the window to grow: outside fast recovery, with new data acknowledged."""
+
+    @property
+    def now_us(self) -> int:
+        """Time in microseconds; wraps after 71 minutes."""
+    @property
+    def rtt_us(self) -> int:
+        """Round trip of the newest packet acknowledged, in microseconds; 0 if unknown."""
+    @property
+    def smoothed_rtt_us(self) -> int:
+        """Smoothed round trip (RFC 6298) in microseconds; 0 before the first sample."""
+    @property
+    def minimum_rtt_us(self) -> int:
+        """Smallest round trip of the connection in microseconds; 0 before the first sample."""
+    @property
+    def acked(self) -> int:
+        """Packets that this ACK has acknowledged."""
+    @property
+    def in_flight(self) -> int:
+        """Packets sent, neither acknowledged nor deemed lost."""
+    @property
+    def cwnd_limited(self) -> bool:
+        """The window, not the program, limits the connection."""
+
+class ControlWindow:
+    """The window in packets, to be set by a control."""
+
+    cwnd: int
+    ssthresh: int
+
+class ControlLoss:
+    """A loss or an ECN mark, or an RTO."""
+
+    @property
+    def now_us(self) -> int:
+        """Time in microseconds; wraps after 71 minutes."""
+    @property
+    def cwnd(self) -> int:
+        """Congestion window in packets, before it is reduced."""
+    @property
+    def in_flight(self) -> int:
+        """Packets sent and not yet acknowledged."""
+
 class Scenario:
     def __new__(cls, **fields: Any) -> Scenario: ...
     @classmethod
-    def from_dict(cls, fields: Mapping[str, Any], *, directory: str | os.PathLike[str] | None = None) -> Scenario: ...
+    def from_dict(
+        cls,
+        fields: Mapping[str, Any],
+        *,
+        directory: str | os.PathLike[str] | None = None,
+        allow_control_files: bool = False,
+    ) -> Scenario: ...
     @classmethod
-    def from_toml(cls, path: str | os.PathLike[str], settings: Mapping[str, Any] | None = None) -> Scenario: ...
+    def from_toml(
+        cls,
+        path: str | os.PathLike[str],
+        settings: Mapping[str, Any] | None = None,
+        *,
+        allow_control_files: bool = False,
+    ) -> Scenario: ...
     @classmethod
     def from_text(
         cls,
@@ -25,6 +84,7 @@ class Scenario:
         *,
         file: str = "scenario.toml",
         directory: str | os.PathLike[str] | None = None,
+        allow_control_files: bool = False,
     ) -> Scenario: ...
     def with_settings(self, settings: Mapping[str, Any] | None = None, /, **more: Any) -> Scenario: ...
     def with_sweep(self, axes: Mapping[str, Sequence[Any]]) -> Scenario: ...
@@ -47,6 +107,8 @@ class Scenario:
     def axes(self) -> list[str]: ...
     @property
     def points(self) -> list[dict[str, str]]: ...
+    @property
+    def tcp_flows(self) -> list[str]: ...
     @property
     def seeds(self) -> list[int]: ...
     @property
@@ -86,5 +148,7 @@ def run_local(
     directory: Directory | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> Runs: ...
-def run_batch(scenario: Scenario, keys: list[tuple[int, int]]) -> list[tuple[tuple[int, int], bytes]]: ...
+def run_batch(
+    scenario: Scenario, keys: list[tuple[int, int]], controls: Mapping[str, Callable[[], object]] | None = None
+) -> list[tuple[tuple[int, int], bytes]]: ...
 def student_t_975(degrees_of_freedom: int) -> float: ...

@@ -9,15 +9,19 @@ import os
 import pickle
 import sys
 import time
+import traceback
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Union
 
+from ._control import by_flow
 from ._executors import Engine, ExecutorLike, FutureLike
 from ._native import Directory, Runs, Scenario, run_batch, run_local
 from ._results import Results
 
 if TYPE_CHECKING:
+    from ._control import ControlClass, Controls
+
     RunKey = tuple[int, int]
     #: An executor, or a function that makes one, again after the first was lost.
     AnyExecutor = Union[ExecutorLike, Callable[[], ExecutorLike]]
@@ -37,6 +41,7 @@ def simulate(
     resume: bool = False,
     parquet: bool = False,
     executor: AnyExecutor | None = None,
+    controls: Controls | None = None,
     progress: bool | Callable[[int, int], object] = False,
 ) -> Results:
     """Run a scenario with each of its seeds, and each point of its sweep.
@@ -46,6 +51,11 @@ def simulate(
     processors by default. ``out`` is a directory that keeps each finished run, as ``netnice sim --out`` does; with
     ``resume`` finished runs found there are reused. ``progress`` is ``True`` for a line on stderr, or a function that
     is called with the numbers of finished and of all runs.
+
+    ``controls`` is a class with the methods of `Control`, which then governs all flows over TCP, or a dictionary of
+    such classes by the name of flows. Such runs are slow, go one after the other on this machine, whatever ``jobs``
+    says, and cannot be kept in ``out``: nothing would tell them from those of other code. An exception in a control
+    ends the runs and is raised as it is; from an executor as `RuntimeError` with the traceback as text.
 
     Raises `ScenarioError` for a scenario with mistakes, `FileExistsError` if ``out`` holds results and ``resume`` is
     false, `RuntimeError` if a run fails.
@@ -59,6 +69,7 @@ def simulate(
         resume=resume,
         parquet=parquet,
         executor=executor,
+        controls=controls,
         progress=progress,
     )
 
@@ -75,6 +86,7 @@ def sweep(
     out: str | os.PathLike[str] | None = None,
     resume: bool = False,
     parquet: bool = False,
+    controls: Controls | None = None,
     progress: bool | Callable[[int, int], object] = False,
 ) -> Results:
     """Run a scenario at each point of a grid, with each seed.
@@ -92,6 +104,10 @@ def sweep(
         scenario = scenario.with_sweep(dict(axes))
     if seeds is not None:
         scenario = scenario.with_settings({"seeds": seeds})
+    classes = None if controls is None else by_flow(controls, scenario)
+    if classes is not None and out is not None:
+        msg = "runs with a control in Python cannot be kept in `out`: its code is no part of what identifies results"
+        raise ValueError(msg)
     directory = None if out is None else Directory(scenario, out, resume, list(sys.argv))
     total = len(scenario.runs)
     report = _progress(progress, total)
@@ -104,12 +120,21 @@ def sweep(
         there = set(kept.keys)
         keys = [key for key in keys if key not in there]
     before = total - len(keys)
-    if executor is None:
+    if executor is None and classes is not None:
+        # Python's lock leaves nothing to win with threads; on the caller's thread Ctrl-C ends a call that does not.
+        texts = []
+        for key in keys:
+            texts += run_batch(scenario, [key], classes)
+            report(len(texts))
+        runs = Runs.from_bytes(scenario, texts)
+    elif executor is None:
         runs = run_local(scenario, keys, jobs or os.cpu_count() or 1, directory, lambda count: report(before + count))
         if kept is not None and len(kept):
             runs = _joined(scenario, kept, runs)
     else:
-        found = _Remote(scenario, executor, directory, batch_s, retries).run(keys, lambda n: report(before + n))
+        found = _Remote(scenario, executor, directory, batch_s, retries, classes).run(
+            keys, lambda count: report(before + count)
+        )
         texts = list(found.items())
         if kept is not None:
             texts += [(key, kept.json(index)) for index, key in enumerate(kept.keys)]
@@ -161,7 +186,9 @@ def _unpickled(scenario: bytes) -> Scenario:
     return unpickled
 
 
-def _work(scenario: bytes, keys: list[RunKey]) -> tuple[float, list[tuple[RunKey, bytes]], str]:
+def _work(
+    scenario: bytes, keys: list[RunKey], classes: dict[str, ControlClass] | None = None
+) -> tuple[float, list[tuple[RunKey, bytes]], str]:
     """Do some runs on a worker: the seconds that they took, their bytes, and the error that ended them or nothing.
 
     An error of a run is a value, so that whatever is raised is the executor's.
@@ -170,9 +197,14 @@ def _work(scenario: bytes, keys: list[RunKey]) -> tuple[float, list[tuple[RunKey
     results: list[tuple[RunKey, bytes]] = []
     for key in keys:
         try:
-            results += run_batch(_unpickled(scenario), [key])
-        except (RuntimeError, ValueError) as error:
-            return time.monotonic() - began, results, str(error)
+            results += run_batch(_unpickled(scenario), [key], classes)
+        except Exception as error:
+            if classes is None and not isinstance(error, (RuntimeError, ValueError)):
+                raise
+            text = (
+                str(error) if classes is None else "".join(traceback.format_exception(None, error, error.__traceback__))
+            )
+            return time.monotonic() - began, results, text
     return time.monotonic() - began, results, ""
 
 
@@ -189,11 +221,13 @@ class _Remote:
         directory: Directory | None,
         batch_s: float,
         retries: int,
+        classes: dict[str, ControlClass] | None = None,
     ) -> None:
         self._blob = pickle.dumps(scenario)
         self._make = executor if callable(executor) and not hasattr(executor, "submit") else None
         self._engine = Engine(self._make() if self._make else executor)
         self._directory = directory
+        self._arguments = () if classes is None else (classes,)
         self._batch_s = batch_s
         self._retries = retries
         self._found: dict[RunKey, bytes] = {}
@@ -229,7 +263,7 @@ class _Remote:
                 size = self._size(len(waiting), workers)
                 batch = [waiting.pop() for _ in range(size)]
                 try:
-                    future = self._engine.submit(_work, self._blob, batch)
+                    future = self._engine.submit(_work, self._blob, batch, *self._arguments)
                 except BaseException:
                     waiting += reversed(batch)
                     raise

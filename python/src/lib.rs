@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The compiled half of the Python package `netnice`: scenarios, runs and results. Python's half is in `netnice/`.
 
+mod control;
 mod directory;
 mod error;
 mod runs;
@@ -13,6 +14,8 @@ use pyo3::prelude::*;
 /// Scenarios, runs and results of netnice's simulator.
 #[pymodule]
 mod _native {
+    #[pymodule_export]
+    use crate::control::{PyAck, PyLoss, PyWindow};
     #[pymodule_export]
     use crate::directory::Directory;
     #[pymodule_export]
@@ -27,6 +30,10 @@ mod _native {
     #[pymodule_init]
     fn init(module: &super::Bound<'_, super::PyModule>) -> super::PyResult<()> {
         use pyo3::types::PyModuleMethods;
-        module.add("__version__", env!("CARGO_PKG_VERSION"))
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add(
+            "NO_SSTHRESH",
+            netnice_congestion::control_interface::NO_SSTHRESH,
+        )
     }
 }

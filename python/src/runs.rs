@@ -7,10 +7,12 @@ use std::sync::{Arc, OnceLock};
 
 use netnice_scenario::results::{self, RunResults, Summary, tables};
 use netnice_scenario::{ScenarioFile, pool};
+use netnice_sim::OutsideControls;
 use pyo3::exceptions::{PyIndexError, PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::control::{self, Failure};
 use crate::directory::Directory;
 use crate::error;
 use crate::scenario::Scenario;
@@ -183,10 +185,11 @@ pub(crate) fn read(
     Ok(run)
 }
 
-/// One run; `None` if `go_on` has returned false.
+/// One run, with controls from outside; `None` if `go_on` has returned false.
 fn run(
     file: &ScenarioFile,
     (point, seed): RunKey,
+    controls: &OutsideControls,
     go_on: impl FnMut() -> bool,
 ) -> Result<Option<RunResults>, String> {
     let name = &file.file;
@@ -194,7 +197,7 @@ fn run(
         let points = file.points.len();
         format!("{name}: there is no point {point}; there are {points}, from 0")
     })?;
-    let run = netnice_sim::run(&at.scenario, seed, go_on)
+    let run = netnice_sim::run_with_controls(&at.scenario, seed, controls, go_on)
         .map_err(|error| format!("{name}, seed {seed}: {error}"))?;
     Ok(run.map(|mut run| {
         run.settings.clone_from(&at.settings);
@@ -219,7 +222,8 @@ pub(crate) fn run_local(
     let file = scenario.file.clone();
     let directory = directory.map(Bound::get);
     let work = |&key: &RunKey, stop: &AtomicBool| -> Result<Option<(RunKey, RunResults)>, String> {
-        let Some(run) = run(&file, key, || !stop.load(Ordering::Relaxed))? else {
+        let go_on = || !stop.load(Ordering::Relaxed);
+        let Some(run) = run(&file, key, &OutsideControls::new(), go_on)? else {
             return Ok(None);
         };
         if let Some(directory) = directory {
@@ -263,29 +267,39 @@ pub(crate) fn run_local(
     }
 }
 
-/// Runs one after the other, without Python's lock, and returns the contents of their files.
+/// Runs one after the other, without Python's lock, and returns the contents of their files. `controls` are classes or
+/// functions that make the controls of some flows, by the flows' name; an error in one of them is raised as it is.
 #[pyfunction]
+#[pyo3(signature = (scenario, keys, controls=None))]
 pub(crate) fn run_batch<'py>(
     py: Python<'py>,
     scenario: &Scenario,
     keys: Vec<RunKey>,
+    controls: Option<control::Classes>,
 ) -> PyResult<Vec<(RunKey, Bound<'py, PyBytes>)>> {
     let file = &scenario.file;
+    let classes = controls.unwrap_or_default();
+    control::check(scenario, &classes)?;
     let mut results = Vec::with_capacity(keys.len());
     for key in keys {
         let mut signal = None;
-        let text = py.detach(|| {
+        let failure = Failure::default();
+        let controls = control::of_run(py, &classes, &failure);
+        let run = py.detach(|| {
             let go_on = || {
                 signal = Python::attach(|py| py.check_signals()).err();
-                signal.is_none()
+                signal.is_none() && !failure.is_some()
             };
-            let run = run(file, key, go_on).map_err(error::of_run)?;
-            run.map(|run| write(&run)).transpose()
-        })?;
-        if let Some(signal) = signal {
-            return Err(signal);
+            run(file, key, &controls, go_on).map_err(error::of_run)
+        });
+        if let Some(error) = failure.take().or(signal) {
+            return Err(error);
         }
-        results.extend(text.map(|text| (key, PyBytes::new(py, &text))));
+        if let Some(mut run) = run? {
+            control::name(py, &mut run, &classes);
+            let text = py.detach(|| write(&run))?;
+            results.push((key, PyBytes::new(py, &text)));
+        }
     }
     Ok(results)
 }

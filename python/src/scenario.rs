@@ -4,8 +4,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use netnice_scenario::model::Transport;
 use netnice_scenario::network::not_simulated;
-use netnice_scenario::{ScenarioFile, explain};
+use netnice_scenario::{ControlFiles, ScenarioFile, explain};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyType};
@@ -20,13 +21,22 @@ const BUILT: &str = "scenario";
 pub(crate) struct Scenario {
     pub(crate) file: Arc<ScenarioFile>,
     /// Directory of the files that the text refers to.
-    directory: Option<PathBuf>,
+    pub(crate) directory: Option<PathBuf>,
+    pub(crate) control_files: ControlFiles,
 }
 
 type Settings = Vec<(String, String)>;
 
-/// Sources of a scenario: text, file, settings, directory, hash.
-type Parts = (String, String, Settings, Option<PathBuf>, String);
+/// Sources of a scenario: text, file, settings, directory, whether its text may name control files, hash.
+type Parts = (String, String, Settings, Option<PathBuf>, bool, String);
+
+/// The C files that may be controls.
+fn control_files(allow: bool) -> ControlFiles {
+    match allow {
+        true => ControlFiles::OfScenario,
+        false => ControlFiles::OfSettings,
+    }
+}
 
 impl Scenario {
     fn parse(
@@ -34,9 +44,11 @@ impl Scenario {
         text: &str,
         settings: &Settings,
         directory: Option<PathBuf>,
+        control_files: ControlFiles,
     ) -> PyResult<Scenario> {
+        let place = directory.as_deref();
         let file =
-            ScenarioFile::parse_for(name, text, settings, directory.as_deref(), not_simulated);
+            ScenarioFile::parse_for(name, text, settings, place, control_files, not_simulated);
         let file = file.map_err(|problems| match name {
             BUILT => error::of_built_scenario(problems),
             _ => error::of_scenario(&problems),
@@ -44,6 +56,7 @@ impl Scenario {
         Ok(Scenario {
             file: Arc::new(file),
             directory,
+            control_files,
         })
     }
 }
@@ -54,45 +67,54 @@ impl Scenario {
     #[pyo3(signature = (**fields))]
     fn new(fields: Option<&Bound<'_, PyDict>>) -> PyResult<Scenario> {
         let text = fields.map_or_else(|| Ok(String::new()), toml::document)?;
-        Scenario::parse(BUILT, &text, &Vec::new(), None)
+        Scenario::parse(BUILT, &text, &Vec::new(), None, ControlFiles::default())
     }
 
     #[classmethod]
-    #[pyo3(signature = (fields, *, directory=None))]
+    #[pyo3(signature = (fields, *, directory=None, allow_control_files=false))]
     fn from_dict(
         _class: &Bound<'_, PyType>,
         fields: &Bound<'_, PyDict>,
         directory: Option<PathBuf>,
+        allow_control_files: bool,
     ) -> PyResult<Scenario> {
-        Scenario::parse(BUILT, &toml::document(fields)?, &Vec::new(), directory)
+        let text = toml::document(fields)?;
+        let allowed = control_files(allow_control_files);
+        Scenario::parse(BUILT, &text, &Vec::new(), directory, allowed)
     }
 
     #[classmethod]
-    #[pyo3(signature = (path, settings=None))]
+    #[pyo3(signature = (path, settings=None, *, allow_control_files=false))]
     fn from_toml(
         _class: &Bound<'_, PyType>,
         path: PathBuf,
         settings: Option<&Bound<'_, PyDict>>,
+        allow_control_files: bool,
     ) -> PyResult<Scenario> {
         let settings = read_settings(settings)?;
-        let file = ScenarioFile::load_for(&path, &settings, not_simulated);
+        let control_files = control_files(allow_control_files);
+        let file = ScenarioFile::load_for(&path, &settings, control_files, not_simulated);
         let file = file.map_err(|problems| error::of_scenario(&problems))?;
         Ok(Scenario {
             file: Arc::new(file),
             directory: path.parent().map(Path::to_owned),
+            control_files,
         })
     }
 
     #[classmethod]
-    #[pyo3(signature = (text, settings=None, *, file="scenario.toml", directory=None))]
+    #[pyo3(signature = (text, settings=None, *, file="scenario.toml", directory=None, allow_control_files=false))]
     fn from_text(
         _class: &Bound<'_, PyType>,
         text: &str,
         settings: Option<&Bound<'_, PyDict>>,
         file: &str,
         directory: Option<PathBuf>,
+        allow_control_files: bool,
     ) -> PyResult<Scenario> {
-        Scenario::parse(file, text, &read_settings(settings)?, directory)
+        let settings = read_settings(settings)?;
+        let allowed = control_files(allow_control_files);
+        Scenario::parse(file, text, &settings, directory, allowed)
     }
 
     /// The scenario on another machine, with the check that the files it refers to are the same there.
@@ -103,9 +125,11 @@ impl Scenario {
         file: &str,
         settings: Settings,
         directory: Option<PathBuf>,
+        allow_control_files: bool,
         hash: &str,
     ) -> PyResult<Scenario> {
-        let scenario = Scenario::parse(file, text, &settings, directory)?;
+        let allowed = control_files(allow_control_files);
+        let scenario = Scenario::parse(file, text, &settings, directory, allowed)?;
         if scenario.file.hash != hash {
             return Err(PyValueError::new_err(format!(
                 "{file}: the files that the scenario refers to differ on this machine; put the same on all"
@@ -125,6 +149,7 @@ impl Scenario {
             this.directory
                 .as_deref()
                 .map(|directory| std::path::absolute(directory).unwrap_or(directory.to_owned())),
+            this.control_files == ControlFiles::OfScenario,
             file.hash.clone(),
         );
         Ok((slf.get_type().getattr("_from_parts")?, parts))
@@ -149,6 +174,7 @@ impl Scenario {
             &self.file.text,
             &all,
             self.directory.clone(),
+            self.control_files,
         )
     }
 
@@ -160,7 +186,9 @@ impl Scenario {
             let key: String = key.extract()?;
             settings.retain(|(other, _)| *other != key);
         }
-        Scenario::parse(&self.file.file, &text, &settings, self.directory.clone())
+        let directory = self.directory.clone();
+        let allowed = self.control_files;
+        Scenario::parse(&self.file.file, &text, &settings, directory, allowed)
     }
 
     #[getter]
@@ -213,6 +241,14 @@ impl Scenario {
             Ok(settings)
         });
         points.collect()
+    }
+
+    /// Names of the flows over TCP.
+    #[getter]
+    pub(crate) fn tcp_flows(&self) -> Vec<&str> {
+        let flows = self.file.scenario().flows.iter();
+        let tcp = flows.filter(|flow| flow.transport == Transport::Tcp);
+        tcp.map(|flow| flow.name.as_str()).collect()
     }
 
     #[getter]

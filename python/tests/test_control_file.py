@@ -24,7 +24,7 @@ def scenario(directory: Path, **change: Any) -> netnice.Scenario:
         "flows": [netnice.flow("backup", "a", "b", congestion_control="./mine.h")],
         **change,
     }
-    return netnice.Scenario.from_dict(fields, directory=directory)
+    return netnice.Scenario.from_dict(fields, directory=directory, allow_control_files=True)
 
 
 def test_ledbat_holds_its_target(tmp_path: Path) -> None:
@@ -59,3 +59,21 @@ def test_a_loop_without_end_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "mine.h").write_text(LEDBAT.read_text().replace("window->cwnd++;", "while (1) window->cwnd++;"))
     with pytest.raises(RuntimeError, match=r"mine\.h took more than a million steps"):
         netnice.simulate(scenario(tmp_path))
+
+
+def test_code_is_not_run_without_leave(tmp_path: Path) -> None:
+    (tmp_path / "mine.h").write_text(LEDBAT.read_text())
+    text = scenario(tmp_path).text
+    (tmp_path / "theirs.toml").write_text(text)
+    refused = "is code, which would run with your rights.*allow_control_files=True"
+    with pytest.raises(netnice.ScenarioError, match=refused):
+        netnice.Scenario.from_toml(tmp_path / "theirs.toml")
+    with pytest.raises(netnice.ScenarioError, match=refused):
+        netnice.Scenario.from_text(text, directory=tmp_path)
+    allowed = netnice.Scenario.from_toml(tmp_path / "theirs.toml", allow_control_files=True)
+    # What was allowed once stays allowed in what is made of it.
+    assert len(allowed.with_sweep({"links.line.delay": ["1ms", "2ms"]}).points) == 2
+    named = allowed.with_settings({"flows.backup.congestion_control": "reno"})
+    control = {"flows.backup.congestion_control": "./mine.h"}
+    settings = netnice.Scenario.from_text(named.text.replace("./mine.h", "reno"), control, directory=tmp_path)
+    assert pickle.loads(pickle.dumps(settings)) == settings

@@ -26,5 +26,5 @@ pub mod schema;
 pub use explain::explain;
 pub use model::Scenario;
 pub use network::Network;
-pub use parse::{Point, ScenarioError, ScenarioFile};
+pub use parse::{ControlFiles, Point, ScenarioError, ScenarioFile};
 pub use schema::json_schema;

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use netnice_scenario::ScenarioFile;
+use netnice_scenario::{ControlFiles, ScenarioFile};
 
 /// A scenario in which each line can be replaced by another.
 const SCENARIO: &str = r#"name = "test"
@@ -436,7 +436,9 @@ fn mistakes_in_a_control_file_have_its_line() {
         SCENARIO.replace("congestion_control = \"reno\"", &control)
     };
     let parse = |control: &str| {
-        ScenarioFile::parse("test.toml", &text(control), &[], Some(directory.path()))
+        let (text, place) = (text(control), Some(directory.path()));
+        let allowed = ControlFiles::OfScenario;
+        ScenarioFile::parse_for("test.toml", &text, &[], place, allowed, |_| Vec::new())
     };
     for (control, file, expected) in [
         (
@@ -469,9 +471,47 @@ fn mistakes_in_a_control_file_have_its_line() {
     .unwrap();
     // Results of another control are not taken for those of this one.
     assert_ne!(one.hash, parse(r#""./mine.h""#).unwrap().hash);
-    let error = ScenarioFile::parse("test.toml", &text(r#""./mine.h""#), &[], None);
+    let text = text(r#""./mine.h""#);
+    let allowed = ControlFiles::OfScenario;
+    let error = ScenarioFile::parse_for("test.toml", &text, &[], None, allowed, |_| Vec::new());
     let error = error.unwrap_err().to_string();
     assert!(error.contains("no files beside it"), "{error}");
+}
+
+#[test]
+fn control_files_that_a_text_names_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let ledbat = std::fs::read_to_string("../examples/ledbat.h").unwrap();
+    std::fs::write(directory.path().join("mine.h"), ledbat).unwrap();
+    let parse = |text: &str, settings: &[(&str, &str)]| {
+        let settings = settings.iter();
+        let settings: Vec<(String, String)> = settings
+            .map(|&(key, value)| (key.to_owned(), value.to_owned()))
+            .collect();
+        ScenarioFile::parse("test.toml", text, &settings, Some(directory.path()))
+    };
+    let flow = |control: &str| {
+        let control = format!("congestion_control = \"{control}\"");
+        SCENARIO.replace("congestion_control = \"reno\"", &control)
+    };
+    let parameter = flow("$control") + "\n[parameters]\ncontrol = \"mine.h\"\n";
+    let key = "flows.reno.congestion_control";
+    let sweep = format!("{SCENARIO}\n[sweep]\n{key} = [\"reno\", \"./mine.h\"]\n");
+    for text in [flow("./mine.h"), parameter.clone(), sweep] {
+        let error = parse(&text, &[]).unwrap_err().to_string();
+        assert!(
+            error.contains("flows[0].congestion_control: ")
+                && error.contains("is code, which would run with your rights")
+                && error.contains("--allow-control-files"),
+            "{error}"
+        );
+    }
+    // Whoever gives the settings has chosen the file.
+    for (text, key) in [(SCENARIO, key), (&*parameter, "control")] {
+        let file = parse(text, &[(key, "./mine.h")]).unwrap();
+        let control = &file.scenario().flows[0].congestion_control;
+        assert!(control.file.is_some(), "{key}");
+    }
 }
 
 #[test]

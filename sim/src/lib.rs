@@ -27,6 +27,8 @@ pub use ids::{FlowId, LinkId, NodeId};
 pub use links::network::{LinkSpec, Network, Queue};
 pub use netnice_queue::random;
 pub use packet::{Marks, Packet};
-pub use scenario::{Traces, run, run_on, run_with_traces, simulation};
+pub use scenario::{
+    OutsideControls, Traces, run, run_on, run_with_controls, run_with_traces, simulation,
+};
 pub use simulation::{RunOptions, Simulation};
 pub use trace::capture::Capture;

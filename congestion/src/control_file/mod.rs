@@ -12,12 +12,14 @@ use std::io;
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 
-use crate::control::{Ack, Congestion, CongestionControl, Window};
-use crate::controls::low_priority::{duration_us, sample_us, whole_packets};
+use crate::control::CongestionControl;
+use crate::control_interface::{
+    ControlAck, ControlLoss, ControlWindow, Interfaced, NO_SSTHRESH, OutsideControl,
+};
 
 /// The headers that a file may include.
 const HEADERS: [(&str, &str); 2] = [
@@ -29,8 +31,6 @@ const GUARD: &str = include_str!("guard.c");
 
 /// Bytes of a control's state: `CONTROL_BYTES`.
 const STATE_BYTES: usize = 72;
-/// The threshold of a connection that has none: `CONTROL_NO_SSTHRESH`.
-const NO_SSTHRESH: u32 = 0x7fff_ffff;
 
 /// Why a file is no congestion control. The message of a compiler has several lines.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -58,48 +58,28 @@ pub enum ControlFileError {
     Load(String),
 }
 
-/// `struct control_ack`.
-#[repr(C)]
-struct FileAck {
-    now_us: u32,
-    rtt_us: u32,
-    smoothed_rtt_us: u32,
-    minimum_rtt_us: u32,
-    acked: u32,
-    in_flight: u32,
-    cwnd_limited: u32,
-}
+type OnAck = unsafe extern "C" fn(*mut c_void, *const ControlAck, *mut ControlWindow) -> i32;
+type OnLoss = unsafe extern "C" fn(*mut c_void, *const ControlLoss, *mut u32) -> i32;
 
-/// `struct control_window`.
-#[repr(C)]
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct FileWindow {
-    cwnd: u32,
-    ssthresh: u32,
-}
-
-/// `struct control_loss`.
-#[repr(C)]
-struct FileLoss {
-    now_us: u32,
-    cwnd: u32,
-    in_flight: u32,
-}
-
-type OnAck = unsafe extern "C" fn(*mut c_void, *const FileAck, *mut FileWindow) -> i32;
-type OnLoss = unsafe extern "C" fn(*mut c_void, *const FileLoss, *mut u32) -> i32;
-
-/// A congestion control that was compiled from a file, and loaded.
-pub struct ControlFile {
-    name: String,
-    text: String,
+/// The functions of a loaded control.
+struct Loaded {
     on_ack: OnAck,
     on_loss: OnLoss,
     on_timeout: OnLoss,
+    /// Holds them.
+    _library: Library,
+}
+
+/// A congestion control that was compiled from a file. Its code is loaded when the first connection needs it: a program
+/// that only reads the scenario, or runs it on a kernel, runs none of it.
+pub struct ControlFile {
+    name: String,
+    text: String,
+    /// The shared object.
+    object: Vec<u8>,
+    loaded: OnceLock<Loaded>,
     /// A call took too many steps.
     endless: AtomicBool,
-    /// Holds the functions.
-    _library: Library,
 }
 
 impl fmt::Debug for ControlFile {
@@ -117,21 +97,27 @@ impl PartialEq for ControlFile {
 }
 
 impl ControlFile {
-    /// Compiles and loads the control whose text is `text`. `name` is its file's, as the user wrote it, for messages.
-    /// A text that this process has loaded before is not compiled again.
+    /// Compiles the control whose text is `text`, and runs nothing of it. `name` is its file's, as the user wrote it, for
+    /// messages. A text that this process has compiled before is not compiled again.
     ///
     /// # Errors
-    /// If it does not compile, calls what is not in it, or cannot be loaded.
-    pub fn load(name: &str, text: &str) -> Result<Arc<ControlFile>, ControlFileError> {
-        type Loaded = HashMap<(String, String), Arc<ControlFile>>;
-        static LOADED: LazyLock<Mutex<Loaded>> = LazyLock::new(Mutex::default);
-        let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+    /// If it does not compile, or calls what is not in it.
+    pub fn compile(name: &str, text: &str) -> Result<Arc<ControlFile>, ControlFileError> {
+        type Compiled = HashMap<(String, String), Arc<ControlFile>>;
+        static COMPILED: LazyLock<Mutex<Compiled>> = LazyLock::new(Mutex::default);
+        let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (name.to_owned(), text.to_owned());
-        if let Some(file) = loaded.get(&key) {
+        if let Some(file) = compiled.get(&key) {
             return Ok(file.clone());
         }
-        let file = Arc::new(compile(name, text)?);
-        loaded.insert(key, file.clone());
+        let file = Arc::new(ControlFile {
+            name: name.to_owned(),
+            text: text.to_owned(),
+            object: object(name, text)?,
+            loaded: OnceLock::new(),
+            endless: AtomicBool::new(false),
+        });
+        compiled.insert(key, file.clone());
         Ok(file)
     }
 
@@ -145,12 +131,19 @@ impl ControlFile {
         &self.text
     }
 
-    /// Creates the control of a new connection.
-    pub fn create(self: &Arc<Self>) -> Box<dyn CongestionControl> {
-        Box::new(FileControl {
+    /// Creates the control of a new connection. The first of a file loads its code.
+    ///
+    /// # Errors
+    /// If the system refuses to load it; never after a first success.
+    pub fn create(self: &Arc<Self>) -> Result<Box<dyn CongestionControl>, ControlFileError> {
+        if self.loaded.get().is_none() {
+            // Another thread may have been faster; either of the two will do.
+            let _ = self.loaded.set(load(&self.object)?);
+        }
+        Ok(Box::new(Interfaced(FileControl {
             file: self.clone(),
             state: [0; STATE_BYTES / 8],
-        })
+        })))
     }
 
     /// Returns the reason if a call took too many steps, in which case nothing computed by the control counts.
@@ -164,8 +157,8 @@ impl ControlFile {
     }
 }
 
-/// Compiles to a shared object in a directory that is removed at once: the loaded object stays in memory.
-fn compile(name: &str, text: &str) -> Result<ControlFile, ControlFileError> {
+/// Compiles to a shared object, in a directory that is removed at once.
+fn object(name: &str, text: &str) -> Result<Vec<u8>, ControlFileError> {
     let failed = |error: io::Error| ControlFileError::Load(error.to_string());
     let directory = tempfile::tempdir().map_err(failed)?;
     let at = |file: &str| directory.path().join(file);
@@ -213,20 +206,26 @@ fn compile(name: &str, text: &str) -> Result<ControlFile, ControlFileError> {
         "guard.o",
     ];
     run_compiler(directory.path(), &link).map_err(outside)?;
+    fs::read(at("control.so")).map_err(failed)
+}
+
+/// Loads a shared object, from a directory that is removed at once: what is loaded stays in memory.
+fn load(object: &[u8]) -> Result<Loaded, ControlFileError> {
+    let failed = |error: io::Error| ControlFileError::Load(error.to_string());
     let refused = |error: libloading::Error| ControlFileError::Load(error.to_string());
+    let directory = tempfile::tempdir().map_err(failed)?;
+    let path = directory.path().join("control.so");
+    fs::write(&path, object).map_err(failed)?;
     // SAFETY: the object has no initialisers but those that the user's own code brings; running that code is what the
     // user asked for.
-    let library = unsafe { Library::open(Some(at("control.so")), RTLD_NOW | RTLD_LOCAL) };
+    let library = unsafe { Library::open(Some(&path), RTLD_NOW | RTLD_LOCAL) };
     let library = library.map_err(refused)?;
     // SAFETY: guard.c defines these functions with these types.
     unsafe {
-        Ok(ControlFile {
-            name: name.to_owned(),
-            text: text.to_owned(),
+        Ok(Loaded {
             on_ack: *library.get(b"netnice_control_ack").map_err(refused)?,
             on_loss: *library.get(b"netnice_control_loss").map_err(refused)?,
             on_timeout: *library.get(b"netnice_control_timeout").map_err(refused)?,
-            endless: AtomicBool::new(false),
             _library: library,
         })
     }
@@ -289,91 +288,45 @@ struct FileControl {
 }
 
 impl FileControl {
-    fn threshold(&mut self, function: OnLoss, congestion: &Congestion, window: &mut Window) {
-        let loss = FileLoss {
-            now_us: (congestion.now_ns / 1000) as u32,
-            cwnd: whole_packets(window.cwnd),
-            in_flight: congestion.in_flight,
-        };
-        let mut ssthresh = NO_SSTHRESH;
+    /// Calls the control's function, unless a call before has not ended: the others would waste as much time.
+    fn call(&mut self, function: impl FnOnce(&Loaded, *mut c_void) -> i32) {
         if self.file.endless.load(Ordering::Relaxed) {
             return;
         }
-        // SAFETY: the state is as large as the compiled file expects at most; the others are valid for the call.
-        let late = unsafe {
-            function(
-                self.state.as_mut_ptr().cast(),
-                &raw const loss,
-                &raw mut ssthresh,
-            )
+        let Some(loaded) = self.file.loaded.get() else {
+            unreachable!("the control was loaded before its first connection");
         };
-        self.note(late);
-        window.ssthresh = ssthresh.max(1).into();
-    }
-
-    fn note(&self, late: i32) {
-        if late != 0 {
+        if function(loaded, self.state.as_mut_ptr().cast()) != 0 {
             self.file.endless.store(true, Ordering::Relaxed);
         }
     }
 }
 
-impl CongestionControl for FileControl {
-    fn name(&self) -> &'static str {
-        "a control in a file"
-    }
-
-    fn on_ack(&mut self, ack: &Ack, window: &mut Window) {
-        // Once a call has not ended, the others would waste as much time.
-        if !ack.may_grow || self.file.endless.load(Ordering::Relaxed) {
-            return;
-        }
-        let told = FileAck {
-            now_us: (ack.now_ns / 1000) as u32,
-            rtt_us: sample_us(ack.rtt_ns),
-            smoothed_rtt_us: duration_us(ack.smoothed_rtt_ns),
-            minimum_rtt_us: duration_us(ack.min_rtt_ns),
-            acked: ack.acked,
-            in_flight: ack.in_flight,
-            cwnd_limited: ack.cwnd_limited.into(),
-        };
-        let old = FileWindow {
-            cwnd: whole_packets(window.cwnd),
-            ssthresh: match window.ssthresh {
-                ssthresh if ssthresh < f64::from(NO_SSTHRESH) => whole_packets(ssthresh),
-                _ => NO_SSTHRESH,
-            },
-        };
-        let mut new = old;
+impl OutsideControl for FileControl {
+    fn on_ack(&mut self, ack: &ControlAck, window: &mut ControlWindow) {
         // SAFETY: the state is as large as the compiled file expects at most; the others are valid for the call.
-        let late = unsafe {
-            (self.file.on_ack)(
-                self.state.as_mut_ptr().cast(),
-                &raw const told,
-                &raw mut new,
-            )
-        };
-        self.note(late);
-        if new.cwnd != old.cwnd {
-            window.cwnd = new.cwnd.max(1).into();
-        }
-        if new.ssthresh != old.ssthresh {
-            window.ssthresh = new.ssthresh.max(1).into();
-        }
+        self.call(|loaded, state| unsafe { (loaded.on_ack)(state, ack, window) });
     }
 
-    fn on_loss(&mut self, congestion: &Congestion, window: &mut Window) {
-        self.threshold(self.file.on_loss, congestion, window);
+    fn on_loss(&mut self, loss: &ControlLoss) -> u32 {
+        let mut ssthresh = NO_SSTHRESH;
+        // SAFETY: as in `on_ack`.
+        self.call(|loaded, state| unsafe { (loaded.on_loss)(state, loss, &raw mut ssthresh) });
+        ssthresh
     }
 
-    fn on_timeout(&mut self, congestion: &Congestion, window: &mut Window) {
-        self.threshold(self.file.on_timeout, congestion, window);
+    fn on_timeout(&mut self, loss: &ControlLoss) -> u32 {
+        let mut ssthresh = NO_SSTHRESH;
+        // SAFETY: as in `on_ack`.
+        self.call(|loaded, state| unsafe { (loaded.on_timeout)(state, loss, &raw mut ssthresh) });
+        ssthresh
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::control::{Ack, Congestion, Window};
 
     const GOOD: &str = "#define CONTROL_INTERFACE 1\n#include \"control.h\"\n\
         struct control { u32 acks; };\n\
@@ -395,8 +348,8 @@ mod tests {
 
     #[test]
     fn a_file_moves_the_window() {
-        let file = ControlFile::load("good.h", GOOD).unwrap();
-        let mut control = file.create();
+        let file = ControlFile::compile("good.h", GOOD).unwrap();
+        let mut control = file.create().unwrap();
         let mut window = window();
         let ack = Ack {
             acked: 1,
@@ -417,14 +370,16 @@ mod tests {
         assert_eq!(file.failure(), None);
         // Another connection has a state of its own.
         let mut other = super::tests::window();
-        file.create().on_ack(&ack, &mut other);
+        file.create().unwrap().on_ack(&ack, &mut other);
         assert_eq!(other.cwnd, 2.5);
     }
 
     #[test]
     fn a_loop_without_end_is_ended() {
-        let file = ControlFile::load("endless.h", &with("while (1) state->acks++;")).unwrap();
-        file.create().on_ack(&Ack::default(), &mut window());
+        let file = ControlFile::compile("endless.h", &with("while (1) state->acks++;")).unwrap();
+        file.create()
+            .unwrap()
+            .on_ack(&Ack::default(), &mut window());
         let failure = file.failure().unwrap();
         assert!(
             failure.contains("endless.h") && failure.contains("million steps"),
@@ -462,7 +417,9 @@ mod tests {
                 "calls `puts`, which is not in the file",
             ),
         ] {
-            let error = ControlFile::load("mine.h", &text).unwrap_err().to_string();
+            let error = ControlFile::compile("mine.h", &text)
+                .unwrap_err()
+                .to_string();
             assert!(error.contains(expected), "{expected}: {error}");
         }
     }

@@ -44,9 +44,10 @@ pub use run::Watch;
 /// ```no_run
 /// use std::path::Path;
 /// use netnice_lab::experiment::{self, Lab};
-/// use netnice_scenario::ScenarioFile;
+/// use netnice_scenario::{ControlFiles, ScenarioFile};
 ///
-/// let file = ScenarioFile::load_for(Path::new("scenarios/two_reno.toml"), &[], experiment::check)?;
+/// let path = Path::new("scenarios/two_reno.toml");
+/// let file = ScenarioFile::load_for(path, &[], ControlFiles::default(), experiment::check)?;
 /// let lab = Lab::open([file.scenario()])?;
 /// let results = lab.run(file.scenario(), 1, || true)?.expect("it was not stopped");
 /// for flow in &results.flows {

@@ -18,11 +18,12 @@ use sha2::{Digest, Sha256};
 
 use crate::input;
 use crate::model::Scenario;
-use crate::network::{Network, Problem};
+use crate::network::{Network, Place, Problem};
 use fault::{Fault, Origin};
 use settings::Setting;
 use tree::Node;
 
+pub use control_files::ControlFiles;
 pub use error::{ScenarioError, ScenarioProblem};
 
 /// A scenario file that has been read and checked.
@@ -55,14 +56,15 @@ impl ScenarioFile {
     /// Reads and checks a file. `settings` are put in, as `netnice sim --set KEY=VALUE` does: a parameter, or a field by
     /// its path such as `links.bottleneck.rate`.
     pub fn load(path: &Path, settings: &[(String, String)]) -> Result<ScenarioFile, ScenarioError> {
-        ScenarioFile::load_for(path, settings, |_| Vec::new())
+        ScenarioFile::load_for(path, settings, ControlFiles::default(), |_| Vec::new())
     }
 
     /// Reads a file, with a further check by the scenario's user: the first point at which `check` finds something is
-    /// an error.
+    /// an error. `control_files` says which C files may be controls.
     pub fn load_for(
         path: &Path,
         settings: &[(String, String)],
+        control_files: ControlFiles,
         check: impl Fn(&Scenario) -> Vec<Problem>,
     ) -> Result<ScenarioFile, ScenarioError> {
         let file = path.display().to_string();
@@ -71,7 +73,8 @@ impl ScenarioFile {
         })?;
         let text = String::from_utf8(text)
             .map_err(|_| ScenarioError::unreadable(&file, "is no text in UTF-8".to_owned()))?;
-        ScenarioFile::parse_for(&file, &text, settings, path.parent(), check)
+        let directory = path.parent();
+        ScenarioFile::parse_for(&file, &text, settings, directory, control_files, check)
     }
 
     /// Parses a text. Files with traces are looked for in `directory`, and refused without one.
@@ -81,7 +84,10 @@ impl ScenarioFile {
         settings: &[(String, String)],
         directory: Option<&Path>,
     ) -> Result<ScenarioFile, ScenarioError> {
-        ScenarioFile::parse_for(file, text, settings, directory, |_| Vec::new())
+        let control_files = ControlFiles::default();
+        ScenarioFile::parse_for(file, text, settings, directory, control_files, |_| {
+            Vec::new()
+        })
     }
 
     /// Parses a text, with a further check by the scenario's user, as [`ScenarioFile::load_for`] does.
@@ -90,6 +96,7 @@ impl ScenarioFile {
         text: &str,
         settings: &[(String, String)],
         directory: Option<&Path>,
+        control_files: ControlFiles,
         check: impl Fn(&Scenario) -> Vec<Problem>,
     ) -> Result<ScenarioFile, ScenarioError> {
         let error = |fault: Fault| ScenarioError::new(file, text, vec![fault.problem()]);
@@ -117,7 +124,15 @@ impl ScenarioFile {
             defaults::apply(&mut root).map_err(error)?;
             let mut scenario =
                 Scenario::deserialize(&root).map_err(|fault| error(fault.at(&root.origin)))?;
-            let checked = control_files::load_all(&mut scenario, directory, &mut hash)
+            let is_setting = |place: &Place| matches!(root.origin_of(&place.0), Origin::Outside(_));
+            let controls = control_files::load_all(
+                &mut scenario,
+                directory,
+                control_files,
+                is_setting,
+                &mut hash,
+            );
+            let checked = controls
                 .and_then(|()| trace::load_all(&mut scenario, directory, &mut hash))
                 .and_then(|()| Network::new(&scenario).map(drop))
                 .and_then(|()| match check(&scenario) {

@@ -13,6 +13,7 @@ use crate::error::RunError;
 use crate::flows::spec::{FlowSpec, MakeControl, Path, Program, TcpSpec};
 use crate::ids::{LinkId, NodeId};
 use crate::links::network::{LinkSpec, Network};
+use crate::scenario::run::OutsideControls;
 use crate::scenario::trace_files::Traces;
 use crate::simulation::{RunOptions, Simulation};
 use crate::tcp::{
@@ -31,6 +32,7 @@ pub(crate) fn simulation(
     seed: u64,
     traces: Option<&Traces>,
     engine: EngineOptions,
+    outside: &OutsideControls,
 ) -> Result<Simulation, RunError> {
     let mut network = Network::new();
     for node in &layout.nodes {
@@ -55,7 +57,10 @@ pub(crate) fn simulation(
         checkpoints: scenario.phase_ends(),
         engine,
     };
-    let mut controls = Controls::default();
+    let mut controls = Controls {
+        outside,
+        last: None,
+    };
     let flows = layout.flows.iter().map(|flow| {
         let mut spec = flow_spec(layout, flow, &mut controls)?;
         spec.sampled = scenario.sampling.takes_flow(&flow.name, &flow.group.name);
@@ -83,7 +88,7 @@ fn link_spec(link: &NetworkLink, seed: u64) -> Result<LinkSpec, RunError> {
 fn flow_spec(
     layout: &Layout,
     flow: &NetworkFlow,
-    controls: &mut Controls,
+    controls: &mut Controls<'_>,
 ) -> Result<FlowSpec, RunError> {
     let group = &*flow.group;
     let refuse = |reason: &str| RunError::Flow {
@@ -150,17 +155,20 @@ fn flow_spec(
 }
 
 /// The congestion control of the group seen last: the flows of a group have one in common, and follow on one another.
-#[derive(Default)]
-struct Controls {
+struct Controls<'a> {
+    outside: &'a OutsideControls,
     last: Option<(Arc<FlowGroup>, MakeControl)>,
 }
 
-impl Controls {
+impl Controls<'_> {
     fn of(&mut self, flow: &NetworkFlow) -> Result<MakeControl, RunError> {
         match &self.last {
             Some((group, control)) if Arc::ptr_eq(group, &flow.group) => Ok(control.clone()),
+            _ if self.outside.contains_key(&flow.group.name) => {
+                Ok(self.outside[&flow.group.name].clone())
+            }
             _ if flow.group.congestion_control.is_file() => {
-                // It was loaded when the scenario was read.
+                // It was compiled when the scenario was read.
                 let file = flow.group.congestion_control.file.clone().ok_or_else(|| {
                     let reason = format!(
                         "its control `{}` was not read",
@@ -171,7 +179,12 @@ impl Controls {
                         reason,
                     }
                 })?;
-                let control: MakeControl = Arc::new(move || file.create());
+                file.create().map_err(|error| RunError::Flow {
+                    flow: flow.name.clone(),
+                    reason: error.to_string(),
+                })?;
+                let control: MakeControl =
+                    Arc::new(move || file.create().expect("the same was created before"));
                 self.last = Some((flow.group.clone(), control.clone()));
                 Ok(control)
             }
@@ -199,7 +212,7 @@ fn tcp_spec(
     flow: &NetworkFlow,
     (sender, receiver): (usize, usize),
     request_bytes: Option<u64>,
-    controls: &mut Controls,
+    controls: &mut Controls<'_>,
 ) -> Result<TcpSpec, RunError> {
     let group = &*flow.group;
     let tcp = &group.tcp;

@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One run of a scenario, from its description to its results.
 
+use std::collections::BTreeMap;
+
 use netnice_scenario::model::Scenario;
 use netnice_scenario::network::not_simulated;
 use netnice_scenario::results::RunResults;
 
 use crate::engine::options::EngineOptions;
 use crate::error::RunError;
+use crate::flows::spec::MakeControl;
 use crate::scenario::trace_files::Traces;
 use crate::scenario::{build, report};
 use crate::simulation::Simulation;
+
+/// Controls instead of those that the scenario names, by the name of the flows.
+pub type OutsideControls = BTreeMap<String, MakeControl>;
 
 /// The run of `scenario` with one seed, at time zero: to look at while it is under way.
 pub fn simulation(scenario: &Scenario, seed: u64) -> Result<Simulation, RunError> {
@@ -19,6 +25,7 @@ pub fn simulation(scenario: &Scenario, seed: u64) -> Result<Simulation, RunError
         seed,
         None,
         EngineOptions::default(),
+        &OutsideControls::new(),
     )
 }
 
@@ -44,6 +51,17 @@ pub fn run(
     run_on(EngineOptions::default(), scenario, seed, None, go_on)
 }
 
+/// As [`run`], with controls from outside for some flows. The results name the controls that the scenario has for them.
+pub fn run_with_controls(
+    scenario: &Scenario,
+    seed: u64,
+    controls: &OutsideControls,
+    go_on: impl FnMut() -> bool,
+) -> Result<Option<RunResults>, RunError> {
+    let engine = EngineOptions::default();
+    run_all(engine, scenario, seed, None, controls, go_on)
+}
+
 /// As [`run`], and writes the packets that come out of links to traces, which change nothing in the results.
 pub fn run_with_traces(
     scenario: &Scenario,
@@ -61,10 +79,22 @@ pub fn run_on(
     scenario: &Scenario,
     seed: u64,
     traces: Option<&Traces>,
+    go_on: impl FnMut() -> bool,
+) -> Result<Option<RunResults>, RunError> {
+    let none = OutsideControls::new();
+    run_all(engine, scenario, seed, traces, &none, go_on)
+}
+
+fn run_all(
+    engine: EngineOptions,
+    scenario: &Scenario,
+    seed: u64,
+    traces: Option<&Traces>,
+    controls: &OutsideControls,
     mut go_on: impl FnMut() -> bool,
 ) -> Result<Option<RunResults>, RunError> {
     let layout = layout(scenario)?;
-    let mut simulation = build::simulation(scenario, &layout, seed, traces, engine)?;
+    let mut simulation = build::simulation(scenario, &layout, seed, traces, engine, controls)?;
     let files = || {
         let flows = scenario.flows.iter();
         flows.filter_map(|flow| flow.congestion_control.file.as_ref())

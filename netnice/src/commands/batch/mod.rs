@@ -16,7 +16,7 @@ use netnice_scenario::network::Problem;
 use netnice_scenario::results::{
     Backend, Existing, Manifest, ResultsDirectory, RunResults, Summary,
 };
-use netnice_scenario::{Point, ScenarioFile};
+use netnice_scenario::{ControlFiles, Point, ScenarioFile};
 use nix::sys::signal::Signal;
 use serde::Serialize;
 
@@ -39,6 +39,9 @@ pub struct BatchArguments {
     /// docs/extending.md describes such files
     #[arg(long, value_name = "[FLOWS=]FILE")]
     control_file: Vec<String>,
+    /// Allow the scenario to name C files as congestion controls: they are code, so read them first
+    #[arg(long)]
+    allow_control_files: bool,
     /// Keep all results in this directory
     #[arg(long, value_name = "DIRECTORY")]
     pub out: Option<PathBuf>,
@@ -104,20 +107,27 @@ impl BatchArguments {
         path: &Path,
         check: impl Fn(&Scenario) -> Vec<Problem>,
     ) -> Result<Option<ScenarioFile>> {
-        let Some(file) = self.load_with(path, &[], &check) else {
-            return Ok(None);
+        let allowed = match self.allow_control_files {
+            true => ControlFiles::OfScenario,
+            false => ControlFiles::OfSettings,
         };
         if self.control_file.is_empty() {
-            return Ok(Some(file));
+            return Ok(self.load_with(path, &[], allowed, check));
         }
-        let controls = control_files::settings(&file, &self.control_file)?;
-        Ok(self.load_with(path, &controls, &check))
+        // The names of its flows are wanted, and not the files that it has for them.
+        let names = self.load_with(path, &[], ControlFiles::Unread, |_| Vec::new());
+        let Some(names) = names else {
+            return Ok(None);
+        };
+        let controls = control_files::settings(&names, &self.control_file)?;
+        Ok(self.load_with(path, &controls, allowed, check))
     }
 
     fn load_with(
         &self,
         path: &Path,
         more: &[(String, String)],
+        control_files: ControlFiles,
         check: impl Fn(&Scenario) -> Vec<Problem>,
     ) -> Option<ScenarioFile> {
         let mut settings = self.settings.clone();
@@ -125,7 +135,7 @@ impl BatchArguments {
         if let Some(seeds) = self.seeds {
             settings.push(("seeds".to_owned(), seeds.to_string()));
         }
-        match ScenarioFile::load_for(path, &settings, check) {
+        match ScenarioFile::load_for(path, &settings, control_files, check) {
             Ok(file) => Some(file),
             Err(error) => {
                 for line in error.to_string().lines() {
