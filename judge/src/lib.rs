@@ -23,4 +23,4 @@ pub mod question;
 pub mod rival;
 
 pub use judgement::{Cell, Judgement};
-pub use plan::{Effort, Plan, PlanError, Progress};
+pub use plan::{Begun, Effort, Plan, PlanError, Progress};

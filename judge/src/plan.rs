@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use netnice_scenario::model::Scenario;
 use netnice_scenario::pool::{self, LAB_BPS, Make};
-use netnice_scenario::results::Estimate;
+use netnice_scenario::results::{Estimate, RunResults};
 use netnice_scenario::{ScenarioError, ScenarioFile, output};
 use serde::{Deserialize, Serialize};
 
@@ -93,6 +93,15 @@ struct Kept {
     /// Version of netnice.
     version: String,
     measured: Measured,
+}
+
+/// What a directory holds of a plan: runs by the number of their case and their seed.
+#[derive(Debug, Default)]
+pub struct Begun {
+    /// Those that are finished.
+    pub finished: BTreeMap<(usize, u64), Measured>,
+    /// The others.
+    pub left: Vec<(usize, u64)>,
 }
 
 /// The runs of a judgement.
@@ -202,6 +211,11 @@ impl Plan {
         })
     }
 
+    /// All cases: name, and scenario with its seeds.
+    pub fn cases(&self) -> impl Iterator<Item = (String, &ScenarioFile)> {
+        self.cases.iter().map(|(case, file)| (case.name(), file))
+    }
+
     /// The scenarios of all cases.
     pub fn scenarios(&self) -> impl Iterator<Item = &Scenario> {
         self.cases.iter().map(|(_, file)| file.scenario())
@@ -228,28 +242,10 @@ impl Plan {
         command: Vec<String>,
         mut progress: impl FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<(Judgement, Progress), PlanError> {
-        let runs = out.join("runs");
-        if !resume && fs::read_dir(&runs).is_ok_and(|mut entries| entries.next().is_some()) {
-            return Err(PlanError::Occupied(out.to_owned()));
-        }
-        let scenarios = out.join("scenarios");
-        for directory in [&runs, &scenarios] {
-            fs::create_dir_all(directory).map_err(at(directory))?;
-        }
-        let mut finished: BTreeMap<(usize, u64), Measured> = BTreeMap::new();
-        let mut left = Vec::new();
-        for (number, (case, file)) in self.cases.iter().enumerate() {
-            let path = scenarios.join(format!("{}.toml", case.name()));
-            fs::write(&path, &file.text).map_err(at(&path))?;
-            for seed in 1..=self.seeds {
-                match kept(&self.run_file(&runs, case, seed), &file.hash, version) {
-                    Some(measured) => {
-                        finished.insert((number, seed), measured);
-                    }
-                    None => left.push((number, seed)),
-                }
-            }
-        }
+        let Begun {
+            mut finished,
+            mut left,
+        } = self.begin(out, resume, version)?;
         // The runs that take longest begin first, so that none is left over at the end.
         left.sort_by(|a, b| {
             let rate = |key: &(usize, u64)| self.cases[key.0].0.path.rate_bps();
@@ -266,13 +262,8 @@ impl Plan {
             let Some(results) = results else {
                 return Ok(None);
             };
-            let kept = Kept {
-                hash: file.hash.clone(),
-                version: version.to_owned(),
-                measured: case.measure(self.effort, &results),
-            };
-            keep(&self.run_file(&runs, case, seed), &kept)?;
-            Ok(Some(((number, seed), kept.measured)))
+            let measured = self.store(out, (number, seed), &results, version)?;
+            Ok(Some(((number, seed), measured)))
         };
         let mut failure = None;
         let pool = pool::run(&left, jobs, work, |result| {
@@ -302,12 +293,62 @@ impl Plan {
             runs: finished.len(),
             of_runs: self.runs(),
         };
-        Ok((self.judge(&finished, &scenarios, version, command), far))
+        Ok((self.judge(&finished, out, version, command), far))
     }
 
-    fn run_file(&self, runs: &FilePath, case: &Case, seed: u64) -> PathBuf {
+    /// Prepares `out`, and reads the runs that it holds.
+    ///
+    /// # Errors
+    /// If a file cannot be written, or if `out` holds runs and `resume` is false.
+    pub fn begin(&self, out: &FilePath, resume: bool, version: &str) -> Result<Begun, PlanError> {
+        let (runs, scenarios) = (out.join("runs"), out.join("scenarios"));
+        if !resume && fs::read_dir(&runs).is_ok_and(|mut entries| entries.next().is_some()) {
+            return Err(PlanError::Occupied(out.to_owned()));
+        }
+        for directory in [&runs, &scenarios] {
+            fs::create_dir_all(directory).map_err(at(directory))?;
+        }
+        let mut begun = Begun::default();
+        for (number, (case, file)) in self.cases.iter().enumerate() {
+            let path = scenarios.join(format!("{}.toml", case.name()));
+            fs::write(&path, &file.text).map_err(at(&path))?;
+            for seed in 1..=self.seeds {
+                match kept(&self.run_file(out, case, seed), &file.hash, version) {
+                    Some(measured) => {
+                        begun.finished.insert((number, seed), measured);
+                    }
+                    None => begun.left.push((number, seed)),
+                }
+            }
+        }
+        Ok(begun)
+    }
+
+    /// Keeps what is measured of the run of a case with a seed.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn store(
+        &self,
+        out: &FilePath,
+        (number, seed): (usize, u64),
+        results: &RunResults,
+        version: &str,
+    ) -> Result<Measured, PlanError> {
+        let (case, file) = &self.cases[number];
+        let kept = Kept {
+            hash: file.hash.clone(),
+            version: version.to_owned(),
+            measured: case.measure(self.effort, results),
+        };
+        keep(&self.run_file(out, case, seed), &kept)?;
+        Ok(kept.measured)
+    }
+
+    fn run_file(&self, out: &FilePath, case: &Case, seed: u64) -> PathBuf {
         let backend = if self.lab { "lab" } else { "sim" };
-        runs.join(format!("{}.{seed}.{backend}.json", case.name()))
+        out.join("runs")
+            .join(format!("{}.{seed}.{backend}.json", case.name()))
     }
 
     /// Returns the number of a case.
@@ -319,14 +360,16 @@ impl Plan {
         })
     }
 
-    fn judge(
+    /// The judgement of finished runs.
+    pub fn judge(
         &self,
         finished: &BTreeMap<(usize, u64), Measured>,
-        scenarios: &FilePath,
+        out: &FilePath,
         version: &str,
         command: Vec<String>,
     ) -> Judgement {
-        let cells = (0..self.cells).filter_map(|number| self.cell(number, finished, scenarios));
+        let scenarios = out.join("scenarios");
+        let cells = (0..self.cells).filter_map(|number| self.cell(number, finished, &scenarios));
         let cells: Vec<Cell> = cells.collect();
         Judgement {
             version: version.to_owned(),

@@ -101,6 +101,12 @@ impl Reproduction {
         })
     }
 
+    /// The studies: name, and scenario as it is run.
+    pub fn studies(&self) -> impl Iterator<Item = (&str, &ScenarioFile)> {
+        let studies = self.studies.iter();
+        studies.map(|(study, file)| (study.name.as_str(), file))
+    }
+
     /// All runs.
     fn keys(&self) -> Vec<Key> {
         let studies = self.studies.iter().enumerate();

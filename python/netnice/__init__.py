@@ -14,6 +14,7 @@ Rates are in bit/s, times in seconds, windows in packets, sizes in bytes; names 
 """
 
 from ._build import flow, link, node
+from ._campaign import judge, reproduce
 from ._control import Control
 from ._executors import RayExecutor
 from ._native import NO_SSTHRESH, ControlAck, ControlLoss, ControlWindow, Scenario, ScenarioError, __version__
@@ -34,8 +35,10 @@ __all__ = [
     "ScenarioError",
     "__version__",
     "flow",
+    "judge",
     "link",
     "node",
+    "reproduce",
     "simulate",
     "sweep",
 ]

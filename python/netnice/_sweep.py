@@ -12,7 +12,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
 from ._control import by_flow
 from ._executors import Engine, ExecutorLike, FutureLike
@@ -22,7 +22,10 @@ from ._results import Results
 if TYPE_CHECKING:
     from ._control import ControlClass, Controls
 
+    #: The number of a point, and a seed.
     RunKey = tuple[int, int]
+    #: The number of a scenario, and one of its runs.
+    Key = tuple[int, RunKey]
     #: An executor, or a function that makes one, again after the first was lost.
     AnyExecutor = Union[ExecutorLike, Callable[[], ExecutorLike]]
     AnyScenario = Union[Scenario, Mapping[str, Any], str, os.PathLike[str]]
@@ -110,13 +113,13 @@ def sweep(
         raise ValueError(msg)
     directory = None if out is None else Directory(scenario, out, resume, list(sys.argv))
     total = len(scenario.runs)
-    report = _progress(progress, total)
+    report = progress_by(progress, total)
     keys = scenario.runs
     kept = None
     if directory is not None:
         kept, stale = directory.finished(keys)
         for reason in stale:
-            warnings.warn(f"{reason}; the run is made again", stacklevel=_outside())
+            warnings.warn(f"{reason}; the run is made again", stacklevel=outside())
         there = set(kept.keys)
         keys = [key for key in keys if key not in there]
     before = total - len(keys)
@@ -132,10 +135,11 @@ def sweep(
         if kept is not None and len(kept):
             runs = _joined(scenario, kept, runs)
     else:
-        found = _Remote(scenario, executor, directory, batch_s, retries, classes).run(
-            keys, lambda count: report(before + count)
+        work = Work(scenario, directory.store if directory is not None else None, kept=True)
+        found = Remote([work], executor, batch_s, retries, classes).run(
+            [(0, key) for key in keys], lambda count: report(before + count)
         )
-        texts = list(found.items())
+        texts = [(key, text) for (_, key), text in found.items()]
         if kept is not None:
             texts += [(key, kept.json(index)) for index, key in enumerate(kept.keys)]
         runs = Runs.from_bytes(scenario, texts)
@@ -156,7 +160,7 @@ def _joined(scenario: Scenario, *parts: Runs) -> Runs:
     return Runs.from_bytes(scenario, [(key, part.json(index)) for part in parts for index, key in enumerate(part.keys)])
 
 
-def _outside() -> int:
+def outside() -> int:
     """Return the level of the first caller outside this package, for warnings."""
     level = 1
     frame = sys._getframe(1)
@@ -166,7 +170,7 @@ def _outside() -> int:
     return level
 
 
-def _progress(progress: bool | Callable[[int, int], object], total: int) -> Callable[[int], object]:
+def progress_by(progress: bool | Callable[[int, int], object], total: int) -> Callable[[int], object]:
     if callable(progress):
         return lambda finished: progress(finished, total)
     if not progress:
@@ -208,36 +212,46 @@ def _work(
     return time.monotonic() - began, results, ""
 
 
-class _Remote:
-    """Runs on an executor, each exactly once in the results."""
+class Work(NamedTuple):
+    """A scenario whose runs are wanted."""
+
+    scenario: Scenario
+    #: Takes the bytes of each finished run.
+    store: Callable[[RunKey, bytes], object] | None
+    #: The bytes are wanted at the end as well.
+    kept: bool
+
+
+class Remote:
+    """Runs on an executor, each exactly once in the results. A task has runs of one scenario."""
 
     #: Seconds without an executor that takes tasks, after which it counts as lost.
     PATIENCE_S = 60.0
 
     def __init__(
         self,
-        scenario: Scenario,
+        works: Sequence[Work],
         executor: AnyExecutor,
-        directory: Directory | None,
         batch_s: float,
         retries: int,
         classes: dict[str, ControlClass] | None = None,
     ) -> None:
-        self._blob = pickle.dumps(scenario)
+        self._works = works
+        self._blobs = [pickle.dumps(work.scenario) for work in works]
         self._make = executor if callable(executor) and not hasattr(executor, "submit") else None
         self._engine = Engine(self._make() if self._make else executor)
-        self._directory = directory
         self._arguments = () if classes is None else (classes,)
         self._batch_s = batch_s
         self._retries = retries
-        self._found: dict[RunKey, bytes] = {}
-        self._tasks: dict[FutureLike, list[RunKey]] = {}
-        self._lost: dict[RunKey, int] = {}
-        # Seconds of one run, and runs that this is the mean of.
-        self._run_s, self._measured = 0.0, 0
+        self._found: dict[Key, bytes] = {}
+        self._tasks: dict[FutureLike, list[Key]] = {}
+        self._lost: dict[Key, int] = {}
+        # Seconds of one run of each scenario, and runs that this is the mean of.
+        self._run_s = [0.0 for _ in works]
+        self._measured = [0 for _ in works]
 
-    def run(self, keys: list[RunKey], report: Callable[[int], object]) -> dict[RunKey, bytes]:
-        """Make the runs, and return the bytes of each."""
+    def run(self, keys: list[Key], report: Callable[[int], object]) -> dict[Key, bytes]:
+        """Make the runs, and return the bytes of each; of those that are not wanted at the end, none."""
         waiting = list(reversed(keys))
         try:
             while waiting or self._tasks:
@@ -252,7 +266,7 @@ class _Remote:
             raise
         return self._found
 
-    def _refill(self, waiting: list[RunKey]) -> None:
+    def _refill(self, waiting: list[Key]) -> None:
         """Keep each worker one task ahead."""
         until = time.monotonic() + self.PATIENCE_S
         while waiting:
@@ -260,10 +274,10 @@ class _Remote:
                 workers = self._engine.workers()
                 if len(self._tasks) >= 2 * workers:
                     return
-                size = self._size(len(waiting), workers)
-                batch = [waiting.pop() for _ in range(size)]
+                batch = self._batch(waiting, workers)
                 try:
-                    future = self._engine.submit(_work, self._blob, batch, *self._arguments)
+                    keys = [key for _, key in batch]
+                    future = self._engine.submit(_work, self._blobs[batch[0][0]], keys, *self._arguments)
                 except BaseException:
                     waiting += reversed(batch)
                     raise
@@ -285,14 +299,19 @@ class _Remote:
                         if time.monotonic() > until:
                             raise self._given_up(f"cannot be made again: {again}", len(waiting)) from again
 
-    def _size(self, waiting: int, workers: int) -> int:
-        """Return the number of runs of the next task: few at the end, so that all workers end together."""
-        if self._measured == 0:
-            return 1
-        full = math.ceil(self._batch_s / max(self._run_s, 1e-6))
-        return max(1, min(full, math.ceil(waiting / (2 * workers))))
+    def _batch(self, waiting: list[Key], workers: int) -> list[Key]:
+        """Take the runs of the next task: few at the end, so that all workers end together."""
+        number = waiting[-1][0]
+        most = 1
+        if self._measured[number]:
+            full = math.ceil(self._batch_s / max(self._run_s[number], 1e-6))
+            most = max(1, min(full, math.ceil(len(waiting) / (2 * workers))))
+        batch = [waiting.pop()]
+        while waiting and len(batch) < most and waiting[-1][0] == number:
+            batch.append(waiting.pop())
+        return batch
 
-    def _finish(self, future: FutureLike, batch: list[RunKey]) -> list[RunKey]:
+    def _finish(self, future: FutureLike, batch: list[Key]) -> list[Key]:
         """Take a task's results, and return the runs that it has lost."""
         try:
             seconds, results, failed = future.result()
@@ -304,20 +323,25 @@ class _Remote:
                 self._lost[key] = self._lost.get(key, 0) + 1
             worst = max(self._lost[key] for key in batch)
             if worst > self._retries:
-                raise self._given_up(f"has lost the runs {batch} {worst} times: {error!r}", len(batch)) from error
+                keys = [key for _, key in batch]
+                raise self._given_up(f"has lost the runs {keys} {worst} times: {error!r}", len(batch)) from error
             return batch
+        number = batch[0][0]
+        work = self._works[number]
         for key, text in results:
-            if self._directory is not None:
-                self._directory.store(key, text)
-            self._found[key] = text
+            if work.store is not None:
+                work.store(key, text)
+            self._found[number, key] = text if work.kept else b""
         if failed:
             raise RuntimeError(failed)
-        self._run_s = (self._run_s * self._measured + seconds) / (self._measured + len(batch))
-        self._measured += len(batch)
+        before = self._measured[number]
+        self._measured[number] += len(batch)
+        self._run_s[number] = (self._run_s[number] * before + seconds) / self._measured[number]
         return []
 
     def _given_up(self, reason: str, left: int) -> RunsLostError:
-        kept = "kept in the directory of `out`: go on with resume=True" if self._directory else "lost without `out`"
+        stored = any(work.store for work in self._works)
+        kept = "kept in the directory of `out`: go on with resume=True" if stored else "lost without `out`"
         return RunsLostError(
             f"the executor {reason}; {len(self._found)} runs are finished and {kept}; {left} or more are left"
         )

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The compiled half of the Python package `netnice`: scenarios, runs and results. Python's half is in `netnice/`.
 
+mod campaign;
 mod control;
 mod directory;
 mod error;
@@ -14,6 +15,8 @@ use pyo3::prelude::*;
 /// Scenarios, runs and results of netnice's simulator.
 #[pymodule]
 mod _native {
+    #[pymodule_export]
+    use crate::campaign::{Judge, Reproduction};
     #[pymodule_export]
     use crate::control::{PyAck, PyLoss, PyWindow};
     #[pymodule_export]
