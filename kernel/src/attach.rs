@@ -59,6 +59,13 @@ pub fn attach(cgroup: &Cgroup, settings: &Settings) -> Result<Outcome> {
     Ok(outcome)
 }
 
+/// Returns true if a cgroup has low priority with these settings, by the programs and the control of this version. Received
+/// data counts as governed where the programs for it are not loaded. Needs root; loads nothing.
+pub fn has(cgroup: &Cgroup, settings: &Settings) -> Result<bool> {
+    need_root("reading the settings of a cgroup")?;
+    attachment::has(cgroup, settings)
+}
+
 /// Takes low priority from a cgroup and its open connections. If the cgroup was created again since [`attach`], only the
 /// record is removed.
 pub fn detach(cgroup: &Cgroup) -> Result<Outcome> {

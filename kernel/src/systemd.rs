@@ -64,10 +64,29 @@ fn property(unit: &str, property: &str) -> Result<Option<String>> {
     Ok((!value.is_empty()).then_some(value))
 }
 
-/// Has a service run a command, its program and arguments, as root each time it starts, before its
-/// own programs. If the command fails the service starts all the same. `command` is given the
-/// service's full name.
-pub fn persist(name: &str, command: impl FnOnce(&str) -> Vec<String>) -> Result<PathBuf> {
+/// Command that has written a drop-in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Author {
+    /// `netnice attach --persist`.
+    Attach,
+    /// `netnice apply`.
+    Apply,
+}
+
+impl Author {
+    fn comment(self) -> &'static str {
+        match self {
+            Self::Attach => "# Written by `netnice attach --persist`; `netnice detach` removes it.",
+            Self::Apply => "# Written by `netnice apply`, from a file that names this service.",
+        }
+    }
+}
+
+/// Returns the full name of a service that systemd knows by a unit file.
+///
+/// # Errors
+/// If systemd does not run, or knows no such service.
+pub fn service(name: &str) -> Result<String> {
     if !runs() {
         return Err(Error::NoServiceManager);
     }
@@ -75,16 +94,51 @@ pub fn persist(name: &str, command: impl FnOnce(&str) -> Vec<String>) -> Result<
     // Of a unit that it does not know systemd tells the name that it would have.
     let known = property(name, "FragmentPath")?.is_some();
     let unit = property(name, "Id")?.filter(is_service).filter(|_| known);
-    let unit = unit.ok_or_else(|| Error::NotAService {
+    unit.ok_or_else(|| Error::NotAService {
         name: name.to_owned(),
-    })?;
-    let directory = drop_in_directory(&unit);
+    })
+}
+
+/// Has a service, given by its full name, run a command, its program and arguments, as root each time it starts, before its
+/// own programs. If the command fails the service starts all the same. It takes effect with [`reload`].
+pub fn persist(unit: &str, author: Author, command: &[String]) -> Result<()> {
+    let directory = drop_in_directory(unit);
     let file = directory.join(DROP_IN);
     let writing = || format!("writing {}", file.display());
     fs::create_dir_all(&directory).doing(writing)?;
-    write_whole(&file, &drop_in(&command(&unit))).doing(writing)?;
-    reload()?;
-    Ok(file)
+    write_whole(&file, &drop_in(author, command)).doing(writing)
+}
+
+/// Returns true if [`persist`] was called with the same arguments last.
+pub fn is_persisted(unit: &str, author: Author, command: &[String]) -> bool {
+    let text = fs::read_to_string(drop_in_directory(unit).join(DROP_IN));
+    text.is_ok_and(|text| text == drop_in(author, command))
+}
+
+/// Returns the full names of the services that have a drop-in of `author`.
+pub fn persisted(author: Author) -> Vec<String> {
+    let entries = fs::read_dir(UNITS).into_iter().flatten().flatten();
+    let unit = |directory: PathBuf| {
+        let name = directory.file_name()?.to_str()?.strip_suffix(".d")?;
+        let text = fs::read_to_string(directory.join(DROP_IN)).ok()?;
+        text.starts_with(author.comment()).then(|| name.to_owned())
+    };
+    let mut units: Vec<String> = entries.filter_map(|entry| unit(entry.path())).collect();
+    units.sort();
+    units
+}
+
+/// Starts a slice, so that its cgroup exists before anything in it starts.
+pub fn start_slice(name: &str) -> Result<()> {
+    let started = systemctl(&["start", "--", name]).ok_or_else(|| Error::NoSystemd {
+        name: name.to_owned(),
+    })??;
+    match started.status.success() {
+        true => Ok(()),
+        false => Err(Error::UnknownUnit {
+            name: name.to_owned(),
+        }),
+    }
 }
 
 /// Removes the drop-in of a service, given by name or by its cgroup; returns whether there was one.
@@ -147,7 +201,7 @@ fn remove_drop_in(directory: &Path) -> Result<bool> {
 }
 
 /// Has systemd read its files again, where it runs.
-fn reload() -> Result<()> {
+pub fn reload() -> Result<()> {
     match systemctl(&["daemon-reload"]) {
         Some(Ok(answer)) if !answer.status.success() => {
             Err(io::Error::other("it fails")).doing(|| "running systemctl daemon-reload".to_owned())
@@ -158,12 +212,13 @@ fn reload() -> Result<()> {
 }
 
 /// `-`: a failure does not keep the service from starting; `+`: as root, whatever `User=` says.
-fn drop_in(command: &[String]) -> String {
+fn drop_in(author: Author, command: &[String]) -> String {
     let words: Vec<String> = command.iter().map(|word| quoted(word)).collect();
     format!(
-        "# Written by `netnice attach --persist`; `netnice detach` removes it.\n\
+        "{}\n\
          [Service]\n\
          ExecStartPre=-+{}\n",
+        author.comment(),
         words.join(" ")
     )
 }
@@ -196,7 +251,7 @@ mod tests {
         ];
         let expected =
             r#"ExecStartPre=-+"/usr/local/bin/netnice" "attach" "a b.service" "5%%$$\"\\""#;
-        let text = drop_in(&words.map(str::to_owned));
+        let text = drop_in(Author::Attach, &words.map(str::to_owned));
         assert_eq!(text.lines().last(), Some(expected));
         assert!(text.contains("\n[Service]\n"), "{text}");
     }

@@ -3,10 +3,10 @@
 
 use std::path::Path;
 
-use anyhow::Result;
-use clap::Args;
+use anyhow::{Result, anyhow};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
+use clap::{Args, Parser};
 use netnice_congestion::registry;
 use netnice_kernel::control::Control;
 use netnice_kernel::settings::{Direction, Settings};
@@ -30,6 +30,34 @@ pub struct LowPriority {
     direction: Option<Way>,
     #[command(flatten)]
     parameters: ParameterOptions,
+}
+
+/// The options alone, for callers that have them from elsewhere than a command line.
+#[derive(Debug, Parser)]
+#[command(no_binary_name = true)]
+struct Options {
+    #[command(flatten)]
+    low_priority: LowPriority,
+}
+
+/// Converts options such as `--control=ledbat` to settings, so that files and annotations allow the values that command
+/// lines do.
+///
+/// # Errors
+/// If an option is unknown, has a wrong value, or has no effect; the message is one line.
+pub fn settings_of(options: &[String]) -> Result<Settings> {
+    Options::try_parse_from(options)
+        .map_err(anyhow::Error::from)
+        .and_then(|options| options.low_priority.settings())
+        .map_err(|error| anyhow!("{}", in_one_line(&error)))
+}
+
+/// Returns the first paragraph of a message of clap as one line.
+fn in_one_line(error: &anyhow::Error) -> String {
+    let message = error.to_string();
+    let paragraph = message.split("\n\n").next().unwrap_or_default();
+    let words: Vec<&str> = paragraph.split_whitespace().collect();
+    words.join(" ").trim_start_matches("error: ").to_owned()
 }
 
 /// Reports in one line that received data keeps the priority that its sender gives it, and why.

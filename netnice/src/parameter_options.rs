@@ -70,6 +70,12 @@ fn controls(row: &Parameter) -> Vec<&'static str> {
         .collect()
 }
 
+/// Returns the names of the parameter options that a control takes, without hyphens before them.
+pub fn names(control: Control) -> Vec<&'static str> {
+    let options = options().filter(|(_, row)| row.is_of(control.name()));
+    options.map(|(option, _)| option).collect()
+}
+
 /// Returns the options and the rows that they set.
 fn options() -> impl Iterator<Item = (&'static str, &'static Parameter)> {
     PARAMETERS.iter().filter_map(|row| Some((row.option?, row)))

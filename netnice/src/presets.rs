@@ -5,6 +5,7 @@ use anyhow::Result;
 use netnice_kernel::attach;
 
 /// A name for `attach` and `detach`.
+#[derive(Debug)]
 pub struct Preset {
     /// The name.
     pub name: &'static str,
@@ -77,6 +78,11 @@ impl Preset {
     /// Returns the preset of this name.
     pub fn find(name: &str) -> Option<&'static Self> {
         PRESETS.iter().find(|preset| preset.name == name)
+    }
+
+    /// Returns the names of all presets.
+    pub fn all() -> Vec<&'static str> {
+        PRESETS.iter().map(|preset| preset.name).collect()
     }
 
     /// Returns the paths of the cgroups that exist now.

@@ -3,7 +3,7 @@
 //! `bpf/quic.bpf.c`, and the settings of each cgroup.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use bytemuck::Zeroable;
 use libbpf_rs::{MapCore, MapFlags, MapHandle, Program};
@@ -138,50 +138,57 @@ impl Attacher {
     /// Applies `settings` to the sockets created in a cgroup from now on.
     pub fn attach(&self, cgroup: &Cgroup, settings: &Settings) -> Result<()> {
         let attaching = || format!("attaching to the cgroup {}", cgroup.path());
-        let receive = self
-            .receive
-            .as_ref()
-            .filter(|_| settings.direction.receives());
-        for (name, hook) in ATTACHED {
-            let program = match name {
-                PLACE => Some(&self.place),
-                GUARD => Some(&self.guard),
-                _ => receive,
-            };
-            let program = program.map(AsFd::as_fd);
+        for (name, hook, program) in self.wanted(settings) {
             if let Some(program) = program {
                 programs::attach(cgroup.as_fd(), program, hook).doing(attaching)?;
             }
             programs::detach(cgroup.as_fd(), name, hook, program).doing(attaching)?;
         }
-        for (at, (name, hook)) in QUIC.into_iter().enumerate() {
-            let program = self.quic.get(at).filter(|_| settings.no_quic);
-            let program = program.map(AsFd::as_fd);
-            if let Some(program) = program {
-                programs::attach(cgroup.as_fd(), program, hook).doing(attaching)?;
-            }
-            programs::detach(cgroup.as_fd(), name, hook, program).doing(attaching)?;
-        }
-        let attachment = Attachment {
-            group: cgroup.id(),
-            control: match settings.direction.sends() {
-                true => padded(settings.control.name()),
-                // Without a control the programs for the sending side leave sockets alone.
-                false => [0; 16],
-            },
-            dscp: if settings.mark {
-                DSCP_LOWER_EFFORT
-            } else {
-                DSCP_UNCHANGED
-            },
-            parameters: settings.parameters,
-            ..Attachment::zeroed()
-        };
+        let attachment = attachment(cgroup, settings);
         let key = cgroup.id().to_ne_bytes();
         self.attachments
             .update(&key, bytemuck::bytes_of(&attachment), MapFlags::ANY)
             .map_err(libbpf)
             .doing(attaching)
+    }
+
+    /// Returns true if [`Self::attach`] would change nothing.
+    fn has_attached(&self, cgroup: &Cgroup, settings: &Settings) -> Result<bool> {
+        let reading = || format!("reading what is attached to the cgroup {}", cgroup.path());
+        for (name, hook, program) in self.wanted(settings) {
+            if !programs::is_only(cgroup.as_fd(), name, hook, program).doing(reading)? {
+                return Ok(false);
+            }
+        }
+        let found = self
+            .attachments
+            .lookup(&cgroup.id().to_ne_bytes(), MapFlags::ANY)
+            .map_err(libbpf)
+            .doing(reading)?;
+        let wanted = attachment(cgroup, settings);
+        Ok(found.as_deref() == Some(bytemuck::bytes_of(&wanted)))
+    }
+
+    /// Returns each program's name and hook, and the program itself where `settings` ask for it.
+    fn wanted(
+        &self,
+        settings: &Settings,
+    ) -> impl Iterator<Item = (&'static str, Hook, Option<BorrowedFd<'_>>)> {
+        let receives = settings.direction.receives();
+        let no_quic = settings.no_quic;
+        let others = ATTACHED.into_iter().map(move |(name, hook)| {
+            let program = match name {
+                PLACE => Some(&self.place),
+                GUARD => Some(&self.guard),
+                _ => self.receive.as_ref().filter(|_| receives),
+            };
+            (name, hook, program.map(AsFd::as_fd))
+        });
+        let quic = QUIC.into_iter().enumerate();
+        others.chain(quic.map(move |(at, (name, hook))| {
+            let program = self.quic.get(at).filter(|_| no_quic);
+            (name, hook, program.map(AsFd::as_fd))
+        }))
     }
 
     /// Applies `settings` to a socket of this process, whatever its cgroup's settings; best before it is connected.
@@ -216,6 +223,39 @@ impl Attacher {
     pub(crate) fn storage(&self) -> &SocketStorage {
         &self.storage
     }
+}
+
+/// Returns the record by which the programs know the settings of a cgroup.
+fn attachment(cgroup: &Cgroup, settings: &Settings) -> Attachment {
+    Attachment {
+        group: cgroup.id(),
+        control: match settings.direction.sends() {
+            true => padded(settings.control.name()),
+            // Without a control the programs for the sending side leave sockets alone.
+            false => [0; 16],
+        },
+        dscp: if settings.mark {
+            DSCP_LOWER_EFFORT
+        } else {
+            DSCP_UNCHANGED
+        },
+        parameters: settings.parameters,
+        ..Attachment::zeroed()
+    }
+}
+
+/// Returns true if a cgroup has low priority with these settings, by the programs and the control of this version. Received
+/// data counts as governed where the programs for it are not loaded. Needs root; loads nothing.
+pub(crate) fn has(cgroup: &Cgroup, settings: &Settings) -> Result<bool> {
+    let pins = PinDirectory::find();
+    let loaded = programs().is_pinned(&pins)
+        && settings.control.is_pinned(&pins)
+        && (!settings.no_quic || quic_programs().is_pinned(&pins));
+    if !loaded {
+        return Ok(false);
+    }
+    let refused = (!receiving_programs().is_pinned(&pins)).then(String::new);
+    Attacher::open_for(settings, refused, &pins)?.has_attached(cgroup, settings)
 }
 
 /// Removes low priority from the sockets created in a cgroup from now on; returns true if it had any.

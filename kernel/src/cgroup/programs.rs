@@ -105,6 +105,20 @@ pub(crate) fn is_attached(cgroup: BorrowedFd<'_>, name: &str, hook: Hook) -> io:
         .any(|attached| attached.name == name))
 }
 
+/// Returns true if `program` is the only one called `name` that is attached; without a program, if none is.
+pub(crate) fn is_only(
+    cgroup: BorrowedFd<'_>,
+    name: &str,
+    hook: Hook,
+    program: Option<BorrowedFd<'_>>,
+) -> io::Result<bool> {
+    let wanted = program.map(information).transpose()?;
+    let wanted: Vec<u32> = wanted.iter().map(|program| program.id).collect();
+    let attached = attached(cgroup, hook)?.into_iter();
+    let found = attached.filter(|attached| attached.name == name);
+    Ok(found.map(|attached| attached.id).collect::<Vec<_>>() == wanted)
+}
+
 fn attached(cgroup: BorrowedFd<'_>, hook: Hook) -> io::Result<Vec<Attached>> {
     let mut ids = [0u32; 64];
     let mut count = 64u32;

@@ -143,10 +143,10 @@ fn persist(name: &str, unit: &str) -> Result<()> {
     need_root("attach --persist")?;
     let program = std::env::current_exe().context("finding this program")?;
     let program = program.to_str().context("this program's path is no text")?;
-    systemd::persist(unit, |unit| {
-        again(program, std::env::args().skip(1), name, unit)
-    })?;
-    Ok(())
+    let unit = systemd::service(unit)?;
+    let command = again(program, std::env::args().skip(1), name, &unit);
+    systemd::persist(&unit, systemd::Author::Attach, &command)?;
+    Ok(systemd::reload()?)
 }
 
 fn in_words(arguments: &Arguments, settings: &Settings, paths: &str, outcome: &Outcome) -> String {

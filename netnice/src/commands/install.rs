@@ -24,7 +24,8 @@ Examples:
 
 Effects:
   Copies this program to PREFIX/bin, and registers the controls, now and by a unit of systemd at
-  each boot. From then on `netnice run`, `renice` of one's own processes and `status` need no root.
+  each boot, which also applies /etc/netnice.toml, if there is one (netnice apply). From then on
+  `netnice run`, `renice` of one's own processes and `status` need no root.
   Installing again upgrades: connections that are open keep the version they began with.
   `sudo netnice uninstall` undoes all of it.";
 
@@ -222,7 +223,38 @@ fn lock(directory: &Path) -> io::Result<Flock<File>> {
     }
 }
 
-/// Returns the text of the unit that registers the controls of an installed program at boot.
+/// What the unit may do. Mounting the BPF file system for all to see takes CAP_SYS_ADMIN and CAP_SYS_CHROOT (man 2 setns), as
+/// does opening a program that is attached to a cgroup; reaching the sockets of running processes takes CAP_SYS_PTRACE (man 2
+/// pidfd_getfd).
+const RIGHTS: &str = "\
+CapabilityBoundingSet=CAP_BPF CAP_NET_ADMIN CAP_PERFMON CAP_SYS_ADMIN CAP_SYS_CHROOT CAP_SYS_PTRACE
+NoNewPrivileges=yes
+IPAddressDeny=any
+LockPersonality=yes
+MemoryDenyWriteExecute=yes
+PrivateDevices=yes
+PrivateTmp=yes
+ProtectClock=yes
+ProtectControlGroups=yes
+ProtectHome=read-only
+ProtectHostname=yes
+ProtectKernelLogs=yes
+ProtectKernelModules=yes
+ProtectKernelTunables=yes
+ProtectSystem=strict
+ReadWritePaths=/etc/systemd/system
+RemoveIPC=yes
+RestrictAddressFamilies=AF_INET AF_INET6 AF_NETLINK AF_UNIX
+RestrictNamespaces=mnt
+RestrictRealtime=yes
+RestrictSUIDSGID=yes
+SystemCallArchitectures=native
+SystemCallErrorNumber=EPERM
+SystemCallFilter=@system-service @mount bpf pidfd_getfd setns unshare
+SystemCallFilter=~@resources
+";
+
+/// Returns the text of the unit that registers the controls of an installed program at boot, and applies `/etc/netnice.toml`.
 pub(super) fn unit(program: &Path) -> String {
     let program = program.display();
     format!(
@@ -235,8 +267,12 @@ pub(super) fn unit(program: &Path) -> String {
          Type=oneshot\n\
          RemainAfterExit=yes\n\
          ExecStart=\"{program}\" register\n\
+         ExecStart=\"{program}\" apply\n\
          ExecReload=\"{program}\" register\n\
+         ExecReload=\"{program}\" apply\n\
          ExecStop=\"{program}\" unregister\n\
+         \n\
+         {RIGHTS}\
          \n\
          [Install]\n\
          WantedBy=multi-user.target\n"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The commands, one file each: `Arguments` with the help text, and `run`.
 
+mod apply;
 mod attach;
 mod batch;
 mod check;
@@ -55,6 +56,7 @@ commands! {
     renice => Renice,
     attach => Attach,
     detach => Detach,
+    apply => Apply,
     status => Status,
     exporter => Exporter,
     check => Check,

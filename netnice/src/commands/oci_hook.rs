@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
-use clap::{Args, Parser};
+use anyhow::{Context, Result, bail, ensure};
+use clap::Args;
 use netnice_kernel::attach;
 use netnice_kernel::cgroup::hierarchy::Hierarchy;
 use netnice_kernel::settings::Settings;
 use serde::Deserialize;
 
-use crate::low_priority::{LowPriority, say_not_received};
+use crate::low_priority::{say_not_received, settings_of};
 use crate::text::say;
 
 const EXAMPLES: &str = "\
@@ -62,14 +62,6 @@ struct State {
     pid: i32,
     #[serde(default)]
     annotations: BTreeMap<String, String>,
-}
-
-/// The annotations as options of `attach`, so that both allow the same values.
-#[derive(Debug, Parser)]
-#[command(no_binary_name = true)]
-struct Options {
-    #[command(flatten)]
-    low_priority: LowPriority,
 }
 
 /// Attaches the container's cgroup if its annotations say so.
@@ -125,10 +117,7 @@ fn settings(annotations: &BTreeMap<String, String>) -> Result<Option<Settings>> 
         );
         return Ok(None);
     }
-    let settings = Options::try_parse_from(options)
-        .map_err(anyhow::Error::from)
-        .and_then(|options| options.low_priority.settings())
-        .map_err(|error| anyhow!("annotations of netnice: {}", in_one_line(&error)))?;
+    let settings = settings_of(&options).context("annotations of netnice")?;
     // An author of annotations may not take more than others.
     ensure!(
         settings.control.is_low_priority(),
@@ -139,14 +128,6 @@ fn settings(annotations: &BTreeMap<String, String>) -> Result<Option<Settings>> 
         no_quic,
         ..settings
     }))
-}
-
-/// Returns the first paragraph of a message of clap as one line.
-fn in_one_line(error: &anyhow::Error) -> String {
-    let message = error.to_string();
-    let paragraph = message.split("\n\n").next().unwrap_or_default();
-    let words: Vec<&str> = paragraph.split_whitespace().collect();
-    words.join(" ").trim_start_matches("error: ").to_owned()
 }
 
 /// Attaches the cgroup that the runtime has made for the container.
@@ -200,7 +181,7 @@ mod tests {
 
     #[test]
     fn errors_name_the_annotation_and_what_is_allowed() {
-        let said = |pairs: &[(&str, &str)]| of(pairs).map(|_| ()).unwrap_err().to_string();
+        let said = |pairs: &[(&str, &str)]| format!("{:#}", of(pairs).map(|_| ()).unwrap_err());
         let low = ("netnice.dev/priority", "low");
         assert_eq!(
             said(&[("netnice.dev/priority", "high")]),

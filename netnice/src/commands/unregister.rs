@@ -8,6 +8,8 @@ use clap::Args;
 use netnice_kernel::pins::Pins;
 use netnice_kernel::{attach, systemd};
 
+use super::apply::record;
+
 /// Take the controls out of the kernel as soon as nothing needs them.
 #[derive(Debug, Args)]
 pub struct Arguments {
@@ -34,7 +36,7 @@ pub(super) fn detach_all() -> Result<()> {
         attach::forget(&path)?;
     }
     systemd::forget_all()?;
-    Ok(())
+    record::remove()
 }
 
 /// Clears all that no cgroup needs; returns true if that was everything.
