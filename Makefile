@@ -23,13 +23,13 @@ PYTHON_SOURCES = python/bench/binding python/bench/cluster python/netnice python
 	netnice/tests/program/downloads.py scripts/check-links scripts/make-link-traces scripts/cli-reference \
 	tests/chaos/chaos tests/chaos/rounds.py tests/chaos/world.py \
 	tests/peers/peers tests/peers/peer.py tests/vm/systemd tests/vm/chaos tests/vm/machine.py \
-	tests/vm/container.py tests/prometheus/prometheus packaging/notices
+	tests/vm/container.py tests/packages/clean-roots tests/prometheus/prometheus packaging/notices
 SCRIPTS = packaging/build packaging/release packaging/deb/postinst packaging/deb/prerm packaging/deb/postrm \
 	packaging/rpm/post packaging/rpm/preun packaging/rpm/postun tests/vm/image \
 	scripts/prerequisites scripts/test-runner .ci/run tests/kernels/run tests/kernels/inside
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-unprivileged test-kernels test-systemd test-prometheus test-python test-cluster wheel deb rpm tarball release \
+.PHONY: help build demo test test-unprivileged test-kernels test-systemd test-packages test-prometheus test-python test-cluster wheel deb rpm tarball release \
 	fuzz chaos peers lint audit format docs bench compare-ns install
 
 help: ## Show this list
@@ -87,6 +87,11 @@ test-systemd: deb ## Install, reboot, upgrade and remove under systemd in a Debi
 	@scripts/prerequisites build demo systemd
 	$(SUDO) tests/vm/systemd --netnice target/packages/root/usr/bin/netnice \
 		--deb $$(ls -t target/packages/netnice_*.deb | head -n 1) $(if $(OTHER),--other $(OTHER)) $(ARGS)
+
+test-packages: ## Install the packages in clean roots of Debian 12 and Ubuntu 24.04, run the demo, remove them: minutes, needs root
+	@scripts/prerequisites build package packages
+	packaging/build deb rpm tarball
+	$(SUDO) tests/packages/clean-roots $(ARGS)
 
 deb rpm tarball: ## Build a package in target/packages: one static program, man pages, completions, a unit of systemd
 	@scripts/prerequisites build package
