@@ -24,7 +24,7 @@ PYTHON_SOURCES = python/bench/binding python/bench/cluster python/netnice python
 	tests/chaos/chaos tests/chaos/rounds.py tests/chaos/world.py \
 	tests/peers/peers tests/peers/peer.py tests/vm/systemd tests/vm/chaos tests/vm/machine.py \
 	tests/vm/container.py tests/packages/clean-roots tests/prometheus/prometheus packaging/notices
-SCRIPTS = packaging/build packaging/release packaging/deb/postinst packaging/deb/prerm packaging/deb/postrm \
+SCRIPTS = packaging/build packaging/release packaging/source packaging/deb/postinst packaging/deb/prerm packaging/deb/postrm \
 	packaging/rpm/post packaging/rpm/preun packaging/rpm/postun tests/vm/image \
 	scripts/prerequisites scripts/test-runner .ci/run tests/kernels/run tests/kernels/inside
 
