@@ -53,6 +53,7 @@ fn acks(c: &mut Criterion) {
                             may_grow: true,
                             cwnd_limited: true,
                             app_limited: false,
+                            at_receiver: false,
                             ..Ack::default()
                         },
                         &mut window,

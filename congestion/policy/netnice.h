@@ -18,6 +18,8 @@
  *   loss       Reno's answer. If the queue is too short to show as delay, a second loss that no
  *              growth explains indicates others, and yielding takes longer.
  *   trial      a delay that stands still while yielding is taken for the path's until a queue shows.
+ *   trains     a rate that falls suddenly means others in a fair queue, or a slower link: the delays
+ *              of six packets sent together tell which.
  *   growth     fast towards the last window that was right, beyond it one packet per round,
  *              doubling while no queue shows; none while the newest sample is over the threshold.
  */
@@ -28,6 +30,7 @@
 #include "netnice_losses.h"
 #include "netnice_signal.h"
 #include "netnice_state.h"
+#include "netnice_trains.h"
 #include "netnice_yielding.h"
 #include "report.h"
 
@@ -75,6 +78,8 @@ POLICY_INLINE u32 netnice_back_off(struct netnice *state, const struct netnice_a
 		state->plateau = policy_max(filled, policy_min(state->plateau, cwnd));
 	}
 	state->inference = NETNICE_INFERENCE_ROUNDS;
+	if (!state->on_trial && netnice_learn_share(state, ack))
+		return netnice_yield_share(state);
 	if (target <= NETNICE_MINIMUM_CWND || state->recurrences >= 2)
 		return state->on_trial ? netnice_resume_yielding(state) : netnice_yield(state);
 	state->report.phase = POLICY_INFERENCE;
@@ -201,12 +206,14 @@ POLICY_INLINE u32 netnice_indication_packets(const struct netnice *state, u32 cw
 /* Returns the window after an ACK. */
 POLICY_INLINE u32 netnice_on_ack(struct netnice *state, const struct netnice_ack *ack)
 {
+	u32 previous_queue_us;
 	u32 cwnd = ack->cwnd;
 
 	netnice_notice_gap(state, netnice_allow_drift(state, ack->now_us));
 	netnice_learn_rate(state, ack);
 	if (netnice_contradicts_trial(state, ack, netnice_follow_fall(state, ack)))
 		cwnd = netnice_resume_yielding(state);
+	previous_queue_us = state->latest_queue_us;
 	netnice_sample(state, ack);
 	if (state->judging)
 		cwnd = netnice_judge_losses(state, ack, cwnd);
@@ -224,13 +231,14 @@ POLICY_INLINE u32 netnice_on_ack(struct netnice *state, const struct netnice_ack
 	}
 	state->recovering = 0;
 
-	if ((s32)(ack->prior_delivered - state->round_end) >= 0) {
-		state->doubtful = 0;
+	if (state->report.phase == POLICY_YIELDING && state->trains) {
+		if (!ack->in_flight) {
+			netnice_train_round(state, ack, previous_queue_us);
+			netnice_begin_round(state, ack->delivered);
+		}
+	} else if ((s32)(ack->prior_delivered - state->round_end) >= 0) {
 		netnice_round(state, ack, cwnd);
-		state->round_end = ack->delivered;
-		state->round_queue_us = NETNICE_NO_SAMPLE;
-		state->round_high = 0;
-		state->round_prompt = 0;
+		netnice_begin_round(state, ack->delivered);
 	}
 	if (state->report.phase == POLICY_YIELDING)
 		return netnice_probe_cwnd(state, ack);

@@ -21,8 +21,8 @@
  */
 POLICY_INLINE u32 netnice_allow_drift(struct netnice *state, u32 now_us)
 {
-	u8 now_s = now_us / 1000000;
-	u8 silent_s = now_s - state->heard_s;
+	u32 now_s = now_us / 1000000;
+	u32 silent_s = (now_s - state->heard_s) & NETNICE_HEARD_MASK;
 	u32 slack = state->one_way_slack + silent_s * (1000 / NETNICE_TICK_US);
 
 	state->heard_s = now_s;

@@ -16,6 +16,7 @@
 #define NETNICE_JITTER_LIMIT_US 20000U
 #define NETNICE_MINIMUM_CWND 2U  /* the second packet makes the receiver ACK at once */
 #define NETNICE_SURPLUS_SHIFT 5U /* the back-off beyond the queue: cwnd / 32 */
+#define NETNICE_PAIR_PACKETS 2U  /* of a probe, together */
 #define NETNICE_PROBE_CWND 4U    /* of which pacing sends two at a time */
 #define NETNICE_PROBE_ROUNDS 8U  /* longest pause between probes early in yielding */
 #define NETNICE_PROBE_PAUSE_US 1000000U
@@ -35,6 +36,7 @@
 #define NETNICE_TRIAL_WAITS 4U        /* quadruplings of that time, up to 128 s */
 #define NETNICE_TRIAL_PACKETS 128U    /* delivered without a loss, at least */
 #define NETNICE_STEADY_GAP_S 20U      /* four longest pauses without an ACK: it may have moved */
+#define NETNICE_HEARD_MASK 127U       /* 7 bits of seconds */
 #define NETNICE_STEADY_PARTS 16U      /* steady: within a sixteenth of itself */
 #define NETNICE_RATE_LEAK_SHIFT 13U   /* the highest rate decays within some thousand rounds */
 #define NETNICE_DRIFT_US 2000U        /* twice the resolution of a millisecond clock */
@@ -44,16 +46,22 @@
 #define NETNICE_BLIND_PROBES 3U  /* clean probes that end yielding after a blind loss */
 #define NETNICE_BLIND_PROBE_ROUNDS 64U
 #define NETNICE_BLIND_SCALE_LIMIT (4 * NETNICE_PAUSE_UNIT)
-#define NETNICE_REPAIR_ROUNDS 4U  /* from probe to probe in a recovery, at most */
-#define NETNICE_POLICED_LOSSES 4U /* in one event; losses at random are seldom so many */
-#define NETNICE_POLICED_PARTS 16U /* and so large a part of a round: a sixteenth */
-#define NETNICE_LIMIT_ROUNDS 124U /* growth tests a confirmed limit that seldom */
-#define NETNICE_REFILL_ROUNDS 4U  /* the empty bucket of a policer gains a little */
-#define NETNICE_WHOLE_ACKS 7U     /* in all, that show a receiver which holds no ACKs */
+#define NETNICE_REPAIR_ROUNDS 4U   /* from probe to probe in a recovery, at most */
+#define NETNICE_POLICED_LOSSES 4U  /* in one event; losses at random are seldom so many */
+#define NETNICE_POLICED_PARTS 16U  /* and so large a part of a round: a sixteenth */
+#define NETNICE_LIMIT_ROUNDS 124U  /* growth tests a confirmed limit that seldom */
+#define NETNICE_REFILL_ROUNDS 4U   /* the empty bucket of a policer gains a little */
+#define NETNICE_WHOLE_ACKS 7U      /* in all, that show a receiver which holds no ACKs */
+#define NETNICE_TRAIN_PACKETS 6U   /* even: the receiver acknowledges the last one at once */
+#define NETNICE_SHARE_BACK_OFFS 3U /* at a much lower rate that indicate a fair queue */
+#define NETNICE_SHARE_DOUBTED 6U   /* `share_evidence`: one back-off between both rates */
+#define NETNICE_SHARE_UNKNOWN 7U   /* `share_evidence`: the rate has not fallen suddenly */
+#define NETNICE_SHARE_RETRIES 32U  /* one of so many back-offs tries again */
+#define NETNICE_SLOWER_TRAINS 7U   /* in a row that show a slower link instead */
 #define NETNICE_SLACK_UNKNOWN 65535U
 #define NETNICE_QUEUE_LIMIT_US 0xffffffU /* 24 bits */
 #define NETNICE_NO_SAMPLE 0xffffffffU
-#define NETNICE_NO_PLATEAU 0x7ffffffU
+#define NETNICE_NO_PLATEAU 0xffffffU /* 24 bits */
 
 struct netnice {
 	struct policy_report report; /* must be first */
@@ -64,13 +72,16 @@ struct netnice {
 	u32 round_queue_us;     /* smallest queueing delay of the round */
 	u32 reaction_mark;      /* `delivered` at the last reaction: older packets do not count */
 	u32 over_queue_us : 24; /* queueing delay, the smaller of the last two samples */
-	u32 probe_rounds : 8;   /* round trips between probes while yielding */
+	u32 probe_rounds : 7;   /* round trips between probes while yielding */
+	u32 shared : 1;         /* yielding: others are served between the packets of a train */
 	u32 latest_queue_us : 24;
-	u32 heard_s : 8;     /* when the newest ACK came, in seconds that wrap */
-	u32 packet_ns;       /* time of one packet at the link's rate */
-	u32 plateau : 27;    /* last window that filled the link without a queue, in packets */
-	u32 low_support : 5; /* of round trips below the minimum: see netnice_follow_fall() */
-	u32 cwnd_cnt;        /* progress towards the next packet of growth; if `judging`, losses */
+	u32 heard_s : 7;        /* when the newest ACK came, in seconds that wrap */
+	u32 trains : 1;         /* while yielding, probes are trains: see netnice_trains.h */
+	u32 packet_ns;          /* time of one packet at the link's rate */
+	u32 plateau : 24;       /* last window that filled the link without a queue, in packets */
+	u32 low_support : 5;    /* of round trips below the minimum: see netnice_follow_fall() */
+	u32 share_evidence : 3; /* see netnice_learn_share(), netnice_train_round() */
+	u32 cwnd_cnt; /* progress towards the next packet of growth; if `judging`, losses */
 	union {
 		u32 steady_since_us; /* while yielding: start of the steady delay; 0: none */
 		u32 trial_start;     /* on trial: `delivered` at its start */
@@ -120,6 +131,7 @@ struct netnice_ack {
 	u8 has_timestamp;
 	u8 ca_state; /* enum ca_state */
 	u8 app_limited;
+	u8 at_receiver; /* the data's receiver, which cannot send trains, runs the policy */
 };
 
 /* Converts to ticks; saturates at 16 bits (1.3 s). */
@@ -139,6 +151,22 @@ POLICY_INLINE void netnice_init(struct netnice *state, const struct policy_param
 	state->growth = 1;
 	state->slow_start = 1;
 	state->one_way_slack = NETNICE_SLACK_UNKNOWN;
+}
+
+/* Packets of a probe while yielding. */
+POLICY_INLINE u32 netnice_probe_packets(const struct netnice *state)
+{
+	return state->trains ? NETNICE_TRAIN_PACKETS : NETNICE_PAIR_PACKETS;
+}
+
+/* Begins a round: its samples are those of packets sent from now on. */
+POLICY_INLINE void netnice_begin_round(struct netnice *state, u32 delivered)
+{
+	state->round_end = delivered;
+	state->round_queue_us = NETNICE_NO_SAMPLE;
+	state->round_high = 0;
+	state->round_prompt = 0;
+	state->doubtful = 0;
 }
 
 /* Ignores packets sent before the reaction: only later ones show its effect. */

@@ -20,6 +20,8 @@ POLICY_INLINE u32 netnice_yield(struct netnice *state)
 	state->inference = NETNICE_CLEAN_PROBES;
 	state->slow_start = 0;
 	state->steady_since_us = 0;
+	state->shared = 0;
+	state->trains = 0;
 	return NETNICE_MINIMUM_CWND;
 }
 
@@ -69,9 +71,9 @@ POLICY_INLINE int netnice_pauses_long(const struct netnice *state)
 }
 
 /*
- * A probe is two packets together. While one is in flight, the next would go alone, and the
+ * A probe is two packets together, or a train. While one is in flight, the next would go alone, and the
  * receiver would delay its ACK and all that follow: no sample would ever be free of that wait.
- * Linux sends at most half a window at once, hence a window of four for two packets.
+ * Linux sends at most half a window at once, hence a window of twice as many packets.
  *
  * The pause after a packet is fixed when the packet leaves. An ACK that met no queue should be
  * followed by the next probe at once, not after a long pause; so the long pause follows a lone
@@ -79,16 +81,20 @@ POLICY_INLINE int netnice_pauses_long(const struct netnice *state)
  */
 POLICY_INLINE u32 netnice_probe_cwnd(struct netnice *state, const struct netnice_ack *ack)
 {
+	u32 cwnd = 2 * netnice_probe_packets(state);
+
 	if (ack->in_flight)
-		return policy_min(ack->in_flight, NETNICE_PROBE_CWND);
+		return policy_min(ack->in_flight, cwnd);
 	state->pausing = !state->pausing && netnice_pauses_long(state);
-	return state->pausing ? 1 : NETNICE_PROBE_CWND;
+	return state->pausing ? 1 : cwnd;
 }
 
 /* Number of packets that pacing sends at once. */
 POLICY_INLINE u32 netnice_burst_packets(const struct netnice *state)
 {
-	return state->report.phase == POLICY_YIELDING && !state->pausing ? 2 : 1;
+	if (state->report.phase != POLICY_YIELDING || state->pausing)
+		return 1;
+	return netnice_probe_packets(state);
 }
 
 /* Returns the time from one burst to the next. */
@@ -115,6 +121,10 @@ POLICY_INLINE void netnice_return(struct netnice *state)
 	state->slow_start = 1;
 	state->over_packets = 0;
 	state->inference = 0;
+	if (state->shared)
+		state->share_evidence = NETNICE_SHARE_UNKNOWN;
+	state->shared = 0;
+	state->trains = 0;
 }
 
 /* Continues the yielding that a trial has interrupted. */
@@ -128,6 +138,21 @@ POLICY_INLINE u32 netnice_resume_yielding(struct netnice *state)
 	return NETNICE_MINIMUM_CWND;
 }
 
+/* Counts a probe that met no queue; the last of several in a row ends yielding. */
+POLICY_INLINE void netnice_count_clean_probe(struct netnice *state)
+{
+	if (state->inference > 1) {
+		state->inference -= 1;
+		if (state->probe_rounds > 1 && state->probe_rounds <= NETNICE_PROBE_ROUNDS)
+			state->probe_rounds /= 2;
+		return;
+	}
+	state->trial_wait = 0;
+	netnice_return(state);
+	if (state->limit)
+		state->blind_rounds = NETNICE_BLIND_ROUNDS;
+}
+
 /*
  * Sends only pairs of packets until several in a row find no queue: a single pair may fall between
  * two bursts of a flow that is not, or no longer, at full speed. While pairs find none, their
@@ -137,16 +162,7 @@ POLICY_INLINE void netnice_yielding_round(struct netnice *state, const struct ne
 					  u32 previous_queue_us, u32 queue_us, u32 threshold_us)
 {
 	if (queue_us <= threshold_us) {
-		if (state->inference > 1) {
-			state->inference -= 1;
-			if (state->probe_rounds > 1 && state->probe_rounds <= NETNICE_PROBE_ROUNDS)
-				state->probe_rounds /= 2;
-			return;
-		}
-		state->trial_wait = 0;
-		netnice_return(state);
-		if (state->limit)
-			state->blind_rounds = NETNICE_BLIND_ROUNDS;
+		netnice_count_clean_probe(state);
 		return;
 	}
 	/* A small queue may be that of another low-priority flow. */
@@ -162,10 +178,15 @@ POLICY_INLINE void netnice_yielding_round(struct netnice *state, const struct ne
 		netnice_lengthen_pause(state);
 	else if (queue_us >= previous_queue_us && state->probe_rounds < NETNICE_PROBE_ROUNDS)
 		state->probe_rounds *= 2;
-	if (netnice_is_steady(state, queue_us, ack->now_us)) {
-		netnice_begin_trial(state, ack->delivered);
-		netnice_return(state);
+	if (!netnice_is_steady(state, queue_us, ack->now_us))
+		return;
+	if (!ack->at_receiver) {
+		/* A train tells a longer path from a slower link. */
+		state->trains = 1;
+		return;
 	}
+	netnice_begin_trial(state, ack->delivered);
+	netnice_return(state);
 }
 
 #endif

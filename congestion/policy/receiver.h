@@ -405,6 +405,7 @@ POLICY_INLINE u32 receiver_on_arrival(struct receiver *state,
 	ack.rate_delivered = receiver_rate(state, segment, filled, &ack.rate_interval_us);
 	ack.cwnd = state->cwnd;
 	ack.in_flight = RECEIVER_PROBE_PACKETS;
+	ack.at_receiver = 1;
 	ack.ca_state = state->recovering ? CA_RECOVERY : CA_OPEN;
 	ack.app_limited = receiver_is_app_limited(state, came, mark->window);
 	/* Delayed ACKs are excluded above: the rest are prompt. */

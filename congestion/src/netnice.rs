@@ -38,6 +38,8 @@ pub struct Ack {
     pub ca_state: CaState,
     /// True if the program, not the window, limits the connection.
     pub app_limited: bool,
+    /// True if the receiver of the data runs the policy; it cannot send trains of packets.
+    pub at_receiver: bool,
 }
 
 unsafe extern "C" {

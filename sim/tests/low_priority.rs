@@ -334,7 +334,7 @@ fn receivers_of_any_kind_are_understood() {
 
 #[test]
 fn rare_acks_starve_nobody_and_hide_no_queue() {
-    for (packets, time, least) in [(16, "100ms", 0.7), (64, "200ms", 0.08)] {
+    for (packets, time, least) in [(16, "100ms", 0.7), (64, "200ms", 0.05)] {
         let tcp =
             format!("delayed_ack = \"{time}\", packets_per_ack = {packets}, min_rto = \"200ms\"");
         let share = alone(Bed::base().tcp(&tcp), "netnice");
@@ -381,6 +381,52 @@ fn packets_that_overtake_each_other_change_little() {
     for control in ["netnice", "tcplp"] {
         assert_alike(control, Bed::base, || Bed::base().link(reorders));
     }
+}
+
+#[test]
+fn a_link_that_becomes_slower_is_filled_again() {
+    for (rate, jitter) in [
+        ("3400kbit", ""),
+        ("5mbit", "jitter = \"2ms\""),
+        ("1mbit", ""),
+    ] {
+        let changes = format!("changes = [{{ at = \"20s\", rate = \"{rate}\" }}]");
+        let bed = Bed::base().link(&changes).link(jitter);
+        let own = bed
+            .flow("own", "netnice", "")
+            .run(50, 90)
+            .flow("own")
+            .throughput_bps;
+        let rate: netnice_queue::Rate = rate.parse().unwrap();
+        let part = own / rate.bits_per_second() as f64;
+        assert!(part > 0.6, "{part} of {rate}");
+    }
+}
+
+#[test]
+fn netnice_yields_in_a_fair_queue_to_who_comes_later() {
+    for (rival, most) in [("cubic", 0.03), ("reno", 0.25), ("bbr", 0.15)] {
+        for (seed, quantum) in [(1, "1514B"), (2, "1514B"), (3, "1500B")] {
+            let mut bed = Bed::base();
+            let queue = format!("{{ discipline = \"fq_codel\", quantum = \"{quantum}\" }}");
+            bed.link = bed.link.replace("\"83p\"", &queue);
+            let results = bed
+                .flow("own", "netnice", "")
+                .flow("rival", rival, "start = \"15s\"")
+                .run_with_seed(seed, 20, 60);
+            let share = results.share("own");
+            assert!(share < most, "{rival} {quantum} seed {seed}: {share}");
+        }
+    }
+}
+
+#[test]
+fn two_of_netnice_fill_a_fair_queue() {
+    let mut bed = Bed::base();
+    bed.link = bed.link.replace("\"83p\"", "{ discipline = \"fq_codel\" }");
+    let bed = bed.flow("own", "netnice", "count = 2");
+    let share = bed.run(20, 80).share_of_group("own");
+    assert!(share > 0.93, "{share}");
 }
 
 #[test]

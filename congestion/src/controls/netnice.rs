@@ -57,6 +57,7 @@ impl CongestionControl for NetNiceControl {
             has_timestamp: ack.peer_clock().is_some(),
             ca_state: ack.ca_state,
             app_limited: ack.app_limited,
+            at_receiver: false,
         });
         window.cwnd = cwnd.into();
     }

@@ -5,6 +5,7 @@ mod any_acks;
 mod clocks;
 mod losses;
 mod peers;
+mod trains;
 mod trials;
 
 use std::time::Duration;

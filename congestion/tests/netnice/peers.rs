@@ -69,8 +69,8 @@ fn a_receiver_that_holds_no_acks_is_believed() {
 fn probes_whose_acks_are_held_do_not_keep_an_idle_path_idle() {
     let mut connection = Connection::yielding();
     let yields = connection.control.report().yields;
-    // A delay that stands still for half a second is tried.
-    for _ in 0..6 {
+    // A delay that stands still for half a second is tried, after a train.
+    for _ in 0..7 {
         assert_eq!(connection.phase(), Phase::Yielding);
         connection.probe(2, Duration::from_millis(100), HOLD_US);
     }

@@ -18,13 +18,13 @@ impl Connection {
     fn on_trial() -> Self {
         let mut connection = Self::yielding();
         let probes = connection.probe_until_trial(|_| 50_000);
-        // The first begins the time, and half a second later the sixth ends it.
-        assert_eq!(probes, Some(6));
+        // The first begins the time, half a second later the sixth ends it, and a train follows.
+        assert_eq!(probes, Some(7));
         connection
     }
 
     /// Returns the queue above the minimum of now that a probe reports, without any reaction.
-    fn reported(&mut self, queue_us: u32) -> u32 {
+    pub fn reported(&mut self, queue_us: u32) -> u32 {
         self.probe(2, PROBE, queue_us);
         self.control.report().delay_over_minimum_us
     }
@@ -35,7 +35,7 @@ fn a_delay_that_moves_is_not_tried() {
     // The threshold is 1.8 ms, the tick of a millisecond clock comes on top: 2.8 ms.
     let mut connection = Connection::yielding();
     let probes = connection.probe_until_trial(|number| 50_000 + number % 2 * 2_700);
-    assert_eq!(probes, Some(6));
+    assert_eq!(probes, Some(7));
     let mut connection = Connection::yielding();
     let probes = connection.probe_until_trial(|number| 50_000 + number % 2 * 3_000);
     assert_eq!(probes, None);
@@ -45,8 +45,8 @@ fn a_delay_that_moves_is_not_tried() {
 fn after_a_delay_has_moved_it_has_to_stand_still_for_longer() {
     let mut connection = Connection::yielding();
     let probes = connection.probe_until_trial(|number| 50_000 + u32::from(number == 3) * 10_000);
-    // From the fourth on, four times half a second in intervals of 102.4 ms.
-    assert_eq!(probes, Some(4 + 20));
+    // From the fourth on, four times half a second in intervals of 102.4 ms, and a train.
+    assert_eq!(probes, Some(4 + 20 + 1));
 }
 
 #[test]
@@ -67,8 +67,8 @@ fn a_trial_ends_where_growth_makes_a_queue() {
 #[test]
 fn each_trial_that_fails_quadruples_the_wait() {
     let mut connection = Connection::on_trial();
-    // 2, 8, 32 and 128 s in intervals of 102.4 ms, and the first.
-    for expected in [21, 80, 314, 1252, 1252] {
+    // 2, 8, 32 and 128 s in intervals of 102.4 ms, the first, and a train.
+    for expected in [22, 81, 315, 1253, 1253] {
         while connection.phase() != Phase::Yielding {
             connection.cwnd = 8;
             connection.step(60_000);
@@ -149,7 +149,9 @@ fn a_wide_product_is_not_enough_to_pass_a_trial() {
     }
     while connection.phase() == Phase::Yielding {
         connection.now_us += 100_000;
-        let mut ack = connection.ack(400_000);
+        // Each packet of a probe after the second waits for one more, too.
+        let others = connection.control.burst_packets().saturating_sub(2);
+        let mut ack = connection.ack(400_000 + others * 100_000);
         ack.prior_delivered = connection.delivered - 2;
         ack.in_flight = 0;
         ack.rate_delivered = 0;

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * netnice: others in a fair queue, and a link that has become slower.
+ *
+ * Where each flow has a queue of its own, delay never shows the others: a flow's queue is its own
+ * work, and the scheduler serves the others between its packets. Its delivery rate falls to half or
+ * less. A slower link does the same. A train of packets that leave together, and their delays over
+ * the smallest one, distinguish the two, and both from a longer path:
+ *
+ *   alone           the last packet waits for those before it, each a packet's time at the known
+ *                   rate.
+ *   fair queue      packets of others are served between: it waits for about as many again.
+ *   slower link     the packets follow one another at the lower rate, and the last has waited for
+ *                   no more than all of them take at that rate.
+ *   longer path     all have waited longer, but follow one another at the known rate.
+ */
+#ifndef NETNICE_POLICY_NETNICE_TRAINS_H
+#define NETNICE_POLICY_NETNICE_TRAINS_H
+
+#include "integer.h"
+#include "netnice_signal.h"
+#include "netnice_state.h"
+#include "netnice_trial.h"
+#include "netnice_yielding.h"
+#include "report.h"
+
+/* Time of one packet at the rate of the latest round trip; 0 if unknown. */
+POLICY_INLINE u32 netnice_delivery_ns(const struct netnice_ack *ack)
+{
+	if (ack->app_limited || ack->rate_delivered < 8)
+		return 0;
+	return (u32)((u64)ack->rate_interval_us * 1000 / ack->rate_delivered);
+}
+
+/*
+ * Collects evidence at each back-off, and returns whether others seem to share a fair queue. The
+ * flow had at least four fifths of the link's rate, and suddenly, with at most one back-off in
+ * between, three times in a row less than four sevenths: two low-priority flows in one queue come
+ * to equal shares slowly. Where delays vary without others, or a train does not take longer than
+ * the threshold, trains would show nothing. One of 32 other back-offs begins again, because others
+ * may have been silent when the trains looked for them.
+ */
+POLICY_INLINE int netnice_learn_share(struct netnice *state, const struct netnice_ack *ack)
+{
+	u32 delivery_ns = netnice_delivery_ns(ack);
+	u32 packet_us = state->packet_ns / 1000;
+	int varies = state->jitter_us > 3 * packet_us / 8;
+
+	if (!delivery_ns || !packet_us || ack->at_receiver)
+		return 0;
+	if (delivery_ns - delivery_ns / 5 <= state->packet_ns) {
+		state->share_evidence = varies ? NETNICE_SHARE_UNKNOWN : 0;
+		return 0;
+	}
+	if (state->share_evidence == NETNICE_SHARE_UNKNOWN) {
+		if (!varies && !(ack->delivered / 2 % NETNICE_SHARE_RETRIES))
+			state->share_evidence = 0;
+		return 0;
+	}
+	if (delivery_ns / 7 < state->packet_ns / 4 ||
+	    netnice_threshold_us(state) > NETNICE_TRAIN_PACKETS / 2 * packet_us) {
+		state->share_evidence = state->share_evidence == NETNICE_SHARE_DOUBTED ?
+						NETNICE_SHARE_UNKNOWN :
+						NETNICE_SHARE_DOUBTED;
+		return 0;
+	}
+	if (state->share_evidence == NETNICE_SHARE_DOUBTED)
+		state->share_evidence = 0;
+	state->share_evidence += 1;
+	return state->share_evidence >= NETNICE_SHARE_BACK_OFFS;
+}
+
+/* Yields to others in a fair queue. */
+POLICY_INLINE u32 netnice_yield_share(struct netnice *state)
+{
+	u32 cwnd = netnice_yield(state);
+
+	state->shared = 1;
+	state->trains = 1;
+	state->share_evidence = 0;
+	return cwnd;
+}
+
+/*
+ * Returns the time from one of the last packets of a train to the next, or 0 if the ACKs do not show
+ * it. `previous_us` is the delay of the ACK before the last.
+ */
+POLICY_INLINE u32 netnice_spacing_us(const struct netnice *state, const struct netnice_ack *ack,
+				     u32 previous_us)
+{
+	u32 last_us = state->latest_queue_us;
+
+	if (last_us <= previous_us || !ack->acked || ack->acked > NETNICE_PAIR_PACKETS)
+		return 0;
+	return (last_us - previous_us) / ack->acked;
+}
+
+/*
+ * Returns the time of a packet on a link that has become slower, if the delays of a train show one;
+ * otherwise 0. In a fair queue others seem to fit now and then, so no jitter is allowed there.
+ */
+POLICY_INLINE u32 netnice_slower_ns(const struct netnice *state, u32 spacing_us)
+{
+	u32 packet_us = state->packet_ns / 1000;
+	u32 mean_us = (state->latest_queue_us + packet_us) / NETNICE_TRAIN_PACKETS;
+	u32 tolerance_us = mean_us / 4 + 2 * state->jitter_us;
+	u32 distance_us = spacing_us > mean_us ? spacing_us - mean_us : mean_us - spacing_us;
+
+	if (state->shared)
+		tolerance_us = packet_us / 4 / NETNICE_TRAIN_PACKETS;
+	if (spacing_us - spacing_us / 5 < packet_us || distance_us > tolerance_us)
+		return 0;
+	return mean_us * 1000;
+}
+
+/* Evaluates a train that met more than its own queue. */
+POLICY_INLINE void netnice_judge_train(struct netnice *state, const struct netnice_ack *ack,
+				       u32 previous_us)
+{
+	u32 spacing_us = netnice_spacing_us(state, ack, previous_us);
+	u32 slower_ns = netnice_slower_ns(state, spacing_us);
+
+	if (!state->shared) {
+		/* The delay has stood still: the link is slower, or else the path may be longer. */
+		if (slower_ns)
+			state->packet_ns = slower_ns;
+		else
+			netnice_begin_trial(state, ack->delivered);
+		netnice_return(state);
+		return;
+	}
+	/* Nobody is served between the packets: all wait in one queue, or the path is longer. */
+	if (spacing_us && spacing_us - spacing_us / 5 < state->packet_ns / 1000) {
+		state->shared = 0;
+		state->trains = 0;
+		return;
+	}
+	state->share_evidence = slower_ns ? state->share_evidence + 1 : 0;
+	if (state->share_evidence >= NETNICE_SLOWER_TRAINS) {
+		state->packet_ns = slower_ns;
+		netnice_return(state);
+		return;
+	}
+	state->inference = NETNICE_CLEAN_PROBES;
+	if (state->probe_rounds < NETNICE_PROBE_ROUNDS)
+		state->probe_rounds *= 2;
+	else if (!state->pausing)
+		netnice_lengthen_pause(state);
+}
+
+/* While yielding: evaluates a train once all of it is acknowledged. */
+POLICY_INLINE void netnice_train_round(struct netnice *state, const struct netnice_ack *ack,
+				       u32 previous_us)
+{
+	u32 own_us = (NETNICE_TRAIN_PACKETS - 1) * (state->packet_ns / 1000);
+	u32 threshold_us = netnice_threshold_us(state) + own_us;
+	u32 queue_us = state->latest_queue_us;
+
+	if (!ack->sample_rtt_us || (!state->round_prompt && queue_us > threshold_us))
+		return;
+	state->report.delay_over_minimum_us = queue_us;
+	state->report.threshold_us = threshold_us;
+	if (queue_us > threshold_us)
+		netnice_judge_train(state, ack, previous_us);
+	else
+		netnice_count_clean_probe(state);
+}
+
+#endif

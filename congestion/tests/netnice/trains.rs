@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Trains of packets: others in a fair queue, and a link that has become slower.
+
+use super::*;
+
+const PAUSE: Duration = Duration::from_millis(100);
+
+impl Connection {
+    /// Acknowledges packets that met a queue while the link delivered one in each `packet_us`, until the window shrinks.
+    fn back_off_at(&mut self, packet_us: u32, queue_us: u32) {
+        for _ in 0..1000 {
+            let before = self.cwnd;
+            let mut ack = self.ack(queue_us);
+            ack.rate_interval_us = ack.rate_delivered * packet_us;
+            self.cwnd = self.control.on_ack(&ack);
+            if self.cwnd < before {
+                return;
+            }
+        }
+        panic!("no back-off at {queue_us} us");
+    }
+
+    /// Backs off with the link's rate in sight, and lets the queue run empty.
+    fn back_off_and_empty(&mut self, packet_us: u32) {
+        self.cwnd = 40;
+        self.back_off_at(packet_us, 3_000);
+        for _ in 0..40 {
+            if self.phase() == Phase::Yielding {
+                return;
+            }
+            self.step(0);
+        }
+    }
+
+    /// Acknowledges a train whose second, fourth and sixth packet met these queues, and the lone packet of a long pause.
+    fn train(&mut self, queues_us: [u32; 3]) {
+        if self.control.burst_packets() == 1 {
+            self.probe(1, PAUSE, 45_000);
+        }
+        assert_eq!(self.control.burst_packets(), 6);
+        self.now_us += PAUSE.as_micros() as u32;
+        let sent = self.delivered;
+        for (place, queue_us) in queues_us.into_iter().enumerate() {
+            let ack = Ack {
+                in_flight: 4 - 2 * place as u32,
+                prior_delivered: sent,
+                ..self.ack(queue_us)
+            };
+            self.cwnd = self.control.on_ack(&ack);
+        }
+    }
+
+    /// A connection whose probes have met a queue of 3.6 ms for half a second, so that it sends a train.
+    fn steady() -> Self {
+        let mut connection = Self::yielding();
+        for _ in 0..6 {
+            connection.probe(2, PAUSE, 3_600);
+        }
+        assert_eq!(connection.control.burst_packets(), 6);
+        connection
+    }
+
+    /// A connection that suspects others in a fair queue.
+    fn suspicious() -> Self {
+        let mut connection = Self::settled(40);
+        connection.back_off_and_empty(PACKET_US);
+        for _ in 0..3 {
+            assert_eq!(connection.phase(), Phase::Avoidance);
+            connection.back_off_and_empty(2 * PACKET_US);
+        }
+        assert_eq!(connection.phase(), Phase::Yielding);
+        connection
+    }
+}
+
+#[test]
+fn a_rate_that_falls_suddenly_is_probed_by_trains() {
+    let connection = Connection::suspicious();
+    assert_eq!(connection.control.burst_packets(), 6);
+}
+
+#[test]
+fn a_rate_that_falls_slowly_is_no_fair_queue() {
+    let mut connection = Connection::settled(40);
+    connection.back_off_and_empty(PACKET_US);
+    for packet_us in [1_550, 1_700, 2_400, 2_400, 2_400, 2_400] {
+        connection.back_off_and_empty(packet_us);
+        assert_eq!(connection.phase(), Phase::Avoidance);
+    }
+}
+
+#[test]
+fn trains_that_meet_nobody_end_the_yielding() {
+    let mut connection = Connection::suspicious();
+    // The sixth packet waits for the five before it.
+    for _ in 0..4 {
+        assert_eq!(connection.phase(), Phase::Yielding);
+        connection.train([PACKET_US, 3 * PACKET_US, 5 * PACKET_US]);
+    }
+    assert_eq!(connection.phase(), Phase::SlowStart);
+}
+
+#[test]
+fn trains_between_which_others_are_served_keep_it_yielding() {
+    let mut connection = Connection::suspicious();
+    for number in 0..100 {
+        // One packet of another flow before each, the first of which is already on its way.
+        let residual_us = number % 8 * 150;
+        connection.train([2, 6, 10].map(|packets| packets * PACKET_US + residual_us));
+        assert_eq!(connection.phase(), Phase::Yielding, "train {number}");
+    }
+}
+
+#[test]
+fn a_slower_link_is_recognised_by_how_packets_follow() {
+    let mut connection = Connection::steady();
+    // A third of the rate: 3.6 ms each, less the 1.2 ms that the smallest round trip has of the first.
+    connection.train([6_000, 13_200, 20_400]);
+    assert_eq!(connection.phase(), Phase::SlowStart);
+    // It is no trial: the minimum is what it was.
+    assert_eq!(connection.reported(3_000), 3_000);
+}
+
+#[test]
+fn a_longer_path_is_not_taken_for_a_slower_link() {
+    let mut connection = Connection::steady();
+    connection.train([3_600, 3_600 + 2 * PACKET_US, 3_600 + 4 * PACKET_US]);
+    assert_eq!(connection.phase(), Phase::SlowStart);
+    // The delay counts as the path's, on trial.
+    connection.cwnd = 8;
+    for _ in 0..8 {
+        connection.step(12_000);
+    }
+    assert_eq!(connection.phase(), Phase::Yielding);
+    assert_eq!(connection.control.report().yields, 1);
+}
+
+#[test]
+fn packets_that_follow_at_the_known_rate_share_no_fair_queue() {
+    let mut connection = Connection::suspicious();
+    connection.train([40_000, 40_000 + 2 * PACKET_US, 40_000 + 4 * PACKET_US]);
+    assert_eq!(connection.phase(), Phase::Yielding);
+    assert_eq!(connection.control.burst_packets(), 2);
+}
