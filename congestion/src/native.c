@@ -140,6 +140,18 @@ u32 native_receiver_window(struct receiver *state, const struct receiver_segment
 	return receiver_window(state, segment);
 }
 
+void native_receiver_adopt_path(struct receiver *state, const struct receiver_path *path,
+				u32 now_us)
+{
+	receiver_adopt_path(state, path, now_us);
+}
+
+void native_receiver_share_path(const struct receiver *state, struct receiver_path *path,
+				const struct receiver_segment *segment)
+{
+	receiver_share_path(state, path, segment);
+}
+
 /* Size that Rust and the kernel reserve for a state. */
 _Static_assert(sizeof(struct netnice) <= 104, "state must fit icsk_ca_priv");
 _Static_assert(sizeof(struct dstcp) <= 104, "state must fit icsk_ca_priv");

@@ -29,6 +29,14 @@ pub struct Segment {
     pub has_data: bool,
 }
 
+/// The path from one peer, shared by the connections of a group: their smallest round trip.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Path {
+    minimum_rtt_us: u32,
+    met_us: u32,
+}
+
 /// The receiving end of one connection: the report, and the rest of `struct receiver`.
 #[repr(C, align(4))]
 #[derive(Clone, Debug)]
@@ -46,6 +54,8 @@ unsafe extern "C" {
         now_us: u32,
     );
     fn native_receiver_window(state: *mut Receiver, segment: *const Segment) -> u32;
+    fn native_receiver_adopt_path(state: *mut Receiver, path: *const Path, now_us: u32);
+    fn native_receiver_share_path(state: *const Receiver, path: *mut Path, segment: *const Segment);
 }
 
 impl Receiver {
@@ -65,6 +75,16 @@ impl Receiver {
     pub fn window(&mut self, segment: &Segment) -> u32 {
         // SAFETY: the state was initialised by `new`; the call only touches state and segment.
         unsafe { native_receiver_window(self, segment) }
+    }
+
+    /// As [`window`](Self::window), for a connection that shares what is known of its path with others.
+    pub fn window_on(&mut self, path: &mut Path, segment: &Segment) -> u32 {
+        // SAFETY: the state was initialised by `new`; the call only touches the state and reads the path.
+        unsafe { native_receiver_adopt_path(self, path, segment.now_us) };
+        let window_bytes = self.window(segment);
+        // SAFETY: the state was initialised by `new`; the call only reads it and touches the path.
+        unsafe { native_receiver_share_path(self, path, segment) };
+        window_bytes
     }
 
     /// The report of the policy.

@@ -121,3 +121,21 @@ fn a_page_is_fetched_at_low_priority() {
     let [plain, low] = ["", "receiver = \"netnice\"\n"].map(time);
     assert!(low < 1.05 * plain, "{low:.4} s, not {plain:.4} s");
 }
+
+/// The later of many that begin together meet the queue of the earlier from their first packet on.
+#[test]
+fn many_that_began_together_yield_within_seconds() {
+    let line = Line::new(40)
+        .low("many", "cubic", "count = 20\nstart_spread = \"1s\"")
+        .flow("rival", "cubic", "start = \"5s\"");
+    let results = line.run(7, 10);
+    let many = results
+        .flows
+        .iter()
+        .filter(|flow| flow.group == "many")
+        .map(|flow| flow.throughput_bps / LINK_BPS);
+    let many: f64 = many.sum();
+    assert!(many < 0.25, "{many:.3}");
+    let rival = share(&results, "rival");
+    assert!(rival > 0.75, "{rival:.3}");
+}

@@ -3,7 +3,7 @@
 //! times are whole ticks of the timestamps.
 
 use netnice_congestion::policy::{Parameters, Phase};
-use netnice_congestion::receiver::{Receiver, Segment};
+use netnice_congestion::receiver::{Path, Receiver, Segment};
 
 const MSS: u32 = 1448;
 const LIMIT: u32 = 1 << 20;
@@ -80,6 +80,13 @@ impl Connection {
         }
         connection
     }
+
+    /// A connection that yields, and whose first probes have met a queue.
+    fn paused() -> Self {
+        let mut connection = Self::yielding();
+        while connection.probe(80, 60) != PAUSE {}
+        connection
+    }
 }
 
 #[test]
@@ -104,16 +111,33 @@ fn a_window_that_the_sender_does_not_use_stays() {
     assert_eq!(windows[1..], vec![windows[0]; 19]);
 }
 
+/// A persist timer would take 200 ms, and a burst of others is shorter.
+#[test]
+fn the_first_probes_of_a_yield_are_pairs() {
+    let mut connection = Connection::yielding();
+    let mut pairs = 0;
+    while connection.probe(80, 60) == 2 * MSS {
+        pairs += 1;
+    }
+    // Three rounds that met a queue, each of up to four pairs here.
+    assert!((3..=16).contains(&pairs), "{pairs}");
+    // A queue that drains is worth waiting for.
+    let mut connection = Connection::yielding();
+    for queue_ms in [48, 40, 32, 24, 16, 8] {
+        assert_eq!(connection.probe(80, queue_ms), 2 * MSS);
+    }
+}
+
 #[test]
 fn a_queue_that_stays_ends_in_a_pause() {
-    let mut connection = Connection::yielding();
+    let mut connection = Connection::paused();
     assert_eq!(connection.probe(300, 60), PAUSE);
     assert_eq!(connection.probe(300, 70), PAUSE);
 }
 
 #[test]
 fn a_probe_that_met_no_queue_opens_the_window_for_two() {
-    let mut connection = Connection::yielding();
+    let mut connection = Connection::paused();
     assert_eq!(connection.probe(300, 60), PAUSE);
     assert_eq!(connection.probe(300, 0), 2 * MSS);
     // The sender now has room for two packets at once, and four clean probes end the yielding.
@@ -129,7 +153,7 @@ fn a_probe_that_met_no_queue_opens_the_window_for_two() {
 /// Otherwise each packet would wait for a delayed ACK, time and again.
 #[test]
 fn after_a_delayed_ack_the_others_are_awaited() {
-    let mut connection = Connection::yielding();
+    let mut connection = Connection::paused();
     assert_eq!(connection.probe(300, 60), PAUSE);
     assert_eq!(connection.probe(300, 0), 2 * MSS);
     let lone = |connection: &mut Connection, delayed_ack| {
@@ -147,7 +171,7 @@ fn after_a_delayed_ack_the_others_are_awaited() {
 
 #[test]
 fn a_delayed_ack_says_nothing_of_the_queue() {
-    let mut connection = Connection::yielding();
+    let mut connection = Connection::paused();
     assert_eq!(connection.probe(300, 60), PAUSE);
     connection.now_ms += 2000;
     let delayed_ack = Segment {
@@ -161,7 +185,7 @@ fn a_delayed_ack_says_nothing_of_the_queue() {
 
 #[test]
 fn after_a_pause_of_the_program_an_answer_is_not_paused() {
-    let mut connection = Connection::yielding();
+    let mut connection = Connection::paused();
     assert_eq!(connection.probe(300, 60), PAUSE);
     connection.now_ms += 5000;
     let request = Segment {
@@ -170,7 +194,7 @@ fn after_a_pause_of_the_program_an_answer_is_not_paused() {
     };
     assert_eq!(connection.receiver.window(&request), 10 * MSS);
     // A window update, or an ACK of our own, is not a request.
-    let mut connection = Connection::yielding();
+    let mut connection = Connection::paused();
     connection.probe(300, 60);
     connection.now_ms += 5000;
     let update = connection.segment(0, 0);
@@ -249,4 +273,33 @@ fn a_window_beyond_the_largest_one_is_not_asked_for() {
     for _ in 0..5000 {
         assert!(connection.pair(0) <= LIMIT / MSS);
     }
+}
+
+/// The phase of a connection that begins in a queue of 60 ms, `after_s` later than one without a queue began.
+fn phase_beside_another(path: &mut Path, after_s: u32) -> Phase {
+    let mut connection = Connection::new(40);
+    connection.now_ms += 1000 * after_s;
+    for _ in 0..300 {
+        connection.now_ms += 2;
+        let segment = connection.segment(60, 2);
+        connection.receiver.window_on(path, &segment);
+    }
+    connection.phase()
+}
+
+#[test]
+fn a_group_shares_the_smallest_round_trip_of_a_path() {
+    let mut path = Path::default();
+    assert_ne!(phase_beside_another(&mut path, 1), Phase::Yielding);
+    let mut path = Path::default();
+    let mut first = Connection::new(40);
+    for _ in 0..20 {
+        first.now_ms += 2;
+        let segment = first.segment(0, 2);
+        first.receiver.window_on(&mut path, &segment);
+    }
+    assert_eq!(phase_beside_another(&mut path, 1), Phase::Yielding);
+    // The others' knowledge came from the first, and does not last for ever: the path may have changed.
+    assert_eq!(phase_beside_another(&mut path, 30), Phase::Yielding);
+    assert_ne!(phase_beside_another(&mut path, 90), Phase::Yielding);
 }

@@ -54,6 +54,20 @@ struct {
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
 } receptions SEC(".maps");
 
+/* A group's path from one host; IPv4 addresses take the first word. */
+struct path_key {
+	u64 group;
+	u32 peer[4];
+};
+
+/* What the connections of a group know of their paths. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, struct path_key);
+	__type(value, struct receiver_path);
+} receiver_paths SEC(".maps");
+
 /* A path to the same host has no link to share. */
 static __always_inline bool stays_on_this_host(const struct bpf_sock_ops *ops)
 {
@@ -147,6 +161,28 @@ static __always_inline u32 round_trip_us(const struct tcp_sock *tp)
 	return now_us - echo * 1000;
 }
 
+/* Returns what the group knows of the path from the peer; NULL if there is no memory for it. */
+static __always_inline struct receiver_path *path_of(const struct bpf_sock_ops *ops, u64 group)
+{
+	struct path_key key = { .group = group };
+	struct receiver_path unknown = {};
+	struct receiver_path *path;
+
+	if (ops->family == AF_INET) {
+		key.peer[0] = ops->remote_ip4;
+	} else {
+		key.peer[0] = ops->remote_ip6[0];
+		key.peer[1] = ops->remote_ip6[1];
+		key.peer[2] = ops->remote_ip6[2];
+		key.peer[3] = ops->remote_ip6[3];
+	}
+	path = bpf_map_lookup_elem(&receiver_paths, &key);
+	if (path)
+		return path;
+	bpf_map_update_elem(&receiver_paths, &key, &unknown, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&receiver_paths, &key);
+}
+
 static __always_inline void advertise(struct bpf_sock_ops *ops, struct tcp_sock *tp,
 				      struct reception *own)
 {
@@ -164,10 +200,15 @@ static __always_inline void advertise(struct bpf_sock_ops *ops, struct tcp_sock 
 		.delayed_ack = is_delayed_ack(tp),
 		.has_data = ops->skb_len > 0,
 	};
+	struct receiver_path *path = path_of(ops, own->record.group);
 	u32 window;
 
 	own->received = tp->rcv_nxt;
+	if (path)
+		receiver_adopt_path(&own->receiver, path, segment.now_us);
 	window = receiver_answer(&own->receiver, &segment);
+	if (path)
+		receiver_share_path(&own->receiver, path, &segment);
 	publish(own, window);
 	/* A zero window is the kernel's own: before 6.1.68 a clamp froze the connection. */
 	if (tp->rcv_wnd)

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From a scenario to a run.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
 
+use netnice_congestion::receiver;
 use netnice_congestion::registry;
 use netnice_queue::Time;
 use netnice_scenario::model::{self, Application, Scenario};
@@ -60,6 +62,7 @@ pub(crate) fn simulation(
     let mut controls = Controls {
         outside,
         last: None,
+        paths: Paths::new(),
     };
     let flows = layout.flows.iter().map(|flow| {
         let mut spec = flow_spec(layout, flow, &mut controls)?;
@@ -154,10 +157,15 @@ fn flow_spec(
     })
 }
 
-/// The congestion control of the group seen last: the flows of a group have one in common, and follow on one another.
+/// The paths that receivers at low priority share, by group, sender and receiver.
+type Paths = HashMap<(String, usize, usize), Arc<Mutex<receiver::Path>>>;
+
+/// What flows of one group have in common.
 struct Controls<'a> {
     outside: &'a OutsideControls,
+    /// The congestion control of the group seen last: the flows of a group follow on one another.
     last: Option<(Arc<FlowGroup>, MakeControl)>,
+    paths: Paths,
 }
 
 impl Controls<'_> {
@@ -232,7 +240,7 @@ fn tcp_spec(
         .get()
         .saturating_sub(group.header_size.get());
     let mss = u32::try_from(mss).unwrap_or(u32::MAX);
-    let low_priority = low_priority(flow, mss)?;
+    let low_priority = low_priority(flow, (sender, receiver), mss, &mut controls.paths)?;
     let largest_window = match low_priority {
         Some(_) => LARGEST_GOVERNED_WINDOW,
         None => u32::MAX,
@@ -285,7 +293,12 @@ fn tcp_spec(
 }
 
 /// Low priority from the receiving end, if the flow has it; `mss` is the data of a full packet in bytes.
-fn low_priority(flow: &NetworkFlow, mss: u32) -> Result<Option<LowPriority>, RunError> {
+fn low_priority(
+    flow: &NetworkFlow,
+    (sender, receiver): (usize, usize),
+    mss: u32,
+    paths: &mut Paths,
+) -> Result<Option<LowPriority>, RunError> {
     let Some(control) = flow.group.receiver.at_low_priority() else {
         return Ok(None);
     };
@@ -294,7 +307,16 @@ fn low_priority(flow: &NetworkFlow, mss: u32) -> Result<Option<LowPriority>, Run
             flow: flow.name.clone(),
             error,
         })?;
-    Ok(Some(LowPriority { parameters, mss }))
+    let one_path = flow.senders.len() == 1 && flow.receivers.len() == 1;
+    let path = one_path.then(|| {
+        let key = (flow.group.name.clone(), sender, receiver);
+        paths.entry(key).or_default().clone()
+    });
+    Ok(Some(LowPriority {
+        parameters,
+        mss,
+        path,
+    }))
 }
 
 fn clock(clock: &model::Clock) -> Clock {

@@ -2,8 +2,10 @@
 //! The advertised window of a receiver at low priority: `policy/receiver.h` of the congestion crate decides, as in a kernel,
 //! where `receive.bpf.c` sets `TCP_WINDOW_CLAMP` to its result.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use netnice_congestion::policy::{Parameters, Report};
-use netnice_congestion::receiver::{Receiver as Policy, Segment as Leaving};
+use netnice_congestion::receiver::{Path, Receiver as Policy, Segment as Leaving};
 use netnice_queue::Time;
 
 use super::{Receiver, ReceiverConfig};
@@ -23,12 +25,15 @@ const MOST_QUICK_ACKS: u32 = 16;
 const LEAST_GROWING: u32 = 128;
 
 /// Settings of a receiver at low priority.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct LowPriority {
     /// Parameters of the netnice control.
     pub parameters: Parameters,
     /// Most bytes of data in a packet of the peer: the MSS that this end has advertised, less its options.
     pub mss: u32,
+    /// The path, shared by the connections of a group from one sender to one receiver; `None` where each knows only its
+    /// own.
+    pub path: Option<Arc<Mutex<Path>>>,
 }
 
 /// The advertised window of one connection. Its part in Linux is `tcp_set_window_clamp`, `tcp_grow_window` and
@@ -71,7 +76,7 @@ impl WindowControl {
         // The handshake's windows are not scaled (RFC 7323 section 2.2).
         let first = buffer.min(u32::from(u16::MAX));
         WindowControl {
-            wanted: *wanted,
+            wanted: wanted.clone(),
             policy: None,
             clock: config.clock,
             least_rto_ns: nanos(config.timeout.min),
@@ -137,7 +142,9 @@ impl WindowControl {
             // RFC 6298 section 2.2.
             self.gap_ns = self.least_rto_ns.max(3 * first_rtt_ns);
         }
-        let LowPriority { parameters, mss } = &self.wanted;
+        let LowPriority {
+            parameters, mss, ..
+        } = &self.wanted;
         let now_us = microseconds(&self.clock, now);
         self.policy
             .get_or_insert_with(|| Policy::new(parameters, self.window, *mss, now_us))
@@ -178,7 +185,15 @@ impl WindowControl {
     /// Returns the window to advertise in a segment that leaves at `now`.
     fn advertise(&mut self, now: Time, arrivals: &Arrivals) -> u32 {
         let leaving = self.leaving(now, arrivals);
-        let wanted = self.establish(now).window(&leaving);
+        let path = self.wanted.path.clone();
+        let policy = self.establish(now);
+        let wanted = match &path {
+            Some(path) => {
+                let mut path = path.lock().unwrap_or_else(PoisonError::into_inner);
+                policy.window_on(&mut path, &leaving)
+            }
+            None => policy.window(&leaving),
+        };
         self.reported = arrivals.next;
         self.quick_acks = self.quick_acks.saturating_sub(1);
         self.set_clamp(wanted);
