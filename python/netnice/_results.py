@@ -109,6 +109,11 @@ class Results:
         return Frame(self._runs.table("queues"))
 
     @property
+    def transfers(self) -> Frame:
+        """Arriving transfers by class of sizes."""
+        return Frame(self._runs.table("transfers"))
+
+    @property
     def response_times(self) -> Frame:
         """Response times of web objects in seconds, by size, of each run."""
         return Frame(self._runs.table("response_times"))

@@ -22,12 +22,13 @@ use crate::tables::Table;
 pub(crate) type RunKey = (usize, u64);
 
 /// The names of the tables.
-const TABLES: [&str; 6] = [
+const TABLES: [&str; 7] = [
     "summary",
     "figures",
     "flows",
     "queues",
     "response_times",
+    "transfers",
     "series",
 ];
 

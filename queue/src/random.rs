@@ -44,6 +44,12 @@ impl Stream {
         -mean * (1.0 - self.uniform()).ln()
     }
 
+    /// Draws from the normal distribution with mean 0 and standard deviation 1 (Box and Muller).
+    pub fn normal(&mut self) -> f64 {
+        let radius = (-2.0 * (1.0 - self.uniform()).ln()).sqrt();
+        radius * (std::f64::consts::TAU * self.uniform()).cos()
+    }
+
     /// Draws from the Pareto distribution with `mean` and `shape` above 1; the smallest value is `mean * (shape - 1) /
     /// shape`.
     pub fn pareto(&mut self, mean: f64, shape: f64) -> f64 {

@@ -4,9 +4,11 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use netnice_queue::{LinkConditions, LossModel, QueueBound, format_delay};
+use netnice_queue::{Bytes, LinkConditions, LossModel, QueueBound, format_delay};
 
-use crate::model::{Application, CongestionControl, DelayedAck, Parameter, Tcp, Transport};
+use crate::model::{
+    Application, Arrivals, CongestionControl, DelayedAck, Parameter, Tcp, TransferSize, Transport,
+};
 use crate::network::{FlowGroup, Network, NetworkFlow, NetworkLink};
 use crate::{Scenario, ScenarioFile};
 
@@ -233,7 +235,7 @@ fn queue_words(link: &NetworkLink) -> String {
         QueueBound::Bytes(bytes) => (format!("{bytes} bytes ({} packets)", bytes / packet), bytes),
     };
     let time = link.rate.map(|rate| {
-        let time = rate.time_to_send(netnice_queue::Bytes::new(bytes));
+        let time = rate.time_to_send(Bytes::new(bytes));
         format!(" = {} when full", milliseconds(time))
     });
     format!("{discipline} queue of {length}{}", time.unwrap_or_default())
@@ -325,11 +327,40 @@ fn application_words(application: &Application) -> String {
                 ""
             }
         ),
+        Application::Arrivals(arrivals) => arrivals_words(arrivals),
         Application::Command(command) => format!("`{}`", command.command),
         Application::Trace { entries, .. } => {
             format!("a trace of {}", count(entries.len(), "write"))
         }
     }
+}
+
+fn arrivals_words(arrivals: &Arrivals) -> String {
+    let mean = Bytes::new(arrivals.size.mean_bytes().round() as u64);
+    let size = match &arrivals.size {
+        TransferSize::Fixed { bytes } => format!("of {bytes}"),
+        TransferSize::Exponential { .. } => format!("of {mean} on average (exponential)"),
+        TransferSize::Pareto { shape, .. } => {
+            format!("of {mean} on average (Pareto, shape {shape})")
+        }
+        TransferSize::Lognormal { sigma, .. } => {
+            format!("of {mean} on average (lognormal, sigma {sigma})")
+        }
+        TransferSize::WebSearch => format!("of {mean} on average (web search)"),
+        TransferSize::DataMining => format!("of {mean} on average (data mining)"),
+        TransferSize::File { file, .. } => format!("of {mean} on average (`{file}`)"),
+    };
+    let gap = arrivals.mean_gap().unwrap_or_default();
+    let mut words = format!(
+        "transfers {size}, one every {} on average, {:.3} Mb/s of data",
+        format_delay(gap),
+        8e-6 * arrivals.size.mean_bytes() / gap.as_secs_f64()
+    );
+    if let (Some(on), Some(off)) = (arrivals.mean_on, arrivals.mean_off) {
+        // Writing to a String cannot fail.
+        let _ = write!(words, ", in bursts of {on} with pauses of {off}");
+    }
+    words
 }
 
 fn transport_words(group: &FlowGroup) -> String {

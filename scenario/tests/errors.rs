@@ -347,7 +347,27 @@ fn errors_name_file_line_field_and_what_is_allowed() {
             r#"application = "ftp""#,
             r#"application = { kind = "web", sessions = 1000001, object_size = { mean = "10kB" } }"#,
         ),
+        (
+            r#"application = "ftp""#,
+            r#"application = { kind = "arrivals", size = "web_serach" }"#,
+        ),
+        (
+            r#"application = "ftp""#,
+            r#"application = { kind = "arrivals", rate = "1mbit", between_flows = "1s", size = "web_search" }"#,
+        ),
+        (
+            r#"application = "ftp""#,
+            r#"application = { kind = "arrivals", between_flows = "0s", mean_on = "1s", size_classes = ["1MB", "1kB"], size = { kind = "lognormal", mean = "10kB", sigma = 6.0 } }"#,
+        ),
+        (
+            r#"application = "ftp""#,
+            r#"application = { kind = "arrivals", rate = "1mbit", size = { kind = "file", file = "sizes.txt" } }"#,
+        ),
         // Figures.
+        (
+            "seeds = 2",
+            "figures = [{ name = \"x\", quantity = \"slowdown\", flows = [\"reno\"] }]",
+        ),
         (
             "seeds = 2",
             "figures = [{ name = \"x\", flows = [\"ren\"] }]",

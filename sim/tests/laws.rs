@@ -137,6 +137,8 @@ fn build(small: &Small, trace: Option<Capture>) -> (Simulation, usize) {
                 },
                 Kind::Web => Program::Web {
                     paths: vec![vec![path]],
+                    unloaded: Vec::new(),
+                    size_classes: None,
                     web: Web {
                         sessions: 3,
                         mean_page_gap: Duration::from_millis(500),
@@ -147,7 +149,9 @@ fn build(small: &Small, trace: Option<Capture>) -> (Simulation, usize) {
                             mean_bytes: 8000.0,
                             shape: Some(1.2),
                             max_bytes: Some(200_000),
-                        },
+                        }
+                        .into(),
+                        pauses: None,
                     },
                     tcp,
                 },

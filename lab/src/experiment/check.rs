@@ -76,8 +76,8 @@ pub fn check(scenario: &Scenario) -> Vec<Problem> {
 /// Refuses keys that a flow governed from its receiving end cannot have.
 fn check_receiver(flow: &Flow, place: &Place) -> Option<Problem> {
     let text = match flow.application {
-        Application::Web(_) => {
-            "a lab governs the receivers of transfers, not the clients of web traffic; simulate it"
+        Application::Web(_) | Application::Arrivals(_) => {
+            "a lab governs the receivers of transfers, not the clients of web traffic and arrivals; simulate it"
         }
         _ if flow.tcp.receiver_window.is_some() => {
             let text = "a kernel has one limit on the window, which `receiver` sets; leave receiver_window out, or simulate it";

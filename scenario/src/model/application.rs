@@ -5,14 +5,15 @@ use netnice_queue::{Bytes, Rate};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::TimeSpan;
+use super::{Arrivals, TimeSpan};
+use crate::schema::or_name;
 
 /// The source of traffic, chosen by `kind`; a text such as "ftp" is the kind alone.
 ///
 /// Rates are those of whole packets on the link, headers included.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
-#[schemars(tag = "kind")]
+#[schemars(tag = "kind", transform = or_name)]
 pub enum Application {
     /// Always has data to send.
     #[default]
@@ -65,6 +66,8 @@ pub enum Application {
     },
     /// Clients that fetch pages from servers.
     Web(Web),
+    /// Transfers that begin at random times and end by themselves, each over a connection of its own.
+    Arrivals(Arrivals),
     /// Times and sizes from a list.
     Trace {
         /// A text file with a time in seconds and a size in bytes on each line, named relative to the scenario.
@@ -165,7 +168,7 @@ fn objects_per_page() -> u32 {
     10
 }
 
-fn request_size() -> Bytes {
+pub(super) fn request_size() -> Bytes {
     Bytes::new(300)
 }
 

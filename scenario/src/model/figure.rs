@@ -47,10 +47,17 @@ pub enum FlowQuantity {
     Loss,
     /// Jain's index of their goodputs.
     JainIndex,
-    /// Mean response time of web objects; over the whole run.
+    /// Mean response time of web objects and of transfers that arrived; over the whole run.
     ResponseTime,
-    /// 95 % of the web objects took no longer; over the whole run, and where all objects are alike.
+    /// 95 % of the web objects or transfers took no longer; over the whole run, and of web objects where all are alike.
     P95ResponseTime,
+    /// 99 % of the transfers that arrived took no longer; over the whole run. The largest of several flows'.
+    P99ResponseTime,
+    /// Mean slowdown of the transfers that arrived: the time taken, divided by the time on an empty path; over the whole
+    /// run.
+    Slowdown,
+    /// 99 % of the transfers that arrived had no more; over the whole run. The largest of several flows'.
+    P99Slowdown,
     /// From the beginning of the phase until their goodput over one second is 90 % of the reference; the length of the
     /// phase where that does not come. Needs `sampling`.
     #[serde(rename = "time_to_90_percent")]
@@ -67,6 +74,9 @@ impl FlowQuantity {
             FlowQuantity::JainIndex => "jain_index",
             FlowQuantity::ResponseTime => "response_time",
             FlowQuantity::P95ResponseTime => "p95_response_time",
+            FlowQuantity::P99ResponseTime => "p99_response_time",
+            FlowQuantity::Slowdown => "slowdown",
+            FlowQuantity::P99Slowdown => "p99_slowdown",
             FlowQuantity::TimeTo90Percent => "time_to_90_percent",
         }
     }

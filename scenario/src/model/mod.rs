@@ -2,6 +2,7 @@
 //! The scenario file, typed: pure data that knows neither simulator nor kernel.
 
 mod application;
+mod arrivals;
 mod congestion_control;
 mod either;
 mod figure;
@@ -21,6 +22,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 pub use application::{Application, Command, CommandEnd, ObjectSize, PacketSizes, TraceEntry, Web};
+pub use arrivals::{Arrivals, SizePoint, TransferSize};
 pub use congestion_control::{CongestionControl, Parameter};
 pub use figure::{DerivedFigure, FlowQuantity, Reference};
 pub use flow::{DelayedAck, Flow, Recovery, Tcp, Transport};

@@ -289,8 +289,13 @@ impl Builder {
         }
         let (senders, receivers) = if flow.reverse { (to, from) } else { (from, to) };
         let group = Arc::new(flow_group(flow, scenario));
-        if let Application::Web(web) = &flow.application {
-            if !self.has_room(web.sessions.into()) {
+        let sessions = match &flow.application {
+            Application::Web(web) => Some(web.sessions),
+            Application::Arrivals(_) => Some(1),
+            _ => None,
+        };
+        if let Some(sessions) = sessions {
+            if !self.has_room(sessions.into()) {
                 let place = place.at("application").at("sessions");
                 problems.push(place.problem(format!(
                     "this makes more than the {MAX_FLOWS} sessions and flows allowed"

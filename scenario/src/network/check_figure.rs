@@ -89,21 +89,29 @@ fn check_flows(
             findings.add(&place, text);
             continue;
         };
-        let web = match &flow.application {
-            Application::Web(web) => Some(web),
-            _ => None,
+        let (has_responses, has_one_bin, arrive) = match &flow.application {
+            Application::Web(web) => (true, web.object_size.shape.is_none(), false),
+            Application::Arrivals(_) => (true, true, true),
+            _ => (false, false, false),
         };
         match quantity {
-            FlowQuantity::ResponseTime if web.is_none() => {
-                findings.add(&place, "has no response times; only web traffic has");
-            }
-            FlowQuantity::P95ResponseTime
-                if web.is_none_or(|web| web.object_size.shape.is_some()) =>
-            {
+            FlowQuantity::ResponseTime if !has_responses => {
                 findings.add(
                     &place,
-                    "has no one 95th percentile; web traffic has whose objects are all alike (no `shape`)",
+                    "has no response times; only web traffic and arrivals have",
                 );
+            }
+            FlowQuantity::P95ResponseTime if !has_one_bin => {
+                findings.add(
+                    &place,
+                    "has no one 95th percentile; arrivals have, and web traffic whose objects are all alike (no `shape`)",
+                );
+            }
+            FlowQuantity::P99ResponseTime | FlowQuantity::Slowdown | FlowQuantity::P99Slowdown
+                if !arrive =>
+            {
+                let text = format!("has no {}; only arrivals have", quantity.name());
+                findings.add(&place, text);
             }
             _ => {}
         }

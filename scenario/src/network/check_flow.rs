@@ -10,14 +10,19 @@ use netnice_queue::Bytes;
 use super::findings::Findings;
 use super::problem::Place;
 use crate::model::{
-    Application, CongestionControl, DelayedAck, Flow, ReceiverControl, Scenario, Tcp, TimeSpan,
-    TraceEntry, Transport, Web,
+    Application, Arrivals, CongestionControl, DelayedAck, Flow, ReceiverControl, Scenario, Tcp,
+    TimeSpan, TraceEntry, TransferSize, Transport, Web,
 };
 
 /// The largest packet of IPv4.
 const MAX_PACKET: u64 = 65_535;
 /// The largest window of TCP: 16 bits, shifted by as many as 14.
 const LARGEST_WINDOW: Bytes = Bytes::new(65_535 << 14);
+
+/// Each class of sizes has histograms of its own.
+const MAX_SIZE_CLASSES: usize = 16;
+/// Of a lognormal distribution with more the mean is not seen within a billion draws.
+const MAX_SIGMA: f64 = 5.0;
 
 /// An RTO is at least two ticks and at most two minutes.
 const MAX_RTT_TICK: Duration = Duration::from_secs(10);
@@ -155,10 +160,13 @@ fn check_udp(flow: &Flow, place: &Place, findings: &mut Findings) {
         &place.at("tcp"),
         "is for TCP; this flow is UDP",
     );
-    if matches!(flow.application, Application::Ftp | Application::Web(_)) {
+    if matches!(
+        flow.application,
+        Application::Ftp | Application::Web(_) | Application::Arrivals(_)
+    ) {
         findings.add(
             &place.at("application"),
-            "ftp and web are for TCP; a UDP flow needs cbr, square_wave, pareto_on_off, exponential_on_off, poisson or trace",
+            "ftp, web and arrivals are for TCP; a UDP flow needs cbr, square_wave, pareto_on_off, exponential_on_off, poisson or trace",
         );
     }
 }
@@ -192,6 +200,7 @@ fn check_application(flow: &Flow, place: &Place, findings: &mut Findings) {
             mean_on, mean_off, ..
         } => check_on_off(mean_on.get(), mean_off.get(), place, findings),
         Application::Web(web) => check_web(flow, web, place, findings),
+        Application::Arrivals(arrivals) => check_arrivals(flow, arrivals, place, findings),
         Application::Trace { file, entries } => {
             findings.require(
                 file.is_some() || !entries.is_empty(),
@@ -228,16 +237,7 @@ fn check_web(flow: &Flow, web: &Web, place: &Place, findings: &mut Findings) {
         &place.at("objects_per_page"),
         "must be at least 1",
     );
-    let (request, headers) = (web.request_size.get(), flow.headers().get());
-    let most = MAX_PACKET.saturating_sub(headers);
-    if !(1..=most).contains(&request) {
-        findings.add(
-            &place.at("request_size"),
-            format!(
-                "{request}B is out of range; a request is one packet, of 1B to {most}B of data"
-            ),
-        );
-    }
+    check_request(flow, web.request_size, place, findings);
     findings.require(
         web.object_size.mean.get() > 0,
         &size.at("mean"),
@@ -271,6 +271,100 @@ fn check_web(flow: &Flow, web: &Web, place: &Place, findings: &mut Findings) {
         &place.at("kind"),
         "a flow of web traffic has no `bytes`; its objects have sizes",
     );
+}
+
+fn check_request(flow: &Flow, request: Bytes, place: &Place, findings: &mut Findings) {
+    let most = MAX_PACKET.saturating_sub(flow.headers().get());
+    if !(1..=most).contains(&request.get()) {
+        let text =
+            format!("{request} is out of range; a request is one packet, of 1B to {most}B of data");
+        findings.add(&place.at("request_size"), text);
+    }
+}
+
+fn check_arrivals(flow: &Flow, arrivals: &Arrivals, place: &Place, findings: &mut Findings) {
+    findings.require(
+        arrivals.rate.is_some() != arrivals.between_flows.is_some(),
+        place,
+        "needs either `rate` or `between_flows`",
+    );
+    if let Some(gap) = arrivals.between_flows {
+        findings.above_zero(gap.get(), &place.at("between_flows"));
+    } else {
+        findings.require(
+            arrivals.rate.is_none() || arrivals.mean_gap().is_some_and(|gap| !gap.is_zero()),
+            &place.at("rate"),
+            "gives no time between transfers of this mean size; a nanosecond is the least, and 500 years the most",
+        );
+    }
+    findings.require(
+        arrivals.mean_on.is_some() == arrivals.mean_off.is_some(),
+        place,
+        "needs both `mean_on` and `mean_off`, or neither",
+    );
+    for (key, time) in [
+        ("mean_on", arrivals.mean_on),
+        ("mean_off", arrivals.mean_off),
+    ] {
+        if let Some(time) = time {
+            findings.above_zero(time.get(), &place.at(key));
+        }
+    }
+    let classes = &arrivals.size_classes;
+    findings.require(
+        classes.first().is_none_or(|first| first.get() > 0)
+            && classes.windows(2).all(|pair| pair[0] < pair[1]),
+        &place.at("size_classes"),
+        "must be sizes of at least 1B in ascending order, none twice",
+    );
+    findings.require(
+        classes.len() <= MAX_SIZE_CLASSES,
+        &place.at("size_classes"),
+        "has more than the 16 sizes allowed",
+    );
+    check_request(flow, arrivals.request_size, place, findings);
+    check_transfer_size(&arrivals.size, &place.at("size"), findings);
+    for (given, field) in [
+        (flow.count.is_some(), "count"),
+        (flow.bytes.is_some(), "bytes"),
+    ] {
+        if given {
+            let text = format!(
+                "a flow of arriving transfers has no `{field}`; `rate` and `size` say how much is sent"
+            );
+            findings.add(&place.at("kind"), text);
+        }
+    }
+}
+
+fn check_transfer_size(size: &TransferSize, place: &Place, findings: &mut Findings) {
+    let (field, mean) = match *size {
+        TransferSize::Fixed { bytes } => ("bytes", bytes),
+        TransferSize::Exponential { mean }
+        | TransferSize::Pareto { mean, .. }
+        | TransferSize::Lognormal { mean, .. } => ("mean", mean),
+        TransferSize::WebSearch | TransferSize::DataMining | TransferSize::File { .. } => return,
+    };
+    findings.require(
+        mean.get() > 0,
+        &place.at(field),
+        "is zero; a transfer has at least 1B",
+    );
+    match *size {
+        TransferSize::Pareto { shape, max, .. } => {
+            check_shape(shape, &place.at("shape"), findings);
+            if let Some(max) = max.filter(|&max| max < mean) {
+                let text = format!("{max} is less than the mean, {mean}");
+                findings.add(&place.at("max"), text);
+            }
+        }
+        TransferSize::Lognormal { sigma, .. } => findings.require(
+            sigma > 0.0 && sigma <= MAX_SIGMA,
+            &place.at("sigma"),
+            "is out of range; allowed is more than 0, up to 5",
+        ),
+        _ => {}
+    }
 }
 
 fn check_trace(flow: &Flow, entries: &[TraceEntry], place: &Place, findings: &mut Findings) {

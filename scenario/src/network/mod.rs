@@ -11,6 +11,7 @@ mod findings;
 mod paths;
 mod problem;
 mod simulation;
+mod unloaded;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,6 +31,7 @@ pub(crate) use check_flow::trace_mistake;
 pub use paths::Paths;
 pub use problem::{Place, Problem, Step};
 pub use simulation::not_simulated;
+pub use unloaded::UnloadedPath;
 
 /// Index of a node in [`Network::nodes`].
 pub type NodeIndex = usize;
@@ -44,7 +46,7 @@ pub struct Network {
     pub nodes: Vec<NetworkNode>,
     /// Directions of links: those of one link are neighbours, 2n from `from` to `to` and 2n + 1 back.
     pub links: Vec<NetworkLink>,
-    /// Single flows, and one entry for each group of web sessions.
+    /// Single flows, and one entry for each group of web sessions or of arriving transfers.
     pub flows: Vec<NetworkFlow>,
     paths: Paths,
 }
@@ -93,9 +95,9 @@ pub struct NetworkLink {
 pub struct NetworkFlow {
     /// Name; several of one group are `name[0]`, `name[1]` and so on. Unique, and the same from run to run.
     pub name: String,
-    /// The senders of data. For web traffic all servers, else one.
+    /// The senders of data. For web traffic and arriving transfers all servers, else one.
     pub senders: Vec<NodeIndex>,
-    /// The receivers of data. For web traffic all clients, else one.
+    /// The receivers of data. For web traffic and arriving transfers all clients, else one.
     pub receivers: Vec<NodeIndex>,
     /// The settings that it shares with the others of its group.
     pub group: Arc<FlowGroup>,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Traces from files: of flows, a time in seconds and a size in bytes on each line; of links, the milliseconds of a delivery
-//! opportunity on each line.
+//! opportunity on each line; of sizes, a size in bytes and the share of transfers that are no larger on each line.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,8 +10,13 @@ use netnice_queue::{Bytes, TraceError};
 use sha2::{Digest, Sha256};
 
 use crate::input;
-use crate::model::{Application, Flow, LinkTrace, Scenario, TimeSpan, TraceEntry};
+use crate::model::{
+    Application, Flow, LinkTrace, Scenario, SizePoint, TimeSpan, TraceEntry, TransferSize,
+};
 use crate::network::{Place, Problem, trace_mistake};
+
+/// The largest size of a transfer, in bytes.
+const MAX_SIZE: f64 = 1e15;
 
 /// Fills in the entries of all traces that are given as files; their text goes into the hash.
 pub(super) fn load_all(
@@ -30,13 +35,23 @@ pub(super) fn load_all(
         }
     }
     for (index, flow) in scenario.flows.iter_mut().enumerate() {
+        let place = Place::key("flows").at(index).at("application");
+        if let Application::Arrivals(arrivals) = &mut flow.application {
+            if let TransferSize::File { file, points } = &mut arrivals.size {
+                let place = place.at("size").at("file");
+                let problem = |message: String| vec![place.problem(message)];
+                let text = text_of(file, directory, hash).map_err(problem)?;
+                *points = sizes(&text)
+                    .map_err(|(line, message)| problem(format!("{file}:{line}: {message}")))?;
+            }
+        }
         let Application::Trace {
             file: Some(file), ..
         } = &flow.application
         else {
             continue;
         };
-        let place = Place::key("flows").at(index).at("application").at("file");
+        let place = place.at("file");
         let problem = |message: String| vec![place.problem(message)];
         let text = text_of(file, directory, hash).map_err(problem)?;
         let read = read(&text, flow)
@@ -46,6 +61,52 @@ pub(super) fn load_all(
         }
     }
     Ok(())
+}
+
+/// Reads the points of a distribution of sizes; empty lines and those that begin with `#` do not count. An error has the number
+/// of its line.
+fn sizes(text: &str) -> Result<Vec<SizePoint>, (usize, String)> {
+    let mut points: Vec<SizePoint> = Vec::new();
+    let mut number = 0;
+    for (index, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        number = index + 1;
+        let error = |message: &str| Err((number, format!("{message}, as in `10000 0.15`")));
+        let mut words = line.split_whitespace().map(str::parse);
+        let (Some(Ok(bytes)), Some(Ok(share)), None) = (words.next(), words.next(), words.next())
+        else {
+            return error("a line needs a size in bytes and a share from 0 to 1");
+        };
+        let point: SizePoint = SizePoint { bytes, share };
+        if !(0.0..=MAX_SIZE).contains(&bytes) {
+            return error("the size must be 0 to 1e15 bytes");
+        }
+        if !(0.0..=1.0).contains(&share) {
+            return error("the share must be from 0 to 1");
+        }
+        if points
+            .last()
+            .is_some_and(|last| bytes < last.bytes || share < last.share)
+        {
+            return error("neither the size nor the share may decrease");
+        }
+        // From no size on, if the first line has a share already: as if all these had that size.
+        if points.is_empty() && share > 0.0 {
+            points.push(SizePoint { bytes, share: 0.0 });
+        }
+        points.push(point);
+    }
+    match points.last() {
+        Some(last) if last.share == 1.0 && last.bytes > 0.0 => Ok(points),
+        Some(_) => Err((
+            number,
+            "the last share must be 1, of a size above 0".to_owned(),
+        )),
+        None => Err((1, "it has no lines, as in `10000 0.15`".to_owned())),
+    }
 }
 
 /// Reads the trace of a link.
@@ -152,6 +213,33 @@ mod tests {
             ("0 65508\n", 1, "65507B"),
         ] {
             let (found, message) = read(text, "udp").unwrap_err();
+            assert_eq!(found, line, "{text}");
+            assert!(message.contains(word), "{message}");
+        }
+    }
+
+    #[test]
+    fn sizes_have_ascending_shares_up_to_1() {
+        let points = super::sizes("# bytes share\n1000 0.5\n\n3000 1\n").unwrap();
+        // Half of them have 1000 bytes.
+        assert_eq!(
+            points.first(),
+            Some(&SizePoint {
+                bytes: 1000.0,
+                share: 0.0
+            })
+        );
+        assert_eq!(points.len(), 3);
+        for (text, line, word) in [
+            ("0 0\n10 0.5\n", 2, "last share"),
+            ("0 0\n10 0.5\n9 1\n", 3, "decrease"),
+            ("0 0\n10 1.5\n", 2, "from 0 to 1"),
+            ("0 0\nten 1\n", 2, "needs"),
+            ("-5 1\n", 1, "size"),
+            ("0 1\n", 1, "above 0"),
+            ("# none\n", 1, "no lines"),
+        ] {
+            let (found, message) = super::sizes(text).unwrap_err();
             assert_eq!(found, line, "{text}");
             assert!(message.contains(word), "{message}");
         }

@@ -35,8 +35,13 @@ fn unit(figure: &DerivedFigure) -> &'static str {
         FlowQuantity::TimeTo90Percent => "s",
         _ if figure.over.is_some() => "",
         FlowQuantity::Goodput | FlowQuantity::Throughput => "bit/s",
-        FlowQuantity::ResponseTime | FlowQuantity::P95ResponseTime => "s",
-        FlowQuantity::Loss | FlowQuantity::JainIndex => "",
+        FlowQuantity::ResponseTime
+        | FlowQuantity::P95ResponseTime
+        | FlowQuantity::P99ResponseTime => "s",
+        FlowQuantity::Loss
+        | FlowQuantity::JainIndex
+        | FlowQuantity::Slowdown
+        | FlowQuantity::P99Slowdown => "",
     }
 }
 
@@ -88,8 +93,29 @@ fn of_flows(
             let objects: f64 = times().map(|(count, _)| count).sum();
             Some(times().map(|(count, mean)| count * mean).sum::<f64>() / objects)
         }
-        // Objects that are all alike are in one bin; several flows have one each.
-        FlowQuantity::P95ResponseTime => bins(run, &flows).map(|bin| bin.p95_s).reduce(f64::max),
+        FlowQuantity::P95ResponseTime => {
+            let of_transfers = transfers(run, &flows).map(|class| class.completion.p95_s);
+            // Objects that are all alike are in one bin; several flows have one each.
+            let of_objects = responses(run, &flows)
+                .filter(|response| response.classes.is_empty())
+                .flat_map(|response| response.bins.iter().map(|bin| bin.response.p95_s));
+            of_transfers.chain(of_objects).reduce(f64::max)
+        }
+        FlowQuantity::P99ResponseTime => transfers(run, &flows)
+            .map(|class| class.completion.p99_s)
+            .reduce(f64::max),
+        FlowQuantity::Slowdown => {
+            let count: u64 = transfers(run, &flows)
+                .map(|class| class.completion.count)
+                .sum();
+            let sum: f64 = transfers(run, &flows)
+                .map(|class| class.slowdown.mean * class.completion.count as f64)
+                .sum();
+            Some(sum / count as f64)
+        }
+        FlowQuantity::P99Slowdown => transfers(run, &flows)
+            .map(|class| class.slowdown.p99)
+            .reduce(f64::max),
         FlowQuantity::TimeTo90Percent => None,
     }
 }
@@ -117,11 +143,24 @@ fn bins<'run>(
     run: &'run RunResults,
     flows: &[&FlowResult],
 ) -> impl Iterator<Item = super::Delays> + use<'run> {
+    responses(run, flows).flat_map(|response| response.bins.iter().map(|bin| bin.response))
+}
+
+fn responses<'run>(
+    run: &'run RunResults,
+    flows: &[&FlowResult],
+) -> impl Iterator<Item = &'run super::ResponseTimes> + use<'run> {
     let names: Vec<String> = flows.iter().map(|flow| flow.name.clone()).collect();
     let responses = run.response_times.iter();
-    responses
-        .filter(move |response| names.contains(&response.flow))
-        .flat_map(|response| response.bins.iter().map(|bin| bin.response))
+    responses.filter(move |response| names.contains(&response.flow))
+}
+
+/// All transfers of each of these flows.
+fn transfers<'run>(
+    run: &'run RunResults,
+    flows: &[&FlowResult],
+) -> impl Iterator<Item = &'run super::SizeClass> + use<'run> {
+    responses(run, flows).filter_map(|response| response.classes.first())
 }
 
 /// Seconds from the beginning of the phase until the flows' goodput over a second first is `goodput`; the phase's length
@@ -236,6 +275,7 @@ mod tests {
                 flow: "web".to_owned(),
                 unfinished: 0,
                 bins: vec![bin(1, 0.1), bin(3, 0.5)],
+                classes: Vec::new(),
             }],
             series: vec![Series {
                 quantity: "goodput".to_owned(),

@@ -16,7 +16,7 @@ pub use derived::derive;
 pub use directory::{Backend, DirectoryError, Existing, Manifest, ResultsDirectory, StaleRun};
 pub use run::{
     ClassResult, Delays, DerivedValue, Drops, FlowResult, LabReport, PhaseResult, QueueResult,
-    ResponseTimes, RunResults, Series, SizeBin,
+    ResponseTimes, RunResults, Series, SizeBin, SizeClass, Slowdown,
 };
 pub use statistics::{Estimate, jain_index, quantile, student_t_975};
 pub use summary::{Figure, PointSummary, Subject, Summary};

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use netnice_queue::Bytes;
 use serde::{Deserialize, Serialize};
 
 use super::jain_index;
@@ -225,6 +226,55 @@ pub struct ResponseTimes {
     pub unfinished: u64,
     /// Sizes from small to large; bins without an object are left out.
     pub bins: Vec<SizeBin>,
+    /// Of arriving transfers: those of all sizes, and then each class of sizes from small to large, with transfers or
+    /// without.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<SizeClass>,
+}
+
+/// Arriving transfers of a class of sizes, those that began after the warm-up and came to their end.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct SizeClass {
+    /// Sizes are larger than this, in bytes.
+    pub above_bytes: u64,
+    /// The largest size, in bytes; `None` without a limit.
+    pub to_bytes: Option<u64>,
+    /// Mean size, in bytes.
+    pub mean_bytes: f64,
+    /// Times from the receiver's first packet to the last byte.
+    pub completion: Delays,
+    /// Slowdown: that time, divided by the time that the transfer takes with nobody else on the path and no ACK to wait for.
+    pub slowdown: Slowdown,
+}
+
+/// A distribution of slowdowns. All are 0 where nothing was measured.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Slowdown {
+    /// Smallest.
+    pub min: f64,
+    /// Mean.
+    pub mean: f64,
+    /// Median.
+    pub p50: f64,
+    /// 95 % are no larger.
+    pub p95: f64,
+    /// 99 % are no larger.
+    pub p99: f64,
+    /// Largest.
+    pub max: f64,
+}
+
+impl SizeClass {
+    /// The sizes in words: `all sizes`, or as `100kB to 10MB`.
+    pub fn words(&self) -> String {
+        let above = Bytes::new(self.above_bytes);
+        match (self.above_bytes, self.to_bytes.map(Bytes::new)) {
+            (0, None) => "all sizes".to_owned(),
+            (0, Some(to)) => format!("up to {to}"),
+            (_, None) => format!("above {above}"),
+            (_, Some(to)) => format!("{above} to {to}"),
+        }
+    }
 }
 
 /// Objects of similar size.

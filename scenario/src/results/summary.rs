@@ -44,6 +44,8 @@ pub enum Subject {
     Queue,
     /// Objects of similar size of one flow's web traffic.
     Objects,
+    /// Arriving transfers of a class of sizes.
+    Transfers,
     /// The figures that the scenario asks for of each run.
     Figure,
 }
@@ -56,6 +58,7 @@ impl Subject {
             Subject::Class => "class",
             Subject::Queue => "queue",
             Subject::Objects => "objects",
+            Subject::Transfers => "transfers",
             Subject::Figure => "figure",
         }
     }
@@ -199,6 +202,29 @@ fn figures(runs: &[&RunResults]) -> Vec<Figure> {
                 add("response_time", "s", bin.response.mean_s);
                 add("p95_response_time", "s", bin.response.p95_s);
                 add("objects", "", bin.response.count as f64);
+            }
+            for (index, class) in responses.classes.iter().enumerate() {
+                let of = format!("{} {}", responses.flow, class.words());
+                let (completion, slowdown) = (&class.completion, &class.slowdown);
+                let mut add = |quantity, unit, value| {
+                    gathered.add(Subject::Transfers, &of, quantity, unit, value);
+                };
+                add("transfers", "", completion.count as f64);
+                if index == 0 {
+                    add("unfinished", "", responses.unfinished as f64);
+                }
+                if completion.count == 0 {
+                    continue;
+                }
+                add("size", "B", class.mean_bytes);
+                add("completion", "s", completion.mean_s);
+                add("p50_completion", "s", completion.p50_s);
+                add("p95_completion", "s", completion.p95_s);
+                add("p99_completion", "s", completion.p99_s);
+                add("slowdown", "", slowdown.mean);
+                add("p50_slowdown", "", slowdown.p50);
+                add("p95_slowdown", "", slowdown.p95);
+                add("p99_slowdown", "", slowdown.p99);
             }
         }
         for figure in &run.figures {

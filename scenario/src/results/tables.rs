@@ -96,7 +96,14 @@ macro_rules! table {
 }
 
 /// The names of all tables.
-pub(super) const NAMES: [&str; 5] = ["summary", "flows", "queues", "response_times", "series"];
+pub(super) const NAMES: [&str; 6] = [
+    "summary",
+    "flows",
+    "queues",
+    "response_times",
+    "transfers",
+    "series",
+];
 
 /// Makes a table of runs.
 type Make = fn(&[String], &[RunResults], &Summary) -> Table;
@@ -112,6 +119,7 @@ pub fn all(
         |axes, runs, _| flows(axes, runs),
         |axes, runs, _| queues(axes, runs),
         |axes, runs, _| response_times(axes, runs),
+        |axes, runs, _| transfers(axes, runs),
         |axes, runs, _| series(axes, runs),
     ];
     NAMES
@@ -230,6 +238,32 @@ fn response_times(axes: &[String], runs: &[RunResults]) -> Table {
         "p95_s": bin.response.p95_s,
         "p99_s": bin.response.p99_s,
         "max_s": bin.response.max_s,
+    })
+}
+
+/// Arriving transfers of all sizes, then those of each class.
+fn transfers(axes: &[String], runs: &[RunResults]) -> Table {
+    let rows = runs.iter().flat_map(|run| {
+        let flows = run.response_times.iter();
+        flows.flat_map(move |flow| flow.classes.iter().map(move |class| (run, flow, class)))
+    });
+    table!(axes, for (run, flow, class) in rows, of run.settings, {
+        "seed": run.seed,
+        "flow": &flow.flow,
+        "above_bytes": class.above_bytes,
+        "to_bytes": class.to_bytes.map(|bytes| bytes as f64),
+        "mean_bytes": class.mean_bytes,
+        "transfers": class.completion.count,
+        "mean_s": class.completion.mean_s,
+        "p50_s": class.completion.p50_s,
+        "p95_s": class.completion.p95_s,
+        "p99_s": class.completion.p99_s,
+        "max_s": class.completion.max_s,
+        "slowdown_mean": class.slowdown.mean,
+        "slowdown_p50": class.slowdown.p50,
+        "slowdown_p95": class.slowdown.p95,
+        "slowdown_p99": class.slowdown.p99,
+        "slowdown_max": class.slowdown.max,
     })
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use netnice_congestion::control::CongestionControl;
 use netnice_queue::Time;
+use netnice_scenario::network::UnloadedPath;
 
 use crate::ids::LinkId;
 use crate::tcp::{LowPriority, Opener, ReceiverConfig, SenderConfig};
@@ -66,10 +67,15 @@ pub enum Program {
         /// The connection.
         tcp: TcpSpec,
     },
-    /// Web sessions; each object has a TCP connection of its own.
+    /// Web sessions, or arriving transfers; each object has a TCP connection of its own.
     Web {
-        /// For each client the ways from each server; sessions belong to clients in turn.
+        /// For each client the ways from each server; web sessions belong to clients in turn, and each transfer that arrives
+        /// to one at random.
         paths: Vec<Vec<Path>>,
+        /// The same paths with nobody else on them, for the slowdown of transfers; empty where it is not measured.
+        unloaded: Vec<Vec<UnloadedPath>>,
+        /// Sizes in bytes that divide the classes whose completion times are measured; `None` measures no classes.
+        size_classes: Option<Vec<u64>>,
         /// The sessions.
         web: Web,
         /// The connections.

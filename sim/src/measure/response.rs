@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use netnice_scenario::results::{self, SizeBin};
+use netnice_scenario::results::{self, SizeBin, SizeClass, Slowdown};
 
 use super::Histogram;
 
@@ -11,9 +11,28 @@ use super::Histogram;
 #[derive(Debug, Clone, Default)]
 pub struct ResponseTimes {
     bins: BTreeMap<u32, (u64, Histogram)>,
+    /// Transfers of all sizes, then each class of sizes; empty where classes are not measured.
+    classes: Vec<Class>,
     /// Objects requested that have not arrived yet.
     pub unfinished: u64,
 }
+
+/// A class of sizes.
+#[derive(Debug, Clone, Default)]
+struct Class {
+    /// Sizes are above this and up to that, in bytes.
+    above: u64,
+    to: Option<u64>,
+    /// Sum of the sizes, in bytes.
+    sum: u64,
+    /// Completion times in nanoseconds.
+    completion: Histogram,
+    /// Slowdowns in millionths.
+    slowdown: Histogram,
+}
+
+/// Histograms count whole numbers.
+const MILLIONTHS: f64 = 1e6;
 
 /// One bin.
 #[derive(Debug, Clone, Copy)]
@@ -40,11 +59,42 @@ fn bin(bytes: u64) -> u32 {
 }
 
 impl ResponseTimes {
-    /// An object of `bytes` has come after `nanoseconds`.
-    pub fn record(&mut self, bytes: u64, nanoseconds: u64) {
+    /// Also measures all transfers together, and classes between these sizes in bytes, which are in ascending order.
+    pub fn in_classes(bounds: &[u64]) -> ResponseTimes {
+        let class = |above, to| Class {
+            above,
+            to,
+            ..Class::default()
+        };
+        let mut classes = vec![class(0, None)];
+        if let Some(&last) = bounds.last() {
+            let lows = std::iter::once(0).chain(bounds.iter().copied());
+            let between = lows.zip(bounds);
+            classes.extend(between.map(|(above, &to)| class(above, Some(to))));
+            classes.push(class(last, None));
+        }
+        ResponseTimes {
+            classes,
+            ..ResponseTimes::default()
+        }
+    }
+
+    /// An object of `bytes` has come after `nanoseconds`, which with nobody else on the path would have been `unloaded`.
+    pub fn record(&mut self, bytes: u64, nanoseconds: u64, unloaded: Option<u64>) {
         let (sum, times) = self.bins.entry(bin(bytes.max(1))).or_default();
         *sum += bytes;
         times.record(nanoseconds);
+        let slowdown =
+            unloaded.map(|unloaded| nanoseconds as f64 / unloaded.max(1) as f64 * MILLIONTHS);
+        for class in &mut self.classes {
+            if bytes > class.above && class.to.is_none_or(|to| bytes <= to) {
+                class.sum += bytes;
+                class.completion.record(nanoseconds);
+                if let Some(slowdown) = slowdown {
+                    class.slowdown.record(slowdown.round() as u64);
+                }
+            }
+        }
     }
 
     /// The bins with objects, from small to large.
@@ -55,6 +105,30 @@ impl ResponseTimes {
             mean_bytes: *sum as f64 / times.count() as f64,
             nanoseconds: times,
         })
+    }
+}
+
+impl Class {
+    fn results(&self) -> SizeClass {
+        let times = self.completion.delays();
+        let quantile = |q| self.slowdown.quantile(q).unwrap_or(0.0) / MILLIONTHS;
+        SizeClass {
+            above_bytes: self.above,
+            to_bytes: self.to,
+            mean_bytes: match times.count {
+                0 => 0.0,
+                count => self.sum as f64 / count as f64,
+            },
+            completion: times,
+            slowdown: Slowdown {
+                min: self.slowdown.min().unwrap_or(0) as f64 / MILLIONTHS,
+                mean: self.slowdown.mean().unwrap_or(0.0) / MILLIONTHS,
+                p50: quantile(0.5),
+                p95: quantile(0.95),
+                p99: quantile(0.99),
+                max: self.slowdown.max().unwrap_or(0) as f64 / MILLIONTHS,
+            },
+        }
     }
 }
 
@@ -71,6 +145,7 @@ impl ResponseTimes {
             flow: flow.to_owned(),
             unfinished: self.unfinished,
             bins: bins.collect(),
+            classes: self.classes.iter().map(Class::results).collect(),
         }
     }
 }
@@ -93,9 +168,9 @@ mod tests {
     #[test]
     fn a_bin_knows_its_means() {
         let mut responses = ResponseTimes::default();
-        responses.record(1100, 3_000_000);
-        responses.record(1300, 5_000_000);
-        responses.record(1500, 9_000_000);
+        responses.record(1100, 3_000_000, None);
+        responses.record(1300, 5_000_000, None);
+        responses.record(1500, 9_000_000, None);
         let bins: Vec<_> = responses
             .bins()
             .map(|bin| (bin.from_bytes, bin.to_bytes, bin.mean_bytes))
@@ -104,6 +179,31 @@ mod tests {
         assert_eq!(
             responses.bins().next().unwrap().nanoseconds.mean(),
             Some(4_000_000.0)
+        );
+    }
+
+    #[test]
+    fn classes_divide_the_sizes() {
+        let mut responses = ResponseTimes::in_classes(&[1000, 5000]);
+        // (bytes, milliseconds, slowdown)
+        for (bytes, milliseconds, slowdown) in
+            [(1000, 3, 1), (1001, 8, 2), (5000, 4, 4), (6000, 5, 5)]
+        {
+            let taken = milliseconds * 1_000_000;
+            responses.record(bytes, taken, Some(taken / slowdown));
+        }
+        let classes = responses.results("f").classes;
+        let words: Vec<String> = classes.iter().map(SizeClass::words).collect();
+        assert_eq!(words, ["all sizes", "up to 1kB", "1kB to 5kB", "above 5kB"]);
+        let counts: Vec<u64> = classes.iter().map(|class| class.completion.count).collect();
+        assert_eq!(counts, [4, 1, 2, 1]);
+        assert_eq!(
+            (classes[2].mean_bytes, classes[2].slowdown.mean),
+            (3000.5, 3.0)
+        );
+        assert_eq!(
+            (classes[0].slowdown.max, classes[0].completion.mean_s),
+            (5.0, 0.005)
         );
     }
 }

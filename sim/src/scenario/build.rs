@@ -116,23 +116,34 @@ fn flow_spec(
         ([sender, ..], [receiver, ..]) => (*sender, *receiver),
         _ => return Err(refuse("it has no hosts")),
     };
+    // For each client from each server.
+    let all_paths = || -> Result<Vec<Vec<Path>>, RunError> {
+        let clients = flow.receivers.iter().map(|&client| {
+            let servers = flow.senders.iter().map(|&server| path(server, client));
+            servers.collect()
+        });
+        clients.collect()
+    };
     let program = match (&group.application, group.transport) {
         (Application::Web(web), _) => {
-            let mut paths = Vec::with_capacity(flow.receivers.len());
-            for &client in &flow.receivers {
-                let servers = flow.senders.iter().map(|&server| path(server, client));
-                paths.push(servers.collect::<Result<_, _>>()?);
-            }
+            let request = Some(web.request_size.get());
             Program::Web {
-                paths,
+                paths: all_paths()?,
+                unloaded: Vec::new(),
+                size_classes: None,
                 web: Web::of(web),
-                tcp: tcp_spec(
-                    layout,
-                    flow,
-                    (sender, receiver),
-                    Some(web.request_size.get()),
-                    controls,
-                )?,
+                tcp: tcp_spec(layout, flow, (sender, receiver), request, controls)?,
+            }
+        }
+        (Application::Arrivals(arrivals), _) => {
+            let classes = arrivals.size_classes.iter();
+            let request = Some(arrivals.request_size.get());
+            Program::Web {
+                paths: all_paths()?,
+                unloaded: layout.unloaded_paths(flow, arrivals),
+                size_classes: Some(classes.map(|bytes| bytes.get()).collect()),
+                web: Web::of_arrivals(arrivals),
+                tcp: tcp_spec(layout, flow, (sender, receiver), request, controls)?,
             }
         }
         (_, model::Transport::Udp) => Program::Udp {

@@ -2,6 +2,7 @@
 //! From the description of a run to a run at time zero.
 
 use std::borrow::Borrow;
+use std::collections::HashMap;
 
 use netnice_queue::Time;
 
@@ -25,7 +26,7 @@ use crate::simulation::RunOptions;
 use crate::simulation::run::Run;
 use crate::time::NEVER;
 use crate::trace::labels::Labels;
-use crate::traffic::{Session, Traffic, Write};
+use crate::traffic::{Clients, Session, Traffic, Write};
 
 impl<S: Scheduler> Run<S> {
     /// A run of `flows` over `network`, at time zero. Flows are described one after the other: of a hundred thousand none is
@@ -189,7 +190,13 @@ impl<S: Scheduler> Run<S> {
                     self.push_barrier(stop.max(start), event_source::STOP | index);
                 }
             }
-            Program::Web { paths, web, tcp } => {
+            Program::Web {
+                paths,
+                unloaded,
+                size_classes,
+                web,
+                tcp,
+            } => {
                 check_mss(tcp.sender.mss, spec.header_bytes).map_err(refuse)?;
                 if is_too_long(tcp.receiver.request_length, spec.header_bytes) {
                     return Err(refuse(TOO_LONG));
@@ -210,8 +217,12 @@ impl<S: Scheduler> Run<S> {
                     .collect::<Result<_, _>>()?;
                 for number in 0..web.sessions {
                     let stream = Stream::new(self.seed, &format!("{} session {number}", spec.name));
-                    let client = number % paths.len() as u32;
-                    let mut session = Session::new(paths[client as usize].len(), stream);
+                    let clients = match size_classes {
+                        Some(_) => Clients::Any(paths.len()),
+                        None => Clients::One(number as usize % paths.len()),
+                    };
+                    // Each client can have each server.
+                    let mut session = Session::new(paths[0].len(), clients, stream);
                     let first = session.next_page(web, start);
                     self.scheduler.insert(
                         first,
@@ -220,16 +231,20 @@ impl<S: Scheduler> Run<S> {
                     self.flows.sessions.push(SessionState {
                         session,
                         flow: index,
-                        client,
+                        unloaded_ns: HashMap::new(),
                     });
                 }
                 flow.work = Work::Web {
                     web: Box::new(web.clone()),
                     routes,
+                    unloaded: unloaded.clone(),
                 };
                 flow.labels.tcp = Some(tcp.labels());
                 flow.tcp = Some(Box::new(tcp.clone()));
-                flow.responses = Some(Box::new(ResponseTimes::default()));
+                flow.responses = Some(Box::new(match size_classes {
+                    Some(bounds) => ResponseTimes::in_classes(bounds),
+                    None => ResponseTimes::default(),
+                }));
             }
         }
         if flow.prepare_write() {

@@ -141,7 +141,7 @@ impl<S: Scheduler> Run<S> {
         match connection.session() {
             Some(session) => {
                 let (bytes, opened) = (connection.receiver.goodput_bytes(), connection.opened);
-                self.object_arrived(session, flow, bytes, opened);
+                self.object_arrived(session, (flow, index as u32), bytes, opened);
             }
             None => self.flows.all[flow].completed = Some(self.now),
         }

@@ -15,7 +15,15 @@ impl<S: Scheduler> Run<S> {
         let now = self.now;
         let state = &mut self.flows.sessions[index];
         let flow = &mut self.flows.all[state.flow as usize];
-        let (Work::Web { web, routes }, Some(tcp)) = (&flow.work, &flow.tcp) else {
+        let Work::Web {
+            web,
+            routes,
+            unloaded,
+        } = &flow.work
+        else {
+            return;
+        };
+        let Some(tcp) = &flow.tcp else {
             return;
         };
         if now >= flow.stop {
@@ -29,21 +37,36 @@ impl<S: Scheduler> Run<S> {
         if let Some(responses) = &mut flow.responses {
             responses.unfinished += 1;
         }
-        let routes = routes[state.client as usize][object.server];
+        let routes = routes[object.client][object.server];
+        let unloaded = unloaded
+            .get(object.client)
+            .and_then(|paths| paths.get(object.server))
+            .map(|path| path.completion(object.bytes).as_nanos() as u64);
         let mut connection = Connection::new(tcp, (state.flow, index as u32), routes, now);
         connection.sender.supply(object.bytes);
         connection.sender.close();
         let slot = self.flows.connections.insert(connection);
+        if let Some(unloaded) = unloaded {
+            state.unloaded_ns.insert(slot, unloaded);
+        }
         self.open_connection(slot as usize);
     }
 
-    /// The last byte of an object requested at `asked` has arrived.
-    pub(super) fn object_arrived(&mut self, session: usize, flow: usize, bytes: u64, asked: Time) {
+    /// The last byte of an object requested at `asked` has arrived over the connection in `slot`.
+    pub(super) fn object_arrived(
+        &mut self,
+        session: usize,
+        (flow, slot): (usize, u32),
+        bytes: u64,
+        asked: Time,
+    ) {
+        let unloaded = self.flows.sessions[session].unloaded_ns.remove(&slot);
         let flow = &mut self.flows.all[flow];
         if let Some(responses) = &mut flow.responses {
             responses.unfinished -= 1;
             if asked >= self.warm_up {
-                responses.record(bytes, self.now.as_nanos() - asked.as_nanos());
+                let taken = self.now.as_nanos() - asked.as_nanos();
+                responses.record(bytes, taken, unloaded);
             }
         }
         let Work::Web { web, .. } = &flow.work else {

@@ -8,6 +8,7 @@ mod constant_rate;
 mod of_scenario;
 mod on_off;
 mod poisson;
+mod sizes;
 mod square_wave;
 mod trace;
 mod web;
@@ -20,9 +21,10 @@ use netnice_queue::Time;
 pub use constant_rate::ConstantRate;
 pub use on_off::{OnOff, PeriodLength};
 pub use poisson::{PacketSize, Poisson};
+pub use sizes::{ObjectSize, Sizes};
 pub use square_wave::SquareWave;
 pub use trace::{TraceError, WriteTrace};
-pub use web::{Object, ObjectSize, Session, Web};
+pub use web::{Clients, Object, Pauses, Session, Web};
 
 use crate::random::Stream;
 

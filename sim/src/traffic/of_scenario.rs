@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sources as a scenario describes them.
 
+use std::time::Duration;
+
 use netnice_queue::Rate;
 use netnice_scenario::model::{self, Application, PacketSizes};
 use netnice_scenario::network::FlowGroup;
 
 use super::{
-    ConstantRate, ObjectSize, OnOff, PacketSize, PeriodLength, Poisson, SquareWave, Traffic, Web,
-    WriteTrace,
+    ConstantRate, ObjectSize, OnOff, PacketSize, Pauses, PeriodLength, Poisson, Sizes, SquareWave,
+    Traffic, Web, WriteTrace,
 };
 
 impl Traffic {
@@ -16,7 +18,10 @@ impl Traffic {
         let packet_bytes = u32::try_from(group.packet_size.get()).unwrap_or(u32::MAX);
         let high = |rate: Rate| ConstantRate { rate, packet_bytes };
         match &group.application {
-            Application::Ftp | Application::Web(_) | Application::Command(_) => Traffic::Bulk,
+            Application::Ftp
+            | Application::Web(_)
+            | Application::Arrivals(_)
+            | Application::Command(_) => Traffic::Bulk,
             Application::Cbr { rate } => Traffic::from(high(*rate)),
             Application::SquareWave { rate, period, duty } => {
                 let on = period.get().mul_f64(*duty);
@@ -81,7 +86,26 @@ impl Web {
                 mean_bytes: web.object_size.mean.get() as f64,
                 shape: web.object_size.shape,
                 max_bytes: web.object_size.max.map(|bytes| bytes.get()),
-            },
+            }
+            .into(),
+            pauses: None,
+        }
+    }
+
+    /// The arriving transfers of a scenario: a session whose pages have one object each and do not wait for one another.
+    pub fn of_arrivals(arrivals: &model::Arrivals) -> Web {
+        let pauses = arrivals.mean_on.zip(arrivals.mean_off);
+        Web {
+            sessions: 1,
+            mean_page_gap: arrivals.mean_gap().unwrap_or_default(),
+            open_loop: true,
+            objects_per_page: 1,
+            mean_object_gap: Duration::ZERO,
+            object_size: Sizes::of(&arrivals.size),
+            pauses: pauses.map(|(on, off)| Pauses {
+                mean_on: on.get(),
+                mean_off: off.get(),
+            }),
         }
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use netnice_queue::Time;
 
+use super::Sizes;
 use crate::random::{Stream, seconds};
 
 /// A population of web sessions.
@@ -24,18 +25,27 @@ pub struct Web {
     /// in the papers.
     pub mean_object_gap: Duration,
     /// Distribution of object sizes.
-    pub object_size: ObjectSize,
+    pub object_size: Sizes,
+    /// Times without pages, which count for no gap; only of an open loop.
+    pub pauses: Option<Pauses>,
 }
 
-/// The distribution of object sizes.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct ObjectSize {
-    /// Mean in bytes, before the cut.
-    pub mean_bytes: f64,
-    /// Shape of a Pareto distribution: 1.2 in the papers; all alike if `None`.
-    pub shape: Option<f64>,
-    /// Larger draws are cut to this.
-    pub max_bytes: Option<u64>,
+/// Times without requests: an interrupted Poisson process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pauses {
+    /// Mean of the exponential times in which requests come. The first begins with the session.
+    pub mean_on: Duration,
+    /// Mean of the exponential times between them.
+    pub mean_off: Duration,
+}
+
+/// The client of a session's requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Clients {
+    /// All come from this one.
+    One(usize),
+    /// Each page goes to one picked at random from so many, not zero.
+    Any(usize),
 }
 
 /// A request for one object.
@@ -45,38 +55,68 @@ pub struct Object {
     pub bytes: u64,
     /// Which of the servers it comes from; the same for all objects of a page.
     pub server: usize,
+    /// Which of the clients it goes to; the same for all objects of a page.
+    pub client: usize,
 }
 
 /// One session.
 #[derive(Debug)]
 pub struct Session {
     servers: usize,
+    clients: Clients,
     server: usize,
+    client: usize,
     /// When the present page began.
     began: Time,
     /// Objects of the present page not requested yet.
     to_request: u32,
     /// Objects requested that have not arrived.
     outstanding: u32,
+    /// What is left of the time in which requests come, in seconds; `None` before the first.
+    on_left: Option<f64>,
     stream: Stream,
 }
 
 impl Session {
     /// A session with `servers`, not zero, from which it picks one for each page.
-    pub fn new(servers: usize, stream: Stream) -> Session {
+    pub fn new(servers: usize, clients: Clients, stream: Stream) -> Session {
         Session {
             servers,
+            clients,
             server: 0,
+            client: 0,
             began: Time::ZERO,
             to_request: 0,
             outstanding: 0,
+            on_left: None,
             stream,
         }
     }
 
     /// When the next page begins, if the gap before it does at `from`.
     pub fn next_page(&mut self, web: &Web, from: Time) -> Time {
-        from + seconds(self.stream.exponential(web.mean_page_gap.as_secs_f64()))
+        let gap = self.stream.exponential(web.mean_page_gap.as_secs_f64());
+        match &web.pauses {
+            None => from + seconds(gap),
+            Some(pauses) => from + seconds(gap + self.pauses_in(pauses, gap)),
+        }
+    }
+
+    /// The pauses, in seconds, within a gap of so many seconds of the times in which requests come.
+    fn pauses_in(&mut self, pauses: &Pauses, gap: f64) -> f64 {
+        let on = |stream: &mut Stream| stream.exponential(pauses.mean_on.as_secs_f64());
+        let mut left = match self.on_left {
+            Some(left) => left,
+            None => on(&mut self.stream),
+        };
+        let (mut gap, mut paused) = (gap, 0.0);
+        while gap > left {
+            gap -= left;
+            paused += self.stream.exponential(pauses.mean_off.as_secs_f64());
+            left = on(&mut self.stream);
+        }
+        self.on_left = Some(left - gap);
+        paused
     }
 
     /// The object requested at `now`, and the time of the next request; `None` if that is known only at the end of the
@@ -84,6 +124,10 @@ impl Session {
     pub fn request(&mut self, web: &Web, now: Time) -> (Object, Option<Time>) {
         if self.to_request == 0 {
             self.server = self.stream.below(self.servers);
+            self.client = match self.clients {
+                Clients::One(client) => client,
+                Clients::Any(clients) => self.stream.below(clients),
+            };
             self.to_request = web.objects_per_page.max(1);
             self.began = now;
         }
@@ -92,6 +136,7 @@ impl Session {
         let object = Object {
             bytes: web.object_size.draw(&mut self.stream),
             server: self.server,
+            client: self.client,
         };
         let next = if self.to_request > 0 {
             Some(now + seconds(self.stream.exponential(web.mean_object_gap.as_secs_f64())))
@@ -111,20 +156,9 @@ impl Session {
     }
 }
 
-impl ObjectSize {
-    fn draw(&self, stream: &mut Stream) -> u64 {
-        let bytes = match self.shape {
-            Some(shape) => stream.pareto(self.mean_bytes, shape),
-            None => self.mean_bytes,
-        };
-        (bytes.ceil().min(1e15) as u64)
-            .min(self.max_bytes.unwrap_or(u64::MAX))
-            .max(1)
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::ObjectSize;
     use super::*;
 
     #[test]
@@ -139,9 +173,11 @@ mod tests {
                 mean_bytes: 12_000.0,
                 shape: Some(1.2),
                 max_bytes: Some(1_000_000),
-            },
+            }
+            .into(),
+            pauses: None,
         };
-        let mut session = Session::new(3, Stream::new(2, "web"));
+        let mut session = Session::new(3, Clients::One(0), Stream::new(2, "web"));
         let mut now = session.next_page(&web, Time::ZERO);
         let mut sizes = Vec::new();
         let mut from_last_server = 0;
@@ -183,9 +219,11 @@ mod tests {
                 mean_bytes: 5000.0,
                 shape: None,
                 max_bytes: None,
-            },
+            }
+            .into(),
+            pauses: None,
         };
-        let mut session = Session::new(1, Stream::new(1, "web"));
+        let mut session = Session::new(1, Clients::One(0), Stream::new(1, "web"));
         let mut now = session.next_page(&web, Time::ZERO);
         for _ in 0..3 * 20_000 {
             let (_, next) = session.request(&web, now);
@@ -197,5 +235,54 @@ mod tests {
         assert!((mean_page - 1.0).abs() < 0.03, "{mean_page}");
         // In an open loop the arrival of an object starts no page.
         assert!((0..60_000).all(|_| session.object_has_come(&web, now).is_none()));
+    }
+
+    #[test]
+    fn pauses_thin_the_arrivals_out() {
+        let mut web = Web {
+            sessions: 1,
+            mean_page_gap: Duration::from_millis(10),
+            open_loop: true,
+            objects_per_page: 1,
+            mean_object_gap: Duration::ZERO,
+            object_size: Sizes::Exponential { mean_bytes: 1000.0 },
+            pauses: Some(Pauses {
+                mean_on: Duration::from_millis(200),
+                mean_off: Duration::from_millis(600),
+            }),
+        };
+        let gaps = |web: &Web| {
+            let mut session = Session::new(1, Clients::Any(4), Stream::new(3, "arrivals"));
+            let mut times = vec![session.next_page(web, Time::ZERO)];
+            let mut of_client = [0; 4];
+            for number in 0..100_000 {
+                let (object, next) = session.request(web, times[number]);
+                of_client[object.client] += 1;
+                times.push(next.unwrap());
+            }
+            // A quarter each, within four standard errors of 137.
+            assert!(
+                of_client
+                    .iter()
+                    .all(|&count: &i32| (count - 25_000).abs() < 548)
+            );
+            let gaps: Vec<f64> = times
+                .windows(2)
+                .map(|pair| (pair[1] - pair[0]).as_secs_f64())
+                .collect();
+            let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+            let squares = gaps.iter().map(|gap| gap * gap).sum::<f64>() / gaps.len() as f64;
+            (mean, squares / (mean * mean))
+        };
+        // On for a quarter of the time: four times the gap. A gap has a pause with each 1 / 200 ms of on-time: the sum over
+        // an exponential number of exponential pauses. E[gap^2] = 2 (10 ms + 30 ms)^2 + 2 * (10 / 200) * (600 ms)^2.
+        let (mean, squares) = gaps(&web);
+        assert!((mean / 0.040 - 1.0).abs() < 0.06, "{mean}");
+        assert!((squares / 24.5 - 1.0).abs() < 0.15, "{squares}");
+        // A Poisson process without them: E[gap^2] = 2 (10 ms)^2.
+        web.pauses = None;
+        let (mean, squares) = gaps(&web);
+        assert!((mean / 0.010 - 1.0).abs() < 0.013, "{mean}");
+        assert!((squares / 2.0 - 1.0).abs() < 0.03, "{squares}");
     }
 }

@@ -2,6 +2,7 @@
 //! State of the programs' connections.
 
 use netnice_queue::Time;
+use netnice_scenario::network::UnloadedPath;
 use netnice_sim::traffic::{Session, Web};
 use socket2::Socket;
 
@@ -27,8 +28,8 @@ pub(super) struct WebSession {
     pub(super) session: Session,
     pub(super) web: Web,
     pub(super) flow: usize,
-    /// Index of its client among the flow's receivers.
-    pub(super) client: usize,
+    /// For each client the paths from each server with nobody else on them; empty where slowdown is not measured.
+    pub(super) unloaded: Vec<Vec<UnloadedPath>>,
     pub(super) request_bytes: usize,
 }
 
@@ -48,6 +49,8 @@ pub(super) struct WebClient {
     pub(super) session: usize,
     pub(super) socket: Socket,
     pub(super) asked: Time,
+    /// Nanoseconds that the transfer takes with nobody else on the path.
+    pub(super) unloaded: Option<u64>,
     pub(super) request: Vec<u8>,
     pub(super) bytes: u64,
     /// Bytes of the response still to come.

@@ -113,6 +113,12 @@ impl<'run> Programs<'run> {
                 report.responses = Some(ResponseTimes::default());
                 self.add_web(flow, web, start, seed)?;
             }
+            (Application::Arrivals(arrivals), _) => {
+                let bounds = arrivals.size_classes.iter().map(|bytes| bytes.get());
+                let bounds: Vec<u64> = bounds.collect();
+                report.responses = Some(ResponseTimes::in_classes(&bounds));
+                self.add_arrivals(flow, arrivals, start, seed)?;
+            }
             (_, Transport::Udp) => {
                 source.generator = Traffic::of(group).generator(start, stream);
                 source.next = source.generator.as_mut().and_then(Iterator::next);

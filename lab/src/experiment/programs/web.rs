@@ -3,10 +3,10 @@
 
 use std::io::{self, Read, Write as _};
 
-use netnice_queue::Time;
+use netnice_queue::{Bytes, Time};
 use netnice_scenario::model;
 use netnice_sim::random::Stream;
-use netnice_sim::traffic::{Session, Web};
+use netnice_sim::traffic::{Clients, Session, Web};
 use nix::sys::epoll::EpollFlags;
 
 use super::connections::{WebClient, WebServer, WebSession};
@@ -49,13 +49,36 @@ fn asked_for(request: &[u8]) -> Option<u64> {
 }
 
 impl Programs<'_> {
-    /// Adds the servers and sessions of a flow.
+    /// Adds the servers and sessions of a flow of web traffic.
     pub(super) fn add_web(
         &mut self,
         flow: usize,
         web: &model::Web,
         start: Time,
         seed: u64,
+    ) -> Result<(), LabError> {
+        self.add_sessions(flow, (&Web::of(web), web.request_size), start, seed, None)
+    }
+
+    /// Adds the servers of arriving transfers, and the one session that begins them.
+    pub(super) fn add_arrivals(
+        &mut self,
+        flow: usize,
+        arrivals: &model::Arrivals,
+        start: Time,
+        seed: u64,
+    ) -> Result<(), LabError> {
+        let requests = (&Web::of_arrivals(arrivals), arrivals.request_size);
+        self.add_sessions(flow, requests, start, seed, Some(arrivals))
+    }
+
+    fn add_sessions(
+        &mut self,
+        flow: usize,
+        (web, request_size): (&Web, Bytes),
+        start: Time,
+        seed: u64,
+        arrivals: Option<&model::Arrivals>,
     ) -> Result<(), LabError> {
         let (servers, clients) = self.plan.ends[flow].clone();
         for server in servers.clone() {
@@ -66,12 +89,19 @@ impl Programs<'_> {
         for number in 0..web.sessions {
             // Draws as in the simulator.
             let stream = Stream::new(seed, &format!("{name} session {number}"));
+            let clients = match arrivals {
+                Some(_) => Clients::Any(clients.len()),
+                None => Clients::One(number as usize % clients.len()),
+            };
+            let network = &self.plan.network;
             let mut session = WebSession {
-                session: Session::new(servers.len(), stream),
-                web: Web::of(web),
+                session: Session::new(servers.len(), clients, stream),
+                web: web.clone(),
                 flow,
-                client: number as usize % clients.len(),
-                request_bytes: usize::try_from(web.request_size.get())
+                unloaded: arrivals.map_or_else(Vec::new, |arrivals| {
+                    network.unloaded_paths(&network.flows[flow], arrivals)
+                }),
+                request_bytes: usize::try_from(request_size.get())
                     .unwrap_or(CHUNK)
                     .min(CHUNK),
             };
@@ -91,7 +121,12 @@ impl Programs<'_> {
             return Ok(());
         }
         let (object, next) = state.session.request(&state.web, now);
-        let (client, request_bytes) = (state.client, state.request_bytes);
+        let request_bytes = state.request_bytes;
+        let unloaded = state
+            .unloaded
+            .get(object.client)
+            .and_then(|paths| paths.get(object.server))
+            .map(|path| path.completion(object.bytes).as_nanos() as u64);
         if let Some(next) = next {
             self.at(next, Timer::Session(index));
         }
@@ -99,7 +134,7 @@ impl Programs<'_> {
             responses.unfinished += 1;
         }
         let (servers, clients) = self.plan.ends[flow].clone();
-        let socket = self.tcp_socket(clients.start + client, 0, false)?;
+        let socket = self.tcp_socket(clients.start + object.client, 0, false)?;
         let server = plan::address(servers.start + object.server);
         if let Err(error) = socket.connect(&socket_address(server, HTTP_PORT)) {
             if error.raw_os_error() != Some(libc::EINPROGRESS) {
@@ -111,6 +146,7 @@ impl Programs<'_> {
             session: index,
             socket,
             asked: now,
+            unloaded,
             request: request(object.bytes, request_bytes),
             bytes: object.bytes,
             left: head(object.bytes).len() as u64 + object.bytes,
@@ -162,7 +198,8 @@ impl Programs<'_> {
         if let Some(responses) = &mut self.report.flows[state.flow].responses {
             responses.unfinished -= 1;
             if client.asked >= self.schedule.warm_up {
-                responses.record(client.bytes, (now - client.asked).as_nanos() as u64);
+                let taken = (now - client.asked).as_nanos() as u64;
+                responses.record(client.bytes, taken, client.unloaded);
             }
         }
         if let Some(next) = state.session.object_has_come(&state.web, now) {

@@ -66,6 +66,14 @@ pub fn report(file: &ScenarioFile, runs: &[RunResults], summary: &Summary) -> St
             rows(summary, response_rows),
         ),
         (
+            "Transfers",
+            &[
+                "", "number", "mean", "50 %", "95 %", "99 %", "slowdown", "50 %", "95 %", "99 %",
+            ][..],
+            1,
+            rows(summary, transfer_rows),
+        ),
+        (
             "Phases: goodput",
             &["", "phase", "goodput"][..],
             2,
@@ -137,6 +145,7 @@ pub fn derived_words(unit: &str, quantity: &str) -> Words {
         ("s", _) => time,
         (_, "jain_index") => fraction,
         (_, "loss") => percent,
+        (_, "slowdown" | "p99_slowdown") => plain,
         _ => ratio,
     }
 }
@@ -213,6 +222,15 @@ fn queue_rows(point: &PointSummary) -> Vec<Vec<String>> {
 
 fn response_rows(point: &PointSummary) -> Vec<Vec<String>> {
     let mut names = subjects(point, Subject::Objects);
+    // The transfers of a flow of arrivals have a table of their own.
+    let arrive = |name: &str| {
+        let flow = name.rsplit_once(' ').map_or(name, |(flow, _)| flow);
+        let all = format!("{flow} all sizes");
+        point
+            .figure(Subject::Transfers, &all, "transfers")
+            .is_some()
+    };
+    names.retain(|name| !arrive(name));
     // A bin that is empty for the first seeds appears late, but each flow's bins must be in the order of size.
     names.sort_by(|a, b| {
         let flow = |name: &str| name.rsplit_once(' ').map(|(flow, _)| flow.to_owned());
@@ -228,6 +246,25 @@ fn response_rows(point: &PointSummary) -> Vec<Vec<String>> {
             cell(point, Subject::Objects, name, ("objects", plain)),
             cell(point, Subject::Objects, name, ("response_time", time)),
             cell(point, Subject::Objects, name, ("p95_response_time", time)),
+        ]
+    });
+    rows.collect()
+}
+
+fn transfer_rows(point: &PointSummary) -> Vec<Vec<String>> {
+    let rows = subjects(point, Subject::Transfers).into_iter().map(|name| {
+        let of = |quantity, words: Words| cell(point, Subject::Transfers, name, (quantity, words));
+        vec![
+            name.to_owned(),
+            of("transfers", plain),
+            of("completion", time),
+            of("p50_completion", time),
+            of("p95_completion", time),
+            of("p99_completion", time),
+            of("slowdown", plain),
+            of("p50_slowdown", plain),
+            of("p95_slowdown", plain),
+            of("p99_slowdown", plain),
         ]
     });
     rows.collect()
