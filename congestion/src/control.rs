@@ -223,6 +223,12 @@ pub trait CongestionControl: Send + std::fmt::Debug {
         MarkFeedback::UntilAnswered
     }
 
+    /// Returns whether the control is scalable (RFC 9331 section 4): its packets are sent with ECT(1), by which a queue of two
+    /// classes knows them, and not with ECT(0).
+    fn is_scalable(&self) -> bool {
+        false
+    }
+
     /// Returns the report of a low-priority policy; `None` for other controls.
     fn report(&self) -> Option<Report> {
         None

@@ -235,7 +235,7 @@ pub const PARAMETERS: &[Parameter] = &[
         name: "g",
         unit: Unit::None,
         kind: number(0.001, 1.0, 0.0625),
-        controls: &["dctcp"],
+        controls: &["dctcp", "prague"],
         help: "weight of a window's share of marked packets in alpha (RFC 8257 section 4.2)",
         option: None,
         member: None,

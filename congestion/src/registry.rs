@@ -26,6 +26,7 @@ const CONTROLS: &[Registration] = &[
     controls::dstcp::REGISTRATION,
     controls::bbr::REGISTRATION,
     controls::dctcp::REGISTRATION,
+    controls::prague::REGISTRATION,
 ];
 
 const NAMES: [&str; CONTROLS.len()] = {

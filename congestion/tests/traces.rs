@@ -15,7 +15,7 @@ fn trace(name: &str) -> String {
     let mut parameters = ControlParameters::new();
     let mut path = Path::new(100);
     path.others = Some((10_000_000_000, 15_000_000_000, 40_000_000));
-    if matches!(name, "tcplp_ecn" | "dctcp") {
+    if matches!(name, "tcplp_ecn" | "dctcp" | "prague") {
         path.mark_above_packets = Some(15);
     }
     if name == "dstcp" {

@@ -5,6 +5,8 @@ use netnice_queue::{Packet, Time};
 
 /// The two bits of ECN (RFC 3168 section 5), in the second byte of the header.
 const ECN_MASK: u8 = 0b11;
+/// The bit that ECT(1) and CE have, and ECT(0) has not.
+const ECT_1: u8 = 0b01;
 
 const PROTOCOL_TCP: u8 = 6;
 const PROTOCOL_UDP: u8 = 17;
@@ -146,6 +148,11 @@ impl Packet for Frame {
 
     fn ecn_capable(&self) -> bool {
         self.buffer[1] & ECN_MASK != 0
+    }
+
+    fn scalable(&self) -> bool {
+        // ECT(1) is 01, CE is 11 (RFC 3168 section 5).
+        self.buffer[1] & ECT_1 != 0
     }
 
     fn mark_congestion_experienced(&mut self) {

@@ -351,7 +351,7 @@ fn mistakes_are_named_in_one_line() {
         (&["--queue", "20p"], "give a rate"),
         (&["--loss", "1"], "1%"),
         (&["--up", "speed=5mbit"], "rate, delay, queue, loss"),
-        (&["--aqm", "red"], "codel, fq_codel, pie"),
+        (&["--aqm", "red"], "codel, fq_codel, pie, dual_pi2"),
         (&["--policer", "5mbit"], "10mbit/30kB"),
         (&["--at", "20s", "queue=60ms"], "rate, delay, loss"),
         (&["--trace", "/nonexistent"], "cannot be read"),

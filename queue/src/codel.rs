@@ -93,6 +93,11 @@ impl<P: Packet> TimedFifo<P> {
         Some((arrived, packet))
     }
 
+    /// Arrival time of the first packet.
+    pub(crate) fn first_arrival(&self) -> Option<Time> {
+        self.waiting.front().map(|(arrived, _)| *arrived)
+    }
+
     pub(crate) fn packets(&self) -> usize {
         self.waiting.len()
     }

@@ -29,6 +29,11 @@ pub trait Packet: Debug {
         false
     }
 
+    /// Returns whether the packet identifies itself as scalable (L4S) traffic: ECT(1), or CE (RFC 9331 section 5.1).
+    fn scalable(&self) -> bool {
+        false
+    }
+
     /// Marks congestion experienced (CE, RFC 3168 section 5). Called only where [`Packet::ecn_capable`] holds.
     fn mark_congestion_experienced(&mut self) {}
 

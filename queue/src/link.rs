@@ -68,6 +68,10 @@ impl<P: Packet> Packet for Queued<P> {
         self.packet.ecn_capable()
     }
 
+    fn scalable(&self) -> bool {
+        self.packet.scalable()
+    }
+
     fn mark_congestion_experienced(&mut self) {
         self.packet.mark_congestion_experienced();
     }

@@ -116,6 +116,8 @@ disciplines! {
     "fq_codel" => FqCodel(FqCodelConfig) in Box<FqCodel<P>>,
     /// Proportional integral controller enhanced (RFC 8033).
     "pie" => Pie(PieConfig) in Box<Pie<P>>,
+    /// Coupled queues for scalable and classic traffic (RFC 9332).
+    "dual_pi2" => DualPi2(DualPi2Config) in Box<DualPi2<P>>,
 }
 
 impl DisciplineConfig {

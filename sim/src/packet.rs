@@ -70,11 +70,18 @@ impl Marks {
     const ECN_CAPABLE: u8 = 1;
     const CONGESTION_EXPERIENCED: u8 = 2;
     const OUT_OF_PROFILE: u8 = 4;
+    /// ECT(1) in place of ECT(0).
+    const SCALABLE: u8 = 16;
     const ALWAYS: NonZeroU8 = NonZeroU8::new(8).unwrap();
 
     /// Not ECN-capable or ECT(0); within its profile.
     pub fn new(ecn_capable: bool) -> Marks {
         Marks(Self::ALWAYS).with(Self::ECN_CAPABLE, ecn_capable)
+    }
+
+    /// ECT(1), by which scalable traffic identifies itself (RFC 9331 section 4.1); within its profile.
+    pub fn scalable() -> Marks {
+        Marks::new(true).with(Self::SCALABLE, true)
     }
 
     fn with(self, mark: u8, set: bool) -> Marks {
@@ -94,6 +101,11 @@ impl Marks {
     /// CE.
     pub fn congestion_experienced(self) -> bool {
         self.has(Self::CONGESTION_EXPERIENCED)
+    }
+
+    /// ECT(1), or was that before a mark.
+    pub fn identifies_as_scalable(self) -> bool {
+        self.has(Self::SCALABLE)
     }
 
     /// Tagged IN, or never tagged.
@@ -131,6 +143,12 @@ impl netnice_queue::Packet for Packet {
     #[inline]
     fn ecn_capable(&self) -> bool {
         self.marks.ecn_capable()
+    }
+
+    #[inline]
+    fn scalable(&self) -> bool {
+        // As on the wire, CE shows no longer which of the two a packet was (RFC 9331 section 5.1).
+        self.marks.identifies_as_scalable() || self.marks.congestion_experienced()
     }
 
     #[inline]
@@ -176,5 +194,9 @@ mod tests {
         assert!(!packet.in_profile());
         packet.set_in_profile(true);
         assert!(packet.in_profile() && packet.marks.congestion_experienced());
+        // ECT(0) is classic until it is marked, ECT(1) is scalable.
+        let of = |marks| Packet { marks, ..packet };
+        assert!(packet.scalable() && !of(Marks::new(true)).scalable());
+        assert!(of(Marks::scalable()).scalable() && of(Marks::scalable()).ecn_capable());
     }
 }

@@ -12,6 +12,7 @@ pub mod ledbat;
 pub mod ledbatpp;
 pub(crate) mod low_priority;
 pub mod netnice;
+pub mod prague;
 pub mod reno;
 mod round;
 pub mod tcplp;

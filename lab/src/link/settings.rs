@@ -9,15 +9,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use netnice_queue::{
-    Bytes, CodelConfig, DeliveryTrace, DisciplineConfig, FqCodelConfig, LossFraction, LossModel,
-    PieConfig, PolicerConfig, QueueLimit, Rate, format_delay, parse_delay,
+    Bytes, CodelConfig, DeliveryTrace, DisciplineConfig, DualPi2Config, FqCodelConfig,
+    LossFraction, LossModel, PieConfig, PolicerConfig, QueueLimit, Rate, format_delay, parse_delay,
 };
 use netnice_scenario::input;
 use netnice_scenario::model::{Jitter, JitterDistribution, TimeSpan};
 
 use crate::LabError;
 
-/// Active queue management in place of drop-tail, with the defaults of its RFC: `codel`, `fq_codel`, `pie`.
+/// Active queue management in place of drop-tail, with the defaults of its RFC: `codel`, `fq_codel`, `pie`, `dual_pi2`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Aqm {
     /// RFC 8289.
@@ -26,10 +26,12 @@ pub enum Aqm {
     FqCodel,
     /// RFC 8033.
     Pie,
+    /// RFC 9332.
+    DualPi2,
 }
 
 impl Aqm {
-    const ALL: [Aqm; 3] = [Aqm::Codel, Aqm::FqCodel, Aqm::Pie];
+    const ALL: [Aqm; 4] = [Aqm::Codel, Aqm::FqCodel, Aqm::Pie, Aqm::DualPi2];
 
     /// The queue of at most `limit`; without one, of the discipline's default.
     pub(crate) fn discipline(self, limit: Option<QueueLimit>) -> DisciplineConfig {
@@ -43,6 +45,11 @@ impl Aqm {
             Aqm::Pie => {
                 DisciplineConfig::Pie(limit.map_or_else(PieConfig::default, PieConfig::new))
             }
+            // The default of Linux, 10,000 packets, is for links of a gigabit and more.
+            Aqm::DualPi2 => {
+                let limit = limit.unwrap_or(QueueLimit::Packets(1000));
+                DisciplineConfig::DualPi2(DualPi2Config::new(limit))
+            }
         }
     }
 }
@@ -53,6 +60,7 @@ impl fmt::Display for Aqm {
             Aqm::Codel => "codel",
             Aqm::FqCodel => "fq_codel",
             Aqm::Pie => "pie",
+            Aqm::DualPi2 => "dual_pi2",
         })
     }
 }
@@ -64,7 +72,7 @@ impl FromStr for Aqm {
         let found = Aqm::ALL.into_iter().find(|aqm| aqm.to_string() == text);
         found.ok_or_else(|| {
             LabError::Spec(format!(
-                "aqm `{text}` is unknown; allowed are codel, fq_codel, pie"
+                "aqm `{text}` is unknown; allowed are codel, fq_codel, pie, dual_pi2"
             ))
         })
     }

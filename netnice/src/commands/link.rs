@@ -82,7 +82,7 @@ pub struct Arguments {
     /// (times rate and round trip) [default: 100ms; with --aqm 1000p, of fq_codel 10240p]
     #[arg(long)]
     queue: Option<QueueLimit>,
-    /// Active queue management in place of drop-tail: codel, fq_codel, pie
+    /// Active queue management in place of drop-tail: codel, fq_codel, pie, dual_pi2
     #[arg(long)]
     aqm: Option<Aqm>,
     /// In place of --rate a file with the times at which the link delivers, in mahimahi's format: on

@@ -5,9 +5,9 @@
 use std::time::Duration;
 
 use netnice_queue::{
-    Bytes, CodelConfig, Discipline, DisciplineConfig, DisciplineContext, EcnMode, FqCodelConfig,
-    Packet, PieConfig, PriorityConfig, QueueLimit, RedConfig, RioConfig, RioCoupling,
-    RioThresholds, SfqConfig, SfqDrop, Threshold,
+    Bytes, CodelConfig, Discipline, DisciplineConfig, DisciplineContext, DualPi2Config, EcnMode,
+    FqCodelConfig, Packet, PieConfig, PriorityConfig, QueueLimit, RedConfig, RioConfig,
+    RioCoupling, RioThresholds, SfqConfig, SfqDrop, Threshold,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +51,11 @@ impl Packet for Marked {
 
     fn ecn_capable(&self) -> bool {
         self.ecn
+    }
+
+    fn scalable(&self) -> bool {
+        // By flow, since the packets of the two kinds overtake each other.
+        self.flow % 2 == 1
     }
 
     fn mark_congestion_experienced(&mut self) {
@@ -180,6 +185,14 @@ pub fn every_discipline() -> Vec<DisciplineConfig> {
             ecn: true,
             derandomize: false,
             ..PieConfig::new(QueueLimit::Packets(20))
+        }),
+        DisciplineConfig::DualPi2(DualPi2Config {
+            target: Duration::from_millis(1),
+            update: Duration::from_millis(1),
+            alpha: 20.0,
+            beta: 200.0,
+            step: Duration::from_micros(1500),
+            ..DualPi2Config::new(QueueLimit::Packets(20))
         }),
     ]
 }

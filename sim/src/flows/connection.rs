@@ -456,6 +456,9 @@ impl Connection {
 /// has already (RFC 3168 section 6.1.5). All packets of DCTCP's sender are, as in Linux: a queue that stays above its marking
 /// threshold would drop all others, SYNs and retransmissions.
 fn marks_of(segment: &Segment, sender: &Sender) -> Marks {
+    if sender.control().is_scalable() {
+        return Marks::scalable();
+    }
     let new_data = segment.length > 0 && !segment.flags.contains(Flags::RETRANSMISSION);
     Marks::new(new_data || sender.control().mark_feedback() == MarkFeedback::EachPacket)
 }

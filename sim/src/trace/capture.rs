@@ -155,6 +155,7 @@ fn ip_header(packet: &Packet, labels: &Labels, reverse: bool, identification: u1
         packet.marks.ecn_capable(),
     ) {
         (true, _) => 3,
+        (false, true) if packet.marks.identifies_as_scalable() => 1,
         (false, true) => 2,
         (false, false) => 0,
     };

@@ -1,0 +1,512 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! DualPI2: two queues, for scalable and for classic congestion controls, coupled by one controller (RFC 9332).
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::codel::{Signals, TimedFifo};
+use crate::units::positive_delay;
+use crate::{
+    DisciplineContext, DisciplineError, DropCause, Dropped, LossFraction, Packet, QueueBound,
+    QueueDiscipline, QueueLimit, Time,
+};
+
+/// Configuration of a DualPI2 queue. The defaults are those of RFC 9332 appendix A.1, for round trips of up to 100 ms; the
+/// scheduler and the step threshold are as Linux has them.
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DualPi2Config {
+    /// Bound over both queues beyond which arrivals are dropped.
+    #[serde(default = "default_limit")]
+    pub limit: QueueLimit,
+    /// Queueing delay of classic traffic that the controller aims at.
+    #[cfg_attr(feature = "schemars", schemars(with = "crate::units::DelayText"))]
+    #[serde(default = "default_target", with = "positive_delay")]
+    pub target: Duration,
+    /// Tupdate: interval at which the base probability is computed.
+    #[cfg_attr(feature = "schemars", schemars(with = "crate::units::DelayText"))]
+    #[serde(default = "default_update", with = "positive_delay")]
+    pub update: Duration,
+    /// alpha: change of the base probability for each second of delay above the target, in 1/s.
+    #[serde(default = "default_alpha")]
+    pub alpha: f64,
+    /// beta: change of the base probability for each second by which the delay rose since the last update, in 1/s.
+    #[serde(default = "default_beta")]
+    pub beta: f64,
+    /// k: coupling factor, above 0. Scalable traffic is marked with k times the base probability, classic traffic with its
+    /// square.
+    #[serde(default = "default_coupling")]
+    pub coupling: f64,
+    /// Sojourn time from which every packet of scalable traffic is marked.
+    #[cfg_attr(feature = "schemars", schemars(with = "crate::units::DelayText"))]
+    #[serde(default = "default_step", with = "positive_delay")]
+    pub step: Duration,
+    /// Share of the link that classic traffic gets while scalable traffic waits as well.
+    #[serde(default = "default_classic_share")]
+    pub classic_share: LossFraction,
+}
+
+fn default_limit() -> QueueLimit {
+    QueueLimit::Packets(10_000)
+}
+
+fn default_target() -> Duration {
+    Duration::from_millis(15)
+}
+
+fn default_update() -> Duration {
+    Duration::from_millis(16)
+}
+
+fn default_alpha() -> f64 {
+    0.16
+}
+
+fn default_beta() -> f64 {
+    3.2
+}
+
+fn default_coupling() -> f64 {
+    2.0
+}
+
+fn default_step() -> Duration {
+    Duration::from_millis(1)
+}
+
+fn default_classic_share() -> LossFraction {
+    LossFraction::from_billionths(100_000_000).expect("10% is within range")
+}
+
+impl Default for DualPi2Config {
+    fn default() -> DualPi2Config {
+        DualPi2Config::new(default_limit())
+    }
+}
+
+impl DualPi2Config {
+    /// Creates a configuration with a target of 15 ms, updates every 16 ms, alpha 0.16, beta 3.2, coupling factor 2, a step at
+    /// 1 ms and 10 % for classic traffic.
+    pub fn new(limit: QueueLimit) -> DualPi2Config {
+        DualPi2Config {
+            limit,
+            target: default_target(),
+            update: default_update(),
+            alpha: default_alpha(),
+            beta: default_beta(),
+            coupling: default_coupling(),
+            step: default_step(),
+            classic_share: default_classic_share(),
+        }
+    }
+}
+
+/// The controller: the base probability as a function of the queueing delay.
+#[derive(Debug, Clone)]
+struct Controller {
+    target: f64,
+    update: Duration,
+    alpha: f64,
+    beta: f64,
+    coupling: f64,
+    /// p'.
+    base: f64,
+    /// Queueing delay at the last update, in seconds.
+    previous_delay: f64,
+    next_update: Time,
+}
+
+impl Controller {
+    /// Computes the base probability for a queueing delay in seconds (RFC 9332 appendix A.1, figure 6).
+    fn compute(&mut self, delay: f64) {
+        let change = self.alpha * (delay - self.target) + self.beta * (delay - self.previous_delay);
+        self.base = (self.base + change).clamp(0.0, 1.0);
+        self.previous_delay = delay;
+    }
+
+    /// p_C, the probability of a drop or mark of classic traffic.
+    fn classic(&self) -> f64 {
+        self.base * self.base
+    }
+
+    /// p_CL, the coupled probability of a mark of scalable traffic; may exceed 1.
+    fn coupled(&self) -> f64 {
+        self.coupling * self.base
+    }
+
+    /// Makes the updates that are due at or before `now`. Since the last one the older of the two first packets arrived at
+    /// `oldest`; `None` if both queues are empty.
+    fn advance(&mut self, now: Time, oldest: Option<Time>) {
+        while self.next_update <= now {
+            let delay = oldest.map_or(0.0, |arrived| (self.next_update - arrived).as_secs_f64());
+            self.compute(delay);
+            self.next_update = self.next_update + self.update;
+            if oldest.is_none() && self.base == 0.0 && self.next_update <= now {
+                // Further updates of an idle queue change nothing.
+                let passed = (now - self.next_update).as_nanos() / self.update.as_nanos() + 1;
+                let passed = u64::try_from(passed * self.update.as_nanos()).unwrap_or(u64::MAX);
+                self.next_update = self.next_update.plus_nanos(passed);
+            }
+        }
+    }
+}
+
+/// Strikes evenly spaced with a given likelihood (`recur` of RFC 9332 appendix A.1): the likelihoods are summed up, and a packet
+/// is struck whenever the sum passes 1.
+#[derive(Debug, Clone, Default)]
+struct Spaced(f64);
+
+impl Spaced {
+    fn strikes(&mut self, likelihood: f64) -> bool {
+        self.0 += likelihood;
+        let strikes = self.0 > 1.0;
+        if strikes {
+            self.0 -= 1.0;
+        }
+        strikes
+    }
+}
+
+/// A DualPI2 queue.
+///
+/// Packets with ECT(1) or CE go to the queue for scalable traffic (RFC 9331 section 5.1), all others to the classic one.
+#[derive(Debug, Clone)]
+pub struct DualPi2<P> {
+    scalable: TimedFifo<P>,
+    classic: TimedFifo<P>,
+    bound: QueueBound,
+    controller: Controller,
+    step: Duration,
+    /// p_Cmax: from this probability on classic packets are dropped, ECN-capable or not (RFC 9332 appendix A.2).
+    most_marked: f64,
+    scalable_spacing: Spaced,
+    classic_spacing: Spaced,
+    /// Weighted round robin: bytes times the other queue's share that classic traffic may send first, or has sent too early.
+    credit: f64,
+    classic_share: f64,
+    signals: Signals<P>,
+}
+
+impl<P: Packet> DualPi2<P> {
+    /// Creates an empty queue. It is not random, so `seed` has no effect.
+    pub fn from_config(
+        config: &DualPi2Config,
+        context: &DisciplineContext,
+        _seed: u64,
+    ) -> Result<DualPi2<P>, DisciplineError> {
+        for (field, value) in [
+            ("alpha", config.alpha),
+            ("beta", config.beta),
+            ("coupling", config.coupling),
+            ("classic_share", config.classic_share.as_f64()),
+        ] {
+            if !(value > 0.0 && value.is_finite()) {
+                return Err(DisciplineError::NotPositive { field, value });
+            }
+        }
+        Ok(DualPi2 {
+            scalable: TimedFifo::default(),
+            classic: TimedFifo::default(),
+            bound: context.bound(config.limit)?,
+            controller: Controller {
+                target: config.target.as_secs_f64(),
+                update: config.update,
+                alpha: config.alpha,
+                beta: config.beta,
+                coupling: config.coupling,
+                base: 0.0,
+                previous_delay: 0.0,
+                next_update: Time::ZERO + config.update,
+            },
+            step: config.step,
+            most_marked: (1.0 / (config.coupling * config.coupling)).min(1.0),
+            scalable_spacing: Spaced::default(),
+            classic_spacing: Spaced::default(),
+            credit: 0.0,
+            classic_share: config.classic_share.as_f64(),
+            signals: Signals::default(),
+        })
+    }
+
+    /// p' of RFC 9332, as of the last arrival or departure.
+    pub fn base_probability(&self) -> f64 {
+        self.controller.base
+    }
+
+    fn advance(&mut self, now: Time) {
+        let oldest = [self.scalable.first_arrival(), self.classic.first_arrival()];
+        self.controller
+            .advance(now, oldest.into_iter().flatten().min());
+    }
+
+    /// Returns true if the next packet comes from the queue for scalable traffic; `None` if both are empty.
+    fn scalable_is_next(&mut self) -> Option<bool> {
+        let waiting = (self.scalable.packets() > 0, self.classic.packets() > 0);
+        match waiting {
+            (true, true) => Some(self.credit <= 0.0),
+            (scalable, classic) => {
+                // The shares are those of the times at which both wait.
+                self.credit = 0.0;
+                (scalable || classic).then_some(scalable)
+            }
+        }
+    }
+
+    /// Marks or drops a packet of scalable traffic (RFC 9332 appendix A.2, figure 8).
+    fn pass_scalable(&mut self, mut packet: P, sojourn: Duration) -> Option<P> {
+        let coupled = self.controller.coupled();
+        let marked = if coupled < 1.0 {
+            // A packet alone in its queue is not marked for its sojourn, as with a threshold of one packet.
+            let is_queued = sojourn >= self.step && self.scalable.packets() > 0;
+            let native = if is_queued { 1.0 } else { 0.0 };
+            self.scalable_spacing.strikes(coupled.max(native))
+        } else {
+            if self.scalable_spacing.strikes(self.controller.classic()) {
+                self.drop_early(packet);
+                return None;
+            }
+            true
+        };
+        if marked && packet.ecn_capable() {
+            packet.mark_congestion_experienced();
+            self.signals.marks += 1;
+        }
+        Some(packet)
+    }
+
+    /// Marks or drops a packet of classic traffic.
+    fn pass_classic(&mut self, mut packet: P) -> Option<P> {
+        let probability = self.controller.classic();
+        if self.classic_spacing.strikes(probability) {
+            if !packet.ecn_capable() || probability >= self.most_marked {
+                self.drop_early(packet);
+                return None;
+            }
+            packet.mark_congestion_experienced();
+            self.signals.marks += 1;
+        }
+        Some(packet)
+    }
+
+    fn drop_early(&mut self, packet: P) {
+        let cause = DropCause::EarlyDrop;
+        self.signals.dropped.push_back(Dropped { packet, cause });
+    }
+}
+
+impl<P: Packet> QueueDiscipline<P> for DualPi2<P> {
+    fn enqueue(&mut self, now: Time, packet: P) -> Result<(), Dropped<P>> {
+        self.advance(now);
+        let length = packet.length() as u64;
+        if !self.bound.fits(self.packets(), self.bytes(), length) {
+            let cause = DropCause::QueueFull;
+            return Err(Dropped { packet, cause });
+        }
+        match packet.scalable() {
+            true => self.scalable.push(now, packet),
+            false => self.classic.push(now, packet),
+        }
+        Ok(())
+    }
+
+    fn dequeue(&mut self, now: Time) -> Option<P> {
+        self.advance(now);
+        while let Some(scalable) = self.scalable_is_next() {
+            let both_wait = self.scalable.packets() > 0 && self.classic.packets() > 0;
+            let queue = if scalable {
+                &mut self.scalable
+            } else {
+                &mut self.classic
+            };
+            let (arrived, packet) = queue.pop()?;
+            if both_wait {
+                let length = packet.length() as f64;
+                self.credit += match scalable {
+                    true => length * self.classic_share,
+                    false => -length * (1.0 - self.classic_share),
+                };
+            }
+            let passed = match scalable {
+                true => self.pass_scalable(packet, now - arrived),
+                false => self.pass_classic(packet),
+            };
+            if passed.is_some() {
+                return passed;
+            }
+        }
+        None
+    }
+
+    fn take_dropped(&mut self) -> Option<Dropped<P>> {
+        self.signals.dropped.pop_front()
+    }
+
+    fn marks(&self) -> u64 {
+        self.signals.marks
+    }
+
+    fn packets(&self) -> usize {
+        self.scalable.packets() + self.classic.packets()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.scalable.bytes() + self.classic.bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Bytes;
+
+    use super::*;
+
+    #[derive(Debug, Clone, Copy, PartialEq)]
+    struct Probe {
+        scalable: bool,
+        ecn: bool,
+        marked: bool,
+    }
+
+    impl Packet for Probe {
+        fn length(&self) -> usize {
+            1000
+        }
+
+        fn ecn_capable(&self) -> bool {
+            self.ecn
+        }
+
+        fn scalable(&self) -> bool {
+            self.scalable
+        }
+
+        fn mark_congestion_experienced(&mut self) {
+            self.marked = true;
+        }
+    }
+
+    const SCALABLE: Probe = Probe {
+        scalable: true,
+        ecn: true,
+        marked: false,
+    };
+    const CLASSIC: Probe = Probe {
+        scalable: false,
+        ecn: false,
+        marked: false,
+    };
+
+    fn queue() -> DualPi2<Probe> {
+        let context = DisciplineContext {
+            rate: Some("8mbit".parse().unwrap()),
+            delay: Duration::from_millis(10),
+            base_rtt: Duration::from_millis(20),
+            mean_packet: Bytes::new(1000),
+        };
+        DualPi2::from_config(&DualPi2Config::default(), &context, 1).unwrap()
+    }
+
+    #[test]
+    fn the_base_probability_by_hand() {
+        let mut queue = queue();
+        // A packet waits from 8 ms on; updates come at 16, 32 and 48 ms with delays of 8, 24 and 40 ms.
+        queue.enqueue(Time::from_millis(8), CLASSIC).unwrap();
+        queue.advance(Time::from_millis(16));
+        // 0.16 * (8 - 15) ms + 3.2 * 8 ms = 0.02448.
+        assert!((queue.base_probability() - 0.02448).abs() < 1e-12);
+        queue.advance(Time::from_millis(48));
+        // + 0.16 * (24 - 15) ms + 3.2 * 16 ms = 0.05264, + 0.16 * (40 - 15) ms + 3.2 * 16 ms = 0.0552.
+        assert!((queue.base_probability() - 0.13232).abs() < 1e-12);
+        // k = 2 for scalable traffic, the square for classic.
+        assert!((queue.controller.coupled() - 0.26464).abs() < 1e-12);
+        assert!((queue.controller.classic() - 0.0175085824).abs() < 1e-10);
+    }
+
+    #[test]
+    fn an_idle_queue_forgets() {
+        let mut queue = queue();
+        queue.controller.base = 0.5;
+        // Each update of an empty queue takes 0.16 * 15 ms = 0.0024: gone after 209 of them, 3.344 s.
+        queue.advance(Time::from_millis(16 * 208));
+        assert!((queue.base_probability() - 0.0008).abs() < 1e-9);
+        queue.advance(Time::from_millis(1_000_000_000));
+        assert_eq!(queue.base_probability(), 0.0);
+        assert!(queue.controller.next_update > Time::from_millis(1_000_000_000));
+    }
+
+    /// Passes `count` packets one after the other with p' as given; returns how many were marked and dropped.
+    fn pass(packet: Probe, base: f64, count: usize) -> (usize, usize) {
+        let mut queue = queue();
+        // No update comes in this test.
+        queue.controller.next_update = Time::from_millis(1_000_000);
+        queue.controller.base = base;
+        let mut marked = 0;
+        for _ in 0..count {
+            queue.enqueue(Time::ZERO, packet).unwrap();
+            marked += usize::from(
+                queue
+                    .dequeue(Time::ZERO)
+                    .is_some_and(|packet| packet.marked),
+            );
+        }
+        let dropped = std::iter::from_fn(|| queue.take_dropped()).count();
+        (marked, dropped)
+    }
+
+    #[test]
+    fn marks_are_linear_and_drops_are_squared() {
+        // p' = 0.2: k p' = 0.4 of scalable, p'^2 = 0.04 of classic traffic, one less by the start of the sums.
+        assert_eq!(pass(SCALABLE, 0.2, 1001), (400, 0));
+        assert_eq!(pass(CLASSIC, 0.2, 1001), (0, 40));
+        let classic_ecn = Probe {
+            ecn: true,
+            ..CLASSIC
+        };
+        assert_eq!(pass(classic_ecn, 0.2, 1001), (40, 0));
+    }
+
+    #[test]
+    fn overload_drops_what_is_ecn_capable() {
+        // From k p' = 1 on, which is p'^2 = 1/4: scalable packets are dropped as the classic ones, and the others marked.
+        assert_eq!(pass(SCALABLE, 0.5, 1001), (751, 250));
+        let classic_ecn = Probe {
+            ecn: true,
+            ..CLASSIC
+        };
+        assert_eq!(pass(classic_ecn, 0.5, 1001), (0, 250));
+        assert_eq!(pass(classic_ecn, 0.4, 1001), (160, 0));
+    }
+
+    #[test]
+    fn scalable_packets_are_marked_from_the_step_on() {
+        let mut queue = queue();
+        for _ in 0..4 {
+            queue.enqueue(Time::ZERO, SCALABLE).unwrap();
+        }
+        let at = |micros: u64| Time::ZERO.plus_nanos(micros * 1000);
+        let mut marked = |time| queue.dequeue(time).unwrap().marked;
+        // Below 1 ms none; from there on all but for the last, which waits alone. The sum has to pass 1, and not reach it.
+        assert!(!marked(at(999)));
+        assert!(!marked(at(1000)));
+        assert!(marked(at(1001)));
+        assert!(!marked(at(5000)));
+    }
+
+    #[test]
+    fn classic_traffic_keeps_a_tenth() {
+        let mut queue = queue();
+        queue.controller.next_update = Time::from_millis(1_000_000);
+        for _ in 0..1000 {
+            queue.enqueue(Time::ZERO, SCALABLE).unwrap();
+            queue.enqueue(Time::ZERO, CLASSIC).unwrap();
+        }
+        let first: Vec<bool> = (0..500)
+            .map(|_| queue.dequeue(Time::ZERO).unwrap().scalable)
+            .collect();
+        assert!(first[0], "scalable traffic goes first");
+        let classic = first.iter().filter(|&&scalable| !scalable).count();
+        assert_eq!(classic, 50);
+    }
+}
