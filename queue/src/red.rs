@@ -3,13 +3,16 @@
 //!
 //! Floyd and Jacobson, "Random Early Detection Gateways for Congestion Avoidance" (1993), as ns-2.35 computes it.
 
+use std::time::Duration;
+
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::early_detection::{Average, EarlyDetection, IdleTime, Settings, Verdict};
+use crate::early_detection::{Average, Curve, EarlyDetection, IdleTime, Settings, Verdict};
+use crate::units::positive_bytes;
 use crate::{
-    CountIn, DisciplineContext, DisciplineError, DropCause, DropTail, Dropped, LossFraction,
+    Bytes, CountIn, DisciplineContext, DisciplineError, DropCause, DropTail, Dropped, LossFraction,
     Packet, QueueDiscipline, QueueLimit, Threshold, Time,
 };
 
@@ -65,6 +68,22 @@ pub struct RedConfig {
     /// Marking of ECN-capable packets instead of dropping them.
     #[serde(default)]
     pub ecn: EcnMode,
+    /// True if max_p follows the average: Adaptive RED (Floyd, Gummadi and Shenker, "Adaptive RED: An Algorithm for Increasing
+    /// the Robustness of RED's Active Queue Management", 2001). `max_probability` is where it begins.
+    #[serde(default)]
+    pub adaptive: bool,
+    /// Packet length that RED reckons with, headers included: idle times, thresholds in packets where bytes are counted and
+    /// thresholds in time or bytes where packets are. The default is the link's.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "given_bytes"
+    )]
+    pub mean_packet: Option<Bytes>,
+}
+
+fn given_bytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Bytes>, D::Error> {
+    positive_bytes(deserializer).map(Some)
 }
 
 pub(crate) fn yes() -> bool {
@@ -89,6 +108,8 @@ impl RedConfig {
             wait: true,
             count_in: CountIn::Packets,
             ecn: EcnMode::Off,
+            adaptive: false,
+            mean_packet: None,
         }
     }
 
@@ -104,6 +125,48 @@ impl RedConfig {
     }
 }
 
+/// Control of max_p by Adaptive RED (figure 2 of the paper), with the values that it recommends.
+#[derive(Debug, Clone)]
+struct Adaptation {
+    next: Time,
+    /// The range in which the average is to lie, in the unit counted.
+    low: f64,
+    high: f64,
+}
+
+impl Adaptation {
+    /// Time from one adaptation to the next.
+    const INTERVAL: Duration = Duration::from_millis(500);
+    /// max_p is increased up to this probability, and decreased down to that.
+    const MOST: f64 = 0.5;
+    const LEAST: f64 = 0.01;
+    /// beta.
+    const DECREASE: f64 = 0.9;
+
+    fn new(curve: &Curve) -> Adaptation {
+        let range = curve.max - curve.min;
+        Adaptation {
+            next: Time::ZERO + Adaptation::INTERVAL,
+            low: curve.min + 0.4 * range,
+            high: curve.min + 0.6 * range,
+        }
+    }
+
+    /// Adapts max_p to the average at an arrival, if the last time is an interval ago.
+    fn adapt(&mut self, now: Time, average: f64, max_probability: &mut f64) {
+        if now < self.next {
+            return;
+        }
+        self.next = now + Adaptation::INTERVAL;
+        if average > self.high && *max_probability <= Adaptation::MOST {
+            // alpha.
+            *max_probability += (*max_probability / 4.0).min(0.01);
+        } else if average < self.low && *max_probability >= Adaptation::LEAST {
+            *max_probability *= Adaptation::DECREASE;
+        }
+    }
+}
+
 /// A RED queue.
 #[derive(Debug, Clone)]
 pub struct Red<P> {
@@ -111,6 +174,7 @@ pub struct Red<P> {
     average: Average,
     idle: IdleTime,
     detection: EarlyDetection,
+    adaptation: Option<Adaptation>,
     count_in: CountIn,
     ecn: EcnMode,
     random: Xoshiro256PlusPlus,
@@ -124,6 +188,10 @@ impl<P: Packet> Red<P> {
         context: &DisciplineContext,
         seed: u64,
     ) -> Result<Red<P>, DisciplineError> {
+        let context = &DisciplineContext {
+            mean_packet: config.mean_packet.unwrap_or(context.mean_packet),
+            ..*context
+        };
         let limit = context.bound(config.limit)?;
         let settings = Settings {
             min_threshold: config.min_threshold,
@@ -139,6 +207,7 @@ impl<P: Packet> Red<P> {
             queue: DropTail::new(limit),
             average: Average::new(context.weight(config.weight)?),
             idle: IdleTime::new(context.packets_per_second()?),
+            adaptation: config.adaptive.then(|| Adaptation::new(&detection.curve)),
             detection,
             count_in: config.count_in,
             ecn: config.ecn,
@@ -152,12 +221,20 @@ impl<P: Packet> Red<P> {
         self.average.value()
     }
 
+    /// max_p, the drop probability at max_th.
+    pub fn max_probability(&self) -> f64 {
+        self.detection.curve.max_probability
+    }
+
     /// Updates the average with an arrival and decides whether to admit it, possibly marked.
     fn admit(&mut self, now: Time, packet: &mut P) -> Result<(), DropCause> {
         let waiting = self.count_in.of(self.packets(), self.bytes());
         let missed = self.idle.end(now);
         self.average.update(waiting, missed);
         let average = self.average.value();
+        if let Some(adaptation) = &mut self.adaptation {
+            adaptation.adapt(now, average, &mut self.detection.curve.max_probability);
+        }
         let length = packet.length() as u64;
         let verdict = self
             .detection
@@ -223,5 +300,45 @@ impl<P: Packet> QueueDiscipline<P> for Red<P> {
 
     fn bytes(&self) -> u64 {
         QueueDiscipline::bytes(&self.queue)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn max_p_follows_the_average_by_hand() {
+        let curve = Curve {
+            min: 10.0,
+            max: 30.0,
+            max_probability: 0.02,
+            gentle: true,
+        };
+        // The target is 18 to 22.
+        let mut adaptation = Adaptation::new(&curve);
+        let mut max_p = curve.max_probability;
+        let mut adapted = |milliseconds, average| {
+            adaptation.adapt(Time::from_millis(milliseconds), average, &mut max_p);
+            max_p
+        };
+        assert_eq!(adapted(499, 25.0), 0.02);
+        // A quarter of it, and 0.01 from 0.04 on.
+        assert_eq!(adapted(500, 25.0), 0.025);
+        assert_eq!(adapted(900, 25.0), 0.025);
+        assert_eq!(adapted(1000, 22.1), 0.03125);
+        // Within the target nothing changes, and below it falls to nine tenths.
+        assert_eq!(adapted(1500, 20.0), 0.03125);
+        assert_eq!(adapted(2000, 17.9), 0.03125 * 0.9);
+        // Less often than that after a pause.
+        assert_eq!(adapted(9000, 17.9), 0.03125 * 0.9 * 0.9);
+        assert_eq!(adapted(9100, 17.9), 0.03125 * 0.9 * 0.9);
+        let mut at = |mut max_p: f64, average| {
+            adaptation.next = Time::ZERO;
+            adaptation.adapt(Time::ZERO, average, &mut max_p);
+            max_p
+        };
+        assert_eq!(at(0.25, 25.0), 0.25 + 0.01);
+        assert_eq!((at(0.51, 25.0), at(0.0099, 5.0)), (0.51, 0.0099));
     }
 }
