@@ -4,7 +4,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use netnice_queue::{Bytes, LinkConditions, LossModel, QueueBound, format_delay};
+use netnice_queue::{Bytes, LinkConditions, LossModel, MarkerConfig, QueueBound, format_delay};
 
 use crate::model::{
     Application, Arrivals, CongestionControl, DelayedAck, Parameter, Tcp, TransferSize, Transport,
@@ -101,6 +101,9 @@ fn write_link(
     write!(text, "  {}: {}", there.name, ends(there))?;
     if members > 1 {
         write!(text, ", and {} more alike", members - 1)?;
+        if there.marker.is_some() || back.marker.is_some() {
+            write!(text, ", each with a profile of its own")?;
+        }
     }
     writeln!(text)?;
     let alike = there.rate == back.rate
@@ -154,8 +157,17 @@ fn link_words(link: &NetworkLink) -> String {
         words.push(format!("jitter {} ({order})", jitter.size));
     }
     words.extend(conditions_words(&link.conditions));
-    if link.marker.is_some() {
-        words.push("packets tagged by their profile".to_owned());
+    match &link.marker {
+        None => {}
+        Some(MarkerConfig::TokenBucket(bucket)) => words.push(format!(
+            "packets tagged IN up to {} with bursts of {}, OUT beyond",
+            bucket.rate, bucket.burst
+        )),
+        Some(MarkerConfig::Tsw(tsw)) => words.push(format!(
+            "packets tagged OUT by the excess of their rate over {} (time sliding window of {})",
+            tsw.target,
+            format_delay(tsw.window)
+        )),
     }
     words.join(", ")
 }

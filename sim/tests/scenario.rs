@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use netnice_scenario::model::TrafficClass;
-use netnice_scenario::results::RunResults;
+use netnice_scenario::results::{RunResults, phase_effects};
 use netnice_scenario::{Scenario, ScenarioFile};
 use netnice_sim::{Traces, run, run_with_traces};
 
@@ -450,4 +450,45 @@ fn bbr_leaves_most_of_a_long_queue_empty() {
     // Reno fills the 1000 packets. A window of BBR is twice the product of 9 packets, three bursts of 8, and what ACKs
     // ran ahead.
     assert!(link.mean_packets < 120.0, "{}", link.mean_packets);
+}
+
+/// A flow over five links of 10 Mb/s, each shared with a flow of its own; access links are written as `access`.
+fn five_hops(access: &str) -> String {
+    let mut text = format!(
+        "name = \"five\"\nduration = \"60s\"\nwarm_up = \"10s\"\n[defaults.flows]\ncongestion_control = \"cubic\"\n\
+         [[links]]\nfrom = \"a\"\nto = \"r1\"\ndelay = \"1ms\"\n{access}\n\
+         [[links]]\nfrom = \"r6\"\nto = \"b\"\ndelay = \"1ms\"\n{access}\n\
+         [[flows]]\nname = \"long\"\nfrom = \"a\"\nto = \"b\"\n"
+    );
+    for hop in 1..=5 {
+        let next = hop + 1;
+        text += &format!(
+            "[[links]]\nfrom = \"r{hop}\"\nto = \"r{next}\"\nrate = \"10mbit\"\ndelay = \"5ms\"\nqueue = \"50p\"\n\
+             [[links]]\nfrom = \"x{hop}\"\nto = \"r{hop}\"\ndelay = \"1ms\"\n{access}\n\
+             [[links]]\nfrom = \"r{next}\"\nto = \"y{hop}\"\ndelay = \"1ms\"\n{access}\n\
+             [[flows]]\nname = \"cross{hop}\"\nfrom = \"x{hop}\"\nto = \"y{hop}\"\n"
+        );
+    }
+    text
+}
+
+#[test]
+fn a_phase_effect_is_found_and_its_remedies_help() {
+    let effects = |access: &str| {
+        let scenario = scenario(&five_hops(access));
+        let results = run(&scenario, 1, || true).unwrap().unwrap();
+        let long = &results.flows[0];
+        let lost = long.packets_lost as f64 / long.packets_sent as f64;
+        (phase_effects(&scenario, &results), lost)
+    };
+    let (found, lost) = effects("");
+    assert!(lost > 0.2, "{lost}");
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!((&*found[0].flow, found[0].lost), ("long", lost));
+    assert_eq!(found[0].links, ["a-r1", "r6-b"]);
+    assert!(found[0].expected < 0.01, "{found:?}");
+    for remedy in ["rate = \"100mbit\"", "jitter = \"1.2ms\""] {
+        let (found, lost) = effects(remedy);
+        assert!(found.is_empty() && lost < 0.02, "{remedy}: {lost}");
+    }
 }

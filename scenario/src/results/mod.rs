@@ -6,6 +6,7 @@ mod derived;
 mod directory;
 #[cfg(feature = "parquet")]
 mod parquet_file;
+mod phase_effect;
 mod run;
 mod statistics;
 mod summary;
@@ -14,6 +15,7 @@ pub mod tables;
 pub use compare::{Comparison, PointComparison, Row};
 pub use derived::derive;
 pub use directory::{Backend, DirectoryError, Existing, Manifest, ResultsDirectory, StaleRun};
+pub use phase_effect::{PhaseEffect, phase_effects};
 pub use run::{
     ClassResult, Delays, DerivedValue, Drops, FlowResult, LabReport, PhaseResult, QueueResult,
     ResponseTimes, RunResults, Series, SizeBin, SizeClass, Slowdown,

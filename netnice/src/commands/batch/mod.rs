@@ -14,7 +14,7 @@ use clap::Args;
 use netnice_scenario::model::Scenario;
 use netnice_scenario::network::Problem;
 use netnice_scenario::results::{
-    Backend, Existing, Manifest, ResultsDirectory, RunResults, Summary,
+    Backend, Existing, Manifest, ResultsDirectory, RunResults, Summary, phase_effects,
 };
 use netnice_scenario::{ControlFiles, Point, ScenarioFile};
 use nix::sys::signal::Signal;
@@ -60,6 +60,26 @@ pub struct BatchArguments {
     /// No table and no progress
     #[arg(short, long)]
     pub quiet: bool,
+}
+
+/// Warns of flows whose loss says more about the simulation than about their control, those of the first seed of each point.
+fn warn_of_phase_effects(file: &ScenarioFile, runs: &[RunResults]) {
+    const MOST: usize = 3;
+    let first_runs = file.points.iter().filter_map(|point| {
+        let run = runs.iter().find(|run| run.settings == point.settings)?;
+        Some(phase_effects(&point.scenario, run))
+    });
+    for effect in first_runs.flatten().take(MOST) {
+        say!(
+            "netnice: warning: `{}` lost {:.1} % of its packets, but the drop-tail queues on its path drop {:.2} % of all: a \
+             phase effect of hosts and links without any chance. Give {} a `rate`, or all access links a `jitter` of about \
+             the time that a packet takes on the slowest link",
+            effect.flow,
+            100.0 * effect.lost,
+            100.0 * effect.expected,
+            effect.links.join(" and "),
+        );
+    }
 }
 
 /// Backend and function that make runs.
@@ -197,6 +217,9 @@ impl BatchArguments {
             text::print(&format!("{line}\n"))?;
         } else if !self.quiet && !runs.is_empty() {
             text::print(&report::report(file, &runs, &summary))?;
+        }
+        if !self.quiet {
+            warn_of_phase_effects(file, &runs);
         }
         for run in distrusted(&runs) {
             let settings = run.settings.iter();
