@@ -307,6 +307,53 @@ impl<P: Packet> QueueDiscipline<P> for Red<P> {
 mod tests {
     use super::*;
 
+    fn red(config: RedConfig) -> Red<Vec<u8>> {
+        let context = DisciplineContext {
+            rate: Some("8mbit".parse().unwrap()),
+            delay: Duration::from_millis(10),
+            base_rtt: Duration::from_millis(20),
+            mean_packet: Bytes::new(1000),
+        };
+        Red::from_config(&config, &context, 1).unwrap()
+    }
+
+    #[test]
+    fn the_mean_packet_counts_where_units_differ() {
+        let kilobytes = |count: u64| Threshold::Bytes(Bytes::new(1000 * count));
+        let config = RedConfig::new(QueueLimit::Packets(100), kilobytes(5), kilobytes(10));
+        let of = |mean_packet: Option<u64>| {
+            let red = red(RedConfig {
+                mean_packet: mean_packet.map(Bytes::new),
+                ..config.clone()
+            });
+            (red.detection.curve.min, red.detection.curve.max)
+        };
+        assert_eq!(of(None), (5.0, 10.0));
+        assert_eq!(of(Some(500)), (10.0, 20.0));
+    }
+
+    #[test]
+    fn a_long_queue_raises_max_p_and_an_idle_one_lowers_it() {
+        let (min, max) = (Threshold::Packets(5.0), Threshold::Packets(15.0));
+        let mut red = red(RedConfig {
+            adaptive: true,
+            weight: Some(1.0),
+            ..RedConfig::new(QueueLimit::Packets(100), min, max)
+        });
+        let mut arrive = |milliseconds| {
+            let _ = red.enqueue(Time::from_millis(milliseconds), vec![0; 1000]);
+            red.max_probability()
+        };
+        // A queue that nobody serves: the average passes 11 packets before the adaptation at 600 ms.
+        for milliseconds in 0..30 {
+            arrive(milliseconds);
+        }
+        assert!((arrive(600) - 0.11).abs() < 1e-12);
+        while red.dequeue(Time::from_millis(700)).is_some() {}
+        let _ = red.enqueue(Time::from_millis(1100), vec![0; 1000]);
+        assert!((red.max_probability() - 0.099).abs() < 1e-12);
+    }
+
     #[test]
     fn max_p_follows_the_average_by_hand() {
         let curve = Curve {
