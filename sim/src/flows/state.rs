@@ -4,7 +4,6 @@
 use std::mem::offset_of;
 
 use netnice_queue::Time;
-use netnice_scenario::network::UnloadedPath;
 
 use crate::flows::spec::TcpSpec;
 use crate::measure::{FlowCounters, Histogram, ResponseTimes};
@@ -62,8 +61,6 @@ pub(crate) enum Work {
         web: Box<Web>,
         /// The routes there and back, for each client and server.
         routes: Vec<Vec<(Route, Route)>>,
-        /// The same paths with nobody else on them, where slowdown is measured.
-        unloaded: Vec<Vec<UnloadedPath>>,
     },
 }
 

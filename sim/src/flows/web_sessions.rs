@@ -3,6 +3,8 @@
 
 use std::collections::HashMap;
 
+use netnice_scenario::network::UnloadedPath;
+
 use crate::traffic::Session;
 
 /// A session and its flow.
@@ -10,7 +12,15 @@ use crate::traffic::Session;
 pub(crate) struct SessionState {
     pub session: Session,
     pub flow: u32,
-    /// For each connection, the time in nanoseconds that its transfer takes with nobody else on the path; only of flows whose
-    /// slowdown is measured.
-    pub unloaded_ns: HashMap<u32, u64>,
+    /// Only of flows whose slowdown is measured.
+    pub unloaded: Option<Box<Unloaded>>,
+}
+
+/// The times that transfers take with nobody else on their paths.
+#[derive(Debug)]
+pub(crate) struct Unloaded {
+    /// For each client the paths from each server.
+    pub paths: Vec<Vec<UnloadedPath>>,
+    /// For each connection, the time of its transfer in nanoseconds.
+    pub pending_ns: HashMap<u32, u64>,
 }

@@ -13,7 +13,7 @@ use crate::flows::Flows;
 use crate::flows::connection::{Connection, NO_SESSION};
 use crate::flows::spec::{FlowSpec, Path, Program};
 use crate::flows::state::{FlowState, Work};
-use crate::flows::web_sessions::SessionState;
+use crate::flows::web_sessions::{SessionState, Unloaded};
 use crate::links::network::Network;
 use crate::links::routes::{Ends, Hop};
 use crate::links::state::Links;
@@ -231,13 +231,17 @@ impl<S: Scheduler> Run<S> {
                     self.flows.sessions.push(SessionState {
                         session,
                         flow: index,
-                        unloaded_ns: HashMap::new(),
+                        unloaded: (!unloaded.is_empty()).then(|| {
+                            Box::new(Unloaded {
+                                paths: unloaded.clone(),
+                                pending_ns: HashMap::new(),
+                            })
+                        }),
                     });
                 }
                 flow.work = Work::Web {
                     web: Box::new(web.clone()),
                     routes,
-                    unloaded: unloaded.clone(),
                 };
                 flow.labels.tcp = Some(tcp.labels());
                 flow.tcp = Some(Box::new(tcp.clone()));

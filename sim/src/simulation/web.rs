@@ -15,15 +15,7 @@ impl<S: Scheduler> Run<S> {
         let now = self.now;
         let state = &mut self.flows.sessions[index];
         let flow = &mut self.flows.all[state.flow as usize];
-        let Work::Web {
-            web,
-            routes,
-            unloaded,
-        } = &flow.work
-        else {
-            return;
-        };
-        let Some(tcp) = &flow.tcp else {
+        let (Work::Web { web, routes }, Some(tcp)) = (&flow.work, &flow.tcp) else {
             return;
         };
         if now >= flow.stop {
@@ -38,16 +30,16 @@ impl<S: Scheduler> Run<S> {
             responses.unfinished += 1;
         }
         let routes = routes[object.client][object.server];
-        let unloaded = unloaded
-            .get(object.client)
-            .and_then(|paths| paths.get(object.server))
-            .map(|path| path.completion(object.bytes).as_nanos() as u64);
         let mut connection = Connection::new(tcp, (state.flow, index as u32), routes, now);
         connection.sender.supply(object.bytes);
         connection.sender.close();
         let slot = self.flows.connections.insert(connection);
-        if let Some(unloaded) = unloaded {
-            state.unloaded_ns.insert(slot, unloaded);
+        if let Some(unloaded) = &mut state.unloaded {
+            let servers = unloaded.paths.get(object.client);
+            if let Some(path) = servers.and_then(|paths| paths.get(object.server)) {
+                let time = path.completion(object.bytes).as_nanos() as u64;
+                unloaded.pending_ns.insert(slot, time);
+            }
         }
         self.open_connection(slot as usize);
     }
@@ -60,7 +52,9 @@ impl<S: Scheduler> Run<S> {
         bytes: u64,
         asked: Time,
     ) {
-        let unloaded = self.flows.sessions[session].unloaded_ns.remove(&slot);
+        let state = &mut self.flows.sessions[session];
+        let unloaded = state.unloaded.as_mut();
+        let unloaded = unloaded.and_then(|unloaded| unloaded.pending_ns.remove(&slot));
         let flow = &mut self.flows.all[flow];
         if let Some(responses) = &mut flow.responses {
             responses.unfinished -= 1;
