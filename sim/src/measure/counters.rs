@@ -119,9 +119,9 @@ impl TimeWeighted {
         *self = TimeWeighted::new(now, self.value);
     }
 
-    /// The mean up to `now`; the value itself where no time has gone by.
+    /// The mean up to `now`; the value itself where no time has gone by, as for a flow that would begin after the run.
     pub fn mean(mut self, now: Time) -> f64 {
-        self.pass(now);
+        self.pass(now.max(self.since));
         if self.nanoseconds > 0.0 {
             self.integral / self.nanoseconds
         } else {
@@ -152,5 +152,11 @@ mod tests {
         value.restart(Time::from_millis(5));
         assert_eq!(value.mean(Time::from_millis(5)), 10.0);
         assert_eq!(value.mean(Time::from_millis(9)), 10.0);
+    }
+
+    #[test]
+    fn before_its_beginning_the_mean_is_the_value() {
+        let value = TimeWeighted::new(Time::from_millis(5), 3.0);
+        assert_eq!(value.mean(Time::from_millis(4)), 3.0);
     }
 }
