@@ -45,7 +45,7 @@ pub(crate) fn results(
                 Some(responses.results(&flow.name))
             })
             .collect(),
-        series: series(simulation),
+        series: take_series(simulation),
         figures: Vec::new(),
         events: simulation.events_handled(),
         lab: None,
@@ -153,23 +153,24 @@ fn queue_result(link: LinkReport) -> QueueResult {
     }
 }
 
-/// The time series; those without any value, such as the cwnd of a flow over UDP, are left out.
-fn series(simulation: &Simulation) -> Vec<Series> {
-    let (times, series) = simulation.series();
+/// The time series; those without any value, such as the cwnd of a flow over UDP, are left out. The simulation keeps none: of many
+/// flows they are most of a run's memory.
+fn take_series(simulation: &mut Simulation) -> Vec<Series> {
+    let (times, series) = simulation.take_series();
     let time_s: Vec<f64> = times
         .iter()
         .map(|time| time.as_nanos() as f64 * 1e-9)
         .collect();
     let valued = series
-        .iter()
+        .into_iter()
         .filter(|series| series.values.iter().any(|value| !value.is_nan()));
     valued
         .map(|series| Series {
             quantity: series.quantity.name().to_owned(),
             unit: series.quantity.unit().to_owned(),
-            of: series.of.clone(),
+            of: series.of,
             time_s: time_s.clone(),
-            value: series.values.clone(),
+            value: series.values,
         })
         .collect()
 }

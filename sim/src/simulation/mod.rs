@@ -215,6 +215,17 @@ impl Simulation {
         }
     }
 
+    /// Removes the samples from the time series, and returns them.
+    pub(crate) fn take_series(&mut self) -> (Vec<Time>, Vec<Series>) {
+        match each!(self, run => &mut run.sampler) {
+            Some(sampler) => (
+                std::mem::take(&mut sampler.times),
+                std::mem::take(&mut sampler.series),
+            ),
+            None => (Vec::new(), Vec::new()),
+        }
+    }
+
     /// Checks that every packet was delivered, was dropped, or is under way, at any time of a run without a warm-up; an error
     /// says what does not agree.
     pub fn check_conservation(&self) -> Result<(), String> {
