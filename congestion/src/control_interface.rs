@@ -86,6 +86,10 @@ impl<C: OutsideControl> CongestionControl for Interfaced<C> {
         "a control from outside"
     }
 
+    fn uses_flight_samples(&self) -> bool {
+        false
+    }
+
     fn on_ack(&mut self, ack: &Ack, window: &mut Window) {
         if !ack.may_grow {
             return;

@@ -136,6 +136,10 @@ impl CongestionControl for Cubic {
         window.cwnd += (target - window.cwnd) * (acked / window.cwnd).min(1.0);
     }
 
+    fn uses_flight_samples(&self) -> bool {
+        false
+    }
+
     fn on_loss(&mut self, congestion: &Congestion, window: &mut Window) {
         self.maximum = if self.fast_convergence && window.cwnd < self.maximum {
             window.cwnd * (1.0 + self.beta) / 2.0

@@ -69,6 +69,10 @@ impl CongestionControl for Dctcp {
         self.reno.on_ack(ack, window);
     }
 
+    fn uses_flight_samples(&self) -> bool {
+        false
+    }
+
     fn on_loss(&mut self, congestion: &Congestion, window: &mut Window) {
         self.echoed = false;
         self.reno.on_loss(congestion, window);

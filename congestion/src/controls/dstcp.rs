@@ -65,6 +65,10 @@ impl CongestionControl for DsTcpControl {
         apply(old, new, window);
     }
 
+    fn uses_flight_samples(&self) -> bool {
+        false
+    }
+
     fn on_loss(&mut self, _congestion: &Congestion, window: &mut Window) {
         window.ssthresh = self.policy.on_loss(whole_packets(window.cwnd)).into();
     }

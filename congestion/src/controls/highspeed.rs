@@ -83,6 +83,10 @@ impl CongestionControl for HighSpeed {
         window.cwnd += self.increase / window.cwnd;
     }
 
+    fn uses_flight_samples(&self) -> bool {
+        false
+    }
+
     fn on_loss(&mut self, congestion: &Congestion, window: &mut Window) {
         let used = window_in_use(congestion, window);
         window.ssthresh = (used * (1.0 - decrease(used))).max(MINIMUM_SSTHRESH_PACKETS);

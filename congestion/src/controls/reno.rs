@@ -85,6 +85,10 @@ impl CongestionControl for Reno {
         }
     }
 
+    fn uses_flight_samples(&self) -> bool {
+        false
+    }
+
     fn on_loss(&mut self, congestion: &Congestion, window: &mut Window) {
         window.ssthresh = half_of_window(congestion, window);
     }

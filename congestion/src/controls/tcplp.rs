@@ -103,6 +103,10 @@ impl<P: Policy> CongestionControl for PolicyControl<P> {
         }
     }
 
+    fn uses_flight_samples(&self) -> bool {
+        false
+    }
+
     fn on_loss(&mut self, congestion: &Congestion, window: &mut Window) {
         let cwnd = whole_packets(window.cwnd);
         window.ssthresh = self

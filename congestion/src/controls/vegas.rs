@@ -121,6 +121,10 @@ impl CongestionControl for Vegas {
     }
 
     /// Keeps three quarters of the window, not half: Vegas detects losses before a queue caused by others has grown.
+    fn uses_flight_samples(&self) -> bool {
+        false
+    }
+
     fn on_loss(&mut self, congestion: &Congestion, window: &mut Window) {
         self.growth = Growth::None;
         window.ssthresh = (window_in_use(congestion, window) * 0.75).max(MINIMUM_SSTHRESH_PACKETS);

@@ -70,6 +70,8 @@ enum State {
 enum Pending {
     Nothing,
     Ack,
+    /// `Receiver::ack_before_change`.
+    AckBeforeChange,
     Syn,
     SynAck,
     Request,
@@ -118,8 +120,8 @@ pub struct Receiver {
     opening_retransmitted: bool,
     /// Control of the advertised window of a receiver at low priority.
     low_priority: Option<Box<WindowControl>>,
-    /// The ACK of packets that came before a change of marks; it goes first.
-    ack_before_change: Option<Box<Segment>>,
+    /// The ACK of packets that came before a change of marks, and what is pending after it.
+    ack_before_change: Option<Box<(Segment, Pending)>>,
 }
 
 impl Receiver {
@@ -183,8 +185,9 @@ impl Receiver {
         }
     }
 
-    /// Handles a segment from the sender, whose packet carried `mark`.
-    #[inline]
+    /// Handles a segment from the sender, whose packet carried `mark`. [`Receiver::poll_transmit`] must have returned `None` since the
+    /// segment before.
+    #[inline(always)]
     pub fn on_segment(&mut self, now: Time, segment: &Segment, mark: Mark) {
         if segment.sequence == self.next
             && self.state == State::Established
@@ -206,15 +209,38 @@ impl Receiver {
         }
     }
 
+    /// Anything but data in order, and all segments at low priority.
+    #[cold]
+    fn on_unusual_segment(&mut self, now: Time, segment: &Segment, mark: Mark) {
+        self.handle_unusual_segment(now, segment, mark);
+        if self.config.mark_feedback == MarkFeedback::EachPacket {
+            self.put_ack_before_change_first();
+        }
+    }
+
+    fn put_ack_before_change_first(&mut self) {
+        if let Some((_, next)) = self.ack_before_change.as_deref_mut() {
+            if self.pending != Pending::AckBeforeChange {
+                *next = self.pending;
+                self.pending = Pending::AckBeforeChange;
+            }
+        }
+    }
+
+    #[cold]
+    fn take_ack_before_change(&mut self) -> Option<Segment> {
+        let (ack, next) = *self.ack_before_change.take()?;
+        self.pending = next;
+        Some(ack)
+    }
+
     /// Returns the next segment to send at `now`; call it until it returns `None`.
-    #[inline]
+    #[inline(always)]
     pub fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
         match self.pending {
-            Pending::Nothing => self.ack_before_change.take().map(|ack| *ack),
-            Pending::Ack if self.ack_before_change.is_some() => {
-                self.ack_before_change.take().map(|ack| *ack)
-            }
+            Pending::Nothing => None,
             Pending::Ack => Some(self.acknowledgement(now)),
+            Pending::AckBeforeChange => self.take_ack_before_change(),
             _ => Some(self.opening(now)),
         }
     }
@@ -345,9 +371,7 @@ impl Receiver {
         }
     }
 
-    /// Anything but data in order, and all segments at low priority.
-    #[cold]
-    fn on_unusual_segment(&mut self, now: Time, segment: &Segment, mark: Mark) {
+    fn handle_unusual_segment(&mut self, now: Time, segment: &Segment, mark: Mark) {
         if let Some(control) = &mut self.low_priority {
             control.on_segment(now, segment);
         }
@@ -469,7 +493,8 @@ impl Receiver {
             // An ACK reports packets of one kind only: a change sends the one that was delayed (RFC 8257 section 3.2).
             let changes = self.echo.contains(Flags::ECE) != mark.congestion_experienced;
             if changes && self.unacknowledged > 0 {
-                self.ack_before_change = Some(Box::new(self.acknowledgement(now)));
+                let ack = self.acknowledgement(now);
+                self.ack_before_change = Some(Box::new((ack, Pending::Nothing)));
             }
             self.echo = echo;
             return;

@@ -24,8 +24,6 @@ struct Delivery {
     retransmitted: bool,
     /// When the packet that ends at `Sender::timed_end` was sent.
     timed_ns: u64,
-    /// [`Sender::in_flight`] before the ACK.
-    prior_in_flight: u32,
 }
 
 impl Delivery {
@@ -80,10 +78,11 @@ impl Sender {
             self.recent_timestamp = segment.tsval;
         }
 
-        let mut delivery = Delivery {
-            prior_in_flight: self.in_flight(),
-            ..Delivery::default()
+        let prior_in_flight = match self.uses_flight_samples {
+            true => self.in_flight(),
+            false => 0,
         };
+        let mut delivery = Delivery::default();
         if segment.sack[0].end != 0 && self.config.recovery == Recovery::Sack {
             self.take_sack(segment, &mut delivery);
         }
@@ -114,7 +113,7 @@ impl Sender {
             // Reno leaves recovery before it handles the ACK that ends it, so that ACK grows the window.
             let ends_here = was_recovering && self.config.recovery != Recovery::Reno;
             let no_growth = self.fast_recovery || ends_here || !advances || echo;
-            self.inform_control(now, segment, &delivery, (no_growth, echo));
+            self.inform_control(now, segment, &delivery, (no_growth, echo, prior_in_flight));
         } else if self.fast_recovery && !was_recovering && self.control.governs_recovery() {
             // Without SACK the duplicate ACK that enters recovery delivers nothing known.
             let ack = Ack {
@@ -123,7 +122,7 @@ impl Sender {
                 min_rtt_ns: self.min_rtt_ns,
                 newly_lost: self.newly_lost(),
                 in_flight: self.in_flight(),
-                prior_in_flight: delivery.prior_in_flight,
+                prior_in_flight,
                 lost: self.outstanding.lost_total.into(),
                 next_send_ns: self.pacing_until_ns,
                 delivered: self.delivered,
@@ -366,7 +365,7 @@ impl Sender {
         now: Time,
         segment: &Segment,
         delivery: &Delivery,
-        (no_growth, echo): (bool, bool),
+        (no_growth, echo, prior_in_flight): (bool, bool, u32),
     ) {
         let Some(newest) = delivery.newest else {
             return;
@@ -384,16 +383,10 @@ impl Sender {
         if let Some(rtt_ns) = rtt_ns {
             self.note_round_trip(rtt_ns);
         }
-        let rate_delivered = (self.delivered as u32).wrapping_sub(newest.delivered);
-        // The longer of sending and acknowledging them: ACKs may come compressed.
-        let mut rate_interval_ns =
-            u64::from(newest.send_elapsed_ns).max(now_ns - newest.delivered_ns);
-        if rate_interval_ns < self.min_rtt_ns {
-            rate_interval_ns = 0;
-        }
+        let delivered_since_sent = (self.delivered as u32).wrapping_sub(newest.delivered);
         self.first_sent_ns = newest.sent_ns;
         let timestamps = self.config.timestamps;
-        let ack = Ack {
+        let mut ack = Ack {
             now_ns,
             rtt_ns,
             smoothed_rtt_ns: self.smoothed_rtt_ns,
@@ -401,27 +394,30 @@ impl Sender {
             tsval: timestamps.then_some(segment.tsval),
             tsecr: timestamps.then_some(segment.tsecr),
             acked: delivery.packets,
-            newly_lost: self.newly_lost(),
             marked: if echo { delivery.packets } else { 0 },
             in_flight: self.in_flight(),
-            prior_in_flight: delivery.prior_in_flight,
-            lost: self.outstanding.lost_total.into(),
-            next_send_ns: self.pacing_until_ns,
             delivered: self.delivered,
-            prior_delivered: self.delivered - u64::from(rate_delivered),
-            rate_delivered: if rate_interval_ns == 0 {
-                0
-            } else {
-                rate_delivered
-            },
-            rate_interval_ns,
-            app_limited: newest.flags & APP_LIMITED != 0,
+            prior_delivered: self.delivered - u64::from(delivered_since_sent),
             ca_state: self.ca_state(),
             // The slow start after an RTO goes by cumulative ACKs too (RFC 5681 section 3.1): by SACKs alone it
             // would flood the path while the first packet is lost again and again.
             may_grow: !no_growth,
             cwnd_limited: self.cwnd_limited,
+            ..Ack::default()
         };
+        if self.uses_flight_samples {
+            // The longer of sending and acknowledging them: ACKs may come compressed.
+            let interval_ns = u64::from(newest.send_elapsed_ns).max(now_ns - newest.delivered_ns);
+            if interval_ns > 0 && interval_ns >= self.min_rtt_ns {
+                ack.rate_delivered = delivered_since_sent;
+                ack.rate_interval_ns = interval_ns;
+            }
+            ack.app_limited = newest.flags & APP_LIMITED != 0;
+            ack.newly_lost = self.newly_lost();
+            ack.prior_in_flight = prior_in_flight;
+            ack.lost = self.outstanding.lost_total.into();
+            ack.next_send_ns = self.pacing_until_ns;
+        }
         self.control.on_ack(&ack, &mut self.window);
     }
 }

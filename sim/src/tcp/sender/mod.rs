@@ -106,7 +106,9 @@ pub struct Sender {
     /// Packets by which fast recovery inflates cwnd; NewReno's partial ACKs deflate, below 0 at times.
     inflation: i32,
     /// Packets that may yet leave together with the one sent last.
-    burst_left: u32,
+    burst_left: u16,
+    /// The control's [`uses_flight_samples`](CongestionControl::uses_flight_samples).
+    uses_flight_samples: bool,
     state: SenderState,
     closing: bool,
     fin_sent: bool,
@@ -177,6 +179,7 @@ impl Sender {
             recent_timestamp: 0,
             duplicate_acks: 0,
             sent_by_limited_transmit: 0,
+            uses_flight_samples: control.uses_flight_samples(),
             inflation: 0,
             fast_recovery: false,
             after_timeout: false,

@@ -231,7 +231,7 @@ impl Outstanding {
             if sent.flags & (SACKED | LOST) == 0 {
                 sent.flags |= LOST;
                 self.lost += 1;
-                self.newly_lost += 1;
+                self.newly_lost = self.newly_lost.saturating_add(1);
                 self.lost_total = self.lost_total.saturating_add(1);
             }
         }

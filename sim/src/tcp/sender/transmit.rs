@@ -75,10 +75,10 @@ impl Sender {
             .control
             .pacing_interval_ns(&self.window, self.smoothed_rtt_ns);
         if let Some(interval_ns) = interval_ns {
-            let burst = self.control.pacing_burst_packets().max(1);
+            let burst = self.control.pacing_burst_packets().clamp(1, 1 << 16);
             let pause_ns = interval_ns.saturating_mul(u64::from(burst));
             self.pacing_until_ns = self.pacing_until_ns.max(now_ns).saturating_add(pause_ns);
-            self.burst_left = burst - 1;
+            self.burst_left = (burst - 1) as u16;
         } else {
             self.burst_left = 0;
         }
