@@ -40,7 +40,7 @@ fn link<const WORDS: usize>(config: &DisciplineConfig) -> TestLink<WORDS> {
         rate,
         delay,
         base_rtt: 2 * delay,
-        mean_packet: "1000B".parse().expect("a size"),
+        packet_size: "1000B".parse().expect("a size"),
     };
     let discipline = Discipline::new(config, &context, 1).expect("a discipline");
     let config = LinkConfig {

@@ -129,7 +129,7 @@ impl ControlLaw {
         Ok(ControlLaw {
             target,
             interval,
-            max_packet: context.mean_packet,
+            max_packet: context.packet_size,
             ecn,
         })
     }

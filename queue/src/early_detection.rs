@@ -29,11 +29,11 @@ impl CountIn {
         threshold: Threshold,
         rate: Rate,
         limit: QueueBound,
-        mean_packet: Bytes,
+        packet_size: Bytes,
     ) -> f64 {
         match self {
-            CountIn::Packets => threshold.in_packets(rate, limit, mean_packet),
-            CountIn::Bytes => threshold.in_bytes(rate, limit, mean_packet),
+            CountIn::Packets => threshold.in_packets(rate, limit, packet_size),
+            CountIn::Bytes => threshold.in_bytes(rate, limit, packet_size),
         }
     }
 
@@ -155,14 +155,14 @@ pub(crate) struct Spacing {
     /// True if the packets between two drops are uniform over [1/p, 2/p] rather than over [1, 1/p].
     pub(crate) wait: bool,
     /// Mean packet size in which `count` is measured if the queue counts bytes.
-    pub(crate) mean_packet: Option<Bytes>,
+    pub(crate) packet_size: Option<Bytes>,
 }
 
 impl Spacing {
     /// p_a: p_b adjusted by the packets since the last drop so that drops are uniform, and scaled by the packet's size
     /// if the queue counts bytes.
     pub(crate) fn probability(&self, base: f64, count: u64, count_bytes: u64, length: u64) -> f64 {
-        let since_last = match self.mean_packet {
+        let since_last = match self.packet_size {
             None => count,
             Some(mean) => count_bytes / mean.get(),
         } as f64
@@ -180,7 +180,7 @@ impl Spacing {
         } else {
             1.0
         };
-        if let (Some(mean), true) = (self.mean_packet, probability < 1.0) {
+        if let (Some(mean), true) = (self.packet_size, probability < 1.0) {
             probability *= length as f64 / mean.get() as f64;
         }
         probability.min(1.0)
@@ -229,8 +229,8 @@ impl EarlyDetection {
     ) -> Result<EarlyDetection, DisciplineError> {
         let rate = context.rate()?;
         let count_in = settings.count_in;
-        let mean_packet = context.mean_packet;
-        let threshold = |threshold| count_in.threshold(threshold, rate, limit, mean_packet);
+        let packet_size = context.packet_size;
+        let threshold = |threshold| count_in.threshold(threshold, rate, limit, packet_size);
         let curve = Curve {
             min: threshold(settings.min_threshold),
             max: threshold(settings.max_threshold),
@@ -240,7 +240,7 @@ impl EarlyDetection {
         DisciplineError::check_thresholds(&curve)?;
         let spacing = Spacing {
             wait: settings.wait,
-            mean_packet: (count_in == CountIn::Bytes).then_some(mean_packet),
+            packet_size: (count_in == CountIn::Bytes).then_some(packet_size),
         };
         Ok(EarlyDetection::new(curve, spacing))
     }
@@ -253,8 +253,8 @@ impl EarlyDetection {
         limit: QueueBound,
         count_in: CountIn,
     ) -> Result<(), DisciplineError> {
-        let (rate, mean_packet) = (context.rate()?, context.mean_packet);
-        let in_unit = |threshold| count_in.threshold(threshold, rate, limit, mean_packet);
+        let (rate, packet_size) = (context.rate()?, context.packet_size);
+        let in_unit = |threshold| count_in.threshold(threshold, rate, limit, packet_size);
         let (min, limit) = (self.curve.min, in_unit(Threshold::OfLimit(1.0)));
         // Allow one packet: a limit given as a time has been rounded.
         match min >= limit + in_unit(Threshold::Packets(1.0)) {
@@ -356,7 +356,7 @@ mod tests {
     fn drops_are_uniform_over_the_packets_since_the_last() {
         let spacing = |wait| Spacing {
             wait,
-            mean_packet: None,
+            packet_size: None,
         };
         // With p = 1/20, each of 19 positions (from 1) or of 20 (from 20) is equally likely.
         for (wait, first, places) in [(false, 1, 19), (true, 20, 20)] {
@@ -377,7 +377,7 @@ mod tests {
     fn in_bytes_large_packets_are_likelier() {
         let spacing = Spacing {
             wait: false,
-            mean_packet: Some(Bytes::new(1000)),
+            packet_size: Some(Bytes::new(1000)),
         };
         // 10,999 bytes since the last drop are 10 whole packets: 0.05 / (1 - 0.5), times length over mean.
         close(spacing.probability(0.05, 99, 10_999, 1000), 0.1);

@@ -180,7 +180,7 @@ pub struct Pie<P> {
     controller: Controller,
     /// Sojourn time of the last packet that left, in seconds; zero while the queue is empty.
     delay: f64,
-    mean_packet: u64,
+    packet_size: u64,
     ecn: bool,
     mark_threshold: f64,
     derandomize: bool,
@@ -217,7 +217,7 @@ impl<P: Packet> Pie<P> {
                 next_update: Time::ZERO + config.update,
             },
             delay: 0.0,
-            mean_packet: context.mean_packet.get(),
+            packet_size: context.packet_size.get(),
             ecn: config.ecn,
             mark_threshold: config.mark_threshold.as_f64(),
             derandomize: config.derandomize,
@@ -243,7 +243,7 @@ impl<P: Packet> Pie<P> {
         } = self.controller;
         if !burst_allowance.is_zero()
             || (old_delay < target / 2.0 && probability < 0.2)
-            || self.queue.bytes() <= 2 * self.mean_packet
+            || self.queue.bytes() <= 2 * self.packet_size
         {
             return false;
         }

@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use serde::de::value::{self, MapDeserializer};
 use serde::de::{Error as _, VariantAccess};
 use serde::{Deserialize, Serialize};
 
@@ -121,6 +122,15 @@ disciplines! {
 }
 
 impl DisciplineConfig {
+    /// Creates the configuration of the discipline called `name`, one of [`Described::NAMES`], with defaults for all fields but
+    /// the limit. Without a `limit` it has the discipline's own default. `None` if no discipline has the name, or if a field has
+    /// no default.
+    pub fn with_defaults(name: &str, limit: Option<QueueLimit>) -> Option<DisciplineConfig> {
+        let limit = limit.map(|limit| ("limit", limit.to_string()));
+        let fields = [("discipline", name.to_owned())].into_iter().chain(limit);
+        DisciplineConfig::deserialize(MapDeserializer::<_, value::Error>::new(fields)).ok()
+    }
+
     /// Creates the configuration of a drop-tail queue of at most `limit`.
     pub fn drop_tail(limit: QueueLimit) -> DisciplineConfig {
         DisciplineConfig::DropTail(DropTailConfig { limit })
@@ -136,9 +146,9 @@ pub struct DisciplineContext {
     pub delay: Duration,
     /// Propagation delay both ways between the hosts, which limits in bandwidth-delay products multiply.
     pub base_rtt: Duration,
-    /// Packet length that the discipline reckons with, headers included: RED's idle times, thresholds and limits counted in
-    /// packets take it as the mean, CoDel as the largest. Scenarios give the largest packet of the flows over the link.
-    pub mean_packet: Bytes,
+    /// Length of a full packet, headers included: scenarios give the largest packet of the flows over the link. It converts
+    /// between packets and bytes; RED and PIE take it for the mean packet size of their papers, CoDel for the largest.
+    pub packet_size: Bytes,
 }
 
 impl DisciplineContext {
@@ -148,31 +158,31 @@ impl DisciplineContext {
 
     /// Converts `limit` to packets or bytes.
     pub fn bound(&self, limit: QueueLimit) -> Result<QueueBound, DisciplineError> {
-        if self.mean_packet.get() == 0 {
-            return Err(DisciplineError::NoMeanPacket);
+        if self.packet_size.get() == 0 {
+            return Err(DisciplineError::NoPacketSize);
         }
         match limit {
             QueueLimit::Packets(packets) => Ok(QueueBound::Packets(packets as usize)),
             QueueLimit::Bytes(bytes) => Ok(QueueBound::Bytes(bytes.get())),
             QueueLimit::Time(_) | QueueLimit::Bdp(_) => {
-                let mean_packet = self.mean_packet.get() as usize;
-                Ok(limit.resolve(self.rate()?, self.base_rtt, mean_packet))
+                let packet_size = self.packet_size.get() as usize;
+                Ok(limit.resolve(self.rate()?, self.base_rtt, packet_size))
             }
         }
     }
 
-    /// Converts `limit` to packets of mean length, at least one.
+    /// Converts `limit` to full packets, at least one.
     pub fn bound_in_packets(&self, limit: QueueLimit) -> Result<usize, DisciplineError> {
         Ok(match self.bound(limit)? {
             QueueBound::Packets(packets) => packets,
-            QueueBound::Bytes(bytes) => (bytes / self.mean_packet.get()) as usize,
+            QueueBound::Bytes(bytes) => (bytes / self.packet_size.get()) as usize,
         }
         .max(1))
     }
 
-    /// Packets of mean length that the link sends per second.
+    /// Full packets that the link sends per second.
     pub(crate) fn packets_per_second(&self) -> Result<f64, DisciplineError> {
-        Ok(self.rate()?.as_f64() / (8.0 * self.mean_packet.get() as f64))
+        Ok(self.rate()?.as_f64() / (8.0 * self.packet_size.get() as f64))
     }
 
     /// w_q: the one configured, or ns-2.35's automatic one (its `q_weight_ -1`).
@@ -200,8 +210,8 @@ pub enum DisciplineError {
     )]
     NoRate,
     /// The context has no packet size.
-    #[error("the mean packet length is zero; give one of at least 1B")]
-    NoMeanPacket,
+    #[error("the packet size is zero; give one of at least 1B")]
+    NoPacketSize,
     /// The minimum threshold is above the maximum threshold.
     #[error("min_threshold ({min}) is above max_threshold ({max}), counted alike; it must not be")]
     Thresholds {

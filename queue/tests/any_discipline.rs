@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use common::{Marked, context, every_discipline};
 use netnice_queue::{
-    Bytes, Delivery, Discipline, DisciplineConfig, DropCause, Jitter, Link, LinkChange,
-    LinkConditions, LinkConfig, LossModel, Outage, PolicerConfig, Queued, Rate, ShaperConfig, Time,
+    Bytes, Delivery, Described, Discipline, DisciplineConfig, DropCause, Jitter, Link, LinkChange,
+    LinkConditions, LinkConfig, LossModel, Outage, PolicerConfig, QueueLimit, Queued, Rate,
+    ShaperConfig, Time,
 };
 use proptest::prelude::*;
 
@@ -406,4 +407,20 @@ fn what_cannot_be_is_refused() {
         let error = refused(json, &context);
         assert!(error.contains(text), "{json}: {error}");
     }
+}
+
+#[test]
+fn defaults_are_those_of_a_file_with_a_limit_alone() {
+    let limit = QueueLimit::Packets(7);
+    for name in DisciplineConfig::NAMES {
+        let text = format!(r#"{{ "discipline": "{name}", "limit": "7p" }}"#);
+        let of_file: Option<DisciplineConfig> = serde_json::from_str(&text).ok();
+        assert_eq!(DisciplineConfig::with_defaults(name, Some(limit)), of_file);
+        let needs_more = ["red", "rio"].contains(name);
+        assert_eq!(of_file.is_none(), needs_more, "{name}");
+    }
+    let own = |name| DisciplineConfig::with_defaults(name, None).map(|config| config.limit());
+    assert_eq!(own("fq_codel"), Some(QueueLimit::Packets(10_240)));
+    assert_eq!(own("drop_tail"), None);
+    assert_eq!(own("fifo"), None);
 }

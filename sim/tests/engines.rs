@@ -303,7 +303,7 @@ fn build(world: &World, sampled: bool, engine: EngineOptions) -> (Simulation, us
             rate: config.rate,
             delay: config.delay,
             base_rtt: 2 * config.delay,
-            mean_packet: Bytes::new(1500),
+            packet_size: Bytes::new(1500),
         };
         let mut link = LinkSpec::drop_tail(name, ends, config, 1);
         link.setup.queue = Discipline::new(&world.discipline, &context, world.seed).unwrap();

@@ -24,9 +24,9 @@ pub enum Threshold {
 }
 
 impl Threshold {
-    /// Converts the threshold to bytes; a packet counts as `mean_packet`.
-    pub fn in_bytes(self, rate: Rate, limit: QueueBound, mean_packet: Bytes) -> f64 {
-        let mean = mean_packet.get() as f64;
+    /// Converts the threshold to bytes; a packet counts as `packet_size`.
+    pub fn in_bytes(self, rate: Rate, limit: QueueBound, packet_size: Bytes) -> f64 {
+        let mean = packet_size.get() as f64;
         match self {
             Threshold::Packets(packets) => packets * mean,
             Threshold::Bytes(bytes) => bytes.get() as f64,
@@ -41,14 +41,14 @@ impl Threshold {
         }
     }
 
-    /// Converts the threshold to packets of `mean_packet`.
-    pub fn in_packets(self, rate: Rate, limit: QueueBound, mean_packet: Bytes) -> f64 {
+    /// Converts the threshold to packets of `packet_size`.
+    pub fn in_packets(self, rate: Rate, limit: QueueBound, packet_size: Bytes) -> f64 {
         match (self, limit) {
             (Threshold::Packets(packets), _) => packets,
             (Threshold::OfLimit(fraction), QueueBound::Packets(packets)) => {
                 fraction * packets as f64
             }
-            _ => self.in_bytes(rate, limit, mean_packet) / mean_packet.get() as f64,
+            _ => self.in_bytes(rate, limit, packet_size) / packet_size.get() as f64,
         }
     }
 }

@@ -77,7 +77,7 @@ pub fn context() -> DisciplineContext {
         rate: Some("8mbit".parse().unwrap()),
         delay: Duration::from_millis(10),
         base_rtt: Duration::from_millis(20),
-        mean_packet: Bytes::new(1000),
+        packet_size: Bytes::new(1000),
     }
 }
 

@@ -176,7 +176,7 @@ impl NetworkLink {
             rate: self.rate,
             delay: self.delay,
             base_rtt: self.base_rtt,
-            mean_packet: self.packet_size,
+            packet_size: self.packet_size,
         }
     }
 }
