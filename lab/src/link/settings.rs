@@ -9,59 +9,45 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use netnice_queue::{
-    Bytes, CodelConfig, DeliveryTrace, DisciplineConfig, DualPi2Config, FqCodelConfig,
-    LossFraction, LossModel, PieConfig, PolicerConfig, QueueLimit, Rate, format_delay, parse_delay,
+    Bytes, DeliveryTrace, Described, DisciplineConfig, LossFraction, LossModel, PolicerConfig,
+    QueueLimit, Rate, format_delay, parse_delay,
 };
 use netnice_scenario::input;
 use netnice_scenario::model::{Jitter, JitterDistribution, TimeSpan};
 
 use crate::LabError;
 
-/// Active queue management in place of drop-tail, with the defaults of its RFC: `codel`, `fq_codel`, `pie`, `dual_pi2`.
+/// Limit of a queue where neither the link nor its discipline has one.
+pub(crate) const DEFAULT_QUEUE: QueueLimit = QueueLimit::Time(Duration::from_millis(100));
+
+/// A queue discipline in place of drop-tail, with the defaults of its RFC or paper: `codel`, `fq_codel`, `pie` or another that has
+/// a default for all but its limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Aqm {
-    /// RFC 8289.
-    Codel,
-    /// RFC 8290.
-    FqCodel,
-    /// RFC 8033.
-    Pie,
-    /// RFC 9332.
-    DualPi2,
-}
+pub struct Aqm(&'static str);
 
 impl Aqm {
-    const ALL: [Aqm; 4] = [Aqm::Codel, Aqm::FqCodel, Aqm::Pie, Aqm::DualPi2];
+    /// Returns the names allowed, in the order of the registry of queue disciplines.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        let names = DisciplineConfig::NAMES.iter().copied();
+        names.filter(|name| Aqm(name).with_defaults(Some(DEFAULT_QUEUE)).is_some())
+    }
 
-    /// The queue of at most `limit`; without one, of the discipline's default.
+    fn with_defaults(self, limit: Option<QueueLimit>) -> Option<DisciplineConfig> {
+        DisciplineConfig::with_defaults(self.0, limit)
+    }
+
+    /// The queue of at most `limit`; without one, of the discipline's default, or else of a link's.
     pub(crate) fn discipline(self, limit: Option<QueueLimit>) -> DisciplineConfig {
-        match self {
-            Aqm::Codel => {
-                DisciplineConfig::Codel(limit.map_or_else(CodelConfig::default, CodelConfig::new))
-            }
-            Aqm::FqCodel => DisciplineConfig::FqCodel(
-                limit.map_or_else(FqCodelConfig::default, FqCodelConfig::new),
-            ),
-            Aqm::Pie => {
-                DisciplineConfig::Pie(limit.map_or_else(PieConfig::default, PieConfig::new))
-            }
-            // The default of Linux, 10,000 packets, is for links of a gigabit and more.
-            Aqm::DualPi2 => {
-                let limit = limit.unwrap_or(QueueLimit::Packets(1000));
-                DisciplineConfig::DualPi2(DualPi2Config::new(limit))
-            }
-        }
+        let limit_of_link = || self.with_defaults(Some(DEFAULT_QUEUE));
+        self.with_defaults(limit)
+            .or_else(limit_of_link)
+            .expect("names() has disciplines that need no more than a limit")
     }
 }
 
 impl fmt::Display for Aqm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Aqm::Codel => "codel",
-            Aqm::FqCodel => "fq_codel",
-            Aqm::Pie => "pie",
-            Aqm::DualPi2 => "dual_pi2",
-        })
+        f.write_str(self.0)
     }
 }
 
@@ -69,11 +55,10 @@ impl FromStr for Aqm {
     type Err = LabError;
 
     fn from_str(text: &str) -> Result<Aqm, LabError> {
-        let found = Aqm::ALL.into_iter().find(|aqm| aqm.to_string() == text);
-        found.ok_or_else(|| {
-            LabError::Spec(format!(
-                "aqm `{text}` is unknown; allowed are codel, fq_codel, pie, dual_pi2"
-            ))
+        let found = Aqm::names().find(|name| *name == text);
+        found.map(Aqm).ok_or_else(|| {
+            let allowed = Aqm::names().collect::<Vec<_>>().join(", ");
+            LabError::Spec(format!("aqm `{text}` is unknown; allowed are {allowed}"))
         })
     }
 }
@@ -294,7 +279,7 @@ mod tests {
 
     #[test]
     fn texts_read_back_as_the_same() {
-        for aqm in ["codel", "fq_codel", "pie"] {
+        for aqm in Aqm::names() {
             assert_eq!(read::<Aqm>(aqm).unwrap(), aqm);
         }
         assert_eq!(read::<Policer>("10mbit/30kB").unwrap(), "10mbit/30kB");
@@ -311,9 +296,35 @@ mod tests {
     }
 
     #[test]
+    fn aqms_are_the_disciplines_with_defaults() {
+        let names: Vec<&str> = Aqm::names().collect();
+        assert!(
+            ["codel", "fq_codel", "pie", "sfq"]
+                .iter()
+                .all(|name| names.contains(name))
+        );
+        assert!(
+            !names.contains(&"red") && !names.contains(&"rio"),
+            "their thresholds have no default"
+        );
+        let limit = |name: &str, given| name.parse::<Aqm>().unwrap().discipline(given).limit();
+        for (name, default) in [
+            ("codel", QueueLimit::Packets(1000)),
+            ("fq_codel", QueueLimit::Packets(10_240)),
+            ("sfq", DEFAULT_QUEUE),
+        ] {
+            assert_eq!(limit(name, None), default, "{name}");
+            assert_eq!(
+                limit(name, Some(QueueLimit::Packets(7))),
+                QueueLimit::Packets(7)
+            );
+        }
+    }
+
+    #[test]
     fn mistakes_say_what_to_write() {
         for (error, words) in [
-            (read::<Aqm>("red"), "allowed are codel, fq_codel, pie"),
+            (read::<Aqm>("red"), "codel, fq_codel, pie"),
             (read::<Policer>("10mbit"), "as in 10mbit/30kB"),
             (read::<Policer>("10mbit/0B"), "no packet would pass"),
             (read::<Policer>("10mbit/30"), "unit"),

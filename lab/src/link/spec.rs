@@ -15,7 +15,7 @@ use crate::LabError;
 use crate::impaired_link::ImpairedLink;
 use crate::lateness;
 
-use super::settings::{Aqm, LinkJitter, LossBurst, Policer, TimedChange, TraceFile};
+use super::settings::{Aqm, DEFAULT_QUEUE, LinkJitter, LossBurst, Policer, TimedChange, TraceFile};
 
 /// Largest packet on a link, in bytes.
 pub const MTU: usize = 1500;
@@ -51,9 +51,9 @@ pub struct DirectionSpec {
     pub trace: Option<TraceFile>,
     /// One-way propagation delay.
     pub delay: Duration,
-    /// Limit of the queue; `None` means 100 ms at the link's rate, or the default of the active queue management.
+    /// Limit of the queue; `None` means 100 ms at the link's rate, or the default of its discipline.
     pub queue: Option<QueueLimit>,
-    /// Active queue management in place of drop-tail.
+    /// Queue discipline in place of drop-tail.
     pub aqm: Option<Aqm>,
     /// Random loss of packets as they arrive, before the queue.
     pub loss: LossFraction,
@@ -78,7 +78,7 @@ impl fmt::Display for DirectionSpec {
             match (self.queue, self.aqm) {
                 (None, Some(_)) => {}
                 (queue, _) => {
-                    let queue = queue.unwrap_or(DirectionSpec::DEFAULT_QUEUE);
+                    let queue = queue.unwrap_or(DEFAULT_QUEUE);
                     write!(f, "queue={queue},")?;
                 }
             }
@@ -104,9 +104,6 @@ impl fmt::Display for DirectionSpec {
 }
 
 impl DirectionSpec {
-    /// Queue limit if none is given.
-    pub const DEFAULT_QUEUE: QueueLimit = QueueLimit::Time(Duration::from_millis(100));
-
     /// The rate, or the mean rate of the trace.
     pub fn effective_rate(&self) -> Option<Rate> {
         let traced = self.trace.as_ref().map(|trace| trace.trace().mean_rate());
@@ -119,7 +116,7 @@ impl DirectionSpec {
             (Some(aqm), _) => aqm.discipline(self.queue),
             (None, rate) => DisciplineConfig::DropTail(DropTailConfig {
                 limit: match rate {
-                    Some(_) => self.queue.unwrap_or(DirectionSpec::DEFAULT_QUEUE),
+                    Some(_) => self.queue.unwrap_or(DEFAULT_QUEUE),
                     // Without a rate nothing waits.
                     None => QueueLimit::Packets(1),
                 },
@@ -325,7 +322,7 @@ pub struct DirectionChanges {
     pub loss: Option<LossFraction>,
     /// Delivery trace, if given.
     pub trace: Option<TraceFile>,
-    /// Active queue management, if given.
+    /// Queue discipline in place of drop-tail, if given.
     pub aqm: Option<Aqm>,
     /// Policer, if given.
     pub policer: Option<Policer>,

@@ -79,11 +79,10 @@ pub struct Arguments {
     #[arg(long, value_parser = parse_delay)]
     delay: Option<Duration>,
     /// Limit of the queue of each direction: 83p (packets), 100kB, 50ms (at the link's rate), 2.5bdp
-    /// (times rate and round trip) [default: 100ms; with --aqm 1000p, of fq_codel 10240p]
+    /// (times rate and round trip) [default: 100ms, or the discipline's own]
     #[arg(long)]
     queue: Option<QueueLimit>,
-    /// Active queue management in place of drop-tail: codel, fq_codel, pie, dual_pi2
-    #[arg(long)]
+    #[arg(long, help = aqm_help())]
     aqm: Option<Aqm>,
     /// In place of --rate a file with the times at which the link delivers, in mahimahi's format: on
     /// each line the milliseconds of an opportunity to deliver 1500 bytes
@@ -128,6 +127,12 @@ pub struct Arguments {
     /// Program to run behind the link, with its arguments [default: your shell]
     #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     command: Vec<OsString>,
+}
+
+/// The help of `--aqm`, with the names that the queue disciplines have.
+fn aqm_help() -> String {
+    let names = Aqm::names().collect::<Vec<_>>().join(", ");
+    format!("Queue discipline, with the defaults of its RFC or paper: {names}")
 }
 
 /// Reads the changes of a direction; boxed, since they are large.
