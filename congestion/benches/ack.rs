@@ -53,7 +53,6 @@ fn acks(c: &mut Criterion) {
                             may_grow: true,
                             cwnd_limited: true,
                             app_limited: false,
-                            at_receiver: false,
                             ..Ack::default()
                         },
                         &mut window,

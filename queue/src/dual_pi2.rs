@@ -403,7 +403,7 @@ mod tests {
             rate: Some("8mbit".parse().unwrap()),
             delay: Duration::from_millis(10),
             base_rtt: Duration::from_millis(20),
-            mean_packet: Bytes::new(1000),
+            packet_size: Bytes::new(1000),
         };
         DualPi2::from_config(&DualPi2Config::default(), &context, 1).unwrap()
     }

@@ -189,7 +189,7 @@ impl<P: Packet> Red<P> {
         seed: u64,
     ) -> Result<Red<P>, DisciplineError> {
         let context = &DisciplineContext {
-            mean_packet: config.mean_packet.unwrap_or(context.mean_packet),
+            packet_size: config.mean_packet.unwrap_or(context.packet_size),
             ..*context
         };
         let limit = context.bound(config.limit)?;
@@ -312,7 +312,7 @@ mod tests {
             rate: Some("8mbit".parse().unwrap()),
             delay: Duration::from_millis(10),
             base_rtt: Duration::from_millis(20),
-            mean_packet: Bytes::new(1000),
+            packet_size: Bytes::new(1000),
         };
         Red::from_config(&config, &context, 1).unwrap()
     }
