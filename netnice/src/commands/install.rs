@@ -223,35 +223,25 @@ fn lock(directory: &Path) -> io::Result<Flock<File>> {
     }
 }
 
-/// What the unit may do. Mounting the BPF file system for all to see takes CAP_SYS_ADMIN and CAP_SYS_CHROOT (man 2 setns), as
-/// does opening a program that is attached to a cgroup; reaching the sockets of running processes takes CAP_SYS_PTRACE (man 2
-/// pidfd_getfd).
-const RIGHTS: &str = "\
-CapabilityBoundingSet=CAP_BPF CAP_NET_ADMIN CAP_PERFMON CAP_SYS_ADMIN CAP_SYS_CHROOT CAP_SYS_PTRACE
-NoNewPrivileges=yes
+/// Restrictions of the unit. Mounting the BPF file system, and opening a program that is attached to a cgroup, take
+/// CAP_SYS_ADMIN; writing to pinned maps that others may only read takes CAP_DAC_OVERRIDE; reaching the sockets of running
+/// processes takes CAP_SYS_PTRACE (man 2 pidfd_getfd). Nothing here may give the unit a mount namespace of its own: a mount
+/// in it would keep the place of the BPF file system busy.
+const RESTRICTIONS: &str = "\
+CapabilityBoundingSet=CAP_BPF CAP_DAC_OVERRIDE CAP_NET_ADMIN CAP_PERFMON CAP_SYS_ADMIN CAP_SYS_PTRACE
 IPAddressDeny=any
+KeyringMode=private
 LockPersonality=yes
 MemoryDenyWriteExecute=yes
-PrivateDevices=yes
-PrivateTmp=yes
+NoNewPrivileges=yes
 ProtectClock=yes
-ProtectControlGroups=yes
-ProtectHome=read-only
-ProtectHostname=yes
-ProtectKernelLogs=yes
-ProtectKernelModules=yes
-ProtectKernelTunables=yes
-ProtectSystem=strict
-ReadWritePaths=/etc/systemd/system
-RemoveIPC=yes
 RestrictAddressFamilies=AF_INET AF_INET6 AF_NETLINK AF_UNIX
-RestrictNamespaces=mnt
+RestrictNamespaces=yes
 RestrictRealtime=yes
 RestrictSUIDSGID=yes
 SystemCallArchitectures=native
 SystemCallErrorNumber=EPERM
-SystemCallFilter=@system-service @mount bpf pidfd_getfd setns unshare
-SystemCallFilter=~@resources
+SystemCallFilter=@system-service bpf mount umount2 pidfd_getfd
 ";
 
 /// Returns the text of the unit that registers the controls of an installed program at boot, and applies `/etc/netnice.toml`.
@@ -272,7 +262,7 @@ pub(super) fn unit(program: &Path) -> String {
          ExecReload=\"{program}\" apply\n\
          ExecStop=\"{program}\" unregister\n\
          \n\
-         {RIGHTS}\
+         {RESTRICTIONS}\
          \n\
          [Install]\n\
          WantedBy=multi-user.target\n"
