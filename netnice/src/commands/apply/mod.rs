@@ -297,7 +297,13 @@ fn covers(change: &Change, applied: &Applied) -> bool {
 /// next one.
 fn make_changes(file: &str, configuration: &Configuration) -> Result<Vec<Change>> {
     let mut record = Record::lock()?;
-    let wanted = plan::find(file, configuration, true)?;
+    let wanted = match plan::find(file, configuration, true) {
+        Ok(wanted) => wanted,
+        Err(error) => {
+            record.close()?;
+            return Err(error);
+        }
+    };
     let before = record.applied.clone();
     let left = cgroups_left(&before, &wanted);
     let now: Vec<Applied> = wanted.iter().flat_map(applied_by).collect();
