@@ -143,9 +143,11 @@ def _axis_label(quantity: str, unit: str) -> str:
     return f"{_words(quantity)} ({unit})" if unit else _words(quantity)
 
 
-def _title(ax: Axes, results: Results, note: str) -> None:
+def _title(ax: Axes, results: Results, note: str, *, y: float | None = None) -> None:
     seeds = len({key[1] for key in results._runs.keys})
-    ax.set_title(f"{results.scenario.name}: {seeds} seed{'' if seeds == 1 else 's'}{note}", loc="left", fontsize=10)
+    ax.set_title(
+        f"{results.scenario.name}: {seeds} seed{'' if seeds == 1 else 's'}{note}", loc="left", fontsize=10, y=y
+    )
 
 
 def _nothing(results: Results, quantity: str, there: Iterable[str], chosen: set[str] | None, of: Iterable[str]) -> str:
@@ -391,5 +393,5 @@ def _draw_cdf(ax: Axes, results: Results, quantity: str, chosen: set[str] | None
     ax.set_ylim(0, 1)
     ax.set_xlabel(_axis_label(quantity, unit))
     ax.set_ylabel("Share of flows and seeds")
-    _title(ax, results, ", distribution with its 95 % confidence band")
-    ax.title.set_y(1.0 + 0.055 * len(ends))
+    # Above the labels, which are above the curves.
+    _title(ax, results, ", distribution with its 95 % confidence band", y=1.0 + 0.055 * len(ends))

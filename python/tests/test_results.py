@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import polars as pl
@@ -136,6 +137,14 @@ def test_labels_do_not_overlap(results: netnice.Results) -> None:
     ax = results.plot("cwnd", kind="series")
     heights = sorted(text.get_window_extent().y0 for text in ax.texts)
     assert all(b - a > 10 for a, b in zip(heights, heights[1:]))
+
+
+def test_labels_leave_the_title_free(results: netnice.Results) -> None:
+    ax = results.plot("goodput", kind="cdf")
+    ax.figure.canvas.draw()
+    (title,) = (text for text in ax.findobj(mpl.text.Text) if "confidence" in text.get_text())
+    assert ax.texts
+    assert all(text.get_window_extent().y1 <= title.get_window_extent().y0 for text in ax.texts)
 
 
 @pytest.mark.parametrize("count", [1, 7, 8, 40])
