@@ -231,7 +231,7 @@ POLICY_INLINE u32 netnice_on_ack(struct netnice *state, const struct netnice_ack
 	}
 	state->recovering = 0;
 
-	if (state->report.phase == POLICY_YIELDING && state->trains) {
+	if (!ack->at_receiver && state->report.phase == POLICY_YIELDING && state->trains) {
 		if (!ack->in_flight) {
 			netnice_train_round(state, ack, previous_queue_us);
 			netnice_begin_round(state, ack->delivered);

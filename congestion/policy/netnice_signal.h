@@ -161,11 +161,13 @@ POLICY_INLINE int netnice_follows_reaction(const struct netnice *state,
 
 /*
  * Returns whether a receiver that makes ACKs rare may have held this one: some acknowledge 16 packets,
- * or what has come within 100 ms. A whole window may be less than it waits for.
+ * or what has come within 100 ms. A whole window may be less than it waits for. At the receiver itself
+ * there are no ACKs.
  */
 POLICY_INLINE int netnice_may_be_held(const struct netnice *state, const struct netnice_ack *ack)
 {
-	return delayed_ack_is_rare(ack->acked) && state->whole_acks < NETNICE_WHOLE_ACKS;
+	return !ack->at_receiver && delayed_ack_is_rare(ack->acked) &&
+	       state->whole_acks < NETNICE_WHOLE_ACKS;
 }
 
 /*
