@@ -95,7 +95,7 @@ struct Kept {
     measured: Measured,
 }
 
-/// What a directory holds of a plan: runs by the number of their case and their seed.
+/// The part of a plan that a directory holds: runs by the number of their case and their seed.
 #[derive(Debug, Default)]
 pub struct Begun {
     /// Those that are finished.

@@ -89,7 +89,7 @@ fn a_changed_file_changes_what_it_names_and_nothing_else() {
     }
     assert_eq!(results(&mut apply(&first, &[])), all("unchanged"));
 
-    // What the file does not change is not touched: a connection that has been given back stays so.
+    // Parts that the file does not change stay untouched: a connection that has been given back stays so.
     output(&mut netnice(&[
         "renice",
         "--off",

@@ -71,7 +71,7 @@ def test_code_is_not_run_without_leave(tmp_path: Path) -> None:
     with pytest.raises(netnice.ScenarioError, match=refused):
         netnice.Scenario.from_text(text, directory=tmp_path)
     allowed = netnice.Scenario.from_toml(tmp_path / "theirs.toml", allow_control_files=True)
-    # What was allowed once stays allowed in what is made of it.
+    # A leave given once holds for scenarios made of this one.
     assert len(allowed.with_sweep({"links.line.delay": ["1ms", "2ms"]}).points) == 2
     named = allowed.with_settings({"flows.backup.congestion_control": "reno"})
     control = {"flows.backup.congestion_control": "./mine.h"}

@@ -171,7 +171,7 @@ fn flow_spec(
 /// The paths that receivers at low priority share, by group, sender and receiver.
 type Paths = HashMap<(String, usize, usize), Arc<Mutex<receiver::Path>>>;
 
-/// What flows of one group have in common.
+/// The parts that flows of one group have in common.
 struct Controls<'a> {
     outside: &'a OutsideControls,
     /// The congestion control of the group seen last: the flows of a group follow on one another.

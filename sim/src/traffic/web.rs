@@ -72,7 +72,7 @@ pub struct Session {
     to_request: u32,
     /// Objects requested that have not arrived.
     outstanding: u32,
-    /// What is left of the time in which requests come, in seconds; `None` before the first.
+    /// The rest of the time in which requests come, in seconds; `None` before the first.
     on_left: Option<f64>,
     stream: Stream,
 }

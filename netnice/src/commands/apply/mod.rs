@@ -35,7 +35,7 @@ Examples:
   netnice apply --check --file netnice.toml
 
 File:
-  # What is attached with the same options; there may be several such tables.
+  # A table of units, users, cgroups and presets that have the same options; there may be several such tables.
   [[attach]]
   units = [\"backup.service\", \"bulk.slice\"]   # services, slices and scopes of systemd
   users = [\"alice\", 1001]                    # all that these users run, by name or number
