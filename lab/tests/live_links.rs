@@ -212,10 +212,11 @@ fn the_queue_holds_no_more_than_its_limit() {
     assert_between("median delay", median, 0.058, 0.065);
     let up = report.up;
     assert_eq!(up.max_queue_packets, 20);
+    // A packet that the machine takes in late has waited for less.
     assert_between(
         "longest wait in ms",
         up.max_queue_wait.as_secs_f64() * 1e3,
-        47.9,
+        47.5,
         50.4,
     );
     assert_eq!(up.dropped_queue_full as usize, 2500 - delays.len());
