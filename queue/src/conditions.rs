@@ -15,6 +15,9 @@ use crate::{
     DeliveryTrace, DropCause, LinkConfig, LossFraction, PolicerConfig, Rate, ShaperConfig, Time,
 };
 
+/// Outages in a row that a packet waits for.
+const MOST_OUTAGES: usize = 4096;
+
 /// Conditions of one direction of a link; none by default.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct LinkConditions {
@@ -242,7 +245,8 @@ impl Conditions {
     /// Returns when a transmission may begin, at `time` or later.
     pub(crate) fn available(&mut self, time: Time) -> Time {
         let mut at = time;
-        loop {
+        // All opportunities of a trace may lie within periodic outages: then the link ignores these, rather than never end.
+        for _ in 0..MOST_OUTAGES {
             let before = at;
             if let Some(trace) = &mut self.trace {
                 at = trace.available(at);
@@ -251,9 +255,10 @@ impl Conditions {
                 at = outage.end_at(at).unwrap_or(at);
             }
             if at == before {
-                return at;
+                break;
             }
         }
+        at
     }
 
     /// Transmits a packet of `length` bytes from `start` on, a time that [`Conditions::available`] returned.
