@@ -8,6 +8,7 @@
 //! - [`input`]: files, up to a length.
 //! - [`pool`]: jobs on several threads, such as the runs of a sweep.
 //! - [`results`]: the measurements of a run, and summaries of many runs.
+//! - [`scale`]: axes of charts: places of values, and ticks.
 //! - `plot` (with the feature of that name): results as SVG and PNG.
 
 mod did_you_mean;
@@ -21,6 +22,7 @@ pub mod parse;
 pub mod plot;
 pub mod pool;
 pub mod results;
+pub mod scale;
 pub mod schema;
 
 pub use explain::explain;

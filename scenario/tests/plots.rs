@@ -61,6 +61,10 @@ fn svg_has_the_words_and_the_lines() {
     }
     assert!(text.matches("<circle").count() >= 6);
     assert!(text.matches("<polyline").count() >= 2);
+    // Ticks of a logarithmic axis are round.
+    for tick in ["0.05", "0.1", "1", "10"] {
+        assert!(text.contains(&format!("\n{tick}\n</text>")), "{tick}");
+    }
 }
 
 #[test]
@@ -68,6 +72,47 @@ fn names_along_are_bars() {
     let text = svg(&bars()).unwrap();
     assert!(text.contains("a &lt; b"));
     assert!(text.matches("<rect").count() >= 3);
+    // Each bar has its figure.
+    assert!(text.contains("\n3\n</text>"));
+}
+
+#[test]
+fn labels_stand_beside_the_lines_not_upon_them() {
+    let text = svg(&sweep()).unwrap();
+    let right_of = |word: &str| -> f64 {
+        let before = text[..text.find(&format!("\n{word}\n")).unwrap()].rfind("<text x=\"");
+        let number = &text[before.unwrap() + 9..];
+        number[..number.find('"').unwrap()].parse().unwrap()
+    };
+    let circles = text.split("<circle cx=\"").skip(1);
+    let circles = circles.map(|rest| rest[..rest.find('"').unwrap()].parse::<f64>().unwrap());
+    let rightmost = circles.fold(0.0, f64::max);
+    for word in ["reno", "tcplp"] {
+        assert!(right_of(word) > rightmost, "{word}");
+    }
+}
+
+#[test]
+fn edges_of_a_png_are_smooth() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("sweep.png");
+    write_png(&sweep(), &path).unwrap();
+    let mut reader = png::Decoder::new(fs::File::open(&path).unwrap())
+        .read_info()
+        .unwrap();
+    let mut pixels = vec![0; reader.output_buffer_size()];
+    reader.next_frame(&mut pixels).unwrap();
+    // Shades between the first curve's blue and white, of which lines without smoothing have none.
+    let shades = pixels.chunks(3).filter(|pixel| {
+        let part = (255.0 - f64::from(pixel[0])) / 255.0;
+        let expected = [255.0, 141.0, 77.0].map(|depth| 255.0 - depth * part);
+        let near = pixel
+            .iter()
+            .zip(expected)
+            .all(|(&value, wanted)| (f64::from(value) - wanted).abs() < 2.0);
+        near && (0.1..0.9).contains(&part)
+    });
+    assert!(shades.count() > 100);
 }
 
 #[test]

@@ -31,8 +31,9 @@ Examples:
 Figures of results, as far as these have the data:
   goodput_by_flow   goodput of the flows over the sweep, with 95 % confidence intervals
   response_times    mean response time of web objects by size
-  cwnd, goodput, queue_packets, queue_delay   time series of the first run, where the scenario
-                    has a sampling interval
+  cwnd, goodput, queue_packets, queue_delay   time series where the scenario has a sampling
+                    interval: means over the seeds, with 95 % confidence intervals, of the first
+                    settings of a sweep
 
 The picture of a log has the rate, the queueing delay with the threshold of yielding, and the number
 of connections in each state, over time. It is shaded where at least half of the connections yield

@@ -4,8 +4,8 @@
 use maud::{Markup, html};
 
 use super::data::Data;
-use super::scale::Scale;
 use super::{BOTTOM, LEFT, RIGHT, Size, TOP};
+use netnice_scenario::scale::Scale;
 
 /// Room that a tick along the axis wants, and one up.
 const TICK_X: f64 = 84.0;

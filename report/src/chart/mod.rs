@@ -7,16 +7,15 @@
 mod axes;
 mod data;
 mod looks;
-mod scale;
 mod shapes;
 
 use maud::{Markup, html};
 use netnice_papers::{Figure, FigureKind, Scaling};
+use netnice_scenario::scale::{self, Scale};
 
 use crate::json;
 use data::Data;
 use looks::Looks;
-use scale::Scale;
 
 /// The figure's size in the file; scripts fit it to the screen.
 #[derive(Debug, Clone, Copy)]

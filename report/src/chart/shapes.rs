@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use super::data::{Data, Point};
 use super::looks::Marker;
-use super::scale::Scale;
+use netnice_scenario::scale::Scale;
 
 /// A curve's paths.
 #[derive(Debug, Clone, PartialEq, Default)]

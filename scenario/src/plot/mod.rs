@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Plots of results: their contents are computed here, their looks in `draw.rs`.
 
+mod axis;
 mod draw;
+mod looks;
 mod select;
 
 pub use draw::{Area, Panel, PlotError, Span, stacked_svg, svg, write_png, write_stacked_png};

@@ -3,12 +3,10 @@
 
 use netnice_queue::{Bytes, LossFraction, Rate};
 
+use super::looks::MOST_CURVES;
 use super::{Axis, Curve, Plot, Point};
 use crate::model::TimeSpan;
-use crate::results::{Manifest, PointSummary, RunResults, Subject, Summary};
-
-/// More curves than this cannot be distinguished.
-const MAX_CURVES: usize = 12;
+use crate::results::{Estimate, Manifest, PointSummary, RunResults, Series, Subject, Summary};
 
 /// The plots of these results, those that have something to show.
 pub fn plots(manifest: &Manifest, runs: &[RunResults], summary: &Summary) -> Vec<Plot> {
@@ -16,56 +14,97 @@ pub fn plots(manifest: &Manifest, runs: &[RunResults], summary: &Summary) -> Vec
         goodput(manifest, summary),
         response_times(manifest, summary),
     ];
-    if let Some(run) = runs.first() {
-        for (quantity, label) in [
-            ("cwnd", "congestion window (packets)"),
-            ("goodput", "goodput (bit/s)"),
-            ("queue_packets", "queue (packets)"),
-            ("queue_delay", "queueing delay (s)"),
-        ] {
-            plots.push(time_series(manifest, run, quantity, label));
-        }
+    for (quantity, label, scale) in [
+        ("cwnd", "congestion window (packets)", 1.0),
+        ("goodput", "goodput (Mb/s)", 1e-6),
+        ("queue_packets", "queue (packets)", 1.0),
+        ("queue_delay", "queueing delay (ms)", 1e3),
+    ] {
+        plots.push(time_series(manifest, runs, quantity, label, scale));
     }
     plots.retain(|plot| plot.curves.iter().any(|curve| !curve.points.is_empty()));
+    for plot in &mut plots {
+        keep_distinguishable(plot);
+    }
     plots
 }
 
-/// One quantity of one run over time.
-fn time_series(manifest: &Manifest, run: &RunResults, quantity: &str, label: &str) -> Plot {
-    let series = run
-        .series
-        .iter()
-        .filter(|series| series.quantity == quantity);
-    let curves = series.take(MAX_CURVES).map(|series| {
-        let points = series.time_s.iter().zip(&series.value);
-        let points = points.filter(|(_, value)| value.is_finite());
-        Curve {
-            name: series.of.clone(),
-            points: points
-                .map(|(&x, &y)| Point {
-                    x,
-                    y,
-                    half_width: 0.0,
-                })
-                .collect(),
+/// Removes the curves beyond those with looks of their own, and says so in the title.
+fn keep_distinguishable(plot: &mut Plot) {
+    let all = plot.curves.len();
+    if all > MOST_CURVES {
+        plot.curves.truncate(MOST_CURVES);
+        plot.title += &format!(" ({MOST_CURVES} of {all} curves)");
+    }
+}
+
+/// One quantity over time at the first point of the sweep: its mean over the seeds, times `scale`.
+fn time_series(
+    manifest: &Manifest,
+    runs: &[RunResults],
+    quantity: &str,
+    label: &str,
+    scale: f64,
+) -> Plot {
+    let settings = runs.first().map_or(&[][..], |run| &run.settings);
+    let runs: Vec<&RunResults> = runs.iter().filter(|run| run.settings == settings).collect();
+    let mut curves: Vec<Curve> = Vec::new();
+    for series in runs.iter().flat_map(|run| &run.series) {
+        if series.quantity != quantity || curves.iter().any(|curve| curve.name == series.of) {
+            continue;
         }
-    });
-    let settings = words(&run.settings);
+        let of_seeds = runs.iter().flat_map(|run| &run.series);
+        let of_seeds = of_seeds.filter(|other| other.quantity == quantity && other.of == series.of);
+        curves.push(Curve {
+            name: series.of.clone(),
+            points: mean_over_time(&of_seeds.collect::<Vec<_>>(), scale),
+        });
+    }
+    // Most queues of a large network are empty all the time, and would hide the others.
+    if quantity.starts_with("queue") && curves.len() > 1 {
+        curves.retain(|curve| curve.points.iter().any(|point| point.y > 0.0));
+    }
+    let seeds = match runs[..] {
+        [] => String::new(),
+        [run] => format!("seed {}", run.seed),
+        _ => format!("mean and 95 % confidence interval of {} seeds", runs.len()),
+    };
     let settings = match settings.is_empty() {
         true => String::new(),
-        false => format!(", {settings}"),
+        false => format!(", {}", words(settings)),
     };
     Plot {
         name: quantity.to_owned(),
-        title: format!("{}: seed {}{settings}", manifest.scenario, run.seed),
+        title: format!("{}: {seeds}{settings}", manifest.scenario),
         x: Axis::Quantity {
             label: "time (s)".to_owned(),
             logarithmic: false,
         },
         y_label: label.to_owned(),
         y_logarithmic: false,
-        curves: curves.collect(),
+        curves,
     }
+}
+
+/// The mean of these series at each time at which one of them has a value, times `scale`.
+fn mean_over_time(series: &[&Series], scale: f64) -> Vec<Point> {
+    let samples = series.iter().flat_map(|series| {
+        let samples = series.time_s.iter().zip(&series.value);
+        samples.filter(|(_, value)| value.is_finite())
+    });
+    let mut samples: Vec<(f64, f64)> = samples.map(|(&time, &value)| (time, value)).collect();
+    samples.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let at_once = samples.chunk_by(|a, b| a.0 == b.0);
+    let points = at_once.filter_map(|samples| {
+        let values: Vec<f64> = samples.iter().map(|(_, value)| value * scale).collect();
+        let estimate = Estimate::of(&values)?;
+        Some(Point {
+            x: samples[0].0,
+            y: estimate.mean,
+            half_width: estimate.half_width_95.unwrap_or(0.0),
+        })
+    });
+    points.collect()
 }
 
 fn words(settings: &[(String, String)]) -> String {
@@ -138,7 +177,6 @@ fn goodput(manifest: &Manifest, summary: &Summary) -> Plot {
     for curve in &mut curves {
         curve.points.sort_by(|a, b| a.x.total_cmp(&b.x));
     }
-    curves.truncate(MAX_CURVES);
     Plot {
         name: "goodput_by_flow".to_owned(),
         title,
@@ -178,13 +216,11 @@ fn response_times(manifest: &Manifest, summary: &Summary) -> Plot {
                 continue;
             };
             let flow = figure.of.rsplit_once(' ').map_or("", |(flow, _)| flow);
-            let settings = words(&point.settings);
-            let name = match settings.is_empty() {
-                true => flow.to_owned(),
-                false => format!("{flow}, {settings}"),
-            };
+            let values = point.settings.iter().map(|(_, value)| value.as_str());
+            let name: Vec<&str> = std::iter::once(flow).chain(values).collect();
+            let name = name.join(", ");
             let value = Point {
-                x: size.value.mean,
+                x: size.value.mean / 1e3,
                 y: figure.value.mean,
                 half_width: figure.value.half_width_95.unwrap_or(0.0),
             };
@@ -200,12 +236,11 @@ fn response_times(manifest: &Manifest, summary: &Summary) -> Plot {
     for curve in &mut curves {
         curve.points.sort_by(|a, b| a.x.total_cmp(&b.x));
     }
-    curves.truncate(MAX_CURVES);
     Plot {
         name: "response_times".to_owned(),
         title: format!("{}: response time by object size", manifest.scenario),
         x: Axis::Quantity {
-            label: "object size (bytes)".to_owned(),
+            label: "object size (kB)".to_owned(),
             logarithmic: true,
         },
         y_label: "mean response time (s)".to_owned(),
@@ -223,10 +258,10 @@ fn quantity(text: &str) -> Option<(f64, &'static str)> {
         return Some((time.get().as_secs_f64(), "s"));
     }
     if let Ok(rate) = text.parse::<Rate>() {
-        return Some((rate.as_f64(), "bit/s"));
+        return Some((rate.as_f64() / 1e6, "Mb/s"));
     }
     if let Ok(size) = text.parse::<Bytes>() {
-        return Some((size.get() as f64, "bytes"));
+        return Some((size.get() as f64 / 1e3, "kB"));
     }
     if let Ok(loss) = text.parse::<LossFraction>() {
         return Some((loss.as_f64(), ""));
@@ -254,8 +289,8 @@ mod tests {
     fn values_of_a_sweep_are_quantities() {
         for (text, expected) in [
             ("50ms", Some((0.05, "s"))),
-            ("10mbit", Some((1e7, "bit/s"))),
-            ("64kB", Some((64_000.0, "bytes"))),
+            ("10mbit", Some((10.0, "Mb/s"))),
+            ("64kB", Some((64.0, "kB"))),
             ("1%", Some((0.01, ""))),
             ("2.5bdp", Some((2.5, "bandwidth-delay products"))),
             ("20p", Some((20.0, "packets"))),
@@ -264,6 +299,54 @@ mod tests {
         ] {
             assert_eq!(quantity(text), expected, "{text}");
         }
+    }
+
+    fn series(values: [(f64, f64); 3]) -> Series {
+        Series {
+            quantity: "cwnd".to_owned(),
+            unit: "packets".to_owned(),
+            of: "a".to_owned(),
+            time_s: values.map(|(time, _)| time).to_vec(),
+            value: values.map(|(_, value)| value).to_vec(),
+        }
+    }
+
+    #[test]
+    fn time_series_are_means_of_seeds() {
+        let (a, b) = (
+            series([(0.0, 1.0), (1.0, 4.0), (2.0, f64::NAN)]),
+            series([(0.0, 3.0), (1.0, 4.0), (2.0, 5.0)]),
+        );
+        let points = mean_over_time(&[&a, &b], 10.0);
+        let means: Vec<(f64, f64)> = points.iter().map(|point| (point.x, point.y)).collect();
+        assert_eq!(means, [(0.0, 20.0), (1.0, 40.0), (2.0, 50.0)]);
+        // Two values one apart from their mean: 12.706 times the standard error of 1.
+        assert!((points[0].half_width - 127.06).abs() < 1e-9);
+        assert_eq!((points[1].half_width, points[2].half_width), (0.0, 0.0));
+    }
+
+    #[test]
+    fn curves_beyond_the_looks_are_counted_in_the_title() {
+        let curve = |index: usize| Curve {
+            name: index.to_string(),
+            points: Vec::new(),
+        };
+        let mut plot = Plot {
+            name: "goodput".to_owned(),
+            title: "a".to_owned(),
+            x: Axis::Quantity {
+                label: "time (s)".to_owned(),
+                logarithmic: false,
+            },
+            y_label: "goodput (Mb/s)".to_owned(),
+            y_logarithmic: false,
+            curves: (0..30).map(curve).collect(),
+        };
+        keep_distinguishable(&mut plot);
+        assert_eq!(
+            (plot.curves.len(), plot.title.as_str()),
+            (21, "a (21 of 30 curves)")
+        );
     }
 
     #[test]

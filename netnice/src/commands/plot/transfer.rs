@@ -133,8 +133,8 @@ impl<'a> Transfer<'a> {
             }
         };
         let rates = [
-            curve("sent", &|entry| Some(self.rate(entry, false))),
-            curve("received", &|entry| Some(self.rate(entry, true))),
+            curve("sent", &|entry| Some(self.rate(entry, false) / 1e6)),
+            curve("received", &|entry| Some(self.rate(entry, true) / 1e6)),
         ];
         let moves = |curve: &Curve| curve.points.iter().any(|point| point.y > 0.0);
         let delays = vec![
@@ -165,7 +165,7 @@ impl<'a> Transfer<'a> {
         let panel = |plot: Plot, areas: Vec<Area>| Panel { plot, areas };
         vec![
             panel(
-                plot(self.title(), "rate (bit/s)", rates),
+                plot(self.title(), "rate (Mb/s)", rates),
                 grey().into_iter().collect(),
             ),
             panel(

@@ -17,7 +17,9 @@ pub struct Scale {
 /// A tick and its label.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tick {
+    /// Its value.
     pub value: f64,
+    /// Its value in words, as short as the ticks beside it allow.
     pub label: String,
 }
 
