@@ -19,11 +19,12 @@ pub(crate) const REGISTRATION: Registration = Registration {
 /// The window falls at once, as RFC 8257 says; Linux reduces it in the course of a round trip.
 #[derive(Debug, Clone)]
 pub struct Dctcp {
-    reno: Reno,
+    pub(super) reno: Reno,
     /// g: weight of a new share in alpha (RFC 8257 section 4.2).
     gain: f64,
-    /// DCTCP.Alpha: the smoothed share of marked packets. It begins at 1 (RFC 8257 section 3.3).
-    alpha: f64,
+    /// DCTCP.Alpha: the smoothed share of marked packets. It begins at 1 (RFC 8257 section 3.3). `None` before the first
+    /// mark, if that is to count as a share of 1 whenever it comes.
+    pub(super) alpha: Option<f64>,
     observed: Round,
     /// DCTCP.BytesAcked and DCTCP.BytesMarked, in packets.
     acked: u64,
@@ -37,11 +38,49 @@ impl Dctcp {
         Self {
             reno: Reno::default(),
             gain: settings.number("g"),
-            alpha: 1.0,
+            alpha: Some(1.0),
             observed: Round::default(),
             acked: 0,
             marked: 0,
             echoed: false,
+        }
+    }
+
+    /// DCTCP whose first mark counts as a share of 1, however many unmarked windows came before.
+    pub(super) fn with_first_mark_as_full_share(settings: &Settings) -> Self {
+        Self {
+            alpha: None,
+            ..Self::new(settings)
+        }
+    }
+
+    /// Counts the packets of an ACK (RFC 8257 section 3.3, steps 1 to 3).
+    pub(super) fn count(&mut self, ack: &Ack) {
+        self.acked += u64::from(ack.acked);
+        self.marked += u64::from(ack.marked);
+    }
+
+    /// Returns whether this ACK ends a window of data; the next then begins with it (steps 4 and 7).
+    pub(super) fn ends_window(&mut self, ack: &Ack) -> bool {
+        self.observed.ends(ack)
+    }
+
+    /// Takes the share of marked packets into alpha, and begins to count anew (steps 5, 6 and 8).
+    pub(super) fn update_alpha(&mut self) {
+        let share = self.marked as f64 / self.acked.max(1) as f64;
+        let gain = self.gain;
+        let smoothed = |alpha: f64| (alpha * (1.0 - gain) + gain * share).clamp(0.0, 1.0);
+        self.alpha = self.alpha.map(smoothed);
+        self.acked = 0;
+        self.marked = 0;
+    }
+
+    /// Answers an echo that came with or before this ACK (step 9): cwnd = cwnd * (1 - DCTCP.Alpha / 2).
+    pub(super) fn answer_echo(&mut self, ack: &Ack, window: &mut Window) {
+        if std::mem::take(&mut self.echoed) && ack.ca_state < CaState::Recovery {
+            let alpha = *self.alpha.get_or_insert(1.0);
+            window.cwnd = (window.cwnd * (1.0 - alpha / 2.0)).max(MINIMUM_SSTHRESH_PACKETS);
+            window.ssthresh = window.cwnd;
         }
     }
 }
@@ -52,20 +91,11 @@ impl CongestionControl for Dctcp {
     }
 
     fn on_ack(&mut self, ack: &Ack, window: &mut Window) {
-        self.acked += u64::from(ack.acked);
-        self.marked += u64::from(ack.marked);
-        // Steps 4 to 7 of RFC 8257 section 3.3, once per window of data.
-        if self.observed.ends(ack) {
-            let share = self.marked as f64 / self.acked.max(1) as f64;
-            self.alpha = (self.alpha * (1.0 - self.gain) + self.gain * share).clamp(0.0, 1.0);
-            self.acked = 0;
-            self.marked = 0;
+        self.count(ack);
+        if self.ends_window(ack) {
+            self.update_alpha();
         }
-        if std::mem::take(&mut self.echoed) && ack.ca_state < CaState::Recovery {
-            // Step 9: cwnd = cwnd * (1 - DCTCP.Alpha / 2).
-            window.cwnd = (window.cwnd * (1.0 - self.alpha / 2.0)).max(MINIMUM_SSTHRESH_PACKETS);
-            window.ssthresh = window.cwnd;
-        }
+        self.answer_echo(ack, window);
         self.reno.on_ack(ack, window);
     }
 
@@ -130,16 +160,17 @@ mod tests {
         };
         // The first ACK ends the first window: nothing is marked yet, and 1 becomes 15/16.
         round(&mut control, 0, 0, &mut window);
-        assert_eq!(control.alpha, 15.0 / 16.0);
+        assert_eq!(control.alpha, Some(15.0 / 16.0));
         assert_eq!(window.cwnd, 100.0);
         // Ten packets without a mark: 15/16 of it.
         round(&mut control, 1, 0, &mut window);
         let alpha = 15.0 / 16.0 * 15.0 / 16.0;
-        assert_eq!(control.alpha, alpha);
+        assert_eq!(control.alpha, Some(alpha));
         // The echo comes with the ACK that ends the window: of its ten packets one was marked, a tenth.
         round(&mut control, 2, 5, &mut window);
         let alpha = alpha * 15.0 / 16.0 + 0.1 / 16.0;
-        assert!((control.alpha - alpha).abs() < 1e-12, "{}", control.alpha);
+        let difference = control.alpha.expect("it has begun") - alpha;
+        assert!(difference.abs() < 1e-12, "{difference}");
         assert!((window.cwnd - 100.0 * (1.0 - alpha / 2.0)).abs() < 1e-9);
         assert_eq!(window.ssthresh, window.cwnd);
     }

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Prague: DCTCP for the Internet (draft-briscoe-iccrg-prague-congestion-control).
 
-use crate::control::{
-    Ack, CaState, Congestion, CongestionControl, MarkFeedback, Registration, Window,
-};
-use crate::controls::reno::{MINIMUM_SSTHRESH_PACKETS, Reno, may_grow};
-use crate::controls::round::Round;
+use crate::control::{Ack, Congestion, CongestionControl, MarkFeedback, Registration, Window};
+use crate::controls::dctcp::Dctcp;
+use crate::controls::reno::may_grow;
 use crate::parameters::Settings;
 
 pub(crate) const REGISTRATION: Registration = Registration {
@@ -27,31 +25,17 @@ const SLOW_START_PACING: f64 = 2.0;
 /// not AccECN.
 #[derive(Debug, Clone)]
 pub struct Prague {
-    reno: Reno,
-    /// g: weight of a new share in alpha.
-    gain: f64,
-    /// The smoothed share of marked packets; `None` before the first mark, which counts as a share of 1.
-    alpha: Option<f64>,
-    observed: Round,
+    /// The share of marked packets, and the answers to it and to losses.
+    dctcp: Dctcp,
     /// When the last share was taken.
     share_taken_ns: u64,
-    acked: u64,
-    marked: u64,
-    /// An echo that the next ACK answers, once alpha has its mark.
-    echoed: bool,
 }
 
 impl Prague {
     pub(crate) fn new(settings: &Settings) -> Self {
         Self {
-            reno: Reno::default(),
-            gain: settings.number("g"),
-            alpha: None,
-            observed: Round::default(),
+            dctcp: Dctcp::with_first_mark_as_full_share(settings),
             share_taken_ns: 0,
-            acked: 0,
-            marked: 0,
-            echoed: false,
         }
     }
 
@@ -69,44 +53,36 @@ impl CongestionControl for Prague {
     }
 
     fn on_ack(&mut self, ack: &Ack, window: &mut Window) {
-        self.acked += u64::from(ack.acked);
-        self.marked += u64::from(ack.marked);
+        self.dctcp.count(ack);
         let passed = ack.now_ns.saturating_sub(self.share_taken_ns);
         // Once per round trip, and per virtual one.
-        if passed >= VIRTUAL_RTT_NS && self.observed.ends(ack) {
-            let share = self.marked as f64 / self.acked.max(1) as f64;
-            self.alpha = self
-                .alpha
-                .map(|alpha| (alpha * (1.0 - self.gain) + self.gain * share).clamp(0.0, 1.0));
+        if passed >= VIRTUAL_RTT_NS && self.dctcp.ends_window(ack) {
+            self.dctcp.update_alpha();
             self.share_taken_ns = ack.now_ns;
-            self.acked = 0;
-            self.marked = 0;
         }
-        if std::mem::take(&mut self.echoed) && ack.ca_state < CaState::Recovery {
-            let alpha = *self.alpha.get_or_insert(1.0);
-            window.cwnd = (window.cwnd * (1.0 - alpha / 2.0)).max(MINIMUM_SSTHRESH_PACKETS);
-            window.ssthresh = window.cwnd;
-        }
+        self.dctcp.answer_echo(ack, window);
         if window.in_slow_start() {
-            self.reno.on_ack(ack, window);
+            self.dctcp.reno.on_ack(ack, window);
         } else if may_grow(ack) && ack.acked > 0 {
             let unmarked = ack.acked.saturating_sub(ack.marked);
             window.cwnd += f64::from(unmarked) * Self::increase(ack) / window.cwnd;
         }
     }
 
+    fn uses_flight_samples(&self) -> bool {
+        false
+    }
+
     fn on_loss(&mut self, congestion: &Congestion, window: &mut Window) {
-        self.echoed = false;
-        self.reno.on_loss(congestion, window);
+        self.dctcp.on_loss(congestion, window);
     }
 
     fn on_timeout(&mut self, congestion: &Congestion, window: &mut Window) {
-        self.echoed = false;
-        self.reno.on_timeout(congestion, window);
+        self.dctcp.on_timeout(congestion, window);
     }
 
-    fn on_ecn_echo(&mut self, _congestion: &Congestion, _in_profile: bool, _window: &mut Window) {
-        self.echoed = true;
+    fn on_ecn_echo(&mut self, congestion: &Congestion, in_profile: bool, window: &mut Window) {
+        self.dctcp.on_ecn_echo(congestion, in_profile, window);
     }
 
     fn pacing_interval_ns(&self, window: &Window, smoothed_rtt_ns: u64) -> Option<u64> {
@@ -184,14 +160,14 @@ mod tests {
     #[test]
     fn alpha_is_taken_each_25_ms_at_most() {
         let mut control = with_defaults();
-        control.alpha = Some(1.0);
+        control.dctcp.alpha = Some(1.0);
         let mut window = window();
         for milliseconds in [30, 35, 40, 54] {
             control.on_ack(&ack(milliseconds, 5, 0), &mut window);
         }
-        assert_eq!(control.alpha, Some(15.0 / 16.0));
+        assert_eq!(control.dctcp.alpha, Some(15.0 / 16.0));
         control.on_ack(&ack(55, 5, 0), &mut window);
-        assert_eq!(control.alpha, Some(15.0 / 16.0 * 15.0 / 16.0));
+        assert_eq!(control.dctcp.alpha, Some(15.0 / 16.0 * 15.0 / 16.0));
     }
 
     #[test]
