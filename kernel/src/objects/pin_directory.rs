@@ -8,10 +8,10 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use libbpf_rs::MapHandle;
-use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 
 use crate::error::{Context, Result, libbpf};
+use crate::locked_file;
 
 const HOME: &str = "/run/netnice";
 
@@ -119,11 +119,7 @@ pub(crate) fn lock(home: &Path, name: &str, how: FlockArg) -> Result<Flock<File>
         let opened = file
             .metadata()
             .doing(|| format!("reading {}", path.display()))?;
-        let lock = match Flock::lock(file, how) {
-            Ok(lock) => lock,
-            Err((_, Errno::EINTR)) => continue,
-            Err((_, error)) => return Err(error).doing(|| format!("locking {}", path.display())),
-        };
+        let lock = locked_file::lock(file, how).doing(|| format!("locking {}", path.display()))?;
         if fs::metadata(&path).is_ok_and(|there| there.ino() == opened.ino()) {
             return Ok(lock);
         }

@@ -6,17 +6,17 @@
 //! locked, and the kernel releases the lock when that process ends.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{Read, Write};
+use std::io::{self, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 
 use crate::cgroup::attachment;
 use crate::cgroup::hierarchy::{Cgroup, Hierarchy};
 use crate::error::{Context, Error, Result};
+use crate::locked_file::{lock, replace_locked};
 use crate::objects::pin_directory::{self, PinDirectory};
 use crate::sockets::storage;
 
@@ -88,19 +88,9 @@ impl Record {
         pin_directory::make_directory(&directory)?;
         let path = directory.join(cgroup.id().to_string());
         let writing = || format!("writing {}", path.display());
-        // Others open the file only under its final name, and by then it is locked.
         let hidden = directory.join(format!(".{}", std::process::id()));
-        let file = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .custom_flags(libc::O_NOFOLLOW)
-            .open(&hidden)
-            .doing(writing)?;
-        let mut file = lock(file, FlockArg::LockExclusive).doing(writing)?;
-        writeln!(file, "{} {} {}", kind.name(), cgroup.id(), cgroup.path()).doing(writing)?;
-        fs::rename(&hidden, &path).doing(writing)?;
+        let text = format!("{} {} {}\n", kind.name(), cgroup.id(), cgroup.path());
+        let file = replace_locked(&path, &hidden, &text).doing(writing)?;
         Ok(Self { _lock: file, path })
     }
 
@@ -247,7 +237,7 @@ fn take(path: &Path) -> Result<Found> {
         .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
         .open(path)
     {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Found::NoRecord),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::NoRecord),
         other => other.doing(reading)?,
     };
     let metadata = file.metadata().doing(reading)?;
@@ -255,7 +245,7 @@ fn take(path: &Path) -> Result<Found> {
         return Ok(Found::NoRecord);
     }
     let mut file = match lock(file, FlockArg::LockExclusiveNonblock) {
-        Err(Errno::EWOULDBLOCK) => return Ok(Found::Busy),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Found::Busy),
         other => other.doing(reading)?,
     };
     // Another call may have cleared it, and the name may be in use again.
@@ -290,16 +280,6 @@ fn parse(text: &str) -> Option<Content> {
         id: fields.next()?.parse().ok()?,
         path: fields.next()?.to_owned(),
     })
-}
-
-fn lock(mut file: File, how: FlockArg) -> nix::Result<Flock<File>> {
-    loop {
-        match Flock::lock(file, how) {
-            Ok(lock) => return Ok(lock),
-            Err((unlocked, Errno::EINTR)) => file = unlocked,
-            Err((_, error)) => return Err(error),
-        }
-    }
 }
 
 fn directory(home: &Path) -> PathBuf {

@@ -9,8 +9,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
-use netnice_kernel::{need_root, systemd};
-use nix::errno::Errno;
+use netnice_kernel::{locked_file, need_root, systemd};
 use nix::fcntl::{Flock, FlockArg};
 
 use crate::text;
@@ -213,14 +212,7 @@ fn remove(path: &Path) -> io::Result<()> {
 
 /// Locks a directory against other calls that copy to it. A lock file would stay behind.
 fn lock(directory: &Path) -> io::Result<Flock<File>> {
-    let mut directory = File::open(directory)?;
-    loop {
-        match Flock::lock(directory, FlockArg::LockExclusive) {
-            Ok(lock) => return Ok(lock),
-            Err((unlocked, Errno::EINTR)) => directory = unlocked,
-            Err((_, error)) => return Err(error.into()),
-        }
-    }
+    locked_file::lock(File::open(directory)?, FlockArg::LockExclusive)
 }
 
 /// Restrictions of the unit. Mounting the BPF file system, and opening a program that is attached to a cgroup, take

@@ -3,13 +3,13 @@
 //! longer names. It is written before anything changes, and is gone after a reboot, as the attachments are.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use netnice_kernel::locked_file::{lock, replace_locked};
 use netnice_kernel::objects::pin_directory;
-use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
 
@@ -52,7 +52,7 @@ impl Record {
                 .custom_flags(libc::O_NOFOLLOW)
                 .open(path)
                 .with_context(opening)?;
-            let lock = lock(file).with_context(opening)?;
+            let lock = lock(file, FlockArg::LockExclusive).with_context(opening)?;
             // The call that had it locked has replaced or removed it.
             let inode = lock.metadata().with_context(opening)?.ino();
             if fs::metadata(path).is_ok_and(|there| there.ino() == inode) {
@@ -71,19 +71,8 @@ impl Record {
     pub fn replace(&mut self, applied: Vec<Applied>) -> Result<()> {
         let writing = || format!("writing {}", self.path.display());
         let hidden = self.path.with_extension("unfinished");
-        let file = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .custom_flags(libc::O_NOFOLLOW)
-            .open(&hidden)
-            .with_context(writing)?;
-        let mut file = lock(file).with_context(writing)?;
         let text = serde_json::to_string(&applied)?;
-        file.write_all(text.as_bytes()).with_context(writing)?;
-        fs::rename(&hidden, &self.path).with_context(writing)?;
-        self.lock = file;
+        self.lock = replace_locked(&self.path, &hidden, &text).with_context(writing)?;
         self.applied = applied;
         Ok(())
     }
@@ -127,16 +116,6 @@ fn read(path: &Path) -> Result<Vec<Applied>> {
     match text.is_empty() {
         true => Ok(Vec::new()),
         false => serde_json::from_slice(&text).with_context(reading),
-    }
-}
-
-fn lock(mut file: File) -> io::Result<Flock<File>> {
-    loop {
-        match Flock::lock(file, FlockArg::LockExclusive) {
-            Ok(lock) => return Ok(lock),
-            Err((unlocked, Errno::EINTR)) => file = unlocked,
-            Err((_, error)) => return Err(error.into()),
-        }
     }
 }
 
