@@ -69,7 +69,7 @@ fn run(file: &ScenarioFile, point: usize, seed: u64, goodputs: &[f64]) -> RunRes
             quantity: "cwnd".to_owned(),
             unit: "packets".to_owned(),
             of: "bulk[0]".to_owned(),
-            time_s: vec![0.0, 0.5],
+            time_s: [0.0, 0.5].into(),
             value: vec![1.0, f64::NAN],
         }],
         ..RunResults::default()

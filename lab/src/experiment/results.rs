@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The figures of a run in the form that all results have.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use netnice_scenario::Scenario;
@@ -127,7 +128,7 @@ impl Findings<'_> {
         let (network, sampling) = (&self.plan.network, &self.scenario.sampling);
         let of_driver = &self.measured.samples;
         let of_programs = &self.programs.samples;
-        let time_s: Vec<f64> = (1..=of_driver.len())
+        let time_s: Arc<[f64]> = (1..=of_driver.len())
             .map(|number| (interval.get() * number as u32).as_secs_f64())
             .collect();
         let mut series = Vec::new();

@@ -306,7 +306,7 @@ mod tests {
             quantity: "cwnd".to_owned(),
             unit: "packets".to_owned(),
             of: "a".to_owned(),
-            time_s: values.map(|(time, _)| time).to_vec(),
+            time_s: values.map(|(time, _)| time).into(),
             value: values.map(|(_, value)| value).to_vec(),
         }
     }

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
@@ -252,11 +252,18 @@ impl ResultsDirectory {
     pub fn store(&self, point: usize, run: &RunResults) -> Result<(), DirectoryError> {
         let name = run_file(point, run.seed);
         let path = self.path.join(&name);
-        let text = json(&path, run)?;
-        write(&path, &text)?;
+        let sum = output::replace_by(&path, |file| {
+            let mut hashed = Hashed {
+                to: file,
+                digest: Sha256::new(),
+            };
+            write_json_to(&mut hashed, run)?;
+            Ok(hexadecimal(&hashed.digest.finalize()))
+        });
+        let sum = sum.map_err(at(&path))?;
         // Last, so that a line is never there before its file. One write: threads store runs at a time.
         let checksums = self.path.join(CHECKSUMS);
-        let line = format!("{}  {name}\n", sha256(&text));
+        let line = format!("{sum}  {name}\n");
         let mut options = fs::OpenOptions::new();
         let file = options.append(true).create(true).open(&checksums);
         file.and_then(|mut file| file.write_all(line.as_bytes()))
@@ -294,11 +301,19 @@ impl ResultsDirectory {
         for (name, table) in tables::all(&self.manifest.axes, runs, summary) {
             if !table.rows.is_empty() {
                 let path = self.path.join(format!("{name}.parquet"));
-                let mut content = Vec::new();
-                super::parquet_file::write(&table, &mut content)
-                    .map_err(|error| at(&path)(io::Error::other(error)))?;
-                write(&path, &content)?;
+                let written = output::replace_by(&path, |file| {
+                    super::parquet_file::write(&table, file).map_err(io::Error::other)
+                });
+                written.map_err(at(&path))?;
             }
+        }
+        let samples = tables::series(&self.manifest.axes, runs);
+        if !samples.is_empty() {
+            let path = self.path.join(format!("{}.parquet", tables::SERIES));
+            let written = output::replace_by(&path, |file| {
+                super::parquet_file::write(&samples, file).map_err(io::Error::other)
+            });
+            written.map_err(at(&path))?;
         }
         Ok(())
     }
@@ -314,11 +329,15 @@ impl ResultsDirectory {
         for (name, table) in tables::all(&self.manifest.axes, runs, summary) {
             if !table.rows.is_empty() {
                 let path = self.path.join(format!("{name}.csv"));
-                let csv = table
-                    .csv()
-                    .map_err(|error| io::Error::other(error.to_string()));
-                write(&path, &csv.map_err(at(&path))?)?;
+                let written = output::replace_by(&path, |file| table.write_csv(file));
+                written.map_err(at(&path))?;
             }
+        }
+        let samples = tables::series(&self.manifest.axes, runs);
+        if !samples.is_empty() {
+            let path = self.path.join(format!("{}.csv", tables::SERIES));
+            let written = output::replace_by(&path, |file| samples.write_csv(file));
+            written.map_err(at(&path))?;
         }
         Ok(())
     }
@@ -381,7 +400,10 @@ fn run_file(point: usize, seed: u64) -> String {
 }
 
 fn sha256(content: &[u8]) -> String {
-    let digest = Sha256::digest(content);
+    hexadecimal(&Sha256::digest(content))
+}
+
+fn hexadecimal(digest: &[u8]) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
@@ -404,14 +426,34 @@ fn read_json<T: DeserializeOwned>(path: &Path, most: u64) -> Result<T, Directory
     serde_json::from_slice(&text).map_err(|error| at(path)(error.into()))
 }
 
-fn json(path: &Path, value: &impl Serialize) -> Result<Vec<u8>, DirectoryError> {
-    let mut text = serde_json::to_vec(value).map_err(|error| at(path)(error.into()))?;
-    text.push(b'\n');
-    Ok(text)
+/// Takes the checksum of what is written.
+struct Hashed<W> {
+    to: W,
+    digest: Sha256,
+}
+
+impl<W: Write> Write for Hashed<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.to.write(bytes)?;
+        self.digest.update(&bytes[..written]);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+}
+
+/// Writes a line of JSON, many bytes at a time.
+fn write_json_to(to: impl Write, value: &impl Serialize) -> io::Result<()> {
+    let mut to = BufWriter::with_capacity(1 << 16, to);
+    serde_json::to_writer(&mut to, value)?;
+    to.write_all(b"\n")?;
+    to.flush()
 }
 
 fn write_json(path: &Path, value: &impl Serialize) -> Result<(), DirectoryError> {
-    write(path, &json(path, value)?)
+    output::replace_by(path, |file| write_json_to(file, value)).map_err(at(path))
 }
 
 fn write(path: &Path, content: &[u8]) -> Result<(), DirectoryError> {

@@ -8,6 +8,7 @@ mod directory;
 mod parquet_file;
 mod phase_effect;
 mod run;
+mod samples;
 mod statistics;
 mod summary;
 pub mod tables;

@@ -2,45 +2,60 @@
 //! Tables as Parquet files, for tools that read columns.
 
 use std::io::Write;
+use std::iter::repeat_n;
 use std::sync::Arc;
 
 use parquet::basic::{LogicalType, Repetition, Type as PhysicalType};
-use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
+use parquet::column::writer::ColumnWriterImpl;
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::Result;
-use parquet::file::writer::SerializedFileWriter;
+use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::Type;
 
+use super::samples::{Samples, rows};
 use super::tables::{Cell, Table};
 
-/// The kind of a column; every field may be absent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Text,
-    Whole,
-    Number,
+/// Rows that are handed over at a time: a multiple of those that the library handles at a time, so that their number
+/// changes nothing in a file.
+const ROWS: usize = 16 * 1024;
+
+/// A column; every field may be absent.
+pub(super) enum Column<'a> {
+    Text(Values<'a, ByteArray>),
+    Whole(Values<'a, i64>),
+    Number(Values<'a, f64>),
 }
 
-impl Kind {
-    /// The type that all cells of the column fit into.
-    fn of(table: &Table, column: usize) -> Kind {
-        let mut kind = Kind::Whole;
-        for row in &table.rows {
-            match &row[column] {
-                Cell::Text(_) => return Kind::Text,
-                Cell::Number(number) if number.is_finite() => kind = Kind::Number,
-                // Above it the type of the column has no room.
-                Cell::Whole(number) if i64::try_from(*number).is_err() => kind = Kind::Number,
-                Cell::Number(_) | Cell::Whole(_) => {}
-            }
-        }
-        kind
+/// The fields of a column.
+type Values<'a, T> = Box<dyn Iterator<Item = Option<T>> + 'a>;
+
+impl<'a> Column<'a> {
+    /// A column with the same text in the rows of each of these pieces, made once for each.
+    fn of_texts(pieces: impl Iterator<Item = (&'a str, usize)> + 'a) -> Column<'a> {
+        let texts = pieces.flat_map(|(text, rows)| {
+            let text = (!text.is_empty()).then(|| ByteArray::from(text));
+            repeat_n(text, rows)
+        });
+        Column::Text(Box::new(texts))
     }
 
-    fn field(self, name: &str) -> Result<Arc<Type>> {
+    /// A column of the numbers in each of these pieces, NaN where there is none.
+    fn of_numbers(pieces: impl Fn() -> Box<dyn Iterator<Item = &'a [f64]> + 'a>) -> Column<'a> {
+        let numbers = pieces().flatten().copied();
+        match pieces().flatten().any(|number| number.is_finite()) {
+            true => {
+                let values = numbers.map(|number| number.is_finite().then_some(number));
+                Column::Number(Box::new(values))
+            }
+            false => Column::Whole(Box::new(numbers.map(|_| None))),
+        }
+    }
+
+    fn field(&self, name: &str) -> Result<Arc<Type>> {
         let (physical, logical) = match self {
-            Kind::Text => (PhysicalType::BYTE_ARRAY, Some(LogicalType::String)),
-            Kind::Whole => (PhysicalType::INT64, None),
-            Kind::Number => (PhysicalType::DOUBLE, None),
+            Column::Text(_) => (PhysicalType::BYTE_ARRAY, Some(LogicalType::String)),
+            Column::Whole(_) => (PhysicalType::INT64, None),
+            Column::Number(_) => (PhysicalType::DOUBLE, None),
         };
         let field = Type::primitive_type_builder(name, physical)
             .with_repetition(Repetition::OPTIONAL)
@@ -48,68 +63,136 @@ impl Kind {
             .build()?;
         Ok(Arc::new(field))
     }
+
+    fn write(self, mut to: SerializedColumnWriter<'_>) -> Result<()> {
+        match self {
+            Column::Text(values) => write_values(values, to.typed::<ByteArrayType>())?,
+            Column::Whole(values) => write_values(values, to.typed::<Int64Type>())?,
+            Column::Number(values) => write_values(values, to.typed::<DoubleType>())?,
+        }
+        to.close()
+    }
+}
+
+/// Writes the values that are there, and for each row 1 or 0 (definition levels).
+fn write_values<T: DataType>(
+    mut fields: Values<'_, T::T>,
+    to: &mut ColumnWriterImpl<'_, T>,
+) -> Result<()> {
+    let (mut values, mut present) = (Vec::new(), Vec::new());
+    loop {
+        values.clear();
+        present.clear();
+        for field in fields.by_ref().take(ROWS) {
+            present.push(i16::from(field.is_some()));
+            values.extend(field);
+        }
+        if present.is_empty() {
+            return Ok(());
+        }
+        to.write_batch(&values, Some(&present), None)?;
+    }
+}
+
+/// A table whose columns can be written one after the other.
+pub(super) trait Columns {
+    /// The names of the columns.
+    fn names(&self) -> Vec<&str>;
+
+    /// The fields of the column with this number.
+    fn column(&self, number: usize) -> Column<'_>;
+}
+
+impl Columns for Table {
+    fn names(&self) -> Vec<&str> {
+        self.columns.iter().map(String::as_str).collect()
+    }
+
+    fn column(&self, number: usize) -> Column<'_> {
+        let cells = self.rows.iter().map(move |row| &row[number]);
+        if cells.clone().any(|cell| matches!(cell, Cell::Text(_))) {
+            return Column::of_texts(cells.map(|cell| match cell {
+                Cell::Text(text) => (text.as_str(), 1),
+                _ => ("", 1),
+            }));
+        }
+        let is_number = |cell: &Cell| match cell {
+            Cell::Number(number) => number.is_finite(),
+            // Above it the type of whole numbers has no room.
+            Cell::Whole(number) => i64::try_from(*number).is_err(),
+            Cell::Text(_) => false,
+        };
+        match cells.clone().any(is_number) {
+            true => Column::Number(Box::new(cells.map(|cell| match cell {
+                Cell::Number(number) => number.is_finite().then_some(*number),
+                Cell::Whole(number) => Some(*number as f64),
+                Cell::Text(_) => None,
+            }))),
+            false => Column::Whole(Box::new(cells.map(|cell| match cell {
+                Cell::Whole(number) => i64::try_from(*number).ok(),
+                _ => None,
+            }))),
+        }
+    }
+}
+
+impl Columns for Samples<'_> {
+    fn names(&self) -> Vec<&str> {
+        self.columns().collect()
+    }
+
+    fn column(&self, number: usize) -> Column<'_> {
+        let pieces = self.series().map(|(run, series)| (run, series, rows(series)));
+        let axes = self.axes.len();
+        if number < axes {
+            return Column::of_texts(pieces.map(move |(run, _, rows)| {
+                let setting = run.settings.get(number);
+                (setting.map_or("", |(_, value)| value.as_str()), rows)
+            }));
+        }
+        match number - axes {
+            0 => {
+                let mut runs = self.series().map(|(run, _)| run);
+                let seeds = pieces.flat_map(|(run, _, rows)| repeat_n(run.seed, rows));
+                match runs.any(|run| i64::try_from(run.seed).is_err()) {
+                    true => Column::Number(Box::new(seeds.map(|seed| Some(seed as f64)))),
+                    false => Column::Whole(Box::new(seeds.map(|seed| i64::try_from(seed).ok()))),
+                }
+            }
+            1 => Column::of_texts(pieces.map(|(_, series, rows)| (&*series.of, rows))),
+            2 => Column::of_texts(pieces.map(|(_, series, rows)| (&*series.quantity, rows))),
+            3 => Column::of_texts(pieces.map(|(_, series, rows)| (&*series.unit, rows))),
+            4 => Column::of_numbers(|| {
+                let series = self.series().map(|(_, series)| series);
+                Box::new(series.map(|series| &series.time_s[..rows(series)]))
+            }),
+            _ => Column::of_numbers(|| {
+                let series = self.series().map(|(_, series)| series);
+                Box::new(series.map(|series| &series.value[..rows(series)]))
+            }),
+        }
+    }
 }
 
 /// Writes the table.
-pub fn write(table: &Table, to: impl Write + Send) -> Result<()> {
-    let kinds: Vec<Kind> = (0..table.columns.len())
-        .map(|column| Kind::of(table, column))
-        .collect();
-    let fields = table.columns.iter().zip(&kinds);
-    let fields = fields.map(|(name, kind)| kind.field(name));
+pub(super) fn write(table: &impl Columns, to: impl Write + Send) -> Result<()> {
+    let names = table.names();
+    let fields = names.iter().enumerate();
+    let fields = fields.map(|(number, name)| table.column(number).field(name));
     let schema = Type::group_type_builder("results")
         .with_fields(fields.collect::<Result<_>>()?)
         .build()?;
     let mut writer = SerializedFileWriter::new(to, Arc::new(schema), Default::default())?;
     let mut group = writer.next_row_group()?;
-    for (index, kind) in kinds.into_iter().enumerate() {
-        let Some(mut column) = group.next_column()? else {
+    for number in 0..names.len() {
+        let Some(column) = group.next_column()? else {
             break;
         };
-        let cells = || table.rows.iter().map(|row| &row[index]);
-        match kind {
-            Kind::Text => {
-                let (values, present) = split(cells().map(|cell| match cell {
-                    Cell::Text(text) if !text.is_empty() => Some(ByteArray::from(text.as_str())),
-                    _ => None,
-                }));
-                let typed = column.typed::<ByteArrayType>();
-                typed.write_batch(&values, Some(&present), None)?;
-            }
-            Kind::Whole => {
-                let (values, present) = split(cells().map(|cell| match cell {
-                    Cell::Whole(number) => i64::try_from(*number).ok(),
-                    _ => None,
-                }));
-                let typed = column.typed::<Int64Type>();
-                typed.write_batch(&values, Some(&present), None)?;
-            }
-            Kind::Number => {
-                let (values, present) = split(cells().map(|cell| match cell {
-                    Cell::Number(number) => number.is_finite().then_some(*number),
-                    Cell::Whole(number) => Some(*number as f64),
-                    Cell::Text(_) => None,
-                }));
-                let typed = column.typed::<DoubleType>();
-                typed.write_batch(&values, Some(&present), None)?;
-            }
-        }
-        column.close()?;
+        table.column(number).write(column)?;
     }
     group.close()?;
     writer.close()?;
     Ok(())
-}
-
-/// The values that are there, and for each row 1 or 0 (definition levels).
-fn split<T>(cells: impl Iterator<Item = Option<T>>) -> (Vec<T>, Vec<i16>) {
-    let mut values = Vec::new();
-    let mut present = Vec::new();
-    for cell in cells {
-        present.push(i16::from(cell.is_some()));
-        values.extend(cell);
-    }
-    (values, present)
 }
 
 #[cfg(test)]

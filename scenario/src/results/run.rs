@@ -2,6 +2,7 @@
 //! The figures of one run.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use netnice_queue::Bytes;
 use serde::{Deserialize, Serialize};
@@ -31,6 +32,7 @@ pub struct RunResults {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub figures: Vec<DerivedValue>,
     /// Time series.
+    #[serde(serialize_with = "shared::all")]
     pub series: Vec<Series>,
     /// Events that the simulator handled, for its speed; 0 in a lab.
     pub events: u64,
@@ -299,8 +301,9 @@ pub struct Series {
     pub unit: String,
     /// Name of the flow or link.
     pub of: String,
-    /// Times in seconds since the beginning of the run.
-    pub time_s: Vec<f64>,
+    /// Times in seconds since the beginning of the run. The series of a run mostly share them.
+    #[serde(with = "shared")]
+    pub time_s: Arc<[f64]>,
     /// Values; NaN where there was none (written as an empty field, or null).
     #[serde(with = "nullable")]
     pub value: Vec<f64>,
@@ -324,6 +327,60 @@ mod nullable {
             .into_iter()
             .map(|value| value.unwrap_or(f64::NAN))
             .collect())
+    }
+}
+
+/// Times that many series share.
+mod shared {
+    use std::sync::Arc;
+
+    use serde::ser::{Error as _, SerializeSeq as _};
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use serde_json::value::RawValue;
+
+    use super::{Series, nullable};
+
+    pub fn serialize<S: Serializer>(values: &Arc<[f64]>, serializer: S) -> Result<S::Ok, S::Error> {
+        values[..].serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<[f64]>, D::Error> {
+        Ok(Vec::deserialize(deserializer)?.into())
+    }
+
+    /// A series whose times are JSON already.
+    #[derive(Serialize)]
+    struct WithText<'a> {
+        quantity: &'a str,
+        unit: &'a str,
+        of: &'a str,
+        time_s: &'a RawValue,
+        #[serde(with = "nullable")]
+        value: &'a [f64],
+    }
+
+    /// Series as JSON. Times that series share become text once: of many flows they would be half of the work.
+    pub fn all<S: Serializer>(series: &[Series], serializer: S) -> Result<S::Ok, S::Error> {
+        let mut list = serializer.serialize_seq(Some(series.len()))?;
+        let mut known: Option<(&Arc<[f64]>, Box<RawValue>)> = None;
+        for one in series {
+            let (_, time_s) = match known.take() {
+                Some(known) if Arc::ptr_eq(known.0, &one.time_s) => known,
+                _ => {
+                    let text = serde_json::value::to_raw_value(&one.time_s[..]);
+                    (&one.time_s, text.map_err(S::Error::custom)?)
+                }
+            };
+            list.serialize_element(&WithText {
+                quantity: &one.quantity,
+                unit: &one.unit,
+                of: &one.of,
+                time_s: &time_s,
+                value: &one.value,
+            })?;
+            known = Some((&one.time_s, time_s));
+        }
+        list.end()
     }
 }
 

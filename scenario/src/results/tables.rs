@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Results as tables, for CSV and other formats with columns.
 
+use std::io::{self, Write};
+
+use super::samples::Samples;
 use super::{PhaseResult, RunResults, Summary};
 
 /// A table with named columns.
@@ -62,22 +65,24 @@ impl Table {
         }
     }
 
-    /// Comma-separated values (RFC 4180) with a heading.
-    pub fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        let mut writer = csv::Writer::from_writer(Vec::new());
+    /// Writes comma-separated values (RFC 4180) with a heading.
+    pub fn write_csv(&self, to: impl Write) -> io::Result<()> {
+        let mut writer = csv::Writer::from_writer(to);
         writer.write_record(&self.columns)?;
         for row in &self.rows {
-            let cells = row.iter().map(|cell| match cell {
-                Cell::Text(text) => text.clone(),
-                Cell::Number(number) if number.is_finite() => number.to_string(),
-                Cell::Number(_) => String::new(),
-                Cell::Whole(number) => number.to_string(),
-            });
-            writer.write_record(cells)?;
+            for cell in row {
+                match cell {
+                    Cell::Text(text) => writer.write_field(text)?,
+                    Cell::Number(number) if number.is_finite() => {
+                        writer.write_field(number.to_string())?;
+                    }
+                    Cell::Number(_) => writer.write_field("")?,
+                    Cell::Whole(number) => writer.write_field(number.to_string())?,
+                }
+            }
+            writer.write_record(None::<&[u8]>)?;
         }
-        writer
-            .into_inner()
-            .map_err(|error| error.into_error().into())
+        writer.flush()
     }
 }
 
@@ -95,37 +100,45 @@ macro_rules! table {
     }};
 }
 
-/// The names of all tables.
+/// The names of all tables, and of that of all samples.
 pub(super) const NAMES: [&str; 6] = [
     "summary",
     "flows",
     "queues",
     "response_times",
     "transfers",
-    "series",
+    SERIES,
 ];
+
+/// The name of the table of all samples, which is too long to be kept as cells: see [`Samples`].
+pub(super) const SERIES: &str = "series";
 
 /// Makes a table of runs.
 type Make = fn(&[String], &[RunResults], &Summary) -> Table;
 
-/// All tables by name, each made when its turn comes; a table without rows is of something that the scenario lacks.
+/// All tables by name but that of the time series, each made when its turn comes; a table without rows is of something
+/// that the scenario lacks.
 pub fn all(
     axes: &[String],
     runs: &[RunResults],
     summary: &Summary,
 ) -> impl Iterator<Item = (&'static str, Table)> {
-    let tables: [Make; NAMES.len()] = [
+    let tables: [Make; NAMES.len() - 1] = [
         |axes, _, summary| summary_table(axes, summary),
         |axes, runs, _| flows(axes, runs),
         |axes, runs, _| queues(axes, runs),
         |axes, runs, _| response_times(axes, runs),
         |axes, runs, _| transfers(axes, runs),
-        |axes, runs, _| series(axes, runs),
     ];
     NAMES
         .into_iter()
         .zip(tables)
         .map(move |(name, make)| (name, make(axes, runs, summary)))
+}
+
+/// The table of all samples of all runs, written without being made.
+pub fn series<'a>(axes: &'a [String], runs: &'a [RunResults]) -> Samples<'a> {
+    Samples::new(axes, runs)
 }
 
 fn summary_table(axes: &[String], summary: &Summary) -> Table {
@@ -264,22 +277,5 @@ fn transfers(axes: &[String], runs: &[RunResults]) -> Table {
         "slowdown_p95": class.slowdown.p95,
         "slowdown_p99": class.slowdown.p99,
         "slowdown_max": class.slowdown.max,
-    })
-}
-
-fn series(axes: &[String], runs: &[RunResults]) -> Table {
-    let rows = runs.iter().flat_map(|run| {
-        run.series.iter().flat_map(move |series| {
-            let samples = series.time_s.iter().zip(&series.value);
-            samples.map(move |(&time, &value)| (run, series, time, value))
-        })
-    });
-    table!(axes, for (run, series, time, value) in rows, of run.settings, {
-        "seed": run.seed,
-        "of": &series.of,
-        "quantity": &series.quantity,
-        "unit": &series.unit,
-        "time_s": time,
-        "value": value,
     })
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The measurements of a run, as results.
 
+use std::sync::Arc;
+
 use netnice_scenario::Network;
 use netnice_scenario::model::{Scenario, TrafficClass, Transport};
 use netnice_scenario::network::NetworkFlow;
@@ -157,7 +159,7 @@ fn queue_result(link: LinkReport) -> QueueResult {
 /// flows they are most of a run's memory.
 fn take_series(simulation: &mut Simulation) -> Vec<Series> {
     let (times, series) = simulation.take_series();
-    let time_s: Vec<f64> = times
+    let time_s: Arc<[f64]> = times
         .iter()
         .map(|time| time.as_nanos() as f64 * 1e-9)
         .collect();

@@ -185,7 +185,7 @@ mod tests {
         let series = |of: &str, value: &[f64]| Series {
             quantity: "cwnd".to_owned(),
             of: of.to_owned(),
-            time_s: vec![10.0, 30.0, 31.0, 32.0],
+            time_s: [10.0, 30.0, 31.0, 32.0].into(),
             value: value.to_vec(),
             ..Series::default()
         };

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The table of all samples of time series: often millions of rows, so none of them is kept.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use super::{RunResults, Series};
+
+/// All samples of all runs: the values of a sweep, and then the columns of [`COLUMNS`].
+#[derive(Debug, Clone, Copy)]
+pub struct Samples<'a> {
+    pub(super) axes: &'a [String],
+    runs: &'a [RunResults],
+}
+
+/// The columns behind those of the sweep.
+const COLUMNS: [&str; 6] = ["seed", "of", "quantity", "unit", "time_s", "value"];
+
+impl<'a> Samples<'a> {
+    pub(super) fn new(axes: &'a [String], runs: &'a [RunResults]) -> Samples<'a> {
+        Samples { axes, runs }
+    }
+
+    /// The names of the columns.
+    pub(super) fn columns(&self) -> impl Iterator<Item = &'a str> {
+        self.axes.iter().map(String::as_str).chain(COLUMNS)
+    }
+
+    /// Each series with its run.
+    pub(super) fn series(&self) -> impl Iterator<Item = (&'a RunResults, &'a Series)> {
+        let runs = self.runs.iter();
+        runs.flat_map(|run| run.series.iter().map(move |series| (run, series)))
+    }
+
+    /// Returns true if there is no sample.
+    pub fn is_empty(&self) -> bool {
+        self.series().all(|(_, series)| rows(series) == 0)
+    }
+
+    /// Writes comma-separated values (RFC 4180) with a heading.
+    pub fn write_csv(&self, to: &mut impl Write) -> io::Result<()> {
+        let heading: Vec<&str> = self.columns().collect();
+        to.write_all(&record(&heading)?)?;
+        let mut times = Times::default();
+        let mut line = Vec::new();
+        for (run, series) in self.series() {
+            let seed = run.seed.to_string();
+            let settings = run.settings.iter().map(|(_, value)| value.as_str());
+            let of_series = [&*seed, &*series.of, &*series.quantity, &*series.unit];
+            let same: Vec<&str> = settings.chain(of_series).collect();
+            line.clear();
+            line.extend(record(&same)?);
+            // The line's end makes room for the fields that differ.
+            line.pop();
+            line.push(b',');
+            let length = line.len();
+            times.set(&series.time_s);
+            for (time, &value) in times.texts().zip(&series.value) {
+                line.truncate(length);
+                line.extend_from_slice(time);
+                line.push(b',');
+                push_number(&mut line, value);
+                line.push(b'\n');
+                to.write_all(&line)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Samples of a series.
+pub(super) fn rows(series: &Series) -> usize {
+    series.time_s.len().min(series.value.len())
+}
+
+/// One line of fields, those with commas and the like in quotes.
+fn record(fields: &[&str]) -> io::Result<Vec<u8>> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.write_record(fields)?;
+    writer
+        .into_inner()
+        .map_err(|error| io::Error::from(error.into_error()))
+}
+
+/// The times of a series as texts, which many series share.
+#[derive(Default)]
+struct Times {
+    of: Option<Arc<[f64]>>,
+    text: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Times {
+    fn set(&mut self, times: &Arc<[f64]>) {
+        if self.of.as_ref().is_some_and(|of| Arc::ptr_eq(of, times)) {
+            return;
+        }
+        self.text.clear();
+        self.ends.clear();
+        for &time in times.iter() {
+            push_number(&mut self.text, time);
+            self.ends.push(self.text.len());
+        }
+        self.of = Some(times.clone());
+    }
+
+    fn texts(&self) -> impl Iterator<Item = &[u8]> {
+        let begins = std::iter::once(0).chain(self.ends.iter().copied());
+        let ends = self.ends.iter();
+        begins.zip(ends).map(|(begin, &end)| &self.text[begin..end])
+    }
+}
+
+/// Adds a number as [`f64`]'s `Display` writes it; nothing where there is none.
+fn push_number(to: &mut Vec<u8>, number: f64) {
+    if !number.is_finite() {
+        return;
+    }
+    let mut buffer = zmij::Buffer::new();
+    let text = buffer.format_finite(number);
+    if text.contains('e') {
+        // `Display` never has an exponent. Writing to a vector does not fail.
+        let _ = write!(to, "{number}");
+    } else {
+        // Nor does it have the fraction of a whole number.
+        to.extend_from_slice(text.strip_suffix(".0").unwrap_or(text).as_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn pushed(number: f64) -> String {
+        let mut text = Vec::new();
+        push_number(&mut text, number);
+        String::from_utf8(text).unwrap()
+    }
+
+    proptest! {
+        #[test]
+        fn numbers_are_written_as_by_display(bits in any::<u64>(), thousandths in any::<i32>()) {
+            let any = f64::from_bits(bits);
+            for number in [any, f64::from(thousandths) / 1e3, f64::from(thousandths), any.fract()] {
+                if number.is_finite() {
+                    prop_assert_eq!(pushed(number), number.to_string());
+                } else {
+                    prop_assert_eq!(pushed(number), "");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn powers_of_two_are_written_as_by_display() {
+        for exponent in -1074..1024 {
+            let number = 2f64.powi(exponent);
+            assert_eq!(pushed(number), number.to_string());
+        }
+        assert_eq!(pushed(-0.0), "-0");
+    }
+
+    #[test]
+    fn fields_with_commas_are_quoted() {
+        let series = |of: &str, time_s: &Arc<[f64]>| Series {
+            of: of.to_owned(),
+            quantity: "cwnd".to_owned(),
+            unit: "packets".to_owned(),
+            time_s: time_s.clone(),
+            value: vec![1.5, f64::NAN],
+        };
+        let (early, late): (Arc<[f64]>, Arc<[f64]>) = ([0.5, 1.0].into(), [1e-7, 1e16].into());
+        let runs = [RunResults {
+            seed: 7,
+            series: vec![series("a, b", &early), series("c", &early), series("d", &late)],
+            settings: vec![("x".to_owned(), "1, 2".to_owned())],
+            ..RunResults::default()
+        }];
+        let axes = ["x".to_owned()];
+        let mut text = Vec::new();
+        Samples::new(&axes, &runs).write_csv(&mut text).unwrap();
+        assert_eq!(
+            String::from_utf8(text).unwrap(),
+            "x,seed,of,quantity,unit,time_s,value\n\
+             \"1, 2\",7,\"a, b\",cwnd,packets,0.5,1.5\n\
+             \"1, 2\",7,\"a, b\",cwnd,packets,1,\n\
+             \"1, 2\",7,c,cwnd,packets,0.5,1.5\n\
+             \"1, 2\",7,c,cwnd,packets,1,\n\
+             \"1, 2\",7,d,cwnd,packets,0.0000001,1.5\n\
+             \"1, 2\",7,d,cwnd,packets,10000000000000000,\n"
+        );
+    }
+}
