@@ -66,6 +66,15 @@ impl Jitter {
     }
 }
 
+impl Jitter {
+    /// The longest delay that is ever drawn, in nanoseconds.
+    pub fn longest_ns(&self) -> u64 {
+        // The largest number below 1 that `uniform` returns; all delays but `Early` grow with it.
+        let draw = 1.0 - f64::EPSILON / 2.0;
+        (self.seconds(draw) * 1e9) as u64
+    }
+}
+
 impl RandomLoss {
     /// Creates the random loss of the link with this configuration; `None` if its loss fraction is zero.
     pub fn new(config: &LinkConfig) -> Option<RandomLoss> {
@@ -93,7 +102,7 @@ impl RandomLoss {
 
 /// Jitter that keeps the order of packets.
 #[derive(Debug, Clone)]
-pub(crate) struct InOrderJitter {
+pub struct InOrderJitter {
     jitter: Jitter,
     /// The jitter's own stream, so that neither loss nor jitter changes the other's draws.
     random: Xoshiro256PlusPlus,
@@ -103,7 +112,7 @@ pub(crate) struct InOrderJitter {
 
 impl InOrderJitter {
     /// Creates the jitter of a link with this seed; `None` for no jitter.
-    pub(crate) fn new(jitter: Jitter, seed: u64) -> Option<InOrderJitter> {
+    pub fn new(jitter: Jitter, seed: u64) -> Option<InOrderJitter> {
         (!jitter.is_none()).then(|| {
             let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
             random.jump();
@@ -115,8 +124,8 @@ impl InOrderJitter {
         })
     }
 
-    /// Returns when a packet comes out that is due at `due` without jitter.
-    pub(crate) fn delay(&mut self, due: Time) -> Time {
+    /// Returns when a packet comes out that is due at `due` without jitter. Draws once: call it for each packet in order.
+    pub fn delay(&mut self, due: Time) -> Time {
         let seconds = self.jitter.seconds(uniform(&mut self.random));
         self.last_due = due.plus_nanos((seconds * 1e9) as u64).max(self.last_due);
         self.last_due

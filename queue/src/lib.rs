@@ -60,7 +60,7 @@ pub use drop_tail::{DropTail, DropTailConfig};
 pub use dual_pi2::{DualPi2, DualPi2Config};
 pub use early_detection::CountIn;
 pub use fq_codel::{FqCodel, FqCodelConfig};
-pub use impairments::{Jitter, RandomLoss, ReorderingJitter};
+pub use impairments::{InOrderJitter, Jitter, RandomLoss, ReorderingJitter};
 pub use link::{Delivery, Link, LinkConfig, Queued};
 pub use marker::{Marker, MarkerConfig};
 pub use pie::{Pie, PieConfig};

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::{control, ftp, lossy};
+use common::{Memory, control, ftp, lossy};
 use netnice_queue::{
     Bytes, CodelConfig, Discipline, DisciplineConfig, DisciplineContext, FqCodelConfig, Jitter,
     LinkChange, LinkConditions, LinkConfig, LinkCounters, Outage, PieConfig, PolicerConfig,
@@ -21,7 +21,7 @@ use netnice_scenario::network::not_simulated;
 use netnice_sim::tcp::{DelayedAck, ReceiverConfig};
 use netnice_sim::traffic::{ConstantRate, PacketSize, Poisson, Traffic};
 use netnice_sim::{
-    EngineOptions, FlowId, FlowSpec, LinkId, LinkSpec, Network, NodeId, Program, RunOptions,
+    Capture, EngineOptions, FlowId, FlowSpec, LinkId, LinkSpec, Network, NodeId, Program, RunOptions,
     SchedulerKind, Simulation, run_on, simulation,
 };
 use proptest::prelude::*;
@@ -131,7 +131,11 @@ struct World {
     flows: Vec<Flow>,
     kbit: u64,
     access_loss: f64,
-    /// Jitter: the bottleneck cannot compute on a packet's arrival when the packet will leave.
+    /// Jitter of the links of hosts.
+    access_jitter: Jitter,
+    /// Packets that come out of the bottleneck are written to a trace.
+    traced: bool,
+    /// The bottleneck has jitter.
     jitter: bool,
     /// Packets may overtake one another behind the bottleneck.
     reordering: bool,
@@ -235,11 +239,23 @@ fn conditions() -> impl Strategy<Value = LinkConditions> {
     })
 }
 
+/// Every other time none.
+fn access_jitter() -> impl Strategy<Value = Jitter> {
+    let size = Duration::from_millis(2);
+    let early = "10%".parse().unwrap();
+    prop_oneof![
+        3 => Just(Jitter::None),
+        1 => Just(Jitter::Uniform(size)),
+        1 => Just(Jitter::Exponential(size)),
+        1 => Just(Jitter::Early(size, early)),
+    ]
+}
+
 fn world() -> impl Strategy<Value = World> {
     (
         prop::collection::vec(flow(), 1..5),
         (200u64..8000, discipline(), conditions()),
-        prop::sample::select(vec![0.0, 0.02]),
+        (prop::sample::select(vec![0.0, 0.02]), access_jitter(), any::<bool>()),
         (prop::bool::weighted(0.3), any::<bool>()),
         prop::collection::vec(0u64..5000, 0..4),
         prop::sample::select(vec![0, 700]),
@@ -249,7 +265,7 @@ fn world() -> impl Strategy<Value = World> {
             |(
                 flows,
                 (kbit, discipline, conditions),
-                access_loss,
+                (access_loss, access_jitter, traced),
                 (jitter, reordering),
                 mut checkpoints_ms,
                 warm_up_ms,
@@ -260,6 +276,8 @@ fn world() -> impl Strategy<Value = World> {
                     flows,
                     kbit,
                     access_loss,
+                    access_jitter,
+                    traced,
                     jitter,
                     reordering,
                     discipline,
@@ -281,19 +299,30 @@ fn config(kbit: u64, milliseconds: u64) -> LinkConfig {
 }
 
 /// Adds a host beside a router, and returns the links there and back.
-fn host(network: &mut Network, name: &str, router: NodeId, flow: &Flow, loss: f64) -> [LinkId; 2] {
+fn host(
+    network: &mut Network,
+    name: &str,
+    router: NodeId,
+    flow: &Flow,
+    world: &World,
+) -> [LinkId; 2] {
     let host = network.node(name);
     [("up", (host, router)), ("down", (router, host))].map(|(way, ends)| {
         let mut config = config(flow.access_kbit, flow.access_ms);
-        config.loss = lossy(loss);
+        config.loss = lossy(world.access_loss);
         let name = format!("{name} {way}");
-        network
-            .link(LinkSpec::drop_tail(name, ends, config, flow.access_queue))
-            .unwrap()
+        let mut link = LinkSpec::drop_tail(name, ends, config, flow.access_queue);
+        link.setup.jitter = world.access_jitter;
+        network.link(link).unwrap()
     })
 }
 
-fn build(world: &World, sampled: bool, engine: EngineOptions) -> (Simulation, usize) {
+fn build(
+    world: &World,
+    sampled: bool,
+    engine: EngineOptions,
+    trace: &Memory,
+) -> (Simulation, usize) {
     let mut network = Network::new();
     let [left, right] = ["left", "right"].map(|name| network.node(name));
     let bottleneck = [(left, right), (right, left)].map(|ends| {
@@ -311,6 +340,10 @@ fn build(world: &World, sampled: bool, engine: EngineOptions) -> (Simulation, us
         if world.jitter {
             link.setup.jitter = Jitter::Uniform(Duration::from_millis(3));
             link.setup.jitter_reorders = world.reordering;
+        }
+        if world.traced {
+            let capture = Capture::new(Box::new(trace.clone()), &link.name, 96);
+            link.capture = Some(capture.unwrap());
         }
         network.link(link).unwrap()
     });
@@ -330,7 +363,7 @@ fn build(world: &World, sampled: bool, engine: EngineOptions) -> (Simulation, us
             };
             let mut own_host = |end: &str, router| {
                 let name = format!("{end} {index}");
-                host(&mut network, &name, router, flow, world.access_loss)
+                host(&mut network, &name, router, flow, world)
             };
             if flow.own_source {
                 let [up, down] = own_host("source", near);
@@ -407,13 +440,15 @@ fn fingerprint(
     sampled: bool,
     engine: EngineOptions,
 ) -> Result<(u64, String), TestCaseError> {
-    let (mut simulation, flows) = build(world, sampled, engine);
+    let trace = Memory::default();
+    let (mut simulation, flows) = build(world, sampled, engine, &trace);
     simulation.run();
+    simulation.finish_captures().unwrap();
     if world.warm_up_ms == 0 {
         prop_assert_eq!(simulation.check_conservation(), Ok(()));
     }
     let samples = simulation.series().0.len() as u64;
-    let mut text = String::new();
+    let mut text = format!("{:?}\n", trace.0.lock().unwrap());
     for flow in (0..flows).map(FlowId::new) {
         text += &format!(
             "{:?} {:?} {:?} {:?} {:?} {:?}\n",
@@ -492,6 +527,8 @@ fn packets_left_on_a_link_stay_in_order() {
         flows: vec![flow(true, 0, 5), flow(false, 290, 5), flow(false, 410, 0)],
         kbit: 225,
         access_loss: 0.02,
+        access_jitter: Jitter::None,
+        traced: false,
         jitter: false,
         reordering: false,
         discipline: DisciplineConfig::drop_tail(QueueLimit::Packets(32)),

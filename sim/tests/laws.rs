@@ -6,7 +6,7 @@ mod common;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use common::{Dumbbell, control, ftp, lossy, reno};
+use common::{Dumbbell, Memory, control, ftp, lossy, reno};
 use netnice_queue::{Jitter, Rate, Time};
 use netnice_sim::measure::FlowCounters;
 use netnice_sim::traffic::{
@@ -205,21 +205,6 @@ proptest! {
         let again = fingerprint(&small);
         prop_assert_eq!(&here, &again);
         prop_assert_eq!(&here, &there.join().unwrap());
-    }
-}
-
-/// A trace in memory.
-#[derive(Clone, Default)]
-struct Memory(Arc<Mutex<Vec<u8>>>);
-
-impl std::io::Write for Memory {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
     }
 }
 

@@ -10,19 +10,22 @@ use std::mem::offset_of;
 use std::time::Duration;
 
 use netnice_queue::{
-    DropCause, LinkConfig, LinkCounters, LinkUsage, QueueBound, RandomLoss, Rate, Time,
+    DropCause, InOrderJitter, Jitter, LinkConfig, LinkCounters, LinkUsage, QueueBound, RandomLoss,
+    Rate, Time,
 };
 
 use crate::engine::flight::Departure;
 use crate::links::transmission::{Transmission, Transmissions};
 use crate::prefetch::prefetch;
 
-/// Properties of all links of one group: rate, delay and the bound of the queue. They are stored once, and so stay in
-/// the processor's cache, however many links there are.
+/// Properties of all links of one group: rate, delay, the longest jitter and the bound of the queue. They are stored once,
+/// and so stay in the processor's cache, however many links there are.
 #[derive(Debug, Clone)]
 pub struct LinkProperties {
     rate: Option<Rate>,
     delay_ns: u64,
+    /// `None` without jitter.
+    longest_jitter_ns: Option<u64>,
     bound: QueueBound,
     /// Up to this length a packet always fits into the empty queue.
     always_fits: u64,
@@ -47,11 +50,18 @@ struct OfLength {
 }
 
 impl LinkProperties {
-    /// Links of this rate (`None` takes no time to send) and propagation delay, with queues of at most `bound`.
-    pub fn new(rate: Option<Rate>, delay: Duration, bound: QueueBound) -> LinkProperties {
+    /// Links of this rate (`None` takes no time to send) and propagation delay, with queues of at most `bound`, whose jitter,
+    /// if they have any, is `longest_jitter_ns` at most.
+    pub fn new(
+        rate: Option<Rate>,
+        delay: Duration,
+        bound: QueueBound,
+        longest_jitter_ns: Option<u64>,
+    ) -> LinkProperties {
         LinkProperties {
             rate,
             delay_ns: u64::try_from(delay.as_nanos()).unwrap_or(u64::MAX),
+            longest_jitter_ns,
             bound,
             always_fits: match bound {
                 QueueBound::Packets(0) => 0,
@@ -74,7 +84,8 @@ impl LinkProperties {
         transmissions.find(u64::from(bytes), &mut 0, &mut Transmission::default());
         // A nanosecond each for this packet's fraction and for the remainder of the packet before.
         let longest_ns = transmissions.take(&mut 0) + 2;
-        self.longest_ns = longest_ns.saturating_add(self.delay_ns);
+        let after_ns = (self.delay_ns).saturating_add(self.longest_jitter_ns.unwrap_or(0));
+        self.longest_ns = longest_ns.saturating_add(after_ns);
         let queue = match self.bound {
             QueueBound::Packets(limit) => limit as u64,
             QueueBound::Bytes(limit) => limit / u64::from(bytes.max(1)) + 1,
@@ -83,7 +94,7 @@ impl LinkProperties {
         let sent = queue.saturating_add(2);
         self.longest_stay_ns = sent
             .saturating_mul(longest_ns)
-            .saturating_add(self.delay_ns);
+            .saturating_add(after_ns);
     }
 
     /// Longest time in nanoseconds that a packet spends on a link with these properties, its wait included; `u64::MAX` without
@@ -120,10 +131,15 @@ impl LinkProperties {
     pub fn rate(&self) -> Option<Rate> {
         self.rate
     }
+
+    /// Returns true if packets that find their link idle take different times over it.
+    pub fn has_jitter(&self) -> bool {
+        self.longest_jitter_ns.is_some()
+    }
 }
 
-/// One direction of a link with a drop-tail queue, without jitter that keeps the order and without conditions (policer, shaper,
-/// trace, outages, changes, loss model, batches). The caller keeps the packets until they are due.
+/// One direction of a link with a drop-tail queue, without conditions (policer, shaper, trace, outages, changes, loss model,
+/// batches). The caller keeps the packets until they are due.
 ///
 /// A network has many links that are idle when a packet arrives, and most of their time goes into fetching them from
 /// memory. So such a packet needs one cache line, and none when it comes out.
@@ -140,8 +156,8 @@ pub struct DropTailLink {
     /// `None` while no packet had to wait and none was dropped.
     rest: Option<Box<Rest>>,
     group: u32,
-    /// Chance may take packets.
-    lossy: bool,
+    /// Chance may take or delay packets.
+    has_chance: bool,
 }
 
 /// State that a packet does not need if it finds the link idle. A packet that waits needs the first two cache lines.
@@ -167,19 +183,30 @@ struct Rest {
     queue_full: u64,
     random_loss: u64,
     dropped_bytes: u64,
+    chance: Option<Box<Chance>>,
+}
+
+/// What chance does to the packets of a link.
+#[derive(Debug)]
+struct Chance {
     loss: Option<RandomLoss>,
+    jitter: Option<InOrderJitter>,
 }
 
 const _: () = assert!(offset_of!(Rest, max_packets) == 64 && offset_of!(Rest, queue_full) <= 128);
 
 impl DropTailLink {
-    /// An idle link of the group that has this number; of `config` only its loss and its seed matter.
-    pub fn new(group: u32, config: &LinkConfig) -> DropTailLink {
-        let loss = RandomLoss::new(config);
-        let lossy = loss.is_some();
-        let rest = lossy.then(|| {
+    /// An idle link of the group that has this number, with jitter that keeps the order; of `config` only its loss and its
+    /// seed matter.
+    pub fn new(group: u32, config: &LinkConfig, jitter: Jitter) -> DropTailLink {
+        let chance = Chance {
+            loss: RandomLoss::new(config),
+            jitter: InOrderJitter::new(jitter, config.seed),
+        };
+        let has_chance = chance.loss.is_some() || chance.jitter.is_some();
+        let rest = has_chance.then(|| {
             Box::new(Rest {
-                loss,
+                chance: Some(Box::new(chance)),
                 ..Rest::default()
             })
         });
@@ -191,7 +218,7 @@ impl DropTailLink {
             offered_bytes: 0,
             rest,
             group,
-            lossy,
+            has_chance,
         }
     }
 
@@ -215,7 +242,7 @@ impl DropTailLink {
         self.free_at.max(at).plus_nanos(properties.longest_ns)
     }
 
-    /// Begins to fetch the state that a waiting packet needs. Reads the link.
+    /// Begins to fetch the state that a waiting packet needs, or one that chance may take or delay. Reads the link.
     #[inline]
     pub fn prefetch_waiting(&self) {
         if let Some(rest) = &self.rest {
@@ -223,10 +250,11 @@ impl DropTailLink {
         }
     }
 
-    /// Returns true if a packet that arrives at `at` has to wait for those that have arrived so far.
+    /// Returns true if a packet that arrives at `at` needs more than the link's first cache line: it has to wait for those
+    /// that have arrived so far, or chance may take or delay it.
     #[inline]
-    pub fn is_busy_at(&self, at: Time) -> bool {
-        self.free_at > at
+    pub fn needs_more_at(&self, at: Time) -> bool {
+        self.free_at > at || self.has_chance
     }
 
     /// Offers a packet of `length` bytes at `now`: returns when it comes out, or why it is dropped. `properties` are
@@ -243,7 +271,7 @@ impl DropTailLink {
         let length = u64::from(length);
         self.offered += 1;
         self.offered_bytes += length;
-        if self.free_at <= now && length <= properties.always_fits && !self.lossy {
+        if self.free_at <= now && length <= properties.always_fits && !self.has_chance {
             let due = self.transmit(properties, now, length);
             return Ok(Departure { due, waited_ns: 0 });
         }
@@ -260,8 +288,8 @@ impl DropTailLink {
     ) -> Result<Departure, DropCause> {
         let start = self.free_at;
         let rest = self.rest.get_or_insert_default();
-        // The flag is in the link's own cache line.
-        if self.lossy && rest.loss.as_mut().is_some_and(RandomLoss::strikes) {
+        let loss = rest.chance.as_mut().and_then(|chance| chance.loss.as_mut());
+        if loss.is_some_and(RandomLoss::strikes) {
             return Err(rest.dropped(DropCause::RandomLoss, length));
         }
         rest.settle(now);
@@ -271,14 +299,23 @@ impl DropTailLink {
         {
             return Err(rest.dropped(DropCause::QueueFull, length));
         }
-        if start <= now {
-            let due = self.transmit(properties, now, length);
-            return Ok(Departure { due, waited_ns: 0 });
+        let mut waited_ns = 0;
+        if start > now {
+            waited_ns = start.as_nanos() - now.as_nanos();
+            rest.wait(start, length, waited_ns);
         }
-        let waited_ns = start.as_nanos() - now.as_nanos();
-        rest.wait(start, length, waited_ns);
-        let due = self.transmit(properties, start, length);
+        let mut due = self.transmit(properties, start.max(now), length);
+        if self.has_chance {
+            due = self.delayed(due);
+        }
         Ok(Departure { due, waited_ns })
+    }
+
+    /// Jitter for a packet that comes out at `due` without it.
+    fn delayed(&mut self, due: Time) -> Time {
+        let chance = self.rest.as_mut().and_then(|rest| rest.chance.as_mut());
+        let jitter = chance.and_then(|chance| chance.jitter.as_mut());
+        jitter.map_or(due, |jitter| jitter.delay(due))
     }
 
     /// Begins a transmission at `start`, and returns when the packet comes out.

@@ -36,12 +36,13 @@ struct Both {
 const LONGEST: u32 = 1600;
 
 impl Both {
-    fn new(config: &LinkConfig, bound: QueueBound) -> Both {
-        let mut properties = LinkProperties::new(config.rate, config.delay, bound);
+    fn new(config: &LinkConfig, bound: QueueBound, jitter: Jitter) -> Both {
+        let longest_ns = (!jitter.is_none()).then(|| jitter.longest_ns());
+        let mut properties = LinkProperties::new(config.rate, config.delay, bound, longest_ns);
         properties.set_longest(LONGEST);
         Both {
-            kept: Link::new(config.clone(), DropTail::new(bound)),
-            computed: DropTailLink::new(0, config),
+            kept: Link::new(config.clone(), DropTail::new(bound)).with_jitter(jitter),
+            computed: DropTailLink::new(0, config, jitter),
             properties,
             under_way: VecDeque::new(),
             latest: Time::ZERO,
@@ -126,6 +127,18 @@ fn bounds() -> impl Strategy<Value = QueueBound> {
     ]
 }
 
+fn jitter() -> impl Strategy<Value = Jitter> {
+    let size = Duration::from_micros(300);
+    let early = "20%".parse().unwrap();
+    prop_oneof![
+        2 => Just(Jitter::None),
+        1 => Just(Jitter::Uniform(size)),
+        1 => Just(Jitter::Exponential(size)),
+        1 => Just(Jitter::Pareto(size)),
+        1 => Just(Jitter::Early(size, early)),
+    ]
+}
+
 proptest! {
     #[test]
     fn departures_are_those_of_the_plain_link(
@@ -133,6 +146,7 @@ proptest! {
         bound in bounds(),
         delay_us in prop_oneof![Just(0u64), 0u64..5_000],
         loss in prop::sample::select(vec!["0%", "0%", "30%"]),
+        jitter in jitter(),
         seed in any::<u64>(),
         // How long after the one before each arrives, in units of its own, and its length.
         arrivals in prop::collection::vec((0u64..4, 0u64..2_000, 1usize..1600), 1..200),
@@ -143,7 +157,7 @@ proptest! {
             loss: loss.parse().unwrap(),
             seed,
         };
-        let mut both = Both::new(&config, bound);
+        let mut both = Both::new(&config, bound, jitter);
         let mut now = 0;
         for (number, (scale, later, length)) in arrivals.into_iter().enumerate() {
             // None, or within nanoseconds, microseconds or milliseconds.
@@ -169,11 +183,11 @@ fn departures_by_hand() {
         delay: Duration::from_millis(20),
         ..LinkConfig::default()
     };
-    let mut properties = LinkProperties::new(config.rate, config.delay, QueueBound::Packets(1));
+    let mut properties = LinkProperties::new(config.rate, config.delay, QueueBound::Packets(1), None);
     properties.set_longest(1500);
     // One is sent, one waits, and the packet is sent itself; 2 ns each for what is rounded off.
     assert_eq!(properties.longest_stay_ns(), 23_000_006);
-    let mut link = DropTailLink::new(0, &config);
+    let mut link = DropTailLink::new(0, &config, Jitter::None);
     let begin = Time::from_millis(5);
     let mut offer = |now, length| link.offer(&mut properties, now, length);
     let first = offer(begin, 1500).unwrap();

@@ -17,7 +17,7 @@ const FEW_LINKS: usize = 4;
 /// Number of packet lengths that have lanes on links of one group.
 const LENGTHS: usize = 3;
 
-/// Links of one rate, delay and bound of the queue.
+/// Links of one rate, delay, bound of the queue and longest jitter.
 #[derive(Debug, Clone)]
 pub(crate) struct LinkGroup {
     pub properties: LinkProperties,
@@ -30,7 +30,7 @@ pub(crate) struct LinkGroup {
 pub(crate) struct GroupLanes {
     /// The first one; [`NO_LANE`] where there is none.
     first: u16,
-    /// All packets come out in order: there is one link, or sending takes no time.
+    /// All packets come out in order: there is one link, or sending takes no time and there is no jitter.
     single: bool,
     /// Lengths that have a lane; 0 is none yet.
     lengths: [u16; LENGTHS],
@@ -73,8 +73,8 @@ pub(crate) fn takes_time(rate: Option<Rate>, length: u16) -> bool {
     rate.is_some_and(|rate| u64::from(length) * 8_000_000_000 >= rate.bits_per_second())
 }
 
-/// Properties that identify a group.
-type Key = (Option<Rate>, Duration, QueueBound);
+/// Properties that identify a group: the last is the longest jitter in nanoseconds.
+type Key = (Option<Rate>, Duration, QueueBound, Option<u64>);
 
 /// The groups of drop-tail links in a run.
 #[derive(Debug, Default)]
@@ -87,11 +87,12 @@ pub(crate) struct LinkGroups {
 
 impl LinkGroups {
     /// Returns the number of the group of a new link, and counts the link.
-    pub fn of(&mut self, (rate, delay, bound): Key) -> u32 {
+    pub fn of(&mut self, key: Key) -> u32 {
+        let (rate, delay, bound, jitter) = key;
         let (all, links) = (&mut self.all, &mut self.links);
-        let number = *self.numbers.entry((rate, delay, bound)).or_insert_with(|| {
+        let number = *self.numbers.entry(key).or_insert_with(|| {
             all.push(LinkGroup {
-                properties: LinkProperties::new(rate, delay, bound),
+                properties: LinkProperties::new(rate, delay, bound, jitter),
                 lanes: GroupLanes::default(),
             });
             links.push(0);
@@ -126,7 +127,12 @@ impl LinkGroups {
         order.sort_by_key(|&group| Reverse(links[group]));
         let mut given = 0;
         for group in order {
-            let single = links[group] == 1 || self.all[group].properties.rate().is_none();
+            let properties = &self.all[group].properties;
+            // Of many links with jitter no two packets take the same time.
+            if links[group] > 1 && properties.has_jitter() {
+                continue;
+            }
+            let single = links[group] == 1 || properties.rate().is_none();
             let lanes = if single { 1 } else { LENGTHS };
             if given + lanes > MAX_LANES {
                 break;
@@ -150,7 +156,10 @@ mod tests {
     fn sealed(megabits: &[u64]) -> (Vec<u32>, LinkGroups, usize) {
         let mut groups = LinkGroups::default();
         let rate = |megabits: u64| Rate::from_bits_per_second(megabits * 1_000_000).ok();
-        let key = |megabits| (rate(megabits), Duration::ZERO, QueueBound::Packets(5));
+        let key = |megabits| {
+            let bound = QueueBound::Packets(5);
+            (rate(megabits), Duration::ZERO, bound, None)
+        };
         let numbers = megabits.iter().map(|&megabits| groups.of(key(megabits)));
         let mut numbers: Vec<_> = numbers.collect();
         groups.seal();

@@ -66,11 +66,13 @@ impl Links {
         });
         self.all.push(match &parts.queue {
             Queue::DropTail(queue)
-                if computed_departures && parts.jitter.is_none() && parts.conditions.is_none() =>
+                if computed_departures && parts.conditions.is_none() =>
             {
-                let config = &parts.config;
-                let group = self.groups.of((config.rate, config.delay, queue.bound()));
-                SimulatedLink::DropTail(DropTailLink::new(group, config))
+                let (config, jitter) = (&parts.config, parts.jitter);
+                let longest_jitter_ns = (!jitter.is_none()).then(|| jitter.longest_ns());
+                let key = (config.rate, config.delay, queue.bound(), longest_jitter_ns);
+                let group = self.groups.of(key);
+                SimulatedLink::DropTail(DropTailLink::new(group, config, jitter))
             }
             _ => {
                 let link = Link::new(parts.config, parts.queue)

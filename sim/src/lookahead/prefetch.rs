@@ -150,12 +150,12 @@ impl Prefetch<'_> {
         }
     }
 
-    /// Then what a packet needs at those of them where it has to wait, if it comes at `at`.
+    /// Then what a packet needs at those of them where it has to wait or chance may delay it, if it comes at `at`.
     #[inline(always)]
     pub fn fetch_way_if_busy(self, mut route: Route, at: Time) {
         while let Some(index) = self.links.routes.hop(route).link() {
             if let SimulatedLink::DropTail(link) = &self.links.all[index] {
-                if link.is_busy_at(at) {
+                if link.needs_more_at(at) {
                     self.fetch_waiting(index);
                 }
             }

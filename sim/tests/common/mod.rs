@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The papers' dumbbell, for tests and benchmarks.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use netnice_congestion::parameters::ControlParameters;
@@ -121,4 +121,19 @@ pub fn ftp(name: impl Into<String>, path: Path, tcp: TcpSpec) -> FlowSpec {
             tcp,
         },
     )
+}
+
+/// A trace in memory.
+#[derive(Clone, Default)]
+pub struct Memory(pub Arc<Mutex<Vec<u8>>>);
+
+impl std::io::Write for Memory {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
