@@ -50,10 +50,6 @@ impl Survey {
 
 /// Finds out, as all flows are known, from which links packets can be fast-forwarded, and marks these hops.
 pub(crate) fn mark_hops(links: &mut Links, flows: &Flows, limits: &mut Limits) {
-    // Traces, jitter and markers need packets as they come out of links.
-    if !links.extras.is_empty() {
-        return;
-    }
     let survey = Network { links, flows }.survey();
     let (mut any, mut all) = (false, true);
     for (place, (can, cannot)) in survey.can.into_iter().zip(survey.cannot).enumerate() {
@@ -195,7 +191,10 @@ impl Network<'_> {
         first
     }
 
+    /// A link with nothing but a drop-tail queue: traces, jitter that reorders, and markers need packets as they go onto
+    /// links and come out of them.
     fn is_drop_tail(&self, link: usize) -> bool {
-        matches!(self.links.all[link], SimulatedLink::DropTail(_))
+        let extras = self.links.extras.get(link).and_then(Option::as_ref);
+        matches!(self.links.all[link], SimulatedLink::DropTail(_)) && extras.is_none()
     }
 }

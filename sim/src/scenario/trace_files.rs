@@ -47,7 +47,9 @@ impl Traces {
             path: path.to_owned(),
             error,
         };
-        let out = BufWriter::new(File::create(path).map_err(failed)?);
+        // A few traces can have much; of thousands each has little.
+        let capacity = if self.links.is_some() { 1 << 16 } else { 1 << 13 };
+        let out = BufWriter::with_capacity(capacity, File::create(path).map_err(failed)?);
         Capture::new(Box::new(out), name, self.snap_length).map_err(failed)
     }
 }

@@ -17,8 +17,9 @@ use crate::trace::labels::{Labels, TcpLabels};
 pub struct Capture {
     out: Box<dyn Write + Send>,
     snap_length: usize,
-    /// The packet or block being made.
-    buffer: Vec<u8>,
+    /// The headers being made, and the block around them: they keep their memory from packet to packet.
+    headers: Vec<u8>,
+    block: Vec<u8>,
     identification: u16,
     /// The first failure; nothing is written after it.
     failure: Option<io::Error>,
@@ -69,7 +70,8 @@ impl Capture {
         Ok(Capture {
             out,
             snap_length: snap_length as usize,
-            buffer: Vec::new(),
+            headers: Vec::new(),
+            block: Vec::new(),
             identification: 0,
             failure: None,
         })
@@ -88,34 +90,46 @@ impl Capture {
             return;
         }
         self.identification = self.identification.wrapping_add(1);
-        let mut headers = ip_header(packet, labels, reverse, self.identification);
+        let headers = &mut self.headers;
+        headers.clear();
+        ip_header(headers, packet, labels, reverse, self.identification);
         let data = match &labels.tcp {
             Some(tcp) => {
-                tcp_header(&mut headers, packet, segment, tcp, reverse);
+                tcp_header(headers, packet, segment, tcp, reverse);
                 segment.length as usize
             }
             None => {
                 let data =
                     usize::from(packet.length).saturating_sub(usize::from(labels.header_bytes));
-                udp_header(&mut headers, packet, data);
+                udp_header(headers, packet, data);
                 data
             }
         };
         let length = headers.len() + data;
         headers[2..4].copy_from_slice(&(length as u16).to_be_bytes());
-        let checksum = internet_checksum(&headers[..20]);
+        let checksum = internet_checksum(sum_of(&headers[..20]));
         headers[10..12].copy_from_slice(&checksum.to_be_bytes());
         headers.resize(length.min(self.snap_length), 0);
-        let block = &mut self.buffer;
+        let padded = headers.len().next_multiple_of(4);
+        // The fields around a packet: 28 bytes before it, and the length again behind it.
+        let block_length = (padded + 32) as u32;
+        let block = &mut self.block;
         block.clear();
-        block.extend(0u32.to_le_bytes());
-        block.extend(((now.as_nanos() >> 32) as u32).to_le_bytes());
-        block.extend((now.as_nanos() as u32).to_le_bytes());
-        block.extend((headers.len() as u32).to_le_bytes());
-        block.extend((length as u32).to_le_bytes());
-        block.extend(&headers);
-        pad(block);
-        self.failure = write_block(&mut self.out, ENHANCED_PACKET, block).err();
+        for field in [
+            ENHANCED_PACKET,
+            block_length,
+            0,
+            (now.as_nanos() >> 32) as u32,
+            now.as_nanos() as u32,
+            headers.len() as u32,
+            length as u32,
+        ] {
+            block.extend_from_slice(&field.to_le_bytes());
+        }
+        block.extend_from_slice(headers);
+        block.resize(28 + padded, 0);
+        block.extend_from_slice(&block_length.to_le_bytes());
+        self.failure = self.out.write_all(block).err();
     }
 
     /// Writes what is left; an error if anything could not be written.
@@ -147,7 +161,13 @@ fn write_block(out: &mut impl Write, kind: u32, body: &[u8]) -> io::Result<()> {
 }
 
 /// The length and the checksum are filled in when the rest is known.
-fn ip_header(packet: &Packet, labels: &Labels, reverse: bool, identification: u16) -> Vec<u8> {
+fn ip_header(
+    header: &mut Vec<u8>,
+    packet: &Packet,
+    labels: &Labels,
+    reverse: bool,
+    identification: u16,
+) {
     const DO_NOT_FRAGMENT: u16 = 0x4000;
     const TIME_TO_LIVE: u8 = 64;
     let ecn = match (
@@ -166,7 +186,7 @@ fn ip_header(packet: &Packet, labels: &Labels, reverse: bool, identification: u1
     } else {
         (sender, receiver)
     };
-    let mut header = vec![0x45, labels.dscp << 2 | ecn, 0, 0];
+    header.extend([0x45, labels.dscp << 2 | ecn, 0, 0]);
     header.extend(identification.to_be_bytes());
     header.extend(DO_NOT_FRAGMENT.to_be_bytes());
     header.extend([
@@ -177,7 +197,6 @@ fn ip_header(packet: &Packet, labels: &Labels, reverse: bool, identification: u1
     ]);
     header.extend(from.to_be_bytes());
     header.extend(to.to_be_bytes());
-    header
 }
 
 /// The port of the data's sender.
@@ -298,19 +317,20 @@ fn tcp_options(headers: &mut Vec<u8>, segment: &Segment, tcp: &TcpLabels, revers
 
 /// Over the pseudo-header and the transport's header, which begins at byte 20; the data are zeros and add nothing.
 fn transport_checksum(headers: &[u8], length: u16) -> u16 {
-    let mut pseudo = headers[12..20].to_vec();
-    pseudo.extend([0, headers[9]]);
-    pseudo.extend(length.to_be_bytes());
-    pseudo.extend(&headers[20..]);
-    internet_checksum(&pseudo)
+    let pseudo = u32::from(headers[9]) + u32::from(length);
+    internet_checksum(sum_of(&headers[12..]) + pseudo)
 }
 
-/// The Internet checksum (RFC 1071) of an even number of bytes.
-fn internet_checksum(bytes: &[u8]) -> u16 {
-    let sum: u32 = bytes
+/// The sum of an even number of bytes, two by two.
+fn sum_of(bytes: &[u8]) -> u32 {
+    bytes
         .chunks_exact(2)
         .map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1]))
-        .sum();
+        .sum()
+}
+
+/// The Internet checksum (RFC 1071) of words with this sum.
+fn internet_checksum(sum: u32) -> u16 {
     let folded = (sum & 0xffff) + (sum >> 16);
     !(((folded & 0xffff) + (folded >> 16)) as u16)
 }
@@ -340,7 +360,7 @@ mod tests {
     fn the_checksum_is_that_of_rfc_1071() {
         // The example of its section 3: the sum is ddf2.
         assert_eq!(
-            internet_checksum(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]),
+            internet_checksum(sum_of(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7])),
             !0xddf2
         );
     }
@@ -462,7 +482,7 @@ mod tests {
         );
         for (_, _, bytes) in &found {
             assert_eq!(
-                internet_checksum(&bytes[..20]),
+                internet_checksum(sum_of(&bytes[..20])),
                 0,
                 "a right checksum makes the sum zero"
             );
@@ -474,7 +494,7 @@ mod tests {
         let mut pseudo = first[12..20].to_vec();
         pseudo.extend([0, 6, (1480u16 >> 8) as u8, 1480u16 as u8]);
         pseudo.extend(&first[20..52]);
-        assert_eq!(internet_checksum(&pseudo), 0);
+        assert_eq!(internet_checksum(sum_of(&pseudo)), 0);
         let second = &found[1].2;
         assert_eq!(second[28..32], 1449u32.to_be_bytes());
         assert_eq!(
