@@ -25,6 +25,11 @@ Kind = Literal["auto", "series", "sweep", "cdf", "seeds"]
 #: The palette of Okabe and Ito without its yellow, which is too light for a thin line: told apart by the colour-blind.
 PALETTE = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000"]
 
+#: Size of labels in points, and the height of one as a part of the axes'.
+LABEL_SIZE, LABEL_HEIGHT = 10, 0.055
+#: Labels that have room above the curves of a distribution.
+MOST_ABOVE = 4
+
 #: Columns of `Results.flows` for the distributions of quantities.
 FLOW_COLUMNS = {
     "goodput": ("goodput_bps", "bit/s"),
@@ -146,7 +151,11 @@ def _axis_label(quantity: str, unit: str) -> str:
 def _title(ax: Axes, results: Results, note: str, *, y: float | None = None) -> None:
     seeds = len({key[1] for key in results._runs.keys})
     ax.set_title(
-        f"{results.scenario.name}: {seeds} seed{'' if seeds == 1 else 's'}{note}", loc="left", fontsize=10, y=y
+        f"{results.scenario.name}: {seeds} seed{'' if seeds == 1 else 's'}{note}",
+        loc="left",
+        fontsize=10,
+        y=y,
+        wrap=True,
     )
 
 
@@ -166,12 +175,13 @@ def _label_ends(ax: Axes, ends: Sequence[tuple[str, float, float, Any]]) -> None
         return
     ax.figure.canvas.draw()
     to_axes = ax.transData + ax.transAxes.inverted()
-    height = 0.055
+    height = min(LABEL_HEIGHT, 1 / len(ends))
+    size = LABEL_SIZE * height / LABEL_HEIGHT
     places = [[float(to_axes.transform((at, value))[1]), label, colour] for label, at, value, colour in ends]
     places.sort(key=lambda place: place[0])
     for before, place in zip(places, places[1:]):
         place[0] = max(place[0], before[0] + height)
-    over = places[-1][0] - (1 + height / 2)
+    over = places[-1][0] - (1 - height / 2)
     if over > 0:
         places[-1][0] -= over
         for before, place in zip(reversed(places[:-1]), reversed(places)):
@@ -184,6 +194,7 @@ def _label_ends(ax: Axes, ends: Sequence[tuple[str, float, float, Any]]) -> None
             xycoords="axes fraction",
             textcoords="offset points",
             color=colour,
+            fontsize=size,
             va="center",
             annotation_clip=False,
         )
@@ -378,8 +389,17 @@ def _draw_cdf(ax: Axes, results: Results, quantity: str, chosen: set[str] | None
         ax.fill_between(steps, low, high, step="post", color=colour, alpha=0.2, linewidth=0)
         ax.step(steps, share, where="post", color=colour, linewidth=1.8)
         ends.append((float(steps[-1]), label, colour))
-    # Each label stands above the end of its curve, at a height of its own where ends are near each other.
     ends.sort(key=lambda end: end[0])
+    ax.set_ylim(0, 1)
+    ax.set_xlabel(_axis_label(quantity, unit))
+    ax.set_ylabel("Share of flows and seeds")
+    title = ", distribution with its 95 % confidence band"
+    if len(ends) > MOST_ABOVE:
+        # The curve that ends farthest to the right comes first.
+        _label_ends(ax, [(label, at, 1.0, colour) for at, label, colour in ends])
+        _title(ax, results, title)
+        return
+    # Each label stands above the end of its curve, at a height of its own where ends are near each other.
     for index, (at, label, colour) in enumerate(reversed(ends)):
         ax.annotate(
             label,
@@ -390,8 +410,5 @@ def _draw_cdf(ax: Axes, results: Results, quantity: str, chosen: set[str] | None
             ha="right",
             annotation_clip=False,
         )
-    ax.set_ylim(0, 1)
-    ax.set_xlabel(_axis_label(quantity, unit))
-    ax.set_ylabel("Share of flows and seeds")
     # Above the labels, which are above the curves.
-    _title(ax, results, ", distribution with its 95 % confidence band", y=1.0 + 0.055 * len(ends))
+    _title(ax, results, title, y=1.0 + LABEL_HEIGHT * len(ends))

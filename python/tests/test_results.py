@@ -147,6 +147,25 @@ def test_labels_leave_the_title_free(results: netnice.Results) -> None:
     assert all(text.get_window_extent().y1 <= title.get_window_extent().y0 for text in ax.texts)
 
 
+@pytest.mark.parametrize("kind", ["cdf", "seeds", "sweep"])
+def test_many_labels_stay_apart_from_all_else(kind: _plot.Kind) -> None:
+    scenario = netnice.Scenario.from_toml(TWO_RENO, SHORT)
+    axes = {
+        "links.bottleneck.rate": [f"{rate}mbit" for rate in range(2, 10)],
+        "flows.reno.congestion_control": ["reno", "cubic"],
+    }
+    ax = netnice.sweep(scenario, axes, seeds=2).plot("goodput", kind=kind, x="links.bottleneck.rate")
+    ax.figure.canvas.draw()
+    (title,) = (text for text in ax.findobj(mpl.text.Text) if "confidence" in text.get_text())
+    plotted, whole = ax.get_window_extent(), ax.figure.bbox
+    # The curves keep a third of the figure's width, and most of its height.
+    assert plotted.width > whole.width / 3
+    assert plotted.height > whole.height / 2
+    boxes = [text.get_window_extent() for text in [*ax.texts, title]]
+    assert not any(a.overlaps(b) for index, a in enumerate(boxes) for b in boxes[:index])
+    assert all(box.x1 <= whole.x1 + 1 and box.y1 <= whole.y1 + 1 for box in boxes)
+
+
 @pytest.mark.parametrize("count", [1, 7, 8, 40])
 def test_colours_do_not_repeat(count: int) -> None:
     import matplotlib as mpl
