@@ -23,13 +23,13 @@ PYTHON_SOURCES = python/bench/binding python/bench/cluster python/netnice python
 	netnice/tests/program/downloads.py scripts/check-links scripts/make-link-traces scripts/cli-reference \
 	tests/chaos/chaos tests/chaos/rounds.py tests/chaos/world.py \
 	tests/peers/peers tests/peers/peer.py tests/vm/systemd tests/vm/chaos tests/vm/machine.py \
-	tests/vm/container.py tests/packages/clean-roots tests/prometheus/prometheus packaging/notices
+	tests/nri/nri tests/vm/container.py tests/packages/clean-roots tests/prometheus/prometheus packaging/notices
 SCRIPTS = packaging/build packaging/release packaging/source packaging/deb/postinst packaging/deb/prerm packaging/deb/postrm \
 	packaging/rpm/post packaging/rpm/preun packaging/rpm/postun tests/vm/image \
-	scripts/prerequisites scripts/test-runner .ci/run tests/kernels/run tests/kernels/inside
+	scripts/prerequisites scripts/test-runner .ci/run tests/nri/build tests/kernels/run tests/kernels/inside
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-unprivileged test-kernels test-systemd test-packages test-prometheus test-python test-cluster wheel deb rpm tarball release \
+.PHONY: help build demo test test-unprivileged test-kernels test-systemd test-packages test-nri test-prometheus test-python test-cluster wheel deb rpm tarball release \
 	fuzz chaos peers lint audit format docs bench compare-ns install
 
 help: ## Show this list
@@ -112,6 +112,12 @@ chaos: ## Kill netnice at random moments and see what is left: minutes, needs ro
 	$(CARGO) build --release --locked --package netnice
 	$(SUDO) env CHAOS_ROUNDS=$(CHAOS_ROUNDS) tests/chaos/chaos --netnice target/release/netnice \
 		$(if $(OTHER),--other $(OTHER)) $(ARGS)
+
+test-nri: ## Have a real containerd start pods with `netnice nri` as its plugin: a minute, minutes for containerd; needs Go and root
+	@scripts/prerequisites build demo containers
+	tests/nri/build target/nri
+	$(CARGO) build --release --locked --package netnice
+	$(SUDO) tests/nri/nri --netnice target/release/netnice --programs target/nri/bin $(ARGS)
 
 test-prometheus: ## Have Prometheus scrape `netnice exporter`, and try the dashboard: a minute, needs root and Debian's prometheus
 	@scripts/prerequisites build demo prometheus

@@ -4,6 +4,7 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod allocator;
+mod annotations;
 mod commands;
 mod figures;
 mod foreground;

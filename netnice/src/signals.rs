@@ -4,10 +4,11 @@
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use nix::sys::signal::{SigHandler, SigSet, SigmaskHow, Signal, pthread_sigmask, signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::time::TimeSpec;
 
 use crate::write_signals;
@@ -31,6 +32,19 @@ pub enum Arrived {
     FromTerminal(Signal),
     /// Sent by a process.
     FromProcess(Signal),
+}
+
+impl Arrived {
+    /// Returns the signal, if it requests the end.
+    fn ends(self) -> Option<Signal> {
+        match self {
+            Arrived::FromTerminal(signal) | Arrived::FromProcess(signal) => {
+                matches!(signal, Signal::SIGINT | Signal::SIGTERM | Signal::SIGHUP)
+                    .then_some(signal)
+            }
+            Arrived::Child => None,
+        }
+    }
 }
 
 /// Signals blocked in this thread, and in those that it starts.
@@ -69,13 +83,28 @@ impl HeldSignals {
 
     /// Returns a pending signal that requests the end.
     pub fn ending(&self) -> Option<Signal> {
-        match self.wait(Some(Duration::ZERO))? {
-            Arrived::FromTerminal(signal) | Arrived::FromProcess(signal) => {
-                matches!(signal, Signal::SIGINT | Signal::SIGTERM | Signal::SIGHUP)
-                    .then_some(signal)
+        self.wait(Some(Duration::ZERO))?.ends()
+    }
+
+    /// Returns a signal that requests the end, if one arrives within `time`.
+    pub fn ending_within(&self, time: Duration) -> Option<Signal> {
+        let end = Instant::now() + time;
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            match self.wait(Some(left)) {
+                Some(arrived) => match arrived.ends() {
+                    None => {}
+                    signal => return signal,
+                },
+                None => return None,
             }
-            Arrived::Child => None,
         }
+    }
+
+    /// Returns a descriptor that is readable while a signal is pending.
+    pub fn descriptor(&self) -> Result<SignalFd> {
+        let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
+        SignalFd::with_flags(&self.held, flags).context("waiting for signals")
     }
 
     /// Waits for a signal, at most for `timeout` if given.

@@ -14,6 +14,7 @@ mod install;
 mod judge;
 mod lab;
 mod link;
+mod nri;
 mod oci_hook;
 mod plot;
 mod probe;
@@ -61,6 +62,7 @@ commands! {
     exporter => Exporter,
     check => Check,
     oci_hook => OciHook,
+    nri => Nri,
     probe => Probe,
     link => Link,
     demo => Demo,

@@ -5,17 +5,19 @@ use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
 use netnice_kernel::attach;
 use netnice_kernel::cgroup::hierarchy::Hierarchy;
 use netnice_kernel::settings::Settings;
 use serde::Deserialize;
 
-use crate::low_priority::{say_not_received, settings_of};
+use crate::annotations::{self, annotations_help};
+use crate::low_priority::say_not_received;
 use crate::text::say;
 
-const EXAMPLES: &str = "\
+const EXAMPLES: &str = concat!(
+    "\
 Use:
   A container runtime runs this command as a hook of its stage createRuntime, as root, with the
   container's state on standard input (OCI runtime specification, \"POSIX-platform Hooks\"). podman
@@ -24,12 +26,9 @@ Use:
   plugin hook-injector, which reads the same files. In a container's config.json:
       \"hooks\": {\"createRuntime\": [{\"path\": \"/usr/bin/netnice\", \"args\": [\"netnice\", \"oci-hook\"]}]}
 
-Annotations:
-  netnice.dev/priority   low: the container has low priority; the others need it
-  netnice.dev/control    congestion control of low priority, as --control of netnice attach
-  netnice.dev/direction  both, send or receive, as --direction of netnice attach
-  netnice.dev/quic       refuse: UDP to port 443 is refused, as by --no-quic of netnice attach
-
+",
+    annotations_help!(),
+    "\
 Examples:
   A container of podman:
       sudo podman run --annotation netnice.dev/priority=low IMAGE
@@ -39,11 +38,11 @@ Examples:
 Failure:
   A container with a wrong annotation does not start, and the runtime shows the message. Where low
   priority cannot be given, the message goes to standard error and the container starts without it;
-  with --require it does not start.";
+  with --require it does not start."
+);
 
 /// The largest state that is read, in bytes.
 const STATE_LIMIT: u64 = 1 << 20;
-const PREFIX: &str = "netnice.dev/";
 
 /// Give low priority to a container that has the annotation netnice.dev/priority: for runtimes
 #[derive(Debug, Args)]
@@ -73,7 +72,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         .context("reading the container's state from standard input")?;
     let state: State = serde_json::from_str(&text)
         .context("standard input is not the state of an OCI container")?;
-    let Some(settings) = settings(&state.annotations)? else {
+    let Some(settings) = annotations::settings(&state.annotations)? else {
         return Ok(ExitCode::SUCCESS);
     };
     match attach_container(&state, &settings) {
@@ -85,49 +84,6 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         ),
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Returns the settings that the annotations ask for; `None` without a priority.
-///
-/// # Errors
-/// If an annotation of netnice is unknown, or has a value that is not allowed.
-fn settings(annotations: &BTreeMap<String, String>) -> Result<Option<Settings>> {
-    let mut options = Vec::new();
-    let mut is_low = false;
-    let mut no_quic = false;
-    let ours = annotations
-        .iter()
-        .filter_map(|(name, value)| Some((name.strip_prefix(PREFIX)?, value)));
-    for (name, value) in ours {
-        match (name, value.as_str()) {
-            ("priority", "low") => is_low = true,
-            ("quic", "refuse") => no_quic = true,
-            ("priority", _) => bail!("annotation {PREFIX}{name}: {value:?} is not \"low\""),
-            ("quic", _) => bail!("annotation {PREFIX}{name}: {value:?} is not \"refuse\""),
-            ("control" | "direction", _) => options.push(format!("--{name}={value}")),
-            _ => bail!(
-                "annotation {PREFIX}{name} is unknown: there are priority, control, direction and quic"
-            ),
-        }
-    }
-    if !is_low {
-        ensure!(
-            options.is_empty() && !no_quic,
-            "annotations of netnice have no effect without {PREFIX}priority: low"
-        );
-        return Ok(None);
-    }
-    let settings = settings_of(&options).context("annotations of netnice")?;
-    // An author of annotations may not take more than others.
-    ensure!(
-        settings.control.is_low_priority(),
-        "annotation {PREFIX}control: {} is not of low priority",
-        settings.control.name()
-    );
-    Ok(Some(Settings {
-        no_quic,
-        ..settings
-    }))
 }
 
 /// Attaches the cgroup that the runtime has made for the container.
@@ -145,72 +101,4 @@ fn attach_container(state: &State, settings: &Settings) -> Result<()> {
         say_not_received(reason);
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use netnice_kernel::settings::Direction;
-
-    use super::*;
-
-    fn of(pairs: &[(&str, &str)]) -> Result<Option<Settings>> {
-        settings(
-            &pairs
-                .iter()
-                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-                .collect(),
-        )
-    }
-
-    #[test]
-    fn annotations_are_the_options_of_attach() {
-        assert!(of(&[("io.kubernetes.pod.name", "x")]).unwrap().is_none());
-        let low = of(&[("netnice.dev/priority", "low")]).unwrap().unwrap();
-        assert_eq!(low.control.name(), "netnice");
-        assert!(!low.no_quic && low.mark && low.direction == Direction::Both);
-        let other = of(&[
-            ("netnice.dev/priority", "low"),
-            ("netnice.dev/control", "ledbat"),
-            ("netnice.dev/direction", "send"),
-            ("netnice.dev/quic", "refuse"),
-        ]);
-        let other = other.unwrap().unwrap();
-        assert_eq!(other.control.name(), "ledbat");
-        assert!(other.no_quic && other.direction == Direction::Send);
-    }
-
-    #[test]
-    fn errors_name_the_annotation_and_what_is_allowed() {
-        let said = |pairs: &[(&str, &str)]| format!("{:#}", of(pairs).map(|_| ()).unwrap_err());
-        let low = ("netnice.dev/priority", "low");
-        assert_eq!(
-            said(&[("netnice.dev/priority", "high")]),
-            "annotation netnice.dev/priority: \"high\" is not \"low\""
-        );
-        assert_eq!(
-            said(&[("netnice.dev/prio", "low")]),
-            "annotation netnice.dev/prio is unknown: there are priority, control, direction and quic"
-        );
-        assert_eq!(
-            said(&[("netnice.dev/control", "ledbat")]),
-            "annotations of netnice have no effect without netnice.dev/priority: low"
-        );
-        let control = said(&[low, ("netnice.dev/control", "cubic")]);
-        assert!(
-            control
-                .contains("invalid value 'cubic' for '--control <NAME>' [possible values: dstcp,"),
-            "{control}"
-        );
-        assert!(!control.contains('\n'), "{control}");
-        assert_eq!(
-            said(&[low, ("netnice.dev/control", "dstcp")]),
-            "annotation netnice.dev/control: dstcp is not of low priority"
-        );
-        // No value becomes an option of its own.
-        let smuggled = said(&[low, ("netnice.dev/direction", "send --control=dstcp")]);
-        assert!(
-            smuggled.contains("invalid value 'send --control=dstcp'"),
-            "{smuggled}"
-        );
-    }
 }
