@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::codel::{Signals, TimedFifo};
 use crate::units::positive_delay;
+use crate::update_clock::UpdateClock;
 use crate::{
     DisciplineContext, DisciplineError, DropCause, Dropped, LossFraction, Packet, QueueBound,
     QueueDiscipline, QueueLimit, Time,
@@ -107,7 +108,6 @@ impl DualPi2Config {
 #[derive(Debug, Clone)]
 struct Controller {
     target: f64,
-    update: Duration,
     alpha: f64,
     beta: f64,
     coupling: f64,
@@ -115,7 +115,7 @@ struct Controller {
     base: f64,
     /// Queueing delay at the last update, in seconds.
     previous_delay: f64,
-    next_update: Time,
+    updates: UpdateClock,
 }
 
 impl Controller {
@@ -139,15 +139,11 @@ impl Controller {
     /// Makes the updates that are due at or before `now`. Since the last one the older of the two first packets arrived at
     /// `oldest`; `None` if both queues are empty.
     fn advance(&mut self, now: Time, oldest: Option<Time>) {
-        while self.next_update <= now {
-            let delay = oldest.map_or(0.0, |arrived| (self.next_update - arrived).as_secs_f64());
+        while let Some(due) = self.updates.take_due(now) {
+            let delay = oldest.map_or(0.0, |arrived| (due - arrived).as_secs_f64());
             self.compute(delay);
-            self.next_update = self.next_update + self.update;
-            if oldest.is_none() && self.base == 0.0 && self.next_update <= now {
-                // Further updates of an idle queue change nothing.
-                let passed = (now - self.next_update).as_nanos() / self.update.as_nanos() + 1;
-                let passed = u64::try_from(passed * self.update.as_nanos()).unwrap_or(u64::MAX);
-                self.next_update = self.next_update.plus_nanos(passed);
+            if oldest.is_none() && self.base == 0.0 {
+                self.updates.skip_due(now);
             }
         }
     }
@@ -212,13 +208,12 @@ impl<P: Packet> DualPi2<P> {
             bound: context.bound(config.limit)?,
             controller: Controller {
                 target: config.target.as_secs_f64(),
-                update: config.update,
                 alpha: config.alpha,
                 beta: config.beta,
                 coupling: config.coupling,
                 base: 0.0,
                 previous_delay: 0.0,
-                next_update: Time::ZERO + config.update,
+                updates: UpdateClock::new(config.update),
             },
             step: config.step,
             most_marked: (1.0 / (config.coupling * config.coupling)).min(1.0),
@@ -433,14 +428,18 @@ mod tests {
         assert!((queue.base_probability() - 0.0008).abs() < 1e-9);
         queue.advance(Time::from_millis(1_000_000_000));
         assert_eq!(queue.base_probability(), 0.0);
-        assert!(queue.controller.next_update > Time::from_millis(1_000_000_000));
+        let next = queue
+            .controller
+            .updates
+            .take_due(Time::from_millis(1_000_000_000));
+        assert_eq!(next, None);
     }
 
     /// Passes `count` packets one after the other with p' as given; returns how many were marked and dropped.
     fn pass(packet: Probe, base: f64, count: usize) -> (usize, usize) {
         let mut queue = queue();
         // No update comes in this test.
-        queue.controller.next_update = Time::from_millis(1_000_000);
+        queue.controller.updates = UpdateClock::new(Duration::from_secs(1000));
         queue.controller.base = base;
         let mut marked = 0;
         for _ in 0..count {
@@ -497,7 +496,7 @@ mod tests {
     #[test]
     fn classic_traffic_keeps_a_tenth() {
         let mut queue = queue();
-        queue.controller.next_update = Time::from_millis(1_000_000);
+        queue.controller.updates = UpdateClock::new(Duration::from_secs(1000));
         for _ in 0..1000 {
             queue.enqueue(Time::ZERO, SCALABLE).unwrap();
             queue.enqueue(Time::ZERO, CLASSIC).unwrap();

@@ -49,6 +49,7 @@ mod time;
 mod token_bucket;
 mod tsw;
 pub mod units;
+mod update_clock;
 
 pub use bucket::{PolicerConfig, ShaperConfig};
 pub use codel::{Codel, CodelConfig};

@@ -11,6 +11,7 @@ use crate::codel::TimedFifo;
 use crate::early_detection::uniform;
 use crate::red::yes;
 use crate::units::{delay_text, positive_delay};
+use crate::update_clock::UpdateClock;
 use crate::{
     DisciplineContext, DisciplineError, DropCause, Dropped, LossFraction, Packet, QueueBound,
     QueueDiscipline, QueueLimit, Time,
@@ -111,7 +112,6 @@ impl PieConfig {
 #[derive(Debug, Clone)]
 struct Controller {
     target: f64,
-    update: Duration,
     alpha: f64,
     beta: f64,
     max_burst: Duration,
@@ -120,7 +120,7 @@ struct Controller {
     /// `qdelay_old_`, the queueing delay at the last update, in seconds.
     old_delay: f64,
     burst_allowance: Duration,
-    next_update: Time,
+    updates: UpdateClock,
 }
 
 impl Controller {
@@ -145,7 +145,7 @@ impl Controller {
         }
         self.probability = self.probability.clamp(0.0, 1.0);
         // RFC 8033 section 4.4.
-        self.burst_allowance = self.burst_allowance.saturating_sub(self.update);
+        self.burst_allowance = self.burst_allowance.saturating_sub(self.updates.interval());
         if self.probability == 0.0
             && delay < self.target / 2.0
             && self.old_delay < self.target / 2.0
@@ -157,16 +157,12 @@ impl Controller {
 
     /// Makes the updates that are due at or before `now`, for a delay that has not changed since the last.
     fn advance(&mut self, now: Time, delay: f64) {
-        while self.next_update <= now {
+        while self.updates.take_due(now).is_some() {
             self.compute(delay);
-            self.next_update = self.next_update + self.update;
             let settled =
                 self.probability == 0.0 && delay == 0.0 && self.burst_allowance == self.max_burst;
-            if settled && self.next_update <= now {
-                // Further updates of an idle queue change nothing.
-                let passed = (now - self.next_update).as_nanos() / self.update.as_nanos() + 1;
-                let passed = u64::try_from(passed * self.update.as_nanos()).unwrap_or(u64::MAX);
-                self.next_update = self.next_update.plus_nanos(passed);
+            if settled {
+                self.updates.skip_due(now);
             }
         }
     }
@@ -207,14 +203,13 @@ impl<P: Packet> Pie<P> {
             bound: context.bound(config.limit)?,
             controller: Controller {
                 target: config.target.as_secs_f64(),
-                update: config.update,
                 alpha: config.alpha,
                 beta: config.beta,
                 max_burst: config.max_burst,
                 probability: 0.0,
                 old_delay: 0.0,
                 burst_allowance: config.max_burst,
-                next_update: Time::ZERO + config.update,
+                updates: UpdateClock::new(config.update),
             },
             delay: 0.0,
             packet_size: context.packet_size.get(),
@@ -319,14 +314,13 @@ mod tests {
     fn controller() -> Controller {
         Controller {
             target: 0.015,
-            update: default_update(),
             alpha: default_alpha(),
             beta: default_beta(),
             max_burst: default_burst(),
             probability: 0.0,
             old_delay: 0.0,
             burst_allowance: Duration::ZERO,
-            next_update: Time::from_millis(15),
+            updates: UpdateClock::new(default_update()),
         }
     }
 
