@@ -15,8 +15,8 @@ use crate::{
     DeliveryTrace, DropCause, LinkConfig, LossFraction, PolicerConfig, Rate, ShaperConfig, Time,
 };
 
-/// Outages in a row that a packet waits for.
-const MOST_OUTAGES: usize = 4096;
+/// Opportunities of a trace that a packet waits for if all lie in outages.
+const MOST_OPPORTUNITIES: usize = 1 << 18;
 
 /// Conditions of one direction of a link; none by default.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -245,8 +245,7 @@ impl Conditions {
     /// Returns when a transmission may begin, at `time` or later.
     pub(crate) fn available(&mut self, time: Time) -> Time {
         let mut at = time;
-        // All opportunities of a trace may lie within periodic outages: then the link ignores these, rather than never end.
-        for _ in 0..MOST_OUTAGES {
+        for _ in 0..MOST_OPPORTUNITIES {
             let before = at;
             if let Some(trace) = &mut self.trace {
                 at = trace.available(at);
@@ -255,10 +254,12 @@ impl Conditions {
                 at = outage.end_at(at).unwrap_or(at);
             }
             if at == before {
-                break;
+                return at;
             }
         }
-        at
+        // All opportunities may lie within periodic outages, and then waiting would never end: from now on there are none.
+        self.outages.clear();
+        self.trace.as_mut().map_or(at, |trace| trace.available(at))
     }
 
     /// Transmits a packet of `length` bytes from `start` on, a time that [`Conditions::available`] returned.

@@ -144,6 +144,23 @@ fn no_transmission_begins_in_an_outage() {
 }
 
 #[test]
+fn waiting_for_a_trace_within_outages_ends() {
+    let conditions = LinkConditions {
+        trace: Some(Arc::new("10\n".parse().unwrap())),
+        // From 8 to 12 ms, from 18 to 22 ms and so on: around each opportunity.
+        outages: vec![Outage {
+            at: ms(8.0),
+            duration: ms(4.0),
+            every: Some(ms(10.0)),
+        }],
+        ..LinkConditions::default()
+    };
+    // The first packet looks at 2^18 opportunities, and leaves at the next one; the second finds no outages any more.
+    let out = through(&mut link(Some("1mbit"), &conditions), &[(0.0, 1500); 2]);
+    assert_eq!(out, [2_621_451.0, 2_621_461.0]);
+}
+
+#[test]
 fn rate_delay_and_loss_change_at_their_times() {
     let change = |at, rate: Option<&str>, delay: Option<f64>| LinkChange {
         at: ms(at),
