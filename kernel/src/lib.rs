@@ -34,4 +34,4 @@ pub use cgroup::attachment;
 pub use error::{Error, Result, need_root};
 pub use objects::{control, parameters};
 pub use runtime::{background, journal, pins};
-pub use sockets::{connections, process};
+pub use sockets::{connections, handed_in, process};

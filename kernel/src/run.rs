@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use nix::unistd::getpid;
 
 use crate::cgroup::attachment::Attacher;
-use crate::cgroup::hierarchy::{Cgroup, Hierarchy};
+use crate::cgroup::hierarchy::{self, Cgroup, Hierarchy};
 use crate::error::{Error, Result};
 use crate::objects::control::Registered;
 use crate::runtime::guard::remove_when_empty;
@@ -14,11 +14,25 @@ use crate::runtime::journal::{self, Kind, Record};
 use crate::runtime::pins::Pins;
 use crate::settings::{Direction, Settings};
 use crate::sockets::connections::{self, Connection, Sums};
+use crate::sockets::handed_in::{self, HandedIn};
 use crate::sockets::process;
+use crate::sockets::storage::SocketStorage;
 use crate::supervisor::{self, Supervised};
 
 /// Proof that this process has low priority; reports the sums of its connections.
-pub struct Entered(How);
+pub struct Entered {
+    how: How,
+    handed_in: HandedIn,
+}
+
+/// A process that has moved itself out of the cgroup that has low priority.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Outside {
+    /// Number of the process.
+    pub pid: i32,
+    /// Path of the cgroup that it is in, as in `/proc/PID/cgroup`.
+    pub cgroup: String,
+}
 
 enum How {
     Cgroup(Box<InCgroup>),
@@ -30,6 +44,7 @@ enum How {
 struct InCgroup {
     attacher: Attacher,
     group: u64,
+    path: String,
     registered: Registered,
     direction: Direction,
     /// Keeps the control registered.
@@ -52,7 +67,7 @@ pub fn enter(settings: &Settings) -> Result<Entered> {
                 action: "refusing QUIC",
             });
         }
-        return enter_supervisor_without_pins(settings).map(Entered);
+        return enter_supervisor_without_pins(settings);
     }
     let pins = match Pins::open() {
         // A container's root may lack privileges, and yet the control may be registered.
@@ -62,7 +77,7 @@ pub fn enter(settings: &Settings) -> Result<Entered> {
                 && settings.direction.sends()
                 && !settings.no_quic =>
         {
-            return enter_supervisor_without_pins(settings).map(Entered);
+            return enter_supervisor_without_pins(settings);
         }
         other => other?,
     };
@@ -70,13 +85,12 @@ pub fn enter(settings: &Settings) -> Result<Entered> {
         Ok(cgroup) => enter_cgroup(settings, pins, cgroup),
         // No cgroup2, or no writable one: a container may have it read-only.
         Err(_) if settings.direction.sends() && !settings.no_quic => {
-            let (registered, _) = Attacher::with(settings, &pins)?;
-            enter_supervisor(settings, registered)
+            let (registered, attacher) = Attacher::with(settings, &pins)?;
+            enter_supervisor(settings, registered, Some(attacher.storage()))
         }
         // A supervisor sees neither received data nor UDP.
         Err(error) => Err(error),
     }
-    .map(Entered)
 }
 
 fn own_cgroup(pins: &Pins) -> Result<Cgroup> {
@@ -87,7 +101,7 @@ fn own_cgroup(pins: &Pins) -> Result<Cgroup> {
 }
 
 /// Moves this process to `cgroup`, which is removed when the last process in it ends, even if netnice is killed before.
-fn enter_cgroup(settings: &Settings, pins: Pins, cgroup: Cgroup) -> Result<How> {
+fn enter_cgroup(settings: &Settings, pins: Pins, cgroup: Cgroup) -> Result<Entered> {
     let record = match Record::new(&pins, Kind::Made, &cgroup) {
         Ok(record) => record,
         Err(error) => {
@@ -106,43 +120,53 @@ fn enter_cgroup(settings: &Settings, pins: Pins, cgroup: Cgroup) -> Result<How> 
     let (registered, attacher) = moved.and(loaded)?;
     attacher.count(cgroup.id())?;
     attacher.attach(&cgroup, settings)?;
-    Ok(How::Cgroup(Box::new(InCgroup {
+    let handed_in = handed_in::govern(settings, Some(attacher.storage()));
+    let how = How::Cgroup(Box::new(InCgroup {
         attacher,
         group: cgroup.id(),
+        path: cgroup.path().to_owned(),
         registered,
         direction: settings.direction,
         _pins: pins,
         _record: record,
-    })))
+    }));
+    Ok(Entered { how, handed_in })
 }
 
 /// Without pins there is no map for parameters.
-fn enter_supervisor_without_pins(settings: &Settings) -> Result<How> {
+fn enter_supervisor_without_pins(settings: &Settings) -> Result<Entered> {
     settings.control.check_open_to_all()?;
     if !settings.parameters.is_default() {
         return Err(Error::NeedsRoot {
             action: "setting parameters of the control",
         });
     }
-    enter_supervisor(settings, Registered::Already)
+    enter_supervisor(settings, Registered::Already, None)
 }
 
-fn enter_supervisor(settings: &Settings, registered: Registered) -> Result<How> {
-    match supervisor::enter(settings) {
+fn enter_supervisor(
+    settings: &Settings,
+    registered: Registered,
+    storage: Option<&SocketStorage>,
+) -> Result<Entered> {
+    // Under the filter this process could no more set a control than the command can.
+    let handed_in = handed_in::govern(settings, storage);
+    let how = match supervisor::enter(settings) {
         Err(Error::Supervised) if supervisor::is_supervised(settings) => {
             match settings.parameters.is_default() {
-                true => Ok(How::Already),
-                false => Err(Error::OuterSupervisor),
+                true => How::Already,
+                false => return Err(Error::OuterSupervisor),
             }
         }
-        other => Ok(How::Supervised(other?, registered)),
-    }
+        other => How::Supervised(other?, registered),
+    };
+    Ok(Entered { how, handed_in })
 }
 
 impl Entered {
     /// Describes in words how the low priority is enforced.
     pub fn means(&self) -> &'static str {
-        match &self.0 {
+        match &self.how {
             How::Cgroup(own) if own.registered == Registered::Foreign => {
                 "cgroup, with a control that another netnice out of sight has registered"
             }
@@ -155,9 +179,31 @@ impl Entered {
         }
     }
 
+    /// Returns the TCP sockets that this process had open before.
+    pub fn handed_in(&self) -> HandedIn {
+        self.handed_in
+    }
+
+    /// Returns the descendants of this process that have left its cgroup at this moment; none under a supervisor, which
+    /// governs them in any cgroup.
+    pub fn outside(&self) -> Vec<Outside> {
+        let How::Cgroup(own) = &self.how else {
+            return Vec::new();
+        };
+        let beneath = format!("{}/", own.path);
+        let ours = process::with_descendants(getpid().as_raw()).unwrap_or_default();
+        let placed = ours.into_iter().filter_map(|pid| {
+            let cgroup = hierarchy::path_of(pid).ok()??;
+            Some(Outside { pid, cgroup })
+        });
+        placed
+            .filter(|one| one.cgroup != own.path && !one.cgroup.starts_with(&beneath))
+            .collect()
+    }
+
     /// Returns why received data is not governed although both directions were requested.
     pub fn receive_refused(&self) -> Option<&str> {
-        match &self.0 {
+        match &self.how {
             How::Cgroup(own) => own.attacher.receive_refused(),
             How::Supervised(..) | How::Already => None,
         }
@@ -165,7 +211,7 @@ impl Entered {
 
     /// Returns true if received data has low priority, too.
     pub fn receives(&self) -> bool {
-        matches!(&self.0, How::Cgroup(own) if own.direction.receives())
+        matches!(&self.how, How::Cgroup(own) if own.direction.receives())
             && self.receive_refused().is_none()
     }
 
@@ -173,7 +219,7 @@ impl Entered {
     /// hold open.
     pub fn connections(&self) -> Result<Vec<Connection>> {
         let mut open = connections::list()?;
-        match &self.0 {
+        match &self.how {
             How::Cgroup(own) => open.retain(|one| one.group() == Some(own.group)),
             How::Supervised(..) | How::Already => {
                 let ours = process::with_descendants(getpid().as_raw())?;
@@ -188,7 +234,7 @@ impl Entered {
     /// Returns the sums over the connections so far, including open ones; `None` if unknown. If the open ones cannot be
     /// listed, the sums cover the finished ones and the error says why.
     pub fn sums(&self) -> (Option<Sums>, Result<()>) {
-        match &self.0 {
+        match &self.how {
             How::Already | How::Supervised(_, Registered::Foreign) => (None, Ok(())),
             How::Cgroup(own) if own.registered == Registered::Foreign => (None, Ok(())),
             How::Cgroup(own) => {

@@ -334,6 +334,51 @@ fn the_summary_has_the_figures() {
 }
 
 #[test]
+fn a_socket_handed_in_without_a_connection_has_it() {
+    let said = say(&mut with_sockets_handed_in(&netnice(&[
+        "run", "--json", "--",
+    ])));
+    let usual = usual_control();
+    assert_eq!(
+        said.out,
+        format!("netnice\n{usual}\n{usual}\n"),
+        "{}",
+        said.err
+    );
+    let printed: serde_json::Value = serde_json::from_str(&said.err).unwrap();
+    assert_eq!(printed["handed_in_governed"], 1, "{printed}");
+    assert_eq!(printed["handed_in_left"], 2, "{printed}");
+}
+
+#[test]
+fn the_summary_names_the_cgroup_that_a_process_went_to() {
+    let cgroup = TestCgroup::new("left");
+    let script = format!("echo 0 >{}/cgroup.procs; exec sleep 2", cgroup.path());
+    let said = say(&mut netnice(&["run", "--json", "--", "sh", "-c", &script]));
+    let printed: serde_json::Value = serde_json::from_str(&said.err).unwrap();
+    let path = cgroup.path().strip_prefix(cgroup2().to_str().unwrap());
+    assert_eq!(
+        printed["left_for_cgroups"],
+        serde_json::json!([path]),
+        "{printed}"
+    );
+    // A cgroup below its own has low priority, too.
+    let script = "cgroup=$0/inner; mkdir $cgroup; echo 0 >$cgroup/cgroup.procs; sleep 1; echo 0 >$0/cgroup.procs; rmdir $cgroup";
+    let own = format!(
+        "own={}$(sed -n 's/^0:://p' /proc/self/cgroup); sh -ec '{script}' $own",
+        cgroup2().display()
+    );
+    let said = say(&mut netnice(&["run", "--json", "--", "sh", "-c", &own]));
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let printed: serde_json::Value = serde_json::from_str(&said.err).unwrap();
+    assert_eq!(
+        printed["left_for_cgroups"],
+        serde_json::json!([]),
+        "{printed}"
+    );
+}
+
+#[test]
 fn the_summary_counts_connections_that_outlive_the_command() {
     // Nobody reads, so the kernel still has data to send when the command has ended.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

@@ -33,6 +33,24 @@ fn sockets_of_static_programs_have_the_control_and_the_mark_and_keep_them() {
 }
 
 #[test]
+fn a_socket_handed_in_without_a_connection_has_it() {
+    let _registered = keep_registered();
+    let run = netnice(&["run", "--json", "--"]);
+    let mut command = with_sockets_handed_in(&run);
+    let said = say(command.uid(NOBODY).gid(NOBODY));
+    let usual = usual_control();
+    assert_eq!(
+        said.out,
+        format!("netnice\n{usual}\n{usual}\n"),
+        "{}",
+        said.err
+    );
+    let printed: serde_json::Value = serde_json::from_str(&said.err).unwrap();
+    assert_eq!(printed["handed_in_governed"], 1, "{printed}");
+    assert_eq!(printed["handed_in_left"], 2, "{printed}");
+}
+
+#[test]
 fn it_is_really_without_root() {
     let _registered = keep_registered();
     let printed = output(netnice_as_nobody(&["run", "--"]).args(["id", "-u"]));
@@ -134,14 +152,14 @@ fn delegated(name: &str) -> (TestCgroup, TestCgroup, TestCgroup) {
         std::os::unix::fs::chown(processes, Some(NOBODY), None).unwrap();
     }
     let [here, there] = below;
-    // Dropped in this order.
-    (here, there, above)
+    // The last is dropped first, and a cgroup is removed only once it is empty.
+    (above, here, there)
 }
 
 #[test]
 fn a_socket_belongs_to_the_cgroup_of_the_program() {
     let _registered = keep_registered();
-    let (here, there, _above) = delegated("moved");
+    let (_above, here, there) = delegated("moved");
     let mut command = netnice_as_nobody(&["run", "--"]);
     command
         .arg(probe())
@@ -158,7 +176,7 @@ fn a_socket_belongs_to_the_cgroup_of_the_program() {
 #[test]
 fn a_program_in_a_closed_cgroup_gets_ordinary_sockets_of_it() {
     let _registered = keep_registered();
-    let (here, there, _above) = delegated("closed");
+    let (_above, here, there) = delegated("closed");
     let processes = there.0.join("cgroup.procs");
     std::os::unix::fs::chown(&processes, Some(0), None).unwrap();
     let script = format!("echo up; read moved; exec {} hold 4", probe().display());

@@ -4,6 +4,7 @@
 
 pub mod connections;
 pub(crate) mod governance;
+pub mod handed_in;
 pub(crate) mod options;
 pub mod process;
 pub(crate) mod storage;

@@ -103,6 +103,11 @@ pub(crate) fn dscp(socket: &impl AsFd) -> io::Result<u8> {
     Ok(u8::try_from(field >> 2).unwrap_or(0))
 }
 
+/// Returns true for a listening socket.
+pub(crate) fn listens(socket: &impl AsFd) -> io::Result<bool> {
+    Ok(integer(socket, libc::SO_ACCEPTCONN)? != 0)
+}
+
 /// Returns the cookie, which identifies a socket until the next boot.
 pub(crate) fn cookie(socket: &impl AsFd) -> io::Result<u64> {
     option(socket, libc::SO_COOKIE)

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `netnice run`: runs a command whose connections have low priority.
 
+use std::collections::BTreeSet;
 use std::ffi::{CString, OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use clap::Args;
 use netnice_kernel::abi::Totals;
 use netnice_kernel::connections::Sums;
 use netnice_kernel::control::Control;
-use netnice_kernel::run::{Entered, enter};
+use netnice_kernel::handed_in::HandedIn;
+use netnice_kernel::run::{Entered, Outside, enter};
 use netnice_kernel::settings::Settings;
 use nix::errno::Errno;
 use nix::sys::resource::{Resource, setrlimit};
@@ -57,9 +59,12 @@ Scope:
   receive is governed as root only, by the window that is advertised, and where the peer sends
   timestamps (RFC 7323); not over loopback, and not with Multipath TCP. Not covered are UDP, and so
   QUIC (--no-quic refuses it), connections that were open before, and those accepted on a socket
-  that was handed in listening. Under root, what a program does after it has moved itself to another
-  cgroup is not covered (container runtimes do so), a 32-bit program may set another control, and
-  connections over IPv4 on sockets of IPv6 keep their DSCP: the kernel lets no BPF program set it.
+  that was handed in listening. A socket handed in without a connection gets the control, too, but
+  not one that the command receives later from a program outside (SCM_RIGHTS). Under root, what a
+  program does after it has moved itself to another cgroup is not covered: container runtimes do so,
+  and -v names the cgroup if it sees that. `netnice attach` and the hook `netnice oci-hook` are for
+  containers. A 32-bit program may set another control, and connections over IPv4 on sockets of IPv6
+  keep their DSCP: the kernel lets no BPF program set it.
 
 As root and not:
   As root the command gets a cgroup of its own, and runs as the very process that netnice was.
@@ -194,24 +199,64 @@ fn run_and_tell(
         Ok(child) => child,
         Err(error) => return Ok(cannot_run(name, &error)),
     };
+    let told = arguments.verbose || arguments.json;
+    let mut departures = told.then(Departures::new);
+    let mut log_due = log.is_some().then(Instant::now);
     let ended = foreground::wait_and(&child, &signals, || {
-        let log = log.as_mut()?;
-        let read = entered.connections().map_err(anyhow::Error::from);
-        match read.and_then(|open| log.enter(&open)) {
-            Ok(()) => Some(arguments.log_interval),
-            // The command is worth more than its log.
-            Err(error) => {
-                say!("netnice: {error:#}: the log ends here");
-                None
-            }
+        let log = log
+            .as_mut()
+            .filter(|_| log_due.is_some_and(|due| due <= Instant::now()));
+        if let Some(log) = log {
+            let read = entered.connections().map_err(anyhow::Error::from);
+            log_due = match read.and_then(|open| log.enter(&open)) {
+                Ok(()) => Some(Instant::now() + arguments.log_interval),
+                // The command is worth more than its log.
+                Err(error) => {
+                    say!("netnice: {error:#}: the log ends here");
+                    None
+                }
+            };
         }
+        let look_due = departures.as_mut().map(|seen| seen.look(&entered));
+        let due = [log_due, look_due].into_iter().flatten().min()?;
+        Some(due.saturating_duration_since(Instant::now()))
     })?;
-    if arguments.verbose || arguments.json {
-        tell(arguments, &entered, settings.control);
+    if let Some(seen) = departures {
+        tell(arguments, &entered, settings.control, &seen.outside);
     }
     match ended {
         Ended::Exited(code) => Ok(ExitCode::from(code)),
         Ended::Killed(number) => Ok(die_of(number)),
+    }
+}
+
+/// The processes of the command that were seen outside its cgroup.
+struct Departures {
+    outside: BTreeSet<Outside>,
+    due: Instant,
+    interval: Duration,
+}
+
+impl Departures {
+    /// A container that has been started shows soon. After that a look, which reads all of /proc, must cost next to nothing.
+    const INTERVALS: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(2)];
+
+    fn new() -> Self {
+        Self {
+            outside: BTreeSet::new(),
+            due: Instant::now(),
+            interval: Self::INTERVALS[0],
+        }
+    }
+
+    /// Looks if it is time to; returns the time of the next look.
+    fn look(&mut self, entered: &Entered) -> Instant {
+        if self.due <= Instant::now() {
+            self.outside.extend(entered.outside());
+            self.due = Instant::now() + self.interval;
+            self.interval = (self.interval * 2).min(Self::INTERVALS[1]);
+        }
+        self.due
     }
 }
 
@@ -300,6 +345,12 @@ struct Summary<'a> {
     accepted_uncounted: Option<bool>,
     /// Reason open connections are missing from the sums, if they are.
     open_uncounted: Option<String>,
+    /// Sockets that were handed in without a connection and got the control; they are missing from the sums.
+    handed_in_governed: usize,
+    /// Sockets that were handed in connected or listening, which were left as they are.
+    handed_in_left: usize,
+    /// Cgroups without low priority to which processes of the command were seen to have moved.
+    left_for_cgroups: BTreeSet<&'a str>,
 }
 
 impl<'a> Summary<'a> {
@@ -309,6 +360,7 @@ impl<'a> Summary<'a> {
         means: &'a str,
         receives: bool,
         control: Control,
+        ungoverned: &Ungoverned<'a>,
     ) -> Self {
         let totals = sums.map(|sums| sums.totals);
         Self {
@@ -327,11 +379,60 @@ impl<'a> Summary<'a> {
             receiving_yields: totals.map(|totals| totals.receiving_yields),
             accepted_uncounted: sums.map(|sums| sums.accepted_uncounted > 0),
             open_uncounted: missing,
+            handed_in_governed: ungoverned.handed_in.governed,
+            handed_in_left: ungoverned.handed_in.left,
+            left_for_cgroups: ungoverned.cgroups(),
         }
     }
 }
 
-fn tell(arguments: &Arguments, entered: &Entered, control: Control) {
+/// What the sums do not cover.
+struct Ungoverned<'a> {
+    handed_in: HandedIn,
+    outside: &'a BTreeSet<Outside>,
+}
+
+impl<'a> Ungoverned<'a> {
+    fn cgroups(&self) -> BTreeSet<&'a str> {
+        self.outside.iter().map(|one| one.cgroup.as_str()).collect()
+    }
+
+    /// Formats it in a sentence each.
+    fn in_words(&self) -> Vec<String> {
+        let HandedIn { governed, left } = self.handed_in;
+        let mut sentences = Vec::new();
+        if governed > 0 {
+            let sockets = text::count(governed as u64, "socket");
+            sentences.push(format!(
+                "{sockets} handed in without a connection got the control, too, and what is sent there is not counted"
+            ));
+        }
+        if left > 0 {
+            let sockets = text::count(left as u64, "socket");
+            sentences.push(format!(
+                "{sockets} handed in connected or listening stayed as before: `netnice renice` governs such"
+            ));
+        }
+        for cgroup in self.cgroups() {
+            let mut there = self.outside.iter().filter(|one| one.cgroup == cgroup);
+            let first = there.next().map_or(0, |one| one.pid);
+            let others = match there.count() {
+                0 => String::new(),
+                number => format!(" and {}", text::count(number as u64, "other")),
+            };
+            sentences.push(format!(
+                "process {first}{others} left low priority for the cgroup {cgroup}: `netnice attach {cgroup}` governs it while it exists"
+            ));
+        }
+        sentences
+    }
+}
+
+fn tell(arguments: &Arguments, entered: &Entered, control: Control, outside: &BTreeSet<Outside>) {
+    let ungoverned = Ungoverned {
+        handed_in: entered.handed_in(),
+        outside,
+    };
     let (sums, listed) = entered.sums();
     let missing = listed.err().map(|error| error.to_string());
     let means = entered.means();
@@ -342,6 +443,7 @@ fn tell(arguments: &Arguments, entered: &Entered, control: Control) {
             means,
             entered.receives(),
             control,
+            &ungoverned,
         )) {
             Ok(line) => say!("{line}"),
             Err(error) => say!("netnice: {error}"),
@@ -352,9 +454,17 @@ fn tell(arguments: &Arguments, entered: &Entered, control: Control) {
     if let Some(sums) = sums {
         words += &received(&sums.totals, entered.receives());
     }
-    say!("netnice: {words}");
+    let none =
+        sums.is_some_and(|sums| sums.totals.sockets == 0 && sums.totals.receiving_sockets == 0);
+    // Without a connection of the command's own, those on sockets handed in must not seem to be nothing.
+    if !none || ungoverned.handed_in.governed == 0 {
+        say!("netnice: {words}");
+    }
     if let Some(missing) = missing {
         say!("netnice: {missing}");
+    }
+    for sentence in ungoverned.in_words() {
+        say!("netnice: {sentence}");
     }
 }
 
@@ -522,7 +632,40 @@ mod tests {
         unread.yields_unread = 1;
         let words = in_words(Some(unread), false, "supervisor", netnice);
         assert!(words.contains("gave way at least 3 times"), "{words}");
-        let summary = Summary::new(Some(unread), None, "supervisor", false, netnice);
+        let all = Ungoverned {
+            handed_in: HandedIn::default(),
+            outside: &BTreeSet::new(),
+        };
+        let summary = Summary::new(Some(unread), None, "supervisor", false, netnice, &all);
         assert_eq!((summary.yields, summary.connections), (None, Some(1)));
+    }
+
+    #[test]
+    fn what_left_low_priority_has_a_line_for_each_cgroup() {
+        let outside = [(7, "/a"), (8, "/a"), (9, "/b")];
+        let outside = outside.map(|(pid, cgroup)| Outside {
+            pid,
+            cgroup: cgroup.to_owned(),
+        });
+        let outside = BTreeSet::from(outside);
+        let handed_in = HandedIn {
+            governed: 1,
+            left: 2,
+        };
+        let ungoverned = Ungoverned {
+            handed_in,
+            outside: &outside,
+        };
+        let words = ungoverned.in_words();
+        let begins = [
+            "1 socket handed in without a connection got the control",
+            "2 sockets handed in connected or listening stayed",
+            "process 7 and 1 other left low priority for the cgroup /a: ",
+            "process 9 left low priority for the cgroup /b: ",
+        ];
+        assert_eq!(words.len(), begins.len(), "{words:?}");
+        for (sentence, begin) in words.iter().zip(begins) {
+            assert!(sentence.starts_with(begin), "{sentence}");
+        }
     }
 }

@@ -162,6 +162,35 @@ pub fn keep_registered() -> Process {
     Process(child)
 }
 
+/// Starts the program that its arguments name, followed by one that connects a socket made here; prints the control of
+/// that socket, and of one connected and one listening here before.
+const HAND_IN: &str = r#"
+import socket, subprocess, sys
+
+inner = """
+import socket, sys
+new, old, listening = (socket.socket(fileno=int(number)) for number in sys.argv[2:])
+new.connect(("127.0.0.1", int(sys.argv[1])))
+for one in (new, old, listening):
+    print(one.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(bytes(1)).decode())
+"""
+server = socket.create_server(("127.0.0.1", 0), backlog=8)
+new, listening = socket.socket(), socket.create_server(("127.0.0.1", 0))
+old = socket.create_connection(server.getsockname())
+numbers = [one.fileno() for one in (new, old, listening)]
+inner_arguments = [str(number) for number in (server.getsockname()[1], *numbers)]
+command = [*sys.argv[1:], sys.executable, "-c", inner, *inner_arguments]
+sys.exit(subprocess.run(command, pass_fds=numbers).returncode)
+"#;
+
+/// The command, with three sockets that were made before; see [`HAND_IN`].
+pub fn with_sockets_handed_in(command: &Command) -> Command {
+    let mut outer = Command::new("python3");
+    outer.args(["-c", HAND_IN]).arg(command.get_program());
+    outer.args(command.get_args()).current_dir("/");
+    outer
+}
+
 /// A probe that holds connections and tells about them when asked.
 pub struct Holder {
     pub process: Process,
