@@ -22,14 +22,14 @@ PYTHON_SOURCES = python/bench/binding python/bench/cluster python/netnice python
 	bench/ns2/measure bench/ns2/cases.py bench/ns3/ns3_cases.py \
 	netnice/tests/program/downloads.py scripts/check-links scripts/make-link-traces scripts/cli-reference \
 	tests/chaos/chaos tests/chaos/rounds.py tests/chaos/world.py \
-	tests/peers/peers tests/peers/peer.py tests/vm/systemd tests/vm/chaos tests/vm/machine.py \
+	tests/peers/peers tests/peers/peer.py tests/vm/systemd tests/vm/ansible tests/vm/chaos tests/vm/machine.py \
 	tests/nri/nri tests/vm/container.py tests/packages/clean-roots tests/prometheus/prometheus packaging/notices
 SCRIPTS = packaging/build packaging/release packaging/source packaging/deb/postinst packaging/deb/prerm packaging/deb/postrm \
 	packaging/rpm/post packaging/rpm/preun packaging/rpm/postun tests/vm/image \
 	scripts/prerequisites scripts/test-runner .ci/run tests/nri/build tests/kernels/run tests/kernels/inside
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-unprivileged test-kernels test-systemd test-packages test-nri test-prometheus test-python test-cluster wheel deb rpm tarball release \
+.PHONY: help build demo test test-unprivileged test-kernels test-systemd test-ansible test-packages test-nri test-prometheus test-python test-cluster wheel deb rpm tarball release \
 	fuzz chaos peers lint audit format docs bench compare-ns install
 
 help: ## Show this list
@@ -87,6 +87,10 @@ test-systemd: deb ## Install, reboot, upgrade and remove under systemd in a Debi
 	@scripts/prerequisites build demo systemd
 	$(SUDO) tests/vm/systemd --netnice target/packages/root/usr/bin/netnice \
 		--deb $$(ls -t target/packages/netnice_*.deb | head -n 1) $(if $(OTHER),--other $(OTHER)) $(ARGS)
+
+test-ansible: deb ## Run the play for Ansible on a Debian 12 with systemd: minutes, needs root
+	@scripts/prerequisites build systemd ansible
+	$(SUDO) tests/vm/ansible --deb $$(ls -t target/packages/netnice_*.deb | head -n 1) $(ARGS)
 
 test-packages: ## Install the packages in clean roots of Debian 12 and Ubuntu 24.04, run the demo, remove them: minutes, needs root
 	@scripts/prerequisites build package packages
