@@ -9,7 +9,6 @@ pub mod control;
 pub mod control_file;
 pub mod control_interface;
 pub mod controls;
-mod delay_policy;
 pub mod dstcp;
 pub mod netnice;
 pub mod parameter;

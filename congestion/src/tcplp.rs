@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! TCP-LP as in the paper: `policy/tcplp.h`.
+//! The ACKs that `policy/tcplp.h` and the policies of its family take.
 
 use crate::control::CaState;
-pub use crate::controls::tcplp::TcpLp;
 
 /// One ACK of new data. Times are in microseconds and may wrap.
 #[repr(C)]

@@ -7,6 +7,7 @@ mod path;
 use std::fmt::{Debug, Write};
 
 use netnice_congestion::control::{Ack, CongestionControl, Window};
+use netnice_congestion::controls::tcplp::TcpLp;
 use netnice_congestion::controls::{
     hstcplp::HsTcpLp, ledbat::Ledbat, ledbatpp::LedbatPp, tcpnice::TcpNice,
 };
@@ -16,7 +17,6 @@ use netnice_congestion::parameter_table::PARAMETERS;
 use netnice_congestion::parameters::{self, ControlParameters, Kind, Parameter, Value};
 use netnice_congestion::policy;
 use netnice_congestion::registry;
-use netnice_congestion::tcplp::TcpLp;
 use path::{Flow, Path};
 
 const MILLISECOND_NS: u64 = 1_000_000;

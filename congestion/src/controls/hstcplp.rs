@@ -2,8 +2,7 @@
 //! HSTCP-LP: `policy/hstcplp.h`, called as in the kernel.
 
 use crate::control::Registration;
-use crate::controls::tcplp::PolicyControl;
-use crate::delay_policy::delay_policy;
+use crate::controls::delay_policy::{PolicyControl, delay_policy};
 
 pub(crate) const REGISTRATION: Registration = Registration {
     name: "hstcplp",

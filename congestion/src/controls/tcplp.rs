@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! TCP-LP: `policy/tcplp.h`, called as in the kernel; and the wrapper of all policies of its family.
+//! TCP-LP: `policy/tcplp.h`, called as in the kernel.
 
-use std::fmt;
-
-use crate::control::{Ack, Congestion, CongestionControl, Registration, Window};
-use crate::controls::low_priority::{clock_us, duration_us, sample_us, whole_packets};
-use crate::delay_policy::delay_policy;
-use crate::policy::{Report, State};
+use crate::control::Registration;
+use crate::controls::delay_policy::{PolicyControl, delay_policy};
+use crate::policy::State;
 use crate::tcplp;
 
 pub(crate) const REGISTRATION: Registration = Registration {
@@ -18,142 +15,6 @@ pub(crate) const REGISTRATION: Registration = Registration {
         )))
     },
 };
-
-/// Interface of the policies of TCP-LP's family; all count whole packets and microseconds.
-pub(crate) trait Policy: fmt::Debug + Send {
-    /// The control's name.
-    const NAME: &'static str;
-
-    /// Samples the delay of an ACK, also in recovery.
-    fn sample(&mut self, ack: &tcplp::Ack);
-
-    /// Returns the window after an ACK that has been sampled.
-    fn on_sampled_ack(&mut self, ack: &tcplp::Ack) -> u32;
-
-    /// Returns the window after a router's mark; `None` if the mark counts as a loss.
-    fn on_ecn_echo(&mut self, _ack: &tcplp::Ack) -> Option<u32> {
-        None
-    }
-
-    /// Returns the new `ssthresh` after a loss.
-    fn on_loss(&mut self, cwnd: u32, now_us: u32) -> u32;
-
-    /// Returns the microseconds between packets if the window is below one packet, otherwise 0.
-    fn pause_us(&self, _cwnd: u32, _smoothed_rtt_us: u32) -> u32 {
-        0
-    }
-
-    /// Called when sending restarts after an idle period.
-    fn on_restart(&mut self);
-
-    /// The report of the policy.
-    fn report(&self) -> &Report;
-}
-
-/// A congestion control built from a policy.
-#[derive(Debug)]
-pub(super) struct PolicyControl<P> {
-    policy: P,
-}
-
-impl<P> PolicyControl<P> {
-    pub(super) fn new(policy: P) -> Self {
-        Self { policy }
-    }
-}
-
-/// Applies the window that a policy chose in place of `cwnd`. A smaller one is also the new `ssthresh`, or slow start
-/// would undo it.
-fn apply(cwnd: u32, wanted: u32, window: &mut Window) {
-    if wanted < cwnd {
-        window.ssthresh = wanted.into();
-    }
-    if wanted != cwnd {
-        window.cwnd = wanted.into();
-    }
-}
-
-impl<P: Policy> CongestionControl for PolicyControl<P> {
-    fn name(&self) -> &'static str {
-        P::NAME
-    }
-
-    fn on_ack(&mut self, ack: &Ack, window: &mut Window) {
-        let policy_ack = tcplp::Ack {
-            now_us: clock_us(ack.now_ns),
-            sample_rtt_us: sample_us(ack.rtt_ns),
-            smoothed_rtt_us: duration_us(ack.smoothed_rtt_ns),
-            minimum_rtt_us: duration_us(ack.min_rtt_ns),
-            tsval: ack.peer_clock().unwrap_or(0),
-            acked: ack.acked,
-            in_flight: ack.in_flight,
-            cwnd: whole_packets(window.cwnd),
-            ssthresh: whole_packets(window.ssthresh),
-            has_timestamp: ack.peer_clock().is_some(),
-            ca_state: ack.ca_state,
-            cwnd_limited: ack.cwnd_limited,
-        };
-        self.policy.sample(&policy_ack);
-        if ack.may_grow {
-            apply(
-                policy_ack.cwnd,
-                self.policy.on_sampled_ack(&policy_ack),
-                window,
-            );
-        }
-    }
-
-    fn uses_flight_samples(&self) -> bool {
-        false
-    }
-
-    fn on_loss(&mut self, congestion: &Congestion, window: &mut Window) {
-        let cwnd = whole_packets(window.cwnd);
-        window.ssthresh = self
-            .policy
-            .on_loss(cwnd, clock_us(congestion.now_ns))
-            .into();
-    }
-
-    /// As in Linux, which calls `ssthresh` for a loss and an RTO.
-    fn on_timeout(&mut self, congestion: &Congestion, window: &mut Window) {
-        self.on_loss(congestion, window);
-    }
-
-    fn on_ecn_echo(&mut self, congestion: &Congestion, _in_profile: bool, window: &mut Window) {
-        let policy_ack = tcplp::Ack {
-            now_us: clock_us(congestion.now_ns),
-            smoothed_rtt_us: duration_us(congestion.smoothed_rtt_ns),
-            in_flight: congestion.in_flight,
-            cwnd: whole_packets(window.cwnd),
-            ssthresh: whole_packets(window.ssthresh),
-            ..tcplp::Ack::default()
-        };
-        match self.policy.on_ecn_echo(&policy_ack) {
-            Some(wanted) => apply(policy_ack.cwnd, wanted, window),
-            None => {
-                self.on_loss(congestion, window);
-                window.cwnd = window.ssthresh;
-            }
-        }
-    }
-
-    fn on_restart(&mut self, _now_ns: u64, _window: &mut Window) {
-        self.policy.on_restart();
-    }
-
-    fn pacing_interval_ns(&self, window: &Window, smoothed_rtt_ns: u64) -> Option<u64> {
-        let cwnd = whole_packets(window.cwnd);
-        match self.policy.pause_us(cwnd, duration_us(smoothed_rtt_ns)) {
-            0 => None,
-            pause_us => Some(u64::from(pause_us) * 1000),
-        }
-    }
-
-    fn report(&self) -> Option<Report> {
-        Some(*self.policy.report())
-    }
-}
 
 delay_policy!(
     /// The state of one connection under TCP-LP.

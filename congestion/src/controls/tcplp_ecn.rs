@@ -2,9 +2,10 @@
 //! TCP-LP/ECN: the paper's benchmark (LP03 IV-A), in which a router's mark indicates congestion instead of delays.
 
 use crate::control::Registration;
-use crate::controls::tcplp::{Policy, PolicyControl};
+use crate::controls::delay_policy::{Policy, PolicyControl};
+use crate::controls::tcplp::TcpLp;
 use crate::policy::Report;
-use crate::tcplp::{Ack, TcpLp};
+use crate::tcplp::Ack;
 
 pub(crate) const REGISTRATION: Registration = Registration {
     name: "tcplp_ecn",
@@ -49,7 +50,7 @@ impl Policy for ByMarks {
 #[cfg(test)]
 mod tests {
     use crate::control::{Ack, Congestion, CongestionControl, Window};
-    use crate::controls::tcplp::PolicyControl;
+    use crate::controls::delay_policy::PolicyControl;
     use crate::parameters::{self, Settings};
     use crate::policy::Parameters;
 

@@ -2,8 +2,9 @@
 //! A connection under TCP-LP with artificial delays.
 
 use netnice_congestion::control::CaState;
+use netnice_congestion::controls::tcplp::TcpLp;
 use netnice_congestion::policy::Parameters;
-use netnice_congestion::tcplp::{Ack, TcpLp};
+use netnice_congestion::tcplp::Ack;
 
 pub const RTT_US: u32 = 100_000;
 

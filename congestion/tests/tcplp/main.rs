@@ -2,10 +2,11 @@
 //! TCP-LP against numbers computed by hand from equations (1) and (2) and the paper's figure 3.
 
 use netnice_congestion::control::CaState;
+use netnice_congestion::controls::tcplp::TcpLp;
 use netnice_congestion::parameters::ControlParameters;
 use netnice_congestion::policy::{Parameters, Phase, Signal};
 use netnice_congestion::registry;
-use netnice_congestion::tcplp::{Ack, TcpLp};
+use netnice_congestion::tcplp::Ack;
 use proptest::prelude::*;
 
 mod connection;
