@@ -17,7 +17,7 @@
 
 #define RECORDED_CALLS 32768
 
-/* What a control may set. */
+/* The variables that a control may set. */
 struct window {
 	u64 pacing_rate; /* bytes per second */
 	u32 cwnd;

@@ -108,7 +108,7 @@ pub fn signal(child: &Child, signal: nix::sys::signal::Signal) {
     nix::sys::signal::kill(pid, signal).expect("the child is there");
 }
 
-/// Whether a process is in the network namespace that `readlink /proc/self/ns/net` calls so.
+/// Returns whether a process is in the network namespace that `readlink /proc/self/ns/net` calls so.
 pub fn namespace_has_processes(namespace: &str) -> bool {
     let processes = std::fs::read_dir("/proc").expect("/proc can be read");
     let mut links = processes
