@@ -134,6 +134,15 @@ pub(crate) struct Curve {
 }
 
 impl Curve {
+    /// Rejects a min_th above max_th.
+    fn check(&self) -> Result<(), DisciplineError> {
+        let (min, max) = (self.min, self.max);
+        match min <= max {
+            true => Ok(()),
+            false => Err(DisciplineError::Thresholds { min, max }),
+        }
+    }
+
     /// p_b, the probability before the spacing of drops.
     pub(crate) fn probability(&self, average: f64) -> f64 {
         if average < self.min {
@@ -237,7 +246,7 @@ impl EarlyDetection {
             max_probability: settings.max_probability.as_f64(),
             gentle: settings.gentle,
         };
-        DisciplineError::check_thresholds(&curve)?;
+        curve.check()?;
         let spacing = Spacing {
             wait: settings.wait,
             packet_size: (count_in == CountIn::Bytes).then_some(packet_size),

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The properties of a link that a discipline is created with, and the errors of doing so.
+
+use std::time::Duration;
+
+use crate::{Bytes, QueueBound, QueueLimit, Rate, format_delay};
+
+/// Properties of the link that a discipline depends on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DisciplineContext {
+    /// The link's rate; `None` if a transmission takes no time.
+    pub rate: Option<Rate>,
+    /// The link's one-way propagation delay.
+    pub delay: Duration,
+    /// Propagation delay both ways between the hosts, which limits in bandwidth-delay products multiply.
+    pub base_rtt: Duration,
+    /// Length of a full packet, headers included: scenarios give the largest packet of the flows over the link. It converts
+    /// between packets and bytes; RED and PIE take it for the mean packet size of their papers, CoDel for the largest.
+    pub packet_size: Bytes,
+}
+
+impl DisciplineContext {
+    pub(crate) fn rate(&self) -> Result<Rate, DisciplineError> {
+        self.rate.ok_or(DisciplineError::NoRate)
+    }
+
+    /// Converts `limit` to packets or bytes.
+    pub fn bound(&self, limit: QueueLimit) -> Result<QueueBound, DisciplineError> {
+        if self.packet_size.get() == 0 {
+            return Err(DisciplineError::NoPacketSize);
+        }
+        match limit {
+            QueueLimit::Packets(packets) => Ok(QueueBound::Packets(packets as usize)),
+            QueueLimit::Bytes(bytes) => Ok(QueueBound::Bytes(bytes.get())),
+            QueueLimit::Time(_) | QueueLimit::Bdp(_) => {
+                let packet_size = self.packet_size.get() as usize;
+                Ok(limit.resolve(self.rate()?, self.base_rtt, packet_size))
+            }
+        }
+    }
+
+    /// Converts `limit` to full packets, at least one.
+    pub fn bound_in_packets(&self, limit: QueueLimit) -> Result<usize, DisciplineError> {
+        Ok(match self.bound(limit)? {
+            QueueBound::Packets(packets) => packets,
+            QueueBound::Bytes(bytes) => (bytes / self.packet_size.get()) as usize,
+        }
+        .max(1))
+    }
+
+    /// Full packets that the link sends per second.
+    pub(crate) fn packets_per_second(&self) -> Result<f64, DisciplineError> {
+        Ok(self.rate()?.as_f64() / (8.0 * self.packet_size.get() as f64))
+    }
+
+    /// w_q: the one configured, or ns-2.35's automatic one (its `q_weight_ -1`).
+    pub(crate) fn weight(&self, given: Option<f64>) -> Result<f64, DisciplineError> {
+        match given {
+            Some(weight) if weight > 0.0 && weight <= 1.0 => Ok(weight),
+            Some(weight) => Err(DisciplineError::Weight { weight }),
+            None => {
+                let packets_per_second = self.packets_per_second()?;
+                let round_trip = 3.0 * (self.delay.as_secs_f64() + 1.0 / packets_per_second);
+                let packets = 10.0 * round_trip.max(0.1) * packets_per_second;
+                Ok(-(-1.0 / packets).exp_m1())
+            }
+        }
+    }
+}
+
+/// An invalid description of a queue.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DisciplineError {
+    /// The link has no rate.
+    #[error(
+        "the link has no rate, so neither a time nor a bandwidth-delay product is a queue's length; give the link a rate"
+    )]
+    NoRate,
+    /// The context has no packet size.
+    #[error("the packet size is zero; give one of at least 1B")]
+    NoPacketSize,
+    /// The minimum threshold is above the maximum threshold.
+    #[error("min_threshold ({min}) is above max_threshold ({max}), counted alike; it must not be")]
+    Thresholds {
+        /// The minimum threshold, in the unit counted.
+        min: f64,
+        /// The maximum threshold, in the unit counted.
+        max: f64,
+    },
+    /// The queue cannot reach the threshold.
+    #[error(
+        "min_threshold ({min}) is above the limit ({limit}), counted alike, so that nothing would be dropped early; it must not be"
+    )]
+    BeyondLimit {
+        /// The minimum threshold, in the unit counted.
+        min: f64,
+        /// The limit, in the unit counted.
+        limit: f64,
+    },
+    /// The weight is not above 0, or exceeds 1.
+    #[error("weight {weight} is out of range; it must be above 0 and at most 1")]
+    Weight {
+        /// The weight as configured.
+        weight: f64,
+    },
+    /// CoDel's target is not below its interval.
+    #[error(
+        "target ({}) is not below interval ({}); it must be, and 5 to 10 % of it is usual",
+        format_delay(*.target),
+        format_delay(*.interval)
+    )]
+    TargetAboveInterval {
+        /// The target as configured.
+        target: Duration,
+        /// The interval as configured.
+        interval: Duration,
+    },
+    /// A number is not above 0.
+    #[error("{field} is {value}; it must be above 0")]
+    NotPositive {
+        /// The field of the description.
+        field: &'static str,
+        /// The number as configured.
+        value: f64,
+    },
+    /// RIO does not support marking by class.
+    #[error("ecn `mark_low_class` is for red only; write mark or mark_always")]
+    LowClassInRio,
+    /// A field that must be at least 1 is 0.
+    #[error("{field} is 0; it must be at least 1")]
+    Zero {
+        /// The field of the description.
+        field: &'static str,
+    },
+    /// A field exceeds the largest value allowed, which bounds memory.
+    #[error("{field} is more than {most}, the most allowed")]
+    TooMany {
+        /// The field of the description.
+        field: &'static str,
+        /// The largest value allowed.
+        most: u32,
+    },
+}
