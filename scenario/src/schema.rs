@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use schemars::Schema;
 use schemars::generate::SchemaSettings;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::model::Scenario;
 
@@ -13,24 +13,6 @@ use crate::model::Scenario;
 pub fn json_schema() -> Schema {
     let generator = SchemaSettings::draft2020_12().into_generator();
     generator.into_root_schema_for::<Scenario>()
-}
-
-/// Allows the name alone, as in `"ftp"`, for each variant of an enum with the tag `kind` that has no required field.
-pub(crate) fn or_name(schema: &mut Schema) {
-    let Some(variants) = schema.get_mut("oneOf").and_then(Value::as_array_mut) else {
-        return;
-    };
-    let names: Vec<Value> = variants
-        .iter()
-        .filter(|variant| {
-            variant["required"]
-                .as_array()
-                .is_some_and(|all| all.len() == 1)
-        })
-        .map(|variant| variant["properties"]["kind"]["const"].clone())
-        .filter(Value::is_string)
-        .collect();
-    variants.push(json!({ "type": "string", "enum": names }));
 }
 
 /// The keys of the whole file, in the order of the type.

@@ -5,8 +5,8 @@ use netnice_queue::{Bytes, Rate};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::kind_schema::or_name;
 use super::{Arrivals, TimeSpan};
-use crate::schema::or_name;
 
 /// The source of traffic, chosen by `kind`; a text such as "ftp" is the kind alone.
 ///

@@ -7,8 +7,8 @@ use netnice_queue::{Bytes, Rate};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::kind_schema::or_name;
 use super::{TimeSpan, application::request_size};
-use crate::schema::or_name;
 
 /// Transfers that arrive as a Poisson process, each over a connection of its own.
 ///

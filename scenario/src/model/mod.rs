@@ -7,6 +7,7 @@ mod congestion_control;
 mod either;
 mod figure;
 mod flow;
+mod kind_schema;
 mod link;
 mod node;
 mod queue;
