@@ -14,14 +14,13 @@ use netnice_scenario::ScenarioFile;
 use netnice_scenario::model::Scenario;
 use netnice_scenario::network::Problem;
 use netnice_scenario::pool::{LAB_BPS, Make};
-use netnice_scenario::results::{Backend, Estimate, RunResults};
-use serde::{Deserialize, Serialize};
+use netnice_scenario::results::{Backend, RunResults};
 
 use crate::run::slowest_bps;
 use crate::{
-    Curve, CurveKind, Experiment, Figure, FigureKind, Findings, Finished, Judgement, Measured,
-    MeasuredPoint, MeasuredStudy, Outcome, Reproduction, RunError, Scale, Store, Study, StudyError,
-    StudyRecord, Tick,
+    Curve, CurveKind, Experiment, Figure, FigureKind, Findings, Finished, LabOutcome, LabValue,
+    Measured, MeasuredPoint, MeasuredStudy, Outcome, Reproduction, RunError, Scale, Store, Study,
+    StudyError, StudyRecord, Tick,
 };
 
 /// The most real time that a study may take.
@@ -44,37 +43,6 @@ impl Default for LabLimits {
             longest: Duration::from_secs(60),
         }
     }
-}
-
-/// A value on a running kernel.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LabValue {
-    /// It was measured.
-    Measured {
-        /// Mean over the runs.
-        ours: Estimate,
-        /// How it is judged, by the rule that the simulation is judged by.
-        judgement: Judgement,
-        /// Why the runs cannot be trusted, if they cannot.
-        distrust: Option<String>,
-    },
-    /// It was not.
-    NotMeasured {
-        /// Why.
-        reason: String,
-    },
-}
-
-/// The record of an experiment on a kernel.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct LabOutcome {
-    /// Release of the kernel; empty where nothing was run.
-    pub kernel: String,
-    /// The studies that were run.
-    pub studies: Vec<StudyRecord>,
-    /// Where the kernel differs slightly from the scenarios.
-    pub notes: Vec<String>,
 }
 
 /// The sources of a value or a curve: the studies without whose runs it changes.

@@ -5,9 +5,10 @@ use netnice_scenario::results::{Backend, Estimate};
 use serde::{Deserialize, Serialize};
 
 use crate::claim::short;
+use crate::study::directory;
 use crate::{
-    Choice, Claim, Effort, Experiment, Figure, Findings, Judgement, LabOutcome, LabValue, Paper,
-    Reported, Rule, Scale, Study, Verdict, store,
+    Choice, Claim, Effort, Experiment, Figure, Findings, Judgement, Paper, Reported, Rule, Scale,
+    Study, Table, Verdict,
 };
 
 /// Outcomes, and their origin.
@@ -84,38 +85,35 @@ pub struct ReportedValue {
     pub lab: Option<LabValue>,
 }
 
-/// A table with a heading.
+/// A value on a running kernel.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Table {
-    /// Title.
-    pub title: String,
-    /// Headings.
-    pub columns: Vec<String>,
-    /// Rows, as long as `columns`.
-    pub rows: Vec<Vec<String>>,
-    /// A search over what the paper leaves open, which a report folds.
-    #[serde(default)]
-    pub search: bool,
+#[serde(rename_all = "snake_case")]
+pub enum LabValue {
+    /// It was measured.
+    Measured {
+        /// Mean over the runs.
+        ours: Estimate,
+        /// How it is judged, by the rule that the simulation is judged by.
+        judgement: Judgement,
+        /// Why the runs cannot be trusted, if they cannot.
+        distrust: Option<String>,
+    },
+    /// It was not.
+    NotMeasured {
+        /// Why.
+        reason: String,
+    },
 }
 
-impl Table {
-    /// An empty table.
-    pub fn new(title: &str, columns: &[&str]) -> Table {
-        Table {
-            title: title.to_owned(),
-            columns: columns.iter().map(|&column| column.to_owned()).collect(),
-            rows: Vec::new(),
-            search: false,
-        }
-    }
-
-    /// An empty table of a search.
-    pub fn search(title: &str, columns: &[&str]) -> Table {
-        Table {
-            search: true,
-            ..Table::new(title, columns)
-        }
-    }
+/// The record of an experiment on a kernel.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct LabOutcome {
+    /// Release of the kernel; empty where nothing was run.
+    pub kernel: String,
+    /// The studies that were run.
+    pub studies: Vec<StudyRecord>,
+    /// Where the kernel differs slightly from the scenarios.
+    pub notes: Vec<String>,
 }
 
 impl ReportedValue {
@@ -276,7 +274,7 @@ impl StudyRecord {
     pub(crate) fn new(study: &Study, scale: Scale, points: usize, backend: Backend) -> StudyRecord {
         let file = match study.sweep.is_empty() {
             true => format!("papers/scenarios/{}", study.file),
-            false => format!("{}/{}/scenario.toml", store::directory(backend), study.name),
+            false => format!("{}/{}/scenario.toml", directory(backend), study.name),
         };
         let command = match backend {
             Backend::Simulation => "sim",

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use netnice_scenario::results::{Backend, DirectoryError, Existing, Manifest, ResultsDirectory};
 use netnice_scenario::{ScenarioFile, input, output};
 
+use crate::study::directory;
 use crate::{Outcome, Outcomes, experiments};
 
 /// A directory of a reproduction: `studies/NAME/` for each study, as `netnice sim --out` makes it, `lab/NAME/`, as `netnice lab
@@ -37,14 +38,6 @@ pub enum StoreError {
         /// The system's answer.
         error: io::Error,
     },
-}
-
-/// Where the studies of a backend are.
-pub(crate) fn directory(backend: Backend) -> &'static str {
-    match backend {
-        Backend::Simulation => "studies",
-        Backend::Lab => "lab",
-    }
 }
 
 impl Store {

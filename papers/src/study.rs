@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Studies: scenarios with their settings.
 
+use netnice_scenario::results::Backend;
 use netnice_scenario::{ScenarioError, ScenarioFile};
 
 use crate::{Effort, Scale};
@@ -34,6 +35,14 @@ pub struct StudyError {
     pub study: String,
     /// Why.
     pub error: ScenarioError,
+}
+
+/// Where a [`Store`](crate::Store) keeps the studies of a backend.
+pub(crate) fn directory(backend: Backend) -> &'static str {
+    match backend {
+        Backend::Simulation => "studies",
+        Backend::Lab => "lab",
+    }
 }
 
 /// A file of `papers/scenarios/`: its name and its text.
