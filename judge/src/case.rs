@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A run: a path, with a rival or none, and the control under test or none.
 
+use std::path::Path as FilePath;
 use std::time::Duration;
 
 use netnice_scenario::results::{RunResults, Series};
-use netnice_scenario::{ScenarioError, ScenarioFile};
+use netnice_scenario::{ControlFiles, ScenarioError, ScenarioFile};
 use serde::{Deserialize, Serialize};
 
+use crate::control::Control;
 use crate::path::Path;
 use crate::plan::Effort;
 use crate::rival::{Delay, Rival};
@@ -28,7 +30,7 @@ pub struct Case {
     /// The rival; `None`: the control is alone.
     pub rival: Option<&'static Rival>,
     /// The control under test; `None`: the rival is alone.
-    pub control: Option<String>,
+    pub control: Option<Control>,
 }
 
 /// The times of a run, from its begin.
@@ -77,7 +79,8 @@ impl Case {
     /// `PATH.RIVAL.CONTROL`, with `none` where there is none.
     pub fn name(&self) -> String {
         let rival = self.rival.map_or("none", |rival| rival.name);
-        let control = self.control.as_deref().unwrap_or("none");
+        let control = self.control.as_ref();
+        let control = control.map_or("none", |control| &control.name);
         format!("{}.{rival}.{control}", self.path.name)
     }
 
@@ -121,25 +124,39 @@ impl Case {
         );
         if let Some(control) = &self.control {
             text += &format!(
-                "[[flows]]\nname = \"own\"\ncongestion_control = \"{control}\"\nstart_spread = \"100ms\"\n\
-                 tcp = {{ delayed_ack = true, min_rto = \"200ms\" }}\n\n"
+                "[[flows]]\nname = \"own\"\ncongestion_control = \"{}\"\nstart_spread = \"100ms\"\n\
+                 tcp = {{ delayed_ack = true, min_rto = \"200ms\" }}\n\n",
+                control.in_scenario()
             );
         }
         if let Some(rival) = self.rival {
             let milliseconds = |time: Duration| time.as_millis() as u64;
-            let control = self.control.as_deref().unwrap_or("cubic");
+            let control = self.control.as_ref();
+            let control = control.map_or("cubic".to_owned(), Control::in_scenario);
             let rate_bps = self.path.rate_bps();
-            text += &rival.toml(control, rate_bps, milliseconds(start), milliseconds(stop));
+            text += &rival.toml(&control, rate_bps, milliseconds(start), milliseconds(stop));
         }
         text
     }
 
-    /// The run as a checked scenario.
+    /// Directory of the C file that the scenario names; `None` if it names none.
+    pub fn directory(&self) -> Option<&FilePath> {
+        self.control.as_ref()?.directory.as_deref()
+    }
+
+    /// The run as a checked scenario. A C file is allowed as the control: whoever judges it has chosen it.
     ///
     /// # Errors
-    /// If the scenario is refused: the control does not exist.
+    /// If the scenario is refused: the control does not exist, or its file does not compile.
     pub fn scenario(&self, effort: Effort, seeds: u64) -> Result<ScenarioFile, ScenarioError> {
-        ScenarioFile::parse(&self.name(), &self.text(effort, seeds), &[], None)
+        ScenarioFile::parse_for(
+            &self.name(),
+            &self.text(effort, seeds),
+            &[],
+            self.directory(),
+            ControlFiles::OfScenario,
+            |_| Vec::new(),
+        )
     }
 
     /// Measures a run.
@@ -281,7 +298,7 @@ mod tests {
     fn every_path_and_rival_is_a_scenario() {
         for path in PATHS {
             for rival in RIVALS.iter().map(Some).chain([None]) {
-                for control in [Some("netnice".to_owned()), None] {
+                for control in [Some(Control::named("netnice")), None] {
                     if control.is_none() && rival.is_none() {
                         continue;
                     }

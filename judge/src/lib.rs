@@ -5,6 +5,7 @@
 //! - [`rival`]: the rivals, a line each.
 //! - [`figure`]: the figures of a cell, a line each.
 //! - [`question`]: RFC 9743's questions, answered from the figures, a line each.
+//! - [`control`]: a control under test, by name or in a C file.
 //! - [`case`]: a run as a scenario, and what is measured of its results.
 //! - [`plan`]: all runs of a judgement; reuses finished ones.
 //! - [`judgement`]: the figures of all cells.
@@ -13,6 +14,7 @@
 //! Nothing here runs a scenario: the caller gives a function that does, on the simulator or on a kernel.
 
 pub mod case;
+pub mod control;
 pub mod figure;
 pub mod judgement;
 pub mod markdown;

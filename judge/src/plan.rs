@@ -16,6 +16,7 @@ use netnice_scenario::{ScenarioError, ScenarioFile, output};
 use serde::{Deserialize, Serialize};
 
 use crate::case::{Case, Measured};
+use crate::control::Control;
 use crate::figure::{FIGURES, Sample};
 use crate::judgement::{Cell, Judgement};
 use crate::path::{PATHS, Path};
@@ -52,6 +53,14 @@ pub enum PlanError {
         /// Names that exist.
         allowed: String,
     },
+    /// A C file's name cannot be part of names of scenarios.
+    #[error(
+        "{0}: the file's name becomes part of scenarios' names: call it by letters, digits, `-`, `_` and `.`, such as mine.h"
+    )]
+    ControlName(String),
+    /// Two C files would have the same scenarios.
+    #[error("two of the controls are called {0}: call one otherwise")]
+    SameName(String),
     /// A control does not exist.
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
@@ -78,7 +87,7 @@ pub enum PlanError {
     },
 }
 
-fn at(path: &FilePath) -> impl FnOnce(io::Error) -> PlanError + '_ {
+pub(crate) fn at(path: &FilePath) -> impl FnOnce(io::Error) -> PlanError + '_ {
     move |error| PlanError::Io {
         path: path.to_owned(),
         error,
@@ -143,7 +152,7 @@ impl Plan {
     /// at most 100 Mb/s.
     ///
     /// # Errors
-    /// If a path, a rival or a control does not exist.
+    /// If a path, a rival or a control does not exist, or if a control's file does not compile.
     pub fn new(
         controls: &[String],
         paths: &[String],
@@ -153,6 +162,15 @@ impl Plan {
         seeds: u64,
     ) -> Result<Plan, PlanError> {
         let quick = effort == Effort::Quick;
+        let tested: Result<Vec<Control>, PlanError> =
+            controls.iter().map(|given| Control::given(given)).collect();
+        let tested = tested?;
+        for (number, control) in tested.iter().enumerate() {
+            let mut before = tested[..number].iter();
+            if before.any(|other| other.name == control.name && other != control) {
+                return Err(PlanError::SameName(control.name.clone()));
+            }
+        }
         let paths = select(
             "path",
             PATHS,
@@ -171,7 +189,7 @@ impl Plan {
         let mut cases = Vec::new();
         for &path in &paths {
             for rival in beside() {
-                cases.extend(controls.iter().map(|control| Case {
+                cases.extend(tested.iter().map(|control| Case {
                     path,
                     rival,
                     control: Some(control.clone()),
@@ -186,11 +204,11 @@ impl Plan {
                 rival: Some(*rival),
                 control: None,
             }));
-            if !controls.iter().any(|control| control == "cubic") {
+            if !tested.iter().any(|control| control.name == "cubic") {
                 cases.push(Case {
                     path,
                     rival: None,
-                    control: Some("cubic".to_owned()),
+                    control: Some(Control::named("cubic")),
                 });
             }
         }
@@ -205,15 +223,15 @@ impl Plan {
             effort,
             lab,
             seeds,
-            controls: controls.to_vec(),
+            controls: tested.into_iter().map(|control| control.name).collect(),
             cases: cases?,
             cells,
         })
     }
 
-    /// All cases: name, and scenario with its seeds.
-    pub fn cases(&self) -> impl Iterator<Item = (String, &ScenarioFile)> {
-        self.cases.iter().map(|(case, file)| (case.name(), file))
+    /// All cases, each with its scenario, which has the seeds.
+    pub fn cases(&self) -> impl Iterator<Item = (&Case, &ScenarioFile)> {
+        self.cases.iter().map(|(case, file)| (case, file))
     }
 
     /// The scenarios of all cases.
@@ -312,6 +330,15 @@ impl Plan {
         for (number, (case, file)) in self.cases.iter().enumerate() {
             let path = scenarios.join(format!("{}.toml", case.name()));
             fs::write(&path, &file.text).map_err(at(&path))?;
+            // Beside the scenario, so that it can be run elsewhere, and later.
+            if let Some(control) = case.control.as_ref().filter(|_| case.directory().is_some()) {
+                let path = scenarios.join(&control.name);
+                let flows = &file.scenario().flows;
+                let read = flows
+                    .iter()
+                    .find_map(|flow| flow.congestion_control.file.as_ref());
+                fs::write(&path, read.map_or("", |read| read.text())).map_err(at(&path))?;
+            }
             for seed in 1..=self.seeds {
                 match kept(&self.run_file(out, case, seed), &file.hash, version) {
                     Some(measured) => {
@@ -356,7 +383,7 @@ impl Plan {
         self.cases.iter().position(|(case, _)| {
             case.path.name == path.name
                 && case.rival.map(|rival| rival.name) == rival.map(|rival| rival.name)
-                && case.control.as_deref() == control
+                && case.control.as_ref().map(|control| control.name.as_str()) == control
         })
     }
 
@@ -416,11 +443,16 @@ impl Plan {
         Some(Cell {
             path: case.path.name.to_owned(),
             rival: case.rival.map_or("none", |rival| rival.name).to_owned(),
-            control: case.control.clone()?,
+            control: case.control.as_ref()?.name.clone(),
             figures: figures.collect(),
             run: format!(
-                "netnice {} {}",
+                "netnice {} {}{}",
                 if self.lab { "lab" } else { "sim" },
+                // The page's reader has not chosen the file.
+                match case.directory() {
+                    Some(_) => "--allow-control-files ",
+                    None => "",
+                },
                 file.display()
             ),
             distrust,

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A small part of the grid, simulated, with bounds.
 
+use std::fs;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use netnice_judge::{Effort, Judgement, Plan, markdown, page};
+use netnice_scenario::{ControlFiles, ScenarioFile};
 
 fn names(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
@@ -125,4 +127,57 @@ fn unknown_names_are_answered_by_those_that_exist() {
     );
     assert!(new("reno", "base", "qubic").contains("rival \"qubic\"; there are cubic, reno"));
     assert!(new("renno", "base", "cubic").contains("did you mean `reno`"));
+}
+
+#[test]
+fn a_control_in_a_file_is_judged_as_the_same_by_name() {
+    const RENO: &str = include_str!("../../python/tests/reno.h");
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("mine.h");
+    fs::write(&file, RENO).unwrap();
+    let plan = |controls: &[&str]| {
+        let [paths, rivals] = [&["base"], &["itself"]].map(|all| names(all));
+        Plan::new(&names(controls), &paths, &rivals, Effort::Quick, false, 1)
+    };
+    let given = file.to_str().unwrap();
+    let out = tempfile::tempdir().unwrap();
+    let both = plan(&[given, "reno", "netnice"]).unwrap();
+    let (judgement, made) = simulate(&both, out.path(), false, usize::MAX);
+    assert_eq!(made, 7);
+    let alone = |control| judgement.cell("base", "none", control).unwrap().figures["queue_s"].mean;
+    // They round otherwise; netnice leaves the queue empty.
+    let (own, reno, netnice) = (alone("mine.h"), alone("reno"), alone("netnice"));
+    assert!(
+        (own / reno - 1.0).abs() < 0.4 && netnice < reno / 2.0,
+        "{own} {reno} {netnice}"
+    );
+    let cell = judgement.cell("base", "itself", "mine.h").unwrap();
+    assert!(cell.figures["share"].mean > 0.3);
+    // The scenario has its file beside it, and the command allows it.
+    assert!(
+        cell.run.starts_with("netnice sim --allow-control-files "),
+        "{}",
+        cell.run
+    );
+    let kept = out.path().join("scenarios");
+    assert_eq!(fs::read_to_string(kept.join("mine.h")).unwrap(), RENO);
+    let scenario = kept.join("base.itself.mine.h.toml");
+    let allowed = ControlFiles::OfScenario;
+    let again = ScenarioFile::load_for(&scenario, &[], allowed, |_| Vec::new()).unwrap();
+    let found = both
+        .cases()
+        .find(|(case, _)| case.name() == "base.itself.mine.h");
+    assert_eq!(again.hash, found.unwrap().1.hash);
+    // Runs of another text are not reused.
+    fs::write(&file, RENO.replace("window->cwnd++", "window->cwnd += 2")).unwrap();
+    let changed = plan(&[given, "reno", "netnice"]).unwrap();
+    let (_, made) = simulate(&changed, out.path(), true, usize::MAX);
+    assert_eq!(made, 2);
+
+    let refused = |controls: &[&str]| plan(controls).map(drop).unwrap_err().to_string();
+    assert!(refused(&[given, "./mine.h"]).contains("two of the controls are called mine.h"));
+    assert!(refused(&["./my own.h"]).contains("call it by letters"));
+    assert!(refused(&["./none.h"]).contains("No such file"));
+    fs::write(&file, RENO.replace("INTERFACE 1", "INTERFACE 2")).unwrap();
+    assert!(refused(&[given]).contains("this netnice has interface 1"));
 }

@@ -96,13 +96,15 @@ def judge(
 ) -> dict[str, Any]:
     """Judge controls on many paths, beside many rivals, as ``netnice judge`` does, and return the judgement.
 
+    ``controls`` are names, or paths of C files such as ``"./mine.h"``, which all workers need at the same place.
     ``paths`` and ``rivals`` choose by name; all where none is given, fewer with ``quick``. ``seeds`` is the number of
     runs of each cell, 3, or 1 with ``quick``. What is measured of each run is kept in ``out``, with the judgement as
     JSON, HTML and Markdown. The rest is as for `reproduce`. The result is what ``judgement.json`` has: ``cells`` with
     their figures, and ``answers``.
 
-    Raises `ValueError` for a name that does not exist, `FileExistsError` if ``out`` holds runs and ``resume`` is false,
-    `RunsLostError` if the executor loses runs again and again.
+    Raises `ValueError` for a path or rival that does not exist, `ScenarioError` for a control that does not exist or
+    does not compile, `FileExistsError` if ``out`` holds runs and ``resume`` is false, `RunsLostError` if the executor
+    loses runs again and again.
     """
     names = [controls] if isinstance(controls, str) else list(controls)
     if seeds is None:

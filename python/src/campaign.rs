@@ -2,7 +2,7 @@
 //! The runs of `netnice reproduce` and `netnice judge`, for executors; the outcomes of finished ones.
 
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use netnice_judge::{Plan, PlanError, markdown, page};
@@ -20,11 +20,15 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// A name and a scenario.
 type Named = (String, Scenario);
 
-fn named(name: impl Into<String>, file: &ScenarioFile) -> Named {
+/// `directory` holds the C file that the scenario names, if it names one.
+fn named(name: impl Into<String>, file: &ScenarioFile, directory: Option<&Path>) -> Named {
     let scenario = Scenario {
         file: Arc::new(file.clone()),
-        directory: None,
-        control_files: ControlFiles::default(),
+        directory: directory.map(Path::to_owned),
+        control_files: match directory {
+            Some(_) => ControlFiles::OfScenario,
+            None => ControlFiles::default(),
+        },
     };
     (name.into(), scenario)
 }
@@ -57,7 +61,9 @@ impl Reproduction {
     /// The studies; that of a name is kept in `studies/NAME` of the directory.
     fn studies(&self) -> Vec<Named> {
         let studies = self.papers.studies();
-        studies.map(|(name, file)| named(name, file)).collect()
+        studies
+            .map(|(name, file)| named(name, file, None))
+            .collect()
     }
 
     /// The outcomes as JSON, which is `outcomes.json` of the directory as well. A run that is not there is made here.
@@ -130,7 +136,9 @@ impl Judge {
 
     fn cases(&self) -> Vec<Named> {
         let cases = self.plan.cases();
-        cases.map(|(name, file)| named(name, file)).collect()
+        cases
+            .map(|(case, file)| named(case.name(), file, case.directory()))
+            .collect()
     }
 
     /// Prepares the directory; returns the runs that it does not hold, by number of the case and seed.

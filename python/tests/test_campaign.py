@@ -3,16 +3,18 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import json
-from typing import TYPE_CHECKING, Any
+import multiprocessing
+from pathlib import Path
+from typing import Any
 
 import pytest
 from test_sweep import Losing, files
 
 import netnice
 
-if TYPE_CHECKING:
-    from pathlib import Path
+RENO_H = Path(__file__).with_name("reno.h")
 
 #: A short experiment.
 EXPERIMENT = "FF-T4"
@@ -59,3 +61,18 @@ def test_judge_gives_the_same_on_an_executor(tmp_path: Path) -> None:
         netnice.judge("tcplp", out=tmp_path / "there", **few)
     with pytest.raises(ValueError, match="there is no path"):
         netnice.judge(paths=["nowhere"], out=tmp_path / "other")
+
+
+def test_judge_takes_a_control_in_a_file(tmp_path: Path) -> None:
+    header = tmp_path / "mine.h"
+    header.write_text(RENO_H.read_text())
+    few: dict[str, Any] = {"paths": ["base"], "rivals": ["cubic"], "quick": True}
+    with concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as executor:
+        judgement = netnice.judge([str(header)], out=tmp_path / "out", executor=executor, **few)
+    assert judgement["controls"] == ["mine.h"]
+    shares = {cell["rival"]: cell["figures"].get("share") for cell in judgement["cells"]}
+    assert 0.1 < shares["cubic"]["mean"] < 0.6
+    assert (tmp_path / "out" / "scenarios" / "mine.h").read_text() == header.read_text()
+    header.write_text("#error not yet")
+    with pytest.raises(netnice.ScenarioError, match=r"mine\.h:1:"):
+        netnice.judge(str(header), out=tmp_path / "other", **few)

@@ -29,6 +29,9 @@ Examples:
   The same in short, side by side with other low-priority controls:
       netnice judge netnice tcplp ledbat ledbatpp tcpnice --quick
 
+  A control of your own, in a C file, beside netnice:
+      netnice judge ./mine.h netnice --quick
+
   One path and one rival, with ten seeds:
       netnice judge netnice --path fq_codel --rival cubic --seeds 10
 
@@ -46,7 +49,7 @@ The directory of --out:
   judgement.html   one page for any browser: RFC 9743's questions, a heat map for each figure, and
                    each cell with its goodput over time and the command that makes it
   judgement.json   the same for programs
-  scenarios/       the scenario of each cell, for `netnice sim` and `netnice lab`
+  scenarios/       the scenario of each cell, for `netnice sim` and `netnice lab`, and the C files
   runs/            what was measured of each run
 
 Needs root for --lab only. Exit codes: 0 done, whatever the figures; 1 failed, 2 wrong usage; 130 interrupted.";
@@ -55,7 +58,7 @@ Needs root for --lab only. Exit codes: 0 done, whatever the figures; 1 failed, 2
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Arguments {
-    /// Controls under test [default: netnice]
+    /// Controls under test: names, or C files such as ./mine.h [default: netnice]
     controls: Vec<String>,
     /// In the simulator (the default)
     #[arg(long, conflicts_with = "lab")]
@@ -122,7 +125,12 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         seeds,
     );
     let plan = match plan {
-        Err(error @ (PlanError::Unknown { .. } | PlanError::Scenario(_))) => {
+        Err(
+            error @ (PlanError::Unknown { .. }
+            | PlanError::ControlName(_)
+            | PlanError::SameName(_)
+            | PlanError::Scenario(_)),
+        ) => {
             for line in error.to_string().lines() {
                 say!("netnice: {line}");
             }
