@@ -10,33 +10,7 @@ use serde_json::Value;
 use support::{directory, eventually, netnice, output, probe, say};
 
 /// Reno (RFC 5681) as a file.
-const RENO: &str = "#define CONTROL_INTERFACE 1
-#include \"control.h\"
-struct control { u32 acked; };
-POLICY_INLINE void control_on_ack(struct control *state, const struct control_ack *ack,
-                                  struct control_window *window)
-{
-    if (!ack->cwnd_limited)
-        return;
-    if (window->cwnd < window->ssthresh) {
-        window->cwnd += ack->acked;
-        return;
-    }
-    state->acked += ack->acked;
-    if (state->acked >= window->cwnd) {
-        state->acked -= window->cwnd;
-        window->cwnd++;
-    }
-}
-POLICY_INLINE u32 control_on_loss(struct control *state, const struct control_loss *loss)
-{
-    return policy_max(loss->cwnd / 2, 2);
-}
-POLICY_INLINE u32 control_on_timeout(struct control *state, const struct control_loss *loss)
-{
-    return policy_max(loss->in_flight / 2, 2);
-}
-";
+const RENO: &str = include_str!("../../python/tests/reno.h");
 
 fn place(name: &str, text: &str) -> PathBuf {
     let path = directory().join(name);
@@ -86,7 +60,12 @@ fn what_is_wrong_with_a_file_is_said_with_its_lines() {
         &RENO.replace("state->acked += ", "state->unknown += "),
     );
     let said = run(&wrong);
-    assert!(said.contains(&format!("{}:13:", wrong.display())), "{said}");
+    let before = RENO.split("state->acked += ").next().unwrap();
+    let line = before.matches('\n').count() + 1;
+    assert!(
+        said.contains(&format!("{}:{line}:", wrong.display())),
+        "{said}"
+    );
     assert!(
         said.contains("unknown") && !said.contains("control_file.c"),
         "{said}"
