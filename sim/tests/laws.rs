@@ -3,7 +3,6 @@
 
 mod common;
 
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::{Dumbbell, Memory, control, ftp, lossy, reno};

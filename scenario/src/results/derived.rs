@@ -264,7 +264,8 @@ mod tests {
                 ..Delays::default()
             },
         };
-        let time_s: std::sync::Arc<[f64]> = (1..=20).map(|number| f64::from(number) / 2.0).collect();
+        let time_s: std::sync::Arc<[f64]> =
+            (1..=20).map(|number| f64::from(number) / 2.0).collect();
         RunResults {
             flows: vec![
                 flow("low", 1.0, 2.0),

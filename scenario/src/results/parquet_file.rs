@@ -142,7 +142,9 @@ impl Columns for Samples<'_> {
     }
 
     fn column(&self, number: usize) -> Column<'_> {
-        let pieces = self.series().map(|(run, series)| (run, series, rows(series)));
+        let pieces = self
+            .series()
+            .map(|(run, series)| (run, series, rows(series)));
         let axes = self.axes.len();
         if number < axes {
             return Column::of_texts(pieces.map(move |(run, _, rows)| {

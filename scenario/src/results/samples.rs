@@ -43,6 +43,7 @@ impl<'a> Samples<'a> {
         to.write_all(&record(&heading)?)?;
         let mut times = Times::default();
         let mut line = Vec::new();
+        let mut last = (0f64.to_bits(), b"0".to_vec());
         for (run, series) in self.series() {
             let seed = run.seed.to_string();
             let settings = run.settings.iter().map(|(_, value)| value.as_str());
@@ -59,7 +60,13 @@ impl<'a> Samples<'a> {
                 line.truncate(length);
                 line.extend_from_slice(time);
                 line.push(b',');
-                push_number(&mut line, value);
+                // Most links are idle, and many values stay what they were.
+                if value.to_bits() != last.0 {
+                    last.0 = value.to_bits();
+                    last.1.clear();
+                    push_number(&mut last.1, value);
+                }
+                line.extend_from_slice(&last.1);
                 line.push(b'\n');
                 to.write_all(&line)?;
             }
@@ -77,9 +84,7 @@ pub(super) fn rows(series: &Series) -> usize {
 fn record(fields: &[&str]) -> io::Result<Vec<u8>> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record(fields)?;
-    writer
-        .into_inner()
-        .map_err(|error| io::Error::from(error.into_error()))
+    writer.into_inner().map_err(csv::IntoInnerError::into_error)
 }
 
 /// The times of a series as texts, which many series share.
@@ -174,7 +179,11 @@ mod tests {
         let (early, late): (Arc<[f64]>, Arc<[f64]>) = ([0.5, 1.0].into(), [1e-7, 1e16].into());
         let runs = [RunResults {
             seed: 7,
-            series: vec![series("a, b", &early), series("c", &early), series("d", &late)],
+            series: vec![
+                series("a, b", &early),
+                series("c", &early),
+                series("d", &late),
+            ],
             settings: vec![("x".to_owned(), "1, 2".to_owned())],
             ..RunResults::default()
         }];

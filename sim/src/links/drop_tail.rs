@@ -92,9 +92,7 @@ impl LinkProperties {
         };
         // The waiting packets, the one in transmission, and the packet itself.
         let sent = queue.saturating_add(2);
-        self.longest_stay_ns = sent
-            .saturating_mul(longest_ns)
-            .saturating_add(after_ns);
+        self.longest_stay_ns = sent.saturating_mul(longest_ns).saturating_add(after_ns);
     }
 
     /// Longest time in nanoseconds that a packet spends on a link with these properties, its wait included; `u64::MAX` without

@@ -183,7 +183,8 @@ fn departures_by_hand() {
         delay: Duration::from_millis(20),
         ..LinkConfig::default()
     };
-    let mut properties = LinkProperties::new(config.rate, config.delay, QueueBound::Packets(1), None);
+    let mut properties =
+        LinkProperties::new(config.rate, config.delay, QueueBound::Packets(1), None);
     properties.set_longest(1500);
     // One is sent, one waits, and the packet is sent itself; 2 ns each for what is rounded off.
     assert_eq!(properties.longest_stay_ns(), 23_000_006);

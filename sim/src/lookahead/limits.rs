@@ -8,7 +8,7 @@ use std::time::Duration;
 use netnice_queue::Time;
 
 /// Where barriers follow on one another sooner, nothing is fast-forwarded: after each, all packets on links are examined.
-const WORTH: Duration = Duration::from_millis(500);
+const WORTH: Duration = Duration::from_millis(50);
 
 /// How far packets are fast-forwarded.
 #[derive(Debug, Default)]

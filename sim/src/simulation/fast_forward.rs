@@ -386,6 +386,7 @@ mod tests {
             let name = format!("{ends:?}");
             let mut spec = LinkSpec::drop_tail(name, ends, config, 20);
             spec.setup.jitter = jitter;
+            spec.setup.jitter_reorders = true;
             network.link(spec).unwrap();
         };
         link(&mut network, (left, right), jitter);
@@ -450,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shared_link_with_jitter_allows_it_from_the_next_on() {
+    fn a_shared_link_that_reorders_allows_it_from_the_next_on() {
         let jitter = Jitter::Uniform(Duration::from_millis(1));
         let last = vec![false, false, true];
         let both = [last.clone(), last];
