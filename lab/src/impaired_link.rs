@@ -165,7 +165,7 @@ mod tests {
     use std::time::Duration;
 
     use netnice_scenario::{Network, ScenarioFile};
-    use netnice_sim::Traces;
+    use netnice_sim::{Selection, Traces};
 
     use super::*;
 
@@ -300,8 +300,9 @@ changes = [{ at = "500ms", delay = "9ms", rate = "15mbit" }]
         let directory = tempfile::tempdir().unwrap();
         let traces = Traces {
             directory: directory.path().to_owned(),
-            links: None,
+            links: Selection::All,
             snap_length: 64,
+            events: Selection::NONE,
         };
         let seed = 3;
         netnice_sim::run_with_traces(file.scenario(), seed, Some(&traces), || true).unwrap();

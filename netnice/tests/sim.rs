@@ -504,6 +504,29 @@ fn packets_of_a_link_are_written_for_wireshark() {
             .starts_with(b"PAR1")
     );
 
-    let unknown = run(&[&arguments[..], &["--pcap", "botleneck"]].concat());
-    assert_eq!(unknown.status.code(), Some(2));
+    for option in ["--pcap", "--events"] {
+        let unknown = run(&[&arguments[..], &[option, "botleneck"]].concat());
+        assert_eq!(unknown.status.code(), Some(2));
+        assert!(stderr(&unknown).contains(option), "{}", stderr(&unknown));
+    }
+}
+
+#[test]
+fn events_at_a_link_are_written_as_a_table() {
+    let (directory, file) = place();
+    let out = directory.path().join("out");
+    let arguments = ["sim", text(&file), "--quiet", "--seeds", "1", "--out"];
+    let arguments = [&arguments[..], &[text(&out)]].concat();
+    succeeded(&run(&[&arguments[..], &["--events", "bottleneck"]].concat()));
+    let directory = out.join("traces/point-00000-seed-1");
+    let events = directory.join("events.parquet");
+    let content = fs::read(&events).unwrap();
+    assert!(content.starts_with(b"PAR1") && content.ends_with(b"PAR1"));
+    // Without --pcap there is nothing else.
+    assert_eq!(fs::read_dir(&directory).unwrap().count(), 1);
+    // A finished run without its events is made again, and gets the same.
+    fs::remove_file(&events).unwrap();
+    let resume = ["--events", "bottleneck", "--resume"];
+    succeeded(&run(&[&arguments[..], &resume].concat()));
+    assert!(fs::read(&events).unwrap() == content);
 }

@@ -6,23 +6,24 @@
 mod common;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::{Memory, control, ftp, lossy};
 use netnice_queue::{
-    Bytes, CodelConfig, Discipline, DisciplineConfig, DisciplineContext, FqCodelConfig, Jitter,
-    LinkChange, LinkConditions, LinkConfig, LinkCounters, Outage, PieConfig, PolicerConfig,
+    Bytes, CodelConfig, Discipline, DisciplineConfig, DisciplineContext, DropCause, FqCodelConfig,
+    Jitter, LinkChange, LinkConditions, LinkConfig, LinkCounters, Outage, PieConfig, PolicerConfig,
     QueueLimit, Rate, ShaperConfig, Time,
 };
 use netnice_scenario::ScenarioFile;
 use netnice_scenario::model::{Scenario, TimeSpan};
 use netnice_scenario::network::not_simulated;
+use netnice_scenario::results::{EventKind, LinkEvent};
 use netnice_sim::tcp::{DelayedAck, ReceiverConfig};
 use netnice_sim::traffic::{ConstantRate, PacketSize, Poisson, Traffic};
 use netnice_sim::{
-    Capture, EngineOptions, FlowId, FlowSpec, LinkId, LinkSpec, Network, NodeId, Program, RunOptions,
-    SchedulerKind, Simulation, run_on, simulation,
+    Capture, EngineOptions, EventSink, FlowId, FlowSpec, LinkId, LinkSpec, Network, NodeId,
+    Program, RunOptions, SchedulerKind, Simulation, run_on, simulation,
 };
 use proptest::prelude::*;
 
@@ -102,6 +103,21 @@ fn scenarios_give_the_same_bytes_on_all_engines() {
     assert!(compared >= 6 * 20, "{compared} comparisons");
 }
 
+/// Events in memory.
+#[derive(Clone, Default)]
+struct Events(Arc<Mutex<Vec<LinkEvent>>>);
+
+impl EventSink for Events {
+    fn write(&mut self, events: &[LinkEvent]) -> std::io::Result<()> {
+        self.0.lock().unwrap().extend(events);
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
 #[derive(Debug, Clone, Copy)]
 enum Kind {
     Bulk(&'static str),
@@ -133,7 +149,7 @@ struct World {
     access_loss: f64,
     /// Jitter of the links of hosts.
     access_jitter: Jitter,
-    /// Packets that come out of the bottleneck are written to a trace.
+    /// Packets that come out of the bottleneck, and the events there, are written to traces.
     traced: bool,
     /// The bottleneck has jitter.
     jitter: bool,
@@ -255,7 +271,11 @@ fn world() -> impl Strategy<Value = World> {
     (
         prop::collection::vec(flow(), 1..5),
         (200u64..8000, discipline(), conditions()),
-        (prop::sample::select(vec![0.0, 0.02]), access_jitter(), any::<bool>()),
+        (
+            prop::sample::select(vec![0.0, 0.02]),
+            access_jitter(),
+            any::<bool>(),
+        ),
         (prop::bool::weighted(0.3), any::<bool>()),
         prop::collection::vec(0u64..5000, 0..4),
         prop::sample::select(vec![0, 700]),
@@ -344,6 +364,7 @@ fn build(
         if world.traced {
             let capture = Capture::new(Box::new(trace.clone()), &link.name, 96);
             link.capture = Some(capture.unwrap());
+            link.recorded = true;
         }
         network.link(link).unwrap()
     });
@@ -442,13 +463,41 @@ fn fingerprint(
 ) -> Result<(u64, String), TestCaseError> {
     let trace = Memory::default();
     let (mut simulation, flows) = build(world, sampled, engine, &trace);
+    let events = Events::default();
+    simulation.record_events(Box::new(events.clone()));
     simulation.run();
     simulation.finish_captures().unwrap();
     if world.warm_up_ms == 0 {
         prop_assert_eq!(simulation.check_conservation(), Ok(()));
     }
+    let events = events.0.lock().unwrap();
+    if world.traced {
+        for link in [0, 1] {
+            let count = |kind| {
+                let of_kind = |event: &&LinkEvent| event.link == link && event.kind == kind;
+                events.iter().filter(of_kind).count() as u64
+            };
+            let counters = simulation.link_counters(LinkId::new(link as usize));
+            prop_assert_eq!(count(EventKind::Arrived), counters.offered);
+            prop_assert_eq!(count(EventKind::Dropped), counters.dropped());
+            prop_assert_eq!(count(EventKind::Delivered), counters.delivered);
+        }
+        prop_assert!(events.is_sorted_by_key(|event| event.time_ns));
+    }
     let samples = simulation.series().0.len() as u64;
-    let mut text = format!("{:?}\n", trace.0.lock().unwrap());
+    // What a discipline drops as a transmission begins is noted when the link next does something, or is sampled.
+    let late = |event: &&LinkEvent| event.cause == Some(DropCause::EarlyDrop);
+    let mut dropped_late: Vec<_> = events.iter().filter(late).collect();
+    dropped_late.sort_by_key(|event| (event.link, event.flow, event.sequence));
+    let dropped_late = dropped_late
+        .iter()
+        .map(|event| (event.link, event.flow, event.sequence));
+    let others: Vec<_> = events.iter().filter(|event| !late(event)).collect();
+    let mut text = format!(
+        "{:?}\n{others:?}\n{:?}\n",
+        trace.0.lock().unwrap(),
+        dropped_late.collect::<Vec<_>>(),
+    );
     for flow in (0..flows).map(FlowId::new) {
         text += &format!(
             "{:?} {:?} {:?} {:?} {:?} {:?}\n",

@@ -3,7 +3,7 @@
 
 use netnice_scenario::results::{QueueResult, RunResults};
 use netnice_scenario::{Scenario, ScenarioFile};
-use netnice_sim::{Traces, run, run_with_traces};
+use netnice_sim::{Selection, Traces, run, run_with_traces};
 
 fn scenario(text: &str) -> Scenario {
     match ScenarioFile::parse("test.toml", text, &[], None) {
@@ -68,8 +68,9 @@ fn what_is_sent_again_is_not_ecn_capable() {
         let directory = tempfile::tempdir().unwrap();
         let traces = Traces {
             directory: directory.path().to_owned(),
-            links: None,
+            links: Selection::All,
             snap_length: 96,
+            events: Selection::NONE,
         };
         let results = run_with_traces(&scenario(&text), 1, Some(&traces), || true)
             .unwrap()

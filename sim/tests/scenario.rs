@@ -6,7 +6,7 @@ use std::time::Duration;
 use netnice_scenario::model::TrafficClass;
 use netnice_scenario::results::{RunResults, phase_effects};
 use netnice_scenario::{Scenario, ScenarioFile};
-use netnice_sim::{Traces, run, run_with_traces};
+use netnice_sim::{Selection, Traces, run, run_with_traces};
 
 fn scenario(text: &str) -> Scenario {
     match ScenarioFile::parse("test.toml", text, &[], None) {
@@ -304,8 +304,9 @@ fn traces_are_files_beside_the_results() {
     let directory = tempfile::tempdir().unwrap();
     let traces = Traces {
         directory: directory.path().to_owned(),
-        links: Some(vec!["bottleneck".to_owned()]),
+        links: Selection::Named(vec!["bottleneck".to_owned()]),
         snap_length: 96,
+        events: Selection::NONE,
     };
     let traced = run_with_traces(&scenario, 1, Some(&traces), || true).unwrap();
     assert_eq!(traced, run(&scenario, 1, || true).unwrap());
@@ -337,8 +338,9 @@ fn links_with_names_that_look_alike_have_traces_of_their_own() {
     let directory = tempfile::tempdir().unwrap();
     let traces = Traces {
         directory: directory.path().to_owned(),
-        links: None,
+        links: Selection::All,
         snap_length: 96,
+        events: Selection::NONE,
     };
     run_with_traces(&scenario, 1, Some(&traces), || true).unwrap();
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 4);

@@ -13,7 +13,7 @@ use netnice_scenario::model::Scenario;
 use netnice_scenario::network::not_simulated;
 use netnice_scenario::results::{Backend, RunResults};
 use netnice_scenario::{Network, ScenarioFile, explain, json_schema};
-use netnice_sim::Traces;
+use netnice_sim::{Selection, Traces};
 
 use super::batch::{BatchArguments, Maker, run_name};
 use crate::allocator;
@@ -38,6 +38,9 @@ Examples:
   Capture the packets of a link, for Wireshark:
       netnice sim scenarios/two_reno.toml --seeds 1 --out results/two_reno --pcap bottleneck
 
+  Write what happens to packets at a link as a table, for Python or DuckDB:
+      netnice sim scenarios/two_reno.toml --seeds 1 --out results/two_reno --events bottleneck
+
   Interrupted? What is finished is kept, and not computed again:
       netnice sim scenarios/square_wave.toml --out results/square_wave --resume
 
@@ -47,7 +50,7 @@ The directory of --out:
   runs/            one JSON file for each run, with all figures and time series
   summary.json     means over the seeds with 95 % confidence intervals
   SHA256SUMS       checksums of runs/; --resume makes runs again whose file differs
-  traces/          for each run, the links of --pcap
+  traces/          for each run, the links of --pcap, and events.parquet with those of --events
   *.csv            the same, and flows, queues, response times and time series of all runs
 
 The same file and seed give the same figures to the last digit, whatever --jobs. The file's format is
@@ -55,7 +58,7 @@ described in docs/scenarios.md. Needs no root.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or a scenario with mistakes; 130 interrupted.";
 
-/// The name of all links for `--pcap`.
+/// The name of all links for `--pcap` and `--events`.
 const ALL_LINKS: &str = "all";
 
 /// Bytes of a packet in a trace: all headers, but no data.
@@ -81,6 +84,11 @@ pub struct Arguments {
     /// `NAME (reverse)` is the way back. With --resume, finished runs without it are made again
     #[arg(long, value_name = "LINK", requires = "out")]
     pcap: Vec<String>,
+    /// Write what happens to packets at this link to events.parquet for each run: arrivals, drops, marks and
+    /// deliveries; `all` for all links; can be repeated. A tenth of the size of --pcap. With --resume, finished runs without it
+    /// are made again
+    #[arg(long, value_name = "LINK", requires = "out")]
+    events: Vec<String>,
     #[command(flatten)]
     batch: BatchArguments,
 }
@@ -111,9 +119,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let Some(file) = arguments.batch.load(path, not_simulated)? else {
         return Ok(ExitCode::from(2));
     };
-    if let Some(link) = unknown_link(&file, &arguments.pcap)? {
-        say!("netnice: --pcap {link}: there is no such link; see --explain for their names");
-        return Ok(ExitCode::from(2));
+    for (option, links) in [("--pcap", &arguments.pcap), ("--events", &arguments.events)] {
+        if let Some(link) = unknown_link(&file, links)? {
+            say!("netnice: {option} {link}: there is no such link; see --explain for their names");
+            return Ok(ExitCode::from(2));
+        }
     }
     if arguments.explain {
         text::print(&explain(&file))?;
@@ -124,9 +134,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     let jobs = arguments.jobs.or(thread::available_parallelism().ok());
     let out = arguments.batch.out.as_deref();
-    let out = out.filter(|_| !arguments.pcap.is_empty());
-    let traces =
-        |number, seed| out.map(|out| traces(out, &arguments.pcap, &run_name(number, seed)));
+    let out = out.filter(|_| !arguments.pcap.is_empty() || !arguments.events.is_empty());
+    let traces = |number, seed| out.map(|out| traces(out, arguments, &run_name(number, seed)));
     let maker = Maker {
         backend: Backend::Simulation,
         jobs: jobs.map_or(1, NonZeroUsize::get),
@@ -149,12 +158,16 @@ fn is_large(scenario: &Scenario) -> bool {
 }
 
 /// Returns the place of a run's traces.
-fn traces(results: &Path, links: &[String], run: &str) -> Traces {
-    let all = links.iter().any(|link| link == ALL_LINKS);
+fn traces(results: &Path, arguments: &Arguments, run: &str) -> Traces {
+    let selection = |links: &[String]| match links.iter().any(|link| link == ALL_LINKS) {
+        true => Selection::All,
+        false => Selection::Named(links.to_vec()),
+    };
     Traces {
         directory: results.join("traces").join(run),
-        links: (!all).then(|| links.to_vec()),
+        links: selection(&arguments.pcap),
         snap_length: SNAP_LENGTH,
+        events: selection(&arguments.events),
     }
 }
 
@@ -164,8 +177,9 @@ fn are_there(traces: &Traces, scenario: &Scenario) -> bool {
     let Ok(network) = Network::new(scenario) else {
         return false;
     };
-    let files = traces.files(&network);
-    files.iter().flatten().all(|file| file.exists())
+    let packets = traces.files(&network).into_iter().flatten();
+    let mut files = packets.chain(traces.events_file());
+    files.all(|file| file.exists())
 }
 
 /// Makes a run; its traces move to their place when it ends, so that traces found there are complete.

@@ -5,6 +5,9 @@ mod compare;
 mod derived;
 mod directory;
 #[cfg(feature = "parquet")]
+mod event_file;
+mod events;
+#[cfg(feature = "parquet")]
 mod parquet_file;
 mod phase_effect;
 mod run;
@@ -16,6 +19,9 @@ pub mod tables;
 pub use compare::{Comparison, PointComparison, Row};
 pub use derived::derive;
 pub use directory::{Backend, DirectoryError, Existing, Manifest, ResultsDirectory, StaleRun};
+#[cfg(feature = "parquet")]
+pub use event_file::EventFile;
+pub use events::{EventKind, LinkEvent};
 pub use phase_effect::{PhaseEffect, phase_effects};
 pub use run::{
     ClassResult, Delays, DerivedValue, Drops, FlowResult, LabReport, PhaseResult, QueueResult,

@@ -29,6 +29,9 @@ pub struct LinkSpec {
     pub sampled: bool,
     /// Packets that come out of the link are written to a trace.
     pub capture: Option<Capture>,
+    /// What happens to packets is written to the run's trace of events
+    /// ([`Simulation::record_events`](crate::Simulation::record_events)).
+    pub recorded: bool,
 }
 
 impl LinkSpec {
@@ -47,6 +50,7 @@ impl LinkSpec {
             measured: true,
             sampled: false,
             capture: None,
+            recorded: false,
         }
     }
 }

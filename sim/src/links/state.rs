@@ -56,18 +56,20 @@ impl Links {
     /// Adds a link to a run of this seed; `computed_departures` as in [`EngineOptions`](crate::EngineOptions).
     pub fn add(&mut self, spec: LinkSpec, seed: u64, computed_departures: bool) {
         let parts = spec.setup.into_parts(LinkStreams::new(seed, &spec.name));
-        let any = parts.marker.is_some() || parts.reordering.is_some() || spec.capture.is_some();
+        let any = parts.marker.is_some()
+            || parts.reordering.is_some()
+            || spec.capture.is_some()
+            || spec.recorded;
         let extras = any.then(|| {
             Box::new(Extras {
                 marker: parts.marker,
                 reordering: parts.reordering,
                 capture: spec.capture,
+                recorded: spec.recorded,
             })
         });
         self.all.push(match &parts.queue {
-            Queue::DropTail(queue)
-                if computed_departures && parts.conditions.is_none() =>
-            {
+            Queue::DropTail(queue) if computed_departures && parts.conditions.is_none() => {
                 let (config, jitter) = (&parts.config, parts.jitter);
                 let longest_jitter_ns = (!jitter.is_none()).then(|| jitter.longest_ns());
                 let key = (config.rate, config.delay, queue.bound(), longest_jitter_ns);
@@ -203,6 +205,8 @@ pub(crate) struct Extras {
     pub marker: Option<Marker>,
     pub reordering: Option<ReorderingJitter<Packet>>,
     pub capture: Option<Capture>,
+    /// Events are written to the run's trace.
+    pub recorded: bool,
 }
 
 impl LinkRecord {

@@ -48,6 +48,7 @@ pub(crate) fn simulation(
             if let Some(path) = &files[index] {
                 spec.capture = Some(traces.begin(path, &link.name)?);
             }
+            spec.recorded = traces.events.contains(&link.name);
         }
         network.link(spec)?;
     }
@@ -69,7 +70,13 @@ pub(crate) fn simulation(
         spec.sampled = scenario.sampling.takes_flow(&flow.name, &flow.group.name);
         Ok::<_, RunError>(spec)
     });
-    Simulation::build(network, flows, &options)
+    #[cfg_attr(not(feature = "parquet"), expect(unused_mut))]
+    let mut simulation = Simulation::build(network, flows, &options)?;
+    #[cfg(feature = "parquet")]
+    if let Some(sink) = traces.map_or(Ok(None), |traces| traces.begin_events(layout))? {
+        simulation.record_events(sink);
+    }
+    Ok(simulation)
 }
 
 fn link_spec(link: &NetworkLink, seed: u64) -> Result<LinkSpec, RunError> {
@@ -85,6 +92,7 @@ fn link_spec(link: &NetworkLink, seed: u64) -> Result<LinkSpec, RunError> {
         measured: link.rate.is_some() || link.conditions.policer.is_some(),
         sampled: false,
         capture: None,
+        recorded: false,
     })
 }
 

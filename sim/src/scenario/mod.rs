@@ -7,4 +7,4 @@ mod run;
 mod trace_files;
 
 pub use run::{OutsideControls, run, run_on, run_with_controls, run_with_traces, simulation};
-pub use trace_files::Traces;
+pub use trace_files::{Selection, Traces};

@@ -4,24 +4,58 @@
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::BufWriter;
+#[cfg(feature = "parquet")]
+use std::io::{self, Write as _};
 use std::iter;
 use std::path::{Path, PathBuf};
 
 use netnice_scenario::Network;
+#[cfg(feature = "parquet")]
+use netnice_scenario::results::{EventFile, LinkEvent};
 
 use crate::error::RunError;
 use crate::trace::capture::Capture;
+#[cfg(feature = "parquet")]
+use crate::trace::events::EventSink;
 
-/// A trace for each of some links of a run.
+/// The traces of a run: a file for each of some links, and one for the events at some links.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Traces {
     /// The directory, which exists, of the files `LINK.pcapng`; what can't be in a file's name is a `_` there, and a number
     /// follows where another link's file is called so.
     pub directory: PathBuf,
-    /// Names of the directions of links; all if `None`.
-    pub links: Option<Vec<String>>,
+    /// Directions of links whose packets are written, each to a file of its own.
+    pub links: Selection,
     /// Bytes kept of each packet.
     pub snap_length: u32,
+    /// Directions of links whose events are written to [`EVENTS_FILE`], a Parquet file; none without the feature
+    /// `parquet`.
+    pub events: Selection,
+}
+
+/// The name of the file of events.
+pub const EVENTS_FILE: &str = "events.parquet";
+
+/// Some directions of links.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Selection {
+    /// All.
+    All,
+    /// Those with these names.
+    Named(Vec<String>),
+}
+
+impl Selection {
+    /// No link.
+    pub const NONE: Selection = Selection::Named(Vec::new());
+
+    /// Returns true if the direction of a link with this name is one of them.
+    pub fn contains(&self, name: &str) -> bool {
+        match self {
+            Selection::All => true,
+            Selection::Named(names) => names.iter().any(|other| other == name),
+        }
+    }
 }
 
 impl Traces {
@@ -30,15 +64,34 @@ impl Traces {
         let links: Vec<&str> = (network.links.iter())
             .map(|link| link.name.as_str())
             .collect();
-        let has_trace = |name: &str| match &self.links {
-            Some(links) => links.iter().any(|link| link == name),
-            None => true,
-        };
         let files = links.iter().zip(file_names(&links)).map(|(name, file)| {
             let path = self.directory.join(format!("{file}.pcapng"));
-            has_trace(name).then_some(path)
+            self.links.contains(name).then_some(path)
         });
         files.collect()
+    }
+
+    /// The file of events; `None` if there is none.
+    pub fn events_file(&self) -> Option<PathBuf> {
+        (self.events != Selection::NONE).then(|| self.directory.join(EVENTS_FILE))
+    }
+
+    /// The beginning of the file of events in a network.
+    #[cfg(feature = "parquet")]
+    pub(crate) fn begin_events(
+        &self,
+        network: &Network,
+    ) -> Result<Option<Box<dyn EventSink>>, RunError> {
+        let Some(path) = self.events_file() else {
+            return Ok(None);
+        };
+        let begun = File::create(&path).and_then(|file| {
+            let links = network.links.iter().map(|link| link.name.as_str());
+            let flows = network.flows.iter().map(|flow| flow.name.as_str());
+            EventFile::new(BufWriter::new(file), links, flows).map_err(io::Error::other)
+        });
+        let file = begun.map_err(|error| RunError::Trace { path, error })?;
+        Ok(Some(Box::new(Events(file))))
     }
 
     /// The trace, in this file, of the link called `name`.
@@ -48,9 +101,28 @@ impl Traces {
             error,
         };
         // A few traces can have much; of thousands each has little.
-        let capacity = if self.links.is_some() { 1 << 16 } else { 1 << 13 };
+        let capacity = match self.links {
+            Selection::All => 1 << 13,
+            Selection::Named(_) => 1 << 16,
+        };
         let out = BufWriter::with_capacity(capacity, File::create(path).map_err(failed)?);
         Capture::new(Box::new(out), name, self.snap_length).map_err(failed)
+    }
+}
+
+/// A file of events being written.
+#[cfg(feature = "parquet")]
+struct Events(EventFile<BufWriter<File>>);
+
+#[cfg(feature = "parquet")]
+impl EventSink for Events {
+    fn write(&mut self, events: &[LinkEvent]) -> io::Result<()> {
+        self.0.write(events).map_err(io::Error::other)
+    }
+
+    fn finish(self: Box<Self>) -> io::Result<()> {
+        let mut file = self.0.finish().map_err(io::Error::other)?;
+        file.flush()
     }
 }
 

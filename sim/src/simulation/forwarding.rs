@@ -13,6 +13,7 @@ use crate::links::routes::Hop;
 use crate::links::state::SimulatedLink;
 use crate::packet::{Packet, UDP};
 use crate::simulation::run::Run;
+use crate::trace::events::{EventTrace, Origin};
 
 impl<S: Scheduler> Run<S> {
     /// A packet leaves a drop-tail link.
@@ -43,7 +44,7 @@ impl<S: Scheduler> Run<S> {
         if waited_ns > 0 {
             self.defer_wait(index, waited_ns);
         }
-        if !self.links.extras.is_empty() && self.after_link(index, packet.apart()) {
+        if !self.links.extras.is_empty() && self.after_link(index, packet.apart(), waited_ns) {
             return;
         }
         self.forward(packet);
@@ -57,36 +58,57 @@ impl<S: Scheduler> Run<S> {
         }
     }
 
-    /// Trace and jitter; true where the packet is held.
+    /// The flow of a packet, and whether it goes to the sender of the flow's data.
+    fn flow_of(&self, packet: &Packet) -> (usize, bool) {
+        if packet.connection & UDP != 0 {
+            ((packet.connection & !UDP) as usize, false)
+        } else {
+            let connection = self.flows.connections.get(packet.connection as usize);
+            let to_sender = self.links.routes.leads_to_sender(packet.route.cursor);
+            (connection.flow(), to_sender)
+        }
+    }
+
+    /// Calls `record` with the run's trace of events if those at this link are recorded.
     #[cold]
-    fn after_link(&mut self, index: usize, packet: Packet) -> bool {
+    fn record(
+        &mut self,
+        link: usize,
+        packet: &Packet,
+        record: impl FnOnce(&mut EventTrace, Origin),
+    ) {
+        let extras = self.links.extras.get(link).and_then(Option::as_ref);
+        if self.events.is_none() || !extras.is_some_and(|extras| extras.recorded) {
+            return;
+        }
+        let (flow, to_sender) = self.flow_of(packet);
+        let is_tcp = packet.connection & UDP == 0;
+        let origin = Origin {
+            flow: flow as u32,
+            to_sender,
+            sequence: is_tcp.then(|| self.flows.bodies.number(packet.body)),
+        };
+        if let Some(events) = &mut self.events {
+            record(events, origin);
+        }
+    }
+
+    /// Traces and jitter; true where the packet is held.
+    #[cold]
+    fn after_link(&mut self, index: usize, packet: Packet, waited_ns: u64) -> bool {
+        let now = self.now;
+        self.record(index, &packet, |events, origin| {
+            events.delivered(now, index as u32, &packet, origin, waited_ns);
+        });
+        if self.links.extras[index]
+            .as_ref()
+            .is_some_and(|extras| extras.capture.is_some())
+        {
+            self.capture(index, &packet);
+        }
         let Some(extras) = &mut self.links.extras[index] else {
             return false;
         };
-        if let Some(capture) = &mut extras.capture {
-            let (flow, reverse) = if packet.connection & UDP != 0 {
-                ((packet.connection & !UDP) as usize, false)
-            } else {
-                let connection = self.flows.connections.get(packet.connection as usize);
-                (
-                    connection.flow(),
-                    self.links.routes.leads_to_sender(packet.route.cursor),
-                )
-            };
-            let goes = if reverse {
-                Goes::ToSender
-            } else {
-                Goes::ToReceiver
-            };
-            let body = self.flows.bodies.get(packet.body, goes);
-            capture.packet(
-                self.now,
-                &packet,
-                &body.segment,
-                &self.flows.all[flow].labels,
-                reverse,
-            );
-        }
         let Some(reordering) = &mut extras.reordering else {
             return false;
         };
@@ -94,6 +116,22 @@ impl<S: Scheduler> Run<S> {
         self.scheduler
             .insert(due, event_source::JITTER | index as u32);
         true
+    }
+
+    /// Writes a packet that has come out of a link to the link's trace.
+    fn capture(&mut self, index: usize, packet: &Packet) {
+        let (flow, reverse) = self.flow_of(packet);
+        let goes = if reverse {
+            Goes::ToSender
+        } else {
+            Goes::ToReceiver
+        };
+        let body = self.flows.bodies.get(packet.body, goes);
+        let extras = self.links.extras[index].as_mut();
+        if let Some(capture) = extras.and_then(|extras| extras.capture.as_mut()) {
+            let labels = &self.flows.all[flow].labels;
+            capture.packet(self.now, packet, &body.segment, labels, reverse);
+        }
     }
 
     /// A packet that jitter has held goes on.
@@ -182,7 +220,7 @@ impl<S: Scheduler> Run<S> {
         }
     }
 
-    /// Some links have markers.
+    /// Some links have markers, or are recorded.
     #[cold]
     fn enter_tagged(&mut self, hop: Hop, index: usize, mut packet: Packet) {
         if let Some(extras) = &mut self.links.extras[index] {
@@ -190,6 +228,10 @@ impl<S: Scheduler> Run<S> {
                 marker.tag(self.now, &mut packet);
             }
         }
+        let now = self.now;
+        self.record(index, &packet, |events, origin| {
+            events.arrived(now, index as u32, &packet, origin);
+        });
         self.enter_as_it_is(hop, index, packet);
     }
 
@@ -205,6 +247,12 @@ impl<S: Scheduler> Run<S> {
 
     pub(super) fn drop_packet(&mut self, link: usize, packet: Packet, cause: DropCause) {
         self.links.records[link].count_drop(cause, packet.class());
+        if self.events.is_some() {
+            let now = self.now;
+            self.record(link, &packet, |events, origin| {
+                events.dropped(now, link as u32, &packet, origin, cause);
+            });
+        }
         // The fields that are counted are the same in both directions.
         let body = self.flows.bodies.remove(packet.body, Goes::ToReceiver);
         if packet.connection & UDP != 0 {

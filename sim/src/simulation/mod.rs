@@ -31,6 +31,7 @@ use crate::flows::spec::FlowSpec;
 use crate::ids::{FlowId, LinkId};
 use crate::links::network::Network;
 use crate::measure::{FlowCounters, Histogram, ResponseTimes, Series};
+use crate::trace::events::{EventSink, EventTrace};
 use run::Run;
 pub(crate) use sampling::LinkReport;
 
@@ -130,6 +131,11 @@ impl Simulation {
     /// end none is.
     pub fn run_while(&mut self, go_on: impl FnMut(Time) -> bool) -> bool {
         each!(self, run => run.run_while(go_on))
+    }
+
+    /// Writes the events at the links that are [recorded](crate::LinkSpec::recorded) to `sink`. Call it before the run.
+    pub fn record_events(&mut self, sink: Box<dyn EventSink>) {
+        each!(self, run => run.events = Some(EventTrace::new(sink)));
     }
 
     /// Writes what is left of all traces.

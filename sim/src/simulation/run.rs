@@ -14,6 +14,7 @@ use crate::lookahead::Lookahead;
 use crate::measure::{FlowCounters, Sampler};
 use crate::packet::{Marks, Packet, UDP};
 use crate::tcp::Segment;
+use crate::trace::events::EventTrace;
 
 /// A run on a scheduler of one kind.
 #[derive(Debug)]
@@ -29,6 +30,8 @@ pub(super) struct Run<S> {
     pub(super) sampler: Option<Sampler>,
     /// The counters of all flows at each checkpoint.
     pub(super) checkpoints: Vec<Vec<FlowCounters>>,
+    /// The trace of the events at the links that are recorded.
+    pub(super) events: Option<EventTrace>,
     /// Events so far: packets that came out of links, timers that expired, what programs did, and so on.
     pub(super) handled: u64,
 }
@@ -138,7 +141,7 @@ impl<S: Scheduler> Run<S> {
         for capture in extras.filter_map(|extras| extras.capture.take()) {
             capture.finish()?;
         }
-        Ok(())
+        self.events.take().map_or(Ok(()), EventTrace::finish)
     }
 
     /// Packets in a link, waiting, in transmission, in propagation or held by jitter.

@@ -64,6 +64,7 @@ impl<S: Scheduler> Run<S> {
             lookahead: Lookahead::new(end),
             sampler: options.sampling_interval.map(Sampler::new),
             checkpoints: Vec::new(),
+            events: None,
             handled: 0,
         };
         let mut sampled_flows = Vec::new();

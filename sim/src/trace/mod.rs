@@ -2,4 +2,5 @@
 //! Packet traces of links.
 
 pub(crate) mod capture;
+pub(crate) mod events;
 pub(crate) mod labels;
