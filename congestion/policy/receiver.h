@@ -8,7 +8,8 @@
  *   rounds     a packet that echoes the TSval of an ACK was sent after that ACK: marks of the packets
  *              that had arrived when an ACK left give the number of packets per round trip.
  *   growth     only if the window limited the sender: if as much arrived in a round trip as was
- *              advertised at its start.
+ *              advertised at its start. A window that fills the path grows in one of 16 rounds:
+ *              all that it gains waits in the queue.
  *   loss       a packet that fills a gap with a later TSval than the data beyond it was retransmitted
  *              (RFC 9840, 4.3). It counts once per round trip, and so does a CE mark.
  *   pause      a window below one packet. The sender's persist timer sends as much as fits into it
@@ -37,6 +38,8 @@
 #define RECEIVER_MARKS 32U             /* a power of two */
 #define RECEIVER_MARKS_SHIFT 4U        /* a sixteenth of a round trip between marks */
 #define RECEIVER_CATCH_UP 2U           /* marks */
+#define RECEIVER_GROWTH_ROUNDS 16U     /* one of so many brings growth where the path is full */
+#define RECEIVER_FULL_PARTS 16U        /* full: but for a sixteenth */
 #define RECEIVER_RECENT 4U             /* samples of which the smallest counts; a power of two */
 #define RECEIVER_DRIFT_SHIFT 13U       /* of clocks: at most 122 parts in a million */
 #define RECEIVER_RATE_US 10000U        /* minimum interval of a rate measurement */
@@ -312,6 +315,24 @@ POLICY_INLINE u8 receiver_is_app_limited(const struct receiver *state, u32 came,
 	return came + slack + RECEIVER_PROBE_PACKETS < window;
 }
 
+/*
+ * Returns whether growth has to wait for a later round, since the window already fills the path at
+ * the highest rate that it has delivered. The way back counts with the time that our ACKs wait
+ * there: an upload makes a larger window necessary.
+ */
+POLICY_INLINE int receiver_defers_growth(const struct receiver *state,
+					 const struct receiver_segment *segment)
+{
+	const struct netnice *policy = &state->policy;
+	u32 path_us = segment->rtt_us - policy_min(segment->rtt_us, policy->latest_queue_us);
+	u64 sixteenths_ns = (u64)state->cwnd * policy->packet_ns * RECEIVER_FULL_PARTS;
+
+	if (policy->slow_start || !path_us || !policy->packet_ns || !state->cwnd)
+		return 0;
+	return sixteenths_ns >= (u64)path_us * 1000 * (RECEIVER_FULL_PARTS - 1) &&
+	       state->delivered / state->cwnd % RECEIVER_GROWTH_ROUNDS != 0;
+}
+
 /* Returns whether the newest sample met no queue. */
 POLICY_INLINE int receiver_is_clean(const struct receiver *state)
 {
@@ -436,7 +457,8 @@ POLICY_INLINE u32 receiver_on_arrival(struct receiver *state,
 	ack.in_flight = RECEIVER_PROBE_PACKETS;
 	ack.at_receiver = 1;
 	ack.ca_state = state->recovering ? CA_RECOVERY : CA_OPEN;
-	ack.app_limited = receiver_is_app_limited(state, came, mark->window);
+	ack.app_limited = receiver_is_app_limited(state, came, mark->window) ||
+			  receiver_defers_growth(state, segment);
 	/* Delayed ACKs are excluded above: the rest are prompt. */
 	state->policy.threshold_floor = receiver_threshold_floor(state);
 	state->policy.lone_acks = DELAYED_ACK_LONE_IN_A_ROW + DELAYED_ACK_LONE_WITHOUT_PROOF;

@@ -16,7 +16,7 @@ const LEAST_RTO_NS: u64 = 200 * MILLISECOND;
 /// Windows are multiples of this: a window scale of 7.
 const GRAIN: u64 = 128;
 const PLAIN_WINDOW: u64 = 6 << 20;
-const FIRST_WINDOW: u32 = 65_535;
+const FIRST_WINDOW: u32 = 10 * MSS as u32;
 const LAST_WINDOW: u32 = (16 << 20) - 1;
 
 #[derive(Clone, Copy)]
