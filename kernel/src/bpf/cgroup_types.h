@@ -17,7 +17,10 @@ struct bpf_sock {
 
 struct bpf_sock_ops {
 	__u32 op;
-	__u32 args[4];
+	union {
+		__u32 args[4];
+		__u32 reply;
+	};
 	__u32 family;
 	__u32 remote_ip4;
 	__u32 local_ip4;
@@ -58,6 +61,7 @@ struct bpf_sock_ops {
 };
 
 enum {
+	BPF_SOCK_OPS_RWND_INIT = 2,
 	BPF_SOCK_OPS_TCP_CONNECT_CB = 3,
 	BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB = 4,
 	BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB = 5,

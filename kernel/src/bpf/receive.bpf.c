@@ -44,8 +44,13 @@ char _license[] SEC("license") = "GPL";
 /* Gives a window scale of 8, which can still express a window of RECEIVER_PAUSE_BYTES. */
 #define LARGEST_WINDOW ((16U << 20) - 1)
 #define TIMESTAMP_BYTES 12 /* of each packet's header */
-#define FRESH_US 1000      /* a stamp that old was not taken for this segment */
-#define HELD_JIFFIES 2     /* no ACK that is sent at once takes so long */
+/*
+ * Packets that a handshake offers room for: as many as a sender may begin with (RFC 6928). The 64 kB
+ * of Linux let each of many connections that begin together fill a queue before it has a sample.
+ */
+#define FIRST_PACKETS 10
+#define FRESH_US 1000  /* a stamp that old was not taken for this segment */
+#define HELD_JIFFIES 2 /* no ACK that is sent at once takes so long */
 
 /* State of a socket that receives at low priority. */
 struct reception {
@@ -233,7 +238,14 @@ int netnice_receive(struct bpf_sock_ops *ops)
 	struct reception *own;
 	struct tcp_sock *tp;
 
-	if (!sk || !wanted->group)
+	if (!wanted->group)
+		return 1;
+	/* The socket of a request that comes in is not yet a full one. */
+	if (ops->op == BPF_SOCK_OPS_RWND_INIT) {
+		ops->reply = FIRST_PACKETS;
+		return 1;
+	}
+	if (!sk)
 		return 1;
 	switch (ops->op) {
 	case BPF_SOCK_OPS_TCP_CONNECT_CB:

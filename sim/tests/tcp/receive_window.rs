@@ -197,6 +197,19 @@ fn a_window_never_shrinks_below_what_it_has_offered() {
     assert_eq!(pipe.acks.last().unwrap().segment.window, 1280);
 }
 
+/// What many handshakes together offer must not fill a queue before any of them has a sample.
+#[test]
+fn a_handshake_offers_room_for_ten_packets() {
+    let pipe = download(ms(1000));
+    let windows = pipe.acks.iter().map(|ack| ack.segment.window);
+    let syn = pipe
+        .acks
+        .iter()
+        .find(|ack| ack.segment.flags.contains(Flags::SYN));
+    assert_eq!(syn.expect("a SYN-ACK").segment.window, 14_480);
+    assert!(windows.max() > Some(65_535));
+}
+
 #[test]
 fn a_paused_sender_sends_a_part_of_a_packet_at_a_time() {
     let pipe = download(ms(5000));
@@ -222,7 +235,7 @@ fn the_policy_sees_what_a_kernels_socket_shows() {
     };
     // The SYN is number 0; the next segment establishes the connection.
     let established_us = (1000.0 * arrival_ms(1)) as u32;
-    let mut policy = Policy::new(&Parameters::default(), 65_535, 1448, established_us);
+    let mut policy = Policy::new(&Parameters::default(), 14_480, 1448, established_us);
     let (mut newest, mut received, mut largest) = (1, 0, 0);
     for ack in &pipe.acks {
         if ack.segment.flags.contains(Flags::SYN) {

@@ -23,6 +23,8 @@ const SMALLEST_CLAMP: u32 = 1152;
 const MOST_QUICK_ACKS: u32 = 16;
 /// Linux does not open the window for shorter segments (`tcp_event_data_recv`).
 const LEAST_GROWING: u32 = 128;
+/// Packets that a handshake offers room for: as many as a sender may begin with (RFC 6928). `receive.bpf.c` asks for it.
+const FIRST_PACKETS: u32 = 10;
 
 /// Settings of a receiver at low priority.
 #[derive(Debug, Clone)]
@@ -74,7 +76,9 @@ impl WindowControl {
     pub(super) fn new(config: &ReceiverConfig, wanted: &LowPriority) -> WindowControl {
         let buffer = config.window.min(LARGEST_GOVERNED_WINDOW);
         // The handshake's windows are not scaled (RFC 7323 section 2.2).
-        let first = buffer.min(u32::from(u16::MAX));
+        let first = buffer
+            .min(u32::from(u16::MAX))
+            .min(FIRST_PACKETS * wanted.mss);
         WindowControl {
             wanted: wanted.clone(),
             policy: None,
@@ -94,6 +98,11 @@ impl WindowControl {
             tsecr: 0,
             largest_segment: 0,
         }
+    }
+
+    /// Latest window, in bytes: in a handshake, the one to begin with.
+    pub(super) fn latest(&self) -> u32 {
+        self.window
     }
 
     /// Takes note of a segment of the peer.

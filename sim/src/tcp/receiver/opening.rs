@@ -10,8 +10,12 @@ impl Receiver {
     /// Returns the SYN, SYN-ACK or request that is pending.
     #[cold]
     pub(super) fn opening(&mut self, now: Time) -> Segment {
+        let plain = || self.config.window.min(u32::from(u16::MAX));
         let mut segment = Segment {
-            window: self.config.window.min(u32::from(u16::MAX)),
+            window: self
+                .low_priority
+                .as_ref()
+                .map_or_else(plain, |control| control.latest()),
             ..Segment::default()
         };
         match self.pending {
