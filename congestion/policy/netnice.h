@@ -18,7 +18,7 @@
  *   loss       Reno's answer. If the queue is too short to show as delay, a second loss that no
  *              growth explains indicates others, and yielding takes longer.
  *   trial      a delay that stands still while yielding is taken for the path's until a queue shows.
- *   trains     a rate that falls suddenly means others in a fair queue, or a slower link: the delays
+ *   trains     a rate that has fallen means others in a fair queue, or a slower link: the delays
  *              of six packets sent together tell which.
  *   growth     fast towards the last window that was right, beyond it one packet per round,
  *              doubling while no queue shows; none while the newest sample is over the threshold.

@@ -53,10 +53,10 @@
 #define NETNICE_REFILL_ROUNDS 4U   /* the empty bucket of a policer gains a little */
 #define NETNICE_WHOLE_ACKS 7U      /* in all, that show a receiver which holds no ACKs */
 #define NETNICE_TRAIN_PACKETS 6U   /* even: the receiver acknowledges the last one at once */
-#define NETNICE_SHARE_BACK_OFFS 3U /* at a much lower rate that indicate a fair queue */
-#define NETNICE_SHARE_DOUBTED 6U   /* `share_evidence`: one back-off between both rates */
-#define NETNICE_SHARE_UNKNOWN 7U   /* `share_evidence`: the rate has not fallen suddenly */
-#define NETNICE_SHARE_RETRIES 32U  /* one of so many back-offs tries again */
+#define NETNICE_SHARE_BACK_OFFS 5U /* at a much lower rate that indicate a fair queue */
+#define NETNICE_SHARE_WAITS 7U     /* doublings of that number */
+#define NETNICE_SHARE_RELIEF 8U    /* back-offs at the full rate that take one doubling away */
+#define NETNICE_TOGETHER_TRAINS 3U /* in a row that show a common queue */
 #define NETNICE_SLOWER_TRAINS 7U   /* in a row that show a slower link instead */
 #define NETNICE_SLACK_UNKNOWN 65535U
 #define NETNICE_QUEUE_LIMIT_US 0xffffffU /* 24 bits */
@@ -89,13 +89,17 @@ struct netnice {
 	u16 steady_low; /* in ticks of 20 us, as the next four members; on trial: what was added */
 	u16 steady_high;
 	u16 threshold_floor;
-	u16 round_high;    /* largest queueing delay of the round */
-	u16 spread;        /* range of a round's samples when nobody adds a queue */
-	u16 over_packets;  /* in a row that met a queue over the threshold */
-	u16 low_fall_us;   /* by how much the lowest of the low samples lies below the minimum */
-	u16 one_way_slack; /* by how much one-way delays may still fall, in ticks */
-	u16 jitter_us;     /* mean change from sample to sample */
-	u16 growth;        /* packets per round, at most 65535 */
+	u16 round_high;   /* largest queueing delay of the round */
+	u16 spread : 10;  /* range of a round's samples when nobody adds a queue: at most 1000 */
+	u16 together : 2; /* trains in a row whose packets followed one another at the known rate */
+	u16 share_wait : 3; /* see netnice_learn_share() */
+	u16 jittery : 1;    /* delays vary when the flow has the link: trains would show nothing */
+	u16 over_packets;   /* in a row that met a queue over the threshold */
+	u16 low_fall_us;    /* by how much the lowest of the low samples lies below the minimum */
+	u16 one_way_slack;  /* by how much one-way delays may still fall, in ticks */
+	u16 jitter_us : 15; /* mean change from sample to sample: at most 20,000 */
+	u16 doubted : 1;    /* the rate of the last back-off was between full and much lower */
+	u16 growth;         /* packets per round, at most 65535 */
 	u16 limit;       /* packets that a policer passes per smallest round trip; 0: none known */
 	u16 pause_scale; /* of the longest pause, or of a policer's probes, relative to the first */
 	u8 lone_acks : 5;

@@ -33,39 +33,42 @@ POLICY_INLINE u32 netnice_delivery_ns(const struct netnice_ack *ack)
 }
 
 /*
- * Collects evidence at each back-off, and returns whether others seem to share a fair queue. The
- * flow had at least four fifths of the link's rate, and suddenly, with at most one back-off in
- * between, three times in a row less than four sevenths: two low-priority flows in one queue come
- * to equal shares slowly. Where delays vary without others, or a train does not take longer than
- * the threshold, trains would show nothing. One of 32 other back-offs begins again, because others
- * may have been silent when the trains looked for them.
+ * Collects evidence at each back-off, and returns whether trains should look for others in a fair
+ * queue: the flow had four fifths of the link's rate, and since then, at five back-offs, less than
+ * four sevenths. Trains cost a pause, and may look while the others are silent: so they are repeated,
+ * and each time that they find nobody, only one back-off of twice as many counts. A rate that falls slowly
+ * (two back-offs in a row at a rate between those) has that effect, too: two low-priority flows in
+ * one queue come to equal shares so. Where delays vary without others, or a train does not take
+ * longer than the threshold, trains would show nothing.
  */
 POLICY_INLINE int netnice_learn_share(struct netnice *state, const struct netnice_ack *ack)
 {
 	u32 delivery_ns = netnice_delivery_ns(ack);
 	u32 packet_us = state->packet_ns / 1000;
-	int varies = state->jitter_us > 3 * packet_us / 8;
+	/* A receiver delays ACKs: the count of packets is mostly even. */
+	u32 dither = ack->delivered / 2;
 
 	if (!delivery_ns || !packet_us || ack->at_receiver)
 		return 0;
 	if (delivery_ns - delivery_ns / 5 <= state->packet_ns) {
-		state->share_evidence = varies ? NETNICE_SHARE_UNKNOWN : 0;
-		return 0;
-	}
-	if (state->share_evidence == NETNICE_SHARE_UNKNOWN) {
-		if (!varies && !(ack->delivered / 2 % NETNICE_SHARE_RETRIES))
-			state->share_evidence = 0;
-		return 0;
-	}
-	if (delivery_ns / 7 < state->packet_ns / 4 ||
-	    netnice_threshold_us(state) > NETNICE_TRAIN_PACKETS / 2 * packet_us) {
-		state->share_evidence = state->share_evidence == NETNICE_SHARE_DOUBTED ?
-						NETNICE_SHARE_UNKNOWN :
-						NETNICE_SHARE_DOUBTED;
-		return 0;
-	}
-	if (state->share_evidence == NETNICE_SHARE_DOUBTED)
 		state->share_evidence = 0;
+		if (state->share_wait && !(dither % NETNICE_SHARE_RELIEF))
+			state->share_wait -= 1;
+		if (delivery_ns - delivery_ns / 8 <= state->packet_ns)
+			state->jittery = state->jitter_us > 3 * packet_us / 8;
+		return 0;
+	}
+	if (state->jittery || netnice_threshold_us(state) > NETNICE_TRAIN_PACKETS / 2 * packet_us)
+		return 0;
+	if (delivery_ns / 7 < state->packet_ns / 4) {
+		if (state->doubted)
+			netnice_defer_trains(state);
+		state->doubted = 1;
+		return 0;
+	}
+	state->doubted = 0;
+	if (dither % (1U << state->share_wait))
+		return 0;
 	state->share_evidence += 1;
 	return state->share_evidence >= NETNICE_SHARE_BACK_OFFS;
 }
@@ -120,6 +123,11 @@ POLICY_INLINE void netnice_judge_train(struct netnice *state, const struct netni
 	u32 spacing_us = netnice_spacing_us(state, ack, previous_us);
 	u32 slower_ns = netnice_slower_ns(state, spacing_us);
 
+	if (!state->shared && slower_ns && !state->jittery) {
+		/* In a fair queue, one train may look as on a slower link. */
+		state->shared = 1;
+		state->share_evidence = 0;
+	}
 	if (!state->shared) {
 		/* The delay has stood still: the link is slower, or else the path may be longer. */
 		if (slower_ns)
@@ -129,12 +137,22 @@ POLICY_INLINE void netnice_judge_train(struct netnice *state, const struct netni
 		netnice_return(state);
 		return;
 	}
-	/* Nobody is served between the packets: all wait in one queue, or the path is longer. */
 	if (spacing_us && spacing_us - spacing_us / 5 < state->packet_ns / 1000) {
-		state->shared = 0;
-		state->trains = 0;
-		return;
+		/* All wait in one queue, or the path is longer, unless the others paused just then. */
+		state->together += 1;
+		if (state->together >= NETNICE_TOGETHER_TRAINS) {
+			state->share_evidence = 0;
+			state->share_wait = NETNICE_SHARE_WAITS;
+			state->shared = 0;
+			state->trains = 0;
+			state->together = 0;
+			return;
+		}
+		slower_ns = 0;
+	} else {
+		state->together = 0;
 	}
+	state->share_wait = 0;
 	state->share_evidence = slower_ns ? state->share_evidence + 1 : 0;
 	if (state->share_evidence >= NETNICE_SLOWER_TRAINS) {
 		state->packet_ns = slower_ns;

@@ -22,6 +22,7 @@ POLICY_INLINE u32 netnice_yield(struct netnice *state)
 	state->steady_since_us = 0;
 	state->shared = 0;
 	state->trains = 0;
+	state->together = 0;
 	return NETNICE_MINIMUM_CWND;
 }
 
@@ -114,6 +115,13 @@ POLICY_INLINE u32 netnice_pause_us(const struct netnice *state, u32 smoothed_rtt
 	return policy_min(pause_us, NETNICE_LONGEST_PAUSE_US);
 }
 
+/* The next trains need twice as many back-offs at a much lower rate. */
+POLICY_INLINE void netnice_defer_trains(struct netnice *state)
+{
+	if (state->share_wait < NETNICE_SHARE_WAITS)
+		state->share_wait += 1;
+}
+
 /* Ends yielding. */
 POLICY_INLINE void netnice_return(struct netnice *state)
 {
@@ -121,8 +129,10 @@ POLICY_INLINE void netnice_return(struct netnice *state)
 	state->slow_start = 1;
 	state->over_packets = 0;
 	state->inference = 0;
-	if (state->shared)
-		state->share_evidence = NETNICE_SHARE_UNKNOWN;
+	if (state->shared) {
+		state->share_evidence = 0;
+		netnice_defer_trains(state);
+	}
 	state->shared = 0;
 	state->trains = 0;
 }
@@ -141,6 +151,8 @@ POLICY_INLINE u32 netnice_resume_yielding(struct netnice *state)
 /* Counts a probe that met no queue; the last of several in a row ends yielding. */
 POLICY_INLINE void netnice_count_clean_probe(struct netnice *state)
 {
+	int shared;
+
 	if (state->inference > 1) {
 		state->inference -= 1;
 		if (state->probe_rounds > 1 && state->probe_rounds <= NETNICE_PROBE_ROUNDS)
@@ -148,7 +160,15 @@ POLICY_INLINE void netnice_count_clean_probe(struct netnice *state)
 		return;
 	}
 	state->trial_wait = 0;
+	shared = state->shared;
 	netnice_return(state);
+	if (shared) {
+		/* If nobody was there, the window before the trains was right. */
+		state->slow_start = 0;
+		state->growth = 1;
+		state->recurrences = 0;
+		state->report.phase = POLICY_AVOIDANCE;
+	}
 	if (state->limit)
 		state->blind_rounds = NETNICE_BLIND_ROUNDS;
 }

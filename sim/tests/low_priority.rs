@@ -405,8 +405,8 @@ fn a_link_that_becomes_slower_is_filled_again() {
 }
 
 #[test]
-fn netnice_mostly_yields_in_a_fair_queue_to_a_latecomer() {
-    for rival in ["cubic", "bbr"] {
+fn netnice_yields_in_a_fair_queue_to_a_latecomer() {
+    for rival in ["cubic", "reno"] {
         let share = |seed| {
             let mut bed = Bed::base();
             let queue = "{ discipline = \"fq_codel\" }";
@@ -418,8 +418,8 @@ fn netnice_mostly_yields_in_a_fair_queue_to_a_latecomer() {
         };
         // Where it does not notice the other, it has half of the link.
         let shares: Vec<f64> = (1..=8).map(share).collect();
-        let yields = shares.iter().filter(|&&share| share < 0.03).count();
-        assert!(yields >= 4, "{rival}: {shares:.3?}");
+        let yields = shares.iter().filter(|&&share| share < 0.1).count();
+        assert!(yields >= 7, "{rival}: {shares:.3?}");
     }
 }
 
