@@ -124,6 +124,7 @@ pub fn ftp(name: impl Into<String>, path: Path, tcp: TcpSpec) -> FlowSpec {
 }
 
 /// A trace in memory.
+#[allow(dead_code, reason = "each test uses a part of this")]
 #[derive(Clone, Default)]
 pub struct Memory(pub Arc<Mutex<Vec<u8>>>);
 
