@@ -123,7 +123,7 @@ POLICY_INLINE void netnice_judge_train(struct netnice *state, const struct netni
 	u32 spacing_us = netnice_spacing_us(state, ack, previous_us);
 	u32 slower_ns = netnice_slower_ns(state, spacing_us);
 
-	if (!state->shared && slower_ns / 4 < state->packet_ns && slower_ns && !state->jittery) {
+	if (!state->shared && !state->jittery && slower_ns && slower_ns / 4 < state->packet_ns) {
 		/* In a fair queue, one train may look as on a slower link. */
 		state->shared = 1;
 		state->share_evidence = 0;

@@ -485,7 +485,7 @@ fn fingerprint(
         prop_assert!(events.is_sorted_by_key(|event| event.time_ns));
     }
     let samples = simulation.series().0.len() as u64;
-    // What a discipline drops as a transmission begins is noted when the link next does something, or is sampled.
+    // A drop by the discipline as a transmission begins is noted when the link next does something, or is sampled.
     let late = |event: &&LinkEvent| event.cause == Some(DropCause::EarlyDrop);
     let mut dropped_late: Vec<_> = events.iter().filter(late).collect();
     dropped_late.sort_by_key(|event| (event.link, event.flow, event.sequence));

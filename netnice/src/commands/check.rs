@@ -69,7 +69,7 @@ struct CommandReport<'a> {
 /// Checks; fails if a command does not work.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let mut findings = diagnostics::check();
-    add_link(&mut findings);
+    add_commands(&mut findings);
     if arguments.json {
         text::print(&format!(
             "{}\n",
@@ -92,8 +92,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     )
 }
 
-/// Adds the commands that emulate a link, and those that need nothing of the kernel.
-fn add_link(findings: &mut Findings) {
+/// Adds the commands that emulate a link, those that build on others, and those that need nothing of the kernel.
+fn add_commands(findings: &mut Findings) {
     let root = nix::unistd::geteuid().is_root();
     let tried = match root {
         true => EmulatedLink::check().map_err(|error| format!("emulated link: {error}")),
@@ -112,11 +112,12 @@ fn add_link(findings: &mut Findings) {
         state,
         detail,
     });
-    let run = findings
-        .commands
-        .iter()
-        .find(|(command, _)| *command == "run");
-    let run = run.map_or(Standing::Works, |(_, standing)| standing.clone());
+    let standing = |name: &str| {
+        let mut commands = findings.commands.iter();
+        let found = commands.find(|(command, _)| *command == name);
+        found.map_or(Standing::Works, |(_, standing)| standing.clone())
+    };
+    let (run, attach, status) = (standing("run"), standing("attach"), standing("status"));
     let programs = demo::check_programs().map_err(|error| error.to_string());
     let link = match (root, tried) {
         (false, _) => Standing::NeedsRoot,
@@ -132,10 +133,15 @@ fn add_link(findings: &mut Findings) {
         ("link", link.clone()),
         ("lab", link),
         ("demo", demo),
+        ("apply", attach.clone()),
+        ("oci-hook", attach.clone()),
+        ("nri", attach),
+        ("exporter", status),
         ("sim", Standing::Works),
         ("compare", Standing::Works),
         ("plot", Standing::Works),
         ("reproduce", Standing::Works),
+        ("judge", Standing::Works),
     ]);
 }
 

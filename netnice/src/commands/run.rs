@@ -199,8 +199,8 @@ fn run_and_tell(
         Ok(child) => child,
         Err(error) => return Ok(cannot_run(name, &error)),
     };
-    let told = arguments.verbose || arguments.json;
-    let mut departures = told.then(Departures::new);
+    let summarized = arguments.verbose || arguments.json;
+    let mut departures = summarized.then(Departures::new);
     let mut log_due = log.is_some().then(Instant::now);
     let ended = foreground::wait_and(&child, &signals, || {
         let log = log
@@ -386,7 +386,7 @@ impl<'a> Summary<'a> {
     }
 }
 
-/// What the sums do not cover.
+/// Connections and processes that the sums do not cover.
 struct Ungoverned<'a> {
     handed_in: HandedIn,
     outside: &'a BTreeSet<Outside>,

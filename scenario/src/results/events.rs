@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What happens to packets at links.
+//! Events of packets at links.
 
 use netnice_queue::DropCause;
 

@@ -184,7 +184,7 @@ struct Rest {
     chance: Option<Box<Chance>>,
 }
 
-/// What chance does to the packets of a link.
+/// Random effects on the packets of a link.
 #[derive(Debug)]
 struct Chance {
     loss: Option<RandomLoss>,

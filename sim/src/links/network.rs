@@ -29,7 +29,7 @@ pub struct LinkSpec {
     pub sampled: bool,
     /// Packets that come out of the link are written to a trace.
     pub capture: Option<Capture>,
-    /// What happens to packets is written to the run's trace of events
+    /// Events of packets are written to the run's trace of events
     /// ([`Simulation::record_events`](crate::Simulation::record_events)).
     pub recorded: bool,
 }

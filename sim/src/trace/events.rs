@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What happens to packets at links, event by event.
+//! Events of packets at links, one by one.
 
 use std::collections::HashSet;
 use std::fmt;

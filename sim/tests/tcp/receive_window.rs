@@ -197,7 +197,7 @@ fn a_window_never_shrinks_below_what_it_has_offered() {
     assert_eq!(pipe.acks.last().unwrap().segment.window, 1280);
 }
 
-/// What many handshakes together offer must not fill a queue before any of them has a sample.
+/// The windows that many handshakes offer together must not fill a queue before any of them has a sample.
 #[test]
 fn a_handshake_offers_room_for_ten_packets() {
     let pipe = download(ms(1000));

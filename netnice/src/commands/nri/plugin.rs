@@ -19,7 +19,7 @@ const RUNTIME_SERVICE: &str = "nri.pkg.api.v1alpha1.Runtime";
 /// The longest error that is sent, in bytes: a runtime reads an answer of up to 4096 bytes in one piece.
 const ERROR_LIMIT: usize = 2048;
 
-/// What a runtime asks for.
+/// A request of a runtime.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Event {
     /// The runtime has taken the plugin: its name and version.
@@ -63,7 +63,7 @@ pub enum ConversationError {
 pub struct Plugin {
     incoming: Reassembly,
     outgoing: Vec<u8>,
-    /// What `Synchronize` has sent so far.
+    /// The parts of `Synchronize` received so far.
     pods: BTreeMap<String, PodSandbox>,
     containers: Vec<Container>,
 }

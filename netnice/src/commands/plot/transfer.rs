@@ -355,7 +355,7 @@ mod tests {
             names(2),
             ["slow start", "avoidance", "inference", "yielding"]
         );
-        assert_eq!(panels[0].plot.curves[0].points[1].y, 8e6);
+        assert_eq!(panels[0].plot.curves[0].points[1].y, 8.0);
         let avoidance = panels[2].areas[1].spans.iter().map(|one| one.x);
         assert_eq!(avoidance.collect::<Vec<_>>(), [(1.0, 2.0), (4.0, 5.0)]);
     }
