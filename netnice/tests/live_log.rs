@@ -89,7 +89,7 @@ fn a_log_shows_the_commands_connections_and_is_drawn() {
         (said.code, said.out),
         (Some(0), format!("{}\n", svg.display()))
     );
-    assert!(fs::read_to_string(&svg).unwrap().contains("rate (bit/s)"));
+    assert!(fs::read_to_string(&svg).unwrap().contains("rate (Mb/s)"));
     kill(Pid::from_raw(holder.process.pid()), Signal::SIGKILL).unwrap();
     drop(holder);
     let whole = fs::read(&log).unwrap();
