@@ -191,6 +191,20 @@ pub fn with_sockets_handed_in(command: &Command) -> Command {
     outer
 }
 
+/// Asserts that `run --json` of such a command governed the first socket, and left the two that it may not touch.
+pub fn assert_only_the_unused_is_governed(said: &Said) {
+    let usual = usual_control();
+    assert_eq!(
+        said.out,
+        format!("netnice\n{usual}\n{usual}\n"),
+        "{}",
+        said.err
+    );
+    let printed: serde_json::Value = serde_json::from_str(&said.err).unwrap();
+    assert_eq!(printed["handed_in_governed"], 1, "{printed}");
+    assert_eq!(printed["handed_in_left"], 2, "{printed}");
+}
+
 /// A probe that holds connections and tells about them when asked.
 pub struct Holder {
     pub process: Process,
