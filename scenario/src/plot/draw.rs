@@ -199,7 +199,9 @@ fn draw_stacked<B: DrawingBackend>(
     let xs = panels
         .iter()
         .flat_map(|panel| [of_curves(panel), of_areas(panel)].concat());
-    let labels = panels.iter().map(|panel| label_width(&labels(panel)));
+    let labels = panels
+        .iter()
+        .map(|panel| label_width(&labels(&panel.plot, &panel.areas)));
     let common = Common {
         x: range(xs),
         label_width: labels.max().unwrap_or(0),
@@ -221,10 +223,10 @@ struct Common {
     label_width: u32,
 }
 
-/// The words on the right of a panel.
-fn labels(panel: &Panel) -> Vec<&str> {
-    let areas = panel.areas.iter().map(|area| area.name.as_str());
-    let curves = panel.plot.curves.iter().map(|curve| curve.name.as_str());
+/// The words on the right of a plot.
+fn labels<'a>(plot: &'a Plot, areas: &'a [Area]) -> Vec<&'a str> {
+    let areas = areas.iter().map(|area| area.name.as_str());
+    let curves = plot.curves.iter().map(|curve| curve.name.as_str());
     areas.chain(curves).collect()
 }
 
@@ -314,10 +316,7 @@ fn draw_all<B: DrawingBackend>(
     area: &DrawingArea<B, Shift>,
     zoom: u32,
 ) -> Result<(), DrawingAreaErrorKind<B::ErrorType>> {
-    let names: Vec<&str> = areas.iter().map(|area| area.name.as_str()).collect();
-    let curves = plot.curves.iter().map(|curve| curve.name.as_str());
-    let names: Vec<&str> = names.into_iter().chain(curves).collect();
-    let own_width = label_width(&names);
+    let own_width = label_width(&labels(plot, areas));
     let width = common.map_or(own_width, |common| common.label_width);
     let (x, y) = (horizontal(plot, common), vertical(plot, areas));
     let right = x.range().end;
