@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use netnice_queue::DropCause;
 use parquet::basic::{Encoding, LogicalType, Repetition, Type as PhysicalType};
-use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int64Type};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, Int64Type};
 use parquet::errors::Result;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnPath, Type};
 
 use super::events::{EventKind, LinkEvent};
+use super::parquet_file::write_values;
 
 /// The columns: name, type, logical type, and whether a field may be absent.
 const COLUMNS: [(&str, PhysicalType, bool, Repetition); 9] = [
@@ -105,19 +106,11 @@ impl<W: Write + Send> EventFile<W> {
                     column.typed::<$kind>().write_batch(&fields, None, None)?;
                 }};
             }
-            /// Writes a column of fields that may be absent, and for each 1 or 0 (definition levels).
+            /// Writes a column of fields that may be absent.
             macro_rules! some {
-                ($kind:ty, $field:expr) => {{
-                    let fields: Vec<Option<<$kind as DataType>::T>> =
-                        events.iter().map($field).collect();
-                    let present: Vec<i16> = fields
-                        .iter()
-                        .map(|field| i16::from(field.is_some()))
-                        .collect();
-                    let fields: Vec<_> = fields.into_iter().flatten().collect();
-                    let column = column.typed::<$kind>();
-                    column.write_batch(&fields, Some(&present), None)?;
-                }};
+                ($kind:ty, $field:expr) => {
+                    write_values(Box::new(events.iter().map($field)), column.typed::<$kind>())?
+                };
             }
             match number {
                 0 => all!(Int64Type, |event| whole(event.time_ns)),

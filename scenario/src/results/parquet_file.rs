@@ -75,7 +75,7 @@ impl<'a> Column<'a> {
 }
 
 /// Writes the values that are there, and for each row 1 or 0 (definition levels).
-fn write_values<T: DataType>(
+pub(super) fn write_values<T: DataType>(
     mut fields: Values<'_, T::T>,
     to: &mut ColumnWriterImpl<'_, T>,
 ) -> Result<()> {
