@@ -123,8 +123,10 @@ fn push_number(to: &mut Vec<u8>, number: f64) {
     }
     let mut buffer = zmij::Buffer::new();
     let text = buffer.format_finite(number);
-    if text.contains('e') {
-        // `Display` never has an exponent. Writing to a vector does not fail.
+    // Of two shortest texts that are equally near, which have 16 digits or more, `Display` takes another. It never has
+    // an exponent.
+    if text.len() > 16 || text.contains('e') {
+        // Writing to a vector does not fail.
         let _ = write!(to, "{number}");
     } else {
         // Nor does it have the fraction of a whole number.
@@ -165,6 +167,8 @@ mod tests {
             assert_eq!(pushed(number), number.to_string());
         }
         assert_eq!(pushed(-0.0), "-0");
+        // Halfway between two texts of 16 digits.
+        assert_eq!(pushed(97_325.0 / 131_072.0), "0.7425308227539063");
     }
 
     #[test]
