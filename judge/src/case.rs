@@ -9,8 +9,8 @@ use netnice_scenario::{ControlFiles, ScenarioError, ScenarioFile};
 use serde::{Deserialize, Serialize};
 
 use crate::control::Control;
+use crate::effort::Effort;
 use crate::path::Path;
-use crate::plan::Effort;
 use crate::rival::{Delay, Rival};
 
 /// Number of points kept of each time series.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf, absolute};
 
 use netnice_scenario::model::CongestionControl;
 
-use crate::plan::{PlanError, at};
+use crate::error::{PlanError, at};
 
 /// A control under test.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,15 +6,20 @@
 //! - [`figure`]: the figures of a cell, a line each.
 //! - [`question`]: RFC 9743's questions, answered from the figures, a line each.
 //! - [`control`]: a control under test, by name or in a C file.
+//! - [`effort`]: the size of a judgement.
 //! - [`case`]: a run as a scenario, and what is measured of its results.
 //! - [`plan`]: all runs of a judgement; reuses finished ones.
-//! - [`judgement`]: the figures of all cells.
+//! - [`cell`]: the figures of a control on a path beside a rival.
+//! - [`judgement`]: all cells, and the answers to the questions.
 //! - [`page`], [`markdown`]: what people read.
 //!
 //! Nothing here runs a scenario: the caller gives a function that does, on the simulator or on a kernel.
 
 pub mod case;
+pub mod cell;
 pub mod control;
+pub mod effort;
+pub mod error;
 pub mod figure;
 pub mod judgement;
 pub mod markdown;
@@ -24,5 +29,8 @@ pub mod plan;
 pub mod question;
 pub mod rival;
 
-pub use judgement::{Cell, Judgement};
-pub use plan::{Begun, Effort, Plan, PlanError, Progress};
+pub use cell::Cell;
+pub use effort::Effort;
+pub use error::PlanError;
+pub use judgement::Judgement;
+pub use plan::{Begun, Plan, Progress};

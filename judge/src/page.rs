@@ -4,8 +4,9 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+use crate::cell::Cell;
 use crate::figure::{FIGURES, Figure};
-use crate::judgement::{Cell, Judgement};
+use crate::judgement::Judgement;
 use crate::path::PATHS;
 use crate::question::QUESTIONS;
 use crate::rival::RIVALS;

@@ -2,9 +2,7 @@
 //! All runs of a judgement: the cells, the rivals alone, and CUBIC alone. Finished runs are kept, and reused.
 
 use std::collections::BTreeMap;
-use std::error::Error;
 use std::fs;
-use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,20 +14,14 @@ use netnice_scenario::{ScenarioError, ScenarioFile, output};
 use serde::{Deserialize, Serialize};
 
 use crate::case::{Case, Measured};
+use crate::cell::Cell;
 use crate::control::Control;
+use crate::effort::Effort;
+use crate::error::{PlanError, at};
 use crate::figure::{FIGURES, Sample};
-use crate::judgement::{Cell, Judgement};
+use crate::judgement::Judgement;
 use crate::path::{PATHS, Path};
 use crate::rival::{ITSELF, RIVALS, Rival};
-
-/// How much is run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Effort {
-    /// Some paths and rivals, short runs, one seed unless more are wanted.
-    Quick,
-    /// All.
-    Full,
-}
 
 /// How far it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,60 +30,6 @@ pub struct Progress {
     pub runs: usize,
     /// All runs.
     pub of_runs: usize,
-}
-
-/// Why a plan cannot be made or ended early.
-#[derive(Debug, thiserror::Error)]
-pub enum PlanError {
-    /// No path or rival has this name.
-    #[error("there is no {kind} {name:?}; there are {allowed}")]
-    Unknown {
-        /// `path` or `rival`.
-        kind: &'static str,
-        /// The name given.
-        name: String,
-        /// Names that exist.
-        allowed: String,
-    },
-    /// A C file's name cannot be part of names of scenarios.
-    #[error(
-        "{0}: the file's name becomes part of scenarios' names: call it by letters, digits, `-`, `_` and `.`, such as mine.h"
-    )]
-    ControlName(String),
-    /// Two C files would have the same scenarios.
-    #[error("two of the controls are called {0}: call one otherwise")]
-    SameName(String),
-    /// A control does not exist.
-    #[error(transparent)]
-    Scenario(#[from] ScenarioError),
-    /// A run failed.
-    #[error("{case}, seed {seed}: {error}")]
-    Run {
-        /// Name of the case.
-        case: String,
-        /// The seed.
-        seed: u64,
-        /// The message of the simulator or the lab.
-        error: Box<dyn Error + Send + Sync>,
-    },
-    /// The directory has runs.
-    #[error("{} holds runs already; reuse them by --resume, or give another directory", .0.display())]
-    Occupied(PathBuf),
-    /// A file could not be written or read.
-    #[error("{}: {error}", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// The message of the system.
-        error: io::Error,
-    },
-}
-
-pub(crate) fn at(path: &FilePath) -> impl FnOnce(io::Error) -> PlanError + '_ {
-    move |error| PlanError::Io {
-        path: path.to_owned(),
-        error,
-    }
 }
 
 /// A finished run as it is kept.

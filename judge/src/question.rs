@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use crate::judgement::Cell;
+use crate::cell::Cell;
 
 /// A question that figures answer.
 #[derive(Debug, Clone, Copy)]

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The size of a judgement.
+
+/// How much is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effort {
+    /// Some paths and rivals, short runs, one seed unless more are wanted.
+    Quick,
+    /// All.
+    Full,
+}
