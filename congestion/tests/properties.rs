@@ -170,7 +170,7 @@ fn drive(name: &str, choices: &[u8], events: &[Event]) -> Result<(), TestCaseErr
                 control.on_timeout(&congestion, &mut window);
                 prop_assert!(
                     window.ssthresh >= 2.0 || window.ssthresh == before,
-                    "{} after a time-out",
+                    "{} after an RTO",
                     window.ssthresh
                 );
                 window.cwnd = 1.0;

@@ -353,7 +353,7 @@ fn renos_sawtooth_is_as_drawn_by_hand() {
     assert_eq!(counters.timeouts, 0);
     assert_eq!(
         counters.lost_packets, counters.retransmissions,
-        "nothing is sent again that was not lost"
+        "only lost packets are retransmitted"
     );
     // Half of the peak is 51 packets, fewer than the path holds: the link idles a little after each fall.
     let utilisation = counters.received_bytes as f64 * 8.0 / (100.0 * 10e6);
