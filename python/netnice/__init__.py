@@ -16,12 +16,13 @@ Rates are in bit/s, times in seconds, windows in packets, sizes in bytes; names 
 from ._build import flow, link, node
 from ._campaign import judge, reproduce
 from ._control import Control
-from ._executors import RayExecutor
+from ._executors import DASK_CONFIG, RayExecutor
 from ._native import NO_SSTHRESH, ControlAck, ControlLoss, ControlWindow, Scenario, ScenarioError, __version__
 from ._results import Frame, Results
 from ._sweep import RunsLostError, simulate, sweep
 
 __all__ = [
+    "DASK_CONFIG",
     "NO_SSTHRESH",
     "Control",
     "ControlAck",

@@ -7,10 +7,15 @@ import concurrent.futures
 import os
 import queue
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+
+
+#: Path of settings with which Dask's processes take less processor time: the value of ``DASK_CONFIG`` for each of them.
+DASK_CONFIG = str(Path(__file__).with_name("dask.yaml"))
 
 
 class FutureLike(Protocol):
@@ -72,7 +77,7 @@ class Engine:
         self._done: queue.SimpleQueue[FutureLike] = queue.SimpleQueue()
         self._polled: set[FutureLike] = set()
         self._counted = (0, -1e9)
-        # Dask's client submits by itself; it takes equal calls for one unless told otherwise.
+        # Dask's client submits by itself; equal calls are one task unless ``pure`` is false.
         self._options = {"pure": False} if hasattr(executor, "scheduler_info") else {}
 
     def submit(self, fn: Callable[..., Any], *args: Any) -> FutureLike:

@@ -305,7 +305,8 @@ class Remote:
         most = 1
         if self._measured[number]:
             full = math.ceil(self._batch_s / max(self._run_s[number], 1e-6))
-            most = max(1, min(full, math.ceil(len(waiting) / (2 * workers))))
+            # But no shorter than an eighth, as each task costs the executor some milliseconds.
+            most = min(full, max(math.ceil(full / 8), math.ceil(len(waiting) / (2 * workers))))
         batch = [waiting.pop()]
         while waiting and len(batch) < most and waiting[-1][0] == number:
             batch.append(waiting.pop())

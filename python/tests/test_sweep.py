@@ -12,6 +12,7 @@ import threading
 import time
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,7 +21,7 @@ from conftest import TWO_RENO
 import netnice
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Mapping
 
 RATES = {"links.bottleneck.rate": ["2mbit", "5mbit"]}
 
@@ -146,6 +147,25 @@ def test_dask_gives_the_same_bytes(scenario: netnice.Scenario) -> None:
     with cluster, distributed.Client(cluster) as client:
         results = netnice.sweep(scenario, RATES, executor=client)
     assert list(results.json()) == list(netnice.sweep(scenario, RATES).json())
+
+
+def test_dask_knows_all_settings_for_sweeps() -> None:
+    pytest.importorskip("distributed")
+    import dask.config
+    import yaml
+
+    def names(settings: Mapping[str, Any], above: str = "") -> set[str]:
+        return {
+            name
+            for key, value in settings.items()
+            for name in (names(value, f"{above}{key}.") if isinstance(value, dict) else {above + key})
+        }
+
+    # Dask takes names that it does not know without a word.
+    known = set().union(*map(names, dask.config.defaults))
+    wanted = names(yaml.safe_load(Path(netnice.DASK_CONFIG).read_text()))
+    assert wanted
+    assert wanted <= known
 
 
 def test_results_are_kept_and_reused(scenario: netnice.Scenario, tmp_path: Path) -> None:
