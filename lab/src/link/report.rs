@@ -190,14 +190,14 @@ impl LinkReport {
             }
             if report.device_drops > 0 {
                 faults.push(format!(
-                    "{} packets {direction} were lost before the link read them",
-                    report.device_drops
+                    "{} {direction} lost on the way to the link",
+                    packets(report.device_drops)
                 ));
             }
             if report.refused > 0 {
                 faults.push(format!(
-                    "{} packets {direction} were refused at the exit",
-                    report.refused
+                    "{} {direction} refused at the exit",
+                    packets(report.refused)
                 ));
             }
         }
@@ -214,10 +214,10 @@ impl LinkReport {
             }
             _ => "",
         };
-        let packets = self.up.lateness.packets + self.down.lateness.packets;
+        let passed = self.up.lateness.packets + self.down.lateness.packets;
         self.verdict = match faults.is_empty() {
             false => Verdict::NotTrustworthy,
-            true if packets < ENOUGH_PACKETS => Verdict::Unknown,
+            true if passed < ENOUGH_PACKETS => Verdict::Unknown,
             true => Verdict::Trustworthy,
         };
         self.trustworthy = self.verdict == Verdict::Trustworthy;
@@ -227,11 +227,19 @@ impl LinkReport {
                 self.up.lateness.p99.max(self.down.lateness.p99)
             ),
             Verdict::Unknown => format!(
-                "{packets} packets are too few to tell; they were at most {:?} late{class}",
+                "{}, too few to tell, at most {:?} late{class}",
+                packets(passed),
                 self.up.lateness.max.max(self.down.lateness.max)
             ),
             Verdict::NotTrustworthy => format!("{}{class}{stolen}", faults.join("; ")),
         };
+    }
+}
+
+fn packets(number: u64) -> String {
+    match number {
+        1 => "1 packet".to_owned(),
+        number => format!("{number} packets"),
     }
 }
 
@@ -329,10 +337,13 @@ mod tests {
             assert_eq!(report.trustworthy, expected == Trustworthy);
         }
         assert_eq!(judged((5, 0), (0, 0), 1).verdict, NotTrustworthy);
-        let words = judged((12, 1), (0, 0), 0).to_string();
-        assert!(
-            words.starts_with("link not judged: 12 packets are too few"),
-            "{words}"
-        );
+        for (up, refused, begin) in [
+            ((12, 1), 0, "link not judged: 12 packets, too few to tell"),
+            ((1, 0), 0, "link not judged: 1 packet, too few to tell"),
+            ((5, 0), 1, "link NOT TRUSTWORTHY: 1 packet up refused"),
+        ] {
+            let words = judged(up, (0, 0), refused).to_string();
+            assert!(words.starts_with(begin), "{words}");
+        }
     }
 }
