@@ -21,12 +21,6 @@ const RECORD: &str = "/run/netnice-applied";
 /// A machine has one configuration.
 static ALONE: Mutex<()> = Mutex::new(());
 
-fn hold() -> Command {
-    let mut command = Command::new(probe());
-    command.arg("hold");
-    command
-}
-
 fn file(name: &str, text: &str) -> PathBuf {
     let path = directory().join(format!("{name}.toml"));
     fs::write(&path, text).unwrap();

@@ -62,12 +62,6 @@ impl Exporter {
     }
 }
 
-fn hold() -> Command {
-    let mut command = Command::new(probe());
-    command.arg("hold");
-    command
-}
-
 /// An attached cgroup whose connections send, seen by an exporter started by `command`.
 fn see_an_attached_cgroup(command: &mut Command, name: &str) {
     let cgroup = TestCgroup::new(name);

@@ -6,10 +6,12 @@ mod program;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use nix::sys::signal::Signal;
-use program::{as_nobody, netnice, run, signal, stderr, stdout, wait_until};
+use program::{
+    as_nobody, netnice, place, run, signal, stderr, stdout, succeeded, text, wait_until,
+};
 
 const SCENARIO: &str = "name = \"small\"
 duration = \"2s\"
@@ -38,23 +40,6 @@ fn waiting(sleep: &Path) -> String {
         "[[flows]]\nname = \"waiting\"\nfrom = \"a\"\nto = \"c\"\n\
          application = {{ kind = \"command\", command = \"setsid {sleep} 600\" }}\n"
     )
-}
-
-/// A directory with a scenario in it.
-fn place(scenario: &str) -> (tempfile::TempDir, PathBuf) {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("small.toml");
-    fs::write(&path, scenario).unwrap();
-    (directory, path)
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
-
-fn succeeded(output: &Output) -> String {
-    assert!(output.status.success(), "{}", stderr(output));
-    stdout(output)
 }
 
 /// Processes whose command begins with this program.

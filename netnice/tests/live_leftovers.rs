@@ -103,7 +103,7 @@ fn after_all_that_can_be_done_to_a_process_and_a_cgroup() {
 #[test]
 fn after_a_process_that_was_reniced_has_ended() {
     let _alone = alone();
-    let (holder, _) = Holder::start(std::process::Command::new(probe()).arg("hold"));
+    let (holder, _) = Holder::start(&mut hold());
     output(&mut netnice(&["renice", "--pid", &holder.pid()]));
     assert!(!our_cgroups().is_empty());
     drop(holder);

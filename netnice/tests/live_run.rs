@@ -14,10 +14,6 @@ const ALL: [&str; 3] = ["listener", "client", "server"];
 /// DSCP LE (RFC 8622) is 1, and the field has two more bits.
 const LOWER_EFFORT: i32 = 4;
 
-fn lines(text: &str) -> Vec<String> {
-    text.lines().map(str::to_owned).collect()
-}
-
 #[test]
 fn sockets_of_both_families_and_all_roles_have_the_control_and_the_mark() {
     for family in ["4", "6", "46"] {

@@ -13,10 +13,6 @@ use support::*;
 const ALL: [&str; 3] = ["listener", "client", "server"];
 const LOWER_EFFORT: i32 = 4;
 
-fn lines(text: &str) -> Vec<String> {
-    text.lines().map(str::to_owned).collect()
-}
-
 #[test]
 fn sockets_of_static_programs_have_the_control_and_the_mark_and_keep_them() {
     let _registered = keep_registered();

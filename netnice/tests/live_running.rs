@@ -14,12 +14,6 @@ const FIRST: [&str; 3] = ["listener", "client", "server"];
 const THEN: [&str; 5] = ["listener", "client", "server", "new-client", "new-server"];
 const LOWER_EFFORT: i32 = 4;
 
-fn hold() -> Command {
-    let mut command = Command::new(probe());
-    command.arg("hold");
-    command
-}
-
 fn json(command: &mut Command) -> Value {
     serde_json::from_str(&output(command)).unwrap()
 }

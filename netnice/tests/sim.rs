@@ -8,13 +8,13 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::Path;
+use std::process::Command;
 
 use netnice_scenario::results::Manifest;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use program::{netnice, run, stderr, stdout, wait_until};
+use program::{netnice, place, run, stderr, succeeded, text, wait_until};
 
 const SCENARIO: &str = "name = \"small\"
 duration = \"2s\"
@@ -41,26 +41,9 @@ to = \"c\"
 start_spread = \"100ms\"
 ";
 
-/// A directory with the scenario in it.
-fn place() -> (tempfile::TempDir, PathBuf) {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("small.toml");
-    fs::write(&path, SCENARIO).unwrap();
-    (directory, path)
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
-
-fn succeeded(output: &Output) -> String {
-    assert!(output.status.success(), "{}", stderr(output));
-    stdout(output)
-}
-
 #[test]
 fn a_table_tells_flows_and_queues_of_each_point() {
-    let (_directory, file) = place();
+    let (_directory, file) = place(SCENARIO);
     let table = succeeded(&run(&["sim", text(&file)]));
     assert!(
         table.starts_with("small: 4 runs, means over 2 seeds"),
@@ -79,7 +62,7 @@ fn a_table_tells_flows_and_queues_of_each_point() {
 
 #[test]
 fn figures_of_the_scenario_have_a_column_for_each_point() {
-    let (directory, file) = place();
+    let (directory, file) = place(SCENARIO);
     let figure = "[[figures]]\nname = \"of two megabits\"\nquantity = \"throughput\"\nflows = [\"bulk\"]\nover = { rate = \"2mbit\" }\n";
     fs::write(&file, format!("{SCENARIO}{figure}")).unwrap();
     let out = directory.path().join("out");
@@ -104,7 +87,7 @@ fn figures_of_the_scenario_have_a_column_for_each_point() {
 
 #[test]
 fn a_control_in_a_file_is_given_to_flows() {
-    let (directory, file) = place();
+    let (directory, file) = place(SCENARIO);
     let ledbat = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/ledbat.h");
     let of = |name: &str| format!("{name}={}", text(&ledbat));
     let out = directory.path().join("out");
@@ -139,7 +122,7 @@ fn a_control_in_a_file_is_given_to_flows() {
 
 #[test]
 fn results_are_the_same_whatever_the_number_of_jobs() {
-    let (directory, file) = place();
+    let (directory, file) = place(SCENARIO);
     let mut summaries = Vec::new();
     for jobs in ["1", "4"] {
         let out = directory.path().join(jobs);
@@ -170,7 +153,7 @@ fn results_are_the_same_whatever_the_number_of_jobs() {
 
 #[test]
 fn fewer_threads_than_jobs_silently_make_the_same_runs() {
-    let (_directory, file) = place();
+    let (_directory, file) = place(SCENARIO);
     let limited = |kilobytes: u32| {
         // Stacks of 1 GiB, so that little memory has room for few threads.
         let script = format!("ulimit -v {kilobytes}; exec \"$0\" sim \"$1\" --quiet --jobs 200");
@@ -190,7 +173,7 @@ fn fewer_threads_than_jobs_silently_make_the_same_runs() {
 
 #[test]
 fn what_is_there_is_not_computed_again_and_not_overwritten() {
-    let (directory, file) = place();
+    let (directory, file) = place(SCENARIO);
     let out = directory.path().join("out");
     let arguments = ["sim", text(&file), "--json", "--out", text(&out)];
     let first = succeeded(&run(&arguments));
@@ -233,7 +216,7 @@ fn what_is_there_is_not_computed_again_and_not_overwritten() {
 
 #[test]
 fn input_without_end_is_refused_with_one_line() {
-    let (directory, file) = place();
+    let (directory, file) = place(SCENARIO);
     let out = directory.path().join("out");
     let arguments = ["sim", text(&file), "--quiet", "--out", text(&out)];
     succeeded(&run(&arguments));
@@ -284,7 +267,7 @@ fn input_without_end_is_refused_with_one_line() {
 
 #[test]
 fn runs_that_no_manifest_tells_of_are_not_mixed_in() {
-    let (directory, file) = place();
+    let (directory, file) = place(SCENARIO);
     let out = directory.path().join("out");
     let arguments = ["sim", text(&file), "--quiet", "--out", text(&out)];
     succeeded(&run(&arguments));
@@ -301,7 +284,7 @@ fn runs_that_no_manifest_tells_of_are_not_mixed_in() {
 
 #[test]
 fn a_file_that_may_not_grow_is_an_error_and_no_death() {
-    let (directory, file) = place();
+    let (directory, file) = place(SCENARIO);
     let out = directory.path().join("out");
     let output = Command::new("sh")
         .args(["-c", "ulimit -f 0; exec \"$0\" sim \"$1\" --out \"$2\""])
@@ -316,7 +299,7 @@ fn a_file_that_may_not_grow_is_an_error_and_no_death() {
 
 #[test]
 fn names_of_files_need_not_be_text() {
-    let (directory, file) = place();
+    let (directory, file) = place(SCENARIO);
     let other = directory.path().join(OsStr::from_bytes(b"b\xff.toml"));
     fs::copy(&file, &other).unwrap();
     let out = directory.path().join(OsStr::from_bytes(b"o\xff"));
@@ -331,7 +314,7 @@ fn names_of_files_need_not_be_text() {
 
 #[test]
 fn finished_runs_without_the_traces_asked_for_are_made_again() {
-    let (directory, file) = place();
+    let (directory, file) = place(SCENARIO);
     let out = directory.path().join("out");
     let arguments = ["sim", text(&file), "--quiet", "--out", text(&out)];
     succeeded(&run(&arguments));
@@ -367,7 +350,7 @@ fn finished_runs_without_the_traces_asked_for_are_made_again() {
 
 #[test]
 fn ctrl_c_keeps_what_is_finished_and_says_how_to_go_on() {
-    let (directory, file) = place();
+    let (directory, file) = place(SCENARIO);
     let out = directory.path().join("out");
     // Thousands of runs, so that it is interrupted in the middle.
     let arguments = [
@@ -408,7 +391,7 @@ fn ctrl_c_keeps_what_is_finished_and_says_how_to_go_on() {
 
 #[test]
 fn mistakes_in_a_scenario_are_wrong_usage_with_file_and_line() {
-    let (_directory, file) = place();
+    let (_directory, file) = place(SCENARIO);
     fs::write(&file, SCENARIO.replace("\"20p\"", "\"20\"")).unwrap();
     let output = run(&["sim", text(&file)]);
     assert_eq!(output.status.code(), Some(2));
@@ -429,7 +412,7 @@ fn mistakes_in_a_scenario_are_wrong_usage_with_file_and_line() {
 
 #[test]
 fn the_scenario_in_words_and_its_schema() {
-    let (_directory, file) = place();
+    let (_directory, file) = place(SCENARIO);
     let words = succeeded(&run(&["sim", text(&file), "--explain"]));
     assert!(words.contains("bandwidth-delay product"), "{words}");
     assert!(words.contains("base RTT 20ms"), "{words}");
@@ -440,7 +423,7 @@ fn the_scenario_in_words_and_its_schema() {
 
 #[test]
 fn plots_are_drawn_from_results() {
-    let (directory, file) = place();
+    let (directory, file) = place(SCENARIO);
     let out = directory.path().join("out");
     succeeded(&run(&["sim", text(&file), "--quiet", "--out", text(&out)]));
     let names = succeeded(&run(&["plot", text(&out)]));
@@ -477,7 +460,7 @@ fn plots_are_drawn_from_results() {
 
 #[test]
 fn packets_of_a_link_are_written_for_wireshark() {
-    let (directory, file) = place();
+    let (directory, file) = place(SCENARIO);
     let out = directory.path().join("out");
     let arguments = [
         "sim",
@@ -513,7 +496,7 @@ fn packets_of_a_link_are_written_for_wireshark() {
 
 #[test]
 fn events_at_a_link_are_written_as_a_table() {
-    let (directory, file) = place();
+    let (directory, file) = place(SCENARIO);
     let out = directory.path().join("out");
     let arguments = ["sim", text(&file), "--quiet", "--seeds", "1", "--out"];
     let arguments = [&arguments[..], &[text(&out)]].concat();

@@ -2,6 +2,7 @@
 //! The program under test, called as a user calls it.
 #![allow(dead_code, reason = "not every test file uses all of it")]
 
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -55,6 +56,25 @@ pub fn stdout(output: &Output) -> String {
 
 pub fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Returns the output of a command that has to succeed.
+pub fn succeeded(output: &Output) -> String {
+    assert!(output.status.success(), "{}", stderr(output));
+    stdout(output)
+}
+
+/// Returns a new directory, and the path of a file with the scenario in it.
+pub fn place(scenario: &str) -> (tempfile::TempDir, PathBuf) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("small.toml");
+    std::fs::write(&path, scenario).unwrap();
+    (directory, path)
+}
+
+/// Returns a path as an argument.
+pub fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
 }
 
 /// Waits for a condition that is to come about, and fails if it does not. The limit is there to

@@ -77,6 +77,13 @@ pub fn probe() -> &'static Path {
     &PROBE
 }
 
+/// A command that opens the probe's sockets and holds them until its input ends.
+pub fn hold() -> Command {
+    let mut command = Command::new(probe());
+    command.arg("hold");
+    command
+}
+
 /// A directory that all can read, and that goes with the test program.
 pub fn directory() -> &'static Path {
     DIRECTORY.path()
@@ -258,6 +265,11 @@ impl Holder {
     pub fn pid(&self) -> String {
         self.process.pid().to_string()
     }
+}
+
+/// Returns the lines of a text.
+pub fn lines(text: &str) -> Vec<String> {
+    text.lines().map(str::to_owned).collect()
 }
 
 /// Each of these sockets has that control, and that DSCP where it can be set.

@@ -226,28 +226,23 @@ pub(super) fn schema(_: &mut SchemaGenerator) -> Schema {
             "additionalProperties": {"type": ["number", "boolean", "string"]},
         }),
     ];
-    forms.extend(names().map(|name| {
-        json!({
-            "type": "object",
-            "required": ["name"],
-            "properties": properties_of(name, parameters::of(name)),
-            "additionalProperties": false,
-        })
-    }));
+    forms.extend(names().map(|name| table_schema(name)));
     json_schema!({
         "description": "The congestion control of a TCP flow: a name, or a table of `name` and its parameters",
         "anyOf": forms,
     })
 }
 
-/// The properties of a table that names a control and sets its parameters.
-pub(super) fn properties_of<'a>(
-    name: &str,
-    parameters: impl Iterator<Item = &'a parameters::Parameter>,
-) -> serde_json::Map<String, serde_json::Value> {
+/// The schema of a table that names a control and sets its parameters.
+pub(super) fn table_schema(name: &str) -> serde_json::Value {
     let mut properties = serde_json::Map::from_iter([("name".to_owned(), json!({"const": name}))]);
-    properties.extend(parameters.map(|row| (row.name.to_owned(), schema_of(row))));
-    properties
+    properties.extend(parameters::of(name).map(|row| (row.name.to_owned(), schema_of(row))));
+    json!({
+        "type": "object",
+        "required": ["name"],
+        "properties": properties,
+        "additionalProperties": false,
+    })
 }
 
 /// The values of a parameter of a control.

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Control of the window that the receiver of a flow advertises.
 
-use netnice_congestion::parameters;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer};
 use serde_json::json;
 
 use super::CongestionControl;
-use super::congestion_control::properties_of;
+use super::congestion_control::table_schema;
 
 /// A receiver that advertises what it has room for.
 const PLAIN: &str = "plain";
@@ -68,14 +67,7 @@ impl JsonSchema for ReceiverControl {
             json!({"enum": names.collect::<Vec<_>>()}),
             json!({"type": "string", "pattern": r"^\$\w+$"}),
         ];
-        forms.extend(AT_LOW_PRIORITY.into_iter().map(|name| {
-            json!({
-                "type": "object",
-                "required": ["name"],
-                "properties": properties_of(name, parameters::of(name)),
-                "additionalProperties": false,
-            })
-        }));
+        forms.extend(AT_LOW_PRIORITY.into_iter().map(table_schema));
         json_schema!({
             "description": "The control of the advertised window: a name, or a table of `name` and its parameters",
             "anyOf": forms,
