@@ -5,8 +5,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// A scenario: some hundred thousand lines. Parsed it takes 30 times as much memory.
-pub const SCENARIO_BYTES: u64 = 4 << 20;
+/// A scenario: some ten thousand lines. Parsed it takes up to 100 times as much memory.
+pub const SCENARIO_BYTES: u64 = 1 << 20;
 /// A congestion control in C: ten thousand lines.
 pub const CONTROL_BYTES: u64 = 1 << 20;
 /// A trace of packets or writes: some four million lines.
