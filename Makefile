@@ -23,13 +23,13 @@ PYTHON_SOURCES = python/bench/binding python/bench/cluster python/netnice python
 	netnice/tests/program/downloads.py scripts/check-links scripts/make-link-traces scripts/cli-reference \
 	tests/chaos/chaos tests/chaos/rounds.py tests/chaos/world.py \
 	tests/peers/peers tests/peers/peer.py tests/vm/systemd tests/vm/ansible tests/vm/chaos tests/vm/machine.py \
-	tests/nri/nri tests/vm/container.py tests/packages/clean-roots tests/prometheus/prometheus packaging/notices
+	tests/nri/nri tests/vm/container.py tests/packages/clean-roots tests/prometheus/prometheus tests/prometheus/dashboard packaging/notices
 SCRIPTS = packaging/build packaging/release packaging/source packaging/deb/postinst packaging/deb/prerm packaging/deb/postrm \
 	packaging/rpm/post packaging/rpm/preun packaging/rpm/postun tests/vm/image \
 	scripts/prerequisites scripts/test-runner .ci/run tests/nri/build tests/kernels/run tests/kernels/inside
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-unprivileged test-kernels test-systemd test-ansible test-packages test-nri test-prometheus test-python test-cluster wheel deb rpm tarball release \
+.PHONY: help build demo test test-unprivileged test-kernels test-systemd test-ansible test-packages test-nri test-prometheus test-dashboard test-python test-cluster wheel deb rpm tarball release \
 	fuzz chaos peers lint audit format docs bench compare-ns install
 
 help: ## Show this list
@@ -127,6 +127,9 @@ test-prometheus: ## Have Prometheus scrape `netnice exporter`, and try the dashb
 	@scripts/prerequisites build demo prometheus
 	$(CARGO) build --release --locked --package netnice
 	$(SUDO) tests/prometheus/prometheus --netnice target/release/netnice $(ARGS)
+
+test-dashboard: ## Compare the dashboard with the types that Grafana publishes: a minute, needs npm
+	tests/prometheus/dashboard $(ARGS)
 
 peers: ## Send to peers that lie, with netnice and with cubic: two minutes, needs root
 	@scripts/prerequisites build demo
