@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! IPv4 packets in the computed network.
 
-use netnice_queue::{Packet, Time};
+use netnice_queue::{IpFields, Packet, Time};
 
 /// The two bits of ECN (RFC 3168 section 5), in the second byte of the header.
 const ECN_MASK: u8 = 0b11;
@@ -170,6 +170,14 @@ impl Packet for Frame {
 
     fn set_in_profile(&mut self, in_profile: bool) {
         self.out_of_profile = !in_profile;
+    }
+
+    fn ip_fields(&self) -> IpFields {
+        IpFields {
+            source: self.header.source,
+            destination: self.header.destination,
+            dscp: self.buffer[1] >> 2,
+        }
     }
 }
 

@@ -7,6 +7,17 @@ use std::fmt::Debug;
 
 use crate::Time;
 
+/// Fields of the IP header that few disciplines read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct IpFields {
+    /// Number of the host that sent the packet: its address, or a number of the simulator.
+    pub source: u32,
+    /// Number of the host that the packet goes to.
+    pub destination: u32,
+    /// Differentiated services codepoint, 0 to 63 (RFC 2474).
+    pub dscp: u8,
+}
+
 /// The properties of a packet that a link and a queue discipline use.
 ///
 /// The defaults suit packets without a property: one flow, one class, no ECN.
@@ -44,6 +55,12 @@ pub trait Packet: Debug {
 
     /// Sets the profile tag of the packet at the edge.
     fn set_in_profile(&mut self, _in_profile: bool) {}
+
+    /// Fields of the IP header. A packet without them has one source, one destination and DSCP 0; whoever knows better calls
+    /// [`Link::offer_with`](crate::Link::offer_with).
+    fn ip_fields(&self) -> IpFields {
+        IpFields::default()
+    }
 }
 
 impl Packet for Vec<u8> {
@@ -123,6 +140,11 @@ pub trait QueueDiscipline<P: Packet>: Debug {
     /// packets at once; `None` once all have been returned. A packet counts as waiting no more as soon as it is dropped.
     fn take_dropped(&mut self) -> Option<Dropped<P>> {
         None
+    }
+
+    /// Returns whether the discipline reads [`Packet::ip_fields`].
+    fn reads_ip_fields(&self) -> bool {
+        false
     }
 
     /// Packets that this discipline has marked with congestion experienced so far.

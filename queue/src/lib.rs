@@ -23,6 +23,8 @@
 //! its `mod` and `pub use` here.
 
 mod bucket;
+mod cake;
+mod cobalt;
 mod codel;
 mod conditions;
 mod counters;
@@ -45,6 +47,7 @@ pub mod random;
 mod red;
 mod registry;
 mod rio;
+mod set_associative;
 mod setup;
 mod sfq;
 mod time;
@@ -54,11 +57,12 @@ pub mod units;
 mod update_clock;
 
 pub use bucket::{PolicerConfig, ShaperConfig};
+pub use cake::{Cake, CakeConfig, CakeIsolation, CakeTins};
 pub use codel::{Codel, CodelConfig};
 pub use conditions::{LinkChange, LinkConditions, LossModel, Outage};
 pub use counters::{LinkCounters, LinkUsage};
 pub use delivery_trace::{DeliveryTrace, TraceError};
-pub use discipline::{DropCause, Dropped, Packet, QueueDiscipline};
+pub use discipline::{DropCause, Dropped, IpFields, Packet, QueueDiscipline};
 pub use discipline_context::{DisciplineContext, DisciplineError};
 pub use drop_tail::{DropTail, DropTailConfig};
 pub use dual_pi2::{DualPi2, DualPi2Config};

@@ -7,8 +7,8 @@ use std::time::Duration;
 use crate::conditions::{Conditions, transmission_ns};
 use crate::impairments::{InOrderJitter, RandomLoss};
 use crate::{
-    DropCause, DropTail, Dropped, Jitter, LinkConditions, LinkConfig, LinkCounters, LinkUsage,
-    Packet, QueueDiscipline, Rate, Time,
+    DropCause, DropTail, Dropped, IpFields, Jitter, LinkConditions, LinkConfig, LinkCounters,
+    LinkUsage, Packet, QueueDiscipline, Rate, Time,
 };
 
 /// A packet that has come out of the link.
@@ -27,6 +27,7 @@ pub struct Delivery<P> {
 pub struct Queued<P> {
     packet: P,
     arrived: Time,
+    ip_fields: IpFields,
 }
 
 impl<P: Packet> Packet for Queued<P> {
@@ -61,6 +62,10 @@ impl<P: Packet> Packet for Queued<P> {
 
     fn set_in_profile(&mut self, in_profile: bool) {
         self.packet.set_in_profile(in_profile);
+    }
+
+    fn ip_fields(&self) -> IpFields {
+        self.ip_fields
     }
 }
 
@@ -156,6 +161,18 @@ impl<P: Packet, Q: QueueDiscipline<Queued<P>>> Link<P, Q> {
     ///
     /// `now` must not be earlier than in any previous call.
     pub fn offer(&mut self, now: Time, packet: P) -> Result<(), Dropped<P>> {
+        let ip_fields = packet.ip_fields();
+        self.offer_with(now, packet, ip_fields)
+    }
+
+    /// As [`Link::offer`], for a packet that does not carry the fields of its IP header. They need to be given only if the
+    /// discipline reads them ([`QueueDiscipline::reads_ip_fields`]).
+    pub fn offer_with(
+        &mut self,
+        now: Time,
+        packet: P,
+        ip_fields: IpFields,
+    ) -> Result<(), Dropped<P>> {
         let length = packet.length() as u64;
         self.counters.offered += 1;
         self.counters.offered_bytes += length;
@@ -184,7 +201,12 @@ impl<P: Packet, Q: QueueDiscipline<Queued<P>>> Link<P, Q> {
         // An idle link sends the packet at once: the packet passes through the discipline but does not wait.
         let idle = self.free_at <= now;
         let arrived = now;
-        let outcome = self.discipline.enqueue(now, Queued { packet, arrived });
+        let queued = Queued {
+            packet,
+            arrived,
+            ip_fields,
+        };
+        let outcome = self.discipline.enqueue(now, queued);
         self.enters_queue(now, length);
         if idle {
             self.begin_transmission(now);
@@ -329,7 +351,10 @@ impl<P: Packet, Q: QueueDiscipline<Queued<P>>> Link<P, Q> {
     fn begin_transmission(&mut self, start: Time) -> bool {
         let next = self.discipline.dequeue(start);
         self.collect_dropped(start);
-        let Some(Queued { packet, arrived }) = next else {
+        let Some(Queued {
+            packet, arrived, ..
+        }) = next
+        else {
             return false;
         };
         let length = packet.length() as u64;

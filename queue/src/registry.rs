@@ -116,6 +116,8 @@ disciplines! {
     "pie" => Pie(PieConfig) in Box<Pie<P>>,
     /// Coupled queues for scalable and classic traffic (RFC 9332).
     "dual_pi2" => DualPi2(DualPi2Config) in Box<DualPi2<P>>,
+    /// Common Applications Kept Enhanced: flow queues under COBALT, fair among hosts, in tins by DSCP.
+    "cake" => Cake(CakeConfig) in Box<Cake<P>>,
 }
 
 impl DisciplineConfig {
@@ -148,6 +150,11 @@ impl<P: Packet> QueueDiscipline<P> for Discipline<P> {
     #[inline]
     fn take_dropped(&mut self) -> Option<Dropped<P>> {
         dispatch!(self, queue => queue.take_dropped())
+    }
+
+    #[inline]
+    fn reads_ip_fields(&self) -> bool {
+        dispatch!(self, queue => queue.reads_ip_fields())
     }
 
     #[inline]

@@ -7,7 +7,7 @@ use std::num::NonZeroU8;
 pub(crate) const UDP: u32 = 1 << 31;
 
 /// Where a route stands in the arena, and by how much the numbers of its own links are shifted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Route {
     pub cursor: u32,
     pub shift: u32,

@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use common::{Memory, control, ftp, lossy};
 use netnice_queue::{
-    Bytes, CodelConfig, Discipline, DisciplineConfig, DisciplineContext, DropCause, FqCodelConfig,
-    Jitter, LinkChange, LinkConditions, LinkConfig, LinkCounters, Outage, PieConfig, PolicerConfig,
-    QueueLimit, Rate, ShaperConfig, Time,
+    Bytes, CakeConfig, CodelConfig, Discipline, DisciplineConfig, DisciplineContext, DropCause,
+    FqCodelConfig, Jitter, LinkChange, LinkConditions, LinkConfig, LinkCounters, Outage, PieConfig,
+    PolicerConfig, QueueLimit, Rate, ShaperConfig, Time,
 };
 use netnice_scenario::ScenarioFile;
 use netnice_scenario::model::{Scenario, TimeSpan};
@@ -205,6 +205,7 @@ fn discipline() -> impl Strategy<Value = DisciplineConfig> {
         0 => DisciplineConfig::Codel(CodelConfig::new(limit)),
         1 => DisciplineConfig::FqCodel(FqCodelConfig::new(limit)),
         2 => DisciplineConfig::Pie(PieConfig::new(limit)),
+        3 => DisciplineConfig::Cake(CakeConfig::new(limit)),
         _ => DisciplineConfig::drop_tail(limit),
     })
 }

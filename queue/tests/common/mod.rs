@@ -5,9 +5,9 @@
 use std::time::Duration;
 
 use netnice_queue::{
-    Bytes, CodelConfig, Discipline, DisciplineConfig, DisciplineContext, DualPi2Config, EcnMode,
-    FqCodelConfig, Packet, PieConfig, PriorityConfig, QueueLimit, RedConfig, RioConfig,
-    RioCoupling, RioThresholds, SfqConfig, SfqDrop, Threshold,
+    Bytes, CakeConfig, CakeTins, CodelConfig, Discipline, DisciplineConfig, DisciplineContext,
+    DualPi2Config, EcnMode, FqCodelConfig, IpFields, Packet, PieConfig, PriorityConfig, QueueLimit,
+    RedConfig, RioConfig, RioCoupling, RioThresholds, SfqConfig, SfqDrop, Threshold,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,6 +68,15 @@ impl Packet for Marked {
 
     fn set_in_profile(&mut self, in_profile: bool) {
         self.in_profile = in_profile;
+    }
+
+    /// Flows 0 to 5 come from hosts 0 to 2 and go to hosts 10 and 11, with the DSCPs CS0, CS1, AF21, EF, CS0, LE.
+    fn ip_fields(&self) -> IpFields {
+        IpFields {
+            source: (self.flow % 3) as u32,
+            destination: 10 + (self.flow / 3 % 2) as u32,
+            dscp: [0, 8, 18, 46, 0, 1][(self.flow % 6) as usize],
+        }
     }
 }
 
@@ -193,6 +202,15 @@ pub fn every_discipline() -> Vec<DisciplineConfig> {
             beta: 200.0,
             step: Duration::from_micros(1500),
             ..DualPi2Config::new(QueueLimit::Packets(20))
+        }),
+        DisciplineConfig::Cake(CakeConfig {
+            rtt: Duration::from_millis(20),
+            tins: CakeTins::Diffserv4,
+            ..CakeConfig::new(QueueLimit::Bytes(Bytes::new(20_000)))
+        }),
+        DisciplineConfig::Cake(CakeConfig {
+            rtt: Duration::from_millis(8),
+            ..CakeConfig::new(QueueLimit::Packets(9))
         }),
     ]
 }

@@ -6,7 +6,7 @@
 //! by the same shift in the numbers of some links, and have the others, of the backbone, in common. So the arena keeps the
 //! pattern, and the packet carries the shift.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::error::BuildError;
 use crate::ids::{LinkId, NodeId};
@@ -118,6 +118,8 @@ pub(crate) struct Routes {
     patterns: Vec<Pattern>,
     /// Equal routes are stored once.
     known: BTreeMap<Vec<Hop>, Route>,
+    /// The nodes where each route begins and ends, if [`Routes::keep_ends`] was called.
+    ends: Option<HashMap<Route, Ends>>,
 }
 
 impl Routes {
@@ -166,6 +168,16 @@ impl Routes {
         self.places[self.end_of(cursor) as usize].hop == Hop::SENDER
     }
 
+    /// Keeps the ends of the routes that are added from now on.
+    pub fn keep_ends(&mut self) {
+        self.ends.get_or_insert_default();
+    }
+
+    /// The nodes where a route begins and ends. `route` is as [`Routes::add`] returned it, and its ends were kept.
+    pub fn ends(&self, route: Route) -> Option<Ends> {
+        self.ends.as_ref()?.get(&route).copied()
+    }
+
     /// Adds the route over `links` to `end`. `ends` holds the ends of all links; each link must begin where the one
     /// before ends.
     pub fn add(
@@ -186,18 +198,26 @@ impl Routes {
                 }
             }
         }
-        if at.is_none() {
+        let (Some(first), Some(to)) = (links.first(), at) else {
             return Err(BuildError::Flow {
                 flow: flow.to_owned(),
                 reason: "its route has no links".to_owned(),
             });
-        }
+        };
         let hops: Vec<Hop> = links.iter().map(|link| Hop(link.0)).chain([end]).collect();
+        let route = self.add_hops(hops);
+        if let Some(kept) = &mut self.ends {
+            kept.insert(route, (ends[first.0 as usize].0, to));
+        }
+        Ok(route)
+    }
+
+    fn add_hops(&mut self, hops: Vec<Hop>) -> Route {
         if let Some(route) = self.shifted(&hops) {
-            return Ok(route);
+            return route;
         }
         if let Some(&route) = self.known.get(&hops) {
-            return Ok(route);
+            return route;
         }
         let cursor = u32::try_from(self.places.len()).expect("fewer than 2^32 hops");
         let places = hops.iter().map(|&hop| Place { hop, own: 0 });
@@ -212,7 +232,7 @@ impl Routes {
         });
         let route = Route { cursor, shift: 0 };
         self.known.insert(hops, route);
-        Ok(route)
+        route
     }
 
     /// Returns the route of these hops if it is a shifted form of a recent pattern.

@@ -3,7 +3,8 @@
 
 use netnice_queue::random::LinkStreams;
 use netnice_queue::{
-    DropCause, Link, LinkCounters, LinkUsage, Marker, Rate, ReorderingJitter, Time,
+    DropCause, Link, LinkCounters, LinkUsage, Marker, QueueDiscipline as _, Rate, ReorderingJitter,
+    Time,
 };
 
 use crate::huge_pages;
@@ -99,6 +100,9 @@ impl Links {
     /// Ends the adding of links, and gives them lanes if `lanes`. Returns the number of lanes.
     pub fn seal(&mut self, lanes: bool) -> usize {
         self.groups.seal();
+        if self.all.iter().any(SimulatedLink::reads_ip_fields) {
+            self.routes.keep_ends();
+        }
         if !self.extras.is_empty() {
             self.extras.resize_with(self.all.len(), || None);
         }
@@ -164,6 +168,15 @@ impl SimulatedLink {
         match self {
             SimulatedLink::DropTail(link) => link.usage(now),
             SimulatedLink::Other(link) => link.usage(now),
+        }
+    }
+
+    /// Returns true if the link's discipline reads fields of the IP header, which packets of the simulator do not carry.
+    #[inline]
+    pub fn reads_ip_fields(&self) -> bool {
+        match self {
+            SimulatedLink::DropTail(_) => false,
+            SimulatedLink::Other(link) => link.discipline().reads_ip_fields(),
         }
     }
 

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Packets go from link to link, and come to the ends of their routes.
 
-use netnice_queue::{DropCause, Dropped, Packet as _};
+use netnice_queue::{DropCause, Dropped, IpFields, Packet as _};
 
 use crate::engine::event_source;
 use crate::engine::fifo_lanes::NO_LANE;
 use crate::engine::flight::{Departure, Flight};
 use crate::engine::scheduler::Scheduler;
 use crate::flows::bodies::Goes;
+use crate::flows::state::Work;
+use crate::ids::NodeId;
 use crate::links::groups::LinkGroup;
 use crate::links::routes::Hop;
 use crate::links::state::SimulatedLink;
@@ -196,17 +198,43 @@ impl<S: Scheduler> Run<S> {
     #[inline(never)]
     fn enter_other(&mut self, index: usize, mut packet: Packet) {
         packet.route.cursor += 1;
+        let ip_fields = match self.links.all[index].reads_ip_fields() {
+            true => self.ip_fields(&packet),
+            false => IpFields::default(),
+        };
         let SimulatedLink::Other(link) = &mut self.links.all[index] else {
             return;
         };
         let was_empty = link.next_event().is_none();
-        let result = link.offer(self.now, packet);
+        let result = link.offer_with(self.now, packet, ip_fields);
         if was_empty {
             self.scheduler.set_link(self.now, index, link.next_event());
         }
         self.take_dropped(index);
         if let Err(Dropped { packet, cause }) = result {
             self.drop_packet(index, packet, cause);
+        }
+    }
+
+    /// The fields of a packet's IP header: its hosts by the numbers of their nodes, and the DSCP of its flow.
+    #[cold]
+    fn ip_fields(&self, packet: &Packet) -> IpFields {
+        let (flow, to_sender) = self.flow_of(packet);
+        let flow = &self.flows.all[flow];
+        let route = match flow.work {
+            Work::Udp { route } => route,
+            Work::Tcp { .. } | Work::Web { .. } => {
+                let connection = self.flows.connections.get(packet.connection as usize);
+                let (forward, back) = connection.routes();
+                if to_sender { back } else { forward }
+            }
+        };
+        let ends = self.links.routes.ends(route);
+        let (source, destination) = ends.unwrap_or((NodeId(0), NodeId(0)));
+        IpFields {
+            source: source.0,
+            destination: destination.0,
+            dscp: flow.labels.dscp,
         }
     }
 
