@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A scenario laid out: groups, paths, defaults, sweeps.
 
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use netnice_queue::QueueBound;
 use netnice_scenario::model::{DelayedAck, TimeSpan};
 use netnice_scenario::{Network, ScenarioFile};
+use proptest::prelude::*;
 
 fn parse(text: &str) -> ScenarioFile {
     let text = format!("name = \"test\"\nduration = \"10s\"\n{text}");
@@ -360,4 +363,85 @@ fn a_default_queue_is_for_links_with_a_rate() {
         .step_by(2)
         .map(|link| link.queue.limit().to_string());
     assert_eq!(limits.collect::<Vec<_>>(), ["1000p", "1bdp", "7p"]);
+}
+
+/// The links of a way there and back, and its round trip.
+fn way(network: &Network, from: usize, to: usize) -> (Vec<usize>, Duration) {
+    let mut links = network.path(from, to).unwrap();
+    links.extend(network.path(to, from).unwrap());
+    (links, network.base_rtt(from, to).unwrap())
+}
+
+/// For each link the longest round trip of these ways over it.
+fn longest(ways: impl Iterator<Item = (Vec<usize>, Duration)>) -> BTreeMap<usize, Duration> {
+    let mut longest = BTreeMap::new();
+    for (links, round_trip) in ways {
+        for link in links {
+            let known: &mut Duration = longest.entry(link).or_default();
+            *known = round_trip.max(*known);
+        }
+    }
+    longest
+}
+
+proptest! {
+    // Clients at one router or each at its own, servers likewise, and some routes given.
+    #[test]
+    fn few_pairs_cover_all_links_of_a_flow(
+        clients in 1u32..6,
+        servers in 1u32..6,
+        routers in any::<(bool, bool)>(),
+        delays in prop::collection::vec(0u32..5, 7),
+        steps in prop::collection::vec(0u32..3, 4),
+        given in any::<bool>(),
+    ) {
+        let count = |many: u32, own: bool| if own { many } else { 1 };
+        let (near, far) = (count(clients, routers.0), count(servers, routers.1));
+        let nodes = [("clients", clients), ("near", near), ("servers", servers), ("far", far)];
+        let mut text = String::new();
+        for (name, count) in nodes {
+            writeln!(text, "[[nodes]]\nname = \"{name}\"\ncount = {count}").unwrap();
+        }
+        let links = [
+            ("clients", "near"), ("near", "left"), ("left", "right"), ("far", "right"), ("servers", "far"),
+            ("left", "middle"), ("middle", "right"),
+        ];
+        for (number, (from, to)) in links.into_iter().enumerate() {
+            let (delay, step) = (delays[number], steps.get(number).unwrap_or(&0));
+            writeln!(text, "[[links]]\nfrom = \"{from}\"\nto = \"{to}\"\ndelay = \"{delay}ms\"\ndelay_step = \"{step}ms\"")
+                .unwrap();
+        }
+        if given {
+            let via = "[\"near\", \"left\", \"middle\", \"right\", \"far\"]";
+            writeln!(text, "[[routes]]\nfrom = \"clients\"\nto = \"servers\"\nvia = {via}").unwrap();
+        }
+        writeln!(text, "[[flows]]\nname = \"web\"\nfrom = \"servers\"\nto = \"clients\"\napplication = {{ kind = \"web\", sessions = 3, object_size = {{ mean = \"10kB\" }} }}")
+            .unwrap();
+        let network = network(&text);
+        let flow = &network.flows[0];
+        let all = flow.senders.iter().flat_map(|&a| flow.receivers.iter().map(move |&b| (a, b)));
+        let all = longest(all.map(|(a, b)| way(&network, a, b)));
+        let few = network.covering_pairs(flow);
+        let few = few.into_iter().map(|(a, b)| (flow.senders[a], flow.receivers[b]));
+        prop_assert_eq!(&longest(few.map(|(a, b)| way(&network, a, b))), &all);
+        for (&link, &round_trip) in &all {
+            prop_assert_eq!(network.links[link].base_rtt, round_trip);
+        }
+    }
+}
+
+#[test]
+fn many_clients_and_servers_need_few_pairs() {
+    let network = network(
+        "nodes = [{ name = \"clients\", count = 300 }, { name = \"servers\", count = 300 }]
+        links = [
+            { from = \"clients\", to = \"left\", delay_step = \"1ms\" },
+            { from = \"left\", to = \"right\" },
+            { from = \"servers\", to = \"right\" },
+        ]
+        flows = [{ name = \"f\", from = \"servers\", to = \"clients\", application = { kind = \"web\", sessions = 3, object_size = { mean = \"10kB\" } } }]",
+    );
+    assert_eq!(network.covering_pairs(&network.flows[0]).len(), 599);
+    let bottleneck = network.links.iter().find(|link| link.name == "left-right");
+    assert_eq!(bottleneck.unwrap().base_rtt, Duration::from_millis(2 * 299));
 }

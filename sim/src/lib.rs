@@ -23,6 +23,7 @@ pub mod traffic;
 pub use engine::options::{EngineOptions, SchedulerKind};
 pub use error::{BuildError, RunError};
 pub use flows::spec::{FlowSpec, MakeControl, Path, Program, TcpSpec};
+pub use flows::web_paths::WebPaths;
 pub use ids::{FlowId, LinkId, NodeId};
 pub use links::network::{LinkSpec, Network, Queue};
 pub use netnice_queue::random;

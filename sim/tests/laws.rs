@@ -11,7 +11,7 @@ use netnice_sim::measure::FlowCounters;
 use netnice_sim::traffic::{
     ConstantRate, ObjectSize, OnOff, PacketSize, PeriodLength, Poisson, SquareWave, Traffic, Web,
 };
-use netnice_sim::{Capture, FlowId, FlowSpec, LinkId, Program, RunOptions, Simulation};
+use netnice_sim::{Capture, FlowId, FlowSpec, LinkId, Program, RunOptions, Simulation, WebPaths};
 use proptest::prelude::*;
 
 fn mbit(megabits: f64) -> Rate {
@@ -135,7 +135,7 @@ fn build(small: &Small, trace: Option<Capture>) -> (Simulation, usize) {
                     tcp,
                 },
                 Kind::Web => Program::Web {
-                    paths: vec![vec![path]],
+                    paths: WebPaths::new((1, 1), vec![(0, 0)], move |_, _| path.clone()),
                     unloaded: Vec::new(),
                     size_classes: None,
                     web: Web {

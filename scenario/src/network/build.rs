@@ -228,7 +228,7 @@ impl Builder {
             nodes: std::mem::take(&mut self.nodes),
             links: std::mem::take(&mut self.links),
             flows: Vec::new(),
-            paths,
+            paths: Arc::new(paths),
         })
     }
 
@@ -450,18 +450,17 @@ fn flow_group(flow: &Flow, scenario: &Scenario) -> FlowGroup {
 fn set_rtt_and_packet_size(network: &mut Network) {
     let mut of_links: Vec<Option<(Duration, Bytes)>> = vec![None; network.links.len()];
     for flow in &network.flows {
-        for &sender in &flow.senders {
-            for &receiver in &flow.receivers {
-                let there = network.path(sender, receiver).unwrap_or_default();
-                let back = network.path(receiver, sender).unwrap_or_default();
-                let links: Vec<LinkIndex> = there.into_iter().chain(back).collect();
-                let rtt: Duration = links.iter().map(|&link| network.links[link].delay).sum();
-                for link in links {
-                    let (largest_rtt, largest_packet) =
-                        of_links[link].get_or_insert((Duration::ZERO, Bytes::new(0)));
-                    *largest_rtt = rtt.max(*largest_rtt);
-                    *largest_packet = flow.group.packet_size.max(*largest_packet);
-                }
+        for (sender, receiver) in network.covering_pairs(flow) {
+            let (sender, receiver) = (flow.senders[sender], flow.receivers[receiver]);
+            let there = network.path(sender, receiver).unwrap_or_default();
+            let back = network.path(receiver, sender).unwrap_or_default();
+            let links: Vec<LinkIndex> = there.into_iter().chain(back).collect();
+            let rtt: Duration = links.iter().map(|&link| network.links[link].delay).sum();
+            for link in links {
+                let (largest_rtt, largest_packet) =
+                    of_links[link].get_or_insert((Duration::ZERO, Bytes::new(0)));
+                *largest_rtt = rtt.max(*largest_rtt);
+                *largest_packet = flow.group.packet_size.max(*largest_packet);
             }
         }
     }

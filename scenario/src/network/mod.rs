@@ -48,7 +48,7 @@ pub struct Network {
     pub links: Vec<NetworkLink>,
     /// Single flows, and one entry for each group of web sessions or of arriving transfers.
     pub flows: Vec<NetworkFlow>,
-    paths: Paths,
+    paths: Arc<Paths>,
 }
 
 /// A host or router.
@@ -191,6 +191,19 @@ impl Network {
     /// links, then first in the file). Empty where they are one node, `None` where there is no way.
     pub fn path(&self, from: NodeIndex, to: NodeIndex) -> Option<Vec<LinkIndex>> {
         self.paths.path(from, to)
+    }
+
+    /// The ways between nodes, to be kept longer than the network.
+    pub fn paths(&self) -> Arc<Paths> {
+        self.paths.clone()
+    }
+
+    /// Pairs of a sender and a receiver of a flow, by their places in its lists: their ways, there and back, lead over all links
+    /// that those of the other pairs do, and the one of the longest round trip over each link is among them.
+    pub fn covering_pairs(&self, flow: &NetworkFlow) -> Vec<(usize, usize)> {
+        let delay_of = |link: LinkIndex| self.links[link].delay;
+        self.paths
+            .covering_pairs(&flow.senders, &flow.receivers, delay_of)
     }
 
     /// Propagation there and back between two nodes; `None` where there is no way.

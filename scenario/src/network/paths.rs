@@ -5,7 +5,7 @@
 //! computed once for all (Dijkstra), so that a hundred thousand hosts cost no more than their links.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::time::Duration;
 
 use super::{LinkIndex, NetworkLink, NodeIndex};
@@ -108,8 +108,70 @@ impl Paths {
         Ok(())
     }
 
+    /// The router at which paths between `node` and other nodes branch, and the host's links from and to it, if it is a host.
+    fn attachment(&self, node: NodeIndex) -> (usize, Option<(LinkIndex, LinkIndex)>) {
+        match self.nodes[node] {
+            Node::Host { out, back, router } => (router, Some((out, back))),
+            Node::Router(number) => (number, None),
+        }
+    }
+
+    /// Pairs of a sender and a receiver, by their places in these lists: the ways of these few, there and back, lead over every
+    /// link that the ways of any pair lead over, and over each link leads that of the longest round trip.
+    ///
+    /// `delay_of` returns the delay of a link. Ways between hosts differ at their ends only where the routers at which
+    /// they begin and end are the same. So for each sender it takes the farthest receiver at each router, and the other
+    /// way round.
+    pub(super) fn covering_pairs(
+        &self,
+        senders: &[NodeIndex],
+        receivers: &[NodeIndex],
+        delay_of: impl Fn(LinkIndex) -> Duration,
+    ) -> Vec<(usize, usize)> {
+        let all = || {
+            let pairs = (0..senders.len()).map(|a| (0..receivers.len()).map(move |b| (a, b)));
+            pairs.flatten().collect()
+        };
+        if senders.len() == 1 || receivers.len() == 1 || self.gives_any(senders, receivers) {
+            return all();
+        }
+        // The place of the host at each router whose own links take longest.
+        let farthest = |nodes: &[NodeIndex]| {
+            let mut farthest: BTreeMap<usize, (Duration, usize)> = BTreeMap::new();
+            for (place, &node) in nodes.iter().enumerate() {
+                let (router, own) = self.attachment(node);
+                let delay = own.map_or(Duration::ZERO, |(out, back)| {
+                    delay_of(out).saturating_add(delay_of(back))
+                });
+                let found = farthest.entry(router).or_insert((delay, place));
+                *found = (*found).max((delay, place));
+            }
+            farthest
+        };
+        let (from, to) = (farthest(senders), farthest(receivers));
+        let mut pairs = BTreeSet::new();
+        for sender in 0..senders.len() {
+            pairs.extend(to.values().map(|&(_, receiver)| (sender, receiver)));
+        }
+        for receiver in 0..receivers.len() {
+            pairs.extend(from.values().map(|&(_, sender)| (sender, receiver)));
+        }
+        pairs.into_iter().collect()
+    }
+
+    /// Returns true if a path between one of these senders and one of these receivers was given.
+    fn gives_any(&self, senders: &[NodeIndex], receivers: &[NodeIndex]) -> bool {
+        if self.given.is_empty() {
+            return false;
+        }
+        let senders: BTreeSet<_> = senders.iter().copied().collect();
+        let receivers: BTreeSet<_> = receivers.iter().copied().collect();
+        let joins = |a, b| senders.contains(a) && receivers.contains(b);
+        self.given.keys().any(|(a, b)| joins(a, b) || joins(b, a))
+    }
+
     /// The links from `from` to `to`; `None` where there is no way.
-    pub(super) fn path(&self, from: NodeIndex, to: NodeIndex) -> Option<Vec<LinkIndex>> {
+    pub fn path(&self, from: NodeIndex, to: NodeIndex) -> Option<Vec<LinkIndex>> {
         if let Some(links) = self.given.get(&(from, to)) {
             return Some(links.clone());
         }

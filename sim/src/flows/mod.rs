@@ -5,6 +5,7 @@ pub(crate) mod bodies;
 pub(crate) mod connection;
 pub(crate) mod spec;
 pub(crate) mod state;
+pub(crate) mod web_paths;
 pub(crate) mod web_sessions;
 
 use crate::huge_pages;

@@ -9,6 +9,7 @@ use netnice_congestion::control::CongestionControl;
 use netnice_queue::Time;
 use netnice_scenario::network::UnloadedPath;
 
+use crate::flows::web_paths::WebPaths;
 use crate::ids::LinkId;
 use crate::tcp::{LowPriority, Opener, ReceiverConfig, SenderConfig};
 use crate::trace::labels::TcpLabels;
@@ -69,10 +70,10 @@ pub enum Program {
     },
     /// Web sessions, or arriving transfers; each object has a TCP connection of its own.
     Web {
-        /// For each client the ways from each server; web sessions belong to clients in turn, and each transfer that arrives
-        /// to one at random.
-        paths: Vec<Vec<Path>>,
-        /// The same paths with nobody else on them, for the slowdown of transfers; empty where it is not measured.
+        /// The ways between clients and servers; web sessions belong to clients in turn, and each transfer that arrives to one
+        /// at random.
+        paths: WebPaths,
+        /// For each client the ways from each server with nobody else on them, for the slowdown of transfers; empty where it is not measured.
         unloaded: Vec<Vec<UnloadedPath>>,
         /// Sizes in bytes that divide the classes whose completion times are measured; `None` measures no classes.
         size_classes: Option<Vec<u64>>,

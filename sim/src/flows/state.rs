@@ -6,6 +6,7 @@ use std::mem::offset_of;
 use netnice_queue::Time;
 
 use crate::flows::spec::TcpSpec;
+use crate::flows::web_paths::WebRoutes;
 use crate::measure::{FlowCounters, Histogram, ResponseTimes};
 use crate::packet::Route;
 use crate::trace::labels::Labels;
@@ -59,8 +60,7 @@ pub(crate) enum Work {
     },
     Web {
         web: Box<Web>,
-        /// The routes there and back, for each client and server.
-        routes: Vec<Vec<(Route, Route)>>,
+        routes: Box<WebRoutes>,
     },
 }
 

@@ -235,6 +235,14 @@ impl Routes {
         route
     }
 
+    /// Adds a route while the run is under way, with places of its own: none that are marked for fast-forwarding.
+    pub fn add_unmarked(&mut self, links: &[LinkId], end: Hop) -> Route {
+        let cursor = u32::try_from(self.places.len()).expect("fewer than 2^32 hops");
+        let hops = links.iter().map(|link| Hop(link.0)).chain([end]);
+        self.places.extend(hops.map(|hop| Place { hop, own: 0 }));
+        Route { cursor, shift: 0 }
+    }
+
     /// Returns the route of these hops if it is a shifted form of a recent pattern.
     fn shifted(&mut self, hops: &[Hop]) -> Option<Route> {
         let mut patterns = self.patterns.iter().rev();

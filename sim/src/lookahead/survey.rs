@@ -162,8 +162,8 @@ impl Network<'_> {
                 vec![forward, back]
             }
             Work::Web { routes, .. } => {
-                let pairs = routes.iter().flatten();
-                pairs.flat_map(|&(forward, back)| [forward, back]).collect()
+                let pairs = routes.known();
+                pairs.flat_map(|(forward, back)| [forward, back]).collect()
             }
         }
     }

@@ -12,6 +12,7 @@ use netnice_scenario::network::{FlowGroup, NetworkFlow, NetworkLink};
 use crate::engine::options::EngineOptions;
 use crate::error::RunError;
 use crate::flows::spec::{FlowSpec, MakeControl, Path, Program, TcpSpec};
+use crate::flows::web_paths::WebPaths;
 use crate::ids::{LinkId, NodeId};
 use crate::links::network::{LinkSpec, Network};
 use crate::scenario::run::OutsideControls;
@@ -123,19 +124,29 @@ fn flow_spec(
         ([sender, ..], [receiver, ..]) => (*sender, *receiver),
         _ => return Err(refuse("it has no hosts")),
     };
-    // For each client from each server.
-    let all_paths = || -> Result<Vec<Vec<Path>>, RunError> {
-        let clients = flow.receivers.iter().map(|&client| {
-            let servers = flow.senders.iter().map(|&server| path(server, client));
-            servers.collect()
-        });
-        clients.collect()
+    let web_paths = || {
+        let covering = layout.covering_pairs(flow).into_iter();
+        let (paths, servers, clients) =
+            (layout.paths(), flow.senders.clone(), flow.receivers.clone());
+        let links = move |from, to| -> Vec<LinkId> {
+            // There is a way between all of them in a network that was laid out.
+            let links = paths.path(from, to).unwrap_or_default();
+            links.into_iter().map(LinkId::new).collect()
+        };
+        WebPaths::new(
+            (clients.len(), servers.len()),
+            covering.map(|(server, client)| (client, server)).collect(),
+            move |client, server| Path {
+                forward: links(servers[server], clients[client]),
+                back: links(clients[client], servers[server]),
+            },
+        )
     };
     let program = match (&group.application, group.transport) {
         (Application::Web(web), _) => {
             let request = Some(web.request_size.get());
             Program::Web {
-                paths: all_paths()?,
+                paths: web_paths(),
                 unloaded: Vec::new(),
                 size_classes: None,
                 web: Web::of(web),
@@ -146,7 +157,7 @@ fn flow_spec(
             let classes = arrivals.size_classes.iter();
             let request = Some(arrivals.request_size.get());
             Program::Web {
-                paths: all_paths()?,
+                paths: web_paths(),
                 unloaded: layout.unloaded_paths(flow, arrivals),
                 size_classes: Some(classes.map(|bytes| bytes.get()).collect()),
                 web: Web::of_arrivals(arrivals),

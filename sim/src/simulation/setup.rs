@@ -13,6 +13,7 @@ use crate::flows::Flows;
 use crate::flows::connection::{Connection, NO_SESSION};
 use crate::flows::spec::{FlowSpec, Path, Program};
 use crate::flows::state::{FlowState, Work};
+use crate::flows::web_paths::WebRoutes;
 use crate::flows::web_sessions::{SessionState, Unloaded};
 use crate::links::network::Network;
 use crate::links::routes::{Ends, Hop};
@@ -202,28 +203,23 @@ impl<S: Scheduler> Run<S> {
                 if is_too_long(tcp.receiver.request_length, spec.header_bytes) {
                     return Err(refuse(TOO_LONG));
                 }
-                if paths.is_empty() || paths.iter().any(Vec::is_empty) {
+                if paths.clients == 0 || paths.servers == 0 {
                     return Err(refuse(
                         "web sessions need at least one client and one server",
                     ));
                 }
-                let routes = paths
-                    .iter()
-                    .map(|servers| {
-                        servers
-                            .iter()
-                            .map(|path| self.way(ends, path, &spec.name))
-                            .collect()
-                    })
-                    .collect::<Result<_, _>>()?;
+                let mut routes = WebRoutes::new(paths.clone());
+                for &pair in &paths.covering {
+                    routes.keep(pair, self.way(ends, &paths.find(pair), &spec.name)?);
+                }
                 for number in 0..web.sessions {
                     let stream = Stream::new(self.seed, &format!("{} session {number}", spec.name));
                     let clients = match size_classes {
-                        Some(_) => Clients::Any(paths.len()),
-                        None => Clients::One(number as usize % paths.len()),
+                        Some(_) => Clients::Any(paths.clients),
+                        None => Clients::One(number as usize % paths.clients),
                     };
                     // Each client can have each server.
-                    let mut session = Session::new(paths[0].len(), clients, stream);
+                    let mut session = Session::new(paths.servers, clients, stream);
                     let first = session.next_page(web, start);
                     self.scheduler.insert(
                         first,
@@ -242,7 +238,7 @@ impl<S: Scheduler> Run<S> {
                 }
                 flow.work = Work::Web {
                     web: Box::new(web.clone()),
-                    routes,
+                    routes: Box::new(routes),
                 };
                 flow.labels.tcp = Some(tcp.labels());
                 flow.tcp = Some(Box::new(tcp.clone()));

@@ -7,6 +7,7 @@ use crate::engine::event_source;
 use crate::engine::scheduler::Scheduler;
 use crate::flows::connection::Connection;
 use crate::flows::state::Work;
+use crate::links::routes::Hop;
 use crate::simulation::run::Run;
 
 impl<S: Scheduler> Run<S> {
@@ -15,7 +16,7 @@ impl<S: Scheduler> Run<S> {
         let now = self.now;
         let state = &mut self.flows.sessions[index];
         let flow = &mut self.flows.all[state.flow as usize];
-        let (Work::Web { web, routes }, Some(tcp)) = (&flow.work, &flow.tcp) else {
+        let (Work::Web { web, routes }, Some(tcp)) = (&mut flow.work, &flow.tcp) else {
             return;
         };
         if now >= flow.stop {
@@ -29,7 +30,11 @@ impl<S: Scheduler> Run<S> {
         if let Some(responses) = &mut flow.responses {
             responses.unfinished += 1;
         }
-        let routes = routes[object.client][object.server];
+        let routes = routes.of((object.client, object.server), |path| {
+            let all = &mut self.links.routes;
+            let forward = all.add_unmarked(&path.forward, Hop::RECEIVER);
+            (forward, all.add_unmarked(&path.back, Hop::SENDER))
+        });
         let mut connection = Connection::new(tcp, (state.flow, index as u32), routes, now);
         connection.sender.supply(object.bytes);
         connection.sender.close();
