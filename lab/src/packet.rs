@@ -28,6 +28,8 @@ pub(crate) struct Frame {
     pub(crate) forward: bool,
     pub(crate) class: u8,
     pub(crate) out_of_profile: bool,
+    /// Numbers of the hosts that it comes from and goes to, where addresses do not tell them apart.
+    pub(crate) hosts: Option<(u32, u32)>,
     pub(crate) header: Header,
 }
 
@@ -67,6 +69,7 @@ impl Frame {
             forward: true,
             class: 0,
             out_of_profile: false,
+            hosts: None,
             header: Header::default(),
         }
     }
@@ -173,9 +176,11 @@ impl Packet for Frame {
     }
 
     fn ip_fields(&self) -> IpFields {
+        let addresses = (self.header.source, self.header.destination);
+        let (source, destination) = self.hosts.unwrap_or(addresses);
         IpFields {
-            source: self.header.source,
-            destination: self.header.destination,
+            source,
+            destination,
             dscp: self.buffer[1] >> 2,
         }
     }
@@ -236,6 +241,23 @@ pub(crate) mod tests {
         assert_eq!(header.destination, 0x0a00_0002);
         assert_eq!(parse(&[0x60; 40]), None);
         assert_eq!(parse(&segment(77, 0, 0, 0)[..30]), None);
+    }
+
+    #[test]
+    fn hosts_are_addresses_unless_they_are_known() {
+        let packet = segment(1, 10, 0x10, 46 << 2 | 1);
+        let mut frame = Frame::new(1500);
+        frame.length = packet.len();
+        frame.buffer[..packet.len()].copy_from_slice(&packet);
+        frame.header = parse(&packet).unwrap();
+        let ip = frame.ip_fields();
+        assert_eq!(
+            (ip.source, ip.destination, ip.dscp),
+            (0x0a00_0001, 0x0a00_0002, 46)
+        );
+        frame.hosts = Some((7, 8));
+        let ip = frame.ip_fields();
+        assert_eq!((ip.source, ip.destination, ip.dscp), (7, 8, 46));
     }
 
     #[test]

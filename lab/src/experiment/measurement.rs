@@ -62,8 +62,8 @@ pub(super) struct MeasuredNetwork {
     exit: Exit,
     schedule: Schedule,
     classes: Vec<u8>,
-    /// Flow of each endpoint, and whether it is a sender.
-    endpoints: Vec<(u32, bool)>,
+    /// Flow of each endpoint, whether it is a sender, and the number of its host.
+    endpoints: Vec<(u32, bool, u32)>,
     route_between: std::collections::HashMap<(u32, u32), u32>,
     /// Progress on the schedule.
     measuring: bool,
@@ -144,7 +144,7 @@ impl MeasuredNetwork {
         let tracers = expected.map(|bytes| FlowTracer::expecting(bytes.map(|bytes| bytes.get())));
         let endpoints = plan.endpoints.iter().enumerate().map(|(number, endpoint)| {
             let sends = plan.ends[endpoint.flow].0.contains(&number);
-            (endpoint.flow as u32, sends)
+            (endpoint.flow as u32, sends, endpoint.node as u32)
         });
         let namespaces = plan.endpoints.iter().map(|endpoint| endpoint.netns);
         MeasuredNetwork {
@@ -194,7 +194,11 @@ impl MeasuredNetwork {
             u32::try_from(destination).ok()?,
         );
         frame.route = *self.route_between.get(&pair)?;
-        (frame.flow, frame.forward) = *self.endpoints.get(source)?;
+        let (flow, forward, host) = *self.endpoints.get(source)?;
+        let (.., peer) = *self.endpoints.get(destination)?;
+        (frame.flow, frame.forward) = (flow, forward);
+        // Each flow has addresses of its own, whatever its hosts.
+        frame.hosts = Some((host, peer));
         frame.class = self.classes[frame.flow as usize];
         frame.hop = 0;
         frame.out_of_profile = false;
