@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! IPv4 packets in the computed network.
 
-use netnice_queue::{IpFields, Packet, Time};
+use netnice_queue::{Colour, IpFields, Packet, Time};
 
 /// The two bits of ECN (RFC 3168 section 5), in the second byte of the header.
 const ECN_MASK: u8 = 0b11;
@@ -27,7 +27,7 @@ pub(crate) struct Frame {
     /// True from the flow's sender to its receiver.
     pub(crate) forward: bool,
     pub(crate) class: u8,
-    pub(crate) out_of_profile: bool,
+    pub(crate) colour: Colour,
     /// Numbers of the hosts that it comes from and goes to, where addresses do not tell them apart.
     pub(crate) hosts: Option<(u32, u32)>,
     pub(crate) header: Header,
@@ -68,7 +68,7 @@ impl Frame {
             flow: 0,
             forward: true,
             class: 0,
-            out_of_profile: false,
+            colour: Colour::Green,
             hosts: None,
             header: Header::default(),
         }
@@ -168,11 +168,22 @@ impl Packet for Frame {
     }
 
     fn in_profile(&self) -> bool {
-        !self.out_of_profile
+        self.colour == Colour::Green
     }
 
     fn set_in_profile(&mut self, in_profile: bool) {
-        self.out_of_profile = !in_profile;
+        self.colour = match in_profile {
+            true => Colour::Green,
+            false => Colour::Yellow,
+        };
+    }
+
+    fn colour(&self) -> Colour {
+        self.colour
+    }
+
+    fn set_colour(&mut self, colour: Colour) {
+        self.colour = colour;
     }
 
     fn ip_fields(&self) -> IpFields {

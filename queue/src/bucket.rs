@@ -42,6 +42,14 @@ impl Bucket {
         self.filled_at = self.filled_at.max(now);
     }
 
+    /// As [`Bucket::fill`]; what this bucket has no room for goes to `next`, which does not fill by itself.
+    pub(crate) fn fill_over_into(&mut self, now: Time, next: &mut Bucket) {
+        let came_in = (now - self.filled_at).as_nanos() * self.bits_per_second;
+        let over = (self.tokens + came_in).saturating_sub(self.capacity);
+        next.tokens = (next.tokens + over).min(next.capacity);
+        self.fill(now);
+    }
+
     /// Takes tokens for `length` bytes if there are enough.
     pub(crate) fn take(&mut self, length: u64) -> bool {
         let needed = u128::from(length) * SCALE;

@@ -18,6 +18,18 @@ pub struct IpFields {
     pub dscp: u8,
 }
 
+/// The colour that a meter gave a packet (RFC 2697, RFC 2698), its drop precedence (RFC 2597).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum Colour {
+    /// Within its profile, or never metered: IN, drop precedence 0.
+    #[default]
+    Green,
+    /// Beyond its profile: OUT. Meters of two colours give no other.
+    Yellow,
+    /// Beyond the excess that its profile allows.
+    Red,
+}
+
 /// The properties of a packet that a link and a queue discipline use.
 ///
 /// The defaults suit packets without a property: one flow, one class, no ECN.
@@ -55,6 +67,19 @@ pub trait Packet: Debug {
 
     /// Sets the profile tag of the packet at the edge.
     fn set_in_profile(&mut self, _in_profile: bool) {}
+
+    /// The colour of the packet; one that knows IN and OUT alone is green or yellow.
+    fn colour(&self) -> Colour {
+        match self.in_profile() {
+            true => Colour::Green,
+            false => Colour::Yellow,
+        }
+    }
+
+    /// Sets the colour at the edge.
+    fn set_colour(&mut self, colour: Colour) {
+        self.set_in_profile(colour == Colour::Green);
+    }
 
     /// Fields of the IP header. A packet without them has one source, one destination and DSCP 0; whoever knows better calls
     /// [`Link::offer_with`](crate::Link::offer_with).

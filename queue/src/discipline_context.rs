@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::{Bytes, QueueBound, QueueLimit, Rate, format_delay};
+use crate::{Bytes, Dscp, QueueBound, QueueLimit, Rate, format_delay};
 
 /// Properties of the link that a discipline depends on.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -127,6 +127,23 @@ pub enum DisciplineError {
     /// RIO does not support marking by class.
     #[error("ecn `mark_low_class` is for red only; write mark or mark_always")]
     LowClassInRio,
+    /// The discipline of a class is invalid.
+    #[error("classes[{class}].queue: {error}")]
+    InClass {
+        /// Index of the class, from 0.
+        class: usize,
+        /// The error of its discipline.
+        error: Box<DisciplineError>,
+    },
+    /// Not one class takes the packets that no other takes, but none or several.
+    #[error("one class must have no `dscp`: it takes the packets of all others")]
+    ClassOfOthers,
+    /// Two classes have the same DSCP.
+    #[error("the DSCP {dscp} is given twice; it belongs to one class")]
+    ClassOfDscp {
+        /// The code point.
+        dscp: Dscp,
+    },
     /// A field that must be at least 1 is 0.
     #[error("{field} is 0; it must be at least 1")]
     Zero {

@@ -7,8 +7,8 @@ use std::time::Duration;
 use crate::conditions::{Conditions, transmission_ns};
 use crate::impairments::{InOrderJitter, RandomLoss};
 use crate::{
-    DropCause, DropTail, Dropped, IpFields, Jitter, LinkConditions, LinkConfig, LinkCounters,
-    LinkUsage, Packet, QueueDiscipline, Rate, Time,
+    Colour, DropCause, DropTail, Dropped, IpFields, Jitter, LinkConditions, LinkConfig,
+    LinkCounters, LinkUsage, Packet, QueueDiscipline, Rate, Time,
 };
 
 /// A packet that has come out of the link.
@@ -62,6 +62,14 @@ impl<P: Packet> Packet for Queued<P> {
 
     fn set_in_profile(&mut self, in_profile: bool) {
         self.packet.set_in_profile(in_profile);
+    }
+
+    fn colour(&self) -> Colour {
+        self.packet.colour()
+    }
+
+    fn set_colour(&mut self, colour: Colour) {
+        self.packet.set_colour(colour);
     }
 
     fn ip_fields(&self) -> IpFields {

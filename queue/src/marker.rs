@@ -61,4 +61,8 @@ markers! {
     "tsw" => Tsw(TswConfig),
     /// The token-bucket tagger.
     "token_bucket" => TokenBucket(TokenBucketConfig),
+    /// The single-rate three-colour marker (RFC 2697).
+    "srtcm" => SrTcm(SrTcmConfig),
+    /// The two-rate three-colour marker (RFC 2698).
+    "trtcm" => TrTcm(TrTcmConfig),
 }

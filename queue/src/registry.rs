@@ -4,9 +4,12 @@
 //! A new discipline is one file that implements [`QueueDiscipline`], an entry in `disciplines!`, and its `mod` and `pub use` in
 //! `lib.rs`.
 
+use std::fmt;
+use std::marker::PhantomData;
+
 use serde::de::value::{self, MapDeserializer};
-use serde::de::{Error as _, VariantAccess};
-use serde::{Deserialize, Serialize};
+use serde::de::{EnumAccess, Error as _, VariantAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 // Includes all disciplines and their configurations.
 use crate::*;
@@ -19,6 +22,42 @@ pub trait Described: Sized {
 
     /// Reads the fields that belong to `name`, one of [`Described::NAMES`].
     fn read<'de, A: VariantAccess<'de>>(name: &str, fields: A) -> Result<Self, A::Error>;
+}
+
+/// Reads a [`Described`] type by serde's `visit_enum`.
+#[derive(Debug)]
+pub struct DescribedVisitor<T>(PhantomData<T>);
+
+impl<T> Default for DescribedVisitor<T> {
+    fn default() -> DescribedVisitor<T> {
+        DescribedVisitor(PhantomData)
+    }
+}
+
+impl<'de, T: Described> Visitor<'de> for DescribedVisitor<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "one of {}", T::NAMES.join(", "))
+    }
+
+    fn visit_enum<A: EnumAccess<'de>>(self, data: A) -> Result<T, A::Error> {
+        let (name, fields) = data.variant::<Name<T>>()?;
+        T::read(name.0, fields)
+    }
+}
+
+/// One of the names of a [`Described`] type.
+struct Name<T>(&'static str, PhantomData<T>);
+
+impl<'de, T: Described> Deserialize<'de> for Name<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Name<T>, D::Error> {
+        let given = String::deserialize(deserializer)?;
+        match T::NAMES.iter().find(|name| **name == given) {
+            Some(name) => Ok(Name(name, PhantomData)),
+            None => Err(D::Error::unknown_variant(&given, T::NAMES)),
+        }
+    }
 }
 
 /// Declares the queue disciplines: name in files, type, configuration, and storage type. A configuration has a `limit`,
@@ -118,9 +157,14 @@ disciplines! {
     "dual_pi2" => DualPi2(DualPi2Config) in Box<DualPi2<P>>,
     /// Common Applications Kept Enhanced: flow queues under COBALT, fair among hosts, in tins by DSCP.
     "cake" => Cake(CakeConfig) in Box<Cake<P>>,
+    /// Classes by DSCP that share the link by weight, each with a discipline of its own.
+    "weighted_drr" => WeightedDrr(WeightedDrrConfig) in Box<WeightedDrr<P>>,
 }
 
 impl DisciplineConfig {
+    /// Name of the type for deserializers that read it by [`DescribedVisitor`].
+    pub const TYPE: &str = "DisciplineConfig";
+
     /// Creates the configuration of the discipline called `name`, one of [`Described::NAMES`], with defaults for all fields but
     /// the limit. Without a `limit` it has the discipline's own default. `None` if no discipline has the name, or if a field has
     /// no default.

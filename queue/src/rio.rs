@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::early_detection::{Average, EarlyDetection, IdleTime, Settings, Verdict};
 use crate::red::yes;
 use crate::{
-    CountIn, DisciplineContext, DisciplineError, DropCause, DropTail, Dropped, EcnMode,
+    Colour, CountIn, DisciplineContext, DisciplineError, DropCause, DropTail, Dropped, EcnMode,
     LossFraction, Packet, QueueDiscipline, QueueLimit, Threshold, Time,
 };
 
@@ -55,6 +55,9 @@ pub struct RioConfig {
     /// Thresholds for packets beyond their profile, on the average that `coupling` selects.
     #[serde(rename = "out")]
     pub out_of_profile: RioThresholds,
+    /// Thresholds for red packets, on the average for OUT packets; without them red packets are as other OUT packets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub red: Option<RioThresholds>,
     /// Average that determines drops of OUT packets: all packets (RIO-C) or OUT packets alone (RIO-D).
     #[serde(default)]
     pub coupling: RioCoupling,
@@ -90,6 +93,8 @@ pub struct Rio<P> {
     queue: DropTail<P>,
     in_profile: Kind,
     out_of_profile: Kind,
+    /// Drops of red packets, if they differ from those of other OUT packets.
+    red: Option<EarlyDetection>,
     /// Waiting packets within their profile.
     in_packets: usize,
     in_bytes: u64,
@@ -112,7 +117,7 @@ impl<P: Packet> Rio<P> {
         if config.ecn == EcnMode::MarkLowClass {
             return Err(DisciplineError::LowClassInRio);
         }
-        let kind = |thresholds: &RioThresholds| {
+        let detection = |thresholds: &RioThresholds| {
             let settings = Settings {
                 min_threshold: thresholds.min_threshold,
                 max_threshold: thresholds.max_threshold,
@@ -121,16 +126,20 @@ impl<P: Packet> Rio<P> {
                 wait: config.wait,
                 count_in: config.count_in,
             };
+            EarlyDetection::configured(&settings, context, limit)
+        };
+        let kind = |thresholds: &RioThresholds| {
             Ok(Kind {
                 average: Average::new(weight),
                 idle: IdleTime::new(context.packets_per_second()?),
-                detection: EarlyDetection::configured(&settings, context, limit)?,
+                detection: detection(thresholds)?,
             })
         };
         Ok(Rio {
             queue: DropTail::new(limit),
             in_profile: kind(&config.in_profile)?,
             out_of_profile: kind(&config.out_of_profile)?,
+            red: config.red.as_ref().map(detection).transpose()?,
             in_packets: 0,
             in_bytes: 0,
             coupling: config.coupling,
@@ -174,15 +183,17 @@ impl<P: Packet> Rio<P> {
             false => (&mut self.out_of_profile, waiting_out),
         };
         let average = kind.average.value();
-        let verdict = kind
-            .detection
-            .judge(average, waiting, length, &mut self.random);
+        let detection = match &mut self.red {
+            Some(red) if packet.colour() == Colour::Red => red,
+            _ => &mut kind.detection,
+        };
+        let verdict = detection.judge(average, waiting, length, &mut self.random);
         if !self.queue.fits(length) {
-            kind.detection.dropped();
+            detection.dropped();
             return Err(DropCause::QueueFull);
         }
         let may_mark = match self.ecn {
-            EcnMode::Mark => average < kind.detection.curve.max,
+            EcnMode::Mark => average < detection.curve.max,
             EcnMode::MarkAlways => true,
             EcnMode::Off | EcnMode::MarkLowClass => false,
         };

@@ -416,7 +416,7 @@ fn defaults_are_those_of_a_file_with_a_limit_alone() {
         let text = format!(r#"{{ "discipline": "{name}", "limit": "7p" }}"#);
         let of_file: Option<DisciplineConfig> = serde_json::from_str(&text).ok();
         assert_eq!(DisciplineConfig::with_defaults(name, Some(limit)), of_file);
-        let needs_more = ["red", "rio"].contains(name);
+        let needs_more = ["red", "rio", "weighted_drr"].contains(name);
         assert_eq!(of_file.is_none(), needs_more, "{name}");
     }
     let own = |name| DisciplineConfig::with_defaults(name, None).map(|config| config.limit());

@@ -4,7 +4,9 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use netnice_queue::{Bytes, LinkConditions, LossModel, MarkerConfig, QueueBound, format_delay};
+use netnice_queue::{
+    Bytes, DisciplineConfig, LinkConditions, LossModel, MarkerConfig, QueueBound, format_delay,
+};
 
 use crate::model::{
     Application, Arrivals, CongestionControl, DelayedAck, Parameter, Tcp, TransferSize, Transport,
@@ -163,6 +165,14 @@ fn link_words(link: &NetworkLink) -> String {
             "packets tagged IN up to {} with bursts of {}, OUT beyond",
             bucket.rate, bucket.burst
         )),
+        Some(MarkerConfig::SrTcm(meter)) => words.push(format!(
+            "packets tagged green up to {} with bursts of {}, yellow with {} more, red beyond",
+            meter.rate, meter.burst, meter.excess_burst
+        )),
+        Some(MarkerConfig::TrTcm(meter)) => words.push(format!(
+            "packets tagged green up to {} with bursts of {}, yellow up to {} with bursts of {}, red beyond",
+            meter.rate, meter.burst, meter.peak_rate, meter.peak_burst
+        )),
         Some(MarkerConfig::Tsw(tsw)) => words.push(format!(
             "packets tagged OUT by the excess of their rate over {} (time sliding window of {})",
             tsw.target,
@@ -237,6 +247,27 @@ fn conditions_words(conditions: &LinkConditions) -> Vec<String> {
 }
 
 fn queue_words(link: &NetworkLink) -> String {
+    let words = limit_words(link);
+    let DisciplineConfig::WeightedDrr(config) = &link.queue else {
+        return words;
+    };
+    let weights: u32 = config.classes.iter().map(|class| class.weight).sum();
+    let classes = config.classes.iter().map(|class| {
+        let names: Vec<String> = class.dscp.iter().map(ToString::to_string).collect();
+        let names = match names.is_empty() {
+            true => "all others".to_owned(),
+            false => names.join(" "),
+        };
+        let percent = f64::from(class.weight) * 100.0 / f64::from(weights);
+        let discipline = class.queue.name().replace('_', "-");
+        let limit = class.queue.limit();
+        format!("{names} {percent:.1} % ({discipline} queue of {limit})")
+    });
+    let classes: Vec<String> = classes.collect();
+    format!("{words}, by class: {}", classes.join("; "))
+}
+
+fn limit_words(link: &NetworkLink) -> String {
     let discipline = link.queue.name().replace('_', "-");
     let Ok(bound) = link.discipline_context().bound(link.queue.limit()) else {
         return format!("{discipline} queue of {}", link.queue.limit());

@@ -215,6 +215,22 @@ fn errors_name_file_line_field_and_what_is_allowed() {
             r#"queue = "150p""#,
             r#"queue = { discipline = "red", limit = "10p", min_threshold = "20p", max_threshold = "30p" }"#,
         ),
+        (
+            r#"queue = "150p""#,
+            r#"queue = { discipline = "weighted_drr", classes = [{ queue = "9p" }, { dscp = ["EF"], queue = { discipline = "sfqq" } }] }"#,
+        ),
+        (
+            r#"queue = "150p""#,
+            r#"queue = { discipline = "weighted_drr", classes = [{ queue = "9p" }, { dscp = ["EG"], queue = "9p" }] }"#,
+        ),
+        (
+            r#"queue = "150p""#,
+            r#"queue = { discipline = "weighted_drr", classes = [{ queue = "9p" }, { dscp = ["EF"], queue = { discipline = "codel", target = "1s" } }] }"#,
+        ),
+        (
+            r#"queue = "150p""#,
+            r#"marker = { kind = "trtcm", rate = "2mbit", burst = "3kB", peak_rate = "1mbit", peak_burst = "3kB" }"#,
+        ),
         (r#"queue = "150p""#, r#"marker = { kind = "tsw" }"#),
         (
             r#"queue = "150p""#,

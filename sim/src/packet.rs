@@ -3,6 +3,8 @@
 
 use std::num::NonZeroU8;
 
+use netnice_queue::Colour;
+
 /// Set in [`Packet::connection`] where it is the number of a flow over UDP.
 pub(crate) const UDP: u32 = 1 << 31;
 
@@ -70,6 +72,8 @@ impl Marks {
     const ECN_CAPABLE: u8 = 1;
     const CONGESTION_EXPERIENCED: u8 = 2;
     const OUT_OF_PROFILE: u8 = 4;
+    /// Red rather than yellow; only set together with [`Marks::OUT_OF_PROFILE`].
+    const RED: u8 = 32;
     /// ECT(1) in place of ECT(0).
     const SCALABLE: u8 = 16;
     const ALWAYS: NonZeroU8 = NonZeroU8::new(8).unwrap();
@@ -106,6 +110,15 @@ impl Marks {
     /// ECT(1), or was that before a mark.
     pub fn identifies_as_scalable(self) -> bool {
         self.has(Self::SCALABLE)
+    }
+
+    /// The colour that the last meter gave, green before any.
+    pub fn colour(self) -> Colour {
+        match (self.in_profile(), self.has(Self::RED)) {
+            (true, _) => Colour::Green,
+            (false, false) => Colour::Yellow,
+            (false, true) => Colour::Red,
+        }
     }
 
     /// Tagged IN, or never tagged.
@@ -163,7 +176,22 @@ impl netnice_queue::Packet for Packet {
 
     #[inline]
     fn set_in_profile(&mut self, in_profile: bool) {
-        self.marks = self.marks.with(Marks::OUT_OF_PROFILE, !in_profile);
+        self.set_colour(match in_profile {
+            true => Colour::Green,
+            false => Colour::Yellow,
+        });
+    }
+
+    fn colour(&self) -> Colour {
+        self.marks.colour()
+    }
+
+    #[inline]
+    fn set_colour(&mut self, colour: Colour) {
+        let out = self
+            .marks
+            .with(Marks::OUT_OF_PROFILE, colour != Colour::Green);
+        self.marks = out.with(Marks::RED, colour == Colour::Red);
     }
 }
 
@@ -192,7 +220,11 @@ mod tests {
         packet.set_in_profile(false);
         assert!(packet.marks.congestion_experienced() && packet.ecn_capable());
         assert!(!packet.in_profile());
-        packet.set_in_profile(true);
+        for colour in [Colour::Red, Colour::Yellow, Colour::Green] {
+            packet.set_colour(colour);
+            assert_eq!(packet.colour(), colour);
+            assert_eq!(packet.in_profile(), colour == Colour::Green);
+        }
         assert!(packet.in_profile() && packet.marks.congestion_experienced());
         // ECT(0) is classic until it is marked, ECT(1) is scalable.
         let of = |marks| Packet { marks, ..packet };

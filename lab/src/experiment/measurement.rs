@@ -201,7 +201,7 @@ impl MeasuredNetwork {
         frame.hosts = Some((host, peer));
         frame.class = self.classes[frame.flow as usize];
         frame.hop = 0;
-        frame.out_of_profile = false;
+        frame.colour = netnice_queue::Colour::Green;
         Some(())
     }
 

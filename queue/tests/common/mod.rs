@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use netnice_queue::{
     Bytes, CakeConfig, CakeTins, CodelConfig, Discipline, DisciplineConfig, DisciplineContext,
-    DualPi2Config, EcnMode, FqCodelConfig, IpFields, Packet, PieConfig, PriorityConfig, QueueLimit,
-    RedConfig, RioConfig, RioCoupling, RioThresholds, SfqConfig, SfqDrop, Threshold,
+    DrrClass, DualPi2Config, EcnMode, FqCodelConfig, IpFields, Packet, PieConfig, PriorityConfig,
+    QueueLimit, RedConfig, RioConfig, RioCoupling, RioThresholds, SfqConfig, SfqDrop, Threshold,
+    WeightedDrrConfig,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,6 +115,7 @@ pub fn rio(coupling: RioCoupling) -> RioConfig {
         limit: QueueLimit::Packets(50),
         in_profile: thresholds(10.0, 20.0, "2%"),
         out_of_profile: thresholds(5.0, 10.0, "50%"),
+        red: None,
         coupling,
         weight: Some(1.0),
         gentle: false,
@@ -121,6 +123,35 @@ pub fn rio(coupling: RioCoupling) -> RioConfig {
         count_in: netnice_queue::CountIn::Packets,
         ecn: EcnMode::Off,
     }
+}
+
+/// Three classes: EF and AF21 in a priority queue, CS1 in CoDel, all others in RED with marks.
+fn weighted_drr() -> DisciplineConfig {
+    let class = |dscp: &[&str], weight, queue| DrrClass {
+        dscp: dscp.iter().map(|name| name.parse().unwrap()).collect(),
+        weight,
+        queue: Box::new(queue),
+    };
+    let codel = CodelConfig {
+        target: Duration::from_micros(1500),
+        interval: Duration::from_millis(4),
+        ..CodelConfig::new(QueueLimit::Packets(30))
+    };
+    let red = RedConfig {
+        weight: Some(0.5),
+        ecn: EcnMode::Mark,
+        ..red(8, 2.0, 4.0)
+    };
+    let priority = PriorityConfig::new(QueueLimit::Packets(4));
+    DisciplineConfig::WeightedDrr(WeightedDrrConfig {
+        limit: QueueLimit::Packets(20),
+        quantum: Bytes::new(700),
+        ..WeightedDrrConfig::new(vec![
+            class(&["EF", "AF21"], 2, DisciplineConfig::Priority(priority)),
+            class(&["CS1"], 1, DisciplineConfig::Codel(codel)),
+            class(&[], 3, DisciplineConfig::Red(red)),
+        ])
+    })
 }
 
 /// Returns one discipline of each kind, small enough to drop packets.
@@ -212,5 +243,6 @@ pub fn every_discipline() -> Vec<DisciplineConfig> {
             rtt: Duration::from_millis(8),
             ..CakeConfig::new(QueueLimit::Packets(9))
         }),
+        weighted_drr(),
     ]
 }

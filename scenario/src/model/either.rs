@@ -6,7 +6,7 @@ use std::fmt;
 use serde::de::{Error, IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::{Defaults, DelayedAck, Dscp, Seeds, Sweep, TimeSpan};
+use super::{Defaults, DelayedAck, Seeds, Sweep, TimeSpan};
 
 /// Seeds given as a number, at most.
 const MAX_SEEDS: i64 = 100_000;
@@ -66,31 +66,6 @@ impl<'de> Deserialize<'de> for Defaults {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Defaults, D::Error> {
         deserializer.deserialize_ignored_any(IgnoredAny)?;
         Ok(Defaults)
-    }
-}
-
-impl<'de> Deserialize<'de> for Dscp {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Dscp, D::Error> {
-        struct DscpVisitor;
-        impl Visitor<'_> for DscpVisitor {
-            type Value = Dscp;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a number from 0 to 63, or a name such as LE, AF11 or EF")
-            }
-
-            fn visit_i64<E: Error>(self, number: i64) -> Result<Dscp, E> {
-                u8::try_from(number)
-                    .ok()
-                    .and_then(Dscp::new)
-                    .ok_or_else(|| E::invalid_value(serde::de::Unexpected::Signed(number), &self))
-            }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<Dscp, E> {
-                text.parse().map_err(E::custom)
-            }
-        }
-        deserializer.deserialize_any(DscpVisitor)
     }
 }
 

@@ -30,10 +30,11 @@ pub use flow::{DelayedAck, Flow, Recovery, Tcp, Transport};
 pub use link::{
     Jitter, JitterDistribution, Link, LinkChanges, LinkTrace, LossModel, Outage, TimedChange,
 };
+pub use netnice_queue::Dscp;
 pub use node::{Clock, Node, Route};
 pub use receiver::ReceiverControl;
 pub use time_span::TimeSpan;
-pub use traffic_class::{Dscp, TrafficClass};
+pub use traffic_class::TrafficClass;
 
 /// A whole scenario file.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]

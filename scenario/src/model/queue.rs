@@ -2,18 +2,13 @@
 //! Queue disciplines and markers in a file. Their own crate describes them; they are read here by way of [`Described`], so
 //! that an error knows its field.
 
-use std::fmt;
-use std::marker::PhantomData;
-
-use netnice_queue::{Described, DisciplineConfig, MarkerConfig};
+use netnice_queue::{Described, DescribedVisitor, DisciplineConfig, MarkerConfig};
 use schemars::{Schema, SchemaGenerator, json_schema};
-use serde::de::{EnumAccess, Error, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::Deserializer;
 
 use super::{Jitter, LinkTrace, TimeSpan};
 
-/// Names of the types for the deserializer, which finds the key of the tag by them.
-pub(crate) const DISCIPLINE: &str = "DisciplineConfig";
+/// Name of the type for the deserializer, which finds the key of the tag by it.
 const MARKER: &str = "MarkerConfig";
 
 /// Reads a queue discipline.
@@ -21,9 +16,9 @@ pub(super) fn discipline<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<DisciplineConfig, D::Error> {
     deserializer.deserialize_enum(
-        DISCIPLINE,
+        DisciplineConfig::TYPE,
         DisciplineConfig::NAMES,
-        DescribedVisitor(PhantomData),
+        DescribedVisitor::default(),
     )
 }
 
@@ -38,38 +33,10 @@ pub(super) fn optional_discipline<'de, D: Deserializer<'de>>(
 pub(super) fn marker<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<MarkerConfig>, D::Error> {
-    let visitor = DescribedVisitor(PhantomData);
+    let visitor = DescribedVisitor::default();
     deserializer
         .deserialize_enum(MARKER, MarkerConfig::NAMES, visitor)
         .map(Some)
-}
-
-struct DescribedVisitor<T>(PhantomData<T>);
-
-impl<'de, T: Described> Visitor<'de> for DescribedVisitor<T> {
-    type Value = T;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "one of {}", T::NAMES.join(", "))
-    }
-
-    fn visit_enum<A: EnumAccess<'de>>(self, data: A) -> Result<T, A::Error> {
-        let (name, fields) = data.variant::<Name<T>>()?;
-        T::read(name.0, fields)
-    }
-}
-
-/// One of the names of a [`Described`] type.
-struct Name<T>(&'static str, PhantomData<T>);
-
-impl<'de, T: Described> Deserialize<'de> for Name<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Name<T>, D::Error> {
-        let given = String::deserialize(deserializer)?;
-        match T::NAMES.iter().find(|name| **name == given) {
-            Some(name) => Ok(Name(name, PhantomData)),
-            None => Err(D::Error::unknown_variant(&given, T::NAMES)),
-        }
-    }
 }
 
 /// A discipline, or the limit of a drop-tail queue as a text.

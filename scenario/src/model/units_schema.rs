@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
-use super::{Defaults, DelayedAck, Dscp, Seeds, Sweep, TimeSpan};
+use super::{Defaults, DelayedAck, Seeds, Sweep, TimeSpan};
 
 impl JsonSchema for TimeSpan {
     fn schema_name() -> Cow<'static, str> {
@@ -64,19 +64,6 @@ impl JsonSchema for Defaults {
             "type": "object",
             "additionalProperties": false,
             "properties": {"links": {"type": "object"}, "flows": {"type": "object"}}
-        })
-    }
-}
-
-impl JsonSchema for Dscp {
-    fn schema_name() -> Cow<'static, str> {
-        "Dscp".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "description": "A differentiated services code point: 0 to 63, or a name such as LE, AF11, EF",
-            "oneOf": [{"type": "integer", "minimum": 0, "maximum": 63}, {"type": "string"}]
         })
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use netnice_queue::LossFraction;
+use netnice_queue::{LossFraction, MarkerConfig};
 
 use super::check_figure::check_figures;
 use super::check_flow::check_flow;
@@ -193,6 +193,13 @@ fn check_conditions(link: &Link, place: &Place, findings: &mut Findings) {
             "is zero, so that the bad state would never end; it must be more",
         ),
         None => {}
+    }
+    if let Some(MarkerConfig::TrTcm(meter)) = link.marker {
+        findings.require(
+            meter.peak_rate >= meter.rate,
+            &place.at("marker").at("peak_rate"),
+            "is below `rate`, the committed information rate; it must not be (RFC 2698)",
+        );
     }
     for (index, outage) in link.outages.iter().enumerate() {
         let place = place.at("outages").at(index);

@@ -4,6 +4,7 @@
 //! An enum that a key of its table chooses (`discipline` or `kind`) is deserialised like an ordinary enum whose
 //! variant is that key's value: serde's own way would lose the places.
 
+use netnice_queue::{Described, DisciplineConfig};
 use serde::de::value::StrDeserializer;
 use serde::de::{
     self, DeserializeSeed, Deserializer, EnumAccess, Error, IntoDeserializer, MapAccess, SeqAccess,
@@ -18,7 +19,7 @@ use crate::network::Step;
 /// The key that tells the variants of an enum apart, by the enum's name.
 fn tag_of(name: &str) -> &'static str {
     match name {
-        "DisciplineConfig" => "discipline",
+        DisciplineConfig::TYPE => "discipline",
         _ => "kind",
     }
 }
@@ -48,12 +49,16 @@ impl<'de> Deserializer<'de> for &'de Node {
         visitor.visit_some(self)
     }
 
+    /// A discipline within another is read as one of a link.
     fn deserialize_newtype_struct<V: Visitor<'de>>(
         self,
-        _: &'static str,
+        name: &'static str,
         visitor: V,
     ) -> Result<V::Value, Fault> {
-        visitor.visit_newtype_struct(self)
+        match name {
+            DisciplineConfig::TYPE => self.deserialize_enum(name, DisciplineConfig::NAMES, visitor),
+            _ => visitor.visit_newtype_struct(self),
+        }
     }
 
     fn deserialize_enum<V: Visitor<'de>>(
