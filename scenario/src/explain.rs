@@ -414,7 +414,9 @@ fn transport_words(group: &FlowGroup) -> String {
     let mut words = vec![format!("TCP {}", control_words(&group.congestion_control))];
     words.push(packets);
     let tcp = &group.tcp;
-    words.push(format!("{:?} recovery", tcp.recovery).to_lowercase());
+    let proportional = if tcp.prr { " and PRR" } else { "" };
+    let recovery = format!("{:?} recovery", tcp.recovery).to_lowercase();
+    words.push(format!("{recovery}{proportional}"));
     words.push(match tcp.delayed_ack {
         DelayedAck::Off => "an ACK per packet".to_owned(),
         DelayedAck::After(time) if tcp.packets_per_ack == Tcp::default().packets_per_ack => {

@@ -186,6 +186,10 @@ fn errors_name_file_line_field_and_what_is_allowed() {
             r#"tcp = { min_rto = "200ms" }"#,
             "tcp = { delayed_ack = true, packets_per_ack = 1 }",
         ),
+        (
+            r#"tcp = { min_rto = "200ms" }"#,
+            r#"tcp = { recovery = "newreno", prr = true }"#,
+        ),
         (r#"tcp = { min_rto = "200ms" }"#, r#"tcp.rtt_tick = "11s""#),
         (
             r#"tcp = { min_rto = "200ms" }"#,

@@ -109,6 +109,9 @@ const DEFAULT_PACKETS_PER_ACK: u32 = 2;
 pub struct Tcp {
     /// How the sender recovers from losses.
     pub recovery: Recovery,
+    /// SACK's fast recovery reduces cwnd in proportion to what is delivered (PRR, RFC 9937) rather than at once, as Linux does.
+    /// Simulated; controls that govern recovery themselves, such as BBR, are left alone.
+    pub prr: bool,
     /// Receive window: a limit on the data in flight.
     pub receiver_window: Option<Bytes>,
     /// The receiver acknowledges every second packet, or after this time.
@@ -140,6 +143,7 @@ impl Default for Tcp {
     fn default() -> Tcp {
         Tcp {
             recovery: Recovery::default(),
+            prr: false,
             receiver_window: None,
             delayed_ack: DelayedAck::default(),
             packets_per_ack: DEFAULT_PACKETS_PER_ACK,

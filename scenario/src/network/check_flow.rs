@@ -10,8 +10,8 @@ use netnice_queue::Bytes;
 use super::findings::Findings;
 use super::problem::Place;
 use crate::model::{
-    Application, Arrivals, CongestionControl, DelayedAck, Flow, ReceiverControl, Scenario, Tcp,
-    TimeSpan, TraceEntry, TransferSize, Transport, Web,
+    Application, Arrivals, CongestionControl, DelayedAck, Flow, ReceiverControl, Recovery,
+    Scenario, Tcp, TimeSpan, TraceEntry, TransferSize, Transport, Web,
 };
 
 /// The largest packet of IPv4.
@@ -110,6 +110,11 @@ fn check_tcp(flow: &Flow, place: &Place, findings: &mut Findings) {
         tcp.packets_per_ack == Tcp::default().packets_per_ack || tcp.delayed_ack != DelayedAck::Off,
         &packets_per_ack,
         "needs `delayed_ack`: without it a receiver acknowledges every packet",
+    );
+    findings.require(
+        !tcp.prr || tcp.recovery == Recovery::Sack,
+        &place.at("prr"),
+        "needs `recovery = \"sack\"`, whose blocks say how much was delivered",
     );
     findings.require(
         tcp.initial_window > 0,

@@ -295,6 +295,7 @@ fn tcp_spec(
             clock: clock(&layout.nodes[sender].clock),
             ecn: tcp.ecn,
             opener,
+            prr: tcp.prr,
             handshake: tcp.handshake,
             ..SenderConfig::default()
         },

@@ -83,6 +83,9 @@ pub struct SenderConfig {
     pub clock: Clock,
     /// Which end begins.
     pub opener: Opener,
+    /// SACK's fast recovery reduces cwnd in proportion to what is delivered (PRR, RFC 9937) rather than at once. Controls that
+    /// govern recovery themselves are left alone.
+    pub prr: bool,
     /// Initial window in packets (RFC 6928: 10; ns-2.35: 2).
     pub initial_window: u32,
     /// Initial slow start threshold in packets; infinite by default.
@@ -102,6 +105,7 @@ impl Default for SenderConfig {
             limited_transmit: true,
             impatient: true,
             rescue_retransmission: false,
+            prr: false,
             timeout: TimeoutConfig::default(),
             timestamps: true,
             clock: Clock::default(),

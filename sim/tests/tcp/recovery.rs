@@ -110,6 +110,57 @@ fn sack_repairs_two_losses_in_one_round_trip() {
 }
 
 #[test]
+fn prr_sends_a_packet_for_every_second_ack_until_ssthresh() {
+    let (sender, receiver) = one_way(1000);
+    let sender = SenderConfig {
+        recovery: Recovery::Sack,
+        prr: true,
+        initial_window: 10,
+        ..sender
+    };
+    let receiver = ReceiverConfig {
+        sack: true,
+        ..receiver
+    };
+    let mut pipe = Pipe::new(sender, receiver, 50).losing(&[2, 3]);
+    pipe.sender.supply_unlimited();
+    let rounds = rounds(&mut pipe, 4);
+    // The third duplicate, for 6: ssthresh is 12 / 2 = 6, RecoverFS 14 - 3 + 1 = 12, pipe 9: ceil(1 * 6 / 12) = 1 may leave, packet 2.
+    // For 7 none, ceil(2 * 6 / 12) - 1 = 0; for 8 packet 3, ceil(3 * 6 / 12) - 1 = 1; for 9 none. Pipe is 8 then.
+    assert_eq!(rounds[1], [10, 11, 12, 13, 14, 15, 2, 3]);
+    // For 10 one, ceil(5 * 6 / 12) - 2; for 11 and 12 none, as pipe falls to 6 = ssthresh; from 13 on one for each, as many as leave.
+    // For 2 one, too. The ACK of 3 ends recovery: cwnd is 6 with five outstanding.
+    assert_eq!(rounds[2], range(16, 21));
+    assert_eq!(rounds[3], range(22, 27));
+    assert_eq!(pipe.sender.ssthresh(), 6.0);
+    assert_eq!(pipe.sender.statistics().fast_recoveries, 1);
+    assert_eq!(pipe.sender.statistics().retransmitted_segments, 2);
+}
+
+#[test]
+fn prr_leaves_a_control_alone_that_governs_recovery() {
+    let run = |prr| {
+        let (sender, receiver) = one_way(1000);
+        let config = SenderConfig {
+            prr,
+            initial_window: 10,
+            ..sender
+        };
+        let receiver = ReceiverConfig {
+            sack: true,
+            ..receiver
+        };
+        let bbr = registry::create("bbr", &ControlParameters::default()).unwrap();
+        let mut pipe = Pipe::governed_by(bbr, config, receiver, 50).losing(&[2, 3]);
+        pipe.sender.supply_unlimited();
+        pipe.open();
+        pipe.run(Time::from_millis(1000));
+        pipe.data_times()
+    };
+    assert_eq!(run(true), run(false));
+}
+
+#[test]
 fn newreno_repairs_a_hole_each_round_trip_and_sack_all_at_once() {
     const LOST: [usize; 5] = [10, 12, 14, 16, 18];
     let repaired = |recovery, impatient| {

@@ -5,6 +5,7 @@ use netnice_congestion::control::{Ack, CaState};
 use netnice_queue::Time;
 
 use super::outstanding::{APP_LIMITED, EVER_RETRANSMITTED, SACKED, Sent};
+use super::proportional_rate::ProportionalRate;
 use super::{LastReduction, Sender, SenderState};
 use crate::tcp::{Flags, Recovery, Segment};
 use crate::time::NEVER_NS;
@@ -82,6 +83,7 @@ impl Sender {
             true => self.in_flight(),
             false => 0,
         };
+        let lost_before = self.outstanding.lost_total;
         let mut delivery = Delivery::default();
         if segment.sack[0].end != 0 && self.config.recovery == Recovery::Sack {
             self.take_sack(segment, &mut delivery);
@@ -104,6 +106,13 @@ impl Sender {
         }
         if self.config.recovery == Recovery::Sack && self.sack_says_lost() {
             self.enter_fast_recovery(now_ns);
+            // RecoverFS: neither SACKed nor acknowledged before this ACK.
+            self.proportional_rate =
+                ProportionalRate::new(self.outstanding.unsacked() + delivery.packets);
+        }
+        if self.config.prr && self.fast_recovery && delivery.packets > 0 {
+            let safe = advances && self.outstanding.lost_total == lost_before;
+            self.reduce_proportionally(delivery.packets, safe);
         }
         let echo = self.config.ecn && segment.flags.contains(Flags::ECE);
         if echo {
@@ -286,6 +295,19 @@ impl Sender {
             self.inflation = DUPLICATE_ACKS as i32;
         }
         self.restart_timer(now_ns);
+    }
+
+    /// Sets cwnd by an ACK in recovery that delivers so many packets (RFC 9937); `safe` is SafeACK.
+    #[cold]
+    fn reduce_proportionally(&mut self, delivered: u32, safe: bool) {
+        if self.config.recovery == Recovery::Sack && !self.control.governs_recovery() {
+            let ssthresh = self.window.ssthresh.max(1.0) as u32;
+            let pipe = self.outstanding.pipe();
+            let cwnd = self
+                .proportional_rate
+                .on_ack(pipe, ssthresh, delivered, safe);
+            self.window.cwnd = f64::from(cwnd);
+        }
     }
 
     /// Sets cwnd to ssthresh, unless the control governs recovery and has set cwnd itself.

@@ -6,6 +6,7 @@ mod handshake;
 mod outstanding;
 mod persist;
 mod prefetch;
+mod proportional_rate;
 mod transmit;
 
 use std::time::Duration;
@@ -17,6 +18,7 @@ use super::timeout::RetransmissionTimeout;
 use super::{Recovery, SenderConfig};
 use crate::time::NEVER_NS;
 use outstanding::Outstanding;
+use proportional_rate::ProportionalRate;
 
 /// State of a connection at its sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -144,6 +146,8 @@ pub struct Sender {
     partial_ack_seen: bool,
     /// SACK: the rescue retransmission was made.
     rescued: bool,
+    /// PRR: the state of this recovery.
+    proportional_rate: ProportionalRate,
     handshake_to_send: bool,
     request: Option<u32>,
     /// Zero-window probes sent since data were sent last.
@@ -186,6 +190,7 @@ impl Sender {
             last_reduction: LastReduction::None,
             partial_ack_seen: false,
             rescued: false,
+            proportional_rate: ProportionalRate::default(),
             retransmit_first: false,
             recover: 0,
             unacknowledged_at_timeout: 0,

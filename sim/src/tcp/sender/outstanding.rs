@@ -155,6 +155,11 @@ impl Outstanding {
         self.len() + self.retransmitted - self.sacked - self.lost
     }
 
+    /// Packets outstanding that are not SACKed.
+    pub fn unsacked(&self) -> u32 {
+        self.len() - self.sacked
+    }
+
     /// Returns true if a packet above a gap was SACKed.
     pub fn any_sacked(&self) -> bool {
         self.sacked > 0

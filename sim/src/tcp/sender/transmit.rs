@@ -56,6 +56,7 @@ impl Sender {
             }
             Plan::New(length) => self.send_new(now, length),
         };
+        self.proportional_rate.out += u32::from(self.fast_recovery);
         if self.timer_ns == NEVER_NS {
             self.restart_timer(now_ns);
         }
