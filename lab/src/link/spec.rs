@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use netnice_queue::{
@@ -286,17 +287,17 @@ impl LinkSpec {
             to: 1,
             rate: spec.effective_rate(),
             delay: spec.delay,
-            queue: spec.discipline(),
+            queue: Arc::new(spec.discipline()),
             loss: spec.loss,
             jitter: spec.jitter.map(|jitter| jitter.0),
             marker: None,
-            conditions: LinkConditions {
+            conditions: Arc::new(LinkConditions {
                 policer: spec.policer.map(|policer| policer.0),
                 trace: spec.trace.as_ref().map(|trace| trace.trace().clone()),
                 changes: self.changes.iter().map(|change| change.0).collect(),
                 loss_model: spec.loss_burst.map(LossBurst::model),
                 ..LinkConditions::default()
-            },
+            }),
             base_rtt: self.base_rtt(),
             packet_size: Bytes::new(MTU as u64),
         }

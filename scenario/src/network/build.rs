@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use netnice_queue::{Bytes, Discipline, LinkChange, LinkConditions};
+use netnice_queue::{Bytes, Discipline, DisciplineConfig, LinkChange, LinkConditions};
 
 use super::check::check_values;
 use super::paths::MAX_ROUTERS;
@@ -125,6 +125,14 @@ impl Builder {
 
     fn links(&mut self, links: &[Link], problems: &mut Vec<Problem>) {
         let mut names: BTreeMap<String, usize> = BTreeMap::new();
+        // The links of many hosts are most of a network, so it has no room for more of them.
+        let count = |link: &Link| {
+            self.groups[&link.from]
+                .count
+                .max(self.groups[&link.to].count)
+        };
+        let directions = links.iter().map(|link| 2 * count(link)).sum();
+        self.links.reserve_exact(directions);
         for (index, link) in links.iter().enumerate() {
             let place = Place::key("links").at(index);
             let (from, to) = (self.groups[&link.from], self.groups[&link.to]);
@@ -152,24 +160,30 @@ impl Builder {
             }
             let count = from.count.max(to.count);
             self.first_links.push(self.links.len());
+            let directions = [Direction::new(link), Direction::new(&link.reversed())];
             for member in 0..count {
-                self.link(link, &numbered(&name, member, count), member, from, to);
+                let name = numbered(&name, member, count);
+                self.link(&directions, name, member, (from, to));
             }
         }
     }
 
-    fn link(&mut self, link: &Link, name: &str, member: usize, from: Group, to: Group) {
+    fn link(
+        &mut self,
+        [there, back]: &[Direction; 2],
+        name: String,
+        member: usize,
+        (from, to): (Group, Group),
+    ) {
         let (from, to) = (from.member(member), to.member(member));
-        let extra = link.delay_step.get().saturating_mul(member as u32);
-        self.links.extend([
-            direction(link, name.to_owned(), (from, to), extra),
-            direction(
-                &link.reversed(),
-                format!("{name} (reverse)"),
-                (to, from),
-                extra,
-            ),
-        ]);
+        let extra = there
+            .described
+            .delay_step
+            .get()
+            .saturating_mul(member as u32);
+        let reverse = format!("{name} (reverse)");
+        self.links.push(there.link(name, (from, to), extra));
+        self.links.push(back.link(reverse, (to, from), extra));
     }
 
     /// Builds each queue once, to report invalid ones (`min_threshold` above `max_threshold`, a time without a rate).
@@ -339,15 +353,54 @@ impl Builder {
     }
 }
 
-/// A direction of a link; `extra` is added to its delay.
-fn direction(
-    link: &Link,
-    name: String,
-    (from, to): (NodeIndex, NodeIndex),
-    extra: Duration,
-) -> NetworkLink {
-    let delay = |delay: TimeSpan| delay.get().saturating_add(extra);
-    let trace = link.trace.as_ref().and_then(|trace| trace.read.clone());
+/// A direction of the links of a group, with what they share.
+struct Direction {
+    described: Link,
+    queue: Arc<DisciplineConfig>,
+    conditions: Arc<LinkConditions>,
+}
+
+impl Direction {
+    fn new(link: &Link) -> Direction {
+        Direction {
+            described: link.clone(),
+            queue: Arc::new(link.queue.clone()),
+            conditions: Arc::new(conditions(link, Duration::ZERO)),
+        }
+    }
+
+    /// The direction of one link; `extra` is added to its delay.
+    fn link(
+        &self,
+        name: String,
+        (from, to): (NodeIndex, NodeIndex),
+        extra: Duration,
+    ) -> NetworkLink {
+        let link = &self.described;
+        let trace = self.conditions.trace.as_ref();
+        let own_delays = !extra.is_zero() && !self.conditions.changes.is_empty();
+        NetworkLink {
+            name,
+            from,
+            to,
+            rate: link.rate.or(trace.map(|trace| trace.mean_rate())),
+            delay: link.delay.get().saturating_add(extra),
+            queue: self.queue.clone(),
+            loss: link.loss,
+            jitter: link.jitter.filter(|jitter| !jitter.size.get().is_zero()),
+            marker: link.marker,
+            conditions: match own_delays {
+                true => Arc::new(conditions(link, extra)),
+                false => self.conditions.clone(),
+            },
+            base_rtt: Duration::ZERO,
+            packet_size: ETHERNET,
+        }
+    }
+}
+
+/// The conditions of a link whose delays are longer by `extra`.
+fn conditions(link: &Link, extra: Duration) -> LinkConditions {
     let outage = |outage: &Outage| netnice_queue::Outage {
         at: outage.at.get(),
         duration: outage.duration.get(),
@@ -356,30 +409,17 @@ fn direction(
     let change = |change: &TimedChange| LinkChange {
         at: change.at.get(),
         rate: change.rate,
-        delay: change.delay.map(delay),
+        delay: change.delay.map(|delay| delay.get().saturating_add(extra)),
         loss: change.loss,
     };
-    NetworkLink {
-        name,
-        from,
-        to,
-        rate: link.rate.or(trace.as_ref().map(|trace| trace.mean_rate())),
-        delay: delay(link.delay),
-        queue: link.queue.clone(),
-        loss: link.loss,
-        jitter: link.jitter.filter(|jitter| !jitter.size.get().is_zero()),
-        marker: link.marker,
-        conditions: LinkConditions {
-            policer: link.policer,
-            shaper: link.shaper,
-            trace,
-            outages: link.outages.iter().map(outage).collect(),
-            changes: link.changes.iter().map(change).collect(),
-            loss_model: link.loss_model.map(loss_model),
-            batch_interval: link.batch_interval.unwrap_or_default().get(),
-        },
-        base_rtt: Duration::ZERO,
-        packet_size: ETHERNET,
+    LinkConditions {
+        policer: link.policer,
+        shaper: link.shaper,
+        trace: link.trace.as_ref().and_then(|trace| trace.read.clone()),
+        outages: link.outages.iter().map(outage).collect(),
+        changes: link.changes.iter().map(change).collect(),
+        loss_model: link.loss_model.map(loss_model),
+        batch_interval: link.batch_interval.unwrap_or_default().get(),
     }
 }
 

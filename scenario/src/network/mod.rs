@@ -73,8 +73,8 @@ pub struct NetworkLink {
     pub rate: Option<Rate>,
     /// One-way propagation delay.
     pub delay: Duration,
-    /// The queue as it was written; limits are resolved by `base_rtt` and `packet_size`.
-    pub queue: DisciplineConfig,
+    /// The queue as it was written; limits are resolved by `base_rtt` and `packet_size`. Links of a group share it.
+    pub queue: Arc<DisciplineConfig>,
     /// Random loss before the queue.
     pub loss: LossFraction,
     /// Random delay after the propagation.
@@ -82,7 +82,7 @@ pub struct NetworkLink {
     /// Tagging before the queue.
     pub marker: Option<MarkerConfig>,
     /// Policer, shaper, trace, outages, changes and the like.
-    pub conditions: LinkConditions,
+    pub conditions: Arc<LinkConditions>,
     /// Longest propagation round trip among the flows whose packets pass here, in either direction; of the link itself
     /// where none do.
     pub base_rtt: Duration,
@@ -145,7 +145,7 @@ impl NetworkLink {
             loss: self.loss,
             ..LinkConfig::default()
         };
-        let queue = (&self.queue, &self.discipline_context());
+        let queue = (&*self.queue, &self.discipline_context());
         let streams = self.streams(seed);
         let mut setup = LinkSetup::described(config, queue, self.marker.as_ref(), streams)?;
         if let Some(jitter) = self.jitter {
@@ -161,7 +161,7 @@ impl NetworkLink {
             };
             setup.jitter_reorders = jitter.reordering;
         }
-        setup.conditions = self.conditions.clone();
+        setup.conditions = (*self.conditions).clone();
         Ok(setup)
     }
 

@@ -69,7 +69,7 @@ pub fn phase_effects(scenario: &Scenario, run: &RunResults) -> Vec<PhaseEffect> 
         let of_link = |name: &str| drops.get(name).copied().unwrap_or(0.0);
         // Other disciplines have reasons of their own to drop one flow's packets.
         let fair = path.iter().all(|link| {
-            of_link(&link.name) == 0.0 || matches!(link.queue, DisciplineConfig::DropTail(_))
+            of_link(&link.name) == 0.0 || matches!(*link.queue, DisciplineConfig::DropTail(_))
         });
         let kept: f64 = path.iter().map(|link| 1.0 - of_link(&link.name)).product();
         let (lost, expected) = (share(result.packets_lost, result.packets_sent), 1.0 - kept);

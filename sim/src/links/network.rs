@@ -53,6 +53,23 @@ impl LinkSpec {
             recorded: false,
         }
     }
+
+    /// Checks that this may be link number `index` of a run.
+    pub(crate) fn check(&self, index: usize) -> Result<(), BuildError> {
+        let refuse = |reason: &str| {
+            Err(BuildError::Link {
+                link: self.name.clone(),
+                reason: reason.to_owned(),
+            })
+        };
+        if self.from == self.to {
+            return refuse("it leads to the node where it begins");
+        }
+        if index >= MAX_LINKS {
+            return refuse("a run has at most 2^24 links");
+        }
+        Ok(())
+    }
 }
 
 /// The nodes of a simulation and the links between them. (`netnice_scenario::Network` is a scenario laid out, from which
@@ -77,21 +94,10 @@ impl Network {
 
     /// A new link in one direction.
     pub fn link(&mut self, link: LinkSpec) -> Result<LinkId, BuildError> {
-        let refuse = |link: &LinkSpec, reason: &str| {
-            Err(BuildError::Link {
-                link: link.name.clone(),
-                reason: reason.to_owned(),
-            })
-        };
-        if link.from == link.to {
-            return refuse(&link, "it leads to the node where it begins");
-        }
-        let index = u32::try_from(self.links.len()).expect("fewer than 2^32 links");
-        if index as usize >= MAX_LINKS {
-            return refuse(&link, "a run has at most 2^24 links");
-        }
+        let index = self.links.len();
+        link.check(index)?;
         self.links.push(link);
-        Ok(LinkId(index))
+        Ok(LinkId(index as u32))
     }
 
     /// The description of a link, to change it.

@@ -14,7 +14,7 @@ use crate::error::RunError;
 use crate::flows::spec::{FlowSpec, MakeControl, Path, Program, TcpSpec};
 use crate::flows::web_paths::WebPaths;
 use crate::ids::{LinkId, NodeId};
-use crate::links::network::{LinkSpec, Network};
+use crate::links::network::LinkSpec;
 use crate::scenario::run::OutsideControls;
 use crate::scenario::trace_files::Traces;
 use crate::simulation::{RunOptions, Simulation};
@@ -36,12 +36,8 @@ pub(crate) fn simulation(
     engine: EngineOptions,
     outside: &OutsideControls,
 ) -> Result<Simulation, RunError> {
-    let mut network = Network::new();
-    for node in &layout.nodes {
-        network.node(&node.name);
-    }
     let traced = traces.map(|traces| (traces, traces.files(layout)));
-    for (index, link) in layout.links.iter().enumerate() {
+    let links = layout.links.iter().enumerate().map(|(index, link)| {
         let mut spec = link_spec(link, seed)?;
         spec.sampled = scenario.sampling.takes_link(&link.name) && link.rate.is_some();
         if let Some((traces, files)) = &traced {
@@ -50,8 +46,9 @@ pub(crate) fn simulation(
             }
             spec.recorded = traces.events.contains(&link.name);
         }
-        network.link(spec)?;
-    }
+        spec.check(index)?;
+        Ok(spec)
+    });
     let options = RunOptions {
         duration: scenario.duration.get(),
         warm_up: scenario.warm_up.get(),
@@ -71,7 +68,7 @@ pub(crate) fn simulation(
         Ok::<_, RunError>(spec)
     });
     #[cfg_attr(not(feature = "parquet"), expect(unused_mut))]
-    let mut simulation = Simulation::build(network, flows, &options)?;
+    let mut simulation = Simulation::build(links, flows, &options)?;
     #[cfg(feature = "parquet")]
     if let Some(sink) = traces.map_or(Ok(None), |traces| traces.begin_events(layout))? {
         simulation.record_events(sink);

@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use netnice_scenario::Network;
 use netnice_scenario::model::{Scenario, TrafficClass, Transport};
 use netnice_scenario::network::NetworkFlow;
 use netnice_scenario::results::{
@@ -14,16 +13,15 @@ use crate::ids::FlowId;
 use crate::measure::FlowCounters;
 use crate::simulation::{LinkReport, Simulation};
 
-/// The results of a run that has come to its end.
+/// The results of a run that has come to its end, and whose flows were `described` so. The simulation keeps no flows.
 pub(crate) fn results(
     simulation: &mut Simulation,
     scenario: &Scenario,
-    layout: &Network,
+    described: &[NetworkFlow],
 ) -> RunResults {
     let measured_s = simulation.measured_time().as_secs_f64();
     let counters = simulation.measured_counters();
-    let flows: Vec<FlowResult> = layout
-        .flows
+    let flows: Vec<FlowResult> = described
         .iter()
         .zip(&counters)
         .enumerate()
@@ -32,21 +30,21 @@ pub(crate) fn results(
             flow_result(simulation, scenario, flow, id, counters, measured_s)
         })
         .collect();
+    let response_times = described.iter().enumerate();
+    let response_times = response_times
+        .filter_map(|(index, flow)| {
+            let responses = simulation.responses(FlowId::new(index))?;
+            Some(responses.results(&flow.name))
+        })
+        .collect();
+    simulation.discard_flows();
     let mut results = RunResults {
         seed: simulation.seed(),
         settings: Vec::new(),
         measured_s,
         classes: ClassResult::of_all(&flows),
         queues: simulation.link_reports(queue_result),
-        response_times: layout
-            .flows
-            .iter()
-            .enumerate()
-            .filter_map(|(index, flow)| {
-                let responses = simulation.responses(FlowId::new(index))?;
-                Some(responses.results(&flow.name))
-            })
-            .collect(),
+        response_times,
         series: take_series(simulation),
         figures: Vec::new(),
         events: simulation.events_handled(),

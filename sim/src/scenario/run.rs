@@ -2,6 +2,7 @@
 //! One run of a scenario, from its description to its results.
 
 use std::collections::BTreeMap;
+use std::mem;
 
 use netnice_scenario::model::Scenario;
 use netnice_scenario::network::not_simulated;
@@ -93,8 +94,11 @@ fn run_all(
     controls: &OutsideControls,
     mut go_on: impl FnMut() -> bool,
 ) -> Result<Option<RunResults>, RunError> {
-    let layout = layout(scenario)?;
+    let mut layout = layout(scenario)?;
     let mut simulation = build::simulation(scenario, &layout, seed, traces, engine, controls)?;
+    // Of a hundred thousand flows the rest takes as much memory as what the run needs of them: results need the flows alone.
+    let flows = mem::take(&mut layout.flows);
+    drop(layout);
     let files = || {
         let flows = scenario.flows.iter();
         flows.filter_map(|flow| flow.congestion_control.file.as_ref())
@@ -111,5 +115,5 @@ fn run_all(
     if let Some(reason) = failed() {
         return Err(RunError::ControlFile(reason));
     }
-    Ok(finished.then(|| report::results(&mut simulation, scenario, &layout)))
+    Ok(finished.then(|| report::results(&mut simulation, scenario, &flows)))
 }

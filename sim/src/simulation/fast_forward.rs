@@ -424,7 +424,8 @@ mod tests {
         let flows: Vec<_> = flows.collect();
         let options = RunOptions::new(Duration::from_secs(3), 1);
         let flows = flows.iter().map(Ok::<_, BuildError>);
-        let run: Run<HeapScheduler> = Run::build(network(jitter), flows, &options).unwrap();
+        let links = network(jitter).links.into_iter().map(Ok);
+        let run: Run<HeapScheduler> = Run::build(links, flows, &options).unwrap();
         let connections = run.flows.connections.iter().map(|connection| {
             let (forward, back) = connection.routes();
             [forward, back].map(|route| {

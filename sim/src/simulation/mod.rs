@@ -27,9 +27,10 @@ use crate::engine::link_fifos::LinkFifos;
 use crate::engine::options::{EngineOptions, SchedulerKind};
 use crate::engine::reference::HeapScheduler;
 use crate::error::BuildError;
+use crate::flows::Flows;
 use crate::flows::spec::FlowSpec;
 use crate::ids::{FlowId, LinkId};
-use crate::links::network::Network;
+use crate::links::network::{LinkSpec, Network};
 use crate::measure::{FlowCounters, Histogram, ResponseTimes, Series};
 use crate::trace::events::{EventSink, EventTrace};
 use run::Run;
@@ -96,25 +97,26 @@ impl Simulation {
         flows: &[FlowSpec],
         options: &RunOptions,
     ) -> Result<Simulation, BuildError> {
-        Simulation::build(network, flows.iter().map(Ok), options)
+        let links = network.links.into_iter().map(Ok);
+        Simulation::build(links, flows.iter().map(Ok), options)
     }
 
-    /// As [`Simulation::new`], with flows from an iterator, so that a hundred thousand descriptions need not be kept.
+    /// As [`Simulation::new`], with links and flows from iterators, so that a hundred thousand descriptions need not be kept.
     pub(crate) fn build<F: Borrow<FlowSpec>, E: From<BuildError>>(
-        network: Network,
+        links: impl ExactSizeIterator<Item = Result<LinkSpec, E>>,
         flows: impl ExactSizeIterator<Item = Result<F, E>>,
         options: &RunOptions,
     ) -> Result<Simulation, E> {
-        let few = LinkFifos::can_hold(network.links.len(), Time::ZERO + options.duration);
+        let few = LinkFifos::can_hold(links.len(), Time::ZERO + options.duration);
         Ok(Simulation(match options.engine.scheduler {
             SchedulerKind::Fast if few => {
-                AnyRun::FewLinks(Box::new(Run::build(network, flows, options)?))
+                AnyRun::FewLinks(Box::new(Run::build(links, flows, options)?))
             }
             SchedulerKind::Fast | SchedulerKind::FastForManyLinks => {
-                AnyRun::ManyLinks(Box::new(Run::build(network, flows, options)?))
+                AnyRun::ManyLinks(Box::new(Run::build(links, flows, options)?))
             }
             SchedulerKind::Reference => {
-                AnyRun::Reference(Box::new(Run::build(network, flows, options)?))
+                AnyRun::Reference(Box::new(Run::build(links, flows, options)?))
             }
         }))
     }
@@ -253,9 +255,20 @@ impl Simulation {
         each!(self, run => run.measured_counters())
     }
 
+    /// Frees the flows and their connections, once all that is measured of them has been read.
+    pub(crate) fn discard_flows(&mut self) {
+        each!(self, run => run.flows = Flows::default());
+    }
+
     /// Calls a function on the measurements of each link that has a rate and was offered packets, one link after the
     /// other.
     pub(crate) fn link_reports<T>(&mut self, make: impl FnMut(LinkReport) -> T) -> Vec<T> {
-        each!(self, run => run.link_reports().map(make).collect())
+        each!(self, run => {
+            // Doubling would need twice the room for a moment.
+            let mut made = Vec::with_capacity(run.links.all.len());
+            made.extend(run.link_reports().map(make));
+            made.shrink_to_fit();
+            made
+        })
     }
 }

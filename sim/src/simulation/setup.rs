@@ -15,7 +15,7 @@ use crate::flows::spec::{FlowSpec, Path, Program};
 use crate::flows::state::{FlowState, Work};
 use crate::flows::web_paths::WebRoutes;
 use crate::flows::web_sessions::{SessionState, Unloaded};
-use crate::links::network::Network;
+use crate::links::network::LinkSpec;
 use crate::links::routes::{Ends, Hop};
 use crate::links::state::Links;
 use crate::lookahead::Lookahead;
@@ -30,21 +30,18 @@ use crate::trace::labels::Labels;
 use crate::traffic::{Clients, Session, Traffic, Write};
 
 impl<S: Scheduler> Run<S> {
-    /// A run of `flows` over `network`, at time zero. Flows are described one after the other: of a hundred thousand none is
-    /// kept.
+    /// A run of `flows` over `links`, at time zero. Both are described one after the other: of a hundred thousand none is kept.
     pub(super) fn build<F: Borrow<FlowSpec>, E: From<BuildError>>(
-        network: Network,
+        described: impl ExactSizeIterator<Item = Result<LinkSpec, E>>,
         flows: impl ExactSizeIterator<Item = Result<F, E>>,
         options: &RunOptions,
     ) -> Result<Run<S>, E> {
         let end = Time::ZERO + options.duration;
-        let ends: Vec<_> = network
-            .links
-            .iter()
-            .map(|link| (link.from, link.to))
-            .collect();
-        let mut links = Links::with_capacity(network.links.len());
-        for spec in network.links {
+        let mut ends = Vec::with_capacity(described.len());
+        let mut links = Links::with_capacity(described.len());
+        for spec in described {
+            let spec = spec?;
+            ends.push((spec.from, spec.to));
             links.add(spec, options.seed, options.engine.computed_departures);
         }
         let lanes = links.seal(S::NEEDS_LANES);
