@@ -248,7 +248,7 @@ fn conditions_words(conditions: &LinkConditions) -> Vec<String> {
 
 fn queue_words(link: &NetworkLink) -> String {
     let words = limit_words(link);
-    let DisciplineConfig::WeightedDrr(config) = &link.queue else {
+    let DisciplineConfig::WeightedDrr(config) = &*link.queue else {
         return words;
     };
     let weights: u32 = config.classes.iter().map(|class| class.weight).sum();
