@@ -254,14 +254,28 @@ POLICY_INLINE u32 netnice_on_ack(struct netnice *state, const struct netnice_ack
 	return policy_max(cwnd, NETNICE_MINIMUM_CWND);
 }
 
+/*
+ * Returns the time over which to send a window, before pacing's excess. A window of more than two
+ * bandwidth-delay products fills a way back with a queue. When that drains, the round trip falls faster
+ * than its smoothed value, and ACKs come faster than the link is: its rate is the limit then.
+ */
+POLICY_INLINE u32 netnice_window_us(const struct netnice *state, u32 cwnd, u32 smoothed_rtt_us)
+{
+	if (cwnd / 2 <= netnice_bandwidth_delay_product(state))
+		return smoothed_rtt_us;
+	return policy_max(smoothed_rtt_us, (u32)((u64)cwnd * state->packet_ns / 1000));
+}
+
 /* Returns the time over which to send `cwnd` packets: the pacing rate is their quotient. */
 POLICY_INLINE u32 netnice_pacing_us(const struct netnice *state, u32 cwnd, u32 smoothed_rtt_us)
 {
 	if (state->report.phase == POLICY_YIELDING)
 		return netnice_pause_us(state, smoothed_rtt_us) * cwnd /
 		       netnice_burst_packets(state);
-	if (!state->slow_start)
+	if (!state->slow_start) {
+		smoothed_rtt_us = netnice_window_us(state, cwnd, smoothed_rtt_us);
 		return smoothed_rtt_us - smoothed_rtt_us / 16;
+	}
 	return state->report.yields ? smoothed_rtt_us - smoothed_rtt_us / 4 : smoothed_rtt_us / 2;
 }
 

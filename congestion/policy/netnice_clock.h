@@ -7,6 +7,11 @@
  * lies below it, except for the drift of clocks. One that does shows stamps that do not follow time:
  * a clock that is slow by per cents, or that was set. Its queue would be read as empty. Then the round
  * trip alone counts, and where this happens again and again, for ever.
+ *
+ * The smallest round trip may itself contain a queue: on the way back one may never be empty. Then
+ * one-way delays fall lower than it seems to allow, and the excess shows how much shorter the path's
+ * round trip must be at least. An excess of up to half the smallest round trip is believed, once in a
+ * connection.
  */
 #ifndef NETNICE_POLICY_NETNICE_CLOCK_H
 #define NETNICE_POLICY_NETNICE_CLOCK_H
@@ -31,6 +36,17 @@ POLICY_INLINE u32 netnice_allow_drift(struct netnice *state, u32 now_us)
 	return silent_s;
 }
 
+/* Returns whether a fall of `beyond_us` more than round trips allow shows a queue in the smallest one. */
+POLICY_INLINE int netnice_believe_excess(struct netnice *state, u32 beyond_us)
+{
+	u32 excess_ms = state->clock.excess_ms + (beyond_us + 999) / 1000;
+
+	if (excess_ms > policy_min(state->minimum_rtt_us / 2000, NETNICE_EXCESS_LIMIT_MS))
+		return 0;
+	state->clock.excess_ms = excess_ms;
+	return 1;
+}
+
 /*
  * Returns by how much a one-way delay exceeds the smallest one, which it updates. `rtt_queue_us` is
  * the excess of the same packet's round trip.
@@ -39,7 +55,7 @@ POLICY_INLINE u32 netnice_one_way_queue_us(struct netnice *state, u32 delay_us, 
 					   u8 restarted)
 {
 	u32 slack = state->one_way_slack;
-	u32 fall_us, queue_us;
+	u32 fall_us, queue_us, allowed_us;
 
 	if (restarted || !state->minimum_one_way_us) {
 		state->minimum_one_way_us = delay_us;
@@ -48,17 +64,22 @@ POLICY_INLINE u32 netnice_one_way_queue_us(struct netnice *state, u32 delay_us, 
 	if (delay_us < state->minimum_one_way_us) {
 		fall_us = state->minimum_one_way_us - delay_us;
 		state->minimum_one_way_us = delay_us;
-		if (slack != NETNICE_SLACK_UNKNOWN && fall_us > slack * NETNICE_TICK_US) {
+		allowed_us = slack * NETNICE_TICK_US;
+		if (slack == NETNICE_SLACK_UNKNOWN) {
+			/* No earlier sample limits the fall. */
+		} else if (fall_us <= allowed_us) {
+			slack -= (fall_us + NETNICE_TICK_US / 2) / NETNICE_TICK_US;
+		} else if (netnice_believe_excess(state, fall_us - allowed_us)) {
+			slack = 0;
+		} else {
 			state->minimum_one_way_us -= rtt_queue_us;
 			state->clock.started += 1;
 			slack = NETNICE_SLACK_UNKNOWN;
-		} else if (slack != NETNICE_SLACK_UNKNOWN) {
-			slack -= (fall_us + NETNICE_TICK_US / 2) / NETNICE_TICK_US;
 		}
 	}
 	queue_us = delay_us - state->minimum_one_way_us;
 	/* The resolution of the stamps, too, lets delays fall. */
-	fall_us = rtt_queue_us + NETNICE_DRIFT_US;
+	fall_us = rtt_queue_us + state->clock.excess_ms * 1000 + NETNICE_DRIFT_US;
 	fall_us -= policy_min(fall_us, queue_us);
 	state->one_way_slack = policy_min(slack, netnice_ticks(fall_us));
 	return queue_us;

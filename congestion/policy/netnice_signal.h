@@ -109,6 +109,7 @@ POLICY_INLINE u32 netnice_follow_fall(struct netnice *state, const struct netnic
 	if (state->low_fall_us > state->threshold_floor * NETNICE_TICK_US)
 		state->whole_acks = 0;
 	state->one_way_slack = NETNICE_SLACK_UNKNOWN;
+	state->clock.excess_ms -= policy_min(state->clock.excess_ms, state->low_fall_us / 1000U);
 	state->minimum_rtt_us -= state->low_fall_us;
 	return state->low_fall_us;
 }
@@ -181,6 +182,19 @@ POLICY_INLINE u32 netnice_less_held_us(const struct netnice_ack *ack, u32 queue_
 	return queue_us - policy_min(queue_us, ack->rate_interval_us / ack->rate_delivered);
 }
 
+/*
+ * Returns whether a delay may be that of a lone ACK. Where packets are far apart, as at a small window
+ * over a long round trip, a timer of the receiver releases the ACK of each, though others are in
+ * flight.
+ */
+POLICY_INLINE int netnice_may_be_lone(const struct netnice_ack *ack, u32 excess_us)
+{
+	u32 spacing_us = ack->sample_rtt_us / policy_max(ack->in_flight + ack->acked, 1);
+
+	return ack->acked < 2 && spacing_us > NETNICE_DELAYED_ACK_US &&
+	       excess_us <= NETNICE_DELAYED_ACK_US;
+}
+
 /* Samples the delay of an ACK. */
 POLICY_INLINE void netnice_sample(struct netnice *state, const struct netnice_ack *ack)
 {
@@ -214,7 +228,8 @@ POLICY_INLINE void netnice_sample(struct netnice *state, const struct netnice_ac
 		state->round_prompt = 1;
 	if (queue_us <= netnice_threshold_us(state)) {
 		state->over_packets = 0;
-	} else if (prompt && netnice_follows_reaction(state, ack)) {
+	} else if (prompt && netnice_follows_reaction(state, ack) &&
+		   !netnice_may_be_lone(ack, queue_us - netnice_threshold_us(state))) {
 		state->over_queue_us = agreed_us;
 		state->over_packets =
 			policy_min(state->over_packets + ack->acked, NETNICE_OVER_LIMIT);

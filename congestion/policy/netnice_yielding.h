@@ -189,7 +189,8 @@ POLICY_INLINE void netnice_yielding_round(struct netnice *state, const struct ne
 	if (state->probe_rounds <= NETNICE_PROBE_ROUNDS && queue_us > 2 * threshold_us)
 		state->inference = NETNICE_CLEAN_PROBES;
 	/* So far only losses showed the others; now delay shows them. */
-	if (state->probe_rounds > NETNICE_PROBE_ROUNDS && queue_us > 4 * threshold_us) {
+	if (state->probe_rounds > NETNICE_PROBE_ROUNDS &&
+	    queue_us > NETNICE_LONG_QUEUE * threshold_us) {
 		state->inference = NETNICE_CLEAN_PROBES;
 		state->probe_rounds = NETNICE_PROBE_ROUNDS;
 		state->pause_scale = NETNICE_PAUSE_UNIT;

@@ -40,8 +40,9 @@ struct one_way_delay {
 	u32 first_sent_us;
 	u32 first_received_us;
 	u16 tick_us;
-	u8 started;  /* number of starts; final once the tick is known */
-	u8 measured; /* the tick is known, not assumed */
+	u8 started : 7;  /* number of starts; final once the tick is known */
+	u8 measured : 1; /* the tick is known, not assumed */
+	u8 excess_ms;    /* of netnice: queue in the smallest round trip, see netnice_clock.h */
 };
 
 /*

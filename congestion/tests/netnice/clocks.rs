@@ -53,3 +53,39 @@ fn stamps_that_follow_no_clock_are_found_out() {
     let jumps = |ms: u32, _| ms - ms / 100 * 50;
     assert_eq!(in_a_queue(jumps), (true, Signal::RoundTrip));
 }
+
+impl Connection {
+    /// An ACK with the stamp of a true clock, of a packet that met one queue on the way there and its ACK one on the way back.
+    pub(super) fn ack_both_ways(&mut self, forward_us: u32, back_us: u32) -> Ack {
+        let mut ack = self.ack(forward_us + back_us);
+        ack.has_timestamp = true;
+        ack.tsval = (ack.now_us - MINIMUM_RTT_US / 2 - back_us) / 1000;
+        ack
+    }
+}
+
+#[test]
+fn a_way_back_that_is_never_empty_is_no_odd_clock() {
+    let mut connection = Connection::new(40);
+    let mut step = |forward_us: u32, back_us: u32| {
+        let ack = connection.ack_both_ways(forward_us, back_us);
+        connection.control.on_ack(&ack);
+        connection.cwnd = 40;
+        connection.phase()
+    };
+    // The smallest round trip contains 13 ms of both queues.
+    for _ in 0..20 {
+        step(8_000, 5_000);
+    }
+    // The way there is empty from now on, and the way back never.
+    for number in 0..2000 {
+        let phase = step(0, 30_000 + number % 40 * 1_000);
+        assert_ne!(phase, Phase::Yielding, "after {number}");
+    }
+    for number in 0..400 {
+        step(20_000 + number % 8 * 1_000, 30_000 + number % 40 * 1_000);
+    }
+    assert_eq!(connection.phase(), Phase::Yielding, "the queue of others");
+    let signal = connection.control.report().signal();
+    assert_eq!(signal, Signal::OneWayDelay);
+}

@@ -421,3 +421,20 @@ fn lose(connection: &mut Connection, queue_us: u32) -> u32 {
     connection.step(queue_us);
     after
 }
+
+#[test]
+fn a_window_beyond_the_path_is_paced_at_the_link_s_rate() {
+    let connection = Connection::settled(40);
+    let pacing = |cwnd, rtt_ms| {
+        let interval = connection
+            .control
+            .pacing_interval(cwnd, Duration::from_millis(rtt_ms));
+        interval.as_micros() as u32
+    };
+    // 34 packets fill the path.
+    assert_eq!(pacing(68, 48), 45_000);
+    let packet_us = pacing(96, 48) / 96;
+    assert_eq!(packet_us, PACKET_US - PACKET_US / 16);
+    // While the way back has its queue, ACKs are slower than that.
+    assert_eq!(pacing(96, 480), 450_000);
+}

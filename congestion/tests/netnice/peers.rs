@@ -148,3 +148,27 @@ fn a_probe_that_was_not_lost_ends_no_yielding() {
     connection.control.on_undo(4);
     assert_eq!(connection.phase(), Phase::Yielding);
 }
+
+#[test]
+fn an_ack_of_a_packet_far_from_the_next_is_a_delayed_one() {
+    // Eleven packets over a second, and the same over 90 ms.
+    for (back_us, delayed) in [(900_000, true), (10_000, false)] {
+        let mut connection = Connection::settled(12);
+        for _ in 0..8 {
+            let ack = connection.ack_both_ways(0, 0);
+            connection.control.on_ack(&ack);
+            connection.cwnd = 12;
+        }
+        let mut smallest = 12;
+        for _ in 0..100 {
+            let mut ack = connection.ack_both_ways(40_000, back_us);
+            ack.acked = 1;
+            connection.delivered -= 1;
+            ack.delivered -= 1;
+            ack.prior_delivered -= 1;
+            connection.cwnd = connection.control.on_ack(&ack);
+            smallest = smallest.min(connection.cwnd);
+        }
+        assert_eq!(smallest >= 12, delayed, "{back_us}: {smallest}");
+    }
+}
