@@ -57,6 +57,20 @@ impl Bed {
         self
     }
 
+    /// Flows from the far host to the near one.
+    fn uploads(self, control: &str, count: u32) -> Bed {
+        let rest = format!("count = {count}\nstart = \"3s\"");
+        let mut bed = self.flow("upload", control, &rest);
+        let at = bed.flows.rfind("from = \"near\"\nto = \"far\"").unwrap();
+        let turned = bed.flows[at..].replacen(
+            "from = \"near\"\nto = \"far\"",
+            "from = \"far\"\nto = \"near\"",
+            1,
+        );
+        bed.flows.replace_range(at.., &turned);
+        bed
+    }
+
     /// Runs for `seconds`, and measures from `warm_up_s` on.
     fn run(&self, warm_up_s: u32, seconds: u32) -> Results {
         self.run_with_seed(1, warm_up_s, seconds)
@@ -372,6 +386,32 @@ fn a_clock_that_is_slow_by_per_cents_hides_no_queue() {
         }
         let share = alone(Bed::base().clock(drift), "netnice");
         assert!(share > 0.97, "{drift}: {share:.3}");
+    }
+}
+
+#[test]
+fn uploads_that_fill_the_way_back_do_not_stop_it() {
+    let narrow = || Bed::base().link("reverse = { rate = \"1mbit\", queue = \"100p\" }");
+    let slow = || Bed::new("1.5mbit", 40, "23p");
+    let beds: [(fn() -> Bed, _, _); 3] = [
+        (narrow, "cubic", 1),
+        (narrow, "reno", 10),
+        (slow, "reno", 10),
+    ];
+    for (bed, rival, count) in beds {
+        let measure = |control: &str| {
+            let (mut share, mut retransmissions) = (0.0, 0);
+            for seed in 1..=3 {
+                let bed = bed().flow("own", control, "").uploads(rival, count);
+                let results = bed.run_with_seed(seed, 20, 80);
+                share += results.share("own");
+                retransmissions += results.flow("own").retransmissions;
+            }
+            (share, retransmissions)
+        };
+        let ((own, ours), (cubic, theirs)) = (measure("netnice"), measure("cubic"));
+        let case = format!("{count} {rival}: {own:.3}, {ours} for {cubic:.3}, {theirs}");
+        assert!(own > 0.8 * cubic && ours < theirs, "{case}");
     }
 }
 
