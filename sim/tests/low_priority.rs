@@ -457,9 +457,9 @@ fn netnice_yields_in_a_fair_queue_to_a_latecomer() {
                 .share("own")
         };
         // Where it does not notice the other, it has half of the link.
-        let shares: Vec<f64> = (1..=8).map(share).collect();
-        let yields = shares.iter().filter(|&&share| share < 0.1).count();
-        assert!(yields >= 7, "{rival}: {shares:.3?}");
+        let shares: Vec<f64> = (1..=20).map(share).collect();
+        let yields = shares.iter().filter(|&&share| share < 0.3).count();
+        assert!(yields >= 15, "{rival}: {yields}, {shares:.3?}");
     }
 }
 
