@@ -489,7 +489,7 @@ fn mistakes_in_a_control_file_have_its_line() {
         (
             r#""./mine.h""#,
             Some(ledbat.replace("window->cwnd++", "window->cwmd++")),
-            "mine.h:63:",
+            "mine.h:57:",
         ),
         (
             r#"{ name = "./mine.h", gain = 2 }"#,
