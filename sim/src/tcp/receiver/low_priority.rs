@@ -201,7 +201,7 @@ impl WindowControl {
             ce: arrivals.ce,
             delayed_ack: self.arrived.is_some_and(|arrived| arrived != now),
             has_data: arrivals.has_data,
-            may_close: true,
+            may_close: self.wanted.shared.is_some(),
         }
     }
 
