@@ -16,16 +16,6 @@ typedef int s32;
 
 #define POLICY_INLINE static inline __attribute__((always_inline, unused))
 
-/*
- * A function that the kernel's verifier checks once, not once for each way to its call. Its arguments
- * are pointers to the stack, or integers, and it returns an integer.
- */
-#ifdef __bpf__
-#define POLICY_SEPARATE __attribute__((noinline))
-#else
-#define POLICY_SEPARATE POLICY_INLINE
-#endif
-
 POLICY_INLINE u32 policy_min(u32 left, u32 right)
 {
 	return left < right ? left : right;

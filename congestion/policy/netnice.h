@@ -20,8 +20,6 @@
  *   trial      a delay that stands still while yielding is taken for the path's until a queue shows.
  *   trains     a rate that has fallen means others in a fair queue, or a slower link: the delays
  *              of six packets sent together tell which.
- *   spacing    gaps between ACKs that are multiples of the shortest show the link's rate to a flow
- *              that begins beside others in a fair queue.
  *   growth     fast towards the last window that was right, beyond it one packet per round,
  *              doubling while no queue shows; none while the newest sample is over the threshold.
  */
@@ -245,8 +243,6 @@ POLICY_INLINE u32 netnice_on_ack(struct netnice *state, const struct netnice_ack
 	if (state->report.phase == POLICY_YIELDING)
 		return netnice_probe_cwnd(state, ack);
 	netnice_judge_trial(state, ack->delivered);
-	if (!state->on_trial && !state->slow_start && !ack->at_receiver)
-		netnice_learn_spacing(state, ack);
 	if (state->over_packets < netnice_indication_packets(state, cwnd))
 		cwnd = netnice_grow(state, ack, cwnd);
 	else if (state->on_trial && state->slow_start)

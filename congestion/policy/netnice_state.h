@@ -58,9 +58,6 @@
 #define NETNICE_SHARE_RELIEF 8U    /* back-offs at the full rate that take one doubling away */
 #define NETNICE_TOGETHER_TRAINS 3U /* in a row that show a common queue */
 #define NETNICE_SLOWER_TRAINS 7U   /* in a row that show a slower link instead */
-#define NETNICE_SPACING_PARTS 8U   /* tolerance: an eighth of a packet's time */
-#define NETNICE_SPACING_ODDS 3U    /* evidence that a short gap takes away where it does not fit */
-#define NETNICE_SPACING_ENOUGH 32U /* evidence that the packets of others explain the gaps */
 #define NETNICE_SLACK_UNKNOWN 65535U
 #define NETNICE_QUEUE_LIMIT_US 0xffffffU /* 24 bits */
 #define NETNICE_NO_SAMPLE 0xffffffffU
@@ -93,16 +90,9 @@ struct netnice {
 	union {
 		u32 steady_since_us; /* while yielding: start of the steady delay; 0: none */
 		u32 trial_start;     /* on trial: `delivered` at its start */
-		u32 acked_us;        /* otherwise: when the latest ACK came; 0: unknown */
 	};
-	union {
-		u16 steady_low; /* in ticks of 20 us; on trial: what was added */
-		u16 spacing_us; /* neither yielding nor on trial: see netnice_learn_spacing() */
-	};
-	union {
-		u16 steady_high; /* in ticks, as the next three members */
-		u16 spacing_evidence;
-	};
+	u16 steady_low; /* in ticks of 20 us, as the next four members; on trial: what was added */
+	u16 steady_high;
 	u16 threshold_floor;
 	u16 round_high;   /* largest queueing delay of the round */
 	u16 spread : 10;  /* range of a round's samples when nobody adds a queue: at most 1000 */

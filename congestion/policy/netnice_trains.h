@@ -13,9 +13,6 @@
  *   slower link     the packets follow one another at the lower rate, and the last has waited for
  *                   no more than all of them take at that rate.
  *   longer path     all have waited longer, but follow one another at the known rate.
- *
- * A flow that begins beside others never has the link's rate. There the shortest gaps between its
- * ACKs show it: see netnice_learn_spacing().
  */
 #ifndef NETNICE_POLICY_NETNICE_TRAINS_H
 #define NETNICE_POLICY_NETNICE_TRAINS_H
@@ -35,87 +32,14 @@ POLICY_INLINE u32 netnice_delivery_ns(const struct netnice_ack *ack)
 	return (u32)((u64)ack->rate_interval_us * 1000 / ack->rate_delivered);
 }
 
-/* The gap between two ACKs, and what earlier ones have shown. */
-struct netnice_gaps {
-	u32 gap_us;
-	u32 acked;      /* packets, by the second */
-	u32 mean_us;    /* time of a packet at the rate of the latest round trip */
-	u32 spacing_us; /* the shortest time from packet to packet */
-	u32 evidence;
-};
-
-/* Returns how many times `packet_us` a gap between ACKs is, or 0 if it is no multiple. */
-POLICY_INLINE u32 netnice_packets_in(u32 gap_us, u32 packet_us)
-{
-	u32 tolerance_us = packet_us / NETNICE_SPACING_PARTS;
-
-	if (!packet_us || (gap_us + tolerance_us) % packet_us > 2 * tolerance_us)
-		return 0;
-	return (gap_us + tolerance_us) / packet_us;
-}
-
-/*
- * Learns the link's rate where others had a part of it from the beginning. A fair queue serves whole
- * packets: gaps between ours are multiples of a packet's time at the link's rate. Some are short, when
- * the queue of the others is empty for a moment, as after their losses. If gaps much shorter than the
- * mean are multiples of the shortest again and again, that is the time of a packet. Gaps on a link whose
- * rate varies have all lengths. Beside one other flow none is shorter than half the mean; on a link that
- * sends in slots, and between ACKs that came together on the way back, some are.
- *
- * Returns the time of a packet in nanoseconds, or 0.
- */
-POLICY_SEPARATE u32 netnice_learn_gap(struct netnice_gaps *gaps)
-{
-	u32 packets;
-
-	if (!gaps || !gaps->acked || gaps->acked > NETNICE_PAIR_PACKETS ||
-	    gaps->gap_us / 5 > gaps->acked * gaps->mean_us / 8)
-		return 0;
-	packets = netnice_packets_in(gaps->gap_us, gaps->spacing_us);
-	if (gaps->gap_us / 4 < gaps->acked * gaps->mean_us / 9)
-		gaps->evidence = 0;
-	else if (packets >= gaps->acked)
-		gaps->evidence = policy_min(gaps->evidence + 1, NETNICE_SPACING_ENOUGH);
-	else if (gaps->evidence)
-		gaps->evidence -= policy_min(gaps->evidence, NETNICE_SPACING_ODDS);
-	else
-		gaps->spacing_us = policy_min(gaps->gap_us / gaps->acked, 65535);
-	return gaps->evidence >= NETNICE_SPACING_ENOUGH ? gaps->spacing_us * 1000 : 0;
-}
-
-/* Measures the gap before an ACK. */
-POLICY_INLINE void netnice_learn_spacing(struct netnice *state, const struct netnice_ack *ack)
-{
-	u32 known = state->acked_us ? 0xffff : 0;
-	struct netnice_gaps gaps = {
-		.gap_us = ack->now_us - state->acked_us,
-		.acked = ack->acked & known,
-		.mean_us = netnice_delivery_ns(ack) / 1000,
-		.spacing_us = state->spacing_us & known,
-		.evidence = state->spacing_evidence & known,
-	};
-	u32 packet_ns = netnice_learn_gap(&gaps);
-
-	state->acked_us = ack->now_us | 1;
-	state->spacing_us = gaps.spacing_us;
-	state->spacing_evidence = gaps.evidence;
-	if (!packet_ns || packet_ns > state->packet_ns - state->packet_ns / 8)
-		return;
-	state->packet_ns = packet_ns;
-	/* The rate was never the link's: what it has shown so far does not count. */
-	state->share_wait = 0;
-	state->share_evidence = 0;
-	state->jittery = 0;
-}
-
 /*
  * Collects evidence at each back-off, and returns whether trains should look for others in a fair
  * queue: the flow had four fifths of the link's rate, and since then, at five back-offs, less than
  * four sevenths. Trains cost a pause, and may look while the others are silent: so they are repeated,
  * and each time that they find nobody, only one back-off of twice as many counts. A rate that falls slowly
  * (two back-offs in a row at a rate between those) has that effect, too: two low-priority flows in
- * one queue come to equal shares so. It has none while short gaps show others. Where delays vary
- * without others, or a train does not take longer than the threshold, trains would show nothing.
+ * one queue come to equal shares so. Where delays vary without others, or a train does not take
+ * longer than the threshold, trains would show nothing.
  */
 POLICY_INLINE int netnice_learn_share(struct netnice *state, const struct netnice_ack *ack)
 {
@@ -137,7 +61,7 @@ POLICY_INLINE int netnice_learn_share(struct netnice *state, const struct netnic
 	if (state->jittery || netnice_threshold_us(state) > NETNICE_TRAIN_PACKETS / 2 * packet_us)
 		return 0;
 	if (delivery_ns / 7 < state->packet_ns / 4) {
-		if (state->doubted && state->spacing_evidence < NETNICE_SPACING_ENOUGH)
+		if (state->doubted)
 			netnice_defer_trains(state);
 		state->doubted = 1;
 		return 0;

@@ -135,8 +135,6 @@ POLICY_INLINE void netnice_return(struct netnice *state)
 	}
 	state->shared = 0;
 	state->trains = 0;
-	if (!state->on_trial)
-		state->acked_us = 0;
 }
 
 /* Continues the yielding that a trial has interrupted. */

@@ -10,7 +10,6 @@ impl Connection {
     fn back_off_at(&mut self, packet_us: u32, queue_us: u32) {
         for _ in 0..1000 {
             let before = self.cwnd;
-            self.now_us += 2 * packet_us.saturating_sub(PACKET_US);
             let mut ack = self.ack(queue_us);
             ack.rate_interval_us = ack.rate_delivered * packet_us;
             self.cwnd = self.control.on_ack(&ack);
@@ -48,42 +47,6 @@ impl Connection {
                 ..self.ack(queue_us)
             };
             self.cwnd = self.control.on_ack(&ack);
-        }
-    }
-
-    /// Acknowledges two packets `gap_us` after the ones before, at half of the link's rate.
-    fn after_gap(&mut self, gap_us: u32, queue_us: u32) {
-        self.now_us = self.now_us + gap_us - 2 * PACKET_US;
-        let mut ack = self.ack(queue_us);
-        ack.rate_interval_us = ack.rate_delivered * 2 * PACKET_US;
-        self.cwnd = self.control.on_ack(&ack);
-    }
-
-    /// A connection that has had half of the link since it began, and has left slow start.
-    fn latecomer() -> Self {
-        let mut connection = Self::new(20);
-        connection.after_gap(4 * PACKET_US, 0);
-        while connection.phase() == Phase::SlowStart {
-            connection.after_gap(4 * PACKET_US, 20_000);
-        }
-        for _ in 0..40 {
-            connection.after_gap(4 * PACKET_US, 0);
-            connection.cwnd = 20;
-        }
-        assert!(connection.knows_rate(2 * PACKET_US));
-        connection
-    }
-
-    /// Whether it knows this time of a packet at the link's rate: the threshold is one and a half of it.
-    fn knows_rate(&self, packet_us: u32) -> bool {
-        (self.control.report().threshold_us).abs_diff(packet_us * 3 / 2) < packet_us / 8
-    }
-
-    /// Repeats these gaps between the ACKs of two packets each, with no queue.
-    fn gaps(&mut self, gaps_us: &[u32]) {
-        for &gap_us in gaps_us.iter().cycle().take(400) {
-            self.after_gap(gap_us, 0);
-            self.cwnd = 20;
         }
     }
 
@@ -206,42 +169,4 @@ fn packets_that_follow_at_the_known_rate_share_no_fair_queue() {
         assert_eq!(connection.phase(), Phase::Yielding);
     }
     assert_eq!(connection.control.burst_packets(), 2);
-}
-
-#[test]
-fn gaps_of_whole_packets_show_the_rate_to_a_latecomer() {
-    let mut connection = Connection::latecomer();
-    connection.gaps(&[4, 2, 5, 3, 4, 6, 4, 3].map(|packets| packets * PACKET_US));
-    assert!(connection.knows_rate(PACKET_US));
-    // From here on its own rate shows the others.
-    for _ in 0..5 {
-        assert_eq!(connection.phase(), Phase::Avoidance);
-        connection.back_off_and_empty(2 * PACKET_US);
-    }
-    assert_eq!(connection.phase(), Phase::Yielding);
-    assert_eq!(connection.control.burst_packets(), 6);
-}
-
-#[test]
-fn gaps_of_all_lengths_show_no_rate() {
-    let mut connection = Connection::latecomer();
-    let gaps: Vec<u32> = (0..97).map(|n| 2_000 + n * 3_571 % 5_600).collect();
-    connection.gaps(&gaps);
-    assert!(connection.knows_rate(2 * PACKET_US));
-}
-
-#[test]
-fn acks_that_come_together_show_no_rate() {
-    let mut connection = Connection::latecomer();
-    connection.gaps(&[100, 8 * PACKET_US - 100]);
-    assert!(connection.knows_rate(2 * PACKET_US));
-}
-
-#[test]
-fn a_gap_that_is_seldom_short_shows_no_rate() {
-    let mut connection = Connection::latecomer();
-    let mut gaps = [4 * PACKET_US; 25];
-    gaps[3] = 2 * PACKET_US;
-    connection.gaps(&gaps);
-    assert!(connection.knows_rate(2 * PACKET_US));
 }
