@@ -29,14 +29,12 @@ POLICY_INLINE int netnice_may_be_policed_by_others(const struct netnice *state)
 /*
  * Returns whether no delay announced a loss: the queue is hardly longer than the threshold, and
  * losses are the only sign of others. If no packet waited at all, the loss is the path's own, unless
- * the path has a policer, behind which no packet ever waits. If the newest waited for several
- * thresholds, delay shows others, and the flow has not yet reacted. What SACK blocks report that are
- * false is no sign of anybody.
+ * the path has a policer, behind which no packet ever waits. What SACK blocks report that are false
+ * is no sign of anybody.
  */
 POLICY_INLINE int netnice_is_blind(const struct netnice *state)
 {
 	return !state->doubtful && !state->over_packets &&
-	       state->latest_queue_us <= NETNICE_SEEN_QUEUE * netnice_threshold_us(state) &&
 	       (!netnice_met_no_queue(state) || netnice_may_be_policed_by_others(state));
 }
 

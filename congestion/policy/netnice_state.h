@@ -66,7 +66,6 @@
 #define NETNICE_DELAYED_ACK_US 40000U /* of Linux, the shortest */
 #define NETNICE_EXCESS_LIMIT_MS 255U  /* 8 bits: see netnice_believe_excess() */
 #define NETNICE_LONG_QUEUE 4U         /* in thresholds: a probe that meets it shows others */
-#define NETNICE_SEEN_QUEUE 8U         /* in thresholds: delay has announced a loss */
 
 struct netnice {
 	struct policy_report report; /* must be first */

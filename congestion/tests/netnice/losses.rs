@@ -168,22 +168,3 @@ fn a_queue_disproves_a_policer() {
     }
     assert!(connection.cwnd > 33, "{}", connection.cwnd);
 }
-
-#[test]
-fn losses_in_a_long_queue_are_no_surprise() {
-    // Losses in two rounds of one recovery, before which the newest sample was eight thresholds or more.
-    for (queue_us, phase) in [(16_000, Phase::Avoidance), (14_000, Phase::Yielding)] {
-        let mut connection = never_indicated();
-        for _ in 0..20 {
-            connection.step(PACKET_US);
-        }
-        connection.cwnd = 40;
-        connection.step(queue_us);
-        assert_eq!(recover(&mut connection, 1), 20);
-        for _ in 0..20 {
-            recover(&mut connection, 0);
-        }
-        recover(&mut connection, 1);
-        assert_eq!(connection.phase(), phase, "{queue_us}");
-    }
-}
