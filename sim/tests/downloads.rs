@@ -152,20 +152,3 @@ fn many_that_began_together_yield_within_seconds() {
     let rival = share(&results, "rival");
     assert!(rival > 0.75, "{rival:.3}");
 }
-
-/// A few of a group probe, and the others close their windows; later they all come back.
-#[test]
-fn many_that_yield_take_no_more_than_a_few() {
-    let line = Line::new(40)
-        .low("many", "cubic", "count = 20\nstart_spread = \"1s\"")
-        .flow("rival", "cubic", "start = \"8s\"\nstop = \"25s\"");
-    let many = |warm_up_s, seconds| -> f64 {
-        let results = line.run(warm_up_s, seconds);
-        let of_group = results.flows.iter().filter(|flow| flow.group == "many");
-        of_group.map(|flow| flow.throughput_bps / LINK_BPS).sum()
-    };
-    let beside = many(12, 25);
-    assert!(beside < 0.02, "{beside:.4}");
-    let after = many(30, 40);
-    assert!(after > 0.95, "{after:.3}");
-}
