@@ -117,11 +117,13 @@ chaos: ## Kill netnice at random moments and see what is left: minutes, needs ro
 	$(SUDO) env CHAOS_ROUNDS=$(CHAOS_ROUNDS) tests/chaos/chaos --netnice target/release/netnice \
 		$(if $(OTHER),--other $(OTHER)) $(ARGS)
 
-test-nri: ## Have a real containerd start pods with `netnice nri` as its plugin: a minute, minutes for containerd; needs Go and root
-	@scripts/prerequisites build demo containers
+test-nri: ## Have containerd 2 and 1.7 start pods with `netnice nri` as their plugin: minutes; needs Go, debootstrap and root
+	@scripts/prerequisites build demo containers systemd
 	tests/nri/build target/nri
 	$(CARGO) build --release --locked --package netnice
 	$(SUDO) tests/nri/nri --netnice target/release/netnice --programs target/nri/bin $(ARGS)
+	$(SUDO) tests/nri/nri --netnice target/release/netnice --programs target/nri/bin-1.7 $(ARGS)
+	$(SUDO) tests/nri/nri --netnice target/release/netnice --programs target/nri/bin --systemd $(ARGS)
 
 test-prometheus: ## Have Prometheus scrape `netnice exporter`, and try the dashboard: a minute, needs root and Debian's prometheus
 	@scripts/prerequisites build demo prometheus
