@@ -251,7 +251,7 @@ impl<P: Packet> QueueDiscipline<P> for WeightedDrr<P> {
         self.bytes += length;
         if !class.listed && class.queue.packets() > 0 {
             class.listed = true;
-            // What it owes from before it keeps, so that pausing gains nothing.
+            // It keeps its debt, so that a pause gains nothing.
             class.credits = class.credits.min(0) + class.quantum;
             self.turns.push_back(index);
         }

@@ -63,7 +63,7 @@ fn classes_share_by_weight_in_bytes() {
     for (flow, share) in [(2, 200_000), (3, 100_000), (0, 50_000)] {
         assert!(bytes[flow].abs_diff(share) <= 3_000, "{bytes:?}");
     }
-    // What one class does not need the others share, now 2 : 1.
+    // The others share the rate that one class does not need, now 2 : 1.
     while queue.packets_in(0) > 0 {
         queue.dequeue(Time::ZERO).unwrap();
     }
