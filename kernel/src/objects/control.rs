@@ -9,6 +9,7 @@ use std::fs;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use libbpf_rs::{ErrorKind, Link, MapCore, MapHandle, MapMut, MapType};
 
@@ -20,6 +21,10 @@ use crate::release;
 
 /// `BPF_F_LINK`: a link registers the map.
 const F_LINK: u32 = 1 << 13;
+
+/// Time within which the kernel unregisters a control whose pin is removed. It does so in a work queue, after the RCU
+/// grace period that frees the pin's inode.
+const UNREGISTERING: Duration = Duration::from_secs(2);
 
 /// Congestion control in this binary.
 #[derive(Clone, Copy)]
@@ -146,7 +151,11 @@ impl Control {
     ) -> Result<Registered> {
         let mut object = self.object.load(pins, |_| Ok(()))?;
         let mut map = struct_ops(&mut object);
-        match (map.attach_struct_ops(), stale) {
+        let patience = match stale {
+            Some(_) => Duration::ZERO,
+            None => UNREGISTERING,
+        };
+        match (when_free(patience, || map.attach_struct_ops()), stale) {
             (Ok(mut link), stale) => {
                 link.pin(pin).map_err(|error| self.object.explain(&error))?;
                 // A pin without a registration: the control was unregistered by other means.
@@ -191,7 +200,7 @@ impl Control {
         if let Some(stale) = stale {
             unregister_map(&stale)?;
         }
-        match map.attach_struct_ops() {
+        match when_free(UNREGISTERING, || map.attach_struct_ops()) {
             Ok(mut link) => {
                 // Dropping the link would unregister the control.
                 link.disconnect();
@@ -257,6 +266,22 @@ fn split_pin(pin: &str) -> Option<(&str, &str)> {
     })
 }
 
+/// Calls `attach` until the name that it registers is free, for as long as `patience`.
+fn when_free<T>(
+    patience: Duration,
+    mut attach: impl FnMut() -> libbpf_rs::Result<T>,
+) -> libbpf_rs::Result<T> {
+    let deadline = Instant::now() + patience;
+    loop {
+        match attach() {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists && Instant::now() < deadline => {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            other => return other,
+        }
+    }
+}
+
 fn struct_ops(object: &mut libbpf_rs::Object) -> MapMut<'_> {
     object
         .maps_mut()
@@ -293,4 +318,37 @@ fn unregister_map(pin: &Path) -> Result<()> {
 
 fn remove(pin: &Path) -> Result<()> {
     fs::remove_file(pin).doing(|| format!("removing {}", pin.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn exists() -> libbpf_rs::Error {
+        libbpf_rs::Error::from_raw_os_error(libc::EEXIST)
+    }
+
+    #[test]
+    fn a_name_that_is_not_free_yet_is_waited_for() {
+        let mut attempts = 0;
+        let answer = when_free(Duration::from_secs(60), || {
+            attempts += 1;
+            match attempts {
+                1 | 2 => Err(exists()),
+                _ => Ok(attempts),
+            }
+        });
+        assert_eq!(answer.unwrap(), 3);
+    }
+
+    #[test]
+    fn a_name_that_another_program_holds_is_given_up() {
+        let mut attempts = 0;
+        let answer: libbpf_rs::Result<()> = when_free(Duration::ZERO, || {
+            attempts += 1;
+            Err(exists())
+        });
+        assert_eq!(answer.unwrap_err().kind(), ErrorKind::AlreadyExists);
+        assert_eq!(attempts, 1);
+    }
 }
