@@ -83,35 +83,29 @@ pub enum CakeIsolation {
 /// Configuration of a CAKE queue.
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct CakeConfig {
     /// Bound over all tins. A full queue drops the first packet of the flow queue with the most bytes. Linux's `memlimit`,
     /// which counts the kernel's buffers, is 4 MiB or four times `rtt` at the rate, whichever is more.
-    #[serde(default = "default_limit")]
     pub limit: QueueLimit,
     /// Round-trip time of the flows: COBALT's interval, and twenty times its target.
     #[cfg_attr(feature = "schemars", schemars(with = "crate::units::DelayText"))]
-    #[serde(default = "default_rtt", with = "positive_delay")]
+    #[serde(with = "positive_delay")]
     pub rtt: Duration,
     /// Classes by DSCP.
-    #[serde(default)]
     pub tins: CakeTins,
     /// Between whom the rate is divided.
-    #[serde(default)]
     pub isolation: CakeIsolation,
-}
-
-fn default_limit() -> QueueLimit {
-    QueueLimit::Bytes(Bytes::new(4 << 20))
-}
-
-fn default_rtt() -> Duration {
-    Duration::from_millis(100)
 }
 
 impl Default for CakeConfig {
     fn default() -> CakeConfig {
-        CakeConfig::new(default_limit())
+        CakeConfig {
+            limit: QueueLimit::Bytes(Bytes::new(4 << 20)),
+            rtt: Duration::from_millis(100),
+            tins: CakeTins::default(),
+            isolation: CakeIsolation::default(),
+        }
     }
 }
 
@@ -120,9 +114,7 @@ impl CakeConfig {
     pub fn new(limit: QueueLimit) -> CakeConfig {
         CakeConfig {
             limit,
-            rtt: default_rtt(),
-            tins: CakeTins::default(),
-            isolation: CakeIsolation::default(),
+            ..CakeConfig::default()
         }
     }
 }

@@ -15,40 +15,31 @@ use crate::{
 /// Configuration of a CoDel queue.
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct CodelConfig {
     /// Bound beyond which arrivals are dropped.
-    #[serde(default = "default_limit")]
     pub limit: QueueLimit,
     /// TARGET: sojourn time that a standing queue may have (RFC 8289 section 4.3).
     #[cfg_attr(feature = "schemars", schemars(with = "crate::units::DelayText"))]
-    #[serde(default = "default_target", with = "positive_delay")]
+    #[serde(with = "positive_delay")]
     pub target: Duration,
     /// INTERVAL: time for which the sojourn time must exceed the target before the first drop; about the longest round
     /// trip of the flows (RFC 8289 section 4.2).
     #[cfg_attr(feature = "schemars", schemars(with = "crate::units::DelayText"))]
-    #[serde(default = "default_interval", with = "positive_delay")]
+    #[serde(with = "positive_delay")]
     pub interval: Duration,
     /// True if ECN-capable packets are marked in place of a drop (RFC 8289 section 4.4).
-    #[serde(default)]
     pub ecn: bool,
-}
-
-fn default_limit() -> QueueLimit {
-    QueueLimit::Packets(1000)
-}
-
-pub(crate) fn default_target() -> Duration {
-    Duration::from_millis(5)
-}
-
-pub(crate) fn default_interval() -> Duration {
-    Duration::from_millis(100)
 }
 
 impl Default for CodelConfig {
     fn default() -> CodelConfig {
-        CodelConfig::new(default_limit())
+        CodelConfig {
+            limit: QueueLimit::Packets(1000),
+            target: Duration::from_millis(5),
+            interval: Duration::from_millis(100),
+            ecn: false,
+        }
     }
 }
 
@@ -57,9 +48,7 @@ impl CodelConfig {
     pub fn new(limit: QueueLimit) -> CodelConfig {
         CodelConfig {
             limit,
-            target: default_target(),
-            interval: default_interval(),
-            ecn: false,
+            ..CodelConfig::default()
         }
     }
 }

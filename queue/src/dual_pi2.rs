@@ -17,73 +17,45 @@ use crate::{
 /// scheduler and the step threshold are as Linux has them.
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct DualPi2Config {
     /// Bound over both queues beyond which arrivals are dropped.
-    #[serde(default = "default_limit")]
     pub limit: QueueLimit,
     /// Queueing delay of classic traffic that the controller aims at.
     #[cfg_attr(feature = "schemars", schemars(with = "crate::units::DelayText"))]
-    #[serde(default = "default_target", with = "positive_delay")]
+    #[serde(with = "positive_delay")]
     pub target: Duration,
     /// Tupdate: interval at which the base probability is computed.
     #[cfg_attr(feature = "schemars", schemars(with = "crate::units::DelayText"))]
-    #[serde(default = "default_update", with = "positive_delay")]
+    #[serde(with = "positive_delay")]
     pub update: Duration,
     /// alpha: change of the base probability for each second of delay above the target, in 1/s.
-    #[serde(default = "default_alpha")]
     pub alpha: f64,
     /// beta: change of the base probability for each second by which the delay rose since the last update, in 1/s.
-    #[serde(default = "default_beta")]
     pub beta: f64,
     /// k: coupling factor, above 0. Scalable traffic is marked with k times the base probability, classic traffic with its
     /// square.
-    #[serde(default = "default_coupling")]
     pub coupling: f64,
     /// Sojourn time from which every packet of scalable traffic is marked.
     #[cfg_attr(feature = "schemars", schemars(with = "crate::units::DelayText"))]
-    #[serde(default = "default_step", with = "positive_delay")]
+    #[serde(with = "positive_delay")]
     pub step: Duration,
     /// Share of the link that classic traffic gets while scalable traffic waits as well.
-    #[serde(default = "default_classic_share")]
     pub classic_share: LossFraction,
-}
-
-fn default_limit() -> QueueLimit {
-    QueueLimit::Packets(10_000)
-}
-
-fn default_target() -> Duration {
-    Duration::from_millis(15)
-}
-
-fn default_update() -> Duration {
-    Duration::from_millis(16)
-}
-
-fn default_alpha() -> f64 {
-    0.16
-}
-
-fn default_beta() -> f64 {
-    3.2
-}
-
-fn default_coupling() -> f64 {
-    2.0
-}
-
-fn default_step() -> Duration {
-    Duration::from_millis(1)
-}
-
-fn default_classic_share() -> LossFraction {
-    LossFraction::from_billionths(100_000_000).expect("10% is within range")
 }
 
 impl Default for DualPi2Config {
     fn default() -> DualPi2Config {
-        DualPi2Config::new(default_limit())
+        DualPi2Config {
+            limit: QueueLimit::Packets(10_000),
+            target: Duration::from_millis(15),
+            update: Duration::from_millis(16),
+            alpha: 0.16,
+            beta: 3.2,
+            coupling: 2.0,
+            step: Duration::from_millis(1),
+            classic_share: LossFraction::from_billionths(100_000_000).expect("10% is within range"),
+        }
     }
 }
 
@@ -93,13 +65,7 @@ impl DualPi2Config {
     pub fn new(limit: QueueLimit) -> DualPi2Config {
         DualPi2Config {
             limit,
-            target: default_target(),
-            update: default_update(),
-            alpha: default_alpha(),
-            beta: default_beta(),
-            coupling: default_coupling(),
-            step: default_step(),
-            classic_share: default_classic_share(),
+            ..DualPi2Config::default()
         }
     }
 }

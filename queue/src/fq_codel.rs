@@ -8,8 +8,7 @@ use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
-use crate::codel::{CodelState, ControlLaw, Signals, TimedFifo, default_interval, default_target};
-use crate::red::yes;
+use crate::codel::{CodelConfig, CodelState, ControlLaw, Signals, TimedFifo};
 use crate::units::{positive_bytes, positive_delay};
 use crate::{
     Bytes, DisciplineContext, DisciplineError, DropCause, Dropped, Packet, QueueDiscipline,
@@ -19,28 +18,25 @@ use crate::{
 /// Configuration of an FQ-CoDel queue.
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct FqCodelConfig {
     /// Packets over all flow queues; bytes, a time or bandwidth-delay products are converted to packets of mean length.
     /// A full queue drops the first half, at most 64 packets, of the flow queue with the most bytes.
-    #[serde(default = "default_limit")]
     pub limit: QueueLimit,
     /// TARGET of CoDel.
     #[cfg_attr(feature = "schemars", schemars(with = "crate::units::DelayText"))]
-    #[serde(default = "default_target", with = "positive_delay")]
+    #[serde(with = "positive_delay")]
     pub target: Duration,
     /// INTERVAL of CoDel.
     #[cfg_attr(feature = "schemars", schemars(with = "crate::units::DelayText"))]
-    #[serde(default = "default_interval", with = "positive_delay")]
+    #[serde(with = "positive_delay")]
     pub interval: Duration,
     /// Bytes a flow may send per turn (RFC 8290 section 5.2.2).
-    #[serde(default = "default_quantum", deserialize_with = "positive_bytes")]
+    #[serde(deserialize_with = "positive_bytes")]
     pub quantum: Bytes,
     /// Number of flow queues that flows are hashed into (RFC 8290 section 5.2.4).
-    #[serde(default = "default_flows")]
     pub flows: u32,
     /// True if ECN-capable packets are marked in place of a drop (RFC 8290 section 5.2.7).
-    #[serde(default = "yes")]
     pub ecn: bool,
 }
 
@@ -50,21 +46,17 @@ const MOST_FLOWS: u32 = 65_536;
 const MOST_DROPPED: usize = 64;
 const NONE: u32 = u32::MAX;
 
-fn default_limit() -> QueueLimit {
-    QueueLimit::Packets(10_240)
-}
-
-fn default_quantum() -> Bytes {
-    Bytes::new(1514)
-}
-
-fn default_flows() -> u32 {
-    1024
-}
-
 impl Default for FqCodelConfig {
     fn default() -> FqCodelConfig {
-        FqCodelConfig::new(default_limit())
+        let codel = CodelConfig::default();
+        FqCodelConfig {
+            limit: QueueLimit::Packets(10_240),
+            target: codel.target,
+            interval: codel.interval,
+            quantum: Bytes::new(1514),
+            flows: 1024,
+            ecn: true,
+        }
     }
 }
 
@@ -74,11 +66,7 @@ impl FqCodelConfig {
     pub fn new(limit: QueueLimit) -> FqCodelConfig {
         FqCodelConfig {
             limit,
-            target: default_target(),
-            interval: default_interval(),
-            quantum: default_quantum(),
-            flows: default_flows(),
-            ecn: true,
+            ..FqCodelConfig::default()
         }
     }
 }

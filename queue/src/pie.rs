@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::codel::TimedFifo;
 use crate::early_detection::uniform;
-use crate::red::yes;
 use crate::units::{delay_text, positive_delay};
 use crate::update_clock::UpdateClock;
 use crate::{
@@ -20,73 +19,50 @@ use crate::{
 /// Configuration of a PIE queue. The defaults are those of RFC 8033.
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct PieConfig {
     /// Bound beyond which arrivals are dropped.
-    #[serde(default = "default_limit")]
     pub limit: QueueLimit,
     /// QDELAY_REF: the queueing delay that the controller aims at.
     #[cfg_attr(feature = "schemars", schemars(with = "crate::units::DelayText"))]
-    #[serde(default = "default_target", with = "positive_delay")]
+    #[serde(with = "positive_delay")]
     pub target: Duration,
     /// T_UPDATE: interval at which the drop probability is computed.
     #[cfg_attr(feature = "schemars", schemars(with = "crate::units::DelayText"))]
-    #[serde(default = "default_update", with = "positive_delay")]
+    #[serde(with = "positive_delay")]
     pub update: Duration,
     /// alpha: change of the drop probability for each second of delay above the target, in 1/s.
-    #[serde(default = "default_alpha")]
     pub alpha: f64,
     /// beta: change of the drop probability for each second by which the delay rose since the last update, in 1/s.
-    #[serde(default = "default_beta")]
     pub beta: f64,
     /// MAX_BURST: time after an idle phase for which no packet is dropped.
     #[cfg_attr(feature = "schemars", schemars(with = "crate::units::DelayText"))]
-    #[serde(default = "default_burst", with = "delay_text")]
+    #[serde(with = "delay_text")]
     pub max_burst: Duration,
     /// True if ECN-capable packets are marked in place of a drop while the probability is below `mark_threshold`
     /// (RFC 8033 section 5.1).
-    #[serde(default)]
     pub ecn: bool,
     /// mark_ecnth: probability from which ECN-capable packets are dropped, too.
-    #[serde(default = "default_mark_threshold")]
     pub mark_threshold: LossFraction,
     /// True if drops are spaced: none before the probabilities since the last drop sum up to 0.85, one at 8.5 at the
     /// latest (RFC 8033 section 5.4).
-    #[serde(default = "yes")]
     pub derandomize: bool,
-}
-
-fn default_limit() -> QueueLimit {
-    QueueLimit::Packets(1000)
-}
-
-fn default_target() -> Duration {
-    Duration::from_millis(15)
-}
-
-fn default_update() -> Duration {
-    Duration::from_millis(15)
-}
-
-fn default_alpha() -> f64 {
-    0.125
-}
-
-fn default_beta() -> f64 {
-    1.25
-}
-
-fn default_burst() -> Duration {
-    Duration::from_millis(150)
-}
-
-fn default_mark_threshold() -> LossFraction {
-    LossFraction::from_billionths(100_000_000).expect("10% is within range")
 }
 
 impl Default for PieConfig {
     fn default() -> PieConfig {
-        PieConfig::new(default_limit())
+        PieConfig {
+            limit: QueueLimit::Packets(1000),
+            target: Duration::from_millis(15),
+            update: Duration::from_millis(15),
+            alpha: 0.125,
+            beta: 1.25,
+            max_burst: Duration::from_millis(150),
+            ecn: false,
+            mark_threshold: LossFraction::from_billionths(100_000_000)
+                .expect("10% is within range"),
+            derandomize: true,
+        }
     }
 }
 
@@ -96,14 +72,7 @@ impl PieConfig {
     pub fn new(limit: QueueLimit) -> PieConfig {
         PieConfig {
             limit,
-            target: default_target(),
-            update: default_update(),
-            alpha: default_alpha(),
-            beta: default_beta(),
-            max_burst: default_burst(),
-            ecn: false,
-            mark_threshold: default_mark_threshold(),
-            derandomize: true,
+            ..PieConfig::default()
         }
     }
 }
@@ -312,15 +281,16 @@ mod tests {
     use super::*;
 
     fn controller() -> Controller {
+        let config = PieConfig::default();
         Controller {
             target: 0.015,
-            alpha: default_alpha(),
-            beta: default_beta(),
-            max_burst: default_burst(),
+            alpha: config.alpha,
+            beta: config.beta,
+            max_burst: config.max_burst,
             probability: 0.0,
             old_delay: 0.0,
             burst_allowance: Duration::ZERO,
-            updates: UpdateClock::new(default_update()),
+            updates: UpdateClock::new(config.update),
         }
     }
 
@@ -370,6 +340,6 @@ mod tests {
         }
         at_once.advance(Time::from_millis(150_000), 0.0);
         assert_eq!(format!("{stepwise:?}"), format!("{at_once:?}"));
-        assert_eq!(at_once.burst_allowance, default_burst());
+        assert_eq!(at_once.burst_allowance, Duration::from_millis(150));
     }
 }
