@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The choice of plots: time series, the sweep, response times by size.
 
+use std::collections::HashSet;
+
 use netnice_queue::{Bytes, LossFraction, Rate};
 
 use super::looks::MOST_CURVES;
@@ -48,21 +50,30 @@ fn time_series(
 ) -> Plot {
     let settings = runs.first().map_or(&[][..], |run| &run.settings);
     let runs: Vec<&RunResults> = runs.iter().filter(|run| run.settings == settings).collect();
-    let mut curves: Vec<Curve> = Vec::new();
-    for series in runs.iter().flat_map(|run| &run.series) {
-        if series.quantity != quantity || curves.iter().any(|curve| curve.name == series.of) {
-            continue;
+    let all = || {
+        let series = runs.iter().flat_map(|run| &run.series);
+        series.filter(|series| series.quantity == quantity)
+    };
+    let mut names: Vec<&str> = Vec::new();
+    let mut seen = HashSet::new();
+    for series in all() {
+        if seen.insert(series.of.as_str()) {
+            names.push(&series.of);
         }
-        let of_seeds = runs.iter().flat_map(|run| &run.series);
-        let of_seeds = of_seeds.filter(|other| other.quantity == quantity && other.of == series.of);
-        curves.push(Curve {
-            name: series.of.clone(),
-            points: mean_over_time(&of_seeds.collect::<Vec<_>>(), scale),
-        });
     }
     // Most queues of a large network are empty all the time, and would hide the others.
-    if quantity.starts_with("queue") && curves.len() > 1 {
-        curves.retain(|curve| curve.points.iter().any(|point| point.y > 0.0));
+    if quantity.starts_with("queue") && names.len() > 1 {
+        let positive = |series: &Series| {
+            series
+                .value
+                .iter()
+                .any(|value| *value > 0.0 && value.is_finite())
+        };
+        let used: HashSet<&str> = all()
+            .filter(|series| positive(series))
+            .map(|series| series.of.as_str())
+            .collect();
+        names.retain(|name| used.contains(name));
     }
     let seeds = match runs[..] {
         [] => String::new(),
@@ -73,7 +84,11 @@ fn time_series(
         true => String::new(),
         false => format!(", {}", words(settings)),
     };
-    Plot {
+    let curves = names.into_iter().map(|name| Curve {
+        name: name.to_owned(),
+        points: Vec::new(),
+    });
+    let mut plot = Plot {
         name: quantity.to_owned(),
         title: format!("{}: {seeds}{settings}", manifest.scenario),
         x: Axis::Quantity {
@@ -82,8 +97,15 @@ fn time_series(
         },
         y_label: label.to_owned(),
         y_logarithmic: false,
-        curves,
+        curves: curves.collect(),
+    };
+    // Means take time: only those of the curves that are drawn.
+    keep_distinguishable(&mut plot);
+    for curve in &mut plot.curves {
+        let of_seeds: Vec<&Series> = all().filter(|series| series.of == curve.name).collect();
+        curve.points = mean_over_time(&of_seeds, scale);
     }
+    plot
 }
 
 /// The mean of these series at each time at which one of them has a value, times `scale`.
@@ -323,6 +345,55 @@ mod tests {
         // Two values one apart from their mean: 12.706 times the standard error of 1.
         assert!((points[0].half_width - 127.06).abs() < 1e-9);
         assert_eq!((points[1].half_width, points[2].half_width), (0.0, 0.0));
+    }
+
+    #[test]
+    fn time_series_draw_queues_that_were_used() {
+        let manifest = Manifest {
+            scenario: "a".to_owned(),
+            scenario_hash: String::new(),
+            backend: crate::results::Backend::Simulation,
+            version: String::new(),
+            command: Vec::new(),
+            settings: Vec::new(),
+            axes: Vec::new(),
+            seeds: vec![1, 2],
+            runs: 2,
+        };
+        // Of 60 queues every second holds packets, and only with the second seed.
+        let run = |seed: u64| RunResults {
+            seed,
+            series: (0..60)
+                .map(|queue| Series {
+                    quantity: "queue_packets".to_owned(),
+                    of: queue.to_string(),
+                    ..series([
+                        (0.0, 0.0),
+                        (1.0, ((seed - 1) * (queue % 2)) as f64),
+                        (2.0, f64::NAN),
+                    ])
+                })
+                .collect(),
+            ..RunResults::default()
+        };
+        let plot = time_series(
+            &manifest,
+            &[run(1), run(2)],
+            "queue_packets",
+            "packets",
+            1.0,
+        );
+        assert!(
+            plot.title.ends_with("of 2 seeds (21 of 30 curves)"),
+            "{}",
+            plot.title
+        );
+        for (number, curve) in plot.curves.iter().enumerate() {
+            assert_eq!(curve.name, (2 * number + 1).to_string());
+            let means: Vec<f64> = curve.points.iter().map(|point| point.y).collect();
+            assert_eq!(means, [0.0, 0.5]);
+        }
+        assert_eq!(plot.curves.len(), 21);
     }
 
     #[test]
