@@ -94,7 +94,7 @@ impl<C: OutsideControl> CongestionControl for Interfaced<C> {
         if !ack.may_grow {
             return;
         }
-        let told = ControlAck {
+        let acked = ControlAck {
             now_us: (ack.now_ns / 1000) as u32,
             rtt_us: sample_us(ack.rtt_ns),
             smoothed_rtt_us: duration_us(ack.smoothed_rtt_ns),
@@ -111,7 +111,7 @@ impl<C: OutsideControl> CongestionControl for Interfaced<C> {
             },
         };
         let mut new = old;
-        self.0.on_ack(&told, &mut new);
+        self.0.on_ack(&acked, &mut new);
         // A fraction of the sender's window, such as recovery leaves, stays where the control changes nothing.
         if new.cwnd != old.cwnd {
             window.cwnd = new.cwnd.max(1).into();

@@ -14,7 +14,7 @@ use nix::sys::time::TimeSpec;
 use crate::write_signals;
 
 /// Signals by which people and programs control a command.
-const TOLD: [Signal; 6] = [
+const CONTROLLING: [Signal; 6] = [
     Signal::SIGINT,
     Signal::SIGQUIT,
     Signal::SIGTERM,
@@ -56,7 +56,7 @@ pub struct HeldSignals {
 impl HeldSignals {
     /// Blocks the signals that could end this process, and SIGCHLD. Call before starting other threads.
     pub fn hold() -> Result<HeldSignals> {
-        let mut held: SigSet = TOLD.into_iter().collect();
+        let mut held: SigSet = CONTROLLING.into_iter().collect();
         held.add(Signal::SIGCHLD);
         let mut blocked = held;
         // Its default action stops a background process that takes the terminal, as netnice does after a shell.

@@ -45,14 +45,11 @@ fn a_name_stands_for_a_programs_cgroups() {
     let service = Service::new("ollama.service");
     let path = service.0.to_str().unwrap();
     let attached = || output(&mut netnice(&["status"]));
-    let told = output(&mut netnice(&["attach", "ollama"]));
-    assert!(
-        told.contains("ollama.service has low priority now"),
-        "{told}"
-    );
+    let out = output(&mut netnice(&["attach", "ollama"]));
+    assert!(out.contains("ollama.service has low priority now"), "{out}");
     assert!(attached().contains("ollama.service"), "{path}");
-    let told = output(&mut netnice(&["detach", "ollama"]));
-    assert!(told.contains("has best effort again"), "{told}");
+    let out = output(&mut netnice(&["detach", "ollama"]));
+    assert!(out.contains("has best effort again"), "{out}");
     assert!(!attached().contains("ollama.service"), "{path}");
     let said = say(&mut netnice(&["detach", "ollama"]));
     assert_eq!(said.code, Some(1), "{}", said.out);

@@ -17,14 +17,14 @@ def attempt(work):
         return 0
     except OSError as error:
         return error.errno
-told = []
+answers = []
 for family, host in ((socket.AF_INET, '127.0.0.1'), (socket.AF_INET6, '::1'), (socket.AF_INET6, '::ffff:127.0.0.1')):
     for port in (443, 444):
         udp = lambda: socket.socket(family, socket.SOCK_DGRAM)
-        told.append(attempt(lambda: udp().connect((host, port))))
-        told.append(attempt(lambda: udp().sendto(b'x', (host, port))))
-    told.append(attempt(lambda: socket.socket(family).connect((host, 443))))
-print(told)
+        answers.append(attempt(lambda: udp().connect((host, port))))
+        answers.append(attempt(lambda: udp().sendto(b'x', (host, port))))
+    answers.append(attempt(lambda: socket.socket(family).connect((host, 443))))
+print(answers)
 ";
 
 /// For each address: UDP connect and sendto to 443, to 444, and TCP to 443.
@@ -71,8 +71,8 @@ fn attach_refuses_it_and_detach_allows_it_again() {
             .iter()
             .any(|one| path.ends_with(one.as_str().unwrap()))
     };
-    let told = output(&mut netnice(&["attach", "--no-quic", &path]));
-    assert!(told.contains("QUIC is refused"), "{told}");
+    let out = output(&mut netnice(&["attach", "--no-quic", &path]));
+    assert!(out.contains("QUIC is refused"), "{out}");
     assert_eq!((attempts().as_str(), without_quic()), (REFUSED, true));
     // Attached again without the option.
     output(&mut netnice(&["attach", &path]));

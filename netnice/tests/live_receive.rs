@@ -90,11 +90,11 @@ fn detach_lets_open_downloads_go() {
 }
 
 #[test]
-fn a_download_is_told_with_its_direction_and_rate() {
-    let told = behind(&HOME, &["told", env!("CARGO_BIN_EXE_netnice")], "");
+fn a_download_is_shown_with_its_direction_and_rate() {
+    let shown = behind(&HOME, &["status", env!("CARGO_BIN_EXE_netnice")], "");
     for (way, governed) in [("receive", "receiver"), ("both", "both")] {
-        let (one, table) = (&told[way]["status"][0], &told[way]["table"]);
-        assert_eq!(one["governed"], governed, "{told}");
+        let (one, table) = (&shown[way]["status"][0], &shown[way]["table"]);
+        assert_eq!(one["governed"], governed, "{shown}");
         let phases = ["filling", "inference", "yielding", "paused"];
         assert!(phases.contains(&one["receive_state"].as_str().unwrap()));
         assert!(one["receive_rate_bits_per_second"].as_f64() > Some(1e5));
@@ -105,13 +105,13 @@ fn a_download_is_told_with_its_direction_and_rate() {
         let mut lines = table.as_str().unwrap().lines();
         let line = lines.find(|line| line.contains(":8000")).unwrap();
         assert!(phases.iter().any(|phase| line.contains(phase)), "{line}");
-        let run = &told[way]["run"];
+        let run = &shown[way]["run"];
         assert_eq!(run["receiving_connections"], 1, "{run}");
         assert!(run["receiving_bytes"].as_u64() > Some(100_000), "{run}");
         assert_eq!(run["receives"], true);
     }
-    assert_eq!(told["receive"]["run"]["bytes_sent"], 0);
-    assert_eq!(told["both"]["run"]["connections"], 1);
+    assert_eq!(shown["receive"]["run"]["bytes_sent"], 0);
+    assert_eq!(shown["both"]["run"]["connections"], 1);
 }
 
 /// Attached and detached again and again meanwhile, on a path that loses packets.

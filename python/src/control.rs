@@ -111,12 +111,12 @@ impl PyControl {
 
     fn ssthresh(&self, call: &str, loss: &ControlLoss) -> u32 {
         let ssthresh = self.call(|py, control| {
-            let told = PyLoss {
+            let loss = PyLoss {
                 now_us: loss.now_us,
                 cwnd: loss.cwnd,
                 in_flight: loss.in_flight,
             };
-            let answer = control.call_method1(call, (Bound::new(py, told)?,))?;
+            let answer = control.call_method1(call, (Bound::new(py, loss)?,))?;
             answer.extract().map_err(|_| {
                 let class = control.get_type().name();
                 PyTypeError::new_err(format!(
@@ -133,7 +133,7 @@ impl PyControl {
 impl OutsideControl for PyControl {
     fn on_ack(&mut self, ack: &ControlAck, window: &mut ControlWindow) {
         let new = self.call(|py, control| {
-            let told = PyAck {
+            let ack = PyAck {
                 now_us: ack.now_us,
                 rtt_us: ack.rtt_us,
                 smoothed_rtt_us: ack.smoothed_rtt_us,
@@ -147,7 +147,7 @@ impl OutsideControl for PyControl {
                 ssthresh: window.ssthresh,
             };
             let set = Bound::new(py, set)?;
-            control.call_method1("on_ack", (Bound::new(py, told)?, &set))?;
+            control.call_method1("on_ack", (Bound::new(py, ack)?, &set))?;
             let set = set.borrow();
             Ok(ControlWindow {
                 cwnd: set.cwnd,

@@ -48,7 +48,7 @@ pub(crate) unsafe fn fork_into(
 /// Makes a TCP socket of IPv4 that belongs to the cgroup, in the network namespace of the calling thread. A socket
 /// belongs to the cgroup of the process that makes it, and what a listening socket accepts belongs to the same.
 pub(crate) fn tcp_socket_in(cgroup: &Cgroup) -> io::Result<OwnedFd> {
-    let (result, told) = nix::unistd::pipe()?;
+    let (result, report) = nix::unistd::pipe()?;
     // SAFETY: the child calls nothing but socket, write and _exit.
     match unsafe { fork_into(cgroup, libc::CLONE_FILES, 0) }? {
         ForkResult::Child => {
@@ -63,7 +63,7 @@ pub(crate) fn tcp_socket_in(cgroup: &Cgroup) -> io::Result<OwnedFd> {
                     made
                 };
                 let outcome = &raw const outcome;
-                libc::write(told.as_raw_fd(), outcome.cast(), size_of::<i32>());
+                libc::write(report.as_raw_fd(), outcome.cast(), size_of::<i32>());
                 libc::_exit(0)
             }
         }

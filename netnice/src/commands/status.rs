@@ -194,7 +194,7 @@ struct Owner {
 
 /// One connection in the output of `--json`. Units are in the names.
 #[derive(Serialize)]
-struct Told<'a> {
+struct JsonConnection<'a> {
     pid: Option<i32>,
     process: Option<&'a str>,
     control: &'a str,
@@ -209,8 +209,8 @@ struct Told<'a> {
 }
 
 #[derive(Serialize)]
-struct ToldAll<'a> {
-    connections: Vec<Told<'a>>,
+struct JsonStatus<'a> {
+    connections: Vec<JsonConnection<'a>>,
     attached: Vec<String>,
     no_longer_attached: Vec<String>,
     /// Cgroups, of running commands too, to whose sockets QUIC is refused; empty for users other than root.
@@ -326,7 +326,7 @@ impl View {
     fn json(&self, connections: &[Connection]) -> Result<String> {
         let connections = connections.iter().map(|one| {
             let owner = self.owners.get(&one.inode);
-            Told {
+            JsonConnection {
                 pid: owner.map(|owner| owner.pid),
                 process: owner.map(|owner| owner.name.as_str()),
                 control: &one.control,
@@ -339,7 +339,7 @@ impl View {
                 socket: one.inode,
             }
         });
-        let all = ToldAll {
+        let all = JsonStatus {
             connections: connections.collect(),
             attached: attach::attached(),
             no_longer_attached: attach::lost(),

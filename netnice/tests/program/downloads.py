@@ -4,7 +4,7 @@
 downloads.py serve             answers requests `bytes offset` on port 8000; 0 bytes: without end
 downloads.py beside NETNICE    rates: plain alone, low alone, and both at once, in Mb/s
 downloads.py release NETNICE   rate of a low-priority download beside a plain one, before and after `detach`
-downloads.py told NETNICE       what `status` and `run` tell of a low-priority download, governed one way and both
+downloads.py status NETNICE     what `status` and `run` print about a low-priority download, governed one way and both
 downloads.py compare COUNT     COUNT downloads of random size, compared byte by byte
 """
 
@@ -92,7 +92,7 @@ def release(netnice: str) -> None:
     print(json.dumps({"before": sum(low[3:7]) / 4, "after": sum(low[11:]) / len(low[11:])}))
 
 
-def told(netnice: str) -> None:
+def status(netnice: str) -> None:
     found = {}
     for way in ("receive", "both"):
         command = [netnice, "run", "--json", "--direction", way, "--", sys.executable, __file__, "rates", "120"]

@@ -54,7 +54,7 @@ pub(crate) fn experiment() -> Experiment {
                 ),
             Claim::statement(
                 "timeouts",
-                "time-outs of a web object beside TCP",
+                "RTOs of a web object beside TCP",
                 "",
                 (
                     "four to five",
@@ -66,7 +66,7 @@ pub(crate) fn experiment() -> Experiment {
                 "V-E.3",
             )
             .concluding(
-                "an object suffers at least one time-out on average",
+                "an object suffers at least one RTO on average",
                 Rule::AtLeast(1.0),
             ),
         ],
@@ -87,7 +87,7 @@ fn timeouts(point: &MeasuredPoint<'_>) -> Option<Estimate> {
 /// The search for all values that the text reports.
 fn searched(measured: &Measured<'_>) -> Joint {
     search::joint(
-        "Search over what is open; shorter by more than 90 % is reported, and four to five time-outs",
+        "Search over what is open; shorter by more than 90 % is reported, and four to five RTOs",
         SETTING.search(measured, "tcplp"),
         &[
             SETTING.target(
@@ -108,7 +108,7 @@ fn searched(measured: &Measured<'_>) -> Joint {
             SETTING.target(
                 measured,
                 "tcp",
-                ("time-outs of an object beside TCP", 4.5),
+                ("RTOs of an object beside TCP", 4.5),
                 timeouts,
             ),
         ],
@@ -142,7 +142,7 @@ fn evaluate(measured: &Measured<'_>) -> Findings {
     let columns = [
         "FTP over",
         "10 kB, s",
-        "time-outs of an object",
+        "RTOs of an object",
         "FTP, % of the link",
     ];
     let mut table = Table::new("Web traffic over three hops", &columns);

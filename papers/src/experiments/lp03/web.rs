@@ -268,7 +268,7 @@ pub(super) fn choices() -> Vec<Choice> {
         Choice::new(
             "how a connection opens",
             "without a handshake: ns-2's agents carry data one way, and its web traffic sends the object at once; that is \
-             also why the loss of a first packet costs the initial time-out of 3 s",
+             also why the loss of a first packet costs the initial RTO of 3 s",
         ),
         Choice::new("initial window", "1 packet; RFC 2581 allows one or two"),
         Choice::new(
