@@ -13,7 +13,7 @@ use libbpf_rs::query::ProgInfoIter;
 use libbpf_rs::{Link, MapCore, MapType, ObjectBuilder, libbpf_sys};
 use netnice_kernel::control::Control;
 use netnice_kernel::pins::Pins;
-use netnice_lab::{EmulatedLink, LinkSpec};
+use netnice_lab::{EmulatedLink, EmulatedLinkSpec};
 use socket2::{Domain, Socket, Type};
 
 /// Time for which a control sends.
@@ -77,7 +77,7 @@ fn register_cubic() -> Result<(libbpf_rs::Object, Link)> {
 /// Sends under a control over a fast link; the packets that came back, each an ACK. Not a scenario, whose controls are
 /// those that everybody has.
 fn transfer(control: &str) -> Result<u64> {
-    let spec = LinkSpec::symmetric("rate=100mbit,delay=5ms,queue=1bdp".parse()?);
+    let spec = EmulatedLinkSpec::symmetric("rate=100mbit,delay=5ms,queue=1bdp".parse()?);
     let link = EmulatedLink::start(&spec)?;
     let bind = || TcpListener::bind((link.far_ipv4(), 0));
     let listener = link.far().run(bind)?.context("listening")?;

@@ -164,7 +164,7 @@ mod tests {
     use std::path::Path;
     use std::time::Duration;
 
-    use netnice_scenario::{Network, ScenarioFile};
+    use netnice_scenario::{Layout, ScenarioFile};
     use netnice_sim::{Selection, Traces};
 
     use super::*;
@@ -306,7 +306,7 @@ changes = [{ at = "500ms", delay = "9ms", rate = "15mbit" }]
         };
         let seed = 3;
         netnice_sim::run_with_traces(file.scenario(), seed, Some(&traces), || true).unwrap();
-        let network = Network::new(file.scenario()).unwrap();
+        let network = Layout::new(file.scenario()).unwrap();
         // A trace records packets before they are reordered, so the trace of the next link is read.
         for (name, traced) in [
             ("loss", "loss"),

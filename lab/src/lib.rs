@@ -8,9 +8,9 @@
 //!
 //! ```no_run
 //! use std::process::Command;
-//! use netnice_lab::{Direction, EmulatedLink, LinkSpec};
+//! use netnice_lab::{Direction, EmulatedLink, EmulatedLinkSpec};
 //!
-//! let mut spec = LinkSpec::symmetric("rate=10mbit,delay=20ms,queue=2.5bdp".parse()?);
+//! let mut spec = EmulatedLinkSpec::symmetric("rate=10mbit,delay=20ms,queue=2.5bdp".parse()?);
 //! spec.change(Direction::Up, "rate=2mbit,loss=0.1%".parse()?);
 //! let link = EmulatedLink::start(&spec)?;
 //! let mut server = link.far().spawn(Command::new("python3").args(["-m", "http.server", "80"]))?;
@@ -50,8 +50,9 @@ mod tun;
 
 pub use error::LabError;
 pub use link::{
-    Aqm, Direction, DirectionChanges, DirectionReport, DirectionSpec, EmulatedLink, Lateness,
-    LinkJitter, LinkReport, LinkSpec, LossBurst, MTU, Policer, TimedChange, TraceFile, Verdict,
+    Aqm, Direction, DirectionChanges, DirectionReport, DirectionSpec, EmulatedLink,
+    EmulatedLinkSpec, Lateness, LinkJitter, LinkReport, LossBurst, MTU, Policer, TimedChange,
+    TraceFile, Verdict,
 };
 pub use namespace::Namespace;
 pub use scheduling::SchedulingClass;

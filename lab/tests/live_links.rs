@@ -8,15 +8,15 @@ use std::net::{IpAddr, TcpListener, TcpStream, UdpSocket};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use netnice_lab::{Direction, EmulatedLink, LinkReport, LinkSpec, Namespace, Verdict};
+use netnice_lab::{Direction, EmulatedLink, EmulatedLinkSpec, LinkReport, Namespace, Verdict};
 use netnice_scenario::results::quantile;
 
 fn ms(milliseconds: u64) -> Duration {
     Duration::from_millis(milliseconds)
 }
 
-fn spec(text: &str) -> LinkSpec {
-    LinkSpec::symmetric(text.parse().expect("a valid link"))
+fn spec(text: &str) -> EmulatedLinkSpec {
+    EmulatedLinkSpec::symmetric(text.parse().expect("a valid link"))
 }
 
 fn start(text: &str) -> EmulatedLink {

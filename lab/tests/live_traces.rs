@@ -8,13 +8,13 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use netnice_lab::{EmulatedLink, LinkSpec, Namespace};
+use netnice_lab::{EmulatedLink, EmulatedLinkSpec, Namespace};
 
 /// Environment variable that makes this test program hold a link until killed.
 const HOLD: &str = "NETNICE_TEST_HOLD_A_LINK";
 
-fn spec() -> LinkSpec {
-    LinkSpec::symmetric("rate=10mbit,delay=1ms".parse().unwrap())
+fn spec() -> EmulatedLinkSpec {
+    EmulatedLinkSpec::symmetric("rate=10mbit,delay=1ms".parse().unwrap())
 }
 
 /// Returns the namespace's name in `/proc`, such as `net:[4026532274]`.

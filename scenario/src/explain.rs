@@ -11,13 +11,13 @@ use netnice_queue::{
 use crate::model::{
     Application, Arrivals, CongestionControl, DelayedAck, Parameter, Tcp, TransferSize, Transport,
 };
-use crate::network::{FlowGroup, Network, NetworkFlow, NetworkLink};
+use crate::network::{FlowGroup, Layout, NetworkFlow, NetworkLink};
 use crate::{Scenario, ScenarioFile};
 
 /// The scenario, its topology and its flows in words.
 pub fn explain(file: &ScenarioFile) -> String {
     let scenario = file.scenario();
-    let Ok(network) = Network::new(scenario) else {
+    let Ok(network) = Layout::new(scenario) else {
         // A file that was read has been laid out once already.
         return String::new();
     };
@@ -31,7 +31,7 @@ fn write_all(
     text: &mut String,
     file: &ScenarioFile,
     scenario: &Scenario,
-    network: &Network,
+    network: &Layout,
 ) -> std::fmt::Result {
     writeln!(text, "{}", scenario.name)?;
     if !scenario.description.is_empty() {
@@ -91,7 +91,7 @@ fn write_all(
 
 fn write_link(
     text: &mut String,
-    network: &Network,
+    network: &Layout,
     first: usize,
     members: usize,
 ) -> std::fmt::Result {
@@ -284,7 +284,7 @@ fn limit_words(link: &NetworkLink) -> String {
     format!("{discipline} queue of {length}{}", time.unwrap_or_default())
 }
 
-fn write_flow(text: &mut String, network: &Network, flows: &[NetworkFlow]) -> std::fmt::Result {
+fn write_flow(text: &mut String, network: &Layout, flows: &[NetworkFlow]) -> std::fmt::Result {
     let Some(flow) = flows.first() else {
         return Ok(());
     };

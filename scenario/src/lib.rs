@@ -4,7 +4,7 @@
 //! - [`model`]: the file as it is written, typed: [`Scenario`].
 //! - [`parse`]: reads and checks it: [`ScenarioFile`].
 //! - [`network`]: the same laid out for a run, with groups expanded, routes found, and each link given the round trip and packet
-//!   size that its queue's limit needs: [`Network`].
+//!   size that its queue's limit needs: [`Layout`].
 //! - [`input`]: files, up to a length.
 //! - [`pool`]: jobs on several threads, such as the runs of a sweep.
 //! - [`results`]: the measurements of a run, and summaries of many runs.
@@ -27,6 +27,6 @@ pub mod schema;
 
 pub use explain::explain;
 pub use model::Scenario;
-pub use network::Network;
+pub use network::Layout;
 pub use parse::{ControlFiles, Point, ScenarioError, ScenarioFile};
 pub use schema::json_schema;

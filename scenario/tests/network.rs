@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use netnice_queue::QueueBound;
 use netnice_scenario::model::{DelayedAck, TimeSpan};
-use netnice_scenario::{Network, ScenarioFile};
+use netnice_scenario::{Layout, ScenarioFile};
 use proptest::prelude::*;
 
 fn parse(text: &str) -> ScenarioFile {
@@ -15,13 +15,13 @@ fn parse(text: &str) -> ScenarioFile {
     ScenarioFile::parse("test.toml", &text, &[], None).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn network(text: &str) -> Network {
-    Network::new(parse(text).scenario()).unwrap()
+fn network(text: &str) -> Layout {
+    Layout::new(parse(text).scenario()).unwrap()
 }
 
 const FLOW: &str = "\n[[flows]]\nname = \"f\"\nfrom = \"a\"\nto = \"d\"\n";
 
-fn names(network: &Network, path: &[usize]) -> Vec<String> {
+fn names(network: &Layout, path: &[usize]) -> Vec<String> {
     let links = path.iter().map(|&link| network.links[link].name.clone());
     links.collect()
 }
@@ -366,7 +366,7 @@ fn a_default_queue_is_for_links_with_a_rate() {
 }
 
 /// The links of a way there and back, and its round trip.
-fn way(network: &Network, from: usize, to: usize) -> (Vec<usize>, Duration) {
+fn way(network: &Layout, from: usize, to: usize) -> (Vec<usize>, Duration) {
     let mut links = network.path(from, to).unwrap();
     links.extend(network.path(to, from).unwrap());
     (links, network.base_rtt(from, to).unwrap())

@@ -65,7 +65,7 @@ pub fn check(scenario: &Scenario) -> Vec<Problem> {
             problems.push(place.problem(text));
         }
     }
-    let flows = netnice_scenario::Network::new(scenario).map_or(0, |network| network.flows.len());
+    let flows = netnice_scenario::Layout::new(scenario).map_or(0, |network| network.flows.len());
     if flows > MAX_FLOWS {
         let text = format!("{flows} flows are more than the {MAX_FLOWS} that a lab can run");
         problems.push(Place::key("flows").problem(text));

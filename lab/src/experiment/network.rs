@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use netnice_queue::Time;
-use netnice_scenario::Network;
+use netnice_scenario::Layout;
 use netnice_scenario::network::Problem;
 
 use crate::impaired_link::ImpairedLink;
@@ -36,7 +36,7 @@ pub(super) struct LinkNetwork {
 impl LinkNetwork {
     /// Creates all links of `network`, idle. A route is a list of link numbers.
     pub(super) fn new(
-        network: &Network,
+        network: &Layout,
         routes: Vec<Box<[u32]>>,
         seed: u64,
     ) -> Result<LinkNetwork, Problem> {
@@ -143,7 +143,7 @@ mod tests {
             "name = \"n\"\nduration = \"1s\"\n{links}\n[[flows]]\nname = \"f\"\nfrom = \"a\"\nto = \"c\"\n"
         );
         let file = ScenarioFile::parse("n.toml", &text, &[], None).unwrap();
-        let network = Network::new(file.scenario()).unwrap();
+        let network = Layout::new(file.scenario()).unwrap();
         LinkNetwork::new(&network, vec![Box::new([0, 2])], 1).unwrap()
     }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use netnice_queue::{Bytes, Rate};
 use netnice_scenario::model::{Application, DelayedAck, Recovery, Scenario, TimeSpan, Transport};
 use netnice_scenario::network::{FlowGroup, NodeIndex, Problem};
-use netnice_scenario::{Network, model};
+use netnice_scenario::{Layout, model};
 use netnice_sim::traffic::Traffic;
 
 use crate::MTU;
@@ -23,7 +23,7 @@ pub(super) const UDP_HEADERS: usize = 28;
 /// A scenario mapped to network namespaces.
 #[derive(Debug)]
 pub(super) struct Plan {
-    pub(super) network: Network,
+    pub(super) network: Layout,
     pub(super) namespaces: Vec<Netns>,
     pub(super) endpoints: Vec<Endpoint>,
     /// For each flow, the endpoints of its senders and of its receivers.
@@ -62,7 +62,7 @@ pub(super) struct Endpoint {
 
 impl Plan {
     pub(super) fn new(scenario: &Scenario) -> Result<Plan, Vec<Problem>> {
-        let network = Network::new(scenario)?;
+        let network = Layout::new(scenario)?;
         let mut plan = Plan {
             namespaces: Vec::new(),
             endpoints: Vec::new(),

@@ -12,7 +12,7 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 
 use super::addresses::Addresses;
 use super::two_way::{Progress, Request, TwoWayLink};
-use super::{Direction, LinkReport, LinkSpec, MTU};
+use super::{Direction, EmulatedLinkSpec, LinkReport, MTU};
 use crate::error::Attempted;
 use crate::hosts::{DEVICE_QUEUE, bytes_in_flight, raise_buffers, set_up_loopback};
 use crate::netlink::Netlink;
@@ -38,7 +38,7 @@ const FAR_DEVICE: &str = "nn-far%d";
 /// Stopping, dropping, or any death of the process removes the devices and namespaces.
 #[derive(Debug)]
 pub struct EmulatedLink {
-    spec: LinkSpec,
+    spec: EmulatedLinkSpec,
     near: Namespace,
     far: Namespace,
     addresses: Addresses,
@@ -57,7 +57,7 @@ impl EmulatedLink {
 
     /// Starts a link from the namespace of the calling thread. Needs root (CAP_SYS_ADMIN and CAP_NET_ADMIN); with
     /// CAP_SYS_NICE and CAP_IPC_LOCK, which root has, it runs in real time and the memory in use is locked in place.
-    pub fn start(spec: &LinkSpec) -> Result<EmulatedLink, LabError> {
+    pub fn start(spec: &EmulatedLinkSpec) -> Result<EmulatedLink, LabError> {
         spec.check()?;
         let behind = link_we_are_behind()?;
         let far = match behind {
@@ -118,7 +118,7 @@ impl EmulatedLink {
     }
 
     /// The link's description.
-    pub fn spec(&self) -> &LinkSpec {
+    pub fn spec(&self) -> &EmulatedLinkSpec {
         &self.spec
     }
 

@@ -11,4 +11,4 @@ mod two_way;
 pub use emulated_link::EmulatedLink;
 pub use report::{DirectionReport, Lateness, LinkReport, Verdict};
 pub use settings::{Aqm, LinkJitter, LossBurst, Policer, TimedChange, TraceFile};
-pub use spec::{Direction, DirectionChanges, DirectionSpec, LinkSpec, MTU};
+pub use spec::{Direction, DirectionChanges, DirectionSpec, EmulatedLinkSpec, MTU};

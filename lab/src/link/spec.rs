@@ -126,18 +126,18 @@ impl DirectionSpec {
     }
 }
 
-/// An emulated link of two directions. (`netnice_sim::LinkSpec` describes one direction of a simulated link.)
+/// An emulated link of two directions.
 ///
 /// ```
-/// use netnice_lab::{Direction, LinkSpec};
+/// use netnice_lab::{Direction, EmulatedLinkSpec};
 ///
-/// let mut spec = LinkSpec::symmetric("rate=10mbit,delay=20ms,queue=2.5bdp".parse()?);
+/// let mut spec = EmulatedLinkSpec::symmetric("rate=10mbit,delay=20ms,queue=2.5bdp".parse()?);
 /// spec.change(Direction::Down, "loss=1%".parse()?);
 /// assert_eq!(spec.base_rtt().as_millis(), 40);
 /// # Ok::<(), netnice_lab::LabError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
-pub struct LinkSpec {
+pub struct EmulatedLinkSpec {
     /// From the near side to the far side.
     pub up: DirectionSpec,
     /// From the far side to the near side.
@@ -150,13 +150,13 @@ pub struct LinkSpec {
     pub lateness_bound: Duration,
 }
 
-impl Default for LinkSpec {
-    fn default() -> LinkSpec {
-        LinkSpec::symmetric(DirectionChanges::default())
+impl Default for EmulatedLinkSpec {
+    fn default() -> EmulatedLinkSpec {
+        EmulatedLinkSpec::symmetric(DirectionChanges::default())
     }
 }
 
-impl fmt::Display for LinkSpec {
+impl fmt::Display for EmulatedLinkSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.up == self.down {
             true => write!(f, "{}", self.up)?,
@@ -168,10 +168,10 @@ impl fmt::Display for LinkSpec {
     }
 }
 
-impl LinkSpec {
+impl EmulatedLinkSpec {
     /// Creates a link with the same settings in both directions: unlimited and without delay, except for `both`.
-    pub fn symmetric(both: DirectionChanges) -> LinkSpec {
-        let mut spec = LinkSpec {
+    pub fn symmetric(both: DirectionChanges) -> EmulatedLinkSpec {
+        let mut spec = EmulatedLinkSpec {
             up: DirectionSpec::default(),
             down: DirectionSpec::default(),
             changes: Vec::new(),
@@ -376,7 +376,8 @@ mod tests {
 
     #[test]
     fn one_direction_can_differ() {
-        let mut spec = LinkSpec::symmetric("rate=10mbit,delay=20ms,queue=2.5bdp".parse().unwrap());
+        let mut spec =
+            EmulatedLinkSpec::symmetric("rate=10mbit,delay=20ms,queue=2.5bdp".parse().unwrap());
         assert_eq!(
             spec.queue_bound(Direction::Up),
             Some(QueueBound::Packets(83))
@@ -401,7 +402,10 @@ mod tests {
             spec.to_string(),
             format!("up {text} down rate=10mbit,queue=2.5bdp,delay=20ms")
         );
-        assert_eq!(LinkSpec::symmetric(text.parse().unwrap()).to_string(), text);
+        assert_eq!(
+            EmulatedLinkSpec::symmetric(text.parse().unwrap()).to_string(),
+            text
+        );
     }
 
     #[test]
@@ -410,7 +414,7 @@ mod tests {
             "rate=5mbit,aqm=fq_codel,delay=20ms,policer=4mbit/30kB,jitter=5ms/pareto",
             "rate=5mbit,queue=20p,aqm=pie,delay=20ms,loss-burst=1%/20%",
         ] {
-            let mut spec = LinkSpec::symmetric(text.parse().unwrap());
+            let mut spec = EmulatedLinkSpec::symmetric(text.parse().unwrap());
             assert_eq!(spec.to_string(), text);
             assert!(spec.check().is_ok(), "{text}");
             spec.changes = vec![TimedChange::parse(Duration::from_secs(20), "delay=60ms").unwrap()];
@@ -419,7 +423,7 @@ mod tests {
             assert_eq!(link.conditions.changes.len(), 1);
             assert!(spec.link(Direction::Down).is_ok());
         }
-        let mut spec = LinkSpec::symmetric("rate=5mbit,loss-burst=1%/20%".parse().unwrap());
+        let mut spec = EmulatedLinkSpec::symmetric("rate=5mbit,loss-burst=1%/20%".parse().unwrap());
         spec.change(Direction::Up, "loss=1%".parse().unwrap());
         assert_eq!(
             (spec.up.loss_burst, spec.down.loss),
@@ -427,7 +431,7 @@ mod tests {
         );
         spec.changes = vec![TimedChange::parse(Duration::ZERO, "rate=1mbit,loss=1%").unwrap()];
         assert!(spec.check().unwrap_err().to_string().contains("bursts"));
-        spec = LinkSpec::symmetric("delay=5ms".parse().unwrap());
+        spec = EmulatedLinkSpec::symmetric("delay=5ms".parse().unwrap());
         spec.changes = vec![TimedChange::parse(Duration::ZERO, "rate=1mbit").unwrap()];
         assert!(
             spec.check()
@@ -457,7 +461,7 @@ mod tests {
             ("delay=61s", "allowed are 0ms to 60s"),
             ("rate=1mbit,queue=100B", "takes no full packet"),
         ] {
-            let error = LinkSpec::symmetric(text.parse().unwrap())
+            let error = EmulatedLinkSpec::symmetric(text.parse().unwrap())
                 .check()
                 .unwrap_err()
                 .to_string();

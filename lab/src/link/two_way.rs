@@ -10,7 +10,7 @@ use netnice_queue::Time;
 use nix::sys::eventfd::EventFd;
 
 use super::report::{DirectionReport, Lateness, LinkReport, Verdict};
-use super::{Direction, LinkSpec, MTU};
+use super::{Direction, EmulatedLinkSpec, MTU};
 use crate::LabError;
 use crate::clock::RunClock;
 use crate::driver::{Devices, Driver, Network};
@@ -39,7 +39,7 @@ struct Lane {
 }
 
 impl Lane {
-    fn new(spec: &LinkSpec, direction: Direction) -> Result<Lane, LabError> {
+    fn new(spec: &EmulatedLinkSpec, direction: Direction) -> Result<Lane, LabError> {
         Ok(Lane {
             link: spec.link(direction)?,
             lateness: LatenessRecord::new(spec.lateness_bound),
@@ -70,7 +70,7 @@ impl Lane {
 pub(super) struct TwoWayLink {
     lanes: [Lane; 2],
     clock: RunClock,
-    spec: LinkSpec,
+    spec: EmulatedLinkSpec,
     stolen_before: Duration,
 }
 
@@ -99,7 +99,7 @@ impl Network for TwoWayLink {
 }
 
 impl TwoWayLink {
-    pub(super) fn new(spec: &LinkSpec) -> Result<TwoWayLink, LabError> {
+    pub(super) fn new(spec: &EmulatedLinkSpec) -> Result<TwoWayLink, LabError> {
         Ok(TwoWayLink {
             lanes: [
                 Lane::new(spec, Direction::Up)?,

@@ -13,8 +13,8 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::Args;
 use netnice_lab::{
-    Aqm, Direction, DirectionChanges, EmulatedLink, LabError, LinkJitter, LinkReport, LinkSpec,
-    LossBurst, Policer, TimedChange, TraceFile, Verdict,
+    Aqm, Direction, DirectionChanges, EmulatedLink, EmulatedLinkSpec, LabError, LinkJitter,
+    LinkReport, LossBurst, Policer, TimedChange, TraceFile, Verdict,
 };
 use netnice_queue::{LossFraction, QueueLimit, Rate, parse_delay};
 
@@ -141,8 +141,8 @@ fn direction_changes(text: &str) -> Result<Box<DirectionChanges>, LabError> {
 }
 
 impl Arguments {
-    fn spec(&self) -> Result<LinkSpec, LabError> {
-        let mut spec = LinkSpec::symmetric(DirectionChanges {
+    fn spec(&self) -> Result<EmulatedLinkSpec, LabError> {
+        let mut spec = EmulatedLinkSpec::symmetric(DirectionChanges {
             rate: self.rate,
             delay: self.delay,
             queue: self.queue,
@@ -248,7 +248,7 @@ fn print(report: &LinkReport, arguments: &Arguments) -> Result<()> {
 }
 
 /// Describes the link in a few characters: `10mbit 20ms`, `5mbit/50mbit 20ms 1%`.
-fn short(spec: &LinkSpec) -> String {
+fn short(spec: &EmulatedLinkSpec) -> String {
     let both = |up: String, down: String| match up == down {
         true => up,
         false => format!("{up}/{down}"),
@@ -280,7 +280,7 @@ mod tests {
         arguments: Arguments,
     }
 
-    fn parse(line: &str) -> Result<LinkSpec> {
+    fn parse(line: &str) -> Result<EmulatedLinkSpec> {
         let command = Command::try_parse_from(line.split_whitespace())?;
         Ok(command.arguments.spec()?)
     }

@@ -12,7 +12,7 @@ use clap::Args;
 use netnice_scenario::model::Scenario;
 use netnice_scenario::network::not_simulated;
 use netnice_scenario::results::{Backend, RunResults};
-use netnice_scenario::{Network, ScenarioFile, explain, json_schema};
+use netnice_scenario::{Layout, ScenarioFile, explain, json_schema};
 use netnice_sim::{Selection, Traces};
 
 use super::batch::{BatchArguments, Maker, run_name};
@@ -100,7 +100,7 @@ fn unknown_link<'a>(file: &ScenarioFile, links: &'a [String]) -> Result<Option<&
     }
     // The network was laid out when the file was read.
     let network =
-        Network::new(file.scenario()).map_err(|_| anyhow!("the scenario has no network"))?;
+        Layout::new(file.scenario()).map_err(|_| anyhow!("the scenario has no network"))?;
     let known =
         |name: &&String| *name == ALL_LINKS || network.links.iter().any(|link| link.name == **name);
     Ok(links.iter().find(|name| !known(name)))
@@ -174,7 +174,7 @@ fn traces(results: &Path, arguments: &Arguments, run: &str) -> Traces {
 /// Returns true if all these traces of a run exist.
 fn are_there(traces: &Traces, scenario: &Scenario) -> bool {
     // The network was laid out when the file was read.
-    let Ok(network) = Network::new(scenario) else {
+    let Ok(network) = Layout::new(scenario) else {
         return false;
     };
     let packets = traces.files(&network).into_iter().flatten();

@@ -11,7 +11,7 @@ use super::check::check_values;
 use super::paths::MAX_ROUTERS;
 use super::problem::{Place, Problem};
 use super::{
-    FlowGroup, LinkIndex, Network, NetworkFlow, NetworkLink, NetworkNode, NodeIndex, Paths,
+    FlowGroup, Layout, LinkIndex, NetworkFlow, NetworkLink, NetworkNode, NodeIndex, Paths,
 };
 use crate::did_you_mean::among;
 use crate::model::{
@@ -26,7 +26,7 @@ const MAX_FLOWS: u64 = 1_000_000;
 /// Where no flow passes, a link's packets are taken to be as large as on Ethernet.
 const ETHERNET: Bytes = Bytes::new(1500);
 
-pub(super) fn build(scenario: &Scenario) -> Result<Network, Vec<Problem>> {
+pub(super) fn build(scenario: &Scenario) -> Result<Layout, Vec<Problem>> {
     let mut problems = check_values(scenario);
     let mut builder = Builder::default();
     builder.nodes(scenario, &mut problems);
@@ -187,7 +187,7 @@ impl Builder {
     }
 
     /// Builds each queue once, to report invalid ones (`min_threshold` above `max_threshold`, a time without a rate).
-    fn check_queues(&self, scenario: &Scenario, network: &Network, problems: &mut Vec<Problem>) {
+    fn check_queues(&self, scenario: &Scenario, network: &Layout, problems: &mut Vec<Problem>) {
         for (index, &first) in self.first_links.iter().enumerate() {
             let place = Place::key("links").at(index);
             for (link, given) in [(first, true), (first + 1, false)] {
@@ -204,7 +204,7 @@ impl Builder {
         }
     }
 
-    fn routes(&mut self, scenario: &Scenario, problems: &mut Vec<Problem>) -> Option<Network> {
+    fn routes(&mut self, scenario: &Scenario, problems: &mut Vec<Problem>) -> Option<Layout> {
         let mut paths = match Paths::new(self.nodes.len(), &self.links) {
             Ok(paths) => paths,
             Err(routers) => {
@@ -238,7 +238,7 @@ impl Builder {
                 }
             }
         }
-        Some(Network {
+        Some(Layout {
             nodes: std::mem::take(&mut self.nodes),
             links: std::mem::take(&mut self.links),
             flows: Vec::new(),
@@ -284,7 +284,7 @@ impl Builder {
         index: usize,
         flow: &Flow,
         scenario: &Scenario,
-        network: &mut Network,
+        network: &mut Layout,
         problems: &mut Vec<Problem>,
     ) {
         let place = Place::key("flows").at(index);
@@ -444,7 +444,7 @@ fn loss_model(model: LossModel) -> netnice_queue::LossModel {
 
 /// Two nodes between which there is no way, if there are any.
 fn reachable(
-    network: &Network,
+    network: &Layout,
     senders: Vec<NodeIndex>,
     receivers: Vec<NodeIndex>,
 ) -> Option<(NodeIndex, NodeIndex)> {
@@ -455,7 +455,7 @@ fn reachable(
     pairs.find(|&(a, b)| network.base_rtt(a, b).is_none())
 }
 
-fn unreachable(place: &Place, network: &Network, from: NodeIndex, to: NodeIndex) -> Problem {
+fn unreachable(place: &Place, network: &Layout, from: NodeIndex, to: NodeIndex) -> Problem {
     let (from, to) = (&network.nodes[from].name, &network.nodes[to].name);
     place.at("to").problem(format!(
         "no links lead from `{from}` to `{to}`; join them by [[links]]"
@@ -487,7 +487,7 @@ fn flow_group(flow: &Flow, scenario: &Scenario) -> FlowGroup {
 }
 
 /// Gives each link the largest round trip and packet of the flows over it.
-fn set_rtt_and_packet_size(network: &mut Network) {
+fn set_rtt_and_packet_size(network: &mut Layout) {
     let mut of_links: Vec<Option<(Duration, Bytes)>> = vec![None; network.links.len()];
     for flow in &network.flows {
         for (sender, receiver) in network.covering_pairs(flow) {

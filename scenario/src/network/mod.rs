@@ -33,15 +33,15 @@ pub use problem::{Place, Problem, Step};
 pub use simulation::not_simulated;
 pub use unloaded::UnloadedPath;
 
-/// Index of a node in [`Network::nodes`].
+/// Index of a node in [`Layout::nodes`].
 pub type NodeIndex = usize;
-/// Index of a direction of a link in [`Network::links`].
+/// Index of a direction of a link in [`Layout::links`].
 pub type LinkIndex = usize;
 
-/// A scenario laid out for a run. The same scenario always gives the same network, in the same order. (`netnice_sim::Network`
-/// is what the simulator builds of it.)
+/// A scenario laid out for a run: nodes, links, flows and the paths between them. The same scenario always gives the same
+/// layout, in the same order.
 #[derive(Debug, Clone)]
-pub struct Network {
+pub struct Layout {
     /// Hosts and routers.
     pub nodes: Vec<NetworkNode>,
     /// Directions of links: those of one link are neighbours, 2n from `from` to `to` and 2n + 1 back.
@@ -181,9 +181,9 @@ impl NetworkLink {
     }
 }
 
-impl Network {
+impl Layout {
     /// Lays out `scenario`, or tells all that is wrong with it.
-    pub fn new(scenario: &Scenario) -> Result<Network, Vec<Problem>> {
+    pub fn new(scenario: &Scenario) -> Result<Layout, Vec<Problem>> {
         build::build(scenario)
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use netnice_queue::{Bytes, Rate};
 
-use super::{Network, NetworkFlow, NodeIndex};
+use super::{Layout, NetworkFlow, NodeIndex};
 use crate::model::Arrivals;
 
 /// A path with nobody else on it.
@@ -35,7 +35,7 @@ fn sending(rate: Option<Rate>, bytes: u64) -> Duration {
     rate.map_or(Duration::ZERO, |rate| rate.time_to_send(Bytes::new(bytes)))
 }
 
-impl Network {
+impl Layout {
     /// For each client of a flow of arriving transfers the paths from each server.
     pub fn unloaded_paths(
         &self,

@@ -18,7 +18,7 @@ use sha2::{Digest, Sha256};
 
 use crate::input;
 use crate::model::Scenario;
-use crate::network::{Network, Place, Problem};
+use crate::network::{Layout, Place, Problem};
 use fault::{Fault, Origin};
 use settings::Setting;
 use tree::Node;
@@ -134,7 +134,7 @@ impl ScenarioFile {
             );
             let checked = controls
                 .and_then(|()| trace::load_all(&mut scenario, directory, &mut hash))
-                .and_then(|()| Network::new(&scenario).map(drop))
+                .and_then(|()| Layout::new(&scenario).map(drop))
                 .and_then(|()| match check(&scenario) {
                     problems if problems.is_empty() => Ok(()),
                     problems => Err(problems),

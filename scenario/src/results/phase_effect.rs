@@ -11,7 +11,7 @@ use netnice_queue::DisciplineConfig;
 
 use super::RunResults;
 use crate::model::Scenario;
-use crate::network::Network;
+use crate::network::Layout;
 
 /// A flow that a phase effect hits.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,7 +45,7 @@ pub fn phase_effects(scenario: &Scenario, run: &RunResults) -> Vec<PhaseEffect> 
     if run.lab.is_some() || !any || run.flows.len() > MOST_FLOWS {
         return Vec::new();
     }
-    let Ok(network) = Network::new(scenario) else {
+    let Ok(network) = Layout::new(scenario) else {
         return Vec::new();
     };
     let drops: HashMap<&str, f64> = run

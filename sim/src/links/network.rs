@@ -12,7 +12,7 @@ use crate::trace::capture::Capture;
 /// The queue of a simulated link.
 pub type Queue = Discipline<Queued<Packet>>;
 
-/// One direction of a link of the simulator. (`netnice_lab::LinkSpec` describes both directions of an emulated link.)
+/// One direction of a link of the simulator.
 #[derive(Debug)]
 pub struct LinkSpec {
     /// The node that sends.
@@ -72,8 +72,7 @@ impl LinkSpec {
     }
 }
 
-/// The nodes of a simulation and the links between them. (`netnice_scenario::Network` is a scenario laid out, from which
-/// this is built.)
+/// The nodes of a simulation and the links between them.
 #[derive(Debug, Default)]
 pub struct Network {
     pub(crate) nodes: Vec<String>,

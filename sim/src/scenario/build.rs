@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use netnice_congestion::receiver;
 use netnice_congestion::registry;
 use netnice_queue::Time;
+use netnice_scenario::Layout;
 use netnice_scenario::model::{self, Application, Scenario};
 use netnice_scenario::network::{FlowGroup, NetworkFlow, NetworkLink};
 
@@ -24,9 +25,6 @@ use crate::tcp::{
     SenderConfig, TimeoutConfig,
 };
 use crate::traffic::{Traffic, Web};
-
-/// The network of a scenario.
-type Layout = netnice_scenario::Network;
 
 /// A run of `scenario`, laid out as `layout`, at time zero.
 pub(crate) fn simulation(

@@ -31,8 +31,8 @@ pub fn simulation(scenario: &Scenario, seed: u64) -> Result<Simulation, RunError
 }
 
 /// The network of a scenario that can be simulated.
-fn layout(scenario: &Scenario) -> Result<netnice_scenario::Network, RunError> {
-    let layout = netnice_scenario::Network::new(scenario).map_err(RunError::Scenario)?;
+fn layout(scenario: &Scenario) -> Result<netnice_scenario::Layout, RunError> {
+    let layout = netnice_scenario::Layout::new(scenario).map_err(RunError::Scenario)?;
     let problems = not_simulated(scenario);
     if problems.is_empty() {
         Ok(layout)

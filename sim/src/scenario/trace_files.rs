@@ -9,7 +9,7 @@ use std::io::{self, Write as _};
 use std::iter;
 use std::path::{Path, PathBuf};
 
-use netnice_scenario::Network;
+use netnice_scenario::Layout;
 #[cfg(feature = "parquet")]
 use netnice_scenario::results::{EventFile, LinkEvent};
 
@@ -60,7 +60,7 @@ impl Selection {
 
 impl Traces {
     /// The file of each link of a network; `None` where it has no trace.
-    pub fn files(&self, network: &Network) -> Vec<Option<PathBuf>> {
+    pub fn files(&self, network: &Layout) -> Vec<Option<PathBuf>> {
         let links: Vec<&str> = (network.links.iter())
             .map(|link| link.name.as_str())
             .collect();
@@ -80,7 +80,7 @@ impl Traces {
     #[cfg(feature = "parquet")]
     pub(crate) fn begin_events(
         &self,
-        network: &Network,
+        network: &Layout,
     ) -> Result<Option<Box<dyn EventSink>>, RunError> {
         let Some(path) = self.events_file() else {
             return Ok(None);

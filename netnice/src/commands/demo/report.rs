@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use anyhow::{Context, Result};
-use netnice_lab::{LinkReport, LinkSpec, MTU};
+use netnice_lab::{EmulatedLinkSpec, LinkReport, MTU};
 use netnice_scenario::results::{Estimate, quantile};
 use serde::Serialize;
 
@@ -62,7 +62,7 @@ fn measured(direction: Way, bulk: &'static str, phase: &Phase) -> Measured {
 }
 
 fn link_rate() -> f64 {
-    let spec = LinkSpec::symmetric(LINK.parse().expect("the link is a constant"));
+    let spec = EmulatedLinkSpec::symmetric(LINK.parse().expect("the link is a constant"));
     spec.up.rate.expect("it has a rate").as_f64()
 }
 

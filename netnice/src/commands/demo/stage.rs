@@ -10,7 +10,7 @@ use std::process::Child;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use netnice_lab::{EmulatedLink, LinkReport, LinkSpec};
+use netnice_lab::{EmulatedLink, EmulatedLinkSpec, LinkReport};
 use nix::sys::signal::Signal;
 use tempfile::TempDir;
 
@@ -84,7 +84,7 @@ impl<'a> Stage<'a> {
         guard: &mut Guard,
         signals: &'a HeldSignals,
     ) -> Result<Stage<'a>> {
-        let spec = LinkSpec::symmetric(LINK.parse()?);
+        let spec = EmulatedLinkSpec::symmetric(LINK.parse()?);
         let directory = tempfile::Builder::new()
             .prefix("netnice-demo-")
             .tempdir()
