@@ -414,9 +414,14 @@ fn transport_words(group: &FlowGroup) -> String {
     let mut words = vec![format!("TCP {}", control_words(&group.congestion_control))];
     words.push(packets);
     let tcp = &group.tcp;
-    let proportional = if tcp.prr { " and PRR" } else { "" };
     let recovery = format!("{:?} recovery", tcp.recovery).to_lowercase();
-    words.push(format!("{recovery}{proportional}"));
+    let with = match (tcp.prr, tcp.rack) {
+        (false, false) => "",
+        (true, false) => " and PRR",
+        (false, true) => " and RACK-TLP",
+        (true, true) => ", PRR and RACK-TLP",
+    };
+    words.push(format!("{recovery}{with}"));
     words.push(match tcp.delayed_ack {
         DelayedAck::Off => "an ACK per packet".to_owned(),
         DelayedAck::After(time) if tcp.packets_per_ack == Tcp::default().packets_per_ack => {

@@ -190,6 +190,10 @@ fn errors_name_file_line_field_and_what_is_allowed() {
             r#"tcp = { min_rto = "200ms" }"#,
             r#"tcp = { recovery = "newreno", prr = true }"#,
         ),
+        (
+            r#"tcp = { min_rto = "200ms" }"#,
+            r#"tcp = { recovery = "newreno", rack = true }"#,
+        ),
         (r#"tcp = { min_rto = "200ms" }"#, r#"tcp.rtt_tick = "11s""#),
         (
             r#"tcp = { min_rto = "200ms" }"#,

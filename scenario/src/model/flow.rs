@@ -112,6 +112,9 @@ pub struct Tcp {
     /// SACK's fast recovery reduces cwnd in proportion to what is delivered (PRR, RFC 9937) rather than at once, as Linux does.
     /// Simulated; controls that govern recovery themselves, such as BBR, are left alone.
     pub prr: bool,
+    /// SACK's losses are found by the times at which packets were sent, with probes at the end of a flight (RACK-TLP, RFC 8985), and
+    /// receivers report duplicates (DSACK, RFC 2883), as in Linux. Simulated.
+    pub rack: bool,
     /// Receive window: a limit on the data in flight.
     pub receiver_window: Option<Bytes>,
     /// The receiver acknowledges every second packet, or after this time.
@@ -144,6 +147,7 @@ impl Default for Tcp {
         Tcp {
             recovery: Recovery::default(),
             prr: false,
+            rack: false,
             receiver_window: None,
             delayed_ack: DelayedAck::default(),
             packets_per_ack: DEFAULT_PACKETS_PER_ACK,

@@ -117,6 +117,11 @@ fn check_tcp(flow: &Flow, place: &Place, findings: &mut Findings) {
         "needs `recovery = \"sack\"`, whose blocks say how much was delivered",
     );
     findings.require(
+        !tcp.rack || tcp.recovery == Recovery::Sack,
+        &place.at("rack"),
+        "needs `recovery = \"sack\"`, whose blocks say which packets were delivered",
+    );
+    findings.require(
         tcp.initial_window > 0,
         &place.at("initial_window"),
         "0 is not allowed; at least 1 packet is",

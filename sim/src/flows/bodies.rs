@@ -47,7 +47,7 @@ impl Packed {
             tsecr: segment.tsecr,
             length: segment.length as u16,
             flags: segment.flags,
-            any_sack: segment.sack[0].end > 0,
+            any_sack: segment.sack[0].is_used(),
         }
     }
 

@@ -292,6 +292,7 @@ fn tcp_spec(
             ecn: tcp.ecn,
             opener,
             prr: tcp.prr,
+            rack: tcp.rack,
             handshake: tcp.handshake,
             ..SenderConfig::default()
         },
@@ -303,6 +304,7 @@ fn tcp_spec(
                 timeout: timeout.get(),
             }),
             sack: tcp.recovery == model::Recovery::Sack,
+            duplicate_sack: tcp.rack,
             timestamps: tcp.timestamps,
             clock: clock(&layout.nodes[receiver].clock),
             ecn: tcp.ecn,

@@ -86,6 +86,8 @@ pub struct SenderConfig {
     /// SACK's fast recovery reduces cwnd in proportion to what is delivered (PRR, RFC 9937) rather than at once. Controls that
     /// govern recovery themselves are left alone.
     pub prr: bool,
+    /// SACK finds losses by the times at which packets were sent, and probes for them at the end of a flight: RACK-TLP, RFC 8985.
+    pub rack: bool,
     /// Initial window in packets (RFC 6928: 10; ns-2.35: 2).
     pub initial_window: u32,
     /// Initial slow start threshold in packets; infinite by default.
@@ -106,6 +108,7 @@ impl Default for SenderConfig {
             impatient: true,
             rescue_retransmission: false,
             prr: false,
+            rack: false,
             timeout: TimeoutConfig::default(),
             timestamps: true,
             clock: Clock::default(),
@@ -173,6 +176,8 @@ pub struct ReceiverConfig {
     pub ecn: bool,
     /// The host's timestamp clock.
     pub clock: Clock,
+    /// With `sack`: the first block reports a segment that had arrived before (DSACK, RFC 2883).
+    pub duplicate_sack: bool,
     /// How ACKs report marks; the sender's control determines it.
     pub mark_feedback: MarkFeedback,
     /// Which end begins; equal to the sender's.
@@ -195,6 +200,7 @@ impl Default for ReceiverConfig {
             timestamps: true,
             clock: Clock::default(),
             ecn: false,
+            duplicate_sack: false,
             mark_feedback: MarkFeedback::default(),
             opener: Opener::Sender,
             handshake: true,

@@ -70,6 +70,8 @@ enum State {
 enum Pending {
     Nothing,
     Ack,
+    /// An ACK that reports `Receiver::duplicate` (RFC 2883).
+    DuplicateAck,
     /// `Receiver::ack_before_change`.
     AckBeforeChange,
     Syn,
@@ -109,15 +111,17 @@ pub struct Receiver {
     /// TS.Recent of RFC 7323 section 4.3; `last_ack_sent` is Last.ACK.sent. Not recorded where no timestamps are sent.
     recent_timestamp: u32,
 
+    openings: u32,
     /// A byte of each of the blocks reported most recently, the newest first (RFC 2018 section 4).
     recent_blocks: [u64; 3],
+    /// The bytes of the newest segment that had arrived before, until an ACK reports them.
+    duplicate: Option<Box<(u64, u64)>>,
     out_of_order_segments: u64,
     duplicates: u64,
-    openings: u32,
     openings_retransmitted: u32,
+    opening_retransmitted: bool,
     timeout: RetransmissionTimeout,
     opening_sent_ns: u64,
-    opening_retransmitted: bool,
     /// Control of the advertised window of a receiver at low priority.
     low_priority: Option<Box<WindowControl>>,
     /// The ACK of packets that came before a change of marks, and what is pending after it.
@@ -143,6 +147,7 @@ impl Receiver {
             fin_at: u64::MAX,
             out_of_order: Ranges::default(),
             recent_blocks: [u64::MAX; 3],
+            duplicate: None,
             segments: 0,
             acks: 0,
             out_of_order_segments: 0,
@@ -240,6 +245,7 @@ impl Receiver {
         match self.pending {
             Pending::Nothing => None,
             Pending::Ack => Some(self.acknowledgement(now)),
+            Pending::DuplicateAck => Some(self.acknowledgement_of_duplicate(now)),
             Pending::AckBeforeChange => self.take_ack_before_change(),
             _ => Some(self.opening(now)),
         }
@@ -417,11 +423,14 @@ impl Receiver {
         }
         if end <= self.next {
             self.duplicates += 1;
-            self.pending = Pending::Ack;
+            self.acknowledge_duplicate(start, end);
         } else if start > self.next {
             self.out_of_order_segments += 1;
-            self.store(start, end);
-            self.pending = Pending::Ack;
+            if self.store(start, end) {
+                self.pending = Pending::Ack;
+            } else {
+                self.acknowledge_duplicate(start, end);
+            }
         } else if self.out_of_order.is_empty() {
             self.next = end;
             self.acknowledge_later(now);
@@ -438,14 +447,41 @@ impl Receiver {
         }
     }
 
-    fn store(&mut self, start: u64, end: u64) {
+    /// Acknowledges at once a segment of which every byte had arrived before.
+    fn acknowledge_duplicate(&mut self, start: u64, end: u64) {
+        self.pending = if self.config.duplicate_sack {
+            self.duplicate = Some(Box::new((start, end)));
+            Pending::DuplicateAck
+        } else {
+            Pending::Ack
+        };
+    }
+
+    /// An ACK whose first block is the duplicate (RFC 2883 section 4).
+    #[cold]
+    fn acknowledgement_of_duplicate(&mut self, now: Time) -> Segment {
+        let mut ack = self.acknowledgement(now);
+        let Some((start, end)) = self.duplicate.take().map(|bytes| *bytes) else {
+            return ack;
+        };
+        let duplicate = SackBlock {
+            start: start.wrapping_sub(self.next) as u32,
+            end: end.wrapping_sub(self.next) as u32,
+        };
+        let [first, second, _] = ack.sack;
+        ack.sack = [duplicate, first, second];
+        ack
+    }
+
+    /// Stores data beyond a gap; returns false if every byte had arrived before.
+    fn store(&mut self, start: u64, end: u64) -> bool {
         let mut new = false;
         self.out_of_order.insert(start, end, |_, _| new = true);
         if !new {
             self.duplicates += 1;
         }
         let Some(block) = self.out_of_order.containing(start) else {
-            return;
+            return new;
         };
         // Drop entries that are now part of this block, and acknowledged ones.
         let [a, b, c] = self.recent_blocks;
@@ -460,6 +496,7 @@ impl Receiver {
         if !elsewhere(self.recent_blocks[2]) {
             self.recent_blocks[2] = u64::MAX;
         }
+        new
     }
 
     #[cold]

@@ -43,13 +43,23 @@ impl Flags {
     }
 }
 
-/// Data that arrived beyond the cumulative acknowledgement (RFC 2018), relative to it: `[ack + start, ack + end)`.
+/// Data that arrived beyond the cumulative acknowledgement (RFC 2018), relative to it: `[ack + start, ack + end)`. The first block
+/// may report a duplicate (RFC 2883): below the acknowledgement, both numbers are then negative in two's complement, the end 0 at
+/// most, or within the second block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SackBlock {
     /// Bytes beyond the acknowledgement number where the block begins.
     pub start: u32,
-    /// Bytes beyond it where the block ends; 0 in an unused block.
+    /// Bytes beyond it where the block ends; equal to `start` in an unused block.
     pub end: u32,
+}
+
+impl SackBlock {
+    /// Returns true if the block reports anything.
+    #[inline]
+    pub(crate) fn is_used(self) -> bool {
+        self.start != self.end
+    }
 }
 
 /// No blocks.

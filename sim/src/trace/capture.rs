@@ -304,11 +304,12 @@ fn tcp_options(headers: &mut Vec<u8>, segment: &Segment, tcp: &TcpLabels, revers
         headers.extend(segment.tsval.to_be_bytes());
         headers.extend(segment.tsecr.to_be_bytes());
     }
-    let blocks = segment.sack.iter().filter(|block| block.end > 0).count();
+    let used = segment.sack.iter().filter(|block| block.is_used());
+    let blocks = used.clone().count();
     if reverse && blocks > 0 {
         headers.extend([NO_OPERATION, NO_OPERATION, 5, 2 + 8 * blocks as u8]);
         let first = (segment.acknowledgement as u32).wrapping_add(1);
-        for block in segment.sack.iter().filter(|block| block.end > 0) {
+        for block in used {
             headers.extend(first.wrapping_add(block.start).to_be_bytes());
             headers.extend(first.wrapping_add(block.end).to_be_bytes());
         }

@@ -20,7 +20,8 @@ fn fates() -> impl Strategy<Value = Vec<Fate>> {
 prop_compose! {
     fn ends()(
         recovery in prop_oneof![Just(Recovery::Reno), Just(Recovery::NewReno), Just(Recovery::Sack)],
-        (limited_transmit, impatient, rescue_retransmission, prr) in any::<(bool, bool, bool, bool)>(),
+        (limited_transmit, impatient, rescue_retransmission, prr, rack) in any::<(bool, bool, bool, bool, bool)>(),
+        duplicate_sack in any::<bool>(),
         (timestamps, handshake, by_receiver, delayed) in any::<(bool, bool, bool, bool)>(),
         mss in 100u32..1500,
         initial_window in 1u32..12,
@@ -35,7 +36,7 @@ prop_compose! {
         };
         (
             SenderConfig {
-                mss, initial_window, recovery, limited_transmit, impatient, rescue_retransmission, prr,
+                mss, initial_window, recovery, limited_transmit, impatient, rescue_retransmission, prr, rack,
                 timestamps, opener, handshake, timeout,
                 // Without a handshake the sender does not know the receive window at first.
                 max_window: if handshake { u32::MAX } else { (window / mss).max(1) },
@@ -43,6 +44,7 @@ prop_compose! {
             },
             ReceiverConfig {
                 window, window_scale, timestamps, opener, handshake, timeout,
+                duplicate_sack,
                 sack: recovery == Recovery::Sack,
                 delayed_ack: delayed.then(DelayedAck::default),
                 ..ReceiverConfig::default()

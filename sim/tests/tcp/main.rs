@@ -5,6 +5,7 @@ mod any_path;
 mod connection;
 mod control;
 mod pipe;
+mod rack;
 mod receive_window;
 mod recovery;
 mod signals;

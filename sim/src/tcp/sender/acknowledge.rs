@@ -6,6 +6,7 @@ use netnice_queue::Time;
 
 use super::outstanding::{APP_LIMITED, EVER_RETRANSMITTED, SACKED, Sent};
 use super::proportional_rate::ProportionalRate;
+use super::rack::LossTimer;
 use super::{LastReduction, Sender, SenderState};
 use crate::tcp::{Flags, Recovery, Segment};
 use crate::time::NEVER_NS;
@@ -85,14 +86,26 @@ impl Sender {
         };
         let lost_before = self.outstanding.lost_total;
         let mut delivery = Delivery::default();
-        if segment.sack[0].end != 0 && self.config.recovery == Recovery::Sack {
-            self.take_sack(segment, &mut delivery);
+        let by_time = self.loss_timer != LossTimer::Off;
+        let highest = match by_time {
+            true => self.rack_highest_delivered(),
+            false => 0,
+        };
+        if segment.sack[0].is_used() && self.config.recovery == Recovery::Sack {
+            if by_time {
+                self.take_sack_by_time(now, segment, &mut delivery);
+            } else {
+                self.take_sack(segment, &mut delivery);
+            }
         }
         let newly_sacked = delivery.packets > 0;
         let was_recovering = self.fast_recovery;
         if advances {
             while let Some(sent) = self.outstanding.pop_acknowledged(acknowledgement) {
                 delivery.add_cumulative(&sent, self.timed_end);
+                if by_time && sent.flags & SACKED == 0 {
+                    self.rack_delivers(now, segment, &[sent], highest);
+                }
             }
             self.outstanding.forget_acknowledged(acknowledgement);
             self.advance(now, segment, &delivery);
@@ -101,10 +114,15 @@ impl Sender {
         {
             self.on_duplicate_ack(now_ns);
         }
-        if newly_sacked {
-            self.outstanding.find_lost();
-        }
-        if self.config.recovery == Recovery::Sack && self.sack_says_lost() {
+        let begins = if by_time {
+            self.rack_says_lost(now_ns, segment, !advances)
+        } else {
+            if newly_sacked {
+                self.outstanding.find_lost();
+            }
+            self.config.recovery == Recovery::Sack && self.sack_says_lost()
+        };
+        if begins {
             self.enter_fast_recovery(now_ns);
             // RecoverFS: neither SACKed nor acknowledged before this ACK.
             self.proportional_rate =
@@ -143,6 +161,9 @@ impl Sender {
             };
             self.control.on_ack(&ack, &mut self.window);
         }
+        if by_time && delivery.packets > 0 {
+            self.schedule_probe(now_ns);
+        }
     }
 
     /// The receive window's edge; 0 until the first ACK carries it where there was no handshake.
@@ -179,10 +200,16 @@ impl Sender {
             }
             if self.after_timeout && acknowledgement >= self.recover {
                 self.after_timeout = false;
+                if let Some(rack) = self.rack.as_deref_mut() {
+                    rack.leave_recovery();
+                }
             }
         }
         if self.outstanding.is_empty() {
             self.timer_ns = NEVER_NS;
+            if self.loss_timer != LossTimer::Off {
+                self.rack_notes_timeout();
+            }
         } else if restart {
             self.restart_timer(now_ns);
         }
@@ -234,6 +261,27 @@ impl Sender {
         }
     }
 
+    /// As `take_sack`, in the order of the sequence numbers, which reordering is seen by.
+    #[cold]
+    fn take_sack_by_time(&mut self, now: Time, segment: &Segment, delivery: &mut Delivery) {
+        let mut sorted = *segment;
+        sorted.sack.sort_unstable_by_key(|block| block.start as i32);
+        let mut delivered = Vec::new();
+        for block in sorted.sack.into_iter().filter(|block| block.is_used()) {
+            let start = segment.acknowledgement + u64::from(block.start);
+            let end = segment.acknowledgement + u64::from(block.end);
+            if block.start < block.end && end <= self.next_sequence {
+                self.outstanding.sack(start, end, |sent| {
+                    delivery.add(sent);
+                    delivered.push(*sent);
+                });
+            }
+        }
+        for sent in delivered {
+            self.rack_delivers(now, segment, &[sent], self.rack_highest_delivered());
+        }
+    }
+
     #[cold]
     fn on_duplicate_ack(&mut self, now_ns: u64) {
         self.duplicate_acks += 1;
@@ -270,7 +318,7 @@ impl Sender {
     }
 
     #[cold]
-    fn enter_fast_recovery(&mut self, now_ns: u64) {
+    pub(super) fn enter_fast_recovery(&mut self, now_ns: u64) {
         // One reduction per window of data, whether a loss or an echo indicates it (RFC 3168 section 6.1.2).
         let reduced =
             self.last_reduction == LastReduction::Ecn && self.unacknowledged <= self.recover;
@@ -289,7 +337,10 @@ impl Sender {
         self.rescued = false;
         self.retransmit_first = true;
         self.timed_end = 0;
-        if self.config.recovery == Recovery::Sack {
+        if self.loss_timer != LossTimer::Off {
+            self.forget_probe();
+            self.outstanding.begin_recovery_by_time();
+        } else if self.config.recovery == Recovery::Sack {
             self.outstanding.begin_recovery();
         } else {
             self.inflation = DUPLICATE_ACKS as i32;
@@ -299,7 +350,7 @@ impl Sender {
 
     /// Sets cwnd by an ACK in recovery that delivers so many packets (RFC 9937); `safe` is SafeACK.
     #[cold]
-    fn reduce_proportionally(&mut self, delivered: u32, safe: bool) {
+    pub(super) fn reduce_proportionally(&mut self, delivered: u32, safe: bool) {
         if self.config.recovery == Recovery::Sack && !self.control.governs_recovery() {
             let ssthresh = self.window.ssthresh.max(1.0) as u32;
             let pipe = self.outstanding.pipe();
@@ -311,7 +362,7 @@ impl Sender {
     }
 
     /// Sets cwnd to ssthresh, unless the control governs recovery and has set cwnd itself.
-    fn reduce_to_ssthresh(&mut self) {
+    pub(super) fn reduce_to_ssthresh(&mut self) {
         if !self.control.governs_recovery() {
             self.window.cwnd = self.window.ssthresh.max(1.0);
         }
@@ -339,6 +390,9 @@ impl Sender {
         self.inflation = 0;
         self.reduce_to_ssthresh();
         self.control.on_recovery_end(now_ns, &mut self.window);
+        if let Some(rack) = self.rack.as_deref_mut() {
+            rack.leave_recovery();
+        }
     }
 
     /// Reacts to the receiver's ECN echo once per window of data (RFC 3168 section 6.1.2).

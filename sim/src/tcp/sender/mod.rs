@@ -7,6 +7,7 @@ mod outstanding;
 mod persist;
 mod prefetch;
 mod proportional_rate;
+mod rack;
 mod transmit;
 
 use std::time::Duration;
@@ -19,6 +20,7 @@ use super::{Recovery, SenderConfig};
 use crate::time::NEVER_NS;
 use outstanding::Outstanding;
 use proportional_rate::ProportionalRate;
+use rack::{LossTimer, Rack};
 
 /// State of a connection at its sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,6 +130,8 @@ pub struct Sender {
     persisting: bool,
     /// The persist timer has expired.
     probe_due: bool,
+    /// Purpose of `timer_ns`, with RACK-TLP.
+    loss_timer: LossTimer,
     /// Largest window that the receiver has advertised, in bytes.
     largest_window: u32,
     /// Every ACK needs its first 16 bytes and, with timestamps, the clock after them.
@@ -148,6 +152,8 @@ pub struct Sender {
     rescued: bool,
     /// PRR: the state of this recovery.
     proportional_rate: ProportionalRate,
+    /// RACK-TLP, unless `loss_timer` is `Off`.
+    rack: Option<Box<Rack>>,
     handshake_to_send: bool,
     request: Option<u32>,
     /// Zero-window probes sent since data were sent last.
@@ -161,7 +167,14 @@ pub struct Sender {
 impl Sender {
     /// Returns a closed sender that `control` governs; `open` begins the connection.
     pub fn new(config: SenderConfig, control: Box<dyn CongestionControl>) -> Sender {
+        let by_time = config.rack && config.recovery == Recovery::Sack;
         Sender {
+            loss_timer: if by_time {
+                LossTimer::Timeout
+            } else {
+                LossTimer::Off
+            },
+            rack: by_time.then(|| Box::new(Rack::new())),
             window: Window {
                 cwnd: f64::from(config.initial_window.max(1)),
                 ssthresh: config.initial_ssthresh,
@@ -266,6 +279,10 @@ impl Sender {
         self.timer_ns = NEVER_NS;
         if self.persisting {
             self.probe_due = true;
+        } else if self.loss_timer == LossTimer::Reordering {
+            self.on_reordering_timer(now_ns);
+        } else if self.loss_timer == LossTimer::Probe {
+            self.on_probe_timer();
         } else if self.state == SenderState::Established {
             self.on_retransmission_timeout(now_ns);
         } else {
@@ -284,8 +301,12 @@ impl Sender {
                 .on_timeout(&self.congestion(now_ns), &mut self.window);
         }
         self.unacknowledged_at_timeout = self.unacknowledged;
-        self.window.cwnd = 1.0;
-        self.outstanding.deem_all_lost();
+        if self.loss_timer == LossTimer::Off {
+            self.window.cwnd = 1.0;
+            self.outstanding.deem_all_lost();
+        } else {
+            self.rack_deems_lost_on_timeout(now_ns);
+        }
         self.recover = self.next_sequence;
         self.last_reduction = LastReduction::Timeout;
         // For a lost packet as for a mark (RFC 3168 section 6.1.2), or the echo would go on beyond this window.
@@ -312,6 +333,9 @@ impl Sender {
     #[inline]
     fn restart_timer(&mut self, now_ns: u64) {
         self.timer_ns = now_ns.saturating_add(self.timeout.value_ns());
+        if self.loss_timer != LossTimer::Off {
+            self.rack_notes_timeout();
+        }
     }
 
     fn congestion(&self, now_ns: u64) -> Congestion {
@@ -390,6 +414,11 @@ impl Sender {
             acked_bytes: self.unacknowledged - u64::from(self.finished()),
             ..self.statistics
         }
+    }
+
+    /// Probes sent at the end of a flight (RFC 8985 section 7); those that were no new packet are among the retransmissions.
+    pub fn tail_loss_probes(&self) -> u64 {
+        self.rack.as_ref().map_or(0, |rack| rack.probes)
     }
 
     /// The configuration; the handshake may have turned ECN off.

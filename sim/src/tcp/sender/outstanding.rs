@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 
 use crate::prefetch::prefetch;
 
+use super::rack::{Found, Rack};
 use crate::tcp::ranges::Ranges;
 
 /// Flag in [`Sent::flags`], like those below: a SACK block covers the packet.
@@ -160,6 +161,11 @@ impl Outstanding {
         self.len() - self.sacked
     }
 
+    /// Packets SACKed above a gap.
+    pub fn sacked(&self) -> u32 {
+        self.sacked
+    }
+
     /// Returns true if a packet above a gap was SACKed.
     pub fn any_sacked(&self) -> bool {
         self.sacked > 0
@@ -222,6 +228,110 @@ impl Outstanding {
             self.deem_lost(number);
         }
         self.lost_below = self.lost_below.max(end);
+    }
+
+    /// RACK: deems the packets lost that were sent `window_ns` and a round trip ago, if one sent later was delivered (RFC 8985 section
+    /// 6.2, step 5).
+    pub fn find_lost_by_time(&mut self, rack: &mut Rack, window_ns: u64, now_ns: u64) -> Found {
+        let mut found = Found::default();
+        // Retransmissions, in the order sent.
+        let mut index = 0;
+        while let Some(&(number, sent_ns)) = rack.retransmitted.get(index) {
+            let Some(sent) = self.retransmitted_at(number, sent_ns) else {
+                rack.retransmitted.remove(index);
+                continue;
+            };
+            match rack.remaining_ns(sent, window_ns, now_ns) {
+                None => break,
+                Some(0) => {
+                    rack.retransmitted.remove(index);
+                    self.deem_retransmission_lost(number);
+                    found.retransmission = true;
+                }
+                Some(wait_ns) => {
+                    found.wait_ns = found.wait_ns.max(wait_ns);
+                    index += 1;
+                }
+            }
+        }
+        // Packets sent once, which left in the order of their numbers; those below `lost_below` are SACKed or deemed lost.
+        let mut number = self.lost_below.max(self.first);
+        let mut contiguous = true;
+        while let Some(sent) = self.get(number).copied() {
+            if sent.flags & (SACKED | LOST | RETRANSMITTED) == 0 {
+                match rack.remaining_ns(&sent, window_ns, now_ns) {
+                    None => break,
+                    Some(0) => {
+                        self.deem_lost(number);
+                        self.retransmit_from = self.retransmit_from.min(number);
+                    }
+                    Some(wait_ns) => {
+                        found.wait_ns = found.wait_ns.max(wait_ns);
+                        contiguous = false;
+                    }
+                }
+            }
+            number += 1;
+            if contiguous {
+                self.lost_below = number;
+            }
+        }
+        found
+    }
+
+    /// The packet of this number if its newest transmission was a retransmission at this time.
+    fn retransmitted_at(&self, number: u64, sent_ns: u64) -> Option<&Sent> {
+        self.get(number)
+            .filter(|sent| sent.flags & RETRANSMITTED != 0 && sent.sent_ns == sent_ns)
+    }
+
+    fn deem_retransmission_lost(&mut self, number: u64) {
+        self.retransmit_from = self.retransmit_from.min(number);
+        if let Some(sent) = self.get_mut(number) {
+            let first_is_lost = sent.flags & LOST != 0;
+            sent.flags = sent.flags & !RETRANSMITTED | LOST;
+            self.retransmitted -= 1;
+            self.lost += u32::from(!first_is_lost);
+            self.newly_lost = self.newly_lost.saturating_add(1);
+            self.lost_total = self.lost_total.saturating_add(1);
+        }
+    }
+
+    /// RACK: the packet to retransmit next.
+    pub fn next_overdue(&mut self) -> Option<u64> {
+        let mut number = self.retransmit_from.max(self.first);
+        while number < self.end() {
+            if self.get(number)?.flags & (LOST | RETRANSMITTED) == LOST {
+                return Some(number);
+            }
+            number += 1;
+            self.retransmit_from = number;
+        }
+        None
+    }
+
+    /// RACK: deems lost, after an RTO, the first packet and those sent a round trip ago or earlier (RFC 8985 section 6.3).
+    pub fn deem_overdue_lost(&mut self, rack: &Rack, now_ns: u64) {
+        for number in self.first..self.end() {
+            let Some(sent) = self.get(number).copied() else {
+                return;
+            };
+            if number > self.first && rack.overdue_in_ns(&sent, 0, now_ns) > 0 {
+                continue;
+            }
+            if sent.flags & RETRANSMITTED != 0 {
+                self.deem_retransmission_lost(number);
+            } else {
+                self.deem_lost(number);
+            }
+        }
+        self.retransmit_from = self.first;
+        self.next = self.end();
+    }
+
+    /// Begins the recovery of RACK, which has deemed packets lost already.
+    pub fn begin_recovery_by_time(&mut self) {
+        self.retransmit_from = self.first;
     }
 
     /// Begins SACK's recovery: deems the first packet lost, as duplicate ACKs indicate.

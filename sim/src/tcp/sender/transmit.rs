@@ -4,6 +4,7 @@
 use netnice_queue::Time;
 
 use super::outstanding::{APP_LIMITED, EVER_RETRANSMITTED, FIN, Sent};
+use super::rack::LossTimer;
 use super::{Sender, SenderState};
 use crate::tcp::segment::NO_SACK;
 use crate::tcp::{Flags, Recovery, Segment};
@@ -38,7 +39,8 @@ impl Sender {
             return self.poll_bare_ack(now);
         }
         let in_burst = self.burst_left > 0 && self.last_sent_ns == now_ns;
-        if self.pacing_until_ns > now_ns && !in_burst {
+        let probes = self.loss_timer == LossTimer::ProbeDue;
+        if self.pacing_until_ns > now_ns && !in_burst && !probes {
             self.wants_pacing = true;
             return None;
         }
@@ -59,6 +61,11 @@ impl Sender {
         self.proportional_rate.out += u32::from(self.fast_recovery);
         if self.timer_ns == NEVER_NS {
             self.restart_timer(now_ns);
+        }
+        if probes {
+            self.note_probe(now_ns, !matches!(plan, Plan::New(_)));
+        } else if self.loss_timer != LossTimer::Off && matches!(plan, Plan::New(_)) {
+            self.schedule_probe(now_ns);
         }
         self.last_sent_ns = now_ns;
         if in_burst {
@@ -101,7 +108,10 @@ impl Sender {
     #[inline]
     fn plan(&mut self) -> Plan {
         if self.retransmit_first {
-            return Plan::Again(self.outstanding.first());
+            return Plan::Again(self.first_to_retransmit());
+        }
+        if self.loss_timer == LossTimer::ProbeDue {
+            return self.plan_probe();
         }
         if self.config.recovery == Recovery::Sack {
             return self.plan_by_pipe();
@@ -117,6 +127,29 @@ impl Sender {
         self.plan_new()
     }
 
+    /// The packet that begins a recovery.
+    #[cold]
+    fn first_to_retransmit(&mut self) -> u64 {
+        let by_time = match self.loss_timer {
+            LossTimer::Off => None,
+            _ => self.outstanding.next_overdue(),
+        };
+        by_time.unwrap_or(self.outstanding.first())
+    }
+
+    /// The probe at the end of a flight, whatever cwnd is: new data, or the last packet once more (RFC 8985 section 7.3).
+    #[cold]
+    fn plan_probe(&mut self) -> Plan {
+        let new = self.plan_new();
+        if new != Plan::Nothing {
+            return new;
+        }
+        match self.outstanding.len() {
+            0 => Plan::Nothing,
+            _ => Plan::Rescue(self.outstanding.end() - 1),
+        }
+    }
+
     /// NextSeg of RFC 6675 section 4.
     fn plan_by_pipe(&mut self) -> Plan {
         let recovering = self.fast_recovery || self.after_timeout;
@@ -129,8 +162,13 @@ impl Sender {
             self.cwnd_limited = true;
             return Plan::Nothing;
         }
+        let by_time = self.loss_timer != LossTimer::Off;
         if recovering && self.outstanding.any_lost() {
-            if let Some(number) = self.outstanding.next_lost(false) {
+            let next = match by_time {
+                true => self.outstanding.next_overdue(),
+                false => self.outstanding.next_lost(false),
+            };
+            if let Some(number) = next {
                 return Plan::Again(number);
             }
         }
@@ -139,7 +177,7 @@ impl Sender {
         } else {
             Plan::Nothing
         };
-        if new != Plan::Nothing || !self.fast_recovery {
+        if new != Plan::Nothing || !self.fast_recovery || by_time {
             return new;
         }
         if let Some(number) = self.outstanding.next_lost(true) {
@@ -236,6 +274,9 @@ impl Sender {
         let sent = *sent;
         if self.config.recovery == Recovery::Sack {
             outstanding.note_retransmission(number);
+            if let Some(rack) = self.rack.as_deref_mut() {
+                rack.retransmitted.push_back((number, now_ns));
+            }
         }
         if number == outstanding.first() && outstanding.next == number {
             outstanding.next = number + 1;
