@@ -9,7 +9,8 @@ use netnice_queue::{
 };
 
 use crate::model::{
-    Application, Arrivals, CongestionControl, DelayedAck, Parameter, Tcp, TransferSize, Transport,
+    Application, Arrivals, CongestionControl, DelayedAck, Parameter, Recovery, Tcp, TransferSize,
+    Transport,
 };
 use crate::network::{FlowGroup, Layout, NetworkFlow, NetworkLink};
 use crate::{Scenario, ScenarioFile};
@@ -416,6 +417,7 @@ fn transport_words(group: &FlowGroup) -> String {
     let tcp = &group.tcp;
     let recovery = format!("{:?} recovery", tcp.recovery).to_lowercase();
     let with = match (tcp.prr, tcp.rack) {
+        _ if tcp.recovery == Recovery::Linux => " (RACK-TLP, PRR)",
         (false, false) => "",
         (true, false) => " and PRR",
         (false, true) => " and RACK-TLP",
@@ -431,7 +433,7 @@ fn transport_words(group: &FlowGroup) -> String {
             format!("an ACK for {} packets or after {time}", tcp.packets_per_ack)
         }
     });
-    words.push(format!("minimum RTO {}", tcp.min_rto));
+    words.push(format!("minimum RTO {}", tcp.least_rto()));
     if !tcp.rtt_tick.get().is_zero() {
         words.push(format!("RTT counted in units of {}", tcp.rtt_tick));
     }

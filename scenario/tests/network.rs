@@ -173,7 +173,7 @@ fn defaults_hold_unless_something_else_is_said() {
         tcp.delayed_ack,
         DelayedAck::After(TimeSpan::from_millis(40))
     );
-    assert_eq!(tcp.min_rto, TimeSpan::from_secs(1));
+    assert_eq!(tcp.least_rto(), TimeSpan::from_secs(1));
     assert_eq!(scenario.flows[1].packet_size.get(), 500);
 }
 

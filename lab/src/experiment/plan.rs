@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use netnice_queue::{Bytes, Rate};
-use netnice_scenario::model::{Application, DelayedAck, Recovery, Scenario, TimeSpan, Transport};
+use netnice_scenario::model::{Application, DelayedAck, Scenario, TimeSpan, Transport};
 use netnice_scenario::network::{FlowGroup, NodeIndex, Problem};
 use netnice_scenario::{Layout, model};
 use netnice_sim::traffic::Traffic;
@@ -176,7 +176,7 @@ fn settings(group: &FlowGroup) -> Settings {
     match group.transport {
         Transport::Udp => Settings::default(),
         Transport::Tcp => Settings {
-            sack: group.tcp.recovery == Recovery::Sack,
+            sack: group.tcp.has_sack(),
             timestamps: group.tcp.timestamps,
         },
     }
@@ -236,7 +236,7 @@ impl RouteSettings {
         RouteSettings {
             mtu,
             quick_ack: !forward && tcp.delayed_ack == DelayedAck::Off,
-            min_rto: Some(tcp.min_rto.get()),
+            min_rto: Some(tcp.least_rto().get()),
             initial_window: forward.then_some(tcp.initial_window),
             window: tcp.receiver_window.filter(|_| !forward),
             ecn: tcp.ecn,

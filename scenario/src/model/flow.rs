@@ -126,8 +126,8 @@ pub struct Tcp {
     pub ecn: bool,
     /// Retransmission timeout (RTO) before the first round-trip time is measured.
     pub initial_rto: TimeSpan,
-    /// Smallest retransmission timeout (RTO).
-    pub min_rto: TimeSpan,
+    /// Smallest retransmission timeout (RTO); 200 ms with Linux's recovery, else 1 s.
+    pub min_rto: Option<TimeSpan>,
     /// Unit in which round-trip times for the RTO are counted, as by ns-2's `tcpTick_`; exact at 0.
     pub rtt_tick: TimeSpan,
     /// Packets sent at the beginning (RFC 6928: 10).
@@ -153,13 +153,34 @@ impl Default for Tcp {
             packets_per_ack: DEFAULT_PACKETS_PER_ACK,
             ecn: false,
             initial_rto: TimeSpan::from_secs(1),
-            min_rto: TimeSpan::from_secs(1),
+            min_rto: None,
             rtt_tick: TimeSpan::default(),
             initial_window: 10,
             initial_ssthresh: None,
             timestamps: true,
             handshake: true,
         }
+    }
+}
+
+impl Tcp {
+    /// The smallest retransmission timeout.
+    pub fn least_rto(&self) -> TimeSpan {
+        let usual = match self.recovery {
+            Recovery::Linux => TimeSpan::from_millis(200),
+            _ => TimeSpan::from_secs(1),
+        };
+        self.min_rto.unwrap_or(usual)
+    }
+
+    /// Returns true if the receiver reports data that arrived beyond a gap (RFC 2018).
+    pub fn has_sack(&self) -> bool {
+        matches!(self.recovery, Recovery::Sack | Recovery::Linux)
+    }
+
+    /// Returns true if losses are found by RACK-TLP (RFC 8985).
+    pub fn has_rack(&self) -> bool {
+        self.rack || self.recovery == Recovery::Linux
     }
 }
 
@@ -174,6 +195,8 @@ pub enum Recovery {
     /// With selective acknowledgements (RFC 6675).
     #[default]
     Sack,
+    /// As Linux: with selective acknowledgements, RACK-TLP, PRR, its RTO, and reductions taken back that were needless.
+    Linux,
 }
 
 /// When a receiver acknowledges: `false` for every packet, `true` for every second or after 40 ms, or that time.

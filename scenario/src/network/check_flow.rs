@@ -10,8 +10,8 @@ use netnice_queue::Bytes;
 use super::findings::Findings;
 use super::problem::Place;
 use crate::model::{
-    Application, Arrivals, CongestionControl, DelayedAck, Flow, ReceiverControl, Recovery,
-    Scenario, Tcp, TimeSpan, TraceEntry, TransferSize, Transport, Web,
+    Application, Arrivals, CongestionControl, DelayedAck, Flow, ReceiverControl, Scenario, Tcp,
+    TimeSpan, TraceEntry, TransferSize, Transport, Web,
 };
 
 /// The largest packet of IPv4.
@@ -91,7 +91,7 @@ fn check_receiver(flow: &Flow, place: &Place, findings: &mut Findings) {
 
 fn check_tcp(flow: &Flow, place: &Place, findings: &mut Findings) {
     let tcp = &flow.tcp;
-    findings.above_zero(tcp.min_rto.get(), &place.at("min_rto"));
+    findings.above_zero(tcp.least_rto().get(), &place.at("min_rto"));
     findings.above_zero(tcp.initial_rto.get(), &place.at("initial_rto"));
     if tcp.rtt_tick.get() > MAX_RTT_TICK {
         let text = format!("{} is too coarse; at most 10s are allowed", tcp.rtt_tick);
@@ -112,12 +112,12 @@ fn check_tcp(flow: &Flow, place: &Place, findings: &mut Findings) {
         "needs `delayed_ack`: without it a receiver acknowledges every packet",
     );
     findings.require(
-        !tcp.prr || tcp.recovery == Recovery::Sack,
+        !tcp.prr || tcp.has_sack(),
         &place.at("prr"),
         "needs `recovery = \"sack\"`, whose blocks say how much was delivered",
     );
     findings.require(
-        !tcp.rack || tcp.recovery == Recovery::Sack,
+        !tcp.rack || tcp.has_sack(),
         &place.at("rack"),
         "needs `recovery = \"sack\"`, whose blocks say which packets were delivered",
     );

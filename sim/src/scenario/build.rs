@@ -251,7 +251,7 @@ fn tcp_spec(
     let tcp = &group.tcp;
     let timeout = TimeoutConfig {
         initial: tcp.initial_rto.get(),
-        min: tcp.min_rto.get(),
+        min: tcp.least_rto().get(),
         rtt_tick: tcp.rtt_tick.get(),
         ..TimeoutConfig::default()
     };
@@ -284,7 +284,7 @@ fn tcp_spec(
             recovery: match tcp.recovery {
                 model::Recovery::Reno => Recovery::Reno,
                 model::Recovery::NewReno => Recovery::NewReno,
-                model::Recovery::Sack => Recovery::Sack,
+                model::Recovery::Sack | model::Recovery::Linux => Recovery::Sack,
             },
             timeout,
             timestamps: tcp.timestamps,
@@ -293,6 +293,7 @@ fn tcp_spec(
             opener,
             prr: tcp.prr,
             rack: tcp.rack,
+            linux: tcp.recovery == model::Recovery::Linux,
             handshake: tcp.handshake,
             ..SenderConfig::default()
         },
@@ -303,8 +304,8 @@ fn tcp_spec(
                 segments: tcp.packets_per_ack,
                 timeout: timeout.get(),
             }),
-            sack: tcp.recovery == model::Recovery::Sack,
-            duplicate_sack: tcp.rack,
+            sack: tcp.has_sack(),
+            duplicate_sack: tcp.has_rack(),
             timestamps: tcp.timestamps,
             clock: clock(&layout.nodes[receiver].clock),
             ecn: tcp.ecn,

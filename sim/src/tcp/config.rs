@@ -88,6 +88,8 @@ pub struct SenderConfig {
     pub prr: bool,
     /// SACK finds losses by the times at which packets were sent, and probes for them at the end of a flight: RACK-TLP, RFC 8985.
     pub rack: bool,
+    /// SACK recovers as Linux 6.18: with `rack` and `prr`, its RTO, and reductions taken back that were needless.
+    pub linux: bool,
     /// Initial window in packets (RFC 6928: 10; ns-2.35: 2).
     pub initial_window: u32,
     /// Initial slow start threshold in packets; infinite by default.
@@ -109,6 +111,7 @@ impl Default for SenderConfig {
             rescue_retransmission: false,
             prr: false,
             rack: false,
+            linux: false,
             timeout: TimeoutConfig::default(),
             timestamps: true,
             clock: Clock::default(),

@@ -68,6 +68,16 @@ impl RetransmissionTimeout {
         self.update();
     }
 
+    /// As [`sample`](Self::sample), with Linux's variance in place of RTTVAR: the RTO is at least SRTT and the minimum.
+    pub fn sample_as_linux(&mut self, variance: &mut LinuxVariance, sent_ns: u64, now_ns: u64) {
+        let before_ns = (self.srtt_eighths >> 3) * self.unit_ns;
+        self.sample(sent_ns, now_ns);
+        let rtt_ns = (now_ns - sent_ns).max(1);
+        variance.update(rtt_ns, before_ns, self.min_ns, now_ns);
+        self.base_ns = (self.srtt_eighths >> 3) * self.unit_ns + variance.rttvar_ns;
+        self.update();
+    }
+
     /// Doubles the RTO after the timer has expired (RFC 6298 section 5.5).
     pub fn back_off(&mut self) {
         if self.value_ns < self.max_ns {
@@ -97,6 +107,47 @@ impl RetransmissionTimeout {
         self.value_ns = u64::try_from(backed_off)
             .unwrap_or(u64::MAX)
             .min(self.max_ns);
+    }
+}
+
+/// The variance of round-trip times in Linux (`tcp_rtt_estimator`): the largest mean deviation of the newest round trip, at least the
+/// minimum RTO, which falls by a quarter of the difference each round trip. A sample below the smoothed time that would raise the deviation does so
+/// by an eighth, so that falling times hardly raise the RTO.
+#[derive(Debug, Clone, Default)]
+pub(super) struct LinuxVariance {
+    /// Four times the mean deviation.
+    deviation_ns: u64,
+    /// Its largest value in this round trip.
+    largest_ns: u64,
+    rttvar_ns: u64,
+    /// When the round trip ends over which `largest_ns` counts.
+    round_ends_ns: u64,
+}
+
+impl LinuxVariance {
+    fn update(&mut self, rtt_ns: u64, smoothed_ns: u64, min_ns: u64, now_ns: u64) {
+        if self.rttvar_ns == 0 || smoothed_ns == 0 {
+            self.deviation_ns = 2 * rtt_ns;
+            self.rttvar_ns = self.deviation_ns.max(min_ns);
+            self.largest_ns = self.rttvar_ns;
+            self.round_ends_ns = now_ns + rtt_ns;
+            return;
+        }
+        let deviation = rtt_ns.abs_diff(smoothed_ns) as i64;
+        let mut change = deviation - (self.deviation_ns >> 2) as i64;
+        if rtt_ns < smoothed_ns && change > 0 {
+            change >>= 3;
+        }
+        self.deviation_ns = self.deviation_ns.saturating_add_signed(change);
+        if self.deviation_ns > self.largest_ns {
+            self.largest_ns = self.deviation_ns;
+            self.rttvar_ns = self.rttvar_ns.max(self.largest_ns);
+        }
+        if now_ns >= self.round_ends_ns {
+            self.rttvar_ns -= self.rttvar_ns.saturating_sub(self.largest_ns) >> 2;
+            self.round_ends_ns = now_ns + smoothed_ns;
+            self.largest_ns = min_ns;
+        }
     }
 }
 
@@ -161,6 +212,29 @@ mod tests {
         // Three ticks: delta 2, SRTT 10/8, RTTVAR (2 + 2)/4: 4 + 1 ticks.
         timeout.sample(1000 * MS, 1300 * MS);
         assert_eq!(timeout.value_ns(), 500 * MS);
+    }
+
+    #[test]
+    fn linux_adds_the_minimum_to_the_round_trip() {
+        let mut timeout = exact();
+        let mut variance = LinuxVariance::default();
+        let mut now = 0;
+        let mut sample = |rtt: u64| {
+            now += 1000 * MS;
+            timeout.sample_as_linux(&mut variance, now - rtt * MS, now);
+            timeout.value_ns() / MS
+        };
+        // RTTVAR is 2 * 20 ms at first, below the minimum of 200 ms.
+        assert_eq!(sample(20), 220);
+        // Four mean deviations: 40 + 80 - 10 = 110 ms, below the minimum, too; SRTT is 30 ms.
+        assert_eq!(sample(100), 230);
+        // Deviation 110 + 570 - 27.5 = 652.5 ms; SRTT 30 + 570 / 8 = 101.25.
+        assert_eq!(sample(600), 753);
+        // 652.5 + 81.25 - 163.1 = 570.6 is the largest of the next round trip, and a quarter of the difference goes: RTTVAR is
+        // 652.5 - 81.9 / 4 = 632.0. SRTT is 91.1.
+        assert_eq!(sample(20), 723);
+        // 570.6 + 71.1 - 142.6 = 499.0; 632.0 - 133.0 / 4 = 598.8; SRTT 82.2.
+        assert_eq!(sample(20), 680);
     }
 
     #[test]

@@ -216,3 +216,72 @@ fn one_probe_at_a_time_and_then_the_rto() {
     );
     assert_eq!(pipe.receiver.goodput_bytes(), 4000);
 }
+
+/// The first of three packets is late by 30 ms, so that Linux retransmits it 2 ms after the reordering window of 25 ms.
+fn needless_retransmission(timestamps: bool) -> Pipe<'static> {
+    let (sender, receiver) = one_way(1000);
+    let sender = SenderConfig {
+        recovery: Recovery::Sack,
+        linux: true,
+        timestamps,
+        initial_window: 3,
+        ..sender
+    };
+    let receiver = ReceiverConfig {
+        sack: true,
+        duplicate_sack: true,
+        timestamps,
+        ..receiver
+    };
+    let mut pipe = Pipe::new(sender, receiver, 50).data_fate(late(&[(0, 30)]));
+    pipe.sender.supply(3000);
+    pipe.open();
+    run(&mut pipe, 129);
+    assert_eq!(retransmissions(&pipe), [(127.0, 0)]);
+    assert_eq!(pipe.sender.ssthresh(), 2.0);
+    pipe
+}
+
+#[test]
+fn linux_takes_a_reduction_back_after_a_dsack() {
+    let mut pipe = needless_retransmission(false);
+    run(&mut pipe, 226);
+    assert_eq!((pipe.sender.cwnd(), pipe.sender.ssthresh()), (2.0, 2.0));
+    // The retransmission arrives at 177 ms, the DSACK at 227.
+    run(&mut pipe, 227);
+    assert_eq!(pipe.sender.cwnd(), 3.0);
+    assert_eq!(pipe.sender.ssthresh(), f64::INFINITY);
+}
+
+#[test]
+fn linux_takes_a_reduction_back_by_a_timestamp() {
+    let mut pipe = needless_retransmission(true);
+    // The ACK of the first transmission, which echoes its time.
+    run(&mut pipe, 130);
+    assert_eq!(pipe.sender.cwnd(), 3.0);
+    assert_eq!(pipe.sender.ssthresh(), f64::INFINITY);
+}
+
+#[test]
+fn linux_reduces_for_a_real_loss() {
+    let (sender, receiver) = one_way(1000);
+    let sender = SenderConfig {
+        recovery: Recovery::Sack,
+        linux: true,
+        timestamps: true,
+        initial_window: 4,
+        ..sender
+    };
+    let receiver = ReceiverConfig {
+        sack: true,
+        duplicate_sack: true,
+        timestamps: true,
+        ..receiver
+    };
+    let mut pipe = Pipe::new(sender, receiver, 50).losing(&[0]);
+    pipe.sender.supply(8000);
+    pipe.open();
+    run(&mut pipe, 1000);
+    assert_eq!(pipe.sender.ssthresh(), 2.0);
+    assert_eq!(pipe.receiver.goodput_bytes(), 8000);
+}

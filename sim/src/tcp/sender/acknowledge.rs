@@ -123,10 +123,10 @@ impl Sender {
             self.config.recovery == Recovery::Sack && self.sack_says_lost()
         };
         if begins {
-            self.enter_fast_recovery(now_ns);
             // RecoverFS: neither SACKed nor acknowledged before this ACK.
-            self.proportional_rate =
-                ProportionalRate::new(self.outstanding.unsacked() + delivery.packets);
+            let flight = self.recovery_flight(delivery.packets);
+            self.enter_fast_recovery(now_ns);
+            self.proportional_rate = ProportionalRate::new(flight);
         }
         if self.config.prr && self.fast_recovery && delivery.packets > 0 {
             let safe = advances && self.outstanding.lost_total == lost_before;
@@ -225,7 +225,11 @@ impl Sender {
                 Some(oldest_ns) if !delivery.retransmitted => oldest_ns,
                 _ => now_ns.saturating_sub(self.echoed_rtt_ns(now, segment)),
             };
-            self.timeout.sample(since_ns, now_ns);
+            if self.loss_timer == LossTimer::Off {
+                self.timeout.sample(since_ns, now_ns);
+            } else {
+                self.rack_samples(since_ns, now_ns);
+            }
         } else if self.timed_end != 0 && self.unacknowledged >= self.timed_end {
             self.timed_end = 0;
             self.timeout.sample(delivery.timed_ns, now_ns);
@@ -324,6 +328,7 @@ impl Sender {
             self.last_reduction == LastReduction::Ecn && self.unacknowledged <= self.recover;
         if !reduced {
             let congestion = self.congestion(now_ns);
+            self.remember_window();
             self.control.on_loss(&congestion, &mut self.window);
             self.reduce_to_ssthresh();
             self.reduction_to_tell = self.config.ecn;

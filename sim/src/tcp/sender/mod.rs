@@ -166,7 +166,9 @@ pub struct Sender {
 
 impl Sender {
     /// Returns a closed sender that `control` governs; `open` begins the connection.
-    pub fn new(config: SenderConfig, control: Box<dyn CongestionControl>) -> Sender {
+    pub fn new(mut config: SenderConfig, control: Box<dyn CongestionControl>) -> Sender {
+        config.rack |= config.linux;
+        config.prr |= config.linux;
         let by_time = config.rack && config.recovery == Recovery::Sack;
         Sender {
             loss_timer: if by_time {
@@ -297,6 +299,7 @@ impl Sender {
         }
         self.statistics.timeouts += 1;
         if !self.is_repeated_timeout() {
+            self.remember_window();
             self.control
                 .on_timeout(&self.congestion(now_ns), &mut self.window);
         }
@@ -328,6 +331,8 @@ impl Sender {
         self.after_timeout
             && self.unacknowledged == self.unacknowledged_at_timeout
             && self.config.recovery != Recovery::Reno
+            // Linux reduces once, whether the RTO comes in a fast recovery or not.
+            || self.config.linux && self.fast_recovery
     }
 
     #[inline]

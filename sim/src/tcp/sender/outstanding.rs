@@ -329,6 +329,14 @@ impl Outstanding {
         self.next = self.end();
     }
 
+    /// Takes back that packets are deemed lost. As in Linux they are not looked at again: if they were lost, it is for the RTO to say so.
+    pub fn deem_none_lost(&mut self) {
+        for sent in &mut self.packets {
+            sent.flags &= !LOST;
+        }
+        self.lost = 0;
+    }
+
     /// Begins the recovery of RACK, which has deemed packets lost already.
     pub fn begin_recovery_by_time(&mut self) {
         self.retransmit_from = self.first;

@@ -5,12 +5,14 @@
 
 use std::collections::VecDeque;
 
+use netnice_congestion::control::Window;
 use netnice_queue::Time;
 
 use super::outstanding::{EVER_RETRANSMITTED, Sent};
 use super::proportional_rate::ProportionalRate;
 use super::{LastReduction, Sender};
 use crate::tcp::Segment;
+use crate::tcp::timeout::LinuxVariance;
 use crate::time::NEVER_NS;
 
 /// Number of SACKed packets that indicates a loss at once, as long as no packet was reordered: DupThresh of section 6.2, step 4.
@@ -21,6 +23,20 @@ const RECOVERIES_OF_WIDER_WINDOW: u8 = 16;
 
 /// Time by which the ACK of a lone packet may be delayed: TLP.max_ack_delay of section 7.2, with the value of Linux.
 const MAX_ACK_DELAY_NS: u64 = 200_000_000;
+
+/// Time that Linux adds to the timers of RACK-TLP (`TCP_TIMEOUT_MIN_US`).
+const LINUX_ADDS_NS: u64 = 2_000_000;
+
+/// How Linux takes back a reduction for packets that were not lost: by DSACKs for all that was retransmitted, or by an ACK that echoes a
+/// timestamp from before the first retransmission (RFC 3522). The two steps of F-RTO (RFC 5682) are not here: timestamps say the same.
+#[derive(Debug)]
+struct Undo {
+    /// The window before the reduction.
+    window: Window,
+    /// Retransmissions that no DSACK has reported, and when the first left, in ticks of the timestamps.
+    retransmissions: u32,
+    first_tick: Option<u32>,
+}
 
 /// Purpose of the sender's timer with RACK-TLP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,6 +80,9 @@ pub(super) struct Rack {
     probe_again: bool,
     /// When the RTO expires, while a shorter timer runs.
     timeout_at_ns: u64,
+    /// Linux's variance of round-trip times, and the reduction that it may take back.
+    pub variance: LinuxVariance,
+    undo: Option<Undo>,
     /// Probes sent since the start.
     pub probes: u64,
     /// Numbers of retransmitted packets and when they left, in the order sent.
@@ -100,6 +119,8 @@ impl Rack {
             probe_end: None,
             probe_again: false,
             timeout_at_ns: NEVER_NS,
+            variance: LinuxVariance::default(),
+            undo: None,
             probes: 0,
             retransmitted: VecDeque::new(),
         }
@@ -220,15 +241,20 @@ impl Sender {
         let Some(rack) = self.rack.as_deref_mut() else {
             return false;
         };
-        if repeated.is_some() {
+        // Linux widens it for no other DSACKs than those that reordering may have caused.
+        let linux = self.config.linux;
+        let of_probe = repeated.is_some() && repeated == rack.probe_end;
+        if repeated.is_some() && (!linux || rack.reordering_seen && !of_probe) {
             rack.widen_window(segment.acknowledgement, self.next_sequence);
         }
         let repaired = rack.probe_says_loss(segment, repeated, duplicate);
         let look = std::mem::take(&mut rack.advanced);
+        let undone =
+            linux && self.undo_needless_reduction(now_ns, segment, repeated.is_some(), !duplicate);
         if repaired {
             self.on_loss_repaired_by_probe(now_ns);
         }
-        if !look {
+        if !look || undone {
             return false;
         }
         if self.loss_timer == LossTimer::Reordering {
@@ -268,7 +294,8 @@ impl Sender {
         let window_ns = rack.reordering_window_ns(recovering, sacked, min_rtt_ns, srtt_ns);
         let found = self.outstanding.find_lost_by_time(rack, window_ns, now_ns);
         if found.wait_ns > 0 {
-            let at_ns = now_ns.saturating_add(found.wait_ns);
+            let linux_ns = if self.config.linux { LINUX_ADDS_NS } else { 0 };
+            let at_ns = now_ns.saturating_add(found.wait_ns + linux_ns);
             if at_ns < rack.timeout_at_ns {
                 self.timer_ns = at_ns;
                 self.loss_timer = LossTimer::Reordering;
@@ -288,13 +315,13 @@ impl Sender {
     #[cold]
     pub(super) fn on_reordering_timer(&mut self, now_ns: u64) {
         self.return_to_timeout();
-        let flight = self.outstanding.unsacked();
+        let flight = self.recovery_flight(0);
         let found = self.find_lost_by_time(now_ns);
         if self.begins_recovery(found) {
             self.enter_fast_recovery(now_ns);
             self.proportional_rate = ProportionalRate::new(flight);
             if self.config.prr {
-                self.reduce_proportionally(0, false);
+                self.reduce_proportionally(u32::from(self.config.linux), false);
             }
         }
     }
@@ -343,6 +370,8 @@ impl Sender {
             wait_ns = 1_000_000_000;
         } else if self.outstanding.len() == 1 {
             wait_ns += MAX_ACK_DELAY_NS;
+        } else if self.config.linux {
+            wait_ns += LINUX_ADDS_NS;
         }
         self.timer_ns = now_ns.saturating_add(wait_ns).min(rack.timeout_at_ns);
         self.loss_timer = LossTimer::Probe;
@@ -389,6 +418,89 @@ impl Sender {
             // RFC 5681 section 3.1: one packet, beside those that are deemed in flight.
             self.window.cwnd = f64::from(self.outstanding.pipe() + 1);
         }
+    }
+}
+
+/// What Linux does besides.
+impl Sender {
+    /// RecoverFS of PRR where an ACK that delivers so many packets begins a recovery: packets in flight before it, cwnd in Linux.
+    pub(super) fn recovery_flight(&self, delivered: u32) -> u32 {
+        match self.config.linux {
+            true => self.window.cwnd as u32,
+            false => self.outstanding.unsacked() + delivered,
+        }
+    }
+
+    /// Samples a round-trip time for the RTO.
+    #[cold]
+    pub(super) fn rack_samples(&mut self, sent_ns: u64, now_ns: u64) {
+        match self.rack.as_deref_mut().filter(|_| self.config.linux) {
+            Some(rack) => self
+                .timeout
+                .sample_as_linux(&mut rack.variance, sent_ns, now_ns),
+            None => self.timeout.sample(sent_ns, now_ns),
+        }
+    }
+
+    /// Remembers the window before a reduction.
+    #[cold]
+    pub(super) fn remember_window(&mut self) {
+        let window = self.window;
+        if let Some(rack) = self.rack.as_deref_mut().filter(|_| self.config.linux) {
+            rack.undo = Some(Undo {
+                window,
+                retransmissions: 0,
+                first_tick: None,
+            });
+        }
+    }
+
+    /// Takes note of a retransmission, for PRR's and RACK's sake no probe.
+    pub(super) fn note_retransmission_for_undo(&mut self, now: Time) {
+        let tick = self.config.clock.ticks(now);
+        let undo = self.rack.as_deref_mut().and_then(|rack| rack.undo.as_mut());
+        if let Some(undo) = undo {
+            undo.retransmissions += 1;
+            undo.first_tick.get_or_insert(tick);
+        }
+    }
+
+    /// Takes back a reduction if an ACK says that nothing was lost (`tcp_may_undo`, `tcp_undo_cwnd_reduction`).
+    fn undo_needless_reduction(
+        &mut self,
+        now_ns: u64,
+        segment: &Segment,
+        repeated: bool,
+        advances: bool,
+    ) -> bool {
+        let Some(rack) = self.rack.as_deref_mut() else {
+            return false;
+        };
+        let Some(undo) = &mut rack.undo else {
+            return false;
+        };
+        let (Some(first), false) = (undo.first_tick, self.control.governs_recovery()) else {
+            return false;
+        };
+        undo.retransmissions -= u32::from(repeated && undo.retransmissions > 0);
+        let echoes_original =
+            advances && self.config.timestamps && (segment.tsecr.wrapping_sub(first) as i32) < 0;
+        if undo.retransmissions > 0 && !echoes_original {
+            return false;
+        }
+        let window = undo.window;
+        rack.undo = None;
+        if self.in_recovery() {
+            self.fast_recovery = false;
+            self.after_timeout = false;
+            self.duplicate_acks = 0;
+            self.retransmit_first = false;
+            self.outstanding.deem_none_lost();
+            self.control.on_recovery_end(now_ns, &mut self.window);
+        }
+        self.window.cwnd = self.window.cwnd.max(window.cwnd);
+        self.window.ssthresh = self.window.ssthresh.max(window.ssthresh);
+        true
     }
 }
 

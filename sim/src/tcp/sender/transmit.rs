@@ -281,6 +281,9 @@ impl Sender {
         if number == outstanding.first() && outstanding.next == number {
             outstanding.next = number + 1;
         }
+        if self.loss_timer != LossTimer::ProbeDue {
+            self.note_retransmission_for_undo(now);
+        }
         // Karn: an ACK of the timed segment may be for either transmission.
         self.timed_end = 0;
         self.statistics.retransmitted_segments += 1;
