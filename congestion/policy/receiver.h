@@ -14,6 +14,8 @@
  *              (RFC 9840, 4.3). It counts once per round trip, and so does a CE mark.
  *   pause      a window below one packet. The sender's persist timer sends as much as fits into it
  *              (RFC 1122, 4.2.3.4), in Linux after each RTO, and that packet is the next probe.
+ *   closing    of a group, a few connections pause in this way, and the others advertise a window of
+ *              zero: the persist timers of their senders back off (RFC 9293, 3.8.6.1).
  */
 #ifndef NETNICE_POLICY_RECEIVER_H
 #define NETNICE_POLICY_RECEIVER_H
@@ -35,17 +37,21 @@
 #define RECEIVER_RESTART_IDLE_US 1000000U
 #define RECEIVER_SLOW_PERSIST_US 2000000U /* Linux's persist timer takes an RTO, 200 ms or more */
 #define RECEIVER_SLOW_PERSISTS 3U
-#define RECEIVER_MARKS 32U             /* a power of two */
-#define RECEIVER_MARKS_SHIFT 4U        /* a sixteenth of a round trip between marks */
-#define RECEIVER_CATCH_UP 2U           /* marks */
-#define RECEIVER_GROWTH_ROUNDS 16U     /* one of so many brings growth where the path is full */
-#define RECEIVER_FULL_PARTS 16U        /* full: but for a sixteenth */
-#define RECEIVER_RECENT 4U             /* samples of which the smallest counts; a power of two */
-#define RECEIVER_DRIFT_SHIFT 13U       /* of clocks: at most 122 parts in a million */
-#define RECEIVER_RATE_US 10000U        /* minimum interval of a rate measurement */
-#define RECEIVER_TICK_US 1000U         /* tick of our own timestamps */
-#define RECEIVER_PATH_AGE_US 60000000U /* of what is known of a path */
-#define RECEIVER_FIRST_MSS 1448U       /* Ethernet's; grows when larger packets arrive */
+#define RECEIVER_CLOSED_US 6000000U     /* longest time for which a window stays closed */
+#define RECEIVER_PROBERS 2U             /* one may lose its probes, and its sender backs off */
+#define RECEIVER_ACTIVE_US 1000000U     /* a group is active so long after data */
+#define RECEIVER_PROBER_AGE_US 1500000U /* a prober that was silent for so long is replaced */
+#define RECEIVER_MARKS 32U              /* a power of two */
+#define RECEIVER_MARKS_SHIFT 4U         /* a sixteenth of a round trip between marks */
+#define RECEIVER_CATCH_UP 2U            /* marks */
+#define RECEIVER_GROWTH_ROUNDS 16U      /* one of so many brings growth where the path is full */
+#define RECEIVER_FULL_PARTS 16U         /* full: but for a sixteenth */
+#define RECEIVER_RECENT 4U              /* samples of which the smallest counts; a power of two */
+#define RECEIVER_DRIFT_SHIFT 13U        /* of clocks: at most 122 parts in a million */
+#define RECEIVER_RATE_US 10000U         /* minimum interval of a rate measurement */
+#define RECEIVER_TICK_US 1000U          /* tick of our own timestamps */
+#define RECEIVER_PATH_AGE_US 60000000U  /* of what is known of a path */
+#define RECEIVER_FIRST_MSS 1448U        /* Ethernet's; grows when larger packets arrive */
 
 /* Packets that had arrived when an ACK left. */
 struct receiver_mark {
@@ -68,6 +74,7 @@ struct receiver {
 	u32 window_bytes;    /* latest window advertised */
 	u32 arrived_us;      /* latest data */
 	u32 probed_us;       /* while yielding: when the window was last opened */
+	u32 closed_us;       /* when the window was closed, if window_bytes is 0 */
 	u32 opened;          /* `delivered` at that time */
 	u32 rate_us;
 	u32 rate_delivered;
@@ -92,10 +99,12 @@ struct receiver_segment {
 	u32 bytes;       /* made available in order since the last segment left */
 	u32 mss;         /* the stack's estimate of the peer's packets */
 	u32 limit_bytes; /* largest window that can be advertised */
+	u32 bound_bytes; /* largest window that would be advertised at once, whatever the limit */
 	u8 gap;          /* data beyond a gap is queued */
 	u8 ce;           /* a CE mark has arrived, and no CWR since */
 	u8 delayed_ack;  /* a delayed ACK: now is later than the newest packet's arrival */
 	u8 has_data;     /* the segment carries data of our own */
+	u8 may_close;    /* the stack can close its window, and receiver_others_probe() */
 };
 
 /*
@@ -106,6 +115,18 @@ struct receiver_segment {
 struct receiver_path {
 	u32 minimum_rtt_us;
 	u32 met_us; /* when a connection last had this minimum */
+};
+
+/* A connection of a group that pauses, and so probes for others that yield. */
+struct receiver_prober {
+	u32 number; /* of the connection; 0 if there is none */
+	u32 probed_us;
+};
+
+/* The connections of a group: the few that probe. All zero at first. */
+struct receiver_group {
+	struct receiver_prober probers[RECEIVER_PROBERS];
+	u32 active_us; /* when data last arrived on one that does not yield; 0 if never */
 };
 
 /* `mss` is the MSS that we have advertised to the peer, less its options. */
@@ -401,7 +422,40 @@ POLICY_INLINE u32 receiver_probe_bytes(struct receiver *state,
 		state->opened = state->delivered;
 		return RECEIVER_PROBE_PACKETS * state->mss;
 	}
-	return RECEIVER_PAUSE_BYTES;
+	if (blind || !segment->may_close)
+		return RECEIVER_PAUSE_BYTES;
+	/* A window that was paused grows only as data arrive, and none would open it once closed. */
+	if (segment->bound_bytes < RECEIVER_PROBE_PACKETS * state->mss)
+		return RECEIVER_PROBE_PACKETS * state->mss;
+	state->closed_us = segment->now_us;
+	return 0;
+}
+
+/*
+ * Returns the window after a segment without data. Where the window is closed this may be a probe of
+ * it, which opens it for two packets if none of the group probes any more, if the probe has met no
+ * queue, or if the window has been closed for long, so that all connections take turns.
+ */
+POLICY_INLINE u32 receiver_reopened(struct receiver *state, const struct receiver_segment *segment)
+{
+	/* Only a newer stamp shows that a segment has arrived. */
+	int arrived = policy_after(segment->tsval, state->beyond_tsval);
+	u32 queue_us;
+
+	if (segment->gap)
+		receiver_fills_by_retransmission(state, segment);
+	if (state->window_bytes || !arrived)
+		return state->window_bytes;
+	state->beyond_tsval = segment->tsval;
+	queue_us = receiver_queue_us(state, segment);
+	if (segment->may_close && queue_us > netnice_threshold_us(&state->policy) &&
+	    segment->now_us - state->closed_us < RECEIVER_CLOSED_US)
+		return 0;
+	/* Samples so far apart do not show that a delay stands still: trials are for the few. */
+	state->policy.steady_since_us = 0;
+	state->probed_us = segment->now_us;
+	state->opened = state->delivered;
+	return RECEIVER_PROBE_PACKETS * state->mss;
 }
 
 /* Counts the slow persist timers of a peer whose window is below one packet. */
@@ -530,9 +584,71 @@ POLICY_INLINE void receiver_share_path(const struct receiver *state, struct rece
 	path->minimum_rtt_us = unknown ? minimum_us : policy_min(minimum_us, path->minimum_rtt_us);
 }
 
+/* Returns whether `prober` is connection `number`, or a place that it may take. */
+POLICY_INLINE int receiver_may_probe(const struct receiver_prober *prober, u32 number, u32 now_us)
+{
+	return !prober->number || prober->number == number ||
+	       now_us - prober->probed_us > RECEIVER_PROBER_AGE_US;
+}
+
 /*
- * Returns the window to advertise in a segment that is about to leave, in bytes. When we send a
- * request after an idle period, the reply may start as on a new connection.
+ * Returns the limit that the stack keeps for the window, in bytes: while the window is closed, what
+ * opens it. A limit that rises takes effect only as data arrive (Linux: tcp_set_window_clamp()).
+ */
+POLICY_INLINE u32 receiver_clamp_bytes(const struct receiver *state)
+{
+	return state->window_bytes ? state->window_bytes : RECEIVER_PROBE_PACKETS * state->mss;
+}
+
+/*
+ * Returns whether a connection of the group receives without yielding. Then the queue may be the
+ * group's own: those that closed their windows would probe too seldom to find it empty, and starve.
+ */
+POLICY_INLINE int receiver_is_group_active(const struct receiver_group *group, u32 now_us)
+{
+	return group->active_us && now_us - group->active_us < RECEIVER_ACTIVE_US;
+}
+
+/* Returns whether enough connections of the group probe for connection `number`, which does not. */
+POLICY_INLINE u8 receiver_others_probe(const struct receiver_group *group, u32 number, u32 now_us)
+{
+	u32 place;
+
+	if (receiver_is_group_active(group, now_us))
+		return 0;
+	for (place = 0; place < RECEIVER_PROBERS; place++) {
+		if (receiver_may_probe(&group->probers[place], number, now_us))
+			return 0;
+	}
+	return 1;
+}
+
+/* Lets the group know what connection `number`, which is not 0, does: whether it probes. */
+POLICY_INLINE void receiver_share_probing(const struct receiver *state,
+					  struct receiver_group *group, u32 number, u32 now_us)
+{
+	int taken = state->window_bytes != RECEIVER_PAUSE_BYTES;
+	u32 place;
+
+	if (state->policy.report.phase != POLICY_YIELDING && state->arrived_us == now_us)
+		group->active_us = policy_max(now_us, 1);
+	for (place = 0; place < RECEIVER_PROBERS; place++) {
+		struct receiver_prober *prober = &group->probers[place];
+
+		if (!taken && receiver_may_probe(prober, number, now_us)) {
+			prober->number = number;
+			prober->probed_us = now_us;
+			taken = 1;
+		} else if (prober->number == number) {
+			prober->number = 0;
+		}
+	}
+}
+
+/*
+ * Returns the window to advertise in a segment that is about to leave, in bytes; 0, only where it
+ * may close, closes it once what was advertised has arrived. When we send a request after an idle
+ * period, the reply may start as on a new connection.
  */
 POLICY_INLINE u32 receiver_window(struct receiver *state, const struct receiver_segment *segment)
 {
@@ -544,10 +660,9 @@ POLICY_INLINE u32 receiver_window(struct receiver *state, const struct receiver_
 	if (receiver_is_without_clock(state))
 		return segment->limit_bytes;
 	if (!segment->bytes) {
-		if (segment->gap)
-			receiver_fills_by_retransmission(state, segment);
 		if (segment->has_data && waited_us > RECEIVER_RESTART_IDLE_US)
 			state->window_bytes = policy_max(state->window_bytes, restart_bytes);
+		state->window_bytes = receiver_reopened(state, segment);
 		return state->window_bytes;
 	}
 	receiver_notice_persist(state, waited_us);

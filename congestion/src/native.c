@@ -152,7 +152,25 @@ void native_receiver_share_path(const struct receiver *state, struct receiver_pa
 	receiver_share_path(state, path, segment);
 }
 
+u32 native_receiver_clamp_bytes(const struct receiver *state)
+{
+	return receiver_clamp_bytes(state);
+}
+
+u8 native_receiver_others_probe(const struct receiver_group *group, u32 number, u32 now_us)
+{
+	return receiver_others_probe(group, number, now_us);
+}
+
+void native_receiver_share_probing(const struct receiver *state, struct receiver_group *group,
+				   u32 number, u32 now_us)
+{
+	receiver_share_probing(state, group, number, now_us);
+}
+
 /* Size that Rust and the kernel reserve for a state. */
 _Static_assert(sizeof(struct netnice) <= 104, "state must fit icsk_ca_priv");
 _Static_assert(sizeof(struct dstcp) <= 104, "state must fit icsk_ca_priv");
-_Static_assert(sizeof(struct receiver) == 600, "state must have the size of src/receiver.rs");
+_Static_assert(sizeof(struct receiver) == 604, "state must have the size of src/receiver.rs");
+_Static_assert(sizeof(struct receiver_group) == 20,
+	       "a group must have the size of src/receiver.rs");

@@ -255,7 +255,8 @@ mod tests {
             rate_interval_us, cwnd, has_timestamp, ca_state, app_limited, at_receiver
         });
         mirror!(layouts, "receiver_segment", receiver::Segment {
-            now_us, rtt_us, tsval, bytes, mss, limit_bytes, gap, ce, delayed_ack, has_data
+            now_us, rtt_us, tsval, bytes, mss, limit_bytes, bound_bytes, gap, ce, delayed_ack, has_data,
+            may_close
         });
         mirror!(layouts, "dstcp_ack", dstcp::Ack {
             smoothed_rtt_us, minimum_rtt_us, acked, cwnd_limited

@@ -78,9 +78,9 @@ pub fn check() -> Findings {
     control.extend(privileges);
     let mut programs = Vec::new();
     if may_load {
-        let [controls, cgroup_programs, receiving, quic] = loads();
+        let [controls, cgroup_programs, receiving, closing, quic] = loads();
         control.push(controls);
-        programs.extend([cgroup_programs, receiving, quic]);
+        programs.extend([cgroup_programs, receiving, closing, quic]);
     } else {
         // A registered control proves all that registering needs.
         control.push(registered);
@@ -244,22 +244,23 @@ fn privileges() -> Capability {
 }
 
 /// Loads the controls and the programs for cgroups: only loading proves that the kernel accepts them.
-fn loads() -> [Capability; 4] {
+fn loads() -> [Capability; 5] {
     let names: Vec<_> = Control::all().map(Control::name).collect();
-    let (controls, programs, receiving, quic) = match Pins::open() {
+    let (controls, programs, receiving, closing, quic) = match Pins::open() {
         Ok(pins) => {
             let controls =
                 timed(|| Control::all().try_for_each(|control| control.register(&pins).map(drop)));
             let programs = timed(|| Attacher::open(&pins).map(drop));
             let receiving = timed(|| Attacher::load_receiving(&pins));
+            let closing = timed(|| Attacher::try_closing(&pins));
             let quic = timed(|| Attacher::load_quic(&pins));
             // A later call clears what cannot be cleared now.
             let _ = pins.close();
-            (controls, programs, receiving, quic)
+            (controls, programs, receiving, closing, quic)
         }
         Err(error) => {
             let refused = || Err(error.to_string());
-            (refused(), refused(), refused(), refused())
+            (refused(), refused(), refused(), refused(), refused())
         }
     };
     let found = |name, what: &str, without: State, tried: Result<Duration, String>| match tried {
@@ -284,6 +285,15 @@ fn loads() -> [Capability; 4] {
             "the program that governs it",
             limited,
             receiving,
+        ),
+        // Without it, each of a group's connections takes a packet per RTO while it yields.
+        found(
+            "closed windows",
+            "a program at network interfaces (tcx)",
+            limited,
+            closing.map_err(|error| {
+                format!("{error}: a window is small instead (Linux 6.6 is needed)")
+            }),
         ),
         // Without it, --no-quic fails.
         found(

@@ -152,3 +152,44 @@ fn many_that_began_together_yield_within_seconds() {
     let rival = share(&results, "rival");
     assert!(rival > 0.75, "{rival:.3}");
 }
+
+/// A few of a group probe, and the others close their windows; later they all come back.
+#[test]
+fn many_that_yield_take_no_more_than_a_few() {
+    let line = Line::new(40)
+        .low("many", "cubic", "count = 20\nstart_spread = \"1s\"")
+        .flow("rival", "cubic", "start = \"8s\"\nstop = \"25s\"");
+    let many = |warm_up_s, seconds| -> f64 {
+        let results = line.run(warm_up_s, seconds);
+        let of_group = results.flows.iter().filter(|flow| flow.group == "many");
+        of_group.map(|flow| flow.throughput_bps / LINK_BPS).sum()
+    };
+    let beside = many(20, 25);
+    assert!(beside < 0.03, "{beside:.4}");
+    let after = many(30, 40);
+    assert!(after > 0.95, "{after:.3}");
+}
+
+/// Losses, packets out of order, and a rival that comes and goes: a window that stayed closed would leave a transfer unfinished.
+#[test]
+fn thousands_of_short_downloads_all_end() {
+    let text = "name = \"test\"\nduration = \"400s\"\n\
+         [defaults.flows]\nfrom = \"server\"\nto = \"home\"\nstop = \"300s\"\n\
+         congestion_control = \"cubic\"\ntcp = { delayed_ack = true, min_rto = \"200ms\" }\n\
+         [[links]]\nfrom = \"server\"\nto = \"home\"\nrate = \"10mbit\"\ndelay = \"20ms\"\nqueue = \"83p\"\n\
+         loss = \"1%\"\njitter = { size = \"5ms\", reordering = true }\n\
+         [[flows]]\nname = \"low\"\nreceiver = \"netnice\"\n\
+         application = { kind = \"arrivals\", between_flows = \"100ms\", \
+                         size = { kind = \"pareto\", mean = \"60kB\", max = \"1MB\" } }\n\
+         [[flows]]\nname = \"rival\"\n\
+         application = { kind = \"square_wave\", rate = \"9mbit\", period = \"20s\" }\n";
+    let file = ScenarioFile::parse("test", text, &[], None).unwrap();
+    for seed in 1..=3 {
+        let run = netnice_sim::run(file.scenario(), seed, || true).unwrap();
+        let results = run.expect("nobody stops it");
+        let times = &results.response_times[0];
+        let ended: u64 = times.bins.iter().map(|bin| bin.response.count).sum();
+        assert!(ended > 2500, "seed {seed}: {ended}");
+        assert_eq!(times.unfinished, 0, "seed {seed}");
+    }
+}

@@ -3,7 +3,7 @@
 //! times are whole ticks of the timestamps.
 
 use netnice_congestion::policy::{Parameters, Phase};
-use netnice_congestion::receiver::{Path, Receiver, Segment};
+use netnice_congestion::receiver::{Group, Path, Receiver, Segment};
 
 const MSS: u32 = 1448;
 const LIMIT: u32 = 1 << 20;
@@ -33,6 +33,7 @@ impl Connection {
             bytes: packets * MSS,
             mss: MSS,
             limit_bytes: LIMIT,
+            bound_bytes: LIMIT,
             ..Segment::default()
         }
     }
@@ -302,4 +303,155 @@ fn a_group_shares_the_smallest_round_trip_of_a_path() {
     // The others' knowledge came from the first, and does not last for ever: the path may have changed.
     assert_eq!(phase_beside_another(&mut path, 30), Phase::Yielding);
     assert_ne!(phase_beside_another(&mut path, 90), Phase::Yielding);
+}
+
+/// Connections of a group that yield, numbered from 1 on.
+struct Yielding {
+    group: Group,
+    path: Path,
+    connections: Vec<Connection>,
+}
+
+impl Yielding {
+    fn new(count: usize) -> Self {
+        Self {
+            group: Group::default(),
+            path: Path::default(),
+            connections: (0..count).map(|_| Connection::paused()).collect(),
+        }
+    }
+
+    /// Delivers a packet that waited `queue_ms`, 300 ms after the last, or the probe of a closed window, which carries
+    /// no data; returns the window in bytes.
+    fn deliver(&mut self, number: usize, bytes: u32, queue_ms: u32) -> u32 {
+        let connection = &mut self.connections[number - 1];
+        connection.now_ms += 300;
+        let segment = Segment {
+            bytes,
+            may_close: true,
+            ..connection.segment(queue_ms, 0)
+        };
+        let (group, path) = (&mut self.group, &mut self.path);
+        connection
+            .receiver
+            .window_in(group, number as u32, path, &segment)
+    }
+
+    /// Delivers to all what their windows admit; returns the windows.
+    fn round(&mut self, queue_ms: u32) -> Vec<u32> {
+        let numbers = 1..=self.connections.len();
+        let deliver = |number| self.deliver(number, PAUSE, queue_ms);
+        numbers.map(deliver).collect()
+    }
+}
+
+#[test]
+fn two_of_a_group_probe_and_the_others_close() {
+    let mut yielding = Yielding::new(5);
+    assert_eq!(yielding.round(60), [PAUSE, PAUSE, 0, 0, 0]);
+    assert_eq!(yielding.round(60), [PAUSE, PAUSE, 0, 0, 0]);
+    // A connection that may not close its window pauses as if it were alone.
+    let mut alone = Connection::paused();
+    assert_eq!(alone.probe(300, 60), PAUSE);
+}
+
+#[test]
+fn a_closed_window_opens_after_a_clean_probe() {
+    let mut yielding = Yielding::new(3);
+    yielding.round(60);
+    assert_eq!(yielding.deliver(3, 0, 60), 0);
+    assert_eq!(yielding.deliver(3, 0, 0), 2 * MSS);
+}
+
+#[test]
+fn a_closed_window_opens_when_nobody_probes() {
+    let mut yielding = Yielding::new(3);
+    yielding.round(60);
+    // The two that probe meet no queue any more, and take no part in the group's probing.
+    assert_eq!(yielding.deliver(1, PAUSE, 0), 2 * MSS);
+    assert_eq!(yielding.deliver(3, 0, 60), 2 * MSS);
+}
+
+#[test]
+fn a_closed_window_opens_for_a_probe_in_turn() {
+    let mut yielding = Yielding::new(3);
+    yielding.round(60);
+    let mut waited_ms = 0;
+    while yielding.deliver(3, 0, 60) == 0 {
+        waited_ms += 300;
+        // The others go on. A queue that never changed would be taken for a longer path.
+        let queue_ms = 40 + waited_ms * 7 % 41;
+        yielding.deliver(1, PAUSE, queue_ms);
+        yielding.deliver(2, PAUSE, queue_ms);
+    }
+    assert!((2_000..8_000).contains(&waited_ms), "{waited_ms}");
+}
+
+#[test]
+fn a_prober_that_falls_silent_is_replaced() {
+    let mut yielding = Yielding::new(3);
+    yielding.round(60);
+    let silent = yielding.connections[2].now_ms + 2_000;
+    yielding.connections[2].now_ms = silent;
+    assert_eq!(yielding.deliver(3, 0, 60), 2 * MSS);
+}
+
+#[test]
+fn an_old_segment_opens_no_closed_window() {
+    let mut yielding = Yielding::new(3);
+    yielding.round(60);
+    // Nothing has arrived since: the stamp is that of the latest packet.
+    let closed = &mut yielding.connections[2];
+    let segment = Segment {
+        bytes: 0,
+        now_us: 1000 * (closed.now_ms + 200),
+        ..closed.segment(60, 0)
+    };
+    assert_eq!(closed.receiver.window(&segment), 0);
+}
+
+/// The stack's window grows only as data arrive: what opens a closed one has to be there before.
+#[test]
+fn a_window_that_cannot_open_at_once_stays_open() {
+    let mut yielding = Yielding::new(3);
+    yielding.deliver(1, PAUSE, 60);
+    yielding.deliver(2, PAUSE, 60);
+    let third = &mut yielding.connections[2];
+    third.now_ms += 300;
+    let segment = Segment {
+        bytes: PAUSE,
+        bound_bytes: PAUSE,
+        may_close: true,
+        ..third.segment(60, 0)
+    };
+    assert_eq!(third.receiver.window(&segment), 2 * MSS);
+    assert_eq!(yielding.deliver(3, PAUSE, 60), 0);
+}
+
+/// A gap that later data show must not keep a probe from opening the window.
+#[test]
+fn a_closed_window_opens_although_data_is_missing() {
+    let mut yielding = Yielding::new(3);
+    yielding.round(60);
+    let closed = &mut yielding.connections[2];
+    closed.now_ms += 300;
+    let segment = Segment {
+        gap: true,
+        may_close: true,
+        ..closed.segment(0, 0)
+    };
+    assert_eq!(closed.receiver.window(&segment), 2 * MSS);
+}
+
+/// The queue may be that of the group's own connections: none closes its window, and a closed one opens.
+#[test]
+fn no_window_is_closed_while_one_of_the_group_is_busy() {
+    let mut yielding = Yielding::new(3);
+    assert_eq!(yielding.round(60), [PAUSE, PAUSE, 0]);
+    let mut busy = Connection::settled();
+    busy.now_ms = yielding.connections[2].now_ms + 290;
+    let segment = busy.segment(0, 2);
+    let (group, path) = (&mut yielding.group, &mut Path::default());
+    busy.receiver.window_in(group, 4, path, &segment);
+    assert_eq!(yielding.deliver(3, 0, 60), 2 * MSS);
 }

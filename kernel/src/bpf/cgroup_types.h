@@ -13,6 +13,23 @@ struct bpf_sock {
 	__u32 family;
 	__u32 type;
 	__u32 protocol;
+	__u32 mark;
+	__u32 priority;
+	__u32 src_ip4;
+	__u32 src_ip6[4];
+	__u32 src_port;  /* host byte order */
+	__be16 dst_port; /* network byte order */
+};
+
+/* A packet at an interface. */
+struct __sk_buff {
+	__u32 len;
+	__u32 unused[35];
+	__u64 flow_keys;
+	__u64 tstamp;
+	__u32 wire_len;
+	__u32 gso_segs;
+	struct bpf_sock *sk;
 };
 
 struct bpf_sock_ops {
@@ -72,6 +89,7 @@ enum {
 
 enum { BPF_SOCK_OPS_STATE_CB_FLAG = 1 << 2, BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG = 1 << 6 };
 enum { BPF_TCP_CLOSE = 7 };
+enum { TCX_NEXT = -1 };
 enum { BPF_WRITE_HDR_TCP_CURRENT_MSS = 1 };
 
 struct bpf_sockopt {

@@ -160,6 +160,7 @@ struct tcp_sock {
 	__u64 bytes_received;
 	__u32 rcv_nxt;
 	__u32 rcv_wnd; /* as last advertised */
+	__u32 rcv_ssthresh;
 	__u16 advmss;
 	__u32 tsoffset;       /* added to the stamps that are sent */
 	__u8 tcp_usec_ts : 1; /* timestamps in microseconds; since 6.7 */

@@ -9,6 +9,8 @@
  * TCP_WINDOW_CLAMP limits the advertised window. The kernel never takes back what it has offered,
  * so a window shrinks only as data arrives. It moves the clamp itself as it tunes the socket's
  * buffer, so the program sets the clamp for each segment.
+ *
+ * No option closes a window: netnice_window() rewrites the field in segments that leave.
  */
 #include "attachments.h"
 #include <bpf/bpf_core_read.h>
@@ -51,13 +53,18 @@ char _license[] SEC("license") = "GPL";
 #define FIRST_PACKETS 10
 #define FRESH_US 1000  /* a stamp that old was not taken for this segment */
 #define HELD_JIFFIES 2 /* no ACK that is sent at once takes so long */
+#define UNSEEN 4       /* segments after which netnice_window() is not on their way */
 
 /* State of a socket that receives at low priority. */
 struct reception {
 	struct reception_record record; /* must be first: user space reads it */
 	struct receiver receiver;
 	u32 received; /* sequence number up to which data had arrived */
-	u32 reserved;
+	u32 edge;     /* end of what segments have advertised, as netnice_window() saw them */
+	u8 closing;   /* netnice_window() is to advertise nothing more in the segment that leaves */
+	u8 scale;     /* of the window field */
+	u8 unseen;    /* segments since netnice_window() saw one */
+	u8 reserved[5];
 };
 
 struct {
@@ -81,6 +88,14 @@ struct {
 	__type(key, struct path_key);
 	__type(value, struct receiver_path);
 } receiver_paths SEC(".maps");
+
+/* The connections of each group. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, u64);
+	__type(value, struct receiver_group);
+} receiver_groups SEC(".maps");
 
 /* A path to the same host has no link to share. */
 static __always_inline bool stays_on_this_host(const struct bpf_sock_ops *ops)
@@ -117,6 +132,7 @@ static __always_inline void begin(struct bpf_sock_ops *ops, struct bpf_sock *sk,
 	own->record.group = wanted->group;
 	own->record.since_ns = bpf_ktime_get_ns();
 	own->received = tp->rcv_nxt;
+	own->unseen = UNSEEN;
 	receiver_init(&own->receiver, &wanted->parameters, tp->rcv_wnd, mss, (u32)tp->tcp_mstamp);
 	own->record.window_bytes = own->receiver.window_bytes;
 	bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags | BPF_SOCK_OPS_STATE_CB_FLAG |
@@ -197,6 +213,18 @@ static __always_inline struct receiver_path *path_of(const struct bpf_sock_ops *
 	return bpf_map_lookup_elem(&receiver_paths, &key);
 }
 
+/* Returns what is known of a group; NULL if there is no memory for it. */
+static __always_inline struct receiver_group *group_of(u64 group)
+{
+	struct receiver_group unknown = {};
+	struct receiver_group *found = bpf_map_lookup_elem(&receiver_groups, &group);
+
+	if (found)
+		return found;
+	bpf_map_update_elem(&receiver_groups, &group, &unknown, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&receiver_groups, &group);
+}
+
 static __always_inline void advertise(struct bpf_sock_ops *ops, struct tcp_sock *tp,
 				      struct reception *own)
 {
@@ -209,21 +237,32 @@ static __always_inline void advertise(struct bpf_sock_ops *ops, struct tcp_sock 
 		.bytes = tp->rcv_nxt - own->received,
 		.mss = tp->inet_conn.icsk_ack.rcv_mss,
 		.limit_bytes = policy_min(65535U << scale, LARGEST_WINDOW),
+		.bound_bytes = tp->rcv_ssthresh,
 		.gap = tp->out_of_order_queue.rb_node != 0,
 		.ce = (tp->ecn_flags & TCP_ECN_DEMAND_CWR) != 0,
 		.delayed_ack = is_delayed_ack(tp),
 		.has_data = ops->skb_len > 0,
 	};
 	struct receiver_path *path = path_of(ops, own->record.group);
+	struct receiver_group *group = group_of(own->record.group);
+	u32 number = (u32)bpf_get_socket_cookie(ops) | 1U << 31;
 	u32 window;
 
 	own->received = tp->rcv_nxt;
+	own->scale = scale;
+	if (group && own->unseen < UNSEEN)
+		segment.may_close = receiver_others_probe(group, number, segment.now_us);
 	if (path)
 		receiver_adopt_path(&own->receiver, path, segment.now_us);
 	window = receiver_answer(&own->receiver, &segment);
 	if (path)
 		receiver_share_path(&own->receiver, path, &segment);
+	if (group)
+		receiver_share_probing(&own->receiver, group, number, segment.now_us);
 	publish(own, window);
+	own->closing = !window;
+	own->unseen = policy_min(own->unseen + 1, UNSEEN);
+	window = receiver_clamp_bytes(&own->receiver);
 	/* A zero window is the kernel's own: before 6.1.68 a clamp froze the connection. */
 	if (tp->rcv_wnd)
 		bpf_setsockopt(ops, SOL_TCP, TCP_WINDOW_CLAMP, &window, sizeof(window));
@@ -279,4 +318,78 @@ int netnice_receive(struct bpf_sock_ops *ops)
 	else if (tp)
 		advertise(ops, tp, own);
 	return 1;
+}
+
+/* Returns the position of the TCP header of a packet from `sk`; 0 if it is not where it may be. */
+static __always_inline u32 tcp_position(struct __sk_buff *skb, const struct bpf_sock *sk)
+{
+	/* After an Ethernet header, with or without a VLAN tag in it, or without any. */
+	const u32 starts[] = { 14, 0, 18 };
+	u32 number;
+
+	for (number = 0; number < sizeof(starts) / sizeof(starts[0]); number++) {
+		u32 start = starts[number], position;
+		struct {
+			__be16 source, destination;
+		} ports;
+		u8 ip[10];
+
+		if (bpf_skb_load_bytes(skb, start, ip, sizeof(ip)))
+			continue;
+		if (ip[0] >> 4 == 4 && ip[9] == IPPROTO_TCP)
+			position = start + (ip[0] & 15) * 4;
+		else if (ip[0] >> 4 == 6 && ip[6] == IPPROTO_TCP)
+			position = start + 40;
+		else
+			continue;
+		if (!bpf_skb_load_bytes(skb, position, &ports, sizeof(ports)) &&
+		    ports.source == __builtin_bswap16((u16)sk->src_port) &&
+		    ports.destination == sk->dst_port)
+			return position;
+	}
+	return 0;
+}
+
+/* Closes the window in the segments of connections whose policy asks for it. */
+SEC("tc")
+int netnice_window(struct __sk_buff *skb)
+{
+	struct bpf_sock *sk = skb->sk;
+	struct reception *own;
+	u32 position, edge, left, grains;
+	__be16 offered, wanted;
+	__be32 acknowledged;
+	bool known, closing;
+
+	sk = sk ? bpf_sk_fullsock(sk) : sk;
+	own = sk ? bpf_sk_storage_get(&receptions, sk, 0, 0) : 0;
+	if (!own)
+		return TCX_NEXT;
+	position = tcp_position(skb, sk);
+	if (!position)
+		return TCX_NEXT;
+	if (bpf_skb_load_bytes(skb, position + 8, &acknowledged, 4) ||
+	    bpf_skb_load_bytes(skb, position + 14, &offered, 2))
+		return TCX_NEXT;
+	edge = __builtin_bswap32(acknowledged) +
+	       ((u32)__builtin_bswap16(offered) << (own->scale & 15));
+	known = own->unseen < UNSEEN;
+	closing = own->closing && known;
+	own->unseen = 0;
+	/* For this segment only: netnice_receive() may never be called again. */
+	own->closing = 0;
+	if (!known || (!closing && policy_after(edge, own->edge)))
+		own->edge = edge;
+	if (!closing || !policy_after(edge, own->edge))
+		return TCX_NEXT;
+	left = own->edge - __builtin_bswap32(acknowledged);
+	if ((s32)left < 0)
+		left = 0;
+	grains = (left + (1U << (own->scale & 15)) - 1) >> (own->scale & 15);
+	if (grains >= __builtin_bswap16(offered))
+		return TCX_NEXT;
+	wanted = __builtin_bswap16((u16)grains);
+	bpf_l4_csum_replace(skb, position + 16, offered, wanted, sizeof(wanted));
+	bpf_skb_store_bytes(skb, position + 14, &wanted, sizeof(wanted), 0);
+	return TCX_NEXT;
 }

@@ -10,6 +10,7 @@ use libbpf_rs::{MapCore, MapFlags, MapHandle, Program};
 
 use crate::abi::{Attachment, DSCP_LOWER_EFFORT, DSCP_UNCHANGED, Totals, padded};
 use crate::cgroup::hierarchy::Cgroup;
+use crate::cgroup::interfaces;
 use crate::cgroup::programs::{self, Hook};
 use crate::error::{Context, Error, Result, libbpf};
 use crate::objects::control::Registered;
@@ -22,6 +23,7 @@ use crate::sockets::storage::SocketStorage;
 const PLACE: &str = "netnice_place";
 const GUARD: &str = "netnice_guard";
 const RECEIVE: &str = "netnice_receive";
+const WINDOW: &str = "netnice_window";
 
 /// Programs that refuse QUIC.
 const QUIC: [(&str, Hook); 4] = [
@@ -61,7 +63,9 @@ impl Attacher {
         }
         let there = !receives || receiving_programs().is_pinned(pins);
         if there && control.is_pinned(pins) && programs().is_pinned(pins) {
-            return Ok((Registered::Already, Self::open_for(settings, None, pins)?));
+            let opened = Self::open_for(settings, None, pins)?;
+            opened.attach_to_interfaces(pins);
+            return Ok((Registered::Already, opened));
         }
         let loading = pins.while_loading()?;
         std::thread::scope(|scope| {
@@ -82,7 +86,9 @@ impl Attacher {
                 let control = control.name();
                 return Err(Error::Foreign { control });
             }
-            Ok((registered, Self::open_for(settings, refused, pins)?))
+            let opened = Self::open_for(settings, refused, pins)?;
+            opened.attach_to_interfaces(pins);
+            Ok((registered, opened))
         })
     }
 
@@ -99,6 +105,16 @@ impl Attacher {
         Ok(opened)
     }
 
+    /// Lets the connections of a group close their windows, for as long as the pins are there. Without it, windows are
+    /// small instead.
+    fn attach_to_interfaces(&self, pins: &PinDirectory) {
+        if self.receive.is_some() {
+            let _ = open_program(receiving_programs(), WINDOW, pins).map(|program| {
+                interfaces::attach(program.as_fd(), &receiving_programs().directory(pins))
+            });
+        }
+    }
+
     /// Returns why received data is not governed although both directions were requested.
     pub fn receive_refused(&self) -> Option<&str> {
         self.receive_refused.as_deref()
@@ -108,6 +124,13 @@ impl Attacher {
     /// until the last user of the pins has gone.
     pub fn load_receiving(pins: &PinDirectory) -> Result<()> {
         load(receiving_programs(), &pins.while_loading()?, pins)
+    }
+
+    /// Fails if the connections of a group cannot close their windows: before Linux 6.6.
+    pub fn try_closing(pins: &PinDirectory) -> Result<()> {
+        let program = open_program(receiving_programs(), WINDOW, pins)?;
+        interfaces::can_attach(program.as_fd())
+            .doing(|| "attaching to a network interface (tcx)".to_owned())
     }
 
     /// Ensures that the kernel has the programs of this version that refuse QUIC, as [`Self::load_receiving`] does.

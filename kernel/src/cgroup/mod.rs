@@ -4,5 +4,6 @@
 pub mod attachment;
 pub(crate) mod fork;
 pub mod hierarchy;
+mod interfaces;
 pub mod paths;
 mod programs;

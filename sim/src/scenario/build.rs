@@ -4,7 +4,6 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use netnice_congestion::receiver;
 use netnice_congestion::registry;
 use netnice_queue::Time;
 use netnice_scenario::Layout;
@@ -22,7 +21,7 @@ use crate::scenario::trace_files::Traces;
 use crate::simulation::{RunOptions, Simulation};
 use crate::tcp::{
     Clock, DelayedAck, LARGEST_GOVERNED_WINDOW, LowPriority, Opener, ReceiverConfig, Recovery,
-    SenderConfig, TimeoutConfig,
+    SenderConfig, Shared, TimeoutConfig,
 };
 use crate::traffic::{Traffic, Web};
 
@@ -183,7 +182,7 @@ fn flow_spec(
 }
 
 /// The paths that receivers at low priority share, by group, sender and receiver.
-type Paths = HashMap<(String, usize, usize), Arc<Mutex<receiver::Path>>>;
+type Paths = HashMap<(String, usize, usize), Arc<Mutex<Shared>>>;
 
 /// The parts that flows of one group have in common.
 struct Controls<'a> {
@@ -337,14 +336,14 @@ fn low_priority(
             error,
         })?;
     let one_path = flow.senders.len() == 1 && flow.receivers.len() == 1;
-    let path = one_path.then(|| {
+    let shared = one_path.then(|| {
         let key = (flow.group.name.clone(), sender, receiver);
         paths.entry(key).or_default().clone()
     });
     Ok(Some(LowPriority {
         parameters,
         mss,
-        path,
+        shared,
     }))
 }
 

@@ -163,7 +163,7 @@ fn download(until: Time) -> Pipe<'static> {
     let wanted = LowPriority {
         parameters: Parameters::default(),
         mss: sender.mss,
-        path: None,
+        shared: None,
     };
     let mut pipe = Pipe::new(sender, receiver, ONE_WAY_MS).data_fate(|number, segment| {
         match queue_ms(number, segment.tsval) {

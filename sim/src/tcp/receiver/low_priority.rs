@@ -2,10 +2,10 @@
 //! The advertised window of a receiver at low priority: `policy/receiver.h` of the congestion crate decides, as in a kernel,
 //! where `receive.bpf.c` sets `TCP_WINDOW_CLAMP` to its result.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use netnice_congestion::policy::{Parameters, Report};
-use netnice_congestion::receiver::{Path, Receiver as Policy, Segment as Leaving};
+use netnice_congestion::receiver::{Group, Path, Receiver as Policy, Segment as Leaving};
 use netnice_queue::Time;
 
 use super::{Receiver, ReceiverConfig};
@@ -33,9 +33,21 @@ pub struct LowPriority {
     pub parameters: Parameters,
     /// Most bytes of data in a packet of the peer: the MSS that this end has advertised, less its options.
     pub mss: u32,
-    /// The path, shared by the connections of a group from one sender to one receiver; `None` where each knows only its
-    /// own.
-    pub path: Option<Arc<Mutex<Path>>>,
+    /// Shared by the connections of a group from one sender to one receiver; `None` where each knows only itself.
+    pub shared: Option<Arc<Mutex<Shared>>>,
+}
+
+/// Knowledge that connections share.
+#[derive(Debug, Default)]
+pub struct Shared {
+    path: Path,
+    group: Group,
+    /// Connections so far, which gives each its number.
+    connections: u32,
+}
+
+fn locked(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The advertised window of one connection. Its part in Linux is `tcp_set_window_clamp`, `tcp_grow_window` and
@@ -43,6 +55,8 @@ pub struct LowPriority {
 #[derive(Debug, Clone)]
 pub(super) struct WindowControl {
     wanted: LowPriority,
+    /// Number among the connections that share their knowledge, from 1 on.
+    number: u32,
     /// `None` until the connection is established.
     policy: Option<Policy>,
     clock: Clock,
@@ -52,6 +66,8 @@ pub(super) struct WindowControl {
     /// Receive buffer in bytes.
     buffer: u32,
     clamp: u32,
+    /// The window is to be zero once what was offered has arrived, as `receive.bpf.c` has it in segments that leave.
+    closed: bool,
     /// Linux's `rcv_ssthresh`: bound of the window, which follows a larger clamp only as data arrive.
     bound: u32,
     /// Window advertised last.
@@ -79,14 +95,21 @@ impl WindowControl {
         let first = buffer
             .min(u32::from(u16::MAX))
             .min(FIRST_PACKETS * wanted.mss);
+        let number = wanted.shared.as_deref().map_or(1, |shared| {
+            let mut shared = locked(shared);
+            shared.connections += 1;
+            shared.connections
+        });
         WindowControl {
             wanted: wanted.clone(),
+            number,
             policy: None,
             clock: config.clock,
             least_rto_ns: nanos(config.timeout.min),
             scale: u32::from(config.window_scale.min(14)),
             buffer,
             clamp: buffer,
+            closed: false,
             bound: first,
             window: first,
             edge: u64::from(first),
@@ -173,10 +196,12 @@ impl WindowControl {
             bytes: (arrivals.next - self.reported) as u32,
             mss: self.largest_segment,
             limit_bytes: self.limit(),
+            bound_bytes: self.bound,
             gap: arrivals.gap,
             ce: arrivals.ce,
             delayed_ack: self.arrived.is_some_and(|arrived| arrived != now),
             has_data: arrivals.has_data,
+            may_close: self.wanted.shared.is_some(),
         }
     }
 
@@ -194,18 +219,18 @@ impl WindowControl {
     /// Returns the window to advertise in a segment that leaves at `now`.
     fn advertise(&mut self, now: Time, arrivals: &Arrivals) -> u32 {
         let leaving = self.leaving(now, arrivals);
-        let path = self.wanted.path.clone();
+        let shared = self.wanted.shared.clone();
+        let number = self.number;
         let policy = self.establish(now);
-        let wanted = match &path {
-            Some(path) => {
-                let mut path = path.lock().unwrap_or_else(PoisonError::into_inner);
-                policy.window_on(&mut path, &leaving)
-            }
+        let wanted = match shared.as_deref().map(locked).as_deref_mut() {
+            Some(Shared { path, group, .. }) => policy.window_in(group, number, path, &leaving),
             None => policy.window(&leaving),
         };
+        let clamp = policy.clamp_bytes();
         self.reported = arrivals.next;
         self.quick_acks = self.quick_acks.saturating_sub(1);
-        self.set_clamp(wanted);
+        self.set_clamp(clamp);
+        self.closed = wanted == 0;
         self.select(arrivals.next)
     }
 
@@ -224,7 +249,11 @@ impl WindowControl {
     fn select(&mut self, next: u64) -> u32 {
         let grain = 1 << self.scale;
         let offered = self.edge.saturating_sub(next) as u32;
-        let open = self.bound.min(self.buffer);
+        let open = if self.closed {
+            0
+        } else {
+            self.bound.min(self.buffer)
+        };
         self.window = open.max(offered).next_multiple_of(grain).min(self.limit());
         self.edge = self.edge.max(next + u64::from(self.window));
         self.window
