@@ -114,6 +114,14 @@ fn a_download_is_shown_with_its_direction_and_rate() {
     assert_eq!(shown["both"]["run"]["connections"], 1);
 }
 
+/// Needs Linux 6.6: before, windows are small instead.
+#[test]
+fn twenty_downloads_close_windows_and_open_them_again() {
+    let found = behind(&HOME, &["closing", env!("CARGO_BIN_EXE_netnice")], "");
+    assert!(found["closed"].as_u64() >= Some(5), "{found}");
+    assert_eq!(found["progressed"], 20, "{found}");
+}
+
 /// Attached and detached again and again meanwhile, on a path that loses packets.
 #[test]
 fn whatever_happens_no_byte_is_lost() {

@@ -5,6 +5,7 @@ downloads.py serve             answers requests `bytes offset` on port 8000; 0 b
 downloads.py beside NETNICE    rates: plain alone, low alone, and both at once, in Mb/s
 downloads.py release NETNICE   rate of a low-priority download beside a plain one, before and after `detach`
 downloads.py status NETNICE     what `status` and `run` print about a low-priority download, governed one way and both
+downloads.py closing NETNICE    how many of twenty downloads close their windows beside a plain one, and go on after it
 downloads.py compare COUNT     COUNT downloads of random size, compared byte by byte
 """
 
@@ -109,6 +110,48 @@ def status(netnice: str) -> None:
         summary = json.loads(download.communicate()[1].splitlines()[-1])
         found[way] = {"status": status[:1], "table": table, "run": summary}
     print(json.dumps(found))
+
+
+def twenty() -> None:
+    """Twenty downloads; prints the bytes of each so far, every second."""
+    connections = [connect() for _ in range(20)]
+    received = [0] * len(connections)
+
+    def read(number: int) -> None:
+        connections[number].sendall(b"0 0\n")
+        while more := len(connections[number].recv(1 << 20)):
+            received[number] += more
+
+    for number in range(len(connections)):
+        threading.Thread(target=read, args=(number,), daemon=True).start()
+    while True:
+        time.sleep(1)
+        print(json.dumps(received), flush=True)
+
+
+def closing(netnice: str) -> None:
+    command = [netnice, "run", "--direction", "receive", "--", sys.executable, __file__, "twenty"]
+    low = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    for _ in range(6):
+        low.stdout.readline()
+    plain = download(120)
+    closed = 0
+    end = time.monotonic() + 60
+    while closed < 10 and time.monotonic() < end:
+        time.sleep(0.5)
+        all_connections = json.loads(subprocess.check_output([netnice, "status", "--json"]))["connections"]
+        windows = [one["receive_window_bytes"] for one in all_connections if one["peer"].endswith(":8000")]
+        closed = max(closed, windows.count(0))
+    plain.kill()
+    plain.wait()
+    first = json.loads(low.stdout.readline())
+    progressed = 0
+    while progressed < 20 and time.monotonic() < end + 60:
+        latest = json.loads(low.stdout.readline())
+        progressed = sum(now > then + 100_000 for then, now in zip(first, latest, strict=True))
+    low.terminate()
+    low.communicate()
+    print(json.dumps({"closed": closed, "progressed": progressed}))
 
 
 def compare(count: int) -> None:
