@@ -127,6 +127,7 @@ POLICY_INLINE void netnice_round(struct netnice *state, const struct netnice_ack
 		if (state->blind_rounds && !--state->blind_rounds)
 			state->pause_scale = NETNICE_PAUSE_UNIT;
 		netnice_test_limit(state, cwnd);
+		netnice_learn_share_of_round(state, ack);
 		if (!state->inference)
 			state->report.phase = POLICY_AVOIDANCE;
 		state->growth =

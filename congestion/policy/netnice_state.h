@@ -46,18 +46,20 @@
 #define NETNICE_BLIND_PROBES 3U  /* clean probes that end yielding after a blind loss */
 #define NETNICE_BLIND_PROBE_ROUNDS 64U
 #define NETNICE_BLIND_SCALE_LIMIT (4 * NETNICE_PAUSE_UNIT)
-#define NETNICE_REPAIR_ROUNDS 4U   /* from probe to probe in a recovery, at most */
-#define NETNICE_POLICED_LOSSES 4U  /* in one event; losses at random are seldom so many */
-#define NETNICE_POLICED_PARTS 16U  /* and so large a part of a round: a sixteenth */
-#define NETNICE_LIMIT_ROUNDS 124U  /* growth tests a confirmed limit that seldom */
-#define NETNICE_REFILL_ROUNDS 4U   /* the empty bucket of a policer gains a little */
-#define NETNICE_WHOLE_ACKS 7U      /* in all, that show a receiver which holds no ACKs */
-#define NETNICE_TRAIN_PACKETS 6U   /* even: the receiver acknowledges the last one at once */
-#define NETNICE_SHARE_BACK_OFFS 5U /* at a much lower rate that indicate a fair queue */
-#define NETNICE_SHARE_WAITS 7U     /* doublings of that number */
-#define NETNICE_SHARE_RELIEF 8U    /* back-offs at the full rate that take one doubling away */
-#define NETNICE_TOGETHER_TRAINS 3U /* in a row that show a common queue */
-#define NETNICE_SLOWER_TRAINS 7U   /* in a row that show a slower link instead */
+#define NETNICE_REPAIR_ROUNDS 4U       /* from probe to probe in a recovery, at most */
+#define NETNICE_POLICED_LOSSES 4U      /* in one event; losses at random are seldom so many */
+#define NETNICE_POLICED_PARTS 16U      /* and so large a part of a round: a sixteenth */
+#define NETNICE_LIMIT_ROUNDS 124U      /* growth tests a confirmed limit that seldom */
+#define NETNICE_REFILL_ROUNDS 4U       /* the empty bucket of a policer gains a little */
+#define NETNICE_WHOLE_ACKS 7U          /* in all, that show a receiver which holds no ACKs */
+#define NETNICE_TRAIN_PACKETS 6U       /* even: the receiver acknowledges the last one at once */
+#define NETNICE_TRAIN_LIMIT 32U        /* packets of a train where they are short: 45 kB */
+#define NETNICE_SHARE_BACK_OFFS 5U     /* at a much lower rate that indicate a fair queue */
+#define NETNICE_SHARE_TIME_US 1600000U /* of rounds at such a rate that counts as one back-off */
+#define NETNICE_SHARE_WAITS 7U         /* doublings of that number */
+#define NETNICE_SHARE_RELIEF 8U        /* back-offs at the full rate that take one doubling away */
+#define NETNICE_TOGETHER_TRAINS 3U     /* in a row that show a common queue */
+#define NETNICE_EXCESS_SHIFT 4         /* the mean over trains: a sixteenth of each new one */
 #define NETNICE_SLACK_UNKNOWN 65535U
 #define NETNICE_QUEUE_LIMIT_US 0xffffffU /* 24 bits */
 #define NETNICE_NO_SAMPLE 0xffffffffU
@@ -89,6 +91,8 @@ struct netnice {
 	union {
 		u32 steady_since_us; /* while yielding: start of the steady delay; 0: none */
 		u32 trial_start;     /* on trial: `delivered` at its start */
+		/* If `shared`: how far the last packets of trains follow above the average; 0: unknown. */
+		s32 spacing_excess_ns;
 	};
 	u16 steady_low; /* in ticks of 20 us, as the next four members; on trial: what was added */
 	u16 steady_high;
@@ -161,10 +165,23 @@ POLICY_INLINE void netnice_init(struct netnice *state, const struct policy_param
 	state->one_way_slack = NETNICE_SLACK_UNKNOWN;
 }
 
+/*
+ * Packets of a train, an even number. Half of it takes as long as the floor of the threshold, so that as
+ * many packets of others between its own exceed the threshold at high rates, too.
+ */
+POLICY_INLINE u32 netnice_train_packets(const struct netnice *state)
+{
+	u32 packet_us = policy_max(state->packet_ns / 1000, 1);
+	u32 floor_us = state->threshold_floor * NETNICE_TICK_US;
+	u32 half = policy_min((floor_us + packet_us - 1) / packet_us, NETNICE_TRAIN_LIMIT / 2);
+
+	return policy_max(2 * half, NETNICE_TRAIN_PACKETS);
+}
+
 /* Packets of a probe while yielding. */
 POLICY_INLINE u32 netnice_probe_packets(const struct netnice *state)
 {
-	return state->trains ? NETNICE_TRAIN_PACKETS : NETNICE_PAIR_PACKETS;
+	return state->trains ? netnice_train_packets(state) : NETNICE_PAIR_PACKETS;
 }
 
 /* Begins a round: its samples are those of packets sent from now on. */

@@ -45,6 +45,7 @@ POLICY_INLINE int netnice_learn_share(struct netnice *state, const struct netnic
 {
 	u32 delivery_ns = netnice_delivery_ns(ack);
 	u32 packet_us = state->packet_ns / 1000;
+	u32 train_us = netnice_train_packets(state) * packet_us;
 	/* A receiver delays ACKs: the count of packets is mostly even. */
 	u32 dither = ack->delivered / 2;
 
@@ -55,10 +56,10 @@ POLICY_INLINE int netnice_learn_share(struct netnice *state, const struct netnic
 		if (state->share_wait && !(dither % NETNICE_SHARE_RELIEF))
 			state->share_wait -= 1;
 		if (delivery_ns - delivery_ns / 8 <= state->packet_ns)
-			state->jittery = state->jitter_us > 3 * packet_us / 8;
+			state->jittery = state->jitter_us > train_us / 16;
 		return 0;
 	}
-	if (state->jittery || netnice_threshold_us(state) > NETNICE_TRAIN_PACKETS / 2 * packet_us)
+	if (state->jittery || netnice_threshold_us(state) > train_us / 2)
 		return 0;
 	if (delivery_ns / 7 < state->packet_ns / 4) {
 		if (state->doubted)
@@ -71,6 +72,23 @@ POLICY_INLINE int netnice_learn_share(struct netnice *state, const struct netnic
 		return 0;
 	state->share_evidence += 1;
 	return state->share_evidence >= NETNICE_SHARE_BACK_OFFS;
+}
+
+/*
+ * Once a back-off has shown a much lower rate, each 1.6 s of rounds at such a rate count like one more: where round
+ * trips are long, back-offs are many seconds apart. Trains still begin at a back-off only.
+ */
+POLICY_INLINE void netnice_learn_share_of_round(struct netnice *state,
+						const struct netnice_ack *ack)
+{
+	u32 rounds = policy_max(NETNICE_SHARE_TIME_US / policy_max(state->minimum_rtt_us, 1), 1);
+	/* Successive rounds may be equally long: multiplication by Knuth's constant mixes the bits. */
+	u32 dither = ack->delivered * 2654435761U >> 16;
+
+	if (!state->share_evidence || state->share_evidence >= NETNICE_SHARE_BACK_OFFS - 1)
+		return;
+	if (netnice_delivery_ns(ack) / 7 >= state->packet_ns / 4 && !(dither % rounds))
+		state->share_evidence += 1;
 }
 
 /* Yields to others in a fair queue. */
@@ -100,20 +118,40 @@ POLICY_INLINE u32 netnice_spacing_us(const struct netnice *state, const struct n
 
 /*
  * Returns the time of a packet on a link that has become slower, if the delays of a train show one;
- * otherwise 0. In a fair queue others seem to fit now and then, so no jitter is allowed there.
+ * otherwise 0. In a fair queue others seem to fit, too: see netnice_is_slower().
  */
 POLICY_INLINE u32 netnice_slower_ns(const struct netnice *state, u32 spacing_us)
 {
 	u32 packet_us = state->packet_ns / 1000;
-	u32 mean_us = (state->latest_queue_us + packet_us) / NETNICE_TRAIN_PACKETS;
+	u32 packets = netnice_train_packets(state);
+	u32 mean_us = (state->latest_queue_us + packet_us) / packets;
 	u32 tolerance_us = mean_us / 4 + 2 * state->jitter_us;
 	u32 distance_us = spacing_us > mean_us ? spacing_us - mean_us : mean_us - spacing_us;
 
-	if (state->shared)
-		tolerance_us = packet_us / 4 / NETNICE_TRAIN_PACKETS;
 	if (spacing_us - spacing_us / 5 < packet_us || distance_us > tolerance_us)
 		return 0;
 	return mean_us * 1000;
+}
+
+/*
+ * Returns whether trains in a row show a slower link. Its packets are as far apart at the end of a train as on
+ * average. In a fair queue the first one waits only for what is left of a packet of others, which lowers the
+ * average by up to a packet's time over the whole train, and by half of that in the mean of many trains, which
+ * jitter does not change. `slower_ns` is netnice_slower_ns().
+ */
+POLICY_INLINE int netnice_is_slower(struct netnice *state, u32 spacing_us, u32 slower_ns)
+{
+	s32 share_ns = (s32)(state->packet_ns / netnice_train_packets(state));
+	s32 excess_ns = (s32)(spacing_us * 1000 - slower_ns);
+
+	if (!slower_ns) {
+		state->spacing_excess_ns = 0;
+		return 0;
+	}
+	if (!state->spacing_excess_ns)
+		state->spacing_excess_ns = share_ns / 2;
+	state->spacing_excess_ns += (excess_ns - state->spacing_excess_ns) >> NETNICE_EXCESS_SHIFT;
+	return state->spacing_excess_ns < share_ns / 4;
 }
 
 /* Evaluates a train that met more than its own queue. */
@@ -126,7 +164,7 @@ POLICY_INLINE void netnice_judge_train(struct netnice *state, const struct netni
 	if (!state->shared && !state->jittery && slower_ns && slower_ns / 4 < state->packet_ns) {
 		/* In a fair queue, one train may look as on a slower link. */
 		state->shared = 1;
-		state->share_evidence = 0;
+		state->spacing_excess_ns = 0;
 	}
 	if (!state->shared) {
 		/* The delay has stood still: the link is slower, or else the path may be longer. */
@@ -146,6 +184,7 @@ POLICY_INLINE void netnice_judge_train(struct netnice *state, const struct netni
 			state->shared = 0;
 			state->trains = 0;
 			state->together = 0;
+			state->steady_since_us = 0;
 			return;
 		}
 		slower_ns = 0;
@@ -153,8 +192,7 @@ POLICY_INLINE void netnice_judge_train(struct netnice *state, const struct netni
 		state->together = 0;
 	}
 	state->share_wait = 0;
-	state->share_evidence = slower_ns ? state->share_evidence + 1 : 0;
-	if (state->share_evidence >= NETNICE_SLOWER_TRAINS) {
+	if (netnice_is_slower(state, spacing_us, slower_ns)) {
 		state->packet_ns = slower_ns;
 		netnice_return(state);
 		return;
@@ -170,7 +208,7 @@ POLICY_INLINE void netnice_judge_train(struct netnice *state, const struct netni
 POLICY_INLINE void netnice_train_round(struct netnice *state, const struct netnice_ack *ack,
 				       u32 previous_us)
 {
-	u32 own_us = (NETNICE_TRAIN_PACKETS - 1) * (state->packet_ns / 1000);
+	u32 own_us = (netnice_train_packets(state) - 1) * (state->packet_ns / 1000);
 	u32 threshold_us = netnice_threshold_us(state) + own_us;
 	u32 queue_us = state->latest_queue_us;
 

@@ -429,6 +429,7 @@ fn a_link_that_becomes_slower_is_filled_again() {
     for (rate, jitter) in [
         ("3400kbit", ""),
         ("5mbit", "jitter = \"2ms\""),
+        ("5mbit", "jitter = \"300us\""),
         ("1mbit", ""),
     ] {
         let changes = format!("changes = [{{ at = \"20s\", rate = \"{rate}\" }}]");
@@ -460,6 +461,21 @@ fn netnice_yields_in_a_fair_queue_to_a_latecomer() {
         let shares: Vec<f64> = (1..=20).map(share).collect();
         let yields = shares.iter().filter(|&&share| share < 0.3).count();
         assert!(yields >= 15, "{rival}: {yields}, {shares:.3?}");
+    }
+}
+
+#[test]
+fn netnice_yields_in_fair_queues_at_high_rates_too() {
+    for (rate, queue) in [("50mbit", "fq_codel"), ("100mbit", "cake")] {
+        let mut bed = Bed::new(rate, 40, "83p");
+        let queue = format!("{{ discipline = \"{queue}\" }}");
+        bed.link = bed.link.replace("\"83p\"", &queue);
+        let results = bed
+            .flow("own", "netnice", "")
+            .flow("rival", "cubic", "start = \"15s\"")
+            .run(25, 60);
+        let (own, theirs) = (results.share("own"), results.share("rival"));
+        assert!(own < 0.1 && theirs > 0.8, "{rate}: {own:.3}, {theirs:.3}");
     }
 }
 

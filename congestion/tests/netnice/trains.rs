@@ -80,6 +80,43 @@ fn a_rate_that_falls_suddenly_is_probed_by_trains() {
 }
 
 #[test]
+fn rounds_at_a_low_rate_count_like_back_offs() {
+    let mut connection = Connection::settled(40);
+    connection.back_off_and_empty(PACKET_US);
+    connection.back_off_and_empty(2 * PACKET_US);
+    // 40 rounds count as one back-off, and each has 17 or 20 ACKs.
+    for _ in 0..300 * 20 {
+        let mut ack = connection.ack(0);
+        ack.rate_interval_us = 2 * ack.rate_delivered * PACKET_US;
+        connection.cwnd = connection.control.on_ack(&ack).min(40);
+    }
+    assert_eq!(connection.phase(), Phase::Avoidance);
+    connection.back_off_and_empty(2 * PACKET_US);
+    assert_eq!(connection.phase(), Phase::Yielding);
+    assert_eq!(connection.control.burst_packets(), 6);
+}
+
+#[test]
+fn trains_are_longer_at_a_high_rate() {
+    // Half of a train takes the threshold's floor, 1 ms, and no more than 16 packets.
+    for (packet_us, train) in [(1_200, 6), (240, 10), (120, 18), (12, 32)] {
+        let mut connection = Connection::yielding();
+        let mut most = 0;
+        for _ in 0..10 {
+            connection.now_us += PAUSE.as_micros() as u32;
+            let mut ack = connection.ack(3_600);
+            ack.in_flight = 0;
+            ack.rate_interval_us = ack.rate_delivered * packet_us;
+            if connection.phase() == Phase::Yielding {
+                connection.cwnd = connection.control.on_ack(&ack);
+                most = most.max(connection.control.burst_packets());
+            }
+        }
+        assert_eq!(most, train, "{packet_us}");
+    }
+}
+
+#[test]
 fn a_rate_that_falls_slowly_is_probed_later() {
     let mut connection = Connection::settled(40);
     connection.back_off_and_empty(PACKET_US);
@@ -138,13 +175,49 @@ fn trains_between_which_others_are_served_keep_it_yielding() {
 fn a_slower_link_is_recognised_by_how_packets_follow() {
     let mut connection = Connection::steady();
     // A third of the rate: 3.6 ms each, less the 1.2 ms that the smallest round trip has of the first.
-    for _ in 0..7 {
+    // The excess of the spacing falls by a sixteenth with each: (15 / 16)^11 is less than a half.
+    for _ in 0..11 {
         assert_eq!(connection.phase(), Phase::Yielding);
         connection.train([6_000, 13_200, 20_400]);
     }
     assert_eq!(connection.phase(), Phase::SlowStart);
     // It is no trial: the minimum is what it was.
     assert_eq!(connection.reported(3_000), 3_000);
+}
+
+/// Delays of the second, fourth and sixth packet, the latter two later by up to 300 us at random.
+fn with_jitter(mut queues_us: [u32; 3], random: &mut u32) -> [u32; 3] {
+    for queue_us in &mut queues_us[1..] {
+        *random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        *queue_us += (*random >> 16) % 300;
+    }
+    queues_us
+}
+
+#[test]
+fn a_slower_link_with_jitter_is_recognised() {
+    for mut random in 0..20 {
+        let mut connection = Connection::steady();
+        for _ in 0..60 {
+            if connection.phase() == Phase::Yielding {
+                connection.train(with_jitter([6_000, 13_200, 20_400], &mut random));
+            }
+        }
+        assert_eq!(connection.phase(), Phase::SlowStart, "{random}");
+    }
+}
+
+#[test]
+fn jitter_makes_no_fair_queue_a_slower_link() {
+    for mut random in 0..20 {
+        let mut connection = Connection::suspicious();
+        for number in 0..100 {
+            let residual_us = number * 5 % 8 * 150;
+            let queues_us = [2, 6, 10].map(|packets| packets * PACKET_US + residual_us);
+            connection.train(with_jitter(queues_us, &mut random));
+            assert_eq!(connection.phase(), Phase::Yielding, "{random}: {number}");
+        }
+    }
 }
 
 #[test]
