@@ -15,6 +15,15 @@ typedef unsigned long long u64;
 typedef int s32;
 
 #define POLICY_INLINE static inline __attribute__((always_inline, unused))
+/*
+ * A function of numbers alone that branches and is called in many places. The kernel's verifier
+ * checks it once, and takes its result for any number, in place of following each branch at each call.
+ */
+#ifdef __bpf__
+#define POLICY_CALLED __attribute__((noinline))
+#else
+#define POLICY_CALLED POLICY_INLINE
+#endif
 
 POLICY_INLINE u32 policy_min(u32 left, u32 right)
 {

@@ -165,17 +165,23 @@ POLICY_INLINE void netnice_init(struct netnice *state, const struct policy_param
 	state->one_way_slack = NETNICE_SLACK_UNKNOWN;
 }
 
+/* netnice_train_packets() for the floor of the threshold and the time of a packet. */
+POLICY_CALLED u32 netnice_packets_of_train(u32 floor_us, u32 packet_us)
+{
+	u32 divisor_us = policy_max(packet_us, 1);
+	u32 half = policy_min((floor_us + divisor_us - 1) / divisor_us, NETNICE_TRAIN_LIMIT / 2);
+
+	return policy_max(2 * half, NETNICE_TRAIN_PACKETS);
+}
+
 /*
  * Packets of a train, an even number. Half of it takes as long as the floor of the threshold, so that as
  * many packets of others between its own exceed the threshold at high rates, too.
  */
 POLICY_INLINE u32 netnice_train_packets(const struct netnice *state)
 {
-	u32 packet_us = policy_max(state->packet_ns / 1000, 1);
-	u32 floor_us = state->threshold_floor * NETNICE_TICK_US;
-	u32 half = policy_min((floor_us + packet_us - 1) / packet_us, NETNICE_TRAIN_LIMIT / 2);
-
-	return policy_max(2 * half, NETNICE_TRAIN_PACKETS);
+	return netnice_packets_of_train(state->threshold_floor * NETNICE_TICK_US,
+					state->packet_ns / 1000);
 }
 
 /* Packets of a probe while yielding. */

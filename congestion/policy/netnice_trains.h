@@ -141,7 +141,7 @@ POLICY_INLINE u32 netnice_slower_ns(const struct netnice *state, u32 spacing_us)
  */
 POLICY_INLINE int netnice_is_slower(struct netnice *state, u32 spacing_us, u32 slower_ns)
 {
-	s32 share_ns = (s32)(state->packet_ns / netnice_train_packets(state));
+	u32 share_ns = state->packet_ns / netnice_train_packets(state);
 	s32 excess_ns = (s32)(spacing_us * 1000 - slower_ns);
 
 	if (!slower_ns) {
@@ -149,9 +149,9 @@ POLICY_INLINE int netnice_is_slower(struct netnice *state, u32 spacing_us, u32 s
 		return 0;
 	}
 	if (!state->spacing_excess_ns)
-		state->spacing_excess_ns = share_ns / 2;
+		state->spacing_excess_ns = (s32)(share_ns / 2);
 	state->spacing_excess_ns += (excess_ns - state->spacing_excess_ns) >> NETNICE_EXCESS_SHIFT;
-	return state->spacing_excess_ns < share_ns / 4;
+	return state->spacing_excess_ns < (s32)(share_ns / 4);
 }
 
 /* Evaluates a train that met more than its own queue. */
