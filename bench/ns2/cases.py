@@ -54,9 +54,7 @@ def group_figures(flows: list[dict], rate: float, seconds: float) -> Figures:
         sent = sum(flow["sent"] for flow in members)
         figures[f"{name}: throughput, % of link"] = 100 * goodput * WIRE_PER_DATA / rate
         figures[f"{name}: retransmitted, %"] = 100 * sum(flow["retransmitted"] for flow in members) / max(sent, 1)
-        figures[f"{name}: RTOs per 100 s"] = (
-            100 * sum(flow["timeouts"] for flow in members) / len(members) / seconds
-        )
+        figures[f"{name}: RTOs per 100 s"] = 100 * sum(flow["timeouts"] for flow in members) / len(members) / seconds
         figures[f"{name}: mean cwnd, packets"] = sum(flow["mean_cwnd"] for flow in members) / len(members)
     return figures
 
