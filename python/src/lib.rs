@@ -7,6 +7,7 @@ mod directory;
 mod error;
 mod runs;
 mod scenario;
+mod simulation;
 mod tables;
 mod toml;
 
@@ -24,9 +25,11 @@ mod _native {
     #[pymodule_export]
     use crate::error::ScenarioError;
     #[pymodule_export]
-    use crate::runs::{Runs, run_batch, run_local, student_t_975};
+    use crate::runs::{Runs, student_t_975};
     #[pymodule_export]
     use crate::scenario::Scenario;
+    #[pymodule_export]
+    use crate::simulation::{run_batch, run_local};
     #[pymodule_export]
     use crate::tables::Table;
 
