@@ -59,7 +59,7 @@
 #define NETNICE_SHARE_WAITS 7U         /* doublings of that number */
 #define NETNICE_SHARE_RELIEF 8U        /* back-offs at the full rate that take one doubling away */
 #define NETNICE_TOGETHER_TRAINS 3U     /* in a row that show a common queue */
-#define NETNICE_EXCESS_SHIFT 4         /* the mean over trains: a sixteenth of each new one */
+#define NETNICE_LEAD_SHIFT 4           /* the mean over trains: a sixteenth of each new one */
 #define NETNICE_SLACK_UNKNOWN 65535U
 #define NETNICE_QUEUE_LIMIT_US 0xffffffU /* 24 bits */
 #define NETNICE_NO_SAMPLE 0xffffffffU
@@ -91,8 +91,8 @@ struct netnice {
 	union {
 		u32 steady_since_us; /* while yielding: start of the steady delay; 0: none */
 		u32 trial_start;     /* on trial: `delivered` at its start */
-		/* If `shared`: how far the last packets of trains follow above the average; 0: unknown. */
-		s32 spacing_excess_ns;
+		/* If `shared`: how much sooner the first packets of trains come than on a slower link; 0: unknown. */
+		s32 lead_ns;
 	};
 	u16 steady_low; /* in ticks of 20 us, as the next four members; on trial: what was added */
 	u16 steady_high;
@@ -169,14 +169,15 @@ POLICY_INLINE void netnice_init(struct netnice *state, const struct policy_param
 POLICY_CALLED u32 netnice_packets_of_train(u32 floor_us, u32 packet_us)
 {
 	u32 divisor_us = policy_max(packet_us, 1);
-	u32 half = policy_min((floor_us + divisor_us - 1) / divisor_us, NETNICE_TRAIN_LIMIT / 2);
+	u32 half =
+		policy_min((2 * floor_us + divisor_us - 1) / divisor_us, NETNICE_TRAIN_LIMIT / 2);
 
 	return policy_max(2 * half, NETNICE_TRAIN_PACKETS);
 }
 
 /*
- * Packets of a train, an even number. Half of it takes as long as the floor of the threshold, so that as
- * many packets of others between its own exceed the threshold at high rates, too.
+ * Packets of a train, an even number. Half of it takes twice the floor of the threshold, so that as many packets of
+ * others between its own exceed the threshold at high rates, too, and where others that begin have raised it.
  */
 POLICY_INLINE u32 netnice_train_packets(const struct netnice *state)
 {

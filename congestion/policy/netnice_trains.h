@@ -38,8 +38,8 @@ POLICY_INLINE u32 netnice_delivery_ns(const struct netnice_ack *ack)
  * four sevenths. Trains cost a pause, and may look while the others are silent: so they are repeated,
  * and each time that they find nobody, only one back-off of twice as many counts. A rate that falls slowly
  * (two back-offs in a row at a rate between those) has that effect, too: two low-priority flows in
- * one queue come to equal shares so. Where delays vary without others, or a train does not take
- * longer than the threshold, trains would show nothing.
+ * one queue come to equal shares so. Where delays vary without others at two back-offs in a row (the first may meet
+ * others that just begin), or a train does not take longer than the threshold, trains would show nothing.
  */
 POLICY_INLINE int netnice_learn_share(struct netnice *state, const struct netnice_ack *ack)
 {
@@ -48,6 +48,7 @@ POLICY_INLINE int netnice_learn_share(struct netnice *state, const struct netnic
 	u32 train_us = netnice_train_packets(state) * packet_us;
 	/* A receiver delays ACKs: the count of packets is mostly even. */
 	u32 dither = ack->delivered / 2;
+	u32 varied;
 
 	if (!delivery_ns || !packet_us || ack->at_receiver)
 		return 0;
@@ -55,8 +56,11 @@ POLICY_INLINE int netnice_learn_share(struct netnice *state, const struct netnic
 		state->share_evidence = 0;
 		if (state->share_wait && !(dither % NETNICE_SHARE_RELIEF))
 			state->share_wait -= 1;
-		if (delivery_ns - delivery_ns / 8 <= state->packet_ns)
-			state->jittery = state->jitter_us > train_us / 16;
+		if (delivery_ns - delivery_ns / 8 <= state->packet_ns) {
+			varied = state->jitter_us > train_us / 16;
+			state->jittery = varied && (state->doubted || state->jittery);
+			state->doubted = varied;
+		}
 		return 0;
 	}
 	if (state->jittery || netnice_threshold_us(state) > train_us / 2)
@@ -134,24 +138,45 @@ POLICY_INLINE u32 netnice_slower_ns(const struct netnice *state, u32 spacing_us)
 }
 
 /*
- * Returns whether trains in a row show a slower link. Its packets are as far apart at the end of a train as on
- * average. In a fair queue the first one waits only for what is left of a packet of others, which lowers the
- * average by up to a packet's time over the whole train, and by half of that in the mean of many trains, which
- * jitter does not change. `slower_ns` is netnice_slower_ns().
+ * Returns whether trains in a row show a slower link. There the first packets of a train wait until they are transmitted at
+ * the lower rate. In a fair queue the first one waits only for the rest of a packet of others: it comes half a packet's
+ * time sooner in the mean of many trains, which jitter does not change. Where the scheduler serves two packets of a new
+ * flow at once (FQ-CoDel), the second one comes sooner, too. `slower_ns` is netnice_slower_ns().
  */
-POLICY_INLINE int netnice_is_slower(struct netnice *state, u32 spacing_us, u32 slower_ns)
+POLICY_INLINE int netnice_is_slower(struct netnice *state, const struct netnice_ack *ack,
+				    u32 spacing_us, u32 slower_ns)
 {
-	u32 share_ns = state->packet_ns / netnice_train_packets(state);
-	s32 excess_ns = (s32)(spacing_us * 1000 - slower_ns);
+	u32 packet_us = state->packet_ns / 1000;
+	/* The first ACK of a train covers as many packets as its last one. */
+	u32 slower_us = ack->acked * spacing_us;
+	u32 seen_us = state->round_queue_us + packet_us;
+	s32 lead_us;
 
 	if (!slower_ns) {
-		state->spacing_excess_ns = 0;
+		state->lead_ns = 0;
 		return 0;
 	}
-	if (!state->spacing_excess_ns)
-		state->spacing_excess_ns = (s32)(share_ns / 2);
-	state->spacing_excess_ns += (excess_ns - state->spacing_excess_ns) >> NETNICE_EXCESS_SHIFT;
-	return state->spacing_excess_ns < (s32)(share_ns / 4);
+	if (!state->lead_ns)
+		state->lead_ns = (s32)(state->packet_ns / 2);
+	if (slower_us > seen_us)
+		lead_us = (s32)policy_min(slower_us - seen_us, packet_us);
+	else
+		lead_us = -(s32)policy_min(seen_us - slower_us, packet_us);
+	state->lead_ns += (lead_us * 1000 - state->lead_ns) >> NETNICE_LEAD_SHIFT;
+	return state->lead_ns < (s32)(state->packet_ns / 4);
+}
+
+/*
+ * Returns whether the packets of a train follow one another at the known rate, from the first ACK, whose delay is the
+ * smallest and which covers as many packets as the last one, to the last.
+ */
+POLICY_INLINE int netnice_follows_known_rate(const struct netnice *state,
+					     const struct netnice_ack *ack)
+{
+	u32 packets = netnice_train_packets(state) - policy_min(ack->acked, NETNICE_PAIR_PACKETS);
+	u32 spread_us = state->latest_queue_us - state->round_queue_us;
+
+	return spread_us - spread_us / 5 < packets * (state->packet_ns / 1000);
 }
 
 /* Evaluates a train that met more than its own queue. */
@@ -164,7 +189,7 @@ POLICY_INLINE void netnice_judge_train(struct netnice *state, const struct netni
 	if (!state->shared && !state->jittery && slower_ns && slower_ns / 4 < state->packet_ns) {
 		/* In a fair queue, one train may look as on a slower link. */
 		state->shared = 1;
-		state->spacing_excess_ns = 0;
+		state->lead_ns = 0;
 	}
 	if (!state->shared) {
 		/* The delay has stood still: the link is slower, or else the path may be longer. */
@@ -175,7 +200,7 @@ POLICY_INLINE void netnice_judge_train(struct netnice *state, const struct netni
 		netnice_return(state);
 		return;
 	}
-	if (spacing_us && spacing_us - spacing_us / 5 < state->packet_ns / 1000) {
+	if (netnice_follows_known_rate(state, ack)) {
 		/* All wait in one queue, or the path is longer, unless the others paused just then. */
 		state->together += 1;
 		if (state->together >= NETNICE_TOGETHER_TRAINS) {
@@ -192,7 +217,7 @@ POLICY_INLINE void netnice_judge_train(struct netnice *state, const struct netni
 		state->together = 0;
 	}
 	state->share_wait = 0;
-	if (netnice_is_slower(state, spacing_us, slower_ns)) {
+	if (netnice_is_slower(state, ack, spacing_us, slower_ns)) {
 		state->packet_ns = slower_ns;
 		netnice_return(state);
 		return;
@@ -216,10 +241,14 @@ POLICY_INLINE void netnice_train_round(struct netnice *state, const struct netni
 		return;
 	state->report.delay_over_minimum_us = queue_us;
 	state->report.threshold_us = threshold_us;
-	if (queue_us > threshold_us)
+	if (queue_us > threshold_us) {
 		netnice_judge_train(state, ack, previous_us);
-	else
-		netnice_count_clean_probe(state);
+		return;
+	}
+	/* On a slower link every train meets a queue of its own. */
+	if (state->shared)
+		state->lead_ns = 0;
+	netnice_count_clean_probe(state);
 }
 
 #endif

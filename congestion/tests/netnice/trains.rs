@@ -98,8 +98,8 @@ fn rounds_at_a_low_rate_count_like_back_offs() {
 
 #[test]
 fn trains_are_longer_at_a_high_rate() {
-    // Half of a train takes the threshold's floor, 1 ms, and no more than 16 packets.
-    for (packet_us, train) in [(1_200, 6), (240, 10), (120, 18), (12, 32)] {
+    // Half of a train takes twice the threshold's floor, 2 ms, and no more than 16 packets.
+    for (packet_us, train) in [(1_200, 6), (480, 10), (240, 18), (12, 32)] {
         let mut connection = Connection::yielding();
         let mut most = 0;
         for _ in 0..10 {
@@ -175,7 +175,7 @@ fn trains_between_which_others_are_served_keep_it_yielding() {
 fn a_slower_link_is_recognised_by_how_packets_follow() {
     let mut connection = Connection::steady();
     // A third of the rate: 3.6 ms each, less the 1.2 ms that the smallest round trip has of the first.
-    // The excess of the spacing falls by a sixteenth with each: (15 / 16)^11 is less than a half.
+    // The lead of the first packets falls by a sixteenth with each: (15 / 16)^11 is less than a half.
     for _ in 0..11 {
         assert_eq!(connection.phase(), Phase::Yielding);
         connection.train([6_000, 13_200, 20_400]);
@@ -243,3 +243,29 @@ fn packets_that_follow_at_the_known_rate_share_no_fair_queue() {
     }
     assert_eq!(connection.control.burst_packets(), 2);
 }
+#[test]
+fn late_packets_make_no_fair_queue_a_slower_link() {
+    let mut connection = Connection::suspicious();
+    for number in 0..100 {
+        let residual_us = number * 5 % 8 * 150;
+        // Others are served twice after the second packet: the packets take as long as all follow one another.
+        connection.train([2, 7, 11].map(|packets| packets * PACKET_US + residual_us));
+        assert_eq!(connection.phase(), Phase::Yielding, "train {number}");
+    }
+}
+
+#[test]
+fn trains_that_meet_nobody_disprove_a_slower_link() {
+    let mut connection = Connection::suspicious();
+    for number in 0..100 {
+        // Two packets of others are before the first: together they look like a link of half the rate.
+        let packets = if number % 8 == 7 {
+            [1, 3, 5]
+        } else {
+            [3, 7, 11]
+        };
+        connection.train(packets.map(|packets| packets * PACKET_US));
+        assert_eq!(connection.phase(), Phase::Yielding, "train {number}");
+    }
+}
+
