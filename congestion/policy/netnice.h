@@ -236,6 +236,8 @@ POLICY_INLINE u32 netnice_on_ack(struct netnice *state, const struct netnice_ack
 		if (!ack->in_flight) {
 			netnice_train_round(state, ack, previous_queue_us);
 			netnice_begin_round(state, ack->delivered);
+			/* One ACK may cover a train, whose window is no measure of the path's. */
+			cwnd = policy_min(cwnd, NETNICE_PROBE_CWND);
 		}
 	} else if ((s32)(ack->prior_delivered - state->round_end) >= 0) {
 		netnice_round(state, ack, cwnd);

@@ -161,6 +161,29 @@ fn trains_that_meet_nobody_are_repeated_later() {
 }
 
 #[test]
+fn an_ack_for_a_whole_train_does_not_open_the_window() {
+    let mut connection = Connection::suspicious();
+    for _ in 0..100 {
+        if connection.phase() != Phase::Yielding {
+            break;
+        }
+        connection.now_us += PAUSE.as_micros() as u32;
+        let packets = connection.control.burst_packets();
+        connection.delivered += packets - 2;
+        // The window has room for two trains; the last packet waited for those before it.
+        let ack = Ack {
+            acked: packets,
+            in_flight: 0,
+            prior_delivered: connection.delivered - (packets - 2),
+            ..connection.ack((packets - 1) * PACKET_US)
+        };
+        connection.cwnd = connection.control.on_ack(&ack);
+    }
+    assert_eq!(connection.phase(), Phase::Avoidance);
+    assert!(connection.cwnd <= 6, "{}", connection.cwnd);
+}
+
+#[test]
 fn trains_between_which_others_are_served_keep_it_yielding() {
     let mut connection = Connection::suspicious();
     for number in 0..100 {
@@ -221,29 +244,6 @@ fn jitter_makes_no_fair_queue_a_slower_link() {
 }
 
 #[test]
-fn a_longer_path_is_not_taken_for_a_slower_link() {
-    let mut connection = Connection::steady();
-    connection.train([3_600, 3_600 + 2 * PACKET_US, 3_600 + 4 * PACKET_US]);
-    assert_eq!(connection.phase(), Phase::SlowStart);
-    // The delay counts as the path's, on trial.
-    connection.cwnd = 8;
-    for _ in 0..8 {
-        connection.step(12_000);
-    }
-    assert_eq!(connection.phase(), Phase::Yielding);
-    assert_eq!(connection.control.report().yields, 1);
-}
-
-#[test]
-fn packets_that_follow_at_the_known_rate_share_no_fair_queue() {
-    let mut connection = Connection::suspicious();
-    for _ in 0..3 {
-        connection.train([40_000, 40_000 + 2 * PACKET_US, 40_000 + 4 * PACKET_US]);
-        assert_eq!(connection.phase(), Phase::Yielding);
-    }
-    assert_eq!(connection.control.burst_packets(), 2);
-}
-#[test]
 fn late_packets_make_no_fair_queue_a_slower_link() {
     let mut connection = Connection::suspicious();
     for number in 0..100 {
@@ -269,3 +269,26 @@ fn trains_that_meet_nobody_disprove_a_slower_link() {
     }
 }
 
+#[test]
+fn a_longer_path_is_not_taken_for_a_slower_link() {
+    let mut connection = Connection::steady();
+    connection.train([3_600, 3_600 + 2 * PACKET_US, 3_600 + 4 * PACKET_US]);
+    assert_eq!(connection.phase(), Phase::SlowStart);
+    // The delay counts as the path's, on trial.
+    connection.cwnd = 8;
+    for _ in 0..8 {
+        connection.step(12_000);
+    }
+    assert_eq!(connection.phase(), Phase::Yielding);
+    assert_eq!(connection.control.report().yields, 1);
+}
+
+#[test]
+fn packets_that_follow_at_the_known_rate_share_no_fair_queue() {
+    let mut connection = Connection::suspicious();
+    for _ in 0..3 {
+        connection.train([40_000, 40_000 + 2 * PACKET_US, 40_000 + 4 * PACKET_US]);
+        assert_eq!(connection.phase(), Phase::Yielding);
+    }
+    assert_eq!(connection.control.burst_packets(), 2);
+}
