@@ -6,6 +6,7 @@
 #include "ledbatpp.h"
 #include "netnice.h"
 #include "receiver.h"
+#include "receiver_round_trip.h"
 #include "tcplp.h"
 #include "tcpnice.h"
 
@@ -168,9 +169,18 @@ void native_receiver_share_probing(const struct receiver *state, struct receiver
 	receiver_share_probing(state, group, number, now_us);
 }
 
+void native_receiver_time(struct receiver_round_trip *trip, const struct receiver *state,
+			  struct receiver_segment *segment,
+			  const struct receiver_advertised *advertised)
+{
+	receiver_time(trip, state, segment, advertised);
+}
+
 /* Size that Rust and the kernel reserve for a state. */
 _Static_assert(sizeof(struct netnice) <= 104, "state must fit icsk_ca_priv");
 _Static_assert(sizeof(struct dstcp) <= 104, "state must fit icsk_ca_priv");
 _Static_assert(sizeof(struct receiver) == 604, "state must have the size of src/receiver.rs");
 _Static_assert(sizeof(struct receiver_group) == 20,
 	       "a group must have the size of src/receiver.rs");
+_Static_assert(sizeof(struct receiver_round_trip) == 280,
+	       "round trips must have the size of src/receiver.rs");

@@ -49,6 +49,35 @@ pub struct Group {
     active_us: u32,
 }
 
+/// The window as the stack knows it when a segment is about to leave.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Advertised {
+    /// When the segment leaves, in microseconds.
+    pub left_us: u32,
+    /// Sequence number up to which data has arrived in order.
+    pub received: u32,
+    /// Right edge of the window that earlier segments have advertised, a sequence number.
+    pub edge: u32,
+}
+
+/// Round trips of a connection without timestamps, `policy/receiver_round_trip.h`.
+#[repr(C)]
+#[derive(Clone, Debug)]
+pub struct RoundTrip {
+    latest_us: u32,
+    rest: [u32; 69],
+}
+
+impl Default for RoundTrip {
+    fn default() -> Self {
+        Self {
+            latest_us: 0,
+            rest: [0; 69],
+        }
+    }
+}
+
 /// The receiving end of one connection: the report, and the rest of `struct receiver`.
 #[repr(C, align(4))]
 #[derive(Clone, Debug)]
@@ -75,6 +104,12 @@ unsafe extern "C" {
         group: *mut Group,
         number: u32,
         now_us: u32,
+    );
+    fn native_receiver_time(
+        trip: *mut RoundTrip,
+        state: *const Receiver,
+        segment: *mut Segment,
+        advertised: *const Advertised,
     );
 }
 
@@ -126,6 +161,12 @@ impl Receiver {
         // SAFETY: the state was initialised by `new`; the call only reads it and touches the path.
         unsafe { native_receiver_share_path(self, path, segment) };
         window_bytes
+    }
+
+    /// Completes `segment`, of a connection without timestamps, by a round trip; to be called before the window is asked for.
+    pub fn time(&self, trip: &mut RoundTrip, segment: &mut Segment, advertised: &Advertised) {
+        // SAFETY: the state was initialised by `new`; the call reads it and `advertised`, and touches trip and segment.
+        unsafe { native_receiver_time(trip, self, segment, advertised) };
     }
 
     /// Returns the limit to keep for the window, in bytes: the latest window, or, while that is 0, the one that opens it.

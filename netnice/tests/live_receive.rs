@@ -48,11 +48,17 @@ impl Drop for Cgroup {
 
 /// Runs the script behind a link whose far side serves; what it tells.
 fn behind(link: &[&str], arguments: &[&str], cgroup: &str) -> Value {
-    let server = format!("exec python3 {SCRIPT} serve");
+    behind_server("", link, arguments, cgroup)
+}
+
+/// As [`behind`]; the far side runs the shell's `first` before it serves.
+fn behind_server(first: &str, link: &[&str], arguments: &[&str], cgroup: &str) -> Value {
+    let server = format!("{first} exec python3 {SCRIPT} serve");
     let before = ["link", "--quiet", "--far", &server];
     let script = ["--", "python3", SCRIPT];
     let output = netnice(&[&before, link, &script, arguments].concat())
         .env("CGROUP", cgroup)
+        .env("DIRECTORY", env!("CARGO_TARGET_TMPDIR"))
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
@@ -66,6 +72,20 @@ fn a_download_fills_the_link_and_yields_it() {
     let program = env!("CARGO_BIN_EXE_netnice");
     measure_until(
         || behind(&HOME, &["beside", program], ""),
+        |printed| {
+            let rate = |name: &str| printed[name].as_f64().unwrap();
+            let both = rate("low_beside") + rate("plain_beside");
+            rate("low") > 0.8 * rate("plain") && rate("low_beside") < 0.1 * both
+        },
+    );
+}
+
+#[test]
+fn a_download_without_timestamps_yields_too() {
+    let program = env!("CARGO_BIN_EXE_netnice");
+    let first = "echo 0 > /proc/sys/net/ipv4/tcp_timestamps;";
+    measure_until(
+        || behind_server(first, &HOME, &["beside", program], ""),
         |printed| {
             let rate = |name: &str| printed[name].as_f64().unwrap();
             let both = rate("low_beside") + rate("plain_beside");
@@ -120,6 +140,31 @@ fn twenty_downloads_close_windows_and_open_them_again() {
     let found = behind(&HOME, &["closing", env!("CARGO_BIN_EXE_netnice")], "");
     assert!(found["closed"].as_u64() >= Some(5), "{found}");
     assert_eq!(found["progressed"], 20, "{found}");
+}
+
+/// Twenty downloads, most with closed windows, after what ends or harms netnice; the plain one stays beside `detach` only.
+fn reopened_after(how: &str, killed: u64) {
+    let cgroup = Cgroup::new(how);
+    let arguments = ["reopening", env!("CARGO_BIN_EXE_netnice"), how];
+    let found = behind(&HOME, &arguments, cgroup.path());
+    assert!(found["closed"].as_u64() >= Some(5), "{found}");
+    assert_eq!(found["killed"], killed, "{found}");
+    assert_eq!(found["progressed"], 20, "{found}");
+}
+
+#[test]
+fn closed_windows_open_at_detach() {
+    reopened_after("detach", 0);
+}
+
+#[test]
+fn closed_windows_open_without_the_guard() {
+    reopened_after("guard", 1);
+}
+
+#[test]
+fn closed_windows_open_after_netnice_is_killed() {
+    reopened_after("netnice", 1);
 }
 
 /// Attached and detached again and again meanwhile, on a path that loses packets.

@@ -316,10 +316,6 @@ fn errors_name_file_line_field_and_what_is_allowed() {
             "receiver = \"netnice\"\napplication = { kind = \"command\", command = \"wget\" }",
         ),
         (
-            r#"tcp = { min_rto = "200ms" }"#,
-            "receiver = \"netnice\"\ntcp.timestamps = false",
-        ),
-        (
             "congestion_control = \"reno\"",
             "transport = \"udp\"\nreceiver = \"netnice\"",
         ),

@@ -94,6 +94,28 @@ fn a_download_yields_to_a_plain_one_and_comes_back() {
     }
 }
 
+/// Round trips are the signal then, and pauses give none.
+#[test]
+fn a_download_without_timestamps_yields_and_comes_back() {
+    let plain = "tcp = { delayed_ack = true, min_rto = \"200ms\", timestamps = false }";
+    for (server, rtt_ms) in [("cubic", 4), ("cubic", 40), ("reno", 40), ("cubic", 100)] {
+        let case = format!("{server}, {rtt_ms} ms");
+        let alone = Line::new(rtt_ms).low("own", server, plain).run(5, 30);
+        let alone = share(&alone, "own");
+        assert!(alone > 0.94, "{case}: {alone:.3}");
+        let line = Line::new(rtt_ms).low("own", server, plain).flow(
+            "rival",
+            "cubic",
+            "start = \"10s\"\nstop = \"25s\"",
+        );
+        let beside = line.run(15, 25);
+        let [own, theirs] = ["own", "rival"].map(|name| share(&beside, name));
+        assert!(own < 0.01 && theirs > 0.98, "{case}: {own:.4}, {theirs:.4}");
+        let back = share(&line.run(40, 45), "own");
+        assert!(back > 0.85, "{case}: {back:.3}");
+    }
+}
+
 #[test]
 fn yields_of_a_receiver_are_counted() {
     let line = Line::new(40)

@@ -3,6 +3,7 @@
 
 mod arrivals;
 mod downloads;
+mod round_trips;
 
 use downloads::{Download, Downloads, Link};
 

@@ -159,6 +159,7 @@ struct tcp_sock {
 	__u64 bytes_retrans;
 	__u64 bytes_received;
 	__u32 rcv_nxt;
+	__u32 rcv_wup; /* rcv_nxt when the window was last advertised */
 	__u32 rcv_wnd; /* as last advertised */
 	__u32 rcv_ssthresh;
 	__u16 advmss;

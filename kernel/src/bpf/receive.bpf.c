@@ -34,11 +34,23 @@ __noinline u32 netnice_answer(struct netnice *state, const struct netnice_ack *a
 
 #define RECEIVER_POLICY netnice_answer
 #include "receiver.h"
+#include "receiver_round_trip.h"
 
 /* Verified once, like netnice_answer. */
 __noinline u32 receiver_answer(struct receiver *state, const struct receiver_segment *segment)
 {
 	return state && segment ? receiver_window(state, segment) : 0;
+}
+
+/* Verified once, too. */
+__noinline u32 receiver_timed(struct receiver_round_trip *trip, const struct receiver *state,
+			      struct receiver_segment *segment,
+			      const struct receiver_advertised *advertised)
+{
+	if (!trip || !state || !segment || !advertised)
+		return 0;
+	receiver_time(trip, state, segment, advertised);
+	return 1;
 }
 
 char _license[] SEC("license") = "GPL";
@@ -65,6 +77,7 @@ struct reception {
 	u8 scale;     /* of the window field */
 	u8 unseen;    /* segments since netnice_window() saw one */
 	u8 reserved[5];
+	struct receiver_round_trip round_trip; /* of a connection without timestamps */
 };
 
 struct {
@@ -107,13 +120,16 @@ static __always_inline bool stays_on_this_host(const struct bpf_sock_ops *ops)
 	       ops->remote_ip6[2] == ops->local_ip6[2] && ops->remote_ip6[3] == ops->local_ip6[3];
 }
 
-/* Without timestamps a receiver measures no delay. MPTCP, not a subflow, sets its windows. */
+/* MPTCP, not a subflow, sets its windows. */
 static __always_inline bool can_be_governed(const struct tcp_sock *tp)
+{
+	return !bpf_core_field_exists(tp->is_mptcp) || !BPF_CORE_READ_BITFIELD(tp, is_mptcp);
+}
+
+static __always_inline bool has_timestamps(const struct tcp_sock *tp)
 {
 	const struct tcp_options_received *options = &tp->rx_opt;
 
-	if (bpf_core_field_exists(tp->is_mptcp) && BPF_CORE_READ_BITFIELD(tp, is_mptcp))
-		return false;
 	return BPF_CORE_READ_BITFIELD(options, tstamp_ok);
 }
 
@@ -121,7 +137,8 @@ static __always_inline void begin(struct bpf_sock_ops *ops, struct bpf_sock *sk,
 				  struct tcp_sock *tp, const struct attachment *wanted)
 {
 	struct reception *own;
-	u32 mss = policy_max(tp->advmss, 536 + TIMESTAMP_BYTES) - TIMESTAMP_BYTES;
+	u32 option_bytes = has_timestamps(tp) ? TIMESTAMP_BYTES : 0;
+	u32 mss = policy_max(tp->advmss, 536 + option_bytes) - option_bytes;
 
 	if (stays_on_this_host(ops) || !can_be_governed(tp))
 		return;
@@ -225,6 +242,19 @@ static __always_inline struct receiver_group *group_of(u64 group)
 	return bpf_map_lookup_elem(&receiver_groups, &group);
 }
 
+/* Completes `segment` of a connection without timestamps. */
+static __always_inline void time_without_stamps(const struct tcp_sock *tp, struct reception *own,
+						struct receiver_segment *segment)
+{
+	struct receiver_advertised advertised = {
+		.left_us = bpf_ktime_get_ns() / 1000,
+		.received = tp->rcv_nxt,
+		.edge = tp->rcv_wup + tp->rcv_wnd,
+	};
+
+	receiver_timed(&own->round_trip, &own->receiver, segment, &advertised);
+}
+
 static __always_inline void advertise(struct bpf_sock_ops *ops, struct tcp_sock *tp,
 				      struct reception *own)
 {
@@ -250,7 +280,10 @@ static __always_inline void advertise(struct bpf_sock_ops *ops, struct tcp_sock 
 
 	own->received = tp->rcv_nxt;
 	own->scale = scale;
-	if (group && own->unseen < UNSEEN)
+	if (!has_timestamps(tp))
+		time_without_stamps(tp, own, &segment);
+	/* Without stamps a probe of a closed window would give no sample. */
+	if (group && own->unseen < UNSEEN && has_timestamps(tp))
 		segment.may_close = receiver_others_probe(group, number, segment.now_us);
 	if (path)
 		receiver_adopt_path(&own->receiver, path, segment.now_us);
@@ -260,6 +293,8 @@ static __always_inline void advertise(struct bpf_sock_ops *ops, struct tcp_sock 
 	if (group)
 		receiver_share_probing(&own->receiver, group, number, segment.now_us);
 	publish(own, window);
+	if (!has_timestamps(tp) && own->record.report.signal == POLICY_SIGNAL_ONE_WAY_DELAY)
+		own->record.report.signal = POLICY_SIGNAL_ROUND_TRIP;
 	own->closing = !window;
 	own->unseen = policy_min(own->unseen + 1, UNSEEN);
 	window = receiver_clamp_bytes(&own->receiver);

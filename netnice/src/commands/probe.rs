@@ -57,8 +57,8 @@ Measurement:
   download had given way; DELAY is the delay of the data over the smallest known one, by whomever it
   was caused: median and 95th percentile. FIRST BYTE includes the name lookup, TLS and redirects.
 
-  A server without TCP timestamps is left out before data is asked for: such a download could not give
-  way. Redirects are followed and reported. Proxies are not used.
+  Redirects are followed and reported. Proxies are not used. From a server without TCP timestamps,
+  DELAY contains the way back, too, and an upload makes the download give way.
 
 Needs root for the governing, and gives it up (becoming nobody) before it connects to anything.
 

@@ -56,8 +56,8 @@ Scope:
   All TCP connections that the command and its children open, from the first byte, IPv4 and IPv6,
   as client and as server, whatever the programs are written in. Setting another congestion control
   or DSCP has no effect for them. What they send is governed by the congestion control. What they
-  receive is governed as root only, by the window that is advertised, and where the peer sends
-  timestamps (RFC 7323); not over loopback, and not with Multipath TCP. Not covered are UDP, and so
+  receive is governed as root only, by the window that is advertised: by round trips where the peer
+  sends no timestamps; not over loopback, and not with Multipath TCP. Not covered are UDP, and so
   QUIC (--no-quic refuses it), connections that were open before, and those accepted on a socket
   that was handed in listening. A socket handed in without a connection gets the control, too, but
   not one that the command receives later from a program outside (SCM_RIGHTS). Under root, what a
@@ -538,8 +538,8 @@ fn received(totals: &Totals, governed: bool) -> String {
     match (mostly_received(totals), governed) {
         (false, _) => String::new(),
         (true, true) => {
-            "; it mostly received, which could not be governed (no timestamps from the \
-                         peer, Multipath TCP, or this host itself)"
+            "; it mostly received, which could not be governed (Multipath TCP, or this \
+                         host itself)"
                 .to_owned()
         }
         (true, false) => "; it mostly received, which has low priority as root only (see \

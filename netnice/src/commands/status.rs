@@ -393,7 +393,8 @@ fn show_receiver(entry: &mut Entry, connection: &Connection, reception: &Recepti
     entry.yields = Some(reception.yields);
     entry.signal = match reception.signal {
         Signal::None => "none yet".to_owned(),
-        _ => "one-way delay".to_owned(),
+        Signal::RoundTrip => "rtt: peer sends no timestamps".to_owned(),
+        Signal::OneWayDelay => "one-way delay".to_owned(),
     };
 }
 

@@ -6,6 +6,7 @@ downloads.py beside NETNICE    rates: plain alone, low alone, and both at once, 
 downloads.py release NETNICE   rate of a low-priority download beside a plain one, before and after `detach`
 downloads.py status NETNICE     what `status` and `run` print about a low-priority download, governed one way and both
 downloads.py closing NETNICE    how many of twenty downloads close their windows beside a plain one, and go on after it
+downloads.py reopening NETNICE HOW  the same after `detach`, beside the plain one, or a SIGKILL for `guard` or `netnice`
 downloads.py compare COUNT     COUNT downloads of random size, compared byte by byte
 """
 
@@ -13,7 +14,9 @@ import contextlib
 import hashlib
 import json
 import os
+import pathlib
 import random
+import signal
 import socket
 import subprocess
 import sys
@@ -129,12 +132,8 @@ def twenty() -> None:
         print(json.dumps(received), flush=True)
 
 
-def closing(netnice: str) -> None:
-    command = [netnice, "run", "--direction", "receive", "--", sys.executable, __file__, "twenty"]
-    low = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    for _ in range(6):
-        low.stdout.readline()
-    plain = download(120)
+def most_closed(netnice: str) -> int:
+    """The largest number of windows closed at once, until ten are or a minute has passed."""
     closed = 0
     end = time.monotonic() + 60
     while closed < 10 and time.monotonic() < end:
@@ -142,16 +141,77 @@ def closing(netnice: str) -> None:
         all_connections = json.loads(subprocess.check_output([netnice, "status", "--json"]))["connections"]
         windows = [one["receive_window_bytes"] for one in all_connections if one["peer"].endswith(":8000")]
         closed = max(closed, windows.count(0))
-    plain.kill()
-    plain.wait()
+    return closed
+
+
+def progress(low: subprocess.Popen) -> int:
+    """How many of twenty downloads bring 100 kB within a minute."""
     first = json.loads(low.stdout.readline())
     progressed = 0
-    while progressed < 20 and time.monotonic() < end + 60:
+    end = time.monotonic() + 60
+    while progressed < 20 and time.monotonic() < end:
         latest = json.loads(low.stdout.readline())
         progressed = sum(now > then + 100_000 for then, now in zip(first, latest, strict=True))
+    return progressed
+
+
+def closing(netnice: str) -> None:
+    command = [netnice, "run", "--direction", "receive", "--", sys.executable, __file__, "twenty"]
+    low = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    for _ in range(6):
+        low.stdout.readline()
+    plain = download(120)
+    closed = most_closed(netnice)
+    plain.kill()
+    plain.wait()
+    progressed = progress(low)
     low.terminate()
     low.communicate()
     print(json.dumps({"closed": closed, "progressed": progressed}))
+
+
+def guards(cgroup: str) -> list[int]:
+    """Return the guards of `run` in this test's environment: other tests, and the link, have guards of their own."""
+    found = []
+    for process in pathlib.Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            own = f"CGROUP={cgroup}".encode() in (process / "environ").read_bytes().split(b"\0")
+            words = (process / "cmdline").read_bytes().replace(b"\0", b" ")
+            if own and words.startswith(b"nn-guard run "):
+                found.append(int(process.name))
+    return found
+
+
+def reopening(netnice: str, how: str) -> None:
+    cgroup = os.environ["CGROUP"]
+    command = [netnice, "run", "--direction", "receive", "--"]
+    if how == "netnice":
+        # It stays beside the command.
+        command[2:2] = ["--log", f"{os.environ['DIRECTORY']}/log"]
+    if how == "detach":
+        attach = [netnice, "attach", cgroup, "--direction", "receive", "--json"]
+        subprocess.run(attach, check=True, stdout=subprocess.DEVNULL)
+        command = ["sh", "-c", f'echo $$ > {cgroup}/cgroup.procs; exec "$@"', "sh"]
+    low = subprocess.Popen([*command, sys.executable, __file__, "twenty"], stdout=subprocess.PIPE, text=True)
+    for _ in range(6):
+        low.stdout.readline()
+    plain = download(120)
+    closed = most_closed(netnice)
+    killed = []
+    if how == "detach":
+        subprocess.run([netnice, "detach", cgroup, "--json"], check=True, stdout=subprocess.DEVNULL)
+    else:
+        killed = [low.pid] if how == "netnice" else guards(cgroup)
+        for pid in killed:
+            os.kill(pid, signal.SIGKILL)
+        plain.kill()
+    progressed = progress(low)
+    # The downloads end as they print.
+    low.stdout.close()
+    low.wait()
+    plain.kill()
+    plain.wait()
+    print(json.dumps({"closed": closed, "killed": len(killed), "progressed": progressed}))
 
 
 def compare(count: int) -> None:

@@ -78,11 +78,6 @@ fn check_receiver(flow: &Flow, place: &Place, findings: &mut Findings) {
         findings.add(&place, message);
     }
     findings.require(
-        flow.tcp.timestamps,
-        place,
-        "needs `tcp.timestamps = true`: without timestamps a receiver measures no delay",
-    );
-    findings.require(
         !matches!(flow.application, Application::Command(_)),
         place,
         "cannot govern the sockets of a command; give the command that receives as `netnice run --direction receive -- ...`",

@@ -165,13 +165,11 @@ impl Receiver {
         }
     }
 
-    /// A receiver that controls its advertised window for low priority, unless it has no timestamps: without them a
-    /// receiver measures no delay.
+    /// A receiver that controls its advertised window for low priority.
     pub fn at_low_priority(config: ReceiverConfig, wanted: &LowPriority) -> Receiver {
-        let governed = config.timestamps;
         Receiver {
-            governed,
-            low_priority: governed.then(|| Box::new(WindowControl::new(&config, wanted))),
+            governed: true,
+            low_priority: Some(Box::new(WindowControl::new(&config, wanted))),
             ..Receiver::new(config)
         }
     }

@@ -204,10 +204,9 @@ impl Probe {
         let seen = self.receptions.read(socket)?;
         if seen.governed.is_none() {
             let local = socket.local_addr()?.ip() == socket.peer_addr()?.ip();
-            let refused = match seen.peer_sends_timestamps {
-                _ if local => Refused::ThisHost,
-                false => Refused::NoTimestamps,
-                true => Refused::NotGoverned,
+            let refused = match local {
+                true => Refused::ThisHost,
+                false => Refused::NotGoverned,
             };
             return Err(Error::Other(Box::new(refused)));
         }
@@ -254,11 +253,6 @@ impl Probe {
 /// Reason no download from a server is tried, or its response is not measured.
 #[derive(Debug, thiserror::Error)]
 enum Refused {
-    #[error(
-        "the server sends no TCP timestamps, without which a download from it would not give way to \
-         others: it is left out"
-    )]
-    NoTimestamps,
     #[error("it is this host itself, and no link lies between")]
     ThisHost,
     #[error("received data of the connection could not be governed: it is left out")]

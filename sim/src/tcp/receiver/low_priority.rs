@@ -5,7 +5,9 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use netnice_congestion::policy::{Parameters, Report};
-use netnice_congestion::receiver::{Group, Path, Receiver as Policy, Segment as Leaving};
+use netnice_congestion::receiver::{
+    Advertised, Group, Path, Receiver as Policy, RoundTrip, Segment as Leaving,
+};
 use netnice_queue::Time;
 
 use super::{Receiver, ReceiverConfig};
@@ -86,6 +88,8 @@ pub(super) struct WindowControl {
     tsecr: u32,
     /// Most bytes of data in a packet so far.
     largest_segment: u32,
+    /// Of a connection without timestamps.
+    round_trip: Option<Box<RoundTrip>>,
 }
 
 impl WindowControl {
@@ -120,6 +124,7 @@ impl WindowControl {
             tsval: 0,
             tsecr: 0,
             largest_segment: 0,
+            round_trip: (!config.timestamps).then(Box::default),
         }
     }
 
@@ -201,13 +206,16 @@ impl WindowControl {
             ce: arrivals.ce,
             delayed_ack: self.arrived.is_some_and(|arrived| arrived != now),
             has_data: arrivals.has_data,
-            may_close: self.wanted.shared.is_some(),
+            may_close: self.wanted.shared.is_some() && self.round_trip.is_none(),
         }
     }
 
     /// Returns `now` less the stamp that the peer has echoed, as precise as the stamp; 0 without an echo.
     fn round_trip_us(&self, now: Time) -> u32 {
         let tick_ns = self.clock.tick_ns();
+        if self.round_trip.is_some() {
+            return 0;
+        }
         if self.tsecr == self.clock.ticks(Time::ZERO) {
             return 0;
         }
@@ -218,15 +226,25 @@ impl WindowControl {
 
     /// Returns the window to advertise in a segment that leaves at `now`.
     fn advertise(&mut self, now: Time, arrivals: &Arrivals) -> u32 {
-        let leaving = self.leaving(now, arrivals);
+        let mut leaving = self.leaving(now, arrivals);
         let shared = self.wanted.shared.clone();
         let number = self.number;
+        let advertised = Advertised {
+            left_us: leaving.now_us,
+            received: arrivals.next as u32,
+            edge: self.edge as u32,
+        };
+        let mut round_trip = self.round_trip.take();
         let policy = self.establish(now);
+        if let Some(round_trip) = round_trip.as_deref_mut() {
+            policy.time(round_trip, &mut leaving, &advertised);
+        }
         let wanted = match shared.as_deref().map(locked).as_deref_mut() {
             Some(Shared { path, group, .. }) => policy.window_in(group, number, path, &leaving),
             None => policy.window(&leaving),
         };
         let clamp = policy.clamp_bytes();
+        self.round_trip = round_trip;
         self.reported = arrivals.next;
         self.quick_acks = self.quick_acks.saturating_sub(1);
         self.set_clamp(clamp);
