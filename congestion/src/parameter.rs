@@ -18,8 +18,8 @@ pub struct Parameter {
     pub option: Option<&'static str>,
     /// Its member of `struct policy_parameters`; `None` if the parameter exists only in simulations.
     pub member: Option<Member>,
-    /// Name of a parameter that has no effect once this switch changes. On the command line this row's name is then a
-    /// value of the other parameter's option.
+    /// Name of a parameter that has no effect once this switch changes. If that has an option on the command line, this
+    /// row's name is a value of it.
     pub instead_of: Option<&'static str>,
 }
 

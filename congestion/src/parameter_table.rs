@@ -292,6 +292,16 @@ pub const PARAMETERS: &[Parameter] = &[
         instead_of: None,
     },
     Parameter {
+        name: "linux",
+        unit: Unit::None,
+        kind: switch(false),
+        controls: &["cubic"],
+        help: "as Linux 6.18: whole packets, its HyStart, which differs from RFC 9406, and its growth before the first loss",
+        option: None,
+        member: None,
+        instead_of: Some("hystart"),
+    },
+    Parameter {
         name: "alpha",
         unit: Unit::Packets,
         kind: number(0.0, 1000.0, 1.0),

@@ -203,6 +203,64 @@ fn cubic_grows_as_reno_would_on_short_paths() {
     assert_near(w.cwnd, 7.0 + 5.0 * 0.9 / 1.7, 0.2);
 }
 
+fn linux_cubic() -> Box<dyn CongestionControl> {
+    let linux = ControlParameters::new().with("linux", true);
+    with("cubic", &linux)
+}
+
+#[test]
+fn cubic_of_linux_grows_by_the_function_in_whole_packets() {
+    let mut cubic = linux_cubic();
+    let mut w = window(100.0, f64::INFINITY);
+    cubic.on_loss(&flight(100), &mut w);
+    // 100 * 717 / 1024.
+    assert_eq!(w.ssthresh, 70.0);
+    w.cwnd = w.ssthresh;
+    // K = (30 * 1024 / 410)^(1/3) = 4.2158 s, 4316 / 1024. No round trip is known: after 0 s the function is at
+    // 100 - 410 * 4316^3 / 1024^4 = 100 - 29, so that
+    // 70 ACKs let the window grow by one.
+    for _ in 0..69 {
+        cubic.on_ack(&acked(1), &mut w);
+    }
+    assert_eq!(w.cwnd, 70.0);
+    cubic.on_ack(&acked(1), &mut w);
+    assert_eq!(w.cwnd, 71.0);
+}
+
+#[test]
+fn cubic_of_linux_grows_before_a_loss() {
+    let mut cubic = linux_cubic();
+    // HyStart has ended slow start: a packet for each 20 acknowledged.
+    let mut w = window(100.0, 100.0);
+    for _ in 0..100 {
+        cubic.on_ack(&acked(1), &mut w);
+    }
+    assert_eq!(w.cwnd, 105.0);
+}
+
+#[test]
+fn cubic_of_linux_gives_way_while_its_maximum_falls() {
+    let mut cubic = linux_cubic();
+    let mut w = window(100.0, f64::INFINITY);
+    cubic.on_loss(&flight(100), &mut w);
+    w.cwnd = 80.0;
+    cubic.on_loss(&flight(80), &mut w);
+    // 80 * 717 / 1024; the maximum is 80 * 1741 / 2048 = 68.
+    assert_eq!(w.ssthresh, 56.0);
+    w.cwnd = w.ssthresh;
+    // K = (12 * 1024 / 410)^(1/3) = 3.106 s: after 3.1 s the function is at 68 less a part of
+    // a packet, and the window grows by 12 packets in 56 ACKs: one in 4.
+    let late = Ack {
+        now_ns: 3_100 * MILLISECOND,
+        ..acked(1)
+    };
+    cubic.on_ack(&acked(1), &mut w);
+    for _ in 0..8 {
+        cubic.on_ack(&late, &mut w);
+    }
+    assert_eq!(w.cwnd, 58.0);
+}
+
 #[test]
 fn cubic_begins_at_the_plateau_after_a_timeout() {
     let mut cubic = control("cubic");

@@ -85,7 +85,7 @@ pub struct LinkChange {
 }
 
 /// Loss that depends on the packets before.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum LossModel {
     /// The model of Gilbert (1960) and Elliott (1963): a good and a bad state with a loss probability each.
     GilbertElliott {
@@ -104,6 +104,11 @@ pub enum LossModel {
         /// n, above 0.
         every: u64,
     },
+    /// The packets with these numbers are lost.
+    Listed {
+        /// Numbers in the order of arrival, from 1, ascending.
+        packets: Arc<[u64]>,
+    },
 }
 
 /// The state of a link's conditions.
@@ -121,7 +126,7 @@ pub(crate) struct Conditions {
     loss: Option<(LossModel, Xoshiro256PlusPlus)>,
     /// True in the bad state of Gilbert and Elliott.
     bad: bool,
-    /// Packets offered since the last periodic loss.
+    /// Packets offered since the last periodic loss, or since the beginning.
     since_loss: u64,
     batch_ns: u64,
     last_due: Time,
@@ -179,7 +184,7 @@ impl Conditions {
             changes,
             rate: config.rate,
             delay_ns: config.delay_ns(),
-            loss: conditions.loss_model.map(|model| (model, random)),
+            loss: conditions.loss_model.clone().map(|model| (model, random)),
             bad: false,
             since_loss: 0,
             batch_ns: u64::try_from(conditions.batch_interval.as_nanos()).unwrap_or(u64::MAX),
@@ -216,14 +221,18 @@ impl Conditions {
         let Some((model, random)) = &mut self.loss else {
             return false;
         };
-        match *model {
+        match model {
             LossModel::Periodic { every } => {
                 self.since_loss += 1;
-                let lost = self.since_loss >= every;
+                let lost = self.since_loss >= *every;
                 if lost {
                     self.since_loss = 0;
                 }
                 lost
+            }
+            LossModel::Listed { packets } => {
+                self.since_loss += 1;
+                packets.binary_search(&self.since_loss).is_ok()
             }
             LossModel::GilbertElliott {
                 to_bad,

@@ -226,6 +226,13 @@ fn each_nth_packet_is_lost() {
 }
 
 #[test]
+fn listed_packets_are_lost() {
+    let packets = [1, 4, 5].into();
+    let lost = losses(LossModel::Listed { packets }, 7);
+    assert_eq!(lost, [true, false, false, true, true, false, false]);
+}
+
+#[test]
 fn gilbert_and_elliott_lose_packets_in_bursts() {
     let percent = |text: &str| text.parse().unwrap();
     let model = LossModel::GilbertElliott {

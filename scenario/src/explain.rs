@@ -198,7 +198,7 @@ fn conditions_words(conditions: &LinkConditions) -> Vec<String> {
             policer.rate, policer.burst
         ));
     }
-    match conditions.loss_model {
+    match &conditions.loss_model {
         Some(LossModel::GilbertElliott {
             to_bad,
             to_good,
@@ -215,6 +215,13 @@ fn conditions_words(conditions: &LinkConditions) -> Vec<String> {
             ));
         }
         Some(LossModel::Periodic { every }) => words.push(format!("one packet of {every} lost")),
+        Some(LossModel::Listed { packets }) => {
+            let numbers: Vec<String> = packets.iter().map(u64::to_string).collect();
+            words.push(match &numbers[..] {
+                [number] => format!("packet {number} lost"),
+                _ => format!("packets {} lost", numbers.join(", ")),
+            });
+        }
         None => {}
     }
     if !conditions.batch_interval.is_zero() {

@@ -149,6 +149,14 @@ fn errors_name_file_line_field_and_what_is_allowed() {
         ),
         (
             r#"delay = "20ms""#,
+            r#"loss_model = { kind = "listed", packets = [0] }"#,
+        ),
+        (
+            r#"delay = "20ms""#,
+            r#"loss_model = { kind = "listed", packets = [7, 5] }"#,
+        ),
+        (
+            r#"delay = "20ms""#,
             "loss = \"1%\"\nloss_model = { kind = \"periodic\", every = 9 }",
         ),
         (r#"delay = "20ms""#, r#"loss_model = { kind = "gilbert" }"#),

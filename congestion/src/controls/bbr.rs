@@ -649,11 +649,8 @@ impl CongestionControl for Bbr {
         self.save_cwnd(window.cwnd);
     }
 
-    /// Keeps the window, as Linux does for a control that governs recovery, and paces at the estimate.
-    fn on_restart(&mut self, now_ns: u64, window: &mut Window) {
-        if self.cwnd > 0 {
-            window.cwnd = self.cwnd.into();
-        }
+    /// Paces at the estimate.
+    fn on_restart(&mut self, now_ns: u64, _window: &mut Window) {
         self.idle_restart = true;
         self.epoch_began_ns = now_ns;
         self.epoch_acked = 0;

@@ -3,6 +3,7 @@
 
 use crate::control::{Ack, Congestion, CongestionControl, Registration, Window};
 use crate::controls::hystart::HyStart;
+use crate::controls::linux_cubic::LinuxCubic;
 use crate::controls::reno::{
     MINIMUM_SSTHRESH_PACKETS, SLOW_START_LIMIT_PACKETS, may_grow, slow_start, window_in_use,
 };
@@ -11,7 +12,10 @@ use crate::parameters::Settings;
 pub(crate) const REGISTRATION: Registration = Registration {
     name: "cubic",
     summary: "the window follows a cubic function of the time since the last loss (RFC 9438)",
-    build: |settings| Box::new(Cubic::new(settings)),
+    build: |settings| match settings.switch("linux") {
+        true => Box::new(LinuxCubic::new(settings)),
+        false => Box::new(Cubic::new(settings)),
+    },
 };
 
 /// State since the last reduction, in congestion avoidance: RFC 9438 section 4.2.

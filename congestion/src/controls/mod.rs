@@ -11,6 +11,7 @@ pub mod hstcplp;
 mod hystart;
 pub mod ledbat;
 pub mod ledbatpp;
+mod linux_cubic;
 pub(crate) mod low_priority;
 pub mod netnice;
 pub mod prague;

@@ -91,7 +91,7 @@ impl Link {
             (rate, None) => (rate, None, self.shaper),
         };
         let (loss, loss_model) = match (changes.loss, changes.loss_model) {
-            (None, None) => (self.loss, self.loss_model),
+            (None, None) => (self.loss, self.loss_model.clone()),
             (loss, model) => (loss.unwrap_or_default(), model),
         };
         Link {
@@ -158,7 +158,7 @@ pub struct TimedChange {
 }
 
 /// Loss that depends on the packets before, chosen by `kind`.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 #[schemars(tag = "kind")]
 pub enum LossModel {
@@ -181,6 +181,12 @@ pub enum LossModel {
         /// n.
         #[schemars(range(min = 1))]
         every: u32,
+    },
+    /// Packets with certain numbers are lost.
+    Listed {
+        /// Numbers in the order of arrival at the link, from 1, ascending.
+        #[schemars(length(min = 1))]
+        packets: Vec<u64>,
     },
 }
 

@@ -418,13 +418,13 @@ fn conditions(link: &Link, extra: Duration) -> LinkConditions {
         trace: link.trace.as_ref().and_then(|trace| trace.read.clone()),
         outages: link.outages.iter().map(outage).collect(),
         changes: link.changes.iter().map(change).collect(),
-        loss_model: link.loss_model.map(loss_model),
+        loss_model: link.loss_model.as_ref().map(loss_model),
         batch_interval: link.batch_interval.unwrap_or_default().get(),
     }
 }
 
-fn loss_model(model: LossModel) -> netnice_queue::LossModel {
-    match model {
+fn loss_model(model: &LossModel) -> netnice_queue::LossModel {
+    match *model {
         LossModel::GilbertElliott {
             to_bad,
             to_good,
@@ -438,6 +438,9 @@ fn loss_model(model: LossModel) -> netnice_queue::LossModel {
         },
         LossModel::Periodic { every } => netnice_queue::LossModel::Periodic {
             every: u64::from(every),
+        },
+        LossModel::Listed { ref packets } => netnice_queue::LossModel::Listed {
+            packets: packets.as_slice().into(),
         },
     }
 }

@@ -181,16 +181,21 @@ fn check_conditions(link: &Link, place: &Place, findings: &mut Findings) {
         &place.at("loss_model"),
         "is beside `loss`; leave one of them out",
     );
-    match link.loss_model {
+    match &link.loss_model {
         Some(LossModel::Periodic { every }) => findings.require(
-            every > 0,
+            *every > 0,
             &place.at("loss_model").at("every"),
             "is 0; it must be at least 1",
         ),
         Some(LossModel::GilbertElliott { to_good, .. }) => findings.require(
-            to_good != LossFraction::NONE,
+            *to_good != LossFraction::NONE,
             &place.at("loss_model").at("to_good"),
             "is zero, so that the bad state would never end; it must be more",
+        ),
+        Some(LossModel::Listed { packets }) => findings.require(
+            packets.first().is_some_and(|&first| first > 0) && packets.is_sorted_by(|a, b| a < b),
+            &place.at("loss_model").at("packets"),
+            "must be numbers from 1, in ascending order, such as `[20, 21]`",
         ),
         None => {}
     }

@@ -75,7 +75,8 @@ pub struct SenderConfig {
     /// SACK retransmits the last outstanding packet at the end of a recovery (RFC 6675 section 4, rule 4).
     pub rescue_retransmission: bool,
     /// After nothing was sent for longer than an RTO, cwnd is at most the initial window
-    /// (RFC 5681 section 4.1).
+    /// (RFC 5681 section 4.1), unless the control governs recovery: Linux does not change the window of a control with
+    /// `cong_control`.
     pub slow_start_after_idle: bool,
     /// SYN and SYN-ACK precede the data; without them data go at once, as in ns-2's one-way agents.
     pub handshake: bool,

@@ -26,6 +26,7 @@ struct Recorder {
     pacing_interval_ns: Option<u64>,
     pacing_burst_packets: u32,
     governs_recovery: bool,
+    cwnd_after_ack: Option<f64>,
 }
 
 impl Recorder {
@@ -50,8 +51,9 @@ impl CongestionControl for Recorder {
     fn name(&self) -> &'static str {
         "recorder"
     }
-    fn on_ack(&mut self, ack: &Ack, _: &mut Window) {
+    fn on_ack(&mut self, ack: &Ack, window: &mut Window) {
         self.note(Event::Ack(*ack));
+        window.cwnd = self.cwnd_after_ack.unwrap_or(window.cwnd);
     }
     fn on_loss(&mut self, congestion: &Congestion, window: &mut Window) {
         self.note(Event::Loss(*congestion));
@@ -214,6 +216,32 @@ fn a_control_that_governs_recovery_keeps_its_window() {
         pipe.sender.supply_unlimited();
         pipe.open();
         pipe.run(Time::from_millis(350));
+        assert_eq!(pipe.sender.cwnd(), cwnd);
+    }
+}
+
+/// Linux does not restart from the initial window where `cong_control` sets the window.
+#[test]
+fn such_a_control_keeps_its_window_when_idle() {
+    for (governs_recovery, cwnd) in [(false, 2.0), (true, 20.0)] {
+        let (sender, receiver) = one_way(1000);
+        let sender = SenderConfig {
+            initial_window: 2,
+            ..sender
+        };
+        let recorder = Recorder {
+            governs_recovery,
+            cwnd_after_ack: Some(20.0),
+            ..Recorder::default()
+        };
+        let mut pipe = Pipe::governed_by(Box::new(recorder), sender, receiver, 50);
+        pipe.sender.supply(2000);
+        pipe.open();
+        pipe.run(Time::from_millis(10_000));
+        assert_eq!(pipe.sender.cwnd(), 20.0);
+        pipe.now = Time::from_millis(10_000);
+        pipe.sender.supply(1000);
+        pipe.pump();
         assert_eq!(pipe.sender.cwnd(), cwnd);
     }
 }

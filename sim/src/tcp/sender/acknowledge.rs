@@ -138,7 +138,9 @@ impl Sender {
         }
         if delivery.packets > 0 {
             // Reno leaves recovery before it handles the ACK that ends it, so that ACK grows the window.
-            let ends_here = was_recovering && self.config.recovery != Recovery::Reno;
+            // So does Linux.
+            let stays = self.config.recovery != Recovery::Reno && !self.config.linux;
+            let ends_here = was_recovering && stays;
             let no_growth = self.fast_recovery || ends_here || !advances || echo;
             self.inform_control(now, segment, &delivery, (no_growth, echo, prior_in_flight));
         } else if self.fast_recovery && !was_recovering && self.control.governs_recovery() {
@@ -156,7 +158,7 @@ impl Sender {
                 prior_delivered: self.delivered,
                 ca_state: self.ca_state(),
                 may_grow: false,
-                cwnd_limited: self.cwnd_limited,
+                cwnd_limited: self.is_cwnd_limited(),
                 ..Ack::default()
             };
             self.control.on_ack(&ack, &mut self.window);
@@ -330,6 +332,7 @@ impl Sender {
             let congestion = self.congestion(now_ns);
             self.remember_window();
             self.control.on_loss(&congestion, &mut self.window);
+            self.round_ssthresh();
             self.reduce_to_ssthresh();
             self.reduction_to_tell = self.config.ecn;
         }
@@ -483,7 +486,7 @@ impl Sender {
             // The slow start after an RTO goes by cumulative ACKs too (RFC 5681 section 3.1): by SACKs alone it
             // would flood the path while the first packet is lost again and again.
             may_grow: !no_growth,
-            cwnd_limited: self.cwnd_limited,
+            cwnd_limited: self.is_cwnd_limited(),
             ..Ack::default()
         };
         if self.uses_flight_samples {

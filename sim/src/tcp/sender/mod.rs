@@ -346,10 +346,19 @@ impl Sender {
     fn congestion(&self, now_ns: u64) -> Congestion {
         Congestion {
             now_ns,
-            // RFC 5681 section 3.2, step 2: packets sent by limited transmit do not count.
-            in_flight: self.outstanding.len() - self.sent_by_limited_transmit,
+            in_flight: self.flight_to_reduce(),
             smoothed_rtt_ns: self.smoothed_rtt_ns,
             min_rtt_ns: self.min_rtt_ns,
+        }
+    }
+
+    /// The packets that a reduction goes by: those outstanding, but in Linux cwnd, however much of it is used.
+    fn flight_to_reduce(&self) -> u32 {
+        // RFC 5681 section 3.2, step 2: packets sent by limited transmit do not count.
+        let outstanding = self.outstanding.len() - self.sent_by_limited_transmit;
+        match self.config.linux {
+            true => outstanding.max(self.window.cwnd as u32),
+            false => outstanding,
         }
     }
 

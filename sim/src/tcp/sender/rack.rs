@@ -38,6 +38,19 @@ struct Undo {
     first_tick: Option<u32>,
 }
 
+/// How much of cwnd a sender uses, as Linux has it (`tcp_cwnd_validate`): from it follows that cwnd may grow.
+#[derive(Debug, Default)]
+struct WindowUse {
+    /// cwnd has limited the sender in this window of data.
+    limited: bool,
+    /// Otherwise the most packets that were outstanding in it.
+    most: u32,
+    /// The next byte to send as this was noted.
+    end: u64,
+    /// Packets were sent since it was looked at.
+    sent: bool,
+}
+
 /// Purpose of the sender's timer with RACK-TLP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LossTimer {
@@ -83,6 +96,7 @@ pub(super) struct Rack {
     /// Linux's variance of round-trip times, and the reduction that it may take back.
     pub variance: LinuxVariance,
     undo: Option<Undo>,
+    window_use: WindowUse,
     /// Probes sent since the start.
     pub probes: u64,
     /// Numbers of retransmitted packets and when they left, in the order sent.
@@ -121,6 +135,7 @@ impl Rack {
             timeout_at_ns: NEVER_NS,
             variance: LinuxVariance::default(),
             undo: None,
+            window_use: WindowUse::default(),
             probes: 0,
             retransmitted: VecDeque::new(),
         }
@@ -403,6 +418,7 @@ impl Sender {
         }
         let congestion = self.congestion(now_ns);
         self.control.on_loss(&congestion, &mut self.window);
+        self.round_ssthresh();
         self.reduce_to_ssthresh();
         self.control.on_recovery_end(now_ns, &mut self.window);
         self.reduction_to_tell = self.config.ecn;
@@ -428,6 +444,60 @@ impl Sender {
         match self.config.linux {
             true => self.window.cwnd as u32,
             false => self.outstanding.unsacked() + delivered,
+        }
+    }
+
+    /// Rounds ssthresh, which Linux keeps in whole packets.
+    pub(super) fn round_ssthresh(&mut self) {
+        if self.config.linux {
+            self.window.ssthresh = self.window.ssthresh.floor();
+        }
+    }
+
+    /// Returns true if cwnd limits the sender. Linux lets it grow in slow start, too, while it is less than twice what was outstanding
+    /// (`tcp_is_cwnd_limited`).
+    #[inline]
+    pub(super) fn is_cwnd_limited(&self) -> bool {
+        match self.config.linux {
+            true => self.is_cwnd_limited_in_linux(),
+            false => self.cwnd_limited,
+        }
+    }
+
+    #[cold]
+    fn is_cwnd_limited_in_linux(&self) -> bool {
+        let Some(rack) = self.rack.as_deref() else {
+            return self.cwnd_limited;
+        };
+        let WindowUse { limited, most, .. } = rack.window_use;
+        limited || self.window.in_slow_start() && self.window.cwnd < f64::from(2 * most)
+    }
+
+    /// Takes note that a packet was sent.
+    #[cold]
+    pub(super) fn note_sent(&mut self) {
+        if let Some(rack) = self.rack.as_deref_mut() {
+            rack.window_use.sent = true;
+        }
+    }
+
+    /// Takes note of how much of cwnd is used, once nothing more can be sent.
+    #[cold]
+    pub(super) fn note_use_of_window(&mut self) {
+        let limited = self.outstanding.pipe() >= self.window.cwnd as u32;
+        let outstanding = self.outstanding.len();
+        let Some(rack) = self.rack.as_deref_mut() else {
+            return;
+        };
+        let seen = &mut rack.window_use;
+        if !std::mem::take(&mut seen.sent) && !limited {
+            return;
+        }
+        let over = self.unacknowledged >= seen.end;
+        if over || limited || !seen.limited && outstanding > seen.most {
+            seen.limited = limited;
+            seen.most = outstanding;
+            seen.end = self.next_sequence;
         }
     }
 

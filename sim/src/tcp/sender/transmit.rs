@@ -33,6 +33,9 @@ impl Sender {
         let plan = self.plan();
         if plan == Plan::Nothing {
             self.wants_pacing = false;
+            if self.config.linux {
+                self.note_use_of_window();
+            }
             if self.persisting {
                 return self.poll_persisting(now);
             }
@@ -59,6 +62,9 @@ impl Sender {
             Plan::New(length) => self.send_new(now, length),
         };
         self.proportional_rate.out += u32::from(self.fast_recovery);
+        if self.config.linux {
+            self.note_sent();
+        }
         if self.timer_ns == NEVER_NS {
             self.restart_timer(now_ns);
         }
@@ -332,7 +338,7 @@ impl Sender {
         self.first_sent_ns = now_ns;
         self.delivered_ns = now_ns;
         if self.next_sequence > 0 && now_ns - self.last_sent_ns > self.timeout.value_ns() {
-            if self.config.slow_start_after_idle {
+            if self.config.slow_start_after_idle && !self.control.governs_recovery() {
                 let initial = f64::from(self.config.initial_window);
                 self.window.cwnd = self.window.cwnd.min(initial);
             }
