@@ -103,7 +103,7 @@ deb rpm tarball: ## Build a package in target/packages: one static program, man 
 	@scripts/prerequisites build package
 	packaging/build $@
 
-release: ## Prepare release VERSION=0.2.0: version, changelog, checks, packages; commits, but neither tags nor pushes
+release: ## Prepare release VERSION=0.2.0: version, changelog, checks, packages; commits, but neither tags nor pushes; DRY_RUN=1
 	@scripts/prerequisites build lint package
 	packaging/release $(VERSION)
 

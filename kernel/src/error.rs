@@ -67,7 +67,7 @@ pub enum Error {
     /// There is no such cgroup.
     #[error(
         "there is no cgroup `{name}`: give its path, absolute or below the mount point of cgroup2 \
-         (`cat /proc/PID/cgroup` shows that of a process)"
+         (`findmnt -t cgroup2` shows this, `cat /proc/PID/cgroup` the cgroup of a process)"
     )]
     UnknownCgroup {
         /// The name or number that was given.

@@ -504,6 +504,26 @@ fn check_says_that_run_works() {
 }
 
 #[test]
+fn check_names_every_command() {
+    let found = json(&mut netnice(&["check", "--json"]));
+    let checked: Vec<_> = found["commands"].as_array().unwrap().iter().collect();
+    let help = output(&mut netnice(&["--help"]));
+    let listed = help.split_once("\nCommands:\n").unwrap().1;
+    let names: Vec<_> = listed
+        .lines()
+        .take_while(|line| !line.is_empty())
+        .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
+        .map(|line| line.split_whitespace().next().unwrap())
+        .filter(|name| !["check", "version", "help"].contains(name))
+        .collect();
+    assert!(names.contains(&"run"), "{help}");
+    for name in names {
+        let is_checked = checked.iter().any(|one| one["command"] == name);
+        assert!(is_checked, "{name} is not in {found}");
+    }
+}
+
+#[test]
 fn renice_asks_before_it_changes_the_machine_or_ones_own_session() {
     let refused = |said: Said, pid: &str| {
         assert_eq!(said.code, Some(2), "{}", said.err);

@@ -456,6 +456,11 @@ fn plots_are_drawn_from_results() {
         "{}",
         stderr(&nothing)
     );
+    let absent = run(&["plot", text(&directory.path().join("absent.jsonl"))]);
+    assert_eq!(absent.status.code(), Some(1));
+    let message = stderr(&absent);
+    assert!(message.contains("there is no "), "{message}");
+    assert!(message.contains("absent.jsonl: give"), "{message}");
 }
 
 #[test]

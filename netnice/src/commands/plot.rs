@@ -91,6 +91,12 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
             .error(ErrorKind::ArgumentConflict, message)
             .into());
     }
+    if !arguments.results.exists() {
+        bail!(
+            "there is no {}: give the directory of `netnice sim --out`, or the file of `netnice run --log`",
+            arguments.results.display()
+        );
+    }
     let directory = ResultsDirectory::open(&arguments.results)?;
     let runs = directory.runs()?;
     let plots = plot::plots(directory.manifest(), &runs, &Summary::of(&runs));
