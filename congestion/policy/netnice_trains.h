@@ -122,14 +122,15 @@ POLICY_INLINE u32 netnice_spacing_us(const struct netnice *state, const struct n
 
 /*
  * Returns the time of a packet on a link that has become slower, if the delays of a train show one;
- * otherwise 0. In a fair queue others seem to fit, too: see netnice_is_slower().
+ * otherwise 0. A path that has just become longer counts as jitter, too: the last packets follow at half the mean
+ * at least. In a fair queue others seem to fit, too: see netnice_is_slower().
  */
 POLICY_INLINE u32 netnice_slower_ns(const struct netnice *state, u32 spacing_us)
 {
 	u32 packet_us = state->packet_ns / 1000;
 	u32 packets = netnice_train_packets(state);
 	u32 mean_us = (state->latest_queue_us + packet_us) / packets;
-	u32 tolerance_us = mean_us / 4 + 2 * state->jitter_us;
+	u32 tolerance_us = policy_min(mean_us / 4 + 2 * state->jitter_us, mean_us / 2);
 	u32 distance_us = spacing_us > mean_us ? spacing_us - mean_us : mean_us - spacing_us;
 
 	if (spacing_us - spacing_us / 5 < packet_us || distance_us > tolerance_us)
@@ -184,7 +185,8 @@ POLICY_INLINE void netnice_judge_train(struct netnice *state, const struct netni
 				       u32 previous_us)
 {
 	u32 spacing_us = netnice_spacing_us(state, ack, previous_us);
-	u32 slower_ns = netnice_slower_ns(state, spacing_us);
+	int follows = netnice_follows_known_rate(state, ack);
+	u32 slower_ns = follows ? 0 : netnice_slower_ns(state, spacing_us);
 
 	if (!state->shared && !state->jittery && slower_ns && slower_ns / 4 < state->packet_ns) {
 		/* In a fair queue, one train may look as on a slower link. */
@@ -200,7 +202,7 @@ POLICY_INLINE void netnice_judge_train(struct netnice *state, const struct netni
 		netnice_return(state);
 		return;
 	}
-	if (netnice_follows_known_rate(state, ack)) {
+	if (follows) {
 		/* All wait in one queue, or the path is longer, unless the others paused just then. */
 		state->together += 1;
 		if (state->together >= NETNICE_TOGETHER_TRAINS) {
@@ -212,7 +214,6 @@ POLICY_INLINE void netnice_judge_train(struct netnice *state, const struct netni
 			state->steady_since_us = 0;
 			return;
 		}
-		slower_ns = 0;
 	} else {
 		state->together = 0;
 	}
