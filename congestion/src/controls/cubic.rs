@@ -10,7 +10,7 @@ use crate::controls::reno::{
 use crate::parameters::Settings;
 
 pub(crate) const REGISTRATION: Registration = Registration {
-    name: "cubic",
+    name: LinuxCubic::NAME,
     summary: "the window follows a cubic function of the time since the last loss (RFC 9438)",
     build: |settings| match settings.switch("linux") {
         true => Box::new(LinuxCubic::new(settings)),

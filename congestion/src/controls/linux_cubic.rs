@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! CUBIC as Linux 6.18 has it: whole packets, its own HyStart, and a Reno-friendly window counted in packets acknowledged.
 //!
-//! It differs from RFC 9438 in what follows. Before the first loss the window grows by 5 % each round trip at least, after an RTO too; it is
-//! compared with the cubic function at most each 4 ms; it grows by at most half a packet for each one acknowledged; Reno's window
-//! grows no faster once it has reached that of the last loss; a round-trip time within a second of a loss counts neither as
-//! the smallest nor for HyStart.
+//! It differs from RFC 9438 in this:
+//!
+//! - Before the first loss the window grows by at least 5 % each round trip, after an RTO too.
+//! - The window is compared with the cubic function at most each 4 ms.
+//! - It grows by at most half a packet for each packet acknowledged.
+//! - Reno's window grows no faster once it has reached that of the last loss.
+//! - A round-trip time within a second of a loss counts neither as the smallest nor for HyStart.
 
 use crate::control::{Ack, Congestion, CongestionControl, Window};
-use crate::controls::cubic::REGISTRATION;
 use crate::controls::reno::{MINIMUM_SSTHRESH_PACKETS, may_grow};
 use crate::controls::round::Round;
 use crate::parameters::Settings;
@@ -108,6 +110,9 @@ pub(crate) struct LinuxCubic {
 }
 
 impl LinuxCubic {
+    /// The name of both forms of CUBIC.
+    pub const NAME: &'static str = "cubic";
+
     pub(crate) fn new(settings: &Settings) -> Self {
         let scaled = |name| (settings.number(name) * SCALE as f64).round() as u64;
         Self {
@@ -218,7 +223,7 @@ impl LinuxCubic {
 
 impl CongestionControl for LinuxCubic {
     fn name(&self) -> &'static str {
-        REGISTRATION.name
+        Self::NAME
     }
 
     fn on_ack(&mut self, ack: &Ack, window: &mut Window) {
