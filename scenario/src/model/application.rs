@@ -5,8 +5,9 @@ use netnice_queue::{Bytes, Rate};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::arrivals::{Arrivals, request_size};
 use super::kind_schema::or_name;
-use super::{Arrivals, TimeSpan};
+use super::time_span::TimeSpan;
 
 /// The source of traffic, chosen by `kind`; a text such as "ftp" is the kind alone.
 ///
@@ -166,10 +167,6 @@ fn between_objects() -> TimeSpan {
 
 fn objects_per_page() -> u32 {
     10
-}
-
-pub(super) fn request_size() -> Bytes {
-    Bytes::new(300)
 }
 
 /// Sizes of objects: Pareto with this mean and shape, or all alike without a shape.

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::kind_schema::or_name;
-use super::{TimeSpan, application::request_size};
+use super::time_span::TimeSpan;
 
 /// Transfers that arrive as a Poisson process, each over a connection of its own.
 ///
@@ -34,6 +34,10 @@ pub struct Arrivals {
     /// Size of a request.
     #[serde(default = "request_size")]
     pub request_size: Bytes,
+}
+
+pub(super) fn request_size() -> Bytes {
+    Bytes::new(300)
 }
 
 /// Small: queries and short messages; large: updates (as section 2.2 of the DCTCP paper divides them).

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Links, their queues and markers.
 
-use std::sync::Arc;
-
 use netnice_queue::{
-    DeliveryTrace, DisciplineConfig, LossFraction, MarkerConfig, PolicerConfig, QueueLimit, Rate,
-    ShaperConfig,
+    DisciplineConfig, LossFraction, MarkerConfig, PolicerConfig, QueueLimit, Rate, ShaperConfig,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{TimeSpan, queue};
+use super::jitter::{self, Jitter};
+use super::link_trace::{self, LinkTrace};
+use super::queue;
+use super::time_span::TimeSpan;
 
 /// A link between two nodes, alike in both directions except for the changes in `reverse`.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
@@ -26,7 +26,7 @@ pub struct Link {
     pub rate: Option<Rate>,
     /// Times at which the link delivers, in place of a rate: the file of a trace, relative to the scenario.
     #[serde(default)]
-    #[schemars(schema_with = "queue::trace_schema")]
+    #[schemars(schema_with = "link_trace::or_file")]
     pub trace: Option<LinkTrace>,
     /// A token bucket that fills at the rate, and lets bursts pass.
     pub shaper: Option<ShaperConfig>,
@@ -52,7 +52,7 @@ pub struct Link {
     pub loss_model: Option<LossModel>,
     /// Random delay after the propagation.
     #[serde(default)]
-    #[schemars(schema_with = "queue::jitter_schema")]
+    #[schemars(schema_with = "jitter::or_size")]
     pub jitter: Option<Jitter>,
     /// Packets come out at multiples of this time only; never those of the way back, unless `reverse` says so.
     pub batch_interval: Option<TimeSpan>,
@@ -114,21 +114,6 @@ impl Link {
             ..self.clone()
         }
     }
-}
-
-/// Times at which a link delivers, in mahimahi's format; a text is the name of the file.
-#[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct LinkTrace {
-    /// A text file: on each line the milliseconds of an opportunity to deliver 1500 bytes, in ascending order. After the
-    /// last line it begins again.
-    pub file: Option<String>,
-    /// These times, in the scenario itself.
-    #[serde(default)]
-    pub times_ms: Vec<u64>,
-    /// The trace as it was read.
-    #[serde(skip)]
-    pub read: Option<Arc<DeliveryTrace>>,
 }
 
 /// A time at which a link transmits nothing.
@@ -202,7 +187,7 @@ pub struct LinkChanges {
     pub rate: Option<Rate>,
     /// Times at which the link delivers, in place of a rate.
     #[serde(default)]
-    #[schemars(schema_with = "queue::trace_schema")]
+    #[schemars(schema_with = "link_trace::or_file")]
     pub trace: Option<LinkTrace>,
     /// A token bucket that fills at the rate, and lets bursts pass.
     pub shaper: Option<ShaperConfig>,
@@ -220,7 +205,7 @@ pub struct LinkChanges {
     pub loss_model: Option<LossModel>,
     /// Random delay after the propagation; none with a size of "0ms".
     #[serde(default)]
-    #[schemars(schema_with = "queue::jitter_schema")]
+    #[schemars(schema_with = "jitter::or_size")]
     pub jitter: Option<Jitter>,
     /// Packets come out at multiples of this time only.
     pub batch_interval: Option<TimeSpan>,
@@ -231,36 +216,4 @@ pub struct LinkChanges {
     /// Tags packets before the queue.
     #[serde(default, deserialize_with = "queue::marker")]
     pub marker: Option<MarkerConfig>,
-}
-
-/// Random delay of each packet after the propagation; a text such as "5ms" is uniform from 0 to that.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Jitter {
-    /// The largest delay of `uniform`, the mean of `exponential` and `pareto`, the delay of all packets but the early ones
-    /// of `early`.
-    pub size: TimeSpan,
-    /// How the delay is distributed.
-    #[serde(default)]
-    pub distribution: JitterDistribution,
-    /// Share of the packets that come early; of `early` only, 1 % unless given.
-    pub early_fraction: Option<LossFraction>,
-    /// Packets may overtake each other; otherwise each waits for the one before.
-    #[serde(default)]
-    pub reordering: bool,
-}
-
-/// How a random delay is distributed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum JitterDistribution {
-    /// Uniform from 0 to the size.
-    #[default]
-    Uniform,
-    /// Exponential with the size as mean.
-    Exponential,
-    /// Pareto (Lomax) of shape 3 with the size as mean: heavy-tailed.
-    Pareto,
-    /// The size, but for a share of the packets that come without it.
-    Early,
 }

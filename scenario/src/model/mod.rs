@@ -7,8 +7,10 @@ mod congestion_control;
 mod either;
 mod figure;
 mod flow;
+mod jitter;
 mod kind_schema;
 mod link;
+mod link_trace;
 mod node;
 mod queue;
 mod receiver;
@@ -27,9 +29,9 @@ pub use arrivals::{Arrivals, SizePoint, TransferSize};
 pub use congestion_control::{CongestionControl, Parameter};
 pub use figure::{DerivedFigure, FlowQuantity, Reference};
 pub use flow::{DelayedAck, Flow, Recovery, Tcp, Transport};
-pub use link::{
-    Jitter, JitterDistribution, Link, LinkChanges, LinkTrace, LossModel, Outage, TimedChange,
-};
+pub use jitter::{Jitter, JitterDistribution};
+pub use link::{Link, LinkChanges, LossModel, Outage, TimedChange};
+pub use link_trace::LinkTrace;
 pub use netnice_queue::Dscp;
 pub use node::{Clock, Node, Route};
 pub use receiver::ReceiverControl;

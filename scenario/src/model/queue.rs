@@ -6,8 +6,6 @@ use netnice_queue::{Described, DescribedVisitor, DisciplineConfig, MarkerConfig}
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::Deserializer;
 
-use super::{Jitter, LinkTrace, TimeSpan};
-
 /// Name of the type for the deserializer, which finds the key of the tag by it.
 const MARKER: &str = "MarkerConfig";
 
@@ -44,17 +42,4 @@ pub(super) fn discipline_schema(generator: &mut SchemaGenerator) -> Schema {
     let limit = generator.subschema_for::<netnice_queue::QueueLimit>();
     let table = generator.subschema_for::<DisciplineConfig>();
     json_schema!({"anyOf": [limit, table]})
-}
-
-/// A trace, or the name of its file as a text.
-pub(super) fn trace_schema(generator: &mut SchemaGenerator) -> Schema {
-    let table = generator.subschema_for::<LinkTrace>();
-    json_schema!({"anyOf": [{"type": "string"}, table]})
-}
-
-/// A jitter, or the size of a uniform one as a text.
-pub(super) fn jitter_schema(generator: &mut SchemaGenerator) -> Schema {
-    let size = generator.subschema_for::<TimeSpan>();
-    let table = generator.subschema_for::<Jitter>();
-    json_schema!({"anyOf": [size, table]})
 }

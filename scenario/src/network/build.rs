@@ -8,11 +8,10 @@ use std::time::Duration;
 use netnice_queue::{Bytes, Discipline, DisciplineConfig, LinkChange, LinkConditions};
 
 use super::check::check_values;
-use super::paths::MAX_ROUTERS;
+use super::link::{LinkIndex, NetworkLink, NodeIndex};
+use super::paths::{MAX_ROUTERS, Paths};
 use super::problem::{Place, Problem};
-use super::{
-    FlowGroup, Layout, LinkIndex, NetworkFlow, NetworkLink, NetworkNode, NodeIndex, Paths,
-};
+use super::{FlowGroup, Layout, NetworkFlow, NetworkNode};
 use crate::did_you_mean::among;
 use crate::model::{
     Application, Clock, Dscp, Flow, Link, LossModel, Outage, Route, Scenario, TimeSpan,
@@ -26,29 +25,32 @@ const MAX_FLOWS: u64 = 1_000_000;
 /// Where no flow passes, a link's packets are taken to be as large as on Ethernet.
 const ETHERNET: Bytes = Bytes::new(1500);
 
-pub(super) fn build(scenario: &Scenario) -> Result<Layout, Vec<Problem>> {
-    let mut problems = check_values(scenario);
-    let mut builder = Builder::default();
-    builder.nodes(scenario, &mut problems);
-    if problems.is_empty() {
-        builder.links(&scenario.links, &mut problems);
-    }
-    if !problems.is_empty() {
-        return Err(problems);
-    }
-    if let Some(mut network) = builder.routes(scenario, &mut problems) {
-        for (index, flow) in scenario.flows.iter().enumerate() {
-            builder.flow(index, flow, scenario, &mut network, &mut problems);
-        }
+impl Layout {
+    /// Lays out `scenario`, or returns all that is wrong with it.
+    pub fn new(scenario: &Scenario) -> Result<Layout, Vec<Problem>> {
+        let mut problems = check_values(scenario);
+        let mut builder = Builder::default();
+        builder.nodes(scenario, &mut problems);
         if problems.is_empty() {
-            set_rtt_and_packet_size(&mut network);
-            builder.check_queues(scenario, &network, &mut problems);
+            builder.links(&scenario.links, &mut problems);
         }
-        if problems.is_empty() {
-            return Ok(network);
+        if !problems.is_empty() {
+            return Err(problems);
         }
+        if let Some(mut network) = builder.routes(scenario, &mut problems) {
+            for (index, flow) in scenario.flows.iter().enumerate() {
+                builder.flow(index, flow, scenario, &mut network, &mut problems);
+            }
+            if problems.is_empty() {
+                set_rtt_and_packet_size(&mut network);
+                builder.check_queues(scenario, &network, &mut problems);
+            }
+            if problems.is_empty() {
+                return Ok(network);
+            }
+        }
+        Err(problems)
     }
-    Err(problems)
 }
 
 /// The hosts that a name stands for: a range of indices.

@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::time::Duration;
 
-use super::{LinkIndex, NetworkLink, NodeIndex};
+use super::link::{LinkIndex, NetworkLink, NodeIndex};
 
 /// The ways between nodes.
 #[derive(Debug, Clone, Default)]

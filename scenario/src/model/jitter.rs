@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Random delays of a link's packets.
+
+use netnice_queue::LossFraction;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+
+use super::time_span::TimeSpan;
+
+/// Random delay of each packet after the propagation; a text such as "5ms" is uniform from 0 to that.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Jitter {
+    /// The largest delay of `uniform`, the mean of `exponential` and `pareto`, the delay of all packets but the early ones
+    /// of `early`.
+    pub size: TimeSpan,
+    /// How the delay is distributed.
+    #[serde(default)]
+    pub distribution: JitterDistribution,
+    /// Share of the packets that come early; of `early` only, 1 % unless given.
+    pub early_fraction: Option<LossFraction>,
+    /// Packets may overtake each other; otherwise each waits for the one before.
+    #[serde(default)]
+    pub reordering: bool,
+}
+
+/// How a random delay is distributed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum JitterDistribution {
+    /// Uniform from 0 to the size.
+    #[default]
+    Uniform,
+    /// Exponential with the size as mean.
+    Exponential,
+    /// Pareto (Lomax) of shape 3 with the size as mean: heavy-tailed.
+    Pareto,
+    /// The size, but for a share of the packets that come without it.
+    Early,
+}
+
+/// A jitter, or the size of a uniform one as a text.
+pub(super) fn or_size(generator: &mut SchemaGenerator) -> Schema {
+    let size = generator.subschema_for::<TimeSpan>();
+    let table = generator.subschema_for::<Jitter>();
+    json_schema!({"anyOf": [size, table]})
+}
