@@ -22,7 +22,8 @@ pub mod traffic;
 
 pub use engine::options::{EngineOptions, SchedulerKind};
 pub use error::{BuildError, RunError};
-pub use flows::spec::{FlowSpec, MakeControl, Path, Program, TcpSpec};
+pub use flows::path::Path;
+pub use flows::spec::{FlowSpec, MakeControl, Program, TcpSpec};
 pub use flows::web_paths::WebPaths;
 pub use ids::{FlowId, LinkId, NodeId};
 pub use links::network::{LinkSpec, Network, Queue};

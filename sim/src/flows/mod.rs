@@ -3,6 +3,7 @@
 
 pub(crate) mod bodies;
 pub(crate) mod connection;
+pub(crate) mod path;
 pub(crate) mod spec;
 pub(crate) mod state;
 pub(crate) mod web_paths;

@@ -9,20 +9,11 @@ use netnice_congestion::control::CongestionControl;
 use netnice_queue::Time;
 use netnice_scenario::network::UnloadedPath;
 
+use crate::flows::path::Path;
 use crate::flows::web_paths::WebPaths;
-use crate::ids::LinkId;
 use crate::tcp::{LowPriority, Opener, ReceiverConfig, SenderConfig};
 use crate::trace::labels::TcpLabels;
 use crate::traffic::{Traffic, Web};
-
-/// The way between two hosts.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Path {
-    /// The links from the sender of the data to the receiver.
-    pub forward: Vec<LinkId>,
-    /// The links back, for ACKs; ignored for UDP.
-    pub back: Vec<LinkId>,
-}
 
 /// One flow, or one population of web sessions.
 #[derive(Debug, Clone)]

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::flows::spec::Path;
+use crate::flows::path::Path;
 use crate::packet::Route;
 
 /// The ways between clients and servers, each found when it is asked for.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From a scenario to a run.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
 
 use netnice_congestion::registry;
@@ -12,11 +12,11 @@ use netnice_scenario::network::{FlowGroup, NetworkFlow, NetworkLink};
 
 use crate::engine::options::EngineOptions;
 use crate::error::RunError;
-use crate::flows::spec::{FlowSpec, MakeControl, Path, Program, TcpSpec};
+use crate::flows::path::Path;
+use crate::flows::spec::{FlowSpec, MakeControl, Program, TcpSpec};
 use crate::flows::web_paths::WebPaths;
 use crate::ids::{LinkId, NodeId};
 use crate::links::network::LinkSpec;
-use crate::scenario::run::OutsideControls;
 use crate::scenario::trace_files::Traces;
 use crate::simulation::{RunOptions, Simulation};
 use crate::tcp::{
@@ -24,6 +24,9 @@ use crate::tcp::{
     SenderConfig, Shared, TimeoutConfig,
 };
 use crate::traffic::{Traffic, Web};
+
+/// Controls instead of those that the scenario names, by the name of the flows.
+pub type OutsideControls = BTreeMap<String, MakeControl>;
 
 /// A run of `scenario`, laid out as `layout`, at time zero.
 pub(crate) fn simulation(

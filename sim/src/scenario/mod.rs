@@ -6,5 +6,6 @@ mod report;
 mod run;
 mod trace_files;
 
-pub use run::{OutsideControls, run, run_on, run_with_controls, run_with_traces, simulation};
+pub use build::OutsideControls;
+pub use run::{run, run_on, run_with_controls, run_with_traces, simulation};
 pub use trace_files::{Selection, Traces};

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One run of a scenario, from its description to its results.
 
-use std::collections::BTreeMap;
 use std::mem;
 
 use netnice_scenario::model::Scenario;
@@ -10,13 +9,10 @@ use netnice_scenario::results::RunResults;
 
 use crate::engine::options::EngineOptions;
 use crate::error::RunError;
-use crate::flows::spec::MakeControl;
+use crate::scenario::build::OutsideControls;
 use crate::scenario::trace_files::Traces;
 use crate::scenario::{build, report};
 use crate::simulation::Simulation;
-
-/// Controls instead of those that the scenario names, by the name of the flows.
-pub type OutsideControls = BTreeMap<String, MakeControl>;
 
 /// The run of `scenario` with one seed, at time zero: to look at while it is under way.
 pub fn simulation(scenario: &Scenario, seed: u64) -> Result<Simulation, RunError> {

@@ -4,9 +4,9 @@
 use netnice_congestion::control::{Ack, CaState};
 use netnice_queue::Time;
 
-use super::outstanding::{APP_LIMITED, EVER_RETRANSMITTED, SACKED, Sent};
 use super::proportional_rate::ProportionalRate;
 use super::rack::LossTimer;
+use super::sent::{APP_LIMITED, EVER_RETRANSMITTED, SACKED, Sent};
 use super::{LastReduction, Sender, SenderState};
 use crate::tcp::{Flags, Recovery, Segment};
 use crate::time::NEVER_NS;

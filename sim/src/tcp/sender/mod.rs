@@ -3,11 +3,14 @@
 
 mod acknowledge;
 mod handshake;
+mod linux;
+mod loss_by_time;
 mod outstanding;
 mod persist;
 mod prefetch;
 mod proportional_rate;
 mod rack;
+mod sent;
 mod transmit;
 
 use std::time::Duration;

@@ -6,11 +6,8 @@
 use std::collections::VecDeque;
 
 use netnice_congestion::control::Window;
-use netnice_queue::Time;
 
-use super::outstanding::{EVER_RETRANSMITTED, Sent};
-use super::proportional_rate::ProportionalRate;
-use super::{LastReduction, Sender};
+use super::sent::{EVER_RETRANSMITTED, Sent};
 use crate::tcp::Segment;
 use crate::tcp::timeout::LinuxVariance;
 use crate::time::NEVER_NS;
@@ -21,34 +18,28 @@ const DUP_THRESH: u32 = 3;
 /// Number of recoveries for which a wider reordering window persists (section 6.2, step 4).
 const RECOVERIES_OF_WIDER_WINDOW: u8 = 16;
 
-/// Time by which the ACK of a lone packet may be delayed: TLP.max_ack_delay of section 7.2, with the value of Linux.
-const MAX_ACK_DELAY_NS: u64 = 200_000_000;
-
-/// Time that Linux adds to the timers of RACK-TLP (`TCP_TIMEOUT_MIN_US`).
-const LINUX_ADDS_NS: u64 = 2_000_000;
-
 /// How Linux takes back a reduction for packets that were not lost: by DSACKs for all that was retransmitted, or by an ACK that echoes a
 /// timestamp from before the first retransmission (RFC 3522). The two steps of F-RTO (RFC 5682) are not here: timestamps say the same.
 #[derive(Debug)]
-struct Undo {
+pub(super) struct Undo {
     /// The window before the reduction.
-    window: Window,
+    pub window: Window,
     /// Retransmissions that no DSACK has reported, and when the first left, in ticks of the timestamps.
-    retransmissions: u32,
-    first_tick: Option<u32>,
+    pub retransmissions: u32,
+    pub first_tick: Option<u32>,
 }
 
 /// How much of cwnd a sender uses, as Linux has it (`tcp_cwnd_validate`): from it follows that cwnd may grow.
 #[derive(Debug, Default)]
-struct WindowUse {
+pub(super) struct WindowUse {
     /// cwnd has limited the sender in this window of data.
-    limited: bool,
+    pub limited: bool,
     /// Otherwise the most packets that were outstanding in it.
-    most: u32,
+    pub most: u32,
     /// The next byte to send as this was noted.
-    end: u64,
+    pub end: u64,
     /// Packets were sent since it was looked at.
-    sent: bool,
+    pub sent: bool,
 }
 
 /// Purpose of the sender's timer with RACK-TLP.
@@ -70,33 +61,33 @@ pub(super) enum LossTimer {
 #[derive(Debug)]
 pub(super) struct Rack {
     /// RACK.xmit_ts: when the packet was sent that was sent last of those delivered; RACK.end_seq: its end.
-    sent_ns: u64,
-    end: u64,
+    pub sent_ns: u64,
+    pub end: u64,
     /// RACK.rtt: the round-trip time of the newest packet delivered.
-    rtt_ns: u64,
+    pub rtt_ns: u64,
     /// RACK.fack: the highest end of a packet delivered.
-    highest_delivered: u64,
-    reordering_seen: bool,
+    pub highest_delivered: u64,
+    pub reordering_seen: bool,
     /// A packet was delivered since losses were looked for.
-    advanced: bool,
+    pub advanced: bool,
     /// RACK.dsack_round: until this byte is acknowledged DSACKs widen the reordering window no further.
-    dsack_round: Option<u64>,
+    pub dsack_round: Option<u64>,
     /// RACK.reo_wnd_mult: quarters of the smallest round-trip time that the reordering window has.
-    window_quarters: u8,
+    pub window_quarters: u8,
     /// RACK.reo_wnd_persist: recoveries after which it is narrow again.
-    recoveries_left: u8,
+    pub recoveries_left: u8,
     /// A round-trip time was measured since the last probe.
-    measured: bool,
+    pub measured: bool,
     /// TLP.end_seq: SND.NXT after the probe was sent, until the fate of the probe is known.
-    probe_end: Option<u64>,
+    pub probe_end: Option<u64>,
     /// TLP.is_retrans: the probe was no new packet.
-    probe_again: bool,
+    pub probe_again: bool,
     /// When the RTO expires, while a shorter timer runs.
-    timeout_at_ns: u64,
+    pub timeout_at_ns: u64,
     /// Linux's variance of round-trip times, and the reduction that it may take back.
     pub variance: LinuxVariance,
-    undo: Option<Undo>,
-    window_use: WindowUse,
+    pub undo: Option<Undo>,
+    pub window_use: WindowUse,
     /// Probes sent since the start.
     pub probes: u64,
     /// Numbers of retransmitted packets and when they left, in the order sent.
@@ -143,7 +134,7 @@ impl Rack {
 
     /// Section 6.2, step 2: takes note of a packet delivered at `now_ns`. `stale` says that the ACK echoes a timestamp from before the
     /// packet's retransmission, and so is for an earlier transmission.
-    fn update(&mut self, sent: &Sent, now_ns: u64, min_rtt_ns: u64, stale: bool) {
+    pub fn update(&mut self, sent: &Sent, now_ns: u64, min_rtt_ns: u64, stale: bool) {
         let rtt_ns = now_ns - sent.sent_ns;
         if sent.flags & EVER_RETRANSMITTED != 0 && (stale || rtt_ns < min_rtt_ns) {
             return;
@@ -157,13 +148,13 @@ impl Rack {
     }
 
     /// Step 3: a packet of the original order delivered after one that follows it. `highest` is the highest end delivered before.
-    fn look_for_reordering(&mut self, sent: &Sent, highest: u64) {
+    pub fn look_for_reordering(&mut self, sent: &Sent, highest: u64) {
         self.reordering_seen |= sent.end() < highest && sent.flags & EVER_RETRANSMITTED == 0;
         self.highest_delivered = self.highest_delivered.max(sent.end());
     }
 
     /// Step 4: a DSACK says that a retransmission was needless, at most once a round trip.
-    fn widen_window(&mut self, unacknowledged: u64, next_sequence: u64) {
+    pub fn widen_window(&mut self, unacknowledged: u64, next_sequence: u64) {
         if self
             .dsack_round
             .is_some_and(|round| unacknowledged >= round)
@@ -186,7 +177,7 @@ impl Rack {
     }
 
     /// RACK.reo_wnd of step 4 in nanoseconds.
-    fn reordering_window_ns(
+    pub fn reordering_window_ns(
         &self,
         recovering: bool,
         sacked: u32,
@@ -209,374 +200,14 @@ impl Rack {
     pub fn overdue_in_ns(&self, sent: &Sent, window_ns: u64, now_ns: u64) -> u64 {
         (sent.sent_ns + self.rtt_ns + window_ns).saturating_sub(now_ns)
     }
-}
 
-impl Sender {
-    /// Takes note of the packets that an ACK delivers, in the order of their numbers.
-    #[cold]
-    pub(super) fn rack_delivers(
+    /// Section 7.4.2: what an ACK says of the probe. Returns true if the probe repaired a loss.
+    pub fn probe_says_loss(
         &mut self,
-        now: Time,
-        segment: &Segment,
-        delivered: &[Sent],
-        highest: u64,
-    ) {
-        let now_ns = now.as_nanos();
-        let timestamps = self.config.timestamps;
-        let clock = self.config.clock;
-        let stale = |sent: &Sent| {
-            let at = clock.ticks(Time::from_nanos(sent.sent_ns));
-            timestamps && (segment.tsecr.wrapping_sub(at) as i32) < 0
-        };
-        let min_rtt_ns = self.min_rtt_ns;
-        let Some(rack) = self.rack.as_deref_mut() else {
-            return;
-        };
-        for sent in delivered {
-            rack.update(sent, now_ns, min_rtt_ns, stale(sent));
-            rack.look_for_reordering(sent, highest);
-            rack.measured |= timestamps || sent.flags & EVER_RETRANSMITTED == 0;
-        }
-    }
-
-    /// The highest byte that RACK knows to be delivered.
-    pub(super) fn rack_highest_delivered(&self) -> u64 {
-        self.rack.as_ref().map_or(0, |rack| rack.highest_delivered)
-    }
-
-    /// Handles what an ACK says of the probe, and looks for losses by time. Returns true if recovery is to begin.
-    #[cold]
-    pub(super) fn rack_says_lost(
-        &mut self,
-        now_ns: u64,
-        segment: &Segment,
+        ack: &Segment,
+        repeated: Option<u64>,
         duplicate: bool,
     ) -> bool {
-        let repeated = self.repeated_block(segment);
-        let Some(rack) = self.rack.as_deref_mut() else {
-            return false;
-        };
-        // Linux widens it for no other DSACKs than those that reordering may have caused.
-        let linux = self.config.linux;
-        let of_probe = repeated.is_some() && repeated == rack.probe_end;
-        if repeated.is_some() && (!linux || rack.reordering_seen && !of_probe) {
-            rack.widen_window(segment.acknowledgement, self.next_sequence);
-        }
-        let repaired = rack.probe_says_loss(segment, repeated, duplicate);
-        let look = std::mem::take(&mut rack.advanced);
-        let undone =
-            linux && self.undo_needless_reduction(now_ns, segment, repeated.is_some(), !duplicate);
-        if repaired {
-            self.on_loss_repaired_by_probe(now_ns);
-        }
-        if !look || undone {
-            return false;
-        }
-        if self.loss_timer == LossTimer::Reordering {
-            self.return_to_timeout();
-        }
-        let found = self.find_lost_by_time(now_ns);
-        self.begins_recovery(found)
-    }
-
-    /// The end of a block that repeats what was acknowledged before (RFC 2883 section 4).
-    fn repeated_block(&self, segment: &Segment) -> Option<u64> {
-        let [first, second, _] = segment.sack;
-        let below = (first.start as i32) < 0;
-        let within = second.is_used() && second.start <= first.start && first.end <= second.end;
-        (first.is_used() && (below || within)).then(|| {
-            segment
-                .acknowledgement
-                .wrapping_add_signed(i64::from(first.end as i32))
-        })
-    }
-
-    /// Section 6.2, step 5, and the timer after it.
-    fn find_lost_by_time(&mut self, now_ns: u64) -> Found {
-        let recovering = self.in_recovery();
-        let Some(rack) = self.rack.as_deref_mut() else {
-            return Found::default();
-        };
-        let min_rtt_ns = match self.min_rtt_ns {
-            0 => rack.rtt_ns,
-            min_rtt_ns => min_rtt_ns.min(rack.rtt_ns),
-        };
-        let srtt_ns = match self.smoothed_rtt_ns {
-            0 => rack.rtt_ns,
-            srtt_ns => srtt_ns,
-        };
-        let sacked = self.outstanding.sacked();
-        let window_ns = rack.reordering_window_ns(recovering, sacked, min_rtt_ns, srtt_ns);
-        let found = self.outstanding.find_lost_by_time(rack, window_ns, now_ns);
-        if found.wait_ns > 0 {
-            let linux_ns = if self.config.linux { LINUX_ADDS_NS } else { 0 };
-            let at_ns = now_ns.saturating_add(found.wait_ns + linux_ns);
-            if at_ns < rack.timeout_at_ns {
-                self.timer_ns = at_ns;
-                self.loss_timer = LossTimer::Reordering;
-            }
-        }
-        found
-    }
-
-    /// Returns true if fast recovery begins with the losses found. After an RTO they are retransmitted anyway, and only the loss of a
-    /// retransmission is a new indication of congestion (RFC 5681 section 4.3).
-    fn begins_recovery(&self, found: Found) -> bool {
-        !self.fast_recovery
-            && (found.retransmission || !self.after_timeout && self.outstanding.any_lost())
-    }
-
-    /// The wait for reordered packets is over.
-    #[cold]
-    pub(super) fn on_reordering_timer(&mut self, now_ns: u64) {
-        self.return_to_timeout();
-        let flight = self.recovery_flight(0);
-        let found = self.find_lost_by_time(now_ns);
-        if self.begins_recovery(found) {
-            self.enter_fast_recovery(now_ns);
-            self.proportional_rate = ProportionalRate::new(flight);
-            if self.config.prr {
-                self.reduce_proportionally(u32::from(self.config.linux), false);
-            }
-        }
-    }
-
-    /// The PTO has expired (section 7.3).
-    #[cold]
-    pub(super) fn on_probe_timer(&mut self) {
-        self.return_to_timeout();
-        self.loss_timer = LossTimer::ProbeDue;
-    }
-
-    /// The timer is that of the RTO, which began earlier.
-    fn return_to_timeout(&mut self) {
-        if let Some(rack) = &self.rack {
-            self.timer_ns = rack.timeout_at_ns;
-            self.loss_timer = LossTimer::Timeout;
-        }
-    }
-
-    /// Takes note that the RTO's timer began anew, and ends others.
-    #[cold]
-    pub(super) fn rack_notes_timeout(&mut self) {
-        if let Some(rack) = self.rack.as_deref_mut() {
-            rack.timeout_at_ns = self.timer_ns;
-            self.loss_timer = LossTimer::Timeout;
-        }
-    }
-
-    /// Starts the PTO after new data were sent or acknowledged (section 7.2).
-    #[cold]
-    pub(super) fn schedule_probe(&mut self, now_ns: u64) {
-        let idle =
-            self.outstanding.is_empty() || self.in_recovery() || self.outstanding.any_sacked();
-        let Some(rack) = self.rack.as_deref_mut() else {
-            return;
-        };
-        let pending = matches!(self.loss_timer, LossTimer::Timeout | LossTimer::Probe);
-        if idle || !pending || !rack.measured || rack.probe_end.is_some() {
-            if self.loss_timer == LossTimer::Probe {
-                self.return_to_timeout();
-            }
-            return;
-        }
-        let mut wait_ns = 2 * self.smoothed_rtt_ns;
-        if wait_ns == 0 {
-            wait_ns = 1_000_000_000;
-        } else if self.outstanding.len() == 1 {
-            wait_ns += MAX_ACK_DELAY_NS;
-        } else if self.config.linux {
-            wait_ns += LINUX_ADDS_NS;
-        }
-        self.timer_ns = now_ns.saturating_add(wait_ns).min(rack.timeout_at_ns);
-        self.loss_timer = LossTimer::Probe;
-    }
-
-    /// Takes note of the probe sent, which was a retransmission or new; the RTO counts from now (section 7.3).
-    #[cold]
-    pub(super) fn note_probe(&mut self, now_ns: u64, again: bool) {
-        if let Some(rack) = self.rack.as_deref_mut() {
-            rack.probe_end = Some(self.next_sequence);
-            rack.probe_again = again;
-            rack.measured = false;
-            rack.probes += 1;
-        }
-        self.restart_timer(now_ns);
-    }
-
-    /// Forgets the probe where a recovery begins (section 7.1).
-    pub(super) fn forget_probe(&mut self) {
-        if let Some(rack) = self.rack.as_deref_mut() {
-            rack.probe_end = None;
-        }
-    }
-
-    /// The probe repaired the loss of the last packet: congestion, as at the end of a recovery (section 7.4.2).
-    fn on_loss_repaired_by_probe(&mut self, now_ns: u64) {
-        if self.in_recovery() {
-            return;
-        }
-        let congestion = self.congestion(now_ns);
-        self.control.on_loss(&congestion, &mut self.window);
-        self.round_ssthresh();
-        self.reduce_to_ssthresh();
-        self.control.on_recovery_end(now_ns, &mut self.window);
-        self.reduction_to_tell = self.config.ecn;
-        self.recover = self.next_sequence;
-        self.last_reduction = LastReduction::Loss;
-    }
-
-    /// Deems lost, after an RTO, the first packet and those in flight for longer than a round trip (section 6.3).
-    pub(super) fn rack_deems_lost_on_timeout(&mut self, now_ns: u64) {
-        if let Some(rack) = self.rack.as_deref_mut() {
-            rack.probe_end = None;
-            self.outstanding.deem_overdue_lost(rack, now_ns);
-            // RFC 5681 section 3.1: one packet, beside those that are deemed in flight.
-            self.window.cwnd = f64::from(self.outstanding.pipe() + 1);
-        }
-    }
-}
-
-/// What Linux does besides.
-impl Sender {
-    /// RecoverFS of PRR where an ACK that delivers so many packets begins a recovery: packets in flight before it, cwnd in Linux.
-    pub(super) fn recovery_flight(&self, delivered: u32) -> u32 {
-        match self.config.linux {
-            true => self.window.cwnd as u32,
-            false => self.outstanding.unsacked() + delivered,
-        }
-    }
-
-    /// Rounds ssthresh, which Linux keeps in whole packets.
-    pub(super) fn round_ssthresh(&mut self) {
-        if self.config.linux {
-            self.window.ssthresh = self.window.ssthresh.floor();
-        }
-    }
-
-    /// Returns true if cwnd limits the sender. Linux lets it grow in slow start, too, while it is less than twice what was outstanding
-    /// (`tcp_is_cwnd_limited`).
-    #[inline]
-    pub(super) fn is_cwnd_limited(&self) -> bool {
-        match self.config.linux {
-            true => self.is_cwnd_limited_in_linux(),
-            false => self.cwnd_limited,
-        }
-    }
-
-    #[cold]
-    fn is_cwnd_limited_in_linux(&self) -> bool {
-        let Some(rack) = self.rack.as_deref() else {
-            return self.cwnd_limited;
-        };
-        let WindowUse { limited, most, .. } = rack.window_use;
-        limited || self.window.in_slow_start() && self.window.cwnd < f64::from(2 * most)
-    }
-
-    /// Takes note that a packet was sent.
-    #[cold]
-    pub(super) fn note_sent(&mut self) {
-        if let Some(rack) = self.rack.as_deref_mut() {
-            rack.window_use.sent = true;
-        }
-    }
-
-    /// Takes note of how much of cwnd is used, once nothing more can be sent.
-    #[cold]
-    pub(super) fn note_use_of_window(&mut self) {
-        let limited = self.outstanding.pipe() >= self.window.cwnd as u32;
-        let outstanding = self.outstanding.len();
-        let Some(rack) = self.rack.as_deref_mut() else {
-            return;
-        };
-        let seen = &mut rack.window_use;
-        if !std::mem::take(&mut seen.sent) && !limited {
-            return;
-        }
-        let over = self.unacknowledged >= seen.end;
-        if over || limited || !seen.limited && outstanding > seen.most {
-            seen.limited = limited;
-            seen.most = outstanding;
-            seen.end = self.next_sequence;
-        }
-    }
-
-    /// Samples a round-trip time for the RTO.
-    #[cold]
-    pub(super) fn rack_samples(&mut self, sent_ns: u64, now_ns: u64) {
-        match self.rack.as_deref_mut().filter(|_| self.config.linux) {
-            Some(rack) => self
-                .timeout
-                .sample_as_linux(&mut rack.variance, sent_ns, now_ns),
-            None => self.timeout.sample(sent_ns, now_ns),
-        }
-    }
-
-    /// Remembers the window before a reduction.
-    #[cold]
-    pub(super) fn remember_window(&mut self) {
-        let window = self.window;
-        if let Some(rack) = self.rack.as_deref_mut().filter(|_| self.config.linux) {
-            rack.undo = Some(Undo {
-                window,
-                retransmissions: 0,
-                first_tick: None,
-            });
-        }
-    }
-
-    /// Takes note of a retransmission, for PRR's and RACK's sake no probe.
-    pub(super) fn note_retransmission_for_undo(&mut self, now: Time) {
-        let tick = self.config.clock.ticks(now);
-        let undo = self.rack.as_deref_mut().and_then(|rack| rack.undo.as_mut());
-        if let Some(undo) = undo {
-            undo.retransmissions += 1;
-            undo.first_tick.get_or_insert(tick);
-        }
-    }
-
-    /// Takes back a reduction if an ACK says that nothing was lost (`tcp_may_undo`, `tcp_undo_cwnd_reduction`).
-    fn undo_needless_reduction(
-        &mut self,
-        now_ns: u64,
-        segment: &Segment,
-        repeated: bool,
-        advances: bool,
-    ) -> bool {
-        let Some(rack) = self.rack.as_deref_mut() else {
-            return false;
-        };
-        let Some(undo) = &mut rack.undo else {
-            return false;
-        };
-        let (Some(first), false) = (undo.first_tick, self.control.governs_recovery()) else {
-            return false;
-        };
-        undo.retransmissions -= u32::from(repeated && undo.retransmissions > 0);
-        let echoes_original =
-            advances && self.config.timestamps && (segment.tsecr.wrapping_sub(first) as i32) < 0;
-        if undo.retransmissions > 0 && !echoes_original {
-            return false;
-        }
-        let window = undo.window;
-        rack.undo = None;
-        if self.in_recovery() {
-            self.fast_recovery = false;
-            self.after_timeout = false;
-            self.duplicate_acks = 0;
-            self.retransmit_first = false;
-            self.outstanding.deem_none_lost();
-            self.control.on_recovery_end(now_ns, &mut self.window);
-        }
-        self.window.cwnd = self.window.cwnd.max(window.cwnd);
-        self.window.ssthresh = self.window.ssthresh.max(window.ssthresh);
-        true
-    }
-}
-
-impl Rack {
-    /// Section 7.4.2: what an ACK says of the probe. Returns true if the probe repaired a loss.
-    fn probe_says_loss(&mut self, ack: &Segment, repeated: Option<u64>, duplicate: bool) -> bool {
         let Some(end) = self.probe_end else {
             return false;
         };

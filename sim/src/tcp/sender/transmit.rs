@@ -3,8 +3,8 @@
 
 use netnice_queue::Time;
 
-use super::outstanding::{APP_LIMITED, EVER_RETRANSMITTED, FIN, Sent};
 use super::rack::LossTimer;
+use super::sent::{APP_LIMITED, EVER_RETRANSMITTED, FIN, Sent};
 use super::{Sender, SenderState};
 use crate::tcp::segment::NO_SACK;
 use crate::tcp::{Flags, Recovery, Segment};
