@@ -15,12 +15,14 @@ use libbpf_rs::{ErrorKind, Link, MapCore, MapHandle, MapMut, MapType};
 
 use crate::error::{Context, Error, Result};
 use crate::objects::compiled::{Kind, OBJECTS, Object};
-use crate::objects::control_file;
 use crate::objects::pin_directory::{Loading, PinDirectory};
 use crate::release;
 
 /// `BPF_F_LINK`: a link registers the map.
 const F_LINK: u32 = 1 << 13;
+
+/// The kernel's names of controls from C files begin with it.
+pub(crate) const FILE_PREFIX: &str = "file_";
 
 /// Time within which the kernel unregisters a control whose pin is removed. It does so in a work queue, after the RCU
 /// grace period that frees the pin's inode.
@@ -60,6 +62,11 @@ impl Control {
             .iter()
             .filter(|object| object.kind != Kind::CgroupPrograms)
             .map(|object| Self { object })
+    }
+
+    /// Returns true if it was compiled from a C file.
+    pub fn is_from_file(self) -> bool {
+        self.name().starts_with(FILE_PREFIX)
     }
 
     /// Returns the control called `name`.
@@ -239,7 +246,7 @@ pub(crate) fn available() -> Vec<String> {
 
 /// Returns true if a congestion control of this name is one of netnice's.
 pub(crate) fn is_ours(control: &str) -> bool {
-    control.starts_with(control_file::PREFIX) || Control::all().any(|ours| ours.name() == control)
+    control.starts_with(FILE_PREFIX) || Control::all().any(|ours| ours.name() == control)
 }
 
 /// Unregisters the controls that only a pinned map keeps registered. For pins of links, removing the pins suffices.

@@ -12,11 +12,9 @@ use libbpf_rs::libbpf_sys::API_HEADERS;
 
 use crate::error::{Context, Error, Result, need_root};
 use crate::objects::compiled::{Kind, Object};
-use crate::objects::control::Control;
+use crate::objects::control::{Control, FILE_PREFIX};
 use crate::objects::hash::hash;
 
-/// The names of these controls in the kernel begin with it.
-pub(crate) const PREFIX: &str = "file_";
 /// The kernel's names of congestion controls have at most 15 bytes (`TCP_CA_NAME_MAX`).
 const NAME_BYTES: usize = 15;
 /// Where clang is looked for: `PATH` may be another user's.
@@ -71,11 +69,6 @@ impl Control {
             bytes: bytes.leak(),
         }))))
     }
-
-    /// Returns true if it was compiled from a file.
-    pub fn is_from_file(self) -> bool {
-        self.name().starts_with(PREFIX)
-    }
 }
 
 /// Returns the control's name: `file_mine` of `mine.h`.
@@ -86,7 +79,11 @@ fn name_of(path: &Path) -> String {
         'A'..='Z' => character.to_ascii_lowercase(),
         _ => '_',
     });
-    PREFIX.chars().chain(characters).take(NAME_BYTES).collect()
+    FILE_PREFIX
+        .chars()
+        .chain(characters)
+        .take(NAME_BYTES)
+        .collect()
 }
 
 /// Compiles the program with the text of the file that the user calls `shown`. The inner error is the compiler's message,

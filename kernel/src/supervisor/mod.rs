@@ -25,9 +25,6 @@ use crate::settings::Settings;
 use crate::sockets::connections::Sums;
 use crate::sockets::options;
 
-/// The message that a supervisor sends once, before it serves.
-const READY: &[u8] = b"!";
-
 /// A connection to the supervisor of this process.
 pub struct Supervised {
     supervisor: OwnedFd,
@@ -76,7 +73,7 @@ pub(crate) fn enter(settings: &Settings) -> Result<Supervised> {
 /// Waits until the supervisor has its own share in the pins. The caller's may be the only other one: if it were
 /// returned first, the control would be gone before the first socket is created.
 fn wait_until_ready(supervisor: RawFd) -> io::Result<()> {
-    let mut word = [0; READY.len()];
+    let mut word = [0; serve::READY.len()];
     loop {
         match recv(supervisor, &mut word, MsgFlags::empty()) {
             Err(Errno::EINTR) => {}

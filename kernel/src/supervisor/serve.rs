@@ -10,7 +10,6 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{MsgFlags, recv, send};
 use nix::sys::stat::fstat;
 
-use super::READY;
 use super::caller::{self, Surroundings, Wanted};
 use super::filter::{CONVENTIONS, socketcall};
 use super::listener::{Call, Listener};
@@ -20,6 +19,9 @@ use crate::runtime::pins::Pins;
 use crate::settings::Settings;
 use crate::sockets::connections::{self, OF_A_SUPERVISOR, Sums};
 use crate::sockets::options;
+
+/// The message that a supervisor sends once, before it serves.
+pub(super) const READY: &[u8] = b"!";
 
 /// Largest number of sockets remembered; beyond it the first ones are forgotten.
 const REMEMBERED: usize = 100_000;
