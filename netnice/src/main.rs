@@ -24,7 +24,7 @@ mod write_signals;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use text::say;
 
 #[global_allocator]
@@ -69,13 +69,13 @@ fn main() -> ExitCode {
     write_signals::ignore();
     let netnice = match Netnice::try_parse() {
         Ok(netnice) => netnice,
-        Err(error) => return usage::complain(&error),
+        Err(error) => return usage::complain(&error, &Netnice::command()),
     };
     match netnice.command.run() {
         Ok(code) => code,
         Err(error) => {
             if let Some(usage) = error.downcast_ref() {
-                return usage::complain(usage);
+                return usage::complain(usage, &Netnice::command());
             }
             // The line includes the causes of the error.
             say!("netnice: {error:#}");

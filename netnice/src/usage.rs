@@ -3,14 +3,13 @@
 
 use std::process::ExitCode;
 
-use clap::CommandFactory;
+use clap::Command;
 use clap::error::ErrorKind;
 
-use crate::Netnice;
 use crate::text::say;
 
 /// Reports what is wrong and where to read more; prints help and version unchanged.
-pub fn complain(error: &clap::Error) -> ExitCode {
+pub fn complain(error: &clap::Error, netnice: &Command) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             // A reader that has seen enough closes the pipe.
@@ -24,14 +23,14 @@ pub fn complain(error: &clap::Error) -> ExitCode {
         _ => {
             let arguments: Vec<_> = std::env::args_os().collect();
             let command = arguments.get(1).and_then(|argument| argument.to_str());
-            say!("netnice: {}", one_line(error, command));
+            say!("netnice: {}", one_line(error, netnice, command));
             ExitCode::from(2)
         }
     }
 }
 
 /// Returns clap's message without its layout: the error, the tips, and the command whose help to read.
-fn one_line(error: &clap::Error, command: Option<&str>) -> String {
+fn one_line(error: &clap::Error, netnice: &Command, command: Option<&str>) -> String {
     let mut parts = Vec::new();
     for paragraph in error.render().to_string().split("\n\n") {
         let text = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -43,8 +42,7 @@ fn one_line(error: &clap::Error, command: Option<&str>) -> String {
         let text = text.strip_prefix("error: ").unwrap_or(&text);
         parts.push(text.strip_prefix("tip: ").unwrap_or(text).to_owned());
     }
-    let all = Netnice::command();
-    let known = all
+    let known = netnice
         .get_subcommands()
         .filter(|command| !command.is_hide_set());
     let known: Vec<&str> = known.map(|command| command.get_name()).collect();
@@ -58,13 +56,14 @@ fn one_line(error: &clap::Error, command: Option<&str>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
+    use clap::{CommandFactory, Parser};
 
     use super::one_line;
+    use crate::Netnice;
 
     fn complaint(line: &str) -> String {
-        let error = crate::Netnice::try_parse_from(line.split(' ')).unwrap_err();
-        one_line(&error, line.split(' ').nth(1))
+        let error = Netnice::try_parse_from(line.split(' ')).unwrap_err();
+        one_line(&error, &Netnice::command(), line.split(' ').nth(1))
     }
 
     #[test]

@@ -22,7 +22,7 @@ use nix::unistd::geteuid;
 
 use crate::signals::{Arrived, HeldSignals};
 use crate::text::{self, say};
-use account::{Account, Reading};
+use account::{Account, Reading, lock};
 use metrics::Health;
 use textfile::Textfile;
 
@@ -162,13 +162,6 @@ fn end(signal: Signal) -> ExitCode {
         Signal::SIGTERM => ExitCode::SUCCESS,
         other => ExitCode::from(128 + other as u8),
     }
-}
-
-/// Locks the account; nothing that holds it can leave it half changed.
-fn lock(account: &Mutex<Account>) -> std::sync::MutexGuard<'_, Account> {
-    account
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 /// Reads what the kernel knows.

@@ -16,7 +16,7 @@ use netnice_scenario::network::Problem;
 use netnice_scenario::results::{
     Backend, Existing, Manifest, ResultsDirectory, RunResults, Summary, phase_effects,
 };
-use netnice_scenario::{ControlFiles, Point, ScenarioFile};
+use netnice_scenario::{ControlFiles, ScenarioFile};
 use nix::sys::signal::Signal;
 use serde::Serialize;
 
@@ -24,7 +24,7 @@ use crate::style;
 use crate::text::{self, say};
 use runs::Outcome;
 
-pub use runs::{run_name, tell_stale};
+pub use runs::{Maker, run_name, tell_stale};
 
 /// The runs of a batch, and where their results go.
 #[derive(Debug, Args)]
@@ -80,22 +80,6 @@ fn warn_of_phase_effects(file: &ScenarioFile, runs: &[RunResults]) {
             effect.links.join(" and "),
         );
     }
-}
-
-/// Backend and function that make runs.
-pub struct Maker<'maker> {
-    /// Source of the figures.
-    pub backend: Backend,
-    /// Number of concurrent runs.
-    pub jobs: usize,
-    /// Makes the run of a point, whose number is given, with a seed; `None` where the last argument returned false.
-    #[expect(clippy::type_complexity)] // a name for it would say no more
-    pub make: &'maker (
-                dyn Fn(&Point, usize, u64, &mut dyn FnMut() -> bool) -> Result<Option<RunResults>>
-                    + Sync
-            ),
-    /// Returns true if the files of a finished run beside its figures exist as well; otherwise the run is repeated.
-    pub is_whole: &'maker (dyn Fn(&Point, usize, u64) -> bool + Sync),
 }
 
 /// The output of `--json`.

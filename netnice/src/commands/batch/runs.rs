@@ -8,12 +8,27 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Error, Result};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use netnice_scenario::results::{Backend, ResultsDirectory, RunResults, StaleRun};
-use netnice_scenario::{ScenarioFile, pool};
+use netnice_scenario::{Point, ScenarioFile, pool};
 use nix::sys::signal::Signal;
 
-use super::Maker;
 use crate::signals::HeldSignals;
 use crate::text::{self, say};
+
+/// Backend and function that make runs.
+pub struct Maker<'maker> {
+    /// Source of the figures.
+    pub backend: Backend,
+    /// Number of concurrent runs.
+    pub jobs: usize,
+    /// Makes the run of a point, whose number is given, with a seed; `None` where the last argument returned false.
+    #[expect(clippy::type_complexity)] // a name for it would say no more
+    pub make: &'maker (
+                dyn Fn(&Point, usize, u64, &mut dyn FnMut() -> bool) -> Result<Option<RunResults>>
+                    + Sync
+            ),
+    /// Returns true if the files of a finished run beside its figures exist as well; otherwise the run is repeated.
+    pub is_whole: &'maker (dyn Fn(&Point, usize, u64) -> bool + Sync),
+}
 
 /// The outcome of a batch.
 pub struct Outcome {

@@ -19,7 +19,7 @@ use crate::leftovers::{self, Guard};
 use crate::signals::{Arrived, HeldSignals};
 use programs::Programs;
 
-pub use programs::check_programs;
+pub use programs::{Bulk, Way, check_programs};
 
 /// The link of the demonstration.
 pub const LINK: &str = "rate=10mbit,delay=20ms,queue=83p";
@@ -32,25 +32,6 @@ pub const FETCH_EVERY: Duration = Duration::from_millis(300);
 const TICK: Duration = Duration::from_millis(100);
 /// Time for a server to open its port.
 const PATIENCE: Duration = Duration::from_secs(10);
-
-/// Way that the pages and the bulk transfer take over the link.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Way {
-    /// From the near side: it serves the page and uploads a backup.
-    Upload,
-    /// To the near side: it reads the page and downloads a file.
-    Download,
-}
-
-/// Bulk transfer that runs beside the fetches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Bulk {
-    /// Without netnice.
-    Plain,
-    /// Under `netnice run`.
-    LowPriority,
-}
 
 /// The user pressed Ctrl-C, or another signal requested the end.
 #[derive(Debug, thiserror::Error)]

@@ -6,6 +6,7 @@
 //! readings show them.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use netnice_kernel::abi::Totals;
@@ -45,6 +46,11 @@ pub struct Account {
     idle: BTreeMap<Group, Duration>,
     /// True once there was a reading.
     begun: bool,
+}
+
+/// Locks the account; nothing that holds it can leave it half changed.
+pub fn lock(account: &Mutex<Account>) -> MutexGuard<'_, Account> {
+    account.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[derive(Debug)]

@@ -16,8 +16,7 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::sync::Semaphore;
 
-use super::account::Account;
-use super::lock;
+use super::account::{Account, lock};
 
 /// Connections served at the same time; others wait.
 const MOST_CONNECTIONS: usize = 16;

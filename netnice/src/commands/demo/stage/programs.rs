@@ -12,7 +12,6 @@ use anyhow::{Context, Result, bail};
 use netnice_lab::{EmulatedLink, Namespace};
 use nix::ifaddrs::{InterfaceAddress, getifaddrs};
 
-use super::{Bulk, Way};
 use crate::signals::HeldSignals;
 
 pub const WEB_PORT: u16 = 8000;
@@ -28,6 +27,25 @@ pub const FILE_SERVER: &str = "file-server";
 pub const BACKUP_SERVER: &str = "backup-server";
 pub const TRANSFER: &str = "transfer";
 pub const VISITOR: &str = "visitor";
+
+/// Way that the pages and the bulk transfer take over the link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Way {
+    /// From the near side: it serves the page and uploads a backup.
+    Upload,
+    /// To the near side: it reads the page and downloads a file.
+    Download,
+}
+
+/// Bulk transfer that runs beside the fetches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bulk {
+    /// Without netnice.
+    Plain,
+    /// Under `netnice run`.
+    LowPriority,
+}
 
 /// Ignores the user's proxies and defaults: it connects directly.
 const CURL: [&str; 7] = [
