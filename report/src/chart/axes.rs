@@ -4,8 +4,20 @@
 use maud::{Markup, html};
 
 use super::data::Data;
-use super::{BOTTOM, LEFT, RIGHT, Size, TOP};
 use netnice_scenario::scale::Scale;
+
+/// Room for the labels around the plot.
+pub const LEFT: f64 = 66.0;
+pub const RIGHT: f64 = 16.0;
+pub const TOP: f64 = 12.0;
+pub const BOTTOM: f64 = 54.0;
+
+/// A figure's size.
+#[derive(Debug, Clone, Copy)]
+pub struct Size {
+    pub width: f64,
+    pub height: f64,
+}
 
 /// Room that a tick along the axis wants, and one up.
 const TICK_X: f64 = 84.0;

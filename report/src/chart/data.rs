@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A figure's data as the scripts get it, and the spans of its axes.
 
-use netnice_papers::{Figure, FigureKind, XY};
+use netnice_papers::{Figure, FigureKind, Scaling, XY};
 use serde::Serialize;
 
 use super::looks::{Looks, Marker};
-use super::{is_logarithmic, shapes};
 use crate::json::rounded;
 
 /// Of a curve over time at most so many steps of time are kept, with at most four points each.
@@ -79,8 +78,7 @@ impl Data {
             if time_series && points.len() > 4 * STEPS {
                 let (first, last) = (points[0].x, points[points.len() - 1].x);
                 let step = (last - first) / STEPS as f64;
-                points =
-                    shapes::thinned(&points, |point| ((point.x - first) / step).floor() as i64);
+                points = thinned(&points, |point| ((point.x - first) / step).floor() as i64);
             }
             CurveData {
                 name: curve.name.clone(),
@@ -89,7 +87,7 @@ impl Data {
             }
         });
         let axis = |axis: &netnice_papers::Axis| AxisData {
-            label: super::label(&axis.label, &axis.unit),
+            label: label(&axis.label, &axis.unit),
             logarithmic: is_logarithmic(axis.scaling),
         };
         Data {
@@ -181,9 +179,69 @@ fn widened([least, largest]: [f64; 2], logarithmic: bool, [below, above]: [f64; 
     [least - below * span, largest + above * span]
 }
 
+/// Of the points that share a column the first, the least, the largest and the last: a line through them looks as one
+/// through all.
+pub fn thinned(points: &[Point], column: impl Fn(&Point) -> i64) -> Vec<Point> {
+    let mut kept = Vec::new();
+    let mut begin = 0;
+    while begin < points.len() {
+        let same = |point: &&Point| column(point) == column(&points[begin]);
+        let count = points[begin..].iter().take_while(same).count();
+        let end = begin + count - 1;
+        let (mut least, mut largest) = (begin, begin);
+        for at in begin..=end {
+            if points[at].y < points[least].y {
+                least = at;
+            }
+            if points[at].y > points[largest].y {
+                largest = at;
+            }
+        }
+        let mut places = [begin, least.min(largest), least.max(largest), end].to_vec();
+        places.dedup();
+        kept.extend(places.into_iter().map(|at| points[at]));
+        begin = end + 1;
+    }
+    kept
+}
+
+/// A label with its unit.
+pub fn label(label: &str, unit: &str) -> String {
+    match unit {
+        "" => label.to_owned(),
+        unit => format!("{label} ({unit})"),
+    }
+}
+
+fn is_logarithmic(scaling: Scaling) -> bool {
+    scaling == Scaling::Logarithmic
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn thinning_keeps_the_ends_and_the_extremes() {
+        let values = [1.0, 5.0, 0.0, 3.0, 2.0, 7.0];
+        let points: Vec<Point> = values
+            .iter()
+            .enumerate()
+            .map(|(at, &y)| Point {
+                x: at as f64,
+                y,
+                half: None,
+            })
+            .collect();
+        let of = |width: f64| -> Vec<f64> {
+            let kept = thinned(&points, |point| (point.x / width).floor() as i64);
+            kept.iter().map(|point| point.y).collect()
+        };
+        assert_eq!(of(1.0), values);
+        assert_eq!(of(4.0), [1.0, 5.0, 0.0, 3.0, 2.0, 7.0]);
+        assert_eq!(of(6.0), [1.0, 0.0, 7.0]);
+        assert!(thinned(&[], |_| 0).is_empty());
+    }
 
     fn data(kind: &'static str, logarithmic: bool, points: &[(f64, f64, Option<f64>)]) -> Data {
         let axis = |logarithmic| AxisData {

@@ -10,30 +10,19 @@ mod looks;
 mod shapes;
 
 use maud::{Markup, html};
-use netnice_papers::{Figure, FigureKind, Scaling};
+use netnice_papers::{Figure, FigureKind};
 use netnice_scenario::scale::{self, Scale};
 
 use crate::json;
-use data::Data;
+use axes::{BOTTOM, LEFT, RIGHT, Size, TOP};
+use data::{Data, label};
 use looks::Looks;
 
 /// The figure's size in the file; scripts fit it to the screen.
-#[derive(Debug, Clone, Copy)]
-struct Size {
-    width: f64,
-    height: f64,
-}
-
 const SIZE: Size = Size {
     width: 760.0,
     height: 400.0,
 };
-
-/// Room for the labels around the plot.
-const LEFT: f64 = 66.0;
-const RIGHT: f64 = 16.0;
-const TOP: f64 = 12.0;
-const BOTTOM: f64 = 54.0;
 
 /// A figure: caption, legend, drawing, its numbers, and the data for the scripts. `id` is unique in the page.
 pub fn figure(id: &str, figure: &Figure) -> Markup {
@@ -197,16 +186,4 @@ fn numbers(figure: &Figure) -> Markup {
             }
         }
     }
-}
-
-/// A label with its unit.
-fn label(label: &str, unit: &str) -> String {
-    match unit {
-        "" => label.to_owned(),
-        unit => format!("{label} ({unit})"),
-    }
-}
-
-fn is_logarithmic(scaling: Scaling) -> bool {
-    scaling == Scaling::Logarithmic
 }

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use super::data::{Data, Point};
+use super::data::{Data, Point, thinned};
 use super::looks::Marker;
 use netnice_scenario::scale::Scale;
 
@@ -115,57 +115,9 @@ pub fn marker(marker: Marker, x: f64, y: f64) -> String {
     }
 }
 
-/// Of the points that share a column the first, the least, the largest and the last: a line through them looks as one
-/// through all.
-pub fn thinned(points: &[Point], column: impl Fn(&Point) -> i64) -> Vec<Point> {
-    let mut kept = Vec::new();
-    let mut begin = 0;
-    while begin < points.len() {
-        let same = |point: &&Point| column(point) == column(&points[begin]);
-        let count = points[begin..].iter().take_while(same).count();
-        let end = begin + count - 1;
-        let (mut least, mut largest) = (begin, begin);
-        for at in begin..=end {
-            if points[at].y < points[least].y {
-                least = at;
-            }
-            if points[at].y > points[largest].y {
-                largest = at;
-            }
-        }
-        let mut places = [begin, least.min(largest), least.max(largest), end].to_vec();
-        places.dedup();
-        kept.extend(places.into_iter().map(|at| points[at]));
-        begin = end + 1;
-    }
-    kept
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn thinning_keeps_the_ends_and_the_extremes() {
-        let values = [1.0, 5.0, 0.0, 3.0, 2.0, 7.0];
-        let points: Vec<Point> = values
-            .iter()
-            .enumerate()
-            .map(|(at, &y)| Point {
-                x: at as f64,
-                y,
-                half: None,
-            })
-            .collect();
-        let of = |width: f64| -> Vec<f64> {
-            let kept = thinned(&points, |point| (point.x / width).floor() as i64);
-            kept.iter().map(|point| point.y).collect()
-        };
-        assert_eq!(of(1.0), values);
-        assert_eq!(of(4.0), [1.0, 5.0, 0.0, 3.0, 2.0, 7.0]);
-        assert_eq!(of(6.0), [1.0, 0.0, 7.0]);
-        assert!(thinned(&[], |_| 0).is_empty());
-    }
 
     #[test]
     fn an_interval_below_zero_ends_at_a_logarithmic_axis() {
