@@ -7,7 +7,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use serde_json::Value;
-use support::{directory, eventually, netnice, output, probe, say};
+use support::{available_controls, directory, eventually, netnice, output, probe, say};
 
 /// Reno (RFC 5681) as a file.
 const RENO: &str = include_str!("../../python/tests/reno.h");
@@ -41,8 +41,7 @@ fn a_command_runs_with_the_control_in_a_file() {
     );
     // A lab of another test keeps all that is registered until it ends.
     eventually("unregistering", || {
-        let names = "/proc/sys/net/ipv4/tcp_available_congestion_control";
-        !fs::read_to_string(names).unwrap().contains("file_my_reno")
+        !available_controls().contains(&"file_my_reno".to_owned())
     });
 }
 

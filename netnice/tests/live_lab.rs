@@ -10,7 +10,8 @@ use std::process::{Child, Command, Stdio};
 
 use nix::sys::signal::Signal;
 use program::{
-    as_nobody, netnice, place, run, signal, stderr, stdout, succeeded, text, wait_until,
+    as_nobody, available_controls, netnice, place, processes, run, signal, stderr, stdout,
+    succeeded, text, wait_until,
 };
 
 const SCENARIO: &str = "name = \"small\"
@@ -44,12 +45,12 @@ fn waiting(sleep: &Path) -> String {
 
 /// Processes whose command begins with this program.
 fn processes_of(program: &Path) -> usize {
-    let all = fs::read_dir("/proc").unwrap().flatten();
-    let commands = all.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());
     let program = program.as_os_str().as_encoded_bytes();
-    commands
-        .filter(|command| command.starts_with(program))
-        .count()
+    let is_one = |process: &Path| {
+        let command = fs::read(process.join("cmdline"));
+        command.is_ok_and(|command| command.starts_with(program))
+    };
+    processes(is_one).len()
 }
 
 /// A program of this name that waits.
@@ -342,7 +343,6 @@ fn nothing_is_left_after_a_kill() {
     wait_until("its command is gone", || processes_of(&sleeper) == 0);
     // Another that uses our controls meanwhile would keep them, and clear them in the end.
     wait_until("its control is gone", || {
-        let controls = "/proc/sys/net/ipv4/tcp_available_congestion_control";
-        !fs::read_to_string(controls).unwrap().contains("tcplp")
+        !available_controls().contains(&"tcplp".to_owned())
     });
 }

@@ -39,11 +39,10 @@ fn alone() -> MutexGuard<'static, ()> {
 
 fn nothing_is_left() -> bool {
     let read = |file: &str| fs::read_to_string(file).unwrap();
-    let controls = read("/proc/sys/net/ipv4/tcp_available_congestion_control");
     !Path::new("/run/netnice").exists()
         && !read("/proc/self/mounts").contains("/run/netnice")
-        && !controls
-            .split_whitespace()
+        && !available_controls()
+            .iter()
             .any(|name| name == "netnice" || name == "tcplp")
         && our_cgroups().is_empty()
         && processes_in_the_background().is_empty()
@@ -54,20 +53,16 @@ const NAMES: [&str; 3] = ["netnice", "nn-guard", "nn-supervisor"];
 
 /// The processes of ours that clear up or supervise.
 fn processes_in_the_background() -> Vec<Pid> {
-    let entries = fs::read_dir("/proc").unwrap().flatten();
     let test = std::process::id().to_string();
-    let is_ours = |entry: &fs::DirEntry| {
-        let file = |name: &str| fs::read_to_string(entry.path().join(name)).unwrap_or_default();
+    let is_ours = |process: &Path| {
+        let file = |name: &str| fs::read_to_string(process.join(name)).unwrap_or_default();
         let stat = file("stat");
         let mut after_name = stat.rsplit(')').next().unwrap().split_whitespace();
         // A dead one only waits for whoever is its parent now.
         let lives = after_name.next().is_some_and(|state| state != "Z");
         lives && after_name.next() != Some(&test) && NAMES.contains(&file("comm").trim_end())
     };
-    entries
-        .filter(is_ours)
-        .filter_map(|entry| Some(Pid::from_raw(entry.file_name().to_str()?.parse().ok()?)))
-        .collect()
+    processes(is_ours).into_iter().map(Pid::from_raw).collect()
 }
 
 fn kill_what_clears_up() {

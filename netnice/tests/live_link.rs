@@ -173,20 +173,6 @@ fn nothing_is_left_behind_when_it_is_killed() {
     });
 }
 
-/// The guards of those processes that were started with the marker.
-fn guards(marker: &str) -> Vec<Pid> {
-    let entries = std::fs::read_dir("/proc").unwrap().flatten();
-    let is_guard = |entry: &std::fs::DirEntry| {
-        let file =
-            |name: &str| std::fs::read_to_string(entry.path().join(name)).unwrap_or_default();
-        file("comm") == "nn-guard\n" && file("cmdline").contains(marker)
-    };
-    entries
-        .filter(is_guard)
-        .map(|entry| Pid::from_raw(entry.file_name().to_str().unwrap().parse().unwrap()))
-        .collect()
-}
-
 #[test]
 fn what_a_killed_link_and_guard_leave_the_next_call_ends() {
     for next in [&["link", "-q", "--", "true"][..], &["run", "--", "true"]] {
@@ -205,9 +191,9 @@ fn what_a_killed_link_and_guard_leave_the_next_call_ends() {
         let namespaces = [lines.next().unwrap(), errors.next().unwrap()].map(Result::unwrap);
         // While it lives the next call leaves it alone.
         assert!(run(next).status.success());
-        let guards = guards(&marker);
+        let guards = program::processes_called("nn-guard", &marker);
         assert_eq!(guards.len(), 1);
-        kill(guards[0], Signal::SIGKILL).unwrap();
+        kill(Pid::from_raw(guards[0]), Signal::SIGKILL).unwrap();
         link.kill().expect("it can be killed");
         link.wait().unwrap();
         for namespace in &namespaces {

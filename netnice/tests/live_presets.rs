@@ -6,19 +6,15 @@ mod support;
 use std::fs;
 use std::path::PathBuf;
 
-use support::{netnice, output, say};
+use support::{cgroup2, netnice, output, say};
 
 /// A cgroup that looks like a service's, in one of this test.
 struct Service(PathBuf);
 
 impl Service {
     fn new(name: &str) -> Self {
-        let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
-        let mut mounts = mounts.lines().map(|line| line.split(' '));
-        let mut cgroup2 = mounts.find(|fields| fields.clone().nth(2) == Some("cgroup2"));
-        let top = cgroup2.as_mut().and_then(|fields| fields.nth(1)).unwrap();
         let parent = format!("netnice-test-presets-{}", std::process::id());
-        let path = PathBuf::from(top).join(parent).join(name);
+        let path = cgroup2().join(parent).join(name);
         fs::create_dir_all(&path).unwrap();
         Self(path)
     }

@@ -6,7 +6,10 @@ mod program;
 use std::process::Output;
 
 use nix::sys::signal::Signal;
-use program::{as_nobody, measure_until, netnice, run, signal, start, stderr, stdout, wait_until};
+use program::{
+    as_nobody, cgroup_of, cgroup2, measure_until, netnice, run, signal, start, stderr, stdout,
+    wait_until,
+};
 use serde_json::Value;
 
 /// Server, rivals and measurement, which measures the figures in docs/howto/mirrors.md, too.
@@ -239,31 +242,15 @@ fn root_is_given_up_and_ctrl_c_reports() {
 #[test]
 fn a_killed_probe_leaves_nothing_behind() {
     let mut probe = start(&mut netnice(&["probe", "http://192.0.2.1/file"]));
-    let cgroup = || {
-        let lines = std::fs::read_to_string(format!("/proc/{}/cgroup", probe.id())).unwrap();
-        let of_ours = lines.lines().filter_map(|line| line.strip_prefix("0::"));
-        of_ours
-            .map(str::to_owned)
-            .find(|path| path.contains("netnice-run-"))
-    };
-    let mut path = None;
+    let mut path = String::new();
     wait_until("a cgroup", || {
-        path = cgroup();
-        path.is_some()
+        path = cgroup_of(probe.id() as i32);
+        path.contains("netnice-run-")
     });
-    let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap();
-    let top = mounts
-        .lines()
-        .map(|line| line.split(' ').collect::<Vec<_>>());
-    let top = top
-        .filter(|fields| fields[2] == "cgroup2")
-        .map(|fields| fields[1]);
-    let path = format!("{}{}", { top }.next().unwrap(), path.unwrap());
+    let path = cgroup2().join(path.trim_start_matches('/'));
     signal(&probe, Signal::SIGKILL);
     probe.wait().unwrap();
-    wait_until("the cgroup is gone", || {
-        !std::path::Path::new(&path).exists()
-    });
+    wait_until("the cgroup is gone", || !path.exists());
 }
 
 #[test]

@@ -3,10 +3,8 @@
 
 mod support;
 
-use std::fs;
-
 use serde_json::Value;
-use support::{NOBODY, netnice, netnice_as_nobody, output, say};
+use support::{NOBODY, TestCgroup, netnice, netnice_as_nobody, output, say};
 
 /// Prints the error number of each attempt: 0 for none, 1 for EPERM, 111 for a refused TCP connection.
 const ATTEMPTS: &str = "
@@ -47,15 +45,8 @@ fn udp_to_the_quic_port_is_refused_to_a_command() {
 
 #[test]
 fn attach_refuses_it_and_detach_allows_it_again() {
-    let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
-    let top = mounts
-        .lines()
-        .map(|line| line.split(' '))
-        .find(|fields| fields.clone().nth(2) == Some("cgroup2"))
-        .and_then(|mut fields| fields.nth(1))
-        .unwrap();
-    let path = format!("{top}/netnice-test-quic-{}", std::process::id());
-    fs::create_dir(&path).unwrap();
+    let cgroup = TestCgroup::new("quic");
+    let path = cgroup.path().to_owned();
     let script = format!("echo 0 > {path}/cgroup.procs; exec python3 -c \"$0\"");
     let attempts = || {
         let mut command = std::process::Command::new("sh");
@@ -81,7 +72,6 @@ fn attach_refuses_it_and_detach_allows_it_again() {
     assert_eq!(attempts(), REFUSED);
     output(&mut netnice(&["detach", &path]));
     assert_eq!((attempts().as_str(), without_quic()), (ALLOWED, false));
-    fs::remove_dir(&path).unwrap();
 }
 
 #[test]

@@ -3,48 +3,13 @@
 
 mod program;
 
-use std::fs;
-use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
-use program::{measure_until, netnice, stderr, stdout};
+use program::{TestCgroup, measure_until, netnice, stderr, stdout};
 use serde_json::Value;
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/program/downloads.py");
-
-/// A cgroup of the test's own.
-struct Cgroup(PathBuf);
-
-impl Cgroup {
-    fn new(name: &str) -> Self {
-        let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
-        let mut mounts = mounts.lines().map(|line| line.split(' '));
-        let mut cgroup2 = mounts.find(|fields| fields.clone().nth(2) == Some("cgroup2"));
-        let top = cgroup2.as_mut().and_then(|fields| fields.nth(1)).unwrap();
-        let path = PathBuf::from(top).join(format!("netnice-test-{name}-{}", std::process::id()));
-        fs::create_dir(&path).unwrap();
-        Self(path)
-    }
-
-    fn path(&self) -> &str {
-        self.0.to_str().unwrap()
-    }
-}
-
-impl Drop for Cgroup {
-    fn drop(&mut self) {
-        // It is busy until the last process is gone.
-        for _ in 0..100 {
-            match fs::remove_dir(&self.0) {
-                Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
-                    thread::sleep(Duration::from_millis(20));
-                }
-                _ => return,
-            }
-        }
-    }
-}
 
 /// Runs the script behind a link whose far side serves; what it tells.
 fn behind(link: &[&str], arguments: &[&str], cgroup: &str) -> Value {
@@ -99,7 +64,7 @@ fn detach_lets_open_downloads_go() {
     let program = env!("CARGO_BIN_EXE_netnice");
     measure_until(
         || {
-            let cgroup = Cgroup::new("receive");
+            let cgroup = TestCgroup::new("receive");
             behind(&HOME, &["release", program], cgroup.path())
         },
         |printed| {
@@ -144,7 +109,7 @@ fn twenty_downloads_close_windows_and_open_them_again() {
 
 /// Twenty downloads, most with closed windows, after what ends or harms netnice; the plain one stays beside `detach` only.
 fn reopened_after(how: &str, killed: u64) {
-    let cgroup = Cgroup::new(how);
+    let cgroup = TestCgroup::new(how);
     let arguments = ["reopening", env!("CARGO_BIN_EXE_netnice"), how];
     let found = behind(&HOME, &arguments, cgroup.path());
     assert!(found["closed"].as_u64() >= Some(5), "{found}");
@@ -170,7 +135,7 @@ fn closed_windows_open_after_netnice_is_killed() {
 /// Attached and detached again and again meanwhile, on a path that loses packets.
 #[test]
 fn whatever_happens_no_byte_is_lost() {
-    let cgroup = Cgroup::new("compare");
+    let cgroup = TestCgroup::new("compare");
     let succeed = |arguments: &[&str]| {
         let output = netnice(arguments).output().unwrap();
         assert!(output.status.success(), "{}", stderr(&output));

@@ -19,9 +19,8 @@ fn alone() -> MutexGuard<'static, ()> {
     let guard = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     // The next call clears what other tests have left on record.
     output(&mut netnice(&["run", "--", "true"]));
-    let controls = || fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
     eventually("the end of what was started before", || {
-        !controls().unwrap().contains("netnice")
+        !available_controls().contains(&"netnice".to_owned())
     });
     guard
 }

@@ -89,13 +89,7 @@ fn descendants_that_outlive_the_command_are_served_on() {
 #[test]
 fn the_supervisor_ends_with_the_last_program() {
     let _registered = keep_registered();
-    let supervisors = || {
-        let found = fs::read_dir("/proc").unwrap().flatten().filter(|entry| {
-            let file = |name: &str| fs::read_to_string(entry.path().join(name)).unwrap_or_default();
-            file("comm") == "nn-supervisor\n" && file("cmdline").contains("a-marker-of-this-test")
-        });
-        found.count()
-    };
+    let supervisors = || processes_called("nn-supervisor", "a-marker-of-this-test").len();
     let script = "sleep 0.5; : a-marker-of-this-test";
     let mut command = netnice_as_nobody(&["run", "--", "sh", "-c", script]);
     let mut process = Process(command.spawn().unwrap());

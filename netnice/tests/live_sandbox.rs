@@ -14,13 +14,9 @@ use support::*;
 
 /// The only supervisor among the processes that were started with the marker.
 fn supervisor(marker: &str) -> i32 {
-    let mut found = fs::read_dir("/proc").unwrap().flatten().filter(|entry| {
-        let file = |name: &str| fs::read_to_string(entry.path().join(name)).unwrap_or_default();
-        file("comm") == "nn-supervisor\n" && file("cmdline").contains(marker)
-    });
-    let supervisor = found.next().expect("there is a supervisor");
-    assert!(found.next().is_none());
-    supervisor.file_name().to_str().unwrap().parse().unwrap()
+    let found = processes_called("nn-supervisor", marker);
+    assert_eq!(found.len(), 1);
+    found[0]
 }
 
 fn trace(request: libc::c_uint, pid: i32, data: *mut libc::c_void) {

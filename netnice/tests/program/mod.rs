@@ -1,18 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The program under test, called as a user calls it.
-#![allow(dead_code, reason = "not every test file uses all of it")]
+#![allow(
+    dead_code,
+    unused_imports,
+    reason = "not every test file uses all of it"
+)]
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-#[path = "../dispositions/mod.rs"]
-mod dispositions;
+#[path = "../machine/mod.rs"]
+mod machine;
+
+pub use machine::*;
 
 /// `netnice` with these arguments.
 pub fn netnice(arguments: &[&str]) -> Command {
-    dispositions::heed_signals();
+    machine::heed_signals();
     let mut command = Command::new(env!("CARGO_BIN_EXE_netnice"));
     command.args(arguments).stdin(Stdio::null());
     command
@@ -128,11 +134,11 @@ pub fn signal(child: &Child, signal: nix::sys::signal::Signal) {
     nix::sys::signal::kill(pid, signal).expect("the child is there");
 }
 
-/// Returns whether a process is in the network namespace that `readlink /proc/self/ns/net` calls so.
+/// Returns true if a process is in the network namespace that `readlink /proc/self/ns/net` calls so.
 pub fn namespace_has_processes(namespace: &str) -> bool {
-    let processes = std::fs::read_dir("/proc").expect("/proc can be read");
-    let mut links = processes
-        .flatten()
-        .filter_map(|entry| std::fs::read_link(entry.path().join("ns/net")).ok());
-    links.any(|link| link.as_os_str() == namespace)
+    let is_in = |process: &Path| {
+        let link = std::fs::read_link(process.join("ns/net"));
+        link.is_ok_and(|link| link.as_os_str() == namespace)
+    };
+    !processes(is_in).is_empty()
 }

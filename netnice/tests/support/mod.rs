@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Shared parts of the live tests. They need root, and fail without.
 
-#![allow(dead_code, reason = "each test file uses a part of it")]
+#![allow(
+    dead_code,
+    unused_imports,
+    reason = "not every test file uses all of it"
+)]
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -14,8 +18,10 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-#[path = "../dispositions/mod.rs"]
-mod dispositions;
+#[path = "../machine/mod.rs"]
+mod machine;
+
+pub use machine::*;
 
 /// User and group of nobody.
 pub const NOBODY: u32 = 65534;
@@ -91,7 +97,7 @@ pub fn directory() -> &'static Path {
 
 /// The program under test.
 pub fn netnice(arguments: &[&str]) -> Command {
-    dispositions::heed_signals();
+    machine::heed_signals();
     let mut command = Command::new(&*NETNICE);
     command.args(arguments);
     command
@@ -295,58 +301,6 @@ pub fn usual_control() -> String {
     name.trim().to_owned()
 }
 
-/// Where cgroup2 is mounted.
-pub fn cgroup2() -> PathBuf {
-    let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
-    let line = mounts
-        .lines()
-        .find(|line| line.split(' ').nth(2) == Some("cgroup2"));
-    line.expect("cgroup2 is mounted")
-        .split(' ')
-        .nth(1)
-        .unwrap()
-        .into()
-}
-
-/// A cgroup of the test's own.
-pub struct TestCgroup(pub PathBuf);
-
-impl TestCgroup {
-    pub fn new(name: &str) -> Self {
-        let path = cgroup2().join(format!("netnice-test-{name}-{}", std::process::id()));
-        fs::create_dir(&path).unwrap();
-        Self(path)
-    }
-
-    /// Makes a command run in it.
-    pub fn contain<'a>(&self, command: &'a mut Command) -> &'a mut Command {
-        let processes = fs::File::options()
-            .write(true)
-            .open(self.0.join("cgroup.procs"))
-            .unwrap();
-        // SAFETY: write may be called between fork and exec.
-        unsafe { command.pre_exec(move || (&processes).write_all(b"0")) }
-    }
-
-    pub fn path(&self) -> &str {
-        self.0.to_str().unwrap()
-    }
-}
-
-impl Drop for TestCgroup {
-    fn drop(&mut self) {
-        // It is busy until the last process is gone.
-        for _ in 0..100 {
-            match fs::remove_dir(&self.0) {
-                Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
-                    std::thread::sleep(Duration::from_millis(20));
-                }
-                _ => return,
-            }
-        }
-    }
-}
-
 /// The cgroups of ours that exist, anywhere.
 pub fn our_cgroups() -> Vec<PathBuf> {
     fn collect(below: &Path, found: &mut Vec<PathBuf>) {
@@ -363,11 +317,4 @@ pub fn our_cgroups() -> Vec<PathBuf> {
     let mut found = Vec::new();
     collect(&cgroup2(), &mut found);
     found
-}
-
-/// The cgroup that a process is in.
-pub fn cgroup_of(pid: i32) -> String {
-    let lines = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap();
-    let line = lines.lines().find_map(|line| line.strip_prefix("0::"));
-    line.unwrap().to_owned()
 }
