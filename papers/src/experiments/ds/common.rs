@@ -2,7 +2,7 @@
 //! The six scenarios of Tables 3 and 6, and the parameters that the paper leaves open in them.
 
 use crate::study::scenario;
-use crate::{Choice, Scale, Study};
+use crate::{Choice, MeasuredPoint, Scale, Study};
 
 const FILE: (&str, &str) = scenario!("ds_phases.toml");
 /// DS 4.1 averages three seeds; here are more.
@@ -168,4 +168,17 @@ pub(super) fn choices() -> Vec<Choice> {
             "40 of the 1000 bytes are headers; a random begin within the first second",
         ),
     ]
+}
+
+/// A row of a search: the point's settings, how many deviations are within `tolerance`, and their mean in percent; and that mean.
+pub(super) fn deviation_row(
+    point: &MeasuredPoint<'_>,
+    deviations: &[f64],
+    tolerance: f64,
+) -> (Vec<String>, f64) {
+    let within = deviations.iter().filter(|&&part| part <= tolerance).count();
+    let mean = deviations.iter().sum::<f64>() / deviations.len() as f64;
+    let settings = point.settings.iter().map(|(_, value)| value.clone());
+    let figures = [within.to_string(), format!("{:.1}", 100.0 * mean)];
+    (settings.chain(figures).collect(), mean)
 }

@@ -3,10 +3,10 @@
 
 use netnice_scenario::results::Estimate;
 
-use super::common::Setup;
+use super::common::{Setup, deviation_row};
 use crate::experiments::search::search;
 use crate::outcome::written;
-use crate::{Claim, Findings, Measured, MeasuredPoint, Rule, Table};
+use crate::{Claim, Findings, Measured, MeasuredPoint, Rule, Study, Table};
 
 /// Phases of 25 s (DS 4.1).
 pub(super) const PHASES: [&str; 4] = ["start-up", "congested", "recovery", "over-provisioned"];
@@ -200,14 +200,7 @@ impl Row {
                     Some((ours.mean / reported - 1.0).abs())
                 })
                 .collect();
-            let within = deviations.iter().filter(|&&part| part <= TOLERANCE).count();
-            let mean = deviations.iter().sum::<f64>() / deviations.len() as f64;
-            let mut row: Vec<String> = point
-                .settings
-                .iter()
-                .map(|(_, value)| value.clone())
-                .collect();
-            row.extend([within.to_string(), format!("{:.1}", 100.0 * mean)]);
+            let (row, mean) = deviation_row(point, &deviations, TOLERANCE);
             table.rows.push(row);
             if least.as_ref().is_none_or(|(least, _)| mean < *least) {
                 let words = format!(
@@ -223,4 +216,24 @@ impl Row {
         }
         table
     }
+}
+
+/// The claims of a table's rows, found at this place of the paper.
+pub(super) fn claims(rows: &[Row], place: &str) -> Vec<Claim> {
+    rows.iter().flat_map(|row| row.claims(place)).collect()
+}
+
+/// Their runs, and the search over what is open.
+pub(super) fn studies(rows: &[Row]) -> Vec<Study> {
+    let of = |row: &Row| [row.setup.study(), row.setup.search()];
+    rows.iter().flat_map(of).collect()
+}
+
+/// Our values of all rows.
+pub(super) fn evaluate(rows: &[Row], measured: &Measured<'_>) -> Findings {
+    let mut findings = Findings::default();
+    for row in rows {
+        row.evaluate(measured, &mut findings);
+    }
+    findings
 }

@@ -2,8 +2,8 @@
 //! Table 3: the mechanisms in end hosts and in routers, apart and together.
 
 use super::common::{Setup, choices};
-use super::phases::Row;
-use crate::{Experiment, Findings, Measured, Paper};
+use super::phases::{Row, claims, evaluate, studies};
+use crate::{Experiment, Paper};
 
 const ROWS: [Row; 4] = [
     Row {
@@ -51,22 +51,8 @@ pub(crate) fn experiment() -> Experiment {
         title: "Throughput by mechanisms of end hosts and routers",
         question: "What do target rates give to six TCP flows when end hosts know them, when routers do, and when both do?",
         choices: choices(),
-        claims: ROWS
-            .iter()
-            .flat_map(|row| row.claims("4.2, Table 3"))
-            .collect(),
-        studies: ROWS
-            .iter()
-            .flat_map(|row| [row.setup.study(), row.setup.search()])
-            .collect(),
-        evaluate,
+        claims: claims(&ROWS, "4.2, Table 3"),
+        studies: studies(&ROWS),
+        evaluate: |measured| evaluate(&ROWS, measured),
     }
-}
-
-fn evaluate(measured: &Measured<'_>) -> Findings {
-    let mut findings = Findings::default();
-    for row in &ROWS {
-        row.evaluate(measured, &mut findings);
-    }
-    findings
 }

@@ -3,6 +3,7 @@
 
 use netnice_scenario::results::Estimate;
 
+use super::common::deviation_row;
 use crate::experiments::search::search;
 use crate::measured::throughput;
 use crate::outcome::written;
@@ -221,14 +222,7 @@ fn agreement(measured: &Measured<'_>) -> Table {
             })
             .flatten()
             .collect();
-        let within = deviations.iter().filter(|&&part| part <= TOLERANCE).count();
-        let mean = deviations.iter().sum::<f64>() / deviations.len() as f64;
-        let mut row: Vec<String> = point
-            .settings
-            .iter()
-            .map(|(_, value)| value.clone())
-            .collect();
-        row.extend([within.to_string(), format!("{:.1}", 100.0 * mean)]);
+        let (row, _) = deviation_row(point, &deviations, TOLERANCE);
         table.rows.push(row);
     }
     table

@@ -2,8 +2,8 @@
 //! Table 6: standard and modified TCP side by side.
 
 use super::common::{Setup, choices};
-use super::phases::Row;
-use crate::{Experiment, Findings, Measured, Paper};
+use super::phases::{Row, claims, evaluate, studies};
+use crate::{Experiment, Paper};
 
 const ROWS: [Row; 4] = [
     Row {
@@ -55,22 +55,8 @@ pub(crate) fn experiment() -> Experiment {
         title: "Standard and modified TCP side by side",
         question: "Does a host lose by taking the fair algorithm before others do, and do the routers' mechanisms mend that?",
         choices: choices(),
-        claims: ROWS
-            .iter()
-            .flat_map(|row| row.claims("6.2, Table 6"))
-            .collect(),
-        studies: ROWS
-            .iter()
-            .flat_map(|row| [row.setup.study(), row.setup.search()])
-            .collect(),
-        evaluate,
+        claims: claims(&ROWS, "6.2, Table 6"),
+        studies: studies(&ROWS),
+        evaluate: |measured| evaluate(&ROWS, measured),
     }
-}
-
-fn evaluate(measured: &Measured<'_>) -> Findings {
-    let mut findings = Findings::default();
-    for row in &ROWS {
-        row.evaluate(measured, &mut findings);
-    }
-    findings
 }

@@ -123,18 +123,9 @@ pub(crate) fn experiment() -> Experiment {
 }
 
 fn evaluate(measured: &Measured<'_>) -> Findings {
-    let mut findings = Findings::default();
+    let figure = ("lp03-f14", "What a low-priority FTP adds to response times");
     let point = |name: &str| SETTING.point(measured, name);
-    findings.value("without", web::ten_kb(point("none")));
-    findings.value("beside", web::ten_kb(point("tcplp")));
-    findings.value("longer", web::ten_kb_longer(point("tcplp"), point("none")));
-    let mut figure = SETTING.differences(
-        measured,
-        "lp03-f14",
-        "What a low-priority FTP adds to response times",
-    );
-    web::reported(&mut figure, 10.0, 0.06);
-    findings.figures.push(figure);
+    let mut findings = SETTING.ten_kb_findings(measured, figure, 0.06);
     let mut table = Table::new(
         "Mean response time of 10 kB, s",
         &["", "", "added to that without FTP"],

@@ -3,7 +3,7 @@
 
 use super::common::Kind;
 use super::f17::choices;
-use super::web::{self, WebSetting};
+use super::web::WebSetting;
 use crate::study::scenario;
 use crate::{Claim, Experiment, Findings, Measured, Paper, Rule, Scale, Study};
 
@@ -80,17 +80,9 @@ pub(crate) fn experiment() -> Experiment {
 }
 
 fn evaluate(measured: &Measured<'_>) -> Findings {
-    let mut findings = Findings::default();
-    let point = |name: &str| SETTING.point(measured, name);
-    findings.value("without", web::ten_kb(point("none")));
-    findings.value("beside", web::ten_kb(point("tcplp")));
-    findings.value("longer", web::ten_kb_longer(point("tcplp"), point("none")));
-    let mut figure = SETTING.differences(
-        measured,
+    let figure = (
         "lp03-f20",
         "Web over three hops: what low-priority FTPs add to response times",
     );
-    web::reported(&mut figure, 10.0, 0.24);
-    findings.figures.push(figure);
-    findings
+    SETTING.ten_kb_findings(measured, figure, 0.24)
 }

@@ -7,8 +7,8 @@ use super::common::Kind;
 use crate::experiments::search::Target;
 use crate::measured::{response_s, throughput};
 use crate::{
-    Axis, Choice, Curve, CurveKind, Figure, FigureKind, Measured, MeasuredPoint, MeasuredStudy,
-    Scale, Study,
+    Axis, Choice, Curve, CurveKind, Figure, FigureKind, Findings, Measured, MeasuredPoint,
+    MeasuredStudy, Scale, Study,
 };
 
 pub(super) const QUICK: Scale = Scale::new(8, 500);
@@ -65,6 +65,24 @@ impl WebSetting {
     /// The only point of a study.
     pub fn point<'a, 'b>(&self, measured: &'b Measured<'a>, name: &str) -> &'b MeasuredPoint<'a> {
         measured.point(&format!("{}_{name}", self.prefix))
+    }
+
+    /// Response times of 10 kB without FTP and beside TCP-LP, and the figure of what FTP adds with the paper's point in it.
+    pub fn ten_kb_findings(
+        &self,
+        measured: &Measured<'_>,
+        (name, title): (&str, &str),
+        reported_s: f64,
+    ) -> Findings {
+        let (none, tcplp) = (self.point(measured, "none"), self.point(measured, "tcplp"));
+        let mut findings = Findings::default();
+        findings.value("without", ten_kb(none));
+        findings.value("beside", ten_kb(tcplp));
+        findings.value("longer", ten_kb_longer(tcplp, none));
+        let mut figure = self.differences(measured, name, title);
+        reported(&mut figure, 10.0, reported_s);
+        findings.figures.push(figure);
+        findings
     }
 
     /// The search over the open parameters, without FTP or beside FTP of one kind.
