@@ -17,7 +17,7 @@ proc option {name} { return $::options($name) }
 # Uniform between 0 and 1, from the seeded generator of ns-2.
 proc uniform {} { return [expr {[ns-random] / 2147483648.0}] }
 
-# What the scripts set alike for all TCP agents; window_ is the receiver's window and the first slow start threshold.
+# The options that the scripts set alike for all TCP agents; window_ is the receiver's window and the first slow start threshold.
 proc configure_tcp {} {
     $::defaultRNG seed [option seed]
     Agent/TCP set packetSize_ [option packet]

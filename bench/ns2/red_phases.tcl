@@ -41,7 +41,7 @@ Queue/RED set linterm_ [expr {1.0 / [option pmax]}]
 Queue/RED set q_weight_ [option weight]
 Queue/RED set gentle_ [option gentle]
 Queue/RED set wait_ [option wait]
-# What drains while the queue is idle: packets of the size that there is.
+# While the queue is idle, packets of the size that there is drain.
 Queue/RED set mean_pktsize_ [expr {[option packet] + [option header]}]
 
 set left [$ns node]

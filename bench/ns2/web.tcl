@@ -76,7 +76,7 @@ proc measure {object began} {
     }
 }
 
-# What waits at a sink for so many bytes, headers included, and then evaluates a command.
+# Waits at a sink for so many bytes, headers included, and then evaluates a command.
 Class Application/Await -superclass Application
 Application/Await instproc await {bytes command} {
     $self instvar left_ command_

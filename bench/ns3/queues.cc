@@ -83,7 +83,7 @@ struct Waits {
 	}
 };
 
-// What the discipline has counted so far.
+// The counters of the discipline.
 struct Counts {
 	uint64_t arrived;
 	uint64_t dropped;

@@ -59,7 +59,7 @@ struct Arguments {
     /// Trials at a time: more than one only while the links are slow enough for this machine.
     #[arg(long, default_value_t = 1)]
     jobs: usize,
-    /// Also tells what each control costs the processor for each ACK.
+    /// Also measure the processor time that each control takes for an ACK.
     #[arg(long)]
     cost: bool,
     /// Record each call of a congestion control while SCENARIO.toml runs on this kernel (6.10 or later), into SCENARIO.csv, and

@@ -40,7 +40,7 @@ struct control_ack {
 	u32 cwnd_limited;    /* the window, not the program, limits the connection */
 };
 
-/* What the control may change, in packets. `ssthresh` is 0x7fffffff until first set. */
+/* The values that the control may change, in packets. `ssthresh` is 0x7fffffff until first set. */
 struct control_window {
 	u32 cwnd;
 	u32 ssthresh;

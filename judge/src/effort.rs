@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The size of a judgement.
 
-/// How much is run.
+/// The number of cases and seeds to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effort {
     /// Some paths and rivals, short runs, one seed unless more are wanted.

@@ -23,7 +23,7 @@ use crate::judgement::Judgement;
 use crate::path::{PATHS, Path};
 use crate::rival::{ITSELF, RIVALS, Rival};
 
-/// How far it is.
+/// The progress of the runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
     /// Finished runs.

@@ -91,7 +91,7 @@ pub fn service(name: &str) -> Result<String> {
         return Err(Error::NoServiceManager);
     }
     let is_service = |unit: &String| unit.ends_with(".service") && !unit.contains('/');
-    // Of a unit that it does not know systemd tells the name that it would have.
+    // Of a unit that it does not know, systemd prints the name that the unit would have.
     let known = property(name, "FragmentPath")?.is_some();
     let unit = property(name, "Id")?.filter(is_service).filter(|_| known);
     unit.ok_or_else(|| Error::NotAService {

@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn who_keeps_processors_awake_has_asked_for_no_latency() {
+    fn processors_are_kept_awake_by_a_request_of_no_latency() {
         let device = |options: &mut fs::OpenOptions| options.open("/dev/cpu_dma_latency").ok();
         let permitted = device(File::options().write(true)).is_some();
         let expected = permitted && is_virtual(&fs::read_to_string("/proc/cpuinfo").unwrap());

@@ -270,7 +270,7 @@ fn what_is_beyond_the_kernel_is_said_before_anything_starts() {
 }
 
 #[test]
-fn explain_tells_how_it_is_done() {
+fn explain_describes_the_run() {
     let (_directory, file) = place(&SCENARIO.replace(
         "congestion_control = \"cubic\"",
         "tcp = { recovery = \"reno\", initial_rto = \"3s\" }",

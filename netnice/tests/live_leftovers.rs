@@ -138,7 +138,7 @@ fn after_kill_9_of_netnice_the_command_keeps_its_priority_and_all_is_cleared_whe
 }
 
 #[test]
-fn who_kills_netnice_by_name_leaves_what_clears_up() {
+fn killing_netnice_by_name_leaves_what_clears_up() {
     let _alone = alone();
     let mut command = netnice(&["run", "-v", "--", "sleep", "1000"]);
     let mut netnice_itself = Process(command.spawn().unwrap());

@@ -254,7 +254,7 @@ fn a_killed_probe_leaves_nothing_behind() {
 }
 
 #[test]
-fn wrong_usage_and_missing_privilege_are_told() {
+fn wrong_usage_and_missing_privilege_are_reported() {
     for (arguments, code, expected) in [
         (&["probe"][..], 2, "<URL>..."),
         (&["probe", "ftp://example.org/a"], 2, "http and https are"),

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/program/downloads.py");
 
-/// Runs the script behind a link whose far side serves; what it tells.
+/// Runs the script behind a link whose far side serves, and returns its output.
 fn behind(link: &[&str], arguments: &[&str], cgroup: &str) -> Value {
     behind_server("", link, arguments, cgroup)
 }

@@ -42,7 +42,7 @@ start_spread = \"100ms\"
 ";
 
 #[test]
-fn a_table_tells_flows_and_queues_of_each_point() {
+fn a_table_lists_flows_and_queues_of_each_point() {
     let (_directory, file) = place(SCENARIO);
     let table = succeeded(&run(&["sim", text(&file)]));
     assert!(
@@ -266,7 +266,7 @@ fn input_without_end_is_refused_with_one_line() {
 }
 
 #[test]
-fn runs_that_no_manifest_tells_of_are_not_mixed_in() {
+fn runs_without_a_manifest_are_not_mixed_in() {
     let (directory, file) = place(SCENARIO);
     let out = directory.path().join("out");
     let arguments = ["sim", text(&file), "--quiet", "--out", text(&out)];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How much may run at a time.
+//! The bound on concurrent runs.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 

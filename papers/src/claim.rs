@@ -66,7 +66,7 @@ pub enum Rule {
     Nothing,
 }
 
-/// How a claim came out.
+/// The verdict on a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {

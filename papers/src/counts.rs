@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How many values came out how.
+//! Numbers of values by their verdict.
 
 use crate::{Outcome, Verdict};
 
-/// How many values have which verdict.
+/// Numbers of values by their verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
     /// Ours is the reported value.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How much is run.
+//! The effort of a reproduction.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// How much is run of every study.
+/// The share of each study that is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effort {

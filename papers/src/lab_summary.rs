@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How the values that were measured on a kernel came out, in all.
+//! The verdicts on all values that were measured on a kernel.
 
 use std::collections::BTreeSet;
 
 use crate::{Counts, LabValue, Outcome};
 
-/// How the values that were measured on a kernel came out there.
+/// The verdicts on the values that were measured on a kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LabSummary {
     /// Releases of the kernels.
     pub kernels: BTreeSet<String>,
-    /// How they came out there.
+    /// Their verdicts there.
     pub counts: Counts,
-    /// How many have the simulation's verdict.
+    /// The number with the simulation's verdict.
     pub as_simulated: usize,
-    /// How many come from runs that cannot be trusted.
+    /// The number that come from runs that cannot be trusted.
     pub distrusted: usize,
 }
 

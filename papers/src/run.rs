@@ -42,7 +42,7 @@ pub struct Finished {
     pub stale: Vec<StaleRun>,
 }
 
-/// How far it is.
+/// The progress of the runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tick {
     /// Finished runs.
@@ -75,7 +75,7 @@ pub enum RunError {
 }
 
 impl Finished {
-    /// How many.
+    /// The number of runs.
     pub fn count(&self) -> usize {
         self.runs.len()
     }

@@ -55,7 +55,7 @@ fn forward_queue(results: &RunResults) -> &QueueResult {
 const RED_THAT_MARKS: &str = r#"queue = { discipline = "red", limit = "100p", min_threshold = "5p", max_threshold = "15p", ecn = "mark" }"#;
 
 #[test]
-fn what_is_sent_again_is_not_ecn_capable() {
+fn retransmissions_are_not_ecn_capable() {
     for recovery in ["reno", "newreno", "sack"] {
         let text = one_link(
             r#"duration = "20s""#,

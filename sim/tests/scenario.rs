@@ -89,7 +89,7 @@ application = { kind = "web", sessions = 2, object_size = { mean = "6kB", shape 
 "#;
 
 #[test]
-fn a_scenario_runs_and_tells_what_came_of_it() {
+fn a_scenario_runs_and_reports_its_figures() {
     let scenario = scenario(MIXED);
     let results = run(&scenario, 1, || true).unwrap().unwrap();
     assert_eq!(results.measured_s, 30.0);

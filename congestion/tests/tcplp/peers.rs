@@ -130,7 +130,7 @@ fn a_clock_that_loses_or_is_set_back_makes_no_queue_longer() {
 }
 
 #[test]
-fn who_began_in_a_queue_learns_of_all_of_it_when_it_empties() {
+fn a_flow_that_began_in_a_queue_sees_it_when_it_empties() {
     let mut connection = Connection::new(20);
     let mut step = |queue_ms, least_ms| {
         connection.queued_at_least(queue_ms, least_ms, 0);

@@ -94,7 +94,7 @@ struct path_key {
 	u32 peer[4];
 };
 
-/* What the connections of a group know of their paths. */
+/* The paths that the connections of a group know. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 4096);

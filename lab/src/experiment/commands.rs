@@ -41,7 +41,7 @@ struct Running {
     child: Child,
 }
 
-/// How a flow's command ended.
+/// The end of a flow's command.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Ended {
     /// Time at which it finished.

@@ -78,7 +78,7 @@ static PROBE: LazyLock<PathBuf> = LazyLock::new(|| {
     probe
 });
 
-/// A program that tells which control its sockets have. It is static and needs no library.
+/// A program that prints which control its sockets have. It is static and needs no library.
 pub fn probe() -> &'static Path {
     &PROBE
 }
@@ -218,7 +218,7 @@ pub fn assert_only_the_unused_is_governed(said: &Said) {
     assert_eq!(printed["handed_in_left"], 2, "{printed}");
 }
 
-/// A probe that holds connections and tells about them when asked.
+/// A probe that holds connections and describes them when asked.
 pub struct Holder {
     pub process: Process,
     input: ChildStdin,

@@ -16,7 +16,7 @@ use super::fault::Fault;
 use super::tree::{Entry, Node, Value};
 use crate::network::Step;
 
-/// The key that tells the variants of an enum apart, by the enum's name.
+/// The key that distinguishes the variants of an enum, by the enum's name.
 fn tag_of(name: &str) -> &'static str {
     match name {
         DisciplineConfig::TYPE => "discipline",

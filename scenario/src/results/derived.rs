@@ -184,7 +184,7 @@ fn time_to(
         .filter(|series| flows.iter().any(|flow| flow.name == series.of))
         .collect();
     let times = &series.first()?.time_s;
-    // A sample tells of the interval that ends with it.
+    // A sample is of the interval that ends with it.
     let begins = times.partition_point(|&time| time <= from + interval.as_secs_f64() / 2.0);
     let ends = times.partition_point(|&time| time <= to + interval.as_secs_f64() / 2.0);
     let length = samples_in(WINDOW_S, interval);

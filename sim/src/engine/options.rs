@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How a run is computed.
+//! Options of the engine.
 
 /// How a run is computed. Results do not depend on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -114,7 +114,7 @@ fn a_lost_syn_costs_three_seconds_then_six() {
 }
 
 #[test]
-fn a_lost_syn_ack_or_request_is_sent_again_by_the_receiver() {
+fn a_lost_syn_ack_or_request_is_retransmitted() {
     let sender = SenderConfig {
         opener: Opener::Receiver,
         ..SenderConfig::default()
@@ -139,7 +139,7 @@ fn a_lost_syn_ack_or_request_is_sent_again_by_the_receiver() {
 }
 
 #[test]
-fn a_request_is_acknowledged_by_itself_and_again_if_it_comes_again() {
+fn a_request_is_acknowledged_each_time_it_arrives() {
     let sender = SenderConfig {
         opener: Opener::Receiver,
         ..SenderConfig::default()

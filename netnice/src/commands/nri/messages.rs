@@ -43,7 +43,7 @@ pub struct Response {
     pub payload: Vec<u8>,
 }
 
-/// How a call went.
+/// The outcome of a call.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct Status {
     #[prost(int32, tag = "1")]

@@ -388,7 +388,7 @@ fn window(body: Vec<Line>, first: usize, room: usize) -> Vec<Line> {
     shown
 }
 
-/// The first `width` characters, of which the last tells that there were more.
+/// The first `width` characters, of which the last is an ellipsis where there are more.
 fn cut(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.to_owned();

@@ -198,7 +198,7 @@ fn evaluate(measured: &Measured<'_>) -> Findings {
     findings
 }
 
-/// How many of the 12 values each setting comes near to.
+/// For each setting the number of the 12 values that it comes near to.
 fn agreement(measured: &Measured<'_>) -> Table {
     let title = "Search over what is open: of 12 reported values, how many ours are within 10 % of";
     let columns = [

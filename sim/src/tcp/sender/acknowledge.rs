@@ -115,12 +115,12 @@ impl Sender {
             self.on_duplicate_ack(now_ns);
         }
         let begins = if by_time {
-            self.rack_says_lost(now_ns, segment, !advances)
+            self.rack_indicates_loss(now_ns, segment, !advances)
         } else {
             if newly_sacked {
                 self.outstanding.find_lost();
             }
-            self.config.recovery == Recovery::Sack && self.sack_says_lost()
+            self.config.recovery == Recovery::Sack && self.sack_indicates_loss()
         };
         if begins {
             // RecoverFS: neither SACKed nor acknowledged before this ACK.
@@ -316,7 +316,7 @@ impl Sender {
 
     /// RFC 6675 section 5, step 2; section 5.1 after an RTO.
     #[inline]
-    fn sack_says_lost(&self) -> bool {
+    fn sack_indicates_loss(&self) -> bool {
         !self.fast_recovery
             && self.outstanding.any_sacked()
             && (self.unacknowledged >= self.recover || self.last_reduction == LastReduction::Ecn)

@@ -50,7 +50,7 @@ impl Sender {
 
     /// Handles what an ACK says of the probe, and looks for losses by time. Returns true if recovery is to begin.
     #[cold]
-    pub(super) fn rack_says_lost(
+    pub(super) fn rack_indicates_loss(
         &mut self,
         now_ns: u64,
         segment: &Segment,
@@ -66,7 +66,7 @@ impl Sender {
         if repeated.is_some() && (!linux || rack.reordering_seen && !of_probe) {
             rack.widen_window(segment.acknowledgement, self.next_sequence);
         }
-        let repaired = rack.probe_says_loss(segment, repeated, duplicate);
+        let repaired = rack.probe_indicates_loss(segment, repeated, duplicate);
         let look = std::mem::take(&mut rack.advanced);
         let undone =
             linux && self.undo_needless_reduction(now_ns, segment, repeated.is_some(), !duplicate);
