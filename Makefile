@@ -31,7 +31,7 @@ SCRIPTS = packaging/build packaging/release packaging/source packaging/deb/posti
 	scripts/prerequisites scripts/test-runner .ci/run tests/nri/build tests/kernels/run tests/kernels/inside
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-unprivileged test-kernels test-systemd test-ansible test-packages test-nri test-prometheus test-dashboard test-python test-cluster wheel deb rpm tarball release \
+.PHONY: help build demo test test-unprivileged test-live test-kernels test-systemd test-ansible test-packages test-nri test-prometheus test-dashboard test-python test-cluster wheel deb rpm tarball release \
 	fuzz chaos peers lint audit format docs bench compare-ns install
 
 help: ## Show this list
@@ -54,6 +54,10 @@ test: ## Run all tests; those of the running kernel ask for root
 test-unprivileged: ## Run the tests that need neither root nor a kernel of a certain kind
 	@scripts/prerequisites build browser
 	NETNICE_TEST_LIVE=no $(CARGO) test --locked --workspace --no-fail-fast $(RUNNER) $(ARGS)
+
+test-live: ## Run one file of live tests, as root: make test-live TEST=live_run, of which ARGS=NAME selects tests
+	@scripts/prerequisites build demo
+	$(CARGO) test --locked $(RUNNER) --test $(TEST) -- $(ARGS)
 
 test-kernels: ## Try it on kernels 6.1, 6.12 and one locked down, in qemu: some minutes, no root
 	@scripts/prerequisites build kernels
