@@ -26,8 +26,8 @@ use trial::{Cell, Outcome, Runner, Test, Trial, check_on_kernel};
   netnice-bench --simulated --cell grid --controls netnice --markdown --jobs 2
   netnice-bench --simulated --cell 10mbit/40ms/83p/20ms --tests alone,beside")]
 struct Arguments {
-    /// Cells to measure, as RATE/RTT/QUEUE or RATE/RTT/QUEUE/JITTER; repeat for more. `grid` stands for 1.5, 10, 100 and 500 Mb/s; 4, 40 and 200 ms; queues of 0.25, 1, 2.5 and 5 BDP; `jitter` for five
-    /// paths with 1, 5, 10 and 20 ms of jitter.
+    /// Cells to measure, as RATE/RTT/QUEUE or RATE/RTT/QUEUE/JITTER; repeat for more. `grid` stands for 1.5, 10, 100 and 500 Mb/s;
+    /// 4, 40 and 200 ms; queues of 0.25, 1, 2.5 and 5 BDP; `jitter` for five paths with 1, 5, 10 and 20 ms of jitter.
     #[arg(long = "cell", default_value = "10mbit/40ms/83p")]
     cells: Vec<String>,
     /// Controls under test.

@@ -2,8 +2,8 @@
 //! The congestion controls by name.
 //!
 //! A new control is one file in `controls/`, its `pub mod` there, one line in `CONTROLS`, and a row of
-//! [`crate::parameter_table`] for each parameter. Controls are boxed: a call through a vtable costs about 1 ns of the 10 to 100 ns that an ACK takes, and
-//! keeps senders independent of the controls.
+//! [`crate::parameter_table`] for each parameter. Controls are boxed: a call through a vtable costs about 1 ns of the 10 to 100 ns
+//! that an ACK takes, and keeps senders independent of the controls.
 
 use crate::control::{CongestionControl, Registration};
 use crate::controls;

@@ -59,10 +59,6 @@ impl<P: Packet> Drr<P> {
         Some((slot, self.queue.pop_last(slot)?))
     }
 
-    pub(crate) fn packets(&self) -> usize {
-        self.queue.packets()
-    }
-
     pub(crate) fn bytes(&self) -> u64 {
         self.queue.bytes()
     }

@@ -82,13 +82,6 @@ impl<P: Packet> Priority<P> {
             limit: context.bound_in_packets(config.limit)?,
         })
     }
-
-    /// Packets waiting in `class`.
-    pub fn packets_in_class(&self, class: u8) -> usize {
-        self.classes
-            .get(usize::from(class))
-            .map_or(0, |queue| queue.packets())
-    }
 }
 
 impl<P: Packet> QueueDiscipline<P> for Priority<P> {
