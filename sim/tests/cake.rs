@@ -30,8 +30,8 @@ fn goodputs(queue: &str) -> [f64; 3] {
 fn cake_divides_among_hosts_and_tins() {
     let [single, four, backup] =
         goodputs("{ discipline = \"cake\", isolation = \"dual_srchost\" }");
-    // A sixteenth of 20 Mb/s is 1.25, and of the rest each host may have half, 9.4; headers take a few percent. A single flow of CUBIC does not
-    // keep its queue filled while COBALT drops, and the four take what it leaves.
+    // A sixteenth of 20 Mb/s is 1.25, and of the rest each host may have half, 9.4; headers take a few percent. A single flow of
+    // CUBIC does not keep its queue filled while COBALT drops, and the four take what it leaves.
     assert!((0.65..1.05).contains(&(single / four)), "{single} {four}");
     assert!((1.0..1.5).contains(&backup), "{backup}");
     assert!(single + four + backup > 18.0);

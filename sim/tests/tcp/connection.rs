@@ -8,16 +8,13 @@ use netnice_sim::tcp::{
 };
 use std::time::Duration;
 
-use crate::pipe::{ARRIVES, Fate, Pipe, one_way};
+use crate::pipe::{ARRIVES, Fate, Pipe, one_way, opened_by_receiver};
 
 #[test]
 fn slow_start_doubles_each_round_trip() {
     let (sender, receiver) = one_way(1000);
     let mut pipe = Pipe::new(sender, receiver, 50);
-    pipe.sender.supply(14_000);
-    pipe.sender.close();
-    pipe.open();
-    pipe.run_until_finished();
+    pipe.transfer(14_000);
     // Windows of 2, 4, 8 at 0, 100, 200 ms.
     let times: Vec<f64> = pipe.data.iter().map(|sent| sent.at_ms).collect();
     let expected = [[0.0; 2].as_slice(), &[100.0; 4], &[200.0; 8]].concat();
@@ -96,10 +93,7 @@ fn a_lost_syn_costs_three_seconds_then_six() {
         ..SenderConfig::default()
     };
     let mut pipe = Pipe::new(sender, ReceiverConfig::default(), 50).losing(&[0, 1]);
-    pipe.sender.supply(10_000);
-    pipe.sender.close();
-    pipe.open();
-    pipe.run_until_finished();
+    pipe.transfer(10_000);
     let syns: Vec<f64> = pipe
         .data
         .iter()
@@ -115,22 +109,12 @@ fn a_lost_syn_costs_three_seconds_then_six() {
 
 #[test]
 fn a_lost_syn_ack_or_request_is_retransmitted() {
-    let sender = SenderConfig {
-        opener: Opener::Receiver,
-        ..SenderConfig::default()
-    };
-    let receiver = ReceiverConfig {
-        opener: Opener::Receiver,
-        ..ReceiverConfig::default()
-    };
+    let (sender, receiver) = opened_by_receiver();
     // The sender's first segment, the SYN-ACK, is lost; then the receiver's third, the request.
     let mut pipe = Pipe::new(sender, receiver, 50)
         .losing(&[0])
         .ack_fate(|number, _| if number == 2 { Fate::Lost } else { ARRIVES });
-    pipe.sender.supply(2000);
-    pipe.sender.close();
-    pipe.open();
-    pipe.run_until_finished();
+    pipe.transfer(2000);
     let openings: Vec<f64> = pipe.acks[..4].iter().map(|sent| sent.at_ms).collect();
     // SYN at 0 and, the SYN-ACK lost, at 1 s; request at 1.1 s; then 3 s by RFC 6298 section 5.7.
     assert_eq!(openings, [0.0, 1000.0, 1100.0, 4100.0]);
@@ -140,14 +124,7 @@ fn a_lost_syn_ack_or_request_is_retransmitted() {
 
 #[test]
 fn a_request_is_acknowledged_each_time_it_arrives() {
-    let sender = SenderConfig {
-        opener: Opener::Receiver,
-        ..SenderConfig::default()
-    };
-    let receiver = ReceiverConfig {
-        opener: Opener::Receiver,
-        ..ReceiverConfig::default()
-    };
+    let (sender, receiver) = opened_by_receiver();
     // SYN-ACK, then the ACK of the request, which is lost.
     let mut pipe = Pipe::new(sender, receiver, 50).losing(&[1]);
     pipe.open();

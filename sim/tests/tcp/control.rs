@@ -8,7 +8,7 @@ use netnice_congestion::control::{Ack, Congestion, CongestionControl, Window};
 use netnice_queue::Time;
 use netnice_sim::tcp::{DelayedAck, ReceiverConfig, Recovery, SenderConfig};
 
-use crate::pipe::{Pipe, one_way};
+use crate::pipe::{Pipe, one_way, recovering};
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Event {
@@ -92,10 +92,7 @@ fn packets_are_paced_and_their_rate_is_reported() {
         ..Recorder::default()
     };
     let mut pipe = Pipe::governed_by(Box::new(recorder.clone()), sender, receiver, 50);
-    pipe.sender.supply(60_000);
-    pipe.sender.close();
-    pipe.open();
-    pipe.run_until_finished();
+    pipe.transfer(60_000);
     let times: Vec<f64> = pipe.data.iter().map(|sent| sent.at_ms).collect();
     let expected: Vec<f64> = (0..60).map(|packet| f64::from(packet) * 10.0).collect();
     assert_eq!(times, expected);
@@ -116,17 +113,8 @@ fn packets_are_paced_and_their_rate_is_reported() {
 
 #[test]
 fn a_recovery_is_announced_once_and_ends() {
-    let (sender, receiver) = one_way(1000);
     for recovery in [Recovery::Reno, Recovery::NewReno, Recovery::Sack] {
-        let sender = SenderConfig {
-            recovery,
-            initial_window: 20,
-            ..sender
-        };
-        let receiver = ReceiverConfig {
-            sack: recovery == Recovery::Sack,
-            ..receiver
-        };
+        let (sender, receiver) = recovering(recovery, 20);
         let recorder = Recorder::default();
         let mut pipe =
             Pipe::governed_by(Box::new(recorder.clone()), sender, receiver, 50).losing(&[5]);
@@ -259,10 +247,7 @@ fn a_paced_burst_leaves_together_and_is_followed_by_as_many_intervals() {
         ..Recorder::default()
     };
     let mut pipe = Pipe::governed_by(Box::new(recorder), sender, receiver, 50);
-    pipe.sender.supply(7000);
-    pipe.sender.close();
-    pipe.open();
-    pipe.run_until_finished();
+    pipe.transfer(7000);
     let times: Vec<f64> = pipe.data.iter().map(|sent| sent.at_ms).collect();
     assert_eq!(times, [0.0, 0.0, 20.0, 20.0, 40.0, 40.0, 60.0]);
 }
@@ -279,10 +264,7 @@ fn delayed_acks_deliver_two_packets_and_measure_the_newest() {
         ..Recorder::default()
     };
     let mut pipe = Pipe::governed_by(Box::new(recorder.clone()), sender, receiver, 50);
-    pipe.sender.supply(2000);
-    pipe.sender.close();
-    pipe.open();
-    pipe.run_until_finished();
+    pipe.transfer(2000);
     let acks = recorder.acks();
     assert_eq!((acks.len(), acks[0].acked), (1, 2));
     assert_eq!(acks[0].rtt_ns, Some(100_000_000), "of the second packet");

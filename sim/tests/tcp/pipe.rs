@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use netnice_congestion::control::{Ack, Congestion, CongestionControl, Window};
 use netnice_queue::Time;
-use netnice_sim::tcp::{Mark, Receiver, ReceiverConfig, Segment, Sender, SenderConfig};
+use netnice_sim::tcp::{
+    Mark, Opener, Receiver, ReceiverConfig, Recovery, Segment, Sender, SenderConfig,
+};
 
 /// Plain Reno: RFC 5681, an increase for each ACK.
 #[derive(Debug)]
@@ -240,6 +242,14 @@ impl<'a> Pipe<'a> {
         while self.now < until && self.step() {}
     }
 
+    /// Transfers `bytes` to the end.
+    pub fn transfer(&mut self, bytes: u64) {
+        self.sender.supply(bytes);
+        self.sender.close();
+        self.open();
+        self.run_until_finished();
+    }
+
     pub fn run_until_finished(&mut self) {
         while !(self.sender.finished() && self.receiver.finished()) {
             assert!(self.step(), "it hangs: {:?}", self.sender);
@@ -270,6 +280,36 @@ pub fn one_way(mss: u32) -> (SenderConfig, ReceiverConfig) {
         ReceiverConfig {
             handshake: false,
             ..ReceiverConfig::ns2()
+        },
+    )
+}
+
+/// As [`one_way`] with packets of 1000 bytes, and these: how losses are recovered from, and the first window in packets.
+pub fn recovering(recovery: Recovery, initial_window: u32) -> (SenderConfig, ReceiverConfig) {
+    let (sender, receiver) = one_way(1000);
+    (
+        SenderConfig {
+            recovery,
+            initial_window,
+            ..sender
+        },
+        ReceiverConfig {
+            sack: recovery == Recovery::Sack,
+            ..receiver
+        },
+    )
+}
+
+/// Both ends of a transfer that the receiver opens.
+pub fn opened_by_receiver() -> (SenderConfig, ReceiverConfig) {
+    (
+        SenderConfig {
+            opener: Opener::Receiver,
+            ..SenderConfig::default()
+        },
+        ReceiverConfig {
+            opener: Opener::Receiver,
+            ..ReceiverConfig::default()
         },
     )
 }

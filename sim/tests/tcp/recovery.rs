@@ -8,19 +8,10 @@ use netnice_congestion::registry;
 use netnice_queue::Time;
 use netnice_sim::tcp::{ReceiverConfig, Recovery, Sender, SenderConfig};
 
-use crate::pipe::{ARRIVES, Fate, Pipe, PlainReno, one_way};
+use crate::pipe::{ARRIVES, Fate, Pipe, PlainReno, one_way, recovering};
 
 fn pipe(recovery: Recovery, lost: &[usize]) -> Pipe<'_> {
-    let (sender, receiver) = one_way(1000);
-    let sender = SenderConfig {
-        recovery,
-        initial_window: 10,
-        ..sender
-    };
-    let receiver = ReceiverConfig {
-        sack: recovery == Recovery::Sack,
-        ..receiver
-    };
+    let (sender, receiver) = recovering(recovery, 10);
     let mut pipe = Pipe::new(sender, receiver, 50).losing(lost);
     pipe.sender.supply_unlimited();
     pipe
@@ -164,16 +155,10 @@ fn prr_leaves_a_control_alone_that_governs_recovery() {
 fn newreno_repairs_a_hole_each_round_trip_and_sack_all_at_once() {
     const LOST: [usize; 5] = [10, 12, 14, 16, 18];
     let repaired = |recovery, impatient| {
-        let (sender, receiver) = one_way(1000);
+        let (sender, receiver) = recovering(recovery, 10);
         let sender = SenderConfig {
-            recovery,
             impatient,
-            initial_window: 10,
             ..sender
-        };
-        let receiver = ReceiverConfig {
-            sack: recovery == Recovery::Sack,
-            ..receiver
         };
         let mut pipe = Pipe::new(sender, receiver, 50).losing(&LOST);
         pipe.sender.supply_unlimited();
@@ -341,10 +326,7 @@ fn after_a_time_out_duplicates_are_no_loss() {
                 ARRIVES
             }
         });
-        pipe.sender.supply(40_000);
-        pipe.sender.close();
-        pipe.open();
-        pipe.run_until_finished();
+        pipe.transfer(40_000);
         assert_eq!(pipe.sender.statistics().fast_recoveries, 0, "{recovery:?}");
         assert!(pipe.sender.statistics().timeouts > 0);
     }
@@ -353,16 +335,10 @@ fn after_a_time_out_duplicates_are_no_loss() {
 #[test]
 fn without_limited_transmit_duplicates_send_nothing() {
     for recovery in [Recovery::Reno, Recovery::Sack] {
-        let (sender, receiver) = one_way(1000);
+        let (sender, receiver) = recovering(recovery, 10);
         let sender = SenderConfig {
-            recovery,
-            initial_window: 10,
             limited_transmit: false,
             ..sender
-        };
-        let receiver = ReceiverConfig {
-            sack: recovery == Recovery::Sack,
-            ..receiver
         };
         let mut pipe = Pipe::new(sender, receiver, 50).losing(&[2]);
         pipe.sender.supply_unlimited();

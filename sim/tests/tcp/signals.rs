@@ -102,10 +102,7 @@ fn timestamps_wrap_and_drift() {
             ARRIVES
         }
     });
-    pipe.sender.supply(3_000_000);
-    pipe.sender.close();
-    pipe.open();
-    pipe.run_until_finished();
+    pipe.transfer(3_000_000);
     assert!(
         pipe.now > Time::from_millis(600),
         "both clocks have wrapped"
@@ -238,10 +235,7 @@ fn ecn_is_agreed_on_or_not_used() {
             ..ReceiverConfig::default()
         };
         let mut pipe = Pipe::new(sender, receiver, 10);
-        pipe.sender.supply(100);
-        pipe.sender.close();
-        pipe.open();
-        pipe.run_until_finished();
+        pipe.transfer(100);
         assert_eq!(pipe.sender.ecn_capable(), ours && theirs);
     }
 }
