@@ -7,10 +7,8 @@ use std::time::Duration;
 use netnice_scenario::Scenario;
 use netnice_scenario::model::Transport;
 use netnice_scenario::network::NetworkFlow;
-use netnice_scenario::results::{
-    ClassResult, FlowResult, LabReport, PhaseResult, RunResults, Series, derive,
-};
-use netnice_sim::measure::FlowCounters;
+use netnice_scenario::results::{ClassResult, FlowResult, LabReport, RunResults, Series, derive};
+use netnice_sim::measure::{bits_per_second, phase_results};
 
 use super::machine::MachineLoad;
 use super::measurement::Measured;
@@ -101,23 +99,8 @@ impl Findings<'_> {
                 .completed
                 .or(*completed)
                 .map(|time| (time - *start).as_secs_f64()),
-            phases: self.phases(&tracer.marks),
+            phases: phase_results(self.scenario, &tracer.marks),
         }
-    }
-
-    fn phases(&self, marks: &[FlowCounters]) -> Vec<PhaseResult> {
-        let times = self.scenario.phase_ends();
-        let at = |time: Duration| marks.get(times.binary_search(&time).ok()?).copied();
-        let phases = self.scenario.phases.iter().filter_map(|phase| {
-            let (from, to) = (phase.from.get(), phase.to.get());
-            let counters = at(to)? - at(from)?;
-            Some(PhaseResult {
-                name: phase.name.clone(),
-                goodput_bps: bits_per_second(counters.goodput_bytes, to.saturating_sub(from)),
-                throughput_bps: bits_per_second(counters.received_bytes, to.saturating_sub(from)),
-            })
-        });
-        phases.collect()
     }
 
     /// Returns the time series that have any value.
@@ -249,20 +232,14 @@ impl Findings<'_> {
     }
 }
 
-/// Returns the rate of `bytes` in `time`, in bits per second.
-fn bits_per_second(bytes: u64, time: Duration) -> f64 {
-    match time.is_zero() {
-        true => 0.0,
-        false => bytes as f64 * 8.0 / time.as_secs_f64(),
-    }
-}
-
 fn milliseconds(seconds: f64) -> String {
     format!("{:.1} ms", seconds * 1e3)
 }
 
 #[cfg(test)]
 mod tests {
+    use netnice_sim::measure::FlowCounters;
+
     use super::*;
     use netnice_scenario::ScenarioFile;
 

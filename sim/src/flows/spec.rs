@@ -64,7 +64,8 @@ pub enum Program {
         /// The ways between clients and servers; web sessions belong to clients in turn, and each transfer that arrives to one
         /// at random.
         paths: WebPaths,
-        /// For each client the ways from each server with nobody else on them, for the slowdown of transfers; empty where it is not measured.
+        /// For each client the ways from each server with nobody else on them, for the slowdown of transfers; empty where it is not
+        /// measured.
         unloaded: Vec<Vec<UnloadedPath>>,
         /// Sizes in bytes that divide the classes whose completion times are measured; `None` measures no classes.
         size_classes: Option<Vec<u64>>,

@@ -3,12 +3,14 @@
 
 mod counters;
 mod histogram;
+mod phases;
 mod response;
 mod series;
 mod waits;
 
 pub use counters::{FlowCounters, TimeWeighted};
 pub use histogram::Histogram;
+pub use phases::{bits_per_second, phase_results};
 pub use response::{ResponseBin, ResponseTimes};
 pub(crate) use series::{OF_LINKS, Sampler};
 pub use series::{Quantity, Series};

@@ -2,15 +2,16 @@
 //! The measurements of a run, as results.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use netnice_scenario::model::{Scenario, TrafficClass, Transport};
 use netnice_scenario::network::NetworkFlow;
 use netnice_scenario::results::{
-    ClassResult, Delays, Drops, FlowResult, PhaseResult, QueueResult, RunResults, Series, derive,
+    ClassResult, Delays, Drops, FlowResult, QueueResult, RunResults, Series, derive,
 };
 
 use crate::ids::FlowId;
-use crate::measure::FlowCounters;
+use crate::measure::{FlowCounters, bits_per_second, phase_results};
 use crate::simulation::{LinkReport, Simulation};
 
 /// The results of a run that has come to its end, and whose flows were `described` so. The simulation keeps no flows.
@@ -19,7 +20,7 @@ pub(crate) fn results(
     scenario: &Scenario,
     described: &[NetworkFlow],
 ) -> RunResults {
-    let measured_s = simulation.measured_time().as_secs_f64();
+    let measured = simulation.measured_time();
     let counters = simulation.measured_counters();
     let flows: Vec<FlowResult> = described
         .iter()
@@ -27,7 +28,7 @@ pub(crate) fn results(
         .enumerate()
         .map(|(index, (flow, counters))| {
             let id = FlowId::new(index);
-            flow_result(simulation, scenario, flow, id, counters, measured_s)
+            flow_result(simulation, scenario, flow, id, counters, measured)
         })
         .collect();
     let response_times = described.iter().enumerate();
@@ -41,7 +42,7 @@ pub(crate) fn results(
     let mut results = RunResults {
         seed: simulation.seed(),
         settings: Vec::new(),
-        measured_s,
+        measured_s: measured.as_secs_f64(),
         classes: ClassResult::of_all(&flows),
         queues: simulation.link_reports(queue_result),
         response_times,
@@ -55,24 +56,16 @@ pub(crate) fn results(
     results
 }
 
-/// Bits per second of `bytes` in `seconds`.
-fn bits_per_second(bytes: u64, seconds: f64) -> f64 {
-    if seconds > 0.0 {
-        bytes as f64 * 8.0 / seconds
-    } else {
-        0.0
-    }
-}
-
 fn flow_result(
     simulation: &Simulation,
     scenario: &Scenario,
     flow: &NetworkFlow,
     id: FlowId,
     counters: &FlowCounters,
-    measured_s: f64,
+    measured: Duration,
 ) -> FlowResult {
     let group = &*flow.group;
+    let marks: Vec<FlowCounters> = simulation.checkpoints(id).collect();
     FlowResult {
         name: flow.name.clone(),
         group: group.name.clone(),
@@ -82,8 +75,8 @@ fn flow_result(
             Transport::Tcp => group.congestion_control.name.clone(),
             Transport::Udp => String::new(),
         },
-        goodput_bps: bits_per_second(counters.goodput_bytes, measured_s),
-        throughput_bps: bits_per_second(counters.received_bytes, measured_s),
+        goodput_bps: bits_per_second(counters.goodput_bytes, measured),
+        throughput_bps: bits_per_second(counters.received_bytes, measured),
         delivered_bytes: counters.goodput_bytes,
         packets_sent: counters.sent_packets,
         packets_received: counters.received_packets,
@@ -97,28 +90,8 @@ fn flow_result(
         rtt: simulation.round_trips(id).delays(),
         one_way_delay: simulation.delays(id).delays(),
         completion_s: simulation.completion(id).map(|time| time.as_secs_f64()),
-        phases: phases(simulation, scenario, id),
+        phases: phase_results(scenario, &marks),
     }
-}
-
-fn phases(simulation: &Simulation, scenario: &Scenario, id: FlowId) -> Vec<PhaseResult> {
-    let times = scenario.phase_ends();
-    let marks: Vec<FlowCounters> = simulation.checkpoints(id).collect();
-    let phases = scenario.phases.iter().filter_map(|phase| {
-        let at = |time| marks.get(times.binary_search(&time).ok()?).copied();
-        let counters = at(phase.to.get())? - at(phase.from.get())?;
-        let seconds = phase
-            .to
-            .get()
-            .saturating_sub(phase.from.get())
-            .as_secs_f64();
-        Some(PhaseResult {
-            name: phase.name.clone(),
-            goodput_bps: bits_per_second(counters.goodput_bytes, seconds),
-            throughput_bps: bits_per_second(counters.received_bytes, seconds),
-        })
-    });
-    phases.collect()
 }
 
 fn queue_result(link: LinkReport) -> QueueResult {

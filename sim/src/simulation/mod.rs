@@ -151,11 +151,6 @@ impl Simulation {
         each!(self, run => run.handled)
     }
 
-    /// Packets in links, or held by jitter.
-    pub fn packets_under_way(&self) -> usize {
-        each!(self, run => run.flows.bodies.len())
-    }
-
     /// Counters of a link since the beginning.
     pub fn link_counters(&self, link: LinkId) -> LinkCounters {
         each!(self, run => run.link_counters(link))

@@ -110,9 +110,9 @@ impl RetransmissionTimeout {
     }
 }
 
-/// The variance of round-trip times in Linux (`tcp_rtt_estimator`): the largest mean deviation of the newest round trip, at least the
-/// minimum RTO, which falls by a quarter of the difference each round trip. A sample below the smoothed time that would raise the deviation does so
-/// by an eighth, so that falling times hardly raise the RTO.
+/// The variance of round-trip times in Linux (`tcp_rtt_estimator`): the largest mean deviation of the newest round trip, at least
+/// the minimum RTO, which falls by a quarter of the difference each round trip. A sample below the smoothed time that would raise
+/// the deviation does so by an eighth, so that falling times hardly raise the RTO.
 #[derive(Debug, Clone, Default)]
 pub(super) struct LinuxVariance {
     /// Four times the mean deviation.

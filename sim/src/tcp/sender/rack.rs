@@ -18,8 +18,9 @@ const DUP_THRESH: u32 = 3;
 /// Number of recoveries for which a wider reordering window persists (section 6.2, step 4).
 const RECOVERIES_OF_WIDER_WINDOW: u8 = 16;
 
-/// The reduction that Linux undoes if its packets were not lost, as shown by DSACKs for all that was retransmitted, or by an ACK that
-/// echoes a timestamp from before the first retransmission (RFC 3522). The two steps of F-RTO (RFC 5682) are not here: timestamps say the same.
+/// The reduction that Linux undoes if its packets were not lost, as shown by DSACKs for all that was retransmitted, or by an ACK
+/// that echoes a timestamp from before the first retransmission (RFC 3522). The two steps of F-RTO (RFC 5682) are not here:
+/// timestamps show the same.
 #[derive(Debug)]
 pub(super) struct Undo {
     /// The window before the reduction.
