@@ -92,7 +92,7 @@ impl Guard {
     /// Makes the guard end all processes in `namespace`, but never those in the caller's own.
     pub fn cover(&mut self, namespace: &Namespace) -> Result<()> {
         if inode_of(namespace) != inode("/proc/self/ns/net") {
-            self.tell(&[NAMESPACE], Some(namespace))?;
+            self.send(&[NAMESPACE], Some(namespace))?;
             self.write_down(|record| record.add_namespace(namespace));
             self.namespaces.push(namespace.clone());
         }
@@ -103,12 +103,12 @@ impl Guard {
     pub fn cover_directory(&mut self, directory: &Path) -> Result<()> {
         self.write_down(|record| record.add_directory(directory));
         let path = directory.as_os_str().as_bytes();
-        self.tell(&[&[DIRECTORY], path].concat(), None)
+        self.send(&[&[DIRECTORY], path].concat(), None)
     }
 
     /// Makes the guard ignore the namespace from now on.
     pub fn forget(&mut self, namespace: &Namespace) -> Result<()> {
-        self.tell(&[FORGET_ONE], Some(namespace))?;
+        self.send(&[FORGET_ONE], Some(namespace))?;
         self.write_down(|record| record.forget_namespace(namespace));
         self.namespaces
             .retain(|held| inode_of(held) != inode_of(namespace));
@@ -117,7 +117,7 @@ impl Guard {
 
     /// Makes the guard return this process's share in the registered controls.
     pub fn cover_pins(&self) -> Result<()> {
-        self.tell(&[PINS], None)
+        self.send(&[PINS], None)
     }
 
     /// Ends the processes in one of the namespaces; returns how many there were.
@@ -132,10 +132,10 @@ impl Guard {
         for namespace in std::mem::take(&mut self.namespaces) {
             self.write_down(|record| record.forget_namespace(&namespace));
         }
-        self.tell(&[FORGET_NAMESPACES], None)
+        self.send(&[FORGET_NAMESPACES], None)
     }
 
-    fn tell(&self, message: &[u8], namespace: Option<&Namespace>) -> Result<()> {
+    fn send(&self, message: &[u8], namespace: Option<&Namespace>) -> Result<()> {
         let files = namespace.map(|namespace| [namespace.as_fd().as_raw_fd()]);
         let rights = files.as_ref().map(|files| ControlMessage::ScmRights(files));
         sendmsg::<()>(

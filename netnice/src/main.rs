@@ -69,13 +69,13 @@ fn main() -> ExitCode {
     write_signals::ignore();
     let netnice = match Netnice::try_parse() {
         Ok(netnice) => netnice,
-        Err(error) => return usage::complain(&error, &Netnice::command()),
+        Err(error) => return usage::report(&error, &Netnice::command()),
     };
     match netnice.command.run() {
         Ok(code) => code,
         Err(error) => {
             if let Some(usage) = error.downcast_ref() {
-                return usage::complain(usage, &Netnice::command());
+                return usage::report(usage, &Netnice::command());
             }
             // The line includes the causes of the error.
             say!("netnice: {error:#}");

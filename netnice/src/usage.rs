@@ -9,7 +9,7 @@ use clap::error::ErrorKind;
 use crate::text::say;
 
 /// Reports what is wrong and where to read more; prints help and version unchanged.
-pub fn complain(error: &clap::Error, netnice: &Command) -> ExitCode {
+pub fn report(error: &clap::Error, netnice: &Command) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             // A reader that has seen enough closes the pipe.
@@ -61,7 +61,7 @@ mod tests {
     use super::one_line;
     use crate::Netnice;
 
-    fn complaint(line: &str) -> String {
+    fn report(line: &str) -> String {
         let error = Netnice::try_parse_from(line.split(' ')).unwrap_err();
         one_line(&error, &Netnice::command(), line.split(' ').nth(1))
     }
@@ -92,9 +92,9 @@ mod tests {
             ("netnice renice --pid init", "init"),
             ("netnice attach", "<CGROUP|UNIT|NAME>"),
         ] {
-            let complaint = complaint(line);
-            assert!(complaint.contains(expected), "{line}: {complaint}");
-            assert!(!complaint.contains('\n'), "{line}: {complaint}");
+            let report = report(line);
+            assert!(report.contains(expected), "{line}: {report}");
+            assert!(!report.contains('\n'), "{line}: {report}");
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::chart;
 use crate::values::{bar, glyphs, of_all};
 
 /// Experiments whose first figure shows best the purpose of TCP-LP; the page uses the first that is present.
-pub const TELLING: &[&str] = &["LP03-F15", "LP03-F10", "LP03-F11"];
+pub const ILLUSTRATIONS: &[&str] = &["LP03-F15", "LP03-F10", "LP03-F11"];
 
 /// A sentence on TCP-LP around a value of ours.
 pub struct Fact {
@@ -73,7 +73,7 @@ pub fn section(outcomes: &Outcomes, papers: &[(Paper, Vec<&Outcome>)]) -> Markup
                     }
                 }
             }
-            @if let Some((outcome, figure)) = telling(outcomes) {
+            @if let Some((outcome, figure)) = illustration(outcomes) {
                 div.telling {
                     (chart::figure("telling", &figure))
                     p.more { a href={"#" (outcome.id)} { "More of " (outcome.id) } }
@@ -138,8 +138,8 @@ fn short(value: f64, unit: &str) -> String {
 }
 
 /// The figure as the paper has it: without our other settings.
-fn telling(outcomes: &Outcomes) -> Option<(&Outcome, Figure)> {
-    let wanted = TELLING.iter().filter_map(|id| {
+fn illustration(outcomes: &Outcomes) -> Option<(&Outcome, Figure)> {
+    let wanted = ILLUSTRATIONS.iter().filter_map(|id| {
         let mut all = outcomes.outcomes.iter();
         all.find(|outcome| outcome.id == *id)
     });

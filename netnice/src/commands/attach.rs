@@ -10,7 +10,7 @@ use netnice_kernel::renice::Outcome;
 use netnice_kernel::settings::Settings;
 use netnice_kernel::{Error, attach, need_root, systemd};
 
-use super::renice::tell;
+use super::renice::print_outcome;
 use crate::low_priority::{LowPriority, standing};
 use crate::parameter_options::HEADING;
 use crate::presets::Preset;
@@ -84,7 +84,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     };
     let outcome = attach::attach(&cgroup, &settings)?;
     let words = in_words(arguments, &settings, cgroup.path(), &outcome);
-    tell(&outcome, arguments.json, &words)?;
+    print_outcome(&outcome, arguments.json, &words)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -130,7 +130,7 @@ fn attach_preset(arguments: &Arguments, preset: &Preset, settings: &Settings) ->
     if let Some(limit) = preset.limit {
         words += &format!("; {limit}");
     }
-    tell(&sum, arguments.json, &words)?;
+    print_outcome(&sum, arguments.json, &words)?;
     Ok(ExitCode::SUCCESS)
 }
 

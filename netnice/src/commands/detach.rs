@@ -9,7 +9,7 @@ use clap::builder::NonEmptyStringValueParser;
 use netnice_kernel::renice::Outcome;
 use netnice_kernel::{Error, attach, need_root, systemd};
 
-use super::renice::tell;
+use super::renice::print_outcome;
 use crate::presets::Preset;
 use crate::text;
 
@@ -38,7 +38,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         Some(preset) => detach_preset(preset)?,
         None => detach(name)?,
     };
-    tell(&outcome, arguments.json, &words)?;
+    print_outcome(&outcome, arguments.json, &words)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -151,7 +151,7 @@ fn watch(
         }
         if let Err(error) = reader.read(account) {
             lock(account).fail();
-            reader.complain(&error);
+            reader.report_once(&error);
         }
     }
 }
@@ -169,7 +169,7 @@ fn end(signal: Signal) -> ExitCode {
 struct Reader {
     paths: Paths,
     last: Option<Instant>,
-    complained: bool,
+    reported: bool,
 }
 
 impl Reader {
@@ -191,7 +191,7 @@ impl Reader {
         };
         let elapsed = self.last.map_or(Duration::ZERO, |last| begin - last);
         self.last = Some(begin);
-        self.complained = false;
+        self.reported = false;
         lock(account).take(
             &Reading {
                 elapsed,
@@ -205,11 +205,11 @@ impl Reader {
     }
 
     /// Prints an error that lasts once.
-    fn complain(&mut self, error: &anyhow::Error) {
-        if !self.complained {
+    fn report_once(&mut self, error: &anyhow::Error) {
+        if !self.reported {
             say!("netnice: {error:#}");
         }
-        self.complained = true;
+        self.reported = true;
     }
 }
 

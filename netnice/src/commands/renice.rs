@@ -65,7 +65,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         false => renice::set(arguments.pid, &settings)?,
     };
     let words = in_words(arguments, settings.control, &outcome);
-    tell(&outcome, arguments.json, &words)?;
+    print_outcome(&outcome, arguments.json, &words)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -95,7 +95,7 @@ fn refusal(arguments: &Arguments) -> Result<Option<String>> {
 }
 
 /// Reports what changed, also for `attach` and `detach`: in words, or as JSON.
-pub(super) fn tell(outcome: &Outcome, json: bool, words: &str) -> Result<()> {
+pub(super) fn print_outcome(outcome: &Outcome, json: bool, words: &str) -> Result<()> {
     if let Some(reason) = &outcome.receive_refused {
         low_priority::say_not_received(reason);
     }

@@ -20,7 +20,7 @@ use netnice_papers::{
     Effort, Experiment, LabLimits, Outcomes, Reproduction, Store, experiments, markdown,
 };
 
-use super::batch::{command, interrupted_by, tell_stale};
+use super::batch::{command, interrupted_by, warn_of_stale_runs};
 use crate::text::{self, say};
 use progress::Progress;
 
@@ -173,7 +173,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let mut progress = Progress::new(arguments.json)?;
     let finished = reproduction.run(Some(&store), jobs, |tick| progress.tick(tick))?;
     let mut interrupted = progress.finish();
-    tell_stale(&finished.stale);
+    warn_of_stale_runs(&finished.stale);
 
     let mut fresh = reproduction.outcomes(&finished);
     let mut made = (finished.count(), reproduction.runs());
@@ -184,7 +184,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         };
         let on_kernel = reproduction.on_kernel(&finished, limits, experiment::check)?;
         let done = kernel::run(&on_kernel, &store, arguments.lab_jobs.get(), arguments.json)?;
-        tell_stale(&done.finished.stale);
+        warn_of_stale_runs(&done.finished.stale);
         on_kernel.add_to(&mut fresh, &done.finished);
         made = (made.0 + done.finished.count(), made.1 + on_kernel.runs());
         interrupted = done.interrupted;

@@ -222,7 +222,7 @@ fn run_and_tell(
         Some(due.saturating_duration_since(Instant::now()))
     })?;
     if let Some(seen) = departures {
-        tell(arguments, &entered, settings.control, &seen.outside);
+        print_summary(arguments, &entered, settings.control, &seen.outside);
     }
     match ended {
         Ended::Exited(code) => Ok(ExitCode::from(code)),
@@ -428,7 +428,12 @@ impl<'a> Ungoverned<'a> {
     }
 }
 
-fn tell(arguments: &Arguments, entered: &Entered, control: Control, outside: &BTreeSet<Outside>) {
+fn print_summary(
+    arguments: &Arguments,
+    entered: &Entered,
+    control: Control,
+    outside: &BTreeSet<Outside>,
+) {
     let ungoverned = Ungoverned {
         handed_in: entered.handed_in(),
         outside,

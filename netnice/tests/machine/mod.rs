@@ -16,7 +16,7 @@ static ONCE: Once = Once::new();
 
 /// SIGHUP, SIGINT and SIGQUIT end a process, even where `nohup` has started the tests, or a shell in the background: they
 /// have them ignored, and that is inherited.
-pub fn heed_signals() {
+pub fn use_default_dispositions() {
     ONCE.call_once(|| {
         for ignored in [Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT] {
             // SAFETY: no handler of ours is replaced, and none is set.

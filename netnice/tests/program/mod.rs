@@ -18,7 +18,7 @@ pub use machine::*;
 
 /// `netnice` with these arguments.
 pub fn netnice(arguments: &[&str]) -> Command {
-    machine::heed_signals();
+    machine::use_default_dispositions();
     let mut command = Command::new(env!("CARGO_BIN_EXE_netnice"));
     command.args(arguments).stdin(Stdio::null());
     command

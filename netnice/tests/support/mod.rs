@@ -97,7 +97,7 @@ pub fn directory() -> &'static Path {
 
 /// The program under test.
 pub fn netnice(arguments: &[&str]) -> Command {
-    machine::heed_signals();
+    machine::use_default_dispositions();
     let mut command = Command::new(&*NETNICE);
     command.args(arguments);
     command

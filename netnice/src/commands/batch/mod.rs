@@ -24,7 +24,7 @@ use crate::style;
 use crate::text::{self, say};
 use runs::Outcome;
 
-pub use runs::{Maker, run_name, tell_stale};
+pub use runs::{Maker, run_name, warn_of_stale_runs};
 
 /// The runs of a batch, and where their results go.
 #[derive(Debug, Args)]

@@ -64,7 +64,7 @@ pub fn run_all(
             None => left.push((point, seed)),
         }
     }
-    tell_stale(&stale);
+    warn_of_stale_runs(&stale);
     // The threads inherit the mask, so that signals come to this one.
     let signals = HeldSignals::hold()?;
     let progress = Progress::new(file, finished.len(), &left, maker, quiet)?;
@@ -109,7 +109,7 @@ pub fn run_all(
 }
 
 /// Reports which runs are repeated although they have a file, and why.
-pub fn tell_stale(stale: &[StaleRun]) {
+pub fn warn_of_stale_runs(stale: &[StaleRun]) {
     const LINES: usize = 5;
     for reason in stale.iter().take(LINES) {
         say!("netnice: {reason}; the run is made again");
@@ -192,18 +192,18 @@ impl Progress {
             finished: AtomicUsize::new(finished),
             total,
         };
-        progress.tell(finished);
+        progress.show(finished);
         Ok(progress)
     }
 
-    fn tell(&self, finished: usize) {
+    fn show(&self, finished: usize) {
         self.bar
             .set_message(format!("{finished} of {}", self.total));
     }
 
     /// Counts a finished run.
     fn another(&self) {
-        self.tell(self.finished.fetch_add(1, Ordering::Relaxed) + 1);
+        self.show(self.finished.fetch_add(1, Ordering::Relaxed) + 1);
         if self.real_time.is_none() {
             self.bar.inc(1);
         }

@@ -130,7 +130,7 @@ impl<'a> Stage<'a> {
                 bail!(
                     "the {} does not answer: {}",
                     name.replace('-', " "),
-                    self.programs.last_words(name)
+                    self.programs.last_error_line(name)
                 );
             }
             self.sleep(Duration::from_millis(20))?;
@@ -189,7 +189,7 @@ impl<'a> Stage<'a> {
         if phase.response_times.is_empty() {
             bail!(
                 "no fetch of the page succeeded: {}",
-                self.programs.last_words(programs::VISITOR)
+                self.programs.last_error_line(programs::VISITOR)
             );
         }
         Ok(phase)
@@ -236,7 +236,7 @@ impl<'a> Stage<'a> {
             None => Ok(()),
             Some(status) => bail!(
                 "the bulk transfer ended too early ({status}): {}",
-                self.programs.last_words(programs::TRANSFER)
+                self.programs.last_error_line(programs::TRANSFER)
             ),
         }
     }

@@ -108,7 +108,9 @@ impl Plugin {
         let mut events = Vec::new();
         for message in self.incoming.add(bytes)? {
             match (message.connection, message.kind) {
-                (Connection::Plugin, Kind::Request) => self.hear(&message, &mut events)?,
+                (Connection::Plugin, Kind::Request) => {
+                    self.handle_request(&message, &mut events)?
+                }
                 (Connection::Runtime, Kind::Response) => registered(&message.data)?,
                 // Nobody has asked.
                 _ => {}
@@ -125,7 +127,7 @@ impl Plugin {
         }
     }
 
-    fn hear(
+    fn handle_request(
         &mut self,
         message: &Message,
         events: &mut Vec<Event>,

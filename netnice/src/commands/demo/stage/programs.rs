@@ -20,7 +20,7 @@ pub const PAGE: &str = "page";
 pub const BACKUP: &str = "backup";
 pub const FILE: &str = "file";
 
-/// Roles of programs, by which [`Programs::last_words`] identifies them.
+/// Roles of programs, by which [`Programs::last_error_line`] identifies them.
 pub const ROUTES: &str = "routes";
 pub const WEB_SERVER: &str = "web-server";
 pub const FILE_SERVER: &str = "file-server";
@@ -140,7 +140,7 @@ impl<'a> Programs<'a> {
         if !child.wait().context("waiting for ip")?.success() {
             bail!(
                 "cannot choose cubic for the rival connections: {}",
-                self.last_words(ROUTES)
+                self.last_error_line(ROUTES)
             );
         }
         Ok(())
@@ -233,7 +233,7 @@ impl<'a> Programs<'a> {
     }
 
     /// Returns the last line that `program` has written to its standard error.
-    pub fn last_words(&self, program: &str) -> String {
+    pub fn last_error_line(&self, program: &str) -> String {
         let text = fs::read(self.errors(program)).unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
         let last = text.lines().rfind(|line| !line.trim().is_empty());
