@@ -150,7 +150,14 @@ fn written(text: &str) -> Result<Written, (Range<usize>, String, String)> {
             .filter(|step| !step.starts_with('$'))
             .collect();
         let path = path.join(".").replace(".[", "[");
-        (span, path, one_line(error.inner()))
+        let mut problem = one_line(error.inner());
+        if problem.ends_with("expected a sequence") {
+            problem.push_str(match path.as_str() {
+                "attach" => ": write [[attach]], with two brackets on each side",
+                _ => ": write a list, as in [\"NAME\"]",
+            });
+        }
+        (span, path, problem)
     })
 }
 
@@ -434,6 +441,14 @@ mod tests {
             (
                 "attach = 3",
                 "1:10: attach: invalid type: integer `3`, expected a sequence",
+            ),
+            (
+                "[attach]\nunits = [\"a.service\"]",
+                "1:1: attach: invalid type: map, expected a sequence: write [[attach]], with two brackets on each side",
+            ),
+            (
+                "[[attach]]\nunits = \"a.service\"",
+                "2:9: attach[0].units: invalid type: string \"a.service\", expected a sequence: write a list, as in [\"NAME\"]",
             ),
             (
                 "[[attached]]",
