@@ -34,9 +34,9 @@ Examples:
   sudo netnice exporter --textfile /var/lib/prometheus/node-exporter/netnice.prom
 
 Metrics:
-  Each group of connections has the labels `cgroup` and `unit` (of the settings that govern them, or,
-  without such, of the socket; cgroups of `netnice run` and `renice` count as the one above them) and
-  `control` (empty where only received data is governed).
+  Each group of connections has the labels `cgroup` and `unit` (of the settings that govern them,
+  or, without such, of the socket; cgroups of `netnice run` and `renice` count as the one above
+  them) and `control` (empty where only received data is governed).
   netnice_connections                   open connections, by direction (sending, receiving)
   netnice_started_connections_total     connections governed so far, by direction
   netnice_sent_bytes_total              bytes that the peers have acknowledged

@@ -32,11 +32,12 @@ use plugin::{Event, Plugin, Subject};
 const EXAMPLES: &str = concat!(
     "\
 Use:
-  A plugin of the Node Resource Interface (NRI), which containerd has since 1.7 and CRI-O since 1.26;
-  containerd 2.0 and CRI-O 1.30 have it enabled. Run it on each node as root and keep it running; in
-  Kubernetes the DaemonSet in packaging/kubernetes does so. The runtime calls it before a container's
-  first process starts. Containers that run already are attached as it connects. When the runtime
-  restarts, it connects again. When it ends, containers keep the priority that they have.
+  A plugin of the Node Resource Interface (NRI), which containerd has since 1.7 and CRI-O since
+  1.26; containerd 2.0 and CRI-O 1.30 have it enabled. Run it on each node as root and keep it
+  running; in Kubernetes the DaemonSet in packaging/kubernetes does so. The runtime calls it
+  before a container's first process starts. Containers that run already are attached as it
+  connects. When the runtime restarts, it connects again. When it ends, containers keep the
+  priority that they have.
 
   Annotations are those of the pod, and of the same name those of the container itself. The runtime
   needs no list of annotations to hand on.
