@@ -45,7 +45,8 @@ Real parts:
   Figures are as good as the machine is punctual. A run in which packets were handed over late, or
   lost outside the queues, says NOT TRUSTWORTHY, here and in its results.
 
-The directory of --out is that of `netnice sim`; each run tells under `lab` how far it can be trusted.
+The directory of --out is that of `netnice sim`; each run tells under `lab` how far it can be
+trusted.
 Needs root. Several labs at once do not meet; nothing is left behind, whatever ends it.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, or a scenario with mistakes or beyond this kernel;

@@ -60,15 +60,19 @@ measured there if everything it is made of fits: the kernel can do what the scen
 slowest link has at most 100 Mb/s, one run of each point takes at most half an hour. Runs last
 --lab-seconds at most, unless the experiment has a course of its own. They are made one after the
 other, or --lab-jobs at a time as long as their links together have no more than 100 Mb/s and 18,000
-packets per second. Figures are as good as the machine is punctual; runs that are not say NOT TRUSTWORTHY.
+packets per second. Figures are as good as the machine is punctual; runs that are not say NOT
+TRUSTWORTHY.
 
 The directory of --out:
-  report.html      the report: every table and figure beside the papers', in one file for any browser
+  report.html      the report: every table and figure beside the papers', in one file for any
+                   browser
   outcomes.json    verdicts, figures, tables; those of earlier calls for other ids stay
-  studies/         results of each scenario, as `netnice sim --out` makes them; `netnice plot` draws them
+  studies/         results of each scenario, as `netnice sim --out` makes them; `netnice plot`
+                   draws them
   lab/             the same of the kernel
 
-Needs root for --lab only. Exit codes: 0 done, whatever the verdicts; 1 failed, 2 wrong usage; 130 interrupted.";
+Needs root for --lab only. Exit codes: 0 done, whatever the verdicts; 1 failed, 2 wrong usage; 130
+interrupted.";
 
 /// Reproduce the tables and figures of the papers, with a verdict for each value
 #[derive(Debug, Args)]

@@ -53,8 +53,8 @@ The directory of --out:
   traces/          for each run, the links of --pcap, and events.parquet with those of --events
   *.csv            the same, and flows, queues, response times and time series of all runs
 
-The same file and seed give the same figures to the last digit, whatever --jobs. The file's format is
-described in docs/scenarios.md. Needs no root.
+The same file and seed give the same figures to the last digit, whatever --jobs. The file's format
+is described in docs/scenarios.md. Needs no root.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or a scenario with mistakes; 130 interrupted.";
 
