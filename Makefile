@@ -32,7 +32,7 @@ SCRIPTS = packaging/build packaging/release packaging/source packaging/deb/posti
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo test test-unprivileged test-live test-kernels test-systemd test-ansible test-packages test-nri test-prometheus test-dashboard test-python test-cluster wheel deb rpm tarball release \
-	fuzz chaos peers lint audit format docs bench compare-ns install
+	fuzz chaos peers lint audit format docs book bench compare-ns install
 
 help: ## Show this list
 	@sed -n 's/^\([a-z -]*\):.*## /  make \1\t/p' Makefile | expand -t 22
