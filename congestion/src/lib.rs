@@ -16,5 +16,6 @@ pub mod parameter_table;
 pub mod parameters;
 pub mod policy;
 pub mod receiver;
+pub mod receivers;
 pub mod registry;
 pub mod tcplp;

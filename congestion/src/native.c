@@ -176,9 +176,19 @@ void native_receiver_time(struct receiver_round_trip *trip, const struct receive
 	receiver_time(trip, state, segment, advertised);
 }
 
+/* The one-way delay of data that have arrived: the peer's stamp is the earlier one. */
+u32 native_one_way_delay_of_data(struct one_way_delay *clock, u32 tsval, u32 now_us, u8 *restarted)
+{
+	u32 delay_us = one_way_delay_sample(clock, tsval, now_us, now_us, restarted);
+
+	return delay_us ? 2 * ONE_WAY_DELAY_ORIGIN_US - delay_us : 0;
+}
+
 /* Size that Rust and the kernel reserve for a state. */
 _Static_assert(sizeof(struct netnice) <= 104, "state must fit icsk_ca_priv");
 _Static_assert(sizeof(struct dstcp) <= 104, "state must fit icsk_ca_priv");
+_Static_assert(sizeof(struct one_way_delay) == 16,
+	       "a clock must have the size of src/receivers/arrivals.rs");
 _Static_assert(sizeof(struct receiver) == 604, "state must have the size of src/receiver.rs");
 _Static_assert(sizeof(struct receiver_group) == 20,
 	       "a group must have the size of src/receiver.rs");

@@ -205,7 +205,7 @@ pub const PARAMETERS: &[Parameter] = &[
         name: "target_us",
         unit: Unit::Microseconds,
         kind: whole(1000, 100_000, 60_000),
-        controls: &["ledbatpp"],
+        controls: &["ledbatpp", "rledbat"],
         help: "TARGET: queueing delay that it aims at",
         option: None,
         member: member("threshold_us", 8, 4, 1.0),
@@ -353,21 +353,22 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::registry;
+    use crate::{receivers, registry};
 
     #[test]
     fn rows_name_controls_that_exist() {
         for row in PARAMETERS {
             assert!(!row.controls.is_empty(), "{}", row.name);
             for control in row.controls {
-                assert!(registry::names().contains(control), "{control}");
+                let names = registry::names().iter().chain(receivers::names());
+                assert!(names.clone().any(|name| name == control), "{control}");
             }
         }
     }
 
     #[test]
     fn no_control_takes_a_name_twice() {
-        for control in registry::names() {
+        for control in registry::names().iter().chain(receivers::names()) {
             let rows = crate::parameters::of(control);
             let names: BTreeSet<&str> = rows.clone().map(|row| row.name).collect();
             assert_eq!(names.len(), rows.count(), "{control}");

@@ -97,6 +97,14 @@ pub enum ParameterError {
         /// Value of that parameter.
         value: Value,
     },
+    /// The parameter has no effect at a receiver.
+    #[error("{name} of {control} is for senders and has no effect at a receiver: leave it out")]
+    OfSenders {
+        /// The control.
+        control: &'static str,
+        /// The parameter.
+        name: &'static str,
+    },
     /// The kernel's control has no such parameter.
     #[error(
         "{name} of congestion control {control} is for simulations and cannot be set in a kernel: leave it out"
@@ -116,6 +124,7 @@ impl ParameterError {
             ParameterError::Unknown { name, .. } => name,
             ParameterError::NotAllowed { name, .. }
             | ParameterError::Replaced { name, .. }
+            | ParameterError::OfSenders { name, .. }
             | ParameterError::OnlySimulated { name, .. } => name,
         }
     }

@@ -317,6 +317,18 @@ fn errors_name_file_line_field_and_what_is_allowed() {
         ),
         (
             "congestion_control = \"reno\"",
+            "receiver = { name = \"rledbat\", target_us = 200000 }",
+        ),
+        (
+            "congestion_control = \"reno\"",
+            "receiver = { name = \"tcplp\", minimum_cwnd = 0.044 }",
+        ),
+        (
+            r#"tcp = { min_rto = "200ms" }"#,
+            "receiver = \"rledbat\"\ntcp = { timestamps = false }",
+        ),
+        (
+            "congestion_control = \"reno\"",
             "receiver = { name = \"plain\", delta = 0.2 }",
         ),
         (

@@ -29,7 +29,12 @@ impl Line {
     }
 
     fn low(self, name: &str, control: &str, rest: &str) -> Line {
-        self.flow(name, control, &format!("receiver = \"netnice\"\n{rest}"))
+        self.by("netnice", name, control, rest)
+    }
+
+    /// A flow whose receiver sets the window by `receiver`.
+    fn by(self, receiver: &str, name: &str, control: &str, rest: &str) -> Line {
+        self.flow(name, control, &format!("receiver = \"{receiver}\"\n{rest}"))
     }
 
     fn run(&self, warm_up_s: u32, seconds: u32) -> RunResults {
@@ -142,6 +147,48 @@ fn a_page_is_fetched_at_low_priority() {
     };
     let [plain, low] = ["", "receiver = \"netnice\"\n"].map(time);
     assert!(low < 1.05 * plain, "{low:.4} s, not {plain:.4} s");
+}
+
+/// RFC 9840: a target of 60 ms of queue, two packets beside a flow that keeps more, and slow start afterwards.
+#[test]
+fn an_rledbat_receiver_fills_yields_and_returns() {
+    for server in ["cubic", "reno"] {
+        let alone = Line::new(40).by("rledbat", "own", server, "").run(5, 60);
+        let alone = share(&alone, "own");
+        assert!(alone > 0.9, "{server}: {alone:.3}");
+        let line = Line::new(40).by("rledbat", "own", server, "").flow(
+            "rival",
+            "cubic",
+            "start = \"10s\"\nstop = \"30s\"",
+        );
+        let beside = line.run(15, 30);
+        let [own, theirs] = ["own", "rival"].map(|name| share(&beside, name));
+        // Two packets of 1.2 ms in each 40 to 140 ms.
+        assert!(own > 0.012 && own < 0.06, "{server}: {own:.4}");
+        assert!(theirs > 0.93, "{server}: {theirs:.4}");
+        let back = share(&line.run(38, 60), "own");
+        assert!(back > 0.8, "{server}: {back:.3}");
+    }
+}
+
+#[test]
+fn a_tcplp_receiver_fills_yields_and_returns() {
+    let alone = Line::new(40).by("tcplp", "own", "cubic", "").run(5, 60);
+    let alone = share(&alone, "own");
+    assert!(alone > 0.8, "{alone:.3}");
+    let line = Line::new(40).by("tcplp", "own", "cubic", "").flow(
+        "rival",
+        "cubic",
+        "start = \"10s\"\nstop = \"30s\"",
+    );
+    let beside = line.run(15, 30);
+    let [own, theirs] = ["own", "rival"].map(|name| share(&beside, name));
+    assert!(
+        own > 0.002 && own < 0.03 && theirs > 0.96,
+        "{own:.4}, {theirs:.4}"
+    );
+    let back = share(&line.run(38, 60), "own");
+    assert!(back > 0.7, "{back:.3}");
 }
 
 /// Growth by a packet in each round makes packets wait for 2.6 ms on average, every 16th round for 1.3 ms.

@@ -4,7 +4,7 @@
 pub mod bbr;
 pub mod cubic;
 pub mod dctcp;
-mod delay_policy;
+pub(crate) mod delay_policy;
 pub mod dstcp;
 pub mod highspeed;
 pub mod hstcplp;

@@ -3,6 +3,7 @@
 
 mod arrivals;
 mod downloads;
+mod policies;
 mod round_trips;
 
 use downloads::{Download, Downloads, Link};

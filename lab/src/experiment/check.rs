@@ -3,7 +3,10 @@
 
 use netnice_queue::Bytes;
 use netnice_scenario::Scenario;
-use netnice_scenario::model::{Application, DelayedAck, Flow, Recovery, Tcp, TimeSpan, Transport};
+use netnice_scenario::model::{
+    Application, CongestionControl, DelayedAck, Flow, ReceiverControl, Recovery, Tcp, TimeSpan,
+    Transport,
+};
 use netnice_scenario::network::{Place, Problem};
 
 use super::controls;
@@ -40,8 +43,8 @@ pub fn check(scenario: &Scenario) -> Vec<Problem> {
             );
             problems.push(place.at("packet_size").problem(text));
         }
-        if flow.receiver.at_low_priority().is_some() {
-            problems.extend(check_receiver(flow, &place));
+        if let Some(receiver) = flow.receiver.at_low_priority() {
+            problems.extend(check_receiver(flow, receiver, &place));
         }
         let control = &flow.congestion_control;
         let is_command = matches!(flow.application, Application::Command(_));
@@ -74,7 +77,18 @@ pub fn check(scenario: &Scenario) -> Vec<Problem> {
 }
 
 /// Refuses keys that a flow governed from its receiving end cannot have.
-fn check_receiver(flow: &Flow, place: &Place) -> Option<Problem> {
+fn check_receiver(flow: &Flow, control: &CongestionControl, place: &Place) -> Option<Problem> {
+    if !flow.receiver.is_in_kernel() {
+        let allowed: Vec<&str> = ReceiverControl::names_in_kernel().collect();
+        let text = format!(
+            "no kernel has the receiver `{}`; allowed in a lab: {}. Simulate it, or --set flows.{}.receiver={}",
+            control.name,
+            allowed.join(", "),
+            flow.name,
+            allowed[0]
+        );
+        return Some(place.at("receiver").problem(text));
+    }
     let text = match flow.application {
         Application::Web(_) | Application::Arrivals(_) => {
             "a lab governs the receivers of transfers, not the clients of web traffic and arrivals; simulate it"
@@ -213,6 +227,10 @@ mod tests {
             (
                 "congestion_control = { name = \"cubic\", beta = 0.5 }",
                 "flows[0].congestion_control.beta: beta of congestion control cubic is for simulations",
+            ),
+            (
+                "receiver = \"rledbat\"",
+                "flows[0].receiver: no kernel has the receiver `rledbat`; allowed in a lab: netnice, plain",
             ),
             (
                 "packet_size = \"80B\"",

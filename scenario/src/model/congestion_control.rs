@@ -64,6 +64,19 @@ impl CongestionControl {
         self.name.contains('/') || self.name.ends_with(".h")
     }
 
+    /// An error where a parameter is a text: the parameter, and the message.
+    pub(super) fn refuse_texts(&self) -> Result<(), (Option<String>, String)> {
+        for (name, value) in &self.parameters {
+            if let Parameter::Text(text) = value {
+                let row = parameters::of(&self.name).find(|row| row.name == name);
+                let allowed = row.map_or("a number, true or false".to_owned(), |row| row.allowed());
+                let message = format!("\"{text}\" is text; {name} is {allowed}");
+                return Err((Some(name.clone()), message));
+            }
+        }
+        Ok(())
+    }
+
     /// An error where there is no such control, or it does not take these parameters: the parameter, where one is wrong,
     /// and the message.
     pub(crate) fn check(&self) -> Result<(), (Option<String>, String)> {
@@ -79,14 +92,7 @@ impl CongestionControl {
                 )),
             };
         }
-        for (name, value) in &self.parameters {
-            if let Parameter::Text(text) = value {
-                let row = parameters::of(&self.name).find(|row| row.name == name);
-                let allowed = row.map_or("a number, true or false".to_owned(), |row| row.allowed());
-                let message = format!("\"{text}\" is text; {name} is {allowed}");
-                return Err((Some(name.clone()), message));
-            }
-        }
+        self.refuse_texts()?;
         if KERNEL_CONTROLS.contains(&self.name.as_str()) {
             return match self.parameters.keys().next() {
                 None => Ok(()),
@@ -226,17 +232,20 @@ pub(super) fn schema(_: &mut SchemaGenerator) -> Schema {
             "additionalProperties": {"type": ["number", "boolean", "string"]},
         }),
     ];
-    forms.extend(names().map(|name| table_schema(name)));
+    forms.extend(names().map(|name| table_schema(name, parameters::of(name))));
     json_schema!({
         "description": "The congestion control of a TCP flow: a name, or a table of `name` and its parameters",
         "anyOf": forms,
     })
 }
 
-/// The schema of a table that names a control and sets its parameters.
-pub(super) fn table_schema(name: &str) -> serde_json::Value {
+/// The schema of a table that names a control and sets these parameters of it.
+pub(super) fn table_schema(
+    name: &str,
+    rows: impl Iterator<Item = &'static parameters::Parameter>,
+) -> serde_json::Value {
     let mut properties = serde_json::Map::from_iter([("name".to_owned(), json!({"const": name}))]);
-    properties.extend(parameters::of(name).map(|row| (row.name.to_owned(), schema_of(row))));
+    properties.extend(rows.map(|row| (row.name.to_owned(), schema_of(row))));
     json!({
         "type": "object",
         "required": ["name"],

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Control of the window that the receiver of a flow advertises.
 
+use netnice_congestion::receivers::{self, ReceiverError, Wanted};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer};
 use serde_json::json;
@@ -10,8 +11,11 @@ use super::congestion_control::table_schema;
 
 /// A receiver that advertises what it has room for.
 const PLAIN: &str = "plain";
-/// The controls that work from the receiving end.
-const AT_LOW_PRIORITY: [&str; 1] = ["netnice"];
+
+/// What `receiver` may name.
+fn names() -> impl Iterator<Item = &'static str> + Clone {
+    receivers::names().iter().copied().chain([PLAIN])
+}
 
 /// How the receiver of a TCP flow controls the window that it advertises.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -24,27 +28,52 @@ impl ReceiverControl {
         self.0.as_ref()
     }
 
+    /// A kernel has it as well, or the receiver advertises what it has room for.
+    pub fn is_in_kernel(&self) -> bool {
+        let control = self.0.as_ref();
+        control.is_none_or(|control| receivers::is_in_kernel(&control.name))
+    }
+
+    /// What `receiver` may name on a kernel.
+    pub fn names_in_kernel() -> impl Iterator<Item = &'static str> {
+        names().filter(|name| *name == PLAIN || receivers::is_in_kernel(name))
+    }
+
+    /// The control as the crate of controls has it; `None` for a receiver that advertises what it has room for.
+    ///
+    /// # Errors
+    /// If there is no such control, or it does not take these parameters.
+    pub fn wanted(&self) -> Result<Option<Wanted>, ReceiverError> {
+        let control = self.0.as_ref();
+        control
+            .map(|control| receivers::wanted(&control.name, &control.control_parameters()))
+            .transpose()
+    }
+
     /// An error if there is no such control, or it does not take these parameters: the parameter, if one is wrong, and the
     /// message.
     pub(crate) fn check(&self) -> Result<(), (Option<String>, String)> {
         let Some(control) = &self.0 else {
             return Ok(());
         };
-        if AT_LOW_PRIORITY.contains(&control.name.as_str()) {
-            return control.check();
-        }
         if control.name == PLAIN {
             // Only one with parameters is kept by that name.
             let parameter = control.parameters.keys().next().cloned();
             return Err((parameter, format!("receiver {PLAIN} takes no parameters")));
         }
-        let names = AT_LOW_PRIORITY.into_iter().chain([PLAIN]);
-        let allowed = crate::did_you_mean::among(&control.name, names);
-        let message = format!(
-            "no control `{}` works from the receiving end; {allowed}",
-            control.name
-        );
-        Err((None, message))
+        control.refuse_texts()?;
+        match self.wanted() {
+            Ok(_) => Ok(()),
+            Err(ReceiverError::Unknown { name }) => {
+                let allowed = crate::did_you_mean::among(&name, names());
+                let message =
+                    format!("no control `{name}` works from the receiving end; {allowed}");
+                Err((None, message))
+            }
+            Err(ReceiverError::Parameter(error)) => {
+                Err((Some(error.parameter().to_owned()), error.to_string()))
+            }
+        }
     }
 }
 
@@ -62,12 +91,15 @@ impl JsonSchema for ReceiverControl {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let names = AT_LOW_PRIORITY.into_iter().chain([PLAIN]);
         let mut forms = vec![
-            json!({"enum": names.collect::<Vec<_>>()}),
+            json!({"enum": names().collect::<Vec<_>>()}),
             json!({"type": "string", "pattern": r"^\$\w+$"}),
         ];
-        forms.extend(AT_LOW_PRIORITY.into_iter().map(table_schema));
+        forms.extend(
+            receivers::names()
+                .iter()
+                .map(|name| table_schema(name, receivers::parameters(name))),
+        );
         json_schema!({
             "description": "The control of the advertised window: a name, or a table of `name` and its parameters",
             "anyOf": forms,

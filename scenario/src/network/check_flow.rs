@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use netnice_congestion::control::MarkFeedback;
-use netnice_congestion::registry;
+use netnice_congestion::{receivers, registry};
 use netnice_queue::Bytes;
 
 use super::findings::Findings;
@@ -76,6 +76,15 @@ fn check_receiver(flow: &Flow, place: &Place, findings: &mut Findings) {
     if let Err((parameter, message)) = flow.receiver.check() {
         let place = parameter.map_or(place.clone(), |name| place.at(name.as_str()));
         findings.add(&place, message);
+    }
+    if let Some(control) = flow.receiver.at_low_priority() {
+        let name = &control.name;
+        if !flow.tcp.timestamps && receivers::needs_timestamps(name) {
+            let message = format!(
+                "`{name}` reads timestamps (RFC 7323), which tcp.timestamps = false turns off; leave that out, or take `netnice`"
+            );
+            findings.add(place, message);
+        }
     }
     findings.require(
         !matches!(flow.application, Application::Command(_)),

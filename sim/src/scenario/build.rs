@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
 
+use netnice_congestion::receivers::Shared;
 use netnice_congestion::registry;
 use netnice_queue::Time;
 use netnice_scenario::Layout;
@@ -21,7 +22,7 @@ use crate::scenario::trace_files::Traces;
 use crate::simulation::{RunOptions, Simulation};
 use crate::tcp::{
     Clock, DelayedAck, LARGEST_GOVERNED_WINDOW, LowPriority, Opener, ReceiverConfig, Recovery,
-    SenderConfig, Shared, TimeoutConfig,
+    SenderConfig, TimeoutConfig,
 };
 use crate::traffic::{Traffic, Web};
 
@@ -330,21 +331,24 @@ fn low_priority(
     mss: u32,
     paths: &mut Paths,
 ) -> Result<Option<LowPriority>, RunError> {
-    let Some(control) = flow.group.receiver.at_low_priority() else {
+    let wanted = flow
+        .group
+        .receiver
+        .wanted()
+        .map_err(|error| RunError::Flow {
+            flow: flow.name.clone(),
+            reason: error.to_string(),
+        })?;
+    let Some(control) = wanted else {
         return Ok(None);
     };
-    let parameters = registry::policy_parameters(&control.name, &control.control_parameters())
-        .map_err(|error| RunError::Control {
-            flow: flow.name.clone(),
-            error,
-        })?;
     let one_path = flow.senders.len() == 1 && flow.receivers.len() == 1;
     let shared = one_path.then(|| {
         let key = (flow.group.name.clone(), sender, receiver);
         paths.entry(key).or_default().clone()
     });
     Ok(Some(LowPriority {
-        parameters,
+        control,
         mss,
         shared,
     }))

@@ -15,9 +15,7 @@ mod timeout;
 
 pub use clock::Clock;
 pub use config::{DelayedAck, Opener, ReceiverConfig, Recovery, SenderConfig, TimeoutConfig};
-pub use receiver::{
-    LARGEST_GOVERNED_WINDOW, LowPriority, Mark, Receiver, ReceiverStatistics, Shared,
-};
+pub use receiver::{LARGEST_GOVERNED_WINDOW, LowPriority, Mark, Receiver, ReceiverStatistics};
 pub(crate) use segment::NO_SACK;
 pub use segment::{Flags, SackBlock, Segment};
 pub use sender::{Sender, SenderState, SenderStatistics};

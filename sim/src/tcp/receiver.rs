@@ -17,7 +17,7 @@ use super::{Flags, Opener, ReceiverConfig, SackBlock, Segment};
 use crate::time::NEVER_NS;
 use low_priority::{JIFFY_NS, WindowControl};
 
-pub use low_priority::{LARGEST_GOVERNED_WINDOW, LowPriority, Shared};
+pub use low_priority::{LARGEST_GOVERNED_WINDOW, LowPriority};
 
 /// Marks that routers set on the packet that carried a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,8 +3,10 @@
 
 use std::time::Duration;
 
+use netnice_congestion::parameters::ControlParameters;
 use netnice_congestion::policy::{Parameters, Phase};
 use netnice_congestion::receiver::{Receiver as Policy, Segment as Leaving};
+use netnice_congestion::receivers;
 use netnice_queue::Time;
 use netnice_sim::tcp::{
     DelayedAck, Flags, LowPriority, Mark, Receiver, ReceiverConfig, Segment, Sender, SenderConfig,
@@ -153,6 +155,11 @@ fn queue_ms(number: usize, sent_ms: u32) -> u64 {
 
 /// A download at low priority, into whose path a queue comes that stays.
 fn download(until: Time) -> Pipe<'static> {
+    download_by("netnice", until)
+}
+
+/// The same with another control of the window.
+fn download_by(receiver_control: &str, until: Time) -> Pipe<'static> {
     let sender = SenderConfig::default();
     let receiver = ReceiverConfig {
         window: 1 << 20,
@@ -161,7 +168,7 @@ fn download(until: Time) -> Pipe<'static> {
         ..ReceiverConfig::default()
     };
     let wanted = LowPriority {
-        parameters: Parameters::default(),
+        control: receivers::wanted(receiver_control, &ControlParameters::new()).unwrap(),
         mss: sender.mss,
         shared: None,
     };
@@ -178,20 +185,36 @@ fn download(until: Time) -> Pipe<'static> {
     pipe
 }
 
+/// RFC 9840 section 4.1.1: an ACK takes back no more than what has arrived since the one before.
 #[test]
 fn a_window_never_shrinks_below_what_it_has_offered() {
-    let pipe = download(ms(5000));
-    let mut edge = 0;
-    for ack in pipe
-        .acks
-        .iter()
-        .filter(|ack| ack.segment.acknowledgement > 0)
-    {
-        let next = ack.segment.acknowledgement + u64::from(ack.segment.window);
-        assert!(next >= edge, "{ack:?}");
-        assert_eq!(ack.segment.window % 256, 0, "{ack:?}");
-        edge = next;
+    for name in receivers::names() {
+        let pipe = download_by(name, ms(5000));
+        let mut edge = 0;
+        for ack in pipe
+            .acks
+            .iter()
+            .filter(|ack| ack.segment.acknowledgement > 0)
+        {
+            let next = ack.segment.acknowledgement + u64::from(ack.segment.window);
+            assert!(next >= edge, "{name}: {ack:?}");
+            assert_eq!(ack.segment.window % 256, 0, "{name}: {ack:?}");
+            edge = next;
+        }
+        let windows = || pipe.acks.iter().map(|ack| ack.segment.window);
+        let largest = windows().max().expect("there are ACKs");
+        let last = windows().next_back().expect("there are ACKs");
+        // TCP-LP's slow start heeds no delay: only a loss ends it.
+        assert!(
+            name == &"tcplp" || last <= largest / 4,
+            "{name}: {last} of {largest}"
+        );
     }
+}
+
+#[test]
+fn a_window_below_a_packet_is_a_pause() {
+    let pipe = download(ms(5000));
     assert_eq!(pipe.receiver.report().unwrap().phase(), Phase::Yielding);
     // The pause: the window drains to a part of a packet.
     assert_eq!(pipe.acks.last().unwrap().segment.window, 1280);

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The advertised window of a receiver at low priority: `policy/receiver.h` of the congestion crate decides, as in a kernel,
-//! where `receive.bpf.c` sets `TCP_WINDOW_CLAMP` to its result.
+//! The advertised window of a receiver at low priority: a control of `receivers` of the congestion crate decides, and the
+//! window follows it as in Linux, where `receive.bpf.c` sets `TCP_WINDOW_CLAMP` to its result.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
-use netnice_congestion::policy::{Parameters, Report};
-use netnice_congestion::receiver::{
-    Advertised, Group, Path, Receiver as Policy, RoundTrip, Segment as Leaving,
-};
+use netnice_congestion::policy::Report;
+use netnice_congestion::receiver::{Advertised, Segment as Leaving};
+use netnice_congestion::receivers::{Member, Opening, ReceiverPolicy, Shared, Wanted};
 use netnice_queue::Time;
 
 use super::{Receiver, ReceiverConfig};
@@ -31,25 +30,12 @@ const FIRST_PACKETS: u32 = 10;
 /// Settings of a receiver at low priority.
 #[derive(Debug, Clone)]
 pub struct LowPriority {
-    /// Parameters of the netnice control.
-    pub parameters: Parameters,
+    /// The control, with its parameters.
+    pub control: Wanted,
     /// Most bytes of data in a packet of the peer: the MSS that this end has advertised, less its options.
     pub mss: u32,
     /// Shared by the connections of a group from one sender to one receiver; `None` where each knows only itself.
     pub shared: Option<Arc<Mutex<Shared>>>,
-}
-
-/// Knowledge that connections share.
-#[derive(Debug, Default)]
-pub struct Shared {
-    path: Path,
-    group: Group,
-    /// Connections so far, which gives each its number.
-    connections: u32,
-}
-
-fn locked(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The advertised window of one connection. Its part in Linux is `tcp_set_window_clamp`, `tcp_grow_window` and
@@ -57,10 +43,12 @@ fn locked(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
 #[derive(Debug, Clone)]
 pub(super) struct WindowControl {
     wanted: LowPriority,
-    /// Number among the connections that share their knowledge, from 1 on.
-    number: u32,
+    /// Its place among the connections that share their knowledge.
+    member: Option<Member>,
     /// `None` until the connection is established.
-    policy: Option<Policy>,
+    policy: Option<Box<dyn ReceiverPolicy>>,
+    /// Segments carry timestamps (RFC 7323).
+    timestamps: bool,
     clock: Clock,
     least_rto_ns: u64,
     /// Shift of the window field: windows are multiples of 2^scale bytes.
@@ -88,8 +76,6 @@ pub(super) struct WindowControl {
     tsecr: u32,
     /// Most bytes of data in a packet so far.
     largest_segment: u32,
-    /// Of a connection without timestamps.
-    round_trip: Option<Box<RoundTrip>>,
 }
 
 impl WindowControl {
@@ -99,15 +85,11 @@ impl WindowControl {
         let first = buffer
             .min(u32::from(u16::MAX))
             .min(FIRST_PACKETS * wanted.mss);
-        let number = wanted.shared.as_deref().map_or(1, |shared| {
-            let mut shared = locked(shared);
-            shared.connections += 1;
-            shared.connections
-        });
         WindowControl {
             wanted: wanted.clone(),
-            number,
+            member: wanted.shared.as_ref().map(Member::next_of),
             policy: None,
+            timestamps: config.timestamps,
             clock: config.clock,
             least_rto_ns: nanos(config.timeout.min),
             scale: u32::from(config.window_scale.min(14)),
@@ -124,7 +106,6 @@ impl WindowControl {
             tsval: 0,
             tsecr: 0,
             largest_segment: 0,
-            round_trip: (!config.timestamps).then(Box::default),
         }
     }
 
@@ -170,21 +151,24 @@ impl WindowControl {
     }
 
     pub(super) fn report(&self) -> Option<Report> {
-        self.policy.as_ref().map(|policy| *policy.report())
+        self.policy.as_ref().map(|policy| policy.report())
     }
 
-    fn establish(&mut self, now: Time) -> &mut Policy {
+    fn establish(&mut self, now: Time) -> &mut Box<dyn ReceiverPolicy> {
         if self.policy.is_none() {
             let first_rtt_ns = u64::from(self.round_trip_us(now)) * 1000;
             // RFC 6298 section 2.2.
             self.gap_ns = self.least_rto_ns.max(3 * first_rtt_ns);
         }
-        let LowPriority {
-            parameters, mss, ..
-        } = &self.wanted;
-        let now_us = microseconds(&self.clock, now);
-        self.policy
-            .get_or_insert_with(|| Policy::new(parameters, self.window, *mss, now_us))
+        self.policy.get_or_insert_with(|| {
+            self.wanted.control.open(Opening {
+                window_bytes: self.window,
+                mss: self.wanted.mss,
+                now_us: microseconds(&self.clock, now),
+                timestamps: self.timestamps,
+                member: self.member.clone(),
+            })
+        })
     }
 
     /// Largest window that the field can express.
@@ -206,17 +190,14 @@ impl WindowControl {
             ce: arrivals.ce,
             delayed_ack: self.arrived.is_some_and(|arrived| arrived != now),
             has_data: arrivals.has_data,
-            may_close: self.wanted.shared.is_some() && self.round_trip.is_none(),
+            may_close: self.member.is_some(),
         }
     }
 
     /// Returns `now` less the stamp that the peer has echoed, as precise as the stamp; 0 without an echo.
     fn round_trip_us(&self, now: Time) -> u32 {
         let tick_ns = self.clock.tick_ns();
-        if self.round_trip.is_some() {
-            return 0;
-        }
-        if self.tsecr == self.clock.ticks(Time::ZERO) {
+        if !self.timestamps || self.tsecr == self.clock.ticks(Time::ZERO) {
             return 0;
         }
         let ticks = self.clock.ticks(now).wrapping_sub(self.tsecr);
@@ -226,25 +207,15 @@ impl WindowControl {
 
     /// Returns the window to advertise in a segment that leaves at `now`.
     fn advertise(&mut self, now: Time, arrivals: &Arrivals) -> u32 {
-        let mut leaving = self.leaving(now, arrivals);
-        let shared = self.wanted.shared.clone();
-        let number = self.number;
+        let leaving = self.leaving(now, arrivals);
         let advertised = Advertised {
             left_us: leaving.now_us,
             received: arrivals.next as u32,
             edge: self.edge as u32,
         };
-        let mut round_trip = self.round_trip.take();
         let policy = self.establish(now);
-        if let Some(round_trip) = round_trip.as_deref_mut() {
-            policy.time(round_trip, &mut leaving, &advertised);
-        }
-        let wanted = match shared.as_deref().map(locked).as_deref_mut() {
-            Some(Shared { path, group, .. }) => policy.window_in(group, number, path, &leaving),
-            None => policy.window(&leaving),
-        };
+        let wanted = policy.window(&leaving, &advertised);
         let clamp = policy.clamp_bytes();
-        self.round_trip = round_trip;
         self.reported = arrivals.next;
         self.quick_acks = self.quick_acks.saturating_sub(1);
         self.set_clamp(clamp);
