@@ -9,7 +9,7 @@
 //! | the window limits the sender | as much arrived in a round trip as was advertised at its start |
 //! | loss | a packet below the highest sequence number with a later TSval (RFC 9840 section 4.3), or a CE mark |
 //!
-//! The window changes at most once per round trip for losses, and not otherwise within that time (RFC 9840 section 4.3).
+//! Losses reduce the window at most once per round trip (RFC 9840 section 4.3), in which it does not change otherwise.
 //! An ACK that was delayed gives no sample: its packet has waited here.
 
 use crate::control::CaState;

@@ -133,7 +133,7 @@ fn rledbat_slows_down_after_slow_start() {
 }
 
 /// RFC 9840 section 4.3: a packet below the highest sequence number with a later TSval was retransmitted; the window is
-/// halved at most once per round trip, and not changed in it otherwise.
+/// halved at most once per round trip, in which it does not change otherwise.
 #[test]
 fn rledbat_halves_once_per_round_trip_for_losses() {
     let mut connection = Connection::new("rledbat");
