@@ -114,6 +114,11 @@ class Results:
         return Frame(self._runs.table("transfers"))
 
     @property
+    def calls(self) -> Frame:
+        """Calls: losses, lateness, delays in seconds and the mean opinion score of each."""
+        return Frame(self._runs.table("calls"))
+
+    @property
     def response_times(self) -> Frame:
         """Response times of web objects in seconds, by size, of each run."""
         return Frame(self._runs.table("response_times"))

@@ -17,13 +17,14 @@ use crate::tables::Table;
 pub(crate) type RunKey = (usize, u64);
 
 /// The names of the tables.
-const TABLES: [&str; 7] = [
+const TABLES: [&str; 8] = [
     "summary",
     "figures",
     "flows",
     "queues",
     "response_times",
     "transfers",
+    "calls",
     "series",
 ];
 

@@ -379,6 +379,10 @@ fn application_words(application: &Application) -> String {
             }
         ),
         Application::Arrivals(arrivals) => arrivals_words(arrivals),
+        Application::Call(call) => format!(
+            "call: {} of speech every {}, played {} after the first packet",
+            call.payload, call.interval, call.playout_delay
+        ),
         Application::Command(command) => format!("`{}`", command.command),
         Application::Trace { entries, .. } => {
             format!("a trace of {}", count(entries.len(), "write"))

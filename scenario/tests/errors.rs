@@ -375,6 +375,11 @@ fn errors_name_file_line_field_and_what_is_allowed() {
             r#"application = "ftp""#,
             r#"application = { kind = "square_wave", rate = "1mbit", period = "0s", duty = 1.5 }"#,
         ),
+        (r#"application = "ftp""#, r#"application = "call""#),
+        (
+            r#"packet_size = "1000B""#,
+            "[[flows]]\nname = \"x\"\nfrom = \"left\"\nto = \"right\"\ntransport = \"udp\"\napplication = { kind = \"call\", interval = \"0ms\", payload = \"0B\", playout_delay = \"11s\", ie = 96.0, bpl = 0.0 }\n[[flows]]\nname = \"y\"\nfrom = \"left\"\nto = \"right\"",
+        ),
         (
             r#"application = "ftp""#,
             r#"application = { kind = "web", sessions = 5, object_size = { mean = "10kB", shape = 1.0 } }"#,

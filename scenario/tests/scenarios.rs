@@ -131,6 +131,7 @@ fn explanations() {
         "red_diffserv_phases",
         "thousand_flows",
         "web_response_times",
+        "home_line",
     ] {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../scenarios/{name}.toml"));
         let file = ScenarioFile::load(&path, &[]).unwrap();

@@ -33,6 +33,10 @@ pub fn check(scenario: &Scenario) -> Vec<Problem> {
     }
     for (index, flow) in scenario.flows.iter().enumerate() {
         let place = Place::key("flows").at(index);
+        if let Application::Call(_) = flow.application {
+            let text = "a lab plays no calls; simulate it by `netnice sim`, or send as many packets by cbr";
+            problems.push(place.at("application").problem(text));
+        }
         if flow.transport == Transport::Udp {
             continue;
         }

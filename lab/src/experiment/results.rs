@@ -52,6 +52,7 @@ impl Findings<'_> {
             flows,
             queues: self.measured.queues.clone(),
             response_times: responses.collect(),
+            calls: Vec::new(),
             series: self.series(),
             figures: Vec::new(),
             events: 0,

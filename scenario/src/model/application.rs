@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::arrivals::{Arrivals, request_size};
+use super::call::Call;
 use super::kind_schema::or_name;
 use super::time_span::TimeSpan;
 
@@ -69,6 +70,8 @@ pub enum Application {
     Web(Web),
     /// Transfers that begin at random times and end by themselves, each over a connection of its own.
     Arrivals(Arrivals),
+    /// Speech over UDP, with the quality that its listener has.
+    Call(Call),
     /// Times and sizes from a list.
     Trace {
         /// A text file with a time in seconds and a size in bytes on each line, named relative to the scenario.

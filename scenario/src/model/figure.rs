@@ -58,6 +58,8 @@ pub enum FlowQuantity {
     Slowdown,
     /// 99 % of the transfers that arrived had no more; over the whole run. The largest of several flows'.
     P99Slowdown,
+    /// Mean opinion score of calls, the mean of several; over the whole run.
+    Mos,
     /// From the beginning of the phase until their goodput over one second is 90 % of the reference; the length of the
     /// phase where that does not come. Needs `sampling`.
     #[serde(rename = "time_to_90_percent")]
@@ -77,6 +79,7 @@ impl FlowQuantity {
             FlowQuantity::P99ResponseTime => "p99_response_time",
             FlowQuantity::Slowdown => "slowdown",
             FlowQuantity::P99Slowdown => "p99_slowdown",
+            FlowQuantity::Mos => "mos",
             FlowQuantity::TimeTo90Percent => "time_to_90_percent",
         }
     }

@@ -83,6 +83,19 @@ impl Flow {
         };
         self.header_size.unwrap_or(Bytes::new(headers))
     }
+
+    /// A full packet on the link, headers included: as given, or as the application makes it.
+    pub fn full_packet(&self) -> Bytes {
+        match &self.application {
+            Application::Call(call) => call.packet_size(self.headers()),
+            _ => self.packet_size,
+        }
+    }
+
+    /// Returns whether `packet_size` is given, other than by its default.
+    pub(crate) fn gives_packet_size(&self) -> bool {
+        self.packet_size != packet_size()
+    }
 }
 
 fn packet_size() -> Bytes {

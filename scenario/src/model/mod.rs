@@ -3,6 +3,7 @@
 
 mod application;
 mod arrivals;
+mod call;
 mod congestion_control;
 mod either;
 mod figure;
@@ -26,6 +27,7 @@ use serde::Deserialize;
 
 pub use application::{Application, Command, CommandEnd, ObjectSize, PacketSizes, TraceEntry, Web};
 pub use arrivals::{Arrivals, SizePoint, TransferSize};
+pub use call::Call;
 pub use congestion_control::{CongestionControl, Parameter};
 pub use figure::{DerivedFigure, FlowQuantity, Reference};
 pub use flow::{DelayedAck, Flow, Recovery, Tcp, Transport};

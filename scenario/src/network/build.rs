@@ -478,7 +478,7 @@ fn flow_group(flow: &Flow, scenario: &Scenario) -> FlowGroup {
         transport: flow.transport,
         congestion_control: flow.congestion_control.clone(),
         receiver: flow.receiver.clone(),
-        packet_size: flow.packet_size,
+        packet_size: flow.full_packet(),
         header_size: flow.headers(),
         start: flow.start.get(),
         start_spread: flow.start_spread.get(),

@@ -113,6 +113,9 @@ fn check_flows(
                 let text = format!("has no {}; only arrivals have", quantity.name());
                 findings.add(&place, text);
             }
+            FlowQuantity::Mos if !matches!(flow.application, Application::Call(_)) => {
+                findings.add(&place, "has no mean opinion score; only calls have");
+            }
             _ => {}
         }
     }

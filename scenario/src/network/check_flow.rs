@@ -10,8 +10,8 @@ use netnice_queue::Bytes;
 use super::findings::Findings;
 use super::problem::Place;
 use crate::model::{
-    Application, Arrivals, CongestionControl, DelayedAck, Flow, ReceiverControl, Scenario, Tcp,
-    TimeSpan, TraceEntry, TransferSize, Transport, Web,
+    Application, Arrivals, Call, CongestionControl, DelayedAck, Flow, ReceiverControl, Scenario,
+    Tcp, TimeSpan, TraceEntry, TransferSize, Transport, Web,
 };
 
 /// The largest packet of IPv4.
@@ -21,6 +21,10 @@ const LARGEST_WINDOW: Bytes = Bytes::new(65_535 << 14);
 
 /// Each class of sizes has histograms of its own.
 const MAX_SIZE_CLASSES: usize = 16;
+/// A packet each millisecond is more than any codec sends.
+const LEAST_CALL_INTERVAL: Duration = Duration::from_millis(1);
+const LONGEST_CALL_TIME: Duration = Duration::from_secs(10);
+
 /// Of a lognormal distribution with more the mean is not seen within a billion draws.
 const MAX_SIGMA: f64 = 5.0;
 
@@ -38,7 +42,14 @@ pub(super) fn check_flow(scenario: &Scenario, flow: &Flow, place: &Place, findin
         findings.add(&place.at("stop"), text);
     }
     let (packet, headers) = (flow.packet_size.get(), flow.headers().get());
-    if packet <= headers || packet > MAX_PACKET {
+    let is_call = matches!(flow.application, Application::Call(_));
+    if is_call {
+        findings.require(
+            !flow.gives_packet_size(),
+            &place.at("packet_size"),
+            "is not for calls; leave it out, and give the application its `payload`",
+        );
+    } else if packet <= headers || packet > MAX_PACKET {
         findings.add(
             &place.at("packet_size"),
             format!(
@@ -180,7 +191,7 @@ fn check_udp(flow: &Flow, place: &Place, findings: &mut Findings) {
     ) {
         findings.add(
             &place.at("application"),
-            "ftp, web and arrivals are for TCP; a UDP flow needs cbr, square_wave, pareto_on_off, exponential_on_off, poisson or trace",
+            "ftp, web and arrivals are for TCP; a UDP flow needs cbr, square_wave, pareto_on_off, exponential_on_off, poisson, call or trace",
         );
     }
 }
@@ -215,6 +226,7 @@ fn check_application(flow: &Flow, place: &Place, findings: &mut Findings) {
         } => check_on_off(mean_on.get(), mean_off.get(), place, findings),
         Application::Web(web) => check_web(flow, web, place, findings),
         Application::Arrivals(arrivals) => check_arrivals(flow, arrivals, place, findings),
+        Application::Call(call) => check_call(flow, call, place, findings),
         Application::Trace { file, entries } => {
             findings.require(
                 file.is_some() || !entries.is_empty(),
@@ -224,6 +236,45 @@ fn check_application(flow: &Flow, place: &Place, findings: &mut Findings) {
             check_trace(flow, entries, place, findings);
         }
     }
+}
+
+fn check_call(flow: &Flow, call: &Call, place: &Place, findings: &mut Findings) {
+    findings.require(
+        flow.transport == Transport::Udp,
+        place,
+        "a call is over UDP: write `transport = \"udp\"`",
+    );
+    for (key, time, least) in [
+        ("interval", call.interval, LEAST_CALL_INTERVAL),
+        ("playout_delay", call.playout_delay, Duration::ZERO),
+    ] {
+        if !(least..=LONGEST_CALL_TIME).contains(&time.get()) {
+            let text = format!(
+                "{time} is out of range; allowed are {} to 10s",
+                TimeSpan(least)
+            );
+            findings.add(&place.at(key), text);
+        }
+    }
+    let others = call.packet_size(flow.headers()).get() - call.payload.get();
+    let most = MAX_PACKET.saturating_sub(others);
+    if !(1..=most).contains(&call.payload.get()) {
+        let text = format!(
+            "{} is out of range; allowed are 1B to {most}B in a packet with headers of {others}B",
+            call.payload
+        );
+        findings.add(&place.at("payload"), text);
+    }
+    findings.require(
+        (0.0..=95.0).contains(&call.ie),
+        &place.at("ie"),
+        "is out of range; allowed is 0 (G.711) to 95",
+    );
+    findings.require(
+        (0.1..=100.0).contains(&call.bpl),
+        &place.at("bpl"),
+        "is out of range; allowed is 0.1 to 100 (G.711: 4.3, with concealment 25.1)",
+    );
 }
 
 fn check_on_off(on: Duration, off: Duration, place: &Place, findings: &mut Findings) {

@@ -41,7 +41,8 @@ fn unit(figure: &DerivedFigure) -> &'static str {
         FlowQuantity::Loss
         | FlowQuantity::JainIndex
         | FlowQuantity::Slowdown
-        | FlowQuantity::P99Slowdown => "",
+        | FlowQuantity::P99Slowdown
+        | FlowQuantity::Mos => "",
     }
 }
 
@@ -116,8 +117,18 @@ fn of_flows(
         FlowQuantity::P99Slowdown => transfers(run, &flows)
             .map(|class| class.slowdown.p99)
             .reduce(f64::max),
+        FlowQuantity::Mos => {
+            let calls = run.calls.iter().filter(|call| groups.contains(&call.group));
+            mean(calls.map(|call| call.quality.mos))
+        }
         FlowQuantity::TimeTo90Percent => None,
     }
+}
+
+/// The mean; `None` of nothing.
+fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let (count, sum) = values.fold((0u64, 0.0), |(count, sum), value| (count + 1, sum + value));
+    (count > 0).then(|| sum / count as f64)
 }
 
 /// The flows of all groups; `None` if one of them has none.
@@ -208,7 +219,9 @@ fn samples_in(seconds: f64, interval: Duration) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Delays, PhaseResult, ResponseTimes, Series, SizeBin};
+    use super::super::{
+        CallQuality, CallResult, Delays, PhaseResult, ResponseTimes, Series, SizeBin,
+    };
     use super::*;
     use crate::ScenarioFile;
     use crate::model::{TrafficClass, Transport};
@@ -219,6 +232,7 @@ mod tests {
         [[flows]]\nname = \"low\"\n[[flows]]\nname = \"rival\"\n[[flows]]\nname = \"absent\"\ncount = 0\n\
         [[flows]]\nname = \"web\"\n\
         application = { kind = \"web\", sessions = 1, object_size = { mean = \"1kB\" } }\n\
+        [[flows]]\nname = \"call\"\ncount = 2\ntransport = \"udp\"\napplication = \"call\"\n\
         [[figures]]\nname = \"x\"\nflows = [\"low\"]\n";
 
     fn flow(name: &str, goodput: f64, late: f64) -> FlowResult {
@@ -251,6 +265,18 @@ mod tests {
         }
     }
 
+    fn call(name: &str, mos: f64) -> CallResult {
+        CallResult {
+            flow: name.to_owned(),
+            group: "call".to_owned(),
+            quality: CallQuality {
+                mos,
+                ..CallQuality::default()
+            },
+            one_way_delay: Delays::default(),
+        }
+    }
+
     /// Goodputs 1 and 3, 2 and 2 late; of `low` 0 until 7 s and 3 from then on.
     fn run() -> RunResults {
         let bin = |count, mean_s| SizeBin {
@@ -271,7 +297,9 @@ mod tests {
                 flow("low", 1.0, 2.0),
                 flow("rival", 3.0, 2.0),
                 flow("web", 0.0, 0.0),
+                flow("call", 0.0, 0.0),
             ],
+            calls: vec![call("call[0]", 4.0), call("call[1]", 3.0)],
             response_times: vec![ResponseTimes {
                 flow: "web".to_owned(),
                 unfinished: 0,
@@ -329,6 +357,7 @@ mod tests {
                 "",
             ),
             ("quantity = \"loss\"\nflows = [\"low\"]", 0.025, ""),
+            ("quantity = \"mos\"\nflows = [\"call\"]", 3.5, ""),
             ("quantity = \"response_time\"\nflows = [\"web\"]", 0.4, "s"),
             (
                 "quantity = \"p95_response_time\"\nflows = [\"web\"]",

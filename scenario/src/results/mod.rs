@@ -4,6 +4,7 @@
 mod compare;
 mod derived;
 mod directory;
+mod e_model;
 #[cfg(feature = "parquet")]
 mod event_file;
 mod events;
@@ -19,13 +20,14 @@ pub mod tables;
 pub use compare::{Comparison, PointComparison, Row};
 pub use derived::derive;
 pub use directory::{Backend, DirectoryError, Existing, Manifest, ResultsDirectory, StaleRun};
+pub use e_model::{Codec, delay_impairment, equipment_impairment, mean_opinion_score, rating};
 #[cfg(feature = "parquet")]
 pub use event_file::EventFile;
 pub use events::{EventKind, LinkEvent};
 pub use phase_effect::{PhaseEffect, phase_effects};
 pub use run::{
-    ClassResult, Delays, DerivedValue, Drops, FlowResult, LabReport, PhaseResult, QueueResult,
-    ResponseTimes, RunResults, Series, SizeBin, SizeClass, Slowdown,
+    CallQuality, CallResult, ClassResult, Delays, DerivedValue, Drops, FlowResult, LabReport,
+    PhaseResult, QueueResult, ResponseTimes, RunResults, Series, SizeBin, SizeClass, Slowdown,
 };
 pub use statistics::{Estimate, jain_index, quantile, student_t_975};
 pub use summary::{Figure, PointSummary, Subject, Summary};

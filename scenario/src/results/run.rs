@@ -28,6 +28,9 @@ pub struct RunResults {
     pub queues: Vec<QueueResult>,
     /// Response times of web traffic, by flow.
     pub response_times: Vec<ResponseTimes>,
+    /// Calls, by flow; those of which no packet was due are left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<CallResult>,
     /// The figures that the scenario wants; those of flows that are left out are left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub figures: Vec<DerivedValue>,
@@ -277,6 +280,39 @@ impl SizeClass {
             (_, Some(to)) => format!("{above} to {to}"),
         }
     }
+}
+
+/// One call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CallResult {
+    /// Name of the flow.
+    pub flow: String,
+    /// Name in the scenario, the same for all flows of a group.
+    pub group: String,
+    /// The quality that its listener has.
+    #[serde(flatten)]
+    pub quality: CallQuality,
+    /// One-way delays of its packets in the network, late ones included.
+    pub one_way_delay: Delays,
+}
+
+/// The quality that the listener of a call has.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct CallQuality {
+    /// Packets that had to be played.
+    pub packets: u64,
+    /// Of them those dropped or lost on the way.
+    pub lost: u64,
+    /// Of them those that had not arrived by their playout time.
+    pub late: u64,
+    /// BurstR: mean run of packets that were not played, divided by that of random losses; at least 1.
+    pub burst_ratio: f64,
+    /// Mouth-to-ear delay in seconds: speech of one packet, the first packet's delay in the network, the playout delay.
+    pub mouth_to_ear_s: f64,
+    /// R of the E-model, at most 93.2.
+    pub rating: f64,
+    /// Mean opinion score by the E-model, from 1 to 4.5.
+    pub mos: f64,
 }
 
 /// Objects of similar size.

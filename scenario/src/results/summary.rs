@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::TrafficClass;
 
-use super::{Estimate, FlowResult, RunResults, jain_index};
+use super::{CallResult, Estimate, FlowResult, RunResults, jain_index};
 
 /// The names and values of a point of the sweep.
 type Settings = Vec<(String, String)>;
@@ -46,6 +46,8 @@ pub enum Subject {
     Objects,
     /// Arriving transfers of a class of sizes.
     Transfers,
+    /// All calls of one entry of the scenario together.
+    Calls,
     /// The figures that the scenario asks for of each run.
     Figure,
 }
@@ -59,6 +61,7 @@ impl Subject {
             Subject::Queue => "queue",
             Subject::Objects => "objects",
             Subject::Transfers => "transfers",
+            Subject::Calls => "calls",
             Subject::Figure => "figure",
         }
     }
@@ -227,6 +230,9 @@ fn figures(runs: &[&RunResults]) -> Vec<Figure> {
                 add("p99_slowdown", "", slowdown.p99);
             }
         }
+        for (group, calls) in groups(&run.calls, |call| &call.group) {
+            add_calls(&mut gathered, group, &calls);
+        }
         for figure in &run.figures {
             let quantity = figure.quantity.clone();
             let unit = static_unit(&figure.unit);
@@ -248,6 +254,59 @@ fn figures(runs: &[&RunResults]) -> Vec<Figure> {
         }),
     );
     figures
+}
+
+/// Results of single flows by group, in the order in which the groups first appear.
+fn groups<T>(results: &[T], group: impl Fn(&T) -> &str) -> Vec<(&str, Vec<&T>)> {
+    let mut groups: Vec<(&str, Vec<&T>)> = Vec::new();
+    for result in results {
+        // Flows of a group follow on one another.
+        match groups.last_mut() {
+            Some((last, results)) if *last == group(result) => results.push(result),
+            _ => groups.push((group(result), vec![result])),
+        }
+    }
+    groups
+}
+
+fn add_calls(gathered: &mut Gathered, group: &str, calls: &[&CallResult]) {
+    let mut add = |quantity: &'static str, unit, value| {
+        gathered.add(Subject::Calls, group, quantity, unit, value);
+    };
+    let mean = |of: fn(&CallResult) -> f64| {
+        calls.iter().map(|&call| of(call)).sum::<f64>() / calls.len() as f64
+    };
+    let largest =
+        |of: fn(&CallResult) -> f64| calls.iter().map(|&call| of(call)).fold(0.0, f64::max);
+    let count = |of: fn(&CallResult) -> u64| calls.iter().map(|&call| of(call)).sum::<u64>();
+    let lowest = calls.iter().map(|call| call.quality.mos);
+    let packets = count(|call| call.quality.packets);
+    add("mos", "", mean(|call| call.quality.mos));
+    add("lowest_mos", "", lowest.fold(f64::INFINITY, f64::min));
+    add("rating", "", mean(|call| call.quality.rating));
+    add("lost", "", share(count(|call| call.quality.lost), packets));
+    add("late", "", share(count(|call| call.quality.late), packets));
+    add("burst_ratio", "", mean(|call| call.quality.burst_ratio));
+    add(
+        "mouth_to_ear",
+        "s",
+        mean(|call| call.quality.mouth_to_ear_s),
+    );
+    add(
+        "mean_one_way_delay",
+        "s",
+        mean(|call| call.one_way_delay.mean_s),
+    );
+    add(
+        "p95_one_way_delay",
+        "s",
+        largest(|call| call.one_way_delay.p95_s),
+    );
+    add(
+        "p99_one_way_delay",
+        "s",
+        largest(|call| call.one_way_delay.p99_s),
+    );
 }
 
 /// The unit of a figure that the scenario wants.

@@ -101,12 +101,13 @@ macro_rules! table {
 }
 
 /// The names of all tables, and of that of all samples.
-pub(super) const NAMES: [&str; 6] = [
+pub(super) const NAMES: [&str; 7] = [
     "summary",
     "flows",
     "queues",
     "response_times",
     "transfers",
+    "calls",
     SERIES,
 ];
 
@@ -129,6 +130,7 @@ pub fn all(
         |axes, runs, _| queues(axes, runs),
         |axes, runs, _| response_times(axes, runs),
         |axes, runs, _| transfers(axes, runs),
+        |axes, runs, _| calls(axes, runs),
     ];
     NAMES
         .into_iter()
@@ -277,5 +279,27 @@ fn transfers(axes: &[String], runs: &[RunResults]) -> Table {
         "slowdown_p95": class.slowdown.p95,
         "slowdown_p99": class.slowdown.p99,
         "slowdown_max": class.slowdown.max,
+    })
+}
+
+fn calls(axes: &[String], runs: &[RunResults]) -> Table {
+    let rows = runs
+        .iter()
+        .flat_map(|run| run.calls.iter().map(move |call| (run, call)));
+    table!(axes, for (run, call) in rows, of run.settings, {
+        "seed": run.seed,
+        "flow": &call.flow,
+        "group": &call.group,
+        "packets": call.quality.packets,
+        "lost": call.quality.lost,
+        "late": call.quality.late,
+        "burst_ratio": call.quality.burst_ratio,
+        "one_way_delay_mean_s": call.one_way_delay.mean_s,
+        "one_way_delay_p50_s": call.one_way_delay.p50_s,
+        "one_way_delay_p95_s": call.one_way_delay.p95_s,
+        "one_way_delay_p99_s": call.one_way_delay.p99_s,
+        "mouth_to_ear_s": call.quality.mouth_to_ear_s,
+        "rating": call.quality.rating,
+        "mos": call.quality.mos,
     })
 }

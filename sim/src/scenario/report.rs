@@ -7,7 +7,7 @@ use std::time::Duration;
 use netnice_scenario::model::{Scenario, TrafficClass, Transport};
 use netnice_scenario::network::NetworkFlow;
 use netnice_scenario::results::{
-    ClassResult, Delays, Drops, FlowResult, QueueResult, RunResults, Series, derive,
+    CallResult, ClassResult, Delays, Drops, FlowResult, QueueResult, RunResults, Series, derive,
 };
 
 use crate::ids::FlowId;
@@ -38,6 +38,18 @@ pub(crate) fn results(
             Some(responses.results(&flow.name))
         })
         .collect();
+    let calls = described.iter().zip(&flows).enumerate();
+    let calls = calls
+        .filter_map(|(index, (flow, result))| {
+            let quality = simulation.call(FlowId::new(index))?;
+            (quality.packets > 0).then(|| CallResult {
+                flow: flow.name.clone(),
+                group: flow.group.name.clone(),
+                quality,
+                one_way_delay: result.one_way_delay,
+            })
+        })
+        .collect();
     simulation.discard_flows();
     let mut results = RunResults {
         seed: simulation.seed(),
@@ -46,6 +58,7 @@ pub(crate) fn results(
         classes: ClassResult::of_all(&flows),
         queues: simulation.link_reports(queue_result),
         response_times,
+        calls,
         series: take_series(simulation),
         figures: Vec::new(),
         events: simulation.events_handled(),

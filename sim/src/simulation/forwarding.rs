@@ -286,6 +286,9 @@ impl<S: Scheduler> Run<S> {
         if packet.connection & UDP != 0 {
             let flow = &mut self.flows.all[(packet.connection & !UDP) as usize];
             flow.counters.lost_packets += 1;
+            if let Some(call) = &mut flow.call {
+                call.dropped(body.sent);
+            }
         } else {
             self.count_lost_segment(packet.connection as usize, &body.segment);
         }
@@ -309,6 +312,9 @@ impl<S: Scheduler> Run<S> {
             flow.counters.received_packets += 1;
             flow.counters.received_bytes += u64::from(packet.length);
             flow.data_arrived(self.now, self.warm_up, body.sent);
+            if let Some(call) = &mut flow.call {
+                call.arrived(self.now, body.sent);
+            }
         }
     }
 }

@@ -20,6 +20,7 @@ use std::borrow::Borrow;
 use std::time::Duration;
 
 use netnice_queue::{LinkCounters, Time};
+use netnice_scenario::results::CallQuality;
 
 use crate::engine::fast::FastScheduler;
 use crate::engine::fifo_lanes::FifoLanes;
@@ -196,6 +197,12 @@ impl Simulation {
     /// Response times of the objects that the sessions of flow `id` requested after the warm-up.
     pub fn responses(&self, id: FlowId) -> Option<&ResponseTimes> {
         each!(self, run => run.flows.all[id.index()].responses.as_deref())
+    }
+
+    /// The quality of the call of flow `id`, by the packets sent since the end of the warm-up that had to be played by now;
+    /// `None` for other flows.
+    pub fn call(&self, id: FlowId) -> Option<CallQuality> {
+        each!(self, run => run.call(id))
     }
 
     /// When the receiver of flow `id` had all data, measured from the flow's start.

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use netnice_queue::{DropCause, LinkCounters, LinkUsage, Rate};
+use netnice_scenario::results::CallQuality;
 
 use crate::engine::event_source;
 use crate::engine::scheduler::Scheduler;
@@ -146,6 +147,13 @@ impl<S: Scheduler> Run<S> {
             ),
             _ => None,
         }
+    }
+
+    /// The quality of the call of flow `id` since the end of the warm-up; `None` for other flows.
+    pub fn call(&self, id: FlowId) -> Option<CallQuality> {
+        let flow = &self.flows.all[id.index()];
+        let call = flow.call.as_ref()?;
+        Some(call.quality(flow.counters.sent_packets, self.warm_up, self.now))
     }
 
     /// Counters of all flows since the end of the warm-up.

@@ -142,6 +142,7 @@ impl<S: Scheduler> Run<S> {
             },
             tcp: None,
             responses: None,
+            call: None,
         };
         match &spec.program {
             Program::Udp { path, traffic } => {
@@ -163,6 +164,7 @@ impl<S: Scheduler> Run<S> {
                     .add(ends, &path.forward, Hop::SINK, &spec.name)?;
                 flow.work = Work::Udp { route };
                 flow.generator = traffic.generator(start, stream);
+                flow.call = traffic.call_receiver(start).map(Box::new);
             }
             Program::Tcp { path, traffic, tcp } => {
                 check_mss(tcp.sender.mss, spec.header_bytes).map_err(refuse)?;

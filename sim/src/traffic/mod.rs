@@ -4,6 +4,7 @@
 //!
 //! A new source is one file that implements [`Source`]; `of_scenario.rs` makes it of a scenario's application.
 
+mod call;
 mod constant_rate;
 mod of_scenario;
 mod on_off;
@@ -18,6 +19,7 @@ use std::sync::Arc;
 
 use netnice_queue::Time;
 
+pub use call::{Call, CallReceiver};
 pub use constant_rate::ConstantRate;
 pub use on_off::{OnOff, PeriodLength};
 pub use poisson::{PacketSize, Poisson};
@@ -53,6 +55,12 @@ pub trait Source: Debug + Send + Sync {
 
     /// The writes of a flow that starts at `start`, whose times never decrease. What is random is drawn from `stream`.
     fn writes(&self, start: Time, stream: Stream) -> Box<dyn Iterator<Item = Write> + Send>;
+
+    /// The receiving end of a call that starts at `start`; `None` for traffic that is not played.
+    fn call_receiver(&self, start: Time) -> Option<CallReceiver> {
+        let _ = start;
+        None
+    }
 }
 
 impl<S: Source + 'static> From<S> for Traffic {
@@ -67,6 +75,14 @@ impl Traffic {
         match self {
             Traffic::Bulk => None,
             Traffic::Source(source) => Some(source.largest_packet()),
+        }
+    }
+
+    /// The receiving end of a call that starts at `start`; `None` for other traffic.
+    pub(crate) fn call_receiver(&self, start: Time) -> Option<CallReceiver> {
+        match self {
+            Traffic::Bulk => None,
+            Traffic::Source(source) => source.call_receiver(start),
         }
     }
 

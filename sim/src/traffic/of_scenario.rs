@@ -6,10 +6,11 @@ use std::time::Duration;
 use netnice_queue::Rate;
 use netnice_scenario::model::{self, Application, PacketSizes};
 use netnice_scenario::network::FlowGroup;
+use netnice_scenario::results::Codec;
 
 use super::{
-    ConstantRate, ObjectSize, OnOff, PacketSize, Pauses, PeriodLength, Poisson, Sizes, SquareWave,
-    Traffic, Web, WriteTrace,
+    Call, ConstantRate, ObjectSize, OnOff, PacketSize, Pauses, PeriodLength, Poisson, Sizes,
+    SquareWave, Traffic, Web, WriteTrace,
 };
 
 impl Traffic {
@@ -59,6 +60,15 @@ impl Traffic {
                     PacketSizes::Exponential => PacketSize::Exponential {
                         mean_bytes: f64::from(packet_bytes),
                     },
+                },
+            }),
+            Application::Call(call) => Traffic::from(Call {
+                interval: call.interval.get(),
+                packet_bytes,
+                playout_delay: call.playout_delay.get(),
+                codec: Codec {
+                    ie: call.ie,
+                    bpl: call.bpl,
                 },
             }),
             Application::Trace { entries, .. } => {

@@ -74,6 +74,22 @@ pub fn report(file: &ScenarioFile, runs: &[RunResults], summary: &Summary) -> St
             rows(summary, transfer_rows),
         ),
         (
+            "Calls",
+            &[
+                "",
+                "MOS",
+                "lowest",
+                "lost",
+                "late",
+                "mouth to ear",
+                "one-way delay",
+                "95 %",
+                "99 %",
+            ][..],
+            1,
+            rows(summary, call_rows),
+        ),
+        (
             "Phases: goodput",
             &["", "phase", "goodput"][..],
             2,
@@ -145,7 +161,7 @@ pub fn derived_words(unit: &str, quantity: &str) -> Words {
         ("s", _) => time,
         (_, "jain_index") => fraction,
         (_, "loss") => percent,
-        (_, "slowdown" | "p99_slowdown") => plain,
+        (_, "slowdown" | "p99_slowdown" | "mos") => plain,
         _ => ratio,
     }
 }
@@ -265,6 +281,24 @@ fn transfer_rows(point: &PointSummary) -> Vec<Vec<String>> {
             of("p50_slowdown", plain),
             of("p95_slowdown", plain),
             of("p99_slowdown", plain),
+        ]
+    });
+    rows.collect()
+}
+
+fn call_rows(point: &PointSummary) -> Vec<Vec<String>> {
+    let rows = subjects(point, Subject::Calls).into_iter().map(|name| {
+        let of = |quantity, words: Words| cell(point, Subject::Calls, name, (quantity, words));
+        vec![
+            name.to_owned(),
+            of("mos", plain),
+            of("lowest_mos", plain),
+            of("lost", percent),
+            of("late", percent),
+            of("mouth_to_ear", time),
+            of("mean_one_way_delay", time),
+            of("p95_one_way_delay", time),
+            of("p99_one_way_delay", time),
         ]
     });
     rows.collect()
