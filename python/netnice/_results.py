@@ -119,6 +119,11 @@ class Results:
         return Frame(self._runs.table("calls"))
 
     @property
+    def videos(self) -> Frame:
+        """Videos: mean bit rate, switches, stalls and start-up of each."""
+        return Frame(self._runs.table("videos"))
+
+    @property
     def response_times(self) -> Frame:
         """Response times of web objects in seconds, by size, of each run."""
         return Frame(self._runs.table("response_times"))

@@ -17,7 +17,7 @@ use crate::tables::Table;
 pub(crate) type RunKey = (usize, u64);
 
 /// The names of the tables.
-const TABLES: [&str; 8] = [
+const TABLES: [&str; 9] = [
     "summary",
     "figures",
     "flows",
@@ -25,6 +25,7 @@ const TABLES: [&str; 8] = [
     "response_times",
     "transfers",
     "calls",
+    "videos",
     "series",
 ];
 

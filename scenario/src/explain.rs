@@ -5,7 +5,8 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use netnice_queue::{
-    Bytes, DisciplineConfig, LinkConditions, LossModel, MarkerConfig, QueueBound, format_delay,
+    Bytes, DisciplineConfig, LinkConditions, LossModel, MarkerConfig, QueueBound, Rate,
+    format_delay,
 };
 
 use crate::model::{
@@ -383,6 +384,20 @@ fn application_words(application: &Application) -> String {
             "call: {} of speech every {}, played {} after the first packet",
             call.payload, call.interval, call.playout_delay
         ),
+        Application::Video(video) => {
+            let (lowest, highest) = (video.ladder.first(), video.ladder.last());
+            let rate = |rate: Option<&Rate>| rate.map(Rate::to_string).unwrap_or_default();
+            format!(
+                "video: chunks of {} at {} from {} to {}, buffer of {} with a reservoir of {} and a cushion of {}",
+                video.chunk,
+                count(video.ladder.len(), "bit rate"),
+                rate(lowest),
+                rate(highest),
+                video.max_buffer,
+                format_delay(video.reservoir()),
+                format_delay(video.cushion())
+            )
+        }
         Application::Command(command) => format!("`{}`", command.command),
         Application::Trace { entries, .. } => {
             format!("a trace of {}", count(entries.len(), "write"))

@@ -377,6 +377,18 @@ fn errors_name_file_line_field_and_what_is_allowed() {
         ),
         (r#"application = "ftp""#, r#"application = "call""#),
         (
+            r#"application = "ftp""#,
+            r#"application = { kind = "video", ladder = ["2mbit", "1mbit"], start_up = "28s", cushion = "20s", request_size = "0B" }"#,
+        ),
+        (
+            r#"application = "ftp""#,
+            r#"application = { kind = "video", max_buffer = "7s" }"#,
+        ),
+        (
+            r#"application = "ftp""#,
+            r#"application = { kind = "video", chunk = "0s" }"#,
+        ),
+        (
             r#"packet_size = "1000B""#,
             "[[flows]]\nname = \"x\"\nfrom = \"left\"\nto = \"right\"\ntransport = \"udp\"\napplication = { kind = \"call\", interval = \"0ms\", payload = \"0B\", playout_delay = \"11s\", ie = 96.0, bpl = 0.0 }\n[[flows]]\nname = \"y\"\nfrom = \"left\"\nto = \"right\"",
         ),

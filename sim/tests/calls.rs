@@ -112,6 +112,8 @@ fn the_home_line_has_the_scores_that_it_says() {
         let said = score("score of what is said");
         assert!(scores.contains(&said), "{control}: {said}");
         assert!(score("score of what is heard") > 4.3);
+        assert!(score("bit rate of the video") > 2e6);
+        assert_eq!(score("stalls of the video"), 0.0);
         assert!(score("backup") > 3.2e6);
     }
 }

@@ -37,6 +37,10 @@ pub fn check(scenario: &Scenario) -> Vec<Problem> {
             let text = "a lab plays no calls; simulate it by `netnice sim`, or send as many packets by cbr";
             problems.push(place.at("application").problem(text));
         }
+        if let Application::Video(_) = flow.application {
+            let text = "a lab plays no video; simulate it by `netnice sim`";
+            problems.push(place.at("application").problem(text));
+        }
         if flow.transport == Transport::Udp {
             continue;
         }

@@ -53,6 +53,7 @@ impl Findings<'_> {
             queues: self.measured.queues.clone(),
             response_times: responses.collect(),
             calls: Vec::new(),
+            videos: Vec::new(),
             series: self.series(),
             figures: Vec::new(),
             events: 0,

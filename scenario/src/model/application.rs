@@ -9,6 +9,7 @@ use super::arrivals::{Arrivals, request_size};
 use super::call::Call;
 use super::kind_schema::or_name;
 use super::time_span::TimeSpan;
+use super::video::Video;
 
 /// The source of traffic, chosen by `kind`; a text such as "ftp" is the kind alone.
 ///
@@ -72,6 +73,8 @@ pub enum Application {
     Arrivals(Arrivals),
     /// Speech over UDP, with the quality that its listener has.
     Call(Call),
+    /// Video by chunks, at bit rates that its player chooses.
+    Video(Video),
     /// Times and sizes from a list.
     Trace {
         /// A text file with a time in seconds and a size in bytes on each line, named relative to the scenario.

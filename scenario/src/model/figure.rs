@@ -60,6 +60,10 @@ pub enum FlowQuantity {
     P99Slowdown,
     /// Mean opinion score of calls, the mean of several; over the whole run.
     Mos,
+    /// Mean bit rate of videos, the mean of several; over the whole run.
+    BitRate,
+    /// Time in which videos stalled, the sum of several; over the whole run.
+    StallTime,
     /// From the beginning of the phase until their goodput over one second is 90 % of the reference; the length of the
     /// phase where that does not come. Needs `sampling`.
     #[serde(rename = "time_to_90_percent")]
@@ -80,6 +84,8 @@ impl FlowQuantity {
             FlowQuantity::Slowdown => "slowdown",
             FlowQuantity::P99Slowdown => "p99_slowdown",
             FlowQuantity::Mos => "mos",
+            FlowQuantity::BitRate => "bit_rate",
+            FlowQuantity::StallTime => "stall_time",
             FlowQuantity::TimeTo90Percent => "time_to_90_percent",
         }
     }

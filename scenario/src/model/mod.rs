@@ -18,6 +18,7 @@ mod receiver;
 mod time_span;
 mod traffic_class;
 mod units_schema;
+mod video;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -39,6 +40,7 @@ pub use node::{Clock, Node, Route};
 pub use receiver::ReceiverControl;
 pub use time_span::TimeSpan;
 pub use traffic_class::TrafficClass;
+pub use video::Video;
 
 /// A whole scenario file.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]

@@ -63,7 +63,10 @@ fn check_figure(
     );
     let of_rates = matches!(
         quantity,
-        FlowQuantity::Goodput | FlowQuantity::Throughput | FlowQuantity::TimeTo90Percent
+        FlowQuantity::Goodput
+            | FlowQuantity::Throughput
+            | FlowQuantity::BitRate
+            | FlowQuantity::TimeTo90Percent
     );
     findings.require(
         over.rate.is_none() || of_rates,
@@ -115,6 +118,12 @@ fn check_flows(
             }
             FlowQuantity::Mos if !matches!(flow.application, Application::Call(_)) => {
                 findings.add(&place, "has no mean opinion score; only calls have");
+            }
+            FlowQuantity::BitRate | FlowQuantity::StallTime
+                if !matches!(flow.application, Application::Video(_)) =>
+            {
+                let text = format!("has no {}; only videos have", quantity.name());
+                findings.add(&place, text);
             }
             _ => {}
         }

@@ -11,7 +11,7 @@ use super::findings::Findings;
 use super::problem::Place;
 use crate::model::{
     Application, Arrivals, Call, CongestionControl, DelayedAck, Flow, ReceiverControl, Scenario,
-    Tcp, TimeSpan, TraceEntry, TransferSize, Transport, Web,
+    Tcp, TimeSpan, TraceEntry, TransferSize, Transport, Video, Web,
 };
 
 /// The largest packet of IPv4.
@@ -24,6 +24,11 @@ const MAX_SIZE_CLASSES: usize = 16;
 /// A packet each millisecond is more than any codec sends.
 const LEAST_CALL_INTERVAL: Duration = Duration::from_millis(1);
 const LONGEST_CALL_TIME: Duration = Duration::from_secs(10);
+
+const MAX_LADDER: usize = 64;
+const LEAST_CHUNK: Duration = Duration::from_millis(100);
+const LONGEST_CHUNK: Duration = Duration::from_secs(60);
+const LONGEST_BUFFER: Duration = Duration::from_secs(3600);
 
 /// Of a lognormal distribution with more the mean is not seen within a billion draws.
 const MAX_SIGMA: f64 = 5.0;
@@ -187,11 +192,11 @@ fn check_udp(flow: &Flow, place: &Place, findings: &mut Findings) {
     );
     if matches!(
         flow.application,
-        Application::Ftp | Application::Web(_) | Application::Arrivals(_)
+        Application::Ftp | Application::Web(_) | Application::Arrivals(_) | Application::Video(_)
     ) {
         findings.add(
             &place.at("application"),
-            "ftp, web and arrivals are for TCP; a UDP flow needs cbr, square_wave, pareto_on_off, exponential_on_off, poisson, call or trace",
+            "ftp, web, arrivals and video are for TCP; a UDP flow needs cbr, square_wave, pareto_on_off, exponential_on_off, poisson, call or trace",
         );
     }
 }
@@ -227,6 +232,7 @@ fn check_application(flow: &Flow, place: &Place, findings: &mut Findings) {
         Application::Web(web) => check_web(flow, web, place, findings),
         Application::Arrivals(arrivals) => check_arrivals(flow, arrivals, place, findings),
         Application::Call(call) => check_call(flow, call, place, findings),
+        Application::Video(video) => check_video(flow, video, place, findings),
         Application::Trace { file, entries } => {
             findings.require(
                 file.is_some() || !entries.is_empty(),
@@ -274,6 +280,52 @@ fn check_call(flow: &Flow, call: &Call, place: &Place, findings: &mut Findings) 
         (0.1..=100.0).contains(&call.bpl),
         &place.at("bpl"),
         "is out of range; allowed is 0.1 to 100 (G.711: 4.3, with concealment 25.1)",
+    );
+}
+
+fn check_video(flow: &Flow, video: &Video, place: &Place, findings: &mut Findings) {
+    let ladder = &video.ladder;
+    findings.require(
+        (1..=MAX_LADDER).contains(&ladder.len()) && ladder.windows(2).all(|pair| pair[0] < pair[1]),
+        &place.at("ladder"),
+        "must be 1 to 64 bit rates in ascending order, none twice",
+    );
+    let (chunk, most) = (video.chunk.get(), video.most_when_asking());
+    if !(LEAST_CHUNK..=LONGEST_CHUNK).contains(&chunk) {
+        let text = format!("{} is out of range; allowed are 100ms to 60s", video.chunk);
+        findings.add(&place.at("chunk"), text);
+        return;
+    }
+    if !(chunk..=LONGEST_BUFFER).contains(&most) {
+        let text = format!(
+            "{} is out of range; allowed are {} (two chunks) to 1h and a chunk",
+            video.max_buffer,
+            TimeSpan(2 * chunk)
+        );
+        findings.add(&place.at("max_buffer"), text);
+        return;
+    }
+    let most = TimeSpan(most);
+    findings.above_zero(video.start_up.get(), &place.at("start_up"));
+    findings.require(
+        video.start_up <= most,
+        &place.at("start_up"),
+        &format!("is more than {most}, `max_buffer` less a chunk: the player would never begin"),
+    );
+    findings.above_zero(video.cushion(), &place.at("cushion"));
+    let highest_from = video.reservoir().saturating_add(video.cushion());
+    findings.require(
+        highest_from <= most.get(),
+        &place.at("cushion"),
+        &format!(
+            "and `reservoir` are more than {most}, `max_buffer` less a chunk: the highest rate would never be chosen"
+        ),
+    );
+    check_request(flow, video.request_size, place, findings);
+    findings.require(
+        flow.bytes.is_none(),
+        &place.at("kind"),
+        "a video has no `bytes`; `ladder` and `chunk` say how much is sent",
     );
 }
 

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::{DerivedValue, FlowResult, RunResults, jain_index};
+use super::{DerivedValue, FlowResult, RunResults, VideoQuality, jain_index};
 use crate::model::{DerivedFigure, FlowQuantity, Scenario};
 
 /// The goodput of so long has to be near the reference.
@@ -34,10 +34,11 @@ fn unit(figure: &DerivedFigure) -> &'static str {
     match figure.quantity {
         FlowQuantity::TimeTo90Percent => "s",
         _ if figure.over.is_some() => "",
-        FlowQuantity::Goodput | FlowQuantity::Throughput => "bit/s",
+        FlowQuantity::Goodput | FlowQuantity::Throughput | FlowQuantity::BitRate => "bit/s",
         FlowQuantity::ResponseTime
         | FlowQuantity::P95ResponseTime
-        | FlowQuantity::P99ResponseTime => "s",
+        | FlowQuantity::P99ResponseTime
+        | FlowQuantity::StallTime => "s",
         FlowQuantity::Loss
         | FlowQuantity::JainIndex
         | FlowQuantity::Slowdown
@@ -121,8 +122,23 @@ fn of_flows(
             let calls = run.calls.iter().filter(|call| groups.contains(&call.group));
             mean(calls.map(|call| call.quality.mos))
         }
+        FlowQuantity::BitRate => mean(videos(run, groups).map(|video| video.mean_rate_bps)),
+        FlowQuantity::StallTime => {
+            let times = videos(run, groups).map(|video| video.stalled_s);
+            Some(times.fold(0.0, |sum, time| sum + time))
+        }
         FlowQuantity::TimeTo90Percent => None,
     }
+}
+
+/// The videos of these groups.
+fn videos<'run>(
+    run: &'run RunResults,
+    groups: &'run [String],
+) -> impl Iterator<Item = &'run VideoQuality> + use<'run> {
+    let videos = run.videos.iter();
+    let videos = videos.filter(|video| groups.contains(&video.group));
+    videos.map(|video| &video.quality)
 }
 
 /// The mean; `None` of nothing.
@@ -220,7 +236,7 @@ fn samples_in(seconds: f64, interval: Duration) -> usize {
 #[cfg(test)]
 mod tests {
     use super::super::{
-        CallQuality, CallResult, Delays, PhaseResult, ResponseTimes, Series, SizeBin,
+        CallQuality, CallResult, Delays, PhaseResult, ResponseTimes, Series, SizeBin, VideoResult,
     };
     use super::*;
     use crate::ScenarioFile;
@@ -233,6 +249,7 @@ mod tests {
         [[flows]]\nname = \"web\"\n\
         application = { kind = \"web\", sessions = 1, object_size = { mean = \"1kB\" } }\n\
         [[flows]]\nname = \"call\"\ncount = 2\ntransport = \"udp\"\napplication = \"call\"\n\
+        [[flows]]\nname = \"video\"\ncount = 2\napplication = \"video\"\n\
         [[figures]]\nname = \"x\"\nflows = [\"low\"]\n";
 
     fn flow(name: &str, goodput: f64, late: f64) -> FlowResult {
@@ -277,6 +294,18 @@ mod tests {
         }
     }
 
+    fn video(name: &str, mean_rate_bps: f64, stalled_s: f64) -> VideoResult {
+        VideoResult {
+            flow: name.to_owned(),
+            group: "video".to_owned(),
+            quality: VideoQuality {
+                mean_rate_bps,
+                stalled_s,
+                ..VideoQuality::default()
+            },
+        }
+    }
+
     /// Goodputs 1 and 3, 2 and 2 late; of `low` 0 until 7 s and 3 from then on.
     fn run() -> RunResults {
         let bin = |count, mean_s| SizeBin {
@@ -298,8 +327,10 @@ mod tests {
                 flow("rival", 3.0, 2.0),
                 flow("web", 0.0, 0.0),
                 flow("call", 0.0, 0.0),
+                flow("video", 0.0, 0.0),
             ],
             calls: vec![call("call[0]", 4.0), call("call[1]", 3.0)],
+            videos: vec![video("video[0]", 2e6, 1.5), video("video[1]", 4e6, 2.0)],
             response_times: vec![ResponseTimes {
                 flow: "web".to_owned(),
                 unfinished: 0,
@@ -357,6 +388,8 @@ mod tests {
                 "",
             ),
             ("quantity = \"loss\"\nflows = [\"low\"]", 0.025, ""),
+            ("quantity = \"bit_rate\"\nflows = [\"video\"]", 3e6, "bit/s"),
+            ("quantity = \"stall_time\"\nflows = [\"video\"]", 3.5, "s"),
             ("quantity = \"mos\"\nflows = [\"call\"]", 3.5, ""),
             ("quantity = \"response_time\"\nflows = [\"web\"]", 0.4, "s"),
             (

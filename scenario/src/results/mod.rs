@@ -28,6 +28,7 @@ pub use phase_effect::{PhaseEffect, phase_effects};
 pub use run::{
     CallQuality, CallResult, ClassResult, Delays, DerivedValue, Drops, FlowResult, LabReport,
     PhaseResult, QueueResult, ResponseTimes, RunResults, Series, SizeBin, SizeClass, Slowdown,
+    VideoQuality, VideoResult,
 };
 pub use statistics::{Estimate, jain_index, quantile, student_t_975};
 pub use summary::{Figure, PointSummary, Subject, Summary};

@@ -31,6 +31,9 @@ pub struct RunResults {
     /// Calls, by flow; those of which no packet was due are left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<CallResult>,
+    /// Videos, by flow.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub videos: Vec<VideoResult>,
     /// The figures that the scenario wants; those of flows that are left out are left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub figures: Vec<DerivedValue>,
@@ -313,6 +316,35 @@ pub struct CallQuality {
     pub rating: f64,
     /// Mean opinion score by the E-model, from 1 to 4.5.
     pub mos: f64,
+}
+
+/// One video.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct VideoResult {
+    /// Name of the flow.
+    pub flow: String,
+    /// Name in the scenario, the same for all flows of a group.
+    pub group: String,
+    /// What the viewer had.
+    #[serde(flatten)]
+    pub quality: VideoQuality,
+}
+
+/// What the viewer of a video had.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct VideoQuality {
+    /// Chunks asked for since the warm-up that have arrived.
+    pub chunks: u64,
+    /// Their mean bit rate, in bits per second; 0 without any.
+    pub mean_rate_bps: f64,
+    /// Chunks asked for since the warm-up at another rate than the chunk before.
+    pub switches: u64,
+    /// Stalls that began since the warm-up.
+    pub stalls: u64,
+    /// Time without video since the warm-up in stalls, in seconds; the time before playing began is not among it.
+    pub stalled_s: f64,
+    /// Seconds from the flow's start until playing began; `None` where it has not.
+    pub start_up_s: Option<f64>,
 }
 
 /// Objects of similar size.

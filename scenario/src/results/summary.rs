@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::TrafficClass;
 
-use super::{CallResult, Estimate, FlowResult, RunResults, jain_index};
+use super::{CallResult, Estimate, FlowResult, RunResults, VideoQuality, VideoResult, jain_index};
 
 /// The names and values of a point of the sweep.
 type Settings = Vec<(String, String)>;
@@ -48,6 +48,8 @@ pub enum Subject {
     Transfers,
     /// All calls of one entry of the scenario together.
     Calls,
+    /// All videos of one entry of the scenario together.
+    Videos,
     /// The figures that the scenario asks for of each run.
     Figure,
 }
@@ -62,6 +64,7 @@ impl Subject {
             Subject::Objects => "objects",
             Subject::Transfers => "transfers",
             Subject::Calls => "calls",
+            Subject::Videos => "videos",
             Subject::Figure => "figure",
         }
     }
@@ -233,6 +236,9 @@ fn figures(runs: &[&RunResults]) -> Vec<Figure> {
         for (group, calls) in groups(&run.calls, |call| &call.group) {
             add_calls(&mut gathered, group, &calls);
         }
+        for (group, videos) in groups(&run.videos, |video| &video.group) {
+            add_videos(&mut gathered, group, &videos);
+        }
         for figure in &run.figures {
             let quantity = figure.quantity.clone();
             let unit = static_unit(&figure.unit);
@@ -307,6 +313,23 @@ fn add_calls(gathered: &mut Gathered, group: &str, calls: &[&CallResult]) {
         "s",
         largest(|call| call.one_way_delay.p99_s),
     );
+}
+
+fn add_videos(gathered: &mut Gathered, group: &str, videos: &[&VideoResult]) {
+    let mut add = |quantity: &'static str, unit, value| {
+        gathered.add(Subject::Videos, group, quantity, unit, value);
+    };
+    let mean = |of: fn(&VideoQuality) -> f64| {
+        let values = videos.iter().map(|video| of(&video.quality));
+        values.sum::<f64>() / videos.len() as f64
+    };
+    add("bit_rate", "bit/s", mean(|video| video.mean_rate_bps));
+    add("switches", "", mean(|video| video.switches as f64));
+    add("stalls", "", mean(|video| video.stalls as f64));
+    add("stall_time", "s", mean(|video| video.stalled_s));
+    let began = videos.iter().filter_map(|video| video.quality.start_up_s);
+    let (count, sum) = began.fold((0, 0.0), |(count, sum), time| (count + 1, sum + time));
+    add("start_up", "s", sum / f64::from(count));
 }
 
 /// The unit of a figure that the scenario wants.

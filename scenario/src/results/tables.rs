@@ -101,13 +101,14 @@ macro_rules! table {
 }
 
 /// The names of all tables, and of that of all samples.
-pub(super) const NAMES: [&str; 7] = [
+pub(super) const NAMES: [&str; 8] = [
     "summary",
     "flows",
     "queues",
     "response_times",
     "transfers",
     "calls",
+    "videos",
     SERIES,
 ];
 
@@ -131,6 +132,7 @@ pub fn all(
         |axes, runs, _| response_times(axes, runs),
         |axes, runs, _| transfers(axes, runs),
         |axes, runs, _| calls(axes, runs),
+        |axes, runs, _| videos(axes, runs),
     ];
     NAMES
         .into_iter()
@@ -301,5 +303,22 @@ fn calls(axes: &[String], runs: &[RunResults]) -> Table {
         "mouth_to_ear_s": call.quality.mouth_to_ear_s,
         "rating": call.quality.rating,
         "mos": call.quality.mos,
+    })
+}
+
+fn videos(axes: &[String], runs: &[RunResults]) -> Table {
+    let rows = runs
+        .iter()
+        .flat_map(|run| run.videos.iter().map(move |video| (run, video)));
+    table!(axes, for (run, video) in rows, of run.settings, {
+        "seed": run.seed,
+        "flow": &video.flow,
+        "group": &video.group,
+        "chunks": video.quality.chunks,
+        "mean_rate_bps": video.quality.mean_rate_bps,
+        "switches": video.quality.switches,
+        "stalls": video.quality.stalls,
+        "stalled_s": video.quality.stalled_s,
+        "start_up_s": video.quality.start_up_s,
     })
 }

@@ -16,6 +16,8 @@ use crate::time::NEVER;
 
 /// Marks a connection that belongs to no web session.
 pub(crate) const NO_SESSION: u32 = u32::MAX;
+/// Marks a connection whose data a player watches.
+pub(crate) const PLAYER: u32 = u32::MAX - 1;
 
 /// Both ends of a connection.
 ///
@@ -191,7 +193,7 @@ impl Connections {
 }
 
 impl Connection {
-    /// A connection of a web session, or of [`NO_SESSION`].
+    /// A connection of a web session, or of [`NO_SESSION`] or [`PLAYER`].
     pub fn new(
         spec: &TcpSpec,
         (flow, session): (u32, u32),
@@ -377,14 +379,20 @@ impl Connection {
     /// The web session of the connection, if any.
     #[inline(always)]
     pub fn session(&self) -> Option<usize> {
-        (self.shared.session != NO_SESSION).then_some(self.shared.session as usize)
+        (self.shared.session < PLAYER).then_some(self.shared.session as usize)
+    }
+
+    /// A player watches the data that arrive.
+    #[inline(always)]
+    pub fn has_player(&self) -> bool {
+        self.shared.session == PLAYER
     }
 
     /// It is of a web session, all its data have arrived, and no packet of it is in the network.
     #[inline(always)]
     pub fn may_end(&self) -> bool {
         let shared = &self.shared;
-        shared.session != NO_SESSION && shared.state == State::Completed && shared.under_way == 0
+        shared.session < PLAYER && shared.state == State::Completed && shared.under_way == 0
     }
 
     /// The flow of the connection.

@@ -10,7 +10,7 @@ use crate::flows::web_paths::WebRoutes;
 use crate::measure::{FlowCounters, Histogram, ResponseTimes};
 use crate::packet::Route;
 use crate::trace::labels::Labels;
-use crate::traffic::{CallReceiver, Generator, Web, Write};
+use crate::traffic::{CallReceiver, Generator, Player, Web, Write};
 
 /// A flow at work. An arriving data packet touches only the first cache line, and its ACK only the second; connections
 /// do the counting meanwhile.
@@ -45,6 +45,8 @@ pub(crate) struct FlowState {
     /// Configuration of the connections of web objects.
     pub tcp: Option<Box<TcpSpec>>,
     pub responses: Option<Box<ResponseTimes>>,
+    /// The player of a video.
+    pub player: Option<Box<Player>>,
     /// The receiving end of a call.
     pub call: Option<Box<CallReceiver>>,
 }

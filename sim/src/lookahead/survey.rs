@@ -127,9 +127,9 @@ impl Network<'_> {
                     self.links_of(back, &mut answers);
                     // Packets that an end sends ahead of the present must not reach links that others use.
                     let own = |link| survey.only_one_uses(link) && self.is_drop_tail(link);
-                    let receiver = own(answers[0]);
-                    // A program that writes now and then changes the sender from outside.
-                    let sender = own(links[0]) && flow.generator.is_none();
+                    // A player changes the receiver from outside, and a program that writes now and then the sender.
+                    let receiver = own(answers[0]) && flow.player.is_none();
+                    let sender = own(links[0]) && flow.generator.is_none() && flow.player.is_none();
                     let first = |links: &[usize], can: bool, sent_ahead: bool| {
                         if !can {
                             return links.len();

@@ -167,11 +167,17 @@ fn flow_spec(
             path: path(sender, receiver)?,
             traffic: Traffic::of(group),
         },
-        (_, model::Transport::Tcp) => Program::Tcp {
-            path: path(sender, receiver)?,
-            traffic: Traffic::of(group),
-            tcp: tcp_spec(layout, flow, (sender, receiver), None, controls)?,
-        },
+        (application, model::Transport::Tcp) => {
+            let request = match application {
+                Application::Video(video) => Some(video.request_size.get()),
+                _ => None,
+            };
+            Program::Tcp {
+                path: path(sender, receiver)?,
+                traffic: Traffic::of(group),
+                tcp: tcp_spec(layout, flow, (sender, receiver), request, controls)?,
+            }
+        }
     };
     Ok(FlowSpec {
         class: group.class.number(),

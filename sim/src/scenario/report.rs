@@ -7,7 +7,8 @@ use std::time::Duration;
 use netnice_scenario::model::{Scenario, TrafficClass, Transport};
 use netnice_scenario::network::NetworkFlow;
 use netnice_scenario::results::{
-    CallResult, ClassResult, Delays, Drops, FlowResult, QueueResult, RunResults, Series, derive,
+    CallResult, ClassResult, Delays, Drops, FlowResult, QueueResult, RunResults, Series,
+    VideoResult, derive,
 };
 
 use crate::ids::FlowId;
@@ -50,6 +51,16 @@ pub(crate) fn results(
             })
         })
         .collect();
+    let videos = described.iter().enumerate();
+    let videos = videos
+        .filter_map(|(index, flow)| {
+            Some(VideoResult {
+                flow: flow.name.clone(),
+                group: flow.group.name.clone(),
+                quality: simulation.video(FlowId::new(index))?,
+            })
+        })
+        .collect();
     simulation.discard_flows();
     let mut results = RunResults {
         seed: simulation.seed(),
@@ -59,6 +70,7 @@ pub(crate) fn results(
         queues: simulation.link_reports(queue_result),
         response_times,
         calls,
+        videos,
         series: take_series(simulation),
         figures: Vec::new(),
         events: simulation.events_handled(),

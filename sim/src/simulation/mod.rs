@@ -14,13 +14,14 @@ mod sampling;
 mod setup;
 mod timers;
 mod transport;
+mod video;
 mod web;
 
 use std::borrow::Borrow;
 use std::time::Duration;
 
 use netnice_queue::{LinkCounters, Time};
-use netnice_scenario::results::CallQuality;
+use netnice_scenario::results::{CallQuality, VideoQuality};
 
 use crate::engine::fast::FastScheduler;
 use crate::engine::fifo_lanes::FifoLanes;
@@ -203,6 +204,11 @@ impl Simulation {
     /// `None` for other flows.
     pub fn call(&self, id: FlowId) -> Option<CallQuality> {
         each!(self, run => run.call(id))
+    }
+
+    /// What the viewer of the video of flow `id` had since the end of the warm-up; `None` for other flows.
+    pub fn video(&self, id: FlowId) -> Option<VideoQuality> {
+        each!(self, run => run.video(id))
     }
 
     /// When the receiver of flow `id` had all data, measured from the flow's start.

@@ -100,8 +100,11 @@ impl<S: Scheduler> Run<S> {
         }
     }
 
-    /// A flow's program writes.
+    /// A flow's program writes, or asks for data.
     fn write(&mut self, index: usize) {
+        if self.flows.all[index].player.is_some() {
+            return self.ask_for_chunk(index);
+        }
         let flow = &mut self.flows.all[index];
         let write = flow.next_write;
         let more = flow.prepare_write();

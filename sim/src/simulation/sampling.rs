@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use netnice_queue::{DropCause, LinkCounters, LinkUsage, Rate};
-use netnice_scenario::results::CallQuality;
+use netnice_scenario::results::{CallQuality, VideoQuality};
 
 use crate::engine::event_source;
 use crate::engine::scheduler::Scheduler;
@@ -154,6 +154,12 @@ impl<S: Scheduler> Run<S> {
         let flow = &self.flows.all[id.index()];
         let call = flow.call.as_ref()?;
         Some(call.quality(flow.counters.sent_packets, self.warm_up, self.now))
+    }
+
+    /// What the viewer of the video of flow `id` had since the end of the warm-up; `None` for other flows.
+    pub fn video(&self, id: FlowId) -> Option<VideoQuality> {
+        let player = self.flows.all[id.index()].player.as_ref()?;
+        Some(player.quality(self.warm_up, self.now))
     }
 
     /// Counters of all flows since the end of the warm-up.

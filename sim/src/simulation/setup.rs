@@ -10,7 +10,7 @@ use crate::engine::event_source;
 use crate::engine::scheduler::{Scheduler, Shape};
 use crate::error::BuildError;
 use crate::flows::Flows;
-use crate::flows::connection::{Connection, NO_SESSION};
+use crate::flows::connection::{Connection, NO_SESSION, PLAYER};
 use crate::flows::path::Path;
 use crate::flows::spec::{FlowSpec, Program};
 use crate::flows::state::{FlowState, Work};
@@ -26,6 +26,7 @@ use crate::packet::Route;
 use crate::random::Stream;
 use crate::simulation::RunOptions;
 use crate::simulation::run::Run;
+use crate::tcp::Opener;
 use crate::time::NEVER;
 use crate::trace::labels::Labels;
 use crate::traffic::{Clients, Session, Traffic, Write};
@@ -142,6 +143,7 @@ impl<S: Scheduler> Run<S> {
             },
             tcp: None,
             responses: None,
+            player: None,
             call: None,
         };
         match &spec.program {
@@ -173,7 +175,15 @@ impl<S: Scheduler> Run<S> {
                     .limits
                     .know_packet(data_bytes.saturating_add(spec.header_bytes.into()));
                 let routes = self.way(ends, path, &spec.name)?;
-                let mut connection = Connection::new(tcp, (index, NO_SESSION), routes, start);
+                flow.player = traffic.player(start).map(Box::new);
+                let session = match flow.player {
+                    Some(_) if tcp.receiver.opener != Opener::Receiver => {
+                        return Err(refuse("a player asks for its video: its end must open"));
+                    }
+                    Some(_) => PLAYER,
+                    None => NO_SESSION,
+                };
+                let mut connection = Connection::new(tcp, (index, session), routes, start);
                 match (traffic, spec.bytes) {
                     (Traffic::Bulk, None) => connection.sender.supply_unlimited(),
                     (Traffic::Bulk, Some(bytes)) => {

@@ -12,7 +12,11 @@ use crate::tcp::{Flags, Segment};
 impl<S: Scheduler> Run<S> {
     /// A flow's program begins.
     pub(super) fn start(&mut self, index: usize) {
-        if let Work::Tcp { connection, .. } = self.flows.all[index].work {
+        let flow = &mut self.flows.all[index];
+        if let Work::Tcp { connection, .. } = flow.work {
+            if let Some(player) = &mut flow.player {
+                player.ask(self.now);
+            }
             self.open_connection(connection as usize);
         }
     }
@@ -20,9 +24,13 @@ impl<S: Scheduler> Run<S> {
     /// A flow's program writes no more. A bulk transfer's writes as the sender takes it, other programs have written by then
     /// what the sender still has.
     pub(super) fn stop(&mut self, index: usize) {
-        let Work::Tcp { connection, bulk } = self.flows.all[index].work else {
+        let flow = &mut self.flows.all[index];
+        let Work::Tcp { connection, bulk } = flow.work else {
             return;
         };
+        if let Some(player) = &mut flow.player {
+            player.stop(self.now);
+        }
         let sender = &mut self.flows.connections.get_mut(connection as usize).sender;
         if bulk {
             sender.end_supply();
@@ -63,6 +71,9 @@ impl<S: Scheduler> Run<S> {
             self.all_data_arrived(index);
         }
         self.pump_receiver(index);
+        if self.flows.connections.get(index).has_player() {
+            self.data_at_player(index);
+        }
         self.reuse_if_ended(index);
     }
 
@@ -76,6 +87,9 @@ impl<S: Scheduler> Run<S> {
                 .record(self.now.as_nanos() - body.sent.as_nanos());
         }
         connection.segment_at_sender(self.now, &body.segment);
+        if body.segment.flags.contains(Flags::REQUEST) {
+            self.request_at_sender(index);
+        }
         self.pump_sender(index);
         self.reuse_if_ended(index);
     }

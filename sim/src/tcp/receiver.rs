@@ -61,6 +61,8 @@ enum State {
     SynSent,
     /// Waits for the data that answer the request.
     Requesting,
+    /// Has received data, and waits for more that it has asked for.
+    Asking,
     /// Receives data.
     Established,
 }
@@ -184,6 +186,16 @@ impl Receiver {
             self.pending = Pending::Syn;
         } else {
             self.state = State::Requesting;
+            self.pending = Pending::Request;
+        }
+    }
+
+    /// Asks for more data by a request over the open connection. Every byte of what it asked for before must have arrived,
+    /// and [`Receiver::poll_transmit`] must have returned `None`.
+    pub fn ask(&mut self) {
+        if self.state == State::Established && !self.finished() {
+            self.state = State::Asking;
+            self.opening_retransmitted = false;
             self.pending = Pending::Request;
         }
     }
@@ -399,6 +411,17 @@ impl Receiver {
             }
         }
         let fin = segment.flags.contains(Flags::FIN);
+        let end = segment.sequence + u64::from(segment.length) + u64::from(fin);
+        if self.state == State::Asking && end > self.next {
+            self.state = State::Established;
+            self.opening_deadline = NEVER_NS;
+            if self.pending == Pending::Request {
+                self.pending = Pending::Nothing;
+            }
+            if !self.opening_retransmitted {
+                self.timeout.sample(self.opening_sent_ns, now.as_nanos());
+            }
+        }
         if segment.length == 0 && !fin {
             // A probe of a window of zero carries an old number; the ACK of a handshake or a request has none.
             if segment.sequence > 0 && segment.sequence < self.next {
@@ -415,7 +438,6 @@ impl Receiver {
                 self.recent_timestamp = segment.tsval;
             }
         }
-        let end = start + u64::from(segment.length) + u64::from(fin);
         if fin {
             self.fin_at = end - 1;
         }

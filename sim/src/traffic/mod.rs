@@ -12,6 +12,7 @@ mod poisson;
 mod sizes;
 mod square_wave;
 mod trace;
+mod video;
 mod web;
 
 use std::fmt::{self, Debug};
@@ -26,6 +27,7 @@ pub use poisson::{PacketSize, Poisson};
 pub use sizes::{ObjectSize, Sizes};
 pub use square_wave::SquareWave;
 pub use trace::{TraceError, WriteTrace};
+pub use video::{Player, Video};
 pub use web::{Clients, Object, Pauses, Session, Web};
 
 use crate::random::Stream;
@@ -56,7 +58,13 @@ pub trait Source: Debug + Send + Sync {
     /// The writes of a flow that starts at `start`, whose times never decrease. What is random is drawn from `stream`.
     fn writes(&self, start: Time, stream: Stream) -> Box<dyn Iterator<Item = Write> + Send>;
 
-    /// The receiving end of a call that starts at `start`; `None` for traffic that is not played.
+    /// The player of a video that starts at `start`, which asks for the data; `None` for other traffic.
+    fn player(&self, start: Time) -> Option<Player> {
+        let _ = start;
+        None
+    }
+
+    /// The receiving end of a call that starts at `start`; `None` for other traffic.
     fn call_receiver(&self, start: Time) -> Option<CallReceiver> {
         let _ = start;
         None
@@ -83,6 +91,14 @@ impl Traffic {
         match self {
             Traffic::Bulk => None,
             Traffic::Source(source) => source.call_receiver(start),
+        }
+    }
+
+    /// The player of a video that starts at `start`; `None` for other traffic.
+    pub(crate) fn player(&self, start: Time) -> Option<Player> {
+        match self {
+            Traffic::Bulk => None,
+            Traffic::Source(source) => source.player(start),
         }
     }
 

@@ -10,7 +10,7 @@ use netnice_scenario::results::Codec;
 
 use super::{
     Call, ConstantRate, ObjectSize, OnOff, PacketSize, Pauses, PeriodLength, Poisson, Sizes,
-    SquareWave, Traffic, Web, WriteTrace,
+    SquareWave, Traffic, Video, Web, WriteTrace,
 };
 
 impl Traffic {
@@ -70,6 +70,14 @@ impl Traffic {
                     ie: call.ie,
                     bpl: call.bpl,
                 },
+            }),
+            Application::Video(video) => Traffic::from(Video {
+                ladder: video.ladder.as_slice().into(),
+                chunk: video.chunk.get(),
+                start_up: video.start_up.get(),
+                max_buffer: video.max_buffer.get(),
+                reservoir: video.reservoir(),
+                cushion: video.cushion(),
             }),
             Application::Trace { entries, .. } => {
                 let headers = group.header_size.get();

@@ -90,6 +90,12 @@ pub fn report(file: &ScenarioFile, runs: &[RunResults], summary: &Summary) -> St
             rows(summary, call_rows),
         ),
         (
+            "Videos",
+            &["", "bit rate", "switches", "stalls", "stalled", "start-up"][..],
+            1,
+            rows(summary, video_rows),
+        ),
+        (
             "Phases: goodput",
             &["", "phase", "goodput"][..],
             2,
@@ -157,7 +163,7 @@ fn write_figures(report: &mut String, summary: &Summary) {
 pub fn derived_words(unit: &str, quantity: &str) -> Words {
     match (unit, quantity) {
         ("bit/s", _) => rate,
-        ("s", "time_to_90_percent") => seconds,
+        ("s", "time_to_90_percent" | "stall_time") => seconds,
         ("s", _) => time,
         (_, "jain_index") => fraction,
         (_, "loss") => percent,
@@ -299,6 +305,21 @@ fn call_rows(point: &PointSummary) -> Vec<Vec<String>> {
             of("mean_one_way_delay", time),
             of("p95_one_way_delay", time),
             of("p99_one_way_delay", time),
+        ]
+    });
+    rows.collect()
+}
+
+fn video_rows(point: &PointSummary) -> Vec<Vec<String>> {
+    let rows = subjects(point, Subject::Videos).into_iter().map(|name| {
+        let of = |quantity, words: Words| cell(point, Subject::Videos, name, (quantity, words));
+        vec![
+            name.to_owned(),
+            of("bit_rate", rate),
+            of("switches", plain),
+            of("stalls", plain),
+            of("stall_time", seconds),
+            of("start_up", seconds),
         ]
     });
     rows.collect()

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Segments that a receiver sends before data arrive: its part of the handshake, or a request.
+//! Segments by which a receiver asks: its part of the handshake, and requests.
 
 use netnice_queue::Time;
 
-use super::{Pending, Receiver};
+use super::{Pending, Receiver, State};
 use crate::tcp::{Flags, Segment};
+use crate::time::NEVER_NS;
 
 impl Receiver {
     /// Returns the SYN, SYN-ACK or request that is pending.
@@ -34,6 +35,14 @@ impl Receiver {
             _ => {
                 segment.flags = Flags::ACK.with(Flags::REQUEST);
                 segment.length = self.config.request_length;
+                if self.state == State::Asking {
+                    // As any segment it acknowledges what has arrived.
+                    segment.flags = segment.flags.with(self.echo);
+                    segment.acknowledgement = self.next;
+                    self.unacknowledged = 0;
+                    self.ack_deadline = NEVER_NS;
+                    self.last_ack_sent = self.next;
+                }
                 segment.window = if self.governed {
                     self.governed_window(now, true)
                 } else {

@@ -54,6 +54,16 @@ impl Delivery {
 }
 
 impl Sender {
+    /// Returns whether the segment is a request over the open connection, by a receiver that has everything it asked for
+    /// before.
+    #[cold]
+    fn is_next_request(&self, segment: &Segment) -> bool {
+        segment.flags.contains(Flags::REQUEST.with(Flags::ACK))
+            && segment.acknowledgement > 0
+            && segment.acknowledgement == self.supplied
+            && segment.acknowledgement == self.next_sequence
+    }
+
     /// Handles a segment from the receiver.
     #[inline]
     pub fn on_segment(&mut self, now: Time, segment: &Segment) {
@@ -66,9 +76,12 @@ impl Sender {
             || acknowledgement > self.next_sequence
             || segment.flags.0 & (Flags::ACK.0 | Flags::SYN.0 | Flags::REQUEST.0) != Flags::ACK.0
         {
-            // A duplicate request is acknowledged, too (RFC 9293 section 3.10.7.4).
-            self.ack_to_send |= segment.flags.contains(Flags::REQUEST);
-            return;
+            if !self.is_next_request(segment) {
+                // A duplicate request is acknowledged, too (RFC 9293 section 3.10.7.4).
+                self.ack_to_send |= segment.flags.contains(Flags::REQUEST);
+                return;
+            }
+            self.request = Some(segment.length);
         }
         let now_ns = now.as_nanos();
         let advances = acknowledgement > self.unacknowledged;

@@ -21,7 +21,7 @@ impl Sender {
         self.handshake_to_send = self.state == SenderState::SynSent;
     }
 
-    /// Returns the length in bytes of the request of a receiver that is the opener: once, after it has arrived.
+    /// Returns the length in bytes of a request of a receiver that is the opener: once for each, after it has arrived.
     pub fn take_request(&mut self) -> Option<u32> {
         self.request.take()
     }
