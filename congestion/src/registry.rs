@@ -25,6 +25,7 @@ const CONTROLS: &[Registration] = &[
     controls::tcpnice::REGISTRATION,
     controls::dstcp::REGISTRATION,
     controls::bbr::REGISTRATION,
+    controls::bbr3::REGISTRATION,
     controls::dctcp::REGISTRATION,
     controls::prague::REGISTRATION,
 ];

@@ -119,6 +119,7 @@ const CONTROLS: [&str; 10] = [
     "netnice",
     "dstcp",
     "bbr",
+    "bbr3",
 ];
 
 impl Queue {

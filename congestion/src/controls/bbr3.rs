@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! BBR, version 3 (draft-ietf-ccwg-bbr-05, whose sections and names are given here).
+//! BBR, version 3 (draft-ietf-ccwg-bbr-06, whose sections and names are given here).
 //!
 //! It differs from the draft in this. The draft records C.inflight and C.lost with each packet; here they are those of the
 //! ACK before the packet was sent, so that RS.tx_in_flight is exact to the packets that one ACK releases, and a packet
@@ -49,7 +49,7 @@ const FULL_BANDWIDTH_ROUNDS: u32 = 3;
 const STARTUP_LOSSES: u32 = 6;
 /// Rounds after which Drain ends in any case (5.3.2).
 const DRAIN_ROUNDS: u64 = 3;
-/// Most rounds between two probes beside Reno and CUBIC (5.3.3).
+/// Most rounds between two probes beside Reno and CUBIC (5.3.3.8).
 const RENO_ROUNDS: f64 = 63.0;
 /// Most doublings of the slope of inflight_longterm.
 const MOST_PROBE_UP_ROUNDS: u32 = 30;
@@ -82,7 +82,10 @@ enum State {
 impl State {
     /// IsInAProbeBWState.
     fn probes_bandwidth(self) -> bool {
-        matches!(self, State::Down | State::Cruise | State::Refill | State::Up)
+        matches!(
+            self,
+            State::Down | State::Cruise | State::Refill | State::Up
+        )
     }
 
     /// IsProbingBW: the state accelerates.
@@ -208,7 +211,8 @@ pub struct Bbr3 {
     /// C.inflight, C.cwnd, [`Ack::delivered`], [`Ack::lost`] and the time of the last ACK.
     in_flight: f64,
     cwnd: f64,
-    cwnd_limited: bool,
+    /// cwnd was fully used at some time in this round trip, and in the one before.
+    cwnd_used: [bool; 2],
     delivered: u64,
     lost: u64,
     now_ns: u64,
@@ -266,7 +270,7 @@ impl Default for Bbr3 {
             pacing_rate: 0.0,
             in_flight: 0.0,
             cwnd: 0.0,
-            cwnd_limited: false,
+            cwnd_used: [false; 2],
             delivered: 0,
             lost: 0,
             now_ns: 0,
@@ -364,6 +368,11 @@ impl Bbr3 {
             .max(MINIMUM_CWND)
     }
 
+    /// C.is_cwnd_limited (2.2).
+    fn is_cwnd_limited(&self) -> bool {
+        self.cwnd_used[0] || self.cwnd_used[1]
+    }
+
     /// StartRound.
     fn start_round(&mut self) {
         self.next_round_delivered = self.delivered;
@@ -441,6 +450,7 @@ impl Bbr3 {
         if self.round_start {
             self.start_round();
             self.round_count += 1;
+            self.cwnd_used = [false, self.cwnd_used[0]];
             self.rounds_since_probe_up += 1;
         }
         let rate = self.rs.delivery_rate;
@@ -517,7 +527,7 @@ impl Bbr3 {
             && self.is_inflight_too_high()
         {
             self.full_bandwidth_reached = true;
-            self.inflight_longterm = self.target_in_flight_of_losses();
+            self.inflight_longterm = self.target_in_flight_of_losses().floor();
         }
         if self.loss_round_start {
             self.loss_in_round = false;
@@ -531,7 +541,8 @@ impl Bbr3 {
 
     /// The level that the losses of Startup suggest: max(BBR.bdp, BBR.inflight_latest).
     fn target_in_flight_of_losses(&self) -> f64 {
-        self.product(self.bandwidth(), 1.0).max(self.inflight_latest)
+        self.product(self.bandwidth(), 1.0)
+            .max(self.inflight_latest)
     }
 
     /// CheckDrainDone (5.3.2).
@@ -554,7 +565,9 @@ impl Bbr3 {
         self.previous_too_high = true;
         self.bandwidth_probe_sample = false;
         if !self.rs.app_limited {
-            self.inflight_longterm = self.rs.tx_in_flight.max(self.target_in_flight() * BETA);
+            let level = self.rs.tx_in_flight.max(self.target_in_flight() * BETA);
+            // cwnd is whole packets, and has to reach it.
+            self.inflight_longterm = level.floor();
         }
         if self.state == State::Up {
             self.start_down();
@@ -592,7 +605,7 @@ impl Bbr3 {
 
     /// ProbeInflightLongtermUpward.
     fn probe_longterm_upward(&mut self, acked: f64) {
-        if !self.cwnd_limited || self.cwnd < self.inflight_longterm {
+        if !self.is_cwnd_limited() || self.cwnd < self.inflight_longterm {
             return;
         }
         self.probe_up_acked += acked;
@@ -653,19 +666,20 @@ impl Bbr3 {
             self.previous_precautionary = true;
             return true;
         }
-        if self.cwnd_limited && self.cwnd >= self.inflight_longterm {
+        if self.is_cwnd_limited() && self.cwnd >= self.inflight_longterm {
             self.reset_full_bandwidth(self.rs.delivery_rate);
             return false;
         }
         self.full_bandwidth_now
     }
 
-    /// UpdateProbeBWCyclePhase (5.3.3.6).
+    /// UpdateProbeBWCyclePhase (5.3.3.9).
     fn update_cycle_phase(&mut self, acked: f64) {
         if !self.full_bandwidth_reached || self.adapt_long_term_model(acked) {
             return;
         }
-        match self.state {
+        let state = self.state;
+        match state {
             State::Down | State::Cruise if self.is_time_to_probe() => self.start_refill(),
             State::Down if self.is_time_to_cruise() => self.state = State::Cruise,
             State::Refill if self.round_start => {
@@ -731,7 +745,10 @@ impl Bbr3 {
 
     /// CheckProbeRTTDone, ExitProbeRTT (5.3.4.4).
     fn check_probe_rtt_done(&mut self) {
-        if self.probe_rtt_done_ns.is_none_or(|done_ns| self.now_ns <= done_ns) {
+        if self
+            .probe_rtt_done_ns
+            .is_none_or(|done_ns| self.now_ns <= done_ns)
+        {
             return;
         }
         self.probe_rtt_min_at_ns = self.now_ns;
@@ -839,7 +856,7 @@ impl CongestionControl for Bbr3 {
         self.now_ns = ack.now_ns;
         self.in_flight = ack.in_flight.into();
         self.cwnd = window.cwnd;
-        self.cwnd_limited = ack.cwnd_limited;
+        self.cwnd_used[0] |= f64::from(ack.prior_in_flight) >= window.cwnd.floor();
         self.delivered = ack.delivered;
         self.lost = self.lost.max(ack.lost);
         self.sample(ack);
@@ -911,5 +928,454 @@ impl CongestionControl for Bbr3 {
 
     fn pacing_burst_packets(&self) -> u32 {
         self.quantum() as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A control in ProbeBW on a path of 1000 packets/s and 50 ms: BBR.bdp is 50 packets.
+    fn cruising() -> Bbr3 {
+        Bbr3 {
+            state: State::Cruise,
+            max_bandwidth: [1000.0, 0.0],
+            min_rtt_s: 0.05,
+            min_rtt_at_ns: 1_000_000_000,
+            probe_rtt_min_delay_s: 0.05,
+            probe_rtt_min_at_ns: 1_000_000_000,
+            full_bandwidth_reached: true,
+            pacing_rate: 990.0,
+            cwnd: 100.0,
+            in_flight: 50.0,
+            delivered: 5000,
+            next_round_delivered: 5000,
+            now_ns: 1_000_000_000,
+            cycle_at_ns: 1_000_000_000,
+            probe_wait_ns: 2_500_000_000,
+            ..Bbr3::default()
+        }
+    }
+
+    /// An ACK of one packet after the state of `cruising`, sent and delivered at the path's rate.
+    fn ack() -> Ack {
+        Ack {
+            now_ns: 1_001_000_000,
+            rtt_ns: Some(50_000_000),
+            smoothed_rtt_ns: 50_000_000,
+            min_rtt_ns: 50_000_000,
+            acked: 1,
+            in_flight: 50,
+            prior_in_flight: 51,
+            delivered: 5001,
+            prior_delivered: 4950,
+            rate_delivered: 50,
+            rate_interval_ns: 50_000_000,
+            ..Ack::default()
+        }
+    }
+
+    fn window() -> Window {
+        Window {
+            cwnd: 100.0,
+            ssthresh: f64::INFINITY,
+        }
+    }
+
+    /// Section 5.6.1: the table of gains.
+    #[test]
+    fn gains_are_those_of_the_table() {
+        for (state, pacing, cwnd) in [
+            (State::Startup, 2.77, 2.0),
+            (State::Drain, 0.5, 2.0),
+            (State::Down, 0.9, 2.0),
+            (State::Cruise, 1.0, 2.0),
+            (State::Refill, 1.0, 2.0),
+            (State::Up, 1.25, 2.25),
+            (State::ProbeRtt, 1.0, 0.5),
+        ] {
+            assert_eq!((state.pacing_gain(), state.cwnd_gain()), (pacing, cwnd));
+        }
+    }
+
+    /// Of 101 packets in flight with it the packet is the third lost: (0.02 * 100 - 2) / 0.98 = 0, so 100 packets fit. As the
+    /// second it is tolerated in whole, (0.02 * 100 - 1) / 0.98 = 1.02 packets; as the fourth nothing of it.
+    #[test]
+    fn losses_cross_the_threshold_within_a_packet() {
+        assert_eq!(inflight_at_loss(101.0, 3.0), 100.0);
+        assert!((inflight_at_loss(101.0, 2.0) - 101.0204).abs() < 1e-4);
+        assert_eq!(inflight_at_loss(101.0, 4.0), 100.0);
+    }
+
+    /// A plateau of three rounds ends Startup, and half of the rate drains the queue (5.3.1.2, 5.3.2).
+    #[test]
+    fn startup_ends_after_three_rounds_without_growth() {
+        let mut control = Bbr3 {
+            cwnd: 100.0,
+            in_flight: 200.0,
+            min_rtt_s: 0.05,
+            max_bandwidth: [0.0, 1000.0],
+            ..Bbr3::default()
+        };
+        control.round_start = true;
+        for (rate, count, reached) in [
+            (800.0, 0, false),
+            // 1000 is 800 * 1.25: it still grows.
+            (1000.0, 0, false),
+            (1200.0, 1, false),
+            (1249.0, 2, false),
+            (1000.0, 3, true),
+        ] {
+            control.rs.delivery_rate = rate;
+            control.check_full_bandwidth();
+            control.check_startup_done(&Ack::default());
+            let seen = (control.full_bandwidth_count, control.full_bandwidth_reached);
+            assert_eq!(seen, (count, reached), "at {rate}");
+        }
+        assert_eq!(control.state, State::Drain);
+        control.check_drain_done();
+        assert_eq!(control.state, State::Drain);
+        // 1000 packets/s * 50 ms.
+        control.in_flight = 50.0;
+        control.check_drain_done();
+        assert_eq!(control.state, State::Down);
+    }
+
+    /// Six ACKs with losses in a round of recovery, and more than 2 % lost (5.3.1.3).
+    #[test]
+    fn startup_ends_by_losses() {
+        let high = Bbr3 {
+            losses_in_round: 6,
+            loss_round_start: true,
+            inflight_latest: 80.0,
+            min_rtt_s: 0.05,
+            max_bandwidth: [0.0, 1000.0],
+            rs: RateSample {
+                lost: 3.0,
+                tx_in_flight: 149.0,
+                ..RateSample::default()
+            },
+            ..Bbr3::default()
+        };
+        let recovery = Ack {
+            ca_state: CaState::Recovery,
+            ..Ack::default()
+        };
+        let mut control = high.clone();
+        control.check_startup_done(&recovery);
+        // The larger of bdp, 50, and inflight_latest.
+        assert_eq!(
+            (control.state, control.inflight_longterm),
+            (State::Drain, 80.0)
+        );
+        for (lost, losses, ca_state) in [
+            (2.0, 6, CaState::Recovery),
+            (3.0, 5, CaState::Recovery),
+            (3.0, 6, CaState::Open),
+        ] {
+            let mut control = high.clone();
+            control.rs.lost = lost;
+            control.losses_in_round = losses;
+            control.check_startup_done(&Ack {
+                ca_state,
+                ..recovery
+            });
+            assert_eq!(
+                control.state,
+                State::Startup,
+                "{lost} {losses} {ca_state:?}"
+            );
+        }
+    }
+
+    /// Sections 5.3.3.7 and 5.5.10.2: a probe that loses more than 2 % sets inflight_longterm to what was in flight, or to 0.7 of
+    /// the target if that is more, and goes down.
+    #[test]
+    fn a_probe_with_losses_bounds_what_is_in_flight() {
+        let probing = Bbr3 {
+            state: State::Up,
+            bandwidth_probe_sample: true,
+            lost: 10,
+            ..cruising()
+        };
+        let sample = |tx_in_flight: f64, lost: f64| RateSample {
+            tx_in_flight,
+            lost,
+            ..RateSample::default()
+        };
+        // 2 of 100 are tolerated.
+        let mut control = probing.clone();
+        control.rs = sample(100.0, 2.0);
+        control.handle_lost_packets(1);
+        assert_eq!(control.state, State::Up);
+        assert!(control.inflight_longterm.is_infinite());
+        // The third of 101 is not: 100 packets fit.
+        let mut control = probing.clone();
+        control.rs = sample(101.0, 3.0);
+        control.handle_lost_packets(1);
+        assert_eq!(
+            (control.state, control.inflight_longterm),
+            (State::Down, 100.0)
+        );
+        assert!(control.previous_too_high && !control.bandwidth_probe_sample);
+        // Of 103 there fit 102 and (0.02 * 102 - 2) / 0.98 = 0.04 of a packet: whole ones, or cwnd would never reach it.
+        let mut control = probing.clone();
+        control.rs = sample(103.0, 3.0);
+        control.handle_lost_packets(1);
+        assert_eq!(control.inflight_longterm, 102.0);
+        // 0.7 * min(50, 100) = 35 is more than 20.
+        let mut control = probing.clone();
+        control.rs = sample(20.0, 1.0);
+        control.handle_lost_packets(1);
+        assert_eq!(control.inflight_longterm, 35.0);
+        // What the program limited says nothing of the path.
+        let mut control = probing;
+        control.rs = RateSample {
+            app_limited: true,
+            ..sample(101.0, 3.0)
+        };
+        control.handle_lost_packets(1);
+        assert!(control.inflight_longterm.is_infinite());
+    }
+
+    /// Section 5.5.10.3: once a round with losses bw_shortterm and inflight_shortterm fall to what was delivered, by 30 % at most.
+    #[test]
+    fn losses_while_cruising_lower_the_short_term_model() {
+        let mut control = Bbr3 {
+            loss_in_round: true,
+            bandwidth_latest: 800.0,
+            inflight_latest: 40.0,
+            loss_round_start: true,
+            ..cruising()
+        };
+        control.update_congestion_signals(&ack());
+        assert_eq!(control.bandwidth_shortterm, 800.0);
+        // 0.7 * cwnd of 100.
+        assert_eq!(control.inflight_shortterm, 70.0);
+        assert_eq!(control.bandwidth(), 800.0);
+        control.loss_in_round = true;
+        control.bandwidth_latest = 500.0;
+        control.update_congestion_signals(&ack());
+        // 0.7 * 800 and 0.7 * 70.
+        assert!((control.bandwidth_shortterm - 560.0).abs() < 1e-9);
+        assert!((control.inflight_shortterm - 49.0).abs() < 1e-9);
+        // A refill forgets both.
+        control.start_refill();
+        assert_eq!(control.bandwidth(), 1000.0);
+        // While it accelerates, losses do not count so.
+        control.loss_in_round = true;
+        control.update_congestion_signals(&ack());
+        assert!(control.bandwidth_shortterm.is_infinite());
+    }
+
+    /// Section 5.3.3.5: in the rounds of a probe inflight_longterm grows by 1, 2, 4 and so on packets for each cwnd
+    /// acknowledged.
+    #[test]
+    fn the_long_term_bound_grows_faster_round_by_round() {
+        let mut control = Bbr3 {
+            state: State::Up,
+            inflight_longterm: 100.0,
+            cwnd_used: [true; 2],
+            ..cruising()
+        };
+        control.raise_longterm_slope();
+        let mut cwnd = 100.0;
+        for growth in [1.0, 2.0, 4.0, 8.0] {
+            let before = control.inflight_longterm;
+            control.cwnd = before;
+            let per_increase = control.probe_up_acked_per_inc;
+            assert_eq!(per_increase, cwnd / growth);
+            control.round_start = false;
+            control.probe_longterm_upward(per_increase * growth - 0.5);
+            assert_eq!(control.inflight_longterm, before + growth - 1.0);
+            cwnd = control.inflight_longterm;
+            control.cwnd = cwnd;
+            control.round_start = true;
+            control.probe_longterm_upward(0.5);
+            assert_eq!(control.inflight_longterm, before + growth);
+        }
+        // Not while the bound does not limit it.
+        let before = control.inflight_longterm;
+        control.cwnd_used = [false; 2];
+        control.probe_longterm_upward(1000.0);
+        assert_eq!(control.inflight_longterm, before);
+    }
+
+    /// Section 5.3.3.8: beside Reno a probe comes after as many rounds as the target has packets, 63 at most, and in 2 to 3 s.
+    #[test]
+    fn a_probe_comes_by_rounds_or_by_time() {
+        let mut control = cruising();
+        control.rounds_since_probe_up = 49;
+        assert!(!control.is_time_to_probe());
+        control.rounds_since_probe_up = 50;
+        assert!(control.is_time_to_probe());
+        // A product of 200 packets.
+        control.max_bandwidth = [4000.0, 0.0];
+        control.cwnd = 400.0;
+        control.rounds_since_probe_up = 62;
+        assert!(!control.is_time_to_probe());
+        control.rounds_since_probe_up = 63;
+        assert!(control.is_time_to_probe());
+        control.rounds_since_probe_up = 0;
+        control.now_ns = 3_500_000_000;
+        assert!(!control.is_time_to_probe());
+        control.now_ns = 3_500_000_001;
+        assert!(control.is_time_to_probe());
+        control.start_down();
+        assert!((2_000_000_000..=3_000_000_000).contains(&control.probe_wait_ns));
+        assert!(control.rounds_since_probe_up <= 1);
+    }
+
+    /// The four states in their order, and what each waits for (5.3.3.9).
+    #[test]
+    fn a_cycle_goes_down_cruises_refills_and_goes_up() {
+        let mut control = Bbr3 {
+            state: State::Down,
+            in_flight: 60.0,
+            ..cruising()
+        };
+        control.update_cycle_phase(1.0);
+        assert_eq!(control.state, State::Down);
+        control.in_flight = 50.0;
+        control.update_cycle_phase(1.0);
+        assert_eq!(control.state, State::Cruise);
+        control.rounds_since_probe_up = 63;
+        control.update_cycle_phase(1.0);
+        assert_eq!(control.state, State::Refill);
+        control.round_start = false;
+        control.update_cycle_phase(1.0);
+        assert_eq!(control.state, State::Refill);
+        control.round_start = true;
+        control.update_cycle_phase(1.0);
+        assert_eq!(control.state, State::Up);
+        assert!(control.bandwidth_probe_sample);
+        control.round_start = false;
+        control.update_cycle_phase(1.0);
+        assert_eq!(control.state, State::Up);
+        control.full_bandwidth_now = true;
+        control.update_cycle_phase(1.0);
+        assert_eq!(
+            (control.state, control.ack_phase),
+            (State::Down, AckPhase::ProbeStopping)
+        );
+    }
+
+    /// After a probe that lost too much the next one ends at inflight_longterm, and without losses another follows at once (5.3.3.6).
+    #[test]
+    fn a_probe_after_losses_is_precautionary() {
+        let mut control = Bbr3 {
+            state: State::Up,
+            ack_phase: AckPhase::ProbeFeedback,
+            previous_too_high: true,
+            inflight_longterm: 80.0,
+            in_flight: 79.0,
+            ..cruising()
+        };
+        control.update_cycle_phase(1.0);
+        assert_eq!(control.state, State::Up);
+        control.in_flight = 80.0;
+        control.update_cycle_phase(1.0);
+        assert_eq!(control.state, State::Down);
+        assert!(control.previous_precautionary && !control.previous_too_high);
+        control.round_start = true;
+        control.update_cycle_phase(1.0);
+        assert_eq!(control.state, State::Refill);
+        assert!(!control.previous_precautionary);
+    }
+
+    /// Cruising leaves 15 % of inflight_longterm to others (5.3.3.9, 5.6.4.7).
+    #[test]
+    fn cruising_leaves_headroom() {
+        let mut control = Bbr3 {
+            inflight_longterm: 60.0,
+            ..cruising()
+        };
+        control.set_cwnd(1.0);
+        assert_eq!(control.cwnd, 51.0);
+        control.state = State::Refill;
+        control.set_cwnd(20.0);
+        assert_eq!(control.cwnd, 60.0);
+        // Twice the product without such a bound.
+        control.inflight_longterm = f64::INFINITY;
+        control.set_cwnd(100.0);
+        assert_eq!(control.cwnd, 100.0);
+    }
+
+    /// Each 5 s without a shorter round trip, half of the product for 200 ms and a round (5.3.4.3).
+    #[test]
+    fn half_of_the_product_probes_the_round_trip() {
+        let mut control = cruising();
+        let mut window = window();
+        let later = Ack {
+            now_ns: 6_000_000_001,
+            rtt_ns: Some(60_000_000),
+            ..ack()
+        };
+        control.on_ack(&later, &mut window);
+        assert_eq!((control.state, window.cwnd), (State::ProbeRtt, 25.0));
+        let drained = |now_ns, delivered, prior_delivered| Ack {
+            now_ns,
+            in_flight: 25,
+            prior_in_flight: 26,
+            delivered,
+            prior_delivered,
+            ..ack()
+        };
+        control.on_ack(&drained(6_050_000_000, 5030, 5000), &mut window);
+        assert_eq!(control.probe_rtt_done_ns, Some(6_250_000_000));
+        // A round later, but 200 ms are not over; then they are.
+        control.on_ack(&drained(6_250_000_000, 5060, 5030), &mut window);
+        assert_eq!(control.state, State::ProbeRtt);
+        control.on_ack(&drained(6_250_000_001, 5061, 5031), &mut window);
+        assert_eq!(control.state, State::Cruise);
+        // The window from before, and the packet acknowledged.
+        assert_eq!(window.cwnd, 101.0);
+    }
+
+    /// Two cycles are remembered (5.5.6).
+    #[test]
+    fn the_bandwidth_is_that_of_two_cycles() {
+        let mut control = cruising();
+        control.advance_max_bandwidth_filter();
+        assert_eq!(control.max_bandwidth(), 1000.0);
+        control.rs.delivery_rate = 900.0;
+        control.update_max_bandwidth(&ack());
+        assert_eq!(control.max_bandwidth(), 1000.0);
+        control.advance_max_bandwidth_filter();
+        assert_eq!(control.max_bandwidth(), 900.0);
+        // A sample that the program limited counts only where it is larger.
+        control.rs = RateSample {
+            delivery_rate: 800.0,
+            app_limited: true,
+            ..RateSample::default()
+        };
+        control.update_max_bandwidth(&ack());
+        assert_eq!(control.max_bandwidth, [900.0, 0.0]);
+        control.rs.delivery_rate = 950.0;
+        control.update_max_bandwidth(&ack());
+        assert_eq!(control.max_bandwidth(), 950.0);
+    }
+
+    /// In flight and lost of a sample are those of the time at which the newest packet delivered was sent.
+    #[test]
+    fn a_sample_knows_what_was_in_flight() {
+        let mut control = Bbr3::default();
+        let ack = |delivered, prior_delivered, prior_in_flight, lost| Ack {
+            delivered,
+            prior_delivered,
+            prior_in_flight,
+            in_flight: prior_in_flight - 1,
+            lost,
+            ..Ack::default()
+        };
+        control.sample(&ack(1, 0, 10, 0));
+        assert_eq!((control.rs.tx_in_flight, control.rs.lost), (10.0, 0.0));
+        control.sample(&ack(2, 0, 11, 0));
+        // Sent when 1 was delivered: 11 were in flight at most before the second ACK.
+        control.sample(&ack(3, 1, 12, 2));
+        assert_eq!((control.rs.tx_in_flight, control.rs.lost), (11.0, 2.0));
+        // Sent when 3 were delivered and 2 lost.
+        control.sample(&ack(4, 3, 13, 3));
+        assert_eq!((control.rs.tx_in_flight, control.rs.lost), (13.0, 1.0));
     }
 }

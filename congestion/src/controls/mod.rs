@@ -2,6 +2,7 @@
 //! The congestion controls, one file for each. [`crate::registry`] creates them by name.
 
 pub mod bbr;
+pub mod bbr3;
 pub mod cubic;
 pub mod dctcp;
 pub(crate) mod delay_policy;
