@@ -18,9 +18,9 @@ use netnice_queue::{
 use netnice_scenario::ScenarioFile;
 use netnice_scenario::model::{Scenario, TimeSpan};
 use netnice_scenario::network::not_simulated;
-use netnice_scenario::results::{EventKind, LinkEvent};
-use netnice_sim::tcp::{DelayedAck, ReceiverConfig};
-use netnice_sim::traffic::{ConstantRate, PacketSize, Poisson, Traffic};
+use netnice_scenario::results::{Codec, EventKind, LinkEvent};
+use netnice_sim::tcp::{DelayedAck, Opener, ReceiverConfig};
+use netnice_sim::traffic::{Call, ConstantRate, PacketSize, Poisson, Traffic, Video};
 use netnice_sim::{
     Capture, EngineOptions, EventSink, FlowId, FlowSpec, LinkId, LinkSpec, Network, NodeId,
     Program, RunOptions, SchedulerKind, Simulation, run_on, simulation,
@@ -123,6 +123,8 @@ enum Kind {
     Bulk(&'static str),
     Poisson,
     ConstantRate,
+    Call,
+    Video,
 }
 
 #[derive(Debug, Clone)]
@@ -166,9 +168,15 @@ struct World {
 }
 
 fn flow() -> impl Strategy<Value = Flow> {
-    let bulk =
-        prop::sample::select(vec!["reno", "cubic", "tcplp", "netnice", "bbr"]).prop_map(Kind::Bulk);
-    let kind = prop_oneof![4 => bulk, 1 => Just(Kind::Poisson), 1 => Just(Kind::ConstantRate)];
+    let bulk = prop::sample::select(vec!["reno", "cubic", "tcplp", "netnice", "bbr", "bbr3"])
+        .prop_map(Kind::Bulk);
+    let kind = prop_oneof![
+        4 => bulk,
+        1 => Just(Kind::Poisson),
+        1 => Just(Kind::ConstantRate),
+        1 => Just(Kind::Call),
+        1 => Just(Kind::Video),
+    ];
     let ends = (
         any::<bool>(),
         prop::bool::weighted(0.7),
@@ -319,6 +327,28 @@ fn config(kbit: u64, milliseconds: u64) -> LinkConfig {
     }
 }
 
+fn call() -> Call {
+    Call {
+        interval: Duration::from_millis(20),
+        packet_bytes: 200,
+        playout_delay: Duration::from_millis(10),
+        codec: Codec { ie: 0.0, bpl: 25.1 },
+    }
+}
+
+/// Short chunks and a short buffer, so that it waits and stalls within seconds.
+fn video() -> Video {
+    let rate = |kbit: u64| Rate::from_bits_per_second(kbit * 1000).unwrap();
+    Video {
+        ladder: [100, 300, 900].map(rate).into(),
+        chunk: Duration::from_millis(300),
+        start_up: Duration::from_millis(400),
+        max_buffer: Duration::from_millis(1500),
+        reservoir: Duration::from_millis(400),
+        cushion: Duration::from_millis(600),
+    }
+}
+
 /// Adds a host beside a router, and returns the links there and back.
 fn host(
     network: &mut Network,
@@ -409,7 +439,27 @@ fn build(
                     ..tcp.receiver
                 };
             }
+            if let Kind::Video = flow.kind {
+                tcp.sender.opener = Opener::Receiver;
+                tcp.receiver.opener = Opener::Receiver;
+                tcp.receiver.request_length = 300;
+            }
             let mut spec = match flow.kind {
+                Kind::Call => FlowSpec::new(
+                    name,
+                    Program::Udp {
+                        path,
+                        traffic: Traffic::from(call()),
+                    },
+                ),
+                Kind::Video => FlowSpec::new(
+                    name,
+                    Program::Tcp {
+                        path,
+                        traffic: Traffic::from(video()),
+                        tcp,
+                    },
+                ),
                 Kind::Bulk(_) => ftp(name, path, tcp),
                 Kind::Poisson => FlowSpec::new(
                     name,
@@ -501,13 +551,15 @@ fn fingerprint(
     );
     for flow in (0..flows).map(FlowId::new) {
         text += &format!(
-            "{:?} {:?} {:?} {:?} {:?} {:?}\n",
+            "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}\n",
             simulation.counters(flow),
             simulation.delays(flow),
             simulation.round_trips(flow),
             simulation.mean_cwnd(flow),
             simulation.completion(flow),
             simulation.checkpoints(flow).collect::<Vec<_>>(),
+            simulation.call(flow),
+            simulation.video(flow),
         );
     }
     for link in (0..links(world)).map(LinkId::new) {
