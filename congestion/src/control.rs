@@ -162,6 +162,8 @@ pub enum MarkFeedback {
     UntilAnswered,
     /// On the ACKs of marked packets and no others (RFC 8257 section 3.2).
     EachPacket,
+    /// By a counter of marked packets in each ACK, modulo 8 (AccECN, RFC 9768). No control asks for it: the ends agree on it.
+    Accurate,
 }
 
 /// The algorithm that sets `cwnd` and `ssthresh`.

@@ -463,7 +463,9 @@ fn transport_words(group: &FlowGroup) -> String {
     if !tcp.rtt_tick.get().is_zero() {
         words.push(format!("RTT counted in units of {}", tcp.rtt_tick));
     }
-    if tcp.ecn {
+    if tcp.accurate_ecn {
+        words.push("accurate ECN".to_owned());
+    } else if tcp.ecn {
         words.push("ECN".to_owned());
     }
     if let Some(window) = tcp.receiver_window {

@@ -375,6 +375,10 @@ fn errors_name_file_line_field_and_what_is_allowed() {
             r#"application = "ftp""#,
             r#"application = { kind = "square_wave", rate = "1mbit", period = "0s", duty = 1.5 }"#,
         ),
+        (
+            r#"tcp = { min_rto = "200ms" }"#,
+            "tcp = { accurate_ecn = true }",
+        ),
         (r#"application = "ftp""#, r#"application = "call""#),
         (
             r#"application = "ftp""#,

@@ -7,6 +7,11 @@ use netnice_sim::run;
 
 /// The flows that share 40 Mb/s with a round trip of 20 ms.
 fn flows(queue: &str, scalable: &str, ecn_of_classic: bool) -> Vec<FlowResult> {
+    flows_with(queue, scalable, "", ecn_of_classic)
+}
+
+/// With more settings of the scalable flow's TCP.
+fn flows_with(queue: &str, scalable: &str, tcp: &str, ecn_of_classic: bool) -> Vec<FlowResult> {
     let text = format!(
         r#"
 name = "l4s"
@@ -41,7 +46,7 @@ start_spread = "1s"
 [[flows]]
 name = "scalable"
 congestion_control = "{scalable}"
-tcp = {{ ecn = true }}
+tcp = {{ ecn = true{tcp} }}
 
 [[flows]]
 name = "classic"
@@ -70,6 +75,27 @@ fn prague_and_cubic_share_under_dual_pi2() {
         assert!(queued(&flows[1]) > 5e-3, "{}", queued(&flows[1]));
         assert_eq!(flows[0].packets_lost, 0);
         assert_eq!(flows[1].packets_lost > 0, !ecn_of_classic);
+    }
+}
+
+/// AccECN tells as much as DCTCP's feedback does, with an ACK for each packet and for two.
+#[test]
+fn accurate_feedback_is_as_good_as_that_of_dctcp() {
+    for delayed in ["", ", delayed_ack = true"] {
+        let prague = |feedback: &str| {
+            let tcp = format!("{delayed}{feedback}");
+            let flows = flows_with("{ discipline = \"dual_pi2\" }", "prague", &tcp, true);
+            assert!(queued(&flows[0]) < 2e-3, "{tcp}: {}", queued(&flows[0]));
+            assert_eq!(flows[0].packets_lost, 0);
+            assert!(flows[0].ecn_reactions > 100, "{tcp}");
+            flows[0].goodput_bps
+        };
+        let (accurate, each_packet) = (prague(", accurate_ecn = true"), prague(""));
+        let ratio = accurate / each_packet;
+        assert!(
+            (0.9..1.1).contains(&ratio),
+            "{delayed}: {accurate} {each_packet}"
+        );
     }
 }
 

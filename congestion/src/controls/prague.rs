@@ -21,8 +21,8 @@ const SLOW_START_PACING: f64 = 2.0;
 /// Prague, as far as it is DCTCP with ECT(1), pacing and round trips that count for 25 ms at least. Losses are answered as by
 /// Reno.
 ///
-/// It lacks the draft's fallback to Reno behind a queue with classic ECN, and its feedback is one bit for each ACK as DCTCP's,
-/// not AccECN.
+/// It lacks the draft's fallback to Reno behind a queue with classic ECN. Its feedback is one bit for each ACK as DCTCP's, unless the
+/// ends agree on AccECN.
 #[derive(Debug, Clone)]
 pub struct Prague {
     /// The share of marked packets, and the answers to it and to losses.

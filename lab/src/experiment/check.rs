@@ -179,6 +179,11 @@ fn notes_on_tcp(tcp: &Tcp) -> impl Iterator<Item = String> + use<> {
             tcp.packets_per_ack
         ));
     }
+    if tcp.accurate_ecn {
+        notes.push(
+            "accurate_ecn: the kernel decides by its tcp_ecn whether it offers AccECN".to_owned(),
+        );
+    }
     if tcp.initial_rto != LINUX_INITIAL_RTO {
         notes.push(format!(
             "initial_rto is {}: that of Linux is {LINUX_INITIAL_RTO}, which counts where SYNs are lost",

@@ -137,6 +137,8 @@ pub struct Tcp {
     pub packets_per_ack: u32,
     /// Explicit congestion notification (RFC 3168).
     pub ecn: bool,
+    /// With `ecn`: ACKs count marked packets (AccECN, RFC 9768). Simulated.
+    pub accurate_ecn: bool,
     /// Retransmission timeout (RTO) before the first round-trip time is measured.
     pub initial_rto: TimeSpan,
     /// Smallest retransmission timeout (RTO); 200 ms with Linux's recovery, else 1 s.
@@ -165,6 +167,7 @@ impl Default for Tcp {
             delayed_ack: DelayedAck::default(),
             packets_per_ack: DEFAULT_PACKETS_PER_ACK,
             ecn: false,
+            accurate_ecn: false,
             initial_rto: TimeSpan::from_secs(1),
             min_rto: None,
             rtt_tick: TimeSpan::default(),

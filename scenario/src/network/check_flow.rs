@@ -151,6 +151,11 @@ fn check_tcp(flow: &Flow, place: &Place, findings: &mut Findings) {
         &place.at("initial_ssthresh"),
         "must be at least 1 packet",
     );
+    findings.require(
+        !tcp.accurate_ecn || tcp.ecn,
+        &place.at("accurate_ecn"),
+        "needs `ecn = true`, whose feedback it replaces",
+    );
     let control = &flow.congestion_control;
     let needs_ecn = registry::create(&control.name, &control.control_parameters())
         .is_ok_and(|control| control.mark_feedback() == MarkFeedback::EachPacket);

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
 
+use netnice_congestion::control::MarkFeedback;
 use netnice_congestion::receivers::Shared;
 use netnice_congestion::registry;
 use netnice_queue::Time;
@@ -303,6 +304,7 @@ fn tcp_spec(
             prr: tcp.prr,
             rack: tcp.rack,
             linux: tcp.recovery == model::Recovery::Linux,
+            accurate_ecn: tcp.accurate_ecn,
             handshake: tcp.handshake,
             ..SenderConfig::default()
         },
@@ -318,7 +320,10 @@ fn tcp_spec(
             timestamps: tcp.timestamps,
             clock: clock(&layout.nodes[receiver].clock),
             ecn: tcp.ecn,
-            mark_feedback: control().mark_feedback(),
+            mark_feedback: match tcp.accurate_ecn {
+                true => MarkFeedback::Accurate,
+                false => control().mark_feedback(),
+            },
             opener,
             handshake: tcp.handshake,
             request_length: request_bytes

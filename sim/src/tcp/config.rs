@@ -91,6 +91,9 @@ pub struct SenderConfig {
     pub rack: bool,
     /// SACK recovers as Linux 6.18: with `rack` and `prr`, its RTO, and reductions taken back that were needless.
     pub linux: bool,
+    /// With `ecn`: the receiver reports marks by AccECN (RFC 9768), if the handshake, where there is one, agrees on it; without one
+    /// its [`ReceiverConfig::mark_feedback`] must be `Accurate`.
+    pub accurate_ecn: bool,
     /// Initial window in packets (RFC 6928: 10; ns-2.35: 2).
     pub initial_window: u32,
     /// Initial slow start threshold in packets; infinite by default.
@@ -113,6 +116,7 @@ impl Default for SenderConfig {
             prr: false,
             rack: false,
             linux: false,
+            accurate_ecn: false,
             timeout: TimeoutConfig::default(),
             timestamps: true,
             clock: Clock::default(),
@@ -182,7 +186,7 @@ pub struct ReceiverConfig {
     pub clock: Clock,
     /// With `sack`: the first block reports a segment that had arrived before (DSACK, RFC 2883).
     pub duplicate_sack: bool,
-    /// How ACKs report marks; the sender's control determines it.
+    /// How ACKs report marks: as the sender's control wants it, or `Accurate`, if the handshake, where there is one, agrees on it.
     pub mark_feedback: MarkFeedback,
     /// Which end begins; equal to the sender's.
     pub opener: Opener,

@@ -53,6 +53,13 @@ pub struct ReceiverStatistics {
     pub openings_retransmitted: u64,
 }
 
+/// With it the echo of AccECN is never empty, so that no packet passes its counter by. No bit on a wire.
+const ACCURATE: Flags = Flags::ECHO_IN_PROFILE;
+/// AccECN's counter begins with it (RFC 9768 section 3.2.1).
+pub(super) const FIRST_COUNT: u8 = 5;
+/// So many marks are acknowledged at once (n of RFC 9768 section 3.2.2.5.1).
+const MARKS_PER_ACK: u8 = 2;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// Waits for the peer, or for `open`.
@@ -103,7 +110,7 @@ pub struct Receiver {
     pending: Pending,
     state: State,
     /// ECE bits of ACKs: until the sender's CWR arrives (RFC 3168 section 6.1.3), or while packets are marked
-    /// (RFC 8257 section 3.2).
+    /// (RFC 8257 section 3.2). With AccECN the counter in ACE (RFC 9768).
     echo: Flags,
     /// `low_priority` is set.
     governed: bool,
@@ -122,6 +129,12 @@ pub struct Receiver {
     duplicates: u64,
     openings_retransmitted: u32,
     opening_retransmitted: bool,
+    /// AccECN: r.cep modulo 8, the marked packets that have arrived (RFC 9768 section 3.2.2).
+    marked_packets: u8,
+    /// AccECN: of them, those that no ACK has reported.
+    unreported_marks: u8,
+    /// AccECN: the newest data packet was marked.
+    newest_marked: bool,
     timeout: RetransmissionTimeout,
     opening_sent_ns: u64,
     /// Control of the advertised window of a receiver at low priority.
@@ -141,7 +154,12 @@ impl Receiver {
             } else {
                 State::Established
             },
-            echo: Flags::default(),
+            echo: match config.mark_feedback {
+                MarkFeedback::Accurate if !config.handshake => {
+                    ACCURATE.with(Flags::ace(FIRST_COUNT))
+                }
+                _ => Flags::default(),
+            },
             unacknowledged: 0,
             ack_deadline: NEVER_NS,
             recent_timestamp: 0,
@@ -164,6 +182,9 @@ impl Receiver {
             governed: false,
             low_priority: None,
             ack_before_change: None,
+            marked_packets: FIRST_COUNT,
+            unreported_marks: 0,
+            newest_marked: false,
         }
     }
 
@@ -348,6 +369,9 @@ impl Receiver {
         self.unacknowledged = 0;
         self.ack_deadline = NEVER_NS;
         self.last_ack_sent = self.next;
+        if self.echo.contains(ACCURATE) {
+            self.unreported_marks = 0;
+        }
         self.acks += 1;
         let (tsval, tsecr) = self.timestamps(now);
         Segment {
@@ -430,7 +454,7 @@ impl Receiver {
             return;
         }
         self.segments += 1;
-        self.note_congestion(now, segment, mark);
+        let at_once = self.note_congestion(now, segment, mark);
         let start = segment.sequence;
         if self.config.timestamps && start <= self.last_ack_sent {
             let newer = segment.tsval.wrapping_sub(self.recent_timestamp) as i32 >= 0;
@@ -463,6 +487,9 @@ impl Receiver {
             while let Some(end) = self.out_of_order.take_front_reaching(self.next) {
                 self.next = self.next.max(end);
             }
+            self.pending = Pending::Ack;
+        }
+        if at_once && self.pending == Pending::Nothing {
             self.pending = Pending::Ack;
         }
     }
@@ -540,7 +567,31 @@ impl Receiver {
         blocks
     }
 
-    fn note_congestion(&mut self, now: Time, segment: &Segment, mark: Mark) {
+    /// Counts marked packets for AccECN; true if the packet is to be acknowledged at once. A mark after a packet without one, and each second mark that no ACK has reported,
+    /// is (RFC 9768 section 3.2.2.5.1).
+    fn count_mark(&mut self, marked: bool) -> bool {
+        let before = std::mem::replace(&mut self.newest_marked, marked);
+        if marked {
+            self.marked_packets = (self.marked_packets + 1) % 8;
+            self.unreported_marks += 1;
+            self.echo = ACCURATE.with(Flags::ace(self.marked_packets));
+        }
+        marked && (!before || self.unreported_marks >= MARKS_PER_ACK)
+    }
+
+    /// The control of the advertised window is to know of congestion.
+    fn reports_congestion(&self) -> bool {
+        match self.config.mark_feedback {
+            MarkFeedback::Accurate => self.newest_marked,
+            _ => self.echo.contains(Flags::ECE),
+        }
+    }
+
+    /// Takes the mark of a data packet in; true if the packet is to be acknowledged at once.
+    fn note_congestion(&mut self, now: Time, segment: &Segment, mark: Mark) -> bool {
+        if self.config.mark_feedback == MarkFeedback::Accurate {
+            return self.count_mark(mark.congestion_experienced);
+        }
         let echo = match (mark.congestion_experienced, mark.in_profile) {
             (false, _) => Flags::default(),
             (true, true) => Flags::ECE.with(Flags::ECHO_IN_PROFILE),
@@ -554,7 +605,7 @@ impl Receiver {
                 self.ack_before_change = Some(Box::new((ack, Pending::Nothing)));
             }
             self.echo = echo;
-            return;
+            return false;
         }
         // The sender's CWR ends the echo; a mark begins it (RFC 3168 section 6.1.3).
         if segment.flags.contains(Flags::CWR) {
@@ -562,6 +613,18 @@ impl Receiver {
         }
         if mark.congestion_experienced {
             self.echo = echo;
+        }
+        false
+    }
+
+    /// The handshake says whether both ends know AccECN; otherwise feedback is that of RFC 3168.
+    fn agree_on_feedback(&mut self, accurate: bool) {
+        if self.config.mark_feedback == MarkFeedback::Accurate {
+            if accurate {
+                self.echo = ACCURATE.with(Flags::ace(self.marked_packets));
+            } else {
+                self.config.mark_feedback = MarkFeedback::UntilAnswered;
+            }
         }
     }
 
@@ -575,6 +638,7 @@ impl Receiver {
                     if !segment.flags.contains(Flags::ECE.with(Flags::CWR)) {
                         self.config.ecn = false;
                     }
+                    self.agree_on_feedback(segment.flags.contains(Flags::AE));
                 }
             }
             (Opener::Receiver, true) => {
@@ -587,6 +651,9 @@ impl Receiver {
                     }
                     self.state = State::Requesting;
                     self.opening_retransmitted = false;
+                    // CWR alone is AccECN's answer to a SYN that is not ECN-capable (RFC 9768 table 2).
+                    let accurate = segment.flags.contains(Flags::CWR);
+                    self.agree_on_feedback(accurate && !segment.flags.contains(Flags::ECE));
                 }
                 // A second SYN-ACK: the peer has not received the answer to the first.
                 self.pending = match self.state {

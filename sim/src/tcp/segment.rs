@@ -24,6 +24,20 @@ impl Flags {
     /// Retransmitted data, which are not ECN-capable (RFC 3168 section 6.1.5). No bit on a wire.
     pub const RETRANSMISSION: Flags = Flags(128);
 
+    /// AE (RFC 9768 section 3.1.1): in SYNs, and in segments of the receiver, which retransmits no data.
+    pub const AE: Flags = Flags(128);
+
+    /// Returns ACE, the bits AE, CWR and ECE, for the lowest three bits of a counter of marked packets (RFC 9768 section
+    /// 3.2.2).
+    pub(crate) const fn ace(counter: u8) -> Flags {
+        Flags((counter & 4) << 5 | (counter & 2) << 3 | (counter & 1) << 3)
+    }
+
+    /// Returns the counter in ACE, from 0 to 7.
+    pub const fn ace_counter(self) -> u8 {
+        self.0 >> 5 & 4 | self.0 >> 3 & 2 | self.0 >> 3 & 1
+    }
+
     /// Flags of segments that open a connection; no pure ACK has them.
     pub(crate) const OPENS: Flags = Flags::SYN.with(Flags::REQUEST);
 
@@ -86,4 +100,19 @@ pub struct Segment {
     pub sack: [SackBlock; 3],
     /// Control bits.
     pub flags: Flags,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ace_is_ae_cwr_and_ece() {
+        assert_eq!(Flags::ace(5), Flags::AE.with(Flags::ECE));
+        assert_eq!(Flags::ace(10), Flags::CWR);
+        for counter in 0..8 {
+            let flags = Flags::ACK.with(Flags::FIN).with(Flags::ace(counter));
+            assert_eq!(flags.ace_counter(), counter);
+        }
+    }
 }

@@ -279,7 +279,9 @@ fn tcp_header(
     headers.extend([0; 4]);
     tcp_options(headers, segment, tcp, reverse);
     let length = headers.len() - 20;
-    headers[32] = ((length / 4) as u8) << 4;
+    // Where data go the bit says that they are retransmitted, which is on no wire.
+    let accurate = (reverse || syn) && flags.contains(Flags::AE);
+    headers[32] = ((length / 4) as u8) << 4 | u8::from(accurate);
     let checksum = transport_checksum(headers, length as u16 + segment.length as u16);
     headers[36..38].copy_from_slice(&checksum.to_be_bytes());
 }

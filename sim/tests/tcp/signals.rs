@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Signals between the ends beside the data: SACK blocks, timestamps, ECN echoes.
 
-use netnice_congestion::control::MarkFeedback;
+use std::sync::{Arc, Mutex};
+
+use netnice_congestion::control::{Ack, Congestion, CongestionControl, MarkFeedback, Window};
 use netnice_queue::Time;
 use netnice_sim::tcp::{
-    Clock, DelayedAck, Flags, Mark, Receiver, ReceiverConfig, Recovery, SackBlock, Segment,
+    Clock, DelayedAck, Flags, Mark, Opener, Receiver, ReceiverConfig, Recovery, SackBlock, Segment,
     SenderConfig,
 };
 use std::time::Duration;
@@ -295,6 +297,167 @@ fn dctcp_acks_report_packets_with_the_same_mark() {
     assert_eq!(acks(8, marked), []);
     // A packet beyond a gap: both ACKs go at once, the older one first.
     assert_eq!(acks(10, Mark::NONE), [(9, true), (9, false)]);
+}
+
+const MARKED: Mark = Mark {
+    congestion_experienced: true,
+    in_profile: true,
+};
+
+/// A receiver that reports marks by AccECN, and delays ACKs for so many packets.
+fn accurate(segments: u32) -> Receiver {
+    Receiver::new(ReceiverConfig {
+        handshake: false,
+        mark_feedback: MarkFeedback::Accurate,
+        delayed_ack: Some(DelayedAck {
+            segments,
+            ..DelayedAck::default()
+        }),
+        ..ReceiverConfig::default()
+    })
+}
+
+/// Passes a packet to the receiver; the packet that its ACK is for, and the counter in it.
+fn counted(receiver: &mut Receiver, packet: u64, mark: Mark) -> Option<(u64, u8)> {
+    receiver.on_segment(Time::ZERO, &data(packet, 0), mark);
+    let ack = receiver.poll_transmit(Time::ZERO)?;
+    Some((ack.acknowledgement / 1000, ack.flags.ace_counter()))
+}
+
+/// RFC 9768 sections 3.2.1 and 3.2.2.5.1: the counter begins at 5. A mark after a packet without one, and each second mark, is
+/// acknowledged at once.
+#[test]
+fn accurate_acks_count_marked_packets() {
+    let mut receiver = accurate(2);
+    let mut acks = |packet, mark| counted(&mut receiver, packet, mark);
+    assert_eq!(acks(0, Mark::NONE), None);
+    assert_eq!(acks(1, Mark::NONE), Some((2, 5)));
+    assert_eq!(acks(2, MARKED), Some((3, 6)));
+    assert_eq!(acks(3, MARKED), None);
+    // 5 and three marks are 0 modulo 8.
+    assert_eq!(acks(4, MARKED), Some((5, 0)));
+    assert_eq!(acks(5, Mark::NONE), None);
+    assert_eq!(acks(6, MARKED), Some((7, 1)));
+    assert_eq!(acks(7, Mark::NONE), None);
+    assert_eq!(acks(8, Mark::NONE), Some((9, 1)));
+    // However rare ACKs are, two marks have one.
+    let mut receiver = accurate(16);
+    let mut acks = |packet, mark| counted(&mut receiver, packet, mark);
+    let seen: Vec<_> = (0..5).map(|packet| acks(packet, MARKED)).collect();
+    assert_eq!(seen, [Some((1, 6)), None, Some((3, 0)), None, Some((5, 2))]);
+    assert!((5..20).all(|packet| acks(packet, Mark::NONE).is_none()));
+    assert_eq!(acks(20, Mark::NONE), Some((21, 2)));
+}
+
+/// Records the marks that each ACK reports.
+#[derive(Debug)]
+struct Marks(Arc<Mutex<Vec<u32>>>);
+
+impl CongestionControl for Marks {
+    fn name(&self) -> &'static str {
+        "marks"
+    }
+
+    fn on_ack(&mut self, ack: &Ack, _: &mut Window) {
+        self.0.lock().unwrap().push(ack.marked);
+    }
+
+    fn on_loss(&mut self, _: &Congestion, _: &mut Window) {}
+
+    fn on_timeout(&mut self, _: &Congestion, _: &mut Window) {}
+
+    fn on_ecn_echo(&mut self, _: &Congestion, _: bool, _: &mut Window) {}
+}
+
+/// The marks that the ACKs of ten packets report, of which some are `marked`, where ACKs with these numbers are lost.
+fn reported(marked: &[usize], lost: &[usize]) -> Vec<u32> {
+    let (sender, receiver) = one_way(1000);
+    let sender = SenderConfig {
+        ecn: true,
+        accurate_ecn: true,
+        initial_window: 10,
+        ..sender
+    };
+    let receiver = ReceiverConfig {
+        ecn: true,
+        mark_feedback: MarkFeedback::Accurate,
+        delayed_ack: None,
+        ..receiver
+    };
+    let marks = Arc::new(Mutex::new(Vec::new()));
+    let mut pipe = Pipe::governed_by(Box::new(Marks(marks.clone())), sender, receiver, 50)
+        .data_fate(|number, _| match marked.contains(&number) {
+            true => Fate::Arrives(MARKED),
+            false => ARRIVES,
+        })
+        .ack_fate(|number, _| match lost.contains(&number) {
+            true => Fate::Lost,
+            false => ARRIVES,
+        });
+    pipe.sender.supply(10_000);
+    pipe.open();
+    pipe.run(Time::from_millis(400));
+    marks.lock().unwrap().clone()
+}
+
+#[test]
+fn lost_acks_lose_no_marks() {
+    assert_eq!(reported(&[2, 3, 7], &[]), [0, 0, 1, 1, 0, 0, 0, 1, 0, 0]);
+    // The ACKs of packets 2 to 6 are lost; that of packet 7 delivers six with three marks.
+    assert_eq!(reported(&[2, 3, 7], &[2, 3, 4, 5, 6]), [0, 0, 3, 0, 0]);
+    // Ten marks are two modulo 8; of ten packets delivered ten are the most (RFC 9768 appendix A.2).
+    let all: Vec<usize> = (0..10).collect();
+    assert_eq!(reported(&all, &all[..9]), [10]);
+    // Without any mark the counter has not cycled, however many packets an ACK is for.
+    assert_eq!(reported(&[], &all[..9]), [0]);
+}
+
+/// RFC 9768 section 3.1.1: both ends have to know AccECN, whichever opens; otherwise feedback is that of RFC 3168.
+#[test]
+fn accurate_feedback_is_agreed_on_or_not_used() {
+    for opener in [Opener::Sender, Opener::Receiver] {
+        for (ours, theirs) in [(false, true), (true, false), (true, true)] {
+            let sender = SenderConfig {
+                ecn: true,
+                accurate_ecn: ours,
+                opener,
+                ..SenderConfig::default()
+            };
+            let receiver = ReceiverConfig {
+                ecn: true,
+                mark_feedback: match theirs {
+                    true => MarkFeedback::Accurate,
+                    false => MarkFeedback::UntilAnswered,
+                },
+                opener,
+                ..ReceiverConfig::default()
+            };
+            let mut pipe = Pipe::new(sender, receiver, 10).data_fate(|_, segment| {
+                match segment.sequence / 1448 {
+                    5 | 30 => Fate::Arrives(MARKED),
+                    _ => ARRIVES,
+                }
+            });
+            pipe.sender.supply(100_000);
+            pipe.sender.close();
+            pipe.open();
+            pipe.run_until_finished();
+            let case = (opener, ours, theirs);
+            assert_eq!(
+                pipe.sender.config().accurate_ecn,
+                ours && theirs,
+                "{case:?}"
+            );
+            assert!(pipe.sender.ecn_capable(), "{case:?}");
+            assert_eq!(pipe.sender.statistics().ecn_reactions, 2, "{case:?}");
+            let told = pipe.data.iter().filter(|sent| {
+                let flags = sent.segment.flags;
+                flags.contains(Flags::CWR) && !flags.contains(Flags::SYN)
+            });
+            let expected = if ours && theirs { 0 } else { 2 };
+            assert_eq!(told.count(), expected, "{case:?}");
+        }
+    }
 }
 
 #[test]

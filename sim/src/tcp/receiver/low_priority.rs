@@ -273,7 +273,7 @@ impl Receiver {
         let arrivals = Arrivals {
             next: self.next,
             gap: !self.out_of_order.is_empty(),
-            ce: self.echo.contains(Flags::ECE),
+            ce: self.reports_congestion(),
             has_data,
         };
         match &mut self.low_priority {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Segments by which a receiver asks: its part of the handshake, and requests.
 
+use netnice_congestion::control::MarkFeedback;
 use netnice_queue::Time;
 
 use super::{Pending, Receiver, State};
@@ -24,12 +25,19 @@ impl Receiver {
                 segment.flags = Flags::SYN;
                 if self.config.ecn {
                     segment.flags = segment.flags.with(Flags::ECE).with(Flags::CWR);
+                    if self.config.mark_feedback == MarkFeedback::Accurate {
+                        segment.flags = segment.flags.with(Flags::AE);
+                    }
                 }
             }
             Pending::SynAck => {
                 segment.flags = Flags::SYN.with(Flags::ACK);
                 if self.config.ecn {
-                    segment.flags = segment.flags.with(Flags::ECE);
+                    let answer = match self.config.mark_feedback {
+                        MarkFeedback::Accurate => Flags::CWR,
+                        _ => Flags::ECE,
+                    };
+                    segment.flags = segment.flags.with(answer);
                 }
             }
             _ => {
@@ -40,6 +48,7 @@ impl Receiver {
                     segment.flags = segment.flags.with(self.echo);
                     segment.acknowledgement = self.next;
                     self.unacknowledged = 0;
+                    self.unreported_marks = 0;
                     self.ack_deadline = NEVER_NS;
                     self.last_ack_sent = self.next;
                 }

@@ -145,7 +145,11 @@ impl Sender {
             let safe = advances && self.outstanding.lost_total == lost_before;
             self.reduce_proportionally(delivery.packets, safe);
         }
-        let echo = self.config.ecn && segment.flags.contains(Flags::ECE);
+        let marked = match self.config.ecn {
+            true => self.newly_marked(segment.flags, delivery.packets),
+            false => 0,
+        };
+        let echo = marked > 0;
         if echo {
             self.on_echo(now_ns, segment.flags.contains(Flags::ECHO_IN_PROFILE));
         }
@@ -155,7 +159,12 @@ impl Sender {
             let stays = self.config.recovery != Recovery::Reno && !self.config.linux;
             let ends_here = was_recovering && stays;
             let no_growth = self.fast_recovery || ends_here || !advances || echo;
-            self.inform_control(now, segment, &delivery, (no_growth, echo, prior_in_flight));
+            self.inform_control(
+                now,
+                segment,
+                &delivery,
+                (no_growth, marked, prior_in_flight),
+            );
         } else if self.fast_recovery && !was_recovering && self.control.governs_recovery() {
             // Without SACK the duplicate ACK that enters recovery delivers nothing known.
             let ack = Ack {
@@ -347,7 +356,7 @@ impl Sender {
             self.control.on_loss(&congestion, &mut self.window);
             self.round_ssthresh();
             self.reduce_to_ssthresh();
-            self.reduction_to_tell = self.config.ecn;
+            self.reduction_to_tell = self.tells_reductions();
         }
         self.statistics.fast_recoveries += 1;
         self.recover = self.next_sequence;
@@ -417,6 +426,31 @@ impl Sender {
     }
 
     /// Reacts to the receiver's ECN echo once per window of data (RFC 3168 section 6.1.2).
+    /// The packets that an ACK of `delivered` packets reports as marked, at least one where it reports any.
+    fn newly_marked(&mut self, flags: Flags, delivered: u32) -> u32 {
+        if !self.config.accurate_ecn {
+            return match flags.contains(Flags::ECE) {
+                true => delivered.max(1),
+                false => 0,
+            };
+        }
+        // An ACK that delivers nothing may be an old one; its marks come with the next.
+        if delivered == 0 {
+            return 0;
+        }
+        let counter = flags.ace_counter();
+        // d.cep, and with marks about the most that is likely: the counter may have cycled in ACKs that were lost
+        // (dSafer.cep, RFC 9768 appendix A.2).
+        let least = u32::from(counter.wrapping_sub(self.marked_packets) % 8);
+        let marked = match least > 0 || self.marks_reported {
+            true if delivered > least => delivered - (delivered - least) % 8,
+            _ => least,
+        };
+        self.marked_packets = counter;
+        self.marks_reported = least > 0;
+        marked
+    }
+
     fn on_echo(&mut self, now_ns: u64, in_profile: bool) {
         let reacted = self.recover > 0 && self.unacknowledged <= self.recover;
         if self.fast_recovery || self.after_timeout || reacted {
@@ -428,7 +462,7 @@ impl Sender {
         self.statistics.ecn_reactions += 1;
         self.last_reduction = LastReduction::Ecn;
         self.recover = self.next_sequence;
-        self.reduction_to_tell = true;
+        self.reduction_to_tell = self.tells_reductions();
     }
 
     /// The state in Linux's terms, which policies act on.
@@ -462,7 +496,7 @@ impl Sender {
         now: Time,
         segment: &Segment,
         delivery: &Delivery,
-        (no_growth, echo, prior_in_flight): (bool, bool, u32),
+        (no_growth, marked, prior_in_flight): (bool, u32, u32),
     ) {
         let Some(newest) = delivery.newest else {
             return;
@@ -491,7 +525,7 @@ impl Sender {
             tsval: timestamps.then_some(segment.tsval),
             tsecr: timestamps.then_some(segment.tsecr),
             acked: delivery.packets,
-            marked: if echo { delivery.packets } else { 0 },
+            marked: marked.min(delivery.packets),
             in_flight: self.in_flight(),
             delivered: self.delivered,
             prior_delivered: self.delivered - u64::from(delivered_since_sent),

@@ -41,10 +41,17 @@ impl Sender {
         let congestion = if self.state == SenderState::SynSent {
             segment.flags = Flags::SYN;
             self.restart_timer(now_ns);
-            Flags::ECE.with(Flags::CWR)
+            let both = Flags::ECE.with(Flags::CWR);
+            match self.config.accurate_ecn {
+                true => both.with(Flags::AE),
+                false => both,
+            }
         } else {
             segment.flags = Flags::SYN.with(Flags::ACK);
-            Flags::ECE
+            match self.config.accurate_ecn {
+                true => Flags::CWR,
+                false => Flags::ECE,
+            }
         };
         if self.config.ecn {
             segment.flags = segment.flags.with(congestion);
@@ -67,12 +74,16 @@ impl Sender {
         let flags = segment.flags;
         match self.state {
             SenderState::SynSent if flags.contains(Flags::SYN.with(Flags::ACK)) => {
-                self.config.ecn &= flags.contains(Flags::ECE);
+                // CWR alone is AccECN's answer to a SYN that is not ECN-capable (RFC 9768 table 2).
+                let accurate = flags.contains(Flags::CWR) && !flags.contains(Flags::ECE);
+                self.config.accurate_ecn &= accurate;
+                self.config.ecn &= flags.contains(Flags::ECE) || self.config.accurate_ecn;
                 self.establish(now, segment);
                 self.ack_to_send = true;
             }
             SenderState::Listening | SenderState::SynReceived if flags.contains(Flags::SYN) => {
                 self.config.ecn &= flags.contains(Flags::ECE.with(Flags::CWR));
+                self.config.accurate_ecn &= flags.contains(Flags::AE);
                 self.state = SenderState::SynReceived;
                 self.recent_timestamp = segment.tsval;
                 self.handshake_to_send = true;

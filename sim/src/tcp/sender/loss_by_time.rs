@@ -225,7 +225,7 @@ impl Sender {
         self.round_ssthresh();
         self.reduce_to_ssthresh();
         self.control.on_recovery_end(now_ns, &mut self.window);
-        self.reduction_to_tell = self.config.ecn;
+        self.reduction_to_tell = self.tells_reductions();
         self.recover = self.next_sequence;
         self.last_reduction = LastReduction::Loss;
     }

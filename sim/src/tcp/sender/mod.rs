@@ -18,6 +18,7 @@ use std::time::Duration;
 use netnice_congestion::control::{Congestion, CongestionControl, Window};
 use netnice_queue::Time;
 
+use super::receiver::FIRST_COUNT;
 use super::timeout::RetransmissionTimeout;
 use super::{Recovery, SenderConfig};
 use crate::time::NEVER_NS;
@@ -158,6 +159,10 @@ pub struct Sender {
     /// RACK-TLP, unless `loss_timer` is `Off`.
     rack: Option<Box<Rack>>,
     handshake_to_send: bool,
+    /// AccECN: s.cep modulo 8, the marked packets that ACKs have reported (RFC 9768 section 3.2.2).
+    marked_packets: u8,
+    /// AccECN: the ACK before reported marks.
+    marks_reported: bool,
     request: Option<u32>,
     /// Zero-window probes sent since data were sent last.
     zero_window_probes: u32,
@@ -226,6 +231,8 @@ impl Sender {
             persisting: false,
             probe_due: false,
             largest_window: 0,
+            marked_packets: FIRST_COUNT,
+            marks_reported: false,
             zero_window_probes: 0,
             handshake_to_send: false,
             handshake_sends: 0,
@@ -316,7 +323,7 @@ impl Sender {
         self.recover = self.next_sequence;
         self.last_reduction = LastReduction::Timeout;
         // For a lost packet as for a mark (RFC 3168 section 6.1.2), or the echo would go on beyond this window.
-        self.reduction_to_tell = self.config.ecn;
+        self.reduction_to_tell = self.tells_reductions();
         self.fast_recovery = false;
         self.after_timeout = true;
         self.retransmit_first = false;
@@ -415,6 +422,11 @@ impl Sender {
     /// Returns true once all data and the FIN after them are acknowledged.
     pub fn finished(&self) -> bool {
         self.fin_sent && self.unacknowledged == self.next_sequence
+    }
+
+    /// The receiver waits for CWR, and so is told of reductions. AccECN's does not.
+    fn tells_reductions(&self) -> bool {
+        self.config.ecn && !self.config.accurate_ecn
     }
 
     /// Returns true if data packets are ECN-capable (ECT, RFC 3168 section 5), as agreed in the handshake.
