@@ -238,6 +238,37 @@ fn cubic_of_linux_grows_before_a_loss() {
     assert_eq!(w.cwnd, 105.0);
 }
 
+/// Packets of 1.2 ms over 40 ms: packets 1 to 10 leave at 0, and with each ACK two more.
+#[test]
+fn cubic_of_linux_ends_slow_start_by_a_train() {
+    let mut cubic = linux_cubic();
+    let mut w = window(10.0, f64::INFINITY);
+    let ms = |value: f64| (value * MILLISECOND as f64) as u64;
+    // The ACKs of a round come 1.2 ms apart, and rounds begin at 40 ms and 80 ms.
+    let at_ms = |packet: u64| match packet {
+        ..=10 => 40.0 + 1.2 * (packet - 1) as f64,
+        _ => 80.0 + 1.2 * (packet - 11) as f64,
+    };
+    let mut packet = 0u64;
+    while w.in_slow_start() {
+        packet += 1;
+        let sent_by = packet.saturating_sub(9) / 2;
+        let sent_ms = if sent_by == 0 { 0.0 } else { at_ms(sent_by) };
+        let ack = Ack {
+            now_ns: ms(at_ms(packet)),
+            rtt_ns: Some(ms(at_ms(packet) - sent_ms)),
+            delivered: packet,
+            prior_delivered: sent_by,
+            ..acked(1)
+        };
+        cubic.on_ack(&ack, &mut w);
+    }
+    // A train ends slow start when it is longer than (40 ms + 1 ms) / 2: the 19th ACK of the second round, 21.6 ms after the
+    // first, at a window of 10 + 28 packets. In the first round the window is 16 packets at the 7th ACK, 7.2 ms after the train
+    // began, which is no part of it.
+    assert_eq!((packet, w.ssthresh), (29, 38.0));
+}
+
 #[test]
 fn cubic_of_linux_gives_way_while_its_maximum_falls() {
     let mut cubic = linux_cubic();

@@ -25,7 +25,7 @@ const FASTEST_WITHOUT_LOSS: u64 = 20;
 /// Time after the beginning of an epoch in which round trips are not measured.
 const SETTLING_NS: u64 = 1_000_000_000;
 
-/// Smallest window at which HyStart looks.
+/// Smallest window at which HyStart looks for the end of slow start; rounds are counted from the beginning.
 const HYSTART_WINDOW: f64 = 16.0;
 /// Longest time between two ACKs of a train.
 const TRAIN_GAP_NS: u64 = 2_000_000;
@@ -49,13 +49,16 @@ struct HyStart {
 }
 
 impl HyStart {
-    /// Returns true if slow start is to end with this round-trip time.
-    fn ends(&mut self, ack: &Ack, rtt_ns: u64, smallest_ns: u64) -> bool {
+    /// Returns true if slow start is to end with this round-trip time, at this window.
+    fn ends(&mut self, ack: &Ack, cwnd: f64, rtt_ns: u64, smallest_ns: u64) -> bool {
         if self.round.ends(ack) {
             self.round_start_ns = ack.now_ns;
             self.last_ack_ns = ack.now_ns;
             self.round_minimum_ns = None;
             self.samples = 0;
+        }
+        if cwnd < HYSTART_WINDOW {
+            return false;
         }
         if ack.now_ns - self.last_ack_ns <= TRAIN_GAP_NS {
             self.last_ack_ns = ack.now_ns;
@@ -136,7 +139,7 @@ impl LinuxCubic {
         let smallest_ns = self.smallest_rtt_ns.map_or(rtt_ns, |ns| ns.min(rtt_ns));
         self.smallest_rtt_ns = Some(smallest_ns);
         let looks = !self.hystart.found && window.in_slow_start();
-        if looks && window.cwnd >= HYSTART_WINDOW && self.hystart.ends(ack, rtt_ns, smallest_ns) {
+        if looks && self.hystart.ends(ack, window.cwnd, rtt_ns, smallest_ns) {
             window.ssthresh = window.cwnd;
         }
     }

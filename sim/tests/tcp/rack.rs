@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use netnice_queue::Time;
-use netnice_sim::tcp::{ReceiverConfig, Recovery, SenderConfig};
+use netnice_sim::tcp::{ReceiverConfig, Recovery, SenderConfig, TimeoutConfig};
 
 use crate::pipe::{ARRIVES, Fate, Pipe, one_way};
 
@@ -265,6 +265,42 @@ fn linux_takes_a_reduction_back_by_a_timestamp() {
 }
 
 #[test]
+fn linux_restarts_the_rto_by_sacks_of_the_flight_before() {
+    // P0 and its retransmission are lost; the SACKs of P4 to P7 come 20, 40, 60 and 80 ms after that of P3.
+    const LATE: &[(usize, u64)] = &[(4, 20), (5, 40), (6, 60), (7, 80)];
+    let (sender, receiver) = one_way(1000);
+    let sender = SenderConfig {
+        recovery: Recovery::Sack,
+        linux: true,
+        timeout: TimeoutConfig::default(),
+        initial_window: 8,
+        ..sender
+    };
+    let receiver = ReceiverConfig {
+        sack: true,
+        ..receiver
+    };
+    let mut fate = late(LATE);
+    let mut pipe = Pipe::new(sender, receiver, 50).data_fate(move |number, segment| match number {
+        0 | 8 => Fate::Lost,
+        _ => fate(number, segment),
+    });
+    pipe.sender.supply(8000);
+    pipe.open();
+    run(&mut pipe, 1000);
+    // The last one counts, at 180 ms. SRTT by samples of three times 100, 120, 140, 160 and 180 ms: 102.5, 107.1875, 113.789 and 122.065 ms.
+    // Four mean deviations stay below 200 ms.
+    let seen = retransmissions(&pipe);
+    assert_eq!(seen.len(), 2);
+    assert_eq!(seen[0], (100.0, 0));
+    assert!(
+        (seen[1].0 - (180.0 + 122.065 + 200.0)).abs() < 0.01,
+        "{seen:?}"
+    );
+    assert_eq!(pipe.sender.statistics().timeouts, 1);
+}
+
+#[test]
 fn linux_reduces_for_a_real_loss() {
     let (sender, receiver) = one_way(1000);
     let sender = SenderConfig {
@@ -286,4 +322,33 @@ fn linux_reduces_for_a_real_loss() {
     run(&mut pipe, 1000);
     assert_eq!(pipe.sender.ssthresh(), 2.0);
     assert_eq!(pipe.receiver.goodput_bytes(), 8000);
+}
+
+#[test]
+fn linux_probes_for_a_lost_tail() {
+    let (sender, receiver) = one_way(1000);
+    let sender = SenderConfig {
+        recovery: Recovery::Sack,
+        linux: true,
+        timestamps: true,
+        timeout: TimeoutConfig::default(),
+        initial_window: 4,
+        ..sender
+    };
+    let receiver = ReceiverConfig {
+        sack: true,
+        duplicate_sack: true,
+        timestamps: true,
+        ..receiver
+    };
+    let mut pipe = Pipe::new(sender, receiver, 50).losing(&[2, 3]);
+    pipe.sender.supply(4000);
+    pipe.sender.close();
+    pipe.open();
+    run(&mut pipe, 2000);
+    // The probe is the last packet, 2 SRTT + 2 ms after the ACK of P1. Its SACK, a round trip later, echoes P1's timestamp and says that
+    // P2 is lost.
+    assert_eq!(retransmissions(&pipe), [(302.0, 3), (402.0, 2)]);
+    assert_eq!(pipe.sender.statistics().timeouts, 0);
+    assert!(pipe.sender.finished());
 }

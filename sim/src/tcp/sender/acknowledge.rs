@@ -24,6 +24,8 @@ struct Delivery {
     oldest_ns: Option<u64>,
     /// A packet that it covers was sent more than once.
     retransmitted: bool,
+    /// When the first packet that a SACK block covers was sent, of those sent once.
+    first_sacked_ns: Option<u64>,
     /// When the packet that ends at `Sender::timed_end` was sent.
     timed_ns: u64,
 }
@@ -126,6 +128,9 @@ impl Sender {
             && (newly_sacked || self.config.recovery != Recovery::Sack)
         {
             self.on_duplicate_ack(now_ns);
+            if let Some(sent_ns) = delivery.first_sacked_ns.filter(|_| self.config.linux) {
+                self.sample_by_sack(sent_ns, now_ns);
+            }
         }
         let begins = if by_time {
             self.rack_indicates_loss(now_ns, segment, !advances)
@@ -301,6 +306,9 @@ impl Sender {
             if block.start < block.end && end <= self.next_sequence {
                 self.outstanding.sack(start, end, |sent| {
                     delivery.add(sent);
+                    if sent.flags & EVER_RETRANSMITTED == 0 {
+                        delivery.first_sacked_ns.get_or_insert(sent.sent_ns);
+                    }
                     delivered.push(*sent);
                 });
             }

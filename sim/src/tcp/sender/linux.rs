@@ -81,6 +81,17 @@ impl Sender {
         }
     }
 
+    /// Samples a round-trip time by a packet SACKed, sent once at `sent_ns`, where the cumulative acknowledgement does not advance, and
+    /// restarts the RTO's timer if the first packet outstanding was retransmitted after it (`tcp_ack_update_rtt`,
+    /// `tcp_clean_rtx_queue`): for a round trip from a retransmission on, each SACK of the flight before it does.
+    #[cold]
+    pub(super) fn sample_by_sack(&mut self, sent_ns: u64, now_ns: u64) {
+        self.rack_samples(sent_ns, now_ns);
+        if self.outstanding.first_sent_ns() > sent_ns {
+            self.restart_timer(now_ns);
+        }
+    }
+
     /// Remembers the window before a reduction.
     #[cold]
     pub(super) fn remember_window(&mut self) {

@@ -28,9 +28,12 @@ impl Sender {
         let now_ns = now.as_nanos();
         let timestamps = self.config.timestamps;
         let clock = self.config.clock;
+        // Linux goes by the round-trip time alone: the ACK of a packet beyond a gap echoes the timestamp of one before it (RFC 7323
+        // section 4.3).
+        let by_timestamp = timestamps && !self.config.linux;
         let stale = |sent: &Sent| {
             let at = clock.ticks(Time::from_nanos(sent.sent_ns));
-            timestamps && (segment.tsecr.wrapping_sub(at) as i32) < 0
+            by_timestamp && (segment.tsecr.wrapping_sub(at) as i32) < 0
         };
         let min_rtt_ns = self.min_rtt_ns;
         let Some(rack) = self.rack.as_deref_mut() else {

@@ -81,6 +81,11 @@ impl Outstanding {
             .get(usize::try_from(number.checked_sub(self.first)?).ok()?)
     }
 
+    /// When the first packet was sent last; 0 if none is outstanding.
+    pub fn first_sent_ns(&self) -> u64 {
+        self.packets.front().map_or(0, |sent| sent.sent_ns)
+    }
+
     pub fn push(&mut self, sent: Sent) {
         self.packets.push_back(sent);
         self.next = self.end();
