@@ -196,18 +196,12 @@ impl BucketStore {
         Some(begin + bucket as u64)
     }
 
-    /// Begins to fetch the flights of the next `buckets` buckets of `group` from `bucket` on that have any.
+    /// Begins to fetch the flights of a bucket of the present group.
     #[inline]
-    pub fn prefetch_buckets(&self, mut bucket: u64, group: u64, buckets: usize) {
-        for _ in 0..buckets {
-            let Some(next) = self.next_bucket(bucket, group) else {
-                return;
-            };
-            let last = self.buckets.last[next as usize % BUCKETS];
-            if let Some(block) = self.blocks.blocks.get(last as usize) {
-                prefetch(block, BLOCK_LINES);
-            }
-            bucket = next + 1;
+    pub fn prefetch_bucket(&self, bucket: u64) {
+        let last = self.buckets.last[bucket as usize % BUCKETS];
+        if let Some(block) = self.blocks.blocks.get(last as usize) {
+            prefetch(block, BLOCK_LINES);
         }
     }
 
