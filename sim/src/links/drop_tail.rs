@@ -142,6 +142,7 @@ impl LinkProperties {
 /// A network has many links that are idle when a packet arrives, and most of their time goes into fetching them from
 /// memory. So such a packet needs one cache line, and none when it comes out.
 #[derive(Debug)]
+#[repr(align(64))]
 pub struct DropTailLink {
     /// End of the last transmission known, rounded down; `remainder / rate` nanoseconds more make it exact.
     free_at: Time,
@@ -153,8 +154,10 @@ pub struct DropTailLink {
     offered_bytes: u64,
     /// `None` while no packet had to wait and none was dropped.
     rest: Option<Box<Rest>>,
+    /// All that a packet needs beside this where chance may take or delay it and the link is idle.
+    chance: Option<Box<Chance>>,
     group: u32,
-    /// Chance may take or delay packets.
+    /// There is a `chance`.
     has_chance: bool,
 }
 
@@ -181,14 +184,14 @@ struct Rest {
     queue_full: u64,
     random_loss: u64,
     dropped_bytes: u64,
-    chance: Option<Box<Chance>>,
 }
 
 /// Random effects on the packets of a link.
 #[derive(Debug)]
+#[repr(C, align(64))]
 struct Chance {
-    loss: Option<RandomLoss>,
     jitter: Option<InOrderJitter>,
+    loss: Option<RandomLoss>,
 }
 
 const _: () = assert!(offset_of!(Rest, max_packets) == 64 && offset_of!(Rest, queue_full) <= 128);
@@ -202,19 +205,14 @@ impl DropTailLink {
             jitter: InOrderJitter::new(jitter, config.seed),
         };
         let has_chance = chance.loss.is_some() || chance.jitter.is_some();
-        let rest = has_chance.then(|| {
-            Box::new(Rest {
-                chance: Some(Box::new(chance)),
-                ..Rest::default()
-            })
-        });
         DropTailLink {
             free_at: Time::ZERO,
             remainder: 0,
             busy_ns: 0,
             offered: 0,
             offered_bytes: 0,
-            rest,
+            rest: None,
+            chance: has_chance.then(|| Box::new(chance)),
             group,
             has_chance,
         }
@@ -240,7 +238,7 @@ impl DropTailLink {
         self.free_at.max(at).plus_nanos(properties.longest_ns)
     }
 
-    /// Begins to fetch the state that a waiting packet needs, or one that chance may take or delay. Reads the link.
+    /// Begins to fetch the state that a waiting packet needs. Reads the link.
     #[inline]
     pub fn prefetch_waiting(&self) {
         if let Some(rest) = &self.rest {
@@ -248,11 +246,24 @@ impl DropTailLink {
         }
     }
 
-    /// Returns true if a packet that arrives at `at` needs more than the link's first cache line: it has to wait for those
-    /// that have arrived so far, or chance may take or delay it.
+    /// Begins to fetch what a packet needs that chance may take or delay. Reads the link.
     #[inline]
-    pub fn needs_more_at(&self, at: Time) -> bool {
-        self.free_at > at || self.has_chance
+    pub fn prefetch_chance(&self) {
+        if let Some(chance) = &self.chance {
+            prefetch(&**chance, 2);
+        }
+    }
+
+    /// Returns true if chance may take or delay packets.
+    #[inline]
+    pub fn has_chance(&self) -> bool {
+        self.has_chance
+    }
+
+    /// Returns true if a packet that arrives at `at` has to wait for those that have arrived so far.
+    #[inline]
+    pub fn is_busy_at(&self, at: Time) -> bool {
+        self.free_at > at
     }
 
     /// Offers a packet of `length` bytes at `now`: returns when it comes out, or why it is dropped. `properties` are
@@ -285,11 +296,17 @@ impl DropTailLink {
         length: u64,
     ) -> Result<Departure, DropCause> {
         let start = self.free_at;
-        let rest = self.rest.get_or_insert_default();
-        let loss = rest.chance.as_mut().and_then(|chance| chance.loss.as_mut());
+        let loss = self.chance.as_mut().and_then(|chance| chance.loss.as_mut());
         if loss.is_some_and(RandomLoss::strikes) {
+            let rest = self.rest.get_or_insert_default();
             return Err(rest.dropped(DropCause::RandomLoss, length));
         }
+        if start <= now && length <= properties.always_fits {
+            let due = self.transmit(properties, now, length);
+            let due = self.delayed(due);
+            return Ok(Departure { due, waited_ns: 0 });
+        }
+        let rest = self.rest.get_or_insert_default();
         rest.settle(now);
         if !properties
             .bound
@@ -311,7 +328,7 @@ impl DropTailLink {
 
     /// Jitter for a packet that comes out at `due` without it.
     fn delayed(&mut self, due: Time) -> Time {
-        let chance = self.rest.as_mut().and_then(|rest| rest.chance.as_mut());
+        let chance = self.chance.as_mut();
         let jitter = chance.and_then(|chance| chance.jitter.as_mut());
         jitter.map_or(due, |jitter| jitter.delay(due))
     }

@@ -18,7 +18,6 @@ use crate::trace::capture::Capture;
 
 /// A link of a run.
 #[derive(Debug)]
-#[repr(align(64))]
 pub(crate) enum SimulatedLink {
     /// Computes on a packet's arrival when it comes out, and does not keep the packet.
     DropTail(DropTailLink),
@@ -39,6 +38,8 @@ pub(crate) struct Links {
     pub records: Vec<LinkRecord>,
     /// Optional parts of each link; empty if no link has any, so that a hop need not look.
     pub extras: Vec<Option<Box<Extras>>>,
+    /// On a drop-tail link chance takes or delays packets.
+    pub any_chance: bool,
     pub routes: Routes,
 }
 
@@ -75,7 +76,9 @@ impl Links {
                 let longest_jitter_ns = (!jitter.is_none()).then(|| jitter.longest_ns());
                 let key = (config.rate, config.delay, queue.bound(), longest_jitter_ns);
                 let group = self.groups.of(key);
-                SimulatedLink::DropTail(DropTailLink::new(group, config, jitter))
+                let link = DropTailLink::new(group, config, jitter);
+                self.any_chance |= link.has_chance();
+                SimulatedLink::DropTail(link)
             }
             _ => {
                 let link = Link::new(parts.config, parts.queue)

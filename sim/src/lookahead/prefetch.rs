@@ -83,6 +83,9 @@ impl Prefetch<'_> {
             let connection = self.flows.connections.get(arrival.connection as usize);
             let flow = &self.flows.all[connection.flow()];
             flow.delay.prefetch(self.under_way_ns(arrival));
+            if self.links.any_chance {
+                self.fetch_chance_of_first_link(connection.routes().1);
+            }
         }
     }
 
@@ -116,6 +119,9 @@ impl Prefetch<'_> {
             if let Some(link) = self.links.routes.hop(connection.routes().0).link() {
                 self.fetch_waiting(link);
             }
+        }
+        if self.links.any_chance {
+            self.fetch_chance_of_first_link(connection.routes().0);
         }
         let flow = &self.flows.all[connection.flow()];
         flow.round_trip.prefetch(self.under_way_ns(arrival));
@@ -155,7 +161,10 @@ impl Prefetch<'_> {
     pub fn fetch_way_if_busy(self, mut route: Route, at: Time) {
         while let Some(index) = self.links.routes.hop(route).link() {
             if let SimulatedLink::DropTail(link) = &self.links.all[index] {
-                if link.needs_more_at(at) {
+                if link.has_chance() {
+                    link.prefetch_chance();
+                }
+                if link.is_busy_at(at) {
                     self.fetch_waiting(index);
                 }
             }
@@ -168,6 +177,16 @@ impl Prefetch<'_> {
     pub fn fetch_first_link(self, route: Route) {
         if let Some(link) = self.links.routes.hop(route).link() {
             prefetch(&self.links.all[link], 1);
+        }
+    }
+
+    /// What a packet needs at that link where chance may take or delay it.
+    #[cold]
+    fn fetch_chance_of_first_link(self, route: Route) {
+        if let Some(link) = self.links.routes.hop(route).link() {
+            if let SimulatedLink::DropTail(link) = &self.links.all[link] {
+                link.prefetch_chance();
+            }
         }
     }
 
