@@ -146,6 +146,14 @@ impl Connections {
         prefetch(&connection.sending, 1);
     }
 
+    /// Begins to fetch what a sample needs.
+    pub fn prefetch_sample(&self, index: usize) {
+        let connection = &self.all[index];
+        prefetch(&connection.sender, 2);
+        prefetch(&connection.shared, 1);
+        connection.receiver.prefetch();
+    }
+
     /// Begins to fetch the state that shows whether a sender's timer has moved on.
     #[inline]
     pub fn prefetch_sender_timer(&self, index: usize) {
@@ -432,6 +440,11 @@ impl Connection {
 }
 
 impl Connection {
+    /// Packets of data that have arrived, and the bytes delivered to the program, each once: two of its counters.
+    pub fn received(&self) -> (u64, u64) {
+        (self.shared.packets, self.receiver.goodput_bytes())
+    }
+
     /// When the receiver's timer expires, if before `time`.
     #[inline]
     pub fn receiver_timer_before(&self, time: Time) -> Option<Time> {

@@ -65,15 +65,20 @@ pub(crate) struct Sampler {
     pub interval: Duration,
     pub times: Vec<Time>,
     pub series: Vec<Series>,
-    /// Index of the first series of each flow or link sampled.
     pub flows: Vec<SampledFlow>,
-    pub links: Vec<(usize, usize)>,
+    /// Numbers of the links sampled.
+    pub links: Vec<usize>,
+    /// The newest samples, in each a value of every series: each of thousands of series is seldom in the cache, so that some values are added
+    /// to it at a time.
+    fresh: Vec<f64>,
 }
+
+/// Samples that are kept before they are added to the series.
+const FRESH: usize = 8;
 
 #[derive(Debug)]
 pub(crate) struct SampledFlow {
     pub flow: usize,
-    pub first_series: usize,
     pub goodput_bytes: u64,
 }
 
@@ -97,20 +102,45 @@ impl Sampler {
             series: Vec::new(),
             flows: Vec::new(),
             links: Vec::new(),
+            fresh: Vec::new(),
         }
     }
 
+    /// Adds values of the newest sample, in the order of the series.
+    #[inline]
+    pub fn add_values<const VALUES: usize>(&mut self, values: [f64; VALUES]) {
+        self.fresh.extend(values);
+    }
+
+    /// The newest sample is complete.
+    pub fn end_sample(&mut self) {
+        if self.fresh.len() >= FRESH * self.series.len() {
+            self.settle();
+        }
+    }
+
+    /// Adds all samples to the series.
+    pub fn settle(&mut self) {
+        let all = self.series.len();
+        for (number, series) in self.series.iter_mut().enumerate() {
+            series
+                .values
+                .extend(self.fresh.iter().skip(number).step_by(all));
+        }
+        self.fresh.clear();
+    }
+
+    /// Flows come before links.
     pub fn add_flow(&mut self, flow: usize, name: &str) {
         self.flows.push(SampledFlow {
             flow,
-            first_series: self.series.len(),
             goodput_bytes: 0,
         });
         self.add(&OF_FLOWS, name);
     }
 
     pub fn add_link(&mut self, link: usize, name: &str) {
-        self.links.push((link, self.series.len()));
+        self.links.push(link);
         self.add(&OF_LINKS, name);
     }
 

@@ -48,6 +48,7 @@ impl<S: Scheduler> Run<S> {
                     None => {
                         self.now = self.end;
                         self.settle_links();
+                        self.settle_samples();
                         return true;
                     }
                     Some(Event::Packet) => {
@@ -65,6 +66,7 @@ impl<S: Scheduler> Run<S> {
             }
             if !go_on(self.now) {
                 self.run_deferred();
+                self.settle_samples();
                 return false;
             }
         }

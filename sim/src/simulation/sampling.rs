@@ -8,11 +8,17 @@ use netnice_scenario::results::{CallQuality, VideoQuality};
 
 use crate::engine::event_source;
 use crate::engine::scheduler::Scheduler;
+use crate::flows::connection::Connection;
 use crate::flows::state::Work;
 use crate::ids::{FlowId, LinkId};
 use crate::links::state::SimulatedLink;
-use crate::measure::{FlowCounters, Histogram, OF_LINKS};
+use crate::measure::{FlowCounters, Histogram, OF_FLOWS, OF_LINKS};
+use crate::prefetch::prefetch;
 use crate::simulation::run::Run;
+
+/// What a sample needs of a flow or a link is fetched so many before.
+const FLOWS_AHEAD: usize = 4;
+const LINKS_AHEAD: usize = 8;
 
 impl<S: Scheduler> Run<S> {
     /// Ends the warm-up: discards all measurements so far.
@@ -61,21 +67,32 @@ impl<S: Scheduler> Run<S> {
     /// Counters of one flow since the beginning, living connections included.
     fn counters_of(&self, flow: usize) -> FlowCounters {
         let mut counters = self.flows.all[flow].counters;
+        self.each_connection_of(flow, |connection| connection.add_to(&mut counters));
+        counters
+    }
+
+    /// Packets and bytes of a flow's data received since the beginning: two of its counters.
+    fn received_by(&self, flow: usize) -> (u64, u64) {
+        let counters = &self.flows.all[flow].counters;
+        let mut received = (counters.received_packets, counters.goodput_bytes);
+        self.each_connection_of(flow, |connection| {
+            let (packets, bytes) = connection.received();
+            received = (received.0 + packets, received.1 + bytes);
+        });
+        received
+    }
+
+    /// Calls a function on each living connection of a flow.
+    fn each_connection_of(&self, flow: usize, mut call: impl FnMut(&Connection)) {
+        let connections = &self.flows.connections;
         match self.flows.all[flow].work {
             Work::Udp { .. } => {}
-            Work::Tcp { connection, .. } => self
-                .flows
-                .connections
-                .get(connection as usize)
-                .add_to(&mut counters),
-            Work::Web { .. } => self
-                .flows
-                .connections
+            Work::Tcp { connection, .. } => call(connections.get(connection as usize)),
+            Work::Web { .. } => connections
                 .iter()
                 .filter(|connection| connection.flow() == flow)
-                .for_each(|connection| connection.add_to(&mut counters)),
+                .for_each(call),
         }
-        counters
     }
 
     /// Samples the time series.
@@ -85,9 +102,13 @@ impl<S: Scheduler> Run<S> {
         };
         let now = self.now;
         sampler.times.push(now);
-        for sampled in &mut sampler.flows {
-            let flow = &self.flows.all[sampled.flow];
-            let mut values = [f64::NAN; 5];
+        for number in 0..sampler.flows.len() {
+            if let Some(ahead) = sampler.flows.get(number + FLOWS_AHEAD) {
+                self.prefetch_flow(ahead.flow);
+            }
+            let index = sampler.flows[number].flow;
+            let flow = &self.flows.all[index];
+            let mut values = [f64::NAN; OF_FLOWS.len()];
             if let Work::Tcp { connection, .. } = flow.work {
                 let sender = &self.flows.connections.get(connection as usize).sender;
                 values[0] = sender.cwnd();
@@ -96,32 +117,52 @@ impl<S: Scheduler> Run<S> {
                     .smoothed_rtt()
                     .map_or(f64::NAN, |rtt| rtt.as_secs_f64());
             }
-            let counters = self.counters_of(sampled.flow);
-            if counters.received_packets > 0 {
+            let (packets, goodput_bytes) = self.received_by(index);
+            if packets > 0 {
                 values[3] = Duration::from_nanos(flow.one_way_delay_ns).as_secs_f64();
             }
-            let bytes = counters.goodput_bytes - sampled.goodput_bytes;
-            sampled.goodput_bytes = counters.goodput_bytes;
+            let before = &mut sampler.flows[number].goodput_bytes;
+            let bytes = goodput_bytes - std::mem::replace(before, goodput_bytes);
             values[4] = bytes as f64 * 8.0 / sampler.interval.as_secs_f64();
-            for (series, value) in sampler.series[sampled.first_series..]
-                .iter_mut()
-                .zip(values)
-            {
-                series.values.push(value);
-            }
+            sampler.add_values(values);
         }
-        for &(link, first_series) in &sampler.links {
+        for number in 0..sampler.links.len() {
+            if let Some(&ahead) = sampler.links.get(number + 2 * LINKS_AHEAD) {
+                prefetch(&self.links.all[ahead], 1);
+            }
+            if let Some(&ahead) = sampler.links.get(number + LINKS_AHEAD) {
+                if let SimulatedLink::DropTail(link) = &self.links.all[ahead] {
+                    link.prefetch_waiting();
+                }
+            }
+            let link = sampler.links[number];
             let rate = self.links.rate(link);
             let (packets, bytes) = self.links.all[link].queue(now);
             let bits = bytes as f64 * 8.0;
             let delay = rate.map_or(0.0, |rate| bits / rate.as_f64());
             let values: [f64; OF_LINKS.len()] = [packets as f64, delay];
-            for (series, value) in sampler.series[first_series..].iter_mut().zip(values) {
-                series.values.push(value);
-            }
+            sampler.add_values(values);
         }
+        sampler.end_sample();
         self.push_barrier(now + sampler.interval, event_source::SAMPLE);
         self.sampler = Some(sampler);
+    }
+
+    /// Begins to fetch what a sample of a flow needs.
+    fn prefetch_flow(&self, index: usize) {
+        let flow = &self.flows.all[index];
+        prefetch(&flow.counters, 2);
+        prefetch(&flow.one_way_delay_ns, 1);
+        if let Work::Tcp { connection, .. } = flow.work {
+            self.flows.connections.prefetch_sample(connection as usize);
+        }
+    }
+
+    /// Adds all samples to the series.
+    pub(super) fn settle_samples(&mut self) {
+        if let Some(sampler) = &mut self.sampler {
+            sampler.settle();
+        }
     }
 
     /// Counters of flow `id` since the end of the warm-up.
