@@ -5,6 +5,7 @@
 #[allow(dead_code, reason = "each test uses a part of this")]
 mod common;
 
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -349,13 +350,33 @@ fn video() -> Video {
     }
 }
 
+/// The traces of packets, each in a memory of its own.
+#[derive(Default)]
+struct Traces(RefCell<Vec<Memory>>);
+
+impl Traces {
+    fn begin(&self, name: &str) -> Capture {
+        let memory = Memory::default();
+        self.0.borrow_mut().push(memory.clone());
+        Capture::new(Box::new(memory), name, 96).unwrap()
+    }
+
+    fn bytes(&self) -> Vec<Vec<u8>> {
+        let traces = self.0.borrow();
+        traces
+            .iter()
+            .map(|trace| trace.0.lock().unwrap().clone())
+            .collect()
+    }
+}
+
 /// Adds a host beside a router, and returns the links there and back.
 fn host(
     network: &mut Network,
     name: &str,
     router: NodeId,
     flow: &Flow,
-    world: &World,
+    (world, traces): (&World, &Traces),
 ) -> [LinkId; 2] {
     let host = network.node(name);
     [("up", (host, router)), ("down", (router, host))].map(|(way, ends)| {
@@ -364,6 +385,7 @@ fn host(
         let name = format!("{name} {way}");
         let mut link = LinkSpec::drop_tail(name, ends, config, flow.access_queue);
         link.setup.jitter = world.access_jitter;
+        link.capture = world.traced.then(|| traces.begin(&link.name));
         network.link(link).unwrap()
     })
 }
@@ -372,7 +394,7 @@ fn build(
     world: &World,
     sampled: bool,
     engine: EngineOptions,
-    trace: &Memory,
+    traces: &Traces,
 ) -> (Simulation, usize) {
     let mut network = Network::new();
     let [left, right] = ["left", "right"].map(|name| network.node(name));
@@ -393,8 +415,7 @@ fn build(
             link.setup.jitter_reorders = world.reordering;
         }
         if world.traced {
-            let capture = Capture::new(Box::new(trace.clone()), &link.name, 96);
-            link.capture = Some(capture.unwrap());
+            link.capture = Some(traces.begin(&link.name));
             link.recorded = true;
         }
         network.link(link).unwrap()
@@ -415,7 +436,7 @@ fn build(
             };
             let mut own_host = |end: &str, router| {
                 let name = format!("{end} {index}");
-                host(&mut network, &name, router, flow, world)
+                host(&mut network, &name, router, flow, (world, traces))
             };
             if flow.own_source {
                 let [up, down] = own_host("source", near);
@@ -512,8 +533,8 @@ fn fingerprint(
     sampled: bool,
     engine: EngineOptions,
 ) -> Result<(u64, String), TestCaseError> {
-    let trace = Memory::default();
-    let (mut simulation, flows) = build(world, sampled, engine, &trace);
+    let traces = Traces::default();
+    let (mut simulation, flows) = build(world, sampled, engine, &traces);
     let events = Events::default();
     simulation.record_events(Box::new(events.clone()));
     simulation.run();
@@ -546,7 +567,7 @@ fn fingerprint(
     let others: Vec<_> = events.iter().filter(|event| !late(event)).collect();
     let mut text = format!(
         "{:?}\n{others:?}\n{:?}\n",
-        trace.0.lock().unwrap(),
+        traces.bytes(),
         dropped_late.collect::<Vec<_>>(),
     );
     for flow in (0..flows).map(FlowId::new) {

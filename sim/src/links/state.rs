@@ -38,6 +38,8 @@ pub(crate) struct Links {
     pub records: Vec<LinkRecord>,
     /// Optional parts of each link; empty if no link has any, so that a hop need not look.
     pub extras: Vec<Option<Box<Extras>>>,
+    /// A link has a part that a packet needs as it goes onto the link: a marker, or a record of events.
+    pub tags: bool,
     /// On a drop-tail link chance takes or delays packets.
     pub any_chance: bool,
     pub routes: Routes,
@@ -62,6 +64,7 @@ impl Links {
             || parts.reordering.is_some()
             || spec.capture.is_some()
             || spec.recorded;
+        self.tags |= parts.marker.is_some() || spec.recorded;
         let extras = any.then(|| {
             Box::new(Extras {
                 marker: parts.marker,
@@ -123,6 +126,12 @@ impl Links {
     pub fn any_other(&self) -> bool {
         let mut all = self.all.iter();
         all.any(|link| matches!(link, SimulatedLink::Other(_)))
+    }
+
+    /// Returns true if the packets that come out of a link are written to a trace.
+    pub fn is_captured(&self, index: usize) -> bool {
+        let extras = self.extras.get(index).and_then(Option::as_ref);
+        extras.is_some_and(|extras| extras.capture.is_some())
     }
 
     /// The drop-tail link with this number, and its group. Panics if it is another kind of link.
@@ -223,6 +232,13 @@ pub(crate) struct Extras {
     pub capture: Option<Capture>,
     /// Events are written to the run's trace.
     pub recorded: bool,
+}
+
+impl Extras {
+    /// There is nothing but a trace of packets.
+    pub fn only_captures(&self) -> bool {
+        self.marker.is_none() && self.reordering.is_none() && !self.recorded
+    }
 }
 
 impl LinkRecord {

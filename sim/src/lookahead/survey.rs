@@ -183,18 +183,24 @@ impl Network<'_> {
             if !takes_time(self.links.rate(link), header_bytes) || !self.is_drop_tail(link) {
                 break;
             }
+            // The trace of a link that others use would have data and ACKs in the order in which they are fast-forwarded.
+            let shared = !survey.only_one_uses(link);
+            if shared && self.links.is_captured(link) {
+                break;
+            }
             first -= 1;
-            if !survey.only_one_uses(link) {
+            if shared {
                 break;
             }
         }
         first
     }
 
-    /// A link with nothing but a drop-tail queue: traces, jitter that reorders, and markers need packets as they go onto
-    /// links and come out of them.
+    /// A link with nothing but a drop-tail queue and a trace of its packets: jitter that reorders, markers, and the trace of events, which
+    /// links share, need packets as they go onto links and come out of them.
     fn is_drop_tail(&self, link: usize) -> bool {
         let extras = self.links.extras.get(link).and_then(Option::as_ref);
-        matches!(self.links.all[link], SimulatedLink::DropTail(_)) && extras.is_none()
+        matches!(self.links.all[link], SimulatedLink::DropTail(_))
+            && extras.is_none_or(|extras| extras.only_captures())
     }
 }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
+#[cfg(feature = "parquet")]
 use std::io::BufWriter;
 #[cfg(feature = "parquet")]
 use std::io::{self, Write as _};
@@ -105,8 +106,8 @@ impl Traces {
             Selection::All => 1 << 13,
             Selection::Named(_) => 1 << 16,
         };
-        let out = BufWriter::with_capacity(capacity, File::create(path).map_err(failed)?);
-        Capture::new(Box::new(out), name, self.snap_length).map_err(failed)
+        let out = Box::new(File::create(path).map_err(failed)?);
+        Capture::keeping(capacity, out, name, self.snap_length).map_err(failed)
     }
 }
 

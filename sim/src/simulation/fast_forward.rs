@@ -294,6 +294,10 @@ impl<S: Scheduler> Run<S> {
         self.handled += 1;
         self.count_wait(link, departure.waited_ns);
         let mut at = departure.due;
+        let captures = !self.links.extras.is_empty();
+        if captures && self.links.is_captured(link) {
+            self.capture(link, at, packet);
+        }
         let end = loop {
             let hop = self.links.routes.hop(route);
             let Some(index) = hop.link() else {
@@ -305,6 +309,9 @@ impl<S: Scheduler> Run<S> {
                     self.handled += 1;
                     self.count_wait(index, departure.waited_ns);
                     at = departure.due;
+                    if captures && self.links.is_captured(index) {
+                        self.capture(index, at, packet);
+                    }
                 }
                 Err(cause) => {
                     self.drop_packet(index, *packet, cause);

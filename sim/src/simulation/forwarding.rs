@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Packets go from link to link, and come to the ends of their routes.
 
-use netnice_queue::{DropCause, Dropped, IpFields, Packet as _};
+use netnice_queue::{DropCause, Dropped, IpFields, Packet as _, Time};
 
 use crate::engine::event_source;
 use crate::engine::fifo_lanes::NO_LANE;
@@ -102,11 +102,8 @@ impl<S: Scheduler> Run<S> {
         self.record(index, &packet, |events, origin| {
             events.delivered(now, index as u32, &packet, origin, waited_ns);
         });
-        if self.links.extras[index]
-            .as_ref()
-            .is_some_and(|extras| extras.capture.is_some())
-        {
-            self.capture(index, &packet);
+        if self.links.is_captured(index) {
+            self.capture(index, now, &packet);
         }
         let Some(extras) = &mut self.links.extras[index] else {
             return false;
@@ -120,8 +117,9 @@ impl<S: Scheduler> Run<S> {
         true
     }
 
-    /// Writes a packet that has come out of a link to the link's trace.
-    fn capture(&mut self, index: usize, packet: &Packet) {
+    /// Writes a packet that comes out of a link at `at` to the link's trace, if it has one.
+    #[cold]
+    pub(super) fn capture(&mut self, index: usize, at: Time, packet: &Packet) {
         let (flow, reverse) = self.flow_of(packet);
         let goes = if reverse {
             Goes::ToSender
@@ -129,10 +127,10 @@ impl<S: Scheduler> Run<S> {
             Goes::ToReceiver
         };
         let body = self.flows.bodies.get(packet.body, goes);
-        let extras = self.links.extras[index].as_mut();
+        let extras = self.links.extras.get_mut(index).and_then(Option::as_mut);
         if let Some(capture) = extras.and_then(|extras| extras.capture.as_mut()) {
             let labels = &self.flows.all[flow].labels;
-            capture.packet(self.now, packet, &body.segment, labels, reverse);
+            capture.packet(at, packet, &body.segment, labels, reverse);
         }
     }
 
@@ -156,7 +154,7 @@ impl<S: Scheduler> Run<S> {
 
     #[inline(always)]
     fn enter(&mut self, hop: Hop, index: usize, packet: Packet) {
-        if !self.links.extras.is_empty() {
+        if self.links.tags {
             return self.enter_tagged(hop, index, packet.apart());
         }
         self.enter_as_it_is(hop, index, packet);

@@ -6,6 +6,7 @@
 
 use std::fmt;
 use std::io::{self, Write};
+use std::ops::{Deref, DerefMut};
 
 use netnice_queue::Time;
 
@@ -15,14 +16,45 @@ use crate::trace::labels::{Labels, TcpLabels};
 
 /// A trace being written: the packets that come out of a link, with the time at which they do.
 pub struct Capture {
-    out: Box<dyn Write + Send>,
+    /// Blocks that are not written yet: a trace of thousands needs no more memory than this.
+    buffer: Vec<u8>,
+    /// Bytes that are written at a time, whole pages.
+    at_a_time: usize,
     snap_length: usize,
-    /// The headers being made, and the block around them: they keep their memory from packet to packet.
-    headers: Vec<u8>,
-    block: Vec<u8>,
     identification: u16,
+    out: Box<dyn Write + Send>,
     /// The first failure; nothing is written after it.
     failure: Option<io::Error>,
+}
+
+/// Most bytes of headers: those of IPv4, and of TCP with all options that it has room for.
+const MOST_HEADERS: usize = 20 + 60;
+
+/// The headers of a packet, being made.
+struct Headers {
+    bytes: [u8; MOST_HEADERS],
+    length: usize,
+}
+
+impl Headers {
+    fn extend<const LENGTH: usize>(&mut self, bytes: [u8; LENGTH]) {
+        self.bytes[self.length..self.length + LENGTH].copy_from_slice(&bytes);
+        self.length += LENGTH;
+    }
+}
+
+impl Deref for Headers {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+}
+
+impl DerefMut for Headers {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes[..self.length]
+    }
 }
 
 impl fmt::Debug for Capture {
@@ -39,13 +71,28 @@ const SECTION_HEADER: u32 = 0x0A0D_0D0A;
 const INTERFACE_DESCRIPTION: u32 = 1;
 const ENHANCED_PACKET: u32 = 6;
 
+/// Pages of the system, by which files grow: what is written ends at their bounds, so that none is written twice.
+const PAGE: usize = 1 << 12;
+/// Bytes kept before they are written.
+const KEPT: usize = 1 << 16;
+/// Room behind them for the block that completes them.
+const LAST_BLOCK: usize = 1 << 8;
+
 impl Capture {
-    /// A trace of the link called `name`, of at most `snap_length` bytes of each packet.
-    pub fn new(
-        mut out: Box<dyn Write + Send>,
+    /// A trace of the link called `name`, of at most `snap_length` bytes of each packet. It keeps 64 KiB before it writes.
+    pub fn new(out: Box<dyn Write + Send>, name: &str, snap_length: u32) -> io::Result<Capture> {
+        Capture::keeping(KEPT, out, name, snap_length)
+    }
+
+    /// As [`Capture::new`], but it keeps so many bytes before it writes, rounded to whole pages of 4 KiB.
+    pub(crate) fn keeping(
+        bytes: usize,
+        out: Box<dyn Write + Send>,
         name: &str,
         snap_length: u32,
     ) -> io::Result<Capture> {
+        let at_a_time = bytes.next_multiple_of(PAGE);
+        let mut buffer = Vec::with_capacity(at_a_time + LAST_BLOCK);
         let mut section = Vec::new();
         section.extend(0x1A2B_3C4Du32.to_le_bytes());
         section.extend(1u16.to_le_bytes());
@@ -57,7 +104,7 @@ impl Capture {
             concat!("netnice ", env!("CARGO_PKG_VERSION")).as_bytes(),
         );
         option(&mut section, 0, &[]);
-        write_block(&mut out, SECTION_HEADER, &section)?;
+        write_block(&mut buffer, SECTION_HEADER, &section);
         let mut interface = Vec::new();
         interface.extend(LINKTYPE_RAW.to_le_bytes());
         interface.extend(0u16.to_le_bytes());
@@ -66,13 +113,13 @@ impl Capture {
         // Times count nanoseconds.
         option(&mut interface, 9, &[9]);
         option(&mut interface, 0, &[]);
-        write_block(&mut out, INTERFACE_DESCRIPTION, &interface)?;
+        write_block(&mut buffer, INTERFACE_DESCRIPTION, &interface);
         Ok(Capture {
-            out,
+            buffer,
+            at_a_time,
             snap_length: snap_length as usize,
-            headers: Vec::new(),
-            block: Vec::new(),
             identification: 0,
+            out,
             failure: None,
         })
     }
@@ -90,18 +137,20 @@ impl Capture {
             return;
         }
         self.identification = self.identification.wrapping_add(1);
-        let headers = &mut self.headers;
-        headers.clear();
-        ip_header(headers, packet, labels, reverse, self.identification);
+        let mut headers = Headers {
+            bytes: [0; MOST_HEADERS],
+            length: 0,
+        };
+        ip_header(&mut headers, packet, labels, reverse, self.identification);
         let data = match &labels.tcp {
             Some(tcp) => {
-                tcp_header(headers, packet, segment, tcp, reverse);
+                tcp_header(&mut headers, packet, segment, tcp, reverse);
                 segment.length as usize
             }
             None => {
                 let data =
                     usize::from(packet.length).saturating_sub(usize::from(labels.header_bytes));
-                udp_header(headers, packet, data);
+                udp_header(&mut headers, packet, data);
                 data
             }
         };
@@ -109,35 +158,62 @@ impl Capture {
         headers[2..4].copy_from_slice(&(length as u16).to_be_bytes());
         let checksum = internet_checksum(sum_of(&headers[..20]));
         headers[10..12].copy_from_slice(&checksum.to_be_bytes());
-        headers.resize(length.min(self.snap_length), 0);
-        let padded = headers.len().next_multiple_of(4);
+        let kept = length.min(self.snap_length);
+        let padded = kept.next_multiple_of(4);
         // The fields around a packet: 28 bytes before it, and the length again behind it.
         let block_length = (padded + 32) as u32;
-        let block = &mut self.block;
-        block.clear();
-        for field in [
+        let block = &mut self.buffer;
+        let end = block.len() + 28 + padded;
+        let mut fields = [0; 28];
+        for (place, field) in fields.chunks_exact_mut(4).zip([
             ENHANCED_PACKET,
             block_length,
             0,
             (now.as_nanos() >> 32) as u32,
             now.as_nanos() as u32,
-            headers.len() as u32,
+            kept as u32,
             length as u32,
-        ] {
-            block.extend_from_slice(&field.to_le_bytes());
+        ]) {
+            place.copy_from_slice(&field.to_le_bytes());
         }
-        block.extend_from_slice(headers);
-        block.resize(28 + padded, 0);
+        block.extend_from_slice(&fields);
+        block.extend_from_slice(&headers[..kept.min(headers.len())]);
+        block.resize(end, 0);
         block.extend_from_slice(&block_length.to_le_bytes());
-        self.failure = self.out.write_all(block).err();
+        if self.buffer.len() >= self.at_a_time {
+            self.write_pages();
+        }
+    }
+
+    /// Writes the whole pages of what is kept.
+    #[cold]
+    fn write_pages(&mut self) {
+        let whole = self.buffer.len() / PAGE * PAGE;
+        self.failure = self.out.write_all(&self.buffer[..whole]).err();
+        self.buffer.drain(..whole);
     }
 
     /// Writes what is left; an error if anything could not be written.
     pub fn finish(mut self) -> io::Result<()> {
-        match self.failure.take() {
-            Some(failure) => Err(failure),
-            None => self.out.flush(),
+        self.write_rest()
+    }
+
+    fn write_rest(&mut self) -> io::Result<()> {
+        if let Some(failure) = self.failure.take() {
+            self.buffer.clear();
+            return Err(failure);
         }
+        let kept = std::mem::take(&mut self.buffer);
+        self.out.write_all(&kept)?;
+        self.out.flush()
+    }
+}
+
+/// A run that ends early leaves the packets so far.
+impl Drop for Capture {
+    fn drop(&mut self) {
+        // Nobody is left to learn of a failure.
+        let _ = self.write_rest();
     }
 }
 
@@ -152,17 +228,17 @@ fn option(block: &mut Vec<u8>, code: u16, value: &[u8]) {
     pad(block);
 }
 
-fn write_block(out: &mut impl Write, kind: u32, body: &[u8]) -> io::Result<()> {
+fn write_block(out: &mut Vec<u8>, kind: u32, body: &[u8]) {
     let length = (body.len() as u32 + 12).to_le_bytes();
-    out.write_all(&kind.to_le_bytes())?;
-    out.write_all(&length)?;
-    out.write_all(body)?;
-    out.write_all(&length)
+    out.extend(kind.to_le_bytes());
+    out.extend(length);
+    out.extend(body);
+    out.extend(length);
 }
 
 /// The length and the checksum are filled in when the rest is known.
 fn ip_header(
-    header: &mut Vec<u8>,
+    header: &mut Headers,
     packet: &Packet,
     labels: &Labels,
     reverse: bool,
@@ -207,7 +283,7 @@ fn receiver_port(packet: &Packet) -> u16 {
     1024 + ((packet.connection & 0x7fff_ffff) % 64_512) as u16
 }
 
-fn udp_header(headers: &mut Vec<u8>, packet: &Packet, data: usize) {
+fn udp_header(headers: &mut Headers, packet: &Packet, data: usize) {
     let length = (8 + data) as u16;
     headers.extend(SENDER_PORT.to_be_bytes());
     headers.extend(receiver_port(packet).to_be_bytes());
@@ -221,7 +297,7 @@ fn udp_header(headers: &mut Vec<u8>, packet: &Packet, data: usize) {
 
 /// Both ends begin with the sequence number 0, which their SYN takes.
 fn tcp_header(
-    headers: &mut Vec<u8>,
+    headers: &mut Headers,
     packet: &Packet,
     segment: &Segment,
     tcp: &TcpLabels,
@@ -286,7 +362,7 @@ fn tcp_header(
     headers[36..38].copy_from_slice(&checksum.to_be_bytes());
 }
 
-fn tcp_options(headers: &mut Vec<u8>, segment: &Segment, tcp: &TcpLabels, reverse: bool) {
+fn tcp_options(headers: &mut Headers, segment: &Segment, tcp: &TcpLabels, reverse: bool) {
     const NO_OPERATION: u8 = 1;
     if segment.flags.contains(Flags::SYN) {
         headers.extend([2, 4]);
