@@ -251,6 +251,12 @@ impl<P: Packet, Q: QueueDiscipline<Queued<P>>> Link<P, Q> {
         Some(delivery)
     }
 
+    /// Returns the packet that comes out of the link after `before` others; `None` if there are no more in transmission or in
+    /// propagation.
+    pub fn packet_behind(&self, before: usize) -> Option<&P> {
+        self.pipe.get(before).map(|delivery| &delivery.packet)
+    }
+
     /// Returns the next packet that the discipline dropped after it had admitted it; `None` if there is none. Call it
     /// after [`Link::offer`] and [`Link::deliver`] until it returns `None`. Until then the packet counts as inside.
     #[inline]

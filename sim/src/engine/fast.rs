@@ -23,6 +23,8 @@ use crate::time::NEVER;
 pub(crate) struct FastScheduler<Q> {
     packets: Q,
     links: WinnerTree<Vec<u64>>,
+    /// The number of the link with the first place in the tree.
+    first_link: usize,
     others: TimingWheel,
     /// Not later than the event taken last.
     epoch: Time,
@@ -36,11 +38,12 @@ pub(crate) const MAX_LINKS: usize = 1 << LINK_BITS;
 const FAR: u64 = 1 << (u64::BITS - LINK_BITS);
 
 impl<Q: PacketQueue> FastScheduler<Q> {
-    /// A scheduler for `links` links without departure times known on arrival, and for the packets on all others.
-    fn with(links: usize, packets: Q) -> FastScheduler<Q> {
+    /// A scheduler for links without departure times known on arrival, which are among `links`, and for the packets on all others.
+    fn with(links: Range<usize>, packets: Q) -> FastScheduler<Q> {
         FastScheduler {
             packets,
-            links: WinnerTree::new(links),
+            links: WinnerTree::new(links.len()),
+            first_link: links.start,
             others: TimingWheel::default(),
             epoch: Time::ZERO,
         }
@@ -49,7 +52,7 @@ impl<Q: PacketQueue> FastScheduler<Q> {
     /// Moves the epoch on. An event that is too far ahead still goes to the timers.
     #[cold]
     fn set_far_link(&mut self, now: Time, link: usize, due: Time) {
-        self.links.set(link, winner_tree::NONE);
+        self.links.set(link - self.first_link, winner_tree::NONE);
         let passed = now.as_nanos() - self.epoch.as_nanos();
         self.links.change_all(|key| key - (passed << LINK_BITS));
         self.epoch = now;
@@ -104,8 +107,7 @@ impl<Q: PacketQueue> Scheduler for FastScheduler<Q> {
     const NEEDS_LANES: bool = !Q::FITS_CACHE;
 
     fn new(shape: &Shape) -> FastScheduler<Q> {
-        let event_links = if shape.event_links { shape.links } else { 0 };
-        FastScheduler::with(event_links, Q::new(shape))
+        FastScheduler::with(shape.event_links.clone(), Q::new(shape))
     }
 
     #[inline]
@@ -126,7 +128,7 @@ impl<Q: PacketQueue> Scheduler for FastScheduler<Q> {
                 (ahead << LINK_BITS) | link as u64
             }
         };
-        self.links.set(link, key);
+        self.links.set(link - self.first_link, key);
     }
 
     #[inline(always)]
@@ -196,7 +198,7 @@ mod tests {
 
     #[test]
     fn of_simultaneous_events_the_lowest_source_is_first() {
-        let mut queue = FastScheduler::with(5, LinkFifos::new(0));
+        let mut queue = FastScheduler::with(2..5, LinkFifos::new(0));
         let time = Time::from_millis(5);
         queue.set_link(Time::ZERO, 3, Some(time));
         queue.insert(time, event_source::WRITE | 1);
@@ -288,8 +290,8 @@ mod tests {
             // Some times lie too far ahead for the keys of links.
             steps in prop::collection::vec((0u32..40, 0u64..50, 0u64..8, any::<bool>()), 1..400),
         ) {
-            compare(FastScheduler::with(links, LinkFifos::new(40)), links, &steps)?;
-            compare(FastScheduler::with(links, FifoLanes::new(2, 1)), links, &steps)?;
+            compare(FastScheduler::with(0..links, LinkFifos::new(40)), links, &steps)?;
+            compare(FastScheduler::with(0..links, FifoLanes::new(2, 1)), links, &steps)?;
         }
     }
 }

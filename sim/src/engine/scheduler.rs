@@ -26,12 +26,12 @@ pub(crate) enum Event {
 }
 
 /// Facts of the network that a scheduler needs.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Shape {
     /// All links.
     pub links: usize,
-    /// Some link does not know a packet's departure time on its arrival.
-    pub event_links: bool,
+    /// All links that do not know a packet's departure time on its arrival are among these.
+    pub event_links: Range<usize>,
     /// FIFO lanes of drop-tail links, if [`Scheduler::NEEDS_LANES`].
     pub lanes: usize,
     /// Packets to be shown before they leave their links.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The links of a run, with their measurements and optional parts.
 
+use std::ops::Range;
+
 use netnice_queue::random::LinkStreams;
 use netnice_queue::{
     DropCause, Link, LinkCounters, LinkUsage, Marker, QueueDiscipline as _, Rate, ReorderingJitter,
@@ -122,10 +124,15 @@ impl Links {
         }))
     }
 
-    /// Returns true if a link cannot compute on a packet's arrival when it comes out.
-    pub fn any_other(&self) -> bool {
-        let mut all = self.all.iter();
-        all.any(|link| matches!(link, SimulatedLink::Other(_)))
+    /// The smallest range of links that has all those which cannot compute on a packet's arrival when it comes out: a few of
+    /// thousands mostly, described one after the other.
+    pub fn others(&self) -> Range<usize> {
+        let other = |link: &SimulatedLink| matches!(link, SimulatedLink::Other(_));
+        let first = self.all.iter().position(other);
+        let last = self.all.iter().rposition(other);
+        first
+            .zip(last)
+            .map_or(0..0, |(first, last)| first..last + 1)
     }
 
     /// Returns true if the packets that come out of a link are written to a trace.

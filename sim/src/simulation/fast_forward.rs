@@ -57,7 +57,7 @@ impl<S: Scheduler> Run<S> {
         self.scheduler.set_preview(preview);
     }
 
-    fn prefetch(&self) -> Prefetch<'_> {
+    pub(super) fn prefetch(&self) -> Prefetch<'_> {
         Prefetch {
             links: &self.links,
             flows: &self.flows,

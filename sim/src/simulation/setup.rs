@@ -49,7 +49,7 @@ impl<S: Scheduler> Run<S> {
         let lanes = links.seal(S::NEEDS_LANES);
         let shape = Shape {
             links: links.all.len(),
-            event_links: links.any_other(),
+            event_links: links.others(),
             lanes,
             preview: LOOK_AHEAD,
         };
