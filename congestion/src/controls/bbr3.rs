@@ -125,7 +125,7 @@ enum AckPhase {
     ProbeStopping,
 }
 
-/// What held when the packets sent after an ACK left.
+/// State at the time at which the packets sent after an ACK left.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sent {
     /// P.delivered.
@@ -1128,7 +1128,7 @@ mod tests {
         control.rs = sample(20.0, 1.0);
         control.handle_lost_packets(1);
         assert_eq!(control.inflight_longterm, 35.0);
-        // What the program limited says nothing of the path.
+        // A rate that the program limited says nothing of the path.
         let mut control = probing;
         control.rs = RateSample {
             app_limited: true,

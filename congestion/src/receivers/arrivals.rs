@@ -83,7 +83,7 @@ struct Anchor {
     one_way_us: u32,
 }
 
-/// What is known of the data that have arrived.
+/// State of the data that have arrived.
 #[derive(Debug, Clone)]
 struct Arrivals {
     delay: Delay,

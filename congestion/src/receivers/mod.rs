@@ -84,7 +84,7 @@ impl Clone for Box<dyn ReceiverPolicy> {
     }
 }
 
-/// What the connections of a group from one sender to one receiver share.
+/// State shared by the connections of a group from one sender to one receiver.
 #[derive(Debug, Default)]
 pub struct Shared {
     pub(crate) path: Path,

@@ -12,7 +12,7 @@ use super::congestion_control::table_schema;
 /// A receiver that advertises what it has room for.
 const PLAIN: &str = "plain";
 
-/// What `receiver` may name.
+/// Names that `receiver` takes.
 fn names() -> impl Iterator<Item = &'static str> + Clone {
     receivers::names().iter().copied().chain([PLAIN])
 }
@@ -34,7 +34,7 @@ impl ReceiverControl {
         control.is_none_or(|control| receivers::is_in_kernel(&control.name))
     }
 
-    /// What `receiver` may name on a kernel.
+    /// Names that `receiver` takes on a kernel.
     pub fn names_in_kernel() -> impl Iterator<Item = &'static str> {
         names().filter(|name| *name == PLAIN || receivers::is_in_kernel(name))
     }

@@ -325,12 +325,12 @@ pub struct VideoResult {
     pub flow: String,
     /// Name in the scenario, the same for all flows of a group.
     pub group: String,
-    /// What the viewer had.
+    /// Quality that the viewer had.
     #[serde(flatten)]
     pub quality: VideoQuality,
 }
 
-/// What the viewer of a video had.
+/// Quality that the viewer of a video had.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct VideoQuality {
     /// Chunks asked for since the warm-up that have arrived.

@@ -180,7 +180,7 @@ impl Prefetch<'_> {
         }
     }
 
-    /// What a packet needs at that link where chance may take or delay it.
+    /// Memory that a packet needs at that link where chance may take or delay it.
     #[cold]
     fn fetch_chance_of_first_link(self, route: Route) {
         if let Some(link) = self.links.routes.hop(route).link() {

@@ -206,7 +206,7 @@ impl Simulation {
         each!(self, run => run.call(id))
     }
 
-    /// What the viewer of the video of flow `id` had since the end of the warm-up; `None` for other flows.
+    /// Quality that the viewer of the video of flow `id` had since the end of the warm-up; `None` for other flows.
     pub fn video(&self, id: FlowId) -> Option<VideoQuality> {
         each!(self, run => run.video(id))
     }

@@ -16,7 +16,7 @@ use crate::measure::{FlowCounters, Histogram, OF_FLOWS, OF_LINKS};
 use crate::prefetch::prefetch;
 use crate::simulation::run::Run;
 
-/// What a sample needs of a flow or a link is fetched so many before.
+/// The memory of a flow or a link is prefetched this many samples ahead.
 const FLOWS_AHEAD: usize = 4;
 const LINKS_AHEAD: usize = 8;
 
@@ -197,7 +197,7 @@ impl<S: Scheduler> Run<S> {
         Some(call.quality(flow.counters.sent_packets, self.warm_up, self.now))
     }
 
-    /// What the viewer of the video of flow `id` had since the end of the warm-up; `None` for other flows.
+    /// Quality that the viewer of the video of flow `id` had since the end of the warm-up; `None` for other flows.
     pub fn video(&self, id: FlowId) -> Option<VideoQuality> {
         let player = self.flows.all[id.index()].player.as_ref()?;
         Some(player.quality(self.warm_up, self.now))

@@ -48,7 +48,7 @@ impl Source for Call {
     }
 }
 
-/// What became of a packet.
+/// Fate of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     UnderWay,

@@ -206,7 +206,7 @@ impl Player {
         self.buffer = self.buffer.saturating_sub(passed);
     }
 
-    /// What the viewer had from `from` to `to`, the present.
+    /// Quality that the viewer had from `from` to `to`, the present.
     pub fn quality(&self, from: Time, to: Time) -> VideoQuality {
         let mut player = self.clone();
         player.pass(to);
