@@ -19,7 +19,7 @@ PYTHON ?= python3
 PYTHON_ENVIRONMENT = target/python-environment
 MATURIN = $(PYTHON_ENVIRONMENT)/bin/maturin build --manifest-path python/Cargo.toml --locked --target-dir target/python
 PYTHON_SOURCES = python/bench/binding python/bench/cluster python/netnice python/tests \
-	bench/ablation bench/alternatives bench/compare_ns2 bench/compare_ns3 bench/comparison.py bench/download_programs bench/exporter_cost bench/mirrors \
+	bench/ablation bench/alternatives bench/compare_ns2 bench/compare_ns3 bench/comparison.py bench/download_programs bench/exporter_cost bench/fast_paths bench/mirrors \
 	bench/speed bench/start_up \
 	bench/ns2/measure bench/ns2/cases.py bench/ns3/ns3_cases.py \
 	netnice/tests/program/downloads.py scripts/check-links scripts/make-link-traces scripts/cli-reference \
