@@ -300,8 +300,8 @@ fn linux_restarts_the_rto_by_sacks_of_the_flight_before() {
     assert_eq!(pipe.sender.statistics().timeouts, 1);
 }
 
-#[test]
-fn linux_reduces_for_a_real_loss() {
+/// Ends that recover as Linux does, with timestamps; four packets at first.
+fn linux_with_timestamps() -> (SenderConfig, ReceiverConfig) {
     let (sender, receiver) = one_way(1000);
     let sender = SenderConfig {
         recovery: Recovery::Sack,
@@ -316,6 +316,12 @@ fn linux_reduces_for_a_real_loss() {
         timestamps: true,
         ..receiver
     };
+    (sender, receiver)
+}
+
+#[test]
+fn linux_reduces_for_a_real_loss() {
+    let (sender, receiver) = linux_with_timestamps();
     let mut pipe = Pipe::new(sender, receiver, 50).losing(&[0]);
     pipe.sender.supply(8000);
     pipe.open();
@@ -326,20 +332,10 @@ fn linux_reduces_for_a_real_loss() {
 
 #[test]
 fn linux_probes_for_a_lost_tail() {
-    let (sender, receiver) = one_way(1000);
+    let (sender, receiver) = linux_with_timestamps();
     let sender = SenderConfig {
-        recovery: Recovery::Sack,
-        linux: true,
-        timestamps: true,
         timeout: TimeoutConfig::default(),
-        initial_window: 4,
         ..sender
-    };
-    let receiver = ReceiverConfig {
-        sack: true,
-        duplicate_sack: true,
-        timestamps: true,
-        ..receiver
     };
     let mut pipe = Pipe::new(sender, receiver, 50).losing(&[2, 3]);
     pipe.sender.supply(4000);

@@ -424,7 +424,7 @@ impl Sender {
         self.fin_sent && self.unacknowledged == self.next_sequence
     }
 
-    /// The receiver waits for CWR, and so is told of reductions. AccECN's does not.
+    /// Returns true if CWR tells the receiver of reductions: it waits for that, unless feedback is AccECN's.
     fn tells_reductions(&self) -> bool {
         self.config.ecn && !self.config.accurate_ecn
     }
