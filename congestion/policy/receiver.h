@@ -51,6 +51,10 @@
 #define RECEIVER_RATE_US 10000U         /* minimum interval of a rate measurement */
 #define RECEIVER_TICK_US 1000U          /* tick of our own timestamps */
 #define RECEIVER_PATH_AGE_US 60000000U  /* of what is known of a path */
+#define RECEIVER_PATH_RATE_US 100000U   /* minimum interval of a path's rate measurement */
+#define RECEIVER_PATH_LAG 4U            /* least part of the path's rate that a connection knows */
+#define RECEIVER_LONE_CWND 4U           /* packets of a larger window are seldom 40 ms apart */
+#define RECEIVER_UNSAMPLED 8U           /* packets in a row without a sample that start yielding */
 #define RECEIVER_FIRST_MSS 1448U        /* Ethernet's; grows when larger packets arrive */
 
 /* Packets that had arrived when an ACK left. */
@@ -87,7 +91,8 @@ struct receiver {
 	u8 gap; /* data was missing when the last ACK left */
 	u8 ce;
 	u8 recovering;
-	u8 slow_persists;
+	u8 slow_persists : 4;
+	u8 unsampled : 4; /* packets in a row without a sample, in a small window */
 	struct receiver_mark marks[RECEIVER_MARKS];
 };
 
@@ -109,12 +114,17 @@ struct receiver_segment {
 
 /*
  * The path from one peer, shared by the connections of a group: each of many that begin together
- * meets the queue of the others from its first packet on, and would take it for the path's delay.
+ * meets the queue of the others from its first packet on, and would take it for the path's delay, and
+ * its part of the link's rate for the whole.
  * Connections may write at the same time: each value is of one of them. All zero at first.
  */
 struct receiver_path {
 	u32 minimum_rtt_us;
-	u32 met_us; /* when a connection last had this minimum */
+	u32 met_us;        /* when a connection last had this minimum */
+	u32 packet_ns;     /* time of one packet at the highest rate of all connections together */
+	u32 rated_us;      /* when they last had this rate */
+	u32 rate_since_us; /* start of the measurement under way */
+	u32 rate_packets;  /* that have arrived since */
 };
 
 /* A connection of a group that pauses, and so probes for others that yield. */
@@ -327,11 +337,12 @@ POLICY_INLINE u32 receiver_rate(struct receiver *state, const struct receiver_se
 
 /*
  * Returns whether the sender could have sent more: fewer packets arrived within the round trip than
- * were advertised at its start. In slow start, whose window is always ahead, half as many suffice.
+ * were advertised at its start. Where the window grows it is ahead: four fifths suffice, and half as
+ * many in slow start.
  */
 POLICY_INLINE u8 receiver_is_app_limited(const struct receiver *state, u32 came, u32 window)
 {
-	u32 slack = state->policy.slow_start ? came : came / 8;
+	u32 slack = state->policy.slow_start ? came : came / 4;
 
 	return came + slack + RECEIVER_PROBE_PACKETS < window;
 }
@@ -485,6 +496,25 @@ POLICY_INLINE u32 receiver_answered(const struct receiver *state, u32 prior_mark
 	return policy_max(cwnd > surplus ? cwnd - surplus : 0, NETNICE_MINIMUM_CWND);
 }
 
+/*
+ * Yields where a small window gives no sample any more. A server that paces sends its packets one at a
+ * time, and if they are further apart than the timer of delayed ACKs, each of them has to wait for it:
+ * the window would neither grow nor shrink for good. Probes give samples.
+ */
+POLICY_INLINE void receiver_count_unsampled(struct receiver *state, u32 queue_us)
+{
+	if (queue_us != NETNICE_NO_SAMPLE || state->cwnd > RECEIVER_LONE_CWND ||
+	    state->policy.report.phase == POLICY_YIELDING) {
+		state->unsampled = 0;
+		return;
+	}
+	state->unsampled += 1;
+	if (state->unsampled < RECEIVER_UNSAMPLED)
+		return;
+	state->unsampled = 0;
+	state->cwnd = netnice_yield(&state->policy);
+}
+
 /* Calls the policy for newly arrived data. Returns the queueing delay, or NETNICE_NO_SAMPLE. */
 POLICY_INLINE u32 receiver_on_arrival(struct receiver *state,
 				      const struct receiver_segment *segment, u32 acked)
@@ -520,6 +550,7 @@ POLICY_INLINE u32 receiver_on_arrival(struct receiver *state,
 	state->policy.low_support = NETNICE_LOW_ENOUGH - NETNICE_LOW_SUPPORT;
 	state->policy.low_fall_us = 0;
 	state->cwnd = receiver_answered(state, prior_mark, RECEIVER_POLICY(&state->policy, &ack));
+	receiver_count_unsampled(state, queue_us);
 	state->policy.report.signal = POLICY_SIGNAL_ONE_WAY_DELAY;
 	/*
 	 * Growth itself spreads a round's samples. The spread would raise the threshold of the
@@ -548,15 +579,51 @@ POLICY_INLINE int receiver_path_is_unknown(const struct receiver_path *path, u32
 }
 
 /*
- * Takes over the smallest round trip of other connections: what exceeds it is queue, and the data
- * waited there.
+ * Measures the rate at which all connections together receive. What a filled gap releases arrived
+ * earlier, and does not count.
  */
-POLICY_INLINE void receiver_adopt_path(struct receiver *state, const struct receiver_path *path,
-				       u32 now_us)
+POLICY_INLINE void receiver_rate_path(const struct receiver *state, struct receiver_path *path,
+				      const struct receiver_segment *segment)
+{
+	u32 now_us = segment->now_us;
+	u32 interval_us = now_us - path->rate_since_us;
+	u32 least_us = policy_max(segment->rtt_us, RECEIVER_PATH_RATE_US);
+	int outdated = now_us - path->rated_us > RECEIVER_PATH_AGE_US;
+	u32 packet_ns;
+
+	if (!segment->bytes)
+		return;
+	if (!state->gap)
+		path->rate_packets += (segment->bytes + state->mss / 2) / state->mss;
+	if (interval_us < least_us)
+		return;
+	/* A longer interval contains a pause. */
+	if (interval_us < 4 * least_us && path->rate_packets >= 4) {
+		packet_ns = (u32)((u64)interval_us * 1000 / path->rate_packets);
+		if (outdated || !path->packet_ns || packet_ns < path->packet_ns) {
+			path->packet_ns = packet_ns;
+			path->rated_us = now_us;
+		}
+	}
+	path->rate_since_us = now_us;
+	path->rate_packets = 0;
+}
+
+/*
+ * Takes over what other connections know. What exceeds their smallest round trip is queue, and the data
+ * waited there. A connection's rate follows the path's at a distance: at the path's own, each of many
+ * would take the queue of the others for one of strangers.
+ */
+POLICY_INLINE void receiver_adopt_path(struct receiver *state, struct receiver_path *path,
+				       const struct receiver_segment *segment)
 {
 	struct netnice *policy = &state->policy;
+	u32 now_us = segment->now_us;
 	u32 fall_us;
 
+	receiver_rate_path(state, path, segment);
+	if (path->packet_ns && policy->packet_ns / RECEIVER_PATH_LAG > path->packet_ns)
+		policy->packet_ns = RECEIVER_PATH_LAG * path->packet_ns;
 	if (receiver_path_is_unknown(path, now_us) || policy->minimum_rtt_us == NETNICE_NO_SAMPLE ||
 	    state->minimum_rtt_us <= path->minimum_rtt_us + state->floor_us)
 		return;

@@ -141,10 +141,10 @@ u32 native_receiver_window(struct receiver *state, const struct receiver_segment
 	return receiver_window(state, segment);
 }
 
-void native_receiver_adopt_path(struct receiver *state, const struct receiver_path *path,
-				u32 now_us)
+void native_receiver_adopt_path(struct receiver *state, struct receiver_path *path,
+				const struct receiver_segment *segment)
 {
-	receiver_adopt_path(state, path, now_us);
+	receiver_adopt_path(state, path, segment);
 }
 
 void native_receiver_share_path(const struct receiver *state, struct receiver_path *path,

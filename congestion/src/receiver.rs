@@ -33,12 +33,16 @@ pub struct Segment {
     pub may_close: bool,
 }
 
-/// The path from one peer, shared by the connections of a group: their smallest round trip.
+/// The path from one peer, shared by the connections of a group: their smallest round trip, and the highest rate of all.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Path {
     minimum_rtt_us: u32,
     met_us: u32,
+    packet_ns: u32,
+    rated_us: u32,
+    rate_since_us: u32,
+    rate_packets: u32,
 }
 
 /// The connections of a group, of which a few probe while they yield: `struct receiver_group`.
@@ -95,7 +99,7 @@ unsafe extern "C" {
         now_us: u32,
     );
     fn native_receiver_window(state: *mut Receiver, segment: *const Segment) -> u32;
-    fn native_receiver_adopt_path(state: *mut Receiver, path: *const Path, now_us: u32);
+    fn native_receiver_adopt_path(state: *mut Receiver, path: *mut Path, segment: *const Segment);
     fn native_receiver_share_path(state: *const Receiver, path: *mut Path, segment: *const Segment);
     fn native_receiver_clamp_bytes(state: *const Receiver) -> u32;
     fn native_receiver_others_probe(group: *const Group, number: u32, now_us: u32) -> bool;
@@ -155,8 +159,8 @@ impl Receiver {
 
     /// As [`window`](Self::window), for a connection that shares what is known of its path with others.
     pub fn window_on(&mut self, path: &mut Path, segment: &Segment) -> u32 {
-        // SAFETY: the state was initialised by `new`; the call only touches the state and reads the path.
-        unsafe { native_receiver_adopt_path(self, path, segment.now_us) };
+        // SAFETY: the state was initialised by `new`; the call only touches the state and the path.
+        unsafe { native_receiver_adopt_path(self, path, segment) };
         let window_bytes = self.window(segment);
         // SAFETY: the state was initialised by `new`; the call only reads it and touches the path.
         unsafe { native_receiver_share_path(self, path, segment) };

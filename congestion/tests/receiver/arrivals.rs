@@ -305,6 +305,63 @@ fn a_group_shares_the_smallest_round_trip_of_a_path() {
     assert_ne!(phase_beside_another(&mut path, 90), Phase::Yielding);
 }
 
+/// The threshold of a connection that gets four packets each 40 ms, beside one that gets forty or alone.
+fn threshold_of_a_small_part(mut beside: Option<Connection>) -> u32 {
+    let mut path = Path::default();
+    let mut small = Connection::new(40);
+    for _ in 0..100 {
+        for _ in 0..20 {
+            if let Some(large) = &mut beside {
+                large.now_ms += 2;
+                let segment = large.segment(0, 2);
+                large.receiver.window_on(&mut path, &segment);
+            }
+        }
+        small.now_ms += 40;
+        let segment = small.segment(0, 4);
+        small.receiver.window_on(&mut path, &segment);
+    }
+    small.receiver.report().threshold_us
+}
+
+#[test]
+fn a_group_shares_the_rate_of_a_path() {
+    // One and a half packets of 10 ms, and half a tick of a millisecond.
+    assert_eq!(threshold_of_a_small_part(None), 15_500);
+    // 44 packets in 40 ms: one takes 909 us. One and a half of four times that.
+    let shared = threshold_of_a_small_part(Some(Connection::new(40)));
+    assert!((5_500..6_500).contains(&shared), "{shared} us");
+}
+
+/// Delivers a packet whose ACK waits for the timer of delayed ACKs.
+fn lone(connection: &mut Connection) -> Phase {
+    connection.now_ms += 80;
+    let delayed_ack = Segment {
+        delayed_ack: true,
+        ..connection.segment(0, 1)
+    };
+    connection.receiver.window(&delayed_ack);
+    connection.phase()
+}
+
+#[test]
+fn a_small_window_without_samples_ends_in_probes() {
+    let mut connection = Connection::paused();
+    while connection.phase() == Phase::Yielding {
+        connection.now_ms += 48;
+        connection.pair(0);
+    }
+    while connection.phase() == Phase::SlowStart {
+        connection.now_ms += 48;
+        connection.pair(60);
+    }
+    assert_eq!(fill_gap(&mut connection, 100), 2);
+    for _ in 0..7 {
+        assert_ne!(lone(&mut connection), Phase::Yielding);
+    }
+    assert_eq!(lone(&mut connection), Phase::Yielding);
+}
+
 /// Connections of a group that yield, numbered from 1 on.
 struct Yielding {
     group: Group,

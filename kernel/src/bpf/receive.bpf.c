@@ -286,7 +286,7 @@ static __always_inline void advertise(struct bpf_sock_ops *ops, struct tcp_sock 
 	if (group && own->unseen < UNSEEN && has_timestamps(tp))
 		segment.may_close = receiver_others_probe(group, number, segment.now_us);
 	if (path)
-		receiver_adopt_path(&own->receiver, path, segment.now_us);
+		receiver_adopt_path(&own->receiver, path, &segment);
 	window = receiver_answer(&own->receiver, &segment);
 	if (path)
 		receiver_share_path(&own->receiver, path, &segment);
