@@ -25,6 +25,7 @@
 #include "netnice.h"
 #include "one_way_delay.h"
 #include "parameters.h"
+#include "receiver_segment.h"
 
 /* The call of the policy; a BPF program may replace it to have the policy verified separately. */
 #ifndef RECEIVER_POLICY
@@ -94,22 +95,6 @@ struct receiver {
 	u8 slow_persists : 4;
 	u8 unsampled : 4; /* packets in a row without a sample, in a small window */
 	struct receiver_mark marks[RECEIVER_MARKS];
-};
-
-/* The stack's state when a segment is about to leave. Times wrap. */
-struct receiver_segment {
-	u32 now_us;      /* arrival of the newest packet */
-	u32 rtt_us;      /* now less TSecr; 0 if unknown */
-	u32 tsval;       /* of the newest packet */
-	u32 bytes;       /* made available in order since the last segment left */
-	u32 mss;         /* the stack's estimate of the peer's packets */
-	u32 limit_bytes; /* largest window that can be advertised */
-	u32 bound_bytes; /* largest window that would be advertised at once, whatever the limit */
-	u8 gap;          /* data beyond a gap is queued */
-	u8 ce;           /* a CE mark has arrived, and no CWR since */
-	u8 delayed_ack;  /* a delayed ACK: now is later than the newest packet's arrival */
-	u8 has_data;     /* the segment carries data of our own */
-	u8 may_close;    /* the stack can close its window, and receiver_others_probe() */
 };
 
 /*
@@ -710,6 +695,20 @@ POLICY_INLINE void receiver_share_probing(const struct receiver *state,
 			prober->number = 0;
 		}
 	}
+}
+
+/* Returns what receiver_time() is to know of the connection. */
+POLICY_INLINE struct receiver_known receiver_known(const struct receiver *state)
+{
+	struct receiver_known known = {
+		.mss = state->mss,
+		.minimum_rtt_us = state->minimum_rtt_us,
+		.newest_tsval = state->beyond_tsval,
+		.gap = state->gap,
+		.opens = state->window_bytes != RECEIVER_PAUSE_BYTES,
+	};
+
+	return known;
 }
 
 /*

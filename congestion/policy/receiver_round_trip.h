@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Round trips at the receiving end of a connection without timestamps, for receiver.h.
+ * Round trips at the receiving end of a connection without timestamps, for receiver.h and arrivals.h.
  *
  * Data beyond the window's right edge can leave the sender only after the segment that has moved the
  * edge. So the time from that segment to the arrival of the data is at least a round trip, and it is
  * one if the window limits the sender. Linux tunes its receive buffer by the same measure
  * (tcp_rcv_rtt_measure).
  *
- * receiver.h reads a round trip and a stamp of the peer. The stamp is made up: the time at which the
+ * Both read a round trip and a stamp of the peer. The stamp is made up: the time at which the
  * data would have left the sender if ACKs took no time. The one-way delay is then the round trip, and
  * the smaller of the two, the signal, is the round trip too.
  *
@@ -23,9 +23,11 @@
 #define NETNICE_POLICY_RECEIVER_ROUND_TRIP_H
 
 #include "integer.h"
-#include "receiver.h"
+#include "receiver_segment.h"
 
-#define RECEIVER_EDGES 32U /* a power of two; of them 16 per round trip */
+#define RECEIVER_EDGES 32U               /* a power of two */
+#define RECEIVER_EDGES_SHIFT 4U          /* a sixteenth of a round trip between edges */
+#define RECEIVER_EDGES_INTERVAL_US 1000U /* at least */
 #define RECEIVER_SILENT_ROUNDS 2U
 
 /* A segment that moves the window's right edge. */
@@ -93,7 +95,8 @@ POLICY_INLINE void receiver_note_edge(struct receiver_round_trip *trip,
 				      const struct receiver_advertised *advertised)
 {
 	struct receiver_edge *newest = &trip->edges[(trip->end - 1) % RECEIVER_EDGES];
-	u32 interval_us = policy_max(trip->latest_us >> RECEIVER_MARKS_SHIFT, RECEIVER_TICK_US);
+	u32 interval_us =
+		policy_max(trip->latest_us >> RECEIVER_EDGES_SHIFT, RECEIVER_EDGES_INTERVAL_US);
 
 	if (trip->head != trip->end) {
 		if (newest->prior == advertised->edge) {
@@ -114,40 +117,41 @@ POLICY_INLINE void receiver_note_edge(struct receiver_round_trip *trip,
  * Returns whether the newest data was sent by a persist timer: whether the window had no room for a
  * packet. The stack may advertise less than the policy wants: its window opens as data arrive.
  */
-POLICY_INLINE int receiver_is_by_timer(const struct receiver *state,
+POLICY_INLINE int receiver_is_by_timer(const struct receiver_known *known,
 				       const struct receiver_segment *segment,
 				       const struct receiver_advertised *advertised)
 {
 	u32 before = advertised->received - segment->bytes;
 
-	return segment->bytes && advertised->edge - before < state->mss;
+	return segment->bytes && advertised->edge - before < known->mss;
 }
 
 /*
- * Returns the stamp, which tells receiver.h a loss from reordering: a retransmission's is later than
- * that of what lay beyond the gap.
+ * Returns the stamp, which tells a loss from reordering: a retransmission's is later than that of what
+ * lay beyond the gap.
  */
 POLICY_INLINE u32 receiver_made_up_tsval(struct receiver_round_trip *trip,
-					 const struct receiver *state,
+					 const struct receiver_known *known,
 					 const struct receiver_segment *segment)
 {
-	int filled = state->gap && segment->bytes;
-	int lost = segment->now_us - trip->gap_us >= state->minimum_rtt_us / 2;
+	int filled = known->gap && segment->bytes;
+	int lost = segment->now_us - trip->gap_us >= known->minimum_rtt_us / 2;
 
-	if (segment->gap && (filled || !state->gap))
+	if (segment->gap && (filled || !known->gap))
 		trip->gap_us = segment->now_us;
-	return filled ? state->beyond_tsval + lost : segment->now_us - trip->latest_us;
+	return filled ? known->newest_tsval + lost : segment->now_us - trip->latest_us;
 }
 
 /*
  * Completes what the stack says of a segment that is about to leave by a round trip and a stamp.
- * Between two samples the latest stands. To be called before receiver_window().
+ * Between two samples the latest stands. To be called before the policy takes the segment.
  */
-POLICY_INLINE void receiver_time(struct receiver_round_trip *trip, const struct receiver *state,
+POLICY_INLINE void receiver_time(struct receiver_round_trip *trip,
+				 const struct receiver_known *known,
 				 struct receiver_segment *segment,
 				 const struct receiver_advertised *advertised)
 {
-	int by_timer = receiver_is_by_timer(state, segment, advertised);
+	int by_timer = receiver_is_by_timer(known, segment, advertised);
 	u32 sent_us;
 	u8 found;
 
@@ -155,16 +159,16 @@ POLICY_INLINE void receiver_time(struct receiver_round_trip *trip, const struct 
 		receiver_notice_silence(trip, segment->now_us);
 		sent_us = receiver_crossed_us(trip, advertised->received, &found);
 		/* Packets that a filled gap releases came earlier. */
-		if (found && !by_timer && !state->gap && !segment->delayed_ack) {
+		if (found && !by_timer && !known->gap && !segment->delayed_ack) {
 			trip->latest_us = policy_max(segment->now_us - sent_us, 1);
 			trip->silent = 0;
 		}
 	}
 	receiver_note_edge(trip, advertised);
 	segment->rtt_us = by_timer ? 0 : trip->latest_us;
-	segment->tsval = receiver_made_up_tsval(trip, state, segment);
+	segment->tsval = receiver_made_up_tsval(trip, known, segment);
 	/* The stack opens only now what the policy has opened: two packets are still to come. */
-	if (by_timer && state->window_bytes != RECEIVER_PAUSE_BYTES)
+	if (by_timer && known->opens)
 		segment->bytes = 0;
 }
 

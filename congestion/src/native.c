@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /* Gives the policies' inline functions addresses, so that Rust can call them. */
+#include "arrivals.h"
 #include "dstcp.h"
 #include "hstcplp.h"
 #include "ledbat.h"
@@ -16,6 +17,8 @@
  * after an ACK that `sample` has taken, a smaller one being the new ssthresh as well; `on_loss`
  * returns ssthresh. `pause_us` returns the interval between packets of a window below one packet,
  * otherwise 0, and always 0 unless `may_pause`. `on_restart` ends an idle time.
+ *
+ * Each is a receiver's policy as well, by arrivals.h.
  */
 #define NATIVE_DELAY_POLICY(name)                                                                  \
 	void native_##name##_init(struct name *state, const struct policy_parameters *wanted)      \
@@ -42,6 +45,32 @@
 	{                                                                                          \
 		name##_on_restart(state);                                                          \
 	}                                                                                          \
+	ARRIVALS_RECEIVER(name)                                                                    \
+	void native_##name##_receiver_init(                                                        \
+		struct name##_receiver *state, const struct policy_parameters *wanted,             \
+		enum arrivals_delay delay, u32 window_bytes, u32 mss, u32 now_us)                  \
+	{                                                                                          \
+		name##_receiver_init(state, wanted, delay, window_bytes, mss, now_us);             \
+	}                                                                                          \
+	u32 native_##name##_receiver_window(struct name##_receiver *state,                         \
+					    const struct receiver_segment *segment)                \
+	{                                                                                          \
+		return name##_receiver_window(state, segment);                                     \
+	}                                                                                          \
+	void native_##name##_receiver_time(                                                        \
+		struct receiver_round_trip *trip, const struct name##_receiver *state,             \
+		struct receiver_segment *segment, const struct receiver_advertised *advertised)    \
+	{                                                                                          \
+		struct receiver_known known = arrivals_known(&state->arrivals);                    \
+                                                                                                   \
+		receiver_time(trip, &known, segment, advertised);                                  \
+	}                                                                                          \
+	u32 native_##name##_receiver_clamp_bytes(const struct name##_receiver *state)              \
+	{                                                                                          \
+		return arrivals_window_bytes(&state->arrivals);                                    \
+	}                                                                                          \
+	_Static_assert(sizeof(struct name##_receiver) <= 192,                                      \
+		       "state must have the size of src/receivers/arrivals.rs");                   \
 	_Static_assert(sizeof(struct name) <= 104, "state must fit icsk_ca_priv")
 
 NATIVE_DELAY_POLICY(tcplp);
@@ -173,22 +202,14 @@ void native_receiver_time(struct receiver_round_trip *trip, const struct receive
 			  struct receiver_segment *segment,
 			  const struct receiver_advertised *advertised)
 {
-	receiver_time(trip, state, segment, advertised);
-}
+	struct receiver_known known = receiver_known(state);
 
-/* The one-way delay of data that have arrived: the peer's stamp is the earlier one. */
-u32 native_one_way_delay_of_data(struct one_way_delay *clock, u32 tsval, u32 now_us, u8 *restarted)
-{
-	u32 delay_us = one_way_delay_sample(clock, tsval, now_us, now_us, restarted);
-
-	return delay_us ? 2 * ONE_WAY_DELAY_ORIGIN_US - delay_us : 0;
+	receiver_time(trip, &known, segment, advertised);
 }
 
 /* Size that Rust and the kernel reserve for a state. */
 _Static_assert(sizeof(struct netnice) <= 104, "state must fit icsk_ca_priv");
 _Static_assert(sizeof(struct dstcp) <= 104, "state must fit icsk_ca_priv");
-_Static_assert(sizeof(struct one_way_delay) == 16,
-	       "a clock must have the size of src/receivers/arrivals.rs");
 _Static_assert(sizeof(struct receiver) == 604, "state must have the size of src/receiver.rs");
 _Static_assert(sizeof(struct receiver_group) == 20,
 	       "a group must have the size of src/receiver.rs");

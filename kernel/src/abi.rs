@@ -47,6 +47,7 @@ pub(crate) struct ReceptionRecord {
     pub(crate) minimum_rtt_us: u32,
     pub(crate) paused: u8,
     pub(crate) reserved: [u8; 7],
+    pub(crate) control: [u8; 16],
 }
 
 /// Reads a record from a value of a map. A newer version's value may be longer; a shorter one is unreadable.
@@ -180,9 +181,9 @@ mod tests {
         assert_mirror!(&types, "attachment", Attachment {
             group, control, dscp, reserved, parameters
         });
-        let types = Btf::from_path(concat!(env!("OUT_DIR"), "/receive.bpf.o")).unwrap();
+        let types = Btf::from_path(concat!(env!("OUT_DIR"), "/receive_netnice.bpf.o")).unwrap();
         assert_mirror!(&types, "reception_record", ReceptionRecord {
-            group, since_ns, report, window_bytes, minimum_rtt_us, paused, reserved
+            group, since_ns, report, window_bytes, minimum_rtt_us, paused, reserved, control
         });
     }
 

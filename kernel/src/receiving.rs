@@ -7,6 +7,7 @@ use crate::cgroup::attachment::Attacher;
 use crate::cgroup::fork::tcp_socket_in;
 use crate::cgroup::hierarchy::{Cgroup, Hierarchy};
 use crate::error::{Context, Result};
+use crate::objects::control::Control;
 use crate::objects::parameters::Parameters;
 use crate::runtime::journal::{self, Kind, Record};
 use crate::runtime::pins::Pins;
@@ -19,10 +20,11 @@ pub struct ReceivingGroup {
 }
 
 impl ReceivingGroup {
-    /// Makes a cgroup below this process's, whose receivers have these parameters of the netnice control. If this
-    /// process is killed, the next call of netnice removes the cgroup. Needs root.
-    pub fn new(pins: &Pins, parameters: Parameters) -> Result<Self> {
+    /// Makes a cgroup below this process's, whose receivers have this control, one of [`Control::receivers`], with these
+    /// parameters. If this process is killed, the next call of netnice removes the cgroup. Needs root.
+    pub fn new(pins: &Pins, control: Control, parameters: Parameters) -> Result<Self> {
         let settings = Settings {
+            control,
             parameters,
             mark: false,
             direction: Direction::Receive,

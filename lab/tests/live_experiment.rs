@@ -247,6 +247,44 @@ fn a_router_marks_instead_of_dropping() {
     assert!(queue.utilisation > 0.7, "{queue:?}");
 }
 
+/// The kernel's programs for what is received, each a link of its own.
+#[test]
+fn receivers_of_each_kind_fill_a_link_and_yield_it() {
+    let receivers = ["netnice", "tcplp", "hstcplp"];
+    let flows: String = receivers
+        .map(|receiver| {
+            let link = format!(
+                "[[links]]\nname = \"{receiver}\"\nfrom = \"server_{receiver}\"\nto = \"home_{receiver}\"\n\
+                 rate = \"10mbit\"\ndelay = \"20ms\"\nqueue = \"83p\"\n"
+            );
+            let flow = |name: &str, rest: &str| {
+                format!(
+                    "[[flows]]\nname = \"{name}_{receiver}\"\nfrom = \"server_{receiver}\"\n\
+                     to = \"home_{receiver}\"\ncongestion_control = \"cubic\"\n{rest}\n"
+                )
+            };
+            let low = flow("low", &format!("receiver = \"{receiver}\""));
+            link + &low + &flow("plain", "start = \"8s\"")
+        })
+        .concat();
+    let text = format!(
+        "name = \"live\"\nduration = \"16s\"\nwarm_up = \"2s\"\n\
+         phases = [{{ name = \"alone\", from = \"4s\", to = \"8s\" }}, \
+         {{ name = \"beside\", from = \"11s\", to = \"16s\" }}]\n{flows}"
+    );
+    let file = ScenarioFile::parse("receivers.toml", &text, &[], None).unwrap();
+    assert!(experiment::check(file.scenario()).is_empty());
+    let results = measure(file.scenario());
+    for receiver in receivers {
+        let low = flow(&results, &format!("low_{receiver}"));
+        let plain = flow(&results, &format!("plain_{receiver}"));
+        assert_between(receiver, low.phases[0].goodput_bps, 6e6, 9.7e6);
+        let beside = low.phases[1].goodput_bps;
+        let share = beside / (beside + plain.phases[1].goodput_bps);
+        assert_between(receiver, share, 0.0, 0.1);
+    }
+}
+
 /// A target below the link's rate is exceeded when marks come, so the window is halved. A target above it is not: the
 /// sender takes the mark for one of an IN packet, sets the window to one packet and slow-starts to the target (Fang and
 /// Peterson, 3.2.3).

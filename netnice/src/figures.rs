@@ -46,6 +46,8 @@ pub struct Figures {
     pub receive_rate_bits_per_second: u64,
     /// Phase of the receiving side.
     pub receive_state: Option<String>,
+    /// Control whose policy governs the receiving side.
+    pub receive_control: Option<String>,
     /// Advertised window.
     pub receive_window_bytes: Option<u32>,
     /// As `delay_over_minimum_ms`, of the receiving side.
@@ -89,6 +91,7 @@ impl Figures {
             age_ms: policy.map(|policy| milliseconds(policy.age)),
             receive_rate_bits_per_second: 8 * receiving,
             receive_state: reception.map(|reception| reception.phase.name().to_owned()),
+            receive_control: reception.map(|reception| reception.control.clone()),
             receive_window_bytes: reception.map(|reception| reception.window),
             receive_delay_over_minimum_ms: time(|reception| reception.delay_over_minimum),
             receive_threshold_ms: time(|reception| reception.threshold),

@@ -25,7 +25,7 @@ pub struct LowPriority {
     #[arg(long)]
     no_dscp: bool,
     /// Which way data is to have low priority. What is received is governed as root only, by the
-    /// netnice control whatever --control names [default: both]
+    /// policy of --control if that is netnice, tcplp or hstcplp, otherwise by netnice's [default: both]
     #[arg(long, value_enum, value_name = "WAY")]
     direction: Option<Way>,
     #[command(flatten)]

@@ -45,6 +45,53 @@ fn a_download_fills_the_link_and_yields_it() {
     );
 }
 
+/// The policy of another control: most of an idle link, since its slow start once fills the queue and its window is
+/// halved by what it meets then, and next to nothing beside another.
+fn fills_and_yields_under(control: &str) {
+    let program = env!("CARGO_BIN_EXE_netnice");
+    measure_until(
+        || behind(&HOME, &["beside", program, control], ""),
+        |printed| {
+            let rate = |name: &str| printed[name].as_f64().unwrap();
+            let both = rate("low_beside") + rate("plain_beside");
+            rate("low") > 0.6 * rate("plain") && rate("low_beside") < 0.15 * both
+        },
+    );
+}
+
+#[test]
+fn a_download_under_tcplp_fills_the_link_and_yields_it() {
+    fills_and_yields_under("tcplp");
+}
+
+#[test]
+fn a_download_under_hstcplp_fills_the_link_and_yields_it() {
+    fills_and_yields_under("hstcplp");
+}
+
+/// Each policy begins with a state of its own.
+#[test]
+fn an_open_download_gets_its_cgroups_new_control() {
+    let cgroup = TestCgroup::new("switch");
+    let shown = behind(
+        &HOME,
+        &["switch", env!("CARGO_BIN_EXE_netnice")],
+        cgroup.path(),
+    );
+    for (one, control) in shown
+        .as_array()
+        .unwrap()
+        .iter()
+        .zip(["netnice", "tcplp", "hstcplp"])
+    {
+        assert_eq!(one["receive_control"], control, "{shown}");
+        assert!(
+            one["receive_rate_bits_per_second"].as_f64() > Some(1e5),
+            "{shown}"
+        );
+    }
+}
+
 #[test]
 fn a_download_without_timestamps_yields_too() {
     let program = env!("CARGO_BIN_EXE_netnice");
@@ -80,6 +127,7 @@ fn a_download_is_shown_with_its_direction_and_rate() {
     for (way, governed) in [("receive", "receiver"), ("both", "both")] {
         let (one, table) = (&shown[way]["status"][0], &shown[way]["table"]);
         assert_eq!(one["governed"], governed, "{shown}");
+        assert_eq!(one["receive_control"], "netnice", "{shown}");
         let phases = ["filling", "inference", "yielding", "paused"];
         assert!(phases.contains(&one["receive_state"].as_str().unwrap()));
         assert!(one["receive_rate_bits_per_second"].as_f64() > Some(1e5));
@@ -94,6 +142,7 @@ fn a_download_is_shown_with_its_direction_and_rate() {
         assert_eq!(run["receiving_connections"], 1, "{run}");
         assert!(run["receiving_bytes"].as_u64() > Some(100_000), "{run}");
         assert_eq!(run["receives"], true);
+        assert_eq!(run["receiver"], "netnice");
     }
     assert_eq!(shown["receive"]["run"]["bytes_sent"], 0);
     assert_eq!(shown["both"]["run"]["connections"], 1);

@@ -58,6 +58,8 @@ impl Line {
     }
 }
 
+const NO_TIMESTAMPS: &str = "tcp = { delayed_ack = true, min_rto = \"200ms\", timestamps = false }";
+
 fn flow<'a>(results: &'a RunResults, name: &str) -> &'a FlowResult {
     results.flows.iter().find(|flow| flow.name == name).unwrap()
 }
@@ -102,7 +104,7 @@ fn a_download_yields_to_a_plain_one_and_comes_back() {
 /// Round trips are the signal then, and pauses give none.
 #[test]
 fn a_download_without_timestamps_yields_and_comes_back() {
-    let plain = "tcp = { delayed_ack = true, min_rto = \"200ms\", timestamps = false }";
+    let plain = NO_TIMESTAMPS;
     for (server, rtt_ms) in [("cubic", 4), ("cubic", 40), ("reno", 40), ("cubic", 100)] {
         let case = format!("{server}, {rtt_ms} ms");
         let alone = Line::new(rtt_ms).low("own", server, plain).run(5, 30);
@@ -171,24 +173,33 @@ fn an_rledbat_receiver_fills_yields_and_returns() {
     }
 }
 
+/// By one-way delays, and without timestamps by round trips.
 #[test]
-fn a_tcplp_receiver_fills_yields_and_returns() {
-    let alone = Line::new(40).by("tcplp", "own", "cubic", "").run(5, 60);
-    let alone = share(&alone, "own");
-    assert!(alone > 0.8, "{alone:.3}");
-    let line = Line::new(40).by("tcplp", "own", "cubic", "").flow(
-        "rival",
-        "cubic",
-        "start = \"10s\"\nstop = \"30s\"",
-    );
-    let beside = line.run(15, 30);
-    let [own, theirs] = ["own", "rival"].map(|name| share(&beside, name));
-    assert!(
-        own > 0.002 && own < 0.03 && theirs > 0.96,
-        "{own:.4}, {theirs:.4}"
-    );
-    let back = share(&line.run(38, 60), "own");
-    assert!(back > 0.7, "{back:.3}");
+fn tcplp_receivers_fill_yield_and_return() {
+    for (receiver, settings) in [
+        ("tcplp", ""),
+        ("hstcplp", ""),
+        ("tcplp", NO_TIMESTAMPS),
+        ("hstcplp", NO_TIMESTAMPS),
+    ] {
+        let case = format!("{receiver} {settings}");
+        let alone = Line::new(40).by(receiver, "own", "cubic", settings);
+        let alone = share(&alone.run(5, 60), "own");
+        assert!(alone > 0.8, "{case}: {alone:.3}");
+        let line = Line::new(40).by(receiver, "own", "cubic", settings).flow(
+            "rival",
+            "cubic",
+            "start = \"10s\"\nstop = \"30s\"",
+        );
+        let beside = line.run(15, 30);
+        let [own, theirs] = ["own", "rival"].map(|name| share(&beside, name));
+        assert!(
+            own > 0.002 && own < 0.03 && theirs > 0.96,
+            "{case}: {own:.4}, {theirs:.4}"
+        );
+        let back = share(&line.run(38, 60), "own");
+        assert!(back > 0.7, "{case}: {back:.3}");
+    }
 }
 
 /// Growth by a packet in each round makes packets wait for 2.6 ms on average, every 16th round for 1.3 ms.

@@ -6,6 +6,7 @@
 //! declaration, as in `rledbat.rs`. Its parameters are rows of [`crate::parameter_table`], by its name.
 
 mod arrivals;
+mod hstcplp;
 mod netnice;
 mod rledbat;
 mod tcplp;
@@ -22,6 +23,7 @@ const RECEIVERS: &[Registration] = &[
     netnice::REGISTRATION,
     rledbat::REGISTRATION,
     tcplp::REGISTRATION,
+    hstcplp::REGISTRATION,
 ];
 
 const NAMES: [&str; RECEIVERS.len()] = {
@@ -244,7 +246,7 @@ mod tests {
         let error = wanted("ledbatpp", &none).expect_err("no such receiver");
         assert_eq!(
             error.to_string(),
-            "no control `ledbatpp` works from the receiving end; there are netnice, rledbat, tcplp"
+            "no control `ledbatpp` works from the receiving end; there are netnice, rledbat, tcplp, hstcplp"
         );
         let paused = none.clone().with("minimum_cwnd", 0.044);
         let error = wanted("tcplp", &paused).expect_err("a receiver has no pacing");

@@ -2,8 +2,7 @@
 //! rLEDBAT (RFC 9840), with LEDBAT++ as its controller: `policy/ledbatpp.h` sets RLWND from round trips.
 
 use super::Registration;
-use super::arrivals::{Delay, PolicyReceiver};
-use crate::controls::ledbatpp::LedbatPp;
+use super::arrivals::{Delay, PolicyReceiver, receiver_functions};
 
 pub(crate) const REGISTRATION: Registration = Registration {
     name: "rledbat",
@@ -12,8 +11,15 @@ pub(crate) const REGISTRATION: Registration = Registration {
     without_timestamps: false,
     of_senders: &[],
     open: |parameters, opening| {
+        let functions = receiver_functions!(
+            native_ledbatpp_receiver_init,
+            native_ledbatpp_receiver_window,
+            native_ledbatpp_receiver_time,
+            native_ledbatpp_receiver_clamp_bytes
+        );
         Box::new(PolicyReceiver::new(
-            LedbatPp::new(parameters),
+            functions,
+            parameters,
             Delay::RoundTrip,
             &opening,
         ))

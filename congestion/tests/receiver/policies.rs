@@ -192,7 +192,7 @@ fn delayed_acks_give_no_sample() {
 /// Two packets in a round trip are less than the window of ten allows.
 #[test]
 fn a_window_that_is_not_filled_does_not_grow() {
-    for receiver in ["rledbat", "tcplp"] {
+    for receiver in ["rledbat", "tcplp", "hstcplp"] {
         let mut connection = Connection::new(receiver);
         for _ in 0..50 {
             connection.now_ms += RTT_MS + 10;
@@ -204,7 +204,7 @@ fn a_window_that_is_not_filled_does_not_grow() {
 
 #[test]
 fn the_buffer_limits_the_window() {
-    for receiver in ["rledbat", "tcplp"] {
+    for receiver in ["rledbat", "tcplp", "hstcplp"] {
         let mut connection = Connection::new(receiver);
         let most = (0..200).map(|_| {
             connection.now_ms += 2;

@@ -62,6 +62,7 @@ struct reception_record {
 	u32 minimum_rtt_us; /* 0 if unknown */
 	u8 paused;          /* the window is below one packet */
 	u8 reserved[7];
+	char control[16]; /* whose policy sets the window, NUL-padded */
 };
 
 /*

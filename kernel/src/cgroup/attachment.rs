@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Low priority for the sockets of a cgroup: the programs of `bpf/attachment.bpf.c`, `bpf/receive.bpf.c` and
+//! Low priority for the sockets of a cgroup: the programs of `bpf/attachment.bpf.c`, `bpf/receive_NAME.bpf.c` and
 //! `bpf/quic.bpf.c`, and the settings of each cgroup.
 
 use std::io;
@@ -13,7 +13,7 @@ use crate::cgroup::hierarchy::Cgroup;
 use crate::cgroup::interfaces;
 use crate::cgroup::programs::{self, Hook};
 use crate::error::{Context, Error, Result, libbpf};
-use crate::objects::control::Registered;
+use crate::objects::control::{Control, Registered};
 use crate::objects::pin_directory::{Loading, PinDirectory};
 use crate::objects::programs::Set;
 use crate::settings::{Direction, Settings};
@@ -61,23 +61,24 @@ impl Attacher {
         if settings.no_quic {
             Self::load_quic(pins)?;
         }
-        let there = !receives || receiving_programs().is_pinned(pins);
+        let receiving = receiving_programs(control);
+        let there = !receives || receiving.is_pinned(pins);
         if there && control.is_pinned(pins) && programs().is_pinned(pins) {
             let opened = Self::open_for(settings, None, pins)?;
-            opened.attach_to_interfaces(pins);
+            opened.attach_to_interfaces(control, pins);
             return Ok((Registered::Already, opened));
         }
         let loading = pins.while_loading()?;
         std::thread::scope(|scope| {
             let registering = scope.spawn(|| control.register_while(&loading, pins));
-            let receiving = scope.spawn(|| match receives {
-                true => load(receiving_programs(), &loading, pins),
+            let loading_receiving = scope.spawn(|| match receives {
+                true => load(receiving, &loading, pins),
                 false => Ok(()),
             });
             load(programs(), &loading, pins)?;
-            let receiving = receiving.join().expect("loading does not panic");
+            let received = loading_receiving.join().expect("loading does not panic");
             // Both directions were requested: govern the one that works.
-            let refused = match (receiving, settings.direction) {
+            let refused = match (received, settings.direction) {
                 (Err(error), Direction::Both) => Some(error.to_string()),
                 (other, _) => other.map(|()| None)?,
             };
@@ -87,7 +88,7 @@ impl Attacher {
                 return Err(Error::Foreign { control });
             }
             let opened = Self::open_for(settings, refused, pins)?;
-            opened.attach_to_interfaces(pins);
+            opened.attach_to_interfaces(control, pins);
             Ok((registered, opened))
         })
     }
@@ -95,7 +96,8 @@ impl Attacher {
     fn open_for(settings: &Settings, refused: Option<String>, pins: &PinDirectory) -> Result<Self> {
         let mut opened = Self::open(pins)?;
         if settings.direction.receives() && refused.is_none() {
-            opened.receive = Some(open_program(receiving_programs(), RECEIVE, pins)?);
+            let programs = receiving_programs(settings.control);
+            opened.receive = Some(open_program(programs, RECEIVE, pins)?);
         }
         opened.receive_refused = refused;
         if settings.no_quic {
@@ -105,13 +107,13 @@ impl Attacher {
         Ok(opened)
     }
 
-    /// Lets the connections of a group close their windows, for as long as the pins are there. Without it, windows are
-    /// small instead.
-    fn attach_to_interfaces(&self, pins: &PinDirectory) {
+    /// Lets the connections of a group close their windows, for as long as the pins are there, if the control's receiver
+    /// does so. Without it, windows are small instead.
+    fn attach_to_interfaces(&self, control: Control, pins: &PinDirectory) {
+        let receiving = receiving_programs(control);
         if self.receive.is_some() {
-            let _ = open_program(receiving_programs(), WINDOW, pins).map(|program| {
-                interfaces::attach(program.as_fd(), &receiving_programs().directory(pins))
-            });
+            let _ = open_program(receiving, WINDOW, pins)
+                .map(|program| interfaces::attach(program.as_fd(), &receiving.directory(pins)));
         }
     }
 
@@ -123,12 +125,15 @@ impl Attacher {
     /// Ensures that the kernel has the programs of this version that govern received data, and that they stay pinned
     /// until the last user of the pins has gone.
     pub fn load_receiving(pins: &PinDirectory) -> Result<()> {
-        load(receiving_programs(), &pins.while_loading()?, pins)
+        let loading = pins.while_loading()?;
+        Control::receivers()
+            .try_for_each(|control| load(receiving_programs(control), &loading, pins))
     }
 
     /// Fails if the connections of a group cannot close their windows: before Linux 6.6.
     pub fn try_closing(pins: &PinDirectory) -> Result<()> {
-        let program = open_program(receiving_programs(), WINDOW, pins)?;
+        let programs = receiving_programs(Control::default_control());
+        let program = open_program(programs, WINDOW, pins)?;
         interfaces::can_attach(program.as_fd())
             .doing(|| "attaching to a network interface (tcx)".to_owned())
     }
@@ -277,7 +282,8 @@ pub(crate) fn has(cgroup: &Cgroup, settings: &Settings) -> Result<bool> {
     if !loaded {
         return Ok(false);
     }
-    let refused = (!receiving_programs().is_pinned(&pins)).then(String::new);
+    let receiving = receiving_programs(settings.control);
+    let refused = (!receiving.is_pinned(&pins)).then(String::new);
     Attacher::open_for(settings, refused, &pins)?.has_attached(cgroup, settings)
 }
 
@@ -308,8 +314,9 @@ fn programs() -> Set {
     Set::new("attachment")
 }
 
-fn receiving_programs() -> Set {
-    Set::new("receive")
+/// The programs that govern what is received under a control.
+fn receiving_programs(control: Control) -> Set {
+    Set::new(&control.receiving_object())
 }
 
 fn quic_programs() -> Set {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The program that closes windows (`netnice_window` of `bpf/receive.bpf.c`) at the network interfaces: no program of a
+//! The program that closes windows (`netnice_window` of `bpf/receive_netnice.bpf.c`) at the network interfaces: no program of a
 //! cgroup may change the segments that leave. Needs Linux 6.6.
 
 use std::ffi::{CStr, CString};

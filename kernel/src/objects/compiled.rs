@@ -179,7 +179,7 @@ mod tests {
                     // Loaded for `--no-quic` only.
                     Kind::CgroupPrograms if object.name == "quic" => found == CgroupSockAddr,
                     // All kernels take the type, too; Linux before 6.6 cannot attach it, and closes no window.
-                    Kind::CgroupPrograms if object.name == "receive" => {
+                    Kind::CgroupPrograms if object.name == "receive_netnice" => {
                         matches!(found, SockOps | CgroupSockopt | SchedCls)
                     }
                     Kind::CgroupPrograms => matches!(found, SockOps | CgroupSockopt),

@@ -97,6 +97,25 @@ impl Control {
         self.object.kind == Kind::LowPriorityControl
     }
 
+    /// Returns the control whose policy governs what is received under this one: itself if it has a program for that,
+    /// `receive_NAME.bpf.c`, otherwise netnice.
+    pub fn receiver(self) -> Self {
+        match Object::find(&receiving_object(self.name())) {
+            Some(_) => self,
+            None => Self::default_control(),
+        }
+    }
+
+    /// Returns the controls that have a program for what is received.
+    pub fn receivers() -> impl Iterator<Item = Self> {
+        Self::all().filter(|control| control.receiver().name() == control.name())
+    }
+
+    /// Returns the name of the object with the program for what is received.
+    pub(crate) fn receiving_object(self) -> String {
+        receiving_object(self.receiver().name())
+    }
+
     /// Fails if unprivileged users may not choose it. They may choose controls that yield to all other traffic, since
     /// these do no harm.
     pub(crate) fn check_open_to_all(self) -> Result<()> {
@@ -237,6 +256,10 @@ impl Control {
     }
 }
 
+fn receiving_object(control: &str) -> String {
+    format!("receive_{control}")
+}
+
 /// Returns the names of the congestion controls that the kernel has, whoever registered them.
 pub(crate) fn available() -> Vec<String> {
     let names = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
@@ -333,6 +356,23 @@ mod tests {
 
     fn exists() -> libbpf_rs::Error {
         libbpf_rs::Error::from_raw_os_error(libc::EEXIST)
+    }
+
+    /// Others leave what is received to netnice.
+    #[test]
+    fn the_kernels_receivers_are_those_of_the_registry() {
+        use netnice_congestion::receivers;
+        let mut ours: Vec<&str> = Control::receivers().map(Control::name).collect();
+        let names = receivers::names().iter().copied();
+        let mut registered: Vec<&str> =
+            names.filter(|name| receivers::is_in_kernel(name)).collect();
+        ours.sort_unstable();
+        registered.sort_unstable();
+        assert_eq!(ours, registered);
+        for (control, receiver) in [("tcplp", "tcplp"), ("ledbat", "netnice")] {
+            let control = Control::find(control).unwrap();
+            assert_eq!(control.receiver().name(), receiver);
+        }
     }
 
     #[test]

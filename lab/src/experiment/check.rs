@@ -243,7 +243,7 @@ mod tests {
             ),
             (
                 "receiver = \"rledbat\"",
-                "flows[0].receiver: no kernel has the receiver `rledbat`; allowed in a lab: netnice, plain",
+                "flows[0].receiver: no kernel has the receiver `rledbat`; allowed in a lab: netnice, tcplp, hstcplp, plain",
             ),
             (
                 "packet_size = \"80B\"",

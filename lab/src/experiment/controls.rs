@@ -60,10 +60,12 @@ impl Controls {
         }
         let mut receiving = Vec::new();
         for control in wanted {
-            let parameters = Control::default_control()
+            let receiver = Control::find(&control.name)?;
+            let parameters = receiver
                 .parameters(&control.control_parameters())
                 .map_err(|error| LabError::Parameter(error.to_string()))?;
-            receiving.push((control.clone(), ReceivingGroup::new(&pins, parameters)?));
+            let group = ReceivingGroup::new(&pins, receiver, parameters)?;
+            receiving.push((control.clone(), group));
         }
         let attacher = Attacher::open(&pins)?;
         Ok(Controls {

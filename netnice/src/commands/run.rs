@@ -56,8 +56,9 @@ Scope:
   All TCP connections that the command and its children open, from the first byte, IPv4 and IPv6,
   as client and as server, whatever the programs are written in. Setting another congestion control
   or DSCP has no effect for them. What they send is governed by the congestion control. What they
-  receive is governed as root only, by the window that is advertised: by round trips where the peer
-  sends no timestamps; not over loopback, and not with Multipath TCP. Not covered are UDP, and so
+  receive is governed as root only, by the window that is advertised, which the policy of tcplp or
+  hstcplp sets under that control and otherwise netnice's: by round trips where the peer sends no
+  timestamps; not over loopback, and not with Multipath TCP. Not covered are UDP, and so
   QUIC (--no-quic refuses it), connections that were open before, and those accepted on a socket
   that was handed in listening. A socket handed in without a connection gets the control, too, but
   not one that the command receives later from a program outside (SCM_RIGHTS). Under root, what a
@@ -337,6 +338,8 @@ struct Summary<'a> {
     without_timestamps: Option<u64>,
     /// True if received data has low priority, too, where the peers allow it.
     receives: bool,
+    /// Control whose policy governs received data, if one does.
+    receiver: Option<&'static str>,
     /// Connections whose received data was governed, bytes that they received, and number of times they yielded.
     receiving_connections: Option<u64>,
     receiving_bytes: Option<u64>,
@@ -374,6 +377,7 @@ impl<'a> Summary<'a> {
                 .map(|sums| sums.totals.yields),
             without_timestamps: totals.map(|totals| totals.without_timestamps),
             receives,
+            receiver: receives.then(|| control.receiver().name()),
             receiving_connections: totals.map(|totals| totals.receiving_sockets),
             receiving_bytes: totals.map(|totals| totals.receiving_bytes),
             receiving_yields: totals.map(|totals| totals.receiving_yields),
@@ -457,7 +461,7 @@ fn print_summary(
     }
     let mut words = in_words(sums, missing.is_some(), means, control);
     if let Some(sums) = sums {
-        words += &received(&sums.totals, entered.receives());
+        words += &received(&sums.totals, entered.receives(), control);
     }
     let none =
         sums.is_some_and(|sums| sums.totals.sockets == 0 && sums.totals.receiving_sockets == 0);
@@ -531,10 +535,11 @@ fn mostly_received(totals: &Totals) -> bool {
 }
 
 /// Returns a note on the receiving side, which the sums over sent data do not cover.
-fn received(totals: &Totals, governed: bool) -> String {
+fn received(totals: &Totals, governed: bool, control: Control) -> String {
     if totals.receiving_sockets > 0 {
         return format!(
-            "; as receiver: {}, {} received, gave way {}",
+            "; as receiver ({}): {}, {} received, gave way {}",
+            control.receiver().name(),
             text::count(totals.receiving_sockets, "connection"),
             text::bytes(totals.receiving_bytes),
             text::count(totals.receiving_yields, "time"),
@@ -600,15 +605,15 @@ mod tests {
         download.totals.bytes_sent = 500;
         download.totals.bytes_received = 5_000_000;
         assert!(mostly_received(&download.totals));
-        let refused = received(&download.totals, false);
+        let refused = received(&download.totals, false, netnice);
         assert!(refused.contains("as root only"), "{refused}");
-        assert!(received(&download.totals, true).contains("could not be governed"));
+        assert!(received(&download.totals, true, netnice).contains("could not be governed"));
         download.totals.receiving_sockets = 1;
         download.totals.receiving_bytes = 5_000_000;
         download.totals.receiving_yields = 2;
         assert_eq!(
-            received(&download.totals, true),
-            "; as receiver: 1 connection, 5.00 MB received, gave way 2 times"
+            received(&download.totals, true, netnice),
+            "; as receiver (netnice): 1 connection, 5.00 MB received, gave way 2 times"
         );
         download.totals.without_timestamps = 1;
         let words = in_words(Some(download), false, "cgroup", netnice);

@@ -48,7 +48,8 @@ The following columns show the governed direction that moves more data:
   RTT        sending: smoothed round trip; receiving: the smallest one plus the delay
   DELAY      latest filtered delay above the smallest one, and the threshold above that
   YIELDS     how often the window was given up to others
-  SIGNAL     where the delay comes from; of dstcp, which measures none, the target rate
+  SIGNAL     where the delay comes from, and of a receiver with another control that one's name; of
+             dstcp, which measures none, the target rate
 
 With --watch on a terminal:
   q ends it; s sorts by the next of rate, delay, yields, sent, received, bytes and process; p leaves
@@ -396,6 +397,9 @@ fn show_receiver(entry: &mut Entry, connection: &Connection, reception: &Recepti
         Signal::RoundTrip => "rtt: peer sends no timestamps".to_owned(),
         Signal::OneWayDelay => "one-way delay".to_owned(),
     };
+    if !reception.control.is_empty() && reception.control != connection.control {
+        entry.signal += &format!(" by {}", reception.control);
+    }
 }
 
 /// Cgroups and services that are attached, those to which QUIC is refused, and those no longer attached, a line each.

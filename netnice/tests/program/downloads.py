@@ -2,7 +2,8 @@
 """Downloads for live_receive.rs: both ends, and what came of them as one line of JSON.
 
 downloads.py serve             answers requests `bytes offset` on port 8000; 0 bytes: without end
-downloads.py beside NETNICE    rates: plain alone, low alone, and both at once, in Mb/s
+downloads.py beside NETNICE [CONTROL]  rates: plain alone, low alone, and both at once, in Mb/s
+downloads.py switch NETNICE     what `status` prints of a download before and after its cgroup gets another control
 downloads.py release NETNICE   rate of a low-priority download beside a plain one, before and after `detach`
 downloads.py status NETNICE     what `status` and `run` print about a low-priority download, governed one way and both
 downloads.py closing NETNICE    how many of twenty downloads close their windows beside a plain one, and go on after it
@@ -74,8 +75,8 @@ def mean(process: subprocess.Popen, skip: int) -> float:
     return sum(found) / len(found)
 
 
-def beside(netnice: str) -> None:
-    low = [netnice, "run", "--direction", "receive", "--"]
+def beside(netnice: str, control: str = "netnice") -> None:
+    low = [netnice, "run", "--direction", "receive", "--control", control, "--"]
     printed = {"plain": mean(download(3), 1), "low": mean(download(5, *low), 2)}
     both = [download(8, *low), download(8)]
     printed["low_beside"], printed["plain_beside"] = [mean(process, 3) for process in both]
@@ -94,6 +95,25 @@ def release(netnice: str) -> None:
     low = [float(line) for line in low.communicate()[0].split()]
     plain.communicate()
     print(json.dumps({"before": sum(low[3:7]) / 4, "after": sum(low[11:]) / len(low[11:])}))
+
+
+def switch(netnice: str) -> None:
+    cgroup = os.environ["CGROUP"]
+    enter = ["sh", "-c", f'echo $$ > {cgroup}/cgroup.procs; exec "$@"', "sh"]
+    found = []
+    low = None
+    for control in ("netnice", "tcplp", "hstcplp"):
+        attach = [netnice, "attach", cgroup, "--direction", "receive", "--control", control, "--json"]
+        subprocess.run(attach, check=True, stdout=subprocess.DEVNULL)
+        low = low or download(120, *enter)
+        time.sleep(3)
+        all_connections = json.loads(subprocess.check_output([netnice, "status", "--json"]))["connections"]
+        ours = [one for one in all_connections if one["peer"].endswith(":8000")]
+        found.append({name: ours[0][name] for name in ("receive_control", "receive_rate_bits_per_second")})
+    low.terminate()
+    low.communicate()
+    subprocess.run([netnice, "detach", cgroup, "--json"], check=True, stdout=subprocess.DEVNULL)
+    print(json.dumps(found))
 
 
 def status(netnice: str) -> None:

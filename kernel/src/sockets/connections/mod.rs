@@ -29,7 +29,7 @@ pub use self::own::{OwnReception, OwnReceptions};
 use self::sock_diag::TcpSocket;
 pub use self::totals::Sums;
 pub(crate) use self::totals::{of_cookies, of_group};
-use crate::abi::{Flow, ReceptionRecord, read_record};
+use crate::abi::{Flow, ReceptionRecord, read_record, unpadded};
 use crate::error::{Error, Result};
 use crate::objects::control::is_ours;
 use crate::objects::shared_map::SharedMap;
@@ -136,6 +136,8 @@ pub struct Reception {
     pub age: Duration,
     /// Id of the cgroup whose settings govern it.
     pub group: u64,
+    /// Name of the control whose policy sets the window.
+    pub control: String,
     /// Latest window advertised, in bytes.
     pub window: u32,
     /// Latest filtered delay minus the smallest known one.
@@ -165,6 +167,7 @@ impl Reception {
         Self {
             age: now.saturating_sub(Duration::from_nanos(record.since_ns)),
             group: record.group,
+            control: unpadded(&record.control),
             window: record.window_bytes,
             delay_over_minimum: Duration::from_micros(report.delay_over_minimum_us.into()),
             threshold: Duration::from_micros(report.threshold_us.into()),
@@ -420,6 +423,7 @@ mod tests {
     use netlink_packet_sock_diag::inet::{InetResponseHeader, SocketId};
 
     use super::*;
+    use crate::abi::padded;
     use netnice_congestion::policy::Report;
 
     fn socket() -> TcpSocket {
@@ -505,6 +509,7 @@ mod tests {
             window_bytes: 1152,
             minimum_rtt_us: 40_000,
             paused: 1,
+            control: padded("hstcplp"),
             ..ReceptionRecord::zeroed()
         };
         let now = Duration::from_secs(5);
@@ -518,6 +523,7 @@ mod tests {
             assert_eq!(connection.governed(), Some(governed));
             let reception = connection.reception.unwrap();
             assert_eq!(reception.age, Duration::from_secs(1));
+            assert_eq!(reception.control, "hstcplp");
             assert_eq!(reception.phase, ReceivingPhase::Paused);
             assert_eq!((reception.window, reception.yields), (1152, 2));
             assert_eq!(reception.delay_over_minimum, Duration::from_micros(2500));

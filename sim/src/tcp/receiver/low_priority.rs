@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The advertised window of a receiver at low priority: a control of `receivers` of the congestion crate decides, and the
-//! window follows it as in Linux, where `receive.bpf.c` sets `TCP_WINDOW_CLAMP` to its result.
+//! window follows it as in Linux, where `receive.h` sets `TCP_WINDOW_CLAMP` to its result.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,7 +13,7 @@ use super::{Receiver, ReceiverConfig};
 use crate::tcp::config::nanos;
 use crate::tcp::{Clock, Flags, Segment};
 
-/// Largest window of such a receiver in bytes, as `receive.bpf.c` limits it: its window scale is 8 at most.
+/// Largest window of such a receiver in bytes, as `receive.h` limits it: its window scale is 8 at most.
 pub const LARGEST_GOVERNED_WINDOW: u32 = (16 << 20) - 1;
 /// Linux's timers expire up to a jiffy late: at 250 Hz, 4 ms. Exact delayed ACKs of 40 ms would meet the packets of a path of
 /// 40 ms.
@@ -24,7 +24,7 @@ const SMALLEST_CLAMP: u32 = 1152;
 const MOST_QUICK_ACKS: u32 = 16;
 /// Linux does not open the window for shorter segments (`tcp_event_data_recv`).
 const LEAST_GROWING: u32 = 128;
-/// Packets that a handshake offers room for: as many as a sender may begin with (RFC 6928). `receive.bpf.c` asks for it.
+/// Packets that a handshake offers room for: as many as a sender may begin with (RFC 6928). `receive.h` asks for it.
 const FIRST_PACKETS: u32 = 10;
 
 /// Settings of a receiver at low priority.
@@ -56,7 +56,7 @@ pub(super) struct WindowControl {
     /// Receive buffer in bytes.
     buffer: u32,
     clamp: u32,
-    /// The window is to be zero once what was offered has arrived, as `receive.bpf.c` has it in segments that leave.
+    /// The window is to be zero once what was offered has arrived, as `receive.h` has it in segments that leave.
     closed: bool,
     /// Linux's `rcv_ssthresh`: bound of the window, which follows a larger clamp only as data arrive.
     bound: u32,
@@ -176,7 +176,7 @@ impl WindowControl {
         (u32::from(u16::MAX) << self.scale).min(LARGEST_GOVERNED_WINDOW)
     }
 
-    /// Describes the segment that is about to leave as `receive.bpf.c` does.
+    /// Describes the segment that is about to leave as `receive.h` does.
     fn leaving(&self, now: Time, arrivals: &Arrivals) -> Leaving {
         Leaving {
             now_us: microseconds(&self.clock, now),

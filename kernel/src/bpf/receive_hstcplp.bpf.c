@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* HSTCP-LP at the receiving end: congestion/policy/hstcplp.h, by one-way delays of the data. */
+#include "hstcplp.h"
+#define RECEIVER_POLICY hstcplp
+#include "receive_arrivals.h"
+
+char _license[] SEC("license") = "GPL";
