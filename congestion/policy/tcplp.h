@@ -320,30 +320,18 @@ POLICY_INLINE u32 tcplp_on_ack(struct tcplp *state, const struct tcplp_ack *ack)
 	return tcplp_slow_start(state, ack);
 }
 
-/*
- * TCP-LP/ECN (LP03 IV-A): a router's mark is the indication, and there are no samples. Unlike a
- * delay, a mark counts in slow start too, since there is no d_max to measure. TCP itself reports
- * one mark per window of data (RFC 3168), so the smoothed RTT suffices for the round trip ignored
- * here.
- */
-POLICY_INLINE u32 tcplp_on_ecn_echo(struct tcplp *state, const struct tcplp_ack *ack)
+/* Reno's answer to a loss (RFC 5681, equation 4). */
+POLICY_INLINE u32 tcplp_loss_ssthresh(u32 cwnd)
 {
-	u32 cwnd;
-
-	if (ack->now_us - state->reaction_us >= ack->smoothed_rtt_us)
-		state->ignoring = 0;
-	state->indicated = 1;
-	cwnd = tcplp_avoid(state, ack);
-	state->indicated = 0;
-	return cwnd;
+	return policy_max(cwnd / 2, TCPLP_MINIMUM_SSTHRESH);
 }
 
-/* Reno's answer to a loss (RFC 5681, equation 4); indications in the next RTT are ignored. */
+/* Returns the new ssthresh after a loss; indications in the next RTT are ignored. */
 POLICY_INLINE u32 tcplp_on_loss(struct tcplp *state, u32 cwnd, u32 now_us)
 {
 	state->ignoring = 1;
 	state->reaction_us = now_us;
-	return policy_max(cwnd / 2, TCPLP_MINIMUM_SSTHRESH);
+	return tcplp_loss_ssthresh(cwnd);
 }
 
 /* Resets the average after an idle period: its old value is no longer valid. */

@@ -9,6 +9,7 @@
 #include "receiver.h"
 #include "receiver_round_trip.h"
 #include "tcplp.h"
+#include "tcplp_ecn.h"
 #include "tcpnice.h"
 
 /*
@@ -78,10 +79,11 @@ NATIVE_DELAY_POLICY(hstcplp);
 NATIVE_DELAY_POLICY(ledbat);
 NATIVE_DELAY_POLICY(ledbatpp);
 NATIVE_DELAY_POLICY(tcpnice);
+NATIVE_DELAY_POLICY(tcplp_ecn);
 
-u32 native_tcplp_on_ecn_echo(struct tcplp *state, const struct tcplp_ack *ack)
+u32 native_tcplp_ecn_on_mark(struct tcplp_ecn *state, const struct tcplp_ack *ack)
 {
-	return tcplp_on_ecn_echo(state, ack);
+	return tcplp_ecn_on_mark(state, ack);
 }
 
 void native_netnice_init(struct netnice *state, const struct policy_parameters *wanted)

@@ -8,6 +8,7 @@ use std::fmt::{Debug, Write};
 
 use netnice_congestion::control::{Ack, CongestionControl, Window};
 use netnice_congestion::controls::tcplp::TcpLp;
+use netnice_congestion::controls::tcplp_ecn::TcpLpEcn;
 use netnice_congestion::controls::{
     hstcplp::HsTcpLp, ledbat::Ledbat, ledbatpp::LedbatPp, tcpnice::TcpNice,
 };
@@ -147,7 +148,8 @@ fn a_parameter_of_another_control_is_refused() {
 fn state(control: &str, parameters: &policy::Parameters) -> String {
     let policy: Box<dyn Debug> = match control {
         "netnice" => Box::new(NetNice::new(parameters)),
-        "tcplp" | "tcplp_ecn" => Box::new(TcpLp::new(parameters)),
+        "tcplp" => Box::new(TcpLp::new(parameters)),
+        "tcplp_ecn" => Box::new(TcpLpEcn::new(parameters)),
         "hstcplp" => Box::new(HsTcpLp::new(parameters)),
         "dstcp" => Box::new(DsTcp::new(parameters)),
         "ledbat" => Box::new(Ledbat::new(parameters)),

@@ -247,6 +247,35 @@ fn a_router_marks_instead_of_dropping() {
     assert!(queue.utilisation > 0.7, "{queue:?}");
 }
 
+/// The router of TCP-LP/ECN marks the low class alone, above 15 % of its queue; both flows are ECN-capable.
+#[test]
+fn tcplp_ecn_yields_to_what_a_router_does_not_mark() {
+    let red = "queue = { discipline = \"red\", limit = \"83p\", min_threshold = \"15%\", max_threshold = \"15%\", \
+               gentle = false, ecn = \"mark_low_class\" }";
+    let network = NETWORK.replace("queue = \"83p\"", red);
+    let text = format!(
+        "duration = \"14s\"\nwarm_up = \"2s\"\n\
+         phases = [{{ name = \"alone\", from = \"4s\", to = \"7s\" }}, \
+         {{ name = \"beside\", from = \"10s\", to = \"14s\" }}]\n{network}\n{CUBIC}start = \"7s\"\n\
+         tcp = {{ ecn = true }}\n[[flows]]\nname = \"low\"\nfrom = \"a\"\nto = \"b\"\nclass = \"low\"\n\
+         congestion_control = \"tcplp_ecn\"\ntcp = {{ ecn = true }}\n"
+    );
+    let file = ScenarioFile::parse("ecn.toml", &text, &[], None).unwrap();
+    let results = measure(file.scenario());
+    let (cubic, low) = (flow(&results, "cubic"), flow(&results, "low"));
+    assert!(bottleneck(&results).marked > 0);
+    assert_eq!(
+        cubic.ecn_reactions, 0,
+        "the best-effort class is not marked"
+    );
+    assert!(low.ecn_reactions > 2, "{low:?}");
+    assert!(low.early_indications > 0, "{low:?}");
+    let [alone, beside] = [0, 1].map(|phase: usize| low.phases[phase].goodput_bps);
+    assert_between("goodput alone", alone, 5e6, 9.7e6);
+    let share = beside / (beside + cubic.phases[1].goodput_bps);
+    assert_between("share beside cubic", share, 0.0, 0.1);
+}
+
 /// The kernel's programs for what is received, each a link of its own.
 #[test]
 fn receivers_of_each_kind_fill_a_link_and_yield_it() {

@@ -18,7 +18,7 @@ use crate::text::say;
 #[derive(Debug, Args)]
 #[command(next_help_heading = HEADING)]
 pub struct LowPriority {
-    /// Congestion control; all but dstcp are of low priority [default: netnice]
+    /// Congestion control; all but dstcp are of low priority, tcplp_ecn only where routers mark its packets by ECN [default: netnice]
     #[arg(long, value_parser = controls(), value_name = "NAME")]
     control: Option<&'static str>,
     /// Do not mark packets DSCP LE (RFC 8622), by which some routers, such as those with CAKE, put them last
@@ -153,6 +153,7 @@ pub fn standing(control: Control) -> &'static str {
     match control.is_low_priority() {
         true => "low priority",
         false if control.is_from_file() => "a control in a file",
+        false if control.name() == "tcplp_ecn" => "low priority where routers mark packets",
         false => "TCP for Diff-Serv",
     }
 }
@@ -231,7 +232,7 @@ mod tests {
             ),
             (
                 "--control netnice --inference-rtts 5",
-                "--inference-rtts has no effect with --control netnice; it is for --control tcplp and hstcplp",
+                "--inference-rtts has no effect with --control netnice; it is for --control tcplp, hstcplp and tcplp_ecn",
             ),
             (
                 "--minimum-cwnd 0.5",

@@ -284,7 +284,7 @@ mod tests {
         );
         let inference = help_of("inference-rtts");
         assert!(
-            inference.ends_with("[tcplp, hstcplp; default: 3]"),
+            inference.ends_with("[tcplp, hstcplp, tcplp_ecn; default: 3]"),
             "{inference}"
         );
         assert!(help_of("threshold").ends_with("[netnice; default: 1ms]"));

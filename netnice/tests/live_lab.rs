@@ -261,11 +261,11 @@ fn receivers_that_a_kernel_cannot_govern_are_refused() {
 #[test]
 fn what_is_beyond_the_kernel_is_said_before_anything_starts() {
     let (_directory, file) = place(SCENARIO);
-    let set = "flows.bulk.congestion_control=tcplp_ecn";
+    let set = "flows.bulk.congestion_control=bbr3";
     let output = run(&["lab", text(&file), "--set", set]);
     assert_eq!(output.status.code(), Some(2));
     let message = stderr(&output);
-    let expected = "flows[0].congestion_control: this kernel has no congestion control `tcplp_ecn`";
+    let expected = "flows[0].congestion_control: this kernel has no congestion control `bbr3`";
     assert!(message.contains(expected), "{message}");
 }
 

@@ -145,10 +145,11 @@ impl<P: Policy> CongestionControl for PolicyControl<P> {
     }
 }
 
-/// Declares a policy by its type's name and its functions of `native.c`. The file that invokes it has a `REGISTRATION`.
+/// Declares a policy by its type's name and its functions of `native.c`, the last of which, where marks are more to it than
+/// losses, returns the window after a mark. The file that invokes it has a `REGISTRATION`.
 macro_rules! delay_policy {
     ($(#[$doc:meta])* $name:ident, $init:ident, $sample:ident, $on_ack:ident, $on_loss:ident, $pause_us:ident,
-     $on_restart:ident) => {
+     $on_restart:ident $(, $on_mark:ident)?) => {
         unsafe extern "C" {
             fn $init(state: *mut crate::policy::State, wanted: *const crate::policy::Parameters);
             fn $sample(state: *mut crate::policy::State, ack: *const crate::tcplp::Ack);
@@ -156,6 +157,7 @@ macro_rules! delay_policy {
             fn $on_loss(state: *mut crate::policy::State, cwnd: u32, now_us: u32) -> u32;
             fn $pause_us(state: *const crate::policy::State, cwnd: u32, smoothed_rtt_us: u32) -> u32;
             fn $on_restart(state: *mut crate::policy::State);
+            $(fn $on_mark(state: *mut crate::policy::State, ack: *const crate::tcplp::Ack) -> u32;)?
         }
 
         $(#[$doc])*
@@ -218,6 +220,13 @@ macro_rules! delay_policy {
             fn on_sampled_ack(&mut self, ack: &crate::tcplp::Ack) -> u32 {
                 $name::on_sampled_ack(self, ack)
             }
+
+            $(
+                fn on_ecn_echo(&mut self, ack: &crate::tcplp::Ack) -> Option<u32> {
+                    // SAFETY: the state was initialised by `new`; the call only touches state and ack.
+                    Some(unsafe { $on_mark(&mut self.0, ack) })
+                }
+            )?
 
             fn on_loss(&mut self, cwnd: u32, now_us: u32) -> u32 {
                 $name::on_loss(self, cwnd, now_us)

@@ -3,7 +3,6 @@
 
 use crate::control::Registration;
 use crate::controls::delay_policy::{PolicyControl, delay_policy};
-use crate::policy::State;
 use crate::tcplp;
 
 pub(crate) const REGISTRATION: Registration = Registration {
@@ -27,10 +26,6 @@ delay_policy!(
     native_tcplp_on_restart
 );
 
-unsafe extern "C" {
-    fn native_tcplp_on_ecn_echo(state: *mut State, ack: *const tcplp::Ack) -> u32;
-}
-
 impl TcpLp {
     /// Samples the delay of an ACK of new data and returns the new cwnd in packets; a smaller one is also the new
     /// ssthresh, or slow start would undo it. In recovery, the loss recovery owns the window, which is returned
@@ -42,11 +37,5 @@ impl TcpLp {
         } else {
             self.on_sampled_ack(ack)
         }
-    }
-
-    /// Answers a router's mark in place of a delay (TCP-LP/ECN): returns the new cwnd in packets, as `on_ack` does.
-    pub fn on_ecn_echo(&mut self, ack: &tcplp::Ack) -> u32 {
-        // SAFETY: the state was initialised by `new`; the call only touches state and ack.
-        unsafe { native_tcplp_on_ecn_echo(&mut self.0, ack) }
     }
 }

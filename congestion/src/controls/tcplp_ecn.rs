@@ -1,51 +1,30 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! TCP-LP/ECN: the paper's benchmark (LP03 IV-A), in which a router's mark indicates congestion instead of delays.
+//! TCP-LP/ECN, in which a router's mark indicates congestion instead of delays: `policy/tcplp_ecn.h`, called as in the kernel.
 
 use crate::control::Registration;
-use crate::controls::delay_policy::{Policy, PolicyControl};
-use crate::controls::tcplp::TcpLp;
-use crate::policy::Report;
-use crate::tcplp::Ack;
+use crate::controls::delay_policy::{PolicyControl, delay_policy};
 
 pub(crate) const REGISTRATION: Registration = Registration {
     name: "tcplp_ecn",
     summary: "TCP-LP with ECN marks for its congestion indication, no delays (the paper's TCP-LP/ECN)",
     build: |settings| {
-        Box::new(PolicyControl::new(ByMarks(TcpLp::new(
+        Box::new(PolicyControl::new(TcpLpEcn::new(
             &settings.policy_parameters(),
-        ))))
+        )))
     },
 };
 
-/// TCP-LP without samples. A mark also ends slow start, since there are no delays to measure.
-#[derive(Debug)]
-struct ByMarks(TcpLp);
-
-impl Policy for ByMarks {
-    const NAME: &'static str = REGISTRATION.name;
-
-    fn sample(&mut self, _ack: &Ack) {}
-
-    fn on_sampled_ack(&mut self, ack: &Ack) -> u32 {
-        self.0.on_sampled_ack(ack)
-    }
-
-    fn on_ecn_echo(&mut self, ack: &Ack) -> Option<u32> {
-        Some(self.0.on_ecn_echo(ack))
-    }
-
-    fn on_loss(&mut self, cwnd: u32, now_us: u32) -> u32 {
-        self.0.on_loss(cwnd, now_us)
-    }
-
-    fn on_restart(&mut self) {
-        self.0.on_restart();
-    }
-
-    fn report(&self) -> &Report {
-        self.0.report()
-    }
-}
+delay_policy!(
+    /// The state of one connection under TCP-LP/ECN.
+    TcpLpEcn,
+    native_tcplp_ecn_init,
+    native_tcplp_ecn_sample,
+    native_tcplp_ecn_on_ack,
+    native_tcplp_ecn_on_loss,
+    native_tcplp_ecn_pause_us,
+    native_tcplp_ecn_on_restart,
+    native_tcplp_ecn_on_mark
+);
 
 #[cfg(test)]
 mod tests {
@@ -60,7 +39,7 @@ mod tests {
 
     /// Returns the window after each of 400 ACKs, with a mark at every 40th.
     fn windows(parameters: &Parameters) -> Vec<(f64, Option<u64>)> {
-        let mut control = PolicyControl::new(ByMarks(TcpLp::new(parameters)));
+        let mut control = PolicyControl::new(TcpLpEcn::new(parameters));
         let mut window = Window {
             cwnd: 10.0,
             ssthresh: f64::INFINITY,

@@ -113,11 +113,25 @@ static __always_inline bool begins_anew(enum tcp_ca_event event)
 }
 
 /*
- * Defines the programs of DELAY_POLICY_OPERATIONS. The kernel calls `packets_acked` for each ACK of
- * new data, before the window is set: it takes the delay sample. A policy that paces a window below
- * one packet adds `min_tso_segs`.
+ * Defines the programs of DELAY_POLICY_OPERATIONS. A policy that paces a window below one packet adds
+ * `min_tso_segs`.
  */
 #define DELAY_POLICY_PROGRAMS(policy)                                                              \
+	DELAY_POLICY_BUT_LOSSES(policy)                                                            \
+                                                                                                   \
+	SEC("struct_ops")                                                                          \
+	u32 BPF_PROG(policy##_ssthresh, struct sock *sk)                                           \
+	{                                                                                          \
+		const struct tcp_sock *tp = tcp_sk(sk);                                            \
+                                                                                                   \
+		return policy##_on_loss(congestion_state(sk), tp->snd_cwnd, (u32)tp->tcp_mstamp);  \
+	}
+
+/*
+ * All of these programs but `ssthresh`. The kernel calls `packets_acked` for each ACK of new data,
+ * before the window is set: it takes the delay sample.
+ */
+#define DELAY_POLICY_BUT_LOSSES(policy)                                                            \
 	_Static_assert(sizeof(struct policy) <= DELAY_POLICY_BYTES,                                \
 		       "state must fit icsk_ca_priv");                                             \
                                                                                                    \
@@ -153,14 +167,6 @@ static __always_inline bool begins_anew(enum tcp_ca_event event)
                                                                                                    \
 		move_window(sk, &ack, policy##_on_ack(congestion_state(sk), &ack));                \
 		flow_report(sk, congestion_state(sk));                                             \
-	}                                                                                          \
-                                                                                                   \
-	SEC("struct_ops")                                                                          \
-	u32 BPF_PROG(policy##_ssthresh, struct sock *sk)                                           \
-	{                                                                                          \
-		const struct tcp_sock *tp = tcp_sk(sk);                                            \
-                                                                                                   \
-		return policy##_on_loss(congestion_state(sk), tp->snd_cwnd, (u32)tp->tcp_mstamp);  \
 	}                                                                                          \
                                                                                                    \
 	SEC("struct_ops")                                                                          \

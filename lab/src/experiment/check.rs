@@ -230,8 +230,8 @@ mod tests {
         assert_eq!(problems(""), [""; 0]);
         for (flow, expected) in [
             (
-                "congestion_control = \"tcplp_ecn\"",
-                "flows[0].congestion_control: this kernel has no congestion control `tcplp_ecn`",
+                "congestion_control = \"bbr3\"",
+                "flows[0].congestion_control: this kernel has no congestion control `bbr3`",
             ),
             (
                 "congestion_control = { name = \"dstcp\", packet_bytes = 500 }",

@@ -49,7 +49,7 @@ The following columns show the governed direction that moves more data:
   DELAY      latest filtered delay above the smallest one, and the threshold above that
   YIELDS     how often the window was given up to others
   SIGNAL     where the delay comes from, and of a receiver with another control that one's name; of
-             dstcp, which measures none, the target rate
+             dstcp, which measures none, the target rate; of tcplp_ecn, marks
 
 With --watch on a terminal:
   q ends it; s sorts by the next of rate, delay, yields, sent, received, bytes and process; p leaves
@@ -428,7 +428,8 @@ fn signal(control: &str, policy: &PolicyState) -> String {
     let low_priority = Control::find(control).is_ok_and(Control::is_low_priority);
     match (policy.target, policy.signal) {
         (Some(target), _) => format!("target {}", text::rate(target / 8)),
-        _ if !low_priority => "no target".to_owned(),
+        _ if control == "dstcp" => "no target".to_owned(),
+        _ if !low_priority => "marks".to_owned(),
         (_, Signal::None) => "none yet".to_owned(),
         (_, Signal::OneWayDelay) => "one-way delay".to_owned(),
         (_, Signal::RoundTrip) => "rtt: peer sends no timestamps".to_owned(),
