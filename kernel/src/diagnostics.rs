@@ -246,6 +246,7 @@ fn privileges() -> Capability {
 /// Loads the controls and the programs for cgroups: only loading proves that the kernel accepts them.
 fn loads() -> [Capability; 5] {
     let names: Vec<_> = Control::all().map(Control::name).collect();
+    let receivers: Vec<_> = Control::receivers().map(Control::name).collect();
     let (controls, programs, receiving, closing, quic) = match Pins::open() {
         Ok(pins) => {
             let controls =
@@ -282,7 +283,7 @@ fn loads() -> [Capability; 5] {
         // Without it, only sent data is governed.
         found(
             "received data",
-            "the program that governs it",
+            &format!("the programs that govern it, of {}", receivers.join(", ")),
             limited,
             receiving,
         ),
