@@ -67,6 +67,8 @@ fn configure(plan: &Plan, netns: usize, tun: &Tun) -> Result<(), LabError> {
     for (name, value) in [
         // Metrics of an earlier connection must not change the next.
         ("tcp_no_metrics_save", true),
+        // A retransmitted SYN asks for ECN as the first did: a flow without it never answers marks.
+        ("tcp_ecn_fallback", false),
         ("tcp_sack", settings.sack),
         ("tcp_timestamps", settings.timestamps),
     ] {
