@@ -15,7 +15,7 @@ use super::segment::NO_SACK;
 use super::timeout::RetransmissionTimeout;
 use super::{Flags, Opener, ReceiverConfig, SackBlock, Segment};
 use crate::time::NEVER_NS;
-use low_priority::{JIFFY_NS, WindowControl};
+use low_priority::{Arrivals, JIFFY_NS, WindowControl};
 
 pub use low_priority::{LARGEST_GOVERNED_WINDOW, LowPriority};
 
@@ -400,6 +400,21 @@ impl Receiver {
         let scale = self.config.window_scale.min(14);
         let units = (self.config.window >> scale).min(u32::from(u16::MAX));
         (units << scale).max(self.config.window.min(1 << scale))
+    }
+
+    /// The window to advertise at low priority, in a segment that carries data of our own or not.
+    #[cold]
+    fn governed_window(&mut self, now: Time, has_data: bool) -> u32 {
+        let arrivals = Arrivals {
+            next: self.next,
+            gap: !self.out_of_order.is_empty(),
+            ce: self.reports_congestion(),
+            has_data,
+        };
+        match &mut self.low_priority {
+            Some(control) => control.advertise(now, &arrivals),
+            None => self.window(),
+        }
     }
 
     #[inline]

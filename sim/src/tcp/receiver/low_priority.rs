@@ -9,9 +9,8 @@ use netnice_congestion::receiver::{Advertised, Segment as Leaving};
 use netnice_congestion::receivers::{Member, Opening, ReceiverPolicy, Shared, Wanted};
 use netnice_queue::Time;
 
-use super::{Receiver, ReceiverConfig};
 use crate::tcp::config::nanos;
-use crate::tcp::{Clock, Flags, Segment};
+use crate::tcp::{Clock, Flags, ReceiverConfig, Segment};
 
 /// Largest window of such a receiver in bytes, as `receive.h` limits it: its window scale is 8 at most.
 pub const LARGEST_GOVERNED_WINDOW: u32 = (16 << 20) - 1;
@@ -206,7 +205,7 @@ impl WindowControl {
     }
 
     /// Returns the window to advertise in a segment that leaves at `now`.
-    fn advertise(&mut self, now: Time, arrivals: &Arrivals) -> u32 {
+    pub(super) fn advertise(&mut self, now: Time, arrivals: &Arrivals) -> u32 {
         let leaving = self.leaving(now, arrivals);
         let advertised = Advertised {
             left_us: leaving.now_us,
@@ -255,30 +254,13 @@ fn microseconds(clock: &Clock, now: Time) -> u32 {
 }
 
 /// State of the data when a segment is about to leave.
-struct Arrivals {
+pub(super) struct Arrivals {
     /// RCV.NXT.
-    next: u64,
+    pub(super) next: u64,
     /// Data beyond a gap are queued.
-    gap: bool,
+    pub(super) gap: bool,
     /// A CE mark has arrived, and no CWR since.
-    ce: bool,
+    pub(super) ce: bool,
     /// The segment carries data of our own.
-    has_data: bool,
-}
-
-impl Receiver {
-    /// The window to advertise at low priority, in a segment that carries data of our own or not.
-    #[cold]
-    pub(super) fn governed_window(&mut self, now: Time, has_data: bool) -> u32 {
-        let arrivals = Arrivals {
-            next: self.next,
-            gap: !self.out_of_order.is_empty(),
-            ce: self.reports_congestion(),
-            has_data,
-        };
-        match &mut self.low_priority {
-            Some(control) => control.advertise(now, &arrivals),
-            None => self.window(),
-        }
-    }
+    pub(super) has_data: bool,
 }
