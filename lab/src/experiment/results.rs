@@ -5,10 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use netnice_scenario::Scenario;
-use netnice_scenario::model::Transport;
 use netnice_scenario::network::NetworkFlow;
 use netnice_scenario::results::{ClassResult, FlowResult, LabReport, RunResults, Series, derive};
-use netnice_sim::measure::{bits_per_second, phase_results};
+use netnice_sim::measure::{FlowCounters, Measured as MeasuredFlow};
 
 use super::machine::MachineLoad;
 use super::measurement::Measured;
@@ -64,45 +63,30 @@ impl Findings<'_> {
     }
 
     fn flow(&self, index: usize, flow: &NetworkFlow, measured: Duration) -> FlowResult {
-        let group = &*flow.group;
         let tracer = &self.measured.tracers[index];
         let total = self.measured.totals.get(index).copied();
-        let counters = total.unwrap_or_default() - tracer.baseline;
         let FlowReport {
             start,
             probe,
             completed,
             ..
         } = &self.programs.flows[index];
-        FlowResult {
-            name: flow.name.clone(),
-            group: group.name.clone(),
-            class: group.class,
-            transport: group.transport,
-            congestion_control: match group.transport {
-                Transport::Tcp => group.congestion_control.name.clone(),
-                Transport::Udp => String::new(),
+        let completed = tracer.completed.or(*completed);
+        let of_flow = MeasuredFlow {
+            counters: FlowCounters {
+                timeouts: probe.timeouts,
+                recoveries: probe.recoveries,
+                ecn_reactions: probe.ecn_reactions,
+                early_indications: probe.early_indications,
+                ..total.unwrap_or_default() - tracer.baseline
             },
-            goodput_bps: bits_per_second(counters.goodput_bytes, measured),
-            throughput_bps: bits_per_second(counters.received_bytes, measured),
-            delivered_bytes: counters.goodput_bytes,
-            packets_sent: counters.sent_packets,
-            packets_received: counters.received_packets,
-            packets_lost: counters.lost_packets,
-            retransmissions: counters.retransmissions,
-            timeouts: probe.timeouts,
-            recoveries: probe.recoveries,
-            ecn_reactions: probe.ecn_reactions,
-            early_indications: probe.early_indications,
+            marks: &tracer.marks,
             mean_cwnd: probe.mean_cwnd(),
             rtt: tracer.round_trip.delays(),
             one_way_delay: tracer.delay.delays(),
-            completion_s: tracer
-                .completed
-                .or(*completed)
-                .map(|time| (time - *start).as_secs_f64()),
-            phases: phase_results(self.scenario, &tracer.marks),
-        }
+            completion_s: completed.map(|time| (time - *start).as_secs_f64()),
+        };
+        of_flow.of(self.scenario, flow, measured)
     }
 
     /// Returns the time series that have any value.
@@ -240,8 +224,6 @@ fn milliseconds(seconds: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use netnice_sim::measure::FlowCounters;
-
     use super::*;
     use netnice_scenario::ScenarioFile;
 

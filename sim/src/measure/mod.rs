@@ -10,7 +10,7 @@ mod waits;
 
 pub use counters::{FlowCounters, TimeWeighted};
 pub use histogram::Histogram;
-pub use phases::{bits_per_second, phase_results};
+pub use phases::{Measured, bits_per_second};
 pub use response::{ResponseBin, ResponseTimes};
 pub(crate) use series::{OF_FLOWS, OF_LINKS, Sampler};
 pub use series::{Quantity, Series};

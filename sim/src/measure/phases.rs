@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Figures of the phases of a run, by the counters at their ends.
+//! Figures of a flow, and of each phase of a run, by the counters at their ends.
 
 use std::time::Duration;
 
 use netnice_scenario::Scenario;
-use netnice_scenario::results::PhaseResult;
+use netnice_scenario::model::Transport;
+use netnice_scenario::network::NetworkFlow;
+use netnice_scenario::results::{Delays, FlowResult, PhaseResult};
 
 use super::FlowCounters;
 
@@ -16,9 +18,58 @@ pub fn bits_per_second(bytes: u64, time: Duration) -> f64 {
     }
 }
 
+/// What a simulation, or the lab, has measured of a flow.
+pub struct Measured<'marks> {
+    /// Its counters after the warm-up.
+    pub counters: FlowCounters,
+    /// Its counters at the times of [`Scenario::phase_ends`].
+    pub marks: &'marks [FlowCounters],
+    /// Mean congestion window over time, in packets.
+    pub mean_cwnd: f64,
+    /// Round-trip times that the sender measured.
+    pub rtt: Delays,
+    /// One-way delays of packets of data.
+    pub one_way_delay: Delays,
+    /// Seconds from the start until the receiver has all data.
+    pub completion_s: Option<f64>,
+}
+
+impl Measured<'_> {
+    /// The figures of `flow`, measured for `time`.
+    pub fn of(self, scenario: &Scenario, flow: &NetworkFlow, time: Duration) -> FlowResult {
+        let (group, counters) = (&*flow.group, &self.counters);
+        FlowResult {
+            name: flow.name.clone(),
+            group: group.name.clone(),
+            class: group.class,
+            transport: group.transport,
+            congestion_control: match group.transport {
+                Transport::Tcp => group.congestion_control.name.clone(),
+                Transport::Udp => String::new(),
+            },
+            goodput_bps: bits_per_second(counters.goodput_bytes, time),
+            throughput_bps: bits_per_second(counters.received_bytes, time),
+            delivered_bytes: counters.goodput_bytes,
+            packets_sent: counters.sent_packets,
+            packets_received: counters.received_packets,
+            packets_lost: counters.lost_packets,
+            retransmissions: counters.retransmissions,
+            timeouts: counters.timeouts,
+            recoveries: counters.recoveries,
+            ecn_reactions: counters.ecn_reactions,
+            early_indications: counters.early_indications,
+            mean_cwnd: self.mean_cwnd,
+            rtt: self.rtt,
+            one_way_delay: self.one_way_delay,
+            completion_s: self.completion_s,
+            phases: phase_results(scenario, self.marks),
+        }
+    }
+}
+
 /// The figures of a flow in each phase. `marks` are its counters at the times of [`Scenario::phase_ends`]; a phase whose ends
 /// have none is left out.
-pub fn phase_results(scenario: &Scenario, marks: &[FlowCounters]) -> Vec<PhaseResult> {
+fn phase_results(scenario: &Scenario, marks: &[FlowCounters]) -> Vec<PhaseResult> {
     let times = scenario.phase_ends();
     let at = |time: Duration| marks.get(times.binary_search(&time).ok()?).copied();
     let phases = scenario.phases.iter().filter_map(|phase| {

@@ -2,9 +2,8 @@
 //! The measurements of a run, as results.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use netnice_scenario::model::{Scenario, TrafficClass, Transport};
+use netnice_scenario::model::{Scenario, TrafficClass};
 use netnice_scenario::network::NetworkFlow;
 use netnice_scenario::results::{
     CallResult, ClassResult, Delays, Drops, FlowResult, QueueResult, RunResults, Series,
@@ -12,7 +11,7 @@ use netnice_scenario::results::{
 };
 
 use crate::ids::FlowId;
-use crate::measure::{FlowCounters, bits_per_second, phase_results};
+use crate::measure::{FlowCounters, Measured};
 use crate::simulation::{LinkReport, Simulation};
 
 /// The results of a run that has come to its end, and whose flows were `described` so. The simulation keeps no flows.
@@ -27,9 +26,18 @@ pub(crate) fn results(
         .iter()
         .zip(&counters)
         .enumerate()
-        .map(|(index, (flow, counters))| {
+        .map(|(index, (flow, &counters))| {
             let id = FlowId::new(index);
-            flow_result(simulation, scenario, flow, id, counters, measured)
+            let marks: Vec<FlowCounters> = simulation.checkpoints(id).collect();
+            let of_flow = Measured {
+                counters,
+                marks: &marks,
+                mean_cwnd: simulation.mean_cwnd(id).unwrap_or(0.0),
+                rtt: simulation.round_trips(id).delays(),
+                one_way_delay: simulation.delays(id).delays(),
+                completion_s: simulation.completion(id).map(|time| time.as_secs_f64()),
+            };
+            of_flow.of(scenario, flow, measured)
         })
         .collect();
     let response_times = described.iter().enumerate();
@@ -79,44 +87,6 @@ pub(crate) fn results(
     };
     results.figures = derive(scenario, &results);
     results
-}
-
-fn flow_result(
-    simulation: &Simulation,
-    scenario: &Scenario,
-    flow: &NetworkFlow,
-    id: FlowId,
-    counters: &FlowCounters,
-    measured: Duration,
-) -> FlowResult {
-    let group = &*flow.group;
-    let marks: Vec<FlowCounters> = simulation.checkpoints(id).collect();
-    FlowResult {
-        name: flow.name.clone(),
-        group: group.name.clone(),
-        class: group.class,
-        transport: group.transport,
-        congestion_control: match group.transport {
-            Transport::Tcp => group.congestion_control.name.clone(),
-            Transport::Udp => String::new(),
-        },
-        goodput_bps: bits_per_second(counters.goodput_bytes, measured),
-        throughput_bps: bits_per_second(counters.received_bytes, measured),
-        delivered_bytes: counters.goodput_bytes,
-        packets_sent: counters.sent_packets,
-        packets_received: counters.received_packets,
-        packets_lost: counters.lost_packets,
-        retransmissions: counters.retransmissions,
-        timeouts: counters.timeouts,
-        recoveries: counters.recoveries,
-        ecn_reactions: counters.ecn_reactions,
-        early_indications: counters.early_indications,
-        mean_cwnd: simulation.mean_cwnd(id).unwrap_or(0.0),
-        rtt: simulation.round_trips(id).delays(),
-        one_way_delay: simulation.delays(id).delays(),
-        completion_s: simulation.completion(id).map(|time| time.as_secs_f64()),
-        phases: phase_results(scenario, &marks),
-    }
 }
 
 fn queue_result(link: LinkReport) -> QueueResult {
