@@ -100,142 +100,63 @@ pub struct Health {
     pub reading: Duration,
 }
 
-/// The metrics with their values.
-#[derive(Debug)]
-pub struct Metrics {
-    registry: Registry,
-    connections: Family<Directed, Gauge>,
-    started: Family<Directed, Counter>,
-    sent: Family<Group, Counter>,
-    received: Family<Group, Counter>,
-    yields: Family<Directed, Counter>,
-    retransmitted: Family<Group, Counter>,
-    in_state: Family<InState, Seconds>,
-    delay: Family<Directed, Histogram, Delays>,
-    registered: Family<Named, Gauge>,
+/// Makes [`Metrics`] and its `new` of a row for each metric: field, type, name, unit if it has one, help.
+macro_rules! metrics {
+    ($($(#[$doc:meta])* $field:ident: $type:ty $(= $new:expr)?, $name:literal $([$unit:expr])?, $help:literal;)*) => {
+        /// The metrics with their values.
+        #[derive(Debug)]
+        pub struct Metrics {
+            registry: Registry,
+            $($(#[$doc])* $field: $type,)*
+        }
+
+        impl Metrics {
+            /// Creates them, without groups.
+            pub fn new() -> Self {
+                let mut registry = Registry::with_prefix("netnice");
+                $(let $field: $type = metrics!(@new $($new)?);
+                metrics!(@register registry, $name, $help, $field.clone() $(, $unit)?);)*
+                let build = Family::<Build, Gauge>::default();
+                let labels = Build { version: version::NUMBER, commit: version::COMMIT.unwrap_or_default() };
+                build.get_or_create(&labels).set(1);
+                registry.register("build_info", "The running netnice; the value is 1", build);
+                Self { registry, $($field),* }
+            }
+        }
+    };
+    (@new) => { Default::default() };
+    (@new $new:expr) => { $new };
+    (@register $registry:ident, $name:literal, $help:literal, $metric:expr) => {
+        $registry.register($name, $help, $metric)
+    };
+    (@register $registry:ident, $name:literal, $help:literal, $metric:expr, $unit:expr) => {
+        $registry.register_with_unit($name, $help, $unit, $metric)
+    };
+}
+
+metrics! {
+    connections: Family<Directed, Gauge>, "connections", "Open connections whose data in this direction is governed";
+    started: Family<Directed, Counter>, "started_connections", "Connections whose data in this direction is or was governed";
+    sent: Family<Group, Counter>, "sent" [Unit::Bytes], "Bytes that the peers have acknowledged";
+    received: Family<Group, Counter>, "received" [Unit::Bytes], "Bytes received";
+    yields: Family<Directed, Counter>, "yields", "Number of times that connections yielded to others";
+    retransmitted: Family<Group, Counter>, "retransmitted" [Unit::Other("packets".to_owned())], "Packets retransmitted";
+    in_state: Family<InState, Seconds>, "state" [Unit::Seconds],
+        "Time that connections spent in each state, as found at the readings";
+    delay: Family<Directed, Histogram, Delays> = Family::new_with_constructor(Delays), "queueing_delay" [Unit::Seconds],
+        "Filtered delay above the smallest one, of each connection at each reading";
+    registered: Family<Named, Gauge>, "control_registered", "1 if the kernel has the congestion control, else 0";
     /// Families without labels, so that they can be left out where the values are unknown.
-    attached: Family<Unlabelled, Gauge>,
-    lost: Family<Unlabelled, Gauge>,
-    unreadable: Gauge,
-    readings: Counter,
-    failed: Counter,
-    reading: Gauge<f64, AtomicU64>,
+    attached: Family<Unlabelled, Gauge>, "attached_cgroups", "Cgroups that have been attached";
+    lost: Family<Unlabelled, Gauge>, "lost_cgroups",
+        "Cgroups that are no longer attached, as their services have stopped or restarted";
+    unreadable: Gauge, "unreadable_connections", "Open connections whose state and delay the exporter may not read";
+    readings: Counter, "readings", "Readings of the kernel";
+    failed: Counter, "failed_readings", "Readings that failed; the figures are then those of the last one that did not";
+    reading: Gauge<f64, AtomicU64>, "reading_duration" [Unit::Seconds], "Time that the latest reading took";
 }
 
 impl Metrics {
-    /// Creates them, without groups.
-    pub fn new() -> Self {
-        let mut metrics = Self {
-            registry: Registry::with_prefix("netnice"),
-            connections: Family::default(),
-            started: Family::default(),
-            sent: Family::default(),
-            received: Family::default(),
-            yields: Family::default(),
-            retransmitted: Family::default(),
-            in_state: Family::default(),
-            delay: Family::new_with_constructor(Delays),
-            registered: Family::default(),
-            attached: Family::default(),
-            lost: Family::default(),
-            unreadable: Gauge::default(),
-            readings: Counter::default(),
-            failed: Counter::default(),
-            reading: Gauge::default(),
-        };
-        metrics.register();
-        let build = Family::<Build, Gauge>::default();
-        let labels = Build {
-            version: version::NUMBER,
-            commit: version::COMMIT.unwrap_or_default(),
-        };
-        build.get_or_create(&labels).set(1);
-        let help = "The running netnice; the value is 1";
-        metrics.registry.register("build_info", help, build);
-        metrics
-    }
-
-    fn register(&mut self) {
-        let registry = &mut self.registry;
-        registry.register(
-            "connections",
-            "Open connections whose data in this direction is governed",
-            self.connections.clone(),
-        );
-        registry.register(
-            "started_connections",
-            "Connections whose data in this direction is or was governed",
-            self.started.clone(),
-        );
-        registry.register_with_unit(
-            "sent",
-            "Bytes that the peers have acknowledged",
-            Unit::Bytes,
-            self.sent.clone(),
-        );
-        registry.register_with_unit(
-            "received",
-            "Bytes received",
-            Unit::Bytes,
-            self.received.clone(),
-        );
-        registry.register(
-            "yields",
-            "Number of times that connections yielded to others",
-            self.yields.clone(),
-        );
-        registry.register_with_unit(
-            "retransmitted",
-            "Packets retransmitted",
-            Unit::Other("packets".to_owned()),
-            self.retransmitted.clone(),
-        );
-        registry.register_with_unit(
-            "state",
-            "Time that connections spent in each state, as found at the readings",
-            Unit::Seconds,
-            self.in_state.clone(),
-        );
-        registry.register_with_unit(
-            "queueing_delay",
-            "Filtered delay above the smallest one, of each connection at each reading",
-            Unit::Seconds,
-            self.delay.clone(),
-        );
-        registry.register(
-            "control_registered",
-            "1 if the kernel has the congestion control, else 0",
-            self.registered.clone(),
-        );
-        registry.register(
-            "attached_cgroups",
-            "Cgroups that have been attached",
-            self.attached.clone(),
-        );
-        registry.register(
-            "lost_cgroups",
-            "Cgroups that are no longer attached, as their services have stopped or restarted",
-            self.lost.clone(),
-        );
-        registry.register(
-            "unreadable_connections",
-            "Open connections whose state and delay the exporter may not read",
-            self.unreadable.clone(),
-        );
-        registry.register("readings", "Readings of the kernel", self.readings.clone());
-        registry.register(
-            "failed_readings",
-            "Readings that failed; the figures are then those of the last one that did not",
-            self.failed.clone(),
-        );
-        registry.register_with_unit(
-            "reading_duration",
-            "Time that the latest reading took",
-            Unit::Seconds,
-            self.reading.clone(),
-        );
-    }
-
     /// Sets the number of open connections of all groups; `known` are those that have been seen before.
     pub fn set_connections(
         &self,
