@@ -80,30 +80,22 @@ impl CongestionControl {
     /// An error where there is no such control, or it does not take these parameters: the parameter, where one is wrong,
     /// and the message.
     pub(crate) fn check(&self) -> Result<(), (Option<String>, String)> {
+        let refuse_all = |what: &str, why: &str| match self.parameters.keys().next() {
+            None => Ok(()),
+            Some(parameter) => Err((
+                Some(parameter.clone()),
+                format!(
+                    "{what} {} takes no parameters: {why} leave `{parameter}` out",
+                    self.name
+                ),
+            )),
+        };
         if self.is_file() {
-            return match self.parameters.keys().next() {
-                None => Ok(()),
-                Some(name) => Err((
-                    Some(name.clone()),
-                    format!(
-                        "the control in {} takes no parameters: change the file, or leave `{name}` out",
-                        self.name
-                    ),
-                )),
-            };
+            return refuse_all("the control in", "change the file, or");
         }
         self.refuse_texts()?;
         if KERNEL_CONTROLS.contains(&self.name.as_str()) {
-            return match self.parameters.keys().next() {
-                None => Ok(()),
-                Some(name) => Err((
-                    Some(name.clone()),
-                    format!(
-                        "congestion control {} takes no parameters: it is the kernel's; leave `{name}` out",
-                        self.name
-                    ),
-                )),
-            };
+            return refuse_all("congestion control", "it is the kernel's;");
         }
         match create(&self.name, &self.control_parameters()) {
             Ok(_) => Ok(()),
