@@ -5,11 +5,26 @@
 use netnice_congestion::policy::{Parameters, Phase};
 use netnice_congestion::receiver::{Group, Path, Receiver, Segment};
 
-const MSS: u32 = 1448;
+pub const MSS: u32 = 1448;
 const LIMIT: u32 = 1 << 20;
 const ONE_WAY_MS: u32 = 20;
+pub const RTT_MS: u32 = 2 * ONE_WAY_MS;
 /// Smallest window clamp in bytes.
 const PAUSE: u32 = 1152;
+
+/// The segment that answers `packets`, which waited `queue_ms`.
+pub fn arriving(now_ms: u32, queue_ms: u32, packets: u32) -> Segment {
+    Segment {
+        now_us: 1000 * now_ms,
+        rtt_us: 1000 * (RTT_MS + queue_ms),
+        tsval: now_ms - ONE_WAY_MS - queue_ms,
+        bytes: packets * MSS,
+        mss: MSS,
+        limit_bytes: LIMIT,
+        bound_bytes: LIMIT,
+        ..Segment::default()
+    }
+}
 
 struct Connection {
     receiver: Receiver,
@@ -26,16 +41,7 @@ impl Connection {
     }
 
     fn segment(&self, queue_ms: u32, packets: u32) -> Segment {
-        Segment {
-            now_us: 1000 * self.now_ms,
-            rtt_us: 1000 * (2 * ONE_WAY_MS + queue_ms),
-            tsval: self.now_ms - ONE_WAY_MS - queue_ms,
-            bytes: packets * MSS,
-            mss: MSS,
-            limit_bytes: LIMIT,
-            bound_bytes: LIMIT,
-            ..Segment::default()
-        }
+        arriving(self.now_ms, queue_ms, packets)
     }
 
     /// Delivers two packets that waited `queue_ms`; returns the window in packets.

@@ -7,10 +7,7 @@ use netnice_congestion::policy::Signal;
 use netnice_congestion::receiver::{Advertised, Segment};
 use netnice_congestion::receivers::{self, Opening, ReceiverPolicy};
 
-const MSS: u32 = 1448;
-const LIMIT: u32 = 1 << 20;
-const ONE_WAY_MS: u32 = 20;
-const RTT_MS: u32 = 2 * ONE_WAY_MS;
+use super::arrivals::{MSS, RTT_MS, arriving};
 
 struct Connection {
     policy: Box<dyn ReceiverPolicy>,
@@ -33,16 +30,7 @@ impl Connection {
     }
 
     fn segment(&self, queue_ms: u32, packets: u32) -> Segment {
-        Segment {
-            now_us: 1000 * self.now_ms,
-            rtt_us: 1000 * (RTT_MS + queue_ms),
-            tsval: self.now_ms - ONE_WAY_MS - queue_ms,
-            bytes: packets * MSS,
-            mss: MSS,
-            limit_bytes: LIMIT,
-            bound_bytes: LIMIT,
-            ..Segment::default()
-        }
+        arriving(self.now_ms, queue_ms, packets)
     }
 
     fn take(&mut self, segment: &Segment) -> u32 {
