@@ -147,8 +147,7 @@ fn a_file_with_a_mistake_changes_nothing() {
     let said = say(netnice_as_nobody(&["apply", "--check", "--file"]).arg(&wrong));
     assert!(said.err.starts_with(&place), "{}", said.err);
     let said = say(&mut netnice_as_nobody(&["apply"]));
-    assert_eq!(said.code, Some(1), "{}", said.out);
-    assert!(said.err.contains("needs root"), "{}", said.err);
+    said.ended(1, "needs root");
 }
 
 #[test]
@@ -162,8 +161,7 @@ fn one_cgroup_by_two_names_is_a_mistake() {
         short.unwrap()
     );
     let said = say(&mut apply(&file("twice", &text), &[]));
-    assert_eq!(said.code, Some(1), "{}", said.out);
-    assert!(said.err.contains("twice.toml:4: "), "{}", said.err);
+    said.ended(1, "twice.toml:4: ");
     assert!(said.err.contains("line 2"), "{}", said.err);
     assert!(!attached(&cgroup));
 }

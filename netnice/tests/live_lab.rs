@@ -10,8 +10,8 @@ use std::process::{Child, Command, Stdio};
 
 use nix::sys::signal::Signal;
 use program::{
-    as_nobody, available_controls, netnice, place, processes, run, signal, stderr, stdout,
-    succeeded, text, wait_until,
+    as_nobody, available_controls, ended, ended_in_one_line, netnice, place, processes, run,
+    signal, stderr, stdout, succeeded, text, wait_until,
 };
 
 const SCENARIO: &str = "name = \"small\"
@@ -70,10 +70,7 @@ fn without_root_it_says_so_before_anything_else() {
     fs::set_permissions(directory.path(), all).unwrap();
     let out = directory.path().join("out");
     let refused = as_nobody(&["lab", text(&file), "--out", text(&out)]);
-    assert_eq!(refused.status.code(), Some(1));
-    let message = stderr(&refused);
-    assert_eq!(message.lines().count(), 1, "{message}");
-    assert!(message.contains("needs root"), "{message}");
+    ended_in_one_line(&refused, 1, "needs root");
     assert!(!out.exists());
     let refused = as_nobody(&["reproduce", "LP03-F7", "--lab", "--out", text(&out)]);
     assert!(stderr(&refused).contains("needs root"));
@@ -289,9 +286,7 @@ fn explain_describes_the_run() {
 fn compare_wants_results() {
     let (_directory, file) = place(SCENARIO);
     let output = run(&["compare", text(&file), text(&file)]);
-    assert_eq!(output.status.code(), Some(1));
-    let message = stderr(&output);
-    assert!(message.contains("small.toml holds no results"), "{message}");
+    ended(&output, 1, "small.toml holds no results");
 }
 
 /// A lab under way whose flow runs `sleeper`.
@@ -320,12 +315,7 @@ fn what_is_finished_is_kept_when_interrupted() {
     });
     signal(&lab, Signal::SIGINT);
     let output = lab.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(130));
-    let message = stderr(&output);
-    assert!(
-        message.contains("1 of 2 runs are finished and kept"),
-        "{message}"
-    );
+    ended(&output, 130, "1 of 2 runs are finished and kept");
     wait_until("its command is gone", || processes_of(&sleeper) == 0);
 }
 

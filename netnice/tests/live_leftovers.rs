@@ -193,8 +193,7 @@ fn after_a_command_that_could_not_be_run() {
     fs::set_permissions(&script, mode).unwrap();
     for options in [&["run", "--"][..], &["run", "-v", "--"]] {
         let said = say(netnice(options).arg(&script));
-        assert_eq!(said.code, Some(126), "{}", said.err);
-        assert!(said.err.contains("`/no/such/interpreter`"), "{}", said.err);
+        said.ended(126, "`/no/such/interpreter`");
         eventually("nothing", nothing_is_left);
     }
 }
@@ -251,18 +250,14 @@ fn without_a_description_of_the_kernels_types_one_line_says_what_to_do() {
         run.get_program().display()
     );
     let said = say(std::process::Command::new("unshare").args(["--mount", "sh", "-c", &script]));
-    assert_eq!(said.code, Some(1), "{}", said.err);
-    assert_eq!(said.err.lines().count(), 1, "{}", said.err);
-    assert!(said.err.contains("CONFIG_DEBUG_INFO_BTF=y"), "{}", said.err);
+    said.ended_in_one_line(1, "CONFIG_DEBUG_INFO_BTF=y");
 }
 
 #[test]
 fn without_the_control_a_user_learns_what_to_do() {
     let _alone = alone();
     let said = say(&mut netnice_as_nobody(&["run", "true"]));
-    assert_eq!(said.code, Some(1));
-    assert_eq!(said.err.lines().count(), 1, "{}", said.err);
-    assert!(said.err.contains("sudo netnice install"), "{}", said.err);
+    said.ended_in_one_line(1, "sudo netnice install");
     let said = say(&mut netnice_as_nobody(&["check"]));
     assert_eq!(said.code, Some(1));
     let line = said.out.lines().find(|line| line.contains("missing"));

@@ -15,7 +15,9 @@ use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use program::{as_nobody, netnice, run, signal, start, stderr, stdout, wait_until};
+use program::{
+    as_nobody, ended, ended_in_one_line, netnice, run, signal, start, stderr, stdout, wait_until,
+};
 
 /// Prints the smallest time, in milliseconds, in which the far side refuses a connection: one round
 /// trip, without a server.
@@ -52,12 +54,7 @@ fn the_exit_code_is_the_commands() {
         );
     }
     let output = run(&["link", "--", "no-such-command"]);
-    assert_eq!(output.status.code(), Some(127));
-    assert!(
-        stderr(&output).contains("no-such-command"),
-        "{}",
-        stderr(&output)
-    );
+    ended(&output, 127, "no-such-command");
 }
 
 #[test]
@@ -100,12 +97,7 @@ fn the_far_command_serves_and_its_failure_is_reported() {
     }
 
     let output = run(&["link", "-q", "--far", "exit 3", "--", "true"]);
-    assert_eq!(output.status.code(), Some(0));
-    assert!(
-        stderr(&output).contains("`exit 3` failed: exit code 3"),
-        "{}",
-        stderr(&output)
-    );
+    ended(&output, 0, "`exit 3` failed: exit code 3");
 }
 
 #[test]
@@ -357,10 +349,5 @@ fn mistakes_are_named_in_one_line() {
 #[test]
 fn without_root_there_is_one_clear_line() {
     let output = as_nobody(&["link", "--delay", "1ms", "--", "true"]);
-    let text = stderr(&output);
-    assert_eq!(output.status.code(), Some(1), "{text}");
-    assert!(
-        text.contains("needs root") && text.lines().count() == 1,
-        "{text}"
-    );
+    ended_in_one_line(&output, 1, "needs root");
 }

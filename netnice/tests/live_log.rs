@@ -115,8 +115,7 @@ fn a_log_ends_with_the_command_and_keeps_its_exit_code() {
     ];
     assert_eq!(say(&mut netnice(&run)).code, Some(7));
     let said = plot(&log, &[]);
-    assert_eq!(said.code, Some(1));
-    assert!(said.err.contains("nothing to draw"), "{}", said.err);
+    said.ended(1, "nothing to draw");
 
     let mut holder = hold(&mut netnice(&[]), &log);
     lines_with(&log, 0);
@@ -146,8 +145,7 @@ fn what_cannot_be_logged_or_drawn_is_named() {
         "--",
         "true",
     ]));
-    assert_eq!(said.code, Some(1));
-    assert!(said.err.contains("/nowhere/x.jsonl"), "{}", said.err);
+    said.ended(1, "/nowhere/x.jsonl");
     let said = say(&mut netnice(&[
         "run",
         "--log",
@@ -164,7 +162,6 @@ fn what_cannot_be_logged_or_drawn_is_named() {
         (["run", "--log-interval", "1", "true"], "--log <FILE>"),
     ] {
         let said = say(&mut netnice(&arguments));
-        assert_eq!(said.code, Some(2), "{}", said.err);
-        assert!(said.err.contains(words), "{}", said.err);
+        said.ended(2, words);
     }
 }

@@ -30,13 +30,7 @@ impl Drop for Service {
 #[test]
 fn a_name_stands_for_a_programs_cgroups() {
     let said = say(&mut netnice(&["attach", "ollama"]));
-    assert_eq!(said.code, Some(1), "{}", said.out);
-    assert!(
-        said.err.contains("looked for ollama.service"),
-        "{}",
-        said.err
-    );
-    assert_eq!(said.err.lines().count(), 1, "{}", said.err);
+    said.ended_in_one_line(1, "looked for ollama.service");
 
     let service = Service::new("ollama.service");
     let path = service.0.to_str().unwrap();
@@ -48,10 +42,5 @@ fn a_name_stands_for_a_programs_cgroups() {
     assert!(out.contains("has best effort again"), "{out}");
     assert!(!attached().contains("ollama.service"), "{path}");
     let said = say(&mut netnice(&["detach", "ollama"]));
-    assert_eq!(said.code, Some(1), "{}", said.out);
-    assert!(
-        said.err.contains("nothing of ollama is attached"),
-        "{}",
-        said.err
-    );
+    said.ended(1, "nothing of ollama is attached");
 }

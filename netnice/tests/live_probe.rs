@@ -7,8 +7,8 @@ use std::process::Output;
 
 use nix::sys::signal::Signal;
 use program::{
-    as_nobody, cgroup_of, cgroup2, measure_until, netnice, run, signal, start, stderr, stdout,
-    wait_until,
+    as_nobody, cgroup_of, cgroup2, ended, ended_in_one_line, measure_until, netnice, run, signal,
+    start, stderr, stdout, wait_until,
 };
 use serde_json::Value;
 
@@ -169,12 +169,7 @@ fn https_is_measured_if_the_certificate_is_trusted() {
          SSL_CERT_FILE={trusted} exec \"$NETNICE\" probe --json --seconds 2 {url}"
     );
     let output = behind_server(&HOME, &pair, &script);
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    assert!(
-        stderr(&output).contains("certificate"),
-        "{}",
-        stderr(&output)
-    );
+    ended(&output, 0, "certificate");
     let report = json(&output);
     let row = &report["probes"][0];
     assert!(
@@ -270,18 +265,8 @@ fn wrong_usage_and_missing_privilege_are_reported() {
         ),
     ] {
         let output = run(arguments);
-        let text = stderr(&output);
-        assert_eq!(output.status.code(), Some(code), "{text}");
-        assert!(
-            text.contains(expected) && text.lines().count() == 1,
-            "{text}"
-        );
+        ended_in_one_line(&output, code, expected);
     }
     let output = as_nobody(&["probe", "http://example.org/a"]);
-    assert_eq!(output.status.code(), Some(1));
-    assert!(
-        stderr(&output).contains("needs root"),
-        "{}",
-        stderr(&output)
-    );
+    ended(&output, 1, "needs root");
 }

@@ -47,12 +47,7 @@ fn without_a_list_a_run_says_what_it_cannot_count() {
     let _alone = alone();
     let once = [probe().to_str().unwrap(), "once"];
     let said = say(netnice_without("list", &["run", "-v", "--"]).args(once));
-    assert_eq!(said.code, Some(0), "{}", said.err);
-    assert!(
-        said.err.contains("still open are not counted"),
-        "{}",
-        said.err
-    );
+    said.ended(0, "still open are not counted");
     assert!(said.err.contains("sock_diag"), "{}", said.err);
     assert!(!said.err.contains("nothing was moved"), "{}", said.err);
     let said = say(netnice_without("list", &["run", "--json", "--"]).args(once));

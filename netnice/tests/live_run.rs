@@ -156,8 +156,7 @@ fn where_no_cgroup_can_be_made_a_supervisor_steps_in() {
     let mut command = netnice(&["run", "--"]);
     command.arg(inner.get_program()).args(inner.get_args());
     let said = say(cgroup.contain(&mut command));
-    assert_eq!(said.code, Some(1), "{}", said.err);
-    assert!(said.err.contains("an outer `netnice run`"), "{}", said.err);
+    said.ended(1, "an outer `netnice run`");
     // A socket of another network namespace is made there.
     let mut command = netnice(&["run", "--", "unshare", "--net"]);
     let printed = output(cgroup.contain(command.arg(probe()).arg("namespace")));
@@ -241,9 +240,7 @@ fn a_container_says_what_it_does_not_know_of_a_control_from_outside() {
         "renice --threshold 7ms --yes --pid $$",
     ] {
         let refused = run(arguments);
-        assert_eq!(refused.code, Some(1), "{}", refused.err);
-        assert!(refused.err.contains("out of sight"), "{}", refused.err);
-        assert_eq!(refused.err.lines().count(), 1, "{}", refused.err);
+        refused.ended_in_one_line(1, "out of sight");
     }
     let said = run("run --json -- true");
     let printed: serde_json::Value = serde_json::from_str(&said.err).unwrap();
@@ -268,12 +265,7 @@ fn the_exit_code_is_that_of_the_command() {
 #[test]
 fn what_can_not_be_run_is_named() {
     let missing = say(&mut netnice(&["run", "no-such-command-here"]));
-    assert_eq!(missing.code, Some(127));
-    assert!(
-        missing.err.contains("`no-such-command-here`"),
-        "{}",
-        missing.err
-    );
+    missing.ended(127, "`no-such-command-here`");
     let not_executable = say(&mut netnice(&["run", "/etc/passwd"]));
     assert_eq!(not_executable.code, Some(126));
     assert_eq!(

@@ -88,8 +88,7 @@ fn without_root_processes_of_others_are_refused() {
     for off in [&[][..], &["--off"]] {
         let pid = std::process::id().to_string();
         let said = say(netnice_as_nobody(&["renice", "--yes", "--pid", &pid]).args(off));
-        assert_eq!(said.code, Some(1));
-        assert!(said.err.contains("belongs to another user"), "{}", said.err);
+        said.ended(1, "belongs to another user");
     }
 }
 
@@ -143,12 +142,7 @@ fn attach_covers_a_cgroup_with_open_connections_until_it_is_detached() {
     output(&mut netnice(&["detach", name]));
     assert_sockets(&holder.ask(), &THEN, &usual, 0);
     let again = say(&mut netnice(&["detach", name]));
-    assert_eq!(again.code, Some(1));
-    assert!(
-        again.err.contains("has not been given low priority"),
-        "{}",
-        again.err
-    );
+    again.ended(1, "has not been given low priority");
 }
 
 /// Returns true if `status` lists a cgroup under one of the members that name paths.
@@ -252,9 +246,7 @@ fn without_systemd_nothing_persists() {
     let mut command = Command::new("unshare");
     command.args(["--mount", "sh", "-c", script]);
     let said = say(command.arg(netnice(&[]).get_program()));
-    assert_eq!(said.code, Some(1), "{}", said.err);
-    assert_eq!(said.err.lines().count(), 1, "{}", said.err);
-    assert!(said.err.contains("no systemd runs here"), "{}", said.err);
+    said.ended_in_one_line(1, "no systemd runs here");
 }
 
 #[test]

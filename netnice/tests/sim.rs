@@ -14,7 +14,7 @@ use std::process::Command;
 use netnice_scenario::results::Manifest;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use program::{netnice, place, run, stderr, succeeded, text, wait_until};
+use program::{ended, ended_in_one_line, netnice, place, run, succeeded, text, wait_until};
 
 const SCENARIO: &str = "name = \"small\"
 duration = \"2s\"
@@ -96,11 +96,10 @@ fn a_control_in_a_file_is_given_to_flows() {
     let flows = fs::read_to_string(out.join("flows.csv")).unwrap();
     assert_eq!(flows.matches("ledbat.h").count(), 4, "{flows}");
     let wrong = run(&["sim", text(&file), "--control-file", &of("bulky")]);
-    assert_eq!(wrong.status.code(), Some(2));
-    let message = stderr(&wrong);
-    assert!(
-        message.contains("there are no flows `bulky` over TCP; there are bulk"),
-        "{message}"
+    ended(
+        &wrong,
+        2,
+        "there are no flows `bulky` over TCP; there are bulk",
     );
     // A scenario's own files are code that nobody has chosen yet.
     let reno = "name = \"bulk\"\n";
@@ -109,12 +108,7 @@ fn a_control_in_a_file_is_given_to_flows() {
     let named = format!("{reno}congestion_control = {:?}\n", text(&ledbat));
     fs::write(&file, theirs.replace(reno, &named)).unwrap();
     let refused = run(&["sim", text(&file)]);
-    assert_eq!(refused.status.code(), Some(2));
-    let message = stderr(&refused);
-    assert!(
-        message.contains("flows[0].congestion_control: "),
-        "{message}"
-    );
+    let message = ended(&refused, 2, "flows[0].congestion_control: ");
     assert!(message.contains("--allow-control-files"), "{message}");
     succeeded(&run(&["sim", text(&file), "--allow-control-files"]));
     succeeded(&run(&["sim", text(&file), "--control-file", &of("bulk")]));
@@ -165,10 +159,7 @@ fn fewer_threads_than_jobs_silently_make_the_same_runs() {
     };
     succeeded(&limited(2_500_000));
     let none = limited(900_000);
-    assert_eq!(none.status.code(), Some(1));
-    let message = stderr(&none);
-    assert_eq!(message.lines().count(), 1, "{message}");
-    assert!(message.contains("starting a thread"), "{message}");
+    ended_in_one_line(&none, 1, "starting a thread");
 }
 
 #[test]
@@ -178,8 +169,7 @@ fn what_is_there_is_not_computed_again_and_not_overwritten() {
     let arguments = ["sim", text(&file), "--json", "--out", text(&out)];
     let first = succeeded(&run(&arguments));
     let again = run(&arguments);
-    assert_eq!(again.status.code(), Some(1));
-    assert!(stderr(&again).contains("--resume"), "{}", stderr(&again));
+    ended(&again, 1, "--resume");
 
     // A run that is reused keeps its file; one that is made again is renamed to its place.
     let kept = out.join("runs/point-00000-seed-1.json");
@@ -196,22 +186,16 @@ fn what_is_there_is_not_computed_again_and_not_overwritten() {
         summary["points"].clone()
     };
     assert_eq!(points(&succeeded(&resumed)), points(&first));
-    let message = stderr(&resumed);
-    assert_eq!(message.lines().count(), 1, "{message}");
-    assert!(
-        message.contains("seed-2.json: the file is not as it was written"),
-        "{message}"
+    ended_in_one_line(
+        &resumed,
+        0,
+        "seed-2.json: the file is not as it was written",
     );
     assert_eq!(inode(&kept), kept_before);
     assert_ne!(inode(&edited), edited_before);
 
     let other = run(&[&arguments[..], &["--resume", "--set", "duration=3s"]].concat());
-    assert_eq!(other.status.code(), Some(1));
-    assert!(
-        stderr(&other).contains("another scenario"),
-        "{}",
-        stderr(&other)
-    );
+    ended(&other, 1, "another scenario");
 }
 
 #[test]
@@ -249,19 +233,11 @@ fn input_without_end_is_refused_with_one_line() {
             .args(arguments)
             .output()
             .unwrap();
-        let message = stderr(&output);
-        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {message}");
-        assert_eq!(message.lines().count(), 1, "{message}");
-        assert!(message.contains(word), "{message}");
+        ended_in_one_line(&output, code, word);
     }
     // The run is made again.
     let resumed = run(&[&arguments[..], &["--resume"]].concat());
-    succeeded(&resumed);
-    assert!(
-        stderr(&resumed).contains("no regular file"),
-        "{}",
-        stderr(&resumed)
-    );
+    ended(&resumed, 0, "no regular file");
     assert!(endless.symlink_metadata().unwrap().is_file());
 }
 
@@ -275,10 +251,7 @@ fn runs_without_a_manifest_are_not_mixed_in() {
     for resume in [&[][..], &["--resume"]] {
         let others = ["--set", "links.bottleneck.rate=3mbit"];
         let refused = run(&[&arguments[..], &others, resume].concat());
-        assert_eq!(refused.status.code(), Some(1));
-        let message = stderr(&refused);
-        assert_eq!(message.lines().count(), 1, "{message}");
-        assert!(message.contains("without the manifest.json"), "{message}");
+        ended_in_one_line(&refused, 1, "without the manifest.json");
     }
 }
 
@@ -291,10 +264,7 @@ fn a_file_that_may_not_grow_is_an_error_and_no_death() {
         .args([env!("CARGO_BIN_EXE_netnice"), text(&file), text(&out)])
         .output()
         .unwrap();
-    assert_eq!(output.status.code(), Some(1), "{output:?}");
-    let message = stderr(&output);
-    assert_eq!(message.lines().count(), 1, "{message}");
-    assert!(message.contains("File too large"), "{message}");
+    ended_in_one_line(&output, 1, "File too large");
 }
 
 #[test]
@@ -394,20 +364,10 @@ fn mistakes_in_a_scenario_are_wrong_usage_with_file_and_line() {
     let (_directory, file) = place(SCENARIO);
     fs::write(&file, SCENARIO.replace("\"20p\"", "\"20\"")).unwrap();
     let output = run(&["sim", text(&file)]);
-    assert_eq!(output.status.code(), Some(2));
-    let message = stderr(&output);
-    assert!(
-        message.contains("small.toml:18:9: links[1].queue: "),
-        "{message}"
-    );
+    ended(&output, 2, "small.toml:18:9: links[1].queue: ");
 
     let missing = run(&["sim", "/nowhere/at/all.toml"]);
-    assert_eq!(missing.status.code(), Some(2));
-    assert!(
-        stderr(&missing).contains("cannot be read"),
-        "{}",
-        stderr(&missing)
-    );
+    ended(&missing, 2, "cannot be read");
 }
 
 #[test]
@@ -450,16 +410,9 @@ fn plots_are_drawn_from_results() {
     );
 
     let nothing = run(&["plot", text(directory.path())]);
-    assert_eq!(nothing.status.code(), Some(1));
-    assert!(
-        stderr(&nothing).contains("no manifest.json"),
-        "{}",
-        stderr(&nothing)
-    );
+    ended(&nothing, 1, "no manifest.json");
     let absent = run(&["plot", text(&directory.path().join("absent.jsonl"))]);
-    assert_eq!(absent.status.code(), Some(1));
-    let message = stderr(&absent);
-    assert!(message.contains("there is no "), "{message}");
+    let message = ended(&absent, 1, "there is no ");
     assert!(message.contains("absent.jsonl: give"), "{message}");
 }
 
@@ -494,8 +447,7 @@ fn packets_of_a_link_are_written_for_wireshark() {
 
     for option in ["--pcap", "--events"] {
         let unknown = run(&[&arguments[..], &[option, "botleneck"]].concat());
-        assert_eq!(unknown.status.code(), Some(2));
-        assert!(stderr(&unknown).contains(option), "{}", stderr(&unknown));
+        ended(&unknown, 2, option);
     }
 }
 

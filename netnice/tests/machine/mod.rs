@@ -8,7 +8,8 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Once;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::{SigHandler, Signal, signal};
 
@@ -42,6 +43,16 @@ pub fn processes_called(name: &str, marker: &str) -> Vec<i32> {
         let file = |file: &str| fs::read_to_string(process.join(file)).unwrap_or_default();
         file("comm").trim_end() == name && file("cmdline").contains(marker)
     })
+}
+
+/// Waits for a condition that is to come about, and fails if it does not. The limit is there to
+/// end the test: a busy machine may need most of it.
+pub fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !condition() {
+        assert!(Instant::now() < deadline, "not within 60 s: {what}");
+        thread::sleep(Duration::from_millis(20));
+    }
 }
 
 /// The congestion controls that the kernel has.

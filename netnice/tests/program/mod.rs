@@ -9,7 +9,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 #[path = "../machine/mod.rs"]
 mod machine;
@@ -70,6 +70,22 @@ pub fn succeeded(output: &Output) -> String {
     stdout(output)
 }
 
+/// Asserts the exit code of a command, and that its standard error has these words; returns that.
+#[track_caller]
+pub fn ended(output: &Output, code: i32, words: &str) -> String {
+    let message = stderr(output);
+    assert_eq!(output.status.code(), Some(code), "{message}");
+    assert!(message.contains(words), "{message}");
+    message
+}
+
+/// As [`ended`], with no more than one line.
+#[track_caller]
+pub fn ended_in_one_line(output: &Output, code: i32, words: &str) {
+    let message = ended(output, code, words);
+    assert_eq!(message.lines().count(), 1, "{message}");
+}
+
 /// Returns a new directory, and the path of a file with the scenario in it.
 pub fn place(scenario: &str) -> (tempfile::TempDir, PathBuf) {
     let directory = tempfile::tempdir().unwrap();
@@ -81,16 +97,6 @@ pub fn place(scenario: &str) -> (tempfile::TempDir, PathBuf) {
 /// Returns a path as an argument.
 pub fn text(path: &Path) -> &str {
     path.to_str().unwrap()
-}
-
-/// Waits for a condition that is to come about, and fails if it does not. The limit is there to
-/// end the test: a busy machine may need most of it.
-pub fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while !condition() {
-        assert!(Instant::now() < deadline, "not within 60 s: {what}");
-        thread::sleep(Duration::from_millis(20));
-    }
 }
 
 /// Measures until the claim holds, four times at most, each time in a quieter moment: on a busy

@@ -21,6 +21,7 @@ use tempfile::TempDir;
 #[path = "../machine/mod.rs"]
 mod machine;
 
+pub use machine::wait_until as eventually;
 pub use machine::*;
 
 /// User and group of nobody.
@@ -117,6 +118,22 @@ pub struct Said {
     pub err: String,
 }
 
+impl Said {
+    /// Asserts the exit code, and that standard error has these words.
+    #[track_caller]
+    pub fn ended(&self, code: i32, words: &str) {
+        assert_eq!(self.code, Some(code), "{}{}", self.out, self.err);
+        assert!(self.err.contains(words), "{}", self.err);
+    }
+
+    /// As [`Said::ended`], with no more than one line.
+    #[track_caller]
+    pub fn ended_in_one_line(&self, code: i32, words: &str) {
+        self.ended(code, words);
+        assert_eq!(self.err.lines().count(), 1, "{}", self.err);
+    }
+}
+
 /// Runs a command to its end.
 pub fn say(command: &mut Command) -> Said {
     let Output {
@@ -136,15 +153,6 @@ pub fn output(command: &mut Command) -> String {
     let said = say(command);
     assert_eq!(said.code, Some(0), "{command:?}: {}{}", said.out, said.err);
     said.out
-}
-
-/// Waits for something that comes soon; on a busy machine, within a minute.
-pub fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while !condition() {
-        assert!(Instant::now() < deadline, "{what} does not come");
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 /// A process that ends with the test, whatever becomes of that.
