@@ -63,7 +63,8 @@ Exit codes:
   0 done, 1 failed, 2 wrong usage; `run` and `link` have that of the command.
 
 Environment:
-  NETNICE_LOG=1  print the log of libbpf and of the kernel's verifier after an error";
+  NETNICE_LOG=1  print the log of libbpf and of the kernel's verifier after an
+                 error";
 
 fn main() -> ExitCode {
     write_signals::ignore();

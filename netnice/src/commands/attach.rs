@@ -28,14 +28,14 @@ Examples:
       sudo netnice attach /sys/fs/cgroup/backups
 
 Names:
-  docker, containerd, podman, ollama, snapd, packagekit, flatpak, steam and apt stand for the
-  services and cgroups in which these programs transfer. All that exist are attached, and the output
+  docker, containerd, podman, ollama, snapd, packagekit, flatpak, steam and apt stand for the \
+  services and cgroups in which these programs transfer. All that exist are attached, and the output \
   says which, and what is not covered. A cgroup at the top that has such a name is given as /NAME.
 
 Duration:
-  Until `netnice detach`, until the cgroup is removed (systemd removes that of a service when it
-  stops), or until the system stops. With --persist a service is attached each time it starts, by
-  this program where it is now: a drop-in of systemd (50-netnice.conf) runs it as ExecStartPre=. If
+  Until `netnice detach`, until the cgroup is removed (systemd removes that of a service when it \
+  stops), or until the system stops. With --persist a service is attached each time it starts, by \
+  this program where it is now: a drop-in of systemd (50-netnice.conf) runs it as ExecStartPre=. If \
   attaching fails the service starts all the same. `netnice detach` removes the drop-in.";
 
 /// Give low priority to everything in a cgroup, or in a unit of systemd.

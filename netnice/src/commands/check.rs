@@ -29,7 +29,7 @@ Kernels:
   6.4    an upgrade replaces the control without a moment in which there is none
 
 Exit code:
-  0 if every command that this user may call works, else 1. A command that only root may call does
+  0 if every command that this user may call works, else 1. A command that only root may call does \
   not count for others.";
 
 /// Say what this kernel and user can do, and how to get what is missing.

@@ -28,7 +28,7 @@ Examples:
   Two versions, by the summaries that they printed:
       netnice compare before.json after.json --json
 
-A and B are directories of --out, their summary.json, or what --json has printed. Points of a sweep
+A and B are directories of --out, their summary.json, or what --json has printed. Points of a sweep \
 are matched by what it has set; figures that only one of them has are left out.
 
 Marks:

@@ -34,30 +34,35 @@ Examples:
   sudo netnice exporter --textfile /var/lib/prometheus/node-exporter/netnice.prom
 
 Metrics:
-  Each group of connections has the labels `cgroup` and `unit` (of the settings that govern them,
-  or, without such, of the socket; cgroups of `netnice run` and `renice` count as the one above
+  Each group of connections has the labels `cgroup` and `unit` (of the settings that govern them, \
+  or, without such, of the socket; cgroups of `netnice run` and `renice` count as the one above \
   them) and `control` (empty where only received data is governed).
-  netnice_connections                   open connections, by direction (sending, receiving)
-  netnice_started_connections_total     connections governed so far, by direction
+  netnice_connections                   open connections, by direction (sending,
+                                        receiving)
+  netnice_started_connections_total     connections governed so far, by
+                                        direction
   netnice_sent_bytes_total              bytes that the peers have acknowledged
   netnice_received_bytes_total          bytes received
-  netnice_yields_total                  number of times that connections yielded, by direction
+  netnice_yields_total                  number of times that connections
+                                        yielded, by direction
   netnice_retransmitted_packets_total   packets retransmitted
-  netnice_state_seconds_total           time that connections spent in each state, by direction
-  netnice_queueing_delay_seconds        histogram of the delay above the smallest one, by direction
+  netnice_state_seconds_total           time that connections spent in each
+                                        state, by direction
+  netnice_queueing_delay_seconds        histogram of the delay above the
+                                        smallest one, by direction
   and without these labels:
-  netnice_build_info, netnice_control_registered, netnice_attached_cgroups, netnice_lost_cgroups,
-  netnice_unreadable_connections, netnice_readings_total, netnice_failed_readings_total,
+  netnice_build_info, netnice_control_registered, netnice_attached_cgroups, netnice_lost_cgroups, \
+  netnice_unreadable_connections, netnice_readings_total, netnice_failed_readings_total, \
   netnice_reading_duration_seconds
 
-  State and delay are those found at the readings. Bytes, yields and the number of connections
-  include connections that end between two readings, where a cgroup governs them and root reads.
+  State and delay are those found at the readings. Bytes, yields and the number of connections \
+  include connections that end between two readings, where a cgroup governs them and root reads. \
   rate(netnice_sent_bytes_total[1m]) is the rate in bytes per second.
 
 Privileges:
-  root with CAP_BPF alone sees the connections of its own network namespace; CAP_SYS_ADMIN and
-  CAP_SYS_PTRACE add those of other namespaces, as containers have. Other users see fewer figures:
-  see netnice_unreadable_connections. The metrics name cgroups and units, and no addresses. Whoever
+  root with CAP_BPF alone sees the connections of its own network namespace; CAP_SYS_ADMIN and \
+  CAP_SYS_PTRACE add those of other namespaces, as containers have. Other users see fewer figures: \
+  see netnice_unreadable_connections. The metrics name cgroups and units, and no addresses. Whoever \
   reaches the address may read them: there is no password.";
 
 /// Offer figures to Prometheus.

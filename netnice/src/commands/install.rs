@@ -22,8 +22,8 @@ Examples:
   sudo ./netnice install --prefix /opt/netnice
 
 Effects:
-  Copies this program to PREFIX/bin, and registers the controls, now and by a unit of systemd at
-  each boot, which also applies /etc/netnice.toml, if there is one (netnice apply). From then on
+  Copies this program to PREFIX/bin, and registers the controls, now and by a unit of systemd at \
+  each boot, which also applies /etc/netnice.toml, if there is one (netnice apply). From then on \
   `netnice run`, `renice` of one's own processes and `status` need no root.
   Installing again upgrades: connections that are open keep the version they began with.
   `sudo netnice uninstall` undoes all of it.";

@@ -41,18 +41,20 @@ Examples:
   Interrupted? What is finished is kept, and not computed again:
       netnice judge --resume
 
-Each cell is a path, a rival and a control. The control begins alone; the rival comes, stays, and
-goes again. The same runs without the control and without the rival say what either loses. Figures
+Each cell is a path, a rival and a control. The control begins alone; the rival comes, stays, and \
+goes again. The same runs without the control and without the rival say what either loses. Figures \
 are means over the seeds, with 95 % confidence intervals where there are two seeds or more.
 
 The directory of --out:
-  judgement.html   one page for any browser: RFC 9743's questions, a heat map for each figure, and
-                   each cell with its goodput over time and the command that makes it
+  judgement.html   one page for any browser: RFC 9743's questions, a heat map
+                   for each figure, and each cell with its goodput over time and
+                   the command that makes it
   judgement.json   the same for programs
-  scenarios/       the scenario of each cell, for `netnice sim` and `netnice lab`, and the C files
+  scenarios/       the scenario of each cell, for `netnice sim` and `netnice
+                   lab`, and the C files
   runs/            what was measured of each run
 
-Needs root for --lab only. Exit codes: 0 done, whatever the figures; 1 failed, 2 wrong usage; 130
+Needs root for --lab only. Exit codes: 0 done, whatever the figures; 1 failed, 2 wrong usage; 130 \
 interrupted.";
 
 /// Judge congestion controls on many paths, beside many rivals

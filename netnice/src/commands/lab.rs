@@ -37,19 +37,19 @@ Examples:
       netnice compare results/sim results/lab
 
 Real parts:
-  Each node at an end of a flow is a network namespace with this kernel's TCP and UDP; programs
-  there send and receive. The network between them, with all links and queues of the scenario, is
-  computed by the simulator's own code and moves the real packets. What this kernel cannot do is
+  Each node at an end of a flow is a network namespace with this kernel's TCP and UDP; programs \
+  there send and receive. The network between them, with all links and queues of the scenario, is \
+  computed by the simulator's own code and moves the real packets. What this kernel cannot do is \
   an error before anything starts.
 
-  Figures are as good as the machine is punctual. A run in which packets were handed over late, or
+  Figures are as good as the machine is punctual. A run in which packets were handed over late, or \
   lost outside the queues, says NOT TRUSTWORTHY, here and in its results.
 
-The directory of --out is that of `netnice sim`; each run tells under `lab` how far it can be
+The directory of --out is that of `netnice sim`; each run tells under `lab` how far it can be \
 trusted.
 Needs root. Several labs at once do not meet; nothing is left behind, whatever ends it.
 
-Exit codes: 0 done, 1 failed, 2 wrong usage, or a scenario with mistakes or beyond this kernel;
+Exit codes: 0 done, 1 failed, 2 wrong usage, or a scenario with mistakes or beyond this kernel; \
 130 interrupted.";
 
 /// Run a scenario on this kernel: real TCP over an emulated network.

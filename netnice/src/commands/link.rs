@@ -49,20 +49,21 @@ Examples:
       netnice link --delay 40ms -- netnice link --delay 5ms --loss 0.1%
 
 Behind the link:
-  The command has a network of its own, with the link as the only way out. On the other side is
+  The command has a network of its own, with the link as the only way out. On the other side is \
   another such network, where --far runs; there is no way to the Internet. Its variables:
       NETNICE_NEAR, NETNICE_NEAR6   addresses of the command's own side
-      NETNICE_FAR, NETNICE_FAR6     addresses of the far side; behind several links that of the
-                                    outermost, unless --far is given: then where that runs
+      NETNICE_FAR, NETNICE_FAR6     addresses of the far side; behind several
+                                    links that of the outermost, unless --far is
+                                    given: then where that runs
       NETNICE_LINK                  the link in short, for a prompt
-  As with `ip netns exec`, the command runs as root. So does a shell after `sudo netnice link`; to
+  As with `ip netns exec`, the command runs as root. So does a shell after `sudo netnice link`; to \
   have one's own user there: sudo netnice link ... -- sudo -u \"$USER\" -i
 
 At the end:
-  The exit code is the command's (128 + N if signal N killed it; 127 if there is no such command,
-  126 if it can not be run). What still runs behind the link
-  is ended, and the link's report goes to stderr: what it carried and dropped, and whether this
-  machine kept up with it. If it says NOT TRUSTWORTHY, figures measured over it are not. Of fewer
+  The exit code is the command's (128 + N if signal N killed it; 127 if there is no such command, \
+  126 if it can not be run). What still runs behind the link \
+  is ended, and the link's report goes to stderr: what it carried and dropped, and whether this \
+  machine kept up with it. If it says NOT TRUSTWORTHY, figures measured over it are not. Of fewer \
   than 300 packets it mostly can not tell.";
 
 /// Run a shell or a command behind an emulated link.

@@ -29,14 +29,16 @@ Examples:
   netnice plot backup.jsonl --terminal
 
 Figures of results, as far as these have the data:
-  goodput_by_flow   goodput of the flows over the sweep, with 95 % confidence intervals
+  goodput_by_flow   goodput of the flows over the sweep, with 95 % confidence
+                    intervals
   response_times    mean response time of web objects by size
-  cwnd, goodput, queue_packets, queue_delay   time series where the scenario has a sampling
-                    interval: means over the seeds, with 95 % confidence intervals, of the first
-                    settings of a sweep
+  cwnd, goodput, queue_packets, queue_delay
+                    time series where the scenario has a sampling interval:
+                    means over the seeds, with 95 % confidence intervals, of
+                    the first settings of a sweep
 
-The picture of a log has the rate, the queueing delay with the threshold of yielding, and the number
-of connections in each state, over time. It is shaded where at least half of the connections yield
+The picture of a log has the rate, the queueing delay with the threshold of yielding, and the number \
+of connections in each state, over time. It is shaded where at least half of the connections yield \
 to others. A log that is being written, or whose run was killed, is drawn as far as it goes.";
 
 /// Draw the results of a simulation, or the log of `netnice run --log`.

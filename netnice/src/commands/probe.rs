@@ -49,22 +49,22 @@ Examples:
       sudo netnice run -- wget \"$(sudo netnice probe --best $MIRRORS)\"
 
 Measurement:
-  Downloads each URL in turn with low priority, governed at the receiving end as by `netnice run`,
-  and discards the data. Others on the path keep their rates, so the rate that the download
-  reaches is what they leave: the spare rate, in bits of TCP payload (about 3 % less than on the
-  link). The interval is that of the mean over bins of one second, 95 %, by Student's t. URLs tie
-  if the bins do not tell their rates apart (Welch's t test, 5 %). YIELDED is the share of the
-  time in which the download had given way; DELAY is the delay of the data over the smallest known
-  one, by whomever it was caused: median and 95th percentile. FIRST BYTE includes the name lookup,
+  Downloads each URL in turn with low priority, governed at the receiving end as by `netnice run`, \
+  and discards the data. Others on the path keep their rates, so the rate that the download \
+  reaches is what they leave: the spare rate, in bits of TCP payload (about 3 % less than on the \
+  link). The interval is that of the mean over bins of one second, 95 %, by Student's t. URLs tie \
+  if the bins do not tell their rates apart (Welch's t test, 5 %). YIELDED is the share of the \
+  time in which the download had given way; DELAY is the delay of the data over the smallest known \
+  one, by whomever it was caused: median and 95th percentile. FIRST BYTE includes the name lookup, \
   TLS and redirects.
 
-  Redirects are followed and reported. Proxies are not used. From a server without TCP timestamps,
+  Redirects are followed and reported. Proxies are not used. From a server without TCP timestamps, \
   DELAY contains the way back, too, and an upload makes the download give way.
 
 Needs root for the governing, and gives it up (becoming nobody) before it connects to anything.
 
 Exit codes:
-  0 all URLs were measured; with --best, one was. 1 otherwise. 2 wrong usage. 130 after Ctrl-C,
+  0 all URLs were measured; with --best, one was. 1 otherwise. 2 wrong usage. 130 after Ctrl-C, \
   which prints what has been measured.";
 
 /// Find out which server has the most to spare, without taking it from others.

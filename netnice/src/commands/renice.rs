@@ -23,9 +23,9 @@ Examples:
       sudo netnice renice --pid 1234 --off
 
 Scope:
-  The open TCP connections of the process and its children. As root, those that they open from now
-  on as well: the processes are moved into a cgroup below their own, and back with --off. Without
-  root it works for one's own processes, once the control is registered (`sudo netnice install`),
+  The open TCP connections of the process and its children. As root, those that they open from now \
+  on as well: the processes are moved into a cgroup below their own, and back with --off. Without \
+  root it works for one's own processes, once the control is registered (`sudo netnice install`), \
   and for the open connections only.";
 
 /// Give low priority to the connections of a running process and its children.

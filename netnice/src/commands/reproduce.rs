@@ -48,30 +48,33 @@ Examples:
   The report again, of what is in a directory, without running anything:
       netnice reproduce --no-run --out full
 
-Output: for each value that a paper reports, the paper's figure, ours with its 95 % confidence
+Output: for each value that a paper reports, the paper's figure, ours with its 95 % confidence \
 interval, and the verdict:
-  reproduced                       ours is the paper's, within a tolerance that is written down
-  same conclusion, other figure    it is not, but what the paper concludes from it holds
+  reproduced                       ours is the paper's, within a tolerance that
+                                   is written down
+  same conclusion, other figure    it is not, but what the paper concludes from
+                                   it holds
   not reproduced                   neither; the reason stands below
 A `?` says that the interval reaches over the bound: more runs may change the verdict.
 
-With --lab a line below each value says what this kernel gives, or why it gives nothing. A value is
-measured there if everything it is made of fits: the kernel can do what the scenario asks for, the
-slowest link has at most 100 Mb/s, one run of each point takes at most half an hour. Runs last
---lab-seconds at most, unless the experiment has a course of its own. They are made one after the
-other, or --lab-jobs at a time as long as their links together have no more than 100 Mb/s and 18,000
-packets per second. Figures are as good as the machine is punctual; runs that are not say NOT
+With --lab a line below each value says what this kernel gives, or why it gives nothing. A value is \
+measured there if everything it is made of fits: the kernel can do what the scenario asks for, the \
+slowest link has at most 100 Mb/s, one run of each point takes at most half an hour. Runs last \
+--lab-seconds at most, unless the experiment has a course of its own. They are made one after the \
+other, or --lab-jobs at a time as long as their links together have no more than 100 Mb/s and 18,000 \
+packets per second. Figures are as good as the machine is punctual; runs that are not say NOT \
 TRUSTWORTHY.
 
 The directory of --out:
-  report.html      the report: every table and figure beside the papers', in one file for any
-                   browser
-  outcomes.json    verdicts, figures, tables; those of earlier calls for other ids stay
-  studies/         results of each scenario, as `netnice sim --out` makes them; `netnice plot`
-                   draws them
+  report.html      the report: every table and figure beside the papers', in one
+                   file for any browser
+  outcomes.json    verdicts, figures, tables; those of earlier calls for other
+                   ids stay
+  studies/         results of each scenario, as `netnice sim --out` makes them;
+                   `netnice plot` draws them
   lab/             the same of the kernel
 
-Needs root for --lab only. Exit codes: 0 done, whatever the verdicts; 1 failed, 2 wrong usage; 130
+Needs root for --lab only. Exit codes: 0 done, whatever the verdicts; 1 failed, 2 wrong usage; 130 \
 interrupted.";
 
 /// Reproduce the tables and figures of the papers, with a verdict for each value

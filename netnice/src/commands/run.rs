@@ -53,33 +53,33 @@ Examples:
       sudo netnice run --control dstcp --target 2mbit -- rsync -a photos/ backup.example.org:photos/
 
 Scope:
-  All TCP connections that the command and its children open, from the first byte, IPv4 and IPv6,
-  as client and as server, whatever the programs are written in. Setting another congestion control
-  or DSCP has no effect for them. What they send is governed by the congestion control. What they
-  receive is governed as root only, by the window that is advertised, which the policy of tcplp or
-  hstcplp sets under that control and otherwise netnice's: by round trips where the peer sends no
-  timestamps; not over loopback, and not with Multipath TCP. Not covered are UDP, and so
-  QUIC (--no-quic refuses it), connections that were open before, and those accepted on a socket
-  that was handed in listening. A socket handed in without a connection gets the control, too, but
-  not one that the command receives later from a program outside (SCM_RIGHTS). Under root, what a
-  program does after it has moved itself to another cgroup is not covered: container runtimes do so,
-  and -v names the cgroup if it sees that. `netnice attach` and the hook `netnice oci-hook` are for
-  containers. A 32-bit program may set another control, and connections over IPv4 on sockets of IPv6
+  All TCP connections that the command and its children open, from the first byte, IPv4 and IPv6, \
+  as client and as server, whatever the programs are written in. Setting another congestion control \
+  or DSCP has no effect for them. What they send is governed by the congestion control. What they \
+  receive is governed as root only, by the window that is advertised, which the policy of tcplp or \
+  hstcplp sets under that control and otherwise netnice's: by round trips where the peer sends no \
+  timestamps; not over loopback, and not with Multipath TCP. Not covered are UDP, and so \
+  QUIC (--no-quic refuses it), connections that were open before, and those accepted on a socket \
+  that was handed in listening. A socket handed in without a connection gets the control, too, but \
+  not one that the command receives later from a program outside (SCM_RIGHTS). Under root, what a \
+  program does after it has moved itself to another cgroup is not covered: container runtimes do so, \
+  and -v names the cgroup if it sees that. `netnice attach` and the hook `netnice oci-hook` are for \
+  containers. A 32-bit program may set another control, and connections over IPv4 on sockets of IPv6 \
   keep their DSCP: the kernel lets no BPF program set it.
 
 As root and not:
-  As root the command gets a cgroup of its own, and runs as the very process that netnice was.
-  Without root it runs under a supervisor that makes its sockets; for this the control has to be
-  registered, as `sudo netnice install` does, and parameters can not be set. Programs that gain
-  privileges, such as sudo, do not gain any under it. A program that has moved to a cgroup or a
-  network namespace which the supervisor may not enter gets ordinary sockets, and socket() may fail
+  As root the command gets a cgroup of its own, and runs as the very process that netnice was. \
+  Without root it runs under a supervisor that makes its sockets; for this the control has to be \
+  registered, as `sudo netnice install` does, and parameters can not be set. Programs that gain \
+  privileges, such as sudo, do not gain any under it. A program that has moved to a cgroup or a \
+  network namespace which the supervisor may not enter gets ordinary sockets, and socket() may fail \
   with EINTR where a signal handler without SA_RESTART runs.
 
 Log:
-  With --log each line of the file is a JSON object. The first has the command and the control; each
-  other has `time_s`, the seconds since the beginning, and `connections`, those that were open then,
-  with the fields of `status --json` (rate_bits_per_second, cwnd_packets, rtt_ms,
-  delay_over_minimum_ms, threshold_ms, state, yields, retransmitted, bytes_sent; and receive_rate_…
+  With --log each line of the file is a JSON object. The first has the command and the control; each \
+  other has `time_s`, the seconds since the beginning, and `connections`, those that were open then, \
+  with the fields of `status --json` (rate_bits_per_second, cwnd_packets, rtt_ms, \
+  delay_over_minimum_ms, threshold_ms, state, yields, retransmitted, bytes_sent; and receive_rate_… \
   for what is received). `connection` is the same number in each line. An older file is replaced.
 
 Exit code:

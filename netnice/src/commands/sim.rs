@@ -49,11 +49,14 @@ The directory of --out:
   scenario.toml    the scenario
   runs/            one JSON file for each run, with all figures and time series
   summary.json     means over the seeds with 95 % confidence intervals
-  SHA256SUMS       checksums of runs/; --resume makes runs again whose file differs
-  traces/          for each run, the links of --pcap, and events.parquet with those of --events
-  *.csv            the same, and flows, queues, response times and time series of all runs
+  SHA256SUMS       checksums of runs/; --resume makes runs again whose file
+                   differs
+  traces/          for each run, the links of --pcap, and events.parquet with
+                   those of --events
+  *.csv            the same, and flows, queues, response times and time series
+                   of all runs
 
-The same file and seed give the same figures to the last digit, whatever --jobs. The file's format
+The same file and seed give the same figures to the last digit, whatever --jobs. The file's format \
 is described in docs/scenarios.md. Needs no root.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or a scenario with mistakes; 130 interrupted.";

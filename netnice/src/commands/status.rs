@@ -32,35 +32,40 @@ Examples:
   netnice status --json | jq '.connections[].peer'
 
 Columns:
-  GOVERNED   which data has low priority: sent data (sender), by the congestion control; received
-             data (receiver), by the advertised window; or both
-  SENDING    rate that the peer acknowledged in the last half second; with --watch, since the last
-             reading
+  GOVERNED   which data has low priority: sent data (sender), by the congestion
+             control; received data (receiver), by the advertised window; or
+             both
+  SENDING    rate that the peer acknowledged in the last half second; with
+             --watch, since the last reading
   RECEIVING  rate at which data arrived
   SENT, RECEIVED
              bytes since the connection got low priority
 
 The following columns show the governed direction that moves more data:
-  STATE      sending: slow start (finds out what the path carries), avoidance (probes for more),
-             inference (has given way, watches whether others are still there), yielding (they are);
-             receiving: filling, inference, yielding, paused (yielding, window below one packet)
+  STATE      sending: slow start (finds out what the path carries), avoidance
+             (probes for more), inference (has given way, watches whether others
+             are still there), yielding (they are); receiving: filling,
+             inference, yielding, paused (yielding, window below one packet)
   WINDOW     sending: congestion window; receiving: advertised window
-  RTT        sending: smoothed round trip; receiving: the smallest one plus the delay
-  DELAY      latest filtered delay above the smallest one, and the threshold above that
+  RTT        sending: smoothed round trip; receiving: the smallest one plus the
+             delay
+  DELAY      latest filtered delay above the smallest one, and the threshold
+             above that
   YIELDS     how often the window was given up to others
-  SIGNAL     where the delay comes from, and of a receiver with another control that one's name; of
-             dstcp, which measures none, the target rate; of tcplp_ecn, marks
+  SIGNAL     where the delay comes from, and of a receiver with another control
+             that one's name; of dstcp, which measures none, the target rate; of
+             tcplp_ecn, marks
 
 With --watch on a terminal:
-  q ends it; s sorts by the next of rate, delay, yields, sent, received, bytes and process; p leaves
-  out the single connections; arrows and page keys scroll. Columns for which there is no room are
-  left out. LAST 30 S shows the rate of each second, the newest to the right; the highest bar is the
+  q ends it; s sorts by the next of rate, delay, yields, sent, received, bytes and process; p leaves \
+  out the single connections; arrows and page keys scroll. Columns for which there is no room are \
+  left out. LAST 30 S shows the rate of each second, the newest to the right; the highest bar is the \
   highest rate in the line. Elsewhere the table is printed again every second.
 
-Root sees the connections of all network namespaces that a process is in or that are mounted, other
-users those of their own. GOVERNED, STATE, DELAY, YIELDS and SIGNAL are read from records of
-the programs in the kernel: users other than root see them of the programs that they may trace, as
-gdb would (Yama's ptrace_scope may forbid it), and `-` elsewhere. A connection of which only
+Root sees the connections of all network namespaces that a process is in or that are mounted, other \
+users those of their own. GOVERNED, STATE, DELAY, YIELDS and SIGNAL are read from records of \
+the programs in the kernel: users other than root see them of the programs that they may trace, as \
+gdb would (Yama's ptrace_scope may forbid it), and `-` elsewhere. A connection of which only \
 received data is governed is shown to root alone.";
 
 /// Show the connections that have low priority now.

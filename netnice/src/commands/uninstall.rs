@@ -18,7 +18,7 @@ Example:
   sudo netnice uninstall
 
 Effects:
-  Detaches all cgroups, those of `attach --persist` too, removes the unit of systemd and the program, and takes the controls out of
+  Detaches all cgroups, those of `attach --persist` too, removes the unit of systemd and the program, and takes the controls out of \
   the kernel. Commands under `netnice run` keep theirs until they end, and so do open connections.";
 
 /// Undo `netnice install`.

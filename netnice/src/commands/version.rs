@@ -20,10 +20,11 @@ Examples:
   netnice version --json | jq -r .build_id
 
 Values:
-  build_id  identifies the compiled program and its file of debug information (man 1 ld, --build-id)
+  build_id  identifies the compiled program and its file of debug information
+            (man 1 ld, --build-id)
   commit    the sources' commit, where the build names one
-  objects   each BPF object, \"control\" or \"programs\" for cgroups, with a hash: programs with equal
-            hashes share what is in the kernel";
+  objects   each BPF object, \"control\" or \"programs\" for cgroups, with a hash:
+            programs with equal hashes share what is in the kernel";
 
 /// The version's number.
 pub(super) const NUMBER: &str = env!("CARGO_PKG_VERSION");

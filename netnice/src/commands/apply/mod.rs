@@ -35,7 +35,8 @@ Examples:
   netnice apply --check --file netnice.toml
 
 File:
-  # A table of units, users, cgroups and presets that have the same options; there may be several such tables.
+  # A table of units, users, cgroups and presets that have the same options;
+  # there may be several such tables.
   [[attach]]
   units = [\"backup.service\", \"bulk.slice\"]   # services, slices and scopes of systemd
   users = [\"alice\", 1001]                    # all that these users run, by name or number
@@ -50,16 +51,16 @@ File:
   parameters = { threshold = \"2ms\" }
 
 Effects:
-  What the file names is attached; what an earlier call attached and the file no longer names is
-  detached. All else stays as it is: what is attached with the same options already, and what
-  `netnice attach` attached by hand. Services are attached each time they start, too, by a drop-in
-  of systemd as by `netnice attach --persist`, and the slice of a user each time the user logs in.
-  A slice that does not run is started. A cgroup that does not exist is attached by the next call.
-  Without --file a missing file counts as an empty one. The unit netnice.service runs this command
+  What the file names is attached; what an earlier call attached and the file no longer names is \
+  detached. All else stays as it is: what is attached with the same options already, and what \
+  `netnice attach` attached by hand. Services are attached each time they start, too, by a drop-in \
+  of systemd as by `netnice attach --persist`, and the slice of a user each time the user logs in. \
+  A slice that does not run is started. A cgroup that does not exist is attached by the next call. \
+  Without --file a missing file counts as an empty one. The unit netnice.service runs this command \
   at boot and when it is reloaded.
 
 Exit code:
-  1 if the file has a mistake, in which case nothing changes, or if something could not be attached
+  1 if the file has a mistake, in which case nothing changes, or if something could not be attached \
   or detached.";
 
 /// Attach what a file names, and detach what it no longer names.
