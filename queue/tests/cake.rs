@@ -58,6 +58,11 @@ fn packet(flow: u64, (source, destination): (u32, u32), dscp: u8) -> Sent {
     }
 }
 
+/// Flows from 1 on, of these hosts and code points.
+fn sending<const N: usize>(hosts: [(u32, u32); N], dscps: [u8; N]) -> [Sent; N] {
+    std::array::from_fn(|index| packet(index as u64 + 1, hosts[index], dscps[index]))
+}
+
 /// A link of 12 Mb/s, which sends a packet of 1500 bytes in 1 ms.
 fn context() -> DisciplineContext {
     DisciplineContext {
@@ -114,12 +119,7 @@ fn near(found: &[usize], expected: &[usize]) {
 
 #[test]
 fn flows_are_served_alike_whatever_their_hosts() {
-    let flows = [
-        packet(1, (1, 9), 0),
-        packet(2, (1, 9), 0),
-        packet(3, (1, 9), 0),
-        packet(4, (2, 9), 0),
-    ];
+    let flows = sending([(1, 9), (1, 9), (1, 9), (2, 9)], [0; 4]);
     let mut queue = cake(CakeTins::Besteffort, CakeIsolation::Flows);
     assert!(!queue.reads_ip_fields());
     near(&shares(&mut queue, &flows, 1200), &[300, 300, 300, 300]);
@@ -128,12 +128,7 @@ fn flows_are_served_alike_whatever_their_hosts() {
 #[test]
 fn hosts_are_served_alike_whatever_their_flows() {
     // Host 1 has three flows, host 2 one.
-    let flows = [
-        packet(1, (1, 9), 0),
-        packet(2, (1, 9), 0),
-        packet(3, (1, 9), 0),
-        packet(4, (2, 9), 0),
-    ];
+    let flows = sending([(1, 9), (1, 9), (1, 9), (2, 9)], [0; 4]);
     let mut queue = cake(CakeTins::Besteffort, CakeIsolation::DualSrchost);
     near(&shares(&mut queue, &flows, 1200), &[200, 200, 200, 600]);
     // The one destination makes all flows alike.
@@ -144,20 +139,11 @@ fn hosts_are_served_alike_whatever_their_flows() {
 #[test]
 fn triple_isolation_divides_by_the_busier_host() {
     // Sources 1 (two flows) and 2 (one flow); destinations 8 (one flow) and 9 (two). Loads: max(2, 1), max(2, 2), max(1, 2).
-    let flows = [
-        packet(1, (1, 8), 0),
-        packet(2, (1, 9), 0),
-        packet(3, (2, 9), 0),
-    ];
+    let flows = sending([(1, 8), (1, 9), (2, 9)], [0; 3]);
     let mut queue = cake(CakeTins::Besteffort, CakeIsolation::TripleIsolate);
     near(&shares(&mut queue, &flows, 900), &[300, 300, 300]);
     // Source 1 with three flows to destinations of their own, source 2 with one: loads 3, 3, 3, 1.
-    let flows = [
-        packet(1, (1, 6), 0),
-        packet(2, (1, 7), 0),
-        packet(3, (1, 8), 0),
-        packet(4, (2, 9), 0),
-    ];
+    let flows = sending([(1, 6), (1, 7), (1, 8), (2, 9)], [0; 4]);
     let mut queue = cake(CakeTins::Besteffort, CakeIsolation::TripleIsolate);
     near(&shares(&mut queue, &flows, 1200), &[200, 200, 200, 600]);
 }
@@ -165,20 +151,11 @@ fn triple_isolation_divides_by_the_busier_host() {
 #[test]
 fn tins_have_priority_up_to_their_share_and_no_more() {
     // Voice and bulk have a quarter and a sixteenth of 1600 packets; best effort takes the rest.
-    let flows = [
-        packet(1, (1, 9), 0),
-        packet(2, (1, 9), 1),
-        packet(3, (1, 9), 46),
-    ];
+    let flows = sending([(1, 9); 3], [0, 1, 46]);
     let mut queue = cake(CakeTins::Diffserv3, CakeIsolation::TripleIsolate);
     near(&shares(&mut queue, &flows, 1600), &[1100, 100, 400]);
     // Video has half, voice a quarter, bulk a sixteenth.
-    let flows = [
-        packet(1, (1, 9), 0),
-        packet(2, (1, 9), 8),
-        packet(3, (1, 9), 34),
-        packet(4, (1, 9), 40),
-    ];
+    let flows = sending([(1, 9); 4], [0, 8, 34, 40]);
     let mut queue = cake(CakeTins::Diffserv4, CakeIsolation::TripleIsolate);
     near(&shares(&mut queue, &flows, 1600), &[300, 100, 800, 400]);
     // Alone, a tin has all of the link.

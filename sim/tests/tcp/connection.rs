@@ -67,9 +67,7 @@ fn an_object_is_fetched_to_the_byte() {
 fn a_fin_that_comes_later_goes_alone() {
     let (sender, receiver) = one_way(1000);
     let mut pipe = Pipe::new(sender, receiver, 10);
-    pipe.sender.supply(1500);
-    pipe.open();
-    pipe.run(Time::from_millis(500));
+    pipe.send(1500, 500);
     assert_eq!(pipe.receiver.goodput_bytes(), 1500);
     assert!(!pipe.receiver.finished() && pipe.sender.next_timer().is_none());
     pipe.sender.close();
@@ -164,9 +162,7 @@ fn every_second_segment_is_acknowledged_or_after_the_time() {
         ..sender
     };
     let mut pipe = Pipe::new(sender, receiver, 50);
-    pipe.sender.supply(5000);
-    pipe.open();
-    pipe.run(Time::from_millis(1000));
+    pipe.send(5000, 1000);
     let acks: Vec<(f64, u64)> = pipe
         .acks
         .iter()

@@ -118,9 +118,7 @@ fn a_recovery_is_announced_once_and_ends() {
         let recorder = Recorder::default();
         let mut pipe =
             Pipe::governed_by(Box::new(recorder.clone()), sender, receiver, 50).losing(&[5]);
-        pipe.sender.supply_unlimited();
-        pipe.open();
-        pipe.run(Time::from_millis(350));
+        pipe.send_all_the_time(350);
         let events = recorder.events();
         let losses: Vec<&Event> = events
             .iter()
@@ -165,9 +163,7 @@ fn rtos_and_idle_times_are_announced() {
         ..sender
     };
     let mut pipe = Pipe::governed_by(Box::new(recorder.clone()), sender, receiver, 50).losing(&[3]);
-    pipe.sender.supply(4000);
-    pipe.open();
-    pipe.run(Time::from_millis(10_000));
+    pipe.send(4000, 10_000);
     let timeout = |event: &Event| matches!(event, Event::Timeout(c) if c.in_flight == 1);
     assert_eq!(
         recorder
@@ -201,9 +197,7 @@ fn a_control_that_governs_recovery_keeps_its_window() {
             ..Recorder::default()
         };
         let mut pipe = Pipe::governed_by(Box::new(recorder), sender, receiver, 50).losing(&[5]);
-        pipe.sender.supply_unlimited();
-        pipe.open();
-        pipe.run(Time::from_millis(350));
+        pipe.send_all_the_time(350);
         assert_eq!(pipe.sender.cwnd(), cwnd);
     }
 }
@@ -223,9 +217,7 @@ fn such_a_control_keeps_its_window_when_idle() {
             ..Recorder::default()
         };
         let mut pipe = Pipe::governed_by(Box::new(recorder), sender, receiver, 50);
-        pipe.sender.supply(2000);
-        pipe.open();
-        pipe.run(Time::from_millis(10_000));
+        pipe.send(2000, 10_000);
         assert_eq!(pipe.sender.cwnd(), 20.0);
         pipe.now = Time::from_millis(10_000);
         pipe.sender.supply(1000);

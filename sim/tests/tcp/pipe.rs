@@ -146,14 +146,14 @@ impl<'a> Pipe<'a> {
     /// Both ends send what they can.
     pub fn pump(&mut self) {
         while let Some(segment) = self.sender.poll_transmit(self.now) {
-            self.send(segment, true);
+            self.transmit(segment, true);
         }
         while let Some(segment) = self.receiver.poll_transmit(self.now) {
-            self.send(segment, false);
+            self.transmit(segment, false);
         }
     }
 
-    fn send(&mut self, segment: Segment, is_data: bool) {
+    fn transmit(&mut self, segment: Segment, is_data: bool) {
         let sent = Sent {
             at_ms: self.now.as_nanos() as f64 / 1e6,
             segment,
@@ -240,6 +240,20 @@ impl<'a> Pipe<'a> {
 
     pub fn run(&mut self, until: Time) {
         while self.now < until && self.step() {}
+    }
+
+    /// Opens, and sends `bytes` until `until_ms`.
+    pub fn send(&mut self, bytes: u64, until_ms: u64) {
+        self.sender.supply(bytes);
+        self.open();
+        self.run(Time::from_millis(until_ms));
+    }
+
+    /// Opens, and sends without an end until `until_ms`.
+    pub fn send_all_the_time(&mut self, until_ms: u64) {
+        self.sender.supply_unlimited();
+        self.open();
+        self.run(Time::from_millis(until_ms));
     }
 
     /// Transfers `bytes` to the end.

@@ -26,6 +26,12 @@ fn pipe(initial_window: u32, rack: bool) -> Pipe<'static> {
     Pipe::new(sender, receiver, 50)
 }
 
+fn send(pipe: &mut Pipe<'_>, bytes: u64, until_ms: u64) {
+    pipe.sender.supply(bytes);
+    pipe.open();
+    run(pipe, until_ms);
+}
+
 fn run(pipe: &mut Pipe<'_>, until_ms: u64) {
     while pipe
         .next_event()
@@ -82,9 +88,7 @@ fn the_example_of_rfc_8985_recovers_without_an_rto() {
 #[test]
 fn without_rack_the_example_takes_two_rtos() {
     let mut pipe = pipe(4, false).losing(&[1, 2, 3, 5]);
-    pipe.sender.supply(4000);
-    pipe.open();
-    run(&mut pipe, 3000);
+    send(&mut pipe, 4000, 3000);
     assert_eq!(pipe.sender.statistics().timeouts, 2);
     assert_eq!(pipe.sender.tail_loss_probes(), 0);
 }
@@ -92,9 +96,7 @@ fn without_rack_the_example_takes_two_rtos() {
 #[test]
 fn a_packet_late_by_less_than_a_quarter_rtt_is_not_lost() {
     let mut pipe = pipe(3, true).data_fate(late(&[(0, 20)]));
-    pipe.sender.supply(3000);
-    pipe.open();
-    run(&mut pipe, 1000);
+    send(&mut pipe, 3000, 1000);
     assert!(retransmissions(&pipe).is_empty());
     assert_eq!(pipe.sender.statistics().fast_recoveries, 0);
 }
@@ -102,9 +104,7 @@ fn a_packet_late_by_less_than_a_quarter_rtt_is_not_lost() {
 #[test]
 fn a_packet_is_lost_a_quarter_rtt_after_those_behind_it() {
     let mut pipe = pipe(3, true).data_fate(late(&[(0, 30)]));
-    pipe.sender.supply(3000);
-    pipe.open();
-    run(&mut pipe, 1000);
+    send(&mut pipe, 3000, 1000);
     // SACKs of P1 and P2 at 100 ms; the smallest round-trip time is 100 ms.
     assert_eq!(retransmissions(&pipe), [(125.0, 0)]);
 }
@@ -112,9 +112,7 @@ fn a_packet_is_lost_a_quarter_rtt_after_those_behind_it() {
 #[test]
 fn three_sacked_packets_indicate_a_loss_at_once() {
     let mut pipe = pipe(4, true).losing(&[0]);
-    pipe.sender.supply(4000);
-    pipe.open();
-    run(&mut pipe, 1000);
+    send(&mut pipe, 4000, 1000);
     assert_eq!(retransmissions(&pipe), [(100.0, 0)]);
 }
 
@@ -136,9 +134,7 @@ fn reordering_seen_and_dsacks_widen_the_window() {
             ..receiver
         };
         let mut pipe = Pipe::new(sender, receiver, 50).data_fate(late(LATE));
-        pipe.sender.supply(100_000);
-        pipe.open();
-        run(&mut pipe, 5000);
+        send(&mut pipe, 100_000, 5000);
         assert!(pipe.receiver.goodput_bytes() == 100_000);
         retransmissions(&pipe)
             .into_iter()
@@ -154,9 +150,7 @@ fn reordering_seen_and_dsacks_widen_the_window() {
 #[test]
 fn the_probe_is_new_data_where_there_are_any() {
     let mut pipe = pipe(4, true).losing(&[0, 1, 2, 3]);
-    pipe.sender.supply(10_000);
-    pipe.open();
-    run(&mut pipe, 1099);
+    send(&mut pipe, 10_000, 1099);
     // Without a round-trip time the PTO is a second; the probe exceeds cwnd.
     assert_eq!(pipe.data_times()[4..], [(1000.0, 4)]);
     run(&mut pipe, 3000);
@@ -167,9 +161,7 @@ fn the_probe_is_new_data_where_there_are_any() {
 #[test]
 fn a_loss_repaired_by_the_probe_reduces_cwnd() {
     let mut pipe = pipe(4, true).losing(&[3]);
-    pipe.sender.supply(4000);
-    pipe.open();
-    run(&mut pipe, 700);
+    send(&mut pipe, 4000, 700);
     // One packet in flight: 2 SRTT + 200 ms would be 500 ms, beyond the RTO at 100 + 300.
     assert_eq!(retransmissions(&pipe), [(400.0, 3)]);
     // Its ACK may be for the original. Four ACKs in slow start: cwnd 8.
@@ -188,9 +180,7 @@ fn a_dsack_for_the_probe_says_that_nothing_was_lost() {
         3 => Fate::Lost,
         _ => ARRIVES,
     });
-    pipe.sender.supply(4000);
-    pipe.open();
-    run(&mut pipe, 700);
+    send(&mut pipe, 4000, 700);
     assert_eq!(retransmissions(&pipe), [(400.0, 3)]);
     let [block, _, _] = pipe.acks.last().unwrap().segment.sack;
     assert_eq!((block.start as i32, block.end as i32), (-1000, 0));
@@ -204,9 +194,7 @@ fn a_dsack_for_the_probe_says_that_nothing_was_lost() {
 fn one_probe_at_a_time_and_then_the_rto() {
     // Nothing but P0 arrives, and neither does the probe.
     let mut pipe = pipe(4, true).losing(&[1, 2, 3, 4]);
-    pipe.sender.supply(4000);
-    pipe.open();
-    run(&mut pipe, 3000);
+    send(&mut pipe, 4000, 3000);
     // Probe at 300 ms; the RTO of 300 ms counts from it: all is overdue then, and the first is retransmitted alone.
     assert_eq!(retransmissions(&pipe)[..2], [(300.0, 3), (600.0, 1)]);
     let statistics = pipe.sender.statistics();
@@ -234,9 +222,7 @@ fn needless_retransmission(timestamps: bool) -> Pipe<'static> {
         ..receiver
     };
     let mut pipe = Pipe::new(sender, receiver, 50).data_fate(late(&[(0, 30)]));
-    pipe.sender.supply(3000);
-    pipe.open();
-    run(&mut pipe, 129);
+    send(&mut pipe, 3000, 129);
     assert_eq!(retransmissions(&pipe), [(127.0, 0)]);
     assert_eq!(pipe.sender.ssthresh(), 2.0);
     pipe
@@ -285,9 +271,7 @@ fn linux_restarts_the_rto_by_sacks_of_the_flight_before() {
         0 | 8 => Fate::Lost,
         _ => fate(number, segment),
     });
-    pipe.sender.supply(8000);
-    pipe.open();
-    run(&mut pipe, 1000);
+    send(&mut pipe, 8000, 1000);
     // The last one counts, at 180 ms. SRTT by samples of three times 100, 120, 140, 160 and 180 ms: 102.5, 107.1875, 113.789 and 122.065 ms.
     // Four mean deviations stay below 200 ms.
     let seen = retransmissions(&pipe);
@@ -323,9 +307,7 @@ fn linux_with_timestamps() -> (SenderConfig, ReceiverConfig) {
 fn linux_reduces_for_a_real_loss() {
     let (sender, receiver) = linux_with_timestamps();
     let mut pipe = Pipe::new(sender, receiver, 50).losing(&[0]);
-    pipe.sender.supply(8000);
-    pipe.open();
-    run(&mut pipe, 1000);
+    send(&mut pipe, 8000, 1000);
     assert_eq!(pipe.sender.ssthresh(), 2.0);
     assert_eq!(pipe.receiver.goodput_bytes(), 8000);
 }

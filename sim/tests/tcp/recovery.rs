@@ -143,9 +143,7 @@ fn prr_leaves_a_control_alone_that_governs_recovery() {
         };
         let bbr = registry::create("bbr", &ControlParameters::default()).unwrap();
         let mut pipe = Pipe::governed_by(bbr, config, receiver, 50).losing(&[2, 3]);
-        pipe.sender.supply_unlimited();
-        pipe.open();
-        pipe.run(Time::from_millis(1000));
+        pipe.send_all_the_time(1000);
         pipe.data_times()
     };
     assert_eq!(run(true), run(false));
@@ -161,9 +159,7 @@ fn newreno_repairs_a_hole_each_round_trip_and_sack_all_at_once() {
             ..sender
         };
         let mut pipe = Pipe::new(sender, receiver, 50).losing(&LOST);
-        pipe.sender.supply_unlimited();
-        pipe.open();
-        pipe.run(Time::from_millis(3000));
+        pipe.send_all_the_time(3000);
         let times = pipe.data_times();
         let last = |packet: usize| {
             let of_packet = times.iter().rfind(|(_, number)| *number == packet as u64);
@@ -198,9 +194,7 @@ fn time_outs_double_and_everything_goes_again() {
             ARRIVES
         }
     });
-    pipe.sender.supply_unlimited();
-    pipe.open();
-    pipe.run(Time::from_millis(2450));
+    pipe.send_all_the_time(2450);
     // 4 to 11 are sent at 100 ms. RTT 10 ticks, deviation 5: the RTO is 300 ms from the last ACK, then 600, 1200.
     // ssthresh is 2 after the second; so 5 and 6 in slow start, and then one for each ACK.
     assert_eq!(
@@ -279,9 +273,7 @@ fn no_control_hears_of_a_repeated_time_out_as_of_a_new_one() {
         let mut pipe = Pipe::governed_by(control, sender, receiver, 50)
             .losing(&[0, 10])
             .ack_fate(|number, _| if number < 9 { late } else { ARRIVES });
-        pipe.sender.supply_unlimited();
-        pipe.open();
-        pipe.run(Time::from_millis(3000));
+        pipe.send_all_the_time(3000);
         let first = pipe.sender.ssthresh();
         assert_eq!(pipe.sender.statistics().timeouts, 1, "{name}");
         pipe.run(Time::from_millis(9000));

@@ -13,6 +13,16 @@ use std::time::Duration;
 
 use crate::pipe::{ARRIVES, Fate, Pipe, one_way};
 
+const MARKED: Mark = Mark {
+    congestion_experienced: true,
+    in_profile: true,
+};
+
+const MARKED_OUT: Fate = Fate::Arrives(Mark {
+    congestion_experienced: true,
+    in_profile: false,
+});
+
 fn data(packet: u64, tsval: u32) -> Segment {
     Segment {
         sequence: packet * 1000,
@@ -139,20 +149,14 @@ fn one_reaction_to_marks_for_a_window_of_data() {
         delayed_ack: Some(DelayedAck::default()),
         ..receiver
     };
-    let marked = Fate::Arrives(Mark {
-        congestion_experienced: true,
-        in_profile: false,
-    });
     let mut pipe = Pipe::new(sender, receiver, 50).data_fate(|number, _| {
         if [3, 5, 60].contains(&number) {
-            marked
+            MARKED_OUT
         } else {
             ARRIVES
         }
     });
-    pipe.sender.supply_unlimited();
-    pipe.open();
-    pipe.run(Time::from_millis(1500));
+    pipe.send_all_the_time(1500);
     assert_eq!(pipe.sender.statistics().ecn_reactions, 2);
     let reduced: Vec<usize> = (0..pipe.data.len())
         .filter(|&index| pipe.data[index].segment.flags.contains(Flags::CWR))
@@ -194,16 +198,10 @@ fn a_time_out_ends_the_echo_of_its_window() {
             ..receiver
         };
         // Packet 1 is marked; the ACKs of the first ten are lost, and with them the echo.
-        let marked = Fate::Arrives(Mark {
-            congestion_experienced: true,
-            in_profile: false,
-        });
         let mut pipe = Pipe::new(sender, receiver, 50)
-            .data_fate(|number, _| if number == 1 { marked } else { ARRIVES })
+            .data_fate(|number, _| if number == 1 { MARKED_OUT } else { ARRIVES })
             .ack_fate(|number, _| if number < 10 { Fate::Lost } else { ARRIVES });
-        pipe.sender.supply_unlimited();
-        pipe.open();
-        pipe.run(Time::from_millis(3500));
+        pipe.send_all_the_time(3500);
         // Packet 0 is retransmitted at 3 s; its ACK echoes, acknowledges all ten and opens no window: the one new
         // packet at 3.1 s carries CWR.
         let sent_with = |flag| {
@@ -271,10 +269,6 @@ fn dctcp_acks_report_packets_with_the_same_mark() {
         mark_feedback: MarkFeedback::EachPacket,
         ..ReceiverConfig::default()
     });
-    let marked = Mark {
-        congestion_experienced: true,
-        in_profile: true,
-    };
     let mut acks = |packet, mark| {
         receiver.on_segment(Time::ZERO, &data(packet, 0), mark);
         let mut acks = Vec::new();
@@ -286,23 +280,18 @@ fn dctcp_acks_report_packets_with_the_same_mark() {
     // Two packets of a kind are acknowledged together, whatever the sender's CWR.
     assert_eq!(acks(0, Mark::NONE), []);
     assert_eq!(acks(1, Mark::NONE), [(2, false)]);
-    assert_eq!(acks(2, marked), []);
-    assert_eq!(acks(3, marked), [(4, true)]);
+    assert_eq!(acks(2, MARKED), []);
+    assert_eq!(acks(3, MARKED), [(4, true)]);
     // A change sends the ACK that waits, without the packet that brought it (RFC 8257 section 3.2).
     assert_eq!(acks(4, Mark::NONE), []);
-    assert_eq!(acks(5, marked), [(5, false)]);
+    assert_eq!(acks(5, MARKED), [(5, false)]);
     assert_eq!(acks(6, Mark::NONE), [(6, true)]);
     assert_eq!(acks(7, Mark::NONE), [(8, false)]);
     // Where none waits, there is nothing to send: 8 is marked, after an ACK of all before it.
-    assert_eq!(acks(8, marked), []);
+    assert_eq!(acks(8, MARKED), []);
     // A packet beyond a gap: both ACKs go at once, the older one first.
     assert_eq!(acks(10, Mark::NONE), [(9, true), (9, false)]);
 }
-
-const MARKED: Mark = Mark {
-    congestion_experienced: true,
-    in_profile: true,
-};
 
 /// A receiver that reports marks by AccECN, and delays ACKs for so many packets.
 fn accurate(segments: u32) -> Receiver {
@@ -394,9 +383,7 @@ fn reported(marked: &[usize], lost: &[usize]) -> Vec<u32> {
             true => Fate::Lost,
             false => ARRIVES,
         });
-    pipe.sender.supply(10_000);
-    pipe.open();
-    pipe.run(Time::from_millis(400));
+    pipe.send(10_000, 400);
     marks.lock().unwrap().clone()
 }
 
@@ -438,10 +425,7 @@ fn accurate_feedback_is_agreed_on_or_not_used() {
                     _ => ARRIVES,
                 }
             });
-            pipe.sender.supply(100_000);
-            pipe.sender.close();
-            pipe.open();
-            pipe.run_until_finished();
+            pipe.transfer(100_000);
             let case = (opener, ours, theirs);
             assert_eq!(
                 pipe.sender.config().accurate_ecn,
