@@ -277,16 +277,8 @@ changes = [{ at = "500ms", delay = "9ms", rate = "15mbit" }]
     #[test]
     fn links_draw_as_in_the_simulator() {
         let mut text = SCENARIO.to_owned();
-        for (from, to) in [
-            ("a", "b"),
-            ("c", "d"),
-            ("e", "f"),
-            ("g", "h"),
-            ("i", "j"),
-            ("k", "l"),
-            ("m", "n"),
-            ("o", "p"),
-        ] {
+        for ends in ["ab", "cd", "ef", "gh", "ij", "kl", "mn", "op"] {
+            let (from, to) = ends.split_at(1);
             for (start, bytes, mbit) in [("0us", 1000, 16), ("250us", 500, 8)] {
                 text += &format!(
                     "[[flows]]\nname = \"{from}-{bytes}\"\nfrom = \"{from}\"\nto = \"{to}\"\nstart = \"{start}\"\n\
@@ -307,17 +299,22 @@ changes = [{ at = "500ms", delay = "9ms", rate = "15mbit" }]
         let seed = 3;
         netnice_sim::run_with_traces(file.scenario(), seed, Some(&traces), || true).unwrap();
         let network = Layout::new(file.scenario()).unwrap();
-        // A trace records packets before they are reordered, so the trace of the next link is read.
-        for (name, traced) in [
-            ("loss", "loss"),
-            ("jitter", "jitter"),
-            ("reordering", "behind_reordering"),
-            ("red", "red"),
-            ("tsw", "tsw"),
-            ("pie", "pie"),
-            ("bursts", "bursts"),
-            ("pareto", "pareto"),
+        for name in [
+            "loss",
+            "jitter",
+            "reordering",
+            "red",
+            "tsw",
+            "pie",
+            "bursts",
+            "pareto",
         ] {
+            // A trace records packets before they are reordered, so the trace of the next link is read.
+            let traced = if name == "reordering" {
+                "behind_reordering"
+            } else {
+                name
+            };
             let links = &mut network.links.iter();
             let link = links.find(|link| link.name == name).unwrap();
             let simulated = times_in_trace(&directory.path().join(format!("{traced}.pcapng")));

@@ -220,25 +220,24 @@ fn the_time_sliding_window_averages_over_its_window() {
     assert!(packet.in_profile);
 }
 
+/// Of two values for a marker's last key the first is taken, and the second, which is none, refused.
+fn zero_is_refused(keys: &str, some: &str, none: &str) {
+    let read = |value| serde_json::from_str::<MarkerConfig>(&format!(r#"{{{keys}: "{value}"}}"#));
+    read(some).unwrap();
+    assert!(read(none).unwrap_err().to_string().contains("zero"));
+}
+
 #[test]
 fn a_window_of_no_length_is_refused() {
-    let read = |window: &str| {
-        let text = format!(r#"{{"kind": "tsw", "target": "1mbit", "window": "{window}"}}"#);
-        serde_json::from_str::<MarkerConfig>(&text)
-    };
-    read("10ms").unwrap();
-    assert!(read("0ms").unwrap_err().to_string().contains("zero"));
+    let keys = r#""kind": "tsw", "target": "1mbit", "window""#;
+    zero_is_refused(keys, "10ms", "0ms");
 }
 
 #[test]
 fn a_bucket_that_holds_nothing_is_refused() {
-    let read = |burst: &str| {
-        let text = format!(r#"{{"kind": "token_bucket", "rate": "1mbit", "burst": "{burst}"}}"#);
-        serde_json::from_str::<MarkerConfig>(&text)
-    };
+    let keys = r#""kind": "token_bucket", "rate": "1mbit", "burst""#;
     // A burst below one packet makes all packets of a flow OUT.
-    read("1B").unwrap();
-    assert!(read("0kB").unwrap_err().to_string().contains("zero"));
+    zero_is_refused(keys, "1B", "0kB");
 }
 
 #[test]
