@@ -11,16 +11,22 @@ use netnice_sim::tcp::{ReceiverConfig, Recovery, SenderConfig, TimeoutConfig};
 use crate::pipe::{ARRIVES, Fate, Pipe, one_way};
 
 fn pipe(initial_window: u32, rack: bool) -> Pipe<'static> {
+    pipe_with(initial_window, rack, false)
+}
+
+fn pipe_with(initial_window: u32, rack: bool, timestamps: bool) -> Pipe<'static> {
     let (sender, receiver) = one_way(1000);
     let sender = SenderConfig {
         recovery: Recovery::Sack,
         rack,
+        timestamps,
         initial_window,
         ..sender
     };
     let receiver = ReceiverConfig {
         sack: true,
         duplicate_sack: rack,
+        timestamps,
         ..receiver
     };
     Pipe::new(sender, receiver, 50)
@@ -64,8 +70,18 @@ fn late(packets: &'static [(usize, u64)]) -> impl FnMut(usize, &netnice_sim::tcp
 
 #[test]
 fn the_example_of_rfc_8985_recovers_without_an_rto() {
+    recovers_as_rfc_8985_shows(false);
+}
+
+/// The SACKs of the retransmissions echo P0's timestamp, as P1 is missing.
+#[test]
+fn timestamps_do_not_hide_sacks_of_retransmissions() {
+    recovers_as_rfc_8985_shows(true);
+}
+
+fn recovers_as_rfc_8985_shows(timestamps: bool) {
     // The figure of section 3.4: of P0 to P3 only P0 arrives, and later P1's retransmission is lost.
-    let mut pipe = pipe(4, true).losing(&[1, 2, 3, 5]);
+    let mut pipe = pipe_with(4, true, timestamps).losing(&[1, 2, 3, 5]);
     pipe.sender.supply(4000);
     pipe.open();
     run(&mut pipe, 1000);

@@ -119,7 +119,7 @@ impl Sender {
             while let Some(sent) = self.outstanding.pop_acknowledged(acknowledgement) {
                 delivery.add_cumulative(&sent, self.timed_end);
                 if by_time && sent.flags & SACKED == 0 {
-                    self.rack_delivers(now, segment, &[sent], highest);
+                    self.rack_delivers(now, segment, &sent, highest, true);
                 }
             }
             self.outstanding.forget_acknowledged(acknowledgement);
@@ -314,7 +314,8 @@ impl Sender {
             }
         }
         for sent in delivered {
-            self.rack_delivers(now, segment, &[sent], self.rack_highest_delivered());
+            let highest = self.rack_highest_delivered();
+            self.rack_delivers(now, segment, &sent, highest, false);
         }
     }
 

@@ -16,34 +16,31 @@ const MAX_ACK_DELAY_NS: u64 = 200_000_000;
 const LINUX_ADDS_NS: u64 = 2_000_000;
 
 impl Sender {
-    /// Takes note of the packets that an ACK delivers, in the order of their numbers.
+    /// Takes note of a packet that an ACK delivers, of several in the order of their numbers. `cumulative`: the acknowledgement number
+    /// covers it, and not a SACK block alone.
     #[cold]
     pub(super) fn rack_delivers(
         &mut self,
         now: Time,
         segment: &Segment,
-        delivered: &[Sent],
+        sent: &Sent,
         highest: u64,
+        cumulative: bool,
     ) {
         let now_ns = now.as_nanos();
         let timestamps = self.config.timestamps;
-        let clock = self.config.clock;
-        // Linux goes by the round-trip time alone: the ACK of a packet beyond a gap echoes the timestamp of one before it (RFC 7323
-        // section 4.3).
-        let by_timestamp = timestamps && !self.config.linux;
-        let stale = |sent: &Sent| {
-            let at = clock.ticks(Time::from_nanos(sent.sent_ns));
-            by_timestamp && (segment.tsecr.wrapping_sub(at) as i32) < 0
-        };
+        // The ACK of a packet beyond a gap echoes the timestamp of one before the gap (RFC 7323 section 4.3), so that TSecr says nothing
+        // of the packet, and the round-trip time alone decides. Linux always goes by that.
+        let by_timestamp = timestamps && cumulative && !self.config.linux;
+        let at = self.config.clock.ticks(Time::from_nanos(sent.sent_ns));
+        let stale = by_timestamp && (segment.tsecr.wrapping_sub(at) as i32) < 0;
         let min_rtt_ns = self.min_rtt_ns;
         let Some(rack) = self.rack.as_deref_mut() else {
             return;
         };
-        for sent in delivered {
-            rack.update(sent, now_ns, min_rtt_ns, stale(sent));
-            rack.look_for_reordering(sent, highest);
-            rack.measured |= timestamps || sent.flags & EVER_RETRANSMITTED == 0;
-        }
+        rack.update(sent, now_ns, min_rtt_ns, stale);
+        rack.look_for_reordering(sent, highest);
+        rack.measured |= timestamps || sent.flags & EVER_RETRANSMITTED == 0;
     }
 
     /// The highest byte that RACK knows to be delivered.

@@ -133,8 +133,8 @@ impl Rack {
         }
     }
 
-    /// Section 6.2, step 2: takes note of a packet delivered at `now_ns`. `stale` says that the ACK echoes a timestamp from before the
-    /// packet's retransmission, and so is for an earlier transmission.
+    /// Section 6.2, step 2: takes note of a packet delivered at `now_ns`. `stale` says that the ACK is for an earlier transmission than
+    /// the packet's retransmission, as its timestamp indicates.
     pub fn update(&mut self, sent: &Sent, now_ns: u64, min_rtt_ns: u64, stale: bool) {
         let rtt_ns = now_ns - sent.sent_ns;
         if sent.flags & EVER_RETRANSMITTED != 0 && (stale || rtt_ns < min_rtt_ns) {
