@@ -454,13 +454,14 @@ fn bbr_leaves_most_of_a_long_queue_empty() {
     assert!(link.mean_packets < 120.0, "{}", link.mean_packets);
 }
 
-/// A flow over five links of 10 Mb/s, each shared with a flow of its own; access links are written as `access`.
-fn five_hops(access: &str) -> String {
+/// A flow over five links of 10 Mb/s, each shared with a flow of its own; access links are written as `access`. The flow's ends are
+/// `a` and `b`, which have access links, or `r1` and `r6`, between which are the five.
+fn five_hops((from, to): (&str, &str), access: &str) -> String {
     let mut text = format!(
         "name = \"five\"\nduration = \"60s\"\nwarm_up = \"10s\"\n[defaults.flows]\ncongestion_control = \"cubic\"\n\
          [[links]]\nfrom = \"a\"\nto = \"r1\"\ndelay = \"1ms\"\n{access}\n\
          [[links]]\nfrom = \"r6\"\nto = \"b\"\ndelay = \"1ms\"\n{access}\n\
-         [[flows]]\nname = \"long\"\nfrom = \"a\"\nto = \"b\"\n"
+         [[flows]]\nname = \"long\"\nfrom = \"{from}\"\nto = \"{to}\"\n"
     );
     for hop in 1..=5 {
         let next = hop + 1;
@@ -476,21 +477,29 @@ fn five_hops(access: &str) -> String {
 
 #[test]
 fn a_phase_effect_is_found_and_its_remedies_help() {
-    let effects = |access: &str| {
-        let scenario = scenario(&five_hops(access));
+    let effects_of = |text: &str| {
+        let scenario = scenario(text);
         let results = run(&scenario, 1, || true).unwrap().unwrap();
         let long = &results.flows[0];
         let lost = long.packets_lost as f64 / long.packets_sent as f64;
         (phase_effects(&scenario, &results), lost)
     };
+    let effects = |access: &str| effects_of(&five_hops(("a", "b"), access));
     let (found, lost) = effects("");
     assert!(lost > 0.2, "{lost}");
     assert_eq!(found.len(), 1, "{found:?}");
     assert_eq!((&*found[0].flow, found[0].lost), ("long", lost));
     assert_eq!(found[0].links, ["a-r1", "r6-b"]);
-    assert!(found[0].expected < 0.01, "{found:?}");
+    assert!(found[0].expected < 0.01 && found[0].begins_at.is_none());
     for remedy in ["rate = \"100mbit\"", "jitter = \"1.2ms\""] {
         let (found, lost) = effects(remedy);
         assert!(found.is_empty() && lost < 0.02, "{remedy}: {lost}");
     }
+    // All its links have rates, and it begins at the first bottleneck.
+    let long_queues = five_hops(("r1", "r6"), "").replace("50p", "100p");
+    let (found, lost) = effects_of(&long_queues);
+    assert!(lost > 0.1, "{lost}");
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].flow == "long" && found[0].links.is_empty());
+    assert_eq!(found[0].begins_at.as_deref(), Some("r1-r2"));
 }

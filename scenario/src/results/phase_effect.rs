@@ -24,6 +24,8 @@ pub struct PhaseEffect {
     pub expected: f64,
     /// Links without a rate that its packets pass.
     pub links: Vec<String>,
+    /// The link that its packets enter first, if that link drops packets: nothing before it spreads them in time.
+    pub begins_at: Option<String>,
 }
 
 /// Fewer packets say little.
@@ -36,7 +38,8 @@ const TIMES_EXPECTED: f64 = 10.0;
 const MOST_FLOWS: usize = 10_000;
 
 /// Finds the flows of a run of `scenario` in the simulator that a phase effect hits: those over drop-tail queues and a link
-/// without a rate that lose ten times as large a share as their links drop of all packets, and 5 % at least.
+/// without a rate, or that begin at a queue that drops, which lose ten times as large a share as their links drop of all packets,
+/// and 5 % at least.
 pub fn phase_effects(scenario: &Scenario, run: &RunResults) -> Vec<PhaseEffect> {
     let share = |part: u64, whole: u64| part as f64 / whole.max(1) as f64;
     let suffer = |sent, lost| sent >= LEAST_PACKETS && share(lost, sent) >= LEAST_LOSS;
@@ -78,12 +81,16 @@ pub fn phase_effects(scenario: &Scenario, run: &RunResults) -> Vec<PhaseEffect> 
             .filter(|link| link.loss.as_f64() == 0.0 && link.conditions.policer.is_none())
             .map(|link| link.name.clone())
             .collect();
-        let hit = fair && expected > 0.0 && lost >= TIMES_EXPECTED * expected && !links.is_empty();
+        let first = path.first().filter(|link| of_link(&link.name) > 0.0);
+        let begins_at = first.map(|link| link.name.clone());
+        let in_step = begins_at.is_some() || !links.is_empty();
+        let hit = fair && expected > 0.0 && lost >= TIMES_EXPECTED * expected && in_step;
         hit.then(|| PhaseEffect {
             flow: result.name.clone(),
             lost,
             expected,
             links,
+            begins_at,
         })
     });
     found.collect()

@@ -70,14 +70,17 @@ fn warn_of_phase_effects(file: &ScenarioFile, runs: &[RunResults]) {
         Some(phase_effects(&point.scenario, run))
     });
     for effect in first_runs.flatten().take(MOST) {
+        let remedy = match &effect.begins_at {
+            Some(link) => format!("Put a link with a `rate` between its host and `{link}`"),
+            None => format!("Give {} a `rate`", effect.links.join(" and ")),
+        };
         say!(
             "netnice: warning: `{}` lost {:.1} % of its packets, but the drop-tail queues on its path drop {:.2} % of all: a \
-             phase effect of hosts and links without any chance. Give {} a `rate`, or all access links a `jitter` of about \
+             phase effect of hosts and links without any chance. {remedy}, or give all access links a `jitter` of about \
              the time that a packet takes on the slowest link",
             effect.flow,
             100.0 * effect.lost,
             100.0 * effect.expected,
-            effect.links.join(" and "),
         );
     }
 }
