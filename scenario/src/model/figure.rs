@@ -45,6 +45,12 @@ pub enum FlowQuantity {
     Throughput,
     /// Packets lost on the way, of those sent; over the whole run.
     Loss,
+    /// Mean one-way delay of their packets of data, over TCP or UDP; over the whole run.
+    OneWayDelay,
+    /// 95 % of the packets of data took no longer from host to host; over the whole run. The largest of several flows'.
+    P95OneWayDelay,
+    /// 99 % of the packets of data took no longer from host to host; over the whole run. The largest of several flows'.
+    P99OneWayDelay,
     /// Jain's index of their goodputs.
     JainIndex,
     /// Mean response time of web objects and of transfers that arrived; over the whole run.
@@ -77,6 +83,9 @@ impl FlowQuantity {
             FlowQuantity::Goodput => "goodput",
             FlowQuantity::Throughput => "throughput",
             FlowQuantity::Loss => "loss",
+            FlowQuantity::OneWayDelay => "one_way_delay",
+            FlowQuantity::P95OneWayDelay => "p95_one_way_delay",
+            FlowQuantity::P99OneWayDelay => "p99_one_way_delay",
             FlowQuantity::JainIndex => "jain_index",
             FlowQuantity::ResponseTime => "response_time",
             FlowQuantity::P95ResponseTime => "p95_response_time",

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::{DerivedValue, FlowResult, RunResults, VideoQuality, jain_index};
+use super::{Delays, DerivedValue, FlowResult, RunResults, VideoQuality, jain_index};
 use crate::model::{DerivedFigure, FlowQuantity, Scenario};
 
 /// The goodput of so long has to be near the reference.
@@ -38,6 +38,9 @@ fn unit(figure: &DerivedFigure) -> &'static str {
         FlowQuantity::ResponseTime
         | FlowQuantity::P95ResponseTime
         | FlowQuantity::P99ResponseTime
+        | FlowQuantity::OneWayDelay
+        | FlowQuantity::P95OneWayDelay
+        | FlowQuantity::P99OneWayDelay
         | FlowQuantity::StallTime => "s",
         FlowQuantity::Loss
         | FlowQuantity::JainIndex
@@ -90,6 +93,13 @@ fn of_flows(
         FlowQuantity::Loss => {
             Some(count(|flow| flow.packets_lost) / count(|flow| flow.packets_sent))
         }
+        FlowQuantity::OneWayDelay => {
+            let packets: u64 = delays(&flows).map(|delays| delays.count).sum();
+            let of_all = delays(&flows).map(|delays| delays.count as f64 * delays.mean_s);
+            Some(of_all.sum::<f64>() / packets as f64)
+        }
+        FlowQuantity::P95OneWayDelay => delays(&flows).map(|it| it.p95_s).reduce(f64::max),
+        FlowQuantity::P99OneWayDelay => delays(&flows).map(|it| it.p99_s).reduce(f64::max),
         FlowQuantity::ResponseTime => {
             let times = || bins(run, &flows).map(|bin| (bin.count as f64, bin.mean_s));
             let objects: f64 = times().map(|(count, _)| count).sum();
@@ -129,6 +139,12 @@ fn of_flows(
         }
         FlowQuantity::TimeTo90Percent => None,
     }
+}
+
+/// The one-way delays of those of the flows that have any.
+fn delays<'run>(flows: &[&'run FlowResult]) -> impl Iterator<Item = &'run Delays> {
+    let all = flows.iter().map(|flow| &flow.one_way_delay);
+    all.filter(|delays| delays.count > 0)
 }
 
 /// The videos of these groups.
@@ -236,7 +252,7 @@ fn samples_in(seconds: f64, interval: Duration) -> usize {
 #[cfg(test)]
 mod tests {
     use super::super::{
-        CallQuality, CallResult, Delays, PhaseResult, ResponseTimes, Series, SizeBin, VideoResult,
+        CallQuality, CallResult, PhaseResult, ResponseTimes, Series, SizeBin, VideoResult,
     };
     use super::*;
     use crate::ScenarioFile;
@@ -272,7 +288,14 @@ mod tests {
             early_indications: 0,
             mean_cwnd: 0.0,
             rtt: Delays::default(),
-            one_way_delay: Delays::default(),
+            // Of `low` 10 packets with a mean of 2 s, of `rival` 30 with one of 6 s; of the others none.
+            one_way_delay: Delays {
+                count: 10 * goodput as u64,
+                mean_s: 2.0 * goodput,
+                p95_s: 3.0 * goodput,
+                p99_s: 4.0 * goodput,
+                ..Delays::default()
+            },
             completion_s: None,
             phases: vec![PhaseResult {
                 name: "late".to_owned(),
@@ -388,6 +411,22 @@ mod tests {
                 "",
             ),
             ("quantity = \"loss\"\nflows = [\"low\"]", 0.025, ""),
+            // (10 * 2 + 30 * 6) / 40.
+            (
+                "quantity = \"one_way_delay\"\nflows = [\"low\", \"rival\", \"call\"]",
+                5.0,
+                "s",
+            ),
+            (
+                "quantity = \"p95_one_way_delay\"\nflows = [\"low\", \"rival\"]",
+                9.0,
+                "s",
+            ),
+            (
+                "quantity = \"p99_one_way_delay\"\nflows = [\"rival\"]\nover = { flows = [\"low\"] }",
+                3.0,
+                "",
+            ),
             ("quantity = \"bit_rate\"\nflows = [\"video\"]", 3e6, "bit/s"),
             ("quantity = \"stall_time\"\nflows = [\"video\"]", 3.5, "s"),
             ("quantity = \"mos\"\nflows = [\"call\"]", 3.5, ""),
