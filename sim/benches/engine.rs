@@ -27,6 +27,7 @@ const REFERENCE: EngineOptions = EngineOptions {
     scheduler: SchedulerKind::Reference,
     computed_departures: false,
     lookahead: false,
+    any_split: false,
 };
 
 fn main() {

@@ -30,8 +30,9 @@ pub use links::network::{LinkSpec, Network, Queue};
 pub use netnice_queue::random;
 pub use packet::{Marks, Packet};
 pub use scenario::{
-    OutsideControls, Selection, Traces, run, run_on, run_with_controls, run_with_traces, simulation,
+    OutsideControls, Selection, Traces, run, run_on, run_on_cores, run_with_controls,
+    run_with_traces, simulation,
 };
-pub use simulation::{RunOptions, Simulation};
+pub use simulation::{Parts, RunOptions, Simulation};
 pub use trace::capture::Capture;
 pub use trace::events::EventSink;

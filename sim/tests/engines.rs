@@ -24,7 +24,8 @@ use netnice_sim::tcp::{DelayedAck, Opener, ReceiverConfig};
 use netnice_sim::traffic::{Call, ConstantRate, PacketSize, Poisson, Traffic, Video};
 use netnice_sim::{
     Capture, EngineOptions, EventSink, FlowId, FlowSpec, LinkId, LinkSpec, Network, NodeId,
-    Program, RunOptions, SchedulerKind, Simulation, run_on, simulation,
+    Program, RunOptions, SchedulerKind, Selection, Simulation, Traces as TraceFiles, run_on,
+    run_on_cores, simulation,
 };
 use proptest::prelude::*;
 
@@ -39,6 +40,7 @@ const REFERENCE: EngineOptions = EngineOptions {
     scheduler: SchedulerKind::Reference,
     computed_departures: false,
     lookahead: false,
+    any_split: false,
 };
 
 /// All schedulers with computed departures, with lookahead and without.
@@ -53,6 +55,7 @@ fn others() -> impl Iterator<Item = EngineOptions> {
             scheduler,
             computed_departures: true,
             lookahead,
+            any_split: true,
         })
     })
 }
@@ -102,6 +105,151 @@ fn scenarios_give_the_same_bytes_on_all_engines() {
         }
     }
     assert!(compared >= 6 * 20, "{compared} comparisons");
+}
+
+#[test]
+fn scenarios_give_the_same_bytes_on_several_cores() {
+    let mut split = 0;
+    for path in scenario_files() {
+        let file = ScenarioFile::load(&path, &[]).unwrap();
+        let points = [file.points.first(), file.points.last()];
+        for scenario in points.into_iter().flatten().map(|point| &point.scenario) {
+            if !not_simulated(scenario).is_empty() {
+                continue;
+            }
+            let scenario = &shortened(scenario);
+            let results = |cores: usize| {
+                let cores = cores.try_into().unwrap();
+                let run = run_on_cores(cores, scenario, 1, None, || true).unwrap();
+                let (results, parts) = run.unwrap();
+                (serde_json::to_string(&results).unwrap(), parts.count)
+            };
+            let (expected, _) = results(1);
+            for cores in [2, 3] {
+                let (got, parts) = results(cores);
+                assert!(got == expected, "{path:?} on {cores} cores");
+                split += usize::from(parts > 1);
+            }
+        }
+    }
+    assert!(split >= 4, "{split} of the runs were split");
+}
+
+/// Web sessions, arrivals, calls, videos and receivers at low priority, at two lines that share nothing, and a line between.
+const TWO_LINES: &str = r#"
+name = "two_lines"
+duration = "12s"
+warm_up = "2s"
+sampling = { interval = "100ms" }
+phases = [{ name = "late", from = "6s", to = "12s" }]
+nodes = [{ name = "a", count = 6 }, { name = "x", count = 6 }]
+links = [
+    { from = "a", to = "ra", rate = "100mbit", delay = "2ms" },
+    { name = "first", from = "ra", to = "b", rate = "10mbit", delay = "10ms", queue = "40p" },
+    { from = "x", to = "rx", rate = "100mbit", delay = "2ms" },
+    { name = "second", from = "rx", to = "y", rate = "16mbit", delay = "5ms", queue = { discipline = "fq_codel", limit = "100p" } },
+    { name = "between", from = "b", to = "rx", rate = "20mbit", delay = "30ms" },
+]
+[[flows]]
+name = "web"
+from = "a"
+to = "b"
+application = { kind = "web", sessions = 3, object_size = { mean = "10kB" } }
+[[flows]]
+name = "arrivals"
+from = "a"
+to = "b"
+application = { kind = "arrivals", rate = "1mbit", size = "web_search" }
+[[flows]]
+name = "low"
+from = "a"
+to = "b"
+count = 2
+receiver = "netnice"
+tcp = { timestamps = true }
+[[flows]]
+name = "call"
+from = "x"
+to = "y"
+transport = "udp"
+application = "call"
+[[flows]]
+name = "video"
+from = "x"
+to = "y"
+application = "video"
+[[flows]]
+name = "across"
+from = "a"
+to = "y"
+count = 3
+congestion_control = "cubic"
+tcp = { recovery = "linux", timestamps = true }
+[[flows]]
+name = "back"
+from = "y"
+to = "a"
+congestion_control = "netnice"
+"#;
+
+#[test]
+fn traces_and_all_applications_are_the_same_on_several_cores() {
+    for (line, at_least) in [("", 2), ("delay = \"30ms\"", 1)] {
+        // Without the delay between them the two lines are one part.
+        let text = match line {
+            "" => TWO_LINES.to_owned(),
+            delay => TWO_LINES.replace(&format!(", {delay}"), ""),
+        };
+        let file = ScenarioFile::parse("two_lines.toml", &text, &[], None).unwrap();
+        let traced = |cores: usize| {
+            let directory = tempfile::tempdir().unwrap();
+            let traces = TraceFiles {
+                directory: directory.path().to_owned(),
+                links: Selection::Named(vec!["first".to_owned(), "second (reverse)".to_owned()]),
+                snap_length: 128,
+                events: Selection::NONE,
+            };
+            let cores = cores.try_into().unwrap();
+            let run = run_on_cores(cores, file.scenario(), 3, Some(&traces), || true).unwrap();
+            let (results, parts) = run.unwrap();
+            let files = directory.path().read_dir().unwrap();
+            let files = files.map(|file| file.unwrap().path());
+            let mut files: Vec<_> = files
+                .map(|path| {
+                    (
+                        path.file_name().unwrap().to_owned(),
+                        std::fs::read(&path).unwrap(),
+                    )
+                })
+                .collect();
+            files.sort();
+            assert_eq!(files.len(), 2);
+            (serde_json::to_string(&results).unwrap(), files, parts.count)
+        };
+        let (results, files, _) = traced(1);
+        for cores in [2, 3] {
+            let (its_results, its_files, parts) = traced(cores);
+            assert!(parts >= at_least, "{parts} parts");
+            assert!(
+                results == its_results && files == its_files,
+                "{cores} cores"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_run_on_several_cores_can_be_stopped() {
+    let file = ScenarioFile::parse("two_lines.toml", TWO_LINES, &[], None).unwrap();
+    for calls in [0, 1, 50] {
+        let mut left = calls;
+        let go_on = || {
+            left -= 1;
+            left >= 0
+        };
+        let run = run_on_cores(2.try_into().unwrap(), file.scenario(), 1, None, go_on);
+        assert!(run.unwrap().is_none(), "{calls}");
+    }
 }
 
 /// Events in memory.
@@ -390,14 +538,15 @@ fn host(
     })
 }
 
-fn build(
+/// Adds a world to a network, with names that end with `suffix`. Returns its routers and its flows.
+fn add(
     world: &World,
-    sampled: bool,
-    engine: EngineOptions,
+    network: &mut Network,
+    suffix: &str,
     traces: &Traces,
-) -> (Simulation, usize) {
-    let mut network = Network::new();
-    let [left, right] = ["left", "right"].map(|name| network.node(name));
+) -> ([NodeId; 2], Vec<FlowSpec>) {
+    let routers = ["left", "right"].map(|name| network.node(format!("{name}{suffix}")));
+    let [left, right] = routers;
     let bottleneck = [(left, right), (right, left)].map(|ends| {
         let name = format!("bottleneck {}", network.name(ends.0));
         let config = config(world.kbit, 10);
@@ -435,8 +584,8 @@ fn build(
                 back: vec![back],
             };
             let mut own_host = |end: &str, router| {
-                let name = format!("{end} {index}");
-                host(&mut network, &name, router, flow, (world, traces))
+                let name = format!("{end} {index}{suffix}");
+                host(network, &name, router, flow, (world, traces))
             };
             if flow.own_source {
                 let [up, down] = own_host("source", near);
@@ -448,7 +597,7 @@ fn build(
                 path.forward.push(down);
                 path.back.insert(0, up);
             }
-            let name = format!("flow {index}");
+            let name = format!("flow {index}{suffix}");
             let mut tcp = control(if let Kind::Bulk(name) = flow.kind {
                 name
             } else {
@@ -510,7 +659,11 @@ fn build(
             spec
         })
         .collect();
-    let options = RunOptions {
+    (routers, flows)
+}
+
+fn options(world: &World, sampled: bool, engine: EngineOptions) -> RunOptions {
+    RunOptions {
         warm_up: Duration::from_millis(world.warm_up_ms),
         sampling_interval: sampled.then_some(SAMPLES),
         checkpoints: world
@@ -520,7 +673,18 @@ fn build(
             .collect(),
         engine,
         ..RunOptions::new(DURATION, world.seed)
-    };
+    }
+}
+
+fn build(
+    world: &World,
+    sampled: bool,
+    engine: EngineOptions,
+    traces: &Traces,
+) -> (Simulation, usize) {
+    let mut network = Network::new();
+    let (_, flows) = add(world, &mut network, "", traces);
+    let options = options(world, sampled, engine);
     (
         Simulation::new(network, &flows, &options).unwrap(),
         flows.len(),
@@ -571,17 +735,7 @@ fn fingerprint(
         dropped_late.collect::<Vec<_>>(),
     );
     for flow in (0..flows).map(FlowId::new) {
-        text += &format!(
-            "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}\n",
-            simulation.counters(flow),
-            simulation.delays(flow),
-            simulation.round_trips(flow),
-            simulation.mean_cwnd(flow),
-            simulation.completion(flow),
-            simulation.checkpoints(flow).collect::<Vec<_>>(),
-            simulation.call(flow),
-            simulation.video(flow),
-        );
+        text += &of_flow(&simulation, flow);
     }
     for link in (0..links(world)).map(LinkId::new) {
         let counters = LinkCounters {
@@ -596,6 +750,21 @@ fn fingerprint(
         );
     }
     Ok((simulation.events_handled() - samples, text))
+}
+
+/// What a run measures of a flow.
+fn of_flow(simulation: &Simulation, flow: FlowId) -> String {
+    format!(
+        "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}\n",
+        simulation.counters(flow),
+        simulation.delays(flow),
+        simulation.round_trips(flow),
+        simulation.mean_cwnd(flow),
+        simulation.completion(flow),
+        simulation.checkpoints(flow).collect::<Vec<_>>(),
+        simulation.call(flow),
+        simulation.video(flow),
+    )
 }
 
 /// Links that flows use.
@@ -626,6 +795,248 @@ proptest! {
     fn random_networks_give_the_same_on_all_engines(world in world()) {
         compare(&world)?;
     }
+}
+
+/// Worlds beside each other, and flows from one to the next over links between them.
+#[derive(Debug, Clone)]
+struct Chain {
+    worlds: Vec<World>,
+    /// Delay of the links between the worlds, and the flows that pass through all of them, if there are any.
+    between_ms: u64,
+    through: Vec<&'static str>,
+    sampled: bool,
+}
+
+fn chain() -> impl Strategy<Value = Chain> {
+    let worlds = prop::collection::vec(world(), 1..4);
+    let names = prop::sample::select(vec!["reno", "cubic", "bbr", "udp"]);
+    let through = prop::collection::vec(names, 0..3);
+    (worlds, 0u64..20, through, any::<bool>()).prop_map(|(worlds, between_ms, through, sampled)| {
+        Chain {
+            worlds,
+            between_ms,
+            through,
+            sampled,
+        }
+    })
+}
+
+impl Chain {
+    fn network(&self, traces: &Traces) -> (Network, Vec<FlowSpec>) {
+        let mut network = Network::new();
+        let mut flows = Vec::new();
+        let mut paths = [Vec::new(), Vec::new()];
+        let mut before = None;
+        for (number, world) in self.worlds.iter().enumerate() {
+            let links = network.links();
+            let ([left, right], more) = add(world, &mut network, &format!(" of {number}"), traces);
+            flows.extend(more);
+            if self.through.is_empty() {
+                continue;
+            }
+            if let Some(before) = before.replace(right) {
+                let name = format!("between {number}");
+                for (way, ends) in [(before, left), (left, before)].into_iter().enumerate() {
+                    let name = format!("{name} {way}");
+                    let config = config(100_000, self.between_ms);
+                    let link = LinkSpec::drop_tail(name, ends, config, 30);
+                    paths[way].push(network.link(link).unwrap());
+                }
+            }
+            // The bottleneck, there and back.
+            paths[0].push(LinkId::new(links));
+            paths[1].push(LinkId::new(links + 1));
+        }
+        paths[1].reverse();
+        for (number, control_name) in self.through.iter().enumerate() {
+            let path = netnice_sim::Path {
+                forward: paths[number % 2].clone(),
+                back: paths[1 - number % 2].clone(),
+            };
+            let name = format!("through {number}");
+            flows.push(match *control_name {
+                "udp" => FlowSpec::new(
+                    name,
+                    Program::Udp {
+                        path,
+                        traffic: Traffic::from(ConstantRate {
+                            rate: Rate::from_bits_per_second(200_000).unwrap(),
+                            packet_bytes: 300,
+                        }),
+                    },
+                ),
+                named => ftp(name, path, control(named)),
+            });
+        }
+        for flow in &mut flows {
+            flow.sampled = self.sampled;
+        }
+        (network, flows)
+    }
+
+    /// What a run on so many cores measures, as text, and into how many parts it was split.
+    fn on_cores(
+        &self,
+        cores: usize,
+        engine: EngineOptions,
+    ) -> Result<(String, usize), TestCaseError> {
+        let traces = Traces::default();
+        let (network, flows) = self.network(&traces);
+        let links = network.links();
+        let options = options(&self.worlds[0], self.sampled, engine);
+        let events = Events::default();
+        let cores = cores.try_into().unwrap();
+        let sink = Box::new(events.clone());
+        let run = Simulation::on_cores(network, &flows, &options, cores, Some(sink));
+        let (mut simulation, parts) = run.unwrap();
+        simulation.finish_captures().unwrap();
+        if options.warm_up.is_zero() {
+            prop_assert_eq!(simulation.check_conservation(), Ok(()));
+        }
+        let mut text = format!(
+            "{} {:?} {:?} {:?}",
+            simulation.events_handled(),
+            traces.bytes(),
+            events.0.lock().unwrap(),
+            simulation.series(),
+        );
+        for flow in (0..flows.len()).map(FlowId::new) {
+            text += &of_flow(&simulation, flow);
+        }
+        for link in (0..links).map(LinkId::new) {
+            text += &format!(
+                "{:?} {:?} {}\n",
+                simulation.link_counters(link),
+                simulation.waiting_times(link).map(|times| times.delays()),
+                simulation.packets_in_link(link),
+            );
+        }
+        Ok((text, parts.count))
+    }
+}
+
+/// Every engine, on as many cores, against one core.
+fn compare_cores(chain: &Chain) -> Result<usize, TestCaseError> {
+    let mut most = 1;
+    // Each scheduler, with lookahead and without.
+    for engine in others().step_by(2).chain(others().skip(1).take(1)) {
+        let (expected, _) = chain.on_cores(1, engine)?;
+        for cores in [2, 3] {
+            let (got, parts) = chain.on_cores(cores, engine)?;
+            let equal = expected.bytes().zip(got.bytes());
+            let at = equal
+                .take_while(|(a, b)| a == b)
+                .count()
+                .saturating_sub(100);
+            let of = |text: &str| text.chars().skip(at).take(200).collect::<String>();
+            prop_assert!(
+                got == expected,
+                "{} cores, {:?}: {} instead of {}",
+                cores,
+                engine,
+                of(&got),
+                of(&expected)
+            );
+            most = most.max(parts);
+        }
+    }
+    Ok(most)
+}
+
+proptest! {
+    // Each case is twelve runs.
+    #![proptest_config(ProptestConfig::with_cases(6))]
+
+    #[test]
+    fn random_networks_give_the_same_on_several_cores(chain in chain()) {
+        compare_cores(&chain)?;
+    }
+}
+
+/// A world with the ends of flows at hosts of their own, on both sides of a bottleneck.
+fn plain_world(seed: u64, kbit: u64) -> World {
+    let flow = |start_ms: u64, reverse: bool| Flow {
+        kind: Kind::Bulk("cubic"),
+        own_source: true,
+        own_sink: true,
+        reverse,
+        delayed_ack: false,
+        access_kbit: 100_000,
+        access_queue: 50,
+        access_ms: 3,
+        bytes: None,
+        start_ms,
+        stop_ms: Some(4000 + start_ms),
+    };
+    World {
+        flows: vec![flow(0, false), flow(100, false), flow(250, true)],
+        kbit,
+        access_loss: 0.002,
+        access_jitter: Jitter::None,
+        traced: false,
+        jitter: false,
+        reordering: false,
+        discipline: DisciplineConfig::drop_tail(QueueLimit::Packets(20)),
+        conditions: LinkConditions::default(),
+        checkpoints_ms: vec![1000, 2500],
+        warm_up_ms: 0,
+        seed,
+    }
+}
+
+#[test]
+fn parts_without_a_link_between_run_side_by_side() {
+    let chain = Chain {
+        worlds: vec![plain_world(1, 4000), plain_world(2, 3000)],
+        between_ms: 0,
+        through: Vec::new(),
+        sampled: true,
+    };
+    assert_eq!(compare_cores(&chain).unwrap(), 3);
+    let traces = Traces::default();
+    let (network, flows) = chain.network(&traces);
+    let engine = EngineOptions {
+        any_split: true,
+        ..EngineOptions::default()
+    };
+    let options = options(&chain.worlds[0], true, engine);
+    let two = 2.try_into().unwrap();
+    let (_, parts) = Simulation::on_cores(network, &flows, &options, two, None).unwrap();
+    assert_eq!((parts.count, parts.window), (2, None));
+}
+
+#[test]
+fn a_parking_lot_is_cut_at_the_links_between_its_bottlenecks() {
+    let chain = Chain {
+        worlds: vec![
+            plain_world(1, 4000),
+            plain_world(2, 3000),
+            plain_world(3, 2500),
+        ],
+        between_ms: 15,
+        through: vec!["reno", "bbr", "udp"],
+        sampled: true,
+    };
+    assert_eq!(compare_cores(&chain).unwrap(), 3);
+}
+
+#[test]
+fn what_cannot_be_cut_runs_on_one_core() {
+    // The bottleneck's packets are captured and its events recorded, and the hosts have no delay.
+    let mut world = World {
+        traced: true,
+        ..plain_world(1, 4000)
+    };
+    for flow in &mut world.flows {
+        flow.access_ms = 0;
+    }
+    let chain = Chain {
+        worlds: vec![world],
+        between_ms: 15,
+        through: vec!["reno"],
+        sampled: false,
+    };
+    assert_eq!(compare_cores(&chain).unwrap(), 1);
 }
 
 /// After a barrier the engine examines all packets on links. Those that cannot be fast-forwarded yet keep their place

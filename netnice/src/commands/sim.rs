@@ -5,6 +5,7 @@ use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Once;
 use std::thread;
 
 use anyhow::{Context, Result, anyhow};
@@ -13,7 +14,7 @@ use netnice_scenario::model::Scenario;
 use netnice_scenario::network::not_simulated;
 use netnice_scenario::results::{Backend, RunResults};
 use netnice_scenario::{Layout, ScenarioFile, explain, json_schema};
-use netnice_sim::{Selection, Traces};
+use netnice_sim::{Parts, Selection, Traces};
 
 use super::batch::{BatchArguments, Maker, run_name};
 use crate::allocator;
@@ -41,6 +42,9 @@ Examples:
   Write what happens to packets at a link as a table, for Python or DuckDB:
       netnice sim scenarios/two_reno.toml --seeds 1 --out results/two_reno --events bottleneck
 
+  One long run of a large network on two cores:
+      netnice sim backbone.toml --seeds 1 --cores 2
+
   Interrupted? What is finished is kept, and not computed again:
       netnice sim scenarios/square_wave.toml --out results/square_wave --resume
 
@@ -56,8 +60,8 @@ The directory of --out:
   *.csv            the same, and flows, queues, response times and time series
                    of all runs
 
-The same file and seed give the same figures to the last digit, whatever --jobs. The file's format \
-is described in docs/scenarios.md. Needs no root.
+The same file and seed give the same figures to the last digit, whatever --jobs and --cores. The \
+file's format is described in docs/scenarios.md. Needs no root.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or a scenario with mistakes; 130 interrupted.";
 
@@ -80,9 +84,13 @@ pub struct Arguments {
     /// Print the JSON Schema of scenario files, for editors
     #[arg(long, exclusive = true)]
     schema: bool,
-    /// Runs at a time [default: one for each core]
+    /// Runs at a time [default: as many as there are cores, divided by --cores]
     #[arg(long, value_name = "NUMBER")]
     jobs: Option<NonZeroUsize>,
+    /// Cores for each run, where its network can be split: parts that share no flow, or are joined only by links with a propagation delay
+    /// of 1 ms or more. Figures are the same
+    #[arg(long, value_name = "NUMBER", default_value = "1")]
+    cores: NonZeroUsize,
     /// Write the packets of this link as a pcapng file for each run; `all` for all links; can be repeated.
     /// `NAME (reverse)` is the way back. With --resume, finished runs without it are made again
     #[arg(long, value_name = "LINK", requires = "out")]
@@ -108,6 +116,10 @@ fn unknown_link<'a>(file: &ScenarioFile, links: &'a [String]) -> Result<Option<&
         |name: &&String| *name == ALL_LINKS || network.links.iter().any(|link| link.name == **name);
     Ok(links.iter().find(|name| !known(name)))
 }
+
+/// What `--cores` says where it has no effect.
+const NOT_SPLIT: &str = "--cores: this network cannot be split into parts of similar size, and a run takes one core; \
+                         docs/simulator.md says what can";
 
 /// Hosts and flows together from which on a run is large: 3000 to 5000 flows between hosts of their own.
 const MANY: u64 = 10_000;
@@ -135,16 +147,32 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     if file.points.iter().any(|point| is_large(&point.scenario)) {
         allocator::prefer_huge_pages();
     }
-    let jobs = arguments.jobs.or(thread::available_parallelism().ok());
+    let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let jobs = arguments
+        .jobs
+        .map_or(cores / arguments.cores, NonZeroUsize::get);
     let out = arguments.batch.out.as_deref();
     let out = out.filter(|_| !arguments.pcap.is_empty() || !arguments.events.is_empty());
     let traces = |number, seed| out.map(|out| traces(out, arguments, &run_name(number, seed)));
+    let whole = Once::new();
+    let note_parts = |parts: Parts| {
+        if arguments.cores.get() > 1 && parts.count == 1 && !arguments.batch.quiet {
+            whole.call_once(|| say!("netnice: {NOT_SPLIT}"));
+        }
+    };
     let maker = Maker {
         backend: Backend::Simulation,
-        jobs: jobs.map_or(1, NonZeroUsize::get),
-        make: &|point, number, seed, go_on| match traces(number, seed) {
-            Some(traces) => run_with_traces(&point.scenario, seed, &traces, go_on),
-            None => Ok(netnice_sim::run(&point.scenario, seed, go_on)?),
+        jobs: jobs.max(1),
+        make: &|point, number, seed, go_on| {
+            let (scenario, cores) = (&point.scenario, arguments.cores);
+            let run = match traces(number, seed) {
+                Some(traces) => run_with_traces(scenario, (seed, cores), &traces, go_on)?,
+                None => netnice_sim::run_on_cores(cores, scenario, seed, None, go_on)?,
+            };
+            Ok(run.map(|(results, parts)| {
+                note_parts(parts);
+                results
+            }))
         },
         is_whole: &|point, number, seed| {
             traces(number, seed).is_none_or(|traces| are_there(&traces, &point.scenario))
@@ -188,10 +216,10 @@ fn are_there(traces: &Traces, scenario: &Scenario) -> bool {
 /// Makes a run; its traces move to their place when it ends, so that traces found there are complete.
 fn run_with_traces(
     scenario: &Scenario,
-    seed: u64,
+    (seed, cores): (u64, NonZeroUsize),
     traces: &Traces,
     go_on: &mut dyn FnMut() -> bool,
-) -> Result<Option<RunResults>> {
+) -> Result<Option<(RunResults, Parts)>> {
     let unfinished = traces.directory.with_extension("unfinished");
     let at = |path: &Path| path.display().to_string();
     if unfinished.exists() {
@@ -203,7 +231,7 @@ fn run_with_traces(
         directory: unfinished.clone(),
         ..traces.clone()
     };
-    let run = netnice_sim::run_with_traces(scenario, seed, Some(&beside), go_on)?;
+    let run = netnice_sim::run_on_cores(cores, scenario, seed, Some(&beside), go_on)?;
     if run.is_some() {
         fs::create_dir_all(&traces.directory).with_context(|| at(&traces.directory))?;
         for file in fs::read_dir(&unfinished).with_context(|| at(&unfinished))? {

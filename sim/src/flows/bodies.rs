@@ -84,6 +84,8 @@ pub(crate) struct Bodies {
     free: Vec<u32>,
     /// The SACK blocks of those that have any, by slot.
     sacks: Vec<[SackBlock; 3]>,
+    /// Packets under way whose bodies are not here.
+    others: usize,
 }
 
 impl Bodies {
@@ -156,7 +158,12 @@ impl Bodies {
 
     /// Packets under way.
     pub fn len(&self) -> usize {
-        self.bodies.len() - self.free.len()
+        self.bodies.len() - self.free.len() + self.others
+    }
+
+    /// So many more are under way, whose bodies are not here.
+    pub fn count_also(&mut self, others: usize) {
+        self.others += others;
     }
 }
 

@@ -72,6 +72,18 @@ impl LinkSpec {
     }
 }
 
+/// A link of a run that may be a part of a larger one.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "it is moved once, as the link is built"
+)]
+pub(crate) enum PlacedLink {
+    /// It is simulated here.
+    Here(LinkSpec),
+    /// It leads from the one to the other node in other parts, and its number is taken.
+    Elsewhere((NodeId, NodeId)),
+}
+
 /// The nodes of a simulation and the links between them.
 #[derive(Debug, Default)]
 pub struct Network {
@@ -102,6 +114,11 @@ impl Network {
     /// The description of a link, to change it.
     pub fn link_mut(&mut self, link: LinkId) -> &mut LinkSpec {
         &mut self.links[link.index()]
+    }
+
+    /// Number of links, each in one direction.
+    pub fn links(&self) -> usize {
+        self.links.len()
     }
 
     /// The name of `node`.

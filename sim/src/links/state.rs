@@ -2,11 +2,12 @@
 //! The links of a run, with their measurements and optional parts.
 
 use std::ops::Range;
+use std::time::Duration;
 
 use netnice_queue::random::LinkStreams;
 use netnice_queue::{
-    DropCause, Link, LinkCounters, LinkUsage, Marker, QueueDiscipline as _, Rate, ReorderingJitter,
-    Time,
+    DropCause, Jitter, Link, LinkConfig, LinkCounters, LinkUsage, Marker, QueueBound,
+    QueueDiscipline as _, Rate, ReorderingJitter, Time,
 };
 
 use crate::huge_pages;
@@ -103,6 +104,20 @@ impl Links {
             self.extras.resize_with(self.all.len() - 1, || None);
             self.extras.push(extras);
         }
+    }
+
+    /// Adds a link that another part of the network has, for its number.
+    pub fn add_elsewhere(&mut self) {
+        let key = (None, Duration::ZERO, QueueBound::Packets(0), None);
+        let link = DropTailLink::new(self.groups.of(key), &LinkConfig::default(), Jitter::None);
+        self.all.push(SimulatedLink::DropTail(link));
+        self.records.push(LinkRecord {
+            name: Box::default(),
+            waits: Waits::new(false),
+            drops: Vec::new(),
+            before: None,
+            sampled: false,
+        });
     }
 
     /// Ends the adding of links, and gives them lanes if `lanes`. Returns the number of lanes.

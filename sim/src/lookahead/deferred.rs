@@ -51,6 +51,12 @@ impl Deferred {
         self.until
     }
 
+    /// The run goes no further than to this time for now. Nothing is deferred.
+    pub fn set_end(&mut self, end: Time) {
+        self.end = end;
+        self.until = end;
+    }
+
     /// Nothing has to be done any more before the end.
     pub fn done(&mut self) {
         self.until = self.end;

@@ -49,8 +49,19 @@ impl Survey {
 }
 
 /// Finds out, as all flows are known, from which links packets can be fast-forwarded, and marks these hops.
-pub(crate) fn mark_hops(links: &mut Links, flows: &Flows, limits: &mut Limits) {
-    let survey = Network { links, flows }.survey();
+/// `is_elsewhere`: other parts of the network have the link, or its far end.
+pub(crate) fn mark_hops(
+    links: &mut Links,
+    flows: &Flows,
+    limits: &mut Limits,
+    is_elsewhere: &dyn Fn(usize) -> bool,
+) {
+    let survey = Network {
+        links,
+        flows,
+        is_elsewhere,
+    }
+    .survey();
     let (mut any, mut all) = (false, true);
     for (place, (can, cannot)) in survey.can.into_iter().zip(survey.cannot).enumerate() {
         if can && !cannot {
@@ -64,7 +75,12 @@ pub(crate) fn mark_hops(links: &mut Links, flows: &Flows, limits: &mut Limits) {
         properties.set_longest(limits.longest_packet());
     }
     if any {
-        limits.allow(all, Network { links, flows }.longest_way_ns());
+        let network = Network {
+            links,
+            flows,
+            is_elsewhere,
+        };
+        limits.allow(all, network.longest_way_ns());
     }
 }
 
@@ -74,6 +90,7 @@ pub(crate) fn mark_hops(links: &mut Links, flows: &Flows, limits: &mut Limits) {
 struct Network<'a> {
     links: &'a Links,
     flows: &'a Flows,
+    is_elsewhere: &'a dyn Fn(usize) -> bool,
 }
 
 impl Network<'_> {
@@ -83,6 +100,7 @@ impl Network<'_> {
             .flows
             .all
             .iter()
+            .filter(|flow| flow.here)
             .flat_map(|flow| self.routes_of(&flow.work));
         let ways = routes.map(|route| {
             let hops = self.links.routes.hops(route);
@@ -106,6 +124,7 @@ impl Network<'_> {
             .flows
             .all
             .iter()
+            .filter(|flow| flow.here)
             .flat_map(|flow| self.routes_of(&flow.work))
         {
             self.links_of(route, &mut links);
@@ -114,7 +133,7 @@ impl Network<'_> {
             }
         }
         let mut answers = Vec::new();
-        for flow in &self.flows.all {
+        for flow in self.flows.all.iter().filter(|flow| flow.here) {
             match flow.work {
                 Work::Udp { route } => {
                     self.links_of(route, &mut links);
@@ -179,6 +198,9 @@ impl Network<'_> {
         let mut first = links.len();
         while first > 0 {
             let link = links[first - 1];
+            if (self.is_elsewhere)(link) {
+                break;
+            }
             // Packets of one link must not come out at the same time, as some are fast-forwarded and others not.
             if !takes_time(self.links.rate(link), header_bytes) || !self.is_drop_tail(link) {
                 break;

@@ -59,6 +59,17 @@ pub struct Series {
     pub values: Vec<f64>,
 }
 
+impl Series {
+    /// Removes the samples, and returns them.
+    pub(crate) fn take(&mut self) -> Series {
+        Series {
+            quantity: self.quantity,
+            of: std::mem::take(&mut self.of),
+            values: std::mem::take(&mut self.values),
+        }
+    }
+}
+
 /// All series of a run.
 #[derive(Debug)]
 pub(crate) struct Sampler {
@@ -90,6 +101,9 @@ pub(crate) const OF_FLOWS: [Quantity; 5] = [
     Quantity::OneWayDelay,
     Quantity::Goodput,
 ];
+
+/// So many of them are of the sender, the others of the receiver.
+pub(crate) const SENDERS_QUANTITIES: usize = 3;
 
 /// Quantities of a link, in this order.
 pub(crate) const OF_LINKS: [Quantity; 2] = [Quantity::QueuePackets, Quantity::QueueDelay];

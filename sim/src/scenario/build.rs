@@ -2,6 +2,7 @@
 //! From a scenario to a run.
 
 use std::collections::{BTreeMap, HashMap};
+use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 
 use netnice_congestion::control::MarkFeedback;
@@ -20,7 +21,7 @@ use crate::flows::web_paths::WebPaths;
 use crate::ids::{LinkId, NodeId};
 use crate::links::network::LinkSpec;
 use crate::scenario::trace_files::Traces;
-use crate::simulation::{RunOptions, Simulation};
+use crate::simulation::{Prepared, RunOptions};
 use crate::tcp::{
     Clock, DelayedAck, LARGEST_GOVERNED_WINDOW, LowPriority, Opener, ReceiverConfig, Recovery,
     SenderConfig, TimeoutConfig,
@@ -30,15 +31,15 @@ use crate::traffic::{Traffic, Web};
 /// Controls instead of those that the scenario names, by the name of the flows.
 pub type OutsideControls = BTreeMap<String, MakeControl>;
 
-/// A run of `scenario`, laid out as `layout`, at time zero.
-pub(crate) fn simulation(
+/// A run of `scenario`, laid out as `layout`, at time zero, in up to so many parts.
+pub(crate) fn prepare(
     scenario: &Scenario,
     layout: &Layout,
     seed: u64,
     traces: Option<&Traces>,
-    engine: EngineOptions,
+    (engine, cores): (EngineOptions, NonZeroUsize),
     outside: &OutsideControls,
-) -> Result<Simulation, RunError> {
+) -> Result<Prepared, RunError> {
     let traced = traces.map(|traces| (traces, traces.files(layout)));
     let links = layout.links.iter().enumerate().map(|(index, link)| {
         let mut spec = link_spec(link, seed)?;
@@ -71,12 +72,12 @@ pub(crate) fn simulation(
         Ok::<_, RunError>(spec)
     });
     #[cfg_attr(not(feature = "parquet"), expect(unused_mut))]
-    let mut simulation = Simulation::build(links, flows, &options)?;
+    let mut prepared = Prepared::build(links, flows, &options, cores)?;
     #[cfg(feature = "parquet")]
     if let Some(sink) = traces.map_or(Ok(None), |traces| traces.begin_events(layout))? {
-        simulation.record_events(sink);
+        prepared.record_events(sink);
     }
-    Ok(simulation)
+    Ok(prepared)
 }
 
 fn link_spec(link: &NetworkLink, seed: u64) -> Result<LinkSpec, RunError> {

@@ -7,5 +7,5 @@ mod run;
 mod trace_files;
 
 pub use build::OutsideControls;
-pub use run::{run, run_on, run_with_controls, run_with_traces, simulation};
+pub use run::{run, run_on, run_on_cores, run_with_controls, run_with_traces, simulation};
 pub use trace_files::{Selection, Traces};

@@ -2,6 +2,7 @@
 //! One run of a scenario, from its description to its results.
 
 use std::mem;
+use std::num::NonZeroUsize;
 
 use netnice_scenario::model::Scenario;
 use netnice_scenario::network::not_simulated;
@@ -12,18 +13,20 @@ use crate::error::RunError;
 use crate::scenario::build::OutsideControls;
 use crate::scenario::trace_files::Traces;
 use crate::scenario::{build, report};
-use crate::simulation::Simulation;
+use crate::simulation::{Parts, Prepared, Simulation};
+
+const ONE: NonZeroUsize = NonZeroUsize::MIN;
 
 /// The run of `scenario` with one seed, at time zero: to look at while it is under way.
 pub fn simulation(scenario: &Scenario, seed: u64) -> Result<Simulation, RunError> {
-    build::simulation(
-        scenario,
-        &layout(scenario)?,
-        seed,
-        None,
-        EngineOptions::default(),
-        &OutsideControls::new(),
-    )
+    let engine = EngineOptions::default();
+    let layout = layout(scenario)?;
+    let none = OutsideControls::new();
+    let prepared = build::prepare(scenario, &layout, seed, None, (engine, ONE), &none)?;
+    match prepared {
+        Prepared::Whole(simulation) => Ok(simulation),
+        _ => unreachable!("one core takes one part"),
+    }
 }
 
 /// The network of a scenario that can be simulated.
@@ -56,7 +59,22 @@ pub fn run_with_controls(
     go_on: impl FnMut() -> bool,
 ) -> Result<Option<RunResults>, RunError> {
     let engine = EngineOptions::default();
-    run_all(engine, scenario, seed, None, controls, go_on)
+    let run = run_all((engine, ONE), scenario, seed, None, controls, go_on)?;
+    Ok(run.map(|(results, _)| results))
+}
+
+/// As [`run_with_traces`], on up to so many cores, where the network can be split; results are the same. A run with a control from a file
+/// is not split.
+pub fn run_on_cores(
+    cores: NonZeroUsize,
+    scenario: &Scenario,
+    seed: u64,
+    traces: Option<&Traces>,
+    go_on: impl FnMut() -> bool,
+) -> Result<Option<(RunResults, Parts)>, RunError> {
+    let engine = EngineOptions::default();
+    let none = OutsideControls::new();
+    run_all((engine, cores), scenario, seed, traces, &none, go_on)
 }
 
 /// As [`run`], and writes the packets that come out of links to traces, which change nothing in the results.
@@ -79,19 +97,27 @@ pub fn run_on(
     go_on: impl FnMut() -> bool,
 ) -> Result<Option<RunResults>, RunError> {
     let none = OutsideControls::new();
-    run_all(engine, scenario, seed, traces, &none, go_on)
+    let run = run_all((engine, ONE), scenario, seed, traces, &none, go_on)?;
+    Ok(run.map(|(results, _)| results))
 }
 
 fn run_all(
-    engine: EngineOptions,
+    (engine, cores): (EngineOptions, NonZeroUsize),
     scenario: &Scenario,
     seed: u64,
     traces: Option<&Traces>,
     controls: &OutsideControls,
     mut go_on: impl FnMut() -> bool,
-) -> Result<Option<RunResults>, RunError> {
+) -> Result<Option<(RunResults, Parts)>, RunError> {
     let mut layout = layout(scenario)?;
-    let mut simulation = build::simulation(scenario, &layout, seed, traces, engine, controls)?;
+    let mut controls_of_files = scenario.flows.iter();
+    // Code from outside may keep state that flows share.
+    let cores = match controls_of_files.any(|flow| flow.congestion_control.file.is_some()) {
+        false if controls.is_empty() => cores,
+        _ => ONE,
+    };
+    let prepared = build::prepare(scenario, &layout, seed, traces, (engine, cores), controls)?;
+    let parts = prepared.parts();
     // Of a hundred thousand flows the rest takes as much memory as what the run needs of them: results need the flows alone.
     let flows = mem::take(&mut layout.flows);
     drop(layout);
@@ -100,7 +126,7 @@ fn run_all(
         flows.filter_map(|flow| flow.congestion_control.file.as_ref())
     };
     let failed = || files().find_map(|file| file.failure());
-    let finished = simulation.run_while(|_| go_on() && failed().is_none());
+    let (mut simulation, finished) = prepared.finish(|_| go_on() && failed().is_none());
     let written = simulation.finish_captures();
     if let (Err(error), Some(traces)) = (written, traces) {
         return Err(RunError::Trace {
@@ -111,5 +137,5 @@ fn run_all(
     if let Some(reason) = failed() {
         return Err(RunError::ControlFile(reason));
     }
-    Ok(finished.then(|| report::results(&mut simulation, scenario, &flows)))
+    Ok(finished.then(|| (report::results(&mut simulation, scenario, &flows), parts)))
 }

@@ -8,6 +8,7 @@
 
 use netnice_queue::{DropCause, Time};
 
+use crate::engine::fifo_lanes::NO_LANE;
 use crate::engine::flight::{Departure, Flight};
 use crate::engine::scheduler::Scheduler;
 use crate::links::groups::LinkGroup;
@@ -24,7 +25,12 @@ impl<S: Scheduler> Run<S> {
     /// All flows are known: finds out from which links packets can be fast-forwarded, unless lookahead is off.
     pub(super) fn begin_lookahead(&mut self, on: bool) {
         if on {
-            survey::mark_hops(&mut self.links, &self.flows, &mut self.lookahead.limits);
+            let crossing = self.crossing.as_deref();
+            let is_elsewhere = |link: usize| {
+                crossing.is_some_and(|crossing| crossing.is_cut(link) || !crossing.has(link))
+            };
+            let limits = &mut self.lookahead.limits;
+            survey::mark_hops(&mut self.links, &self.flows, limits, &is_elsewhere);
             if self.lookahead.limits.any() {
                 self.set_limit();
             }
@@ -273,7 +279,14 @@ impl<S: Scheduler> Run<S> {
             due: flight.due,
             waited_ns: flight.waited_ns,
         };
-        self.put_on_link(flight.link as usize, departure, packet);
+        let link = flight.link as usize;
+        if self.crossing.as_ref().is_some_and(|it| !it.has(link)) {
+            // It came from another part of the network.
+            return self
+                .scheduler
+                .insert_packet(NO_LANE, flight.link, departure, packet);
+        }
+        self.put_on_link(link, departure, packet);
     }
 
     /// Fast-forwards a packet that `link` has taken in along `route`, which is left; false where a barrier is in its way.
@@ -373,6 +386,7 @@ mod tests {
 
     use crate::engine::reference::HeapScheduler;
     use crate::error::BuildError;
+    use crate::links::network::PlacedLink;
     use crate::links::routes::Hop;
     use crate::simulation::run::Run;
     use crate::tcp::{ReceiverConfig, SenderConfig};
@@ -431,8 +445,9 @@ mod tests {
         let flows: Vec<_> = flows.collect();
         let options = RunOptions::new(Duration::from_secs(3), 1);
         let flows = flows.iter().map(Ok::<_, BuildError>);
-        let links = network(jitter).links.into_iter().map(Ok);
-        let run: Run<HeapScheduler> = Run::build(links, flows, &options).unwrap();
+        let links = network(jitter).links.into_iter();
+        let links = links.map(|link| Ok(PlacedLink::Here(link)));
+        let run: Run<HeapScheduler> = Run::build(links, flows, &options, None).unwrap();
         let connections = run.flows.connections.iter().map(|connection| {
             let (forward, back) = connection.routes();
             [forward, back].map(|route| {

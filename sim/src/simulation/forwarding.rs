@@ -181,6 +181,8 @@ impl<S: Scheduler> Run<S> {
                     Ok(departure) => {
                         if hop.allows_fast_forward() {
                             self.defer(hop, index, departure, packet);
+                        } else if hop.may_be_cut() {
+                            self.cross(index, departure, packet.apart());
                         } else {
                             self.put_on_link(index, departure, packet);
                         }
@@ -314,7 +316,7 @@ impl<S: Scheduler> Run<S> {
         } else if hop == Hop::RECEIVER {
             let body = self.flows.bodies.remove(packet.body, Goes::ToReceiver);
             self.segment_at_receiver(connection, packet, &body);
-        } else {
+        } else if hop != Hop::CROSSED {
             let body = self.flows.bodies.remove(packet.body, Goes::ToReceiver);
             let flow = &mut self.flows.all[(packet.connection & !UDP) as usize];
             flow.counters.goodput_bytes +=

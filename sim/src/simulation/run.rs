@@ -13,6 +13,7 @@ use crate::links::state::{Inside, Links, SimulatedLink};
 use crate::lookahead::Lookahead;
 use crate::measure::{FlowCounters, Sampler};
 use crate::packet::{Marks, Packet, UDP};
+use crate::simulation::parts::Crossing;
 use crate::tcp::Segment;
 use crate::trace::events::EventTrace;
 
@@ -34,23 +35,42 @@ pub(super) struct Run<S> {
     pub(super) events: Option<EventTrace>,
     /// Events so far: packets that came out of links, timers that expired, what programs did, and so on.
     pub(super) handled: u64,
+    /// Where this run is a part of a larger one.
+    pub(super) crossing: Option<Box<Crossing>>,
 }
 
 impl<S: Scheduler> Run<S> {
     /// Runs to the end, or until `go_on` returns false. Returns true at the end.
-    pub fn run_while(&mut self, mut go_on: impl FnMut(Time) -> bool) -> bool {
+    pub fn run_while(&mut self, go_on: impl FnMut(Time) -> bool) -> bool {
+        let ended = self.run_until(self.end, go_on);
+        if ended {
+            self.come_to_end();
+        } else {
+            self.run_deferred();
+            self.settle_samples();
+        }
+        ended
+    }
+
+    /// All that happens until the end has happened.
+    pub(super) fn come_to_end(&mut self) {
+        self.now = self.end;
+        self.settle_links();
+        self.settle_samples();
+    }
+
+    /// Runs until nothing is left to happen at `until` or before, or until `go_on` returns false. Returns true at `until`.
+    pub(super) fn run_until(&mut self, until: Time, mut go_on: impl FnMut(Time) -> bool) -> bool {
         /// Events between two questions: a few milliseconds.
         const STRIDE: u64 = 1 << 16;
+        if !self.lookahead.deferred.any() {
+            self.lookahead.deferred.set_end(until);
+        }
         loop {
             for _ in 0..STRIDE {
                 match self.scheduler.pop_until(self.lookahead.deferred.until()) {
                     None if self.lookahead.deferred.any() => self.run_deferred(),
-                    None => {
-                        self.now = self.end;
-                        self.settle_links();
-                        self.settle_samples();
-                        return true;
-                    }
+                    None => return true,
                     Some(Event::Packet) => {
                         let flight = self.scheduler.take_packet();
                         self.now = flight.due;
@@ -65,8 +85,6 @@ impl<S: Scheduler> Run<S> {
                 }
             }
             if !go_on(self.now) {
-                self.run_deferred();
-                self.settle_samples();
                 return false;
             }
         }
@@ -170,10 +188,12 @@ impl<S: Scheduler> Run<S> {
             })
     }
 
-    /// Packets in each of the drop-tail links.
+    /// Packets in each of the drop-tail links, but for those of other parts of the network.
     pub(super) fn flights_by_link(&self) -> Vec<Inside> {
         let mut inside = vec![(0, 0); self.links.all.len()];
-        for flight in self.scheduler.packets() {
+        let crossing = self.crossing.as_deref();
+        let own = |link: u32| crossing.is_none_or(|crossing| crossing.has(link as usize));
+        for flight in self.scheduler.packets().filter(|it| own(it.link)) {
             let (packets, bytes) = &mut inside[flight.link as usize];
             *packets += 1;
             *bytes += u64::from(flight.packet.length);
