@@ -11,6 +11,7 @@ mod ids;
 mod links;
 mod lookahead;
 pub mod measure;
+mod names;
 mod packet;
 mod prefetch;
 mod scenario;

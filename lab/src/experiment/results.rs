@@ -86,7 +86,7 @@ impl Findings<'_> {
             one_way_delay: tracer.delay.delays(),
             completion_s: completed.map(|time| (time - *start).as_secs_f64()),
         };
-        of_flow.of(self.scenario, flow, measured)
+        of_flow.of(self.scenario, (&flow.name, &flow.group), measured)
     }
 
     /// Returns the time series that have any value.

@@ -339,6 +339,7 @@ impl Builder {
             )));
             return;
         }
+        network.flows.reserve(count);
         for member in 0..count {
             let (sender, receiver) = (senders.member(member), receivers.member(member));
             if network.base_rtt(sender, receiver).is_none() {

@@ -2,6 +2,7 @@
 //! TCP connections: between the sans-IO endpoints and the network.
 
 use std::mem;
+use std::sync::Arc;
 
 use crate::prefetch::prefetch;
 use netnice_congestion::control::MarkFeedback;
@@ -13,7 +14,7 @@ use crate::huge_pages;
 use crate::measure::{FlowCounters, TimeWeighted};
 use crate::packet::Route;
 use crate::packet::{Marks, Packet};
-use crate::tcp::{Flags, Mark, Receiver, Segment, Sender};
+use crate::tcp::{Flags, Mark, Receiver, ReceiverConfig, Segment, Sender, SenderConfig};
 use crate::time::NEVER;
 
 /// Marks a connection that belongs to no web session.
@@ -33,8 +34,6 @@ pub(crate) struct Connection {
     sending: Sending,
     shared: Shared,
     pub receiver: Receiver,
-
-    pub opened: Time,
 }
 
 /// Counters and state of the sending end.
@@ -94,14 +93,42 @@ pub(crate) enum TimerEvent {
     Obsolete,
 }
 
-/// Each of the two is a cache line.
+/// Each of the two is a cache line, and nothing is filled up.
 const _: () = assert!(size_of::<Sending>() == 64 && size_of::<Shared>() == 64);
+const _: () = assert!(size_of::<Connection>() == 832);
 
 /// All connections, one behind the other. Those of web objects that have ended make room for new ones.
 #[derive(Debug, Default)]
 pub(crate) struct Connections {
     all: Vec<Connection>,
     free: Vec<u32>,
+    pub configs: Configs,
+}
+
+/// The configurations of the connection made last: most connections are configured alike, and share theirs.
+#[derive(Debug, Default)]
+pub(crate) struct Configs {
+    sender: Option<Arc<SenderConfig>>,
+    receiver: Option<Arc<ReceiverConfig>>,
+}
+
+impl Configs {
+    fn sender(&mut self, mut wanted: SenderConfig) -> Arc<SenderConfig> {
+        wanted.settle();
+        share(&mut self.sender, wanted)
+    }
+
+    fn receiver(&mut self, wanted: ReceiverConfig) -> Arc<ReceiverConfig> {
+        share(&mut self.receiver, wanted)
+    }
+}
+
+/// The configuration made last if it is the one wanted, else a new one.
+fn share<C: PartialEq>(last: &mut Option<Arc<C>>, wanted: C) -> Arc<C> {
+    match last {
+        Some(last) if **last == wanted => last.clone(),
+        _ => last.insert(Arc::new(wanted)).clone(),
+    }
 }
 
 impl Connections {
@@ -111,7 +138,7 @@ impl Connections {
         huge_pages::reserve(&mut all, connections);
         Connections {
             all,
-            free: Vec::new(),
+            ..Connections::default()
         }
     }
 
@@ -218,11 +245,14 @@ impl Connection {
     /// A connection of a web session, or of [`NO_SESSION`] or [`PLAYER`].
     pub fn new(
         spec: &TcpSpec,
+        configs: &mut Configs,
         (flow, session): (u32, u32),
         (forward, back): (Route, Route),
         now: Time,
     ) -> Connection {
-        let sender = Sender::new(spec.sender, (spec.control)());
+        let mut sender = Sender::new(configs.sender(spec.sender), (spec.control)());
+        sender.opened = now;
+        let config = configs.receiver(spec.receiver);
         Connection {
             sending: Sending {
                 cwnd: TimeWeighted::new(now, sender.cwnd()),
@@ -247,10 +277,9 @@ impl Connection {
                 bytes: 0,
             },
             receiver: match &spec.low_priority {
-                Some(wanted) => Receiver::at_low_priority(spec.receiver, wanted),
-                None => Receiver::new(spec.receiver),
+                Some(wanted) => Receiver::at_low_priority(config, wanted),
+                None => Receiver::new(config),
             },
-            opened: now,
         }
     }
 
@@ -266,11 +295,16 @@ impl Connection {
         mem::swap(&mut self.shared, &mut other.shared);
     }
 
+    /// When both ends begin.
+    pub fn opened(&self) -> Time {
+        self.sender.opened
+    }
+
     /// Both ends begin at `now`, with packets of this class and with this many bytes of headers.
     pub fn open(&mut self, now: Time, class: u8, header_bytes: u16) {
         self.shared.header_bytes = header_bytes;
         self.shared.class = class;
-        self.opened = now;
+        self.sender.opened = now;
         self.restart_cwnd(now);
         self.sender.open(now);
         self.receiver.open(now);

@@ -10,6 +10,7 @@ pub(crate) mod web_paths;
 pub(crate) mod web_sessions;
 
 use crate::huge_pages;
+use crate::names::Names;
 use bodies::Bodies;
 use connection::Connections;
 use state::FlowState;
@@ -19,6 +20,7 @@ use web_sessions::SessionState;
 #[derive(Debug, Default)]
 pub(crate) struct Flows {
     pub all: Vec<FlowState>,
+    pub names: Names,
     pub connections: Connections,
     pub sessions: Vec<SessionState>,
     pub bodies: Bodies,

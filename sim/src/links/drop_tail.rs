@@ -175,15 +175,22 @@ struct Rest {
     bytes: u64,
     /// Beginning of the transmission in nanoseconds, and length in bytes, of each of the others.
     others: VecDeque<(u64, u32)>,
-    max_packets: usize,
+    max_packets: u32,
     max_bytes: u64,
     /// The queue's length integrated over time; of packets that still wait, the whole wait.
     packet_ns: u128,
     byte_ns: u128,
     max_wait_ns: u64,
+    /// `None` while no packet was dropped.
+    drops: Option<Box<Drops>>,
+}
+
+/// Packets dropped, and their bytes.
+#[derive(Debug, Clone, Copy, Default)]
+struct Drops {
     queue_full: u64,
     random_loss: u64,
-    dropped_bytes: u64,
+    bytes: u64,
 }
 
 /// Random effects on the packets of a link.
@@ -194,7 +201,7 @@ struct Chance {
     loss: Option<RandomLoss>,
 }
 
-const _: () = assert!(offset_of!(Rest, max_packets) == 64 && offset_of!(Rest, queue_full) <= 128);
+const _: () = assert!(offset_of!(Rest, max_packets) == 64 && size_of::<Rest>() == 128);
 
 impl DropTailLink {
     /// An idle link of the group that has this number, with jitter that keeps the order; of `config` only its loss and its
@@ -349,15 +356,16 @@ impl DropTailLink {
     pub fn counters(&self, inside: (u64, u64)) -> LinkCounters {
         let none = Rest::default();
         let rest = self.rest.as_deref().unwrap_or(&none);
-        let dropped = rest.queue_full + rest.random_loss;
+        let drops = rest.drops.as_deref().copied().unwrap_or_default();
+        let dropped = drops.queue_full + drops.random_loss;
         LinkCounters {
             offered: self.offered,
             offered_bytes: self.offered_bytes,
             delivered: self.offered - dropped - inside.0,
-            delivered_bytes: self.offered_bytes - rest.dropped_bytes - inside.1,
-            queue_full: rest.queue_full,
-            random_loss: rest.random_loss,
-            max_queue_packets: rest.max_packets,
+            delivered_bytes: self.offered_bytes - drops.bytes - inside.1,
+            queue_full: drops.queue_full,
+            random_loss: drops.random_loss,
+            max_queue_packets: rest.max_packets as usize,
             max_queue_bytes: rest.max_bytes,
             max_queue_wait: Duration::from_nanos(rest.max_wait_ns),
             ..LinkCounters::default()
@@ -390,7 +398,7 @@ impl DropTailLink {
     pub fn restart_max_queue(&mut self, now: Time) {
         let (packets, bytes) = self.queue(now);
         if let Some(rest) = &mut self.rest {
-            (rest.max_packets, rest.max_bytes) = (packets, bytes);
+            (rest.max_packets, rest.max_bytes) = (packets as u32, bytes);
         }
     }
 
@@ -445,7 +453,7 @@ impl Rest {
         self.packets += 1;
         self.bytes += length;
         self.max_wait_ns = self.max_wait_ns.max(waited_ns);
-        self.max_packets = self.max_packets.max(self.packets as usize);
+        self.max_packets = self.max_packets.max(self.packets);
         self.max_bytes = self.max_bytes.max(self.bytes);
         self.packet_ns += u128::from(waited_ns);
         self.byte_ns += u128::from(waited_ns) * u128::from(length);
@@ -454,11 +462,12 @@ impl Rest {
     /// Counts a drop.
     #[cold]
     fn dropped(&mut self, cause: DropCause, length: u64) -> DropCause {
+        let drops = self.drops.get_or_insert_default();
         match cause {
-            DropCause::RandomLoss => self.random_loss += 1,
-            _ => self.queue_full += 1,
+            DropCause::RandomLoss => drops.random_loss += 1,
+            _ => drops.queue_full += 1,
         }
-        self.dropped_bytes += length;
+        drops.bytes += length;
         cause
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The links of a run, with their measurements and optional parts.
 
+use std::mem;
 use std::ops::Range;
 use std::time::Duration;
 
@@ -15,7 +16,8 @@ use crate::links::drop_tail::DropTailLink;
 use crate::links::groups::{LinkGroup, LinkGroups};
 use crate::links::network::{LinkSpec, Queue};
 use crate::links::routes::Routes;
-use crate::measure::{Histogram, Waits};
+use crate::measure::{Histogram, LinkWaits};
+use crate::names::Names;
 use crate::packet::Packet;
 use crate::trace::capture::Capture;
 
@@ -37,8 +39,10 @@ pub(crate) struct Links {
     pub all: Vec<SimulatedLink>,
     /// Properties that drop-tail links share.
     pub groups: LinkGroups,
-    /// Name and measurements of each link.
+    /// Measurements of each link.
     pub records: Vec<LinkRecord>,
+    pub waits: LinkWaits,
+    names: Names,
     /// Optional parts of each link; empty if no link has any, so that a hop need not look.
     pub extras: Vec<Option<Box<Extras>>>,
     /// A link has a part that a packet needs as it goes onto the link: a marker, or a record of events.
@@ -56,6 +60,7 @@ impl Links {
         Links {
             all,
             records: Vec::with_capacity(links),
+            waits: LinkWaits::with_capacity(links),
             ..Links::default()
         }
     }
@@ -93,10 +98,10 @@ impl Links {
                 SimulatedLink::Other(Box::new(link))
             }
         });
+        self.names.add(&spec.name);
+        self.waits.add_link(spec.measured);
         self.records.push(LinkRecord {
-            name: spec.name.into(),
-            waits: Waits::new(spec.measured),
-            drops: Vec::new(),
+            drops: None,
             before: None,
             sampled: spec.sampled,
         });
@@ -111,17 +116,47 @@ impl Links {
         let key = (None, Duration::ZERO, QueueBound::Packets(0), None);
         let link = DropTailLink::new(self.groups.of(key), &LinkConfig::default(), Jitter::None);
         self.all.push(SimulatedLink::DropTail(link));
+        self.names.add("");
+        self.waits.add_link(false);
         self.records.push(LinkRecord {
-            name: Box::default(),
-            waits: Waits::new(false),
-            drops: Vec::new(),
+            drops: None,
             before: None,
             sampled: false,
         });
     }
 
+    /// Takes over those links of another part of the network, with the same numbers, for which `taken` is true.
+    pub fn take(&mut self, other: &mut Links, taken: impl Fn(usize) -> bool) {
+        let groups = self.groups.all.len() as u32;
+        self.groups.all.append(&mut other.groups.all);
+        let mut names = Names::default();
+        for link in 0..self.all.len() {
+            if !taken(link) {
+                names.add(self.names.get(link));
+                continue;
+            }
+            names.add(other.names.get(link));
+            mem::swap(&mut self.all[link], &mut other.all[link]);
+            if let SimulatedLink::DropTail(link) = &mut self.all[link] {
+                *link.group_mut() += groups;
+            }
+            mem::swap(&mut self.records[link], &mut other.records[link]);
+            self.waits.take(&mut other.waits, link);
+            let extras = other.extras.get_mut(link).and_then(Option::take);
+            if extras.is_some() {
+                if self.extras.is_empty() {
+                    self.extras.resize_with(self.all.len(), || None);
+                }
+                self.extras[link] = extras;
+            }
+        }
+        names.seal();
+        self.names = names;
+    }
+
     /// Ends the adding of links, and gives them lanes if `lanes`. Returns the number of lanes.
     pub fn seal(&mut self, lanes: bool) -> usize {
+        self.names.seal();
         self.groups.seal();
         if self.all.iter().any(SimulatedLink::reads_ip_fields) {
             self.routes.keep_ends();
@@ -174,6 +209,22 @@ impl Links {
             }
             SimulatedLink::Other(_) => u64::MAX,
         }
+    }
+
+    /// The name of a link.
+    pub fn name(&self, index: usize) -> &str {
+        self.names.get(index)
+    }
+
+    /// Waiting times of a link since the measurement began, in nanoseconds; `None` where they are not measured. `counters` are
+    /// the link's at present.
+    pub fn waiting(&self, index: usize, counters: &LinkCounters) -> Option<Histogram> {
+        let mut waiting = self.waits.histogram(index)?;
+        // The others did not wait: on most links these are most.
+        let before = self.records[index].counters_before();
+        let delivered = counters.delivered - before.delivered;
+        waiting.record_times(0, delivered - waiting.count());
+        Some(waiting)
     }
 
     /// A link's rate, or that of its policer; without either it takes no time to send.
@@ -231,17 +282,16 @@ impl SimulatedLink {
     }
 }
 
-/// Name and measurements of a link, which are seldom read.
+/// Drops by cause and class.
+pub(crate) type Drops = Vec<(DropCause, u8, u64)>;
+
+/// Measurements of a link, which are seldom read.
 #[derive(Debug)]
 pub(crate) struct LinkRecord {
-    /// Waits of packets that had to wait: on most links these are few, and the link's counters give the number that did
-    /// not.
-    pub waits: Waits,
     /// Queue length and the like are recorded at the sampling interval.
     pub sampled: bool,
-    pub name: Box<str>,
-    /// Drops by cause and class since the measurement began.
-    pub drops: Vec<(DropCause, u8, u64)>,
+    /// Drops since the measurement began; `None` of most links.
+    drops: Option<Box<Drops>>,
     /// Counters and usage when the measurement began; `None` if nothing had happened by then.
     before: Option<Box<(LinkCounters, LinkUsage)>>,
 }
@@ -264,24 +314,19 @@ impl Extras {
 }
 
 impl LinkRecord {
-    /// Waiting times since the measurement began, in nanoseconds; `None` where they are not measured.
-    pub fn waiting(&self, counters: &LinkCounters) -> Option<Histogram> {
-        if !self.waits.measured() {
-            return None;
-        }
-        let mut waiting = self.waits.histogram();
-        let delivered = counters.delivered - self.counters_before().delivered;
-        waiting.record_times(0, delivered - waiting.count());
-        Some(waiting)
-    }
-
     /// Counts a drop.
     pub fn count_drop(&mut self, cause: DropCause, class: u8) {
-        let mut drops = self.drops.iter_mut();
-        match drops.find(|known| (known.0, known.1) == (cause, class)) {
+        let drops = self.drops.get_or_insert_default();
+        let mut known = drops.iter_mut();
+        match known.find(|known| (known.0, known.1) == (cause, class)) {
             Some(known) => known.2 += 1,
-            None => self.drops.push((cause, class, 1)),
+            None => drops.push((cause, class, 1)),
         }
+    }
+
+    /// Drops by cause and class since the measurement began.
+    pub fn drops(&self) -> Drops {
+        self.drops.as_deref().cloned().unwrap_or_default()
     }
 
     /// The link's counters when the measurement began.
@@ -306,7 +351,6 @@ impl LinkRecord {
             link.restart_max_queue(now);
             Box::new((counters, link.usage(now)))
         });
-        self.drops.clear();
-        self.waits = Waits::new(self.waits.measured());
+        self.drops = None;
     }
 }

@@ -193,7 +193,7 @@ impl Prefetch<'_> {
     /// Begins to fetch the state that a packet needs if it waits at a link.
     #[inline(always)]
     fn fetch_waiting(self, link: usize) {
-        self.links.records[link].waits.prefetch();
+        self.links.waits.prefetch(link);
         if let SimulatedLink::DropTail(link) = &self.links.all[link] {
             link.prefetch_waiting();
         }

@@ -95,7 +95,7 @@ impl Prefetch<'_> {
             self.fetch_sender(arrival);
         }
         for &link in &waited[..waits] {
-            self.links.records[link].waits.prefetch();
+            self.links.waits.prefetch(link);
         }
     }
 

@@ -10,22 +10,25 @@ use netnice_scenario::results::Delays;
 const BUCKETS_LOG2: u32 = 5;
 const BUCKETS: u64 = 1 << BUCKETS_LOG2;
 
-/// So many buckets are added at a time: a cache line of counts.
+/// So many buckets are added at a time: half a cache line of counts.
 const STEP: usize = 16;
+
+/// Bits of a count that are kept by bucket.
+const LOW_BITS: u32 = u16::BITS;
 
 /// The upper bits of counts, by bucket.
 #[derive(Debug, Clone, Default)]
 struct Carries(BTreeMap<usize, u64>);
 
 /// A histogram of whole numbers. A hundred thousand of them fit into memory: delays of a flow mostly lie within a few
-/// doublings, and each doubling takes 128 bytes.
+/// doublings, and each doubling takes 64 bytes.
 ///
 /// A packet of such a run finds neither the histogram nor the bucket in the cache. So the histogram is smaller than a cache
 /// line, and of the rest only the bucket is touched.
 #[derive(Debug, Clone)]
 pub struct Histogram {
-    /// From before the first bucket with a value to after the last one: the lower 32 bits of each count.
-    counts: Box<[u32]>,
+    /// From before the first bucket with a value to after the last one: the lower 16 bits of each count.
+    counts: Box<[u16]>,
     /// By bucket what is above those, where any is.
     carries: Option<Box<Carries>>,
     /// The greatest number where there are no values.
@@ -130,9 +133,9 @@ impl Histogram {
         let place = self.place(bucket);
         if let Some(count) = self.counts.get_mut(place) {
             let sum = u64::from(*count).saturating_add(times);
-            *count = sum as u32;
-            if sum > u64::from(u32::MAX) {
-                self.carry(bucket, sum >> 32);
+            *count = sum as u16;
+            if sum > u64::from(u16::MAX) {
+                self.carry(bucket, sum >> LOW_BITS);
             }
         } else {
             self.grow_to(bucket);
@@ -174,7 +177,7 @@ impl Histogram {
         counts.map(move |(index, &count)| {
             let bucket = first + index;
             let carry = carries.and_then(|carries| carries.0.get(&bucket));
-            (bucket, u64::from(count) + (carry.unwrap_or(&0) << 32))
+            (bucket, u64::from(count) + (carry.unwrap_or(&0) << LOW_BITS))
         })
     }
 

@@ -14,4 +14,4 @@ pub use phases::{Measured, bits_per_second};
 pub use response::{ResponseBin, ResponseTimes};
 pub(crate) use series::{OF_FLOWS, OF_LINKS, SENDERS_QUANTITIES, Sampler};
 pub use series::{Quantity, Series};
-pub(crate) use waits::Waits;
+pub(crate) use waits::LinkWaits;

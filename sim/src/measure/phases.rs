@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use netnice_scenario::Scenario;
 use netnice_scenario::model::Transport;
-use netnice_scenario::network::NetworkFlow;
+use netnice_scenario::network::FlowGroup;
 use netnice_scenario::results::{Delays, FlowResult, PhaseResult};
 
 use super::FlowCounters;
@@ -35,11 +35,16 @@ pub struct Measured<'marks> {
 }
 
 impl Measured<'_> {
-    /// The figures of `flow`, measured for `time`.
-    pub fn of(self, scenario: &Scenario, flow: &NetworkFlow, time: Duration) -> FlowResult {
-        let (group, counters) = (&*flow.group, &self.counters);
+    /// The figures of the flow `name` of `group`, measured for `time`.
+    pub fn of(
+        self,
+        scenario: &Scenario,
+        (name, group): (&str, &FlowGroup),
+        time: Duration,
+    ) -> FlowResult {
+        let counters = &self.counters;
         FlowResult {
-            name: flow.name.clone(),
+            name: name.to_owned(),
             group: group.name.clone(),
             class: group.class,
             transport: group.transport,

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Waiting times of packets.
 
+use std::mem;
+
+use crate::huge_pages;
 use crate::prefetch::prefetch;
 
 use super::Histogram;
@@ -12,47 +15,106 @@ const NEWEST: usize = 13;
 ///
 /// With a hundred thousand links each of them finds its histogram in memory, and there one place leads to the next. So what
 /// every packet that has waited needs is a single cache line, and the histogram is looked at for many of them at once.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 #[repr(C, align(64))]
-pub(crate) struct Waits {
+struct Waits {
     newest: [u32; NEWEST],
     /// The number of waiting times in `newest`.
     count: u8,
-    /// They are counted at all.
-    measured: bool,
     counted: Option<Box<Histogram>>,
 }
 
 const _: () = assert!(size_of::<Waits>() == 64);
 
-impl Waits {
-    /// None so far; if not `measured`, none at all.
-    pub fn new(measured: bool) -> Waits {
-        Waits {
-            newest: [0; NEWEST],
-            count: 0,
-            measured,
-            counted: None,
+/// In place of a place: no packet has had to wait.
+const NONE_YET: u32 = u32::MAX - 1;
+/// Waiting times of the link are not counted.
+const UNMEASURED: u32 = u32::MAX;
+
+/// Waiting times of packets that had to wait, by link. On most of a hundred thousand links no packet ever waits, so only
+/// those where one does have a cache line of their own.
+#[derive(Debug, Default)]
+pub(crate) struct LinkWaits {
+    /// Where in `all` a link's waiting times are.
+    places: Vec<u32>,
+    all: Vec<Waits>,
+}
+
+impl LinkWaits {
+    /// Room for so many links.
+    pub fn with_capacity(links: usize) -> LinkWaits {
+        LinkWaits {
+            places: Vec::with_capacity(links),
+            all: Vec::new(),
         }
     }
 
-    /// They are counted.
-    pub fn measured(&self) -> bool {
-        self.measured
+    /// Adds a link without waiting times; if not `measured`, it never has any.
+    pub fn add_link(&mut self, measured: bool) {
+        self.places
+            .push(if measured { NONE_YET } else { UNMEASURED });
     }
 
-    /// Begins to fetch what the next waiting time needs.
+    /// Begins to fetch what the next waiting time of a link needs.
     #[inline(always)]
-    pub fn prefetch(&self) {
-        prefetch(self, 1);
+    pub fn prefetch(&self, link: usize) {
+        if let Some(waits) = self.all.get(self.places[link] as usize) {
+            prefetch(waits, 1);
+        }
     }
 
-    /// Counts a waiting time.
+    /// Counts a waiting time, in nanoseconds.
     #[inline(always)]
-    pub fn record(&mut self, nanoseconds: u64) {
-        if !self.measured {
+    pub fn record(&mut self, link: usize, nanoseconds: u64) {
+        match self.all.get_mut(self.places[link] as usize) {
+            Some(waits) => waits.record(nanoseconds),
+            None => self.record_first(link, nanoseconds),
+        }
+    }
+
+    #[cold]
+    fn record_first(&mut self, link: usize, nanoseconds: u64) {
+        if self.places[link] == UNMEASURED {
             return;
         }
+        self.places[link] = self.all.len() as u32;
+        huge_pages::make_room(&mut self.all);
+        self.all.push(Waits::default());
+        self.record(link, nanoseconds);
+    }
+
+    /// All waiting times of a link; `None` where they are not counted.
+    pub fn histogram(&self, link: usize) -> Option<Histogram> {
+        let place = self.places[link];
+        let waits = self.all.get(place as usize);
+        (place != UNMEASURED).then(|| waits.map_or_else(Histogram::default, Waits::histogram))
+    }
+
+    /// Takes over the waiting times of a link.
+    pub fn take(&mut self, other: &mut LinkWaits, link: usize) {
+        let place = other.places[link];
+        self.places[link] = match other.all.get_mut(place as usize) {
+            None => place,
+            Some(waits) => {
+                self.all.push(mem::take(waits));
+                self.all.len() as u32 - 1
+            }
+        };
+    }
+
+    /// Discards all waiting times.
+    pub fn clear(&mut self) {
+        self.all.clear();
+        for place in self.places.iter_mut().filter(|place| **place != UNMEASURED) {
+            *place = NONE_YET;
+        }
+    }
+}
+
+impl Waits {
+    /// Counts a waiting time.
+    #[inline(always)]
+    fn record(&mut self, nanoseconds: u64) {
         let Ok(short) = u32::try_from(nanoseconds) else {
             return self.record_long(nanoseconds);
         };
@@ -80,7 +142,7 @@ impl Waits {
     }
 
     /// All waiting times, as a histogram.
-    pub fn histogram(&self) -> Histogram {
+    fn histogram(&self) -> Histogram {
         let mut all = self.counted.as_deref().cloned().unwrap_or_default();
         for &nanoseconds in &self.newest[..usize::from(self.count)] {
             all.record(nanoseconds.into());
@@ -97,18 +159,27 @@ mod tests {
     proptest! {
         #[test]
         fn as_a_histogram(nanoseconds in prop::collection::vec((0u64..1 << 20, 0u32..20), 0..60)) {
-            let mut waits = Waits::new(true);
-            let mut none = Waits::new(false);
+            let mut waits = LinkWaits::default();
+            for measured in [true, false, true] {
+                waits.add_link(measured);
+            }
             let mut histogram = Histogram::default();
             for (nanoseconds, scale) in nanoseconds {
                 // From nanoseconds to minutes.
                 let nanoseconds = nanoseconds << scale;
-                waits.record(nanoseconds);
-                none.record(nanoseconds);
+                waits.record(2, nanoseconds);
+                waits.record(1, nanoseconds);
                 histogram.record(nanoseconds);
-                prop_assert_eq!(waits.histogram().delays(), histogram.delays());
+                prop_assert_eq!(waits.histogram(2).unwrap().delays(), histogram.delays());
             }
-            prop_assert_eq!(none.histogram().count(), 0);
+            prop_assert!(waits.histogram(1).is_none());
+            prop_assert_eq!(waits.histogram(0).unwrap().count(), 0);
+            waits.clear();
+            prop_assert_eq!(waits.histogram(2).unwrap().count(), 0);
+            prop_assert!(waits.histogram(1).is_none());
+            waits.record(0, 7);
+            prop_assert_eq!(waits.histogram(0).unwrap().max(), Some(7));
+            prop_assert_eq!(waits.histogram(2).unwrap().count(), 0);
         }
     }
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use netnice_scenario::model::{Scenario, TrafficClass};
-use netnice_scenario::network::NetworkFlow;
+use netnice_scenario::network::{FlowGroup, NetworkFlow};
 use netnice_scenario::results::{
     CallResult, ClassResult, Delays, Drops, FlowResult, QueueResult, RunResults, Series,
     VideoResult, derive,
@@ -14,30 +14,46 @@ use crate::ids::FlowId;
 use crate::measure::{FlowCounters, Measured};
 use crate::simulation::{LinkReport, Simulation};
 
+/// What results need of the description of a flow.
+pub(crate) struct DescribedFlow {
+    name: String,
+    group: Arc<FlowGroup>,
+}
+
+impl DescribedFlow {
+    pub(crate) fn of(flow: NetworkFlow) -> DescribedFlow {
+        DescribedFlow {
+            name: flow.name,
+            group: flow.group,
+        }
+    }
+}
+
 /// The results of a run that has come to its end, and whose flows were `described` so. The simulation keeps no flows.
 pub(crate) fn results(
     simulation: &mut Simulation,
     scenario: &Scenario,
-    described: &[NetworkFlow],
+    described: &[DescribedFlow],
 ) -> RunResults {
     let measured = simulation.measured_time();
-    let counters = simulation.measured_counters();
+    // The connections of a hundred thousand flows take more memory than their results.
+    let windows = simulation.close_connections();
     let flows: Vec<FlowResult> = described
         .iter()
-        .zip(&counters)
+        .zip(windows)
         .enumerate()
-        .map(|(index, (flow, &counters))| {
+        .map(|(index, (flow, mean_cwnd))| {
             let id = FlowId::new(index);
             let marks: Vec<FlowCounters> = simulation.checkpoints(id).collect();
             let of_flow = Measured {
-                counters,
+                counters: simulation.closed_counters(id),
                 marks: &marks,
-                mean_cwnd: simulation.mean_cwnd(id).unwrap_or(0.0),
+                mean_cwnd,
                 rtt: simulation.round_trips(id).delays(),
                 one_way_delay: simulation.delays(id).delays(),
                 completion_s: simulation.completion(id).map(|time| time.as_secs_f64()),
             };
-            of_flow.of(scenario, flow, measured)
+            of_flow.of(scenario, (&flow.name, &flow.group), measured)
         })
         .collect();
     let response_times = described.iter().enumerate();

@@ -11,6 +11,7 @@ use netnice_scenario::results::RunResults;
 use crate::engine::options::EngineOptions;
 use crate::error::RunError;
 use crate::scenario::build::OutsideControls;
+use crate::scenario::report::DescribedFlow;
 use crate::scenario::trace_files::Traces;
 use crate::scenario::{build, report};
 use crate::simulation::{Parts, Prepared, Simulation};
@@ -118,9 +119,12 @@ fn run_all(
     };
     let prepared = build::prepare(scenario, &layout, seed, traces, (engine, cores), controls)?;
     let parts = prepared.parts();
-    // Of a hundred thousand flows the rest takes as much memory as what the run needs of them: results need the flows alone.
+    // Of a hundred thousand flows the rest takes as much memory as what the run needs of them: results need names and groups of the
+    // flows alone.
     let flows = mem::take(&mut layout.flows);
     drop(layout);
+    let mut flows: Vec<DescribedFlow> = flows.into_iter().map(DescribedFlow::of).collect();
+    flows.shrink_to_fit();
     let files = || {
         let flows = scenario.flows.iter();
         flows.filter_map(|flow| flow.congestion_control.file.as_ref())

@@ -160,7 +160,7 @@ impl<S: Scheduler> Run<S> {
         let mut waits = std::mem::take(&mut self.lookahead.deferred.waits);
         for (number, &(link, waited_ns)) in waits.iter().enumerate() {
             if let Some(&(ahead, _)) = waits.get(number + BATCH) {
-                self.links.records[ahead as usize].waits.prefetch();
+                self.links.waits.prefetch(ahead as usize);
             }
             self.count_wait(link as usize, waited_ns);
         }

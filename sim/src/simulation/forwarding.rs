@@ -68,7 +68,7 @@ impl<S: Scheduler> Run<S> {
     #[inline(always)]
     pub(super) fn count_wait(&mut self, link: usize, waited_ns: u64) {
         if waited_ns > 0 {
-            self.links.records[link].waits.record(waited_ns);
+            self.links.waits.record(link, waited_ns);
         }
     }
 

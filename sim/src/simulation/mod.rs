@@ -37,6 +37,7 @@ use crate::flows::spec::FlowSpec;
 use crate::ids::{FlowId, LinkId};
 use crate::links::network::{LinkSpec, Network, PlacedLink};
 use crate::measure::{FlowCounters, Histogram, ResponseTimes, Series};
+use crate::time::NEVER;
 use crate::trace::events::{EventSink, EventTrace};
 use partition::Partition;
 use parts::Parted;
@@ -345,7 +346,7 @@ impl Simulation {
     /// When the receiver of flow `id` had all data, measured from the flow's start.
     pub fn completion(&self, id: FlowId) -> Option<Duration> {
         let flow = each!(self, run => &run.flows.all[id.index()]);
-        Some(flow.completed? - flow.start)
+        (flow.completed != NEVER).then(|| flow.completed - flow.start)
     }
 
     /// The mean over time of the cwnd of flow `id` since the end of the warm-up, in packets; `None` for UDP and for web
@@ -389,12 +390,18 @@ impl Simulation {
         each!(self, run => run.end - run.warm_up)
     }
 
-    /// Counters of all flows since the end of the warm-up.
-    pub(crate) fn measured_counters(&self) -> Vec<FlowCounters> {
-        each!(self, run => run.measured_counters())
+    /// Frees all connections at the end, and returns the [mean cwnd](Simulation::mean_cwnd) of each flow, 0 where it has none.
+    pub(crate) fn close_connections(&mut self) -> Vec<f64> {
+        each!(self, run => run.close_connections())
     }
 
-    /// Frees the flows and their connections, once all that is measured of them has been read.
+    /// Counters of flow `id` since the end of the warm-up, once the connections are closed.
+    pub(crate) fn closed_counters(&self, id: FlowId) -> FlowCounters {
+        let flow = each!(self, run => &run.flows.all[id.index()]);
+        flow.counters - flow.counters_before()
+    }
+
+    /// Frees the flows, once all that is measured of them has been read.
     pub(crate) fn discard_flows(&mut self) {
         each!(self, run => run.flows = Flows::default());
     }

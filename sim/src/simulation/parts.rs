@@ -24,7 +24,6 @@ use crate::flows::bodies::{Body, Goes};
 use crate::flows::spec::FlowSpec;
 use crate::flows::state::Work;
 use crate::links::network::{LinkSpec, PlacedLink};
-use crate::links::state::SimulatedLink;
 use crate::measure::{FlowCounters, OF_FLOWS, OF_LINKS, SENDERS_QUANTITIES};
 use crate::packet::{Packet, Route, UDP};
 use crate::simulation::partition::{Ends, Partition, Share};
@@ -374,7 +373,8 @@ fn merge<S: Scheduler>(mut runs: Vec<Run<S>>, partition: &Partition, sampled: &[
         all.put_back_all(flights);
         all.flows.bodies.count_also(part.flows.bodies.len());
         all.events = all.events.take().or(part.events.take());
-        all.take_links(&mut part, number, partition);
+        let own = |link| partition.part_of(link) == number;
+        all.links.take(&mut part.links, own);
         all.take_flows(&mut part, number, partition);
     }
     all
@@ -419,30 +419,6 @@ impl<S: Scheduler> Run<S> {
             };
             self.scheduler
                 .insert_packet(NO_LANE, flight.link, departure, packet);
-        }
-    }
-
-    /// Takes over the links of a part.
-    fn take_links(&mut self, part: &mut Run<S>, number: u32, partition: &Partition) {
-        let groups = self.links.groups.all.len() as u32;
-        self.links.groups.all.append(&mut part.links.groups.all);
-        for link in 0..self.links.all.len() {
-            if partition.part_of(link) != number {
-                continue;
-            }
-            mem::swap(&mut self.links.all[link], &mut part.links.all[link]);
-            if let SimulatedLink::DropTail(link) = &mut self.links.all[link] {
-                *link.group_mut() += groups;
-            }
-            mem::swap(&mut self.links.records[link], &mut part.links.records[link]);
-            let extras = part.links.extras.get_mut(link).and_then(Option::take);
-            if extras.is_some() {
-                if self.links.extras.is_empty() {
-                    let links = self.links.all.len();
-                    self.links.extras.resize_with(links, || None);
-                }
-                self.links.extras[link] = extras;
-            }
         }
     }
 

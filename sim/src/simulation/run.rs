@@ -203,11 +203,7 @@ impl<S: Scheduler> Run<S> {
 
     /// The flow called `name`.
     pub fn flow(&self, name: &str) -> Option<FlowId> {
-        let index = self
-            .flows
-            .all
-            .iter()
-            .position(|flow| flow.labels.name == name)?;
+        let index = self.flows.names.find(name)?;
         Some(FlowId(index as u32))
     }
 

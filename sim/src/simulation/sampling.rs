@@ -29,9 +29,10 @@ impl<S: Scheduler> Run<S> {
             flow.baseline = (baseline != FlowCounters::default()).then(|| Box::new(baseline));
         }
         for connection in self.flows.connections.iter_mut() {
-            connection.restart_cwnd(self.now.max(connection.opened));
+            connection.restart_cwnd(self.now.max(connection.opened()));
         }
         let inside = self.flights_by_link();
+        self.links.waits.clear();
         let links = self.links.all.iter_mut().zip(&mut self.links.records);
         for ((link, record), inside) in links.zip(inside) {
             record.begin_measurement(self.now, link, inside);
@@ -173,7 +174,7 @@ impl<S: Scheduler> Run<S> {
     /// Waiting times, in nanoseconds, of the packets that have come out of a link since the warm-up; `None` if they are
     /// not measured ([`LinkSpec::measured`](crate::LinkSpec::measured)).
     pub fn waiting_times(&self, link: LinkId) -> Option<Histogram> {
-        self.links.records[link.index()].waiting(&self.link_counters(link))
+        self.links.waiting(link.index(), &self.link_counters(link))
     }
 
     /// The mean over time of the cwnd of flow `id` since the end of the warm-up, in packets; `None` for UDP and for web
@@ -203,13 +204,16 @@ impl<S: Scheduler> Run<S> {
         Some(player.quality(self.warm_up, self.now))
     }
 
-    /// Counters of all flows since the end of the warm-up.
-    pub fn measured_counters(&self) -> Vec<FlowCounters> {
-        let totals = self.all_counters().into_iter();
-        let flows = totals.zip(&self.flows.all);
-        flows
-            .map(|(total, flow)| total - flow.counters_before())
-            .collect()
+    /// Adds what the living connections have counted to their flows, and frees them. Returns the mean cwnd of each flow, 0 where
+    /// it has none.
+    pub fn close_connections(&mut self) -> Vec<f64> {
+        let windows = (0..self.flows.all.len()).map(|index| self.mean_cwnd(FlowId(index as u32)));
+        let windows = windows.map(Option::unwrap_or_default).collect();
+        let connections = std::mem::take(&mut self.flows.connections);
+        for connection in connections.iter() {
+            connection.add_to(&mut self.flows.all[connection.flow()].counters);
+        }
+        windows
     }
 
     /// Measurements of each link that has a rate and was offered packets.
@@ -220,16 +224,20 @@ impl<S: Scheduler> Run<S> {
             let rate = self.links.rate(index)?;
             let link = &mut self.links.all[index];
             let counters = link.counters(inside);
+            if counters.offered == 0 {
+                return None;
+            }
+            let usage = link.usage(now);
             let record = &self.links.records[index];
-            (counters.offered > 0).then(|| LinkReport {
-                name: record.name.to_string(),
+            Some(LinkReport {
+                name: self.links.name(index).to_owned(),
                 rate,
                 counters,
                 counters_before: record.counters_before(),
-                usage: link.usage(now),
+                usage,
                 usage_before: record.usage_before(),
-                drops: record.drops.clone(),
-                waiting: record.waiting(&counters),
+                drops: record.drops(),
+                waiting: self.links.waiting(index, &counters),
             })
         })
     }

@@ -90,13 +90,14 @@ impl<S: Scheduler> Run<S> {
             }
         }
         run.links.routes.seal();
+        run.flows.names.seal();
         if let Some(sampler) = &mut run.sampler {
             for (index, name) in &sampled_flows {
                 sampler.add_flow(*index, name);
             }
             for (index, record) in run.links.records.iter().enumerate() {
                 if record.sampled {
-                    sampler.add_link(index, &record.name);
+                    sampler.add_link(index, run.links.name(index));
                 }
             }
             let first = Time::ZERO + sampler.interval;
@@ -190,9 +191,8 @@ impl<S: Scheduler> Run<S> {
             round_trip: Histogram::default(),
             start,
             stop,
-            completed: None,
+            completed: NEVER,
             labels: Labels {
-                name: spec.name.clone(),
                 index,
                 dscp: spec.dscp,
                 header_bytes: spec.header_bytes,
@@ -251,7 +251,10 @@ impl<S: Scheduler> Run<S> {
                     ..tcp.clone()
                 });
                 let spec_here = elsewhere.as_ref().unwrap_or(tcp);
-                let mut connection = Connection::new(spec_here, (index, session), routes, start);
+                let mut connection = {
+                    let configs = &mut self.flows.connections.configs;
+                    Connection::new(spec_here, configs, (index, session), routes, start)
+                };
                 match (traffic, spec.bytes) {
                     _ if !sends => {}
                     (Traffic::Bulk, None) => connection.sender.supply_unlimited(),
@@ -338,6 +341,7 @@ impl<S: Scheduler> Run<S> {
             self.scheduler
                 .insert(flow.next_write.at, event_source::WRITE | index);
         }
+        self.flows.names.add(&spec.name);
         self.flows.all.push(flow);
         Ok(())
     }

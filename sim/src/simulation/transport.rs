@@ -162,10 +162,10 @@ impl<S: Scheduler> Run<S> {
         let flow = connection.flow();
         match connection.session() {
             Some(session) => {
-                let (bytes, opened) = (connection.receiver.goodput_bytes(), connection.opened);
+                let (bytes, opened) = (connection.receiver.goodput_bytes(), connection.opened());
                 self.object_arrived(session, (flow, index as u32), bytes, opened);
             }
-            None => self.flows.all[flow].completed = Some(self.now),
+            None => self.flows.all[flow].completed = self.now,
         }
     }
 

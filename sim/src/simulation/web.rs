@@ -35,7 +35,10 @@ impl<S: Scheduler> Run<S> {
             let forward = all.add_unmarked(&path.forward, Hop::RECEIVER);
             (forward, all.add_unmarked(&path.back, Hop::SENDER))
         });
-        let mut connection = Connection::new(tcp, (state.flow, index as u32), routes, now);
+        let mut connection = {
+            let configs = &mut self.flows.connections.configs;
+            Connection::new(tcp, configs, (state.flow, index as u32), routes, now)
+        };
         connection.sender.supply(object.bytes);
         connection.sender.close();
         let slot = self.flows.connections.insert(connection);

@@ -129,6 +129,12 @@ impl Default for SenderConfig {
 }
 
 impl SenderConfig {
+    /// Sets what other fields imply.
+    pub(crate) fn settle(&mut self) {
+        self.rack |= self.linux;
+        self.prr |= self.linux;
+    }
+
     /// The defaults of ns-2.35's `Agent/TCP/Reno` with packets of `mss` bytes of data; `window_` is not among them,
     /// since nobody keeps its default of 20 packets.
     pub fn ns2(mss: u32) -> SenderConfig {

@@ -5,6 +5,8 @@ mod low_priority;
 mod opening;
 mod prefetch;
 
+use std::sync::Arc;
+
 use netnice_congestion::control::MarkFeedback;
 use netnice_congestion::policy::Report;
 use netnice_queue::Time;
@@ -116,10 +118,10 @@ pub struct Receiver {
     governed: bool,
 
     out_of_order: Ranges,
-    config: ReceiverConfig,
+    /// Connections share it, so that it stays in the cache.
+    config: Arc<ReceiverConfig>,
     /// TS.Recent of RFC 7323 section 4.3; `last_ack_sent` is Last.ACK.sent. Not recorded where no timestamps are sent.
     recent_timestamp: u32,
-
     openings: u32,
     /// A byte of each of the blocks reported most recently, the newest first (RFC 2018 section 4).
     recent_blocks: [u64; 3],
@@ -127,25 +129,45 @@ pub struct Receiver {
     duplicate: Option<Box<(u64, u64)>>,
     out_of_order_segments: u64,
     duplicates: u64,
-    openings_retransmitted: u32,
-    opening_retransmitted: bool,
+    /// SYNs and requests of this end, where it has sent any.
+    asking: Option<Box<Asking>>,
     /// AccECN: r.cep modulo 8, the marked packets that have arrived (RFC 9768 section 3.2.2).
     marked_packets: u8,
     /// AccECN: of them, those that no ACK has reported.
     unreported_marks: u8,
     /// AccECN: the newest data packet was marked.
     newest_marked: bool,
-    timeout: RetransmissionTimeout,
-    opening_sent_ns: u64,
     /// Control of the advertised window of a receiver at low priority.
     low_priority: Option<Box<WindowControl>>,
     /// The ACK of packets that came before a change of marks, and what is pending after it.
     ack_before_change: Option<Box<(Segment, Pending)>>,
 }
 
+/// The state of an end that opens the connection, or asks for data.
+#[derive(Debug, Clone)]
+struct Asking {
+    timeout: RetransmissionTimeout,
+    /// When the newest SYN or request was sent.
+    sent_ns: u64,
+    /// SYNs and requests retransmitted since the start.
+    retransmissions: u32,
+    /// The newest was retransmitted.
+    retransmitted: bool,
+}
+
+impl Asking {
+    /// The answer to the newest SYN or request has come.
+    fn answered(&mut self, now: Time) {
+        if !self.retransmitted {
+            self.timeout.sample(self.sent_ns, now.as_nanos());
+        }
+    }
+}
+
 impl Receiver {
-    /// A receiver that waits for its sender.
-    pub fn new(config: ReceiverConfig) -> Receiver {
+    /// A receiver that waits for its sender. Connections of equal configurations may share one.
+    pub fn new(config: impl Into<Arc<ReceiverConfig>>) -> Receiver {
+        let config = config.into();
         Receiver {
             next: 0,
             pending: Pending::Nothing,
@@ -173,12 +195,9 @@ impl Receiver {
             out_of_order_segments: 0,
             duplicates: 0,
             openings: 0,
-            openings_retransmitted: 0,
+            asking: None,
             config,
-            timeout: RetransmissionTimeout::new(&config.timeout),
             opening_deadline: NEVER_NS,
-            opening_sent_ns: 0,
-            opening_retransmitted: false,
             governed: false,
             low_priority: None,
             ack_before_change: None,
@@ -189,12 +208,28 @@ impl Receiver {
     }
 
     /// A receiver that controls its advertised window for low priority.
-    pub fn at_low_priority(config: ReceiverConfig, wanted: &LowPriority) -> Receiver {
+    pub fn at_low_priority(
+        config: impl Into<Arc<ReceiverConfig>>,
+        wanted: &LowPriority,
+    ) -> Receiver {
+        let config = config.into();
         Receiver {
             governed: true,
             low_priority: Some(Box::new(WindowControl::new(&config, wanted))),
             ..Receiver::new(config)
         }
+    }
+
+    /// The state of its SYNs and requests.
+    fn asking(&mut self) -> &mut Asking {
+        self.asking.get_or_insert_with(|| {
+            Box::new(Asking {
+                timeout: RetransmissionTimeout::new(&self.config.timeout),
+                sent_ns: 0,
+                retransmissions: 0,
+                retransmitted: false,
+            })
+        })
     }
 
     /// Begins the connection if the receiver is the opener; otherwise does nothing.
@@ -216,7 +251,7 @@ impl Receiver {
     pub fn ask(&mut self) {
         if self.state == State::Established && !self.finished() {
             self.state = State::Asking;
-            self.opening_retransmitted = false;
+            self.asking().retransmitted = false;
             self.pending = Pending::Request;
         }
     }
@@ -298,9 +333,10 @@ impl Receiver {
         }
         if self.opening_deadline <= now_ns {
             self.opening_deadline = NEVER_NS;
-            self.opening_retransmitted = true;
-            self.openings_retransmitted += 1;
-            self.timeout.back_off();
+            let asking = self.asking();
+            asking.retransmitted = true;
+            asking.retransmissions += 1;
+            asking.timeout.back_off();
             self.pending = match self.state {
                 State::SynSent => Pending::Syn,
                 _ => Pending::Request,
@@ -328,7 +364,10 @@ impl Receiver {
             duplicates: self.duplicates,
             acks: self.acks,
             openings: self.openings.into(),
-            openings_retransmitted: self.openings_retransmitted.into(),
+            openings_retransmitted: self
+                .asking
+                .as_ref()
+                .map_or(0, |asking| asking.retransmissions.into()),
         }
     }
 
@@ -457,9 +496,7 @@ impl Receiver {
             if self.pending == Pending::Request {
                 self.pending = Pending::Nothing;
             }
-            if !self.opening_retransmitted {
-                self.timeout.sample(self.opening_sent_ns, now.as_nanos());
-            }
+            self.asking().answered(now);
         }
         if segment.length == 0 && !fin {
             // A probe of a window of zero carries an old number; the ACK of a handshake or a request has none.
@@ -638,7 +675,7 @@ impl Receiver {
             if accurate {
                 self.echo = ACCURATE.with(Flags::ace(self.marked_packets));
             } else {
-                self.config.mark_feedback = MarkFeedback::UntilAnswered;
+                Arc::make_mut(&mut self.config).mark_feedback = MarkFeedback::UntilAnswered;
             }
         }
     }
@@ -650,8 +687,9 @@ impl Receiver {
                 if self.next == 0 && self.out_of_order.is_empty() {
                     self.state = State::Established;
                     self.pending = Pending::SynAck;
-                    if !segment.flags.contains(Flags::ECE.with(Flags::CWR)) {
-                        self.config.ecn = false;
+                    let knows_ecn = segment.flags.contains(Flags::ECE.with(Flags::CWR));
+                    if self.config.ecn && !knows_ecn {
+                        Arc::make_mut(&mut self.config).ecn = false;
                     }
                     self.agree_on_feedback(segment.flags.contains(Flags::AE));
                 }
@@ -659,13 +697,13 @@ impl Receiver {
             (Opener::Receiver, true) => {
                 self.recent_timestamp = segment.tsval;
                 if self.state == State::SynSent {
-                    if !self.opening_retransmitted {
-                        self.timeout.sample(self.opening_sent_ns, now.as_nanos());
-                    } else {
-                        self.timeout.after_lost_syn();
+                    let asking = self.asking();
+                    asking.answered(now);
+                    if asking.retransmitted {
+                        asking.timeout.after_lost_syn();
                     }
+                    asking.retransmitted = false;
                     self.state = State::Requesting;
-                    self.opening_retransmitted = false;
                     // CWR alone is AccECN's answer to a SYN that is not ECN-capable (RFC 9768 table 2).
                     let accurate = segment.flags.contains(Flags::CWR);
                     self.agree_on_feedback(accurate && !segment.flags.contains(Flags::ECE));

@@ -475,7 +475,6 @@ mod tests {
         let memory = Memory::default();
         let mut capture = Capture::new(Box::new(memory.clone()), "left-right", 60).unwrap();
         let labels = Labels {
-            name: "ftp".to_owned(),
             index: 3,
             dscp: 1,
             header_bytes: 52,

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How traces show a flow.
 
-/// Name of a flow, and how traces show it.
+/// The packets of a flow in traces.
 #[derive(Debug)]
 pub(crate) struct Labels {
-    pub name: String,
     pub index: u32,
     pub dscp: u8,
     pub header_bytes: u16,

@@ -60,8 +60,10 @@ impl Receiver {
             }
         }
         if self.pending != Pending::SynAck {
-            self.opening_sent_ns = now.as_nanos();
-            self.opening_deadline = self.opening_sent_ns.saturating_add(self.timeout.value_ns());
+            let asking = self.asking();
+            asking.sent_ns = now.as_nanos();
+            let deadline = asking.sent_ns.saturating_add(asking.timeout.value_ns());
+            self.opening_deadline = deadline;
         }
         self.pending = Pending::Nothing;
         self.openings += 1;

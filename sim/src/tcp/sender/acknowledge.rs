@@ -367,7 +367,7 @@ impl Sender {
             self.reduce_to_ssthresh();
             self.reduction_to_tell = self.tells_reductions();
         }
-        self.statistics.fast_recoveries += 1;
+        self.fast_recoveries += 1;
         self.recover = self.next_sequence;
         self.last_reduction = LastReduction::Loss;
         self.fast_recovery = true;
@@ -468,7 +468,7 @@ impl Sender {
         let congestion = self.congestion(now_ns);
         self.control
             .on_ecn_echo(&congestion, in_profile, &mut self.window);
-        self.statistics.ecn_reactions += 1;
+        self.ecn_reactions += 1;
         self.last_reduction = LastReduction::Ecn;
         self.recover = self.next_sequence;
         self.reduction_to_tell = self.tells_reductions();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The sender's part in opening a connection.
 
+use std::sync::Arc;
+
 use netnice_queue::Time;
 
 use super::{Sender, SenderState};
@@ -65,7 +67,7 @@ impl Sender {
 
     /// Retransmits the SYN after an RTO. A SYN-ACK is retransmitted when the SYN arrives again.
     pub(super) fn on_handshake_timeout(&mut self) {
-        self.statistics.timeouts += 1;
+        self.timeouts += 1;
         self.timeout.back_off();
         self.handshake_to_send = true;
     }
@@ -76,14 +78,14 @@ impl Sender {
             SenderState::SynSent if flags.contains(Flags::SYN.with(Flags::ACK)) => {
                 // CWR alone is AccECN's answer to a SYN that is not ECN-capable (RFC 9768 table 2).
                 let accurate = flags.contains(Flags::CWR) && !flags.contains(Flags::ECE);
-                self.config.accurate_ecn &= accurate;
-                self.config.ecn &= flags.contains(Flags::ECE) || self.config.accurate_ecn;
+                let accurate = self.config.accurate_ecn && accurate;
+                self.agree_on_ecn(accurate || flags.contains(Flags::ECE), accurate);
                 self.establish(now, segment);
                 self.ack_to_send = true;
             }
             SenderState::Listening | SenderState::SynReceived if flags.contains(Flags::SYN) => {
-                self.config.ecn &= flags.contains(Flags::ECE.with(Flags::CWR));
-                self.config.accurate_ecn &= flags.contains(Flags::AE);
+                let ecn = flags.contains(Flags::ECE.with(Flags::CWR));
+                self.agree_on_ecn(ecn, flags.contains(Flags::AE));
                 self.state = SenderState::SynReceived;
                 self.recent_timestamp = segment.tsval;
                 self.handshake_to_send = true;
@@ -102,6 +104,16 @@ impl Sender {
             // beginning of a connection, and as ns-2's one-way agents do.
             self.ack_to_send = true;
             self.state = SenderState::Answering;
+        }
+    }
+
+    /// Turns off what the receiver does not know.
+    fn agree_on_ecn(&mut self, ecn: bool, accurate: bool) {
+        if self.config.ecn && !ecn {
+            Arc::make_mut(&mut self.config).ecn = false;
+        }
+        if self.config.accurate_ecn && !accurate {
+            Arc::make_mut(&mut self.config).accurate_ecn = false;
         }
     }
 

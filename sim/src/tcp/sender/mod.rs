@@ -13,6 +13,7 @@ mod rack;
 mod sent;
 mod transmit;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use netnice_congestion::control::{Congestion, CongestionControl, Window};
@@ -138,45 +139,62 @@ pub struct Sender {
     loss_timer: LossTimer,
     /// Largest window that the receiver has advertised, in bytes.
     largest_window: u32,
-    /// Every ACK needs its first 16 bytes and, with timestamps, the clock after them.
-    config: SenderConfig,
-
     /// The peer's newest timestamp; ACKs do not update it where no timestamps are sent.
     recent_timestamp: u32,
-    handshake_sends: u32,
+    /// Connections share it, so that it stays in the cache.
+    config: Arc<SenderConfig>,
+
     handshake_sent_ns: u64,
+    /// When the connection begins. Only its owner reads it, for whom it would take a cache line elsewhere.
+    pub(crate) opened: Time,
     /// `next_sequence` at the last window reduction: `recover` of RFC 6582.
     recover: u64,
     /// SND.UNA at the last RTO.
     unacknowledged_at_timeout: u64,
+    /// RACK-TLP, unless `loss_timer` is `Off`.
+    rack: Option<Box<Rack>>,
+    /// [`SenderStatistics::retransmitted_segments`] and [`SenderStatistics::retransmitted_bytes`].
+    retransmitted_segments: u64,
+    retransmitted_bytes: u64,
+    /// As in [`SenderStatistics`].
+    timeouts: u32,
+    fast_recoveries: u32,
+    ecn_reactions: u32,
+    /// PRR: the state of this recovery.
+    proportional_rate: ProportionalRate,
+    handshake_sends: u32,
+    /// Zero-window probes sent since data were sent last.
+    zero_window_probes: u32,
+    request: Option<u32>,
     last_reduction: LastReduction,
     /// NewReno: a partial ACK has come in this recovery.
     partial_ack_seen: bool,
     /// SACK: the rescue retransmission was made.
     rescued: bool,
-    /// PRR: the state of this recovery.
-    proportional_rate: ProportionalRate,
-    /// RACK-TLP, unless `loss_timer` is `Off`.
-    rack: Option<Box<Rack>>,
     handshake_to_send: bool,
     /// AccECN: s.cep modulo 8, the marked packets that ACKs have reported (RFC 9768 section 3.2.2).
     marked_packets: u8,
     /// AccECN: the ACK before reported marks.
     marks_reported: bool,
-    request: Option<u32>,
-    /// Zero-window probes sent since data were sent last.
-    zero_window_probes: u32,
-    /// Counters that do not follow from the sequence numbers.
-    statistics: SenderStatistics,
     /// Its first cache line is the last one that every ACK needs.
     outstanding: Outstanding,
 }
 
+/// Cache lines are what thousands of connections cost.
+const _: () = assert!(size_of::<Sender>() == 512);
+
 impl Sender {
     /// Returns a closed sender that `control` governs; `open` begins the connection.
-    pub fn new(mut config: SenderConfig, control: Box<dyn CongestionControl>) -> Sender {
-        config.rack |= config.linux;
-        config.prr |= config.linux;
+    ///
+    /// Connections of equal configurations may share one.
+    pub fn new(
+        config: impl Into<Arc<SenderConfig>>,
+        control: Box<dyn CongestionControl>,
+    ) -> Sender {
+        let mut config = config.into();
+        if config.linux && !(config.rack && config.prr) {
+            Arc::make_mut(&mut config).settle();
+        }
         let by_time = config.rack && config.recovery == Recovery::Sack;
         Sender {
             loss_timer: if by_time {
@@ -237,7 +255,12 @@ impl Sender {
             handshake_to_send: false,
             handshake_sends: 0,
             request: None,
-            statistics: SenderStatistics::default(),
+            opened: Time::ZERO,
+            retransmitted_segments: 0,
+            retransmitted_bytes: 0,
+            timeouts: 0,
+            fast_recoveries: 0,
+            ecn_reactions: 0,
             config,
             control,
         }
@@ -307,7 +330,7 @@ impl Sender {
         if self.outstanding.is_empty() {
             return;
         }
-        self.statistics.timeouts += 1;
+        self.timeouts += 1;
         if !self.is_repeated_timeout() {
             self.remember_window();
             self.control
@@ -441,7 +464,11 @@ impl Sender {
             segments: self.outstanding.end(),
             bytes: self.data_sent(),
             acked_bytes: self.unacknowledged - u64::from(self.finished()),
-            ..self.statistics
+            retransmitted_segments: self.retransmitted_segments,
+            retransmitted_bytes: self.retransmitted_bytes,
+            timeouts: self.timeouts.into(),
+            fast_recoveries: self.fast_recoveries.into(),
+            ecn_reactions: self.ecn_reactions.into(),
         }
     }
 

@@ -292,8 +292,8 @@ impl Sender {
         }
         // Karn: an ACK of the timed segment may be for either transmission.
         self.timed_end = 0;
-        self.statistics.retransmitted_segments += 1;
-        self.statistics.retransmitted_bytes += u64::from(sent.length);
+        self.retransmitted_segments += 1;
+        self.retransmitted_bytes += u64::from(sent.length);
         Some(self.data_segment(now, &sent, Flags::ACK.with(Flags::RETRANSMISSION)))
     }
 
