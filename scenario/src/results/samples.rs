@@ -39,39 +39,42 @@ impl<'a> Samples<'a> {
 
     /// Writes comma-separated values (RFC 4180) with a heading.
     pub fn write_csv(&self, to: &mut impl Write) -> io::Result<()> {
-        let heading: Vec<&str> = self.columns().collect();
-        to.write_all(&record(&heading)?)?;
+        /// Bytes written at a time.
+        const ENOUGH: usize = 1 << 16;
+        let mut records = Records::default();
+        let mut lines = Vec::with_capacity(ENOUGH + 1024);
+        lines.extend_from_slice(records.fields(self.columns())?);
+        lines.push(b'\n');
         let mut times = Times::default();
-        let mut line = Vec::new();
+        let mut same = Vec::new();
         let mut last = (0f64.to_bits(), b"0".to_vec());
         for (run, series) in self.series() {
             let seed = run.seed.to_string();
             let settings = run.settings.iter().map(|(_, value)| value.as_str());
             let of_series = [&*seed, &*series.of, &*series.quantity, &*series.unit];
-            let same: Vec<&str> = settings.chain(of_series).collect();
-            line.clear();
-            line.extend(record(&same)?);
-            // The line's end makes room for the fields that differ.
-            line.pop();
-            line.push(b',');
-            let length = line.len();
+            same.clear();
+            same.extend_from_slice(records.fields(settings.chain(of_series))?);
+            same.push(b',');
             times.set(&series.time_s);
             for (time, &value) in times.texts().zip(&series.value) {
-                line.truncate(length);
-                line.extend_from_slice(time);
-                line.push(b',');
+                lines.extend_from_slice(&same);
+                lines.extend_from_slice(time);
+                lines.push(b',');
                 // Most links are idle, and many values stay what they were.
                 if value.to_bits() != last.0 {
                     last.0 = value.to_bits();
                     last.1.clear();
                     push_number(&mut last.1, value);
                 }
-                line.extend_from_slice(&last.1);
-                line.push(b'\n');
-                to.write_all(&line)?;
+                lines.extend_from_slice(&last.1);
+                lines.push(b'\n');
+                if lines.len() >= ENOUGH {
+                    to.write_all(&lines)?;
+                    lines.clear();
+                }
             }
         }
-        Ok(())
+        to.write_all(&lines)
     }
 }
 
@@ -80,11 +83,39 @@ pub(super) fn rows(series: &Series) -> usize {
     series.time_s.len().min(series.value.len())
 }
 
-/// One line of fields, those with commas and the like in quotes.
-fn record(fields: &[&str]) -> io::Result<Vec<u8>> {
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    writer.write_record(fields)?;
-    writer.into_inner().map_err(csv::IntoInnerError::into_error)
+/// Lines of fields, those with commas and the like in quotes.
+struct Records {
+    /// It keeps the lines that it has written.
+    writer: csv::Writer<Vec<u8>>,
+    /// Their bytes.
+    written: usize,
+}
+
+impl Default for Records {
+    fn default() -> Records {
+        // A writer's buffer takes longer to make than a line: of thousands of series all are written by one.
+        let mut writer = csv::WriterBuilder::new();
+        writer.flexible(true);
+        Records {
+            writer: writer.from_writer(Vec::new()),
+            written: 0,
+        }
+    }
+}
+
+impl Records {
+    /// One line, without its end.
+    fn fields<'a>(&mut self, fields: impl Iterator<Item = &'a str>) -> io::Result<&[u8]> {
+        const MOST_KEPT: usize = 1 << 16;
+        if self.written > MOST_KEPT {
+            *self = Records::default();
+        }
+        self.writer.write_record(fields)?;
+        self.writer.flush()?;
+        let line = &self.writer.get_ref()[self.written..];
+        self.written += line.len();
+        Ok(&line[..line.len() - 1])
+    }
 }
 
 /// The times of a series as texts, which many series share.
