@@ -171,7 +171,7 @@ impl Recorder {
             }
             calls.push(call);
         }
-        bail!("more than {room} calls: shorten the scenario")
+        bail!("more than {} calls: shorten the scenario", room - 1)
     }
 }
 

@@ -61,7 +61,7 @@ struct call {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, RECORDED_CALLS);
+	__uint(max_entries, RECORDED_CALLS + 1); /* the last one takes those that find no room */
 	__type(key, u32);
 	__type(value, struct call);
 } calls SEC(".maps");
@@ -80,7 +80,7 @@ static __always_inline void read_window(const struct sock *sk, struct window *wi
 static __always_inline struct call *begin_call(struct sock *sk)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
-	u32 place = __sync_fetch_and_add(&count, 1);
+	u32 place = policy_min(__sync_fetch_and_add(&count, 1), RECORDED_CALLS);
 	struct call *call = bpf_map_lookup_elem(&calls, &place);
 
 	if (!call)
@@ -145,7 +145,10 @@ static __always_inline void read_ack_sample(const struct ack_sample *sample, str
 /* Argument of cong_control since 6.10; the recorder runs on no older kernel. */
 #define RATE_SAMPLE 3
 
-/* As in bpf_tracing.h, with a record before and after the program. */
+/*
+ * As in bpf_tracing.h, with a record before and after the program. There is always a call to fill: a
+ * second way into the control, without one, would double the verifier's work.
+ */
 #undef BPF_PROG
 #define BPF_PROG(name, args...)                                                                    \
 	name(unsigned long long *ctx);                                                             \
@@ -156,20 +159,17 @@ static __always_inline void read_ack_sample(const struct ack_sample *sample, str
 		struct call *call = begin_call(sk_of_call);                                        \
 		u64 answer;                                                                        \
                                                                                                    \
-		if (call) {                                                                        \
-			__builtin_memcpy(call->program, #name, sizeof(#name));                     \
-			READ_ARGUMENTS(#name, ctx, call);                                          \
-		}                                                                                  \
+		if (!call)                                                                         \
+			return (typeof(name(0)))0;                                                 \
+		__builtin_memcpy(call->program, #name, sizeof(#name));                             \
+		READ_ARGUMENTS(#name, ctx, call);                                                  \
 		_Pragma("GCC diagnostic push") _Pragma(                                            \
 			"GCC diagnostic ignored \"-Wint-conversion\"") answer =                    \
 			__builtin_choose_expr(__builtin_types_compatible_p(typeof(name(0)), void), \
 					      (____##name(___bpf_ctx_cast(args)), 0),              \
 					      ____##name(___bpf_ctx_cast(args)));                  \
-		_Pragma("GCC diagnostic pop") if (call)                                            \
-		{                                                                                  \
-			call->answer = answer;                                                     \
-			read_window(sk_of_call, &call->after);                                     \
-		}                                                                                  \
+		_Pragma("GCC diagnostic pop") call->answer = answer;                               \
+		read_window(sk_of_call, &call->after);                                             \
 		return (typeof(name(0)))answer;                                                    \
 	}                                                                                          \
 	static __always_inline typeof(name(0)) ____##name(unsigned long long *ctx, ##args)
