@@ -139,19 +139,25 @@ POLICY_INLINE void netnice_round(struct netnice *state, const struct netnice_ack
  * Grows the window after yielding. The path's capacity is known, so there is no need to overshoot
  * it; the share that others leave is not, so the last part is slow.
  */
-POLICY_INLINE u32 netnice_grow_back(struct netnice *state, u32 acked, u32 cwnd)
+POLICY_INLINE u32 netnice_grow_back(struct netnice *state, const struct netnice_ack *ack, u32 cwnd)
 {
+	u32 shift = state->brief_stays ? NETNICE_BRIEF_RETURN_SHIFT : NETNICE_RETURN_SHIFT;
 	u32 product = netnice_capacity(state);
-	u32 progress = policy_min(acked, cwnd) + state->cwnd_cnt;
+	u32 progress = policy_min(ack->acked, cwnd) + state->cwnd_cnt;
 
-	if (cwnd < product >> NETNICE_RETURN_SHIFT)
-		return cwnd + acked;
+	if (cwnd < product >> shift)
+		return cwnd + ack->acked;
 	if (cwnd < product) {
 		state->cwnd_cnt = progress % (1U << NETNICE_RETURN_SHIFT);
 		return cwnd + (progress >> NETNICE_RETURN_SHIFT);
 	}
 	state->slow_start = 0;
 	state->plateau = cwnd;
+	/* A receiver does not space its probes by itself. */
+	if (!ack->at_receiver && state->deep && state->pause_scale < NETNICE_BRIEF_PAUSE_SCALE)
+		state->brief_stays = NETNICE_BRIEF_STAYS;
+	else
+		state->brief_stays = 0;
 	if (state->limit)
 		state->blind_rounds = NETNICE_BLIND_ROUNDS;
 	state->report.phase = POLICY_AVOIDANCE;
@@ -166,7 +172,7 @@ POLICY_INLINE u32 netnice_grow(struct netnice *state, const struct netnice_ack *
 	if (ack->app_limited || state->over_packets || !netnice_follows_reaction(state, ack))
 		return cwnd;
 	if (state->slow_start)
-		return state->report.yields ? netnice_grow_back(state, ack->acked, cwnd) :
+		return state->report.yields ? netnice_grow_back(state, ack, cwnd) :
 					      cwnd + ack->acked;
 	progress = (u64)policy_min(ack->acked, cwnd) * state->growth + state->cwnd_cnt;
 	state->cwnd_cnt = (u32)(progress % cwnd);
@@ -183,8 +189,11 @@ POLICY_INLINE u32 netnice_leave_slow_start(struct netnice *state, const struct n
 	u32 product = netnice_bandwidth_delay_product(state);
 	u32 fits = cwnd;
 
-	if (state->report.yields)
+	if (state->report.yields) {
 		fits -= netnice_own_backlog(state, cwnd, state->over_queue_us);
+		if (state->brief_stays)
+			state->brief_stays -= 1;
+	}
 	netnice_mark_reaction(state, ack->delivered);
 	state->slow_start = 0;
 	state->plateau = policy_min(fits, product);
@@ -194,12 +203,15 @@ POLICY_INLINE u32 netnice_leave_slow_start(struct netnice *state, const struct n
 	return policy_max(policy_min(cwnd / 2, product), NETNICE_MINIMUM_CWND);
 }
 
-/* Returns the packets in a row over the threshold that make an indication; fewer after yielding. */
+/*
+ * Returns the packets in a row over the threshold that make an indication; fewer after yielding, and where
+ * others come often for a short time: they lose more by a late indication than we by one too many.
+ */
 POLICY_INLINE u32 netnice_indication_packets(const struct netnice *state, u32 cwnd)
 {
 	int returns = state->slow_start && state->report.yields;
-
-	u32 packets = policy_max(returns ? cwnd / 4 : cwnd - cwnd / 8, NETNICE_INDICATION_PACKETS);
+	int few = returns || state->brief_stays;
+	u32 packets = policy_max(few ? cwnd / 4 : cwnd - cwnd / 8, NETNICE_INDICATION_PACKETS);
 
 	return policy_min(packets, NETNICE_OVER_LIMIT);
 }

@@ -230,7 +230,7 @@ POLICY_INLINE void netnice_sample(struct netnice *state, const struct netnice_ac
 		state->over_packets = 0;
 	} else if (prompt && netnice_follows_reaction(state, ack) &&
 		   !netnice_may_be_lone(ack, queue_us - netnice_threshold_us(state))) {
-		state->over_queue_us = agreed_us;
+		state->over_queue_us = policy_min(agreed_us, NETNICE_OVER_QUEUE_LIMIT_US);
 		state->over_packets =
 			policy_min(state->over_packets + ack->acked, NETNICE_OVER_LIMIT);
 	}

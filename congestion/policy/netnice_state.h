@@ -61,13 +61,19 @@
 #define NETNICE_TOGETHER_TRAINS 3U     /* in a row that show a common queue */
 #define NETNICE_LEAD_SHIFT 4           /* the mean over trains: a sixteenth of each new one */
 #define NETNICE_SLACK_UNKNOWN 65535U
-#define NETNICE_QUEUE_LIMIT_US 0xffffffU /* 24 bits */
+#define NETNICE_QUEUE_LIMIT_US 0xffffffU      /* 24 bits */
+#define NETNICE_OVER_QUEUE_LIMIT_US 0x1fffffU /* 21 bits */
 #define NETNICE_NO_SAMPLE 0xffffffffU
 #define NETNICE_NO_PLATEAU 0xffffffU /* 24 bits */
 
 #define NETNICE_DELAYED_ACK_US 40000U /* of Linux, the shortest */
 #define NETNICE_EXCESS_LIMIT_MS 255U  /* 8 bits: see netnice_believe_excess() */
 #define NETNICE_LONG_QUEUE 4U         /* in thresholds: a probe that meets it shows others */
+#define NETNICE_BRIEF_STAYS 3U        /* failed returns that make a stay of others count as long */
+#define NETNICE_BRIEF_PROBE_ROUNDS 2U /* longest pause between probes in a stay that may be brief */
+#define NETNICE_BRIEF_CLEAN_PROBES 2U /* that end it */
+#define NETNICE_BRIEF_RETURN_SHIFT 0U /* all of the path's capacity in slow start then */
+#define NETNICE_BRIEF_PAUSE_SCALE (2 * NETNICE_PAUSE_UNIT) /* a dozen probes; a stay is long then */
 
 struct netnice {
 	struct policy_report report; /* must be first */
@@ -77,7 +83,9 @@ struct netnice {
 	u32 round_end;          /* `delivered` at which the round ends */
 	u32 round_queue_us;     /* smallest queueing delay of the round */
 	u32 reaction_mark;      /* `delivered` at the last reaction: older packets do not count */
-	u32 over_queue_us : 24; /* queueing delay, the smaller of the last two samples */
+	u32 over_queue_us : 21; /* queueing delay, the smaller of the last two samples */
+	u32 brief_stays : 2;    /* returns that found the link free soon after others came */
+	u32 deep : 1;           /* a probe has met a queue of half a round trip */
 	u32 probe_rounds : 7;   /* round trips between probes while yielding */
 	u32 shared : 1;         /* yielding: others are served between the packets of a train */
 	u32 latest_queue_us : 24;

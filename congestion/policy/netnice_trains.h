@@ -98,8 +98,10 @@ POLICY_INLINE void netnice_learn_share_of_round(struct netnice *state,
 /* Yields to others in a fair queue. */
 POLICY_INLINE u32 netnice_yield_share(struct netnice *state)
 {
-	u32 cwnd = netnice_yield(state);
+	u32 cwnd;
 
+	state->brief_stays = 0;
+	cwnd = netnice_yield(state);
 	state->shared = 1;
 	state->trains = 1;
 	state->share_evidence = 0;

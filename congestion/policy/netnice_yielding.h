@@ -9,6 +9,12 @@
 #include "netnice_trial.h"
 #include "report.h"
 
+/* Returns the clean probes in a row that end yielding. */
+POLICY_INLINE u32 netnice_clean_probes(const struct netnice *state)
+{
+	return state->brief_stays ? NETNICE_BRIEF_CLEAN_PROBES : NETNICE_CLEAN_PROBES;
+}
+
 POLICY_INLINE u32 netnice_yield(struct netnice *state)
 {
 	state->report.phase = POLICY_YIELDING;
@@ -17,7 +23,7 @@ POLICY_INLINE u32 netnice_yield(struct netnice *state)
 	state->pause_scale = NETNICE_PAUSE_UNIT;
 	state->pausing = 0;
 	state->judging = 0;
-	state->inference = NETNICE_CLEAN_PROBES;
+	state->inference = netnice_clean_probes(state);
 	state->slow_start = 0;
 	state->steady_since_us = 0;
 	state->shared = 0;
@@ -98,10 +104,22 @@ POLICY_INLINE u32 netnice_burst_packets(const struct netnice *state)
 	return netnice_probe_packets(state);
 }
 
+/*
+ * Returns the round trip by which probes are spaced. Where a stay may be brief it is that of the latest
+ * probe: the smoothed one still contains the queue that others have left behind.
+ */
+POLICY_INLINE u32 netnice_probe_round_us(const struct netnice *state, u32 smoothed_rtt_us)
+{
+	if (!state->brief_stays)
+		return smoothed_rtt_us;
+	return policy_min(smoothed_rtt_us, state->minimum_rtt_us + state->latest_queue_us);
+}
+
 /* Returns the time from one burst to the next. */
 POLICY_INLINE u32 netnice_pause_us(const struct netnice *state, u32 smoothed_rtt_us)
 {
-	u32 pause_us = policy_min(state->probe_rounds * smoothed_rtt_us, NETNICE_PROBE_PAUSE_US);
+	u32 round_us = netnice_probe_round_us(state, smoothed_rtt_us);
+	u32 pause_us = policy_min(state->probe_rounds * round_us, NETNICE_PROBE_PAUSE_US);
 
 	/* What was lost is repaired sooner: otherwise data would wait for many pauses. */
 	if (state->recovering)
@@ -174,6 +192,29 @@ POLICY_INLINE void netnice_count_clean_probe(struct netnice *state)
 }
 
 /*
+ * Spaces the probes after one that met a queue. Pauses double up to the longest, and that grows. Where
+ * the last stays of others were brief, pauses remain short until this one has lasted for longer.
+ */
+POLICY_INLINE void netnice_space_probes(struct netnice *state, int queue_grows)
+{
+	u32 longest = state->brief_stays ? NETNICE_BRIEF_PROBE_ROUNDS : NETNICE_PROBE_ROUNDS;
+
+	if (state->probe_rounds > longest)
+		return;
+	if (state->probe_rounds < longest) {
+		if (queue_grows)
+			state->probe_rounds *= 2;
+		return;
+	}
+	if (!state->pausing)
+		netnice_lengthen_pause(state);
+	if (state->brief_stays && state->pause_scale >= NETNICE_BRIEF_PAUSE_SCALE) {
+		state->brief_stays = 0;
+		state->pause_scale = NETNICE_PAUSE_UNIT;
+	}
+}
+
+/*
  * Sends only pairs of packets until several in a row find no queue: a single pair may fall between
  * two bursts of a flow that is not, or no longer, at full speed. While pairs find none, their
  * interval shrinks.
@@ -185,9 +226,11 @@ POLICY_INLINE void netnice_yielding_round(struct netnice *state, const struct ne
 		netnice_count_clean_probe(state);
 		return;
 	}
+	if (queue_us > state->minimum_rtt_us / 2)
+		state->deep = 1;
 	/* A small queue may be that of another low-priority flow. */
 	if (state->probe_rounds <= NETNICE_PROBE_ROUNDS && queue_us > 2 * threshold_us)
-		state->inference = NETNICE_CLEAN_PROBES;
+		state->inference = netnice_clean_probes(state);
 	/* So far only losses showed the others; now delay shows them. */
 	if (state->probe_rounds > NETNICE_PROBE_ROUNDS &&
 	    queue_us > NETNICE_LONG_QUEUE * threshold_us) {
@@ -195,10 +238,7 @@ POLICY_INLINE void netnice_yielding_round(struct netnice *state, const struct ne
 		state->probe_rounds = NETNICE_PROBE_ROUNDS;
 		state->pause_scale = NETNICE_PAUSE_UNIT;
 	}
-	if (state->probe_rounds == NETNICE_PROBE_ROUNDS && !state->pausing)
-		netnice_lengthen_pause(state);
-	else if (queue_us >= previous_queue_us && state->probe_rounds < NETNICE_PROBE_ROUNDS)
-		state->probe_rounds *= 2;
+	netnice_space_probes(state, queue_us >= previous_queue_us);
 	if (!netnice_is_steady(state, queue_us, ack->now_us))
 		return;
 	if (!ack->at_receiver) {

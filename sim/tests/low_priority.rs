@@ -253,6 +253,37 @@ fn netnice_gives_way_within_a_second_and_comes_back_within_five() {
     assert!(bed().run(35, 36).share("own") > 0.9);
 }
 
+/// Transfers of 2 s, each 4 s, from 12 s on: 15 groups named `short0`, `short1` and so on.
+fn with_short_transfers(bed: Bed, control: &str) -> Bed {
+    (0..15).fold(bed, |bed, number| {
+        let start_s = 12 + 4 * number;
+        let times = format!("start = \"{start_s}s\"\nstop = \"{}s\"", start_s + 2);
+        bed.flow(&format!("short{number}"), control, &times)
+    })
+}
+
+#[test]
+fn netnice_fills_the_pauses_between_short_transfers() {
+    let shares = |results: &Results| -> f64 {
+        let names = (0..15).map(|number| format!("short{number}"));
+        names.map(|name| results.share(&name)).sum()
+    };
+    for control in ["cubic", "reno"] {
+        let undisturbed = shares(&with_short_transfers(Bed::base(), control).run(12, 72));
+        let bed = with_short_transfers(Bed::base().flow("own", "netnice", ""), control);
+        let results = bed.run(12, 72);
+        let (own, kept) = (results.share("own"), shares(&results));
+        assert!(
+            own > 0.4 * (1.0 - undisturbed),
+            "{control}: {own:.3} of {undisturbed:.3}"
+        );
+        assert!(
+            kept > 0.93 * undisturbed,
+            "{control}: {kept:.3} of {undisturbed:.3}"
+        );
+    }
+}
+
 #[test]
 fn a_latecomer_gets_its_half() {
     let bed = Bed::base()
