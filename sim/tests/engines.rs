@@ -124,15 +124,18 @@ fn scenarios_give_the_same_bytes_on_several_cores() {
                 let (results, parts) = run.unwrap();
                 (serde_json::to_string(&results).unwrap(), parts.count)
             };
-            let (expected, _) = results(1);
-            for cores in [2, 3] {
-                let (got, parts) = results(cores);
-                assert!(got == expected, "{path:?} on {cores} cores");
-                split += usize::from(parts > 1);
+            let (on_two, parts) = results(2);
+            // What is not split runs on one core.
+            if parts == 1 {
+                continue;
             }
+            let (expected, _) = results(1);
+            assert!(on_two == expected, "{path:?} on 2 cores");
+            assert!(results(3).0 == expected, "{path:?} on 3 cores");
+            split += 1;
         }
     }
-    assert!(split >= 4, "{split} of the runs were split");
+    assert!(split >= 2, "{split} of the runs were split");
 }
 
 /// Web sessions, arrivals, calls, videos and receivers at low priority, at two lines that share nothing, and a line between.
