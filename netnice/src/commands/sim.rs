@@ -117,7 +117,7 @@ fn unknown_link<'a>(file: &ScenarioFile, links: &'a [String]) -> Result<Option<&
     Ok(links.iter().find(|name| !known(name)))
 }
 
-/// What `--cores` says where it has no effect.
+/// The message of `--cores` where it has no effect.
 const NOT_SPLIT: &str = "--cores: this network cannot be split into parts of similar size, and a run takes one core; \
                          docs/simulator.md says what can";
 

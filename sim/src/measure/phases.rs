@@ -18,7 +18,7 @@ pub fn bits_per_second(bytes: u64, time: Duration) -> f64 {
     }
 }
 
-/// What a simulation, or the lab, has measured of a flow.
+/// The measurements of a flow, of a simulation or of the lab.
 pub struct Measured<'marks> {
     /// Its counters after the warm-up.
     pub counters: FlowCounters,

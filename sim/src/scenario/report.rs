@@ -14,7 +14,7 @@ use crate::ids::FlowId;
 use crate::measure::{FlowCounters, Measured};
 use crate::simulation::{LinkReport, Simulation};
 
-/// What results need of the description of a flow.
+/// The part of a flow's description that results need.
 pub(crate) struct DescribedFlow {
     name: String,
     group: Arc<FlowGroup>,

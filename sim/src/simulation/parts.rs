@@ -40,7 +40,7 @@ pub(super) struct Message {
     body: Body,
 }
 
-/// What a run that is a part has beside other runs.
+/// State that only a run which is a part has.
 #[derive(Debug)]
 pub(super) struct Crossing {
     /// The part at the far end of each link that is a cut.
@@ -146,7 +146,7 @@ impl<S: Scheduler> Run<S> {
         loop {
             windows += 1;
             let until = meeting.window.map_or(self.end, |window| {
-                // What is sent at the beginning of a window arrives after its last nanosecond.
+                // A packet sent at the beginning of a window arrives after its last nanosecond.
                 let ends_ns = (window.as_nanos() as u64).saturating_mul(windows) - 1;
                 Time::from_nanos(ends_ns).min(self.end)
             });

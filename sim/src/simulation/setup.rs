@@ -245,7 +245,7 @@ impl<S: Scheduler> Run<S> {
                     None => NO_SESSION,
                 };
                 flow.player = player.filter(|_| sends && receives);
-                // What receivers share is for those that are here.
+                // Only receivers that are here share state.
                 let elsewhere = (!sends && !receives).then(|| TcpSpec {
                     low_priority: None,
                     ..tcp.clone()
