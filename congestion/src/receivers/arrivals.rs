@@ -6,7 +6,7 @@ use std::fmt;
 use crate::policy::{Parameters, Report};
 use crate::receiver::{Advertised, RoundTrip, Segment};
 
-use super::{Opening, ReceiverPolicy};
+use super::interface::{Opening, ReceiverPolicy};
 
 /// The delay that a policy samples: `enum arrivals_delay`.
 #[repr(C)]

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! HSTCP-LP at the receiving end: `policy/hstcplp.h` sets the window from one-way delays of the data.
 
-use super::Registration;
 use super::arrivals::{Delay, PolicyReceiver, receiver_functions};
+use super::interface::Registration;
 
 pub(crate) const REGISTRATION: Registration = Registration {
     name: "hstcplp",

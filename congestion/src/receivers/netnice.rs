@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! netnice at the receiving end: `policy/receiver.h`, called as in the kernel.
 
-use super::{Member, Opening, ReceiverPolicy, Registration};
+use super::interface::{Member, Opening, ReceiverPolicy, Registration};
 use crate::policy::Report;
 use crate::receiver::{Advertised, Receiver, RoundTrip, Segment};
 

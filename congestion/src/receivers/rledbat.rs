@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! rLEDBAT (RFC 9840), with LEDBAT++ as its controller: `policy/ledbatpp.h` sets RLWND from round trips.
 
-use super::Registration;
 use super::arrivals::{Delay, PolicyReceiver, receiver_functions};
+use super::interface::Registration;
 
 pub(crate) const REGISTRATION: Registration = Registration {
     name: "rledbat",
