@@ -83,16 +83,6 @@ POLICY_INLINE void arrivals_init(struct arrivals *state, enum arrivals_delay del
 	state->limited = 1;
 }
 
-/* Returns how long a packet was on its way, above an unknown origin; 0 if the clock is unreadable. */
-POLICY_INLINE u32 arrivals_one_way_us(struct one_way_delay *clock, u32 tsval, u32 now_us,
-				      u8 *restarted)
-{
-	u32 delay_us = one_way_delay_sample(clock, tsval, now_us, now_us, restarted);
-
-	/* Here the peer's stamp is the earlier one. */
-	return delay_us ? 2 * ONE_WAY_DELAY_ORIGIN_US - delay_us : 0;
-}
-
 /* Returns the whole packets that have arrived since the segment before. */
 POLICY_INLINE u32 arrivals_count(struct arrivals *state, u32 bytes)
 {
@@ -109,13 +99,9 @@ POLICY_INLINE u32 arrivals_count(struct arrivals *state, u32 bytes)
 POLICY_INLINE int arrivals_are_congested(struct arrivals *state,
 					 const struct receiver_segment *segment)
 {
-	int filled = state->gap && segment->bytes;
-	int retransmitted = filled && policy_after(segment->tsval, state->newest_tsval);
+	int retransmitted = receiver_is_retransmitted(&state->gap, &state->newest_tsval, segment);
 	int marked = segment->ce && !state->ce;
 
-	if (!filled)
-		state->newest_tsval = segment->tsval;
-	state->gap = segment->gap;
 	state->ce = segment->ce;
 	return retransmitted || marked;
 }
@@ -128,7 +114,7 @@ POLICY_INLINE u32 arrivals_sample_us(struct arrivals *state, const struct receiv
 	u8 restarted;
 
 	one_way_us =
-		arrivals_one_way_us(&state->clock, segment->tsval, segment->now_us, &restarted);
+		one_way_delay_of_data(&state->clock, segment->tsval, segment->now_us, &restarted);
 	if (restarted)
 		state->anchored = 0;
 	if (!rtt_us || segment->delayed_ack)

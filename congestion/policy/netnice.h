@@ -137,15 +137,15 @@ POLICY_INLINE void netnice_round(struct netnice *state, const struct netnice_ack
 
 /*
  * Grows the window after yielding. The path's capacity is known, so there is no need to overshoot
- * it; the share that others leave is not, so the last part is slow.
+ * it; the share that others leave is not, so the last part is slow unless others stay briefly.
  */
 POLICY_INLINE u32 netnice_grow_back(struct netnice *state, const struct netnice_ack *ack, u32 cwnd)
 {
-	u32 shift = state->brief_stays ? NETNICE_BRIEF_RETURN_SHIFT : NETNICE_RETURN_SHIFT;
 	u32 product = netnice_capacity(state);
+	u32 fast = state->brief_stays ? product : product >> NETNICE_RETURN_SHIFT;
 	u32 progress = policy_min(ack->acked, cwnd) + state->cwnd_cnt;
 
-	if (cwnd < product >> shift)
+	if (cwnd < fast)
 		return cwnd + ack->acked;
 	if (cwnd < product) {
 		state->cwnd_cnt = progress % (1U << NETNICE_RETURN_SHIFT);

@@ -72,7 +72,6 @@
 #define NETNICE_BRIEF_STAYS 3U        /* failed returns that make a stay of others count as long */
 #define NETNICE_BRIEF_PROBE_ROUNDS 2U /* longest pause between probes in a stay that may be brief */
 #define NETNICE_BRIEF_CLEAN_PROBES 2U /* that end it */
-#define NETNICE_BRIEF_RETURN_SHIFT 0U /* all of the path's capacity in slow start then */
 #define NETNICE_BRIEF_PAUSE_SCALE (2 * NETNICE_PAUSE_UNIT) /* a dozen probes; a stay is long then */
 
 struct netnice {

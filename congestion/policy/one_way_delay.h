@@ -145,6 +145,18 @@ POLICY_INLINE u32 one_way_delay_sample(struct one_way_delay *clock, u32 tsval, u
 }
 
 /*
+ * Returns how long a packet of data was on its way, around ONE_WAY_DELAY_ORIGIN_US; zero if unknown. It
+ * carries `tsval` and arrived at `now_us`: here the peer's stamp is the earlier one.
+ */
+POLICY_INLINE u32 one_way_delay_of_data(struct one_way_delay *clock, u32 tsval, u32 now_us,
+					u8 *restarted)
+{
+	u32 delay_us = one_way_delay_sample(clock, tsval, now_us, now_us, restarted);
+
+	return delay_us ? 2 * ONE_WAY_DELAY_ORIGIN_US - delay_us : 0;
+}
+
+/*
  * Returns the one-way delay of the newest packet that an ACK covers, sent `sample_rtt_us` ago; zero
  * also if the ACK has no timestamp. Reports the source of the delay: one-way delays, else round
  * trips.

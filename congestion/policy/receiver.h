@@ -179,21 +179,19 @@ POLICY_INLINE u32 receiver_least_of_recent(struct receiver *state, u32 queue_us)
 }
 
 /*
- * Returns the queueing delay of the newest packet, as netnice_queue_us() does for an ACK. Here the
- * peer's stamp is the earlier one: one_way_delay_sample() falls as the delay rises.
+ * Returns the queueing delay of the newest packet, as netnice_queue_us() does for an ACK.
  */
 POLICY_INLINE u32 receiver_queue_us(struct receiver *state, const struct receiver_segment *segment)
 {
 	u32 queue_us, delay_us;
 	u8 restarted;
 
-	delay_us = one_way_delay_sample(&state->clock, segment->tsval, segment->now_us,
-					segment->now_us, &restarted);
+	delay_us =
+		one_way_delay_of_data(&state->clock, segment->tsval, segment->now_us, &restarted);
 	if (!delay_us || !segment->rtt_us)
 		return NETNICE_NO_SAMPLE;
 	state->minimum_rtt_us = policy_min(state->minimum_rtt_us, segment->rtt_us);
 	queue_us = segment->rtt_us - state->minimum_rtt_us;
-	delay_us = 2 * ONE_WAY_DELAY_ORIGIN_US - delay_us;
 	if (restarted || !state->minimum_delay_us || delay_us < state->minimum_delay_us)
 		state->minimum_delay_us = delay_us;
 	delay_us -= state->minimum_delay_us;
@@ -275,19 +273,6 @@ POLICY_INLINE u32 receiver_count(struct receiver *state, const struct receiver_s
 		packets = 1;
 	}
 	return packets;
-}
-
-/* Returns whether the newest packet was retransmitted: RFC 9840, 4.3. */
-POLICY_INLINE int receiver_fills_by_retransmission(struct receiver *state,
-						   const struct receiver_segment *segment)
-{
-	int filled = state->gap && segment->bytes;
-	int retransmitted = filled && policy_after(segment->tsval, state->beyond_tsval);
-
-	if (!filled)
-		state->beyond_tsval = segment->tsval;
-	state->gap = segment->gap;
-	return retransmitted;
 }
 
 /*
@@ -439,7 +424,7 @@ POLICY_INLINE u32 receiver_reopened(struct receiver *state, const struct receive
 	u32 queue_us;
 
 	if (segment->gap)
-		receiver_fills_by_retransmission(state, segment);
+		receiver_is_retransmitted(&state->gap, &state->beyond_tsval, segment);
 	if (state->window_bytes || !arrived)
 		return state->window_bytes;
 	state->beyond_tsval = segment->tsval;
@@ -505,7 +490,7 @@ POLICY_INLINE u32 receiver_on_arrival(struct receiver *state,
 				      const struct receiver_segment *segment, u32 acked)
 {
 	int filled = state->gap;
-	int congested = receiver_fills_by_retransmission(state, segment);
+	int congested = receiver_is_retransmitted(&state->gap, &state->beyond_tsval, segment);
 	const struct receiver_mark *mark = receiver_echoed(state, segment);
 	struct netnice_ack ack = { .now_us = segment->now_us, .acked = acked };
 	u32 queue_us = segment->delayed_ack ? NETNICE_NO_SAMPLE : receiver_queue_us(state, segment);

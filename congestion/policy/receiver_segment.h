@@ -30,4 +30,20 @@ struct receiver_known {
 	u8 opens; /* the window is to have room for packets, not for the persist timer's data */
 };
 
+/*
+ * Returns whether the newest packet was retransmitted: it fills a gap, and its TSval is later than that
+ * of the data beyond (RFC 9840, 4.3). Follows both, as of the segment before.
+ */
+POLICY_INLINE int receiver_is_retransmitted(u8 *gap, u32 *newest_tsval,
+					    const struct receiver_segment *segment)
+{
+	int filled = *gap && segment->bytes;
+	int retransmitted = filled && policy_after(segment->tsval, *newest_tsval);
+
+	if (!filled)
+		*newest_tsval = segment->tsval;
+	*gap = segment->gap;
+	return retransmitted;
+}
+
 #endif

@@ -642,16 +642,7 @@ fn add(
                         tcp,
                     },
                 ),
-                Kind::ConstantRate => FlowSpec::new(
-                    name,
-                    Program::Udp {
-                        path,
-                        traffic: Traffic::from(ConstantRate {
-                            rate: Rate::from_bits_per_second(500_000).unwrap(),
-                            packet_bytes: 400,
-                        }),
-                    },
-                ),
+                Kind::ConstantRate => constant_rate(name, path, 500_000, 400),
             };
             spec.start = Time::from_millis(flow.start_ms);
             spec.stop = flow.stop_ms.map(Time::from_millis);
@@ -752,7 +743,7 @@ fn fingerprint(
     Ok((simulation.events_handled() - samples, text))
 }
 
-/// What a run measures of a flow.
+/// The measurements of a flow, as text.
 fn of_flow(simulation: &Simulation, flow: FlowId) -> String {
     format!(
         "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}\n",
@@ -765,6 +756,13 @@ fn of_flow(simulation: &Simulation, flow: FlowId) -> String {
         simulation.call(flow),
         simulation.video(flow),
     )
+}
+
+/// UDP at this rate in bits per second.
+fn constant_rate(name: String, path: netnice_sim::Path, rate: u64, packet_bytes: u32) -> FlowSpec {
+    let rate = Rate::from_bits_per_second(rate).unwrap();
+    let traffic = Traffic::from(ConstantRate { rate, packet_bytes });
+    FlowSpec::new(name, Program::Udp { path, traffic })
 }
 
 /// Links that flows use.
@@ -855,16 +853,7 @@ impl Chain {
             };
             let name = format!("through {number}");
             flows.push(match *control_name {
-                "udp" => FlowSpec::new(
-                    name,
-                    Program::Udp {
-                        path,
-                        traffic: Traffic::from(ConstantRate {
-                            rate: Rate::from_bits_per_second(200_000).unwrap(),
-                            packet_bytes: 300,
-                        }),
-                    },
-                ),
+                "udp" => constant_rate(name, path, 200_000, 300),
                 named => ftp(name, path, control(named)),
             });
         }

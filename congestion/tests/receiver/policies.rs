@@ -231,6 +231,23 @@ fn tcplp_halves_by_its_equations() {
     assert_eq!(connection.policy.report().signal(), Signal::OneWayDelay);
 }
 
+/// The server's own window keeps 40 packets under way, and none is lost: slow start would last for ever. RttThresh of
+/// RFC 9406 is 40 ms / 8 = 5 ms.
+#[test]
+fn slow_start_ends_without_a_loss() {
+    for receiver in ["tcplp", "hstcplp"] {
+        for (queue_ms, yields) in [(4, false), (7, true)] {
+            let mut connection = Connection::new(receiver);
+            let opened = connection.pairs(200, 0);
+            // It stops to grow when less than half of it arrives in a round trip.
+            assert!((80..=130).contains(&opened), "{opened}");
+            let window = connection.pairs(200, queue_ms);
+            let expected = if yields { 1 } else { opened };
+            assert_eq!(window, expected, "{receiver}, {queue_ms} ms");
+        }
+    }
+}
+
 /// A queue on the way back lengthens round trips, not the one-way delays of the data.
 #[test]
 fn tcplp_ignores_a_queue_on_the_way_back() {

@@ -11,6 +11,7 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory};
+use netnice_congestion::parameters;
 use netnice_kernel::attach;
 use netnice_kernel::cgroup::paths::Paths;
 use netnice_kernel::connections::{
@@ -433,7 +434,9 @@ fn signal(control: &str, policy: &PolicyState) -> String {
     let low_priority = Control::find(control).is_ok_and(Control::is_low_priority);
     match (policy.target, policy.signal) {
         (Some(target), _) => format!("target {}", text::rate(target / 8)),
-        _ if control == "dstcp" => "no target".to_owned(),
+        _ if parameters::of(control).any(|one| one.name == "target_rate_bps") => {
+            "no target".to_owned()
+        }
         _ if !low_priority => "marks".to_owned(),
         (_, Signal::None) => "none yet".to_owned(),
         (_, Signal::OneWayDelay) => "one-way delay".to_owned(),

@@ -64,6 +64,19 @@ impl Flight {
         self.packet.route.cursor = packet.route.cursor + 1;
     }
 
+    /// The arguments of [`Flight::new`], for the link to take the packet again.
+    pub fn put_back(&self) -> (Departure, Packet) {
+        let departure = Departure {
+            due: self.due,
+            waited_ns: self.waited_ns,
+        };
+        let packet = Packet {
+            route: self.packet.route.back(),
+            ..self.packet
+        };
+        (departure, packet)
+    }
+
     /// Orders flights: the lesser key comes out first, by time and then by link.
     #[inline]
     pub fn key(&self) -> u128 {

@@ -271,14 +271,7 @@ impl<S: Scheduler> Run<S> {
 
     #[inline(never)]
     fn put_back(&mut self, flight: &Flight) {
-        let packet = Packet {
-            route: flight.packet.route.back(),
-            ..flight.packet
-        };
-        let departure = Departure {
-            due: flight.due,
-            waited_ns: flight.waited_ns,
-        };
+        let (departure, packet) = flight.put_back();
         let link = flight.link as usize;
         if self.crossing.as_ref().is_some_and(|it| !it.has(link)) {
             // It came from another part of the network.

@@ -409,14 +409,7 @@ impl<S: Scheduler> Run<S> {
 
     fn put_back_all(&mut self, flights: Vec<Flight>) {
         for flight in flights {
-            let packet = Packet {
-                route: flight.packet.route.back(),
-                ..flight.packet
-            };
-            let departure = Departure {
-                due: flight.due,
-                waited_ns: flight.waited_ns,
-            };
+            let (departure, packet) = flight.put_back();
             self.scheduler
                 .insert_packet(NO_LANE, flight.link, departure, packet);
         }
