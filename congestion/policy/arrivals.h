@@ -28,6 +28,10 @@
 #define ARRIVALS_TICK_US 1000U    /* a stamp echoed covers this time: Linux counts milliseconds */
 /* An ACK may cover so many packets: as many may be missing of a window that limits the sender. */
 #define ARRIVALS_SLACK_PACKETS 2U
+/* RttThresh of HyStart++ (RFC 9406, 4.2), and its bounds. */
+#define ARRIVALS_RTT_THRESH_SHIFT 3U
+#define ARRIVALS_MIN_RTT_THRESH_US 4000U
+#define ARRIVALS_MAX_RTT_THRESH_US 16000U
 
 /* The delay that a policy samples. */
 enum arrivals_delay {
@@ -196,6 +200,22 @@ arrivals_take(struct arrivals *state, const struct receiver_segment *segment, st
 	return congested ? ARRIVALS_LOSS : ARRIVALS_GROWTH;
 }
 
+/*
+ * Ends slow start without a loss. Most senders leave slow start before they lose a packet, and some
+ * never fill a queue: their connections would stay in slow start, in which the policies heed no
+ * indication. It ends where the sender's own window is the smaller one, and packets wait.
+ */
+POLICY_INLINE void arrivals_end_slow_start(struct arrivals *state,
+					   const struct policy_report *report)
+{
+	u32 threshold_us = state->minimum_rtt_us >> ARRIVALS_RTT_THRESH_SHIFT;
+
+	threshold_us = policy_max(threshold_us, ARRIVALS_MIN_RTT_THRESH_US);
+	threshold_us = policy_min(threshold_us, ARRIVALS_MAX_RTT_THRESH_US);
+	if (!state->limited && report->delay_over_minimum_us >= threshold_us)
+		state->ssthresh = policy_min(state->ssthresh, state->cwnd);
+}
+
 /* Takes over the ssthresh that the policy has answered a loss with, for a round trip. */
 POLICY_INLINE void arrivals_lose(struct arrivals *state, const struct receiver_segment *segment,
 				 u32 ssthresh)
@@ -276,8 +296,11 @@ POLICY_INLINE struct receiver_known arrivals_known(const struct arrivals *state)
 		if (verdict == ARRIVALS_LOSS)                                                      \
 			arrivals_lose(arrivals, segment,                                           \
 				      name##_on_loss(&state->policy, arrivals->cwnd, ack.now_us)); \
-		else if (verdict == ARRIVALS_GROWTH)                                               \
+		else if (verdict == ARRIVALS_GROWTH) {                                             \
+			arrivals_end_slow_start(arrivals, report);                                 \
+			ack.ssthresh = arrivals->ssthresh;                                         \
 			arrivals_set_window(arrivals, name##_on_ack(&state->policy, &ack));        \
+		}                                                                                  \
 		if (arrivals->anchored)                                                            \
 			report->signal = POLICY_SIGNAL_ONE_WAY_DELAY;                              \
 		arrivals->cwnd = policy_min(arrivals->cwnd, most);                                 \
