@@ -17,8 +17,9 @@ from ._build import flow, link, node
 from ._campaign import judge, reproduce
 from ._control import Control
 from ._executors import DASK_CONFIG, RayExecutor
+from ._frame import Frame
 from ._native import NO_SSTHRESH, ControlAck, ControlLoss, ControlWindow, Scenario, ScenarioError, __version__
-from ._results import Frame, Results
+from ._results import Results
 from ._sweep import RunsLostError, simulate, sweep
 
 __all__ = [

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    from ._results import Results
+    from ._frame import Frame
+    from ._native import Scenario
 
     Array = NDArray[np.float64]
 
@@ -50,6 +51,21 @@ SCALES = {
 }
 
 
+class Tables(Protocol):
+    """What a figure is drawn from; `netnice.Results` documents the members."""
+
+    scenario: Scenario
+
+    @property
+    def seeds(self) -> list[int]: ...
+    @property
+    def figures(self) -> Frame: ...
+    @property
+    def flows(self) -> Frame: ...
+    @property
+    def series(self) -> Frame: ...
+
+
 class Line(NamedTuple):
     """A label, and for each seed its values at ``x``."""
 
@@ -60,7 +76,7 @@ class Line(NamedTuple):
 
 
 def plot(
-    results: Results,
+    results: Tables,
     quantity: str,
     *,
     kind: Kind,
@@ -99,7 +115,7 @@ def plot(
     return ax
 
 
-def _kind(results: Results, quantity: str, axes: list[str]) -> Kind:
+def _kind(results: Tables, quantity: str, axes: list[str]) -> Kind:
     figures = results.figures.to_arrow()
     if quantity in set(figures["quantity"].to_pylist()) | set(figures["of"].to_pylist()):
         return "sweep" if axes else "seeds"
@@ -148,8 +164,8 @@ def _axis_label(quantity: str, unit: str) -> str:
     return f"{_words(quantity)} ({unit})" if unit else _words(quantity)
 
 
-def _title(ax: Axes, results: Results, note: str, *, y: float | None = None) -> None:
-    seeds = len({key[1] for key in results._runs.keys})
+def _title(ax: Axes, results: Tables, note: str, *, y: float | None = None) -> None:
+    seeds = len(results.seeds)
     ax.set_title(
         f"{results.scenario.name}: {seeds} seed{'' if seeds == 1 else 's'}{note}",
         loc="left",
@@ -159,7 +175,7 @@ def _title(ax: Axes, results: Results, note: str, *, y: float | None = None) -> 
     )
 
 
-def _nothing(results: Results, quantity: str, there: Iterable[str], chosen: set[str] | None, of: Iterable[str]) -> str:
+def _nothing(results: Tables, quantity: str, there: Iterable[str], chosen: set[str] | None, of: Iterable[str]) -> str:
     names = sorted(set(there))
     if quantity not in names:
         hint = "" if names else "; time series need `sampling` in the scenario"
@@ -235,7 +251,7 @@ def _point_label(name: str, axes: Sequence[str], point: Sequence[Any]) -> str:
     return ", ".join([name] + [f"{axis.split('.')[-1]} = {value}" for axis, value in zip(axes, point)])
 
 
-def _draw_series(ax: Axes, results: Results, quantity: str, chosen: set[str] | None) -> None:
+def _draw_series(ax: Axes, results: Tables, quantity: str, chosen: set[str] | None) -> None:
     import pyarrow.compute as pc
 
     table = results.series.to_arrow()
@@ -280,7 +296,7 @@ def _draw_series(ax: Axes, results: Results, quantity: str, chosen: set[str] | N
 
 
 def _figures(
-    results: Results, quantity: str, chosen: set[str] | None
+    results: Tables, quantity: str, chosen: set[str] | None
 ) -> tuple[dict[tuple[Any, ...], list[float]], str, str]:
     """Return values by name and point, seed by seed, with their unit and the quantity's name."""
     table = results.figures.to_arrow()
@@ -306,7 +322,7 @@ def _figures(
     return values, unit, quantity
 
 
-def _draw_sweep(ax: Axes, results: Results, quantity: str, chosen: set[str] | None, x: str) -> None:
+def _draw_sweep(ax: Axes, results: Tables, quantity: str, chosen: set[str] | None, x: str) -> None:
     axes = results.scenario.axes
     values, unit, name = _figures(results, quantity, chosen)
     place = axes.index(x)
@@ -336,7 +352,7 @@ def _draw_sweep(ax: Axes, results: Results, quantity: str, chosen: set[str] | No
     _title(ax, results, " for each point, means and their 95 % confidence")
 
 
-def _draw_seeds(ax: Axes, results: Results, quantity: str, chosen: set[str] | None) -> None:
+def _draw_seeds(ax: Axes, results: Tables, quantity: str, chosen: set[str] | None) -> None:
     axes = results.scenario.axes
     values, unit, name = _figures(results, quantity, chosen)
     rows = {_point_label(of, axes, point): np.array([seeds]).T for (of, *point), seeds in values.items()}
@@ -358,7 +374,7 @@ def _draw_seeds(ax: Axes, results: Results, quantity: str, chosen: set[str] | No
     _title(ax, results, ", mean and its 95 % confidence")
 
 
-def _draw_cdf(ax: Axes, results: Results, quantity: str, chosen: set[str] | None) -> None:
+def _draw_cdf(ax: Axes, results: Tables, quantity: str, chosen: set[str] | None) -> None:
     axes = results.scenario.axes
     table = results.flows.to_arrow()
     column, unit = FLOW_COLUMNS.get(quantity, (quantity, ""))
