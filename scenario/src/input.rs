@@ -9,6 +9,8 @@ use std::path::Path;
 pub const SCENARIO_BYTES: u64 = 1 << 20;
 /// A congestion control in C: ten thousand lines.
 pub const CONTROL_BYTES: u64 = 1 << 20;
+/// The graph of a network: some ten thousand links. Parsed it takes some ten times as much memory.
+pub const TOPOLOGY_BYTES: u64 = 8 << 20;
 /// A trace of packets or writes: some four million lines.
 pub const TRACE_BYTES: u64 = 64 << 20;
 /// A manifest, a list of checksums, outcomes or a summary.

@@ -598,7 +598,9 @@ fn control_files_that_a_text_names_are_refused() {
 #[test]
 fn many_errors_are_cut_short() {
     let flow = "[[flows]]\nname = \"reno\"\nfrom = \"a\"\nto = \"b\"\n".repeat(20);
-    let text = format!("name = \"x\"\nduration = \"1s\"\nlinks = []\n{flow}");
+    let text = format!(
+        "name = \"x\"\nduration = \"1s\"\nlinks = [{{ from = \"a\", to = \"b\" }}]\n{flow}"
+    );
     let error = ScenarioFile::parse("test.toml", &text, &[], None).unwrap_err();
     assert_eq!(error.problems.len(), 19);
     assert_eq!(error.to_string().lines().count(), 11);

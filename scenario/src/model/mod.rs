@@ -80,7 +80,11 @@ pub struct Scenario {
     /// Nodes that are more than a name in `links`: groups of hosts, and hosts with a clock of their own.
     #[serde(default)]
     pub nodes: Vec<Node>,
-    /// Links, each in both directions.
+    /// A file with further links, relative to the scenario: a graph in GraphML, `.graphml`, or a table in CSV, `.csv`, with
+    /// a column for each field of a link.
+    pub topology: Option<String>,
+    /// Links, each in both directions; at least one, unless `topology` has them.
+    #[serde(default)]
     pub links: Vec<Link>,
     /// Routes other than the shortest path.
     #[serde(default)]

@@ -51,6 +51,12 @@ pub(super) fn check_values(scenario: &Scenario) -> Vec<Problem> {
     for (index, link) in scenario.links.iter().enumerate() {
         check_link(link, &Place::key("links").at(index), &mut findings);
     }
+    if scenario.links.is_empty() {
+        findings.add(
+            &Place::key("links"),
+            "is empty; a scenario needs links, here or in the file of `topology`",
+        );
+    }
     if scenario.flows.is_empty() {
         findings.add(&Place::key("flows"), "is empty; a scenario needs traffic");
     }

@@ -33,8 +33,7 @@ impl Findings {
 
     /// Names stand in paths of fields, in files and in plots.
     pub(super) fn name(&mut self, name: &str, place: &Place) {
-        let allowed = |c: char| c.is_alphanumeric() || "_-+:/ ".contains(c);
-        if name.is_empty() || !name.chars().all(allowed) {
+        if name.is_empty() || !name.chars().all(is_of_name) {
             let name = name.escape_debug();
             self.add(
                 place,
@@ -42,4 +41,9 @@ impl Findings {
             );
         }
     }
+}
+
+/// Returns true if names of nodes, links, flows, phases and figures may have the character.
+pub(crate) fn is_of_name(c: char) -> bool {
+    c.is_alphanumeric() || "_-+:/ ".contains(c)
 }

@@ -24,6 +24,7 @@ use crate::model::{
 };
 
 pub(crate) use check_flow::trace_mistake;
+pub(crate) use findings::is_of_name;
 pub use link::{LinkIndex, NetworkLink, NodeIndex};
 pub use paths::Paths;
 pub use problem::{Place, Problem, Step};

@@ -2,12 +2,14 @@
 //! Reads a scenario file: values put in from elsewhere, the points of its sweep, checks, and errors that name file, line
 //! and field.
 
+mod beside;
 mod control_files;
 mod defaults;
 mod deserializer;
 mod error;
 mod fault;
 mod settings;
+mod topology;
 mod trace;
 mod tree;
 
@@ -35,7 +37,7 @@ pub struct ScenarioFile {
     pub text: String,
     /// The settings from outside the file: key and value.
     pub settings: Vec<(String, String)>,
-    /// SHA-256 of the text, the settings and the traces and controls it refers to, in hexadecimal digits.
+    /// SHA-256 of the text, the settings and the files it refers to, in hexadecimal digits.
     pub hash: String,
     /// Parameters and fields of the sweep, in the order of the file; none without a sweep.
     pub axes: Vec<String>,
@@ -119,6 +121,8 @@ impl ScenarioFile {
             let mut root = root.clone();
             // Settings on the command line override the file.
             let all: Vec<Setting> = point.iter().chain(&given).cloned().collect();
+            // Settings may name its links.
+            topology::expand(&mut root, &all, directory, &mut hash).map_err(error)?;
             settings::apply(&mut root, &all, &known).map_err(error)?;
             settings::expand_shorthands(&mut root).map_err(error)?;
             defaults::apply(&mut root).map_err(error)?;

@@ -97,6 +97,18 @@ pub(super) fn points(axes: &[(Setting, Vec<Node>)]) -> Vec<Vec<Setting>> {
         })
 }
 
+/// Returns the value of a field of the file as a whole, with the settings and parameters put in.
+pub(super) fn resolved<'a>(root: &'a Node, given: &'a [Setting], field: &str) -> Option<&'a Node> {
+    let set = |key: &str| given.iter().rev().find(|setting| setting.key == key);
+    let set = |key: &str| set(key).map(|setting| &setting.value);
+    let value = set(field).or_else(|| root.get(field))?;
+    let parameter = value.text().and_then(|text| text.strip_prefix('$'));
+    let Some(name) = parameter else {
+        return Some(value);
+    };
+    set(name).or_else(|| root.get("parameters")?.get(name))
+}
+
 /// Puts the settings in, then the parameters' values wherever "$name" stands.
 pub(super) fn apply(root: &mut Node, settings: &[Setting], known: &[&str]) -> Result<(), Fault> {
     let mut parameters: BTreeMap<String, Node> = BTreeMap::new();

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use netnice_queue::{Bytes, TraceError};
-use sha2::{Digest, Sha256};
+use sha2::Sha256;
 
+use super::beside;
 use crate::input;
 use crate::model::{
     Application, Flow, LinkTrace, Scenario, SizePoint, TimeSpan, TraceEntry, TransferSize,
@@ -136,15 +137,7 @@ fn load_link(
 
 /// The text of a trace beside the scenario; it goes into the hash.
 fn text_of(file: &str, directory: Option<&Path>, hash: &mut Sha256) -> Result<String, String> {
-    let Some(directory) = directory else {
-        return Err("a text without a place has no files beside it".to_owned());
-    };
-    let text = input::read(&directory.join(file), input::TRACE_BYTES)
-        .map_err(|error| format!("`{file}` cannot be read: {error}"))?;
-    let text = String::from_utf8(text).map_err(|_| format!("`{file}` is no text in UTF-8"))?;
-    hash.update([0]);
-    hash.update(&text);
-    Ok(text)
+    beside::read(directory, file, input::TRACE_BYTES, hash)
 }
 
 /// Reads the lines of a flow's trace; empty ones and those that begin with `#` do not count. An error has the number of its

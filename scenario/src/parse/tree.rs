@@ -91,6 +91,28 @@ impl Node {
         }
     }
 
+    /// The entries of the list `key`, which is added where it is missing.
+    pub(super) fn list_mut(&mut self, key: &str, origin: &Origin) -> Result<&mut Vec<Node>, Fault> {
+        if self.get(key).is_none()
+            && let Value::Table(entries) = &mut self.value
+        {
+            entries.push(Entry {
+                key: key.to_owned(),
+                key_origin: origin.clone(),
+                node: Node::new(origin.clone(), Value::List(Vec::new())),
+            });
+        }
+        let must = |origin| Fault::new(origin, "must be a list").inside(Step::from(key));
+        match self.get_mut(key) {
+            Some(Node {
+                value: Value::List(nodes),
+                ..
+            }) => Ok(nodes),
+            Some(node) => Err(must(node.origin.clone())),
+            None => Err(must(origin.clone())),
+        }
+    }
+
     pub(super) fn text(&self) -> Option<&str> {
         match &self.value {
             Value::Text(text) => Some(text),
