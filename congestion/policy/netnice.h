@@ -142,10 +142,10 @@ POLICY_INLINE void netnice_round(struct netnice *state, const struct netnice_ack
 POLICY_INLINE u32 netnice_grow_back(struct netnice *state, const struct netnice_ack *ack, u32 cwnd)
 {
 	u32 product = netnice_capacity(state);
-	u32 fast = state->brief_stays ? product : product >> NETNICE_RETURN_SHIFT;
+	u32 shift = state->brief_stays ? 0 : NETNICE_RETURN_SHIFT;
 	u32 progress = policy_min(ack->acked, cwnd) + state->cwnd_cnt;
 
-	if (cwnd < fast)
+	if (cwnd < product >> shift)
 		return cwnd + ack->acked;
 	if (cwnd < product) {
 		state->cwnd_cnt = progress % (1U << NETNICE_RETURN_SHIFT);

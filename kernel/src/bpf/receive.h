@@ -11,75 +11,35 @@
  * so a window shrinks only as data arrives. It moves the clamp itself as it tunes the socket's
  * buffer, so the program sets the clamp for each segment.
  *
- * The file defines before it includes this:
+ * The file includes "reception.h" and defines before it includes this:
  *
- *   RECEIVER_NAME     name of the control, as a string
- *   struct governed   what the policy keeps of a connection, all zero at first
- *
- * and afterwards the functions that are declared here and begin with governed_.
+ *   RECEIVER_NAME         name of the control, as a string
+ *   struct governed       what the policy keeps of a connection, all zero at first
+ *   governed_begin        begins with the window that was advertised last; `mss` is what we
+ *                         advertised, less options
+ *   governed_window       returns the window to advertise in a segment that is about to leave, in
+ *                         bytes; 0 only where a program at the interface can close it. Publishes
+ *                         the policy's state
+ *   governed_clamp_bytes  returns the limit that the stack keeps for the window
  */
 #ifndef NETNICE_RECEIVE_H
 #define NETNICE_RECEIVE_H
 
-#include "attachments.h"
-#include <bpf/bpf_core_read.h>
-#include "maps.h"
-#include "receiver_round_trip.h"
+#include "reception.h"
 #include "receiver_segment.h"
 
 /* Gives a window scale of 8, which can still express a window of one packet. */
 #define LARGEST_WINDOW ((16U << 20) - 1)
 #define TIMESTAMP_BYTES 12 /* of each packet's header */
-/*
- * Packets that a handshake offers room for: as many as a sender may begin with (RFC 6928). The 64 kB
- * of Linux let each of many connections that begin together fill a queue before it has a sample.
- */
-#define FIRST_PACKETS 10
-#define FRESH_US 1000  /* a stamp that old was not taken for this segment */
-#define HELD_JIFFIES 2 /* no ACK that is sent at once takes so long */
-#define UNSEEN 4       /* segments after which no program at an interface is on their way */
-/* All policies share the map: room for the largest state. */
-#define GOVERNED_BYTES 896
-
-/* State of a socket that receives at low priority. */
-struct reception {
-	struct reception_record record; /* must be first: user space reads it */
-	u32 received;                   /* sequence number up to which data had arrived */
-	u32 edge;   /* end of what segments have advertised, as netnice_window() saw them */
-	u8 closing; /* netnice_window() is to advertise nothing more in the segment that leaves */
-	u8 scale;   /* of the window field */
-	u8 unseen;  /* segments since netnice_window() saw one */
-	u8 reserved;
-	u32 governed_bytes; /* size of the state: another version's may differ */
-	union {
-		struct governed governed; /* where `record.control` is this policy's */
-		u8 room[GOVERNED_BYTES];
-	};
-};
+#define FRESH_US 1000      /* a stamp that old was not taken for this segment */
+#define HELD_JIFFIES 2     /* no ACK that is sent at once takes so long */
 
 _Static_assert(sizeof(struct governed) <= GOVERNED_BYTES, "all policies share a map");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct reception);
-	__uint(pinning, LIBBPF_PIN_BY_NAME);
-} receptions SEC(".maps");
-
-/* Begins with the window that was advertised last. `mss` is what we advertised, less options. */
-static void governed_begin(struct governed *state, const struct policy_parameters *wanted,
-			   u32 window_bytes, u32 mss, u32 now_us);
-
-/*
- * Returns the window to advertise in a segment that is about to leave, in bytes; 0 only where a
- * program at the interface can close it. Publishes the policy's state.
- */
-static u32 governed_window(struct bpf_sock_ops *ops, const struct tcp_sock *tp,
-			   struct reception *own, struct receiver_segment *segment);
-
-/* Returns the limit that the stack keeps for the window. */
-static u32 governed_clamp_bytes(const struct governed *state);
+static __always_inline struct governed *governed_of(struct reception *own)
+{
+	return (struct governed *)own->state;
+}
 
 /* A path to the same host has no link to share. */
 static __always_inline bool stays_on_this_host(const struct bpf_sock_ops *ops)
@@ -97,20 +57,13 @@ static __always_inline bool can_be_governed(const struct tcp_sock *tp)
 	return !bpf_core_field_exists(tp->is_mptcp) || !BPF_CORE_READ_BITFIELD(tp, is_mptcp);
 }
 
-static __always_inline bool has_timestamps(const struct tcp_sock *tp)
-{
-	const struct tcp_options_received *options = &tp->rx_opt;
-
-	return BPF_CORE_READ_BITFIELD(options, tstamp_ok);
-}
-
 /* Returns true if this policy has the state, not that of the control that the cgroup had earlier. */
 static __always_inline bool is_of_this_policy(const struct reception *own)
 {
 	const char name[16] = RECEIVER_NAME;
 
 	return *(const u64 *)own->record.control == *(const u64 *)name &&
-	       own->governed_bytes == sizeof(own->governed);
+	       own->governed_bytes == sizeof(struct governed);
 }
 
 static __always_inline void begin(struct bpf_sock_ops *ops, struct bpf_sock *sk,
@@ -130,11 +83,12 @@ static __always_inline void begin(struct bpf_sock_ops *ops, struct bpf_sock *sk,
 	own->record.group = wanted->group;
 	own->record.since_ns = bpf_ktime_get_ns();
 	__builtin_memcpy(own->record.control, name, sizeof(name));
-	own->governed_bytes = sizeof(own->governed);
+	own->governed_bytes = sizeof(struct governed);
 	own->received = tp->rcv_nxt;
 	own->unseen = UNSEEN;
-	governed_begin(&own->governed, &wanted->parameters, tp->rcv_wnd, mss, (u32)tp->tcp_mstamp);
-	own->record.window_bytes = governed_clamp_bytes(&own->governed);
+	governed_begin(governed_of(own), &wanted->parameters, tp->rcv_wnd, mss,
+		       (u32)tp->tcp_mstamp);
+	own->record.window_bytes = governed_clamp_bytes(governed_of(own));
 	bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags | BPF_SOCK_OPS_STATE_CB_FLAG |
 					       BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG);
 }
@@ -165,20 +119,6 @@ static __always_inline void count_finished(const struct tcp_sock *tp, struct rec
 	__sync_fetch_and_add(&sums->receiving_yields, own->record.report.yields);
 }
 
-/* Copies what user space reads of a connection; `minimum_rtt_us` is 0 if unknown. */
-static __always_inline void publish(const struct tcp_sock *tp, struct reception *own,
-				    const struct policy_report *report, u32 minimum_rtt_us,
-				    u32 window_bytes)
-{
-	struct reception_record *record = &own->record;
-
-	record->report = *report;
-	if (!has_timestamps(tp) && record->report.signal == POLICY_SIGNAL_ONE_WAY_DELAY)
-		record->report.signal = POLICY_SIGNAL_ROUND_TRIP;
-	record->window_bytes = window_bytes;
-	record->minimum_rtt_us = minimum_rtt_us;
-}
-
 /*
  * Returns true if the ACK of the newest packet was delayed and got a fresh timestamp. An ACK that
  * waited for a program to read carries the timestamp of the packet.
@@ -204,18 +144,6 @@ static __always_inline u32 round_trip_us(const struct tcp_sock *tp)
 	return now_us - echo * 1000;
 }
 
-/* Returns the window for receiver_time(), of a connection without timestamps. */
-static __always_inline struct receiver_advertised advertised_by(const struct tcp_sock *tp)
-{
-	struct receiver_advertised advertised = {
-		.left_us = bpf_ktime_get_ns() / 1000,
-		.received = tp->rcv_nxt,
-		.edge = tp->rcv_wup + tp->rcv_wnd,
-	};
-
-	return advertised;
-}
-
 static __always_inline void advertise(struct bpf_sock_ops *ops, struct tcp_sock *tp,
 				      struct reception *own)
 {
@@ -238,9 +166,9 @@ static __always_inline void advertise(struct bpf_sock_ops *ops, struct tcp_sock 
 
 	own->received = tp->rcv_nxt;
 	own->scale = scale;
-	own->closing = !governed_window(ops, tp, own, &segment);
+	own->closing = !governed_window(ops, tp, own, governed_of(own), &segment);
 	own->unseen = policy_min(own->unseen + 1, UNSEEN);
-	window = governed_clamp_bytes(&own->governed);
+	window = governed_clamp_bytes(governed_of(own));
 	/* A zero window is the kernel's own: before 6.1.68 a clamp froze the connection. */
 	if (tp->rcv_wnd)
 		bpf_setsockopt(ops, SOL_TCP, TCP_WINDOW_CLAMP, &window, sizeof(window));

@@ -9,7 +9,7 @@
 #include "cgroup_types.h"
 #include <bpf/bpf_helpers.h>
 #include "arrivals.h"
-#include "receiver_round_trip.h"
+#include "reception.h"
 
 #define RECEIVER_JOINED(name, rest) name##rest
 #define RECEIVER_FUNCTION(name, rest) RECEIVER_JOINED(name, rest)
@@ -25,8 +25,6 @@ struct governed {
 	struct RECEIVER_FUNCTION(RECEIVER_POLICY, _receiver) receiver;
 	struct receiver_round_trip round_trip; /* of a connection without timestamps */
 };
-
-#include "receive.h"
 
 /* The verifier checks this once, not on each path that leads to it. */
 __noinline u32 governed_answer(struct governed *state, const struct receiver_segment *segment)
@@ -64,17 +62,18 @@ static __always_inline u32 governed_clamp_bytes(const struct governed *state)
 }
 
 static __always_inline u32 governed_window(struct bpf_sock_ops *ops, const struct tcp_sock *tp,
-					   struct reception *own, struct receiver_segment *segment)
+					   struct reception *own, struct governed *state,
+					   struct receiver_segment *segment)
 {
 	/* The report is the state's first member. */
-	const struct policy_report *report = (const void *)&own->governed;
+	const struct policy_report *report = (const void *)state;
 	struct receiver_advertised advertised = advertised_by(tp);
 	u32 window;
 
 	if (!has_timestamps(tp))
-		governed_timed(&own->governed, segment, &advertised);
-	window = governed_answer(&own->governed, segment);
-	publish(tp, own, report, own->governed.receiver.arrivals.minimum_rtt_us, window);
+		governed_timed(state, segment, &advertised);
+	window = governed_answer(state, segment);
+	publish(tp, own, report, state->receiver.arrivals.minimum_rtt_us, window);
 	return window;
 }
 

@@ -3,5 +3,6 @@
 #include "hstcplp.h"
 #define RECEIVER_POLICY hstcplp
 #include "receive_arrivals.h"
+#include "receive.h"
 
 char _license[] SEC("license") = "GPL";

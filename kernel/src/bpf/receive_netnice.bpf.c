@@ -25,7 +25,7 @@ __noinline u32 netnice_answer(struct netnice *state, const struct netnice_ack *a
 
 #define RECEIVER_POLICY netnice_answer
 #include "receiver.h"
-#include "receiver_round_trip.h"
+#include "reception.h"
 
 /* Verified once, like netnice_answer. */
 __noinline u32 receiver_answer(struct receiver *state, const struct receiver_segment *segment)
@@ -53,8 +53,6 @@ struct governed {
 	struct receiver receiver;
 	struct receiver_round_trip round_trip; /* of a connection without timestamps */
 };
-
-#include "receive.h"
 
 char _license[] SEC("license") = "GPL";
 
@@ -127,9 +125,10 @@ static __always_inline struct receiver_group *group_of(u64 group)
 }
 
 static __always_inline u32 governed_window(struct bpf_sock_ops *ops, const struct tcp_sock *tp,
-					   struct reception *own, struct receiver_segment *segment)
+					   struct reception *own, struct governed *state,
+					   struct receiver_segment *segment)
 {
-	struct receiver *receiver = &own->governed.receiver;
+	struct receiver *receiver = &state->receiver;
 	struct receiver_path *path = path_of(ops, own->record.group);
 	struct receiver_group *group = group_of(own->record.group);
 	u32 number = (u32)bpf_get_socket_cookie(ops) | 1U << 31;
@@ -138,7 +137,7 @@ static __always_inline u32 governed_window(struct bpf_sock_ops *ops, const struc
 	if (!has_timestamps(tp)) {
 		struct receiver_advertised advertised = advertised_by(tp);
 
-		receiver_timed(&own->governed.round_trip, receiver, segment, &advertised);
+		receiver_timed(&state->round_trip, receiver, segment, &advertised);
 	}
 	/* Without stamps a probe of a closed window would give no sample. */
 	if (group && own->unseen < UNSEEN && has_timestamps(tp))
@@ -156,6 +155,8 @@ static __always_inline u32 governed_window(struct bpf_sock_ops *ops, const struc
 	own->record.paused = window <= RECEIVER_PAUSE_BYTES;
 	return window;
 }
+
+#include "receive.h"
 
 /* Returns the position of the TCP header of a packet from `sk`; 0 if it is not where it may be. */
 static __always_inline u32 tcp_position(struct __sk_buff *skb, const struct bpf_sock *sk)

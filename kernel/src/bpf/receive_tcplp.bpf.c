@@ -3,5 +3,6 @@
 #include "tcplp.h"
 #define RECEIVER_POLICY tcplp
 #include "receive_arrivals.h"
+#include "receive.h"
 
 char _license[] SEC("license") = "GPL";

@@ -7,6 +7,7 @@
 //! ends of connections (`transport.rs`), and, where the lookahead allows it, ahead of the present (`fast_forward.rs`).
 
 mod conservation;
+mod crossing;
 mod fast_forward;
 mod forwarding;
 mod partition;

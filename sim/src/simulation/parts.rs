@@ -20,65 +20,17 @@ use crate::engine::fifo_lanes::NO_LANE;
 use crate::engine::flight::{Departure, Flight};
 use crate::engine::scheduler::Scheduler;
 use crate::error::BuildError;
-use crate::flows::bodies::{Body, Goes};
+use crate::flows::bodies::Goes;
 use crate::flows::spec::FlowSpec;
 use crate::flows::state::Work;
 use crate::links::network::{LinkSpec, PlacedLink};
 use crate::measure::{FlowCounters, OF_FLOWS, OF_LINKS, SENDERS_QUANTITIES};
-use crate::packet::{Packet, Route, UDP};
+use crate::packet::{Packet, UDP};
+use crate::simulation::crossing::{Crossing, Message};
 use crate::simulation::partition::{Ends, Partition, Share};
 use crate::simulation::run::Run;
 use crate::simulation::{Parts, RunOptions};
 use crate::trace::events::EventTrace;
-
-/// A packet on its way from one part to another: a link of the one has taken it in, and it comes out in the other.
-#[derive(Debug)]
-pub(super) struct Message {
-    link: u32,
-    due: Time,
-    packet: Packet,
-    body: Body,
-}
-
-/// State that only a run which is a part has.
-#[derive(Debug)]
-pub(super) struct Crossing {
-    /// The part at the far end of each link that is a cut.
-    cut_to: Vec<Option<u32>>,
-    /// The links of this part.
-    own: Vec<bool>,
-    /// The route of packets that have gone to another part and stay on the link for its measurements.
-    pub crossed: Route,
-    /// Packets that have gone to each part in this window.
-    sent: Vec<Vec<Message>>,
-    /// Packets that have come from other parts.
-    received: u64,
-    /// Events that another part has counted, too.
-    pub counted_elsewhere: u64,
-}
-
-impl Crossing {
-    pub fn new(share: Share<'_>, links: usize) -> Crossing {
-        Crossing {
-            cut_to: (0..links).map(|link| share.cut_to(link)).collect(),
-            own: (0..links).map(|link| share.has_link(link)).collect(),
-            crossed: Route::default(),
-            sent: (0..share.partition.parts).map(|_| Vec::new()).collect(),
-            received: 0,
-            counted_elsewhere: 0,
-        }
-    }
-
-    /// The link leads to another part.
-    pub fn is_cut(&self, link: usize) -> bool {
-        self.cut_to[link].is_some()
-    }
-
-    /// The link belongs to this part.
-    pub fn has(&self, link: usize) -> bool {
-        self.own[link]
-    }
-}
 
 impl<S: Scheduler> Run<S> {
     /// A link has taken in a packet whose route leads over a cut there, if not on all links that the place in the route stands for. Beyond

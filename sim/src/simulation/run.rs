@@ -13,7 +13,7 @@ use crate::links::state::{Inside, Links, SimulatedLink};
 use crate::lookahead::Lookahead;
 use crate::measure::{FlowCounters, Sampler};
 use crate::packet::{Marks, Packet, UDP};
-use crate::simulation::parts::Crossing;
+use crate::simulation::crossing::Crossing;
 use crate::tcp::Segment;
 use crate::trace::events::EventTrace;
 

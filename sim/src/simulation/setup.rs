@@ -26,7 +26,7 @@ use crate::packet::Route;
 use crate::random::Stream;
 use crate::simulation::RunOptions;
 use crate::simulation::partition::Share;
-use crate::simulation::parts::Crossing;
+use crate::simulation::crossing::Crossing;
 use crate::simulation::run::Run;
 use crate::tcp::Opener;
 use crate::time::NEVER;
