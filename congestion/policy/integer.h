@@ -24,6 +24,20 @@ typedef int s32;
 #else
 #define POLICY_CALLED POLICY_INLINE
 #endif
+/*
+ * A step that works on a policy's state: POLICY_CALLED with pointers. The verifier follows the paths
+ * within each step, whose numbers add up, in place of those through all of them, whose numbers
+ * multiply. It knows neither that the pointers point to something nor of steps without a result.
+ */
+#ifdef __bpf__
+#define POLICY_STEP_NEEDS(pointers)                                                                \
+	do {                                                                                       \
+		if (!(pointers))                                                                   \
+			return 0;                                                                  \
+	} while (0)
+#else
+#define POLICY_STEP_NEEDS(pointers)
+#endif
 
 POLICY_INLINE u32 policy_min(u32 left, u32 right)
 {

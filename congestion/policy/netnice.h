@@ -57,8 +57,9 @@ POLICY_INLINE u32 netnice_surplus(u32 cwnd, u32 dither)
  * second indication within the inference time-out, in which the window did not grow, comes from
  * others: the window is at least halved. A third starts yielding.
  */
-POLICY_INLINE u32 netnice_back_off(struct netnice *state, const struct netnice_ack *ack, u32 cwnd)
+POLICY_CALLED u32 netnice_back_off(struct netnice *state, const struct netnice_ack *ack, u32 cwnd)
 {
+	POLICY_STEP_NEEDS(state && ack);
 	u32 backlog = netnice_own_backlog(state, cwnd, state->over_queue_us);
 	u32 surplus = netnice_surplus(cwnd, ack->delivered);
 	u32 filled = cwnd > backlog ? cwnd - backlog : NETNICE_MINIMUM_CWND;
@@ -102,14 +103,15 @@ POLICY_INLINE u32 netnice_plan_growth(const struct netnice *state, u32 cwnd, u32
 }
 
 /* Evaluates a finished round. */
-POLICY_INLINE void netnice_round(struct netnice *state, const struct netnice_ack *ack, u32 cwnd)
+POLICY_CALLED u32 netnice_round(struct netnice *state, const struct netnice_ack *ack, u32 cwnd)
 {
+	POLICY_STEP_NEEDS(state && ack);
 	u32 previous_queue_us = state->report.delay_over_minimum_us;
 	u32 queue_us = state->round_queue_us;
 	u32 threshold_us = netnice_threshold_us(state);
 
 	if (queue_us == NETNICE_NO_SAMPLE || (!state->round_prompt && queue_us > threshold_us))
-		return;
+		return 0;
 	state->report.delay_over_minimum_us = queue_us;
 	state->report.threshold_us = threshold_us;
 	if (state->report.phase != POLICY_YIELDING && !ack->app_limited) {
@@ -133,6 +135,7 @@ POLICY_INLINE void netnice_round(struct netnice *state, const struct netnice_ack
 		state->growth =
 			policy_min(netnice_plan_growth(state, cwnd, queue_us, threshold_us), 65535);
 	}
+	return 0;
 }
 
 /*
@@ -165,8 +168,9 @@ POLICY_INLINE u32 netnice_grow_back(struct netnice *state, const struct netnice_
 }
 
 /* Grows the window between the ends of rounds. */
-POLICY_INLINE u32 netnice_grow(struct netnice *state, const struct netnice_ack *ack, u32 cwnd)
+POLICY_CALLED u32 netnice_grow(struct netnice *state, const struct netnice_ack *ack, u32 cwnd)
 {
+	POLICY_STEP_NEEDS(state && ack);
 	u64 progress;
 
 	if (ack->app_limited || state->over_packets || !netnice_follows_reaction(state, ack))
@@ -183,9 +187,10 @@ POLICY_INLINE u32 netnice_grow(struct netnice *state, const struct netnice_ack *
  * Ends slow start at the first indication. The packets that met the queue left a round trip ago, at
  * half the window.
  */
-POLICY_INLINE u32 netnice_leave_slow_start(struct netnice *state, const struct netnice_ack *ack,
+POLICY_CALLED u32 netnice_leave_slow_start(struct netnice *state, const struct netnice_ack *ack,
 					   u32 cwnd)
 {
+	POLICY_STEP_NEEDS(state && ack);
 	u32 product = netnice_bandwidth_delay_product(state);
 	u32 fits = cwnd;
 

@@ -113,9 +113,10 @@ POLICY_INLINE u32 netnice_learn_limit(struct netnice *state, u32 delivered, u32 
  * the path has delivered since the event what it takes in one round trip. Its late losses may be
  * found within the next quarter of a window. Returns the window.
  */
-POLICY_INLINE u32 netnice_judge_losses(struct netnice *state, const struct netnice_ack *ack,
+POLICY_CALLED u32 netnice_judge_losses(struct netnice *state, const struct netnice_ack *ack,
 				       u32 cwnd)
 {
+	POLICY_STEP_NEEDS(state && ack);
 	u32 delivered = ack->delivered - ack->acked - state->reaction_mark;
 	u32 lost = state->cwnd_cnt + ack->lost;
 
@@ -145,8 +146,9 @@ POLICY_INLINE int netnice_is_loss_event(const struct netnice *state, const struc
 }
 
 /* Answers a loss as Reno does (RFC 5681, equation 4), and returns cautiously. */
-POLICY_INLINE u32 netnice_on_loss(struct netnice *state, const struct netnice_ack *ack, u32 cwnd)
+POLICY_CALLED u32 netnice_on_loss(struct netnice *state, const struct netnice_ack *ack, u32 cwnd)
 {
+	POLICY_STEP_NEEDS(state && ack);
 	u32 product = netnice_bandwidth_delay_product(state);
 	int blind = netnice_is_blind(state);
 

@@ -18,8 +18,9 @@
  * On a path with jitter, changes of twice the jitter, or twice a round's spread, do not indicate a
  * queue.
  */
-POLICY_INLINE u32 netnice_threshold_us(const struct netnice *state)
+POLICY_CALLED u32 netnice_threshold_us(const struct netnice *state)
 {
+	POLICY_STEP_NEEDS(state);
 	u32 threshold_us = policy_max(state->threshold_floor * NETNICE_TICK_US,
 				      NETNICE_THRESHOLD_HALF_PACKETS * (state->packet_ns / 2000));
 	u32 jitter_us = policy_max(NETNICE_THRESHOLD_JITTERS * state->jitter_us,
@@ -76,8 +77,9 @@ POLICY_INLINE u32 netnice_bandwidth_delay_product(const struct netnice *state)
  * support it: a path may deliver one packet in a hundred early, and all others would seem to wait in
  * a queue. While yielding, samples are rare and one is enough. Returns the fall.
  */
-POLICY_INLINE u32 netnice_follow_fall(struct netnice *state, const struct netnice_ack *ack)
+POLICY_CALLED u32 netnice_follow_fall(struct netnice *state, const struct netnice_ack *ack)
 {
+	POLICY_STEP_NEEDS(state && ack);
 	int rare = state->report.phase == POLICY_YIELDING;
 	u32 sample_rtt_us = ack->sample_rtt_us;
 	u32 fall_us;
@@ -196,8 +198,9 @@ POLICY_INLINE int netnice_may_be_lone(const struct netnice_ack *ack, u32 excess_
 }
 
 /* Samples the delay of an ACK. */
-POLICY_INLINE void netnice_sample(struct netnice *state, const struct netnice_ack *ack)
+POLICY_CALLED u32 netnice_sample(struct netnice *state, const struct netnice_ack *ack)
 {
+	POLICY_STEP_NEEDS(state && ack);
 	u8 lone_acks = state->lone_acks;
 	int prompt = delayed_ack_is_prompt(&lone_acks, ack->acked, ack->in_flight);
 	int held = netnice_may_be_held(state, ack);
@@ -205,9 +208,9 @@ POLICY_INLINE void netnice_sample(struct netnice *state, const struct netnice_ac
 
 	state->lone_acks = lone_acks;
 	if (!ack->sample_rtt_us || ca_answers_congestion(ack->ca_state))
-		return;
+		return 0;
 	if (ack->ca_state != CA_OPEN && ack->sample_rtt_us < state->minimum_rtt_us)
-		return;
+		return 0;
 	queue_us = policy_min(netnice_queue_us(state, ack), NETNICE_QUEUE_LIMIT_US);
 	if (held && ack->in_flight) {
 		queue_us = netnice_less_held_us(ack, queue_us);
@@ -217,7 +220,7 @@ POLICY_INLINE void netnice_sample(struct netnice *state, const struct netnice_ac
 		/* No sign of a queue: the window grows to what makes the receiver acknowledge at once. */
 		state->round_queue_us =
 			policy_min(state->round_queue_us, netnice_threshold_us(state) / 2);
-		return;
+		return 0;
 	}
 	agreed_us = policy_min(state->latest_queue_us, queue_us);
 	netnice_learn_jitter(state, queue_us);
@@ -234,6 +237,7 @@ POLICY_INLINE void netnice_sample(struct netnice *state, const struct netnice_ac
 		state->over_packets =
 			policy_min(state->over_packets + ack->acked, NETNICE_OVER_LIMIT);
 	}
+	return 0;
 }
 
 #endif

@@ -233,25 +233,27 @@ POLICY_INLINE void netnice_judge_train(struct netnice *state, const struct netni
 }
 
 /* While yielding: evaluates a train once all of it is acknowledged. */
-POLICY_INLINE void netnice_train_round(struct netnice *state, const struct netnice_ack *ack,
-				       u32 previous_us)
+POLICY_CALLED u32 netnice_train_round(struct netnice *state, const struct netnice_ack *ack,
+				      u32 previous_us)
 {
+	POLICY_STEP_NEEDS(state && ack);
 	u32 own_us = (netnice_train_packets(state) - 1) * (state->packet_ns / 1000);
 	u32 threshold_us = netnice_threshold_us(state) + own_us;
 	u32 queue_us = state->latest_queue_us;
 
 	if (!ack->sample_rtt_us || (!state->round_prompt && queue_us > threshold_us))
-		return;
+		return 0;
 	state->report.delay_over_minimum_us = queue_us;
 	state->report.threshold_us = threshold_us;
 	if (queue_us > threshold_us) {
 		netnice_judge_train(state, ack, previous_us);
-		return;
+		return 0;
 	}
 	/* On a slower link every train meets a queue of its own. */
 	if (state->shared)
 		state->lead_ns = 0;
 	netnice_count_clean_probe(state);
+	return 0;
 }
 
 #endif

@@ -86,8 +86,9 @@ POLICY_INLINE int netnice_pauses_long(const struct netnice *state)
  * followed by the next probe at once, not after a long pause; so the long pause follows a lone
  * packet, sent after the probe has met a queue.
  */
-POLICY_INLINE u32 netnice_probe_cwnd(struct netnice *state, const struct netnice_ack *ack)
+POLICY_CALLED u32 netnice_probe_cwnd(struct netnice *state, const struct netnice_ack *ack)
 {
+	POLICY_STEP_NEEDS(state && ack);
 	u32 cwnd = 2 * netnice_probe_packets(state);
 
 	if (ack->in_flight)

@@ -27,11 +27,6 @@
 #include "parameters.h"
 #include "receiver_segment.h"
 
-/* The call of the policy; a BPF program may replace it to have the policy verified separately. */
-#ifndef RECEIVER_POLICY
-#define RECEIVER_POLICY netnice_on_ack
-#endif
-
 #define RECEIVER_PAUSE_BYTES 1152U   /* the smallest window clamp that Linux allows */
 #define RECEIVER_PROBE_PACKETS 2U    /* the second packet makes the receiver ACK at once */
 #define RECEIVER_RESTART_PACKETS 10U /* initial window of a sender (RFC 6928) */
@@ -519,7 +514,7 @@ POLICY_INLINE u32 receiver_on_arrival(struct receiver *state,
 	/* receiver_queue_us() has followed the minimum: its falls count at once. */
 	state->policy.low_support = NETNICE_LOW_ENOUGH - NETNICE_LOW_SUPPORT;
 	state->policy.low_fall_us = 0;
-	state->cwnd = receiver_answered(state, prior_mark, RECEIVER_POLICY(&state->policy, &ack));
+	state->cwnd = receiver_answered(state, prior_mark, netnice_on_ack(&state->policy, &ack));
 	receiver_count_unsampled(state, queue_us);
 	state->policy.report.signal = POLICY_SIGNAL_ONE_WAY_DELAY;
 	/*

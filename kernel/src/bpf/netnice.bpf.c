@@ -54,7 +54,9 @@ void BPF_PROG(netnice_end, struct sock *sk)
 static __always_inline void control(struct sock *sk, const struct rate_sample *sample)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
-	struct netnice *state = congestion_state(sk);
+	struct netnice *kept = congestion_state(sk);
+	/* Steps of the policy take pointers to memory, not into a socket. */
+	struct netnice state = *kept;
 	struct netnice_ack ack = {
 		.now_us = (u32)tp->tcp_mstamp,
 		.sample_rtt_us = sample->rtt_us > 0 ? (u32)sample->rtt_us : 0,
@@ -75,10 +77,11 @@ static __always_inline void control(struct sock *sk, const struct rate_sample *s
 
 	if (sample->delivered < 0 || sample->interval_us <= 0)
 		ack.rate_delivered = 0;
-	cwnd = netnice_on_ack(state, &ack);
+	cwnd = netnice_on_ack(&state, &ack);
+	*kept = state;
 	set_cwnd(tp, cwnd);
-	set_pacing_rate(sk, state);
-	flow_report(sk, &state->report);
+	set_pacing_rate(sk, kept);
+	flow_report(sk, &kept->report);
 }
 
 /* Since 6.10 the callback also gets the ACK's number and flags, before the sample. */

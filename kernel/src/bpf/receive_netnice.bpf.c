@@ -7,27 +7,10 @@
 #include "cgroup_types.h"
 #include <bpf/bpf_helpers.h>
 #include "netnice.h"
-
-/*
- * The verifier checks this once, not on each path that leads to it: that halves the load time. The
- * constant lets the compiler remove what only senders do, which would be too much for the verifier.
- */
-__noinline u32 netnice_answer(struct netnice *state, const struct netnice_ack *ack)
-{
-	struct netnice_ack received;
-
-	if (!state || !ack)
-		return 0;
-	received = *ack;
-	received.at_receiver = 1;
-	return netnice_on_ack(state, &received);
-}
-
-#define RECEIVER_POLICY netnice_answer
 #include "receiver.h"
 #include "reception.h"
 
-/* Verified once, like netnice_answer. */
+/* The verifier checks this once, not on each path that leads to it. */
 __noinline u32 receiver_answer(struct receiver *state, const struct receiver_segment *segment)
 {
 	return state && segment ? receiver_window(state, segment) : 0;
