@@ -168,9 +168,8 @@ POLICY_INLINE u32 netnice_grow_back(struct netnice *state, const struct netnice_
 }
 
 /* Grows the window between the ends of rounds. */
-POLICY_CALLED u32 netnice_grow(struct netnice *state, const struct netnice_ack *ack, u32 cwnd)
+POLICY_INLINE u32 netnice_grow(struct netnice *state, const struct netnice_ack *ack, u32 cwnd)
 {
-	POLICY_STEP_NEEDS(state && ack);
 	u64 progress;
 
 	if (ack->app_limited || state->over_packets || !netnice_follows_reaction(state, ack))

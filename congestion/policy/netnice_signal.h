@@ -18,9 +18,8 @@
  * On a path with jitter, changes of twice the jitter, or twice a round's spread, do not indicate a
  * queue.
  */
-POLICY_CALLED u32 netnice_threshold_us(const struct netnice *state)
+POLICY_INLINE u32 netnice_threshold_us(const struct netnice *state)
 {
-	POLICY_STEP_NEEDS(state);
 	u32 threshold_us = policy_max(state->threshold_floor * NETNICE_TICK_US,
 				      NETNICE_THRESHOLD_HALF_PACKETS * (state->packet_ns / 2000));
 	u32 jitter_us = policy_max(NETNICE_THRESHOLD_JITTERS * state->jitter_us,
@@ -77,9 +76,8 @@ POLICY_INLINE u32 netnice_bandwidth_delay_product(const struct netnice *state)
  * support it: a path may deliver one packet in a hundred early, and all others would seem to wait in
  * a queue. While yielding, samples are rare and one is enough. Returns the fall.
  */
-POLICY_CALLED u32 netnice_follow_fall(struct netnice *state, const struct netnice_ack *ack)
+POLICY_INLINE u32 netnice_follow_fall(struct netnice *state, const struct netnice_ack *ack)
 {
-	POLICY_STEP_NEEDS(state && ack);
 	int rare = state->report.phase == POLICY_YIELDING;
 	u32 sample_rtt_us = ack->sample_rtt_us;
 	u32 fall_us;
