@@ -100,6 +100,25 @@ fn sack_repairs_two_losses_in_one_round_trip() {
     assert_eq!(pipe.sender.statistics().retransmitted_segments, 2);
 }
 
+/// RFC 6675 section 4: NextSeg's rule 1 wants IsLost, rule 2 prefers new data to a hole that is not lost yet. (ns-2's Sack1
+/// would retransmit 13 as soon as 14 is SACKed.)
+#[test]
+fn sack_sends_new_data_until_three_sacks_lie_above_a_hole() {
+    let mut pipe = pipe(Recovery::Sack, &[2, 13]);
+    let rounds = rounds(&mut pipe, 4);
+    // The third duplicate makes cwnd 6. With 3 to 9 SACKed, pipe is 14 + 1 - 7 - 1 = 7.
+    assert_eq!(rounds[1], [10, 11, 12, 13, 14, 15, 2]);
+    // SACKs of 10 to 12 make pipe 5 twice, those of 14 and 15 as well: new packets. The ACK of 2 leaves 13 to 19, of which two are
+    // SACKed: pipe 5, and one more.
+    assert_eq!(rounds[2], range(16, 20));
+    // The SACK of 16 is the third above 13: of 13 to 20 three are SACKed and one is lost, pipe 4.
+    assert_eq!(rounds[3], [vec![13], range(21, 25)].concat());
+    assert_eq!(pipe.sender.ssthresh(), 6.0);
+    let statistics = pipe.sender.statistics();
+    assert_eq!((statistics.fast_recoveries, statistics.timeouts), (1, 0));
+    assert_eq!(statistics.retransmitted_segments, 2);
+}
+
 #[test]
 fn prr_sends_a_packet_for_every_second_ack_until_ssthresh() {
     let (sender, receiver) = one_way(1000);
