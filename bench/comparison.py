@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Figures of two simulators beside each other: their spread over seeds, whether they agree, and the table of both."""
 
+import math
+
 Figures = dict[str, float]
 Spread = dict[str, dict[str, float]]
 
@@ -23,6 +25,17 @@ def spread(runs: list[Figures]) -> Spread:
             "runs": len(values),
         }
     return table
+
+
+def interval(values: list[float]) -> tuple[float, float]:
+    """Mean and half of its 95 % confidence interval, by Student's t, of at least six values."""
+    count = len(values)
+    mean = sum(values) / count
+    variance = sum((value - mean) ** 2 for value in values) / (count - 1)
+    # The quantile by its expansion in 1 / degrees of freedom (Abramowitz and Stegun 26.7.5), to 1 % from five on.
+    z, freedom = 1.959964, count - 1
+    quantile = z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
+    return mean, quantile * math.sqrt(variance / count)
 
 
 def agrees(name: str, ours: dict[str, float], theirs: dict[str, float]) -> bool:
@@ -52,10 +65,25 @@ class Table:
     def add(self, case: str, theirs: Spread, ours: Spread) -> None:
         for name in dict.fromkeys([*theirs, *ours]):
             same = name in ours and name in theirs and agrees(name, ours[name], theirs[name])
-            self.compared += 1
-            self.differing += not same
-            row = [case, name, cell(theirs.get(name)), cell(ours.get(name)), "" if same else "*"]
-            print("| " + " | ".join(row) + " |", flush=True)
+            self.row(case, name, cell(theirs.get(name)), cell(ours.get(name)), same)
+
+    def add_intervals(self, case: str, theirs: list[Figures], ours: list[Figures]) -> None:
+        """Means with 95 % confidence. Figures differ whose difference of means is outside its own interval."""
+        for name in theirs[0]:
+            columns = [[run[name] for run in runs if name in run] for runs in (theirs, ours)]
+            if min(len(column) for column in columns) < 6:
+                continue
+            (their_mean, their_half), (our_mean, our_half) = map(interval, columns)
+            same = abs(our_mean - their_mean) <= math.hypot(their_half, our_half) + ROUNDING * abs(their_mean)
+            cells = [f"{mean:.4g} ± {half:.2g}" for mean, half in ((their_mean, their_half), (our_mean, our_half))]
+            if their_mean:
+                cells[1] += f" ({100 * (our_mean / their_mean - 1):+.1f} %)"
+            self.row(case, name, *cells, same)
+
+    def row(self, case: str, name: str, theirs: str, ours: str, same: bool) -> None:
+        self.compared += 1
+        self.differing += not same
+        print("| " + " | ".join([case, name, theirs, ours, "" if same else "*"]) + " |", flush=True)
 
     def conclude(self) -> None:
         print(f"\n{self.compared - self.differing} of {self.compared} figures agree.")

@@ -9,7 +9,7 @@ import json
 import pathlib
 import subprocess
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 HERE = pathlib.Path(__file__).resolve().parent
 REFERENCE = HERE / "reference.json"
@@ -80,6 +80,17 @@ def dumbbell_netnice(case: Case, run: dict) -> Figures:
     figures = group_figures(flows, float(case.options["rate"]), run["measured_s"])
     figures["queue, packets"] = queue_of(run, "bottleneck")["mean_packets"]
     return figures
+
+
+def repaired_ns2(case: Case, run: dict) -> Figures:
+    flows = {"flows": [flow | {"flow": "tcp"} for flow in run["flows"]]}
+    return dumbbell_ns2(case, run | flows) | {"dropped, %": 100 * run["drop_share"]}
+
+
+def repaired_netnice(case: Case, run: dict) -> Figures:
+    queue = queue_of(run, "bottleneck")
+    drops = sum(drop["packets"] for drop in queue["drops"])
+    return dumbbell_netnice(case, run) | {"dropped, %": 100 * drops / queue["arrived"]}
 
 
 PHASES = ("start-up", "congested", "recovery", "over-provisioned")
@@ -156,6 +167,14 @@ def dumbbell(name: str, scenario: str, settings: dict[str, str] | None = None, *
     )
 
 
+def repaired(name: str, scenario: str, settings: dict[str, str], **options: object) -> Case:
+    """A dumbbell that shows how senders recover from losses; the flows are called "tcp" in both."""
+    case = dumbbell(name, scenario, settings, **options)
+    return replace(case, of_ns2=repaired_ns2, of_netnice=repaired_netnice)
+
+
+# The scenarios' names of recoveries, and ns-2's names of agents.
+AGENTS = {"reno": "Reno", "newreno": "Newreno", "sack": "Sack1"}
 SLOW = {"rate": 1.5e6, "limit": 23, "seconds": 520}
 
 CASES = [
@@ -188,4 +207,44 @@ CASES = [
     Case("RED in four phases", "red_phases.tcl", {}, "red_phases.toml", red_ns2, red_netnice),
     Case("web", "web.tcl", {"seconds": 120}, "web.toml", web_ns2, web_netnice),
     Case("web beside Reno", "web.tcl", {"seconds": 120, "ftp": "Reno"}, "web_ftp.toml", web_ns2, web_netnice),
+    *(
+        repaired(
+            f"{AGENTS[recovery]}, {100 * loss:g} % lost, {delay} ms",
+            "loss.toml",
+            {"recovery": recovery, "delay": f"{delay}ms", "loss": f"{100 * loss:g}%"},
+            forward=AGENTS[recovery],
+            delay=delay / 1000,
+            loss=loss,
+        )
+        for recovery in ("newreno", "sack")
+        for delay, loss in ((20, 0.005), (20, 0.04), (50, 0.04))
+    ),
+    *(
+        repaired(
+            f"20 {AGENTS[recovery]}, 30 to 220 ms",
+            "round_trips.toml",
+            {"recovery": recovery},
+            forward=AGENTS[recovery],
+            count=20,
+            step=0.005,
+            delay=0.01,
+            accessdelay=0.0025,
+            limit=100,
+            seconds=120,
+        )
+        for recovery in ("reno", "sack")
+    ),
+    *(
+        repaired(
+            f"RED, 10 {AGENTS[recovery]}",
+            "red.toml",
+            {"recovery": recovery},
+            forward=AGENTS[recovery],
+            count=10,
+            red="10,30",
+            limit=100,
+            seconds=120,
+        )
+        for recovery in ("reno", "newreno")
+    ),
 ]

@@ -16,7 +16,11 @@ define_options {
     delay       0.02    {bottleneck, s}
     access      100e6   {access links, bit/s}
     accessdelay 0.002   {access links, s}
+    step        0       {propagation, s, of each further sender's access link on top: round-trip times that differ}
     limit       150     {limit_ of the bottleneck's drop-tail queues: one packet less waits beside the one in transmission}
+    red         {}      {RED with gentle_ instead of drop-tail from left to right: min_th and max_th in packets, by a comma}
+    loss        0       {share of the packets from left to right that are lost at random, before the queue}
+    lost        {}      {numbers of the packets lost there, from 1 in the order of arrival, by commas}
     packet      1000    {bytes of data in a packet}
     header      40      {bytes of headers on top}
     ack         40      {bytes of an ACK}
@@ -31,24 +35,55 @@ define_options {
     seconds     200     {s at which the run ends}
     seed        1       {of ns-2's random numbers}
     trace       {}      {file for time, cwnd and ssthresh of the first flow, every 10 ms}
+    events      {}      {file for ns-2's trace of the packets on the first sender's access link}
+    set         {}      {more settings of the TCP agents, as "partial_ack_ 1 bugFix_ 0"}
 }
 
 set ns [new Simulator]
 configure_tcp
+foreach {name value} [option set] { Agent/TCP set $name $value }
+Queue/RED set bytes_ false
+Queue/RED set queue_in_bytes_ false
+Queue/RED set q_weight_ 0.002
+# While the queue is idle, packets of the size that there is drain.
+Queue/RED set mean_pktsize_ [expr {[option packet] + [option header]}]
+if {[option red] ne ""} {
+    foreach {thresh maxthresh} [split [option red] ,] {}
+    Queue/RED set thresh_ $thresh
+    Queue/RED set maxthresh_ $maxthresh
+}
 
 set left [$ns node]
 set right [$ns node]
-$ns duplex-link $left $right [option rate] [option delay] DropTail
+$ns simplex-link $left $right [option rate] [option delay] [expr {[option red] eq "" ? "DropTail" : "RED"}]
+$ns simplex-link $right $left [option rate] [option delay] DropTail
 $ns queue-limit $left $right [option limit]
 $ns queue-limit $right $left [option limit]
+if {[option loss] > 0} {
+    set losses [new ErrorModel]
+    $losses unit packet
+    $losses set rate_ [option loss]
+} elseif {[option lost] ne ""} {
+    set losses [new ErrorModel/List]
+    $losses unit packet
+    # It counts from 0.
+    foreach number [split [option lost] ,] { lappend numbers [expr {$number - 1}] }
+    $losses droplist $numbers
+}
+if {[info exists losses]} {
+    $losses drop-target [new Agent/Null]
+    $ns lossmodel $losses $left $right
+}
 
-proc far_host {router} { return [host $router [option access] [option accessdelay]] }
+proc far_host {router {further 0}} { return [host $router [option access] [expr {[option accessdelay] + $further}]] }
 
 set flows {}
 foreach control [split [option forward] ,] {
     for {set i 0} {$i < [option count]} {incr i} {
         set start [expr {[option start] * [uniform]}]
-        lappend flows $control [connection $control [far_host $left] [far_host $right] $start]
+        set from [far_host $left [expr {$i * [option step]}]]
+        if {[option events] ne "" && $flows eq ""} { $ns trace-queue $from $left [open [option events] w] }
+        lappend flows $control [connection $control $from [far_host $right] $start]
     }
 }
 for {set i 0} {$i < [option reverse]} {incr i} {
@@ -88,14 +123,16 @@ proc sample {} {
 proc report {} {
     set seconds [expr {[option seconds] - [option warmup]}]
     set rows {}
+    set arrived [expr {[$::monitor set parrivals_] - $::arrived_0}]
+    set dropped [expr {[$::monitor set pdrops_] - $::dropped_0}]
     foreach {name tcp} $::flows {acked_0 sent_0 again_0 timeouts_0} $::before {acked sent again timeouts} [counters] {
         set goodput [expr {($acked - $acked_0) * [option packet] * 8.0 / $seconds}]
         lappend rows [format {{"flow":"%s","goodput_bps":%.0f,"sent":%d,"retransmitted":%d,"timeouts":%d,"mean_cwnd":%.3f}} \
             $name $goodput [expr {$sent - $sent_0}] [expr {$again - $again_0}] \
             [expr {$timeouts - $timeouts_0}] [expr {$::cwnd_sum($tcp) / $::samples}]]
     }
-    puts [format {{"seed":%d,"mean_queue_packets":%.3f,"flows":[%s]}} \
-        [option seed] [expr {$::queue_sum / double($::samples)}] [join $rows ,]]
+    puts [format {{"seed":%d,"mean_queue_packets":%.3f,"drop_share":%.6f,"flows":[%s]}} \
+        [option seed] [expr {$::queue_sum / double($::samples)}] [expr {$dropped / double($arrived)}] [join $rows ,]]
     exit 0
 }
 
@@ -110,7 +147,12 @@ if {[option trace] ne ""} {
 }
 if {[option warmup] < [option seconds]} {
     set monitor [$ns monitor-queue $left $right ""]
-    $ns at [option warmup] {set before [counters]; sample}
+    $ns at [option warmup] {
+        set before [counters]
+        set arrived_0 [$monitor set parrivals_]
+        set dropped_0 [$monitor set pdrops_]
+        sample
+    }
     $ns at [option seconds] report
 } else {
     $ns at [option seconds] {exit 0}
