@@ -47,21 +47,48 @@ pub struct RandomLoss {
     random: Xoshiro256PlusPlus,
 }
 
-impl Jitter {
-    /// The delay in seconds for a number drawn uniformly from [0, 1).
-    fn seconds(&self, draw: f64) -> f64 {
-        match self {
-            Jitter::None => 0.0,
-            Jitter::Uniform(largest) => largest.as_secs_f64() * draw,
-            Jitter::Exponential(mean) => -mean.as_secs_f64() * (-draw).ln_1p(),
-            // The inverse of the distribution: lambda ((1 - u)^(-1/3) - 1), where the mean is lambda / 2.
-            Jitter::Pareto(mean) => {
-                2.0 * mean.as_secs_f64() * ((1.0 - draw).powf(-1.0 / 3.0) - 1.0)
-            }
-            Jitter::Early(size, early) => match draw < early.as_f64() {
-                true => 0.0,
-                false => size.as_secs_f64(),
+/// A jitter's delays, computed once: in seconds, as numbers that a draw needs.
+#[derive(Debug, Clone, Copy)]
+enum Delays {
+    None,
+    Uniform { largest: f64 },
+    Exponential { mean: f64 },
+    Pareto { lambda: f64 },
+    Early { size: f64, early: f64 },
+}
+
+impl Delays {
+    fn of(jitter: Jitter) -> Delays {
+        match jitter {
+            Jitter::None => Delays::None,
+            Jitter::Uniform(largest) => Delays::Uniform {
+                largest: largest.as_secs_f64(),
             },
+            Jitter::Exponential(mean) => Delays::Exponential {
+                mean: mean.as_secs_f64(),
+            },
+            // The mean is lambda / 2.
+            Jitter::Pareto(mean) => Delays::Pareto {
+                lambda: 2.0 * mean.as_secs_f64(),
+            },
+            Jitter::Early(size, early) => Delays::Early {
+                size: size.as_secs_f64(),
+                early: early.as_f64(),
+            },
+        }
+    }
+
+    /// The delay in seconds for a number drawn uniformly from [0, 1).
+    #[inline]
+    fn seconds(self, draw: f64) -> f64 {
+        match self {
+            Delays::None => 0.0,
+            Delays::Uniform { largest } => largest * draw,
+            Delays::Exponential { mean } => -mean * (-draw).ln_1p(),
+            // The inverse of the distribution: lambda ((1 - u)^(-1/3) - 1).
+            Delays::Pareto { lambda } => lambda * ((1.0 - draw).powf(-1.0 / 3.0) - 1.0),
+            Delays::Early { early, .. } if draw < early => 0.0,
+            Delays::Early { size, .. } => size,
         }
     }
 }
@@ -71,7 +98,7 @@ impl Jitter {
     pub fn longest_ns(&self) -> u64 {
         // The largest number below 1 that `uniform` returns; all delays but `Early` grow with it.
         let draw = 1.0 - f64::EPSILON / 2.0;
-        (self.seconds(draw) * 1e9) as u64
+        (Delays::of(*self).seconds(draw) * 1e9) as u64
     }
 }
 
@@ -103,7 +130,7 @@ impl RandomLoss {
 /// Jitter that keeps the order of packets.
 #[derive(Debug, Clone)]
 pub struct InOrderJitter {
-    jitter: Jitter,
+    delays: Delays,
     /// The jitter's own stream, so that neither loss nor jitter changes the other's draws.
     random: Xoshiro256PlusPlus,
     /// Time at which the previous packet comes out.
@@ -117,7 +144,7 @@ impl InOrderJitter {
             let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
             random.jump();
             InOrderJitter {
-                jitter,
+                delays: Delays::of(jitter),
                 random,
                 last_due: Time::ZERO,
             }
@@ -125,8 +152,9 @@ impl InOrderJitter {
     }
 
     /// Returns when a packet comes out that is due at `due` without jitter. Draws once: call it for each packet in order.
+    #[inline]
     pub fn delay(&mut self, due: Time) -> Time {
-        let seconds = self.jitter.seconds(uniform(&mut self.random));
+        let seconds = self.delays.seconds(uniform(&mut self.random));
         self.last_due = due.plus_nanos((seconds * 1e9) as u64).max(self.last_due);
         self.last_due
     }
@@ -159,7 +187,9 @@ impl<P> ReorderingJitter<P> {
             Jitter::None => 0.0,
             Jitter::Uniform(largest) => largest.as_secs_f64() * self.stream.uniform(),
             Jitter::Exponential(mean) => self.stream.exponential(mean.as_secs_f64()),
-            Jitter::Pareto(_) | Jitter::Early(..) => self.jitter.seconds(self.stream.uniform()),
+            Jitter::Pareto(_) | Jitter::Early(..) => {
+                Delays::of(self.jitter).seconds(self.stream.uniform())
+            }
         };
         let due = now + seconds(extra);
         self.held.insert((due, self.sequence), packet);
