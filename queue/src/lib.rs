@@ -78,7 +78,7 @@ pub use link_config::LinkConfig;
 pub use marker::{Marker, MarkerConfig};
 pub use pie::{Pie, PieConfig};
 pub use priority::{Priority, PriorityConfig};
-pub use red::{EcnMode, Red, RedConfig};
+pub use red::{EcnMode, Red, RedAdmission, RedConfig};
 pub use registry::{Described, DescribedVisitor, Discipline, DisciplineConfig};
 pub use rio::{Rio, RioConfig, RioCoupling, RioThresholds};
 pub use setup::{LinkParts, LinkSetup};

@@ -13,7 +13,7 @@ use crate::early_detection::{Average, Curve, EarlyDetection, IdleTime, Settings,
 use crate::units::positive_bytes;
 use crate::{
     Bytes, CountIn, DisciplineContext, DisciplineError, DropCause, DropTail, Dropped, LossFraction,
-    Packet, QueueDiscipline, QueueLimit, Threshold, Time,
+    Packet, QueueBound, QueueDiscipline, QueueLimit, Threshold, Time,
 };
 
 /// Treatment of ECN-capable packets (RFC 3168) in place of an early drop.
@@ -167,10 +167,10 @@ impl Adaptation {
     }
 }
 
-/// A RED queue.
+/// What RED decides about arrivals, apart from the queue that holds the packets. All of it happens as a packet arrives, so that
+/// a link that computes departures on arrival can ask it as well.
 #[derive(Debug, Clone)]
-pub struct Red<P> {
-    queue: DropTail<P>,
+pub struct RedAdmission {
     average: Average,
     idle: IdleTime,
     detection: EarlyDetection,
@@ -179,6 +179,79 @@ pub struct Red<P> {
     ecn: EcnMode,
     random: Xoshiro256PlusPlus,
     marks: u64,
+}
+
+impl RedAdmission {
+    /// Updates the average with an arrival that finds so many packets and bytes `waiting`, and decides whether to admit it,
+    /// possibly marked. `fits`: the queue has room for it.
+    pub fn admit(
+        &mut self,
+        now: Time,
+        packet: &mut impl Packet,
+        (packets, bytes): (usize, u64),
+        fits: bool,
+    ) -> Result<(), DropCause> {
+        let waiting = self.count_in.of(packets, bytes);
+        let missed = self.idle.end(now);
+        self.average.update(waiting, missed);
+        let average = self.average.value();
+        if let Some(adaptation) = &mut self.adaptation {
+            adaptation.adapt(now, average, &mut self.detection.curve.max_probability);
+        }
+        let length = packet.length() as u64;
+        let verdict = self
+            .detection
+            .judge(average, waiting, length, &mut self.random);
+        // A full queue drops the packet without marking it first.
+        if !fits {
+            self.detection.dropped();
+            return Err(DropCause::QueueFull);
+        }
+        if verdict == Verdict::Pass {
+            return Ok(());
+        }
+        self.mark(packet, verdict).map_or(Ok(()), Err)
+    }
+
+    /// Marks `packet` where ECN permits and returns `None`; otherwise returns the cause of the drop, if any.
+    fn mark(&mut self, packet: &mut impl Packet, verdict: Verdict) -> Option<DropCause> {
+        let below_max = self.average.value() < self.detection.curve.max;
+        let low_class = self.ecn == EcnMode::MarkLowClass;
+        let may_mark = match self.ecn {
+            EcnMode::Off => false,
+            EcnMode::Mark => below_max,
+            EcnMode::MarkAlways => true,
+            EcnMode::MarkLowClass => packet.class() > 0,
+        };
+        if may_mark && packet.ecn_capable() {
+            packet.mark_congestion_experienced();
+            self.marks += 1;
+            return None;
+        }
+        match verdict {
+            _ if low_class => None,
+            Verdict::Pass => None,
+            Verdict::Early => Some(DropCause::EarlyDrop),
+            Verdict::Forced => Some(DropCause::ForcedDrop),
+        }
+    }
+
+    /// The link has nothing to send at `now`. Only the first call after an arrival has an effect.
+    pub fn begin_idle(&mut self, now: Time) {
+        self.idle.begin(now);
+    }
+
+    /// Packets marked so far.
+    pub fn marks(&self) -> u64 {
+        self.marks
+    }
+}
+
+/// A RED queue.
+#[derive(Debug, Clone)]
+pub struct Red<P> {
+    queue: DropTail<P>,
+    admission: RedAdmission,
 }
 
 impl<P: Packet> Red<P> {
@@ -205,78 +278,45 @@ impl<P: Packet> Red<P> {
         detection.check_within(context, limit, config.count_in)?;
         Ok(Red {
             queue: DropTail::new(limit),
-            average: Average::new(context.weight(config.weight)?),
-            idle: IdleTime::new(context.packets_per_second()?),
-            adaptation: config.adaptive.then(|| Adaptation::new(&detection.curve)),
-            detection,
-            count_in: config.count_in,
-            ecn: config.ecn,
-            random: Xoshiro256PlusPlus::seed_from_u64(seed),
-            marks: 0,
+            admission: RedAdmission {
+                average: Average::new(context.weight(config.weight)?),
+                idle: IdleTime::new(context.packets_per_second()?),
+                adaptation: config.adaptive.then(|| Adaptation::new(&detection.curve)),
+                detection,
+                count_in: config.count_in,
+                ecn: config.ecn,
+                random: Xoshiro256PlusPlus::seed_from_u64(seed),
+                marks: 0,
+            },
         })
     }
 
     /// The average queue as of the last arrival, in the unit counted.
     pub fn average(&self) -> f64 {
-        self.average.value()
+        self.admission.average.value()
     }
 
     /// max_p, the drop probability at max_th.
     pub fn max_probability(&self) -> f64 {
-        self.detection.curve.max_probability
+        self.admission.detection.curve.max_probability
     }
 
-    /// Updates the average with an arrival and decides whether to admit it, possibly marked.
-    fn admit(&mut self, now: Time, packet: &mut P) -> Result<(), DropCause> {
-        let waiting = self.count_in.of(self.packets(), self.bytes());
-        let missed = self.idle.end(now);
-        self.average.update(waiting, missed);
-        let average = self.average.value();
-        if let Some(adaptation) = &mut self.adaptation {
-            adaptation.adapt(now, average, &mut self.detection.curve.max_probability);
-        }
-        let length = packet.length() as u64;
-        let verdict = self
-            .detection
-            .judge(average, waiting, length, &mut self.random);
-        // A full queue drops the packet without marking it first.
-        if !self.queue.fits(length) {
-            self.detection.dropped();
-            return Err(DropCause::QueueFull);
-        }
-        if verdict == Verdict::Pass {
-            return Ok(());
-        }
-        self.mark(packet, verdict).map_or(Ok(()), Err)
+    /// The bound of the queue, beyond which arrivals are dropped regardless of the average.
+    pub fn bound(&self) -> QueueBound {
+        self.queue.bound()
     }
 
-    /// Marks `packet` where ECN permits and returns `None`; otherwise returns the cause of the drop, if any.
-    fn mark(&mut self, packet: &mut P, verdict: Verdict) -> Option<DropCause> {
-        let below_max = self.average.value() < self.detection.curve.max;
-        let low_class = self.ecn == EcnMode::MarkLowClass;
-        let may_mark = match self.ecn {
-            EcnMode::Off => false,
-            EcnMode::Mark => below_max,
-            EcnMode::MarkAlways => true,
-            EcnMode::MarkLowClass => packet.class() > 0,
-        };
-        if may_mark && packet.ecn_capable() {
-            packet.mark_congestion_experienced();
-            self.marks += 1;
-            return None;
-        }
-        match verdict {
-            _ if low_class => None,
-            Verdict::Pass => None,
-            Verdict::Early => Some(DropCause::EarlyDrop),
-            Verdict::Forced => Some(DropCause::ForcedDrop),
-        }
+    /// What it decides about arrivals, without the queue, which has to be empty.
+    pub fn into_admission(self) -> RedAdmission {
+        self.admission
     }
 }
 
 impl<P: Packet> QueueDiscipline<P> for Red<P> {
     fn enqueue(&mut self, now: Time, mut packet: P) -> Result<(), Dropped<P>> {
-        match self.admit(now, &mut packet) {
+        let waiting = (self.packets(), self.bytes());
+        let fits = self.queue.fits(packet.length() as u64);
+        match self.admission.admit(now, &mut packet, waiting, fits) {
             Ok(()) => self.queue.enqueue(now, packet),
             Err(cause) => Err(Dropped { packet, cause }),
         }
@@ -285,13 +325,13 @@ impl<P: Packet> QueueDiscipline<P> for Red<P> {
     fn dequeue(&mut self, now: Time) -> Option<P> {
         let packet = self.queue.dequeue(now);
         if packet.is_none() {
-            self.idle.begin(now);
+            self.admission.begin_idle(now);
         }
         packet
     }
 
     fn marks(&self) -> u64 {
-        self.marks
+        self.admission.marks()
     }
 
     fn packets(&self) -> usize {
@@ -326,7 +366,10 @@ mod tests {
                 mean_packet: mean_packet.map(Bytes::new),
                 ..config.clone()
             });
-            (red.detection.curve.min, red.detection.curve.max)
+            (
+                red.admission.detection.curve.min,
+                red.admission.detection.curve.max,
+            )
         };
         assert_eq!(of(None), (5.0, 10.0));
         assert_eq!(of(Some(500)), (10.0, 20.0));

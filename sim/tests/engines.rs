@@ -12,9 +12,10 @@ use std::time::Duration;
 
 use common::{Memory, control, ftp, lossy};
 use netnice_queue::{
-    Bytes, CakeConfig, CodelConfig, Discipline, DisciplineConfig, DisciplineContext, DropCause,
-    FqCodelConfig, Jitter, LinkChange, LinkConditions, LinkConfig, LinkCounters, Outage, PieConfig,
-    PolicerConfig, QueueLimit, Rate, ShaperConfig, Time,
+    Bytes, CakeConfig, CodelConfig, CountIn, Discipline, DisciplineConfig, DisciplineContext,
+    DropCause, EcnMode, FqCodelConfig, Jitter, LinkChange, LinkConditions, LinkConfig,
+    LinkCounters, Outage, PieConfig, PolicerConfig, QueueLimit, Rate, RedConfig, ShaperConfig,
+    Threshold, Time,
 };
 use netnice_scenario::ScenarioFile;
 use netnice_scenario::model::{Scenario, TimeSpan};
@@ -358,7 +359,22 @@ fn flow() -> impl Strategy<Value = Flow> {
 /// Mostly drop-tail, otherwise a discipline under active queue management that drops packets within seconds.
 fn discipline() -> impl Strategy<Value = DisciplineConfig> {
     let limit = (2u32..60).prop_map(QueueLimit::Packets);
-    (limit, 0..10).prop_map(|(limit, kind)| match kind {
+    let red = |limit| {
+        let (min, max) = (Threshold::OfLimit(0.1), Threshold::OfLimit(0.5));
+        RedConfig {
+            weight: Some(0.1),
+            ecn: EcnMode::Mark,
+            ..RedConfig::new(limit, min, max)
+        }
+    };
+    (limit, 0..12).prop_map(move |(limit, kind)| match kind {
+        10 => DisciplineConfig::Red(red(limit)),
+        11 => DisciplineConfig::Red(RedConfig {
+            adaptive: true,
+            wait: false,
+            count_in: CountIn::Bytes,
+            ..red(limit)
+        }),
         0 => DisciplineConfig::Codel(CodelConfig::new(limit)),
         1 => DisciplineConfig::FqCodel(FqCodelConfig::new(limit)),
         2 => DisciplineConfig::Pie(PieConfig::new(limit)),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The simulator's form of a link with a drop-tail queue: it computes on a packet's arrival when the packet will leave,
-//! and does not keep the packet.
+//! and does not keep the packet. RED is drop-tail that refuses some arrivals more.
 //!
 //! [`Link`](netnice_queue::Link) with a [`DropTail`](netnice_queue::DropTail) queue is the plain form, which does the same; the
 //! tests below and the differential test `sim/tests/engines.rs` compare the two.
@@ -10,8 +10,8 @@ use std::mem::offset_of;
 use std::time::Duration;
 
 use netnice_queue::{
-    DropCause, InOrderJitter, Jitter, LinkConfig, LinkCounters, LinkUsage, QueueBound, RandomLoss,
-    Rate, Time,
+    DropCause, InOrderJitter, Jitter, LinkConfig, LinkCounters, LinkUsage, Packet, QueueBound,
+    RandomLoss, Rate, RedAdmission, Time,
 };
 
 use crate::engine::flight::Departure;
@@ -157,8 +157,12 @@ pub struct DropTailLink {
     /// All that a packet needs beside this where chance may take or delay it and the link is idle.
     chance: Option<Box<Chance>>,
     group: u32,
-    /// There is a `chance`.
+    /// Chance may take or delay packets.
     has_chance: bool,
+    /// It may take them.
+    has_loss: bool,
+    /// RED decides first.
+    is_red: bool,
 }
 
 /// State that a packet does not need if it finds the link idle. A packet that waits needs the first two cache lines.
@@ -190,17 +194,27 @@ struct Rest {
 struct Drops {
     queue_full: u64,
     random_loss: u64,
+    early_drop: u64,
+    forced_drop: u64,
     bytes: u64,
 }
 
-/// Random effects on the packets of a link.
+impl Drops {
+    fn packets(&self) -> u64 {
+        self.queue_full + self.random_loss + self.early_drop + self.forced_drop
+    }
+}
+
+/// Random effects on the packets of a link. Jitter needs one cache line.
 #[derive(Debug)]
 #[repr(C, align(64))]
 struct Chance {
     jitter: Option<InOrderJitter>,
     loss: Option<RandomLoss>,
+    red: Option<Box<RedAdmission>>,
 }
 
+const _: () = assert!(offset_of!(Chance, loss) == 64);
 const _: () = assert!(offset_of!(Rest, max_packets) == 64 && size_of::<Rest>() == 128);
 
 impl DropTailLink {
@@ -210,8 +224,10 @@ impl DropTailLink {
         let chance = Chance {
             loss: RandomLoss::new(config),
             jitter: InOrderJitter::new(jitter, config.seed),
+            red: None,
         };
-        let has_chance = chance.loss.is_some() || chance.jitter.is_some();
+        let has_loss = chance.loss.is_some();
+        let has_chance = has_loss || chance.jitter.is_some();
         DropTailLink {
             free_at: Time::ZERO,
             remainder: 0,
@@ -222,7 +238,24 @@ impl DropTailLink {
             chance: has_chance.then(|| Box::new(chance)),
             group,
             has_chance,
+            has_loss,
+            is_red: false,
         }
+    }
+
+    /// A link on which RED decides about arrivals before they come to the queue ([`DropTailLink::admit`]). It has no random loss,
+    /// which would come first.
+    pub fn with_red(mut self, red: RedAdmission) -> DropTailLink {
+        let chance = self.chance.get_or_insert_with(|| {
+            Box::new(Chance {
+                jitter: None,
+                loss: None,
+                red: None,
+            })
+        });
+        chance.red = Some(Box::new(red));
+        self.is_red = true;
+        self
     }
 
     /// The number of the link's group.
@@ -257,7 +290,7 @@ impl DropTailLink {
     #[inline]
     pub fn prefetch_chance(&self) {
         if let Some(chance) = &self.chance {
-            prefetch(&**chance, 2);
+            prefetch(&**chance, if self.has_loss { 2 } else { 1 });
         }
     }
 
@@ -271,6 +304,42 @@ impl DropTailLink {
     #[inline]
     pub fn is_busy_at(&self, at: Time) -> bool {
         self.free_at > at
+    }
+
+    /// Returns true if packets have to pass [`DropTailLink::admit`] before they are offered.
+    #[inline(always)]
+    pub fn is_red(&self) -> bool {
+        self.is_red
+    }
+
+    /// RED decides about a packet that arrives at `now`: returns it, possibly marked, to be offered at once, or why it is dropped.
+    #[inline(never)]
+    pub fn admit<P: Packet>(
+        &mut self,
+        properties: &LinkProperties,
+        now: Time,
+        mut packet: P,
+    ) -> Result<P, DropCause> {
+        let chance = self.chance.as_mut();
+        let Some(red) = chance.and_then(|chance| chance.red.as_mut()) else {
+            return Ok(packet);
+        };
+        let length = packet.length() as u64;
+        let rest = self.rest.get_or_insert_default();
+        rest.settle(now);
+        let waiting = (rest.packets as usize, rest.bytes);
+        if self.free_at <= now {
+            red.begin_idle(self.free_at);
+        }
+        let fits = properties.bound.fits(waiting.0, waiting.1, length);
+        match red.admit(now, &mut packet, waiting, fits) {
+            Ok(()) => Ok(packet),
+            Err(cause) => {
+                self.offered += 1;
+                self.offered_bytes += length;
+                Err(rest.dropped(cause, length))
+            }
+        }
     }
 
     /// Offers a packet of `length` bytes at `now`: returns when it comes out, or why it is dropped. `properties` are
@@ -303,10 +372,12 @@ impl DropTailLink {
         length: u64,
     ) -> Result<Departure, DropCause> {
         let start = self.free_at;
-        let loss = self.chance.as_mut().and_then(|chance| chance.loss.as_mut());
-        if loss.is_some_and(RandomLoss::strikes) {
-            let rest = self.rest.get_or_insert_default();
-            return Err(rest.dropped(DropCause::RandomLoss, length));
+        if self.has_loss {
+            let loss = self.chance.as_mut().and_then(|chance| chance.loss.as_mut());
+            if loss.is_some_and(RandomLoss::strikes) {
+                let rest = self.rest.get_or_insert_default();
+                return Err(rest.dropped(DropCause::RandomLoss, length));
+            }
         }
         if start <= now && length <= properties.always_fits {
             let due = self.transmit(properties, now, length);
@@ -357,14 +428,18 @@ impl DropTailLink {
         let none = Rest::default();
         let rest = self.rest.as_deref().unwrap_or(&none);
         let drops = rest.drops.as_deref().copied().unwrap_or_default();
-        let dropped = drops.queue_full + drops.random_loss;
+        let chance = self.chance.as_deref();
+        let red = chance.and_then(|chance| chance.red.as_deref());
         LinkCounters {
             offered: self.offered,
             offered_bytes: self.offered_bytes,
-            delivered: self.offered - dropped - inside.0,
+            delivered: self.offered - drops.packets() - inside.0,
             delivered_bytes: self.offered_bytes - drops.bytes - inside.1,
             queue_full: drops.queue_full,
             random_loss: drops.random_loss,
+            early_drop: drops.early_drop,
+            forced_drop: drops.forced_drop,
+            marked: red.map_or(0, RedAdmission::marks),
             max_queue_packets: rest.max_packets as usize,
             max_queue_bytes: rest.max_bytes,
             max_queue_wait: Duration::from_nanos(rest.max_wait_ns),
@@ -465,6 +540,8 @@ impl Rest {
         let drops = self.drops.get_or_insert_default();
         match cause {
             DropCause::RandomLoss => drops.random_loss += 1,
+            DropCause::EarlyDrop => drops.early_drop += 1,
+            DropCause::ForcedDrop => drops.forced_drop += 1,
             _ => drops.queue_full += 1,
         }
         drops.bytes += length;

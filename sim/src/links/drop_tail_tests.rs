@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The link that computes departures on arrival, compared with the one that keeps its packets.
 
-use netnice_queue::{DropTail, Link, Packet, Queued};
+use netnice_queue::{
+    Bytes, CountIn, Discipline, DisciplineConfig, DisciplineContext, DropTail, EcnMode, Link,
+    Packet, QueueLimit, Queued, Red, RedConfig, Threshold,
+};
 use proptest::prelude::*;
 
 use super::*;
@@ -10,11 +13,20 @@ use super::*;
 struct Numbered {
     number: usize,
     length: usize,
+    marked: bool,
 }
 
 impl Packet for Numbered {
     fn length(&self) -> usize {
         self.length
+    }
+
+    fn ecn_capable(&self) -> bool {
+        self.number.is_multiple_of(2)
+    }
+
+    fn mark_congestion_experienced(&mut self) {
+        self.marked = true;
     }
 }
 
@@ -23,7 +35,7 @@ type Out = (Time, Numbered, u64);
 
 /// Both kinds of link with the same traffic.
 struct Both {
-    kept: Link<Numbered, DropTail<Queued<Numbered>>>,
+    kept: Link<Numbered, Discipline<Queued<Numbered>>>,
     computed: DropTailLink,
     properties: LinkProperties,
     /// Packets that `computed` has accepted and that have not come out.
@@ -41,7 +53,8 @@ impl Both {
         let mut properties = LinkProperties::new(config.rate, config.delay, bound, longest_ns);
         properties.set_longest(LONGEST);
         Both {
-            kept: Link::new(config.clone(), DropTail::new(bound)).with_jitter(jitter),
+            kept: Link::new(config.clone(), Discipline::DropTail(DropTail::new(bound)))
+                .with_jitter(jitter),
             computed: DropTailLink::new(0, config, jitter),
             properties,
             under_way: VecDeque::new(),
@@ -49,13 +62,39 @@ impl Both {
         }
     }
 
-    fn offer(&mut self, now: Time, packet: Numbered) -> Result<(), TestCaseError> {
+    /// The same with RED.
+    fn of_red(config: &LinkConfig, red: &RedConfig, jitter: Jitter) -> Both {
+        let context = DisciplineContext {
+            rate: config.rate,
+            delay: config.delay,
+            base_rtt: 2 * config.delay,
+            packet_size: Bytes::new(1000),
+        };
+        let queue: Red<Numbered> = Red::from_config(red, &context, config.seed).unwrap();
+        let both = Both::new(config, queue.bound(), jitter);
+        let red = DisciplineConfig::Red(red.clone());
+        let discipline = Discipline::new(&red, &context, config.seed).unwrap();
+        Both {
+            kept: Link::new(config.clone(), discipline).with_jitter(jitter),
+            computed: both.computed.with_red(queue.into_admission()),
+            ..both
+        }
+    }
+
+    fn offer(&mut self, now: Time, mut packet: Numbered) -> Result<(), TestCaseError> {
+        let arrived = packet;
         let latest = self.computed.latest_departure(&self.properties, now);
         prop_assert!(latest >= self.latest);
         self.latest = latest;
-        let computed = self
-            .computed
-            .offer(&mut self.properties, now, packet.length as u32);
+        let admitted = match self.computed.is_red() {
+            true => self.computed.admit(&self.properties, now, packet),
+            false => Ok(packet),
+        };
+        let computed = admitted.and_then(|admitted| {
+            packet = admitted;
+            self.computed
+                .offer(&mut self.properties, now, packet.length as u32)
+        });
         if let Ok(departure) = computed {
             prop_assert!(departure.due <= latest, "{:?}, not {:?}", departure, latest);
             let longest_ns = self.properties.longest_stay_ns();
@@ -64,7 +103,7 @@ impl Both {
                 "{longest_ns} ns"
             );
         }
-        let kept = self.kept.offer(now, packet);
+        let kept = self.kept.offer(now, arrived);
         prop_assert_eq!(
             computed.err(),
             kept.err().map(|dropped| dropped.cause),
@@ -139,7 +178,102 @@ fn jitter() -> impl Strategy<Value = Jitter> {
     ]
 }
 
+fn red() -> impl Strategy<Value = RedConfig> {
+    let limit = prop_oneof![
+        (1u32..30).prop_map(QueueLimit::Packets),
+        (1000u64..30_000).prop_map(|bytes| QueueLimit::Bytes(Bytes::new(bytes))),
+    ];
+    const MODES: [EcnMode; 3] = [EcnMode::Off, EcnMode::Mark, EcnMode::MarkAlways];
+    let ecn = prop::sample::select(&MODES[..]);
+    (limit, ecn, any::<[bool; 4]>(), 0.01..1.0).prop_map(
+        |(limit, ecn, [gentle, wait, in_bytes, adaptive], weight)| RedConfig {
+            gentle,
+            wait,
+            ecn,
+            adaptive,
+            weight: Some(weight),
+            count_in: match in_bytes {
+                true => CountIn::Bytes,
+                false => CountIn::Packets,
+            },
+            ..RedConfig::new(limit, Threshold::OfLimit(0.1), Threshold::OfLimit(0.5))
+        },
+    )
+}
+
+/// The traffic of `arrivals`: how long after the one before each packet arrives, in units of its own, and its length.
+fn compare_all(
+    mut both: Both,
+    arrivals: Vec<(u64, u64, usize)>,
+) -> Result<LinkCounters, TestCaseError> {
+    let mut now = 0;
+    for (number, (scale, later, length)) in arrivals.into_iter().enumerate() {
+        // None, or within nanoseconds, microseconds or milliseconds.
+        now += [0, later, later * 1_000, later * 100_000][scale as usize];
+        let time = Time::from_nanos(now);
+        both.deliver(time)?;
+        let marked = false;
+        both.offer(
+            time,
+            Numbered {
+                number,
+                length,
+                marked,
+            },
+        )?;
+        both.compare(time)?;
+    }
+    while let Some(&(due, ..)) = both.under_way.front() {
+        both.deliver(due)?;
+        both.compare(due)?;
+    }
+    prop_assert_eq!(both.kept.inside(), 0);
+    Ok(both.kept.counters())
+}
+
+#[test]
+fn red_drops_early_marks_and_overflows() {
+    // 1500 bytes take 1.2 ms, and one comes each millisecond.
+    let config = LinkConfig {
+        rate: Some("10mbit".parse().unwrap()),
+        ..LinkConfig::default()
+    };
+    let arrivals = vec![(3, 10, 1500); 500];
+    let counters = |weight, ecn| {
+        let (min, max) = (Threshold::Packets(2.0), Threshold::Packets(10.0));
+        let red = RedConfig {
+            weight: Some(weight),
+            ecn,
+            ..RedConfig::new(QueueLimit::Packets(20), min, max)
+        };
+        compare_all(Both::of_red(&config, &red, Jitter::None), arrivals.clone()).unwrap()
+    };
+    let (fast, slow) = (
+        counters(0.5, EcnMode::MarkAlways),
+        counters(0.001, EcnMode::Off),
+    );
+    assert!(fast.early_drop > 10 && fast.marked > 10, "{fast:?}");
+    assert!(slow.queue_full > 10, "{slow:?}");
+}
+
 proptest! {
+    #[test]
+    fn departures_of_red_are_those_of_the_plain_link(
+        rate in prop::sample::select(vec!["1mbit", "10mbit", "7mbit"]),
+        red in red(),
+        jitter in jitter(),
+        seed in any::<u64>(),
+        arrivals in prop::collection::vec((0u64..4, 0u64..2_000, 1usize..1600), 1..200),
+    ) {
+        let config = LinkConfig {
+            rate: Some(rate.parse().unwrap()),
+            delay: Duration::from_millis(3),
+            seed,
+            ..LinkConfig::default()
+        };
+        compare_all(Both::of_red(&config, &red, jitter), arrivals)?;
+    }
+
     #[test]
     fn departures_are_those_of_the_plain_link(
         rate in rates(),
@@ -148,7 +282,6 @@ proptest! {
         loss in prop::sample::select(vec!["0%", "0%", "30%"]),
         jitter in jitter(),
         seed in any::<u64>(),
-        // How long after the one before each arrives, in units of its own, and its length.
         arrivals in prop::collection::vec((0u64..4, 0u64..2_000, 1usize..1600), 1..200),
     ) {
         let config = LinkConfig {
@@ -157,21 +290,7 @@ proptest! {
             loss: loss.parse().unwrap(),
             seed,
         };
-        let mut both = Both::new(&config, bound, jitter);
-        let mut now = 0;
-        for (number, (scale, later, length)) in arrivals.into_iter().enumerate() {
-            // None, or within nanoseconds, microseconds or milliseconds.
-            now += [0, later, later * 1_000, later * 100_000][scale as usize];
-            let time = Time::from_nanos(now);
-            both.deliver(time)?;
-            both.offer(time, Numbered { number, length })?;
-            both.compare(time)?;
-        }
-        while let Some(&(due, ..)) = both.under_way.front() {
-            both.deliver(due)?;
-            both.compare(due)?;
-        }
-        prop_assert_eq!(both.kept.inside(), 0);
+        compare_all(Both::new(&config, bound, jitter), arrivals)?;
     }
 }
 

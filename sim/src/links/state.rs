@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use netnice_queue::random::LinkStreams;
 use netnice_queue::{
-    DropCause, Jitter, Link, LinkConfig, LinkCounters, LinkUsage, Marker, QueueBound,
+    DropCause, Jitter, Link, LinkConfig, LinkCounters, LinkUsage, LossFraction, Marker, QueueBound,
     QueueDiscipline as _, Rate, ReorderingJitter, Time,
 };
 
@@ -24,7 +24,7 @@ use crate::trace::capture::Capture;
 /// A link of a run.
 #[derive(Debug)]
 pub(crate) enum SimulatedLink {
-    /// Computes on a packet's arrival when it comes out, and does not keep the packet.
+    /// Computes on a packet's arrival when it comes out, and does not keep the packet: a drop-tail queue, or RED.
     DropTail(DropTailLink),
     /// Any other. As long as it is not empty, an event for the head of its pipe is pending.
     Other(Box<Link<Packet, Queue>>),
@@ -81,17 +81,26 @@ impl Links {
                 recorded: spec.recorded,
             })
         });
-        self.all.push(match &parts.queue {
-            Queue::DropTail(queue) if computed_departures && parts.conditions.is_none() => {
+        let computed = computed_departures && parts.conditions.is_none();
+        let bound = match &parts.queue {
+            Queue::DropTail(queue) => Some(queue.bound()),
+            Queue::Red(queue) if parts.config.loss == LossFraction::NONE => Some(queue.bound()),
+            _ => None,
+        };
+        self.all.push(match bound.filter(|_| computed) {
+            Some(bound) => {
                 let (config, jitter) = (&parts.config, parts.jitter);
                 let longest_jitter_ns = (!jitter.is_none()).then(|| jitter.longest_ns());
-                let key = (config.rate, config.delay, queue.bound(), longest_jitter_ns);
+                let key = (config.rate, config.delay, bound, longest_jitter_ns);
                 let group = self.groups.of(key);
                 let link = DropTailLink::new(group, config, jitter);
                 self.any_chance |= link.has_chance();
-                SimulatedLink::DropTail(link)
+                SimulatedLink::DropTail(match parts.queue {
+                    Queue::Red(queue) => link.with_red(queue.into_admission()),
+                    _ => link,
+                })
             }
-            _ => {
+            None => {
                 let link = Link::new(parts.config, parts.queue)
                     .with_jitter(parts.jitter)
                     .with_conditions(&parts.conditions);

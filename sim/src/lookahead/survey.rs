@@ -211,11 +211,16 @@ impl Network<'_> {
                 break;
             }
             first -= 1;
-            if shared {
+            // RED decides as packets go onto the link, and is not asked about those that are fast-forwarded to it.
+            if shared || self.is_red(link) {
                 break;
             }
         }
         first
+    }
+
+    fn is_red(&self, link: usize) -> bool {
+        matches!(&self.links.all[link], SimulatedLink::DropTail(link) if link.is_red())
     }
 
     /// A link with nothing but a drop-tail queue and a trace of its packets: jitter that reorders, markers, and the trace of events, which

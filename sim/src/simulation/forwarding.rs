@@ -174,23 +174,40 @@ impl<S: Scheduler> Run<S> {
 
     #[inline(always)]
     fn enter_as_it_is(&mut self, hop: Hop, index: usize, packet: Packet) {
-        match &mut self.links.all[index] {
-            SimulatedLink::DropTail(link) => {
-                let LinkGroup { properties, .. } = &mut self.links.groups.all[link.group()];
-                match link.offer(properties, self.now, u32::from(packet.length)) {
-                    Ok(departure) => {
-                        if hop.allows_fast_forward() {
-                            self.defer(hop, index, departure, packet);
-                        } else if hop.may_be_cut() {
-                            self.cross(index, departure, packet.apart());
-                        } else {
-                            self.put_on_link(index, departure, packet);
-                        }
-                    }
-                    Err(cause) => self.drop_at(hop, index, packet.apart(), cause),
+        match &self.links.all[index] {
+            SimulatedLink::DropTail(link) if !link.is_red() => {
+                self.enter_drop_tail(hop, index, packet);
+            }
+            SimulatedLink::DropTail(_) => self.enter_red(hop, index, packet.apart()),
+            SimulatedLink::Other(_) => self.enter_other(index, packet.apart()),
+        }
+    }
+
+    #[inline(always)]
+    fn enter_drop_tail(&mut self, hop: Hop, index: usize, packet: Packet) {
+        let now = self.now;
+        let (link, LinkGroup { properties, .. }) = self.links.drop_tail(index);
+        match link.offer(properties, now, u32::from(packet.length)) {
+            Ok(departure) => {
+                if hop.allows_fast_forward() {
+                    self.defer(hop, index, departure, packet);
+                } else if hop.may_be_cut() {
+                    self.cross(index, departure, packet.apart());
+                } else {
+                    self.put_on_link(index, departure, packet);
                 }
             }
-            SimulatedLink::Other(_) => self.enter_other(index, packet.apart()),
+            Err(cause) => self.drop_at(hop, index, packet.apart(), cause),
+        }
+    }
+
+    #[inline(never)]
+    fn enter_red(&mut self, hop: Hop, index: usize, packet: Packet) {
+        let now = self.now;
+        let (link, LinkGroup { properties, .. }) = self.links.drop_tail(index);
+        match link.admit(properties, now, packet) {
+            Ok(packet) => self.enter_drop_tail(hop, index, packet),
+            Err(cause) => self.drop_at(hop, index, packet, cause),
         }
     }
 
@@ -251,6 +268,7 @@ impl<S: Scheduler> Run<S> {
     }
 
     /// Accounts for packets that a link's discipline dropped after it had admitted them.
+    #[inline(always)]
     pub(super) fn take_dropped(&mut self, index: usize) {
         while let SimulatedLink::Other(link) = &mut self.links.all[index] {
             let Some(Dropped { packet, cause }) = link.take_dropped() else {
