@@ -167,6 +167,12 @@ pub trait QueueDiscipline<P: Packet>: Debug {
         None
     }
 
+    /// Returns true if a packet that is enqueued and dequeued at once would change nothing here, whatever packet it is: a link
+    /// that is idle then sends it without that.
+    fn lets_through(&self) -> bool {
+        false
+    }
+
     /// Returns whether the discipline reads [`Packet::ip_fields`].
     fn reads_ip_fields(&self) -> bool {
         false

@@ -94,6 +94,11 @@ impl<P: Packet> QueueDiscipline<P> for DropTail<P> {
     }
 
     #[inline]
+    fn lets_through(&self) -> bool {
+        self.waiting.is_empty() && matches!(self.bound, QueueBound::Packets(1..))
+    }
+
+    #[inline]
     fn packets(&self) -> usize {
         self.waiting.len()
     }

@@ -53,6 +53,11 @@ impl<P: Packet> Drr<P> {
         })
     }
 
+    /// Returns true if no flow has packets or what is left of a turn.
+    pub(crate) fn is_untouched(&self) -> bool {
+        self.queue.is_untouched()
+    }
+
     /// Removes the last packet of the flow with the most packets; returns its slot and the packet.
     pub(crate) fn push_out(&mut self) -> Option<(u32, P)> {
         let slot = self.queue.longest()?;

@@ -83,6 +83,11 @@ impl<P: Packet> FairQueue<P> {
         self.bytes
     }
 
+    /// Returns true if no slot has a turn; one whose packets were pushed out has it until it comes.
+    pub(crate) fn is_untouched(&self) -> bool {
+        self.ring.is_empty()
+    }
+
     /// Packets waiting in `slot`.
     pub(crate) fn packets_in(&self, slot: u32) -> usize {
         self.slots[slot as usize].waiting.len()

@@ -209,6 +209,10 @@ impl<P: Packet, Q: QueueDiscipline<Queued<P>>> Link<P, Q> {
         // An idle link sends the packet at once: the packet passes through the discipline but does not wait.
         let idle = self.free_at <= now;
         let arrived = now;
+        if idle && self.discipline.lets_through() {
+            self.transmit(now, arrived, packet);
+            return Ok(());
+        }
         let queued = Queued {
             packet,
             arrived,
@@ -371,12 +375,18 @@ impl<P: Packet, Q: QueueDiscipline<Queued<P>>> Link<P, Q> {
         else {
             return false;
         };
-        let length = packet.length() as u64;
-        self.leaves_queue(start, length);
+        self.leaves_queue(start, packet.length() as u64);
+        self.transmit(start, arrived, packet);
+        true
+    }
+
+    /// Begins to transmit a packet that arrived at `arrived` at `start`.
+    #[inline]
+    fn transmit(&mut self, start: Time, arrived: Time, packet: P) {
         if self.conditions.is_some() {
-            self.transmit_under_conditions(start, arrived, packet);
-            return true;
+            return self.transmit_under_conditions(start, arrived, packet);
         }
+        let length = packet.length() as u64;
         let waited_ns = start.as_nanos() - arrived.as_nanos();
         self.counters.max_queue_wait = self
             .counters
@@ -398,7 +408,6 @@ impl<P: Packet, Q: QueueDiscipline<Queued<P>>> Link<P, Q> {
             due,
             waited_ns,
         });
-        true
     }
 
     /// Nanoseconds to send `length` bytes, rounded down. The fraction carries over to the next packet, so that a

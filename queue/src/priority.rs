@@ -111,6 +111,10 @@ impl<P: Packet> QueueDiscipline<P> for Priority<P> {
         Some(packet)
     }
 
+    fn lets_through(&self) -> bool {
+        self.limit > 0 && self.classes.iter().all(Drr::is_untouched)
+    }
+
     fn packets(&self) -> usize {
         self.packets
     }

@@ -197,6 +197,11 @@ impl<P: Packet> QueueDiscipline<P> for Discipline<P> {
     }
 
     #[inline]
+    fn lets_through(&self) -> bool {
+        dispatch!(self, queue => queue.lets_through())
+    }
+
+    #[inline]
     fn reads_ip_fields(&self) -> bool {
         dispatch!(self, queue => queue.reads_ip_fields())
     }

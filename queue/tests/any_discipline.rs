@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use common::{Marked, context, every_discipline};
 use netnice_queue::{
-    Bytes, Delivery, Described, Discipline, DisciplineConfig, DropCause, Jitter, Link, LinkChange,
-    LinkConditions, LinkConfig, LossModel, Outage, PolicerConfig, QueueLimit, Queued, Rate,
-    ShaperConfig, Time,
+    Bytes, Delivery, Described, Discipline, DisciplineConfig, DropCause, Dropped, Jitter, Link,
+    LinkChange, LinkConditions, LinkConfig, LossModel, Outage, PolicerConfig, QueueDiscipline,
+    QueueLimit, Queued, Rate, ShaperConfig, Time,
 };
 use proptest::prelude::*;
 
@@ -25,6 +25,40 @@ fn link(config: &DisciplineConfig, seed: u64, jitter: Jitter) -> TestLink {
     };
     let discipline = Discipline::new(config, &context(), seed).unwrap();
     Link::new(link_config, discipline).with_jitter(jitter)
+}
+
+/// A discipline that packets never pass without being enqueued.
+#[derive(Debug)]
+struct Entered(Discipline<Queued<Marked>>);
+
+impl QueueDiscipline<Queued<Marked>> for Entered {
+    fn enqueue(
+        &mut self,
+        now: Time,
+        packet: Queued<Marked>,
+    ) -> Result<(), Dropped<Queued<Marked>>> {
+        self.0.enqueue(now, packet)
+    }
+
+    fn dequeue(&mut self, now: Time) -> Option<Queued<Marked>> {
+        self.0.dequeue(now)
+    }
+
+    fn take_dropped(&mut self) -> Option<Dropped<Queued<Marked>>> {
+        self.0.take_dropped()
+    }
+
+    fn marks(&self) -> u64 {
+        self.0.marks()
+    }
+
+    fn packets(&self) -> usize {
+        self.0.packets()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.0.bytes()
+    }
 }
 
 #[derive(Debug, PartialEq)]
@@ -182,6 +216,21 @@ fn any_conditions() -> impl Strategy<Value = LinkConditions> {
 proptest! {
     // Each case goes through all disciplines.
     #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn what_lets_packets_through_does_as_if_they_entered(packets in packets(), seed: u64, conditions in any_conditions()) {
+        for config in every_discipline() {
+            let mut through = link(&config, seed, Jitter::None).with_conditions(&conditions);
+            let discipline = Discipline::new(&config, &context(), seed).unwrap();
+            let discipline = Discipline::Custom(Box::new(Entered(discipline)));
+            let mut entered = Link::new(through.config().clone(), discipline).with_conditions(&conditions);
+            let outcome = run(&mut through, &packets, |_| true);
+            prop_assert_eq!(outcome, run(&mut entered, &packets, |_| true), "{}", config.name());
+            prop_assert_eq!(through.counters(), entered.counters());
+            let end = Time::from_millis(60_000);
+            prop_assert_eq!(through.usage(end), entered.usage(end));
+        }
+    }
 
     #[test]
     fn no_packet_is_created_or_lost_and_flows_stay_in_order(packets in packets(), seed: u64, jitter in any_jitter()) {
