@@ -75,7 +75,6 @@ impl<Q: PacketQueue> FastScheduler<Q> {
     /// [`Scheduler::pop_until`] where something other than a packet is due, or may be.
     #[inline(never)]
     fn pop_of_all(&mut self, limit: Time) -> Option<Event> {
-        let flight = self.packets.first();
         let (link, other) = (self.links.first(), self.others.first());
         let link = match link {
             winner_tree::NONE => u128::MAX,
@@ -84,14 +83,16 @@ impl<Q: PacketQueue> FastScheduler<Q> {
                 (due << 32) | link_of(link) as u128
             }
         };
-        let key = flight.min(link).min(other);
+        let key = link.min(other);
         let time = Time::from_nanos((key >> 32) as u64);
+        // The source of the next packet, which takes longer to find out than its time, matters at the same time only.
+        let due = self.packets.first_due();
+        if due < time || (due == time && self.packets.first() <= key) {
+            return (due <= limit).then_some(Event::Packet);
+        }
         // Where there is none, the key is later than all others, and so is its time.
         if time > limit || key == u128::MAX {
             return None;
-        }
-        if flight == key {
-            return Some(Event::Packet);
         }
         if other < link {
             if self.others.slot_is_first() {
