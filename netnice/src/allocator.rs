@@ -17,10 +17,28 @@ pub struct Allocator;
 /// True once memory is requested in huge pages. It is never reset: while it is false, mimalloc owns no memory.
 static HUGE_PAGES: AtomicBool = AtomicBool::new(false);
 
+/// mimalloc's option of how many milliseconds it keeps free memory before it gives it back, which the bindings have no name for.
+const PURGE_DELAY: libmimalloc_sys::mi_option_t = libmimalloc_sys::mi_option_use_numa_nodes - 1;
+
 /// Places the program's memory in huge pages from now on, if the system has some.
 pub fn prefer_huge_pages() {
+    // A large simulation frees its description when it begins and its flows when it ends, and takes as much for what follows.
+    // SAFETY: the function sets a number.
+    unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY, 0) };
     HUGE_PAGES.store(true, Ordering::Relaxed);
+    give_back();
 }
+
+/// Returns to the system what its allocator keeps for later, as nothing comes to it any more: a scenario that has been read and
+/// checked leaves a tenth of the memory that its run takes.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+fn give_back() {
+    // SAFETY: the function changes nothing that a program can see.
+    unsafe { libc::malloc_trim(0) };
+}
+
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+fn give_back() {}
 
 #[inline]
 fn huge_pages() -> bool {

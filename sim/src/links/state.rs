@@ -110,8 +110,7 @@ impl Links {
         self.names.add(&spec.name);
         self.waits.add_link(spec.measured);
         self.records.push(LinkRecord {
-            drops: None,
-            before: None,
+            seldom: None,
             sampled: spec.sampled,
         });
         if extras.is_some() {
@@ -128,8 +127,7 @@ impl Links {
         self.names.add("");
         self.waits.add_link(false);
         self.records.push(LinkRecord {
-            drops: None,
-            before: None,
+            seldom: None,
             sampled: false,
         });
     }
@@ -299,10 +297,17 @@ pub(crate) type Drops = Vec<(DropCause, u8, u64)>;
 pub(crate) struct LinkRecord {
     /// Queue length and the like are recorded at the sampling interval.
     pub sampled: bool,
-    /// Drops since the measurement began; `None` of most links.
-    drops: Option<Box<Drops>>,
-    /// Counters and usage when the measurement began; `None` if nothing had happened by then.
-    before: Option<Box<(LinkCounters, LinkUsage)>>,
+    /// `None` where nothing was dropped, and nothing had happened when the measurement began.
+    seldom: Option<Box<Seldom>>,
+}
+
+/// What most links do not have, of which there may be hundreds of thousands.
+#[derive(Debug, Default)]
+struct Seldom {
+    /// Drops since the measurement began.
+    drops: Drops,
+    /// Counters and usage when the measurement began; zero if nothing had happened by then.
+    before: (LinkCounters, LinkUsage),
 }
 
 /// Parts that few links have.
@@ -325,7 +330,7 @@ impl Extras {
 impl LinkRecord {
     /// Counts a drop.
     pub fn count_drop(&mut self, cause: DropCause, class: u8) {
-        let drops = self.drops.get_or_insert_default();
+        let drops = &mut self.seldom.get_or_insert_default().drops;
         let mut known = drops.iter_mut();
         match known.find(|known| (known.0, known.1) == (cause, class)) {
             Some(known) => known.2 += 1,
@@ -335,31 +340,32 @@ impl LinkRecord {
 
     /// Drops by cause and class since the measurement began.
     pub fn drops(&self) -> Drops {
-        self.drops.as_deref().cloned().unwrap_or_default()
+        let seldom = self.seldom.as_ref();
+        seldom.map_or_else(Drops::default, |seldom| seldom.drops.clone())
     }
 
     /// The link's counters when the measurement began.
     pub fn counters_before(&self) -> LinkCounters {
-        self.before
-            .as_ref()
-            .map_or_else(LinkCounters::default, |before| before.0)
+        let seldom = self.seldom.as_ref();
+        seldom.map_or_else(LinkCounters::default, |seldom| seldom.before.0)
     }
 
     /// The link's usage when the measurement began.
     pub fn usage_before(&self) -> LinkUsage {
-        self.before
-            .as_ref()
-            .map_or_else(LinkUsage::default, |before| before.1)
+        let seldom = self.seldom.as_ref();
+        seldom.map_or_else(LinkUsage::default, |seldom| seldom.before.1)
     }
 
     /// Discards the measurements so far.
     pub fn begin_measurement(&mut self, now: Time, link: &mut SimulatedLink, inside: Inside) {
         let counters = link.counters(inside);
         let any = now > Time::ZERO || counters.offered > 0;
-        self.before = any.then(|| {
+        self.seldom = any.then(|| {
             link.restart_max_queue(now);
-            Box::new((counters, link.usage(now)))
+            Box::new(Seldom {
+                drops: Drops::default(),
+                before: (counters, link.usage(now)),
+            })
         });
-        self.drops = None;
     }
 }

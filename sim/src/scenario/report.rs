@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use netnice_scenario::model::{Scenario, TrafficClass};
-use netnice_scenario::network::{FlowGroup, NetworkFlow};
+use netnice_scenario::network::FlowGroup;
 use netnice_scenario::results::{
     CallResult, ClassResult, Delays, Drops, FlowResult, QueueResult, RunResults, Series,
     VideoResult, derive,
@@ -14,35 +14,21 @@ use crate::ids::FlowId;
 use crate::measure::{FlowCounters, Measured};
 use crate::simulation::{LinkReport, Simulation};
 
-/// The part of a flow's description that results need.
-pub(crate) struct DescribedFlow {
-    name: String,
-    group: Arc<FlowGroup>,
-}
-
-impl DescribedFlow {
-    pub(crate) fn of(flow: NetworkFlow) -> DescribedFlow {
-        DescribedFlow {
-            name: flow.name,
-            group: flow.group,
-        }
-    }
-}
-
-/// The results of a run that has come to its end, and whose flows were `described` so. The simulation keeps no flows.
+/// The results of a run that has come to its end, and whose flows were of these groups. The simulation keeps no flows.
 pub(crate) fn results(
     simulation: &mut Simulation,
     scenario: &Scenario,
-    described: &[DescribedFlow],
+    groups: &[Arc<FlowGroup>],
 ) -> RunResults {
     let measured = simulation.measured_time();
     // The connections of a hundred thousand flows take more memory than their results.
     let windows = simulation.close_connections();
-    let flows: Vec<FlowResult> = described
+    let name = |index| simulation.flow_name(FlowId::new(index));
+    let flows: Vec<FlowResult> = groups
         .iter()
         .zip(windows)
         .enumerate()
-        .map(|(index, (flow, mean_cwnd))| {
+        .map(|(index, (group, mean_cwnd))| {
             let id = FlowId::new(index);
             let marks: Vec<FlowCounters> = simulation.checkpoints(id).collect();
             let of_flow = Measured {
@@ -53,34 +39,33 @@ pub(crate) fn results(
                 one_way_delay: simulation.delays(id).delays(),
                 completion_s: simulation.completion(id).map(|time| time.as_secs_f64()),
             };
-            of_flow.of(scenario, (&flow.name, &flow.group), measured)
+            of_flow.of(scenario, (name(index), group), measured)
         })
         .collect();
-    let response_times = described.iter().enumerate();
-    let response_times = response_times
-        .filter_map(|(index, flow)| {
+    let response_times = (0..groups.len())
+        .filter_map(|index| {
             let responses = simulation.responses(FlowId::new(index))?;
-            Some(responses.results(&flow.name))
+            Some(responses.results(name(index)))
         })
         .collect();
-    let calls = described.iter().zip(&flows).enumerate();
+    let calls = groups.iter().zip(&flows).enumerate();
     let calls = calls
-        .filter_map(|(index, (flow, result))| {
+        .filter_map(|(index, (group, result))| {
             let quality = simulation.call(FlowId::new(index))?;
             (quality.packets > 0).then(|| CallResult {
-                flow: flow.name.clone(),
-                group: flow.group.name.clone(),
+                flow: name(index).to_owned(),
+                group: group.name.clone(),
                 quality,
                 one_way_delay: result.one_way_delay,
             })
         })
         .collect();
-    let videos = described.iter().enumerate();
+    let videos = groups.iter().enumerate();
     let videos = videos
-        .filter_map(|(index, flow)| {
+        .filter_map(|(index, group)| {
             Some(VideoResult {
-                flow: flow.name.clone(),
-                group: flow.group.name.clone(),
+                flow: name(index).to_owned(),
+                group: group.name.clone(),
                 quality: simulation.video(FlowId::new(index))?,
             })
         })

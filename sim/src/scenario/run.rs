@@ -3,15 +3,15 @@
 
 use std::mem;
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 
 use netnice_scenario::model::Scenario;
-use netnice_scenario::network::not_simulated;
+use netnice_scenario::network::{FlowGroup, not_simulated};
 use netnice_scenario::results::RunResults;
 
 use crate::engine::options::EngineOptions;
 use crate::error::RunError;
 use crate::scenario::build::OutsideControls;
-use crate::scenario::report::DescribedFlow;
 use crate::scenario::trace_files::Traces;
 use crate::scenario::{build, report};
 use crate::simulation::{Parts, Prepared, Simulation};
@@ -119,12 +119,11 @@ fn run_all(
     };
     let prepared = build::prepare(scenario, &layout, seed, traces, (engine, cores), controls)?;
     let parts = prepared.parts();
-    // Of a hundred thousand flows the rest takes as much memory as what the run needs of them: results need names and groups of the
-    // flows alone.
+    // Of a hundred thousand flows the rest takes as much memory as what the run needs of them: results need their groups alone.
     let flows = mem::take(&mut layout.flows);
     drop(layout);
-    let mut flows: Vec<DescribedFlow> = flows.into_iter().map(DescribedFlow::of).collect();
-    flows.shrink_to_fit();
+    let mut groups: Vec<Arc<FlowGroup>> = flows.into_iter().map(|flow| flow.group).collect();
+    groups.shrink_to_fit();
     let files = || {
         let flows = scenario.flows.iter();
         flows.filter_map(|flow| flow.congestion_control.file.as_ref())
@@ -141,5 +140,5 @@ fn run_all(
     if let Some(reason) = failed() {
         return Err(RunError::ControlFile(reason));
     }
-    Ok(finished.then(|| (report::results(&mut simulation, scenario, &flows), parts)))
+    Ok(finished.then(|| (report::results(&mut simulation, scenario, &groups), parts)))
 }

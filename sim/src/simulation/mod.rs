@@ -301,6 +301,11 @@ impl Simulation {
         each!(self, run => run.flow(name))
     }
 
+    /// The name of flow `id`.
+    pub(crate) fn flow_name(&self, id: FlowId) -> &str {
+        each!(self, run => run.flows.names.get(id.index()))
+    }
+
     /// Counters of flow `id` since the end of the warm-up.
     pub fn counters(&self, id: FlowId) -> FlowCounters {
         each!(self, run => run.counters(id))
