@@ -232,6 +232,11 @@ fn run_with_traces(
         ..traces.clone()
     };
     let run = netnice_sim::run_on_cores(cores, scenario, seed, Some(&beside), go_on)?;
+    if run.is_some() && !traces.directory.exists() {
+        // All of them at once: there may be thousands.
+        fs::rename(&unfinished, &traces.directory).with_context(|| at(&traces.directory))?;
+        return Ok(run);
+    }
     if run.is_some() {
         fs::create_dir_all(&traces.directory).with_context(|| at(&traces.directory))?;
         for file in fs::read_dir(&unfinished).with_context(|| at(&unfinished))? {
