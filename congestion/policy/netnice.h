@@ -53,6 +53,26 @@ POLICY_INLINE u32 netnice_surplus(u32 cwnd, u32 dither)
 }
 
 /*
+ * Returns whether the queue, where the last stays of others were brief, is longer than growth at the
+ * path's capacity makes it: they have come again.
+ */
+POLICY_INLINE int netnice_is_visited(const struct netnice *state)
+{
+	return state->brief_stays &&
+	       state->over_queue_us > state->minimum_rtt_us >> NETNICE_VISIT_SHIFT;
+}
+
+/*
+ * Returns whether to yield to a brief stay at the first indication. On short paths the flow's own bursts
+ * exceed the threshold and a quarter of a round trip.
+ */
+POLICY_INLINE int netnice_yields_at_once(const struct netnice *state)
+{
+	return netnice_is_visited(state) &&
+	       state->over_queue_us > NETNICE_LONG_QUEUE * netnice_threshold_us(state);
+}
+
+/*
  * Answers an early congestion indication: removes the flow's share of the queue from the window. A
  * second indication within the inference time-out, in which the window did not grow, comes from
  * others: the window is at least halved. A third starts yielding.
@@ -81,7 +101,8 @@ POLICY_CALLED u32 netnice_back_off(struct netnice *state, const struct netnice_a
 	state->inference = NETNICE_INFERENCE_ROUNDS;
 	if (!state->on_trial && netnice_learn_share(state, ack))
 		return netnice_yield_share(state);
-	if (target <= NETNICE_MINIMUM_CWND || state->recurrences >= 2)
+	if (target <= NETNICE_MINIMUM_CWND || state->recurrences >= 2 ||
+	    netnice_yields_at_once(state))
 		return state->on_trial ? netnice_resume_yielding(state) : netnice_yield(state);
 	state->report.phase = POLICY_INFERENCE;
 	return target;
@@ -156,8 +177,9 @@ POLICY_INLINE u32 netnice_grow_back(struct netnice *state, const struct netnice_
 	}
 	state->slow_start = 0;
 	state->plateau = cwnd;
-	/* A receiver does not space its probes by itself. */
-	if (!ack->at_receiver && state->deep && state->pause_scale < NETNICE_BRIEF_PAUSE_SCALE)
+	/* A receiver does not space its probes by itself. On trial the delay may have been the path's. */
+	if (!ack->at_receiver && !state->on_trial && state->deep &&
+	    state->pause_scale < NETNICE_BRIEF_PAUSE_SCALE)
 		state->brief_stays = NETNICE_BRIEF_STAYS;
 	else
 		state->brief_stays = 0;
@@ -214,7 +236,7 @@ POLICY_CALLED u32 netnice_leave_slow_start(struct netnice *state, const struct n
 POLICY_INLINE u32 netnice_indication_packets(const struct netnice *state, u32 cwnd)
 {
 	int returns = state->slow_start && state->report.yields;
-	int few = returns || state->brief_stays;
+	int few = returns || netnice_is_visited(state);
 	u32 packets = policy_max(few ? cwnd / 4 : cwnd - cwnd / 8, NETNICE_INDICATION_PACKETS);
 
 	return policy_min(packets, NETNICE_OVER_LIMIT);

@@ -72,7 +72,8 @@
 #define NETNICE_BRIEF_STAYS 3U        /* failed returns that make a stay of others count as long */
 #define NETNICE_BRIEF_PROBE_ROUNDS 2U /* longest pause between probes in a stay that may be brief */
 #define NETNICE_BRIEF_CLEAN_PROBES 2U /* that end it */
-#define NETNICE_BRIEF_PAUSE_SCALE (2 * NETNICE_PAUSE_UNIT) /* a dozen probes; a stay is long then */
+#define NETNICE_BRIEF_PAUSE_SCALE (3 * NETNICE_PAUSE_UNIT) /* 19 probes; a stay is long then */
+#define NETNICE_VISIT_SHIFT 2U /* a queue of a quarter of a round trip is that of a brief stay */
 
 struct netnice {
 	struct policy_report report; /* must be first */
