@@ -52,7 +52,7 @@ SCALES = {
 
 
 class Tables(Protocol):
-    """What a figure is drawn from; `netnice.Results` documents the members."""
+    """The tables that figures draw; `netnice.Results` documents the members."""
 
     scenario: Scenario
 

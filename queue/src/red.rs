@@ -167,8 +167,8 @@ impl Adaptation {
     }
 }
 
-/// What RED decides about arrivals, apart from the queue that holds the packets. All of it happens as a packet arrives, so that
-/// a link that computes departures on arrival can ask it as well.
+/// RED's decisions about arrivals, apart from the queue that holds the packets. RED decides only as packets arrive, so that a link
+/// that computes departures on arrival can ask it as well.
 #[derive(Debug, Clone)]
 pub struct RedAdmission {
     average: Average,
@@ -306,7 +306,7 @@ impl<P: Packet> Red<P> {
         self.queue.bound()
     }
 
-    /// What it decides about arrivals, without the queue, which has to be empty.
+    /// Returns its state for decisions about arrivals, without the queue, which has to be empty.
     pub fn into_admission(self) -> RedAdmission {
         self.admission
     }

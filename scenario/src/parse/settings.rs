@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::fault::{Fault, Origin};
-use super::tree::{Entry, Node, Value};
+use super::tree::{Entry, Node, Value, get_or_insert};
 use crate::did_you_mean::among;
 use crate::network::Step;
 
@@ -221,16 +221,8 @@ fn enter<'a>(node: &'a mut Node, step: &str, setting: &Setting) -> Result<&'a mu
             }
         }
         Value::Table(entries) => {
-            let place = entries.iter().position(|entry| entry.key == step);
-            let place = place.unwrap_or_else(|| {
-                entries.push(Entry {
-                    key: step.to_owned(),
-                    key_origin: setting.key_origin.clone(),
-                    node: Node::new(setting.key_origin.clone(), Value::Table(Vec::new())),
-                });
-                entries.len() - 1
-            });
-            Ok(&mut entries[place].node)
+            let none = || Value::Table(Vec::new());
+            Ok(get_or_insert(entries, step, &setting.key_origin, none))
         }
         _ => {
             let text = format!("`{}`: there is no `{step}` within a value", setting.key);
@@ -240,7 +232,7 @@ fn enter<'a>(node: &'a mut Node, step: &str, setting: &Setting) -> Result<&'a mu
 }
 
 /// The name by which an entry of a list is called: `name`, or `from-to` of a link.
-fn label(node: &Node) -> String {
+pub(super) fn label(node: &Node) -> String {
     let text = |key| node.get(key).and_then(Node::text);
     match (text("name"), text("from"), text("to")) {
         (Some(name), _, _) => name.to_owned(),

@@ -11,7 +11,7 @@ use sha2::Sha256;
 use super::beside;
 use super::fault::{Fault, Origin};
 use super::settings::{self, Setting};
-use super::tree::{Entry, Node, Value};
+use super::tree::{Node, Value, get_or_insert};
 use crate::input;
 use crate::network::{Step, is_of_name};
 
@@ -66,17 +66,8 @@ pub(super) fn expand(
 
 /// Returns the links as the scenario would list them. Parallel links have a number in their name.
 fn nodes_of(file: &str, links: Vec<Link>) -> Result<Vec<Node>, Fault> {
-    let mut names = BTreeMap::<String, usize>::new();
-    let nodes = links.into_iter().map(|mut link| {
-        if !link.fields.contains_key("name") {
-            let label = format!("{}-{}", link.fields["from"], link.fields["to"]);
-            let number = names.entry(label.clone()).or_default();
-            *number += 1;
-            if *number > 1 {
-                link.fields
-                    .insert("name".to_owned(), format!("{label}-{number}"));
-            }
-        }
+    let mut labels = BTreeMap::<String, usize>::new();
+    let nodes = links.into_iter().map(|link| {
         let origin = Origin::Outside(format!("{file}:{}", link.line));
         let mut node = Node::new(origin.clone(), Value::Table(Vec::new()));
         for (path, text) in &link.fields {
@@ -86,33 +77,29 @@ fn nodes_of(file: &str, links: Vec<Link>) -> Result<Vec<Node>, Fault> {
             };
             insert(&mut node, path, value);
         }
+        if node.get("name").is_none() {
+            let label = settings::label(&node);
+            let number = labels.entry(label.clone()).or_default();
+            *number += 1;
+            if *number > 1 {
+                let name = Value::Text(format!("{label}-{number}"));
+                insert(&mut node, "name", Node::new(origin, name));
+            }
+        }
         Ok(node)
     });
     nodes.collect()
 }
 
 /// Sets the field at `path`, whose steps a dot separates.
-fn insert(table: &mut Node, path: &str, value: Node) {
-    let (key, rest) = match path.split_once('.') {
-        Some((key, rest)) => (key, Some(rest)),
-        None => (path, None),
-    };
-    let Value::Table(entries) = &mut table.value else {
-        return;
-    };
-    let index = entries.iter().position(|entry| entry.key == key);
-    let index = index.unwrap_or_else(|| {
-        entries.push(Entry {
-            key: key.to_owned(),
-            key_origin: value.origin.clone(),
-            node: Node::new(value.origin.clone(), Value::Table(Vec::new())),
-        });
-        entries.len() - 1
-    });
-    match rest {
-        Some(rest) => insert(&mut entries[index].node, rest, value),
-        None => entries[index].node = value,
+fn insert(mut node: &mut Node, path: &str, value: Node) {
+    for key in path.split('.') {
+        let Value::Table(entries) = &mut node.value else {
+            return;
+        };
+        node = get_or_insert(entries, key, &value.origin, || Value::Table(Vec::new()));
     }
+    *node = value;
 }
 
 /// Reads a table with a heading; an empty cell leaves its field to the defaults. An error has its line.

@@ -93,23 +93,14 @@ impl Node {
 
     /// The entries of the list `key`, which is added where it is missing.
     pub(super) fn list_mut(&mut self, key: &str, origin: &Origin) -> Result<&mut Vec<Node>, Fault> {
-        if self.get(key).is_none()
-            && let Value::Table(entries) = &mut self.value
-        {
-            entries.push(Entry {
-                key: key.to_owned(),
-                key_origin: origin.clone(),
-                node: Node::new(origin.clone(), Value::List(Vec::new())),
-            });
-        }
         let must = |origin| Fault::new(origin, "must be a list").inside(Step::from(key));
-        match self.get_mut(key) {
-            Some(Node {
-                value: Value::List(nodes),
-                ..
-            }) => Ok(nodes),
-            Some(node) => Err(must(node.origin.clone())),
-            None => Err(must(origin.clone())),
+        let Value::Table(entries) = &mut self.value else {
+            return Err(must(origin.clone()));
+        };
+        let list = get_or_insert(entries, key, origin, || Value::List(Vec::new()));
+        match &mut list.value {
+            Value::List(nodes) => Ok(nodes),
+            _ => Err(must(list.origin.clone())),
         }
     }
 
@@ -169,6 +160,25 @@ impl Node {
             _ => Ok(()),
         }
     }
+}
+
+/// Returns the value of `key` in a table; one that lacks the key gets it with the value `missing`.
+pub(super) fn get_or_insert<'a>(
+    table: &'a mut Vec<Entry>,
+    key: &str,
+    origin: &Origin,
+    missing: impl FnOnce() -> Value,
+) -> &'a mut Node {
+    let place = table.iter().position(|entry| entry.key == key);
+    let place = place.unwrap_or_else(|| {
+        table.push(Entry {
+            key: key.to_owned(),
+            key_origin: origin.clone(),
+            node: Node::new(origin.clone(), missing()),
+        });
+        table.len() - 1
+    });
+    &mut table[place].node
 }
 
 /// Messages of the TOML parser may have several lines.

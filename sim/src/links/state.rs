@@ -301,7 +301,7 @@ pub(crate) struct LinkRecord {
     seldom: Option<Box<Seldom>>,
 }
 
-/// What most links do not have, of which there may be hundreds of thousands.
+/// Measurements that most links do not have. There may be hundreds of thousands of links.
 #[derive(Debug, Default)]
 struct Seldom {
     /// Drops since the measurement began.
