@@ -17,8 +17,8 @@ use nix::sys::prctl;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::LabError;
 use crate::error::Attempted;
+use crate::error::LabError;
 
 /// Time processes have to end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(1);

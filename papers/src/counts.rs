@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Numbers of values by their verdict.
 
-use crate::{Outcome, Verdict};
+use crate::claim::Verdict;
+use crate::outcome::Outcome;
 
 /// Numbers of values by their verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -3,7 +3,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Claim, Findings, Measured, Study};
+use crate::claim::Claim;
+use crate::findings::Findings;
+use crate::measured::Measured;
+use crate::study::Study;
 
 /// The papers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

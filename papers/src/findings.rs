@@ -3,7 +3,8 @@
 
 use netnice_scenario::results::Estimate;
 
-use crate::{Figure, Table};
+use crate::figure::Figure;
+use crate::table::Table;
 
 /// Values for the claims, and the figures, tables and notes beside them.
 #[derive(Debug, Clone, PartialEq, Default)]

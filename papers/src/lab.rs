@@ -16,12 +16,16 @@ use netnice_scenario::network::Problem;
 use netnice_scenario::pool::{LAB_BPS, Make};
 use netnice_scenario::results::{Backend, RunResults};
 
+use crate::effort::Scale;
+use crate::experiment::Experiment;
+use crate::figure::{Curve, CurveKind, Figure, FigureKind};
+use crate::findings::Findings;
+use crate::measured::{Measured, MeasuredPoint, MeasuredStudy};
+use crate::outcome::{LabOutcome, LabValue, Outcome, StudyRecord};
 use crate::run::slowest_bps;
-use crate::{
-    Curve, CurveKind, Experiment, Figure, FigureKind, Findings, Finished, LabOutcome, LabValue,
-    Measured, MeasuredPoint, MeasuredStudy, Outcome, Reproduction, RunError, Scale, Store, Study,
-    StudyError, StudyRecord, Tick,
-};
+use crate::run::{Finished, Reproduction, RunError, Tick};
+use crate::store::Store;
+use crate::study::{Study, StudyError};
 
 /// The most real time that a study may take.
 const LONGEST_STUDY: Duration = Duration::from_secs(30 * 60);

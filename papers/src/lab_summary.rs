@@ -3,7 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::{Counts, LabValue, Outcome};
+use crate::counts::Counts;
+use crate::outcome::{LabValue, Outcome};
 
 /// The verdicts on the values that were measured on a kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

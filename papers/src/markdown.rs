@@ -3,7 +3,13 @@
 
 use std::fmt::Write;
 
-use crate::{Counts, Effort, LabSummary, Outcome, Outcomes, Paper, ReportedValue, Table, Verdict};
+use crate::claim::Verdict;
+use crate::counts::Counts;
+use crate::effort::Effort;
+use crate::experiment::Paper;
+use crate::lab_summary::LabSummary;
+use crate::outcome::{Outcome, Outcomes, ReportedValue};
+use crate::table::Table;
 
 /// Summarises all outcomes on a page: the verdicts counted by paper, the values that TCP-LP's paper rests on, the summary
 /// of the kernel's values, the experiments' notes, and the values that are not reproduced with the reasons. All other

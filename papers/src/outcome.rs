@@ -5,11 +5,14 @@ use netnice_scenario::results::{Backend, Estimate};
 use serde::{Deserialize, Serialize};
 
 use crate::claim::short;
+use crate::claim::{Claim, Judgement, Reported, Rule, Verdict};
+use crate::effort::{Effort, Scale};
+use crate::experiment::{Choice, Experiment, Paper};
+use crate::figure::Figure;
+use crate::findings::Findings;
+use crate::study::Study;
 use crate::study::directory;
-use crate::{
-    Choice, Claim, Effort, Experiment, Figure, Findings, Judgement, Paper, Reported, Rule, Scale,
-    Study, Table, Verdict,
-};
+use crate::table::Table;
 
 /// Outcomes, and their origin.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

@@ -13,10 +13,12 @@ use netnice_scenario::pool::{self, LAB_BPS, Make};
 use netnice_scenario::results::{Backend, ResultsDirectory, RunResults, StaleRun};
 
 use crate::budget::Budget;
-use crate::{
-    Effort, Experiment, Measured, MeasuredPoint, MeasuredStudy, Outcome, Store, StoreError, Study,
-    StudyError, StudyRecord,
-};
+use crate::effort::Effort;
+use crate::experiment::Experiment;
+use crate::measured::{Measured, MeasuredPoint, MeasuredStudy};
+use crate::outcome::{Outcome, StudyRecord};
+use crate::store::{Store, StoreError};
+use crate::study::{Study, StudyError};
 
 /// The load in packets per second, where packets are small. On two processors three links of 10 Mb/s with packets of 210
 /// bytes are in time, six are not.
@@ -356,7 +358,8 @@ fn simulate(
 #[cfg(test)]
 mod tests {
     use super::lab_load;
-    use crate::{Effort, experiments};
+    use crate::effort::Effort;
+    use crate::experiments;
 
     #[test]
     fn a_lab_is_loaded_by_bits_or_where_packets_are_small_by_packets() {

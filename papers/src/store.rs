@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use netnice_scenario::results::{Backend, DirectoryError, Existing, Manifest, ResultsDirectory};
 use netnice_scenario::{ScenarioFile, input, output};
 
+use crate::experiments;
+use crate::outcome::{Outcome, Outcomes};
 use crate::study::directory;
-use crate::{Outcome, Outcomes, experiments};
 
 /// A directory of a reproduction: `studies/NAME/` for each study, as `netnice sim --out` makes it, `lab/NAME/`, as `netnice lab
 /// --out` does, and `outcomes.json`.

@@ -4,7 +4,7 @@
 use netnice_scenario::results::Backend;
 use netnice_scenario::{ScenarioError, ScenarioFile};
 
-use crate::{Effort, Scale};
+use crate::effort::{Effort, Scale};
 
 /// A scenario, its settings and sweeps, and the number of runs.
 ///

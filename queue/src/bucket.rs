@@ -3,8 +3,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::time::Time;
 use crate::units::positive_bytes;
-use crate::{Bytes, Rate, Time};
+use crate::units::{Bytes, Rate};
 
 /// Tokens are counted in billionths of a bit, so that each nanosecond adds a whole number.
 const SCALE: u128 = 8 * 1_000_000_000;

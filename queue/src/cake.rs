@@ -14,12 +14,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::cobalt::{Cobalt, CobaltLaw, Verdict};
 use crate::codel::{Signals, TimedFifo};
+use crate::discipline::{DropCause, Dropped, Packet, QueueDiscipline};
+use crate::discipline_context::{DisciplineContext, DisciplineError};
 use crate::set_associative::{self, Found, SLOTS};
+use crate::time::Time;
 use crate::units::positive_delay;
-use crate::{
-    Bytes, DisciplineContext, DisciplineError, DropCause, Dropped, Packet, QueueBound,
-    QueueDiscipline, QueueLimit, Rate, Time,
-};
+use crate::units::{Bytes, QueueBound, QueueLimit, Rate};
 
 /// Tins of CAKE: classes of traffic by DSCP, of which each but the first has priority up to a share of the rate.
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]

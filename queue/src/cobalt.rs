@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use crate::Time;
+use crate::time::Time;
 
 /// Increment of BLUE's probability at an overflow: 1/256, as a fraction of 2^32.
 const INCREMENT: u32 = 1 << 24;

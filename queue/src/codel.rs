@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::discipline::{DropCause, Dropped, Packet, QueueDiscipline};
+use crate::discipline_context::{DisciplineContext, DisciplineError};
+use crate::time::Time;
 use crate::units::positive_delay;
-use crate::{
-    Bytes, DisciplineContext, DisciplineError, DropCause, Dropped, Packet, QueueBound,
-    QueueDiscipline, QueueLimit, Time,
-};
+use crate::units::{Bytes, QueueBound, QueueLimit};
 
 /// Configuration of a CoDel queue.
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]

@@ -9,11 +9,14 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 
 use crate::bucket::Bucket;
+use crate::bucket::{PolicerConfig, ShaperConfig};
+use crate::delivery_trace::DeliveryTrace;
 use crate::delivery_trace::TraceService;
+use crate::discipline::DropCause;
 use crate::early_detection::uniform;
-use crate::{
-    DeliveryTrace, DropCause, LinkConfig, LossFraction, PolicerConfig, Rate, ShaperConfig, Time,
-};
+use crate::link_config::LinkConfig;
+use crate::time::Time;
+use crate::units::{LossFraction, Rate};
 
 /// Opportunities of a trace that a packet waits for if all lie in outages.
 const MOST_OPPORTUNITIES: usize = 1 << 18;

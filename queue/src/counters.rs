@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use crate::{DropCause, Time};
+use crate::discipline::DropCause;
+use crate::time::Time;
 
 /// Counters of a link since its start. `offered = delivered + dropped() + inside` always holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -3,7 +3,8 @@
 
 use std::str::FromStr;
 
-use crate::{Rate, Time};
+use crate::time::Time;
+use crate::units::Rate;
 
 /// Bytes that a delivery opportunity carries.
 const OPPORTUNITY_BYTES: u64 = 1500;

@@ -5,7 +5,7 @@
 
 use std::fmt::Debug;
 
-use crate::Time;
+use crate::time::Time;
 
 /// Fields of the IP header that few disciplines read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use crate::{Bytes, Dscp, QueueBound, QueueLimit, Rate, format_delay};
+use crate::dscp::Dscp;
+use crate::units::{Bytes, QueueBound, QueueLimit, Rate, format_delay};
 
 /// Properties of the link that a discipline depends on.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -5,10 +5,10 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    DisciplineContext, DisciplineError, DropCause, Dropped, Packet, QueueBound, QueueDiscipline,
-    QueueLimit, Time,
-};
+use crate::discipline::{DropCause, Dropped, Packet, QueueDiscipline};
+use crate::discipline_context::{DisciplineContext, DisciplineError};
+use crate::time::Time;
+use crate::units::{QueueBound, QueueLimit};
 
 /// Configuration of a drop-tail queue.
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]

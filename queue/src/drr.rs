@@ -6,7 +6,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::Packet;
+use crate::discipline::Packet;
 use crate::fair_queue::{FairQueue, Turn};
 
 /// A fair queue with one slot for each flow that has packets.

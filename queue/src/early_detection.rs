@@ -6,9 +6,9 @@
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng;
 
-use crate::{
-    Bytes, DisciplineContext, DisciplineError, LossFraction, QueueBound, Rate, Threshold, Time,
-};
+use crate::discipline_context::{DisciplineContext, DisciplineError};
+use crate::time::Time;
+use crate::units::{Bytes, LossFraction, QueueBound, Rate, Threshold};
 
 /// Unit of queue lengths and thresholds.
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]

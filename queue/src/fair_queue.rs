@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use crate::Packet;
+use crate::discipline::Packet;
 
 /// No slot: the end of a list.
 const NONE: u32 = u32::MAX;

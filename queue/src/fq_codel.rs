@@ -9,11 +9,11 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
 use crate::codel::{CodelConfig, CodelState, ControlLaw, Signals, TimedFifo};
+use crate::discipline::{DropCause, Dropped, Packet, QueueDiscipline};
+use crate::discipline_context::{DisciplineContext, DisciplineError};
+use crate::time::Time;
+use crate::units::{Bytes, QueueLimit};
 use crate::units::{positive_bytes, positive_delay};
-use crate::{
-    Bytes, DisciplineContext, DisciplineError, DropCause, Dropped, Packet, QueueDiscipline,
-    QueueLimit, Time,
-};
 
 /// Configuration of an FQ-CoDel queue.
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]

@@ -8,8 +8,10 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 use crate::early_detection::uniform;
+use crate::link_config::LinkConfig;
 use crate::random::{Stream, seconds};
-use crate::{LinkConfig, LossFraction, Time};
+use crate::time::Time;
+use crate::units::LossFraction;
 
 /// A random delay after propagation, drawn independently for each packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

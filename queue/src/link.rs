@@ -4,12 +4,16 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use crate::conditions::LinkConditions;
 use crate::conditions::{Conditions, transmission_ns};
+use crate::counters::{LinkCounters, LinkUsage};
+use crate::discipline::{Colour, DropCause, Dropped, IpFields, Packet, QueueDiscipline};
+use crate::drop_tail::DropTail;
+use crate::impairments::Jitter;
 use crate::impairments::{InOrderJitter, RandomLoss};
-use crate::{
-    Colour, DropCause, DropTail, Dropped, IpFields, Jitter, LinkConditions, LinkConfig,
-    LinkCounters, LinkUsage, Packet, QueueDiscipline, Rate, Time,
-};
+use crate::link_config::LinkConfig;
+use crate::time::Time;
+use crate::units::Rate;
 
 /// A packet that has come out of the link.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::{LossFraction, Rate};
+use crate::units::{LossFraction, Rate};
 
 /// Rate, propagation delay and random loss of a link.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

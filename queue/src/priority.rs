@@ -7,11 +7,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::discipline::{DropCause, Dropped, Packet, QueueDiscipline};
+use crate::discipline_context::{DisciplineContext, DisciplineError};
 use crate::drr::Drr;
-use crate::{
-    Bytes, DisciplineContext, DisciplineError, DropCause, Dropped, Packet, QueueDiscipline,
-    QueueLimit, Time,
-};
+use crate::time::Time;
+use crate::units::{Bytes, QueueLimit};
 
 /// Configuration of a priority queue.
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]

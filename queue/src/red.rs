@@ -9,12 +9,14 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::discipline::{DropCause, Dropped, Packet, QueueDiscipline};
+use crate::discipline_context::{DisciplineContext, DisciplineError};
+use crate::drop_tail::DropTail;
+use crate::early_detection::CountIn;
 use crate::early_detection::{Average, Curve, EarlyDetection, IdleTime, Settings, Verdict};
+use crate::time::Time;
 use crate::units::positive_bytes;
-use crate::{
-    Bytes, CountIn, DisciplineContext, DisciplineError, DropCause, DropTail, Dropped, LossFraction,
-    Packet, QueueBound, QueueDiscipline, QueueLimit, Threshold, Time,
-};
+use crate::units::{Bytes, LossFraction, QueueBound, QueueLimit, Threshold};
 
 /// Treatment of ECN-capable packets (RFC 3168) in place of an early drop.
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]

@@ -10,12 +10,15 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 use serde::{Deserialize, Serialize};
 
+use crate::discipline::{Colour, DropCause, Dropped, Packet, QueueDiscipline};
+use crate::discipline_context::{DisciplineContext, DisciplineError};
+use crate::drop_tail::DropTail;
+use crate::early_detection::CountIn;
 use crate::early_detection::{Average, EarlyDetection, IdleTime, Settings, Verdict};
+use crate::red::EcnMode;
 use crate::red::yes;
-use crate::{
-    Colour, CountIn, DisciplineContext, DisciplineError, DropCause, DropTail, Dropped, EcnMode,
-    LossFraction, Packet, QueueDiscipline, QueueLimit, Threshold, Time,
-};
+use crate::time::Time;
+use crate::units::{LossFraction, QueueLimit, Threshold};
 
 /// Average that determines drops of OUT packets.
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Construction of a link from its parts, and the random stream that each part draws from.
 
+use crate::conditions::LinkConditions;
+use crate::discipline::Packet;
+use crate::discipline_context::{DisciplineContext, DisciplineError};
+use crate::impairments::{Jitter, ReorderingJitter};
+use crate::link::Queued;
+use crate::link_config::LinkConfig;
+use crate::marker::{Marker, MarkerConfig};
 use crate::random::LinkStreams;
-use crate::{
-    Discipline, DisciplineConfig, DisciplineContext, DisciplineError, Jitter, LinkConditions,
-    LinkConfig, Marker, MarkerConfig, Packet, Queued, ReorderingJitter,
-};
+use crate::registry::{Discipline, DisciplineConfig};
 
 /// One direction of a link before a run: its queue, its marker and its impairments.
 #[derive(Debug)]

@@ -10,12 +10,12 @@ use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
+use crate::discipline::{DropCause, Dropped, Packet, QueueDiscipline};
+use crate::discipline_context::{DisciplineContext, DisciplineError};
 use crate::fair_queue::{FairQueue, Turn};
+use crate::time::Time;
+use crate::units::QueueLimit;
 use crate::units::optional_delay;
-use crate::{
-    DisciplineContext, DisciplineError, DropCause, Dropped, Packet, QueueDiscipline, QueueLimit,
-    Time,
-};
 
 /// Rule that selects the packet to drop.
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]

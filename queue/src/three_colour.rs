@@ -4,8 +4,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::bucket::Bucket;
+use crate::discipline::{Colour, Packet};
+use crate::time::Time;
 use crate::units::positive_bytes;
-use crate::{Bytes, Colour, Packet, Rate, Time};
+use crate::units::{Bytes, Rate};
 
 /// Configuration of a single-rate three-colour marker (RFC 2697).
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]

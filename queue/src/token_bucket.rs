@@ -4,8 +4,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::bucket::Bucket;
+use crate::discipline::Packet;
+use crate::time::Time;
 use crate::units::positive_bytes;
-use crate::{Bytes, Packet, Rate, Time};
+use crate::units::{Bytes, Rate};
 
 /// Configuration of a token-bucket tagger.
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]

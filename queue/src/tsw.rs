@@ -11,9 +11,11 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 use serde::{Deserialize, Serialize};
 
+use crate::discipline::Packet;
 use crate::early_detection::uniform;
+use crate::time::Time;
+use crate::units::Rate;
 use crate::units::positive_delay;
-use crate::{Packet, Rate, Time};
 
 /// Configuration of a TSW tagger.
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]

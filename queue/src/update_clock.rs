@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::Time;
+use crate::time::Time;
 
 /// The times of the updates: multiples of the interval. Nothing runs at these times; arrivals and departures make the updates
 /// that are due.

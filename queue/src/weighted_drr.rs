@@ -11,13 +11,15 @@ use std::fmt;
 use serde::de::{EnumAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::discipline::{DropCause, Dropped, Packet, QueueDiscipline};
+use crate::discipline_context::{DisciplineContext, DisciplineError};
+use crate::dscp::Dscp;
 use crate::random::seed_of;
 use crate::registry::DescribedVisitor;
+use crate::registry::{Discipline, DisciplineConfig};
+use crate::time::Time;
 use crate::units::positive_bytes;
-use crate::{
-    Bytes, Discipline, DisciplineConfig, DisciplineContext, DisciplineError, DropCause, Dropped,
-    Dscp, Packet, QueueBound, QueueDiscipline, QueueLimit, Rate, Time,
-};
+use crate::units::{Bytes, QueueBound, QueueLimit, Rate};
 
 /// Configuration of classes that share a link by weight.
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]

@@ -9,12 +9,13 @@ use netnice_queue::{
     format_delay,
 };
 
+use crate::model::Scenario;
 use crate::model::{
     Application, Arrivals, CongestionControl, DelayedAck, Parameter, Recovery, Tcp, TransferSize,
     Transport,
 };
 use crate::network::{FlowGroup, Layout, NetworkFlow, NetworkLink};
-use crate::{Scenario, ScenarioFile};
+use crate::parse::ScenarioFile;
 
 /// The scenario, its topology and its flows in words.
 pub fn explain(file: &ScenarioFile) -> String {

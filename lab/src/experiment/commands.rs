@@ -20,7 +20,8 @@ use super::netns::LiveNetns;
 use super::plan::{self, Plan};
 use crate::clock::RunClock;
 use crate::error::Attempted;
-use crate::{LabError, Namespace};
+use crate::error::LabError;
+use crate::namespace::Namespace;
 
 /// Longest wait for a server to open its port; then its command starts in any case.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -33,7 +33,7 @@ use netnice_scenario::Scenario;
 use netnice_scenario::results::RunResults;
 
 use self::controls::Controls;
-use crate::LabError;
+use crate::error::LabError;
 
 pub use check::{check, notes};
 pub use explain::explain;

@@ -9,10 +9,11 @@ use netlink_packet_route::route::RouteMetric;
 
 use super::plan::{self, Plan, RouteSettings};
 use crate::error::Attempted;
+use crate::error::LabError;
 use crate::hosts::{DEVICE_QUEUE, raise_buffers, set_up_loopback};
+use crate::namespace::Namespace;
 use crate::netlink::Netlink;
 use crate::tun::Tun;
-use crate::{LabError, Namespace};
 
 /// Bit of RTAX_FEATURES (`linux/rtnetlink.h`).
 const FEATURE_ECN: u32 = 1 << 0;

@@ -12,8 +12,8 @@ use netnice_scenario::network::{FlowGroup, NodeIndex, Problem};
 use netnice_scenario::{Layout, model};
 use netnice_sim::traffic::Traffic;
 
-use crate::MTU;
 use crate::hosts::bytes_in_flight;
+use crate::link::MTU;
 
 /// The tick of a host's clock where routes ask for microseconds.
 const MICROSECOND: TimeSpan = TimeSpan(Duration::from_micros(1));

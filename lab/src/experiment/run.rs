@@ -27,9 +27,10 @@ use super::results::Findings;
 use crate::clock::RunClock;
 use crate::driver::Driver;
 use crate::error::Attempted;
+use crate::error::LabError;
+use crate::namespace::Namespace;
 use crate::namespace::end_processes;
 use crate::scheduling;
-use crate::{LabError, Namespace};
 
 /// Time for all threads to reach their start before the run begins.
 const LEAD: Duration = Duration::from_millis(50);

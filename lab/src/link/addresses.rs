@@ -12,7 +12,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use crate::LabError;
+use crate::error::LabError;
 
 /// Largest depth of nested links, including the outermost.
 pub(crate) const MAX_DEPTH: usize = 4;

@@ -14,10 +14,11 @@ use super::addresses::Addresses;
 use super::two_way::{Progress, Request, TwoWayLink};
 use super::{Direction, EmulatedLinkSpec, LinkReport, MTU};
 use crate::error::Attempted;
+use crate::error::LabError;
 use crate::hosts::{DEVICE_QUEUE, bytes_in_flight, raise_buffers, set_up_loopback};
+use crate::namespace::Namespace;
 use crate::netlink::Netlink;
 use crate::tun::Tun;
-use crate::{LabError, Namespace};
 
 /// Name of the near device. A namespace has at most one; its presence shows that the namespace is behind a link.
 const NEAR_DEVICE: &str = "nn-near";

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Direction;
 use crate::lateness::{ENOUGH_PACKETS, LatenessRecord, too_many_late};
-use crate::{SchedulingClass, serde_seconds};
+use crate::scheduling::SchedulingClass;
+use crate::serde_seconds;
 
 /// The verdict on measurements over a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -15,7 +15,7 @@ use netnice_queue::{
 use netnice_scenario::input;
 use netnice_scenario::model::{Jitter, JitterDistribution, TimeSpan};
 
-use crate::LabError;
+use crate::error::LabError;
 
 /// Limit of a queue where neither the link nor its discipline has one.
 pub(crate) const DEFAULT_QUEUE: QueueLimit = QueueLimit::Time(Duration::from_millis(100));

@@ -12,7 +12,7 @@ use netnice_queue::{
 };
 use netnice_scenario::network::NetworkLink;
 
-use crate::LabError;
+use crate::error::LabError;
 use crate::impaired_link::ImpairedLink;
 use crate::lateness;
 

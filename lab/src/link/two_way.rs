@@ -11,9 +11,9 @@ use nix::sys::eventfd::EventFd;
 
 use super::report::{DirectionReport, Lateness, LinkReport, Verdict};
 use super::{Direction, EmulatedLinkSpec, MTU};
-use crate::LabError;
 use crate::clock::RunClock;
 use crate::driver::{Devices, Driver, Network};
+use crate::error::LabError;
 use crate::impaired_link::ImpairedLink;
 use crate::lateness::LatenessRecord;
 use crate::packet::Frame;

@@ -3,8 +3,9 @@
 
 use netnice_scenario::results::Estimate;
 
+use crate::measured::{MeasuredPoint, MeasuredStudy};
 use crate::outcome::{number, written};
-use crate::{MeasuredPoint, MeasuredStudy, Table};
+use crate::table::Table;
 
 /// A row for each point of a study with the flow's share of the link, and in words which point comes nearest to the
 /// reported value.

@@ -255,8 +255,8 @@ mod tests {
         CallQuality, CallResult, PhaseResult, ResponseTimes, Series, SizeBin, VideoResult,
     };
     use super::*;
-    use crate::ScenarioFile;
     use crate::model::{TrafficClass, Transport};
+    use crate::parse::ScenarioFile;
 
     const SCENARIO: &str = "name = \"n\"\nduration = \"10s\"\nsampling = { interval = \"500ms\" }\n\
         phases = [{ name = \"late\", from = \"5s\", to = \"10s\" }]\n\

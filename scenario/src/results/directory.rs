@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::{RunResults, Summary, tables};
-use crate::{Point, ScenarioFile};
+use crate::parse::{Point, ScenarioFile};
 use crate::{input, output};
 
 /// Checksums of runs, as `sha256sum` writes and checks them; of two lines for a file the later one counts.

@@ -379,12 +379,16 @@ mod tests {
 
     use crate::engine::reference::HeapScheduler;
     use crate::error::BuildError;
+    use crate::flows::path::Path;
+    use crate::flows::spec::{FlowSpec, Program, TcpSpec};
+    use crate::ids::{LinkId, NodeId};
     use crate::links::network::PlacedLink;
+    use crate::links::network::{LinkSpec, Network};
     use crate::links::routes::Hop;
+    use crate::simulation::RunOptions;
     use crate::simulation::run::Run;
     use crate::tcp::{ReceiverConfig, SenderConfig};
     use crate::traffic::{PacketSize, Poisson, Traffic};
-    use crate::{FlowSpec, LinkId, LinkSpec, Network, NodeId, Path, Program, RunOptions, TcpSpec};
 
     /// Two hosts at each of two routers, and links 0 and 1 between the routers there and back; of host number `n` link
     /// `2 + 2n` up and `3 + 2n` down. Hosts 0 and 1 are on the left.

@@ -9,7 +9,7 @@ use netnice_scenario::model::Application;
 use super::connections::Sender;
 use super::sockets::socket_address;
 use super::state::{Entry, PORT, Programs};
-use crate::LabError;
+use crate::error::LabError;
 use crate::experiment::plan;
 use crate::experiment::tcp_info::TcpInfo;
 

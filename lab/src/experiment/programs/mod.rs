@@ -32,9 +32,9 @@ use super::controls::Controls;
 use super::measurement::Schedule;
 use super::netns::LiveNetns;
 use super::plan::Plan;
-use crate::LabError;
 use crate::clock::RunClock;
 use crate::error::Attempted;
+use crate::error::LabError;
 use crate::scheduling;
 
 pub(super) use self::state::{FlowReport, Programs, ProgramsReport};

@@ -10,8 +10,8 @@ use nix::sys::socket::sockopt::RcvBufForce;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use super::state::{Entry, PORT, Programs};
-use crate::LabError;
 use crate::error::Attempted;
+use crate::error::LabError;
 use crate::experiment::plan;
 
 /// Limit of connections waiting to be accepted.

@@ -13,9 +13,9 @@ use nix::sys::epoll::{Epoll, EpollEvent, EpollFlags};
 use socket2::Socket;
 
 use super::connections::{Probe, Sender, WebClient, WebServer, WebSession};
-use crate::LabError;
 use crate::clock::RunClock;
 use crate::error::Attempted;
+use crate::error::LabError;
 use crate::experiment::controls::Controls;
 use crate::experiment::measurement::Schedule;
 use crate::experiment::netns::LiveNetns;

@@ -4,7 +4,7 @@
 use netnice_scenario::model::Transport;
 
 use super::state::{Programs, Timer};
-use crate::LabError;
+use crate::error::LabError;
 use crate::experiment::plan::UDP_HEADERS;
 
 impl Programs<'_> {

@@ -12,7 +12,7 @@ use nix::sys::epoll::EpollFlags;
 use super::connections::{WebClient, WebServer, WebSession};
 use super::sockets::{clamp_window, socket_address};
 use super::state::{Entry, Programs, Timer};
-use crate::LabError;
+use crate::error::LabError;
 use crate::experiment::plan;
 
 const HTTP_PORT: u16 = 80;

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The six scenarios of Tables 3 and 6, and the parameters that the paper leaves open in them.
 
+use crate::effort::Scale;
+use crate::experiment::Choice;
+use crate::measured::MeasuredPoint;
+use crate::study::Study;
 use crate::study::scenario;
-use crate::{Choice, MeasuredPoint, Scale, Study};
 
 const FILE: (&str, &str) = scenario!("ds_phases.toml");
 /// DS 4.1 averages three seeds; here are more.

@@ -5,10 +5,13 @@ use netnice_scenario::results::{RunResults, Series};
 
 use super::common::{Setup, choices};
 use super::phases::PHASES;
-use crate::{
-    Axis, Choice, Claim, Curve, CurveKind, Experiment, Figure, FigureKind, Findings, Measured,
-    MeasuredPoint, Paper, Rule, Scale, Study,
-};
+use crate::claim::{Claim, Rule};
+use crate::effort::Scale;
+use crate::experiment::{Choice, Experiment, Paper};
+use crate::figure::{Axis, Curve, CurveKind, Figure, FigureKind};
+use crate::findings::Findings;
+use crate::measured::{Measured, MeasuredPoint};
+use crate::study::Study;
 
 /// The runs of the tables, with the window of TCP0 over time.
 fn study(setup: Setup) -> Study {

@@ -4,9 +4,13 @@
 use netnice_scenario::results::Estimate;
 
 use super::common::{Setup, deviation_row};
+use crate::claim::{Claim, Rule};
 use crate::experiments::search::search;
+use crate::findings::Findings;
+use crate::measured::{Measured, MeasuredPoint};
 use crate::outcome::written;
-use crate::{Claim, Findings, Measured, MeasuredPoint, Rule, Study, Table};
+use crate::study::Study;
+use crate::table::Table;
 
 /// Phases of 25 s (DS 4.1).
 pub(super) const PHASES: [&str; 4] = ["start-up", "congested", "recovery", "over-provisioned"];

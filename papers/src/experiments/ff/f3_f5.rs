@@ -4,10 +4,11 @@
 use netnice_scenario::results::RunResults;
 
 use super::common::{SOURCES, choices, series, sources};
-use crate::{
-    Axis, Choice, Claim, Curve, CurveKind, Experiment, Figure, FigureKind, Findings, Measured,
-    Paper, Rule,
-};
+use crate::claim::{Claim, Rule};
+use crate::experiment::{Choice, Experiment, Paper};
+use crate::figure::{Axis, Curve, CurveKind, Figure, FigureKind};
+use crate::findings::Findings;
+use crate::measured::Measured;
 
 const FLOWS: [(&str, &str); 3] = [("reno", "Reno"), ("lp", "TCP-LP"), ("vegas", "Vegas")];
 

@@ -4,9 +4,11 @@
 use netnice_scenario::results::RunResults;
 
 use super::common::{SOURCES, choices, series, sources};
-use crate::{
-    Axis, Claim, Curve, CurveKind, Experiment, Figure, FigureKind, Findings, Measured, Paper, Rule,
-};
+use crate::claim::{Claim, Rule};
+use crate::experiment::{Experiment, Paper};
+use crate::figure::{Axis, Curve, CurveKind, Figure, FigureKind};
+use crate::findings::Findings;
+use crate::measured::Measured;
 
 /// Samples of 100 ms in a second.
 const SAMPLES: usize = 10;

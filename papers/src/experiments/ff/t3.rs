@@ -4,8 +4,13 @@
 use netnice_scenario::results::{Estimate, FlowResult};
 
 use super::common::{SOURCES, choices, flow, sources};
+use crate::claim::{Claim, Rule};
+use crate::effort::Scale;
+use crate::experiment::{Experiment, Paper};
 use crate::experiments::search::search;
-use crate::{Claim, Experiment, Findings, Measured, MeasuredPoint, Paper, Rule, Scale, Study};
+use crate::findings::Findings;
+use crate::measured::{Measured, MeasuredPoint};
+use crate::study::Study;
 
 const PLACE: &str = "V, Table III";
 

@@ -4,11 +4,15 @@
 use netnice_scenario::results::Estimate;
 
 use super::common::choices;
+use crate::claim::Claim;
+use crate::effort::Scale;
+use crate::experiment::{Choice, Experiment, Paper};
+use crate::findings::Findings;
+use crate::measured::{Measured, MeasuredPoint};
 use crate::outcome::{number, written};
+use crate::study::Study;
 use crate::study::scenario;
-use crate::{
-    Choice, Claim, Experiment, Findings, Measured, MeasuredPoint, Paper, Scale, Study, Table,
-};
+use crate::table::Table;
 
 const FILE: (&str, &str) = scenario!("ff_greedy.toml");
 const QUICK: Scale = Scale::new(3, 100);

@@ -2,11 +2,14 @@
 //! HSTCP-LP beside another high-speed stack, by length of the queue.
 
 use super::common::{choices, mbps, path};
+use crate::claim::{Claim, Rule};
+use crate::experiment::{Experiment, Paper};
+use crate::figure::{Axis, Curve, CurveKind, Figure, FigureKind};
+use crate::findings::Findings;
+use crate::measured::Measured;
 use crate::outcome::written;
-use crate::{
-    Axis, Claim, Curve, CurveKind, Experiment, Figure, FigureKind, Findings, Measured, Paper, Rule,
-    Study, Table,
-};
+use crate::study::Study;
+use crate::table::Table;
 
 const PLACE: &str = "slide: Low-Priority Background Data Transfer";
 const SHORT: &str = "20ms";

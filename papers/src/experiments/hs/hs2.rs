@@ -2,8 +2,12 @@
 //! HSTCP-LP's share of a path, beside that of other high-speed stacks.
 
 use super::common::{Cross, bulk, choices, mbps, mbps_of, own_bursts};
+use crate::claim::{Claim, Rule};
+use crate::experiment::{Experiment, Paper};
+use crate::findings::Findings;
+use crate::measured::Measured;
 use crate::outcome::written;
-use crate::{Claim, Experiment, Findings, Measured, Paper, Rule, Table};
+use crate::table::Table;
 
 const PLACE: &str = "slide: Utilizing Excess Bandwidth";
 const REPORTED: &str = "80 to 127 %, and 127 % where the sender's own transmission queue is large";

@@ -2,8 +2,12 @@
 //! TCP-LP's own increase at high speed: the reason for HSTCP-LP.
 
 use super::common::{Cross, bulk, choices, mbps, mbps_of, own_bursts};
+use crate::claim::{Claim, Rule};
+use crate::experiment::{Experiment, Paper};
+use crate::findings::Findings;
+use crate::measured::Measured;
 use crate::outcome::written;
-use crate::{Claim, Experiment, Findings, Measured, Paper, Rule, Table};
+use crate::table::Table;
 
 const PLACE: &str = "slide: HSTCP-LP, a congestion control protocol";
 

@@ -2,8 +2,14 @@
 //! Round-trip times in place of one-way delays, against reverse traffic.
 
 use super::common::{Cross, bulk, choices, mbps, mbps_of};
+use crate::claim::{Claim, Rule};
+use crate::effort::Scale;
+use crate::experiment::{Choice, Experiment, Paper};
+use crate::findings::Findings;
+use crate::measured::Measured;
 use crate::outcome::written;
-use crate::{Choice, Claim, Experiment, Findings, Measured, Paper, Rule, Scale, Study, Table};
+use crate::study::Study;
+use crate::table::Table;
 
 const PLACE: &str = "slide: Reverse Cross-Traffic";
 const FAST: Scale = Scale::new(1, 90);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Shared by LP03's experiments: the kinds of transfer that are compared, and the parameters that the paper leaves open.
 
-use crate::{Choice, CurveKind, Study};
+use crate::experiment::Choice;
+use crate::figure::CurveKind;
+use crate::study::Study;
 
 /// The transport of a bulk transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,12 +4,15 @@
 use netnice_scenario::results::{RunResults, Series};
 
 use super::common::{Kind, tcp_choices};
+use crate::claim::{Claim, Rule};
+use crate::effort::Scale;
+use crate::experiment::{Choice, Experiment, Paper};
+use crate::figure::{Axis, Curve, CurveKind, Figure, FigureKind};
+use crate::findings::Findings;
+use crate::measured::Measured;
 use crate::measured::series;
+use crate::study::Study;
 use crate::study::scenario;
-use crate::{
-    Axis, Choice, Claim, Curve, CurveKind, Experiment, Figure, FigureKind, Findings, Measured,
-    Paper, Rule, Scale, Study,
-};
 
 const FILE: (&str, &str) = scenario!("lp03_ftp.toml");
 /// Slow start at the beginning goes higher, and is not what the figure shows.

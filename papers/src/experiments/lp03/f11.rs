@@ -4,14 +4,18 @@
 use netnice_scenario::results::Estimate;
 
 use super::common::{Kind, TODAY, tcp_choices};
+use crate::claim::{Claim, Rule};
+use crate::effort::Scale;
+use crate::experiment::{Choice, Experiment, Paper};
+use crate::figure::{Axis, Curve, CurveKind, Figure, FigureKind};
+use crate::findings::Findings;
 use crate::findings::exact;
 use crate::measured::throughput;
+use crate::measured::{Measured, MeasuredPoint, MeasuredStudy};
 use crate::outcome::written;
+use crate::study::Study;
 use crate::study::scenario;
-use crate::{
-    Axis, Choice, Claim, Curve, CurveKind, Experiment, Figure, FigureKind, Findings, Measured,
-    MeasuredPoint, MeasuredStudy, Paper, Rule, Scale, Study, Table,
-};
+use crate::table::Table;
 
 const FILE: (&str, &str) = scenario!("lp03_square_wave.toml");
 const QUICK: Scale = Scale::new(5, 300);

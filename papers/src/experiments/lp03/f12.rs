@@ -5,13 +5,16 @@ use netnice_scenario::results::Estimate;
 
 use super::common::Kind;
 use super::f11::{choices, of_excess};
+use crate::claim::{Claim, Rule};
+use crate::effort::Scale;
+use crate::experiment::{Experiment, Paper};
+use crate::figure::{Axis, Curve, Figure, FigureKind};
+use crate::findings::Findings;
 use crate::measured::throughput;
+use crate::measured::{Measured, MeasuredPoint};
 use crate::outcome::written;
+use crate::study::Study;
 use crate::study::scenario;
-use crate::{
-    Axis, Claim, Curve, Experiment, Figure, FigureKind, Findings, Measured, MeasuredPoint, Paper,
-    Rule, Scale, Study,
-};
 
 const FILE: (&str, &str) = scenario!("lp03_square_wave.toml");
 const QUICK: Scale = Scale::new(5, 300);

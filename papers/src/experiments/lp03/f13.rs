@@ -5,11 +5,14 @@ use netnice_scenario::results::{Estimate, RunResults, jain_index};
 
 use super::common::Kind;
 use super::f11::{PERIODS, choices, seconds};
+use crate::claim::{Claim, Rule};
+use crate::effort::Scale;
+use crate::experiment::{Experiment, Paper};
+use crate::figure::{Axis, Curve, Figure, FigureKind};
+use crate::findings::Findings;
+use crate::measured::{Measured, MeasuredPoint};
+use crate::study::Study;
 use crate::study::scenario;
-use crate::{
-    Axis, Claim, Curve, Experiment, Figure, FigureKind, Findings, Measured, MeasuredPoint, Paper,
-    Rule, Scale, Study,
-};
 
 const FILE: (&str, &str) = scenario!("lp03_square_wave.toml");
 const QUICK: Scale = Scale::new(4, 300);

@@ -3,10 +3,16 @@
 
 use super::common::{Kind, TODAY};
 use super::web::{self, WebSetting};
+use crate::claim::{Claim, Rule};
+use crate::effort::Scale;
+use crate::experiment::{Experiment, Paper};
 use crate::experiments::search::{self, Joint};
+use crate::findings::Findings;
+use crate::measured::Measured;
 use crate::outcome::written;
+use crate::study::Study;
 use crate::study::scenario;
-use crate::{Claim, Experiment, Findings, Measured, Paper, Rule, Scale, Study, Table};
+use crate::table::Table;
 
 /// One bottleneck.
 pub(super) const SETTING: WebSetting = WebSetting {

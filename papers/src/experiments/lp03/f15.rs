@@ -3,7 +3,10 @@
 
 use super::f14::{SETTING, searched, searches};
 use super::web;
-use crate::{Claim, Experiment, Findings, Measured, Paper, Rule};
+use crate::claim::{Claim, Rule};
+use crate::experiment::{Experiment, Paper};
+use crate::findings::Findings;
+use crate::measured::Measured;
 
 pub(crate) fn experiment() -> Experiment {
     let place = "V-D.1, Figure 15";

@@ -2,8 +2,11 @@
 //! Figure 17: three congested hops with web traffic over each, and FTP over TCP-LP over all three.
 
 use super::web::{self, WebSetting};
+use crate::claim::{Claim, Rule};
+use crate::experiment::{Choice, Experiment, Paper};
+use crate::findings::Findings;
+use crate::measured::Measured;
 use crate::study::scenario;
-use crate::{Choice, Claim, Experiment, Findings, Measured, Paper, Rule};
 
 /// Three hops, FTP over all of them.
 pub(super) const SETTING: WebSetting = WebSetting {

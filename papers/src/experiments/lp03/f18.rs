@@ -5,7 +5,10 @@ use netnice_scenario::results::Estimate;
 
 use super::f14;
 use super::f17::{SETTING, choices};
-use crate::{Claim, Experiment, Findings, Measured, Paper, Rule};
+use crate::claim::{Claim, Rule};
+use crate::experiment::{Experiment, Paper};
+use crate::findings::Findings;
+use crate::measured::Measured;
 
 pub(crate) fn experiment() -> Experiment {
     let place = "V-E.2, Figure 18";

@@ -4,8 +4,13 @@
 use super::common::Kind;
 use super::f17::choices;
 use super::web::WebSetting;
+use crate::claim::{Claim, Rule};
+use crate::effort::Scale;
+use crate::experiment::{Experiment, Paper};
+use crate::findings::Findings;
+use crate::measured::Measured;
+use crate::study::Study;
 use crate::study::scenario;
-use crate::{Claim, Experiment, Findings, Measured, Paper, Rule, Scale, Study};
 
 /// Three hops, web traffic over all of them.
 pub(super) const SETTING: WebSetting = WebSetting {

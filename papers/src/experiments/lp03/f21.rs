@@ -6,10 +6,14 @@ use netnice_scenario::results::Estimate;
 use super::f17::choices;
 use super::f20::{SETTING, searches};
 use super::web;
+use crate::claim::{Claim, Rule};
+use crate::experiment::{Experiment, Paper};
 use crate::experiments::search::{self, Joint};
+use crate::findings::Findings;
 use crate::measured::objects;
+use crate::measured::{Measured, MeasuredPoint};
 use crate::outcome::written;
-use crate::{Claim, Experiment, Findings, Measured, MeasuredPoint, Paper, Rule, Table};
+use crate::table::Table;
 
 pub(crate) fn experiment() -> Experiment {
     let place = "V-E.3, Figure 21";

@@ -4,14 +4,17 @@
 use netnice_scenario::results::RunResults;
 
 use super::common::tcp_choices;
+use crate::claim::{Claim, Rule};
+use crate::effort::Scale;
+use crate::experiment::{Choice, Experiment, Paper};
+use crate::figure::{Axis, Curve, CurveKind, Figure, FigureKind};
+use crate::findings::Findings;
 use crate::findings::exact;
 use crate::fluid;
+use crate::measured::Measured;
 use crate::measured::series;
+use crate::study::Study;
 use crate::study::scenario;
-use crate::{
-    Axis, Choice, Claim, Curve, CurveKind, Experiment, Figure, FigureKind, Findings, Measured,
-    Paper, Rule, Scale, Study,
-};
 
 const FILE: (&str, &str) = scenario!("lp03_ftp.toml");
 

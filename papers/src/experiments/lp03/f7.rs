@@ -4,8 +4,11 @@
 use netnice_scenario::results::RunResults;
 
 use super::threshold::{Cross, DELTA, LINK, choices, figures};
+use crate::claim::{Claim, Rule};
+use crate::experiment::{Experiment, Paper};
+use crate::findings::Findings;
 use crate::measured::share_of_link;
-use crate::{Claim, Experiment, Findings, Measured, MeasuredPoint, Paper, Rule};
+use crate::measured::{Measured, MeasuredPoint};
 
 pub(crate) fn experiment() -> Experiment {
     let place = "III-D.2, Figure 7";

@@ -2,8 +2,11 @@
 //! Figure 8: TCP-LP beside streams of data, and of data and ACKs, by its threshold.
 
 use super::threshold::{Cross, LINK, choices, figures};
+use crate::claim::{Claim, Rule};
+use crate::experiment::{Experiment, Paper};
+use crate::findings::Findings;
+use crate::measured::Measured;
 use crate::measured::share_of_link;
-use crate::{Claim, Experiment, Findings, Measured, Paper, Rule};
 
 pub(crate) fn experiment() -> Experiment {
     let place = "III-D.2, Figure 8";

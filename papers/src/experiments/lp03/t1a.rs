@@ -2,10 +2,16 @@
 //! Table I, first row: one FTP over TCP and one over TCP-LP.
 
 use super::common::{FAST, Kind, TODAY, tcp_choices};
+use crate::claim::{Claim, Rule};
+use crate::effort::Scale;
+use crate::experiment::{Choice, Experiment, Paper};
 use crate::experiments::search;
+use crate::findings::Findings;
+use crate::measured::Measured;
 use crate::outcome::written;
+use crate::study::Study;
 use crate::study::scenario;
-use crate::{Choice, Claim, Experiment, Findings, Measured, Paper, Rule, Scale, Study, Table};
+use crate::table::Table;
 
 const FILE: (&str, &str) = scenario!("lp03_ftp.toml");
 const QUICK: Scale = Scale::new(8, 400);

@@ -2,13 +2,17 @@
 //! Table I, second row: the same against ten FTP flows in the reverse direction.
 
 use super::common::{FAST, Kind, TODAY, tcp_choices};
+use crate::claim::{Claim, Rule};
+use crate::effort::Scale;
+use crate::experiment::{Choice, Experiment, Paper};
 use crate::experiments::search::{self, Target};
+use crate::findings::Findings;
 use crate::measured::share_of_link;
+use crate::measured::{Measured, MeasuredStudy};
 use crate::outcome::written;
+use crate::study::Study;
 use crate::study::scenario;
-use crate::{
-    Choice, Claim, Experiment, Findings, Measured, MeasuredStudy, Paper, Rule, Scale, Study, Table,
-};
+use crate::table::Table;
 
 const FILE: (&str, &str) = scenario!("lp03_ftp.toml");
 const QUICK: Scale = Scale::new(8, 400);

@@ -2,10 +2,12 @@
 //! Shared by Figures 7 and 8: one TCP-LP flow with its threshold, beside ACKs or data of others.
 
 use super::common::{Kind, tcp_choices};
+use crate::effort::Scale;
+use crate::experiment::Choice;
+use crate::figure::{Axis, Curve, CurveKind, Figure, FigureKind};
+use crate::measured::{Measured, MeasuredPoint};
+use crate::study::Study;
 use crate::study::scenario;
-use crate::{
-    Axis, Choice, Curve, CurveKind, Figure, FigureKind, Measured, MeasuredPoint, Scale, Study,
-};
 
 const FILE: (&str, &str) = scenario!("lp03_ftp.toml");
 pub(super) const LINK: &str = "bottleneck";

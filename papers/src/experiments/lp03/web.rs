@@ -4,12 +4,14 @@
 use netnice_scenario::results::{Estimate, RunResults};
 
 use super::common::Kind;
+use crate::effort::Scale;
+use crate::experiment::Choice;
 use crate::experiments::search::Target;
+use crate::figure::{Axis, Curve, CurveKind, Figure, FigureKind};
+use crate::findings::Findings;
+use crate::measured::{Measured, MeasuredPoint, MeasuredStudy};
 use crate::measured::{response_s, throughput};
-use crate::{
-    Axis, Choice, Curve, CurveKind, Figure, FigureKind, Findings, Measured, MeasuredPoint,
-    MeasuredStudy, Scale, Study,
-};
+use crate::study::Study;
 
 pub(super) const QUICK: Scale = Scale::new(8, 500);
 

@@ -4,11 +4,14 @@
 use netnice_scenario::results::Estimate;
 
 use super::common::{FLOWS, choices, mbps, testbed};
+use crate::claim::{Claim, Rule};
+use crate::experiment::{Choice, Experiment, Paper};
+use crate::figure::{Axis, Curve, CurveKind, Figure, FigureKind};
+use crate::findings::Findings;
+use crate::measured::Measured;
 use crate::outcome::written;
-use crate::{
-    Axis, Choice, Claim, Curve, CurveKind, Experiment, Figure, FigureKind, Findings, Measured,
-    Paper, Rule, Study, Table,
-};
+use crate::study::Study;
+use crate::table::Table;
 
 const PLACE: &str = "TCP-Transparency";
 

@@ -3,9 +3,11 @@
 
 use netnice_scenario::results::RunResults;
 
+use crate::effort::Scale;
+use crate::experiment::Choice;
 use crate::measured::throughput;
+use crate::study::Study;
 use crate::study::scenario;
-use crate::{Choice, Scale, Study};
 
 const FILE: (&str, &str) = scenario!("tb_testbed.toml");
 const QUICK: Scale = Scale::new(5, 100);

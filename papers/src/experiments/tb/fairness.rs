@@ -2,9 +2,11 @@
 //! Fairness among TCP-LP flows.
 
 use super::common::{choices, mbps, testbed};
-use crate::{
-    Axis, Claim, Curve, CurveKind, Experiment, Figure, FigureKind, Findings, Measured, Paper, Rule,
-};
+use crate::claim::{Claim, Rule};
+use crate::experiment::{Experiment, Paper};
+use crate::figure::{Axis, Curve, CurveKind, Figure, FigureKind};
+use crate::findings::Findings;
+use crate::measured::Measured;
 
 const PLACE: &str = "Topology Creation and Transmission";
 const FLOWS: &[&str] = &["2", "5", "10", "20"];

@@ -2,8 +2,13 @@
 //! Window scaling and time stamps on real paths, which cannot be surveyed from here; and what one-way delays are for.
 
 use super::common::{choices, mbps, testbed};
+use crate::claim::{Claim, Rule};
+use crate::experiment::{Experiment, Paper};
+use crate::findings::Findings;
+use crate::measured::Measured;
 use crate::outcome::written;
-use crate::{Claim, Experiment, Findings, Measured, Paper, Rule, Study, Table};
+use crate::study::Study;
+use crate::table::Table;
 
 const PLACE: &str = "Modules Description";
 

@@ -4,12 +4,15 @@
 use netnice_scenario::results::Estimate;
 
 use super::common::choices;
+use crate::claim::{Claim, Rule};
+use crate::effort::Scale;
+use crate::experiment::{Experiment, Paper};
+use crate::figure::{Axis, Curve, CurveKind, Figure, FigureKind};
+use crate::findings::Findings;
 use crate::measured::throughput;
+use crate::measured::{Measured, MeasuredPoint};
+use crate::study::Study;
 use crate::study::scenario;
-use crate::{
-    Axis, Claim, Curve, CurveKind, Experiment, Figure, FigureKind, Findings, Measured,
-    MeasuredPoint, Paper, Rule, Scale, Study,
-};
 
 const FILE: (&str, &str) = scenario!("lp03_square_wave.toml");
 const QUICK: Scale = Scale::new(4, 150);

@@ -3,10 +3,16 @@
 
 use netnice_scenario::results::Estimate;
 
+use crate::claim::{Claim, Rule};
+use crate::effort::Scale;
+use crate::experiment::{Choice, Experiment, Paper};
+use crate::findings::Findings;
+use crate::measured::Measured;
 use crate::measured::throughput;
 use crate::outcome::written;
+use crate::study::Study;
 use crate::study::scenario;
-use crate::{Choice, Claim, Experiment, Findings, Measured, Paper, Rule, Scale, Study, Table};
+use crate::table::Table;
 
 const FILE: (&str, &str) = scenario!("tb_wide_area.toml");
 const QUICK: Scale = Scale::new(5, 200);
