@@ -7,8 +7,7 @@ use std::time::Duration;
 use netnice_queue::QueueBound;
 use netnice_scenario::network::NetworkLink;
 
-use crate::error::Attempted;
-use crate::error::LabError;
+use crate::error::{Attempted, LabError};
 use crate::netlink::Netlink;
 
 /// Packets that may wait unread in a device; more than any burst that a stalled link must survive.

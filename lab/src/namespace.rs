@@ -17,8 +17,7 @@ use nix::sys::prctl;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::error::Attempted;
-use crate::error::LabError;
+use crate::error::{Attempted, LabError};
 
 /// Time processes have to end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(1);

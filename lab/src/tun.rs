@@ -6,8 +6,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
-use crate::error::Attempted;
-use crate::error::LabError;
+use crate::error::{Attempted, LabError};
 
 nix::ioctl_readwrite_bad!(
     /// Attaches the file to a device, creating it; the kernel writes the device's name back.

@@ -22,8 +22,7 @@ use crate::figure::{Curve, CurveKind, Figure, FigureKind};
 use crate::findings::Findings;
 use crate::measured::{Measured, MeasuredPoint, MeasuredStudy};
 use crate::outcome::{LabOutcome, LabValue, Outcome, StudyRecord};
-use crate::run::slowest_bps;
-use crate::run::{Finished, Reproduction, RunError, Tick};
+use crate::run::{Finished, Reproduction, RunError, Tick, slowest_bps};
 use crate::store::Store;
 use crate::study::{Study, StudyError};
 

@@ -4,14 +4,12 @@
 use netnice_scenario::results::{Backend, Estimate};
 use serde::{Deserialize, Serialize};
 
-use crate::claim::short;
-use crate::claim::{Claim, Judgement, Reported, Rule, Verdict};
+use crate::claim::{Claim, Judgement, Reported, Rule, Verdict, short};
 use crate::effort::{Effort, Scale};
 use crate::experiment::{Choice, Experiment, Paper};
 use crate::figure::Figure;
 use crate::findings::Findings;
-use crate::study::Study;
-use crate::study::directory;
+use crate::study::{Study, directory};
 use crate::table::Table;
 
 /// Outcomes, and their origin.

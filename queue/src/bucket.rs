@@ -4,8 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::time::Time;
-use crate::units::positive_bytes;
-use crate::units::{Bytes, Rate};
+use crate::units::{Bytes, Rate, positive_bytes};
 
 /// Tokens are counted in billionths of a bit, so that each nanosecond adds a whole number.
 const SCALE: u128 = 8 * 1_000_000_000;

@@ -19,76 +19,30 @@
 //! ```
 //!
 //! [`DisciplineConfig`] lists the disciplines and their descriptions; a [`Marker`] tags packets at the edge of a
-//! network. A new discipline is one file that implements [`QueueDiscipline`], an entry in `disciplines!` of `registry.rs`, and
-//! its `mod` and `pub use` here.
+//! network. A new discipline is one file in `disciplines/`, registered there.
 
 mod bucket;
-mod cake;
-mod cobalt;
-mod codel;
-mod conditions;
-mod counters;
-mod delivery_trace;
+mod described;
 mod discipline;
 mod discipline_context;
-mod drop_tail;
-mod drr;
+mod disciplines;
 mod dscp;
-mod dual_pi2;
-mod early_detection;
-mod fair_queue;
-mod fq_codel;
-mod impairments;
-mod link;
-mod link_config;
-mod marker;
-mod pie;
-mod priority;
+mod links;
+mod markers;
 pub mod random;
-mod red;
-mod registry;
-mod rio;
-mod set_associative;
-mod setup;
-mod sfq;
-mod three_colour;
 mod time;
-mod token_bucket;
-mod tsw;
 pub mod units;
-mod update_clock;
-mod weighted_drr;
 
 pub use bucket::{PolicerConfig, ShaperConfig};
-pub use cake::{Cake, CakeConfig, CakeIsolation, CakeTins};
-pub use codel::{Codel, CodelConfig};
-pub use conditions::{LinkChange, LinkConditions, LossModel, Outage};
-pub use counters::{LinkCounters, LinkUsage};
-pub use delivery_trace::{DeliveryTrace, TraceError};
+pub use described::{Described, DescribedVisitor};
 pub use discipline::{Colour, DropCause, Dropped, IpFields, Packet, QueueDiscipline};
 pub use discipline_context::{DisciplineContext, DisciplineError};
-pub use drop_tail::{DropTail, DropTailConfig};
+pub use disciplines::*;
 pub use dscp::Dscp;
-pub use dual_pi2::{DualPi2, DualPi2Config};
-pub use early_detection::CountIn;
-pub use fq_codel::{FqCodel, FqCodelConfig};
-pub use impairments::{InOrderJitter, Jitter, RandomLoss, ReorderingJitter};
-pub use link::{Delivery, Link, Queued};
-pub use link_config::LinkConfig;
-pub use marker::{Marker, MarkerConfig};
-pub use pie::{Pie, PieConfig};
-pub use priority::{Priority, PriorityConfig};
-pub use red::{EcnMode, Red, RedAdmission, RedConfig};
-pub use registry::{Described, DescribedVisitor, Discipline, DisciplineConfig};
-pub use rio::{Rio, RioConfig, RioCoupling, RioThresholds};
-pub use setup::{LinkParts, LinkSetup};
-pub use sfq::{Sfq, SfqConfig, SfqDrop};
-pub use three_colour::{SrTcm, SrTcmConfig, TrTcm, TrTcmConfig};
+pub use links::*;
+pub use markers::*;
 pub use time::Time;
-pub use token_bucket::{TokenBucket, TokenBucketConfig};
-pub use tsw::{Tsw, TswConfig};
 pub use units::{
     Bytes, LossFraction, QueueBound, QueueLimit, Rate, Threshold, UnitError, format_delay,
     parse_delay,
 };
-pub use weighted_drr::{DrrClass, WeightedDrr, WeightedDrrConfig};

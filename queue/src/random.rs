@@ -22,6 +22,11 @@ pub fn seed_of(seed: u64, name: &str) -> u64 {
     hash ^ (hash >> 31)
 }
 
+/// Draws a number uniformly from [0, 1).
+pub(crate) fn uniform(random: &mut Xoshiro256PlusPlus) -> f64 {
+    (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64
+}
+
 impl Stream {
     /// Creates the stream of the source called `name` in the run with `seed`.
     pub fn new(seed: u64, name: &str) -> Stream {
@@ -30,7 +35,7 @@ impl Stream {
 
     /// Draws a number uniformly from [0, 1), with 53 bits.
     pub fn uniform(&mut self) -> f64 {
-        (self.0.next_u64() >> 11) as f64 * (1.0 / 9_007_199_254_740_992.0)
+        uniform(&mut self.0)
     }
 
     /// Draws a number uniformly from 0 .. `count`, which must not be zero.

@@ -9,10 +9,9 @@ use netnice_queue::{
     format_delay,
 };
 
-use crate::model::Scenario;
 use crate::model::{
-    Application, Arrivals, CongestionControl, DelayedAck, Parameter, Recovery, Tcp, TransferSize,
-    Transport,
+    Application, Arrivals, CongestionControl, DelayedAck, Parameter, Recovery, Scenario, Tcp,
+    TransferSize, Transport,
 };
 use crate::network::{FlowGroup, Layout, NetworkFlow, NetworkLink};
 use crate::parse::ScenarioFile;

@@ -19,8 +19,7 @@ use nix::unistd::Pid;
 use super::netns::LiveNetns;
 use super::plan::{self, Plan};
 use crate::clock::RunClock;
-use crate::error::Attempted;
-use crate::error::LabError;
+use crate::error::{Attempted, LabError};
 use crate::namespace::Namespace;
 
 /// Longest wait for a server to open its port; then its command starts in any case.

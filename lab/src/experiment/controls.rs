@@ -13,8 +13,7 @@ use netnice_kernel::settings::Settings;
 use netnice_scenario::model::{CongestionControl, Flow};
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
-use crate::error::Attempted;
-use crate::error::LabError;
+use crate::error::{Attempted, LabError};
 
 /// Congestion controls registered with the kernel while this value lives.
 #[derive(Default)]

@@ -8,8 +8,7 @@ use std::os::fd::OwnedFd;
 use netlink_packet_route::route::RouteMetric;
 
 use super::plan::{self, Plan, RouteSettings};
-use crate::error::Attempted;
-use crate::error::LabError;
+use crate::error::{Attempted, LabError};
 use crate::hosts::{DEVICE_QUEUE, raise_buffers, set_up_loopback};
 use crate::namespace::Namespace;
 use crate::netlink::Netlink;

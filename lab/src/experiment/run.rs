@@ -26,10 +26,8 @@ use super::programs::{self, Programs, ProgramsReport};
 use super::results::Findings;
 use crate::clock::RunClock;
 use crate::driver::Driver;
-use crate::error::Attempted;
-use crate::error::LabError;
-use crate::namespace::Namespace;
-use crate::namespace::end_processes;
+use crate::error::{Attempted, LabError};
+use crate::namespace::{Namespace, end_processes};
 use crate::scheduling;
 
 /// Time for all threads to reach their start before the run begins.

@@ -3,8 +3,7 @@
 
 use netnice_queue::Time;
 
-use crate::packet::Route;
-use crate::packet::{Marks, Packet};
+use crate::packet::{Marks, Packet, Route};
 
 /// The time at which a packet leaves a link, known on the packet's arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

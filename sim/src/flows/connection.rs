@@ -12,8 +12,7 @@ use crate::flows::bodies::Body;
 use crate::flows::spec::TcpSpec;
 use crate::huge_pages;
 use crate::measure::{FlowCounters, TimeWeighted};
-use crate::packet::Route;
-use crate::packet::{Marks, Packet};
+use crate::packet::{Marks, Packet, Route};
 use crate::tcp::{Flags, Mark, Receiver, ReceiverConfig, Segment, Sender, SenderConfig};
 use crate::time::NEVER;
 

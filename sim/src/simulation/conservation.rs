@@ -2,8 +2,7 @@
 //! The law that a simulation must never break: a packet is delivered, dropped with a cause, or under way.
 
 use crate::engine::scheduler::Scheduler;
-use crate::ids::FlowId;
-use crate::ids::LinkId;
+use crate::ids::{FlowId, LinkId};
 use crate::simulation::run::Run;
 
 impl<S: Scheduler> Run<S> {

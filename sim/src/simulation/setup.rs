@@ -23,7 +23,6 @@ use crate::lookahead::Lookahead;
 use crate::lookahead::prefetch_batches::LOOK_AHEAD;
 use crate::measure::{FlowCounters, Histogram, ResponseTimes, Sampler};
 use crate::packet::Route;
-use crate::random::Stream;
 use crate::simulation::RunOptions;
 use crate::simulation::crossing::Crossing;
 use crate::simulation::partition::Share;
@@ -32,6 +31,7 @@ use crate::tcp::Opener;
 use crate::time::NEVER;
 use crate::trace::labels::Labels;
 use crate::traffic::{Clients, Session, Traffic, Write};
+use netnice_queue::random::Stream;
 
 impl<S: Scheduler> Run<S> {
     /// A run of `flows` over `links`, at time zero. Both are described one after the other: of a hundred thousand none is kept. With `share`

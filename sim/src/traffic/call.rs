@@ -6,7 +6,7 @@ use std::time::Duration;
 use netnice_queue::Time;
 use netnice_scenario::results::{CallQuality, Codec, mean_opinion_score, rating};
 
-use crate::random::Stream;
+use netnice_queue::random::Stream;
 
 use super::{Source, Write};
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use netnice_queue::{Rate, Time};
 
-use crate::random::Stream;
+use netnice_queue::random::Stream;
 
 use super::{Source, Write};
 

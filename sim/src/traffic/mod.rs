@@ -30,7 +30,7 @@ pub use trace::{TraceError, WriteTrace};
 pub use video::{Player, Video};
 pub use web::{Clients, Object, Pauses, Session, Web};
 
-use crate::random::Stream;
+use netnice_queue::random::Stream;
 
 /// A write of the program above the transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use netnice_queue::Time;
 
 use super::{ConstantRate, Source, Write, constant_rate};
-use crate::random::{Stream, seconds};
+use netnice_queue::random::{Stream, seconds};
 
 /// Distribution of the periods of an on/off source.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -4,7 +4,7 @@
 use netnice_queue::{Rate, Time};
 
 use super::{Source, Write};
-use crate::random::Stream;
+use netnice_queue::random::Stream;
 
 /// The distribution of packet lengths.
 #[derive(Debug, Clone, Copy, PartialEq)]

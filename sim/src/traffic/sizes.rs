@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use netnice_scenario::model::{SizePoint, TransferSize};
 
-use crate::random::Stream;
+use netnice_queue::random::Stream;
 
 /// A distribution of sizes. Every draw is at least one byte.
 #[derive(Debug, Clone, PartialEq)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use netnice_queue::Time;
 
-use crate::random::Stream;
+use netnice_queue::random::Stream;
 
 use super::{ConstantRate, Source, Write, constant_rate};
 

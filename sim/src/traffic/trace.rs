@@ -7,7 +7,7 @@ use std::time::Duration;
 use netnice_queue::Time;
 
 use super::{Source, Write};
-use crate::random::{Stream, seconds};
+use netnice_queue::random::{Stream, seconds};
 
 /// Writes at given times after the flow's start.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use std::time::Duration;
 use netnice_queue::{Rate, Time};
 use netnice_scenario::results::VideoQuality;
 
-use crate::random::Stream;
+use netnice_queue::random::Stream;
 
 use super::{Source, Write};
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use netnice_queue::Time;
 
 use super::Sizes;
-use crate::random::{Stream, seconds};
+use netnice_queue::random::{Stream, seconds};
 
 /// A population of web sessions.
 #[derive(Debug, Clone, PartialEq)]

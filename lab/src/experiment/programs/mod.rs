@@ -33,8 +33,7 @@ use super::measurement::Schedule;
 use super::netns::LiveNetns;
 use super::plan::Plan;
 use crate::clock::RunClock;
-use crate::error::Attempted;
-use crate::error::LabError;
+use crate::error::{Attempted, LabError};
 use crate::scheduling;
 
 pub(super) use self::state::{FlowReport, Programs, ProgramsReport};

@@ -10,8 +10,7 @@ use nix::sys::socket::sockopt::RcvBufForce;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use super::state::{Entry, PORT, Programs};
-use crate::error::Attempted;
-use crate::error::LabError;
+use crate::error::{Attempted, LabError};
 use crate::experiment::plan;
 
 /// Limit of connections waiting to be accepted.

@@ -14,8 +14,7 @@ use socket2::Socket;
 
 use super::connections::{Probe, Sender, WebClient, WebServer, WebSession};
 use crate::clock::RunClock;
-use crate::error::Attempted;
-use crate::error::LabError;
+use crate::error::{Attempted, LabError};
 use crate::experiment::controls::Controls;
 use crate::experiment::measurement::Schedule;
 use crate::experiment::netns::LiveNetns;

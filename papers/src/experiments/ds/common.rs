@@ -4,8 +4,7 @@
 use crate::effort::Scale;
 use crate::experiment::Choice;
 use crate::measured::MeasuredPoint;
-use crate::study::Study;
-use crate::study::scenario;
+use crate::study::{Study, scenario};
 
 const FILE: (&str, &str) = scenario!("ds_phases.toml");
 /// DS 4.1 averages three seeds; here are more.

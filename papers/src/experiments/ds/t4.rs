@@ -10,11 +10,9 @@ use crate::experiment::{Choice, Experiment, Paper};
 use crate::experiments::search::search;
 use crate::figure::{Axis, Curve, CurveKind, Figure, FigureKind};
 use crate::findings::Findings;
-use crate::measured::throughput;
-use crate::measured::{Measured, MeasuredPoint};
+use crate::measured::{Measured, MeasuredPoint, throughput};
 use crate::outcome::written;
-use crate::study::Study;
-use crate::study::scenario;
+use crate::study::{Study, scenario};
 use crate::table::Table;
 
 const FILE: (&str, &str) = scenario!("ds_testbed.toml");

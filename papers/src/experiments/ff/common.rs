@@ -5,8 +5,7 @@ use netnice_scenario::results::{FlowResult, RunResults, Series};
 
 use crate::effort::Scale;
 use crate::experiment::Choice;
-use crate::study::Study;
-use crate::study::scenario;
+use crate::study::{Study, scenario};
 
 const FILE: (&str, &str) = scenario!("ff_sources.toml");
 const QUICK: Scale = Scale::new(40, 15);

@@ -10,8 +10,7 @@ use crate::experiment::{Choice, Experiment, Paper};
 use crate::findings::Findings;
 use crate::measured::{Measured, MeasuredPoint};
 use crate::outcome::{number, written};
-use crate::study::Study;
-use crate::study::scenario;
+use crate::study::{Study, scenario};
 use crate::table::Table;
 
 const FILE: (&str, &str) = scenario!("ff_greedy.toml");

@@ -5,11 +5,9 @@ use netnice_scenario::results::{Estimate, RunResults};
 
 use crate::effort::Scale;
 use crate::experiment::Choice;
-use crate::measured::MeasuredPoint;
-use crate::measured::throughput;
+use crate::measured::{MeasuredPoint, throughput};
 use crate::outcome::written;
-use crate::study::Study;
-use crate::study::scenario;
+use crate::study::{Study, scenario};
 
 const FILE: (&str, &str) = scenario!("hs_path.toml");
 pub(super) const QUICK: Scale = Scale::new(3, 150);

@@ -9,10 +9,8 @@ use crate::effort::Scale;
 use crate::experiment::{Choice, Experiment, Paper};
 use crate::figure::{Axis, Curve, CurveKind, Figure, FigureKind};
 use crate::findings::Findings;
-use crate::measured::Measured;
-use crate::measured::series;
-use crate::study::Study;
-use crate::study::scenario;
+use crate::measured::{Measured, series};
+use crate::study::{Study, scenario};
 
 const FILE: (&str, &str) = scenario!("lp03_ftp.toml");
 /// Slow start at the beginning goes higher, and is not what the figure shows.

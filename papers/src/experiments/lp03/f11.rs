@@ -8,13 +8,10 @@ use crate::claim::{Claim, Rule};
 use crate::effort::Scale;
 use crate::experiment::{Choice, Experiment, Paper};
 use crate::figure::{Axis, Curve, CurveKind, Figure, FigureKind};
-use crate::findings::Findings;
-use crate::findings::exact;
-use crate::measured::throughput;
-use crate::measured::{Measured, MeasuredPoint, MeasuredStudy};
+use crate::findings::{Findings, exact};
+use crate::measured::{Measured, MeasuredPoint, MeasuredStudy, throughput};
 use crate::outcome::written;
-use crate::study::Study;
-use crate::study::scenario;
+use crate::study::{Study, scenario};
 use crate::table::Table;
 
 const FILE: (&str, &str) = scenario!("lp03_square_wave.toml");

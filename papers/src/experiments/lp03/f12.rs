@@ -10,11 +10,9 @@ use crate::effort::Scale;
 use crate::experiment::{Experiment, Paper};
 use crate::figure::{Axis, Curve, Figure, FigureKind};
 use crate::findings::Findings;
-use crate::measured::throughput;
-use crate::measured::{Measured, MeasuredPoint};
+use crate::measured::{Measured, MeasuredPoint, throughput};
 use crate::outcome::written;
-use crate::study::Study;
-use crate::study::scenario;
+use crate::study::{Study, scenario};
 
 const FILE: (&str, &str) = scenario!("lp03_square_wave.toml");
 const QUICK: Scale = Scale::new(5, 300);

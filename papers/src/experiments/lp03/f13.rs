@@ -11,8 +11,7 @@ use crate::experiment::{Experiment, Paper};
 use crate::figure::{Axis, Curve, Figure, FigureKind};
 use crate::findings::Findings;
 use crate::measured::{Measured, MeasuredPoint};
-use crate::study::Study;
-use crate::study::scenario;
+use crate::study::{Study, scenario};
 
 const FILE: (&str, &str) = scenario!("lp03_square_wave.toml");
 const QUICK: Scale = Scale::new(4, 300);

@@ -10,8 +10,7 @@ use crate::experiments::search::{self, Joint};
 use crate::findings::Findings;
 use crate::measured::Measured;
 use crate::outcome::written;
-use crate::study::Study;
-use crate::study::scenario;
+use crate::study::{Study, scenario};
 use crate::table::Table;
 
 /// One bottleneck.

@@ -9,8 +9,7 @@ use crate::effort::Scale;
 use crate::experiment::{Experiment, Paper};
 use crate::findings::Findings;
 use crate::measured::Measured;
-use crate::study::Study;
-use crate::study::scenario;
+use crate::study::{Study, scenario};
 
 /// Three hops, web traffic over all of them.
 pub(super) const SETTING: WebSetting = WebSetting {

@@ -10,8 +10,7 @@ use crate::claim::{Claim, Rule};
 use crate::experiment::{Experiment, Paper};
 use crate::experiments::search::{self, Joint};
 use crate::findings::Findings;
-use crate::measured::objects;
-use crate::measured::{Measured, MeasuredPoint};
+use crate::measured::{Measured, MeasuredPoint, objects};
 use crate::outcome::written;
 use crate::table::Table;
 

@@ -8,13 +8,10 @@ use crate::claim::{Claim, Rule};
 use crate::effort::Scale;
 use crate::experiment::{Choice, Experiment, Paper};
 use crate::figure::{Axis, Curve, CurveKind, Figure, FigureKind};
-use crate::findings::Findings;
-use crate::findings::exact;
+use crate::findings::{Findings, exact};
 use crate::fluid;
-use crate::measured::Measured;
-use crate::measured::series;
-use crate::study::Study;
-use crate::study::scenario;
+use crate::measured::{Measured, series};
+use crate::study::{Study, scenario};
 
 const FILE: (&str, &str) = scenario!("lp03_ftp.toml");
 

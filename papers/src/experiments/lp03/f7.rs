@@ -7,8 +7,7 @@ use super::threshold::{Cross, DELTA, LINK, choices, figures};
 use crate::claim::{Claim, Rule};
 use crate::experiment::{Experiment, Paper};
 use crate::findings::Findings;
-use crate::measured::share_of_link;
-use crate::measured::{Measured, MeasuredPoint};
+use crate::measured::{Measured, MeasuredPoint, share_of_link};
 
 pub(crate) fn experiment() -> Experiment {
     let place = "III-D.2, Figure 7";

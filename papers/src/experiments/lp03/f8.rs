@@ -5,8 +5,7 @@ use super::threshold::{Cross, LINK, choices, figures};
 use crate::claim::{Claim, Rule};
 use crate::experiment::{Experiment, Paper};
 use crate::findings::Findings;
-use crate::measured::Measured;
-use crate::measured::share_of_link;
+use crate::measured::{Measured, share_of_link};
 
 pub(crate) fn experiment() -> Experiment {
     let place = "III-D.2, Figure 8";

@@ -9,8 +9,7 @@ use crate::experiments::search;
 use crate::findings::Findings;
 use crate::measured::Measured;
 use crate::outcome::written;
-use crate::study::Study;
-use crate::study::scenario;
+use crate::study::{Study, scenario};
 use crate::table::Table;
 
 const FILE: (&str, &str) = scenario!("lp03_ftp.toml");

@@ -7,11 +7,9 @@ use crate::effort::Scale;
 use crate::experiment::{Choice, Experiment, Paper};
 use crate::experiments::search::{self, Target};
 use crate::findings::Findings;
-use crate::measured::share_of_link;
-use crate::measured::{Measured, MeasuredStudy};
+use crate::measured::{Measured, MeasuredStudy, share_of_link};
 use crate::outcome::written;
-use crate::study::Study;
-use crate::study::scenario;
+use crate::study::{Study, scenario};
 use crate::table::Table;
 
 const FILE: (&str, &str) = scenario!("lp03_ftp.toml");

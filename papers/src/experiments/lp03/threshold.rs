@@ -6,8 +6,7 @@ use crate::effort::Scale;
 use crate::experiment::Choice;
 use crate::figure::{Axis, Curve, CurveKind, Figure, FigureKind};
 use crate::measured::{Measured, MeasuredPoint};
-use crate::study::Study;
-use crate::study::scenario;
+use crate::study::{Study, scenario};
 
 const FILE: (&str, &str) = scenario!("lp03_ftp.toml");
 pub(super) const LINK: &str = "bottleneck";

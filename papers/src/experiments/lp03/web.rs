@@ -9,8 +9,7 @@ use crate::experiment::Choice;
 use crate::experiments::search::Target;
 use crate::figure::{Axis, Curve, CurveKind, Figure, FigureKind};
 use crate::findings::Findings;
-use crate::measured::{Measured, MeasuredPoint, MeasuredStudy};
-use crate::measured::{response_s, throughput};
+use crate::measured::{Measured, MeasuredPoint, MeasuredStudy, response_s, throughput};
 use crate::study::Study;
 
 pub(super) const QUICK: Scale = Scale::new(8, 500);

@@ -6,8 +6,7 @@ use netnice_scenario::results::RunResults;
 use crate::effort::Scale;
 use crate::experiment::Choice;
 use crate::measured::throughput;
-use crate::study::Study;
-use crate::study::scenario;
+use crate::study::{Study, scenario};
 
 const FILE: (&str, &str) = scenario!("tb_testbed.toml");
 const QUICK: Scale = Scale::new(5, 100);

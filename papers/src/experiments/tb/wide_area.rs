@@ -7,11 +7,9 @@ use crate::claim::{Claim, Rule};
 use crate::effort::Scale;
 use crate::experiment::{Choice, Experiment, Paper};
 use crate::findings::Findings;
-use crate::measured::Measured;
-use crate::measured::throughput;
+use crate::measured::{Measured, throughput};
 use crate::outcome::written;
-use crate::study::Study;
-use crate::study::scenario;
+use crate::study::{Study, scenario};
 use crate::table::Table;
 
 const FILE: (&str, &str) = scenario!("tb_wide_area.toml");

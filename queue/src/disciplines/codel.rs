@@ -9,8 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::discipline::{DropCause, Dropped, Packet, QueueDiscipline};
 use crate::discipline_context::{DisciplineContext, DisciplineError};
 use crate::time::Time;
-use crate::units::positive_delay;
-use crate::units::{Bytes, QueueBound, QueueLimit};
+use crate::units::{Bytes, QueueBound, QueueLimit, positive_delay};
 
 /// Configuration of a CoDel queue.
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]

@@ -11,15 +11,14 @@ use std::fmt;
 use serde::de::{EnumAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::described::DescribedVisitor;
 use crate::discipline::{DropCause, Dropped, Packet, QueueDiscipline};
 use crate::discipline_context::{DisciplineContext, DisciplineError};
+use crate::disciplines::registry::{Discipline, DisciplineConfig};
 use crate::dscp::Dscp;
 use crate::random::seed_of;
-use crate::registry::DescribedVisitor;
-use crate::registry::{Discipline, DisciplineConfig};
 use crate::time::Time;
-use crate::units::positive_bytes;
-use crate::units::{Bytes, QueueBound, QueueLimit, Rate};
+use crate::units::{Bytes, QueueBound, QueueLimit, Rate, positive_bytes};
 
 /// Configuration of classes that share a link by weight.
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]

@@ -11,12 +11,12 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::discipline::{DropCause, Dropped, Packet, QueueDiscipline};
 use crate::discipline_context::{DisciplineContext, DisciplineError};
-use crate::drop_tail::DropTail;
-use crate::early_detection::CountIn;
-use crate::early_detection::{Average, Curve, EarlyDetection, IdleTime, Settings, Verdict};
+use crate::disciplines::drop_tail::DropTail;
+use crate::disciplines::early_detection::{
+    Average, CountIn, Curve, EarlyDetection, IdleTime, Settings, Verdict,
+};
 use crate::time::Time;
-use crate::units::positive_bytes;
-use crate::units::{Bytes, LossFraction, QueueBound, QueueLimit, Threshold};
+use crate::units::{Bytes, LossFraction, QueueBound, QueueLimit, Threshold, positive_bytes};
 
 /// Treatment of ECN-capable packets (RFC 3168) in place of an early drop.
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]

@@ -5,13 +5,12 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::codel::{Signals, TimedFifo};
 use crate::discipline::{DropCause, Dropped, Packet, QueueDiscipline};
 use crate::discipline_context::{DisciplineContext, DisciplineError};
+use crate::disciplines::codel::{Signals, TimedFifo};
+use crate::disciplines::update_clock::UpdateClock;
 use crate::time::Time;
-use crate::units::positive_delay;
-use crate::units::{LossFraction, QueueBound, QueueLimit};
-use crate::update_clock::UpdateClock;
+use crate::units::{LossFraction, QueueBound, QueueLimit, positive_delay};
 
 /// Configuration of a DualPI2 queue. The defaults are those of RFC 9332 appendix A.1, for round trips of up to 100 ms; the
 /// scheduler and the step threshold are as Linux has them.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::discipline::{DropCause, Dropped, Packet, QueueDiscipline};
 use crate::discipline_context::{DisciplineContext, DisciplineError};
-use crate::drr::Drr;
+use crate::disciplines::drr::Drr;
 use crate::time::Time;
 use crate::units::{Bytes, QueueLimit};
 

@@ -7,14 +7,13 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 use serde::{Deserialize, Serialize};
 
-use crate::codel::TimedFifo;
 use crate::discipline::{DropCause, Dropped, Packet, QueueDiscipline};
 use crate::discipline_context::{DisciplineContext, DisciplineError};
-use crate::early_detection::uniform;
+use crate::disciplines::codel::TimedFifo;
+use crate::disciplines::update_clock::UpdateClock;
+use crate::random::uniform;
 use crate::time::Time;
-use crate::units::{LossFraction, QueueBound, QueueLimit};
-use crate::units::{delay_text, positive_delay};
-use crate::update_clock::UpdateClock;
+use crate::units::{LossFraction, QueueBound, QueueLimit, delay_text, positive_delay};
 
 /// Configuration of a PIE queue. The defaults are those of RFC 8033.
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]

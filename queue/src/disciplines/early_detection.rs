@@ -4,9 +4,9 @@
 //! After Floyd and Jacobson, "Random Early Detection Gateways for Congestion Avoidance" (1993), as ns-2.35 computes it.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::Rng;
 
 use crate::discipline_context::{DisciplineContext, DisciplineError};
+use crate::random::uniform;
 use crate::time::Time;
 use crate::units::{Bytes, LossFraction, QueueBound, Rate, Threshold};
 
@@ -325,11 +325,6 @@ impl EarlyDetection {
         self.count = 0;
         self.count_bytes = 0;
     }
-}
-
-/// Draws a number uniformly from [0, 1).
-pub(crate) fn uniform(random: &mut Xoshiro256PlusPlus) -> f64 {
-    (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64
 }
 
 #[cfg(test)]

@@ -8,13 +8,11 @@ use std::time::Duration;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 
-use crate::bucket::Bucket;
-use crate::bucket::{PolicerConfig, ShaperConfig};
-use crate::delivery_trace::DeliveryTrace;
-use crate::delivery_trace::TraceService;
+use crate::bucket::{Bucket, PolicerConfig, ShaperConfig};
 use crate::discipline::DropCause;
-use crate::early_detection::uniform;
-use crate::link_config::LinkConfig;
+use crate::links::config::LinkConfig;
+use crate::links::delivery_trace::{DeliveryTrace, TraceService};
+use crate::random::uniform;
 use crate::time::Time;
 use crate::units::{LossFraction, Rate};
 

@@ -7,9 +7,8 @@ use std::time::Duration;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
-use crate::early_detection::uniform;
-use crate::link_config::LinkConfig;
-use crate::random::{Stream, seconds};
+use crate::links::config::LinkConfig;
+use crate::random::{Stream, seconds, uniform};
 use crate::time::Time;
 use crate::units::LossFraction;
 

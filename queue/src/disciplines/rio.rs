@@ -12,11 +12,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::discipline::{Colour, DropCause, Dropped, Packet, QueueDiscipline};
 use crate::discipline_context::{DisciplineContext, DisciplineError};
-use crate::drop_tail::DropTail;
-use crate::early_detection::CountIn;
-use crate::early_detection::{Average, EarlyDetection, IdleTime, Settings, Verdict};
-use crate::red::EcnMode;
-use crate::red::yes;
+use crate::disciplines::drop_tail::DropTail;
+use crate::disciplines::early_detection::{
+    Average, CountIn, EarlyDetection, IdleTime, Settings, Verdict,
+};
+use crate::disciplines::red::{EcnMode, yes};
 use crate::time::Time;
 use crate::units::{LossFraction, QueueLimit, Threshold};
 

@@ -12,14 +12,13 @@ use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
-use crate::cobalt::{Cobalt, CobaltLaw, Verdict};
-use crate::codel::{Signals, TimedFifo};
 use crate::discipline::{DropCause, Dropped, Packet, QueueDiscipline};
 use crate::discipline_context::{DisciplineContext, DisciplineError};
-use crate::set_associative::{self, Found, SLOTS};
+use crate::disciplines::cobalt::{Cobalt, CobaltLaw, Verdict};
+use crate::disciplines::codel::{Signals, TimedFifo};
+use crate::disciplines::set_associative::{self, Found, SLOTS};
 use crate::time::Time;
-use crate::units::positive_delay;
-use crate::units::{Bytes, QueueBound, QueueLimit, Rate};
+use crate::units::{Bytes, QueueBound, QueueLimit, Rate, positive_delay};
 
 /// Tins of CAKE: classes of traffic by DSCP, of which each but the first has priority up to a share of the rate.
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]

@@ -12,10 +12,9 @@ use rand_xoshiro::rand_core::SeedableRng;
 use serde::{Deserialize, Serialize};
 
 use crate::discipline::Packet;
-use crate::early_detection::uniform;
+use crate::random::uniform;
 use crate::time::Time;
-use crate::units::Rate;
-use crate::units::positive_delay;
+use crate::units::{Rate, positive_delay};
 
 /// Configuration of a TSW tagger.
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]

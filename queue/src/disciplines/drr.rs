@@ -7,7 +7,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::discipline::Packet;
-use crate::fair_queue::{FairQueue, Turn};
+use crate::disciplines::fair_queue::{FairQueue, Turn};
 
 /// A fair queue with one slot for each flow that has packets.
 #[derive(Debug, Clone)]

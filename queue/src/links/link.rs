@@ -4,14 +4,12 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::conditions::LinkConditions;
-use crate::conditions::{Conditions, transmission_ns};
-use crate::counters::{LinkCounters, LinkUsage};
 use crate::discipline::{Colour, DropCause, Dropped, IpFields, Packet, QueueDiscipline};
-use crate::drop_tail::DropTail;
-use crate::impairments::Jitter;
-use crate::impairments::{InOrderJitter, RandomLoss};
-use crate::link_config::LinkConfig;
+use crate::disciplines::DropTail;
+use crate::links::conditions::{Conditions, LinkConditions, transmission_ns};
+use crate::links::config::LinkConfig;
+use crate::links::counters::{LinkCounters, LinkUsage};
+use crate::links::impairments::{InOrderJitter, Jitter, RandomLoss};
 use crate::time::Time;
 use crate::units::Rate;
 

@@ -5,8 +5,11 @@
 use serde::de::{Error as _, VariantAccess};
 use serde::{Deserialize, Serialize};
 
+use crate::described::Described;
+use crate::discipline::Packet;
 // Includes all markers and their configurations.
-use crate::*;
+use crate::markers::*;
+use crate::time::Time;
 
 /// Declares the markers. A marker is a type with `new(&Config, seed: u64)` and `tag(&mut self, Time, &mut impl Packet)`.
 macro_rules! markers {

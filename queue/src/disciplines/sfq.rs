@@ -12,10 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::discipline::{DropCause, Dropped, Packet, QueueDiscipline};
 use crate::discipline_context::{DisciplineContext, DisciplineError};
-use crate::fair_queue::{FairQueue, Turn};
+use crate::disciplines::fair_queue::{FairQueue, Turn};
 use crate::time::Time;
-use crate::units::QueueLimit;
-use crate::units::optional_delay;
+use crate::units::{QueueLimit, optional_delay};
 
 /// Rule that selects the packet to drop.
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]

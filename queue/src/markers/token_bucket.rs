@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::bucket::Bucket;
 use crate::discipline::Packet;
 use crate::time::Time;
-use crate::units::positive_bytes;
-use crate::units::{Bytes, Rate};
+use crate::units::{Bytes, Rate, positive_bytes};
 
 /// Configuration of a token-bucket tagger.
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]

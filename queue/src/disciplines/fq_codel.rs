@@ -8,12 +8,11 @@ use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
-use crate::codel::{CodelConfig, CodelState, ControlLaw, Signals, TimedFifo};
 use crate::discipline::{DropCause, Dropped, Packet, QueueDiscipline};
 use crate::discipline_context::{DisciplineContext, DisciplineError};
+use crate::disciplines::codel::{CodelConfig, CodelState, ControlLaw, Signals, TimedFifo};
 use crate::time::Time;
-use crate::units::{Bytes, QueueLimit};
-use crate::units::{positive_bytes, positive_delay};
+use crate::units::{Bytes, QueueLimit, positive_bytes, positive_delay};
 
 /// Configuration of an FQ-CoDel queue.
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Construction of a link from its parts, and the random stream that each part draws from.
 
-use crate::conditions::LinkConditions;
 use crate::discipline::Packet;
 use crate::discipline_context::{DisciplineContext, DisciplineError};
-use crate::impairments::{Jitter, ReorderingJitter};
-use crate::link::Queued;
-use crate::link_config::LinkConfig;
-use crate::marker::{Marker, MarkerConfig};
+use crate::disciplines::{Discipline, DisciplineConfig};
+use crate::links::conditions::LinkConditions;
+use crate::links::config::LinkConfig;
+use crate::links::impairments::{Jitter, ReorderingJitter};
+use crate::links::link::Queued;
+use crate::markers::{Marker, MarkerConfig};
 use crate::random::LinkStreams;
-use crate::registry::{Discipline, DisciplineConfig};
 
 /// One direction of a link before a run: its queue, its marker and its impairments.
 #[derive(Debug)]

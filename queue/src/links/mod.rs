@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Links: a queue, its service, and what becomes of packets on the way.
+
+mod conditions;
+mod config;
+mod counters;
+mod delivery_trace;
+mod impairments;
+mod link;
+mod setup;
+
+pub use conditions::{LinkChange, LinkConditions, LossModel, Outage};
+pub use config::LinkConfig;
+pub use counters::{LinkCounters, LinkUsage};
+pub use delivery_trace::{DeliveryTrace, TraceError};
+pub use impairments::{InOrderJitter, Jitter, RandomLoss, ReorderingJitter};
+pub use link::{Delivery, Link, Queued};
+pub use setup::{LinkParts, LinkSetup};
