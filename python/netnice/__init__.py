@@ -14,7 +14,7 @@ Rates are in bit/s, times in seconds, windows in packets, sizes in bytes; names 
 """
 
 from ._build import flow, link, node
-from ._campaign import judge, reproduce
+from ._batch import judge, reproduce
 from ._control import Control
 from ._executors import DASK_CONFIG, RayExecutor
 from ._frame import Frame

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The compiled half of the Python package `netnice`: scenarios, runs and results. Python's half is in `netnice/`.
 
-mod campaign;
+mod batch;
 mod control;
 mod directory;
 mod error;
@@ -17,7 +17,7 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _native {
     #[pymodule_export]
-    use crate::campaign::{Judge, Reproduction};
+    use crate::batch::{Judge, Reproduction};
     #[pymodule_export]
     use crate::control::{PyAck, PyLoss, PyWindow};
     #[pymodule_export]

@@ -295,7 +295,7 @@ struct Flow {
 }
 
 #[derive(Debug, Clone)]
-struct World {
+struct Case {
     flows: Vec<Flow>,
     kbit: u64,
     access_loss: f64,
@@ -441,7 +441,7 @@ fn access_jitter() -> impl Strategy<Value = Jitter> {
     ]
 }
 
-fn world() -> impl Strategy<Value = World> {
+fn case() -> impl Strategy<Value = Case> {
     (
         prop::collection::vec(flow(), 1..5),
         (200u64..8000, discipline(), conditions()),
@@ -466,7 +466,7 @@ fn world() -> impl Strategy<Value = World> {
                 seed,
             )| {
                 checkpoints_ms.sort_unstable();
-                World {
+                Case {
                     flows,
                     kbit,
                     access_loss,
@@ -540,23 +540,23 @@ fn host(
     name: &str,
     router: NodeId,
     flow: &Flow,
-    (world, traces): (&World, &Traces),
+    (case, traces): (&Case, &Traces),
 ) -> [LinkId; 2] {
     let host = network.node(name);
     [("up", (host, router)), ("down", (router, host))].map(|(way, ends)| {
         let mut config = config(flow.access_kbit, flow.access_ms);
-        config.loss = lossy(world.access_loss);
+        config.loss = lossy(case.access_loss);
         let name = format!("{name} {way}");
         let mut link = LinkSpec::drop_tail(name, ends, config, flow.access_queue);
-        link.setup.jitter = world.access_jitter;
-        link.capture = world.traced.then(|| traces.begin(&link.name));
+        link.setup.jitter = case.access_jitter;
+        link.capture = case.traced.then(|| traces.begin(&link.name));
         network.link(link).unwrap()
     })
 }
 
-/// Adds a world to a network, with names that end with `suffix`. Returns its routers and its flows.
+/// Adds a case to a network, with names that end with `suffix`. Returns its routers and its flows.
 fn add(
-    world: &World,
+    case: &Case,
     network: &mut Network,
     suffix: &str,
     traces: &Traces,
@@ -565,7 +565,7 @@ fn add(
     let [left, right] = routers;
     let bottleneck = [(left, right), (right, left)].map(|ends| {
         let name = format!("bottleneck {}", network.name(ends.0));
-        let config = config(world.kbit, 10);
+        let config = config(case.kbit, 10);
         let context = DisciplineContext {
             rate: config.rate,
             delay: config.delay,
@@ -573,19 +573,19 @@ fn add(
             packet_size: Bytes::new(1500),
         };
         let mut link = LinkSpec::drop_tail(name, ends, config, 1);
-        link.setup.queue = Discipline::new(&world.discipline, &context, world.seed).unwrap();
-        link.setup.conditions = world.conditions.clone();
-        if world.jitter {
+        link.setup.queue = Discipline::new(&case.discipline, &context, case.seed).unwrap();
+        link.setup.conditions = case.conditions.clone();
+        if case.jitter {
             link.setup.jitter = Jitter::Uniform(Duration::from_millis(3));
-            link.setup.jitter_reorders = world.reordering;
+            link.setup.jitter_reorders = case.reordering;
         }
-        if world.traced {
+        if case.traced {
             link.capture = Some(traces.begin(&link.name));
             link.recorded = true;
         }
         network.link(link).unwrap()
     });
-    let flows: Vec<_> = world
+    let flows: Vec<_> = case
         .flows
         .iter()
         .enumerate()
@@ -601,7 +601,7 @@ fn add(
             };
             let mut own_host = |end: &str, router| {
                 let name = format!("{end} {index}{suffix}");
-                host(network, &name, router, flow, (world, traces))
+                host(network, &name, router, flow, (case, traces))
             };
             if flow.own_source {
                 let [up, down] = own_host("source", near);
@@ -669,29 +669,29 @@ fn add(
     (routers, flows)
 }
 
-fn options(world: &World, sampled: bool, engine: EngineOptions) -> RunOptions {
+fn options(case: &Case, sampled: bool, engine: EngineOptions) -> RunOptions {
     RunOptions {
-        warm_up: Duration::from_millis(world.warm_up_ms),
+        warm_up: Duration::from_millis(case.warm_up_ms),
         sampling_interval: sampled.then_some(SAMPLES),
-        checkpoints: world
+        checkpoints: case
             .checkpoints_ms
             .iter()
             .map(|&ms| Duration::from_millis(ms))
             .collect(),
         engine,
-        ..RunOptions::new(DURATION, world.seed)
+        ..RunOptions::new(DURATION, case.seed)
     }
 }
 
 fn build(
-    world: &World,
+    case: &Case,
     sampled: bool,
     engine: EngineOptions,
     traces: &Traces,
 ) -> (Simulation, usize) {
     let mut network = Network::new();
-    let (_, flows) = add(world, &mut network, "", traces);
-    let options = options(world, sampled, engine);
+    let (_, flows) = add(case, &mut network, "", traces);
+    let options = options(case, sampled, engine);
     (
         Simulation::new(network, &flows, &options).unwrap(),
         flows.len(),
@@ -700,21 +700,21 @@ fn build(
 
 /// The number of events, and everything that a run measures, as text.
 fn fingerprint(
-    world: &World,
+    case: &Case,
     sampled: bool,
     engine: EngineOptions,
 ) -> Result<(u64, String), TestCaseError> {
     let traces = Traces::default();
-    let (mut simulation, flows) = build(world, sampled, engine, &traces);
+    let (mut simulation, flows) = build(case, sampled, engine, &traces);
     let events = Events::default();
     simulation.record_events(Box::new(events.clone()));
     simulation.run();
     simulation.finish_captures().unwrap();
-    if world.warm_up_ms == 0 {
+    if case.warm_up_ms == 0 {
         prop_assert_eq!(simulation.check_conservation(), Ok(()));
     }
     let events = events.0.lock().unwrap();
-    if world.traced {
+    if case.traced {
         for link in [0, 1] {
             let count = |kind| {
                 let of_kind = |event: &&LinkEvent| event.link == link && event.kind == kind;
@@ -744,7 +744,7 @@ fn fingerprint(
     for flow in (0..flows).map(FlowId::new) {
         text += &of_flow(&simulation, flow);
     }
-    for link in (0..links(world)).map(LinkId::new) {
+    for link in (0..links(case)).map(LinkId::new) {
         let counters = LinkCounters {
             // A plain link does not know yet how long the packets that wait at the end will wait.
             max_queue_wait: Duration::ZERO,
@@ -782,18 +782,18 @@ fn constant_rate(name: String, path: netnice_sim::Path, rate: u64, packet_bytes:
 }
 
 /// Links that flows use.
-fn links(world: &World) -> usize {
+fn links(case: &Case) -> usize {
     let hosts = |flow: &Flow| usize::from(flow.own_source) + usize::from(flow.own_sink);
-    2 + 2 * world.flows.iter().map(hosts).sum::<usize>()
+    2 + 2 * case.flows.iter().map(hosts).sum::<usize>()
 }
 
 /// Compares all engines, and with the default one a run with time series.
-fn compare(world: &World) -> Result<(), TestCaseError> {
-    let (_, expected) = fingerprint(world, false, REFERENCE)?;
-    let sampled = fingerprint(world, true, EngineOptions::default())?;
+fn compare(case: &Case) -> Result<(), TestCaseError> {
+    let (_, expected) = fingerprint(case, false, REFERENCE)?;
+    let sampled = fingerprint(case, true, EngineOptions::default())?;
     prop_assert_eq!(&sampled.1, &expected, "with time series");
     for engine in others() {
-        let got = fingerprint(world, false, engine)?;
+        let got = fingerprint(case, false, engine)?;
         prop_assert_eq!(&got.1, &expected, "{:?}", engine);
         // The reference is left out: with its plain links the beginning of a transmission may be an event, too.
         prop_assert_eq!(got.0, sampled.0, "events, {:?}", engine);
@@ -806,28 +806,28 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
-    fn random_networks_give_the_same_on_all_engines(world in world()) {
-        compare(&world)?;
+    fn random_networks_give_the_same_on_all_engines(case in case()) {
+        compare(&case)?;
     }
 }
 
 /// Worlds beside each other, and flows from one to the next over links between them.
 #[derive(Debug, Clone)]
 struct Chain {
-    worlds: Vec<World>,
-    /// Delay of the links between the worlds, and the flows that pass through all of them, if there are any.
+    cases: Vec<Case>,
+    /// Delay of the links between the cases, and the flows that pass through all of them, if there are any.
     between_ms: u64,
     through: Vec<&'static str>,
     sampled: bool,
 }
 
 fn chain() -> impl Strategy<Value = Chain> {
-    let worlds = prop::collection::vec(world(), 1..4);
+    let cases = prop::collection::vec(case(), 1..4);
     let names = prop::sample::select(vec!["reno", "cubic", "bbr", "udp"]);
     let through = prop::collection::vec(names, 0..3);
-    (worlds, 0u64..20, through, any::<bool>()).prop_map(|(worlds, between_ms, through, sampled)| {
+    (cases, 0u64..20, through, any::<bool>()).prop_map(|(cases, between_ms, through, sampled)| {
         Chain {
-            worlds,
+            cases,
             between_ms,
             through,
             sampled,
@@ -841,9 +841,9 @@ impl Chain {
         let mut flows = Vec::new();
         let mut paths = [Vec::new(), Vec::new()];
         let mut before = None;
-        for (number, world) in self.worlds.iter().enumerate() {
+        for (number, case) in self.cases.iter().enumerate() {
             let links = network.links();
-            let ([left, right], more) = add(world, &mut network, &format!(" of {number}"), traces);
+            let ([left, right], more) = add(case, &mut network, &format!(" of {number}"), traces);
             flows.extend(more);
             if self.through.is_empty() {
                 continue;
@@ -888,7 +888,7 @@ impl Chain {
         let traces = Traces::default();
         let (network, flows) = self.network(&traces);
         let links = network.links();
-        let options = options(&self.worlds[0], self.sampled, engine);
+        let options = options(&self.cases[0], self.sampled, engine);
         let events = Events::default();
         let cores = cores.try_into().unwrap();
         let sink = Box::new(events.clone());
@@ -958,8 +958,8 @@ proptest! {
     }
 }
 
-/// A world with the ends of flows at hosts of their own, on both sides of a bottleneck.
-fn plain_world(seed: u64, kbit: u64) -> World {
+/// A case with the ends of flows at hosts of their own, on both sides of a bottleneck.
+fn plain_world(seed: u64, kbit: u64) -> Case {
     let flow = |start_ms: u64, reverse: bool| Flow {
         kind: Kind::Bulk("cubic"),
         own_source: true,
@@ -973,7 +973,7 @@ fn plain_world(seed: u64, kbit: u64) -> World {
         start_ms,
         stop_ms: Some(4000 + start_ms),
     };
-    World {
+    Case {
         flows: vec![flow(0, false), flow(100, false), flow(250, true)],
         kbit,
         access_loss: 0.002,
@@ -992,7 +992,7 @@ fn plain_world(seed: u64, kbit: u64) -> World {
 #[test]
 fn parts_without_a_link_between_run_side_by_side() {
     let chain = Chain {
-        worlds: vec![plain_world(1, 4000), plain_world(2, 3000)],
+        cases: vec![plain_world(1, 4000), plain_world(2, 3000)],
         between_ms: 0,
         through: Vec::new(),
         sampled: true,
@@ -1004,7 +1004,7 @@ fn parts_without_a_link_between_run_side_by_side() {
         any_split: true,
         ..EngineOptions::default()
     };
-    let options = options(&chain.worlds[0], true, engine);
+    let options = options(&chain.cases[0], true, engine);
     let two = 2.try_into().unwrap();
     let (_, parts) = Simulation::on_cores(network, &flows, &options, two, None).unwrap();
     assert_eq!((parts.count, parts.window), (2, None));
@@ -1013,7 +1013,7 @@ fn parts_without_a_link_between_run_side_by_side() {
 #[test]
 fn a_parking_lot_is_cut_at_the_links_between_its_bottlenecks() {
     let chain = Chain {
-        worlds: vec![
+        cases: vec![
             plain_world(1, 4000),
             plain_world(2, 3000),
             plain_world(3, 2500),
@@ -1028,15 +1028,15 @@ fn a_parking_lot_is_cut_at_the_links_between_its_bottlenecks() {
 #[test]
 fn what_cannot_be_cut_runs_on_one_core() {
     // The bottleneck's packets are captured and its events recorded, and the hosts have no delay.
-    let mut world = World {
+    let mut case = Case {
         traced: true,
         ..plain_world(1, 4000)
     };
-    for flow in &mut world.flows {
+    for flow in &mut case.flows {
         flow.access_ms = 0;
     }
     let chain = Chain {
-        worlds: vec![world],
+        cases: vec![case],
         between_ms: 15,
         through: vec!["reno"],
         sampled: false,
@@ -1062,7 +1062,7 @@ fn packets_left_on_a_link_stay_in_order() {
         stop_ms: None,
     };
     // A queue of more than a second, and a checkpoint a second before the end.
-    let world = World {
+    let case = Case {
         flows: vec![flow(true, 0, 5), flow(false, 290, 5), flow(false, 410, 0)],
         kbit: 225,
         access_loss: 0.02,
@@ -1076,5 +1076,5 @@ fn packets_left_on_a_link_stay_in_order() {
         warm_up_ms: 0,
         seed: 1_438_531_416_722_152_908,
     };
-    compare(&world).unwrap();
+    compare(&case).unwrap();
 }

@@ -434,12 +434,12 @@ fn accurate_feedback_is_agreed_on_or_not_used() {
             );
             assert!(pipe.sender.ecn_capable(), "{case:?}");
             assert_eq!(pipe.sender.statistics().ecn_reactions, 2, "{case:?}");
-            let told = pipe.data.iter().filter(|sent| {
+            let reduced = pipe.data.iter().filter(|sent| {
                 let flags = sent.segment.flags;
                 flags.contains(Flags::CWR) && !flags.contains(Flags::SYN)
             });
             let expected = if ours && theirs { 0 } else { 2 };
-            assert_eq!(told.count(), expected, "{case:?}");
+            assert_eq!(reduced.count(), expected, "{case:?}");
         }
     }
 }
