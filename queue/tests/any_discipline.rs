@@ -155,6 +155,7 @@ fn any_jitter() -> impl Strategy<Value = Jitter> {
     prop_oneof![
         Just(Jitter::None),
         size.clone().prop_map(Jitter::Uniform),
+        size.clone().prop_map(Jitter::NetemPareto),
         size.prop_map(Jitter::Exponential)
     ]
 }

@@ -262,16 +262,36 @@ fn early_packets_come_without_the_jitter() {
     assert!((900..1100).contains(&early), "{early}");
 }
 
-#[test]
-fn pareto_jitter_has_its_mean() {
-    let jitter = Jitter::Pareto(ms(2.0));
+/// Delays that the jitter adds to 20,000 packets, in ms.
+fn delays_of(jitter: Jitter) -> Vec<f64> {
     let mut link = link(None, &LinkConditions::default()).with_jitter(jitter);
     let packets: Vec<(f64, usize)> = (0..20_000).map(|n| (f64::from(n) * 1000.0, 100)).collect();
     let out = through(&mut link, &packets);
-    let sum: f64 = out
-        .iter()
+    out.iter()
         .zip(&packets)
         .map(|(out, packet)| out - packet.0 - 1.0)
-        .sum();
-    assert!((sum / 20_000.0 - 2.0).abs() < 0.1, "{}", sum / 20_000.0);
+        .collect()
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+#[test]
+fn pareto_jitter_has_its_mean() {
+    let mean = mean(&delays_of(Jitter::Pareto(ms(2.0))));
+    assert!((mean - 2.0).abs() < 0.1, "{mean}");
+}
+
+#[test]
+fn netem_pareto_jitter_is_that_of_its_table() {
+    let delays = delays_of(Jitter::NetemPareto(ms(3.0)));
+    // 4/3 (E[min(x, 4.5)] - 1) of 3 ms, with E[min(x, c)] = 1.5 - 1 / (2 c^2) for Pareto's distribution of shape 3 from 1 on.
+    let mean = mean(&delays);
+    assert!((mean - 1.9012).abs() < 0.05, "{mean}");
+    // 4 + 2/3 of 3 ms, for 4.5^-3 = 1.1 % of the packets.
+    let longest = delays.iter().filter(|delay| (**delay - 14.0).abs() < 1e-3);
+    let longest = longest.count();
+    assert!((170..270).contains(&longest), "{longest}");
+    assert!(delays.iter().all(|&delay| (0.0..14.001).contains(&delay)));
 }

@@ -437,6 +437,7 @@ fn access_jitter() -> impl Strategy<Value = Jitter> {
         3 => Just(Jitter::None),
         1 => Just(Jitter::Uniform(size)),
         1 => Just(Jitter::Exponential(size)),
+        1 => Just(Jitter::NetemPareto(size)),
         1 => Just(Jitter::Early(size, early)),
     ]
 }

@@ -130,14 +130,15 @@ impl FromStr for LossBurst {
     }
 }
 
-/// A random delay: `5ms`, uniform from zero to that, or with its distribution: `5ms/exponential`, `5ms/pareto`.
+/// A random delay: `5ms`, uniform from zero to that, or with its distribution, as in `5ms/netem_pareto`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LinkJitter(pub Jitter);
 
-const DISTRIBUTIONS: [(&str, JitterDistribution); 3] = [
+const DISTRIBUTIONS: [(&str, JitterDistribution); 4] = [
     ("uniform", JitterDistribution::Uniform),
     ("exponential", JitterDistribution::Exponential),
     ("pareto", JitterDistribution::Pareto),
+    ("netem_pareto", JitterDistribution::NetemPareto),
 ];
 
 impl fmt::Display for LinkJitter {
@@ -288,6 +289,7 @@ mod tests {
             ("5ms", "5ms"),
             ("5ms/uniform", "5ms"),
             ("5ms/pareto", "5ms/pareto"),
+            ("5ms/netem_pareto", "5ms/netem_pareto"),
         ] {
             assert_eq!(read::<LinkJitter>(text).unwrap(), same);
         }

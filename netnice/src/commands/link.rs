@@ -92,7 +92,7 @@ pub struct Arguments {
     /// Drop what exceeds a rate and a burst before the queue: 10mbit/30kB
     #[arg(long, value_name = "RATE/BURST")]
     policer: Option<Policer>,
-    /// Random delay of each packet, in order: 5ms (uniform from 0), 5ms/exponential, 5ms/pareto
+    /// Random delay of each packet, in order: 5ms (uniform from 0), 5ms/exponential, 5ms/pareto, 5ms/netem_pareto
     #[arg(long, value_name = "TIME[/DISTRIBUTION]")]
     jitter: Option<LinkJitter>,
     /// Share of packets lost at random in each direction: 1%, 0.0001 [default: none]

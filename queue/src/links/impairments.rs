@@ -24,6 +24,8 @@ pub enum Jitter {
     Exponential(Duration),
     /// Pareto of the second kind (Lomax) with this mean and shape 3: heavy-tailed, from zero.
     Pareto(Duration),
+    /// Pareto of shape 3 with this standard deviation, as netem's table `pareto` has it: from zero to 14/3 of that.
+    NetemPareto(Duration),
     /// This duration, except for packets that come early, without it: each with this probability.
     Early(Duration, LossFraction),
 }
@@ -36,6 +38,7 @@ impl Jitter {
             Jitter::Uniform(size)
             | Jitter::Exponential(size)
             | Jitter::Pareto(size)
+            | Jitter::NetemPareto(size)
             | Jitter::Early(size, _) => size.is_zero(),
         }
     }
@@ -55,6 +58,7 @@ enum Delays {
     Uniform { largest: f64 },
     Exponential { mean: f64 },
     Pareto { lambda: f64 },
+    NetemPareto { size: f64 },
     Early { size: f64, early: f64 },
 }
 
@@ -72,6 +76,9 @@ impl Delays {
             Jitter::Pareto(mean) => Delays::Pareto {
                 lambda: 2.0 * mean.as_secs_f64(),
             },
+            Jitter::NetemPareto(size) => Delays::NetemPareto {
+                size: size.as_secs_f64(),
+            },
             Jitter::Early(size, early) => Delays::Early {
                 size: size.as_secs_f64(),
                 early: early.as_f64(),
@@ -88,6 +95,10 @@ impl Delays {
             Delays::Exponential { mean } => -mean * (-draw).ln_1p(),
             // The inverse of the distribution: lambda ((1 - u)^(-1/3) - 1).
             Delays::Pareto { lambda } => lambda * ((1.0 - draw).powf(-1.0 / 3.0) - 1.0),
+            // iproute2's netem/pareto.c: 4/3 (x - 1.5), at most 4, in units of the size; -2/3 is its least.
+            Delays::NetemPareto { size } => {
+                size * (4.0 / 3.0 * ((1.0 - draw).powf(-1.0 / 3.0) - 1.0)).min(14.0 / 3.0)
+            }
             Delays::Early { early, .. } if draw < early => 0.0,
             Delays::Early { size, .. } => size,
         }
@@ -188,7 +199,7 @@ impl<P> ReorderingJitter<P> {
             Jitter::None => 0.0,
             Jitter::Uniform(largest) => largest.as_secs_f64() * self.stream.uniform(),
             Jitter::Exponential(mean) => self.stream.exponential(mean.as_secs_f64()),
-            Jitter::Pareto(_) | Jitter::Early(..) => {
+            Jitter::Pareto(_) | Jitter::NetemPareto(_) | Jitter::Early(..) => {
                 Delays::of(self.jitter).seconds(self.stream.uniform())
             }
         };

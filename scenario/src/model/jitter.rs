@@ -11,8 +11,8 @@ use super::time_span::TimeSpan;
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Jitter {
-    /// The largest delay of `uniform`, the mean of `exponential` and `pareto`, the delay of all packets but the early ones
-    /// of `early`.
+    /// The largest delay of `uniform`, the mean of `exponential` and `pareto`, the standard deviation of `netem_pareto`, the delay
+    /// of all packets but the early ones of `early`.
     pub size: TimeSpan,
     /// How the delay is distributed.
     #[serde(default)]
@@ -35,6 +35,9 @@ pub enum JitterDistribution {
     Exponential,
     /// Pareto (Lomax) of shape 3 with the size as mean: heavy-tailed.
     Pareto,
+    /// Pareto of shape 3 as netem's table of that name has it: the size is its standard deviation, 14/3 of that its largest
+    /// delay.
+    NetemPareto,
     /// The size, but for a share of the packets that come without it.
     Early,
 }

@@ -64,6 +64,7 @@ impl NetworkLink {
                 JitterDistribution::Uniform => LinkJitter::Uniform(jitter.size.get()),
                 JitterDistribution::Exponential => LinkJitter::Exponential(jitter.size.get()),
                 JitterDistribution::Pareto => LinkJitter::Pareto(jitter.size.get()),
+                JitterDistribution::NetemPareto => LinkJitter::NetemPareto(jitter.size.get()),
                 JitterDistribution::Early => {
                     let percent = || LossFraction::from_billionths(10_000_000).ok();
                     let early = jitter.early_fraction.or_else(percent).unwrap_or_default();

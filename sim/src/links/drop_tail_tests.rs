@@ -174,6 +174,7 @@ fn jitter() -> impl Strategy<Value = Jitter> {
         1 => Just(Jitter::Uniform(size)),
         1 => Just(Jitter::Exponential(size)),
         1 => Just(Jitter::Pareto(size)),
+        1 => Just(Jitter::NetemPareto(size)),
         1 => Just(Jitter::Early(size, early)),
     ]
 }
