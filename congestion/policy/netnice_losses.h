@@ -17,13 +17,26 @@ POLICY_INLINE int netnice_met_no_queue(const struct netnice *state)
 }
 
 /*
+ * Returns whether the flow does not exceed a policer's limit: then others take the rest. Where losses
+ * at random keep the window far below the limit, they are the likely reason. During a return the
+ * window starts far below it.
+ */
+POLICY_INLINE int netnice_is_within_limit(const struct netnice *state, u32 cwnd)
+{
+	return state->evident && cwnd <= state->limit &&
+	       (state->slow_start || cwnd >= state->limit / 2U);
+}
+
+/*
  * Returns whether a loss is a sign of others behind a policer. Losses in the same recovery, and in
  * the rounds after it, may follow from the flow's own excess: the bucket is still empty.
  */
-POLICY_INLINE int netnice_may_be_policed_by_others(const struct netnice *state)
+POLICY_INLINE int netnice_may_be_policed_by_others(const struct netnice *state, u32 cwnd)
 {
-	return state->confirmed && !state->recovering &&
-	       state->blind_rounds + NETNICE_REFILL_ROUNDS <= NETNICE_LIMIT_ROUNDS;
+	u32 rounds = state->confirmed ? NETNICE_LIMIT_ROUNDS : 2 * NETNICE_BLIND_ROUNDS;
+
+	return (state->confirmed || netnice_is_within_limit(state, cwnd)) && !state->recovering &&
+	       state->blind_rounds + NETNICE_REFILL_ROUNDS <= rounds;
 }
 
 /*
@@ -32,22 +45,23 @@ POLICY_INLINE int netnice_may_be_policed_by_others(const struct netnice *state)
  * the path has a policer, behind which no packet ever waits. What SACK blocks report that are false
  * is no sign of anybody.
  */
-POLICY_INLINE int netnice_is_blind(const struct netnice *state)
+POLICY_INLINE int netnice_is_blind(const struct netnice *state, u32 cwnd)
 {
 	return !state->doubtful && !state->over_packets &&
-	       (!netnice_met_no_queue(state) || netnice_may_be_policed_by_others(state));
+	       (!netnice_met_no_queue(state) || netnice_may_be_policed_by_others(state, cwnd));
 }
 
 /*
  * The flow itself may have caused the first blind loss, since its window grew: it stays below that
- * window. Others caused a further one while the window did not grow, unless the queue cannot even
- * hold a probe.
+ * window. Others caused a further one while the window did not grow, and any within a policer's
+ * limit, unless the queue cannot even hold a probe.
  */
 POLICY_INLINE u32 netnice_on_blind_loss(struct netnice *state, u32 cwnd)
 {
 	u32 product = netnice_bandwidth_delay_product(state);
 
-	if (state->blind_rounds && cwnd >= NETNICE_PROBE_CWND)
+	if ((state->blind_rounds || netnice_is_within_limit(state, cwnd)) &&
+	    cwnd >= NETNICE_PROBE_CWND)
 		return netnice_yield_blindly(state);
 	state->blind_rounds = NETNICE_BLIND_ROUNDS;
 	state->plateau = policy_min(policy_min(state->plateau, cwnd - 1), product);
@@ -71,6 +85,7 @@ POLICY_INLINE void netnice_forget_limit(struct netnice *state)
 	if (!state->limit)
 		return;
 	state->limit = 0;
+	state->evident = 0;
 	state->confirmed = 0;
 	state->blind_rounds = 0;
 }
@@ -87,8 +102,9 @@ POLICY_INLINE void netnice_test_limit(struct netnice *state, u32 cwnd)
  * what was delivered meanwhile is what it passes. The flow stays below this rate. A limit met again
  * after rounds without growth is confirmed. If less is delivered while the flow does not grow, the
  * rest goes to others; but the first estimate may be too high, since the bucket was not yet empty.
+ * Where `lost` is more than losses at random ever take of one window, the limit is evident.
  */
-POLICY_INLINE u32 netnice_learn_limit(struct netnice *state, u32 delivered, u32 cwnd)
+POLICY_INLINE u32 netnice_learn_limit(struct netnice *state, u32 lost, u32 delivered, u32 cwnd)
 {
 	u32 margin = state->limit / 8;
 	int below = state->limit && delivered + margin < state->limit;
@@ -98,7 +114,11 @@ POLICY_INLINE u32 netnice_learn_limit(struct netnice *state, u32 delivered, u32 
 	if (below && !grew && (state->confirmed || state->blind_rounds <= NETNICE_BLIND_ROUNDS))
 		return netnice_yield_blindly(state);
 	state->confirmed |= alike && grew;
-	state->limit = policy_min(delivered, 65535);
+	state->limit = policy_min(delivered, NETNICE_LARGEST_LIMIT);
+	if (delivered >= NETNICE_EVIDENT_LIMIT &&
+	    lost * NETNICE_EVIDENT_PARTS >=
+		    delivered + NETNICE_EVIDENT_LOSSES * NETNICE_EVIDENT_PARTS)
+		state->evident = 1;
 	state->blind_rounds = NETNICE_BLIND_ROUNDS;
 	if (state->confirmed)
 		state->blind_rounds = NETNICE_LIMIT_ROUNDS;
@@ -106,6 +126,16 @@ POLICY_INLINE u32 netnice_learn_limit(struct netnice *state, u32 delivered, u32 
 		state->blind_rounds = 2 * NETNICE_BLIND_ROUNDS;
 	state->plateau = policy_max(netnice_capacity(state), NETNICE_MINIMUM_CWND);
 	return policy_min(cwnd, state->plateau);
+}
+
+/*
+ * Raises a limit that was found beside others, or where the first packets after a burst of losses did
+ * not fill the path: with its bucket empty a policer passes no more than its rate.
+ */
+POLICY_INLINE void netnice_raise_limit(struct netnice *state, u32 delivered)
+{
+	if (state->evident && delivered > state->limit)
+		state->limit = policy_min(delivered, NETNICE_LARGEST_LIMIT);
 }
 
 /*
@@ -127,10 +157,13 @@ POLICY_CALLED u32 netnice_judge_losses(struct netnice *state, const struct netni
 	state->cwnd_cnt = 0;
 	state->reaction_mark =
 		ack->prior_delivered + policy_min(cwnd / 4, ack->delivered - ack->prior_delivered);
-	if (lost < NETNICE_POLICED_LOSSES || lost * NETNICE_POLICED_PARTS < delivered ||
-	    ack->app_limited)
+	if (ack->app_limited)
 		return cwnd;
-	return netnice_learn_limit(state, delivered, cwnd);
+	if (lost < NETNICE_POLICED_LOSSES || lost * NETNICE_POLICED_PARTS < delivered) {
+		netnice_raise_limit(state, delivered);
+		return cwnd;
+	}
+	return netnice_learn_limit(state, lost, delivered, cwnd);
 }
 
 /*
@@ -150,7 +183,7 @@ POLICY_CALLED u32 netnice_on_loss(struct netnice *state, const struct netnice_ac
 {
 	POLICY_STEP_NEEDS(state && ack);
 	u32 product = netnice_bandwidth_delay_product(state);
-	int blind = netnice_is_blind(state);
+	int blind = netnice_is_blind(state, cwnd);
 
 	netnice_mark_reaction(state, ack->delivered);
 	state->judging = !state->recovering && netnice_met_no_queue(state) &&

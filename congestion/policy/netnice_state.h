@@ -49,6 +49,10 @@
 #define NETNICE_REPAIR_ROUNDS 4U       /* from probe to probe in a recovery, at most */
 #define NETNICE_POLICED_LOSSES 4U      /* in one event; losses at random are seldom so many */
 #define NETNICE_POLICED_PARTS 16U      /* and so large a part of a round: a sixteenth */
+#define NETNICE_EVIDENT_LOSSES 5U      /* in one event, and beside these */
+#define NETNICE_EVIDENT_PARTS 12U      /* a twelfth of a round: no losses at random are so many */
+#define NETNICE_EVIDENT_LIMIT 10U      /* in packets; what is measured of less is too coarse */
+#define NETNICE_LARGEST_LIMIT 32767U   /* 15 bits */
 #define NETNICE_LIMIT_ROUNDS 124U      /* growth tests a confirmed limit that seldom */
 #define NETNICE_REFILL_ROUNDS 4U       /* the empty bucket of a policer gains a little */
 #define NETNICE_WHOLE_ACKS 7U          /* in all, that show a receiver which holds no ACKs */
@@ -116,7 +120,8 @@ struct netnice {
 	u16 jitter_us : 15; /* mean change from sample to sample: at most 20,000 */
 	u16 doubted : 1;    /* the rate of the last back-off was between full and much lower */
 	u16 growth;         /* packets per round, at most 65535 */
-	u16 limit;       /* packets that a policer passes per smallest round trip; 0: none known */
+	u16 limit : 15;  /* packets that a policer passes per smallest round trip; 0: none known */
+	u16 evident : 1; /* `limit` is a policer's: losses at random are never so many */
 	u16 pause_scale; /* of the longest pause, or of a policer's probes, relative to the first */
 	u8 lone_acks : 5;
 	u8 whole_acks : 3; /* of all that was outstanding, which met no queue: see netnice_sample() */

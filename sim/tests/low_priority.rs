@@ -235,6 +235,38 @@ fn losses_of_its_own_excess_are_not_taken_for_others() {
 }
 
 #[test]
+fn netnice_yields_to_a_flow_that_begins_with_it_behind_a_policer() {
+    let bed = || {
+        let bed = Bed::new("1gbit", 40, "1000p");
+        bed.link("policer = { rate = \"10mbit\", burst = \"30kB\" }")
+    };
+    let starts = "start = \"200ms\"";
+    for rival in ["cubic", "reno"] {
+        let alone = bed().flow("rival", rival, starts).run(20, 60).share("rival");
+        let yielded = (1..=10).filter(|&seed| {
+            let bed = bed().flow("own", "netnice", "");
+            let results = bed.flow("rival", rival, starts).run_with_seed(seed, 20, 60);
+            results.share("rival") > 0.8 * alone
+        });
+        let yielded = yielded.count();
+        assert!(yielded >= 8, "{rival}: {yielded}");
+    }
+}
+
+#[test]
+fn random_loss_behind_a_policer_is_not_taken_for_others() {
+    let bed = Bed::new("1gbit", 20, "1000p")
+        .link("policer = { rate = \"50mbit\", burst = \"100kB\" }")
+        .link("loss = \"1%\"")
+        .flow("own", "netnice", "");
+    for seed in 1..=10 {
+        let results = bed.run_with_seed(seed, 20, 60);
+        let share = results.flow("own").throughput_bps / 50e6;
+        assert!(share > 0.1, "{seed}: {share:.3}");
+    }
+}
+
+#[test]
 fn random_loss_is_not_taken_for_others() {
     let share = alone(Bed::base().link("loss = \"0.1%\""), "netnice");
     assert!(share > 0.85, "{share:.3}");

@@ -149,6 +149,53 @@ fn a_policer_s_rate_is_learnt_and_not_exceeded() {
     assert!((18..=25).contains(&connection.cwnd), "one packet a round");
 }
 
+/// The phase after a loss of a window within the limit of 18 packets, eight round trips after `lost` packets were lost.
+fn phase_after_loss_within_limit(lost: u32) -> Phase {
+    let mut connection = policed(lost);
+    for _ in 0..8 * 17 / 2 {
+        assert_eq!(connection.step(0), 17);
+    }
+    lose(&mut connection, 0);
+    connection.phase()
+}
+
+#[test]
+fn others_take_what_is_lost_within_a_limit() {
+    // 7 >= 5 + 18 / 12: more than random loss takes of one window.
+    assert_eq!(phase_after_loss_within_limit(7), Phase::Yielding);
+    assert_eq!(phase_after_loss_within_limit(6), Phase::Avoidance);
+}
+
+#[test]
+fn a_loss_soon_after_the_limit_was_met_is_its_own() {
+    let mut connection = policed(10);
+    for _ in 0..2 * 17 / 2 {
+        connection.step(0);
+    }
+    lose(&mut connection, 0);
+    assert_eq!(connection.phase(), Phase::Avoidance);
+}
+
+#[test]
+fn a_limit_is_raised_to_what_a_policer_passes() {
+    let mut connection = policed(10);
+    while connection.cwnd < 28 {
+        connection.step(0);
+    }
+    // A window over the limit explains the loss, and the round trip that follows delivers 26 packets.
+    assert_eq!(recover(&mut connection, 1), 14);
+    for _ in 0..14 {
+        connection.cwnd = 28;
+        recover(&mut connection, 0);
+    }
+    connection.cwnd = 14;
+    while connection.cwnd < 22 {
+        connection.step(0);
+    }
+    lose(&mut connection, 0);
+    assert_eq!(connection.phase(), Phase::Yielding);
+}
+
 #[test]
 fn few_losses_are_no_policer_s() {
     let mut connection = policed(2);
