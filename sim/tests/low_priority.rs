@@ -242,7 +242,10 @@ fn netnice_yields_to_a_flow_that_begins_with_it_behind_a_policer() {
     };
     let starts = "start = \"200ms\"";
     for rival in ["cubic", "reno"] {
-        let alone = bed().flow("rival", rival, starts).run(20, 60).share("rival");
+        let alone = bed()
+            .flow("rival", rival, starts)
+            .run(20, 60)
+            .share("rival");
         let yielded = (1..=10).filter(|&seed| {
             let bed = bed().flow("own", "netnice", "");
             let results = bed.flow("rival", rival, starts).run_with_seed(seed, 20, 60);
