@@ -235,7 +235,7 @@ fn losses_of_its_own_excess_are_not_taken_for_others() {
 }
 
 #[test]
-fn netnice_yields_to_a_flow_that_begins_with_it_behind_a_policer() {
+fn netnice_yields_to_one_begun_with_it_behind_a_policer() {
     let bed = || {
         let bed = Bed::new("1gbit", 40, "1000p");
         bed.link("policer = { rate = \"10mbit\", burst = \"30kB\" }")
