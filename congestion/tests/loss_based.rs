@@ -4,6 +4,7 @@
 mod path;
 
 use netnice_congestion::control::{Ack, CaState, Congestion, CongestionControl, Window};
+use netnice_congestion::control_file::ControlFile;
 use netnice_congestion::parameters::ControlParameters;
 use netnice_congestion::registry;
 use path::{Flow, Path};
@@ -406,4 +407,40 @@ fn vegas_gives_a_quarter_at_a_loss_and_never_returns_to_slow_start() {
         vegas_round(&mut *vegas, &mut w, round, 150 * MILLISECOND);
         assert!(!w.in_slow_start(), "{w:?}");
     }
+}
+
+#[test]
+fn highspeed_in_a_c_file_takes_the_steps_of_rfc_3649() {
+    let path = "../papers/scenarios/highspeed.h";
+    let text = std::fs::read_to_string(path).unwrap();
+    let mut highspeed = ControlFile::compile(path, &text).unwrap().create().unwrap();
+    // One packet per round trip below 38 packets: after 10 and 11 ACKs.
+    let mut w = window(10.0, 5.0);
+    for (acks, cwnd) in [(9, 10.0), (1, 11.0), (10, 11.0), (1, 12.0)] {
+        for _ in 0..acks {
+            highspeed.on_ack(&acked(1), &mut w);
+        }
+        assert_eq!(w.cwnd, cwnd);
+    }
+    // a(1058) = 8. 8 * 1061 = 8488 are 1058 + 1059 + .. + 1064 = 7427, and 1061; the next packet takes 1065.
+    let mut highspeed = ControlFile::compile(path, &text).unwrap().create().unwrap();
+    let mut w = window(1058.0, 500.0);
+    for _ in 0..1061 {
+        highspeed.on_ack(&acked(1), &mut w);
+    }
+    assert_eq!(w.cwnd, 1065.0);
+    highspeed.on_ack(&acked(1), &mut w);
+    assert_eq!(w.cwnd, 1066.0);
+    // b(1058) = 335 / 1024: 1058 - 346. An RTO halves.
+    w.cwnd = 1058.0;
+    highspeed.on_loss(&flight(1058), &mut w);
+    assert_eq!(w.ssthresh, 712.0);
+    highspeed.on_timeout(&flight(1058), &mut w);
+    assert_eq!(w.ssthresh, 529.0);
+    // Slow start: a packet for each acknowledged, to ssthresh and not beyond.
+    let mut w = window(100.0, 103.0);
+    highspeed.on_ack(&acked(2), &mut w);
+    assert_eq!(w.cwnd, 102.0);
+    highspeed.on_ack(&acked(2), &mut w);
+    assert_eq!(w.cwnd, 103.0);
 }

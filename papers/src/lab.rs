@@ -4,10 +4,13 @@
 //! Nothing is chosen by its result. A value is measured on a kernel if every study that it is made of fits; which these are
 //! is found out by leaving the runs of one study after the other out of the evaluation: so an evaluation must give a value
 //! only if all is there that it is made of. A study fits if the kernel can do what its scenario asks for, its slowest link
-//! has at most 100 Mb/s, and one run of each of its points takes at most half an hour of real time.
+//! has at most 100 Mb/s, and one run of each of its points takes at most half an hour of real time. Where the study has
+//! a path for kernels ([`Study::on_kernel`]), all of this is asked of that path, and its values say so.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::time::Duration;
 
 use netnice_scenario::ScenarioFile;
@@ -24,7 +27,7 @@ use crate::measured::{Measured, MeasuredPoint, MeasuredStudy};
 use crate::outcome::{LabOutcome, LabValue, Outcome, StudyRecord};
 use crate::run::{Finished, Reproduction, RunError, Tick, slowest_bps};
 use crate::store::Store;
-use crate::study::{Study, StudyError};
+use crate::study::{Study, StudyError, control_files};
 
 /// The most real time that a study may take.
 const LONGEST_STUDY: Duration = Duration::from_secs(30 * 60);
@@ -73,18 +76,21 @@ pub struct LabReproduction<'a> {
 impl Reproduction {
     /// Adds what a running kernel measures. `check` says what that cannot do of a scenario. Only experiments whose runs are
     /// finished are measured there.
+    ///
+    /// # Errors
+    /// If the control files of studies cannot be written to a directory for temporary files.
     pub fn on_kernel(
         &self,
         finished: &Finished,
         limits: LabLimits,
         check: impl Fn(&Scenario) -> Vec<Problem>,
-    ) -> Result<LabReproduction<'_>, StudyError> {
+    ) -> io::Result<LabReproduction<'_>> {
+        let controls = control_files()?;
         let mut fitting: BTreeMap<&str, (Study, ScenarioFile)> = BTreeMap::new();
         let mut refused = BTreeMap::new();
-        for (study, file) in &self.studies {
-            match fit(study, file, limits, &check) {
-                Ok(scale) => {
-                    let file = study.scenario_at(scale)?;
+        for (study, _) in &self.studies {
+            match fit(study, limits, controls.path(), &check) {
+                Ok(file) => {
                     fitting.insert(&study.name, (study.clone(), file));
                 }
                 Err(reason) => {
@@ -125,13 +131,18 @@ impl Reproduction {
     }
 }
 
-/// How much of a study is run in real time, or why it does not fit.
+/// A study as it is run in real time, or why it does not fit.
 fn fit(
     study: &Study,
-    file: &ScenarioFile,
     limits: LabLimits,
+    controls: &Path,
     check: impl Fn(&Scenario) -> Vec<Problem>,
-) -> Result<Scale, String> {
+) -> Result<ScenarioFile, String> {
+    let at = |scale: Scale| {
+        let file = study.scenario_on_kernel(scale, controls);
+        file.map_err(|StudyError { error, .. }| error.to_string())
+    };
+    let file = at(study.quick)?;
     for point in &file.points {
         if let Some(problem) = check(&point.scenario).first() {
             let problem = problem.to_string();
@@ -165,7 +176,7 @@ fn fit(
             LONGEST_STUDY.as_secs() / 60
         ));
     }
-    Ok(Scale { seeds, duration })
+    at(Scale { seeds, duration })
 }
 
 /// Leaves out the runs of one study after the other, and finds the values that change.
@@ -274,6 +285,7 @@ impl LabReproduction<'_> {
                     Some(ours) => LabValue::Measured {
                         ours,
                         judgement: value.claim.judge(&ours),
+                        path: self.path(made),
                         distrust: distrust(&measured, made),
                     },
                     None => LabValue::NotMeasured {
@@ -288,6 +300,15 @@ impl LabReproduction<'_> {
         };
         add_curves(&mut outcome.figures, &findings, on_kernel);
         outcome.lab = Some(self.record(&measured, &ran));
+    }
+
+    /// The path of these studies on a kernel, where it is not that of the simulation.
+    fn path(&self, made: &Made) -> Option<String> {
+        let mut studies = made.iter().filter_map(|name| {
+            let (study, _) = &self.lab.studies[self.lab.place(name)?];
+            study.on_kernel.as_ref()
+        });
+        studies.next().map(|path| path.words.to_owned())
     }
 
     /// Why a value that is made of these studies was not measured, if it was not.
@@ -415,5 +436,51 @@ fn add_curves(
                 ..curve
             }));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LabLimits, control_files, fit};
+    use crate::run::slowest_bps;
+    use crate::{Study, experiments};
+
+    fn study(id: &str, name: &str) -> Study {
+        let experiment = experiments::select(&[id.to_owned()]).unwrap().remove(0);
+        let mut studies = experiment.studies.into_iter();
+        studies.find(|study| study.name == name).unwrap()
+    }
+
+    #[test]
+    fn a_path_beyond_a_kernel_is_replaced_where_one_is_given() {
+        let controls = control_files().unwrap();
+        let fit = |study: &Study| fit(study, LabLimits::default(), controls.path(), |_| Vec::new());
+        let slow = fit(&study("HS-2", "hs_highspeed_reverse")).unwrap();
+        let scenario = slow.scenario();
+        assert_eq!(slowest_bps(scenario), Some(100e6));
+        // 30 s of warm-up and 60 s.
+        assert_eq!(scenario.duration.get().as_secs(), 90);
+        for name in ["bulk", "reverse"] {
+            let mut flows = scenario.flows.iter();
+            let flow = flows.find(|flow| flow.name == name).unwrap();
+            assert!(flow.congestion_control.file.is_some(), "{name}");
+        }
+        let reason = fit(&study("HS-4", "hs_hstcplp_reverse_fast")).unwrap_err();
+        assert!(reason.contains("has 2500 Mb/s"), "{reason}");
+    }
+
+    #[test]
+    fn every_path_for_kernels_is_a_valid_scenario() {
+        let controls = control_files().unwrap();
+        let mut paths = 0;
+        for experiment in experiments::all() {
+            for study in experiment.studies {
+                paths += usize::from(study.on_kernel.is_some());
+                if let Err(error) = study.scenario_on_kernel(study.quick, controls.path()) {
+                    panic!("{}: {error}", experiment.id);
+                }
+            }
+        }
+        assert!(paths > 0);
     }
 }

@@ -44,5 +44,5 @@ pub use measured::{Measured, MeasuredPoint, MeasuredStudy};
 pub use outcome::{LabOutcome, LabValue, Outcome, Outcomes, ReportedValue, StudyRecord};
 pub use run::{Finished, Reproduction, RunError, Tick};
 pub use store::{Store, StoreError};
-pub use study::{Study, StudyError};
+pub use study::{KernelPath, Study, StudyError};
 pub use table::Table;

@@ -96,6 +96,9 @@ pub enum LabValue {
         ours: Estimate,
         /// How it is judged, by the rule that the simulation is judged by.
         judgement: Judgement,
+        /// The path, where it is not that of the simulation: `on 100 Mb/s in place of 450`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        path: Option<String>,
         /// Why the runs cannot be trusted, if they cannot.
         distrust: Option<String>,
     },
@@ -141,10 +144,14 @@ impl ReportedValue {
             LabValue::Measured {
                 ours,
                 judgement,
+                path,
                 distrust,
             } => {
                 let ours = with_unit(&written(ours), &self.claim.unit);
-                let mut words = format!("{ours}, {}", judgement.words());
+                let path = path
+                    .as_ref()
+                    .map_or(String::new(), |path| format!(" {path}"));
+                let mut words = format!("{ours}{path}, {}", judgement.words());
                 if let Some(distrust) = distrust {
                     words.push_str(&format!("; NOT TRUSTWORTHY: {distrust}"));
                 }
@@ -286,7 +293,7 @@ impl StudyRecord {
             scale.seeds,
             scale.duration.as_secs()
         );
-        for (key, value) in &study.settings {
+        for (key, value) in study.settings_of(backend) {
             command.push_str(&format!(" --set '{key}={value}'"));
         }
         StudyRecord {

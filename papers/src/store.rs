@@ -10,7 +10,7 @@ use netnice_scenario::{ScenarioFile, input, output};
 
 use crate::experiments;
 use crate::outcome::{Outcome, Outcomes};
-use crate::study::directory;
+use crate::study::{directory, write_control_files};
 
 /// A directory of a reproduction: `studies/NAME/` for each study, as `netnice sim --out` makes it, `lab/NAME/`, as `netnice lab
 /// --out` does, and `outcomes.json`.
@@ -66,15 +66,18 @@ impl Store {
     ) -> Result<ResultsDirectory, StoreError> {
         let manifest = Manifest::new(file, backend, &self.version, self.command.clone());
         let path = self.path.join(directory(backend)).join(name);
-        Ok(ResultsDirectory::create(
-            &path,
-            manifest,
-            file,
-            match self.resume {
-                true => Existing::Resume,
-                false => Existing::Refuse,
-            },
-        )?)
+        let existing = match self.resume {
+            true => Existing::Resume,
+            false => Existing::Refuse,
+        };
+        let results = ResultsDirectory::create(&path, manifest, file, existing)?;
+        // The settings name control files by their place beside the scenario.
+        let scenarios = file.points.iter().map(|point| &point.scenario);
+        let mut flows = scenarios.flat_map(|scenario| &scenario.flows);
+        if flows.any(|flow| flow.congestion_control.file.is_some()) {
+            write_control_files(&path).map_err(|error| StoreError::Io { path, error })?;
+        }
+        Ok(results)
     }
 
     fn outcomes_path(&self) -> PathBuf {

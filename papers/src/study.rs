@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Studies: scenarios with their settings.
 
+use std::fs;
+use std::io;
+use std::path::Path;
+
 use netnice_scenario::results::Backend;
 use netnice_scenario::{ScenarioError, ScenarioFile};
+use tempfile::TempDir;
 
 use crate::effort::{Effort, Scale};
 
@@ -25,6 +30,17 @@ pub struct Study {
     pub quick: Scale,
     /// Runs with `--full`.
     pub full: Scale,
+    /// The path on a running kernel, where the study's own is beyond one.
+    pub on_kernel: Option<KernelPath>,
+}
+
+/// The path of a study on a running kernel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KernelPath {
+    /// The difference, to stand beside a value: `on 100 Mb/s in place of 450`.
+    pub words: &'static str,
+    /// Settings after those of the study.
+    pub settings: Vec<(String, String)>,
 }
 
 /// A study whose scenario is refused.
@@ -35,6 +51,25 @@ pub struct StudyError {
     pub study: String,
     /// Why.
     pub error: ScenarioError,
+}
+
+/// Congestion controls in C for kernels that have none of that name: file and text. A study's settings for a kernel name
+/// the file.
+const CONTROL_FILES: [(&str, &str); 1] =
+    [("highspeed.h", include_str!("../scenarios/highspeed.h"))];
+
+/// Writes the control files of studies to a directory, for scenarios that are read there.
+pub(crate) fn write_control_files(directory: &Path) -> io::Result<()> {
+    CONTROL_FILES
+        .iter()
+        .try_for_each(|(file, text)| fs::write(directory.join(file), text))
+}
+
+/// A directory with the control files.
+pub(crate) fn control_files() -> io::Result<TempDir> {
+    let directory = tempfile::tempdir()?;
+    write_control_files(directory.path())?;
+    Ok(directory)
 }
 
 /// Where a [`Store`](crate::Store) keeps the studies of a backend.
@@ -72,7 +107,20 @@ impl Study {
             sweep: Vec::new(),
             quick,
             full,
+            on_kernel: None,
         }
+    }
+
+    /// With another path on a running kernel, described by `words`.
+    #[must_use]
+    pub fn on_kernel(mut self, words: &'static str, settings: &[(&str, &str)]) -> Study {
+        let settings = settings.iter();
+        let settings = settings.map(|&(key, value)| (key.to_owned(), value.to_owned()));
+        self.on_kernel = Some(KernelPath {
+            words,
+            settings: settings.collect(),
+        });
+        self
     }
 
     /// Renames the study.
@@ -130,13 +178,41 @@ impl Study {
         self.scenario_at(self.scale(effort))
     }
 
+    /// The settings of a backend.
+    pub(crate) fn settings_of(&self, backend: Backend) -> impl Iterator<Item = &(String, String)> {
+        let path = match backend {
+            Backend::Simulation => None,
+            Backend::Lab => self.on_kernel.as_ref(),
+        };
+        let settings = path.map_or(&[][..], |path| &path.settings);
+        self.settings.iter().chain(settings)
+    }
+
     /// The scenario, read and checked, with so many runs of such a length.
     pub fn scenario_at(&self, scale: Scale) -> Result<ScenarioFile, StudyError> {
-        let mut settings = self.settings.clone();
+        self.scenario_of(Backend::Simulation, scale, None)
+    }
+
+    /// The scenario for a running kernel. `control_files` is the directory of [`control_files`].
+    pub(crate) fn scenario_on_kernel(
+        &self,
+        scale: Scale,
+        control_files: &Path,
+    ) -> Result<ScenarioFile, StudyError> {
+        self.scenario_of(Backend::Lab, scale, Some(control_files))
+    }
+
+    fn scenario_of(
+        &self,
+        backend: Backend,
+        scale: Scale,
+        directory: Option<&Path>,
+    ) -> Result<ScenarioFile, StudyError> {
+        let mut settings: Vec<_> = self.settings_of(backend).cloned().collect();
         settings.push(("seeds".to_owned(), scale.seeds.to_string()));
         let seconds = format!("{}s", scale.duration.as_secs());
         settings.push(("duration".to_owned(), seconds));
-        ScenarioFile::parse(self.file, &self.full_text(), &settings, None).map_err(|error| {
+        ScenarioFile::parse(self.file, &self.full_text(), &settings, directory).map_err(|error| {
             StudyError {
                 study: self.name.clone(),
                 error,

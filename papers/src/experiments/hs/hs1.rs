@@ -16,9 +16,8 @@ const SHORT: &str = "20ms";
 const LONG: &str = "200ms";
 
 fn beside(name: &str, control: &str) -> Study {
-    path(name)
+    path(name, control)
         .set("flows.other.count", "1")
-        .set("flows.bulk.congestion_control", &format!("\"{control}\""))
         .sweep("queue", &["\"20ms\"", "\"50ms\"", "\"100ms\"", "\"200ms\""])
 }
 
