@@ -144,11 +144,6 @@ fn fit(
     };
     let file = at(study.quick)?;
     for point in &file.points {
-        if let Some(problem) = check(&point.scenario).first() {
-            let problem = problem.to_string();
-            // The rest of the message is advice for the author of the scenario.
-            return Err(problem.split("; ").next().unwrap_or(&problem).to_owned());
-        }
         let slowest = slowest_bps(&point.scenario).unwrap_or(0.0);
         if slowest > LAB_BPS {
             return Err(format!(
@@ -156,6 +151,11 @@ fn fit(
                 slowest / 1e6,
                 LAB_BPS / 1e6
             ));
+        }
+        if let Some(problem) = check(&point.scenario).first() {
+            let problem = problem.to_string();
+            // The rest of the message is advice for the author of the scenario.
+            return Err(problem.split("; ").next().unwrap_or(&problem).to_owned());
         }
     }
     let duration = match study.quick.duration == study.full.duration {
@@ -442,8 +442,9 @@ fn add_curves(
 #[cfg(test)]
 mod tests {
     use super::{LabLimits, control_files, fit};
+    use crate::experiments;
     use crate::run::slowest_bps;
-    use crate::{Study, experiments};
+    use crate::study::Study;
 
     fn study(id: &str, name: &str) -> Study {
         let experiment = experiments::select(&[id.to_owned()]).unwrap().remove(0);
