@@ -100,7 +100,7 @@ fn evaluate(measured: &Measured<'_>) -> Findings {
          is one burst, and a burst as long as the threshold, 15 % of the queue, is an early indication. So the window stays \
          below 15 ms of the link's rate, 562 packets, in each round trip of 142 ms. HSTCP-LP gets 80 % where ACKs do not wait: \
          with a queue of 10 ms or one for each flow on the way back, as where the hosts, and not the link, limit the rate. \
-         So the testbed had no long queue on the way back, or senders that spread their windows; the slides say neither."
+         So the testbed had no long queue on the way back, or one ten times as long on the way there; the slides say neither."
             .to_owned(),
     );
     findings.notes.push(
