@@ -13,7 +13,7 @@ SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 RUNNER := --config 'target."cfg(unix)".runner = "$(CURDIR)/scripts/test-runner"'
 # Each of these has a lock file of its own, which a dependency added to a crate of the first makes stale.
 MANIFESTS = Cargo.toml examples/extension/Cargo.toml fuzz/Cargo.toml python/Cargo.toml
-C_SOURCES = $(shell find bench congestion examples kernel python/tests -name '*.[ch]' | sort)
+C_SOURCES = $(shell find bench congestion examples kernel papers python/tests -name '*.[ch]' | sort)
 # The Python package's crate is a workspace of its own; its virtual environment follows the lock file.
 PYTHON ?= python3
 PYTHON_ENVIRONMENT = target/python-environment
