@@ -8,11 +8,12 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::ser::{CompactFormatter, Formatter, Serializer};
 use sha2::{Digest, Sha256};
 
 use super::{RunResults, Summary, tables};
@@ -252,15 +253,12 @@ impl ResultsDirectory {
     pub fn store(&self, point: usize, run: &RunResults) -> Result<(), DirectoryError> {
         let name = run_file(point, run.seed);
         let path = self.path.join(&name);
-        let sum = output::replace_by(&path, |file| {
-            let mut hashed = Hashed {
-                to: file,
-                digest: Sha256::new(),
-            };
-            write_json_to(&mut hashed, run)?;
-            Ok(hexadecimal(&hashed.digest.finalize()))
-        });
-        let sum = sum.map_err(at(&path))?;
+        let hashed = |to| Hashed {
+            to,
+            digest: Sha256::new(),
+        };
+        let written = output::replace_through(&path, hashed, |file| write_json_to(file, run));
+        let sum = hexadecimal(&written.map_err(at(&path))?.digest.finalize());
         // Last, so that a line is never there before its file. One write: threads store runs at a time.
         let checksums = self.path.join(CHECKSUMS);
         let line = format!("{sum}  {name}\n");
@@ -336,7 +334,7 @@ impl ResultsDirectory {
         let samples = tables::series(&self.manifest.axes, runs);
         if !samples.is_empty() {
             let path = self.path.join(format!("{}.csv", tables::SERIES));
-            let written = output::replace_by(&path, |file| samples.write_csv(file));
+            let written = output::replace_by(&path, |file| samples.write_csv_behind(file));
             written.map_err(at(&path))?;
         }
         Ok(())
@@ -444,12 +442,31 @@ impl<W: Write> Write for Hashed<W> {
     }
 }
 
-/// Writes a line of JSON, many bytes at a time.
-fn write_json_to(to: impl Write, value: &impl Serialize) -> io::Result<()> {
-    let mut to = BufWriter::with_capacity(1 << 16, to);
-    serde_json::to_writer(&mut to, value)?;
-    to.write_all(b"\n")?;
-    to.flush()
+/// Writes a line of JSON.
+fn write_json_to(mut to: impl Write, value: &impl Serialize) -> io::Result<()> {
+    let mut json = Serializer::with_formatter(&mut to, Numbers::default());
+    value.serialize(&mut json)?;
+    to.write_all(b"\n")
+}
+
+/// Compact JSON, with the text of the newest number kept, as many numbers are equal to the one before.
+#[derive(Default)]
+struct Numbers {
+    bits: u64,
+    /// Empty before the first.
+    text: Vec<u8>,
+}
+
+impl Formatter for Numbers {
+    #[inline]
+    fn write_f64<W: ?Sized + Write>(&mut self, writer: &mut W, value: f64) -> io::Result<()> {
+        if value.to_bits() != self.bits || self.text.is_empty() {
+            self.bits = value.to_bits();
+            self.text.clear();
+            CompactFormatter.write_f64(&mut self.text, value)?;
+        }
+        writer.write_all(&self.text)
+    }
 }
 
 fn write_json(path: &Path, value: &impl Serialize) -> Result<(), DirectoryError> {
@@ -458,4 +475,36 @@ fn write_json(path: &Path, value: &impl Serialize) -> Result<(), DirectoryError>
 
 fn write(path: &Path, content: &[u8]) -> Result<(), DirectoryError> {
     output::replace(path, content).map_err(at(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_written_as_by_serde_json() {
+        let numbers = [
+            0.0,
+            -0.0,
+            -0.0,
+            1.0,
+            1.0,
+            f64::NAN,
+            1.0,
+            1e300,
+            0.1,
+            0.1,
+            3.0,
+        ];
+        let numbers: Vec<Option<f64>> = (numbers.into_iter())
+            .map(|number| number.is_finite().then_some(number))
+            .collect();
+        let value = (numbers, "a", 7u64, Some(0.5));
+        let mut text = Vec::new();
+        write_json_to(&mut text, &value).unwrap();
+        assert_eq!(
+            String::from_utf8(text).unwrap(),
+            serde_json::to_string(&value).unwrap() + "\n"
+        );
+    }
 }

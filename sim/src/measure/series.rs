@@ -120,6 +120,17 @@ impl Sampler {
         }
     }
 
+    /// Makes room for the samples of a run that ends at `end`: of thousands of series each moves several times as it grows.
+    pub fn reserve(&mut self, end: Time) {
+        /// Samples of all series for which there is room from the beginning: those of a gibibyte.
+        const MOST: u64 = 1 << 27;
+        let samples = end.as_nanos() / (self.interval.as_nanos() as u64).max(1);
+        let most = MOST / (self.series.len() as u64).max(1);
+        for series in &mut self.series {
+            series.values.reserve_exact(samples.min(most) as usize);
+        }
+    }
+
     /// Adds values of the newest sample, in the order of the series.
     #[inline]
     pub fn add_values<const VALUES: usize>(&mut self, values: [f64; VALUES]) {

@@ -100,6 +100,7 @@ impl<S: Scheduler> Run<S> {
                     sampler.add_link(index, run.links.name(index));
                 }
             }
+            sampler.reserve(end);
             let first = Time::ZERO + sampler.interval;
             run.push_barrier(first, event_source::SAMPLE);
         }
