@@ -20,7 +20,7 @@ pub(crate) struct Body {
 /// no acknowledgement number, and few have SACK blocks.
 #[derive(Debug, Clone, Copy)]
 #[repr(C, align(32))]
-struct Packed {
+pub(crate) struct PackedBody {
     /// The sequence or the acknowledgement number.
     number: u64,
     sent: Time,
@@ -32,14 +32,14 @@ struct Packed {
     any_sack: bool,
 }
 
-impl Packed {
+impl PackedBody {
     /// All but the SACK blocks.
     #[inline(always)]
-    fn new(body: &Body) -> Packed {
+    fn new(body: &Body) -> PackedBody {
         let segment = &body.segment;
         debug_assert!(segment.sequence == 0 || segment.acknowledgement == 0);
         debug_assert!(segment.length <= u32::from(u16::MAX));
-        Packed {
+        PackedBody {
             number: segment.sequence | segment.acknowledgement,
             sent: body.sent,
             window: segment.window,
@@ -51,8 +51,15 @@ impl Packed {
         }
     }
 
+    /// The body, with these SACK blocks if it has any.
     #[inline(always)]
-    fn body(&self, goes: Goes, sack: [SackBlock; 3]) -> Body {
+    pub fn body(&self, goes: Goes, sack: Option<[SackBlock; 3]>) -> Body {
+        let sack = sack.filter(|_| self.any_sack).unwrap_or(NO_SACK);
+        self.with_sack(goes, sack)
+    }
+
+    #[inline(always)]
+    fn with_sack(&self, goes: Goes, sack: [SackBlock; 3]) -> Body {
         let acknowledges = goes == Goes::ToSender;
         Body {
             segment: Segment {
@@ -80,7 +87,7 @@ pub(crate) enum Goes {
 /// The bodies of all packets in the network. Slots are reused, the last freed first, as it is still in the cache.
 #[derive(Debug, Default)]
 pub(crate) struct Bodies {
-    bodies: Vec<Packed>,
+    bodies: Vec<PackedBody>,
     free: Vec<u32>,
     /// The SACK blocks of those that have any, by slot.
     sacks: Vec<[SackBlock; 3]>,
@@ -92,7 +99,7 @@ impl Bodies {
     /// A slot for `body`.
     #[inline(always)]
     pub fn insert(&mut self, body: &Body) -> u32 {
-        let packed = Packed::new(body);
+        let packed = PackedBody::new(body);
         let slot = if let Some(slot) = self.free.pop() {
             self.bodies[slot as usize] = packed;
             slot
@@ -116,7 +123,7 @@ impl Bodies {
     }
 
     #[inline]
-    fn sack(&self, slot: u32, packed: &Packed) -> [SackBlock; 3] {
+    fn sack(&self, slot: u32, packed: &PackedBody) -> [SackBlock; 3] {
         if packed.any_sack {
             self.sacks[slot as usize]
         } else {
@@ -124,10 +131,12 @@ impl Bodies {
         }
     }
 
-    /// The body in `slot`.
-    pub fn get(&self, slot: u32, goes: Goes) -> Body {
+    /// The body in `slot` as it is kept, and its SACK blocks if it has any.
+    #[inline]
+    pub fn packed(&self, slot: u32) -> (&PackedBody, Option<[SackBlock; 3]>) {
         let packed = &self.bodies[slot as usize];
-        packed.body(goes, self.sack(slot, packed))
+        let sack = packed.any_sack.then(|| self.sacks[slot as usize]);
+        (packed, sack)
     }
 
     /// When the packet with the body in `slot` left its sender; see [`Body::sent`].
@@ -153,7 +162,7 @@ impl Bodies {
     pub fn remove(&mut self, slot: u32, goes: Goes) -> Body {
         self.free.push(slot);
         let packed = &self.bodies[slot as usize];
-        packed.body(goes, self.sack(slot, packed))
+        packed.with_sack(goes, self.sack(slot, packed))
     }
 
     /// Packets under way.
@@ -173,7 +182,7 @@ mod tests {
 
     #[test]
     fn two_bodies_fill_a_cache_line() {
-        assert_eq!(size_of::<Packed>(), 32);
+        assert_eq!(size_of::<PackedBody>(), 32);
     }
 
     #[test]
@@ -226,7 +235,8 @@ mod tests {
                 } else {
                     Goes::ToSender
                 };
-                assert_eq!(bodies.get(slot, goes).segment, segment);
+                let (packed, sack) = bodies.packed(slot);
+                assert_eq!(packed.body(goes, sack).segment, segment);
                 assert_eq!(bodies.remove(slot, goes).segment, segment);
             }
         }

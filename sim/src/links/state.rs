@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The links of a run, with their measurements and optional parts.
 
+use std::io;
 use std::mem;
+use std::num::NonZeroU32;
 use std::ops::Range;
 use std::time::Duration;
 
@@ -19,7 +21,7 @@ use crate::links::routes::Routes;
 use crate::measure::{Histogram, LinkWaits};
 use crate::names::Names;
 use crate::packet::Packet;
-use crate::trace::capture::Capture;
+use crate::trace::captures::Captures;
 
 /// A link of a run.
 #[derive(Debug)]
@@ -45,6 +47,11 @@ pub(crate) struct Links {
     names: Names,
     /// Optional parts of each link; empty if no link has any, so that a hop need not look.
     pub extras: Vec<Option<Box<Extras>>>,
+    /// The traces of packets, and of each link the number of its trace; empty if no link has one.
+    pub captures: Captures,
+    captured: Vec<Option<NonZeroU32>>,
+    /// Those of other parts of the network, once they have ended.
+    other_captures: Vec<Captures>,
     /// A link has a part that a packet needs as it goes onto the link: a marker, or a record of events.
     pub tags: bool,
     /// On a drop-tail link chance takes or delays packets.
@@ -68,16 +75,12 @@ impl Links {
     /// Adds a link to a run of this seed; `computed_departures` as in [`EngineOptions`](crate::EngineOptions).
     pub fn add(&mut self, spec: LinkSpec, seed: u64, computed_departures: bool) {
         let parts = spec.setup.into_parts(LinkStreams::new(seed, &spec.name));
-        let any = parts.marker.is_some()
-            || parts.reordering.is_some()
-            || spec.capture.is_some()
-            || spec.recorded;
+        let any = parts.marker.is_some() || parts.reordering.is_some() || spec.recorded;
         self.tags |= parts.marker.is_some() || spec.recorded;
         let extras = any.then(|| {
             Box::new(Extras {
                 marker: parts.marker,
                 reordering: parts.reordering,
-                capture: spec.capture,
                 recorded: spec.recorded,
             })
         });
@@ -116,6 +119,11 @@ impl Links {
         if extras.is_some() {
             self.extras.resize_with(self.all.len() - 1, || None);
             self.extras.push(extras);
+        }
+        if let Some(capture) = spec.capture {
+            self.captured.resize(self.all.len() - 1, None);
+            let number = self.captures.add(capture);
+            self.captured.push(NonZeroU32::new(number + 1));
         }
     }
 
@@ -157,6 +165,7 @@ impl Links {
                 self.extras[link] = extras;
             }
         }
+        self.other_captures.push(mem::take(&mut other.captures));
         names.seal();
         self.names = names;
     }
@@ -170,6 +179,9 @@ impl Links {
         }
         if !self.extras.is_empty() {
             self.extras.resize_with(self.all.len(), || None);
+        }
+        if self.any_captured() {
+            self.captured.resize(self.all.len(), None);
         }
         if !lanes {
             return 0;
@@ -194,8 +206,34 @@ impl Links {
 
     /// Returns true if the packets that come out of a link are written to a trace.
     pub fn is_captured(&self, index: usize) -> bool {
-        let extras = self.extras.get(index).and_then(Option::as_ref);
-        extras.is_some_and(|extras| extras.capture.is_some())
+        self.capture_of(index).is_some()
+    }
+
+    /// The number of a link's trace of packets.
+    #[inline]
+    pub fn capture_of(&self, index: usize) -> Option<u32> {
+        let captured = self.captured.get(index).copied().flatten();
+        captured.map(|number| number.get() - 1)
+    }
+
+    /// Returns true if any link has a trace of packets.
+    #[inline]
+    pub fn any_captured(&self) -> bool {
+        !self.captured.is_empty()
+    }
+
+    /// Returns true if nothing but the next hop is to be done where a packet comes out of a link, whichever it is.
+    #[inline]
+    pub fn all_plain(&self) -> bool {
+        self.extras.is_empty() && self.captured.is_empty()
+    }
+
+    /// Writes what is left of all traces of packets.
+    pub fn finish_captures(&mut self) -> io::Result<()> {
+        self.captures.finish()?;
+        self.other_captures
+            .iter_mut()
+            .try_for_each(Captures::finish)
     }
 
     /// The drop-tail link with this number, and its group. Panics if it is another kind of link.
@@ -315,16 +353,8 @@ struct Seldom {
 pub(crate) struct Extras {
     pub marker: Option<Marker>,
     pub reordering: Option<ReorderingJitter<Packet>>,
-    pub capture: Option<Capture>,
     /// Events are written to the run's trace.
     pub recorded: bool,
-}
-
-impl Extras {
-    /// There is nothing but a trace of packets.
-    pub fn only_captures(&self) -> bool {
-        self.marker.is_none() && self.reordering.is_none() && !self.recorded
-    }
 }
 
 impl LinkRecord {

@@ -227,7 +227,6 @@ impl Network<'_> {
     /// links share, need packets as they go onto links and come out of them.
     fn is_drop_tail(&self, link: usize) -> bool {
         let extras = self.links.extras.get(link).and_then(Option::as_ref);
-        matches!(self.links.all[link], SimulatedLink::DropTail(_))
-            && extras.is_none_or(|extras| extras.only_captures())
+        matches!(self.links.all[link], SimulatedLink::DropTail(_)) && extras.is_none()
     }
 }

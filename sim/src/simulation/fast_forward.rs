@@ -300,8 +300,8 @@ impl<S: Scheduler> Run<S> {
         self.handled += 1;
         self.count_wait(link, departure.waited_ns);
         let mut at = departure.due;
-        let captures = !self.links.extras.is_empty();
-        if captures && self.links.is_captured(link) {
+        let captures = self.links.any_captured();
+        if captures {
             self.capture(link, at, packet);
         }
         let end = loop {
@@ -315,7 +315,7 @@ impl<S: Scheduler> Run<S> {
                     self.handled += 1;
                     self.count_wait(index, departure.waited_ns);
                     at = departure.due;
-                    if captures && self.links.is_captured(index) {
+                    if captures {
                         self.capture(index, at, packet);
                     }
                 }

@@ -58,7 +58,7 @@ impl<S: Scheduler> Run<S> {
         if waited_ns > 0 {
             self.defer_wait(index, waited_ns);
         }
-        if !self.links.extras.is_empty() && self.after_link(index, packet.apart(), waited_ns) {
+        if !self.links.all_plain() && self.after_link(index, packet.apart(), waited_ns) {
             return;
         }
         self.forward(packet);
@@ -114,13 +114,9 @@ impl<S: Scheduler> Run<S> {
         self.record(index, &packet, |events, origin| {
             events.delivered(now, index as u32, &packet, origin, waited_ns);
         });
-        if self.links.is_captured(index) {
-            self.capture(index, now, &packet);
-        }
-        let Some(extras) = &mut self.links.extras[index] else {
-            return false;
-        };
-        let Some(reordering) = &mut extras.reordering else {
+        self.capture(index, now, &packet);
+        let extras = self.links.extras.get_mut(index).and_then(Option::as_mut);
+        let Some(reordering) = extras.and_then(|extras| extras.reordering.as_mut()) else {
             return false;
         };
         let due = reordering.hold(self.now, packet);
@@ -130,20 +126,20 @@ impl<S: Scheduler> Run<S> {
     }
 
     /// Writes a packet that comes out of a link at `at` to the link's trace, if it has one.
-    #[cold]
+    #[inline]
     pub(super) fn capture(&mut self, index: usize, at: Time, packet: &Packet) {
-        let (flow, reverse) = self.flow_of(packet);
-        let goes = if reverse {
-            Goes::ToSender
-        } else {
-            Goes::ToReceiver
+        let Some(capture) = self.links.capture_of(index) else {
+            return;
         };
-        let body = self.flows.bodies.get(packet.body, goes);
-        let extras = self.links.extras.get_mut(index).and_then(Option::as_mut);
-        if let Some(capture) = extras.and_then(|extras| extras.capture.as_mut()) {
-            let labels = &self.flows.all[flow].labels;
-            capture.packet(at, packet, &body.segment, labels, reverse);
-        }
+        let (flow, reverse) = self.flow_of(packet);
+        let goes = match reverse {
+            true => Goes::ToSender,
+            false => Goes::ToReceiver,
+        };
+        let bodies = &self.flows.bodies;
+        self.links
+            .captures
+            .note(capture, at, packet, bodies, (flow, goes));
     }
 
     /// A packet that jitter has held goes on.

@@ -160,10 +160,7 @@ impl<S: Scheduler> Run<S> {
 
     /// Writes what is left of all traces.
     pub fn finish_captures(&mut self) -> std::io::Result<()> {
-        let extras = self.links.extras.iter_mut().flatten();
-        for capture in extras.filter_map(|extras| extras.capture.take()) {
-            capture.finish()?;
-        }
+        self.links.finish_captures()?;
         self.events.take().map_or(Ok(()), EventTrace::finish)
     }
 

@@ -90,6 +90,12 @@ impl<S: Scheduler> Run<S> {
             }
         }
         run.links.routes.seal();
+        if !run.links.captures.is_empty() {
+            let flows = run.flows.all.iter();
+            run.links
+                .captures
+                .set_labels(flows.map(|flow| flow.labels.clone()));
+        }
         run.flows.names.seal();
         if let Some(sampler) = &mut run.sampler {
             for (index, name) in &sampled_flows {

@@ -11,6 +11,7 @@ use std::ops::{Deref, DerefMut};
 use netnice_queue::Time;
 
 use crate::packet::Packet;
+use crate::prefetch::prefetch_address;
 use crate::tcp::{Flags, Segment};
 use crate::trace::labels::{Labels, TcpLabels};
 
@@ -30,15 +31,33 @@ pub struct Capture {
 /// Most bytes of headers: those of IPv4, and of TCP with all options that it has room for.
 const MOST_HEADERS: usize = 20 + 60;
 
-/// The headers of a packet, being made.
+/// Bytes of a block's fields before the packet, and of its length behind it.
+const FIELDS: usize = 28;
+const TRAILER: usize = 4;
+/// Bytes of a packet for which there is room in a block that is made in one piece: most headers, and what is kept of data mostly.
+const ROOM: usize = 128;
+
+const _: () = assert!(MOST_HEADERS <= ROOM);
+
+/// The headers of a packet, being made in their place in a block of zeros.
 struct Headers {
-    bytes: [u8; MOST_HEADERS],
+    block: [u8; FIELDS + ROOM + TRAILER],
     length: usize,
+    /// The sum of the words of the header being made (RFC 1071).
+    sum: u32,
 }
 
 impl Headers {
+    /// Adds an even number of bytes.
+    #[inline(always)]
     fn extend<const LENGTH: usize>(&mut self, bytes: [u8; LENGTH]) {
-        self.bytes[self.length..self.length + LENGTH].copy_from_slice(&bytes);
+        const { assert!(LENGTH % 2 == 0) };
+        let words = bytes.chunks_exact(2);
+        self.sum += words
+            .map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])))
+            .sum::<u32>();
+        let begin = FIELDS + self.length;
+        self.block[begin..begin + LENGTH].copy_from_slice(&bytes);
         self.length += LENGTH;
     }
 }
@@ -47,13 +66,13 @@ impl Deref for Headers {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        &self.bytes[..self.length]
+        &self.block[FIELDS..FIELDS + self.length]
     }
 }
 
 impl DerefMut for Headers {
     fn deref_mut(&mut self) -> &mut [u8] {
-        &mut self.bytes[..self.length]
+        &mut self.block[FIELDS..FIELDS + self.length]
     }
 }
 
@@ -138,10 +157,13 @@ impl Capture {
         }
         self.identification = self.identification.wrapping_add(1);
         let mut headers = Headers {
-            bytes: [0; MOST_HEADERS],
+            block: [0; FIELDS + ROOM + TRAILER],
             length: 0,
+            sum: 0,
         };
-        ip_header(&mut headers, packet, labels, reverse, self.identification);
+        let addresses = ip_header(&mut headers, packet, labels, reverse, self.identification);
+        // The pseudo-header of the transport has the addresses, too.
+        let ip_sum = std::mem::replace(&mut headers.sum, addresses);
         let data = match &labels.tcp {
             Some(tcp) => {
                 tcp_header(&mut headers, packet, segment, tcp, reverse);
@@ -156,16 +178,17 @@ impl Capture {
         };
         let length = headers.len() + data;
         headers[2..4].copy_from_slice(&(length as u16).to_be_bytes());
-        let checksum = internet_checksum(sum_of(&headers[..20]));
+        let checksum = internet_checksum(ip_sum + u32::from(length as u16));
         headers[10..12].copy_from_slice(&checksum.to_be_bytes());
         let kept = length.min(self.snap_length);
         let padded = kept.next_multiple_of(4);
-        // The fields around a packet: 28 bytes before it, and the length again behind it.
-        let block_length = (padded + 32) as u32;
-        let block = &mut self.buffer;
-        let end = block.len() + 28 + padded;
-        let mut fields = [0; 28];
-        for (place, field) in fields.chunks_exact_mut(4).zip([
+        let block_length = (FIELDS + padded + TRAILER) as u32;
+        let Headers {
+            mut block,
+            length: of_headers,
+            ..
+        } = headers;
+        for (place, field) in block[..FIELDS].chunks_exact_mut(4).zip([
             ENHANCED_PACKET,
             block_length,
             0,
@@ -176,13 +199,31 @@ impl Capture {
         ]) {
             place.copy_from_slice(&field.to_le_bytes());
         }
-        block.extend_from_slice(&fields);
-        block.extend_from_slice(&headers[..kept.min(headers.len())]);
-        block.resize(end, 0);
-        block.extend_from_slice(&block_length.to_le_bytes());
+        if kept < of_headers {
+            // Padding is zeros.
+            block[FIELDS + kept..FIELDS + of_headers].fill(0);
+        }
+        let behind = block_length.to_le_bytes();
+        let end = FIELDS + padded;
+        if padded <= ROOM {
+            block[end..end + TRAILER].copy_from_slice(&behind);
+            self.buffer.extend_from_slice(&block[..end + TRAILER]);
+        } else {
+            let end = self.buffer.len() + end;
+            self.buffer.extend_from_slice(&block[..FIELDS + ROOM]);
+            self.buffer.resize(end, 0);
+            self.buffer.extend_from_slice(&behind);
+        }
         if self.buffer.len() >= self.at_a_time {
             self.write_pages();
         }
+    }
+
+    /// Begins to fetch where the next packet goes.
+    pub(crate) fn prefetch_end(&self) {
+        let end = self.buffer.as_ptr().wrapping_add(self.buffer.len());
+        prefetch_address(end);
+        prefetch_address(end.wrapping_add(64));
     }
 
     /// Writes the whole pages of what is kept.
@@ -236,14 +277,14 @@ fn write_block(out: &mut Vec<u8>, kind: u32, body: &[u8]) {
     out.extend(length);
 }
 
-/// The length and the checksum are filled in when the rest is known.
+/// The length and the checksum are filled in when the rest is known. Returns the sum of the addresses.
 fn ip_header(
     header: &mut Headers,
     packet: &Packet,
     labels: &Labels,
     reverse: bool,
     identification: u16,
-) {
+) -> u32 {
     const DO_NOT_FRAGMENT: u16 = 0x4000;
     const TIME_TO_LIVE: u8 = 64;
     let ecn = match (
@@ -271,8 +312,10 @@ fn ip_header(
         0,
         0,
     ]);
+    let before = header.sum;
     header.extend(from.to_be_bytes());
     header.extend(to.to_be_bytes());
+    header.sum - before
 }
 
 /// The port of the data's sender.
@@ -289,7 +332,7 @@ fn udp_header(headers: &mut Headers, packet: &Packet, data: usize) {
     headers.extend(receiver_port(packet).to_be_bytes());
     headers.extend(length.to_be_bytes());
     headers.extend([0, 0]);
-    let checksum = transport_checksum(headers, length);
+    let checksum = transport_checksum(headers, 17, length);
     // A zero would mean that the sender computed no checksum (RFC 768).
     let checksum = if checksum == 0 { 0xffff } else { checksum };
     headers[26..28].copy_from_slice(&checksum.to_be_bytes());
@@ -357,8 +400,10 @@ fn tcp_header(
     let length = headers.len() - 20;
     // Where data go the bit says that they are retransmitted, which is on no wire.
     let accurate = (reverse || syn) && flags.contains(Flags::AE);
-    headers[32] = ((length / 4) as u8) << 4 | u8::from(accurate);
-    let checksum = transport_checksum(headers, length as u16 + segment.length as u16);
+    let offset = ((length / 4) as u8) << 4 | u8::from(accurate);
+    headers[32] = offset;
+    headers.sum += u32::from(offset) << 8;
+    let checksum = transport_checksum(headers, 6, length as u16 + segment.length as u16);
     headers[36..38].copy_from_slice(&checksum.to_be_bytes());
 }
 
@@ -394,18 +439,10 @@ fn tcp_options(headers: &mut Headers, segment: &Segment, tcp: &TcpLabels, revers
     }
 }
 
-/// Over the pseudo-header and the transport's header, which begins at byte 20; the data are zeros and add nothing.
-fn transport_checksum(headers: &[u8], length: u16) -> u16 {
-    let pseudo = u32::from(headers[9]) + u32::from(length);
-    internet_checksum(sum_of(&headers[12..]) + pseudo)
-}
-
-/// The sum of an even number of bytes, two by two.
-fn sum_of(bytes: &[u8]) -> u32 {
-    bytes
-        .chunks_exact(2)
-        .map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1]))
-        .sum()
+/// Over the pseudo-header and the transport's header, of which the headers have the sum but for protocol and length; the data are zeros
+/// and add nothing.
+fn transport_checksum(headers: &Headers, protocol: u8, length: u16) -> u16 {
+    internet_checksum(headers.sum + u32::from(protocol) + u32::from(length))
 }
 
 /// The Internet checksum (RFC 1071) of words with this sum.
@@ -420,6 +457,14 @@ mod tests {
     use crate::packet::Marks;
     use crate::packet::Route;
     use std::sync::{Arc, Mutex};
+
+    /// The sum of an even number of bytes, two by two.
+    fn sum_of(bytes: &[u8]) -> u32 {
+        bytes
+            .chunks_exact(2)
+            .map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1]))
+            .sum()
+    }
 
     #[derive(Clone, Default)]
     struct Memory(Arc<Mutex<Vec<u8>>>);

@@ -2,7 +2,7 @@
 //! How traces show a flow.
 
 /// The packets of a flow in traces.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Labels {
     pub index: u32,
     pub dscp: u8,

@@ -2,5 +2,6 @@
 //! Packet traces of links.
 
 pub(crate) mod capture;
+pub(crate) mod captures;
 pub(crate) mod events;
 pub(crate) mod labels;
