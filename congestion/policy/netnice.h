@@ -41,6 +41,19 @@ POLICY_INLINE u32 netnice_own_backlog(const struct netnice *state, u32 cwnd, u32
 }
 
 /*
+ * The queue of an indication less what jitter adds to delays on average: a window without that leaves
+ * the link idle. Growth and a few other flows like this one make a small part of a round's range.
+ */
+POLICY_INLINE u32 netnice_standing_queue_us(const struct netnice *state)
+{
+	u32 spread_us = state->spread * NETNICE_TICK_US;
+	u32 growth_us = NETNICE_GROWTH_SPREAD * (state->packet_ns / 1000);
+	u32 jitter_us = spread_us - policy_min(spread_us, growth_us);
+
+	return state->over_queue_us - policy_min(state->over_queue_us, jitter_us - jitter_us / 4);
+}
+
+/*
  * The back-off beyond the queue, a fraction of the window: rounded up in proportion to its
  * fractional part, so that small windows too back off in proportion, and flows converge to equal
  * shares.
@@ -80,7 +93,7 @@ POLICY_INLINE int netnice_yields_at_once(const struct netnice *state)
 POLICY_CALLED u32 netnice_back_off(struct netnice *state, const struct netnice_ack *ack, u32 cwnd)
 {
 	POLICY_STEP_NEEDS(state && ack);
-	u32 backlog = netnice_own_backlog(state, cwnd, state->over_queue_us);
+	u32 backlog = netnice_own_backlog(state, cwnd, netnice_standing_queue_us(state));
 	u32 surplus = netnice_surplus(cwnd, ack->delivered);
 	u32 filled = cwnd > backlog ? cwnd - backlog : NETNICE_MINIMUM_CWND;
 	u32 target;
@@ -283,7 +296,7 @@ POLICY_INLINE u32 netnice_on_ack(struct netnice *state, const struct netnice_ack
 	}
 	if (state->report.phase == POLICY_YIELDING)
 		return netnice_probe_cwnd(state, ack);
-	netnice_judge_trial(state, ack->delivered);
+	netnice_judge_trial(state, ack);
 	if (state->over_packets < netnice_indication_packets(state, cwnd))
 		cwnd = netnice_grow(state, ack, cwnd);
 	else if (state->on_trial && state->slow_start)

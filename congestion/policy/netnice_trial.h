@@ -106,16 +106,25 @@ POLICY_INLINE void netnice_fail_trial(struct netnice *state)
 /*
  * Ends a trial in which no queue has shown while the window filled the path, as far as its capacity
  * is known, and many packets were delivered without a loss: beside many others a queue is full, and
- * a few more packets do not change it.
+ * a few more packets do not change it. Where one-way delays showed the longer path, the way back may
+ * have become longer, too: the round trip shows by how much, and the return goes on.
  */
-POLICY_INLINE void netnice_judge_trial(struct netnice *state, u32 delivered)
+POLICY_INLINE void netnice_judge_trial(struct netnice *state, const struct netnice_ack *ack)
 {
+	u32 there_us = state->minimum_rtt_us + state->latest_queue_us;
+	u32 back_us = ack->sample_rtt_us - policy_min(ack->sample_rtt_us, there_us);
+
 	if (!state->on_trial || state->slow_start ||
-	    delivered - state->trial_start < NETNICE_TRIAL_PACKETS)
+	    ack->delivered - state->trial_start < NETNICE_TRIAL_PACKETS)
 		return;
 	state->on_trial = 0;
 	state->trial_wait = 0;
 	state->steady_since_us = 0;
+	if (back_us <= netnice_threshold_us(state))
+		return;
+	state->minimum_rtt_us += back_us;
+	state->slow_start = 1;
+	state->report.phase = POLICY_SLOW_START;
 }
 
 /*

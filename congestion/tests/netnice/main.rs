@@ -335,6 +335,20 @@ fn what_differs_within_every_round_is_jitter_and_raises_the_threshold() {
     assert!(threshold_us < 3 * PACKET_US, "{threshold_us}");
 }
 
+#[test]
+fn back_off_leaves_what_jitter_takes() {
+    let mut connection = Connection::settled(40);
+    // 0, 8, 16, 8 ms: a range of 16 ms in each round, minus two packets 13.6 ms.
+    for sample in 0..10_000 {
+        connection.step([0, 8_000, 16_000, 8_000][sample % 4]);
+        connection.cwnd = 200;
+    }
+    // Three quarters of what is over four packets, 6.6 ms, is jitter: of 40 ms 200 * 33.4 / 73.4 = 91 packets are the queue's,
+    // not 100; and 200 / 32 = 6.25. The round of the back-off has a wider range, of which the estimate takes a sixteenth.
+    let cwnd = connection.until_back_off(40_000);
+    assert!((102..=106).contains(&cwnd), "{cwnd}");
+}
+
 impl Connection {
     /// Receives an ACK whose round trip was shorter than the smallest before, by 4 ms.
     fn early(&mut self) {

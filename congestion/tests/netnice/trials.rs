@@ -184,3 +184,44 @@ fn a_loss_while_yielding_begins_the_time_anew() {
     let probes = connection.probe_until_trial(|_| 50_000).unwrap();
     assert!(probes >= 5, "{probes}");
 }
+
+#[test]
+fn a_trial_that_is_passed_shows_the_way_back_too() {
+    let mut connection = Connection::new(40);
+    let step = |connection: &mut Connection, forward_us: u32, back_us: u32| {
+        let ack = connection.ack_both_ways(forward_us, back_us);
+        connection.cwnd = connection.control.on_ack(&ack);
+    };
+    for _ in 0..100 {
+        step(&mut connection, 0, 0);
+        connection.cwnd = 40;
+    }
+    while connection.phase() != Phase::Yielding {
+        let queue_us = 20_000 + connection.now_us / 64 % 8_000;
+        step(&mut connection, queue_us, 0);
+    }
+    while connection.phase() == Phase::Yielding {
+        connection.now_us += PROBE.as_micros() as u32;
+        let ack = Ack {
+            in_flight: 0,
+            prior_delivered: connection.delivered,
+            ..connection.ack_both_ways(30_000, 20_000)
+        };
+        connection.cwnd = connection.control.on_ack(&ack);
+    }
+    let fill = |connection: &mut Connection| {
+        while connection.phase() == Phase::SlowStart {
+            step(connection, 30_000, 20_000);
+        }
+        connection.cwnd
+    };
+    // With the way there alone the path takes 70 ms and holds 59 packets.
+    let there = fill(&mut connection);
+    assert!((58..=60).contains(&there), "{there}");
+    while connection.phase() != Phase::SlowStart {
+        step(&mut connection, 30_000, 20_000);
+    }
+    // It takes 90 ms, which hold 76.
+    let both = fill(&mut connection);
+    assert!((75..=77).contains(&both), "{both}");
+}
