@@ -13,8 +13,8 @@ A run is a function of a scenario and a seed: it gives the same bytes on every m
 Rates are in bit/s, times in seconds, windows in packets, sizes in bytes; names of columns and axes of figures say so.
 """
 
-from ._build import flow, link, node
 from ._batch import judge, reproduce
+from ._build import flow, link, node
 from ._control import Control
 from ._executors import DASK_CONFIG, RayExecutor
 from ._frame import Frame
