@@ -8,6 +8,7 @@ mod error;
 mod flows;
 mod huge_pages;
 mod ids;
+mod labels;
 mod links;
 mod lookahead;
 pub mod measure;

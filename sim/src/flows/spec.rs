@@ -11,8 +11,8 @@ use netnice_scenario::network::UnloadedPath;
 
 use crate::flows::path::Path;
 use crate::flows::web_paths::WebPaths;
+use crate::labels::TcpLabels;
 use crate::tcp::{LowPriority, Opener, ReceiverConfig, SenderConfig};
-use crate::trace::labels::TcpLabels;
 use crate::traffic::{Traffic, Web};
 
 /// One flow, or one population of web sessions.

@@ -7,9 +7,9 @@ use netnice_queue::Time;
 
 use crate::flows::spec::TcpSpec;
 use crate::flows::web_paths::WebRoutes;
+use crate::labels::Labels;
 use crate::measure::{FlowCounters, Histogram, ResponseTimes};
 use crate::packet::Route;
-use crate::trace::labels::Labels;
 use crate::traffic::{CallReceiver, Generator, Player, Web, Write};
 
 /// A flow at work. An arriving data packet touches only the first cache line, and its ACK only the second; connections

@@ -16,6 +16,7 @@ use crate::flows::spec::{FlowSpec, Program, TcpSpec};
 use crate::flows::state::{FlowState, Work};
 use crate::flows::web_paths::WebRoutes;
 use crate::flows::web_sessions::{SessionState, Unloaded};
+use crate::labels::Labels;
 use crate::links::network::PlacedLink;
 use crate::links::routes::{Ends, Hop};
 use crate::links::state::Links;
@@ -29,7 +30,6 @@ use crate::simulation::partition::Share;
 use crate::simulation::run::Run;
 use crate::tcp::Opener;
 use crate::time::NEVER;
-use crate::trace::labels::Labels;
 use crate::traffic::{Clients, Session, Traffic, Write};
 use netnice_queue::random::Stream;
 

@@ -10,10 +10,10 @@ use std::ops::{Deref, DerefMut};
 
 use netnice_queue::Time;
 
+use crate::labels::{Labels, TcpLabels};
 use crate::packet::Packet;
 use crate::prefetch::prefetch_address;
 use crate::tcp::{Flags, Segment};
-use crate::trace::labels::{Labels, TcpLabels};
 
 /// A trace being written: the packets that come out of a link, with the time at which they do.
 pub struct Capture {

@@ -10,11 +10,11 @@ use std::thread::{self, JoinHandle};
 use netnice_queue::Time;
 
 use crate::flows::bodies::{Bodies, Goes, PackedBody};
+use crate::labels::Labels;
 use crate::packet::{Marks, Packet, Route};
 use crate::prefetch::prefetch;
 use crate::tcp::SackBlock;
 use crate::trace::capture::Capture;
-use crate::trace::labels::Labels;
 
 /// Packets that are handed over at a time: half a megabyte, which the cache of a core has room for.
 const BATCH: usize = 1 << 13;
@@ -288,8 +288,8 @@ mod tests {
 
     use super::*;
     use crate::flows::bodies::Body;
+    use crate::labels::TcpLabels;
     use crate::tcp::{NO_SACK, Segment};
-    use crate::trace::labels::TcpLabels;
 
     #[derive(Clone, Default)]
     struct Memory(Arc<Mutex<Vec<u8>>>);

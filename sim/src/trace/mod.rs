@@ -4,4 +4,3 @@
 pub(crate) mod capture;
 pub(crate) mod captures;
 pub(crate) mod events;
-pub(crate) mod labels;
