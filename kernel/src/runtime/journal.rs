@@ -96,7 +96,11 @@ impl Record {
 
     /// Removes the record: netnice is done with the cgroup.
     pub fn remove(self) -> Result<()> {
-        fs::remove_file(&self.path).doing(|| format!("removing {}", self.path.display()))
+        match fs::remove_file(&self.path) {
+            // A call that held the file which this one replaced has cleared it.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            other => other.doing(|| format!("removing {}", self.path.display())),
+        }
     }
 }
 
@@ -288,7 +292,23 @@ fn directory(home: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use super::{Kind, parse};
+    use super::{Kind, Record, parse};
+    use crate::locked_file::replace_locked;
+
+    #[test]
+    fn a_record_that_another_call_cleared_is_removed() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("77");
+        let hidden = directory.path().join(".1");
+        let record = || Record {
+            _lock: replace_locked(&path, &hidden, "attached 77 /x\n").unwrap(),
+            path: path.clone(),
+        };
+        let (first, second) = (record(), record());
+        first.remove().unwrap();
+        assert!(!path.exists());
+        second.remove().unwrap();
+    }
 
     #[test]
     fn a_record_that_was_cut_short_says_nothing() {
