@@ -153,7 +153,7 @@ fn both(case: &Case, simulated: &str, kernel: &str) -> (Recovery, Recovery) {
 const RENO: (&str, &str) = ("\"reno\"", "\"reno\"");
 const CUBIC: (&str, &str) = ("{ name = \"cubic\", linux = true }", "\"cubic\"");
 
-/// Whether the kernel recovers as the simulator says, within 15 % of its times.
+/// Returns true if the kernel recovers as the simulator says, within 15 % of its times.
 fn alike(model: &Recovery, real: &Recovery) -> bool {
     let apart = model.retransmissions.abs_diff(real.retransmissions);
     let near = |simulated: f64, measured: f64| (measured / simulated - 1.0).abs() < 0.15;

@@ -454,9 +454,8 @@ fn internet_checksum(sum: u32) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::Marks;
-    use crate::packet::Route;
-    use std::sync::{Arc, Mutex};
+    use crate::packet::{Marks, Route};
+    use crate::trace::memory::Memory;
 
     /// The sum of an even number of bytes, two by two.
     fn sum_of(bytes: &[u8]) -> u32 {
@@ -464,20 +463,6 @@ mod tests {
             .chunks_exact(2)
             .map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1]))
             .sum()
-    }
-
-    #[derive(Clone, Default)]
-    struct Memory(Arc<Mutex<Vec<u8>>>);
-
-    impl Write for Memory {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().unwrap().extend(bytes);
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
     }
 
     #[test]

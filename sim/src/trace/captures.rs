@@ -57,7 +57,7 @@ impl Batch {
 /// The traces of a run, by number.
 #[derive(Debug, Default)]
 pub(crate) struct Captures {
-    /// What is not written yet.
+    /// The packets that are not written yet.
     batch: Batch,
     traces: Traces,
     thread: Option<Writing>,
@@ -284,26 +284,12 @@ impl ByTrace {
 #[cfg(test)]
 mod tests {
     use std::io::Write;
-    use std::sync::{Arc, Mutex};
 
     use super::*;
     use crate::flows::bodies::Body;
     use crate::labels::TcpLabels;
     use crate::tcp::{NO_SACK, Segment};
-
-    #[derive(Clone, Default)]
-    struct Memory(Arc<Mutex<Vec<u8>>>);
-
-    impl Write for Memory {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().unwrap().extend(bytes);
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
+    use crate::trace::memory::Memory;
 
     fn labels(index: u32) -> Labels {
         Labels {

@@ -4,3 +4,5 @@
 pub(crate) mod capture;
 pub(crate) mod captures;
 pub(crate) mod events;
+#[cfg(test)]
+pub(crate) mod memory;

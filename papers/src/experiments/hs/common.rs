@@ -93,6 +93,13 @@ pub(super) fn mbps(point: &MeasuredPoint<'_>, group: &str) -> Option<Estimate> {
     point.estimate(|run| mbps_of(run, group))
 }
 
+/// The bulk transfer's goodput at a point, in percent of that at another.
+pub(super) fn part_of(point: &MeasuredPoint<'_>, other: &MeasuredPoint<'_>) -> Option<Estimate> {
+    point.paired(other, |one, other| {
+        Some(100.0 * mbps_of(one, "bulk")? / mbps_of(other, "bulk")?)
+    })
+}
+
 /// The parameters that the slides leave open.
 pub(super) fn choices() -> Vec<Choice> {
     vec![

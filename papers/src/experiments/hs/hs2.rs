@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! HSTCP-LP's share of a path, beside that of other high-speed stacks.
 
-use super::common::{Cross, bulk, choices, mbps, mbps_of, own_bursts};
+use super::common::{Cross, bulk, choices, mbps, own_bursts, part_of};
 use crate::claim::{Claim, Rule};
 use crate::experiment::{Choice, Experiment, Paper};
 use crate::findings::Findings;
@@ -80,9 +80,7 @@ fn evaluate(measured: &Measured<'_>) -> Findings {
     let mut table = Table::new("Mb/s", &["", "HSTCP-LP", "HighSpeed TCP"]);
     for cross in Cross::ALL {
         let [low, other] = CONTROLS.map(|control| measured.point(&bulk(control, cross).name));
-        let ratio = low.paired(other, |low, other| {
-            Some(100.0 * mbps_of(low, "bulk")? / mbps_of(other, "bulk")?)
-        });
+        let ratio = part_of(low, other);
         match cross {
             Cross::Reverse => findings.value_or_reason(cross.name(), ratio, own_bursts(low)),
             _ => findings.value(cross.name(), ratio),
@@ -128,9 +126,7 @@ fn other_queues(measured: &Measured<'_>) -> Table {
         .into_iter()
         .zip(there[0].iter().zip(there[1]));
     for (words, (low, other)) in rows.chain(long) {
-        let ratio = low.paired(other, |low, other| {
-            Some(100.0 * mbps_of(low, "bulk")? / mbps_of(other, "bulk")?)
-        });
+        let ratio = part_of(low, other);
         let cells = [mbps(low, "bulk"), mbps(other, "bulk"), ratio];
         let cells = cells.map(|cell| cell.map_or("-".to_owned(), |cell| written(&cell)));
         table.rows.push([&[words.to_owned()], &cells[..]].concat());

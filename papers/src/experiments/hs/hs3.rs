@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! TCP-LP's own increase at high speed: the reason for HSTCP-LP.
 
-use super::common::{Cross, bulk, choices, mbps, mbps_of, own_bursts};
+use super::common::{Cross, bulk, choices, mbps, own_bursts, part_of};
 use crate::claim::{Claim, Rule};
 use crate::experiment::{Experiment, Paper};
 use crate::findings::Findings;
@@ -39,9 +39,7 @@ fn evaluate(measured: &Measured<'_>) -> Findings {
     for cross in Cross::ALL {
         let [low, high] =
             ["tcplp", "hstcplp"].map(|control| measured.point(&bulk(control, cross).name));
-        let ratio = low.paired(high, |low, high| {
-            Some(100.0 * mbps_of(low, "bulk")? / mbps_of(high, "bulk")?)
-        });
+        let ratio = part_of(low, high);
         match cross {
             Cross::Reverse => findings.value_or_reason(cross.name(), ratio, own_bursts(high)),
             _ => findings.value(cross.name(), ratio),

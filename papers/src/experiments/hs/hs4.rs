@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Round-trip times in place of one-way delays, against reverse traffic.
 
-use super::common::{Cross, bulk, choices, mbps, mbps_of};
+use super::common::{Cross, bulk, choices, mbps, mbps_of, part_of};
 use crate::claim::{Claim, Rule};
 use crate::effort::Scale;
 use crate::experiment::{Choice, Experiment, Paper};
@@ -96,10 +96,7 @@ fn evaluate(measured: &Measured<'_>) -> Findings {
     }
     findings.tables.push(table);
     let [one_way, round_trip] = points[0];
-    let part = round_trip.paired(one_way, |round_trip, one_way| {
-        Some(100.0 * mbps_of(round_trip, "bulk")? / mbps_of(one_way, "bulk")?)
-    });
-    findings.value("part", part);
+    findings.value("part", part_of(round_trip, one_way));
     let [one_way, round_trip] = points[1];
     let lost = one_way.paired(round_trip, |one_way, round_trip| {
         Some((mbps_of(one_way, "bulk")? - mbps_of(round_trip, "bulk")?) / 1e3)
