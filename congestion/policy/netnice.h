@@ -41,6 +41,24 @@ POLICY_INLINE u32 netnice_own_backlog(const struct netnice *state, u32 cwnd, u32
 }
 
 /*
+ * Returns the plateau after an indication at `cwnd`, where the link took `filled` packets. Of what an earlier
+ * plateau lies beyond that, but for two packets that rounding may miss, half remains: so a flow leaves to others
+ * like it what they have gained. All remains where jitter makes `filled` too small. What growth and the ticks of a
+ * clock add to a round's range is no jitter.
+ */
+POLICY_INLINE u32 netnice_next_plateau(const struct netnice *state, u32 cwnd, u32 filled)
+{
+	u32 calm_us = policy_max(NETNICE_GROWTH_SPREAD * (state->packet_ns / 1000),
+				 state->threshold_floor * NETNICE_TICK_US);
+	u32 plateau = policy_max(filled, policy_min(state->plateau, cwnd));
+	u32 beyond = plateau - filled;
+
+	if (state->spread * NETNICE_TICK_US > calm_us)
+		return plateau;
+	return plateau - (beyond - policy_min(beyond, NETNICE_PLATEAU_PACKETS)) / 2;
+}
+
+/*
  * The queue of an indication less what jitter adds to delays on average: a window without that leaves
  * the link idle. Growth and a few other flows like this one make a small part of a round's range.
  */
@@ -109,7 +127,7 @@ POLICY_CALLED u32 netnice_back_off(struct netnice *state, const struct netnice_a
 		state->plateau = filled;
 	} else {
 		state->recurrences = 0;
-		state->plateau = policy_max(filled, policy_min(state->plateau, cwnd));
+		state->plateau = netnice_next_plateau(state, cwnd, filled);
 	}
 	state->inference = NETNICE_INFERENCE_ROUNDS;
 	if (!state->on_trial && netnice_learn_share(state, ack))

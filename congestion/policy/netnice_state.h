@@ -14,6 +14,7 @@
 #define NETNICE_THRESHOLD_JITTERS 2U      /* twice the mean change from sample to sample */
 #define NETNICE_THRESHOLD_SPREADS 2U      /* twice the range of a round's samples */
 #define NETNICE_GROWTH_SPREAD 4U          /* packets of a round's range that are no jitter */
+#define NETNICE_PLATEAU_PACKETS 2U        /* by which a plateau may be measured too low */
 #define NETNICE_JITTER_LIMIT_US 20000U
 #define NETNICE_MINIMUM_CWND 2U  /* the second packet makes the receiver ACK at once */
 #define NETNICE_SURPLUS_SHIFT 5U /* the back-off beyond the queue: cwnd / 32 */

@@ -331,6 +331,18 @@ fn a_latecomer_gets_its_half() {
     assert!(shares[0] + shares[1] > 0.95, "{shares:?}");
 }
 
+/// The first flow returns to its plateau after each back-off sooner than the second one grows: the plateau has to fall.
+#[test]
+fn a_latecomer_gets_its_half_of_a_fast_link_too() {
+    let bed = Bed::new("100mbit", 40, "333p")
+        .flow("first", "netnice", "")
+        .flow("late", "netnice", "start = \"15s\"");
+    let results = bed.run(40, 60);
+    let shares = [results.share("first"), results.share("late")];
+    assert!(jain_index(&shares).unwrap() > 0.99, "{shares:?}");
+    assert!(shares[0] + shares[1] > 0.95, "{shares:?}");
+}
+
 #[test]
 fn netnice_follows_a_square_wave() {
     let mut bed = Bed::base().flow("own", "netnice", "");
