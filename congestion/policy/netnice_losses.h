@@ -41,14 +41,30 @@ POLICY_INLINE int netnice_may_be_policed_by_others(const struct netnice *state, 
 
 /*
  * Returns whether no delay announced a loss: the queue is hardly longer than the threshold, and
- * losses are the only sign of others. If no packet waited at all, the loss is the path's own, unless
+ * losses are the only sign of others. In the rounds after such a loss, in which the window stays below it, one
+ * that delay announced is such a sign, too. If no packet waited at all, the loss is the path's own, unless
  * the path has a policer, behind which no packet ever waits. What SACK blocks report that are false
  * is no sign of anybody.
  */
 POLICY_INLINE int netnice_is_blind(const struct netnice *state, u32 cwnd)
 {
-	return !state->doubtful && !state->over_packets &&
-	       (!netnice_met_no_queue(state) || netnice_may_be_policed_by_others(state, cwnd));
+	if (state->doubtful)
+		return 0;
+	if (netnice_met_no_queue(state))
+		return netnice_may_be_policed_by_others(state, cwnd);
+	return !state->over_packets || (state->blind_rounds && !state->limit && !state->recovering);
+}
+
+/*
+ * Returns whether others made most of the queue that a loss has overflowed: a window that the path holds without a
+ * queue overflows none by itself. A window that a receiver advertises may be more than the sender uses.
+ */
+POLICY_INLINE int netnice_met_queue_of_others(const struct netnice *state,
+					      const struct netnice_ack *ack, u32 cwnd)
+{
+	return state->over_packets && !state->recovering && !state->limit && !ack->at_receiver &&
+	       state->report.phase != POLICY_YIELDING &&
+	       cwnd <= netnice_bandwidth_delay_product(state);
 }
 
 /*
@@ -184,6 +200,7 @@ POLICY_CALLED u32 netnice_on_loss(struct netnice *state, const struct netnice_ac
 	POLICY_STEP_NEEDS(state && ack);
 	u32 product = netnice_bandwidth_delay_product(state);
 	int blind = netnice_is_blind(state, cwnd);
+	int queue_of_others = netnice_met_queue_of_others(state, ack, cwnd);
 
 	netnice_mark_reaction(state, ack->delivered);
 	state->judging = !state->recovering && netnice_met_no_queue(state) &&
@@ -205,6 +222,8 @@ POLICY_CALLED u32 netnice_on_loss(struct netnice *state, const struct netnice_ac
 	}
 	if (blind)
 		return netnice_on_blind_loss(state, cwnd);
+	if (queue_of_others)
+		state->blind_rounds = NETNICE_BLIND_ROUNDS;
 	return policy_max(cwnd / 2, NETNICE_MINIMUM_CWND);
 }
 
