@@ -81,6 +81,7 @@ enum Sends {
     Web {
         sessions: u8,
         mean_bytes: u16,
+        multiplexing: u8,
         tcp: Tcp,
     },
 }
@@ -278,11 +279,13 @@ impl Flow {
             Sends::Web {
                 sessions,
                 mean_bytes,
+                multiplexing,
                 tcp,
             } => format!(
-                "application = {{ kind = \"web\", sessions = {}, object_size = {{ mean = \"{}B\", shape = 1.2, max = \"1MB\" }} }}\n{}",
+                "application = {{ kind = \"web\", sessions = {}, object_size = {{ mean = \"{}B\", shape = 1.2, max = \"1MB\" }}, multiplexing = \"{}\" }}\n{}",
                 sessions % 8 + 1,
                 u32::from(*mean_bytes) + 1,
+                ["none", "http2", "quic"][usize::from(multiplexing % 3)],
                 tcp.text(packet_bytes)
             ),
         };

@@ -10,8 +10,8 @@ use netnice_queue::{
 };
 
 use crate::model::{
-    Application, Arrivals, CongestionControl, DelayedAck, Parameter, Recovery, Scenario, Tcp,
-    TransferSize, Transport,
+    Application, Arrivals, CongestionControl, DelayedAck, Multiplexing, Parameter, Recovery,
+    Scenario, Tcp, TransferSize, Transport,
 };
 use crate::network::{FlowGroup, Layout, NetworkFlow, NetworkLink};
 use crate::parse::ScenarioFile;
@@ -369,7 +369,7 @@ fn application_words(application: &Application) -> String {
         } => format!("exponential on/off: {rate} for {mean_on} on average, off for {mean_off}"),
         Application::Poisson { rate, .. } => format!("Poisson arrivals, {rate} on average"),
         Application::Web(web) => format!(
-            "web: {} of pages of {}, {} on average{}",
+            "web: {} of pages of {}, {} on average{}{}",
             count(web.sessions as usize, "session"),
             count(web.objects_per_page as usize, "object"),
             web.object_size.mean,
@@ -377,6 +377,14 @@ fn application_words(application: &Application) -> String {
                 ", however long pages take"
             } else {
                 ""
+            },
+            match web.multiplexing {
+                None => "",
+                Some(Multiplexing::None) => ", a connection for each object",
+                Some(Multiplexing::Http2) =>
+                    ", over one TCP connection to each server, which delivers in order (HTTP/2)",
+                Some(Multiplexing::Quic) =>
+                    ", over one connection to each server, a stream for each object (QUIC)",
             }
         ),
         Application::Arrivals(arrivals) => arrivals_words(arrivals),

@@ -410,6 +410,10 @@ fn errors_name_file_line_field_and_what_is_allowed() {
         ),
         (
             r#"application = "ftp""#,
+            r#"application = { kind = "web", sessions = 5, object_size = { mean = "10kB" }, multiplexing = "http3" }"#,
+        ),
+        (
+            r#"application = "ftp""#,
             r#"application = { kind = "arrivals", size = "web_serach" }"#,
         ),
         (

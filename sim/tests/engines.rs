@@ -157,6 +157,16 @@ from = "a"
 to = "b"
 application = { kind = "web", sessions = 3, object_size = { mean = "10kB" } }
 [[flows]]
+name = "http2"
+from = "a"
+to = "b"
+application = { kind = "web", sessions = 2, object_size = { mean = "10kB" }, multiplexing = "http2" }
+[[flows]]
+name = "quic"
+from = "a"
+to = "b"
+application = { kind = "web", sessions = 2, object_size = { mean = "10kB" }, multiplexing = "quic" }
+[[flows]]
 name = "arrivals"
 from = "a"
 to = "b"

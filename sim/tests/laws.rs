@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use common::{Dumbbell, Memory, control, ftp, lossy, reno};
 use netnice_queue::{Jitter, Rate, Time};
+use netnice_scenario::model::Multiplexing;
 use netnice_sim::measure::FlowCounters;
+use netnice_sim::tcp::Opener;
 use netnice_sim::traffic::{
     ConstantRate, ObjectSize, OnOff, PacketSize, PeriodLength, Poisson, SquareWave, Traffic, Web,
 };
@@ -26,18 +28,23 @@ enum Kind {
     Bursts,
     Square,
     PoissonOverTcp,
-    Web,
+    Web(Multiplexing),
 }
 
 fn kind() -> impl Strategy<Value = Kind> {
     let name = prop::sample::select(vec!["reno", "cubic", "vegas", "tcplp"]);
+    let multiplexing = prop::sample::select(vec![
+        Multiplexing::None,
+        Multiplexing::Http2,
+        Multiplexing::Quic,
+    ]);
     prop_oneof![
         (name, prop::option::of(1u64..300_000)).prop_map(|(name, bytes)| Kind::Ftp(name, bytes)),
         Just(Kind::Cbr),
         Just(Kind::Bursts),
         Just(Kind::Square),
         Just(Kind::PoissonOverTcp),
-        Just(Kind::Web),
+        multiplexing.prop_map(Kind::Web),
     ]
 }
 
@@ -98,7 +105,7 @@ fn build(small: &Small, trace: Option<Capture>) -> (Simulation, usize) {
             if index == 0 {
                 std::mem::swap(&mut path.forward, &mut path.back);
             }
-            let tcp = reno();
+            let mut tcp = reno();
             let program = match kind {
                 Kind::Ftp(name, _) => Program::Tcp {
                     path,
@@ -134,7 +141,7 @@ fn build(small: &Small, trace: Option<Capture>) -> (Simulation, usize) {
                     }),
                     tcp,
                 },
-                Kind::Web => Program::Web {
+                Kind::Web(multiplexing) => Program::Web {
                     paths: WebPaths::new((1, 1), vec![(0, 0)], move |_, _| path.clone()),
                     unloaded: Vec::new(),
                     size_classes: None,
@@ -151,8 +158,16 @@ fn build(small: &Small, trace: Option<Capture>) -> (Simulation, usize) {
                         }
                         .into(),
                         pauses: None,
+                        multiplexing: *multiplexing,
+                        page_times: true,
                     },
-                    tcp,
+                    tcp: {
+                        if *multiplexing != Multiplexing::None {
+                            tcp.sender.opener = Opener::Receiver;
+                            tcp.receiver.opener = Opener::Receiver;
+                        }
+                        tcp
+                    },
                 },
             };
             let mut flow = FlowSpec::new(format!("flow {index}"), program);
@@ -210,7 +225,11 @@ proptest! {
 #[test]
 fn a_trace_has_every_packet_and_changes_nothing() {
     let small = Small {
-        kinds: vec![Kind::Cbr, Kind::Ftp("cubic", None), Kind::Web],
+        kinds: vec![
+            Kind::Cbr,
+            Kind::Ftp("cubic", None),
+            Kind::Web(Multiplexing::None),
+        ],
         megabits: 2.0,
         queue: 12,
         loss: 0.001,

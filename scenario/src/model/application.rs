@@ -133,7 +133,7 @@ fn pareto_shape() -> f64 {
     1.5
 }
 
-/// The web traffic of the papers (HTTP/1.0: a connection for each object).
+/// Web traffic: that of the papers (HTTP/1.0: a connection for each object), or today's.
 ///
 /// A flow with this application is from the servers to the clients; it covers all hosts of both groups. Each session
 /// belongs to one client, and takes each page from a server picked at random.
@@ -161,6 +161,21 @@ pub struct Web {
     /// Size of a request.
     #[serde(default = "request_size")]
     pub request_size: Bytes,
+    /// The connections of objects. Where it is given, as `none` too, results have the load times of pages.
+    pub multiplexing: Option<Multiplexing>,
+}
+
+/// The connections of web objects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Multiplexing {
+    /// Each object has a connection of its own (HTTP/1.0).
+    #[default]
+    None,
+    /// All objects from a server to a client of a session share a TCP connection, and an object waits for all bytes before it (HTTP/2).
+    Http2,
+    /// They share a connection, and an object waits for its own bytes only (HTTP/3 over QUIC).
+    Quic,
 }
 
 fn between_pages() -> TimeSpan {

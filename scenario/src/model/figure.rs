@@ -59,6 +59,10 @@ pub enum FlowQuantity {
     P95ResponseTime,
     /// 99 % of the transfers that arrived took no longer; over the whole run. The largest of several flows'.
     P99ResponseTime,
+    /// Mean load time of web pages; over the whole run.
+    PageTime,
+    /// 95 % of the web pages took no longer; over the whole run. The largest of several flows'.
+    P95PageTime,
     /// Mean slowdown of the transfers that arrived: the time taken, divided by the time on an empty path; over the whole
     /// run.
     Slowdown,
@@ -90,6 +94,8 @@ impl FlowQuantity {
             FlowQuantity::ResponseTime => "response_time",
             FlowQuantity::P95ResponseTime => "p95_response_time",
             FlowQuantity::P99ResponseTime => "p99_response_time",
+            FlowQuantity::PageTime => "page_time",
+            FlowQuantity::P95PageTime => "p95_page_time",
             FlowQuantity::Slowdown => "slowdown",
             FlowQuantity::P99Slowdown => "p99_slowdown",
             FlowQuantity::Mos => "mos",

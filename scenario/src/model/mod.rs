@@ -26,7 +26,9 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-pub use application::{Application, Command, CommandEnd, ObjectSize, PacketSizes, TraceEntry, Web};
+pub use application::{
+    Application, Command, CommandEnd, Multiplexing, ObjectSize, PacketSizes, TraceEntry, Web,
+};
 pub use arrivals::{Arrivals, SizePoint, TransferSize};
 pub use call::Call;
 pub use congestion_control::{CongestionControl, Parameter};

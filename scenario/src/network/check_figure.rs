@@ -110,6 +110,14 @@ fn check_flows(
                     "has no one 95th percentile; arrivals have, and web traffic whose objects are all alike (no `shape`)",
                 );
             }
+            FlowQuantity::PageTime | FlowQuantity::P95PageTime if !matches!(&flow.application, Application::Web(web) if web.multiplexing.is_some()) =>
+            {
+                let text = format!(
+                    "has no {}; only web traffic with `multiplexing` has, which may be \"none\", \"http2\" or \"quic\"",
+                    quantity.name()
+                );
+                findings.add(&place, text);
+            }
             FlowQuantity::P99ResponseTime | FlowQuantity::Slowdown | FlowQuantity::P99Slowdown
                 if !arrive =>
             {

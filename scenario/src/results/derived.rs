@@ -38,6 +38,8 @@ fn unit(figure: &DerivedFigure) -> &'static str {
         FlowQuantity::ResponseTime
         | FlowQuantity::P95ResponseTime
         | FlowQuantity::P99ResponseTime
+        | FlowQuantity::PageTime
+        | FlowQuantity::P95PageTime
         | FlowQuantity::OneWayDelay
         | FlowQuantity::P95OneWayDelay
         | FlowQuantity::P99OneWayDelay
@@ -113,6 +115,15 @@ fn of_flows(
                 .flat_map(|response| response.bins.iter().map(|bin| bin.response.p95_s));
             of_transfers.chain(of_objects).reduce(f64::max)
         }
+        FlowQuantity::PageTime => {
+            let of_all = || pages(run, &flows).map(|load| (load.count as f64, load.mean_s));
+            let count: f64 = of_all().map(|(count, _)| count).sum();
+            Some(of_all().map(|(count, mean)| count * mean).sum::<f64>() / count)
+        }
+        FlowQuantity::P95PageTime => pages(run, &flows)
+            .filter(|load| load.count > 0)
+            .map(|load| load.p95_s)
+            .reduce(f64::max),
         FlowQuantity::P99ResponseTime => transfers(run, &flows)
             .map(|class| class.completion.p99_s)
             .reduce(f64::max),
@@ -198,6 +209,15 @@ fn responses<'run>(
     responses.filter(move |response| names.contains(&response.flow))
 }
 
+/// Load times of the pages of each of these flows.
+fn pages<'run>(
+    run: &'run RunResults,
+    flows: &[&FlowResult],
+) -> impl Iterator<Item = super::Delays> + use<'run> {
+    let pages = responses(run, flows).filter_map(|response| response.pages.as_ref());
+    pages.map(|pages| pages.load)
+}
+
 /// All transfers of each of these flows.
 fn transfers<'run>(
     run: &'run RunResults,
@@ -252,7 +272,8 @@ fn samples_in(seconds: f64, interval: Duration) -> usize {
 #[cfg(test)]
 mod tests {
     use super::super::{
-        CallQuality, CallResult, PhaseResult, ResponseTimes, Series, SizeBin, VideoResult,
+        CallQuality, CallResult, PageTimes, PhaseResult, ResponseTimes, Series, SizeBin,
+        VideoResult,
     };
     use super::*;
     use crate::model::{TrafficClass, Transport};
@@ -263,7 +284,7 @@ mod tests {
         [[links]]\nfrom = \"a\"\nto = \"b\"\n[defaults.flows]\nfrom = \"a\"\nto = \"b\"\n\
         [[flows]]\nname = \"low\"\n[[flows]]\nname = \"rival\"\n[[flows]]\nname = \"absent\"\ncount = 0\n\
         [[flows]]\nname = \"web\"\n\
-        application = { kind = \"web\", sessions = 1, object_size = { mean = \"1kB\" } }\n\
+        application = { kind = \"web\", sessions = 1, multiplexing = \"quic\", object_size = { mean = \"1kB\" } }\n\
         [[flows]]\nname = \"call\"\ncount = 2\ntransport = \"udp\"\napplication = \"call\"\n\
         [[flows]]\nname = \"video\"\ncount = 2\napplication = \"video\"\n\
         [[figures]]\nname = \"x\"\nflows = [\"low\"]\n";
@@ -359,6 +380,15 @@ mod tests {
                 unfinished: 0,
                 bins: vec![bin(1, 0.1), bin(3, 0.5)],
                 classes: Vec::new(),
+                pages: Some(PageTimes {
+                    unfinished: 1,
+                    load: Delays {
+                        count: 4,
+                        mean_s: 0.25,
+                        p95_s: 0.5,
+                        ..Delays::default()
+                    },
+                }),
             }],
             series: vec![Series {
                 quantity: "goodput".to_owned(),
@@ -436,6 +466,8 @@ mod tests {
                 1.0,
                 "s",
             ),
+            ("quantity = \"page_time\"\nflows = [\"web\"]", 0.25, "s"),
+            ("quantity = \"p95_page_time\"\nflows = [\"web\"]", 0.5, "s"),
             // The first second with 1.8 or more begins 2 s after the phase.
             (
                 "quantity = \"time_to_90_percent\"\nflows = [\"low\"]\nphase = \"late\"\nover = { flows = [\"rival\"], phase = \"late\" }",

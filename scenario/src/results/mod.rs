@@ -27,8 +27,8 @@ pub use events::{EventKind, LinkEvent};
 pub use phase_effect::{PhaseEffect, phase_effects};
 pub use run::{
     CallQuality, CallResult, ClassResult, Delays, DerivedValue, Drops, FlowResult, LabReport,
-    PhaseResult, QueueResult, ResponseTimes, RunResults, Series, SizeBin, SizeClass, Slowdown,
-    VideoQuality, VideoResult,
+    PageTimes, PhaseResult, QueueResult, ResponseTimes, RunResults, Series, SizeBin, SizeClass,
+    Slowdown, VideoQuality, VideoResult,
 };
 pub use statistics::{Estimate, jain_index, quantile, student_t_975};
 pub use summary::{Figure, PointSummary, Subject, Summary};

@@ -238,6 +238,18 @@ pub struct ResponseTimes {
     /// without.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<SizeClass>,
+    /// Pages, where the application gives its `multiplexing`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pages: Option<PageTimes>,
+}
+
+/// Load times of the pages of one flow of web traffic that were asked for after the warm-up.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct PageTimes {
+    /// Pages asked for that were not complete at the end of the run.
+    pub unfinished: u64,
+    /// Times from the request of the first object (SYN included) to the last byte of the last object.
+    pub load: Delays,
 }
 
 /// Arriving transfers of a class of sizes, those that began after the warm-up and came to their end.

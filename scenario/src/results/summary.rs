@@ -44,6 +44,8 @@ pub enum Subject {
     Queue,
     /// Objects of similar size of one flow's web traffic.
     Objects,
+    /// Pages of one flow's web traffic.
+    Pages,
     /// Arriving transfers of a class of sizes.
     Transfers,
     /// All calls of one entry of the scenario together.
@@ -62,6 +64,7 @@ impl Subject {
             Subject::Class => "class",
             Subject::Queue => "queue",
             Subject::Objects => "objects",
+            Subject::Pages => "pages",
             Subject::Transfers => "transfers",
             Subject::Calls => "calls",
             Subject::Videos => "videos",
@@ -208,6 +211,19 @@ fn figures(runs: &[&RunResults]) -> Vec<Figure> {
                 add("response_time", "s", bin.response.mean_s);
                 add("p95_response_time", "s", bin.response.p95_s);
                 add("objects", "", bin.response.count as f64);
+            }
+            if let Some(pages) = &responses.pages {
+                let mut add = |quantity, unit, value| {
+                    gathered.add(Subject::Pages, &responses.flow, quantity, unit, value);
+                };
+                add("pages", "", pages.load.count as f64);
+                add("unfinished", "", pages.unfinished as f64);
+                if pages.load.count > 0 {
+                    add("page_time", "s", pages.load.mean_s);
+                    add("p50_page_time", "s", pages.load.p50_s);
+                    add("p95_page_time", "s", pages.load.p95_s);
+                    add("p99_page_time", "s", pages.load.p99_s);
+                }
             }
             for (index, class) in responses.classes.iter().enumerate() {
                 let of = format!("{} {}", responses.flow, class.words());

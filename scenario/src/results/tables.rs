@@ -101,11 +101,12 @@ macro_rules! table {
 }
 
 /// The names of all tables, and of that of all samples.
-pub(super) const NAMES: [&str; 8] = [
+pub(super) const NAMES: [&str; 9] = [
     "summary",
     "flows",
     "queues",
     "response_times",
+    "pages",
     "transfers",
     "calls",
     "videos",
@@ -130,6 +131,7 @@ pub fn all(
         |axes, runs, _| flows(axes, runs),
         |axes, runs, _| queues(axes, runs),
         |axes, runs, _| response_times(axes, runs),
+        |axes, runs, _| pages(axes, runs),
         |axes, runs, _| transfers(axes, runs),
         |axes, runs, _| calls(axes, runs),
         |axes, runs, _| videos(axes, runs),
@@ -255,6 +257,24 @@ fn response_times(axes: &[String], runs: &[RunResults]) -> Table {
         "p95_s": bin.response.p95_s,
         "p99_s": bin.response.p99_s,
         "max_s": bin.response.max_s,
+    })
+}
+
+fn pages(axes: &[String], runs: &[RunResults]) -> Table {
+    let rows = runs.iter().flat_map(|run| {
+        let flows = run.response_times.iter();
+        flows.filter_map(move |flow| Some((run, flow, flow.pages?)))
+    });
+    table!(axes, for (run, flow, pages) in rows, of run.settings, {
+        "seed": run.seed,
+        "flow": &flow.flow,
+        "pages": pages.load.count,
+        "unfinished": pages.unfinished,
+        "mean_s": pages.load.mean_s,
+        "p50_s": pages.load.p50_s,
+        "p95_s": pages.load.p95_s,
+        "p99_s": pages.load.p99_s,
+        "max_s": pages.load.max_s,
     })
 }
 

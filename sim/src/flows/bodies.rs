@@ -17,7 +17,7 @@ pub(crate) struct Body {
 }
 
 /// A body as it is kept, two of them in a cache line: what goes to a sender has no sequence number, what goes to a receiver
-/// no acknowledgement number, and few have SACK blocks.
+/// no acknowledgement number, and few have what is kept [aside](Aside).
 #[derive(Debug, Clone, Copy)]
 #[repr(C, align(32))]
 pub(crate) struct PackedBody {
@@ -29,11 +29,26 @@ pub(crate) struct PackedBody {
     tsecr: u32,
     length: u16,
     flags: Flags,
-    any_sack: bool,
+    /// There is more of it [aside](Aside).
+    any_aside: bool,
+}
+
+/// The fields that few segments have.
+#[derive(Debug, Clone, Copy)]
+struct Aside {
+    sack: [SackBlock; 3],
+    request: u32,
+}
+
+impl Aside {
+    const NONE: Aside = Aside {
+        sack: NO_SACK,
+        request: 0,
+    };
 }
 
 impl PackedBody {
-    /// All but the SACK blocks.
+    /// All but what is kept aside.
     #[inline(always)]
     fn new(body: &Body) -> PackedBody {
         let segment = &body.segment;
@@ -47,19 +62,19 @@ impl PackedBody {
             tsecr: segment.tsecr,
             length: segment.length as u16,
             flags: segment.flags,
-            any_sack: segment.sack[0].is_used(),
+            any_aside: segment.sack[0].is_used() | (segment.request != 0),
         }
     }
 
-    /// The body, with these SACK blocks if it has any.
+    /// The body for a trace, with these SACK blocks if it has any.
     #[inline(always)]
     pub fn body(&self, goes: Goes, sack: Option<[SackBlock; 3]>) -> Body {
-        let sack = sack.filter(|_| self.any_sack).unwrap_or(NO_SACK);
-        self.with_sack(goes, sack)
+        let sack = sack.filter(|_| self.any_aside).unwrap_or(NO_SACK);
+        self.with(goes, Aside { sack, request: 0 })
     }
 
     #[inline(always)]
-    fn with_sack(&self, goes: Goes, sack: [SackBlock; 3]) -> Body {
+    fn with(&self, goes: Goes, aside: Aside) -> Body {
         let acknowledges = goes == Goes::ToSender;
         Body {
             segment: Segment {
@@ -69,8 +84,9 @@ impl PackedBody {
                 window: self.window,
                 tsval: self.tsval,
                 tsecr: self.tsecr,
-                sack,
+                sack: aside.sack,
                 flags: self.flags,
+                request: aside.request,
             },
             sent: self.sent,
         }
@@ -89,8 +105,8 @@ pub(crate) enum Goes {
 pub(crate) struct Bodies {
     bodies: Vec<PackedBody>,
     free: Vec<u32>,
-    /// The SACK blocks of those that have any, by slot.
-    sacks: Vec<[SackBlock; 3]>,
+    /// The fields that few have, by slot.
+    aside: Vec<Aside>,
     /// Packets under way whose bodies are not here.
     others: usize,
 }
@@ -108,26 +124,27 @@ impl Bodies {
             self.bodies.push(packed);
             u32::try_from(self.bodies.len() - 1).expect("fewer than 2^32 packets under way")
         };
-        if packed.any_sack {
-            self.keep_sack(slot, body.segment.sack);
+        if packed.any_aside {
+            self.keep_aside(slot, body.segment.sack, body.segment.request);
         }
         slot
     }
 
+    /// Takes the fields one by one: a reference to the segment would have each segment stored.
     #[inline(never)]
-    fn keep_sack(&mut self, slot: u32, sack: [SackBlock; 3]) {
-        if self.sacks.len() < self.bodies.len() {
-            self.sacks.resize(self.bodies.len(), NO_SACK);
+    fn keep_aside(&mut self, slot: u32, sack: [SackBlock; 3], request: u32) {
+        if self.aside.len() < self.bodies.len() {
+            self.aside.resize(self.bodies.len(), Aside::NONE);
         }
-        self.sacks[slot as usize] = sack;
+        self.aside[slot as usize] = Aside { sack, request };
     }
 
     #[inline]
-    fn sack(&self, slot: u32, packed: &PackedBody) -> [SackBlock; 3] {
-        if packed.any_sack {
-            self.sacks[slot as usize]
+    fn aside(&self, slot: u32, packed: &PackedBody) -> Aside {
+        if packed.any_aside {
+            self.aside[slot as usize]
         } else {
-            NO_SACK
+            Aside::NONE
         }
     }
 
@@ -135,7 +152,7 @@ impl Bodies {
     #[inline]
     pub fn packed(&self, slot: u32) -> (&PackedBody, Option<[SackBlock; 3]>) {
         let packed = &self.bodies[slot as usize];
-        let sack = packed.any_sack.then(|| self.sacks[slot as usize]);
+        let sack = packed.any_aside.then(|| self.aside[slot as usize].sack);
         (packed, sack)
     }
 
@@ -162,7 +179,7 @@ impl Bodies {
     pub fn remove(&mut self, slot: u32, goes: Goes) -> Body {
         self.free.push(slot);
         let packed = &self.bodies[slot as usize];
-        packed.with_sack(goes, self.sack(slot, packed))
+        packed.with(goes, self.aside(slot, packed))
     }
 
     /// Packets under way.
@@ -222,9 +239,16 @@ mod tests {
             flags: Flags::ACK.with(Flags::ECE),
             ..Segment::default()
         };
+        let request = Segment {
+            acknowledgement: 1 << 35,
+            length: 300,
+            flags: Flags::ACK.with(Flags::REQUEST),
+            request: 9,
+            ..Segment::default()
+        };
         let mut bodies = Bodies::default();
         // Slots of segments with SACK blocks are used again by those without, and the other way round.
-        for order in [[data, ack], [ack, data], [ack, ack]] {
+        for order in [[data, ack], [ack, data], [ack, ack], [request, ack]] {
             let slots = order.map(|segment| {
                 let sent = Time::from_nanos(6);
                 bodies.insert(&Body { segment, sent })
@@ -236,7 +260,12 @@ mod tests {
                     Goes::ToSender
                 };
                 let (packed, sack) = bodies.packed(slot);
-                assert_eq!(packed.body(goes, sack).segment, segment);
+                // A trace has no number of a request.
+                let in_trace = Segment {
+                    request: 0,
+                    ..segment
+                };
+                assert_eq!(packed.body(goes, sack).segment, in_trace);
                 assert_eq!(bodies.remove(slot, goes).segment, segment);
             }
         }

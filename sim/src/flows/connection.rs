@@ -17,9 +17,11 @@ use crate::tcp::{Flags, Mark, Receiver, ReceiverConfig, Segment, Sender, SenderC
 use crate::time::NEVER;
 
 /// Marks a connection that belongs to no web session.
-pub(crate) const NO_SESSION: u32 = u32::MAX;
+pub(crate) const NO_SESSION: u32 = WATCHED - 1;
 /// Marks a connection whose data a player watches.
-pub(crate) const PLAYER: u32 = u32::MAX - 1;
+pub(crate) const PLAYER: u32 = u32::MAX;
+/// Marks a connection whose data a program watches as they arrive: with the number of its streams where it has several.
+pub(crate) const WATCHED: u32 = 1 << 31;
 
 /// Both ends of a connection.
 ///
@@ -58,6 +60,7 @@ struct Shared {
     back: Route,
     /// Its packets in the network; a slot is used again when there are none.
     under_way: u32,
+    /// Its web session, or one of the marks above.
     session: u32,
     header_bytes: u16,
     class: u8,
@@ -241,7 +244,7 @@ impl Connections {
 }
 
 impl Connection {
-    /// A connection of a web session, or of [`NO_SESSION`] or [`PLAYER`].
+    /// A connection of a web session, or of [`NO_SESSION`], [`PLAYER`] or [`WATCHED`].
     pub fn new(
         spec: &TcpSpec,
         configs: &mut Configs,
@@ -453,23 +456,31 @@ impl Connection {
         TimerEvent::Expired
     }
 
-    /// The web session of the connection, if any.
+    /// The web session whose object the connection is for, if any.
     #[inline(always)]
     pub fn session(&self) -> Option<usize> {
-        (self.shared.session < PLAYER).then_some(self.shared.session as usize)
+        (self.shared.session < NO_SESSION).then_some(self.shared.session as usize)
     }
 
-    /// A player watches the data that arrive.
+    /// A program watches the data that arrive.
     #[inline(always)]
-    pub fn has_player(&self) -> bool {
-        self.shared.session == PLAYER
+    pub fn is_watched(&self) -> bool {
+        self.shared.session >= WATCHED
     }
 
-    /// It is of a web session, all its data have arrived, and no packet of it is in the network.
+    /// The number of its streams, if it has several.
+    pub fn streams(&self) -> Option<usize> {
+        let session = self.shared.session;
+        (WATCHED..PLAYER)
+            .contains(&session)
+            .then_some((session - WATCHED) as usize)
+    }
+
+    /// It is for a web object, all its data have arrived, and no packet of it is in the network.
     #[inline(always)]
     pub fn may_end(&self) -> bool {
         let shared = &self.shared;
-        shared.session < PLAYER && shared.state == State::Completed && shared.under_way == 0
+        shared.session < NO_SESSION && shared.state == State::Completed && shared.under_way == 0
     }
 
     /// The flow of the connection.

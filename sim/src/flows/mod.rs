@@ -6,6 +6,7 @@ pub(crate) mod connection;
 pub(crate) mod path;
 pub(crate) mod spec;
 pub(crate) mod state;
+pub(crate) mod streams;
 pub(crate) mod web_paths;
 pub(crate) mod web_sessions;
 
@@ -14,6 +15,7 @@ use crate::names::Names;
 use bodies::Bodies;
 use connection::Connections;
 use state::FlowState;
+use streams::Streams;
 use web_sessions::SessionState;
 
 /// The flows of a run, with all that belongs to them.
@@ -23,6 +25,8 @@ pub(crate) struct Flows {
     pub names: Names,
     pub connections: Connections,
     pub sessions: Vec<SessionState>,
+    /// Of the connections that have several.
+    pub streams: Vec<Streams>,
     pub bodies: Bodies,
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Response times of web objects by their size.
+//! Response times of web objects by their size, and of their pages.
 
 use std::collections::BTreeMap;
 
-use netnice_scenario::results::{self, SizeBin, SizeClass, Slowdown};
+use netnice_scenario::results::{self, PageTimes, SizeBin, SizeClass, Slowdown};
 
 use super::Histogram;
 
@@ -15,6 +15,17 @@ pub struct ResponseTimes {
     classes: Vec<Class>,
     /// Objects requested that have not arrived yet.
     pub unfinished: u64,
+    /// `None` where pages are not measured.
+    pages: Option<Pages>,
+}
+
+/// Pages.
+#[derive(Debug, Clone, Default)]
+struct Pages {
+    /// Those begun that are not complete yet.
+    unfinished: u64,
+    /// From the first request to the last byte of the last object, in nanoseconds.
+    load: Histogram,
 }
 
 /// A class of sizes.
@@ -76,6 +87,32 @@ impl ResponseTimes {
         ResponseTimes {
             classes,
             ..ResponseTimes::default()
+        }
+    }
+
+    /// Also measures pages.
+    pub fn with_pages() -> ResponseTimes {
+        ResponseTimes {
+            pages: Some(Pages::default()),
+            ..ResponseTimes::default()
+        }
+    }
+
+    /// The first object of a page was asked for.
+    pub fn page_begins(&mut self) {
+        if let Some(pages) = &mut self.pages {
+            pages.unfinished += 1;
+        }
+    }
+
+    /// The last object of a page has come, so many nanoseconds after the first was asked for; `None` for a page that is not
+    /// measured.
+    pub fn page_ends(&mut self, nanoseconds: Option<u64>) {
+        if let Some(pages) = &mut self.pages {
+            pages.unfinished -= 1;
+            if let Some(nanoseconds) = nanoseconds {
+                pages.load.record(nanoseconds);
+            }
         }
     }
 
@@ -146,6 +183,10 @@ impl ResponseTimes {
             unfinished: self.unfinished,
             bins: bins.collect(),
             classes: self.classes.iter().map(Class::results).collect(),
+            pages: self.pages.as_ref().map(|pages| PageTimes {
+                unfinished: pages.unfinished,
+                load: pages.load.delays(),
+            }),
         }
     }
 }

@@ -5,6 +5,7 @@ use std::borrow::Borrow;
 use std::collections::HashMap;
 
 use netnice_queue::Time;
+use netnice_scenario::model::Multiplexing;
 
 use crate::engine::event_source;
 use crate::engine::scheduler::{Scheduler, Shape};
@@ -15,7 +16,7 @@ use crate::flows::path::Path;
 use crate::flows::spec::{FlowSpec, Program, TcpSpec};
 use crate::flows::state::{FlowState, Work};
 use crate::flows::web_paths::WebRoutes;
-use crate::flows::web_sessions::{SessionState, Unloaded};
+use crate::flows::web_sessions::{Pages, SessionState, Unloaded};
 use crate::labels::Labels;
 use crate::links::network::PlacedLink;
 use crate::links::routes::{Ends, Hop};
@@ -297,6 +298,12 @@ impl<S: Scheduler> Run<S> {
                 if is_too_long(tcp.receiver.request_length, spec.header_bytes) {
                     return Err(refuse(TOO_LONG));
                 }
+                if web.multiplexing != Multiplexing::None && tcp.receiver.opener != Opener::Receiver
+                {
+                    return Err(refuse(
+                        "objects that share a connection are asked for: its receiver must open",
+                    ));
+                }
                 if paths.clients == 0 || paths.servers == 0 {
                     return Err(refuse(
                         "web sessions need at least one client and one server",
@@ -328,6 +335,8 @@ impl<S: Scheduler> Run<S> {
                                 pending_ns: HashMap::new(),
                             })
                         }),
+                        pages: web.page_times.then(Box::<Pages>::default),
+                        streams: HashMap::new(),
                     });
                 }
                 flow.work = Work::Web {
@@ -339,6 +348,7 @@ impl<S: Scheduler> Run<S> {
                 flow.responses = receives.then(|| {
                     Box::new(match size_classes {
                         Some(bounds) => ResponseTimes::in_classes(bounds),
+                        None if web.page_times => ResponseTimes::with_pages(),
                         None => ResponseTimes::default(),
                     })
                 });

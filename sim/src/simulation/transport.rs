@@ -79,8 +79,8 @@ impl<S: Scheduler> Run<S> {
             self.all_data_arrived(index);
         }
         self.pump_receiver(index);
-        if self.flows.connections.get(index).has_player() {
-            self.data_at_player(index);
+        if self.flows.connections.get(index).is_watched() {
+            self.watched_data_arrived(index, &body.segment);
         }
         self.reuse_if_ended(index);
     }
@@ -96,10 +96,28 @@ impl<S: Scheduler> Run<S> {
         }
         connection.segment_at_sender(self.now, &body.segment);
         if body.segment.flags.contains(Flags::REQUEST) {
-            self.request_at_sender(index);
+            self.request_at_sender(index, &body.segment);
         }
         self.pump_sender(index);
         self.reuse_if_ended(index);
+    }
+
+    /// A segment of data that a program watches has come over the connection `index`.
+    #[inline(never)]
+    fn watched_data_arrived(&mut self, index: usize, segment: &Segment) {
+        match self.flows.connections.get(index).streams() {
+            Some(streams) => self.data_on_streams(streams, segment),
+            None => self.data_at_player(index),
+        }
+    }
+
+    /// A request has come to the sender of the data over the connection `index`.
+    #[cold]
+    fn request_at_sender(&mut self, index: usize, segment: &Segment) {
+        match self.flows.connections.get(index).streams() {
+            Some(streams) => self.request_for_stream(streams, segment.request),
+            None => self.request_for_chunk(index),
+        }
     }
 
     /// Counts a dropped segment; the sender gets no notice.
@@ -163,7 +181,7 @@ impl<S: Scheduler> Run<S> {
         match connection.session() {
             Some(session) => {
                 let (bytes, opened) = (connection.receiver.goodput_bytes(), connection.opened());
-                self.object_arrived(session, (flow, index as u32), bytes, opened);
+                self.object_arrived_alone(session, index as u32, bytes, opened);
             }
             None => self.flows.all[flow].completed = self.now,
         }

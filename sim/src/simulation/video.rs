@@ -20,9 +20,8 @@ impl<S: Scheduler> Run<S> {
         }
     }
 
-    /// A request has come to the sender of the data over the connection `index`.
-    #[cold]
-    pub(super) fn request_at_sender(&mut self, index: usize) {
+    /// A request has come to the server of a video over the connection `index`.
+    pub(super) fn request_for_chunk(&mut self, index: usize) {
         let connection = self.flows.connections.get_mut(index);
         let Some(player) = &mut self.flows.all[connection.flow()].player else {
             return;

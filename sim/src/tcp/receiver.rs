@@ -4,6 +4,7 @@
 mod low_priority;
 mod opening;
 mod prefetch;
+mod requests;
 
 use std::sync::Arc;
 
@@ -18,6 +19,7 @@ use super::timeout::RetransmissionTimeout;
 use super::{Flags, Opener, ReceiverConfig, SackBlock, Segment};
 use crate::time::NEVER_NS;
 use low_priority::{Arrivals, JIFFY_NS, WindowControl};
+use requests::Requests;
 
 pub use low_priority::{LARGEST_GOVERNED_WINDOW, LowPriority};
 
@@ -153,6 +155,8 @@ struct Asking {
     retransmissions: u32,
     /// The newest was retransmitted.
     retransmitted: bool,
+    /// Requests that do not wait for one another, if there are such.
+    requests: Option<Box<Requests>>,
 }
 
 impl Asking {
@@ -228,6 +232,7 @@ impl Receiver {
                 sent_ns: 0,
                 retransmissions: 0,
                 retransmitted: false,
+                requests: None,
             })
         })
     }
@@ -333,9 +338,13 @@ impl Receiver {
         }
         if self.opening_deadline <= now_ns {
             self.opening_deadline = NEVER_NS;
+            let opens = self.state == State::SynSent;
             let asking = self.asking();
             asking.retransmitted = true;
-            asking.retransmissions += 1;
+            asking.retransmissions += match &mut asking.requests {
+                Some(requests) if !opens => requests.send_again(),
+                _ => 1,
+            };
             asking.timeout.back_off();
             self.pending = match self.state {
                 State::SynSent => Pending::Syn,
@@ -348,6 +357,13 @@ impl Receiver {
     #[inline]
     pub fn goodput_bytes(&self) -> u64 {
         self.next - u64::from(self.finished())
+    }
+
+    /// Returns true if the bytes `[start, end)` have all arrived, whatever is missing before them.
+    pub fn has(&self, start: u64, end: u64) -> bool {
+        let missing = start.max(self.next);
+        end <= self.next
+            || (self.out_of_order.containing(missing)).is_some_and(|(_, covered)| end <= covered)
     }
 
     /// Returns true once all data and the FIN after them have arrived; their ACK may not have reached the sender yet.
@@ -430,6 +446,7 @@ impl Receiver {
                 self.sack_blocks()
             },
             flags: Flags::ACK.with(self.echo),
+            request: 0,
         }
     }
 
@@ -483,10 +500,15 @@ impl Receiver {
         if self.state == State::Requesting {
             // Only a request lets the sender send anything but its SYN-ACK.
             self.state = State::Established;
-            self.opening_deadline = NEVER_NS;
-            if self.pending == Pending::Request {
-                self.pending = Pending::Nothing;
+            if !self.numbers_requests() {
+                self.opening_deadline = NEVER_NS;
+                if self.pending == Pending::Request {
+                    self.pending = Pending::Nothing;
+                }
             }
+        }
+        if segment.request != 0 {
+            self.request_answered(now, segment.request);
         }
         let fin = segment.flags.contains(Flags::FIN);
         let end = segment.sequence + u64::from(segment.length) + u64::from(fin);
@@ -709,9 +731,10 @@ impl Receiver {
                     self.agree_on_feedback(accurate && !segment.flags.contains(Flags::ECE));
                 }
                 // A second SYN-ACK: the peer has not received the answer to the first.
-                self.pending = match self.state {
-                    State::Requesting => Pending::Request,
-                    _ => Pending::Ack,
+                let requests = self.state == State::Requesting && self.has_request_to_send();
+                self.pending = match requests {
+                    true => Pending::Request,
+                    false => Pending::Ack,
                 };
             }
             _ => {}

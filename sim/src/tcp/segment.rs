@@ -100,6 +100,9 @@ pub struct Segment {
     pub sack: [SackBlock; 3],
     /// Control bits.
     pub flags: Flags,
+    /// Where requests do not wait for one another: the number, from 1, of the request in this segment, or of the request that this
+    /// segment acknowledges; otherwise 0. On a wire the sequence number and the acknowledgement number of the other direction say it.
+    pub request: u32,
 }
 
 #[cfg(test)]

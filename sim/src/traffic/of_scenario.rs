@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use netnice_queue::Rate;
-use netnice_scenario::model::{self, Application, PacketSizes};
+use netnice_scenario::model::{self, Application, Multiplexing, PacketSizes};
 use netnice_scenario::network::FlowGroup;
 use netnice_scenario::results::Codec;
 
@@ -107,6 +107,8 @@ impl Web {
             }
             .into(),
             pauses: None,
+            multiplexing: web.multiplexing.unwrap_or_default(),
+            page_times: web.multiplexing.is_some(),
         }
     }
 
@@ -124,6 +126,8 @@ impl Web {
                 mean_on: on.get(),
                 mean_off: off.get(),
             }),
+            multiplexing: Multiplexing::None,
+            page_times: false,
         }
     }
 }

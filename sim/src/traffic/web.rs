@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The papers' web traffic: sessions that load one page after the other, each of several objects, each object over a
-//! connection of its own (HTTP/1.0).
+//! Web traffic: sessions that load one page after the other, each of several objects. In the papers each object has a connection of
+//! its own (HTTP/1.0); today those of a page share one.
 
 use std::time::Duration;
 
 use netnice_queue::Time;
+use netnice_scenario::model::Multiplexing;
 
 use super::Sizes;
 use netnice_queue::random::{Stream, seconds};
@@ -28,6 +29,10 @@ pub struct Web {
     pub object_size: Sizes,
     /// Times without pages, which count for no gap; only of an open loop.
     pub pauses: Option<Pauses>,
+    /// The connections of objects. Where they share one, the receiver of the data has to be the opener.
+    pub multiplexing: Multiplexing,
+    /// Measure how long pages take.
+    pub page_times: bool,
 }
 
 /// Times without requests: an interrupted Poisson process.
@@ -57,6 +62,8 @@ pub struct Object {
     pub server: usize,
     /// Which of the clients it goes to; the same for all objects of a page.
     pub client: usize,
+    /// Number of its page in the session, from 0.
+    pub page: u64,
 }
 
 /// One session.
@@ -68,6 +75,8 @@ pub struct Session {
     client: usize,
     /// When the present page began.
     began: Time,
+    /// Pages begun.
+    pages: u64,
     /// Objects of the present page not requested yet.
     to_request: u32,
     /// Objects requested that have not arrived.
@@ -86,6 +95,7 @@ impl Session {
             server: 0,
             client: 0,
             began: Time::ZERO,
+            pages: 0,
             to_request: 0,
             outstanding: 0,
             on_left: None,
@@ -130,6 +140,7 @@ impl Session {
             };
             self.to_request = web.objects_per_page.max(1);
             self.began = now;
+            self.pages += 1;
         }
         self.to_request -= 1;
         self.outstanding += 1;
@@ -137,6 +148,7 @@ impl Session {
             bytes: web.object_size.draw(&mut self.stream),
             server: self.server,
             client: self.client,
+            page: self.pages - 1,
         };
         let next = if self.to_request > 0 {
             Some(now + seconds(self.stream.exponential(web.mean_object_gap.as_secs_f64())))
@@ -176,6 +188,8 @@ mod tests {
             }
             .into(),
             pauses: None,
+            multiplexing: Multiplexing::None,
+            page_times: false,
         };
         let mut session = Session::new(3, Clients::One(0), Stream::new(2, "web"));
         let mut now = session.next_page(&web, Time::ZERO);
@@ -222,6 +236,8 @@ mod tests {
             }
             .into(),
             pauses: None,
+            multiplexing: Multiplexing::None,
+            page_times: false,
         };
         let mut session = Session::new(1, Clients::One(0), Stream::new(1, "web"));
         let mut now = session.next_page(&web, Time::ZERO);
@@ -250,6 +266,8 @@ mod tests {
                 mean_on: Duration::from_millis(200),
                 mean_off: Duration::from_millis(600),
             }),
+            multiplexing: Multiplexing::None,
+            page_times: false,
         };
         let gaps = |web: &Web| {
             let mut session = Session::new(1, Clients::Any(4), Stream::new(3, "arrivals"));

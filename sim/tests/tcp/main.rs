@@ -8,4 +8,5 @@ mod pipe;
 mod rack;
 mod receive_window;
 mod recovery;
+mod requests;
 mod signals;

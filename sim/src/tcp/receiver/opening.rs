@@ -43,7 +43,10 @@ impl Receiver {
             _ => {
                 segment.flags = Flags::ACK.with(Flags::REQUEST);
                 segment.length = self.config.request_length;
-                if self.state == State::Asking {
+                segment.request = self.next_request(now);
+                let one_of_several = segment.request != 0;
+                if self.state == State::Asking || one_of_several && self.state == State::Established
+                {
                     // As any segment it acknowledges what has arrived.
                     segment.flags = segment.flags.with(self.echo);
                     segment.acknowledgement = self.next;
@@ -59,13 +62,18 @@ impl Receiver {
                 };
             }
         }
-        if self.pending != Pending::SynAck {
+        // RFC 6298 section 5.1: the timer runs on where an earlier request has no answer yet.
+        let runs = segment.request != 0 && self.opening_deadline != NEVER_NS;
+        if self.pending != Pending::SynAck && !runs {
             let asking = self.asking();
             asking.sent_ns = now.as_nanos();
             let deadline = asking.sent_ns.saturating_add(asking.timeout.value_ns());
             self.opening_deadline = deadline;
         }
-        self.pending = Pending::Nothing;
+        self.pending = match segment.request {
+            0 => Pending::Nothing,
+            _ => self.pending_request(),
+        };
         self.openings += 1;
         (segment.tsval, segment.tsecr) = self.timestamps(now);
         segment

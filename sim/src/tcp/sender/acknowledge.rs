@@ -66,6 +66,20 @@ impl Sender {
             && segment.acknowledgement == self.next_sequence
     }
 
+    /// Handles a request that does not wait for what the receiver asked for before. Returns true if it also acknowledges new data.
+    #[cold]
+    fn on_numbered_request(&mut self, segment: &Segment) -> bool {
+        self.numbered_request = segment.request;
+        self.ack_to_send = true;
+        self.state = SenderState::Answering;
+        let (acknowledgement, window) = (segment.acknowledgement, u64::from(segment.window));
+        // One that acknowledges nothing new is no duplicate ACK, since it carries data (RFC 5681 section 2).
+        if acknowledgement == self.unacknowledged {
+            self.window_edge = self.window_edge_at_first().max(acknowledgement + window);
+        }
+        (self.unacknowledged + 1..=self.next_sequence).contains(&acknowledgement)
+    }
+
     /// Handles a segment from the receiver.
     #[inline]
     pub fn on_segment(&mut self, now: Time, segment: &Segment) {
@@ -78,12 +92,17 @@ impl Sender {
             || acknowledgement > self.next_sequence
             || segment.flags.0 & (Flags::ACK.0 | Flags::SYN.0 | Flags::REQUEST.0) != Flags::ACK.0
         {
-            if !self.is_next_request(segment) {
+            if segment.request != 0 {
+                if !self.on_numbered_request(segment) {
+                    return;
+                }
+            } else if !self.is_next_request(segment) {
                 // A duplicate request is acknowledged, too (RFC 9293 section 3.10.7.4).
                 self.ack_to_send |= segment.flags.contains(Flags::REQUEST);
                 return;
+            } else {
+                self.request = Some(segment.length);
             }
-            self.request = Some(segment.length);
         }
         let now_ns = now.as_nanos();
         let advances = acknowledgement > self.unacknowledged;

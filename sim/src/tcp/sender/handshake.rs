@@ -100,6 +100,7 @@ impl Sender {
         }
         if flags.contains(Flags::REQUEST) {
             self.request = Some(segment.length);
+            self.numbered_request = segment.request;
             // A bare ACK, before the program has read the request, as Linux sends it, which delays no ACKs at the
             // beginning of a connection, and as ns-2's one-way agents do.
             self.ack_to_send = true;

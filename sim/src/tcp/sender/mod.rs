@@ -166,6 +166,8 @@ pub struct Sender {
     /// Zero-window probes sent since data were sent last.
     zero_window_probes: u32,
     request: Option<u32>,
+    /// Number of the request that the next bare ACK acknowledges; 0 where requests wait for one another.
+    numbered_request: u32,
     last_reduction: LastReduction,
     /// NewReno: a partial ACK has come in this recovery.
     partial_ack_seen: bool,
@@ -255,6 +257,7 @@ impl Sender {
             handshake_to_send: false,
             handshake_sends: 0,
             request: None,
+            numbered_request: 0,
             opened: Time::ZERO,
             retransmitted_segments: 0,
             retransmitted_bytes: 0,

@@ -315,6 +315,7 @@ impl Sender {
             } else {
                 flags
             },
+            request: 0,
         }
     }
 
@@ -354,6 +355,7 @@ impl Sender {
         self.ack_to_send = false;
         let mut segment = Segment {
             flags: Flags::ACK,
+            request: std::mem::take(&mut self.numbered_request),
             ..Segment::default()
         };
         self.stamp(now, &mut segment);
