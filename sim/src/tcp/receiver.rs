@@ -731,10 +731,9 @@ impl Receiver {
                     self.agree_on_feedback(accurate && !segment.flags.contains(Flags::ECE));
                 }
                 // A second SYN-ACK: the peer has not received the answer to the first.
-                let requests = self.state == State::Requesting && self.has_request_to_send();
-                self.pending = match requests {
-                    true => Pending::Request,
-                    false => Pending::Ack,
+                self.pending = match self.state {
+                    State::Requesting => self.request_again(),
+                    _ => Pending::Ack,
                 };
             }
             _ => {}

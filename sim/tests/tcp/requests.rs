@@ -60,6 +60,19 @@ fn an_rto_retransmits_the_requests_without_an_answer() {
 }
 
 #[test]
+fn a_second_syn_ack_has_the_requests_sent_again() {
+    // The first SYN arrives at 1120 ms, after the second, sent at 1000 ms, and before the requests. The SYN-ACK that answers it is at
+    // the receiver at 1170 ms, and the first answer to a request at 1200 ms.
+    let late = Fate::Late(Duration::from_millis(1070));
+    let mut pipe = asked_twice().ack_fate(|number, _| if number == 0 { late } else { ARRIVES });
+    pipe.open();
+    pipe.run(Time::from_millis(9000));
+    let expected = [(1100.0, 1), (1100.0, 2), (1170.0, 1), (1170.0, 2)];
+    assert_eq!(requests(&pipe), expected);
+    assert_eq!(pipe.receiver.next_timer(), None);
+}
+
+#[test]
 fn a_lost_acknowledgement_costs_a_request() {
     // SYN-ACK, then the ACKs of both requests, of which the second is lost.
     let mut pipe = asked_twice().losing(&[2]);

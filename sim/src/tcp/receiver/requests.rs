@@ -87,15 +87,12 @@ impl Receiver {
         }
     }
 
-    /// Returns true if there is a request to send; those sent that have no answer are sent again.
-    pub(super) fn has_request_to_send(&mut self) -> bool {
-        match self.asking().requests.as_deref_mut() {
-            None => true,
-            Some(requests) => {
-                requests.send_again();
-                !requests.to_send.is_empty()
-            }
+    /// The request to send again, where all that was sent has no answer.
+    pub(super) fn request_again(&mut self) -> Pending {
+        if let Some(requests) = &mut self.asking().requests {
+            requests.send_again();
         }
+        Pending::Request
     }
 
     /// The sender has the request of this number.
