@@ -75,6 +75,11 @@ class Results:
         return Frame(self._runs.table("response_times"))
 
     @property
+    def pages(self) -> Frame:
+        """Load times of web pages in seconds, of each run; of flows whose application gives its ``multiplexing``."""
+        return Frame(self._runs.table("pages"))
+
+    @property
     def series(self) -> Frame:
         """All samples of all time series: times in seconds, values in ``unit``; NaN where there was none.
 

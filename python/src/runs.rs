@@ -17,12 +17,13 @@ use crate::tables::Table;
 pub(crate) type RunKey = (usize, u64);
 
 /// The names of the tables.
-const TABLES: [&str; 9] = [
+const TABLES: [&str; 10] = [
     "summary",
     "figures",
     "flows",
     "queues",
     "response_times",
+    "pages",
     "transfers",
     "calls",
     "videos",

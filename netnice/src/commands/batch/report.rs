@@ -66,6 +66,12 @@ pub fn report(file: &ScenarioFile, runs: &[RunResults], summary: &Summary) -> St
             rows(summary, response_rows),
         ),
         (
+            "Pages",
+            &["", "number", "unfinished", "mean", "50 %", "95 %", "99 %"][..],
+            1,
+            rows(summary, page_rows),
+        ),
+        (
             "Transfers",
             &[
                 "", "number", "mean", "50 %", "95 %", "99 %", "slowdown", "50 %", "95 %", "99 %",
@@ -268,6 +274,22 @@ fn response_rows(point: &PointSummary) -> Vec<Vec<String>> {
             cell(point, Subject::Objects, name, ("objects", plain)),
             cell(point, Subject::Objects, name, ("response_time", time)),
             cell(point, Subject::Objects, name, ("p95_response_time", time)),
+        ]
+    });
+    rows.collect()
+}
+
+fn page_rows(point: &PointSummary) -> Vec<Vec<String>> {
+    let rows = subjects(point, Subject::Pages).into_iter().map(|name| {
+        let of = |quantity, words: Words| cell(point, Subject::Pages, name, (quantity, words));
+        vec![
+            name.to_owned(),
+            of("pages", plain),
+            of("unfinished", plain),
+            of("page_time", time),
+            of("p50_page_time", time),
+            of("p95_page_time", time),
+            of("p99_page_time", time),
         ]
     });
     rows.collect()
