@@ -147,6 +147,7 @@ impl Streams {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tcp::{Mark, ReceiverConfig};
 
     /// The bytes that the server of three objects, of 10, 20 and 30 bytes, sends as each of these requests arrives.
     fn served(order: Order, requests: [u32; 4]) -> [u64; 4] {
@@ -173,6 +174,54 @@ mod tests {
         assert_eq!(
             orders.map(|it| served(it, [1, 0, 4, 2])),
             [[10, 0, 0, 20]; 2]
+        );
+    }
+
+    /// The sizes of the objects, of 1000, 1500 and 10 bytes, that are complete with each of these segments: first byte and length.
+    fn complete(order: Order, segments: [(u64, u32); 5]) -> [Vec<u64>; 5] {
+        let mut streams = Streams::new(order, 0, 0);
+        for bytes in [1000, 1500, 10] {
+            let number = streams.ask(Asked {
+                bytes,
+                at: Time::ZERO,
+                page: 0,
+            });
+            assert_eq!(streams.request_arrived(number), bytes);
+        }
+        let mut receiver = Receiver::new(ReceiverConfig {
+            handshake: false,
+            ..ReceiverConfig::default()
+        });
+        segments.map(|(sequence, length)| {
+            let segment = Segment {
+                sequence,
+                length,
+                ..Segment::default()
+            };
+            receiver.on_segment(Time::ZERO, &segment, Mark::NONE);
+            while receiver.poll_transmit(Time::ZERO).is_some() {}
+            let complete = streams.data_arrived(&receiver, &segment);
+            complete.into_iter().map(|object| object.bytes).collect()
+        })
+    }
+
+    #[test]
+    fn an_object_is_complete_once() {
+        // A packet with the end of an object and all of the next, which comes twice; then those before it.
+        let segments = [
+            (2000, 510),
+            (2000, 510),
+            (1000, 1000),
+            (2000, 510),
+            (0, 1000),
+        ];
+        assert_eq!(
+            complete(Order::OfEachStream, segments),
+            [vec![10], vec![], vec![1500], vec![], vec![1000]]
+        );
+        assert_eq!(
+            complete(Order::OfBytes, segments),
+            [vec![], vec![], vec![], vec![], vec![1000, 1500, 10]]
         );
     }
 
