@@ -361,9 +361,8 @@ impl Receiver {
 
     /// Returns true if the bytes `[start, end)` have all arrived, whatever is missing before them.
     pub fn has(&self, start: u64, end: u64) -> bool {
-        let missing = start.max(self.next);
-        end <= self.next
-            || (self.out_of_order.containing(missing)).is_some_and(|(_, covered)| end <= covered)
+        let around = self.out_of_order.containing(start);
+        end <= self.next || around.is_some_and(|(_, covered)| end <= covered)
     }
 
     /// Returns true once all data and the FIN after them have arrived; their ACK may not have reached the sender yet.
