@@ -328,6 +328,18 @@ impl PacketQueue for FifoLanes {
         upcoming.chain(lanes).chain(self.calendar.iter())
     }
 
+    // All at once: nothing is to be inserted among them.
+    fn take_all(&mut self, now: Time) -> Vec<Flight> {
+        const ALL: usize = 1 << 40;
+        let ahead = std::mem::replace(&mut self.ahead, ALL);
+        self.look_ahead();
+        self.ahead = ahead;
+        let all = self.upcoming.split_off(self.gone);
+        self.shown = self.gone;
+        self.start_again(now);
+        all
+    }
+
     fn start_again(&mut self, now: Time) {
         self.forget_gone();
         self.horizon = 0;

@@ -20,6 +20,8 @@ pub(crate) struct Deferred {
     pub dropped: Vec<(u32, DropCause, Packet)>,
     /// Links on which packets had to wait that have come out, and for how many nanoseconds.
     pub waits: Vec<(u32, u64)>,
+    /// A bit for the links of deferred packets, by the last digits of their numbers.
+    links: u64,
     /// Whatever happens at this time or earlier can happen before something is done for them.
     until: Time,
     /// The end of the run.
@@ -34,6 +36,7 @@ impl Deferred {
             to_senders: Vec::new(),
             dropped: Vec::new(),
             waits: Vec::new(),
+            links: 0,
             until: end,
             end,
         }
@@ -60,6 +63,18 @@ impl Deferred {
     /// Nothing has to be done any more before the end.
     pub fn done(&mut self) {
         self.until = self.end;
+        self.links = 0;
+    }
+
+    /// A packet on this link is deferred.
+    #[inline(always)]
+    pub fn note_link(&mut self, link: usize) {
+        self.links |= 1 << (link % 64);
+    }
+
+    /// Returns false if no packet on this link is deferred.
+    pub fn may_have_link(&self, link: usize) -> bool {
+        self.links & 1 << (link % 64) != 0
     }
 
     /// Something has to be done before `time`.

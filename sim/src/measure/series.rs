@@ -84,8 +84,10 @@ pub(crate) struct Sampler {
     fresh: Vec<f64>,
 }
 
-/// Samples that are kept before they are added to the series.
-const FRESH: usize = 8;
+/// Bytes of samples that are kept before they are added to the series, and the least and the most samples.
+const FRESH_BYTES: usize = 4 << 20;
+const LEAST_FRESH: usize = 8;
+const MOST_FRESH: usize = 64;
 
 #[derive(Debug)]
 pub(crate) struct SampledFlow {
@@ -139,7 +141,9 @@ impl Sampler {
 
     /// The newest sample is complete.
     pub fn end_sample(&mut self) {
-        if self.fresh.len() >= FRESH * self.series.len() {
+        let samples = FRESH_BYTES / size_of::<f64>() / self.series.len().max(1);
+        let samples = samples.clamp(LEAST_FRESH, MOST_FRESH);
+        if self.fresh.len() >= samples * self.series.len() {
             self.settle();
         }
     }

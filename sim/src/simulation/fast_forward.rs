@@ -21,6 +21,14 @@ use crate::lookahead::survey;
 use crate::packet::{Packet, Route};
 use crate::simulation::run::Run;
 
+/// A packet that waits on a link because a barrier was in its way.
+struct Waiting {
+    number: usize,
+    /// Links to the end of its route.
+    hops_left: usize,
+    to_sender: bool,
+}
+
 impl<S: Scheduler> Run<S> {
     /// All flows are known: finds out from which links packets can be fast-forwarded, unless lookahead is off.
     pub(super) fn begin_lookahead(&mut self, on: bool) {
@@ -81,6 +89,7 @@ impl<S: Scheduler> Run<S> {
         }
         let deferred = &mut self.lookahead.deferred;
         deferred.do_before(departure.due);
+        deferred.note_link(link);
         let aside = if hop.is_back() {
             &mut deferred.to_senders
         } else {
@@ -129,7 +138,9 @@ impl<S: Scheduler> Run<S> {
     /// before it.
     #[inline(never)]
     fn leave_on_link(&mut self, link: usize, departure: Departure, packet: Packet) {
-        self.run_deferred();
+        if self.lookahead.deferred.may_have_link(link) {
+            self.run_deferred();
+        }
         self.put_on_link(link, departure, packet);
     }
 
@@ -220,14 +231,21 @@ impl<S: Scheduler> Run<S> {
     /// Fast-forwards packets that wait on links because a barrier was in their way: no later packet may overtake them.
     pub(super) fn fast_forward_waiting(&mut self) {
         let all = self.scheduler.take_packets(self.now);
+        let limit = self.lookahead.limits.limit();
         let mut moved = Vec::new();
         let mut may_be_moved = vec![false; self.links.all.len()];
         for (number, flight) in all.iter().enumerate() {
             let link_before = self.links.routes.hop(flight.packet.route.back());
             if link_before.allows_fast_forward() {
-                let hops_left = self.links.routes.hops(flight.packet.route).count();
-                moved.push((hops_left, number));
                 may_be_moved[flight.link as usize] = true;
+                if flight.due < limit {
+                    let hops_left = self.links.routes.hops(flight.packet.route).count();
+                    moved.push(Waiting {
+                        number,
+                        hops_left,
+                        to_sender: link_before.is_back(),
+                    });
+                }
             }
         }
         // Before anything is sent behind them. Where a packet of another flow may be left on the link, they wait for it: those
@@ -238,16 +256,53 @@ impl<S: Scheduler> Run<S> {
             self.put_back(flight);
         }
         // Of two packets of one flow the one that is further comes first.
-        moved.sort_by_key(|&(hops_left, _)| hops_left);
+        moved.sort_by_key(|waiting| waiting.hops_left);
         let mut done = vec![false; all.len()];
-        for (_, number) in moved {
-            done[number] = self.fast_forward_flight(&all[number]);
+        for at in (0..moved.len()).step_by(BATCH) {
+            let steps = Steps { aside: &moved, at };
+            if S::NEEDS_LANES {
+                self.prefetch_waiting(&all, &steps);
+            }
+            for waiting in steps.batch(0) {
+                done[waiting.number] = self.fast_forward_flight(&all[waiting.number]);
+            }
         }
         for (flight, done) in all.iter().zip(done) {
             if waits(flight) && !done {
                 self.put_back(flight);
             }
         }
+    }
+
+    /// Takes the steps of prefetching for packets that are fast-forwarded because they wait.
+    #[inline(always)]
+    fn prefetch_waiting(&self, all: &[Flight], steps: &Steps<'_, Waiting>) {
+        let prefetch = self.prefetch();
+        steps.take(
+            |waiting| {
+                let flight = &all[waiting.number];
+                prefetch.fetch_way(flight.packet.route);
+                match waiting.to_sender {
+                    true => prefetch.fetch_sender(&Arrival::of(flight)),
+                    false => prefetch.fetch_receiver(&Arrival::of(flight)),
+                }
+            },
+            |waiting| {
+                let flight = &all[waiting.number];
+                prefetch.fetch_way_if_busy(flight.packet.route, flight.due);
+                match waiting.to_sender {
+                    true => prefetch.fetch_around_sender(&Arrival::of(flight)),
+                    false => prefetch.fetch_around_receiver(&Arrival::of(flight)),
+                }
+            },
+            |waiting| {
+                let arrival = Arrival::of(&all[waiting.number]);
+                match waiting.to_sender {
+                    true => prefetch.fetch_beyond_sender(&arrival),
+                    false => prefetch.fetch_delay(&arrival),
+                }
+            },
+        );
     }
 
     /// Fast-forwards a packet that a link has taken in to the end of its route; false where a barrier is in its way.
