@@ -417,6 +417,50 @@ fn plots_are_drawn_from_results() {
 }
 
 #[test]
+fn series_may_be_parquet_files_instead_of_text() {
+    let (directory, file) = place(SCENARIO);
+    let (as_text, out) = (directory.path().join("text"), directory.path().join("out"));
+    let arguments = |out| ["sim", text(&file), "--quiet", "--out", text(out)];
+    succeeded(&run(&arguments(&as_text)));
+    let as_parquet = [&arguments(&out)[..], &["--series", "parquet"]].concat();
+    succeeded(&run(&as_parquet));
+    assert!(!out.join("series.csv").exists());
+    let series = out.join("series/point-00000-seed-2.parquet");
+    assert!(fs::read(&series).unwrap().starts_with(b"PAR1"));
+    // The same figures otherwise, and the same plots.
+    for name in ["summary.json", "flows.csv", "queues.csv"] {
+        assert!(
+            fs::read(out.join(name)).unwrap() == fs::read(as_text.join(name)).unwrap(),
+            "{name}"
+        );
+    }
+    for out in [&as_text, &out] {
+        succeeded(&run(&["plot", text(out)]));
+    }
+    for name in ["cwnd.svg", "queue_delay.svg", "goodput.svg"] {
+        let plot = |out: &Path| fs::read(out.join("plots").join(name)).unwrap();
+        assert!(plot(&out) == plot(&as_text), "{name}");
+    }
+
+    // A run whose series are not as they were written is made again, and gets the same.
+    let before = fs::read(&series).unwrap();
+    fs::write(&series, b"PAR1").unwrap();
+    let resumed = run(&[&arguments(&out)[..], &["--resume"]].concat());
+    ended_in_one_line(
+        &resumed,
+        0,
+        "seed-2.parquet: the file is not as it was written",
+    );
+    assert!(fs::read(&series).unwrap() == before);
+    let other = run(&[&arguments(&out)[..], &["--resume", "--series", "text"]].concat());
+    ended_in_one_line(
+        &other,
+        1,
+        "time series as Parquet files; leave out --series",
+    );
+}
+
+#[test]
 fn packets_of_a_link_are_written_for_wireshark() {
     let (directory, file) = place(SCENARIO);
     let out = directory.path().join("out");

@@ -248,7 +248,9 @@ impl Reproduction {
         };
         run.settings = point.settings.clone();
         if let Some(directory) = &directories[study] {
-            directory.store(number, &run).map_err(StoreError::from)?;
+            directory
+                .store(number, &mut run)
+                .map_err(StoreError::from)?;
         }
         Ok(Some(run))
     }

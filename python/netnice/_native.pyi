@@ -135,7 +135,12 @@ class Runs:
 
 class Directory:
     def __new__(
-        cls, scenario: Scenario, path: str | os.PathLike[str], resume: bool, command: list[str]
+        cls,
+        scenario: Scenario,
+        path: str | os.PathLike[str],
+        resume: bool,
+        command: list[str],
+        series: str | None = None,
     ) -> Directory: ...
     def finished(self, keys: list[tuple[int, int]]) -> tuple[Runs, list[str]]: ...
     def store(self, key: tuple[int, int], text: bytes) -> None: ...

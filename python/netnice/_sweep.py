@@ -12,7 +12,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Union
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Union
 
 from ._control import by_flow
 from ._executors import Engine, ExecutorLike, FutureLike
@@ -43,6 +43,7 @@ def simulate(
     out: str | os.PathLike[str] | None = None,
     resume: bool = False,
     parquet: bool = False,
+    series: Literal["text", "parquet"] | None = None,
     executor: AnyExecutor | None = None,
     controls: Controls | None = None,
     progress: bool | Callable[[int, int], object] = False,
@@ -52,8 +53,9 @@ def simulate(
     ``scenario`` is a `Scenario`, the path of a file, or a dictionary of fields; ``seeds`` a number n for 1 to n, or a
     list, instead of the scenario's. ``jobs`` is the number of runs at a time on this machine, as many as it has
     processors by default. ``out`` is a directory that keeps each finished run, as ``netnice sim --out`` does; with
-    ``resume`` finished runs found there are reused. ``progress`` is ``True`` for a line on stderr, or a function that
-    is called with the numbers of finished and of all runs.
+    ``resume`` finished runs found there are reused. ``series`` says how it keeps time series: as ``"text"``, the
+    default, or as ``"parquet"``, a file for each run in ``series/``. ``progress`` is ``True`` for a line on stderr, or
+    a function that is called with the numbers of finished and of all runs.
 
     ``controls`` is a class with the methods of `Control`, which then governs all flows over TCP, or a dictionary of
     such classes by the name of flows. Such runs are slow, go one after the other on this machine, whatever ``jobs``
@@ -71,6 +73,7 @@ def simulate(
         out=out,
         resume=resume,
         parquet=parquet,
+        series=series,
         executor=executor,
         controls=controls,
         progress=progress,
@@ -89,6 +92,7 @@ def sweep(
     out: str | os.PathLike[str] | None = None,
     resume: bool = False,
     parquet: bool = False,
+    series: Literal["text", "parquet"] | None = None,
     controls: Controls | None = None,
     progress: bool | Callable[[int, int], object] = False,
 ) -> Results:
@@ -111,7 +115,7 @@ def sweep(
     if classes is not None and out is not None:
         msg = "runs with a control in Python cannot be kept in `out`: its code is no part of what identifies results"
         raise ValueError(msg)
-    directory = None if out is None else Directory(scenario, out, resume, list(sys.argv))
+    directory = None if out is None else Directory(scenario, out, resume, list(sys.argv), series)
     total = len(scenario.runs)
     report = progress_by(progress, total)
     keys = scenario.runs

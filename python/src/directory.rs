@@ -5,8 +5,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use netnice_scenario::ScenarioFile;
-use netnice_scenario::results::{Backend, Existing, Manifest, ResultsDirectory, RunResults};
-use pyo3::exceptions::{PyFileExistsError, PyOSError};
+use netnice_scenario::results::{
+    Backend, Existing, Manifest, ResultsDirectory, RunResults, SeriesFormat,
+};
+use pyo3::exceptions::{PyFileExistsError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::error;
@@ -23,7 +25,7 @@ pub(crate) struct Directory {
 
 impl Directory {
     /// Stores a finished run.
-    pub(crate) fn keep(&self, point: usize, run: &RunResults) -> Result<(), String> {
+    pub(crate) fn keep(&self, point: usize, run: &mut RunResults) -> Result<(), String> {
         let _one = self.storing.lock().map_err(|error| error.to_string())?;
         (self.directory.store(point, run)).map_err(|error| error.to_string())
     }
@@ -33,16 +35,27 @@ impl Directory {
 impl Directory {
     /// Creates the directory, or opens it where `resume` is true and it has runs of this scenario.
     #[new]
+    #[pyo3(signature = (scenario, path, resume, command, series=None))]
     fn new(
         scenario: &Scenario,
         path: PathBuf,
         resume: bool,
         command: Vec<String>,
+        series: Option<&str>,
     ) -> PyResult<Directory> {
         use netnice_scenario::results::DirectoryError;
         let file = scenario.file.clone();
         let version = env!("CARGO_PKG_VERSION");
-        let manifest = Manifest::new(&file, Backend::Simulation, version, command);
+        let mut manifest = Manifest::new(&file, Backend::Simulation, version, command);
+        manifest.series = match series {
+            None => None,
+            Some("text") => Some(SeriesFormat::Text),
+            Some("parquet") => Some(SeriesFormat::Parquet),
+            Some(other) => {
+                let message = format!("series is \"text\", \"parquet\" or None, not {other:?}");
+                return Err(PyValueError::new_err(message));
+            }
+        };
         let existing = match resume {
             true => Existing::Resume,
             false => Existing::Refuse,
@@ -52,6 +65,11 @@ impl Directory {
             DirectoryError::Occupied(path) => PyFileExistsError::new_err(format!(
                 "{} holds results already; reuse them with resume=True, or choose another directory",
                 path.display()
+            )),
+            DirectoryError::OtherSeries { path, format } => PyFileExistsError::new_err(format!(
+                "{} holds time series as {}; leave out `series`, or choose another directory",
+                path.display(),
+                format.name()
             )),
             DirectoryError::Io { error, .. } => {
                 let number = error.raw_os_error();
@@ -78,7 +96,11 @@ impl Directory {
                     .directory
                     .finished(point, &self.file.points[point], seed)
                 {
-                    Ok(run) => found.extend(run.map(|run| ((point, seed), run))),
+                    Ok(None) => {}
+                    Ok(Some(mut run)) => match self.directory.load_series(point, &mut run) {
+                        Ok(()) => found.push(((point, seed), run)),
+                        Err(reason) => stale.push(reason.to_string()),
+                    },
                     Err(reason) => stale.push(reason.to_string()),
                 }
             }
@@ -88,8 +110,9 @@ impl Directory {
 
     /// Stores a run of which these are the file's contents.
     fn store(&self, py: Python<'_>, key: RunKey, text: &[u8]) -> PyResult<()> {
-        let run = runs::read(&self.file, key, text)?;
-        py.detach(|| self.keep(key.0, &run)).map_err(error::of_run)
+        let mut run = runs::read(&self.file, key, text)?;
+        py.detach(|| self.keep(key.0, &mut run))
+            .map_err(error::of_run)
     }
 
     /// Writes summary and tables of the runs, as `netnice sim --out` does.

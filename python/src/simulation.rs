@@ -54,11 +54,11 @@ pub(crate) fn run_local(
     let directory = directory.map(Bound::get);
     let work = |&key: &RunKey, stop: &AtomicBool| -> Result<Option<(RunKey, RunResults)>, String> {
         let go_on = || !stop.load(Ordering::Relaxed);
-        let Some(run) = run(&file, key, &OutsideControls::new(), go_on)? else {
+        let Some(mut run) = run(&file, key, &OutsideControls::new(), go_on)? else {
             return Ok(None);
         };
         if let Some(directory) = directory {
-            directory.keep(key.0, &run)?;
+            directory.keep(key.0, &mut run)?;
         }
         Ok(Some((key, run)))
     };

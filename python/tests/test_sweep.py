@@ -15,6 +15,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pandas
 import pytest
 from conftest import TWO_RENO
 
@@ -184,6 +185,28 @@ def test_results_are_kept_and_reused(scenario: netnice.Scenario, tmp_path: Path)
     assert files(out) == before
     with pytest.raises(FileExistsError, match="another scenario"):
         netnice.simulate(scenario.with_settings(duration="2s"), out=out, resume=True)
+
+
+def test_series_may_be_parquet_files(scenario: netnice.Scenario, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    first = netnice.simulate(scenario, out=out, series="parquet")
+    table = first.series.to_pandas()
+    # Files have no value where there is none or an infinite one.
+    table["value"] = table["value"].replace(float("inf"), float("nan"))
+    read = pandas.read_parquet(out / "series").sort_values("seed", kind="stable", ignore_index=True)
+    assert len(read) > 0
+    pandas.testing.assert_frame_equal(read, table, check_dtype=False, check_categorical=False, check_exact=True)
+    assert not (out / "series.csv").exists()
+    (out / "series" / "point-00000-seed-2.parquet").unlink()
+    counts: list[int] = []
+    with pytest.warns(UserWarning, match="seed-2.parquet"):
+        again = netnice.simulate(scenario, out=out, resume=True, progress=lambda n, _: counts.append(n))
+    assert counts == [len(scenario.runs)]
+    assert list(again.json()) == list(first.json())
+    with pytest.raises(FileExistsError, match="leave out `series`"):
+        netnice.simulate(scenario, out=out, resume=True, series="text")
+    with pytest.raises(ValueError, match='not "csv"'):
+        netnice.simulate(scenario, out=tmp_path / "other", series="csv")  # type: ignore[arg-type]
 
 
 def test_seeds_may_be_any_order(scenario: netnice.Scenario) -> None:

@@ -7,7 +7,7 @@ use netnice_scenario::ScenarioFile;
 use netnice_scenario::model::{TrafficClass, Transport};
 use netnice_scenario::results::{
     Backend, Delays, DirectoryError, Existing, FlowResult, Manifest, ResultsDirectory, RunResults,
-    Series, StaleRun, Subject, Summary,
+    Series, SeriesFormat, StaleRun, Subject, Summary,
 };
 
 const SCENARIO: &str = "name = \"test\"
@@ -87,8 +87,8 @@ fn finished_runs_are_kept_and_found_again() {
     let file = scenario(&[]);
     let results =
         ResultsDirectory::create(&path, manifest(&file), &file, Existing::Refuse).unwrap();
-    let first = run(&file, 1, 2, &[5e5]);
-    results.store(1, &first).unwrap();
+    let mut first = run(&file, 1, 2, &[5e5]);
+    results.store(1, &mut first).unwrap();
     assert_eq!(results.finished(1, &file.points[1], 1).unwrap(), None);
 
     let refused = ResultsDirectory::create(&path, manifest(&file), &file, Existing::Refuse);
@@ -122,8 +122,8 @@ fn overwriting_removes_results_and_nothing_else() {
     let file = scenario(&[]);
     let results = ResultsDirectory::create(&path, manifest(&file), &file, Existing::Refuse);
     let results = results.unwrap();
-    let runs = [run(&file, 0, 1, &[5e5])];
-    results.store(0, &runs[0]).unwrap();
+    let mut runs = [run(&file, 0, 1, &[5e5])];
+    results.store(0, &mut runs[0]).unwrap();
     results.write_tables(&runs, &Summary::of(&runs)).unwrap();
     fs::write(path.join("notes.txt"), "mine").unwrap();
 
@@ -156,7 +156,7 @@ fn a_run_whose_file_was_touched_is_not_found() {
         ResultsDirectory::create(&path, manifest(&file), &file, Existing::Refuse).unwrap();
     let runs = path.join("runs");
     for seed in [1, 2] {
-        results.store(0, &run(&file, 0, seed, &[5e5])).unwrap();
+        results.store(0, &mut run(&file, 0, seed, &[5e5])).unwrap();
     }
     let look = |seed| {
         let resumed =
@@ -191,7 +191,7 @@ fn a_run_whose_file_was_touched_is_not_found() {
     assert!(matches!(look(1), Err(StaleRun::OtherRun(_))));
     let mut other = run(&file, 0, 1, &[5e5]);
     other.settings = file.points[1].settings.clone();
-    results.store(0, &other).unwrap();
+    results.store(0, &mut other).unwrap();
     assert!(matches!(look(1), Err(StaleRun::OtherRun(_))));
 
     // Nothing says what is right; no file that ends.
@@ -211,8 +211,8 @@ fn a_run_stored_again_has_one_checksum() {
     let results =
         ResultsDirectory::create(directory.path(), manifest(&file), &file, Existing::Refuse);
     let results = results.unwrap();
-    let second = run(&file, 0, 1, &[6e5]);
-    for run in [&run(&file, 0, 1, &[5e5]), &second] {
+    let mut second = run(&file, 0, 1, &[6e5]);
+    for run in [&mut run(&file, 0, 1, &[5e5]), &mut second] {
         results.store(0, run).unwrap();
     }
     results
@@ -228,6 +228,80 @@ fn a_run_stored_again_has_one_checksum() {
             .unwrap();
     let found = resumed.finished(0, &file.points[0], 1).unwrap().unwrap();
     assert_eq!(found.flows[0].goodput_bps, 6e5);
+}
+
+#[cfg(feature = "parquet")]
+#[test]
+fn series_in_files_of_their_own_are_kept_with_their_runs() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("results");
+    let file = scenario(&[]);
+    let in_format = |series| Manifest {
+        series,
+        ..manifest(&file)
+    };
+    let parquet = in_format(Some(SeriesFormat::Parquet));
+    let results = ResultsDirectory::create(&path, parquet.clone(), &file, Existing::Refuse);
+    let results = results.unwrap();
+    let mut first = run(&file, 1, 2, &[5e5]);
+    results.store(1, &mut first).unwrap();
+    assert_eq!((first.series.len(), &first.series_file), (1, &None));
+    let series = path.join("series/point-00001-seed-2.parquet");
+    let json = fs::read_to_string(path.join("runs/point-00001-seed-2.json")).unwrap();
+    let named = r#""series":[],"series_file":"series/point-00001-seed-2.parquet","#;
+    assert!(json.contains(named), "{json}");
+    let runs = results.runs().unwrap();
+    assert_eq!(runs[0].flows, first.flows);
+    let (found, stored) = (&runs[0].series[0], &first.series[0]);
+    let names = |series: &Series| [&series.of, &series.quantity, &series.unit].map(String::clone);
+    assert_eq!(names(found), names(stored));
+    assert_eq!(found.time_s, stored.time_s);
+    assert!(found.value[0] == 1.0 && found.value[1].is_nan());
+    // No table of all runs repeats them.
+    let summary = Summary::of(&runs);
+    results.write_tables(&runs, &summary).unwrap();
+    results.write_parquet(&runs, &summary).unwrap();
+    assert!(path.join("flows.parquet").exists());
+    assert!(!path.join("series.csv").exists() && !path.join("series.parquet").exists());
+
+    // The format is the directory's, whoever goes on with it.
+    let resume =
+        |format| ResultsDirectory::create(&path, in_format(format), &file, Existing::Resume);
+    for format in [None, Some(SeriesFormat::Parquet)] {
+        let resumed = resume(format).unwrap();
+        assert_eq!(resumed.series_format(), SeriesFormat::Parquet);
+        let mut found = resumed.finished(1, &file.points[1], 2).unwrap().unwrap();
+        assert!(found.series.is_empty());
+        resumed.load_series(1, &mut found).unwrap();
+        assert_eq!((found.series.len(), &found.series_file), (1, &None));
+    }
+    let refused = resume(Some(SeriesFormat::Text)).map(|_| ()).unwrap_err();
+    assert!(
+        matches!(refused, DirectoryError::OtherSeries { .. }),
+        "{refused}"
+    );
+
+    let look = || resume(None).unwrap().finished(1, &file.points[1], 2);
+    let written = fs::read(&series).unwrap();
+    fs::write(&series, &written[1..]).unwrap();
+    assert!(matches!(look(), Err(StaleRun::Changed(path)) if path == series));
+    fs::remove_file(&series).unwrap();
+    assert!(matches!(look(), Err(StaleRun::Unreadable { path, .. }) if path == series));
+    fs::write(&series, &written).unwrap();
+    assert!(look().unwrap().is_some());
+
+    fs::write(path.join("series/notes.txt"), "mine").unwrap();
+    // Of a run that was killed before it had a file.
+    let left = path.join("series/point-00000-seed-1.unfinished");
+    fs::write(&left, "PAR1").unwrap();
+    let text = in_format(Some(SeriesFormat::Text));
+    let text = ResultsDirectory::create(&path, text, &file, Existing::Overwrite).unwrap();
+    assert!(!series.exists() && !left.exists() && path.join("series/notes.txt").exists());
+    text.store(1, &mut first).unwrap();
+    assert!(!series.exists());
+    fs::remove_file(path.join("series/notes.txt")).unwrap();
+    ResultsDirectory::create(&path, parquet, &file, Existing::Overwrite).unwrap();
+    assert!(!path.join("series").exists());
 }
 
 #[test]
@@ -271,7 +345,7 @@ fn tables_have_a_heading_and_the_sweep_in_front() {
     let file = scenario(&[]);
     let results =
         ResultsDirectory::create(&path, manifest(&file), &file, Existing::Refuse).unwrap();
-    results.store(0, &run(&file, 0, 1, &[1e5])).unwrap();
+    results.store(0, &mut run(&file, 0, 1, &[1e5])).unwrap();
     let runs = results.runs().unwrap();
     results.write_tables(&runs, &Summary::of(&runs)).unwrap();
     let series = fs::read_to_string(path.join("series.csv")).unwrap();

@@ -54,6 +54,7 @@ impl Findings<'_> {
             calls: Vec::new(),
             videos: Vec::new(),
             series: self.series(),
+            series_file: None,
             figures: Vec::new(),
             events: 0,
             lab: Some(self.report()),

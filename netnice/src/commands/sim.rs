@@ -52,9 +52,11 @@ The directory of --out:
   manifest.json    version, hash of the scenario, seeds, command
   scenario.toml    the scenario
   runs/            one JSON file for each run, with all figures and time series
+  series/          with --series parquet: one Parquet file for each run, with
+                   its time series, which then are nowhere else
   summary.json     means over the seeds with 95 % confidence intervals
-  SHA256SUMS       checksums of runs/; --resume makes runs again whose file
-                   differs
+  SHA256SUMS       checksums of runs/ and series/; --resume makes runs again
+                   whose files differ
   traces/          for each run, the links of --pcap, and events.parquet with
                    those of --events
   *.csv            the same, and flows, queues, response times and time series

@@ -359,6 +359,7 @@ mod tests {
             axes: Vec::new(),
             seeds: vec![1, 2],
             runs: 2,
+            series: None,
         };
         // Of 60 queues every second holds packets, and only with the second seed.
         let run = |seed: u64| RunResults {

@@ -7,20 +7,26 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, Write};
+use std::mem;
 use std::path::{Path, PathBuf};
+use std::slice;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::ser::{CompactFormatter, Formatter, Serializer};
 use sha2::{Digest, Sha256};
 
-use super::{RunResults, Summary, tables};
+use super::samples::Samples;
+use super::{RunResults, Series, Summary, tables};
 use crate::parse::{Point, ScenarioFile};
 use crate::{input, output};
 
-/// Checksums of runs, as `sha256sum` writes and checks them; of two lines for a file the later one counts.
+/// The directory of the Parquet files of time series: it has nothing else, so that a program reads all of them by its name.
+const SERIES: &str = "series";
+
+/// Checksums of runs and their time series, as `sha256sum` writes and checks them; of two lines for a file the later one counts.
 const CHECKSUMS: &str = "SHA256SUMS";
 
 /// Where figures come from.
@@ -31,6 +37,27 @@ pub enum Backend {
     Simulation,
     /// Measured with real packets.
     Lab,
+}
+
+/// How a directory keeps time series.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SeriesFormat {
+    /// As JSON in the files of runs, and all of them in `series.csv`.
+    #[default]
+    Text,
+    /// As a Parquet file for each run, in `series/`.
+    Parquet,
+}
+
+impl SeriesFormat {
+    /// Name, for messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            SeriesFormat::Text => "text",
+            SeriesFormat::Parquet => "Parquet files",
+        }
+    }
 }
 
 /// The origin of the results, enough to make them again.
@@ -55,6 +82,9 @@ pub struct Manifest {
     pub seeds: Vec<u64>,
     /// Runs in all.
     pub runs: usize,
+    /// How time series are kept; where nobody chose, as before in a directory that has results, otherwise as text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub series: Option<SeriesFormat>,
 }
 
 impl Manifest {
@@ -75,6 +105,7 @@ impl Manifest {
             axes: file.axes.clone(),
             seeds: file.scenario().seeds.0.clone(),
             runs: file.runs().len(),
+            series: None,
         }
     }
 
@@ -95,6 +126,14 @@ pub enum DirectoryError {
     /// Results of something else are there.
     #[error("{} holds results of another scenario, version or setting; choose another directory", .0.display())]
     OtherRuns(PathBuf),
+    /// Time series are there in another format.
+    #[error("{} holds time series as {}; leave out --series, or choose another directory", path.display(), format.name())]
+    OtherSeries {
+        /// The directory.
+        path: PathBuf,
+        /// Their format.
+        format: SeriesFormat,
+    },
     /// There are runs, but no manifest that says of which scenario.
     #[error("{} holds runs without the manifest.json that says which scenario they are of; choose another directory, or remove runs/ from it", .0.display())]
     UnknownRuns(PathBuf),
@@ -164,7 +203,7 @@ impl ResultsDirectory {
     /// A new directory, or one that holds results already and is treated as `existing` says.
     pub fn create(
         path: &Path,
-        manifest: Manifest,
+        mut manifest: Manifest,
         scenario: &ScenarioFile,
         existing: Existing,
     ) -> Result<ResultsDirectory, DirectoryError> {
@@ -180,6 +219,12 @@ impl ResultsDirectory {
             if !before.manifest.same_runs(&manifest) {
                 return Err(DirectoryError::OtherRuns(path.to_owned()));
             }
+            let format = before.series_format();
+            if manifest.series.is_some_and(|wanted| wanted != format) {
+                let path = path.to_owned();
+                return Err(DirectoryError::OtherSeries { path, format });
+            }
+            manifest.series = before.manifest.series;
         } else if runs.exists() && !run_files(&runs)?.is_empty() {
             // They would be taken for runs of this scenario.
             return Err(DirectoryError::UnknownRuns(path.to_owned()));
@@ -212,13 +257,19 @@ impl ResultsDirectory {
         &self.manifest
     }
 
+    /// How it keeps time series.
+    pub fn series_format(&self) -> SeriesFormat {
+        self.manifest.series.unwrap_or_default()
+    }
+
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// A run that was finished before this directory was opened; an error where there is a file, but not of that run as
-    /// it was written. `number` is that of `point` in the sweep.
+    /// it was written. `number` is that of `point` in the sweep. Its time series stay in their file where they have one of their own:
+    /// [`ResultsDirectory::load_series`] reads them.
     pub fn finished(
         &self,
         number: usize,
@@ -236,29 +287,76 @@ impl ResultsDirectory {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(unreadable(error)),
         };
-        match self.checksums.get(&name) {
-            Some(checksum) if *checksum == sha256(&text) => {}
-            Some(_) => return Err(StaleRun::Changed(path)),
-            None => return Err(StaleRun::Unlisted(path)),
-        }
+        self.compare_checksum(&name, &text)?;
         let run: RunResults =
             serde_json::from_slice(&text).map_err(|error| unreadable(error.into()))?;
         if run.seed != seed || run.settings != point.settings {
             return Err(StaleRun::OtherRun(path));
         }
+        if run.series_file.is_some() {
+            // Of this name, whatever the run's file says.
+            let name = series_file(number, seed);
+            let path = self.path.join(&name);
+            let content = input::read_regular(&path, input::RUN_BYTES);
+            let content = content.map_err(|error| StaleRun::Unreadable { path, error })?;
+            self.compare_checksum(&name, &content)?;
+        }
         Ok(Some(run))
     }
 
-    /// Keeps a finished run, and its checksum.
-    pub fn store(&self, point: usize, run: &RunResults) -> Result<(), DirectoryError> {
+    fn compare_checksum(&self, name: &str, content: &[u8]) -> Result<(), StaleRun> {
+        let path = || self.path.join(name);
+        match self.checksums.get(name) {
+            Some(checksum) if *checksum == sha256(content) => Ok(()),
+            Some(_) => Err(StaleRun::Changed(path())),
+            None => Err(StaleRun::Unlisted(path())),
+        }
+    }
+
+    /// Reads the time series of a run if they have a file of their own. `point` is the number of the run's point in the sweep.
+    pub fn load_series(&self, point: usize, run: &mut RunResults) -> Result<(), DirectoryError> {
+        if run.series_file.is_none() {
+            return Ok(());
+        }
+        let path = self.path.join(series_file(point, run.seed));
+        let content = input::read_regular(&path, input::RUN_BYTES).map_err(at(&path))?;
+        run.series = read_series(content).map_err(at(&path))?;
+        run.series_file = None;
+        Ok(())
+    }
+
+    /// Keeps a finished run, and its checksum. `run` is the same afterwards.
+    pub fn store(&self, point: usize, run: &mut RunResults) -> Result<(), DirectoryError> {
+        if self.series_format() == SeriesFormat::Text || run.series.is_empty() {
+            return self.store_figures(point, run);
+        }
+        let name = series_file(point, run.seed);
+        let path = self.path.join(&name);
+        let directory = self.path.join(SERIES);
+        fs::create_dir_all(&directory).map_err(at(&directory))?;
+        let axes = &self.manifest.axes;
+        let written = output::replace_through(&path, Hashed::new, |file| {
+            write_series(&tables::series(axes, slice::from_ref(run)), file)
+        });
+        self.add_checksum(&name, written.map_err(at(&path))?)?;
+        let series = mem::take(&mut run.series);
+        run.series_file = Some(name);
+        let stored = self.store_figures(point, run);
+        run.series = series;
+        run.series_file = None;
+        stored
+    }
+
+    fn store_figures(&self, point: usize, run: &RunResults) -> Result<(), DirectoryError> {
         let name = run_file(point, run.seed);
         let path = self.path.join(&name);
-        let hashed = |to| Hashed {
-            to,
-            digest: Sha256::new(),
-        };
-        let written = output::replace_through(&path, hashed, |file| write_json_to(file, run));
-        let sum = hexadecimal(&written.map_err(at(&path))?.digest.finalize());
+        let written = output::replace_through(&path, Hashed::new, |file| write_json_to(file, run));
+        self.add_checksum(&name, written.map_err(at(&path))?)
+    }
+
+    /// Adds a file, of which this was written, to the list of checksums.
+    fn add_checksum(&self, name: &str, written: Hashed<File>) -> Result<(), DirectoryError> {
+        let sum = hexadecimal(&written.digest.finalize());
         // Last, so that a line is never there before its file. One write: threads store runs at a time.
         let checksums = self.path.join(CHECKSUMS);
         let line = format!("{sum}  {name}\n");
@@ -279,13 +377,17 @@ impl ResultsDirectory {
         write(&path, text.as_bytes())
     }
 
-    /// All finished runs, by point and seed.
+    /// All finished runs with their time series, by point and seed.
     pub fn runs(&self) -> Result<Vec<RunResults>, DirectoryError> {
         let mut files = run_files(&self.path.join("runs"))?;
         files.sort_by_key(|&(key, _)| key);
         let files = files.iter();
         files
-            .map(|(_, path)| read_json(path, input::RUN_BYTES))
+            .map(|((point, _), path)| {
+                let mut run = read_json(path, input::RUN_BYTES)?;
+                self.load_series(*point, &mut run)?;
+                Ok(run)
+            })
             .collect()
     }
 
@@ -306,17 +408,15 @@ impl ResultsDirectory {
             }
         }
         let samples = tables::series(&self.manifest.axes, runs);
-        if !samples.is_empty() {
+        if self.series_format() == SeriesFormat::Text && !samples.is_empty() {
             let path = self.path.join(format!("{}.parquet", tables::SERIES));
-            let written = output::replace_by(&path, |file| {
-                super::parquet_file::write(&samples, file).map_err(io::Error::other)
-            });
+            let written = output::replace_by(&path, |file| write_series(&samples, file));
             written.map_err(at(&path))?;
         }
         Ok(())
     }
 
-    /// Writes the summary and the tables of `runs`.
+    /// Writes the summary and the tables of `runs`, that of time series where they are kept as text.
     pub fn write_tables(
         &self,
         runs: &[RunResults],
@@ -332,7 +432,7 @@ impl ResultsDirectory {
             }
         }
         let samples = tables::series(&self.manifest.axes, runs);
-        if !samples.is_empty() {
+        if self.series_format() == SeriesFormat::Text && !samples.is_empty() {
             let path = self.path.join(format!("{}.csv", tables::SERIES));
             let written = output::replace_by(&path, |file| samples.write_csv_behind(file));
             written.map_err(at(&path))?;
@@ -354,20 +454,35 @@ fn remove_results(path: &Path) -> Result<(), DirectoryError> {
                     fs::remove_dir_all(&traces).map_err(at(&traces))?;
                 }
             }
-            fs::remove_file(&run).map_err(at(&run))?;
+            remove_file(&run)?;
         }
+    }
+    let series = path.join(SERIES);
+    if series.exists() {
+        // A run that was killed leaves one without the run's file.
+        for ending in ["parquet", "unfinished"] {
+            for (_, file) in files_of_runs(&series, ending)? {
+                remove_file(&file)?;
+            }
+        }
+        // It stays where something else is in it.
+        let _ = fs::remove_dir(&series);
     }
     let tables = tables::NAMES.iter();
     let tables = tables.flat_map(|name| [format!("{name}.csv"), format!("{name}.parquet")]);
     let others = ["summary.json", CHECKSUMS, "scenario.toml", "manifest.json"].map(str::to_owned);
     for name in tables.chain(others) {
-        let file = path.join(name);
-        match fs::remove_file(&file) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(at(&file)(error)),
-            _ => {}
-        }
+        remove_file(&path.join(name))?;
     }
     Ok(())
+}
+
+/// Removes a file that need not exist.
+fn remove_file(path: &Path) -> Result<(), DirectoryError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(at(path)(error)),
+        _ => Ok(()),
+    }
 }
 
 /// Point and seed of a run.
@@ -375,10 +490,18 @@ type RunKey = (usize, u64);
 
 /// The files of finished runs in a directory.
 fn run_files(directory: &Path) -> Result<Vec<(RunKey, PathBuf)>, DirectoryError> {
+    files_of_runs(directory, "json")
+}
+
+/// The files in a directory whose names are those of runs with this ending.
+fn files_of_runs(directory: &Path, ending: &str) -> Result<Vec<(RunKey, PathBuf)>, DirectoryError> {
     let mut files = Vec::new();
     for entry in fs::read_dir(directory).map_err(at(directory))? {
         let path = entry.map_err(at(directory))?.path();
-        if let Some(key) = path.file_name().and_then(|name| key(name.to_str()?)) {
+        if let Some(key) = path
+            .file_name()
+            .and_then(|name| key(name.to_str()?, ending))
+        {
             files.push((key, path));
         }
     }
@@ -386,8 +509,9 @@ fn run_files(directory: &Path) -> Result<Vec<(RunKey, PathBuf)>, DirectoryError>
 }
 
 /// Point and seed of a run by the name of its file.
-fn key(name: &str) -> Option<RunKey> {
-    let name = name.strip_prefix("point-")?.strip_suffix(".json")?;
+fn key(name: &str, ending: &str) -> Option<RunKey> {
+    let name = name.strip_prefix("point-")?.strip_suffix(ending)?;
+    let name = name.strip_suffix('.')?;
     let (point, seed) = name.split_once("-seed-")?;
     Some((point.parse().ok()?, seed.parse().ok()?))
 }
@@ -395,6 +519,35 @@ fn key(name: &str) -> Option<RunKey> {
 /// A run's file in the directory of results.
 fn run_file(point: usize, seed: u64) -> String {
     format!("runs/point-{point:05}-seed-{seed}.json")
+}
+
+/// The file of a run's time series in the directory of results.
+fn series_file(point: usize, seed: u64) -> String {
+    format!("{SERIES}/point-{point:05}-seed-{seed}.parquet")
+}
+
+#[cfg(feature = "parquet")]
+fn write_series(samples: &Samples, to: impl Write + Send) -> io::Result<()> {
+    super::series_file::write(samples, to).map_err(io::Error::other)
+}
+
+#[cfg(feature = "parquet")]
+fn read_series(content: Vec<u8>) -> io::Result<Vec<Series>> {
+    super::series_file::read(content).map_err(io::Error::other)
+}
+
+#[cfg(not(feature = "parquet"))]
+const NO_PARQUET: &str =
+    "time series in Parquet files need the feature `parquet` of netnice-scenario";
+
+#[cfg(not(feature = "parquet"))]
+fn write_series(_: &Samples, _: impl Write + Send) -> io::Result<()> {
+    Err(io::Error::new(io::ErrorKind::Unsupported, NO_PARQUET))
+}
+
+#[cfg(not(feature = "parquet"))]
+fn read_series(_: Vec<u8>) -> io::Result<Vec<Series>> {
+    Err(io::Error::new(io::ErrorKind::Unsupported, NO_PARQUET))
 }
 
 fn sha256(content: &[u8]) -> String {
@@ -428,6 +581,15 @@ fn read_json<T: DeserializeOwned>(path: &Path, most: u64) -> Result<T, Directory
 struct Hashed<W> {
     to: W,
     digest: Sha256,
+}
+
+impl<W> Hashed<W> {
+    fn new(to: W) -> Hashed<W> {
+        Hashed {
+            to,
+            digest: Sha256::new(),
+        }
+    }
 }
 
 impl<W: Write> Write for Hashed<W> {

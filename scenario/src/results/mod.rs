@@ -13,13 +13,17 @@ mod parquet_file;
 mod phase_effect;
 mod run;
 mod samples;
+#[cfg(feature = "parquet")]
+mod series_file;
 mod statistics;
 mod summary;
 pub mod tables;
 
 pub use compare::{Comparison, PointComparison, Row};
 pub use derived::derive;
-pub use directory::{Backend, DirectoryError, Existing, Manifest, ResultsDirectory, StaleRun};
+pub use directory::{
+    Backend, DirectoryError, Existing, Manifest, ResultsDirectory, SeriesFormat, StaleRun,
+};
 pub use e_model::{Codec, delay_impairment, equipment_impairment, mean_opinion_score, rating};
 #[cfg(feature = "parquet")]
 pub use event_file::EventFile;

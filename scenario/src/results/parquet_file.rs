@@ -12,7 +12,6 @@ use parquet::errors::Result;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::Type;
 
-use super::samples::{Samples, rows};
 use super::tables::{Cell, Table};
 
 /// Rows that are handed over at a time: a multiple of those that the library handles at a time, so that their number
@@ -20,7 +19,7 @@ use super::tables::{Cell, Table};
 const ROWS: usize = 16 * 1024;
 
 /// A column; every field may be absent.
-pub(super) enum Column<'a> {
+enum Column<'a> {
     Text(Values<'a, ByteArray>),
     Whole(Values<'a, i64>),
     Number(Values<'a, f64>),
@@ -37,18 +36,6 @@ impl<'a> Column<'a> {
             repeat_n(text, rows)
         });
         Column::Text(Box::new(texts))
-    }
-
-    /// A column of the numbers in each of these pieces, NaN where there is none.
-    fn of_numbers(pieces: impl Fn() -> Box<dyn Iterator<Item = &'a [f64]> + 'a>) -> Column<'a> {
-        let numbers = pieces().flatten().copied();
-        match pieces().flatten().any(|number| number.is_finite()) {
-            true => {
-                let values = numbers.map(|number| number.is_finite().then_some(number));
-                Column::Number(Box::new(values))
-            }
-            false => Column::Whole(Box::new(numbers.map(|_| None))),
-        }
     }
 
     fn field(&self, name: &str) -> Result<Arc<Type>> {
@@ -94,21 +81,9 @@ pub(super) fn write_values<T: DataType>(
     }
 }
 
-/// A table whose columns can be written one after the other.
-pub(super) trait Columns {
-    /// The names of the columns.
-    fn names(&self) -> Vec<&str>;
-
+impl Table {
     /// The fields of the column with this number.
-    fn column(&self, number: usize) -> Column<'_>;
-}
-
-impl Columns for Table {
-    fn names(&self) -> Vec<&str> {
-        self.columns.iter().map(String::as_str).collect()
-    }
-
-    fn column(&self, number: usize) -> Column<'_> {
+    fn parquet_column(&self, number: usize) -> Column<'_> {
         let cells = self.rows.iter().map(move |row| &row[number]);
         if cells.clone().any(|cell| matches!(cell, Cell::Text(_))) {
             return Column::of_texts(cells.map(|cell| match cell {
@@ -136,61 +111,20 @@ impl Columns for Table {
     }
 }
 
-impl Columns for Samples<'_> {
-    fn names(&self) -> Vec<&str> {
-        self.columns().collect()
-    }
-
-    fn column(&self, number: usize) -> Column<'_> {
-        let pieces = self
-            .series()
-            .map(|(run, series)| (run, series, rows(series)));
-        let axes = self.axes.len();
-        if number < axes {
-            return Column::of_texts(pieces.map(move |(run, _, rows)| {
-                let setting = run.settings.get(number);
-                (setting.map_or("", |(_, value)| value.as_str()), rows)
-            }));
-        }
-        match number - axes {
-            0 => {
-                let mut runs = self.series().map(|(run, _)| run);
-                let seeds = pieces.flat_map(|(run, _, rows)| repeat_n(run.seed, rows));
-                match runs.any(|run| i64::try_from(run.seed).is_err()) {
-                    true => Column::Number(Box::new(seeds.map(|seed| Some(seed as f64)))),
-                    false => Column::Whole(Box::new(seeds.map(|seed| i64::try_from(seed).ok()))),
-                }
-            }
-            1 => Column::of_texts(pieces.map(|(_, series, rows)| (&*series.of, rows))),
-            2 => Column::of_texts(pieces.map(|(_, series, rows)| (&*series.quantity, rows))),
-            3 => Column::of_texts(pieces.map(|(_, series, rows)| (&*series.unit, rows))),
-            4 => Column::of_numbers(|| {
-                let series = self.series().map(|(_, series)| series);
-                Box::new(series.map(|series| &series.time_s[..rows(series)]))
-            }),
-            _ => Column::of_numbers(|| {
-                let series = self.series().map(|(_, series)| series);
-                Box::new(series.map(|series| &series.value[..rows(series)]))
-            }),
-        }
-    }
-}
-
 /// Writes the table.
-pub(super) fn write(table: &impl Columns, to: impl Write + Send) -> Result<()> {
-    let names = table.names();
-    let fields = names.iter().enumerate();
-    let fields = fields.map(|(number, name)| table.column(number).field(name));
+pub(super) fn write(table: &Table, to: impl Write + Send) -> Result<()> {
+    let fields = table.columns.iter().enumerate();
+    let fields = fields.map(|(number, name)| table.parquet_column(number).field(name));
     let schema = Type::group_type_builder("results")
         .with_fields(fields.collect::<Result<_>>()?)
         .build()?;
     let mut writer = SerializedFileWriter::new(to, Arc::new(schema), Default::default())?;
     let mut group = writer.next_row_group()?;
-    for number in 0..names.len() {
+    for number in 0..table.columns.len() {
         let Some(column) = group.next_column()? else {
             break;
         };
-        table.column(number).write(column)?;
+        table.parquet_column(number).write(column)?;
     }
     group.close()?;
     writer.close()?;

@@ -40,6 +40,9 @@ pub struct RunResults {
     /// Time series.
     #[serde(serialize_with = "shared::all")]
     pub series: Vec<Series>,
+    /// The file below a directory of results that has the time series, where this has none of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub series_file: Option<String>,
     /// Events that the simulator handled, for its speed; 0 in a lab.
     pub events: u64,
     /// How far the figures can be trusted; only of a lab.

@@ -81,6 +81,7 @@ pub(crate) fn results(
         calls,
         videos,
         series: take_series(simulation),
+        series_file: None,
         figures: Vec::new(),
         events: simulation.events_handled(),
         lab: None,

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Error, Result};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use netnice_scenario::results::{Backend, ResultsDirectory, RunResults, StaleRun};
+use netnice_scenario::results::{Backend, ResultsDirectory, RunResults, SeriesFormat, StaleRun};
 use netnice_scenario::{Point, ScenarioFile, pool};
 use nix::sys::signal::Signal;
 
@@ -137,7 +137,11 @@ fn one(
     };
     run.settings = point.settings.clone();
     if let Some(directory) = directory {
-        directory.store(number, &run)?;
+        directory.store(number, &mut run)?;
+        if directory.series_format() == SeriesFormat::Parquet {
+            // No table of all runs has them.
+            run.series = Vec::new();
+        }
     }
     Ok(Some(run))
 }

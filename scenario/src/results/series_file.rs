@@ -1,0 +1,618 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Time series as a Parquet file, with a row for each sample.
+//!
+//! All but the values repeats itself, and is encoded here: a general writer looks each field of each row up in a dictionary, which takes
+//! longer than a simulation.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::io::Write;
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use parquet::basic::{Encoding, LogicalType, Repetition, Type as PhysicalType};
+use parquet::column::page::{CompressedPage, Page, PageWriter};
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::column::writer::ColumnCloseResult;
+use parquet::data_type::{ByteArray, DataType, DoubleType};
+use parquet::errors::{ParquetError, Result};
+use parquet::file::metadata::ColumnChunkMetaData;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
+use parquet::file::writer::{
+    SerializedFileWriter, SerializedPageWriter, SerializedRowGroupWriter, TrackedWrite,
+};
+use parquet::schema::types::{ColumnDescPtr, Type};
+
+use super::samples::{Samples, rows};
+use super::{RunResults, Series};
+
+/// The most rows in a group.
+const ROWS: usize = 1 << 20;
+
+/// The columns that are read again, the last ones of a file.
+const READ: [&str; 5] = ["of", "quantity", "unit", "time_s", "value"];
+
+/// Samples of a series that follow each other.
+struct Piece<'a> {
+    run: &'a RunResults,
+    series: &'a Series,
+    samples: Range<usize>,
+}
+
+/// Writes a table of samples. Its columns are those of `series.csv`; only a value can be null.
+pub(super) fn write(samples: &Samples, to: impl Write + Send) -> Result<()> {
+    write_groups(samples, ROWS, to)
+}
+
+/// As [`write`], with groups of at most `most` rows.
+fn write_groups(samples: &Samples, most: usize, to: impl Write + Send) -> Result<()> {
+    let texts = samples.axes.len();
+    let mut runs = samples.series().map(|(run, _)| run);
+    let seeds = runs
+        .any(|run| i64::try_from(run.seed).is_err())
+        .then_some(LogicalType::Integer {
+            bit_width: 64,
+            is_signed: false,
+        });
+    let fields = samples.columns().enumerate().map(|(number, name)| {
+        // Behind the texts of the sweep: the seed, three texts, a time, a value.
+        let (physical, logical) = match number.checked_sub(texts) {
+            Some(0) => (PhysicalType::INT64, seeds.clone()),
+            Some(4 | 5) => (PhysicalType::DOUBLE, None),
+            _ => (PhysicalType::BYTE_ARRAY, Some(LogicalType::String)),
+        };
+        let repetition = match number == texts + 5 {
+            true => Repetition::OPTIONAL,
+            false => Repetition::REQUIRED,
+        };
+        let field = Type::primitive_type_builder(name, physical)
+            .with_repetition(repetition)
+            .with_logical_type(logical)
+            .build();
+        field.map(Arc::new)
+    });
+    let schema = Type::group_type_builder("series")
+        .with_fields(fields.collect::<Result<_>>()?)
+        .build()?;
+    // Most values of a sample occur once.
+    let properties = WriterProperties::builder()
+        .set_dictionary_enabled(false)
+        .set_statistics_enabled(EnabledStatistics::None)
+        .set_offset_index_disabled(true)
+        .build();
+    let mut writer = SerializedFileWriter::new(to, Arc::new(schema), Arc::new(properties))?;
+    let mut group: Vec<Piece> = Vec::new();
+    let mut filled = 0;
+    for (run, series) in samples.series() {
+        let mut next = 0;
+        while next < rows(series) {
+            let end = rows(series).min(next + most - filled);
+            filled += end - next;
+            group.push(Piece {
+                run,
+                series,
+                samples: next..end,
+            });
+            next = end;
+            if filled == most {
+                write_group(&mut writer, texts, &group)?;
+                group.clear();
+                filled = 0;
+            }
+        }
+    }
+    if !group.is_empty() {
+        write_group(&mut writer, texts, &group)?;
+    }
+    writer.close()?;
+    Ok(())
+}
+
+fn write_group<W: Write + Send>(
+    writer: &mut SerializedFileWriter<W>,
+    texts: usize,
+    pieces: &[Piece],
+) -> Result<()> {
+    let columns = writer.schema_descr().columns().to_vec();
+    let mut group = writer.next_row_group()?;
+    for (axis, column) in columns.iter().enumerate().take(texts) {
+        let setting = |piece: &Piece<'_>| {
+            let setting = piece.run.settings.get(axis);
+            setting.map_or(String::new(), |(_, value)| value.clone())
+        };
+        repeated(pieces, setting, text).append(&mut group, column)?;
+    }
+    let seed = |piece: &Piece<'_>| piece.run.seed;
+    repeated(pieces, seed, |plain, seed| {
+        plain.extend_from_slice(&seed.to_le_bytes());
+    })
+    .append(&mut group, &columns[texts])?;
+    repeated(pieces, |piece| &*piece.series.of, text).append(&mut group, &columns[texts + 1])?;
+    repeated(pieces, |piece| &*piece.series.quantity, text)
+        .append(&mut group, &columns[texts + 2])?;
+    repeated(pieces, |piece| &*piece.series.unit, text).append(&mut group, &columns[texts + 3])?;
+    times(pieces).append(&mut group, &columns[texts + 4])?;
+    write_values(pieces, &mut group)?;
+    group.close()?;
+    Ok(())
+}
+
+/// An encoded column without nulls.
+struct Chunk {
+    rows: usize,
+    /// The dictionary's bytes and its entries, if there is one.
+    dictionary: Option<(Vec<u8>, usize)>,
+    /// Places in the dictionary, or the fields themselves.
+    data: Vec<u8>,
+}
+
+impl Chunk {
+    fn append<W: Write + Send>(
+        self,
+        group: &mut SerializedRowGroupWriter<'_, W>,
+        column: &ColumnDescPtr,
+    ) -> Result<()> {
+        let rows = self.rows as u64;
+        let mut sink = TrackedWrite::new(Vec::new());
+        let mut pages = SerializedPageWriter::new(&mut sink);
+        let mut encodings = vec![Encoding::PLAIN];
+        let mut encoding = Encoding::PLAIN;
+        let mut dictionary_offset = None;
+        if let Some((plain, entries)) = self.dictionary {
+            encoding = Encoding::RLE_DICTIONARY;
+            encodings.push(encoding);
+            let length = plain.len();
+            let page = Page::DictionaryPage {
+                buf: plain.into(),
+                num_values: entries as u32,
+                encoding: Encoding::PLAIN,
+                is_sorted: false,
+            };
+            let written = pages.write_page(CompressedPage::new(page, length))?;
+            dictionary_offset = Some(written.offset as i64);
+        }
+        let length = self.data.len();
+        let page = Page::DataPage {
+            buf: self.data.into(),
+            num_values: self.rows as u32,
+            encoding,
+            // There are no levels.
+            def_level_encoding: Encoding::RLE,
+            rep_level_encoding: Encoding::RLE,
+            statistics: None,
+        };
+        let written = pages.write_page(CompressedPage::new(page, length))?;
+        let bytes = Bytes::from(sink.into_inner()?);
+        let metadata = ColumnChunkMetaData::builder(column.clone())
+            .set_encodings(encodings)
+            .set_total_compressed_size(bytes.len() as i64)
+            .set_total_uncompressed_size(bytes.len() as i64)
+            .set_num_values(rows as i64)
+            .set_data_page_offset(written.offset as i64)
+            .set_dictionary_page_offset(dictionary_offset)
+            .build()?;
+        let closed = ColumnCloseResult {
+            bytes_written: bytes.len() as u64,
+            rows_written: rows,
+            metadata,
+            bloom_filter: None,
+            column_index: None,
+            offset_index: None,
+        };
+        group.append_column(&bytes, closed)
+    }
+}
+
+/// Adds a number in base 128, least significant digit first (ULEB128).
+fn push_number(to: &mut Vec<u8>, mut number: usize) {
+    while number >= 0x80 {
+        to.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    to.push(number as u8);
+}
+
+/// A text as a dictionary has it.
+fn text(plain: &mut Vec<u8>, text: &(impl AsRef<str> + ?Sized)) {
+    let text = text.as_ref();
+    plain.extend_from_slice(&(text.len() as u32).to_le_bytes());
+    plain.extend_from_slice(text.as_bytes());
+}
+
+/// A column whose field is the same for all samples of a piece: a dictionary, and runs of places in it (the hybrid of run length and
+/// bit packing of the Parquet format, here without bit packing).
+fn repeated<'a, K: Hash + Eq + Clone>(
+    pieces: &'a [Piece<'a>],
+    field: impl Fn(&'a Piece<'a>) -> K,
+    encode: impl Fn(&mut Vec<u8>, &K),
+) -> Chunk {
+    let mut places: HashMap<K, usize> = HashMap::new();
+    let mut plain = Vec::new();
+    let mut runs: Vec<(usize, usize)> = Vec::new();
+    let mut rows = 0;
+    for piece in pieces {
+        let field = field(piece);
+        let new = places.len();
+        let place = *places.entry(field).or_insert_with_key(|field| {
+            encode(&mut plain, field);
+            new
+        });
+        let samples = piece.samples.len();
+        rows += samples;
+        match runs.last_mut() {
+            Some((last, length)) if *last == place => *length += samples,
+            _ => runs.push((place, samples)),
+        }
+    }
+    let bits = (usize::BITS - (places.len() - 1).leading_zeros()).max(1);
+    let mut data = vec![bits as u8];
+    for (place, length) in runs {
+        push_number(&mut data, length << 1);
+        data.extend_from_slice(&place.to_le_bytes()[..bits.div_ceil(8) as usize]);
+    }
+    Chunk {
+        rows,
+        dictionary: Some((plain, places.len())),
+        data,
+    }
+}
+
+/// The column of times: places in a dictionary, of a byte or two each, and with more different times these themselves.
+fn times(pieces: &[Piece]) -> Chunk {
+    let rows = pieces.iter().map(|piece| piece.samples.len()).sum();
+    let mut places: HashMap<u64, u16> = HashMap::new();
+    let mut plain = Vec::new();
+    // Of times that several series share, once.
+    let mut of_times: Vec<(&Arc<[f64]>, Vec<u16>)> = Vec::new();
+    for piece in pieces {
+        let times = &piece.series.time_s;
+        if of_times
+            .last()
+            .is_some_and(|last| Arc::ptr_eq(last.0, times))
+        {
+            continue;
+        }
+        let mut of_these = Vec::with_capacity(times.len());
+        for time in &times[..] {
+            let new = places.len();
+            let place = *places.entry(time.to_bits()).or_insert_with(|| {
+                plain.extend_from_slice(&time.to_le_bytes());
+                new as u16
+            });
+            if new > usize::from(u16::MAX) {
+                return plain_times(pieces, rows);
+            }
+            of_these.push(place);
+        }
+        of_times.push((times, of_these));
+    }
+    let bytes = match places.len() {
+        ..=0x100 => 1,
+        _ => 2,
+    };
+    let mut data = Vec::with_capacity(8 + (rows + 8) * bytes);
+    data.push(8 * bytes as u8);
+    // One run of packed places, in groups of eight.
+    let groups = rows.div_ceil(8);
+    push_number(&mut data, groups << 1 | 1);
+    let padded = data.len() + 8 * groups * bytes;
+    let mut of_times = of_times.into_iter().peekable();
+    let mut encoded: Vec<u8> = Vec::new();
+    for piece in pieces {
+        let times = &piece.series.time_s;
+        if let Some((_, places)) = of_times.next_if(|next| Arc::ptr_eq(next.0, times)) {
+            encoded.clear();
+            for place in places {
+                encoded.extend_from_slice(&place.to_le_bytes()[..bytes]);
+            }
+        }
+        let Range { start, end } = piece.samples;
+        data.extend_from_slice(&encoded[start * bytes..end * bytes]);
+    }
+    data.resize(padded, 0);
+    Chunk {
+        rows,
+        dictionary: Some((plain, places.len())),
+        data,
+    }
+}
+
+fn plain_times(pieces: &[Piece], rows: usize) -> Chunk {
+    let mut data = Vec::with_capacity(8 * rows);
+    for piece in pieces {
+        let times = &piece.series.time_s[piece.samples.clone()];
+        data.extend(times.iter().flat_map(|time| time.to_le_bytes()));
+    }
+    Chunk {
+        rows,
+        dictionary: None,
+        data,
+    }
+}
+
+/// Writes the column of values.
+fn write_values<W: Write + Send>(
+    pieces: &[Piece],
+    group: &mut SerializedRowGroupWriter<'_, W>,
+) -> Result<()> {
+    let Some(mut column) = group.next_column()? else {
+        return Ok(());
+    };
+    let to = column.typed::<DoubleType>();
+    // Definition levels: 1 where there is a value.
+    let (mut present, mut finite) = (Vec::new(), Vec::new());
+    for piece in pieces {
+        let values = &piece.series.value[piece.samples.clone()];
+        present.clear();
+        present.extend(values.iter().map(|value| i16::from(value.is_finite())));
+        if present.contains(&0) {
+            finite.clear();
+            finite.extend(values.iter().filter(|value| value.is_finite()));
+            to.write_batch(&finite, Some(&present), None)?;
+        } else {
+            to.write_batch(values, Some(&present), None)?;
+        }
+    }
+    column.close()
+}
+
+fn broken(message: &str) -> ParquetError {
+    ParquetError::General(format!("it is no file of time series: {message}"))
+}
+
+/// Reads the series of a run from the contents of a file.
+pub(super) fn read(file: Vec<u8>) -> Result<Vec<Series>> {
+    let reader = SerializedFileReader::new(Bytes::from(file))?;
+    let schema = reader.metadata().file_metadata().schema_descr_ptr();
+    let names: Vec<&str> = schema
+        .columns()
+        .iter()
+        .map(|column| column.name())
+        .collect();
+    let Some(first) = names.len().checked_sub(READ.len()) else {
+        return Err(broken("columns are missing"));
+    };
+    if names[first..] != READ {
+        return Err(broken("its last columns have other names"));
+    }
+    let mut all = Reading::default();
+    for group in 0..reader.num_row_groups() {
+        all.read_group(&*reader.get_row_group(group)?, first)?;
+    }
+    all.end_series();
+    Ok(all.series)
+}
+
+/// Series that are complete, and the one that is being read.
+#[derive(Default)]
+struct Reading {
+    series: Vec<Series>,
+    names: [ByteArray; 3],
+    times: Vec<f64>,
+    values: Vec<f64>,
+}
+
+impl Reading {
+    fn read_group(&mut self, group: &dyn RowGroupReader, first: usize) -> Result<()> {
+        const AT_A_TIME: usize = 1 << 14;
+        let texts = |number| match group.get_column_reader(first + number)? {
+            ColumnReader::ByteArrayColumnReader(reader) => Ok(reader),
+            _ => Err(broken("a column of names has another type")),
+        };
+        let numbers = |number| match group.get_column_reader(first + number)? {
+            ColumnReader::DoubleColumnReader(reader) => Ok(reader),
+            _ => Err(broken("a column of numbers has another type")),
+        };
+        let mut names = [texts(0)?, texts(1)?, texts(2)?];
+        let (mut times, mut values) = (numbers(3)?, numbers(4)?);
+        loop {
+            let names = names.each_mut().map(|reader| fields(reader, AT_A_TIME));
+            let [of, quantities, units] = names;
+            let (of, quantities, units) = (of?, quantities?, units?);
+            let times = fields(&mut times, AT_A_TIME)?;
+            let values = fields(&mut values, AT_A_TIME)?;
+            let rows = times.len();
+            if [of.len(), quantities.len(), units.len(), values.len()] != [rows; 4] {
+                return Err(broken("its columns are of different lengths"));
+            }
+            if rows == 0 {
+                return Ok(());
+            }
+            let names = of.into_iter().zip(quantities).zip(units);
+            let numbers = times.into_iter().zip(values);
+            for (((of, quantity), unit), (time, value)) in names.zip(numbers) {
+                let (Some(of), Some(quantity), Some(unit), Some(time)) = (of, quantity, unit, time)
+                else {
+                    return Err(broken("a name or a time is missing"));
+                };
+                let names = [of, quantity, unit];
+                if names != self.names {
+                    self.end_series();
+                    self.begin_series(names)?;
+                }
+                self.times.push(time);
+                self.values.push(value.unwrap_or(f64::NAN));
+            }
+        }
+    }
+
+    fn begin_series(&mut self, names: [ByteArray; 3]) -> Result<()> {
+        let [of, quantity, unit] = &names;
+        self.series.push(Series {
+            of: of.as_utf8()?.to_owned(),
+            quantity: quantity.as_utf8()?.to_owned(),
+            unit: unit.as_utf8()?.to_owned(),
+            ..Series::default()
+        });
+        self.names = names;
+        Ok(())
+    }
+
+    /// Gives the newest series its samples. Its times are shared with the one before if they are equal.
+    fn end_series(&mut self) {
+        let before = self.series.iter().rev().nth(1);
+        let time_s = match before {
+            Some(before) if *before.time_s == *self.times => before.time_s.clone(),
+            _ => Arc::from(&*self.times),
+        };
+        self.times.clear();
+        if let Some(series) = self.series.last_mut() {
+            series.time_s = time_s;
+            series.value = std::mem::take(&mut self.values);
+        }
+    }
+}
+
+/// Up to `most` fields of a column.
+fn fields<T: DataType>(reader: &mut ColumnReaderImpl<T>, most: usize) -> Result<Vec<Option<T::T>>> {
+    let (mut values, mut levels) = (Vec::new(), Vec::new());
+    let (rows, present, _) = reader.read_records(most, Some(&mut levels), None, &mut values)?;
+    if present == rows {
+        return Ok(values.into_iter().map(Some).collect());
+    }
+    let mut values = values.into_iter();
+    let fields = levels.iter().map(|&level| match level {
+        0 => None,
+        _ => values.next(),
+    });
+    Ok(fields.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn series(of: &str, quantity: &str, time_s: &Arc<[f64]>, value: Vec<f64>) -> Series {
+        Series {
+            of: of.to_owned(),
+            quantity: quantity.to_owned(),
+            unit: "s".to_owned(),
+            time_s: time_s.clone(),
+            value,
+        }
+    }
+
+    fn written(runs: &[RunResults], axes: &[String], most: usize) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        write_groups(&Samples::new(axes, runs), most, &mut bytes).unwrap();
+        bytes
+    }
+
+    fn bits(values: &[f64]) -> Vec<u64> {
+        values.iter().map(|value| value.to_bits()).collect()
+    }
+
+    /// Each row as the library's own reader prints it.
+    fn rows_of(file: Vec<u8>) -> Vec<String> {
+        let reader = SerializedFileReader::new(Bytes::from(file)).unwrap();
+        let rows = reader.get_row_iter(None).unwrap();
+        rows.map(|row| row.unwrap().to_string()).collect()
+    }
+
+    #[test]
+    fn each_sample_is_a_row() {
+        let times: Arc<[f64]> = [0.5, 1.0].into();
+        let run = |seed, setting: &str| RunResults {
+            seed,
+            settings: vec![("rate".to_owned(), setting.to_owned())],
+            series: vec![
+                series("ftp", "smoothed_rtt", &times, vec![f64::NAN, 0.25]),
+                series("ü", "queue_delay", &times, vec![2.5, f64::INFINITY]),
+            ],
+            ..RunResults::default()
+        };
+        let runs = [run(1, "1mbit"), run(2, "2mbit")];
+        let rows = rows_of(written(&runs, &["rate".to_owned()], ROWS));
+        let expected = [("1mbit", 1), ("2mbit", 2)].map(|(rate, seed)| {
+            [
+                ("ftp", "smoothed_rtt", "0.5", "null"),
+                ("ftp", "smoothed_rtt", "1.0", "0.25"),
+                ("ü", "queue_delay", "0.5", "2.5"),
+                ("ü", "queue_delay", "1.0", "null"),
+            ]
+            .map(|(of, quantity, time, value)| {
+                format!(
+                    "{{rate: \"{rate}\", seed: {seed}, of: \"{of}\", quantity: \"{quantity}\", unit: \"s\", \
+                     time_s: {time}, value: {value}}}"
+                )
+            })
+        });
+        assert_eq!(rows, expected.concat());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn series_read_back_bit_by_bit(
+            lengths in prop::collection::vec((0usize..700, any::<bool>(), any::<u32>()), 0..20),
+            most in 1usize..2000,
+        ) {
+            let mut times: Arc<[f64]> = Arc::from([]);
+            let mut all = Vec::new();
+            for (number, &(length, same, draw)) in lengths.iter().enumerate() {
+                if !same {
+                    times = (0..length).map(|place| (place as f64 + f64::from(draw)) * 0.1).collect();
+                }
+                let value = |place: usize| match (draw as usize + place) % 7 {
+                    0 => f64::NAN,
+                    draw => f64::from(draw as u32) / (1 + place) as f64,
+                };
+                let values = (0..times.len()).map(value).collect();
+                // A series without samples has no row.
+                if !times.is_empty() {
+                    all.push(series(&format!("flow[{number}]"), "cwnd", &times, values));
+                }
+            }
+            let runs = [RunResults { series: all, ..RunResults::default() }];
+            let found = read(written(&runs, &[], most)).unwrap();
+            prop_assert_eq!(found.len(), runs[0].series.len());
+            for (found, series) in found.iter().zip(&runs[0].series) {
+                prop_assert_eq!(&found.of, &series.of);
+                prop_assert_eq!(bits(&found.time_s), bits(&series.time_s));
+                prop_assert_eq!(bits(&found.value), bits(&series.value));
+            }
+        }
+    }
+
+    #[test]
+    fn times_of_any_number_read_back() {
+        // Places of one byte, of two, and no dictionary.
+        for length in [255, 256, 257, 65_535, 65_536, 65_537, 70_001] {
+            let times: Arc<[f64]> = (0..length).map(|place| f64::from(place) * 1e-3).collect();
+            let value: Vec<f64> = times.iter().map(|time| -time).collect();
+            let both = ["a", "b"].map(|of| series(of, "goodput", &times, value.clone()));
+            let runs = [RunResults {
+                series: both.into(),
+                ..RunResults::default()
+            }];
+            let found = read(written(&runs, &[], ROWS)).unwrap();
+            assert!(found == runs[0].series, "{length}");
+            assert!(Arc::ptr_eq(&found[0].time_s, &found[1].time_s));
+        }
+    }
+
+    #[test]
+    fn anything_else_is_an_error() {
+        assert!(read(Vec::new()).is_err());
+        assert!(read(b"PAR1, not quite PAR1".to_vec()).is_err());
+        let times: Arc<[f64]> = [0.5].into();
+        let runs = [RunResults {
+            series: vec![series("ftp", "cwnd", &times, vec![1.0])],
+            ..RunResults::default()
+        }];
+        let mut file = written(&runs, &[], ROWS);
+        let table = super::super::tables::Table {
+            columns: vec!["name".to_owned()],
+            rows: vec![vec!["reno".into()]],
+        };
+        let mut other = Vec::new();
+        super::super::parquet_file::write(&table, &mut other).unwrap();
+        assert!(read(other).is_err());
+        file.truncate(file.len() - 1);
+        assert!(read(file).is_err());
+    }
+}
