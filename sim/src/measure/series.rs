@@ -136,7 +136,8 @@ impl Sampler {
     /// Adds values of the newest sample, in the order of the series.
     #[inline]
     pub fn add_values<const VALUES: usize>(&mut self, values: [f64; VALUES]) {
-        self.fresh.extend(values);
+        // A copy of known length, where `extend` calls a function.
+        self.fresh.extend_from_slice(&values);
     }
 
     /// The newest sample is complete.
@@ -151,10 +152,10 @@ impl Sampler {
     /// Adds all samples to the series.
     pub fn settle(&mut self) {
         let all = self.series.len();
+        let samples = self.fresh.len() / all.max(1);
         for (number, series) in self.series.iter_mut().enumerate() {
-            series
-                .values
-                .extend(self.fresh.iter().skip(number).step_by(all));
+            let values = (0..samples).map(|sample| self.fresh[sample * all + number]);
+            series.values.extend(values);
         }
         self.fresh.clear();
     }
