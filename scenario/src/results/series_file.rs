@@ -76,7 +76,7 @@ fn write_groups(samples: &Samples, most: usize, to: impl Write + Send) -> Result
     let schema = Type::group_type_builder("series")
         .with_fields(fields.collect::<Result<_>>()?)
         .build()?;
-    // Most values of a sample occur once.
+    // For values of which most differ.
     let properties = WriterProperties::builder()
         .set_dictionary_enabled(false)
         .set_statistics_enabled(EnabledStatistics::None)
@@ -134,17 +134,20 @@ fn write_group<W: Write + Send>(
         .append(&mut group, &columns[texts + 2])?;
     repeated(pieces, |piece| &*piece.series.unit, text).append(&mut group, &columns[texts + 3])?;
     times(pieces).append(&mut group, &columns[texts + 4])?;
-    write_values(pieces, &mut group)?;
+    match few_values(pieces) {
+        Some(values) => values.append(&mut group, &columns[texts + 5])?,
+        None => write_values(pieces, &mut group)?,
+    }
     group.close()?;
     Ok(())
 }
 
-/// An encoded column without nulls.
+/// An encoded column.
 struct Chunk {
     rows: usize,
     /// The dictionary's bytes and its entries, if there is one.
     dictionary: Option<(Vec<u8>, usize)>,
-    /// Places in the dictionary, or the fields themselves.
+    /// Places in the dictionary, or the fields themselves; before them the definition levels, if the column may have nulls.
     data: Vec<u8>,
 }
 
@@ -178,7 +181,6 @@ impl Chunk {
             buf: self.data.into(),
             num_values: self.rows as u32,
             encoding,
-            // There are no levels.
             def_level_encoding: Encoding::RLE,
             rep_level_encoding: Encoding::RLE,
             statistics: None,
@@ -288,16 +290,8 @@ fn times(pieces: &[Piece]) -> Chunk {
         }
         of_times.push((times, of_these));
     }
-    let bytes = match places.len() {
-        ..=0x100 => 1,
-        _ => 2,
-    };
-    let mut data = Vec::with_capacity(8 + (rows + 8) * bytes);
-    data.push(8 * bytes as u8);
-    // One run of packed places, in groups of eight.
-    let groups = rows.div_ceil(8);
-    push_number(&mut data, groups << 1 | 1);
-    let padded = data.len() + 8 * groups * bytes;
+    let mut data = Vec::with_capacity(16 + 2 * rows);
+    let (bytes, padded) = begin_packed(&mut data, places.len(), rows);
     let mut of_times = of_times.into_iter().peekable();
     let mut encoded: Vec<u8> = Vec::new();
     for piece in pieces {
@@ -319,6 +313,19 @@ fn times(pieces: &[Piece]) -> Chunk {
     }
 }
 
+/// Begins a run of so many packed places in a dictionary, in groups of eight. Returns the bytes of each, one or two, and the length of the
+/// data with the whole run.
+fn begin_packed(data: &mut Vec<u8>, entries: usize, places: usize) -> (usize, usize) {
+    let bytes = match entries {
+        ..=0x100 => 1,
+        _ => 2,
+    };
+    data.push(8 * bytes as u8);
+    let groups = places.div_ceil(8);
+    push_number(data, groups << 1 | 1);
+    (bytes, data.len() + 8 * groups * bytes)
+}
+
 fn plain_times(pieces: &[Piece], rows: usize) -> Chunk {
     let mut data = Vec::with_capacity(8 * rows);
     for piece in pieces {
@@ -330,6 +337,64 @@ fn plain_times(pieces: &[Piece], rows: usize) -> Chunk {
         dictionary: None,
         data,
     }
+}
+
+/// The column of values as places in a dictionary, which suits queues that mostly are empty; `None` where that saves little.
+fn few_values(pieces: &[Piece]) -> Option<Chunk> {
+    let rows = pieces.iter().map(|piece| piece.samples.len()).sum();
+    let mut known: HashMap<u64, u16> = HashMap::new();
+    let (mut plain, mut places) = (Vec::new(), Vec::new());
+    // Definition levels: runs of rows with a value, and of rows without.
+    let mut levels: Vec<(bool, usize)> = Vec::new();
+    let mut last = (0, 0);
+    for piece in pieces {
+        for value in &piece.series.value[piece.samples.clone()] {
+            let present = value.is_finite();
+            match levels.last_mut() {
+                Some((before, length)) if *before == present => *length += 1,
+                _ => levels.push((present, 1)),
+            }
+            if !present {
+                continue;
+            }
+            // Many values stay what they were.
+            if places.is_empty() || value.to_bits() != last.0 {
+                let place = match known.get(&value.to_bits()) {
+                    Some(&place) => place,
+                    None if known.len() > 1024 + places.len() / 4 => return None,
+                    None => {
+                        let place = u16::try_from(known.len()).ok()?;
+                        plain.extend_from_slice(&value.to_le_bytes());
+                        known.insert(value.to_bits(), place);
+                        place
+                    }
+                };
+                last = (value.to_bits(), place);
+            }
+            places.push(last.1);
+        }
+    }
+    if places.is_empty() {
+        return None;
+    }
+    let mut runs = Vec::new();
+    for (present, length) in levels {
+        push_number(&mut runs, length << 1);
+        runs.push(u8::from(present));
+    }
+    let mut data = Vec::with_capacity(16 + runs.len() + 2 * places.len());
+    data.extend_from_slice(&(runs.len() as u32).to_le_bytes());
+    data.extend_from_slice(&runs);
+    let (bytes, padded) = begin_packed(&mut data, known.len(), places.len());
+    for place in places {
+        data.extend_from_slice(&place.to_le_bytes()[..bytes]);
+    }
+    data.resize(padded, 0);
+    Some(Chunk {
+        rows,
+        dictionary: Some((plain, known.len())),
+        data,
+    })
 }
 
 /// Writes the column of values.
@@ -574,6 +639,46 @@ mod tests {
                 prop_assert_eq!(&found.of, &series.of);
                 prop_assert_eq!(bits(&found.time_s), bits(&series.time_s));
                 prop_assert_eq!(bits(&found.value), bits(&series.value));
+            }
+        }
+    }
+
+    #[test]
+    fn a_dictionary_has_values_of_two_bytes_at_most() {
+        let times: Arc<[f64]> = (0..1000).map(f64::from).collect();
+        // Places of one byte, of two, and no dictionary. Every third value is missing, and six follow each other that are equal.
+        for (different, dictionary) in [(256, true), (257, true), (65_536, true), (65_537, false)] {
+            let value = |place: usize| match place % 3 {
+                0 => f64::NAN,
+                _ => (place / 9 % different) as f64 * 0.1,
+            };
+            let of_series =
+                |number: usize| (1000 * number..1000 * (number + 1)).map(value).collect();
+            let all = (0..600).map(|number| {
+                series(
+                    &format!("link[{number}]"),
+                    "queue_packets",
+                    &times,
+                    of_series(number),
+                )
+            });
+            let runs = [RunResults {
+                series: all.collect(),
+                ..RunResults::default()
+            }];
+            let pieces = runs[0].series.iter().map(|series| Piece {
+                run: &runs[0],
+                series,
+                samples: 0..1000,
+            });
+            let values = few_values(&pieces.collect::<Vec<_>>());
+            let entries = values.and_then(|chunk| Some(chunk.dictionary?.1));
+            assert_eq!(entries, dictionary.then_some(different));
+            if different == 65_536 {
+                let found = read(written(&runs, &[], ROWS)).unwrap();
+                for (found, series) in found.iter().zip(&runs[0].series) {
+                    assert_eq!(bits(&found.value), bits(&series.value));
+                }
             }
         }
     }
