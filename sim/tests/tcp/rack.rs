@@ -174,6 +174,26 @@ fn the_probe_is_new_data_where_there_are_any() {
     assert_eq!(pipe.receiver.goodput_bytes(), 10_000);
 }
 
+/// `max_window` stands for a receive window that no handshake has told.
+#[test]
+fn the_probe_stays_within_the_largest_window() {
+    let (sender, receiver) = one_way(1000);
+    let sender = SenderConfig {
+        recovery: Recovery::Sack,
+        rack: true,
+        initial_window: 4,
+        max_window: 4,
+        ..sender
+    };
+    let receiver = ReceiverConfig {
+        sack: true,
+        ..receiver
+    };
+    let mut pipe = Pipe::new(sender, receiver, 50).losing(&[0, 1, 2, 3]);
+    send(&mut pipe, 10_000, 1099);
+    assert_eq!(pipe.data_times()[4..], [(1000.0, 3)]);
+}
+
 #[test]
 fn a_loss_repaired_by_the_probe_reduces_cwnd() {
     let mut pipe = pipe(4, true).losing(&[3]);

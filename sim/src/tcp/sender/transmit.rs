@@ -143,14 +143,18 @@ impl Sender {
         by_time.unwrap_or(self.outstanding.first())
     }
 
-    /// The probe at the end of a flight, whatever cwnd is: new data, or the last packet once more (RFC 8985 section 7.3).
+    /// The probe at the end of a flight, whatever cwnd is: new data, if the receive window and
+    /// `max_window` allow, or the last packet once more (RFC 8985 section 7.3).
     #[cold]
     fn plan_probe(&mut self) -> Plan {
-        let new = self.plan_new();
-        if new != Plan::Nothing {
-            return new;
+        let outstanding = self.outstanding.len();
+        if outstanding < self.config.max_window {
+            let new = self.plan_new();
+            if new != Plan::Nothing {
+                return new;
+            }
         }
-        match self.outstanding.len() {
+        match outstanding {
             0 => Plan::Nothing,
             _ => Plan::Rescue(self.outstanding.end() - 1),
         }
