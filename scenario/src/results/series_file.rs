@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Time series as a Parquet file, with a row for each sample.
 //!
-//! All but the values repeats itself, and is encoded here: a general writer looks each field of each row up in a dictionary, which takes
-//! longer than a simulation.
+//! All columns but the values repeat themselves, and are encoded here: a general writer looks each field of each row up in a dictionary, which
+//! takes longer than a simulation.
 
 use std::collections::HashMap;
 use std::hash::Hash;
