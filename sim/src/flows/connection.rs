@@ -473,7 +473,7 @@ impl Connection {
         let session = self.shared.session;
         (WATCHED..PLAYER)
             .contains(&session)
-            .then_some((session - WATCHED) as usize)
+            .then(|| (session - WATCHED) as usize)
     }
 
     /// It is for a web object, all its data have arrived, and no packet of it is in the network.
