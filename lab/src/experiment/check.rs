@@ -4,8 +4,8 @@
 use netnice_queue::Bytes;
 use netnice_scenario::Scenario;
 use netnice_scenario::model::{
-    Application, CongestionControl, DelayedAck, Flow, ReceiverControl, Recovery, Tcp, TimeSpan,
-    Transport,
+    Application, CongestionControl, DelayedAck, Flow, Multiplexing, ReceiverControl, Recovery, Tcp,
+    TimeSpan, Transport,
 };
 use netnice_scenario::network::{Place, Problem};
 
@@ -19,6 +19,14 @@ const MAX_FLOWS: usize = 10_000;
 const LINUX_DELAYED_ACK: TimeSpan = TimeSpan::from_millis(40);
 /// Linux's RTO before the first measurement.
 const LINUX_INITIAL_RTO: TimeSpan = TimeSpan::from_secs(1);
+
+/// Web traffic whose servers and clients only the simulator has.
+fn has_shared_connections(application: &Application) -> bool {
+    match application {
+        Application::Web(web) => web.multiplexing.unwrap_or_default() != Multiplexing::None,
+        _ => false,
+    }
+}
 
 /// The parts of a scenario that this kernel cannot run.
 pub fn check(scenario: &Scenario) -> Vec<Problem> {
@@ -40,6 +48,11 @@ pub fn check(scenario: &Scenario) -> Vec<Problem> {
         if let Application::Video(_) = flow.application {
             let text = "a lab plays no video; simulate it by `netnice sim`";
             problems.push(place.at("application").problem(text));
+        }
+        if has_shared_connections(&flow.application) {
+            let text = "a lab has a connection for each object: write \"none\", or simulate it by `netnice sim`";
+            let place = place.at("application").at("multiplexing");
+            problems.push(place.problem(text));
         }
         if flow.transport == Transport::Udp {
             continue;
@@ -227,8 +240,23 @@ mod tests {
 
     #[test]
     fn what_a_kernel_lacks_is_named() {
-        assert_eq!(problems(""), [""; 0]);
+        let web = |multiplexing: &str| {
+            format!(
+                "application = {{ kind = \"web\", sessions = 1, object_size = {{ mean = \"1kB\" }}{multiplexing} }}"
+            )
+        };
+        for flow in ["", &web(""), &web(", multiplexing = \"none\"")] {
+            assert_eq!(problems(flow), [""; 0]);
+        }
         for (flow, expected) in [
+            (
+                &*web(", multiplexing = \"http2\""),
+                "flows[0].application.multiplexing: a lab has a connection for each object",
+            ),
+            (
+                &*web(", multiplexing = \"quic\""),
+                "flows[0].application.multiplexing: a lab has a connection for each object",
+            ),
             (
                 "congestion_control = \"bbr3\"",
                 "flows[0].congestion_control: this kernel has no congestion control `bbr3`",

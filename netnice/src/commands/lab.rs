@@ -13,7 +13,6 @@ use netnice_kernel::need_root;
 use netnice_lab::Namespace;
 use netnice_lab::experiment::{self, Lab, Watch};
 use netnice_scenario::model::Scenario;
-use netnice_scenario::network::not_on_a_kernel;
 use netnice_scenario::results::Backend;
 use netnice_scenario::{ScenarioFile, explain};
 
@@ -75,11 +74,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     if !arguments.explain {
         need_root("the lab, which makes network namespaces,")?;
     }
-    let file = (arguments.batch).load(&arguments.file, |scenario| {
-        let mut problems = experiment::check(scenario);
-        problems.extend(not_on_a_kernel(scenario));
-        problems
-    })?;
+    let file = arguments.batch.load(&arguments.file, experiment::check)?;
     let Some(file) = file else {
         return Ok(ExitCode::from(2));
     };

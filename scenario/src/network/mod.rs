@@ -28,7 +28,7 @@ pub(crate) use findings::is_of_name;
 pub use link::{LinkIndex, NetworkLink, NodeIndex};
 pub use paths::Paths;
 pub use problem::{Place, Problem, Step};
-pub use simulation::{not_on_a_kernel, not_simulated};
+pub use simulation::not_simulated;
 pub use unloaded::UnloadedPath;
 
 /// A scenario laid out for a run: nodes, links, flows and the paths between them. The same scenario always gives the same
