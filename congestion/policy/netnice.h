@@ -40,6 +40,12 @@ POLICY_INLINE u32 netnice_own_backlog(const struct netnice *state, u32 cwnd, u32
 	return (u32)((u64)cwnd * queue_us / ((u64)state->minimum_rtt_us + queue_us));
 }
 
+/* What growth, and a few other flows like this one, add to the range of a round's samples. */
+POLICY_INLINE u32 netnice_growth_us(const struct netnice *state)
+{
+	return NETNICE_GROWTH_SPREAD * (state->packet_ns / 1000);
+}
+
 /*
  * Returns the plateau after an indication at `cwnd`, where the link took `filled` packets. Of what an earlier
  * plateau lies beyond that, but for two packets that rounding may miss, half remains: so a flow leaves to others
@@ -48,8 +54,8 @@ POLICY_INLINE u32 netnice_own_backlog(const struct netnice *state, u32 cwnd, u32
  */
 POLICY_INLINE u32 netnice_next_plateau(const struct netnice *state, u32 cwnd, u32 filled)
 {
-	u32 calm_us = policy_max(NETNICE_GROWTH_SPREAD * (state->packet_ns / 1000),
-				 state->threshold_floor * NETNICE_TICK_US);
+	u32 calm_us =
+		policy_max(netnice_growth_us(state), state->threshold_floor * NETNICE_TICK_US);
 	u32 plateau = policy_max(filled, policy_min(state->plateau, cwnd));
 	u32 beyond = plateau - filled;
 
@@ -60,13 +66,12 @@ POLICY_INLINE u32 netnice_next_plateau(const struct netnice *state, u32 cwnd, u3
 
 /*
  * The queue of an indication less what jitter adds to delays on average: a window without that leaves
- * the link idle. Growth and a few other flows like this one make a small part of a round's range.
+ * the link idle.
  */
 POLICY_INLINE u32 netnice_standing_queue_us(const struct netnice *state)
 {
 	u32 spread_us = state->spread * NETNICE_TICK_US;
-	u32 growth_us = NETNICE_GROWTH_SPREAD * (state->packet_ns / 1000);
-	u32 jitter_us = spread_us - policy_min(spread_us, growth_us);
+	u32 jitter_us = spread_us - policy_min(spread_us, netnice_growth_us(state));
 
 	return state->over_queue_us - policy_min(state->over_queue_us, jitter_us - jitter_us / 4);
 }
