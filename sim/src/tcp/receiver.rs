@@ -342,7 +342,7 @@ impl Receiver {
             let asking = self.asking();
             asking.retransmitted = true;
             asking.retransmissions += match &mut asking.requests {
-                Some(requests) if !opens => requests.send_again(),
+                Some(requests) if !opens => requests.retransmit_all(),
                 _ => 1,
             };
             asking.timeout.back_off();

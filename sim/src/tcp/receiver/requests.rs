@@ -29,8 +29,8 @@ struct Request {
 }
 
 impl Requests {
-    /// All without an answer are sent again, in the order of their numbers. Returns how many.
-    pub fn send_again(&mut self) -> u32 {
+    /// Has all without an answer retransmitted, in the order of their numbers. Returns how many.
+    pub fn retransmit_all(&mut self) -> u32 {
         let again = self.unanswered.len();
         let requests = self.unanswered.drain(..).map(|request| Request {
             retransmitted: true,
@@ -87,10 +87,10 @@ impl Receiver {
         }
     }
 
-    /// The request to send again, where all that was sent has no answer.
+    /// The request to retransmit, where all that was sent has no answer.
     pub(super) fn request_again(&mut self) -> Pending {
         if let Some(requests) = &mut self.asking().requests {
-            requests.send_again();
+            requests.retransmit_all();
         }
         Pending::Request
     }
