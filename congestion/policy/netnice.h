@@ -27,6 +27,7 @@
 #define NETNICE_POLICY_NETNICE_H
 
 #include "integer.h"
+#include "netnice_gaps.h"
 #include "netnice_losses.h"
 #include "netnice_signal.h"
 #include "netnice_state.h"
@@ -136,7 +137,7 @@ POLICY_CALLED u32 netnice_back_off(struct netnice *state, const struct netnice_a
 	}
 	state->inference = NETNICE_INFERENCE_ROUNDS;
 	if (!state->on_trial && netnice_learn_share(state, ack))
-		return netnice_yield_share(state);
+		return netnice_yield_share(state, ack);
 	if (target <= NETNICE_MINIMUM_CWND || state->recurrences >= 2 ||
 	    netnice_yields_at_once(state))
 		return state->on_trial ? netnice_resume_yielding(state) : netnice_yield(state);
@@ -290,6 +291,7 @@ POLICY_INLINE u32 netnice_on_ack(struct netnice *state, const struct netnice_ack
 		cwnd = netnice_resume_yielding(state);
 	previous_queue_us = state->latest_queue_us;
 	netnice_sample(state, ack);
+	netnice_learn_gap(state, ack);
 	if (state->judging)
 		cwnd = netnice_judge_losses(state, ack, cwnd);
 	if (ca_answers_congestion(ack->ca_state)) {

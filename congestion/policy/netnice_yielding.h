@@ -4,6 +4,7 @@
 #define NETNICE_POLICY_NETNICE_YIELDING_H
 
 #include "integer.h"
+#include "netnice_gaps.h"
 #include "netnice_signal.h"
 #include "netnice_state.h"
 #include "netnice_trial.h"
@@ -29,6 +30,7 @@ POLICY_INLINE u32 netnice_yield(struct netnice *state)
 	state->shared = 0;
 	state->trains = 0;
 	state->together = 0;
+	state->recurrences = 0;
 	return NETNICE_MINIMUM_CWND;
 }
 
@@ -141,6 +143,16 @@ POLICY_INLINE void netnice_defer_trains(struct netnice *state)
 		state->share_wait += 1;
 }
 
+/*
+ * Trains have not confirmed the rate that gaps between ACKs showed: the highest rate had is the link's, as far as it is
+ * known.
+ */
+POLICY_INLINE void netnice_forget_slots(struct netnice *state)
+{
+	state->packet_ns *= state->recurrences + 1;
+	state->recurrences = 0;
+}
+
 /* Ends yielding. */
 POLICY_INLINE void netnice_return(struct netnice *state)
 {
@@ -152,8 +164,16 @@ POLICY_INLINE void netnice_return(struct netnice *state)
 		state->share_evidence = 0;
 		netnice_defer_trains(state);
 	}
+	if (state->shared && state->recurrences) {
+		state->share_wait =
+			policy_min(state->share_wait + NETNICE_GAP_WAITS, NETNICE_SHARE_WAITS);
+		netnice_forget_slots(state);
+	}
+	state->recurrences = 0;
 	state->shared = 0;
 	state->trains = 0;
+	if (!state->on_trial)
+		netnice_forget_gaps(state);
 }
 
 /* Continues the yielding that a trial has interrupted. */
