@@ -65,7 +65,8 @@ POLICY_INLINE int netnice_learn_gap_mode(struct netnice *state, u32 packet_us)
 
 /*
  * Returns whether a gap of `gap_slots` is evidence for `slots` a packet: an odd number that is no multiple of `slots`
- * (an even one would also be whole slots of twice the time), or the shortest that two slots a packet allow.
+ * (an even one would also be whole slots of twice the time), or, if two slots a packet are most, one slot a packet:
+ * nothing of others came between.
  */
 POLICY_INLINE int netnice_gap_is_telling(u32 slots, u32 gap_slots, u32 acked)
 {

@@ -154,8 +154,10 @@ POLICY_INLINE void netnice_learn_rate(struct netnice *state, const struct netnic
 	if (!packet_ns || (state->packet_ns && packet_ns >= state->packet_ns))
 		return;
 	/* The link is faster by far than known: trains that found nobody do not count any more. */
-	if (packet_ns + packet_ns / 4 < state->packet_ns)
+	if (packet_ns + packet_ns / 4 < state->packet_ns) {
 		state->share_wait = 0;
+		state->gap_wait = 0;
+	}
 	state->packet_ns = packet_ns;
 }
 

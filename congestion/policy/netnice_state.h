@@ -78,9 +78,9 @@
 #define NETNICE_GAP_TOLERANCE 2U          /* of whole slots, in sixteenths */
 #define NETNICE_GAP_FOR 24U               /* weight of a telling gap */
 #define NETNICE_GAP_AGAINST 8U            /* of a gap that is no whole slots; of other gaps 1 */
-#define NETNICE_GAP_EVIDENCE 256U         /* that gaps at random reach once in ten million */
+#define NETNICE_GAP_EVIDENCE 256U         /* sum at which a slot is the link's packet time */
 #define NETNICE_GAP_EVIDENCE_LIMIT 511U   /* 9 bits */
-#define NETNICE_GAP_WAITS 3U /* doublings where trains did not confirm what gaps showed */
+#define NETNICE_GAP_WAITS 3U /* doublings for each time that trains do not confirm what gaps show */
 #define NETNICE_SLACK_UNKNOWN 65535U
 #define NETNICE_QUEUE_LIMIT_US 0xffffffU      /* 24 bits */
 #define NETNICE_OVER_QUEUE_LIMIT_US 0x1fffffU /* 21 bits */
@@ -116,7 +116,8 @@ struct netnice {
 	u32 plateau : 24;       /* last window that filled the link without a queue, in packets */
 	u32 low_support : 5;    /* of round trips below the minimum: see netnice_follow_fall() */
 	u32 share_evidence : 3; /* see netnice_learn_share(), netnice_train_round() */
-	u32 cwnd_cnt; /* progress towards the next packet of growth; if `judging`, losses */
+	u32 cwnd_cnt : 24; /* progress towards the next packet of growth; if `judging`, losses */
+	u32 gap_wait : 3;  /* see netnice_forget_slots() */
 	union {
 		u32 steady_since_us; /* while yielding: start of the steady delay; 0: none */
 		u32 trial_start;     /* on trial: `delivered` at its start */

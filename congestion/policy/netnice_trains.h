@@ -79,7 +79,7 @@ POLICY_INLINE int netnice_learn_share(struct netnice *state, const struct netnic
 		return 0;
 	}
 	state->doubted = 0;
-	if (dither % (1U << state->share_wait))
+	if (dither % (1U << (beside_others ? state->gap_wait : state->share_wait)))
 		return 0;
 	state->share_evidence += 1;
 	return state->share_evidence >= NETNICE_SHARE_BACK_OFFS;
@@ -206,7 +206,7 @@ POLICY_INLINE int netnice_follows_known_rate(const struct netnice *state,
 POLICY_INLINE u32 netnice_shared_time(const struct netnice *state, const struct netnice_ack *ack)
 {
 	return ((ack->now_us >> NETNICE_TURN_SHIFT) - state->shared_since) &
-	       (NETNICE_NO_SAMPLE >> NETNICE_TURN_SHIFT);
+	       (0xffffffffU >> NETNICE_TURN_SHIFT);
 }
 
 /*
@@ -222,6 +222,7 @@ POLICY_INLINE void netnice_take_turn(struct netnice *state)
 	state->recurrences = 0;
 	netnice_return(state);
 	state->share_wait = 0;
+	state->gap_wait = 0;
 	if (state->trial_wait >= NETNICE_KNOWN_TURNS)
 		state->packet_ns = policy_max(state->packet_ns, served_us * 1000);
 	if (state->trial_wait < NETNICE_TRIAL_WAITS)

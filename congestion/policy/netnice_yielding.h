@@ -145,12 +145,16 @@ POLICY_INLINE void netnice_defer_trains(struct netnice *state)
 
 /*
  * Trains have not confirmed the rate that gaps between ACKs showed: the highest rate had is the link's, as far as it is
- * known.
+ * known. Of back-offs at which gaps alone show more, only one of 8, 64, 128 counts from now on, until the flow has a higher
+ * rate or a turn: ACKs that a busy machine delays have such gaps for as long as it is busy.
  */
 POLICY_INLINE void netnice_forget_slots(struct netnice *state)
 {
+	if (!state->recurrences)
+		return;
 	state->packet_ns *= state->recurrences + 1;
 	state->recurrences = 0;
+	state->gap_wait = policy_min(state->gap_wait + NETNICE_GAP_WAITS, NETNICE_SHARE_WAITS);
 }
 
 /* Ends yielding. */
@@ -163,10 +167,6 @@ POLICY_INLINE void netnice_return(struct netnice *state)
 	if (state->shared) {
 		state->share_evidence = 0;
 		netnice_defer_trains(state);
-	}
-	if (state->shared && state->recurrences) {
-		state->share_wait =
-			policy_min(state->share_wait + NETNICE_GAP_WAITS, NETNICE_SHARE_WAITS);
 		netnice_forget_slots(state);
 	}
 	state->recurrences = 0;
