@@ -80,6 +80,9 @@
 #define NETNICE_GAP_AGAINST 8U            /* of a gap that is no whole slots; of other gaps 1 */
 #define NETNICE_GAP_EVIDENCE 256U         /* sum at which a slot is the link's packet time */
 #define NETNICE_GAP_EVIDENCE_LIMIT 511U   /* 9 bits */
+#define NETNICE_CONFIRM_SHIFT 3  /* the mean over trains after gaps: an eighth of each new one */
+#define NETNICE_CONFIRM_TIME 3U  /* 2 to 3 s, in which trains are a round trip apart */
+#define NETNICE_CONFIRM_SLOTS 8U /* from one packet of a train to the next, at most */
 #define NETNICE_GAP_WAITS 3U /* doublings for each time that trains do not confirm what gaps show */
 #define NETNICE_SLACK_UNKNOWN 65535U
 #define NETNICE_QUEUE_LIMIT_US 0xffffffU      /* 24 bits */
@@ -166,8 +169,8 @@ struct netnice {
 	u8 recovering : 1;
 	u8 pausing : 1; /* a lone packet is sent, and the long pause follows it */
 	/*
-	 * Indications within inference time-outs. If `shared`: how many times the highest rate had goes into the link's, as
-	 * gaps between ACKs showed it, less 1.
+	 * Indications within inference time-outs. If `shared`: how many times the highest rate had goes into the link's, less 1,
+	 * as gaps between ACKs showed it and trains have not confirmed yet.
 	 */
 	u8 recurrences : 2;
 	u8 judging : 1;   /* a loss event of packets that met no queue is not yet judged */

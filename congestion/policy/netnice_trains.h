@@ -190,6 +190,30 @@ POLICY_INLINE int netnice_is_slower(struct netnice *state, const struct netnice_
 }
 
 /*
+ * Learns from a train whether the rate that gaps between ACKs have shown is the link's. Alone, on a link at the rate that the flow
+ * had, the first packets of each train wait for one another and for nothing else. In a fair queue they also wait
+ * for the rest of a packet of others, or come sooner where two are served at once: by half a packet's time in the mean.
+ */
+POLICY_INLINE void netnice_confirm_slots(struct netnice *state, const struct netnice_ack *ack,
+					 u32 spacing_us)
+{
+	u32 packet_us = state->packet_ns / 1000;
+	u32 alone_us = (ack->acked - 1) * spacing_us;
+	u32 first_us = state->round_queue_us;
+	u32 beyond_us = first_us > alone_us ? first_us - alone_us : alone_us - first_us;
+
+	/* The receiver may have held the last ACK. */
+	if (!spacing_us || spacing_us > NETNICE_CONFIRM_SLOTS * packet_us)
+		return;
+	beyond_us = policy_min(beyond_us, packet_us);
+	state->lead_ns += ((s32)(beyond_us * 1000) - state->lead_ns) >> NETNICE_CONFIRM_SHIFT;
+	if (state->lead_ns >= (s32)(state->packet_ns / 4)) {
+		state->recurrences = 0;
+		state->lead_ns = 0;
+	}
+}
+
+/*
  * Returns whether the packets of a train follow one another at the known rate, from the first ACK, whose delay is the
  * smallest and which covers as many packets as the last one, to the last.
  */
@@ -219,7 +243,6 @@ POLICY_INLINE void netnice_take_turn(struct netnice *state)
 	u32 served_us =
 		(state->latest_queue_us + state->packet_ns / 1000) / netnice_train_packets(state);
 
-	state->recurrences = 0;
 	netnice_return(state);
 	state->share_wait = 0;
 	state->gap_wait = 0;
@@ -267,6 +290,13 @@ POLICY_INLINE void netnice_judge_train(struct netnice *state, const struct netni
 		state->together = 0;
 	}
 	state->share_wait = 0;
+	if (state->recurrences) {
+		if (!follows)
+			netnice_confirm_slots(state, ack, spacing_us);
+		if (netnice_shared_time(state, ack) >= NETNICE_CONFIRM_TIME)
+			netnice_return(state);
+		return;
+	}
 	if (netnice_is_slower(state, ack, spacing_us, slower_ns)) {
 		netnice_return(state);
 		state->packet_ns = slower_ns;
