@@ -27,7 +27,6 @@
 #define NETNICE_POLICY_NETNICE_H
 
 #include "integer.h"
-#include "netnice_gaps.h"
 #include "netnice_losses.h"
 #include "netnice_signal.h"
 #include "netnice_state.h"
@@ -291,7 +290,6 @@ POLICY_INLINE u32 netnice_on_ack(struct netnice *state, const struct netnice_ack
 		cwnd = netnice_resume_yielding(state);
 	previous_queue_us = state->latest_queue_us;
 	netnice_sample(state, ack);
-	netnice_learn_gap(state, ack);
 	if (state->judging)
 		cwnd = netnice_judge_losses(state, ack, cwnd);
 	if (ca_answers_congestion(ack->ca_state)) {

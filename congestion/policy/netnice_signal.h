@@ -15,22 +15,17 @@
 #include "report.h"
 
 /*
- * The threshold where a packet takes `packet_ns`. On a path with jitter, changes of twice the jitter, or
- * twice a round's spread, do not indicate a queue.
+ * On a path with jitter, changes of twice the jitter, or twice a round's spread, do not indicate a
+ * queue.
  */
-POLICY_INLINE u32 netnice_threshold_at_us(const struct netnice *state, u32 packet_ns)
+POLICY_INLINE u32 netnice_threshold_us(const struct netnice *state)
 {
 	u32 threshold_us = policy_max(state->threshold_floor * NETNICE_TICK_US,
-				      NETNICE_THRESHOLD_HALF_PACKETS * (packet_ns / 2000));
+				      NETNICE_THRESHOLD_HALF_PACKETS * (state->packet_ns / 2000));
 	u32 jitter_us = policy_max(NETNICE_THRESHOLD_JITTERS * state->jitter_us,
 				   NETNICE_THRESHOLD_SPREADS * state->spread * NETNICE_TICK_US);
 
 	return policy_max(threshold_us, jitter_us);
-}
-
-POLICY_INLINE u32 netnice_threshold_us(const struct netnice *state)
-{
-	return netnice_threshold_at_us(state, state->packet_ns);
 }
 
 /*
@@ -151,14 +146,8 @@ POLICY_INLINE void netnice_learn_rate(struct netnice *state, const struct netnic
 	if (ack->rate_delivered < 4 || !ack->rate_interval_us)
 		return;
 	packet_ns = (u32)((u64)ack->rate_interval_us * 1000 / ack->rate_delivered);
-	if (!packet_ns || (state->packet_ns && packet_ns >= state->packet_ns))
-		return;
-	/* The link is faster by far than known: trains that found nobody do not count any more. */
-	if (packet_ns + packet_ns / 4 < state->packet_ns) {
-		state->share_wait = 0;
-		state->gap_wait = 0;
-	}
-	state->packet_ns = packet_ns;
+	if (packet_ns && (!state->packet_ns || packet_ns < state->packet_ns))
+		state->packet_ns = packet_ns;
 }
 
 /*

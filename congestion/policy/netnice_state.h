@@ -68,22 +68,6 @@
 #define NETNICE_LEAD_SHIFT 4           /* the mean over trains: a sixteenth of each new one */
 #define NETNICE_TURN_SHIFT 20          /* time in a fair queue is counted in units of 1.05 s */
 #define NETNICE_TURN_TIME 29U          /* 30 s: then the flow takes a turn, doubled each time */
-#define NETNICE_KNOWN_TURNS 2U      /* in a row that met others, with the link's rate as it was */
-#define NETNICE_GAP_FEWEST_SLOTS 2U /* in the mode of gaps between ACKs: half of the link */
-#define NETNICE_GAP_HYPOTHESES 3U   /* two, three or four slots */
-#define NETNICE_GAP_SUPPORT 31U     /* 5 bits */
-#define NETNICE_GAP_TIME_MASK 0x7fffffffU /* 31 bits */
-#define NETNICE_GAP_SHORTEST_US 64U       /* of the mode: the resolution of time */
-#define NETNICE_GAP_LONGEST_US 65535U     /* 16 bits */
-#define NETNICE_GAP_TOLERANCE 2U          /* of whole slots, in sixteenths */
-#define NETNICE_GAP_FOR 24U               /* weight of a telling gap */
-#define NETNICE_GAP_AGAINST 8U            /* of a gap that is no whole slots; of other gaps 1 */
-#define NETNICE_GAP_EVIDENCE 256U         /* sum at which a slot is the link's packet time */
-#define NETNICE_GAP_EVIDENCE_LIMIT 511U   /* 9 bits */
-#define NETNICE_CONFIRM_SHIFT 3  /* the mean over trains after gaps: an eighth of each new one */
-#define NETNICE_CONFIRM_TIME 3U  /* 2 to 3 s, in which trains are a round trip apart */
-#define NETNICE_CONFIRM_SLOTS 8U /* from one packet of a train to the next, at most */
-#define NETNICE_GAP_WAITS 3U /* doublings for each time that trains do not confirm what gaps show */
 #define NETNICE_SLACK_UNKNOWN 65535U
 #define NETNICE_QUEUE_LIMIT_US 0xffffffU      /* 24 bits */
 #define NETNICE_OVER_QUEUE_LIMIT_US 0x1fffffU /* 21 bits */
@@ -119,32 +103,18 @@ struct netnice {
 	u32 plateau : 24;       /* last window that filled the link without a queue, in packets */
 	u32 low_support : 5;    /* of round trips below the minimum: see netnice_follow_fall() */
 	u32 share_evidence : 3; /* see netnice_learn_share(), netnice_train_round() */
-	u32 cwnd_cnt : 24; /* progress towards the next packet of growth; if `judging`, losses */
-	u32 gap_wait : 3;  /* see netnice_forget_slots() */
+	u32 cwnd_cnt; /* progress towards the next packet of growth; if `judging`, losses */
 	union {
 		u32 steady_since_us; /* while yielding: start of the steady delay; 0: none */
 		u32 trial_start;     /* on trial: `delivered` at its start */
 		/* If `shared`: how much sooner the first packets of trains come than on a slower link; 0: unknown. */
 		s32 lead_ns;
-		/* Otherwise: as the other members `gap_`, see netnice_gaps.h. */
-		struct {
-			u32 gap_acked_us : 31; /* when the latest ACK came */
-			u32 gap_told : 1;      /* its gap was evidence */
-		};
 	};
 	union {
-		u16 steady_low; /* in ticks of 20 us, as `steady_high` and the next three; on trial: what was added */
+		u16 steady_low; /* in ticks of 20 us, as the next four members; on trial: what was added */
 		u16 shared_since; /* if `shared`: when it began, see netnice_shared_time() */
-		u16 gap_mode_us;  /* the most frequent gap between ACKs, per packet */
 	};
-	union {
-		u16 steady_high;
-		struct {
-			u16 gap_support : 5;
-			u16 gap_parts : 2; /* hypothesis of netnice_gap_slots() */
-			u16 gap_evidence : 9;
-		};
-	};
+	u16 steady_high;
 	u16 threshold_floor;
 	u16 round_high;   /* largest queueing delay of the round */
 	u16 spread : 10;  /* range of a round's samples when nobody adds a queue: at most 1000 */
@@ -167,14 +137,10 @@ struct netnice {
 	u8 slow_start : 1;
 	u8 round_prompt : 1; /* a sample of this round is certainly free of a delayed ACK */
 	u8 recovering : 1;
-	u8 pausing : 1; /* a lone packet is sent, and the long pause follows it */
-	/*
-	 * Indications within inference time-outs. If `shared`: how many times the highest rate had goes into the link's, less 1,
-	 * as gaps between ACKs showed it and trains have not confirmed yet.
-	 */
-	u8 recurrences : 2;
-	u8 judging : 1;   /* a loss event of packets that met no queue is not yet judged */
-	u8 confirmed : 1; /* `limit` was met twice */
+	u8 pausing : 1;     /* a lone packet is sent, and the long pause follows it */
+	u8 recurrences : 2; /* indications within inference time-outs */
+	u8 judging : 1;     /* a loss event of packets that met no queue is not yet judged */
+	u8 confirmed : 1;   /* `limit` was met twice */
 	/* Rounds until the inference time-out; while yielding, clean probes wanted: at most 12. */
 	u8 inference : 4;
 	u8 on_trial : 1;   /* a steady delay counts as the path's until a queue shows */

@@ -18,7 +18,6 @@
 #define NETNICE_POLICY_NETNICE_TRAINS_H
 
 #include "integer.h"
-#include "netnice_gaps.h"
 #include "netnice_signal.h"
 #include "netnice_state.h"
 #include "netnice_trial.h"
@@ -35,51 +34,46 @@ POLICY_INLINE u32 netnice_delivery_ns(const struct netnice_ack *ack)
 
 /*
  * Collects evidence at each back-off, and returns whether trains should look for others in a fair
- * queue: the flow had four fifths of the link's rate, or gaps between ACKs show that rate, and since
- * then, at five back-offs, the flow had less than four sevenths. Trains cost a pause, and may look while the others
- * are silent: so they are repeated, and each time that they find nobody, only one back-off of twice as many counts. A
- * rate that falls slowly (two back-offs in a row at a rate between those) has that effect, too: two low-priority flows
- * in one queue come to equal shares so. Where delays vary without others at two back-offs in a row (the first may meet
- * others that just begin), or a train does not take longer than the threshold, trains would show nothing. Beside others
- * that gaps show, the rate and the delays vary by their work.
+ * queue: the flow had four fifths of the link's rate, and since then, at five back-offs, less than
+ * four sevenths. Trains cost a pause, and may look while the others are silent: so they are repeated,
+ * and each time that they find nobody, only one back-off of twice as many counts. A rate that falls slowly
+ * (two back-offs in a row at a rate between those) has that effect, too: two low-priority flows in
+ * one queue come to equal shares so. Where delays vary without others at two back-offs in a row (the first may meet
+ * others that just begin), or a train does not take longer than the threshold, trains would show nothing.
  */
 POLICY_INLINE int netnice_learn_share(struct netnice *state, const struct netnice_ack *ack)
 {
 	u32 delivery_ns = netnice_delivery_ns(ack);
-	u32 link_ns = netnice_link_ns(state);
-	int beside_others = link_ns < state->packet_ns;
-	u32 packet_us = link_ns / 1000;
-	u32 packets = netnice_packets_of_train(state->threshold_floor * NETNICE_TICK_US, packet_us);
-	u32 train_us = packets * packet_us;
+	u32 packet_us = state->packet_ns / 1000;
+	u32 train_us = netnice_train_packets(state) * packet_us;
 	/* A receiver delays ACKs: the count of packets is mostly even. */
 	u32 dither = ack->delivered / 2;
 	u32 varied;
 
 	if (!delivery_ns || !packet_us || ack->at_receiver)
 		return 0;
-	if (delivery_ns - delivery_ns / 5 <= link_ns) {
+	if (delivery_ns - delivery_ns / 5 <= state->packet_ns) {
 		state->share_evidence = 0;
 		state->trial_wait = 0;
 		if (state->share_wait && !(dither % NETNICE_SHARE_RELIEF))
 			state->share_wait -= 1;
-		if (delivery_ns - delivery_ns / 8 <= link_ns) {
+		if (delivery_ns - delivery_ns / 8 <= state->packet_ns) {
 			varied = state->jitter_us > train_us / 16;
 			state->jittery = varied && (state->doubted || state->jittery);
 			state->doubted = varied;
 		}
 		return 0;
 	}
-	if ((state->jittery && !beside_others) ||
-	    netnice_threshold_at_us(state, link_ns) > train_us / 2)
+	if (state->jittery || netnice_threshold_us(state) > train_us / 2)
 		return 0;
-	if (delivery_ns / 7 < link_ns / 4) {
-		if (state->doubted && !beside_others)
+	if (delivery_ns / 7 < state->packet_ns / 4) {
+		if (state->doubted)
 			netnice_defer_trains(state);
 		state->doubted = 1;
 		return 0;
 	}
 	state->doubted = 0;
-	if (dither % (1U << (beside_others ? state->gap_wait : state->share_wait)))
+	if (dither % (1U << state->share_wait))
 		return 0;
 	state->share_evidence += 1;
 	return state->share_evidence >= NETNICE_SHARE_BACK_OFFS;
@@ -98,31 +92,26 @@ POLICY_INLINE void netnice_learn_share_of_round(struct netnice *state,
 
 	if (!state->share_evidence || state->share_evidence >= NETNICE_SHARE_BACK_OFFS - 1)
 		return;
-	if (netnice_delivery_ns(ack) / 7 >= netnice_link_ns(state) / 4 && !(dither % rounds))
+	if (netnice_delivery_ns(ack) / 7 >= state->packet_ns / 4 && !(dither % rounds))
 		state->share_evidence += 1;
 }
 
-/* Others are served between the packets of trains; `times` is how many times the highest rate had goes into the link's. */
-POLICY_INLINE void netnice_begin_sharing(struct netnice *state, const struct netnice_ack *ack,
-					 u32 times)
+/* Others are served between the packets of trains. */
+POLICY_INLINE void netnice_begin_sharing(struct netnice *state, const struct netnice_ack *ack)
 {
 	state->shared = 1;
 	state->shared_since = (u16)(ack->now_us >> NETNICE_TURN_SHIFT);
-	state->recurrences = (times - 1) & 3;
 	state->lead_ns = 0;
 }
 
 /* Yields to others in a fair queue. */
 POLICY_INLINE u32 netnice_yield_share(struct netnice *state, const struct netnice_ack *ack)
 {
-	u32 link_ns = netnice_link_ns(state);
-	u32 times = link_ns < state->packet_ns ? netnice_gap_slots(state) : 1;
 	u32 cwnd;
 
 	state->brief_stays = 0;
 	cwnd = netnice_yield(state);
-	netnice_begin_sharing(state, ack, times);
-	state->packet_ns = link_ns;
+	netnice_begin_sharing(state, ack);
 	state->trains = 1;
 	state->share_evidence = 0;
 	return cwnd;
@@ -190,30 +179,6 @@ POLICY_INLINE int netnice_is_slower(struct netnice *state, const struct netnice_
 }
 
 /*
- * Learns from a train whether the rate that gaps between ACKs have shown is the link's. Alone, on a link at the rate that the flow
- * had, the first packets of each train wait for one another and for nothing else. In a fair queue they also wait
- * for the rest of a packet of others, or come sooner where two are served at once: by half a packet's time in the mean.
- */
-POLICY_INLINE void netnice_confirm_slots(struct netnice *state, const struct netnice_ack *ack,
-					 u32 spacing_us)
-{
-	u32 packet_us = state->packet_ns / 1000;
-	u32 alone_us = (ack->acked - 1) * spacing_us;
-	u32 first_us = state->round_queue_us;
-	u32 beyond_us = first_us > alone_us ? first_us - alone_us : alone_us - first_us;
-
-	/* The receiver may have held the last ACK. */
-	if (!spacing_us || spacing_us > NETNICE_CONFIRM_SLOTS * packet_us)
-		return;
-	beyond_us = policy_min(beyond_us, packet_us);
-	state->lead_ns += ((s32)(beyond_us * 1000) - state->lead_ns) >> NETNICE_CONFIRM_SHIFT;
-	if (state->lead_ns >= (s32)(state->packet_ns / 4)) {
-		state->recurrences = 0;
-		state->lead_ns = 0;
-	}
-}
-
-/*
  * Returns whether the packets of a train follow one another at the known rate, from the first ACK, whose delay is the
  * smallest and which covers as many packets as the last one, to the last.
  */
@@ -234,20 +199,13 @@ POLICY_INLINE u32 netnice_shared_time(const struct netnice *state, const struct 
 }
 
 /*
- * Returns in spite of others. If they are of low priority, too, they yield now, and so each has its turn; if not, this flow
- * yields again within seconds, and the next turn comes after twice the time. If that happens again and again, the rate of the
- * link may be wrong, and the flow learns it anew from the rate at which a train was served.
+ * Returns although others are still there. If they are of low priority, too, they yield now, and so each has its
+ * turn; if not, this flow yields again within seconds, and its next turn comes after twice the time.
  */
 POLICY_INLINE void netnice_take_turn(struct netnice *state)
 {
-	u32 served_us =
-		(state->latest_queue_us + state->packet_ns / 1000) / netnice_train_packets(state);
-
 	netnice_return(state);
 	state->share_wait = 0;
-	state->gap_wait = 0;
-	if (state->trial_wait >= NETNICE_KNOWN_TURNS)
-		state->packet_ns = policy_max(state->packet_ns, served_us * 1000);
 	if (state->trial_wait < NETNICE_TRIAL_WAITS)
 		state->trial_wait += 1;
 }
@@ -262,7 +220,7 @@ POLICY_INLINE void netnice_judge_train(struct netnice *state, const struct netni
 
 	if (!state->shared && !state->jittery && slower_ns && slower_ns / 4 < state->packet_ns) {
 		/* In a fair queue, one train may look as on a slower link. */
-		netnice_begin_sharing(state, ack, 1);
+		netnice_begin_sharing(state, ack);
 	}
 	if (!state->shared) {
 		/* The delay has stood still: the link is slower, or else the path may be longer. */
@@ -283,23 +241,15 @@ POLICY_INLINE void netnice_judge_train(struct netnice *state, const struct netni
 			state->trains = 0;
 			state->together = 0;
 			state->steady_since_us = 0;
-			netnice_forget_slots(state);
 			return;
 		}
 	} else {
 		state->together = 0;
 	}
 	state->share_wait = 0;
-	if (state->recurrences) {
-		if (!follows)
-			netnice_confirm_slots(state, ack, spacing_us);
-		if (netnice_shared_time(state, ack) >= NETNICE_CONFIRM_TIME)
-			netnice_return(state);
-		return;
-	}
 	if (netnice_is_slower(state, ack, spacing_us, slower_ns)) {
-		netnice_return(state);
 		state->packet_ns = slower_ns;
+		netnice_return(state);
 		return;
 	}
 	if (netnice_shared_time(state, ack) >= NETNICE_TURN_TIME << state->trial_wait) {

@@ -13,7 +13,6 @@
 #define NETNICE_POLICY_NETNICE_TRIAL_H
 
 #include "integer.h"
-#include "netnice_gaps.h"
 #include "netnice_signal.h"
 #include "netnice_state.h"
 
@@ -120,7 +119,7 @@ POLICY_INLINE void netnice_judge_trial(struct netnice *state, const struct netni
 		return;
 	state->on_trial = 0;
 	state->trial_wait = 0;
-	netnice_forget_gaps(state);
+	state->steady_since_us = 0;
 	if (back_us <= netnice_threshold_us(state))
 		return;
 	state->minimum_rtt_us += back_us;

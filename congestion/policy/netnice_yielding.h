@@ -4,7 +4,6 @@
 #define NETNICE_POLICY_NETNICE_YIELDING_H
 
 #include "integer.h"
-#include "netnice_gaps.h"
 #include "netnice_signal.h"
 #include "netnice_state.h"
 #include "netnice_trial.h"
@@ -30,7 +29,6 @@ POLICY_INLINE u32 netnice_yield(struct netnice *state)
 	state->shared = 0;
 	state->trains = 0;
 	state->together = 0;
-	state->recurrences = 0;
 	return NETNICE_MINIMUM_CWND;
 }
 
@@ -143,20 +141,6 @@ POLICY_INLINE void netnice_defer_trains(struct netnice *state)
 		state->share_wait += 1;
 }
 
-/*
- * Trains have not confirmed the rate that gaps between ACKs showed: the highest rate had is the link's, as far as it is
- * known. Of back-offs at which gaps alone show more, only one of 8, 64, 128 counts from now on, until the flow has a higher
- * rate or a turn: ACKs that a busy machine delays have such gaps for as long as it is busy.
- */
-POLICY_INLINE void netnice_forget_slots(struct netnice *state)
-{
-	if (!state->recurrences)
-		return;
-	state->packet_ns *= state->recurrences + 1;
-	state->recurrences = 0;
-	state->gap_wait = policy_min(state->gap_wait + NETNICE_GAP_WAITS, NETNICE_SHARE_WAITS);
-}
-
 /* Ends yielding. */
 POLICY_INLINE void netnice_return(struct netnice *state)
 {
@@ -167,13 +151,9 @@ POLICY_INLINE void netnice_return(struct netnice *state)
 	if (state->shared) {
 		state->share_evidence = 0;
 		netnice_defer_trains(state);
-		netnice_forget_slots(state);
 	}
-	state->recurrences = 0;
 	state->shared = 0;
 	state->trains = 0;
-	if (!state->on_trial)
-		netnice_forget_gaps(state);
 }
 
 /* Continues the yielding that a trial has interrupted. */
