@@ -111,7 +111,7 @@ struct netnice {
 		s32 lead_ns;
 	};
 	union {
-		u16 steady_low; /* in ticks of 20 us, as the next four members; on trial: what was added */
+		u16 steady_low; /* in ticks of 20 us, as `steady_high` and the next three; on trial: what was added */
 		u16 shared_since; /* if `shared`: when it began, see netnice_shared_time() */
 	};
 	u16 steady_high;
@@ -143,8 +143,8 @@ struct netnice {
 	u8 confirmed : 1;   /* `limit` was met twice */
 	/* Rounds until the inference time-out; while yielding, clean probes wanted: at most 12. */
 	u8 inference : 4;
-	u8 on_trial : 1;   /* a steady delay counts as the path's until a queue shows */
-	u8 trial_wait : 3; /* quadruplings of the time before the next trial */
+	u8 on_trial : 1; /* a steady delay counts as the path's until a queue shows */
+	u8 trial_wait : 3; /* quadruplings of the time before the next trial, doublings of that before a turn */
 };
 
 /* One ACK, as any TCP with delivery-rate samples sees it. Times wrap. */

@@ -206,8 +206,7 @@ POLICY_INLINE void netnice_take_turn(struct netnice *state)
 {
 	netnice_return(state);
 	state->share_wait = 0;
-	if (state->trial_wait < NETNICE_TRIAL_WAITS)
-		state->trial_wait += 1;
+	netnice_defer_trial(state);
 }
 
 /* Evaluates a train that met more than its own queue. */

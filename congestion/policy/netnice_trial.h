@@ -35,7 +35,7 @@ POLICY_INLINE void netnice_notice_gap(struct netnice *state, u32 silent_s)
 		state->steady_since_us = 0;
 }
 
-/* Multiplies the time for which a delay must stand still before the next trial by four. */
+/* Multiplies the time for which a delay must stand still before the next trial by four, and that before a turn by two. */
 POLICY_INLINE void netnice_defer_trial(struct netnice *state)
 {
 	state->steady_since_us = 0;

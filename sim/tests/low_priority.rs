@@ -14,10 +14,24 @@ struct Bed {
 }
 
 impl Bed {
+    /// A drop-tail queue.
     fn new(rate: &str, rtt_ms: u32, queue: &str) -> Bed {
+        Bed::with_queue(rate, rtt_ms, &format!("\"{queue}\""))
+    }
+
+    /// A queue discipline with its defaults.
+    fn of_discipline(rate: &str, rtt_ms: u32, discipline: &str) -> Bed {
+        Bed::with_queue(
+            rate,
+            rtt_ms,
+            &format!("{{ discipline = \"{discipline}\" }}"),
+        )
+    }
+
+    fn with_queue(rate: &str, rtt_ms: u32, queue: &str) -> Bed {
         Bed {
             link: format!(
-                "rate = \"{rate}\"\ndelay = \"{}us\"\nqueue = \"{queue}\"\n",
+                "rate = \"{rate}\"\ndelay = \"{}us\"\nqueue = {queue}\n",
                 rtt_ms * 500
             ),
             nodes: String::new(),
@@ -531,10 +545,8 @@ fn a_link_that_becomes_slower_is_filled_again() {
 fn netnice_yields_in_a_fair_queue_to_a_latecomer() {
     for rival in ["cubic", "reno"] {
         let share = |seed| {
-            let mut bed = Bed::base();
-            let queue = "{ discipline = \"fq_codel\" }";
-            bed.link = bed.link.replace("\"83p\"", queue);
-            bed.flow("own", "netnice", "")
+            Bed::of_discipline("10mbit", 40, "fq_codel")
+                .flow("own", "netnice", "")
                 .flow("rival", rival, "start = \"15s\"")
                 .run_with_seed(seed, 20, 60)
                 .share("own")
@@ -549,36 +561,24 @@ fn netnice_yields_in_a_fair_queue_to_a_latecomer() {
 #[test]
 fn a_flow_alone_meets_nobody_on_any_path() {
     // Packets in batches, jitter and losses make patterns that others in a fair queue make, too.
-    for (rate, rtt_ms, queue, link) in [
-        (
-            "5mbit",
-            40,
-            "{ discipline = \"fq_codel\" }",
-            "jitter = \"300us\"",
-        ),
-        ("3mbit", 40, "\"60p\"", "batch_interval = \"1ms\""),
-        ("3mbit", 40, "\"60p\"", "batch_interval = \"2ms\""),
-        ("10mbit", 4, "\"60p\"", "loss = \"0.3%\""),
-        ("10mbit", 4, "\"8p\"", ""),
-        ("10mbit", 4, "\"17p\"", ""),
+    for bed in [
+        Bed::of_discipline("5mbit", 40, "fq_codel").link("jitter = \"300us\""),
+        Bed::new("3mbit", 40, "60p").link("batch_interval = \"1ms\""),
+        Bed::new("3mbit", 40, "60p").link("batch_interval = \"2ms\""),
+        Bed::new("10mbit", 4, "60p").link("loss = \"0.3%\""),
+        Bed::new("10mbit", 4, "8p"),
+        Bed::new("10mbit", 4, "17p"),
     ] {
-        let mut bed = Bed::new(rate, rtt_ms, "83p").link(link);
-        bed.link = bed.link.replace("\"83p\"", queue);
-        let share = bed.flow("own", "netnice", "").run(5, 40).share("own");
-        assert!(
-            share > 0.85,
-            "{rate}, {rtt_ms} ms, {queue}, {link}: {share:.3}"
-        );
+        let bed = bed.flow("own", "netnice", "");
+        let share = bed.run(5, 40).share("own");
+        assert!(share > 0.85, "{}: {share:.3}", bed.link);
     }
 }
 
 #[test]
 fn netnice_yields_in_fair_queues_at_high_rates_too() {
     for (rate, queue) in [("50mbit", "fq_codel"), ("100mbit", "cake")] {
-        let mut bed = Bed::new(rate, 40, "83p");
-        let queue = format!("{{ discipline = \"{queue}\" }}");
-        bed.link = bed.link.replace("\"83p\"", &queue);
-        let results = bed
+        let results = Bed::of_discipline(rate, 40, queue)
             .flow("own", "netnice", "")
             .flow("rival", "cubic", "start = \"15s\"")
             .run(25, 60);
@@ -589,9 +589,7 @@ fn netnice_yields_in_fair_queues_at_high_rates_too() {
 
 #[test]
 fn two_of_netnice_fill_a_fair_queue() {
-    let mut bed = Bed::base();
-    bed.link = bed.link.replace("\"83p\"", "{ discipline = \"fq_codel\" }");
-    let bed = bed.flow("own", "netnice", "count = 2");
+    let bed = Bed::of_discipline("10mbit", 40, "fq_codel").flow("own", "netnice", "count = 2");
     let share = bed.run(20, 80).share_of_group("own");
     assert!(share > 0.93, "{share}");
 }
@@ -599,9 +597,7 @@ fn two_of_netnice_fill_a_fair_queue() {
 #[test]
 fn two_of_netnice_take_turns_in_a_fair_queue() {
     // Each takes the other for one that does not yield; but none yields for as long as the other lasts.
-    let mut bed = Bed::base();
-    bed.link = bed.link.replace("\"83p\"", "{ discipline = \"fq_codel\" }");
-    let bed = bed
+    let bed = Bed::of_discipline("10mbit", 40, "fq_codel")
         .flow("own", "netnice", "")
         .flow("later", "netnice", "start = \"15s\"");
     let (mut together, mut jain) = (0.0, 0.0);
