@@ -27,6 +27,7 @@
 #define NETNICE_POLICY_NETNICE_H
 
 #include "integer.h"
+#include "netnice_gaps.h"
 #include "netnice_losses.h"
 #include "netnice_signal.h"
 #include "netnice_state.h"
@@ -290,6 +291,7 @@ POLICY_INLINE u32 netnice_on_ack(struct netnice *state, const struct netnice_ack
 		cwnd = netnice_resume_yielding(state);
 	previous_queue_us = state->latest_queue_us;
 	netnice_sample(state, ack);
+	netnice_learn_gap(state, ack);
 	if (state->judging)
 		cwnd = netnice_judge_losses(state, ack, cwnd);
 	if (ca_answers_congestion(ack->ca_state)) {
@@ -297,6 +299,9 @@ POLICY_INLINE u32 netnice_on_ack(struct netnice *state, const struct netnice_ack
 			state->recovering = 1;
 			return netnice_resume_yielding(state);
 		}
+		/* Trains for a rate that is not confirmed may be too long for the queue. */
+		if (state->shared && state->recurrences && netnice_follows_reaction(state, ack))
+			netnice_return(state);
 		if (netnice_is_loss_event(state, ack))
 			cwnd = netnice_on_loss(state, ack, cwnd);
 		state->recovering = 1;

@@ -15,17 +15,22 @@
 #include "report.h"
 
 /*
- * On a path with jitter, changes of twice the jitter, or twice a round's spread, do not indicate a
- * queue.
+ * The threshold where a packet takes `packet_ns`. On a path with jitter, changes of twice the jitter, or
+ * twice a round's spread, do not indicate a queue.
  */
-POLICY_INLINE u32 netnice_threshold_us(const struct netnice *state)
+POLICY_INLINE u32 netnice_threshold_at_us(const struct netnice *state, u32 packet_ns)
 {
 	u32 threshold_us = policy_max(state->threshold_floor * NETNICE_TICK_US,
-				      NETNICE_THRESHOLD_HALF_PACKETS * (state->packet_ns / 2000));
+				      NETNICE_THRESHOLD_HALF_PACKETS * (packet_ns / 2000));
 	u32 jitter_us = policy_max(NETNICE_THRESHOLD_JITTERS * state->jitter_us,
 				   NETNICE_THRESHOLD_SPREADS * state->spread * NETNICE_TICK_US);
 
 	return policy_max(threshold_us, jitter_us);
+}
+
+POLICY_INLINE u32 netnice_threshold_us(const struct netnice *state)
+{
+	return netnice_threshold_at_us(state, state->packet_ns);
 }
 
 /*
@@ -92,6 +97,8 @@ POLICY_INLINE u32 netnice_follow_fall(struct netnice *state, const struct netnic
 			state->doubtful = 1;
 		return 0;
 	}
+	if (ack->retransmitted && state->trains)
+		return 0;
 	if (sample_rtt_us >= state->minimum_rtt_us) {
 		if (state->low_support)
 			state->low_support -= 1;
@@ -146,8 +153,14 @@ POLICY_INLINE void netnice_learn_rate(struct netnice *state, const struct netnic
 	if (ack->rate_delivered < 4 || !ack->rate_interval_us)
 		return;
 	packet_ns = (u32)((u64)ack->rate_interval_us * 1000 / ack->rate_delivered);
-	if (packet_ns && (!state->packet_ns || packet_ns < state->packet_ns))
-		state->packet_ns = packet_ns;
+	if (!packet_ns || (state->packet_ns && packet_ns >= state->packet_ns))
+		return;
+	/* The link is faster by far than known: trains that found nobody do not count any more. */
+	if (packet_ns + packet_ns / 4 < state->packet_ns) {
+		state->share_wait = 0;
+		state->gap_wait = 0;
+	}
+	state->packet_ns = packet_ns;
 }
 
 /*

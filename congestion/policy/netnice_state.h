@@ -65,14 +65,36 @@
 #define NETNICE_SHARE_WAITS 7U         /* doublings of that number */
 #define NETNICE_SHARE_RELIEF 8U        /* back-offs at the full rate that take one doubling away */
 #define NETNICE_TOGETHER_TRAINS 3U     /* in a row that show a common queue */
+#define NETNICE_LEAD_LIMIT_US 67000U   /* 27 bits of nanoseconds, signed */
 #define NETNICE_LEAD_SHIFT 4           /* the mean over trains: a sixteenth of each new one */
 #define NETNICE_TURN_SHIFT 20          /* time in a fair queue is counted in units of 1.05 s */
 #define NETNICE_TURN_TIME 29U          /* 30 s: then the flow takes a turn, doubled each time */
+#define NETNICE_KNOWN_TURNS 2U      /* in a row that met others, with the link's rate as it was */
+#define NETNICE_GAP_FEWEST_SLOTS 2U /* in the mode of gaps between ACKs: half of the link */
+#define NETNICE_GAP_HYPOTHESES 3U   /* two, three or four slots */
+#define NETNICE_GAP_SUPPORT 31U     /* 5 bits */
+#define NETNICE_GAP_TIME_MASK 0x7fffffffU /* 31 bits */
+#define NETNICE_GAP_SHORTEST_US 64U       /* of the mode: the resolution of time */
+#define NETNICE_GAP_MODE_LIMIT_US                                                                  \
+	32000U                        /* less than half of the time after which `handshake` wraps */
+#define NETNICE_GAP_LONGEST_US 65535U /* 16 bits */
+#define NETNICE_GAP_TOLERANCE 2U      /* of whole slots, in sixteenths */
+#define NETNICE_GAP_FOR 24U           /* weight of a telling gap */
+#define NETNICE_GAP_AGAINST 8U        /* of a gap that is no whole slots; of other gaps 1 */
+#define NETNICE_GAP_EVIDENCE 256U     /* sum at which a slot is the link's packet time */
+#define NETNICE_GAP_EVIDENCE_LIMIT 511U /* 9 bits */
+#define NETNICE_CONFIRM_HALF_SLOTS 3U   /* one and a half: between a fair queue and a slower link */
+#define NETNICE_CONFIRM_LIMIT 3U        /* slots that one train may add at most */
+#define NETNICE_CONFIRM_TRAINS 16U      /* that decide, if they come in time */
+#define NETNICE_CONFIRM_TIME 3U         /* 2 to 3 s, in which trains are a round trip apart */
+#define NETNICE_CONFIRM_SLOTS 8U        /* from one packet of a train to the next, at most */
+#define NETNICE_GAP_WAITS 3U /* doublings for each time that trains do not confirm what gaps show */
+#define NETNICE_HANDSHAKE_MASK 0xfffU /* 12 bits */
 #define NETNICE_SLACK_UNKNOWN 65535U
 #define NETNICE_QUEUE_LIMIT_US 0xffffffU      /* 24 bits */
 #define NETNICE_OVER_QUEUE_LIMIT_US 0x1fffffU /* 21 bits */
 #define NETNICE_NO_SAMPLE 0xffffffffU
-#define NETNICE_NO_PLATEAU 0xffffffU /* 24 bits */
+#define NETNICE_NO_PLATEAU 0xfffffU /* 20 bits */
 
 #define NETNICE_DELAYED_ACK_US 40000U /* of Linux, the shortest */
 #define NETNICE_EXCESS_LIMIT_MS 255U  /* 8 bits: see netnice_believe_excess() */
@@ -100,21 +122,41 @@ struct netnice {
 	u32 heard_s : 7;        /* when the newest ACK came, in seconds that wrap */
 	u32 trains : 1;         /* while yielding, probes are trains: see netnice_trains.h */
 	u32 packet_ns;          /* time of one packet at the link's rate */
-	u32 plateau : 24;       /* last window that filled the link without a queue, in packets */
+	u32 plateau : 20;       /* last window that filled the link without a queue, in packets */
 	u32 low_support : 5;    /* of round trips below the minimum: see netnice_follow_fall() */
 	u32 share_evidence : 3; /* see netnice_learn_share(), netnice_train_round() */
-	u32 cwnd_cnt; /* progress towards the next packet of growth; if `judging`, losses */
+	u32 gap_wait : 3;       /* see netnice_forget_slots() */
+	u32 cwnd_cnt : 20; /* progress towards the next packet of growth; if `judging`, losses */
+	u32 handshake : 12; /* its round trip in ticks of 20 us, which wrap after 82 ms; 0: unknown */
 	union {
 		u32 steady_since_us; /* while yielding: start of the steady delay; 0: none */
 		u32 trial_start;     /* on trial: `delivered` at its start */
-		/* If `shared`: how much sooner the first packets of trains come than on a slower link; 0: unknown. */
-		s32 lead_ns;
+		struct {
+			/* If `shared`: how much sooner the first packets of trains come than on a slower link; 0: unknown. */
+			s32 lead_ns : 27;
+			u32 weighed : 5; /* trains that netnice_weigh_train() has seen: at most 16 */
+		};
+		/* Otherwise: as the other members `gap_`, see netnice_gaps.h. */
+		struct {
+			u32 gap_acked_us : 31; /* when the latest ACK came */
+			u32 gap_told : 1;      /* its gap was evidence */
+		};
 	};
 	union {
 		u16 steady_low; /* in ticks of 20 us, as `steady_high` and the next three; on trial: what was added */
 		u16 shared_since; /* if `shared`: when it began, see netnice_shared_time() */
+		u16 gap_mode_us;  /* the most frequent gap between ACKs, per packet */
 	};
-	u16 steady_high;
+	union {
+		u16 steady_high;
+		struct {
+			u16 gap_support : 5;
+			u16 gap_parts : 2; /* hypothesis of netnice_gap_slots() */
+			u16 gap_evidence : 9;
+		};
+		/* If `shared`: how much longer the round trip of a train's first packet takes than the handshake's. */
+		u16 excess_us;
+	};
 	u16 threshold_floor;
 	u16 round_high;   /* largest queueing delay of the round */
 	u16 spread : 10;  /* range of a round's samples when nobody adds a queue: at most 1000 */
@@ -137,10 +179,14 @@ struct netnice {
 	u8 slow_start : 1;
 	u8 round_prompt : 1; /* a sample of this round is certainly free of a delayed ACK */
 	u8 recovering : 1;
-	u8 pausing : 1;     /* a lone packet is sent, and the long pause follows it */
-	u8 recurrences : 2; /* indications within inference time-outs */
-	u8 judging : 1;     /* a loss event of packets that met no queue is not yet judged */
-	u8 confirmed : 1;   /* `limit` was met twice */
+	u8 pausing : 1; /* a lone packet is sent, and the long pause follows it */
+	/*
+	 * Indications within inference time-outs. If `shared`: how many times the highest rate had goes into the link's, less 1,
+	 * as gaps between ACKs showed it and trains have not confirmed yet.
+	 */
+	u8 recurrences : 2;
+	u8 judging : 1;   /* a loss event of packets that met no queue is not yet judged */
+	u8 confirmed : 1; /* `limit` was met twice */
 	/* Rounds until the inference time-out; while yielding, clean probes wanted: at most 12. */
 	u8 inference : 4;
 	u8 on_trial : 1; /* a steady delay counts as the path's until a queue shows */
@@ -163,7 +209,8 @@ struct netnice_ack {
 	u8 has_timestamp;
 	u8 ca_state; /* enum ca_state */
 	u8 app_limited;
-	u8 at_receiver; /* the data's receiver, which cannot send trains, runs the policy */
+	u8 at_receiver;   /* the data's receiver, which cannot send trains, runs the policy */
+	u8 retransmitted; /* the newest packet covered: its round trip is in whole ticks of a stamp */
 };
 
 /* Converts to ticks; saturates at 16 bits (1.3 s). */
@@ -183,6 +230,16 @@ POLICY_INLINE void netnice_init(struct netnice *state, const struct policy_param
 	state->growth = 1;
 	state->slow_start = 1;
 	state->one_way_slack = NETNICE_SLACK_UNKNOWN;
+}
+
+/*
+ * Learns the round trip of the handshake, whose packets take no time to transmit; 0 if it is unknown, or the control
+ * begins later than the connection.
+ */
+POLICY_INLINE void netnice_on_handshake(struct netnice *state, u32 rtt_us)
+{
+	if (rtt_us)
+		state->handshake = policy_max(rtt_us / NETNICE_TICK_US & NETNICE_HANDSHAKE_MASK, 1);
 }
 
 /* netnice_train_packets() for the floor of the threshold and the time of a packet. */

@@ -18,6 +18,7 @@
 #define NETNICE_POLICY_NETNICE_TRAINS_H
 
 #include "integer.h"
+#include "netnice_gaps.h"
 #include "netnice_signal.h"
 #include "netnice_state.h"
 #include "netnice_trial.h"
@@ -34,46 +35,51 @@ POLICY_INLINE u32 netnice_delivery_ns(const struct netnice_ack *ack)
 
 /*
  * Collects evidence at each back-off, and returns whether trains should look for others in a fair
- * queue: the flow had four fifths of the link's rate, and since then, at five back-offs, less than
- * four sevenths. Trains cost a pause, and may look while the others are silent: so they are repeated,
- * and each time that they find nobody, only one back-off of twice as many counts. A rate that falls slowly
- * (two back-offs in a row at a rate between those) has that effect, too: two low-priority flows in
- * one queue come to equal shares so. Where delays vary without others at two back-offs in a row (the first may meet
- * others that just begin), or a train does not take longer than the threshold, trains would show nothing.
+ * queue: the flow had four fifths of the link's rate, or gaps between ACKs show that rate, and since
+ * then, at five back-offs, the flow had less than four sevenths. Trains cost a pause, and may look while the others
+ * are silent: so they are repeated, and each time that they find nobody, only one back-off of twice as many counts. A
+ * rate that falls slowly (two back-offs in a row at a rate between those) has that effect, too: two low-priority flows
+ * in one queue come to equal shares so. Where delays vary without others at two back-offs in a row (the first may meet
+ * others that just begin), or a train does not take longer than the threshold, trains would show nothing. Beside others
+ * that gaps show, the rate and the delays vary by their work.
  */
 POLICY_INLINE int netnice_learn_share(struct netnice *state, const struct netnice_ack *ack)
 {
 	u32 delivery_ns = netnice_delivery_ns(ack);
-	u32 packet_us = state->packet_ns / 1000;
-	u32 train_us = netnice_train_packets(state) * packet_us;
+	u32 link_ns = netnice_link_ns(state);
+	int beside_others = link_ns < state->packet_ns;
+	u32 packet_us = link_ns / 1000;
+	u32 packets = netnice_packets_of_train(state->threshold_floor * NETNICE_TICK_US, packet_us);
+	u32 train_us = packets * packet_us;
 	/* A receiver delays ACKs: the count of packets is mostly even. */
 	u32 dither = ack->delivered / 2;
 	u32 varied;
 
 	if (!delivery_ns || !packet_us || ack->at_receiver)
 		return 0;
-	if (delivery_ns - delivery_ns / 5 <= state->packet_ns) {
+	if (delivery_ns - delivery_ns / 5 <= link_ns) {
 		state->share_evidence = 0;
 		state->trial_wait = 0;
 		if (state->share_wait && !(dither % NETNICE_SHARE_RELIEF))
 			state->share_wait -= 1;
-		if (delivery_ns - delivery_ns / 8 <= state->packet_ns) {
+		if (delivery_ns - delivery_ns / 8 <= link_ns) {
 			varied = state->jitter_us > train_us / 16;
 			state->jittery = varied && (state->doubted || state->jittery);
 			state->doubted = varied;
 		}
 		return 0;
 	}
-	if (state->jittery || netnice_threshold_us(state) > train_us / 2)
+	if ((state->jittery && !beside_others) ||
+	    netnice_threshold_at_us(state, link_ns) > train_us / 2)
 		return 0;
-	if (delivery_ns / 7 < state->packet_ns / 4) {
-		if (state->doubted)
+	if (delivery_ns / 7 < link_ns / 4) {
+		if (state->doubted && !beside_others)
 			netnice_defer_trains(state);
 		state->doubted = 1;
 		return 0;
 	}
 	state->doubted = 0;
-	if (dither % (1U << state->share_wait))
+	if (dither % (1U << (beside_others ? state->gap_wait : state->share_wait)))
 		return 0;
 	state->share_evidence += 1;
 	return state->share_evidence >= NETNICE_SHARE_BACK_OFFS;
@@ -92,26 +98,33 @@ POLICY_INLINE void netnice_learn_share_of_round(struct netnice *state,
 
 	if (!state->share_evidence || state->share_evidence >= NETNICE_SHARE_BACK_OFFS - 1)
 		return;
-	if (netnice_delivery_ns(ack) / 7 >= state->packet_ns / 4 && !(dither % rounds))
+	if (netnice_delivery_ns(ack) / 7 >= netnice_link_ns(state) / 4 && !(dither % rounds))
 		state->share_evidence += 1;
 }
 
-/* Others are served between the packets of trains. */
-POLICY_INLINE void netnice_begin_sharing(struct netnice *state, const struct netnice_ack *ack)
+/* Others are served between the packets of trains; `times` is how many times the highest rate had goes into the link's. */
+POLICY_INLINE void netnice_begin_sharing(struct netnice *state, const struct netnice_ack *ack,
+					 u32 times)
 {
 	state->shared = 1;
 	state->shared_since = (u16)(ack->now_us >> NETNICE_TURN_SHIFT);
+	state->recurrences = (times - 1) & 3;
 	state->lead_ns = 0;
+	state->weighed = 0;
+	state->excess_us = 2 * state->packet_ns / 1000;
 }
 
 /* Yields to others in a fair queue. */
 POLICY_INLINE u32 netnice_yield_share(struct netnice *state, const struct netnice_ack *ack)
 {
+	u32 link_ns = netnice_link_ns(state);
+	u32 times = link_ns < state->packet_ns ? netnice_gap_slots(state) : 1;
 	u32 cwnd;
 
 	state->brief_stays = 0;
 	cwnd = netnice_yield(state);
-	netnice_begin_sharing(state, ack);
+	state->packet_ns = link_ns;
+	netnice_begin_sharing(state, ack, times);
 	state->trains = 1;
 	state->share_evidence = 0;
 	return cwnd;
@@ -149,6 +162,12 @@ POLICY_INLINE u32 netnice_slower_ns(const struct netnice *state, u32 spacing_us)
 	return mean_us * 1000;
 }
 
+/* By how much one train may differ from others: a packet, and no more than `lead_ns` can hold. */
+POLICY_INLINE u32 netnice_lead_limit_us(const struct netnice *state)
+{
+	return policy_min(state->packet_ns / 1000, NETNICE_LEAD_LIMIT_US);
+}
+
 /*
  * Returns whether trains in a row show a slower link. There the first packets of a train wait until they are transmitted at
  * the lower rate. In a fair queue the first one waits only for the rest of a packet of others: it comes half a packet's
@@ -159,6 +178,7 @@ POLICY_INLINE int netnice_is_slower(struct netnice *state, const struct netnice_
 				    u32 spacing_us, u32 slower_ns)
 {
 	u32 packet_us = state->packet_ns / 1000;
+	u32 limit_us = netnice_lead_limit_us(state);
 	/* The first ACK of a train covers as many packets as its last one. */
 	u32 slower_us = ack->acked * spacing_us;
 	u32 seen_us = state->round_queue_us + packet_us;
@@ -171,11 +191,54 @@ POLICY_INLINE int netnice_is_slower(struct netnice *state, const struct netnice_
 	if (!state->lead_ns)
 		state->lead_ns = (s32)(state->packet_ns / 2);
 	if (slower_us > seen_us)
-		lead_us = (s32)policy_min(slower_us - seen_us, packet_us);
+		lead_us = (s32)policy_min(slower_us - seen_us, limit_us);
 	else
-		lead_us = -(s32)policy_min(seen_us - slower_us, packet_us);
+		lead_us = -(s32)policy_min(seen_us - slower_us, limit_us);
 	state->lead_ns += (lead_us * 1000 - state->lead_ns) >> NETNICE_LEAD_SHIFT;
 	return state->lead_ns < (s32)(state->packet_ns / 4);
+}
+
+/*
+ * Returns by how much longer the round trip of a train's first packet took than that of the handshake, less what it waited
+ * for packets before it that its ACK also covers.
+ */
+POLICY_INLINE u32 netnice_beyond_handshake_us(const struct netnice *state, u32 waited_us)
+{
+	u32 round_trip = (state->minimum_rtt_us + waited_us) / NETNICE_TICK_US;
+	u32 ticks = (round_trip - state->handshake) & NETNICE_HANDSHAKE_MASK;
+
+	return ticks > NETNICE_HANDSHAKE_MASK / 2 ? 0 : ticks * NETNICE_TICK_US;
+}
+
+/*
+ * Learns from a train whether the rate that gaps between ACKs have shown is the link's. The packets of a handshake are
+ * short; a full one adds the time of its transmission to the round trip. Alone, on a link at the rate that the flow had, that
+ * is two slots or more. In a fair queue it is one, and half of one in the mean for the rest of a packet of others, for which the
+ * handshake may have waited, too.
+ */
+POLICY_INLINE void netnice_weigh_train(struct netnice *state, const struct netnice_ack *ack,
+				       u32 spacing_us)
+{
+	u32 packet_us = state->packet_ns / 1000;
+	/* For the packets that the first ACK covers beside the first one. */
+	u32 waited_us = (ack->acked - 1) * spacing_us;
+	u32 excess_us;
+
+	/* The receiver may have held the last ACK. */
+	if (!spacing_us || spacing_us > NETNICE_CONFIRM_SLOTS * packet_us)
+		return;
+	excess_us = netnice_beyond_handshake_us(
+		state, state->round_queue_us - policy_min(state->round_queue_us, waited_us));
+	excess_us = policy_min(excess_us, NETNICE_CONFIRM_LIMIT * packet_us);
+	state->excess_us = (7 * state->excess_us + excess_us + 4) / 8;
+	if (state->weighed < NETNICE_CONFIRM_TRAINS)
+		state->weighed += 1;
+}
+
+/* Returns whether trains confirm the rate that gaps between ACKs have shown. */
+POLICY_INLINE int netnice_confirms_slots(const struct netnice *state)
+{
+	return state->excess_us < NETNICE_CONFIRM_HALF_SLOTS * (state->packet_ns / 2000);
 }
 
 /*
@@ -199,14 +262,40 @@ POLICY_INLINE u32 netnice_shared_time(const struct netnice *state, const struct 
 }
 
 /*
- * Returns although others are still there. If they are of low priority, too, they yield now, and so each has its
- * turn; if not, this flow yields again within seconds, and its next turn comes after twice the time.
+ * Returns in spite of others. If they are of low priority, too, they yield now, and so each has its turn; if not, this flow
+ * yields again within seconds, and the next turn comes after twice the time. If that happens again and again, the rate of the
+ * link may be wrong, and the flow learns it anew from the rate at which a train was served.
  */
 POLICY_INLINE void netnice_take_turn(struct netnice *state)
 {
+	u32 served_us =
+		(state->latest_queue_us + state->packet_ns / 1000) / netnice_train_packets(state);
+
 	netnice_return(state);
 	state->share_wait = 0;
+	state->gap_wait = 0;
+	if (state->trial_wait >= NETNICE_KNOWN_TURNS)
+		state->packet_ns = policy_max(state->packet_ns, served_us * 1000);
 	netnice_defer_trial(state);
+}
+
+/*
+ * Evaluates a train for a rate that gaps between ACKs have shown, and decides after several. `spacing_us` is 0 if the train
+ * shows nothing of it.
+ */
+POLICY_INLINE void netnice_judge_slots(struct netnice *state, const struct netnice_ack *ack,
+				       u32 spacing_us)
+{
+	netnice_weigh_train(state, ack, spacing_us);
+	if (state->weighed < NETNICE_CONFIRM_TRAINS &&
+	    netnice_shared_time(state, ack) < NETNICE_CONFIRM_TIME)
+		return;
+	if (!netnice_confirms_slots(state)) {
+		netnice_return(state);
+		return;
+	}
+	state->recurrences = 0;
+	state->lead_ns = 0;
 }
 
 /* Evaluates a train that met more than its own queue. */
@@ -219,7 +308,7 @@ POLICY_INLINE void netnice_judge_train(struct netnice *state, const struct netni
 
 	if (!state->shared && !state->jittery && slower_ns && slower_ns / 4 < state->packet_ns) {
 		/* In a fair queue, one train may look as on a slower link. */
-		netnice_begin_sharing(state, ack);
+		netnice_begin_sharing(state, ack, 1);
 	}
 	if (!state->shared) {
 		/* The delay has stood still: the link is slower, or else the path may be longer. */
@@ -234,6 +323,7 @@ POLICY_INLINE void netnice_judge_train(struct netnice *state, const struct netni
 		/* All wait in one queue, or the path is longer, unless the others paused just then. */
 		state->together += 1;
 		if (state->together >= NETNICE_TOGETHER_TRAINS) {
+			netnice_forget_slots(state);
 			state->share_evidence = 0;
 			state->share_wait = NETNICE_SHARE_WAITS;
 			state->shared = 0;
@@ -246,6 +336,10 @@ POLICY_INLINE void netnice_judge_train(struct netnice *state, const struct netni
 		state->together = 0;
 	}
 	state->share_wait = 0;
+	if (state->recurrences) {
+		netnice_judge_slots(state, ack, follows ? 0 : spacing_us);
+		return;
+	}
 	if (netnice_is_slower(state, ack, spacing_us, slower_ns)) {
 		state->packet_ns = slower_ns;
 		netnice_return(state);

@@ -13,6 +13,7 @@
 #define NETNICE_POLICY_NETNICE_TRIAL_H
 
 #include "integer.h"
+#include "netnice_gaps.h"
 #include "netnice_signal.h"
 #include "netnice_state.h"
 
@@ -77,6 +78,7 @@ POLICY_INLINE void netnice_begin_trial(struct netnice *state, u32 delivered)
 	u32 added_us = state->steady_low * NETNICE_TICK_US;
 
 	state->on_trial = 1;
+	state->handshake = 0;
 	state->trial_start = delivered;
 	state->minimum_rtt_us += added_us;
 	if (state->minimum_one_way_us)
@@ -119,7 +121,7 @@ POLICY_INLINE void netnice_judge_trial(struct netnice *state, const struct netni
 		return;
 	state->on_trial = 0;
 	state->trial_wait = 0;
-	state->steady_since_us = 0;
+	netnice_forget_gaps(state);
 	if (back_us <= netnice_threshold_us(state))
 		return;
 	state->minimum_rtt_us += back_us;

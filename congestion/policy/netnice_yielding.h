@@ -4,6 +4,7 @@
 #define NETNICE_POLICY_NETNICE_YIELDING_H
 
 #include "integer.h"
+#include "netnice_gaps.h"
 #include "netnice_signal.h"
 #include "netnice_state.h"
 #include "netnice_trial.h"
@@ -15,8 +16,23 @@ POLICY_INLINE u32 netnice_clean_probes(const struct netnice *state)
 	return state->brief_stays ? NETNICE_BRIEF_CLEAN_PROBES : NETNICE_CLEAN_PROBES;
 }
 
+/*
+ * Trains have not confirmed the rate that gaps between ACKs showed: the highest rate had is the link's, as far as it is
+ * known. Of back-offs at which gaps alone show more, only one of 8, 64, 128 counts from now on, until the flow has a higher
+ * rate or a turn: ACKs that a busy machine delays have such gaps for as long as it is busy.
+ */
+POLICY_INLINE void netnice_forget_slots(struct netnice *state)
+{
+	if (!state->shared || !state->recurrences)
+		return;
+	state->packet_ns *= state->recurrences + 1;
+	state->recurrences = 0;
+	state->gap_wait = policy_min(state->gap_wait + NETNICE_GAP_WAITS, NETNICE_SHARE_WAITS);
+}
+
 POLICY_INLINE u32 netnice_yield(struct netnice *state)
 {
+	netnice_forget_slots(state);
 	state->report.phase = POLICY_YIELDING;
 	state->report.yields += 1;
 	state->probe_rounds = 1;
@@ -29,6 +45,7 @@ POLICY_INLINE u32 netnice_yield(struct netnice *state)
 	state->shared = 0;
 	state->trains = 0;
 	state->together = 0;
+	state->recurrences = 0;
 	return NETNICE_MINIMUM_CWND;
 }
 
@@ -148,12 +165,16 @@ POLICY_INLINE void netnice_return(struct netnice *state)
 	state->slow_start = 1;
 	state->over_packets = 0;
 	state->inference = 0;
+	netnice_forget_slots(state);
 	if (state->shared) {
 		state->share_evidence = 0;
 		netnice_defer_trains(state);
 	}
+	state->recurrences = 0;
 	state->shared = 0;
 	state->trains = 0;
+	if (!state->on_trial)
+		netnice_forget_gaps(state);
 }
 
 /* Continues the yielding that a trial has interrupted. */

@@ -60,6 +60,8 @@ pub struct Ack {
     /// Round-trip time of the newest packet delivered, in nanoseconds; `None` if it was retransmitted and timestamps do
     /// not identify the transmission that was delivered (Karn).
     pub rtt_ns: Option<u64>,
+    /// True if the newest packet delivered was retransmitted: [`Ack::rtt_ns`] is then in whole ticks of our clock.
+    pub retransmitted: bool,
     /// Smoothed round-trip time (RFC 6298), in nanoseconds; 0 before the first sample.
     pub smoothed_rtt_ns: u64,
     /// Smallest round-trip time of the connection, in nanoseconds; 0 before the first sample.
@@ -118,6 +120,7 @@ impl Default for Ack {
         Ack {
             now_ns: 0,
             rtt_ns: None,
+            retransmitted: false,
             smoothed_rtt_ns: 0,
             min_rtt_ns: 0,
             tsval: None,
@@ -176,6 +179,9 @@ pub enum MarkFeedback {
 pub trait CongestionControl: Send + std::fmt::Debug {
     /// The name in scenarios and on the command line.
     fn name(&self) -> &'static str;
+
+    /// Learns the round-trip time of the handshake, if there was one and none of its packets was retransmitted.
+    fn on_handshake(&mut self, _rtt_ns: u64) {}
 
     /// Processes an ACK that has delivered data. The sender has processed it already and has announced a loss or mark
     /// that it reports by [`on_loss`](Self::on_loss) or [`on_ecn_echo`](Self::on_ecn_echo). Controls of the Reno family

@@ -91,6 +91,11 @@ void native_netnice_init(struct netnice *state, const struct policy_parameters *
 	netnice_init(state, wanted);
 }
 
+void native_netnice_on_handshake(struct netnice *state, u32 rtt_us)
+{
+	netnice_on_handshake(state, rtt_us);
+}
+
 u32 native_netnice_on_ack(struct netnice *state, const struct netnice_ack *ack)
 {
 	return netnice_on_ack(state, ack);

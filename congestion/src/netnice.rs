@@ -40,10 +40,13 @@ pub struct Ack {
     pub app_limited: bool,
     /// True if the receiver of the data runs the policy; it cannot send trains of packets.
     pub at_receiver: bool,
+    /// True if the newest packet covered was retransmitted: its round-trip time is in whole ticks of a timestamp's clock.
+    pub retransmitted: bool,
 }
 
 unsafe extern "C" {
     fn native_netnice_init(state: *mut State, wanted: *const Parameters);
+    fn native_netnice_on_handshake(state: *mut State, rtt_us: u32);
     fn native_netnice_on_ack(state: *mut State, ack: *const Ack) -> u32;
     fn native_netnice_on_undo(state: *mut State, cwnd: u32);
     fn native_netnice_burst_packets(state: *const State) -> u32;
@@ -61,6 +64,13 @@ impl NetNice {
         // SAFETY: the state is zeroed and as large as any policy's.
         unsafe { native_netnice_init(&mut state, parameters) };
         Self(state)
+    }
+
+    /// Learns the round-trip time of the handshake.
+    pub fn on_handshake(&mut self, rtt: Duration) {
+        let rtt_us = u32::try_from(rtt.as_micros()).unwrap_or(u32::MAX);
+        // SAFETY: the state was initialised by `new`; the call only touches the state.
+        unsafe { native_netnice_on_handshake(&mut self.0, rtt_us) }
     }
 
     /// Returns the new cwnd in packets after an ACK.

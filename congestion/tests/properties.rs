@@ -129,6 +129,7 @@ fn drive(name: &str, choices: &[u8], events: &[Event]) -> Result<(), TestCaseErr
                     &Ack {
                         now_ns,
                         rtt_ns: rtt_us.map(|rtt_us| rtt_us * 1000),
+                        retransmitted: acked % 2 == 1,
                         smoothed_rtt_ns,
                         min_rtt_ns,
                         tsval: timestamps.then_some((now_ns / 1_000_000) as u32),

@@ -559,6 +559,43 @@ fn netnice_yields_in_a_fair_queue_to_a_latecomer() {
 }
 
 #[test]
+fn netnice_yields_in_a_fair_queue_that_others_use_first() {
+    // It never has the link to itself: gaps between ACKs show the link's rate. Without them it has half of the link, or
+    // an equal share.
+    for (rate, rtt_ms, queue, rival, count, most) in [
+        ("10mbit", 40, "fq_codel", "cubic", 1, 0.08),
+        ("10mbit", 10, "fq_codel", "cubic", 1, 0.08),
+        ("30mbit", 40, "fq_codel", "cubic", 1, 0.2),
+        ("10mbit", 40, "cake", "cubic", 1, 0.08),
+        ("10mbit", 40, "fq_codel", "bbr", 1, 0.2),
+        ("10mbit", 40, "fq_codel", "cubic", 2, 0.06),
+        ("10mbit", 40, "fq_codel", "cubic", 3, 0.06),
+    ] {
+        for seed in 1..=5 {
+            let share = Bed::of_discipline(rate, rtt_ms, queue)
+                .flow("rival", rival, &format!("count = {count}"))
+                .flow("own", "netnice", "start = \"4s\"")
+                .run_with_seed(seed, 20, 60)
+                .share("own");
+            assert!(
+                share < most,
+                "{rate}, {rtt_ms} ms, {queue}, {count} {rival}, {seed}: {share:.3}"
+            );
+        }
+    }
+}
+
+#[test]
+fn netnice_yields_in_a_fair_queue_for_half_an_hour() {
+    let share = Bed::of_discipline("10mbit", 40, "fq_codel")
+        .flow("rival", "cubic", "")
+        .flow("own", "netnice", "start = \"4s\"")
+        .run(20, 1800)
+        .share("own");
+    assert!(share < 0.04, "{share:.3}");
+}
+
+#[test]
 fn a_flow_alone_meets_nobody_on_any_path() {
     // Packets in batches, jitter and losses make patterns that others in a fair queue make, too.
     for bed in [
@@ -566,6 +603,7 @@ fn a_flow_alone_meets_nobody_on_any_path() {
         Bed::new("3mbit", 40, "60p").link("batch_interval = \"1ms\""),
         Bed::new("3mbit", 40, "60p").link("batch_interval = \"2ms\""),
         Bed::new("10mbit", 4, "60p").link("loss = \"0.3%\""),
+        Bed::new("10mbit", 4, "8p").link("jitter = \"30us\""),
         Bed::new("10mbit", 4, "8p"),
         Bed::new("10mbit", 4, "17p"),
     ] {

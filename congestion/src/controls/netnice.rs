@@ -40,6 +40,10 @@ impl CongestionControl for NetNiceControl {
         REGISTRATION.name
     }
 
+    fn on_handshake(&mut self, rtt_ns: u64) {
+        self.policy.on_handshake(Duration::from_nanos(rtt_ns));
+    }
+
     fn on_ack(&mut self, ack: &Ack, window: &mut Window) {
         let sampled = ack.rate_delivered > 0 && ack.rate_interval_ns > 0;
         let cwnd = self.policy.on_ack(&netnice::Ack {
@@ -58,6 +62,7 @@ impl CongestionControl for NetNiceControl {
             ca_state: ack.ca_state,
             app_limited: ack.app_limited,
             at_receiver: false,
+            retransmitted: ack.retransmitted,
         });
         window.cwnd = cwnd.into();
     }

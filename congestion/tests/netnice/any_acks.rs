@@ -122,6 +122,7 @@ fn next_ack(connection: &mut Connection, any: &AnyAck) -> Ack {
         _ => CaState::Loss,
     };
     ack.app_limited = flags & 8 != 0;
+    ack.retransmitted = flags & 16 != 0;
     ack
 }
 
@@ -133,8 +134,10 @@ proptest! {
     #[test]
     fn no_ack_opens_the_window_by_more_than_it_covers(
         acks in prop::collection::vec(any_ack(), 1..200),
+        handshake_us in any::<u32>(),
     ) {
         let mut connection = Connection::new(10);
+        connection.control.on_handshake(Duration::from_micros(handshake_us.into()));
         let mut largest = connection.cwnd;
         for any in &acks {
             let ack = next_ack(&mut connection, any);

@@ -3,6 +3,7 @@
 
 mod any_acks;
 mod clocks;
+mod gaps;
 mod losses;
 mod peers;
 mod trains;

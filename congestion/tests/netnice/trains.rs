@@ -33,7 +33,7 @@ impl Connection {
     }
 
     /// Acknowledges a train whose second, fourth and sixth packet met these queues, and the lone packet of a long pause.
-    fn train(&mut self, queues_us: [u32; 3]) {
+    pub(super) fn train(&mut self, queues_us: [u32; 3]) {
         if self.control.burst_packets() == 1 {
             self.probe(1, PAUSE, 45_000);
         }
@@ -206,6 +206,20 @@ fn a_slower_link_is_recognised_by_how_packets_follow() {
     assert_eq!(connection.phase(), Phase::SlowStart);
     // It is no trial: the minimum is what it was.
     assert_eq!(connection.reported(3_000), 3_000);
+}
+
+#[test]
+fn whole_ticks_of_a_stamp_set_no_minimum_in_trains() {
+    // The last packet was retransmitted: its round trip is known by its timestamp, rounded down to a millisecond.
+    let mut connection = Connection::suspicious();
+    let ack = Ack {
+        sample_rtt_us: MINIMUM_RTT_US - 1_000,
+        retransmitted: true,
+        in_flight: 2,
+        ..connection.ack(0)
+    };
+    connection.control.on_ack(&ack);
+    assert_eq!(connection.reported(30_000), 30_000);
 }
 
 /// Delays of the second, fourth and sixth packet, the latter two later by up to 300 us at random.

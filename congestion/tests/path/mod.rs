@@ -218,6 +218,7 @@ impl Flow {
         let ack = Ack {
             now_ns: self.now_ns,
             rtt_ns: Some(rtt_ns),
+            retransmitted: false,
             smoothed_rtt_ns: self.smoothed_rtt_ns,
             min_rtt_ns: self.min_rtt_ns,
             tsval: Some(((received_ns / 1_000_000) as u32).wrapping_add(step_ms)),

@@ -89,6 +89,12 @@ static __always_inline u32 cwnd_before_recovery(struct sock *sk)
 	return policy_max(tp->snd_cwnd, tp->prior_cwnd);
 }
 
+/* Round trip of the handshake, of a connection that has sent no data yet; 0 if it is unknown. */
+static __always_inline u32 handshake_rtt_us(const struct tcp_sock *tp)
+{
+	return tp->bytes_sent ? 0 : minimum_rtt_us(tp);
+}
+
 /*
  * Bytes of data that the peer has acknowledged. `bytes_acked` also counts SYN and FIN as one byte
  * each; the bytes sent for the first time are data alone.

@@ -37,6 +37,7 @@ void BPF_PROG(netnice_begin, struct sock *sk)
 
 	__builtin_memset(state, 0, sizeof(*state));
 	netnice_init(state, flow ? &flow->parameters : &none);
+	netnice_on_handshake(state, handshake_rtt_us(tcp_sk(sk)));
 	state->round_end = tcp_sk(sk)->delivered;
 	if (sk->sk_pacing_status == SK_PACING_NONE)
 		sk->sk_pacing_status = SK_PACING_NEEDED;
@@ -72,6 +73,7 @@ static __always_inline void control(struct sock *sk, const struct rate_sample *s
 		.has_timestamp = peer_sends_clock(tp),
 		.ca_state = ca_state(sk),
 		.app_limited = sample->is_app_limited,
+		.retransmitted = sample->is_retrans,
 	};
 	u32 cwnd;
 

@@ -532,7 +532,8 @@ impl Sender {
         let now_ns = now.as_nanos();
         self.delivered += u64::from(delivery.packets);
         self.delivered_ns = now_ns;
-        let rtt_ns = if newest.flags & EVER_RETRANSMITTED == 0 {
+        let retransmitted = newest.flags & EVER_RETRANSMITTED != 0;
+        let rtt_ns = if !retransmitted {
             Some(now_ns - newest.sent_ns)
         } else if self.config.timestamps {
             Some(self.echoed_rtt_ns(now, segment))
@@ -548,6 +549,7 @@ impl Sender {
         let mut ack = Ack {
             now_ns,
             rtt_ns,
+            retransmitted,
             smoothed_rtt_ns: self.smoothed_rtt_ns,
             min_rtt_ns: self.min_rtt_ns,
             tsval: timestamps.then_some(segment.tsval),
