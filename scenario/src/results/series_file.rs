@@ -158,7 +158,10 @@ impl Chunk {
         column: &ColumnDescPtr,
     ) -> Result<()> {
         let rows = self.rows as u64;
-        let mut sink = TrackedWrite::new(Vec::new());
+        // Room for the pages with their headers: a column of megabytes moves several times as it grows.
+        let dictionary = self.dictionary.as_ref().map_or(0, |(plain, _)| plain.len());
+        let room = self.data.len() + dictionary + 256;
+        let mut sink = TrackedWrite::new(Vec::with_capacity(room));
         let mut pages = SerializedPageWriter::new(&mut sink);
         let mut encodings = vec![Encoding::PLAIN];
         let mut encoding = Encoding::PLAIN;
@@ -346,32 +349,30 @@ fn few_values(pieces: &[Piece]) -> Option<Chunk> {
     let (mut plain, mut places) = (Vec::new(), Vec::new());
     // Definition levels: runs of rows with a value, and of rows without.
     let mut levels: Vec<(bool, usize)> = Vec::new();
-    let mut last = (0, 0);
     for piece in pieces {
-        for value in &piece.series.value[piece.samples.clone()] {
+        let values = &piece.series.value[piece.samples.clone()];
+        // Many values stay what they were.
+        for equal in values.chunk_by(|one, next| one.to_bits() == next.to_bits()) {
+            let value = equal[0];
             let present = value.is_finite();
             match levels.last_mut() {
-                Some((before, length)) if *before == present => *length += 1,
-                _ => levels.push((present, 1)),
+                Some((before, length)) if *before == present => *length += equal.len(),
+                _ => levels.push((present, equal.len())),
             }
             if !present {
                 continue;
             }
-            // Many values stay what they were.
-            if places.is_empty() || value.to_bits() != last.0 {
-                let place = match known.get(&value.to_bits()) {
-                    Some(&place) => place,
-                    None if known.len() > 1024 + places.len() / 4 => return None,
-                    None => {
-                        let place = u16::try_from(known.len()).ok()?;
-                        plain.extend_from_slice(&value.to_le_bytes());
-                        known.insert(value.to_bits(), place);
-                        place
-                    }
-                };
-                last = (value.to_bits(), place);
-            }
-            places.push(last.1);
+            let place = match known.get(&value.to_bits()) {
+                Some(&place) => place,
+                None if known.len() > 1024 + places.len() / 4 => return None,
+                None => {
+                    let place = u16::try_from(known.len()).ok()?;
+                    plain.extend_from_slice(&value.to_le_bytes());
+                    known.insert(value.to_bits(), place);
+                    place
+                }
+            };
+            places.resize(places.len() + equal.len(), place);
         }
     }
     if places.is_empty() {
