@@ -20,6 +20,8 @@
  *   trial      a delay that stands still while yielding is taken for the path's until a queue shows.
  *   trains     a rate that has fallen means others in a fair queue, or a slower link: the delays
  *              of six packets sent together tell which.
+ *   gaps       between ACKs, of whole packets' times, show the rate of a fair queue's link that others
+ *              used first; a full packet's round trip beside the handshake's confirms it.
  *   growth     fast towards the last window that was right, beyond it one packet per round,
  *              doubling while no queue shows; none while the newest sample is over the threshold.
  */
