@@ -14,7 +14,7 @@
  * So the mode is a multiple of the slot: Dovrolis, Ramanathan and Moore, "Packet-Dispersion Techniques and a
  * Capacity-Estimation Methodology" (2004), find such modes where packets of others come between two. That the mode holds two
  * slots for each packet is tried first, then three and four. Gaps beside others in a common queue are
- * alike: trains distinguish the two (netnice_trains.h).
+ * alike, and so are those of some paths alone: trains and the handshake decide (netnice_trains.h).
  */
 #ifndef NETNICE_POLICY_NETNICE_GAPS_H
 #define NETNICE_POLICY_NETNICE_GAPS_H

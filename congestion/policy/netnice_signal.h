@@ -97,6 +97,7 @@ POLICY_INLINE u32 netnice_follow_fall(struct netnice *state, const struct netnic
 			state->doubtful = 1;
 		return 0;
 	}
+	/* Its round trip, rounded down to whole ticks, may be shorter than the path's by more than a train's packet takes. */
 	if (ack->retransmitted && state->trains)
 		return 0;
 	if (sample_rtt_us >= state->minimum_rtt_us) {

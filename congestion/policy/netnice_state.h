@@ -75,19 +75,18 @@
 #define NETNICE_GAP_SUPPORT 31U     /* 5 bits */
 #define NETNICE_GAP_TIME_MASK 0x7fffffffU /* 31 bits */
 #define NETNICE_GAP_SHORTEST_US 64U       /* of the mode: the resolution of time */
-#define NETNICE_GAP_MODE_LIMIT_US                                                                  \
-	32000U                        /* less than half of the time after which `handshake` wraps */
-#define NETNICE_GAP_LONGEST_US 65535U /* 16 bits */
-#define NETNICE_GAP_TOLERANCE 2U      /* of whole slots, in sixteenths */
-#define NETNICE_GAP_FOR 24U           /* weight of a telling gap */
-#define NETNICE_GAP_AGAINST 8U        /* of a gap that is no whole slots; of other gaps 1 */
-#define NETNICE_GAP_EVIDENCE 256U     /* sum at which a slot is the link's packet time */
-#define NETNICE_GAP_EVIDENCE_LIMIT 511U /* 9 bits */
-#define NETNICE_CONFIRM_HALF_SLOTS 3U   /* one and a half: between a fair queue and a slower link */
-#define NETNICE_CONFIRM_LIMIT 3U        /* slots that one train may add at most */
-#define NETNICE_CONFIRM_TRAINS 16U      /* that decide, if they come in time */
-#define NETNICE_CONFIRM_TIME 3U         /* 2 to 3 s, in which trains are a round trip apart */
-#define NETNICE_CONFIRM_SLOTS 8U        /* from one packet of a train to the next, at most */
+#define NETNICE_GAP_MODE_LIMIT_US 32000U  /* less than half of what `handshake` holds */
+#define NETNICE_GAP_LONGEST_US 65535U     /* 16 bits */
+#define NETNICE_GAP_TOLERANCE 2U          /* of whole slots, in sixteenths */
+#define NETNICE_GAP_FOR 24U               /* weight of a telling gap */
+#define NETNICE_GAP_AGAINST 8U            /* of a gap that is no whole slots; of other gaps 1 */
+#define NETNICE_GAP_EVIDENCE 256U         /* sum at which a slot is the link's packet time */
+#define NETNICE_GAP_EVIDENCE_LIMIT 511U   /* 9 bits */
+#define NETNICE_CONFIRM_HALF_SLOTS 3U /* one and a half: between a fair queue and a slower link */
+#define NETNICE_CONFIRM_LIMIT 3U      /* slots that one train may add at most */
+#define NETNICE_CONFIRM_TRAINS 16U    /* that decide, if they come in time */
+#define NETNICE_CONFIRM_TIME 3U       /* 2 to 3 s, in which trains are a round trip apart */
+#define NETNICE_CONFIRM_SLOTS 8U      /* from one packet of a train to the next, at most */
 #define NETNICE_GAP_WAITS 3U /* doublings for each time that trains do not confirm what gaps show */
 #define NETNICE_HANDSHAKE_MASK 0xfffU /* 12 bits */
 #define NETNICE_SLACK_UNKNOWN 65535U

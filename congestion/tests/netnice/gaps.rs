@@ -3,8 +3,9 @@
 
 use super::*;
 
-/// What full packets of a link at the flow's own rate, and at twice that, add to the round trip of the handshake.
+/// The handshake's round trip in microseconds, on a link of the flow's own rate. A full packet's is longer by its transmission.
 const ALONE: u32 = MINIMUM_RTT_US - 2 * PACKET_US;
+/// The same on a link of twice that rate.
 const BESIDE_ANOTHER: u32 = MINIMUM_RTT_US - PACKET_US;
 
 /// Gaps between ACKs of two packets beside another flow, in slots of one packet each.

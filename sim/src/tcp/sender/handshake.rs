@@ -126,9 +126,10 @@ impl Sender {
         self.window_edge = u64::from(segment.window);
         self.largest_window = segment.window;
         if self.handshake_sends == 1 {
-            self.note_round_trip(now_ns - self.handshake_sent_ns);
+            let rtt_ns = now_ns - self.handshake_sent_ns;
+            self.note_round_trip(rtt_ns);
             self.timeout.sample(self.handshake_sent_ns, now_ns);
-            self.control.on_handshake(now_ns - self.handshake_sent_ns);
+            self.control.on_handshake(rtt_ns);
         } else if self.handshake_sends > 1 {
             self.timeout.after_lost_syn();
             // RFC 5681 section 3.1: the initial window is one segment after a lost SYN or SYN-ACK.
