@@ -152,14 +152,14 @@ POLICY_INLINE u32 netnice_plan_growth(const struct netnice *state, u32 cwnd, u32
 				      u32 threshold_us)
 {
 	if (cwnd < state->plateau)
-		return policy_max(policy_min((state->plateau - cwnd) / 2, 65535), 1);
+		return policy_max((state->plateau - cwnd) / 2, 1);
 	if (state->inference || state->blind_rounds)
 		return 0;
 	if (queue_us > threshold_us / 2)
 		return 1;
 	if (state->limit)
 		return 1;
-	return policy_max(policy_min(policy_min(state->growth * 2, cwnd / 4), 65535), 1);
+	return policy_max(policy_min(state->growth * 2, cwnd / 4), 1);
 }
 
 /* Evaluates a finished round. */
@@ -187,13 +187,13 @@ POLICY_CALLED u32 netnice_round(struct netnice *state, const struct netnice_ack 
 		if (state->inference)
 			state->inference -= 1;
 		if (state->blind_rounds && !--state->blind_rounds)
-			state->pause_scale = NETNICE_PAUSE_UNIT;
+			state->pause_scale = 0;
 		netnice_test_limit(state, cwnd);
 		netnice_learn_share_of_round(state, ack);
 		if (!state->inference)
 			state->report.phase = POLICY_AVOIDANCE;
-		state->growth =
-			policy_min(netnice_plan_growth(state, cwnd, queue_us, threshold_us), 65535);
+		state->growth = policy_min(netnice_plan_growth(state, cwnd, queue_us, threshold_us),
+					   NETNICE_LARGEST_GROWTH);
 	}
 	return 0;
 }
@@ -296,6 +296,8 @@ POLICY_INLINE u32 netnice_on_ack(struct netnice *state, const struct netnice_ack
 	netnice_learn_gap(state, ack);
 	if (state->judging)
 		cwnd = netnice_judge_losses(state, ack, cwnd);
+	else
+		netnice_await_late_losses(state, ack);
 	if (ca_answers_congestion(ack->ca_state)) {
 		if (state->on_trial) {
 			state->recovering = 1;

@@ -183,6 +183,19 @@ POLICY_CALLED u32 netnice_judge_losses(struct netnice *state, const struct netni
 }
 
 /*
+ * Losses of packets sent before a reaction may be found only by ACKs of packets sent after it: the end of a window has
+ * none behind it. Those of the round after a reaction are the same loss event.
+ */
+POLICY_INLINE void netnice_await_late_losses(struct netnice *state, const struct netnice_ack *ack)
+{
+	if (!state->late_losses || !netnice_follows_reaction(state, ack))
+		return;
+	state->late_losses = 0;
+	if (ca_answers_congestion(ack->ca_state))
+		state->reaction_mark = ack->delivered;
+}
+
+/*
  * Returns whether an ACK shows a new loss event: the first losses or mark of a recovery, or losses
  * of packets sent after the reaction to the last event. A recovery may last for many round trips.
  * Losses in two successive windows, and of retransmissions, are two indications (RFC 5681, 4.3).
@@ -205,6 +218,7 @@ POLICY_CALLED u32 netnice_on_loss(struct netnice *state, const struct netnice_ac
 	netnice_mark_reaction(state, ack->delivered);
 	state->judging = !state->recovering && netnice_met_no_queue(state) &&
 			 state->round_high * NETNICE_TICK_US <= netnice_threshold_us(state);
+	state->late_losses = !state->judging;
 	state->cwnd_cnt = state->judging ? ack->lost : 0;
 	/* What was sent beyond the limit explains the loss. */
 	if (state->limit && cwnd > state->limit)

@@ -31,6 +31,7 @@
 #define NETNICE_RETURN_SHIFT 2U       /* growth after yielding: cwnd / 4 per round */
 #define NETNICE_TICK_US 20U           /* unit of delays kept in 16 bits */
 #define NETNICE_INFERENCE_ROUNDS 2U   /* itt of TCP-LP: no growth; a recurrence means others */
+#define NETNICE_LARGEST_GROWTH 32767U /* 15 bits */
 #define NETNICE_OVER_LIMIT 65535U     /* larger windows need no more packets in a row */
 #define NETNICE_INDICATION_PACKETS 4U /* least number in a row over the threshold */
 #define NETNICE_TRIAL_WAIT_US 500000U /* a delay steady this long may be a longer path */
@@ -167,10 +168,11 @@ struct netnice {
 	u16 one_way_slack;  /* by how much one-way delays may still fall, in ticks */
 	u16 jitter_us : 15; /* mean change from sample to sample: at most 20,000 */
 	u16 doubted : 1;    /* the rate of the last back-off was between full and much lower */
-	u16 growth;         /* packets per round, at most 65535 */
+	u16 growth : 15;    /* packets per round, at most 32767 */
+	u16 late_losses : 1; /* losses before the latest reaction may yet be found: see netnice_await_late_losses() */
 	u16 limit : 15;  /* packets that a policer passes per smallest round trip; 0: none known */
 	u16 evident : 1; /* `limit` is a policer's: losses at random are never so many */
-	u16 pause_scale; /* of the longest pause, or of a policer's probes, relative to the first */
+	u16 pause_scale; /* of the longest pause, or of the clean probes after a blind loss, relative to the first; or 0 */
 	u8 lone_acks : 5;
 	u8 whole_acks : 3; /* of all that was outstanding, which met no queue: see netnice_sample() */
 	u8 blind_rounds : 7; /* rounds in which a blind loss means others: at most 124 */

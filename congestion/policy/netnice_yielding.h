@@ -52,16 +52,15 @@ POLICY_INLINE u32 netnice_yield(struct netnice *state)
 /* Probes cannot detect so short a queue; they only show that nothing is lost. */
 POLICY_INLINE u32 netnice_yield_blindly(struct netnice *state)
 {
-	u32 scale = policy_max(state->pause_scale, NETNICE_PAUSE_UNIT);
+	int again = state->pause_scale && state->probe_rounds > NETNICE_PROBE_ROUNDS;
+	u32 scale = again ? state->pause_scale : NETNICE_PAUSE_UNIT;
 	u32 cwnd;
 
 	/*
-	 * Behind a policer only a return finds out whether others have gone, at their cost: each
-	 * one that meets them makes the next wait twice as long.
+	 * Only a return finds out whether others have gone, at their cost: each one that meets them makes the
+	 * next wait twice as long.
 	 */
-	if (!state->limit)
-		scale = NETNICE_PAUSE_UNIT;
-	else if (state->report.phase != POLICY_YIELDING)
+	if (again && state->report.phase != POLICY_YIELDING)
 		scale = policy_min(2 * scale, NETNICE_BLIND_SCALE_LIMIT);
 	cwnd = netnice_yield(state);
 	state->blind_rounds = 0;

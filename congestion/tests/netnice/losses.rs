@@ -84,10 +84,32 @@ fn three_clean_probes_end_a_yielding_that_a_loss_began() {
     lose(&mut connection, PACKET_US);
     assert_eq!(connection.phase(), Phase::Yielding);
     // The last ACK of the recovery was the first clean probe; then one pair at a time.
-    for phase in [Phase::Yielding, Phase::SlowStart] {
+    for _ in 1..3 {
+        assert_eq!(connection.phase(), Phase::Yielding);
         connection.cwnd = 2;
         connection.step(0);
-        assert_eq!(connection.phase(), phase);
+    }
+    assert_eq!(connection.phase(), Phase::SlowStart);
+}
+
+#[test]
+fn returns_that_meet_others_make_the_next_wait_twice_as_long() {
+    let mut connection = never_indicated();
+    for probes in [3, 6, 12, 12] {
+        lose(&mut connection, PACKET_US);
+        assert_eq!(connection.phase(), Phase::Yielding);
+        // The last ACK of the recovery was the first clean probe.
+        for _ in 1..probes {
+            assert_eq!(connection.phase(), Phase::Yielding);
+            connection.cwnd = 2;
+            connection.step(0);
+        }
+        assert_ne!(connection.phase(), Phase::Yielding, "{probes}");
+        while connection.cwnd < 12 {
+            connection.step(PACKET_US);
+        }
+        lose(&mut connection, PACKET_US);
+        assert_ne!(connection.phase(), Phase::Yielding, "the first loss");
     }
 }
 
@@ -123,6 +145,34 @@ fn losses_of_each_round_of_a_recovery_halve() {
     }
     assert_eq!(recover(&mut connection, 1), 10);
     assert_eq!(recover(&mut connection, 1), 10);
+}
+
+#[test]
+fn losses_found_late_are_of_the_same_event() {
+    // The loss that ended slow start met a queue, and halved the window of 24.
+    let mut connection = Connection::new(20);
+    connection.step(0);
+    connection.step(PACKET_US);
+    let mut recover = |lost| {
+        let mut ack = connection.ack(PACKET_US);
+        ack.ca_state = CaState::Recovery;
+        ack.lost = lost;
+        connection.cwnd = connection.control.on_ack(&ack);
+        connection.cwnd
+    };
+    assert_eq!(recover(1), 12);
+    // Each ACK covers two packets. Those sent after the reaction come from the seventh ACK on, and show that the end of the
+    // window before it was lost, too.
+    for _ in 0..5 {
+        assert_eq!(recover(0), 12);
+    }
+    assert_eq!(recover(1), 12);
+    assert_eq!(recover(1), 12);
+    for _ in 0..6 {
+        assert_eq!(recover(0), 12);
+    }
+    // What was sent a round later was lost by itself.
+    assert!(recover(1) < 12);
 }
 
 /// A connection that lost `lost` packets of a window of 40 without a queue, after the round trip that followed.
