@@ -134,6 +134,13 @@ fn beside(bed: Bed, control: &str, rival: &str) -> (f64, f64) {
     beside_with_seed(bed, control, rival, 1)
 }
 
+/// Means over seeds of the shares of netnice and of a rival that starts after 5 s.
+fn mean_beside(seeds: u64, bed: impl Fn() -> Bed, rival: &str) -> (f64, f64) {
+    let shares = (1..=seeds).map(|seed| beside_with_seed(bed(), "netnice", rival, seed));
+    let (own, theirs) = shares.fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    (own / seeds as f64, theirs / seeds as f64)
+}
+
 fn beside_with_seed(bed: Bed, control: &str, rival: &str, seed: u64) -> (f64, f64) {
     let bed = bed
         .flow("own", control, "")
@@ -201,13 +208,7 @@ fn netnice_yields_on_short_queues_too() {
         ("100mbit", 4, "8p", "reno", 0.18, 0.68),
         ("100mbit", 4, "8p", "cubic", 0.075, 0.87),
     ] {
-        let (mut own, mut theirs) = (0.0, 0.0);
-        for seed in 1..=SEEDS {
-            let bed = Bed::new(rate, rtt_ms, queue);
-            let shares = beside_with_seed(bed, "netnice", rival, seed);
-            own += shares.0 / SEEDS as f64;
-            theirs += shares.1 / SEEDS as f64;
-        }
+        let (own, theirs) = mean_beside(SEEDS, || Bed::new(rate, rtt_ms, queue), rival);
         let case = format!("{rate}, {rtt_ms} ms, {queue}, {rival}: {own:.4}, {theirs:.4}");
         assert!(own < most && theirs > least, "{case}");
     }
@@ -236,15 +237,12 @@ fn netnice_waits_longer_where_its_returns_meet_losses() {
     // loses less there than on the kernel. It gets 2.1 and 8.5 of 10 Mb/s alone.
     const SEEDS: u64 = 8;
     for (queue, most, least) in [("2p", 0.15, 0.17), ("3p", 0.1, 0.7)] {
-        let (mut own, mut theirs) = (0.0, 0.0);
-        for seed in 1..=SEEDS {
-            let bed = Bed::new("10mbit", 40, queue)
+        let bed = || {
+            Bed::new("10mbit", 40, queue)
                 .link("jitter = \"30us\"")
-                .tcp("delayed_ack = true, recovery = \"linux\"");
-            let shares = beside_with_seed(bed, "netnice", "cubic", seed);
-            own += shares.0 / SEEDS as f64;
-            theirs += shares.1 / SEEDS as f64;
-        }
+                .tcp("delayed_ack = true, recovery = \"linux\"")
+        };
+        let (own, theirs) = mean_beside(SEEDS, bed, "cubic");
         let case = format!("{queue}: {own:.4}, {theirs:.4}");
         assert!(own < most && theirs > least, "{case}");
     }
@@ -266,13 +264,7 @@ fn netnice_keeps_below_a_policer_and_yields_behind_it() {
         flow.packets_sent
     );
     assert!(own.share("own") > 0.9 * cubic.share("own"));
-    const SEEDS: u64 = 3;
-    let (mut own, mut theirs) = (0.0, 0.0);
-    for seed in 1..=SEEDS {
-        let shares = beside_with_seed(bed(), "netnice", "cubic", seed);
-        own += shares.0 / SEEDS as f64;
-        theirs += shares.1 / SEEDS as f64;
-    }
+    let (own, theirs) = mean_beside(3, bed, "cubic");
     assert!(own < 0.1 * (own + theirs), "{own:.5}, {theirs:.5}");
     assert!(theirs > 0.85 * cubic.share("own"), "{theirs:.5}");
 }
