@@ -15,6 +15,7 @@ pub mod measure;
 mod names;
 mod packet;
 mod prefetch;
+mod rings;
 mod scenario;
 mod simulation;
 pub mod tcp;

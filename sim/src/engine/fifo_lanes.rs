@@ -6,7 +6,6 @@
 //! packets of one link. Each such sequence is a lane: packets are put down at its end and taken from its front, and nothing
 //! is sorted. What fits into no lane, as a packet does that had to wait for others, is in a calendar.
 
-use std::collections::VecDeque;
 use std::ops::Range;
 
 use crate::prefetch::prefetch;
@@ -14,6 +13,7 @@ use netnice_queue::Time;
 
 use crate::engine::calendar_queue::CalendarQueue;
 use crate::engine::flight::{Departure, Flight};
+use crate::engine::lane::{Chunks, Lane};
 use crate::engine::packet_queue::PacketQueue;
 use crate::engine::scheduler::Shape;
 use crate::engine::winner_tree::{self, WinnerTree};
@@ -26,10 +26,10 @@ pub(crate) const NO_LANE: usize = 0;
 /// Number of flights ahead of its turn in the lane at which a flight is prefetched.
 const LANE_AHEAD: usize = 8;
 
-/// A number of flights in order.
+/// A lane, whose flights are in order.
 #[derive(Debug, Default)]
-struct Lane {
-    flights: VecDeque<Flight>,
+struct OrderedLane {
+    flights: Lane,
     /// The key of the flight inserted last, present or not.
     last: u128,
 }
@@ -49,7 +49,9 @@ pub(crate) struct FifoLanes {
     horizon: u128,
     /// Lane [`NO_LANE`] has the flights that were upcoming until too many others came before them. Of all with the same key
     /// they were put down first.
-    lanes: Vec<Lane>,
+    lanes: Vec<OrderedLane>,
+    /// Room that no lane takes.
+    chunks: Chunks,
     calendar: CalendarQueue,
     /// The earliest time in the calendar.
     calendar_first: Time,
@@ -81,7 +83,7 @@ impl FifoLanes {
             lanes + 2 <= MAX_LANES,
             "more lanes than keys can tell apart"
         );
-        let mut lanes: Vec<_> = (0..=lanes).map(|_| Lane::default()).collect();
+        let mut lanes: Vec<_> = (0..=lanes).map(|_| OrderedLane::default()).collect();
         lanes[NO_LANE].last = u128::MAX;
         FifoLanes {
             upcoming: Vec::new(),
@@ -93,6 +95,7 @@ impl FifoLanes {
             calendar_first: NEVER,
             first: WinnerTree::of_few(lanes.len() + 1),
             lanes,
+            chunks: Chunks::default(),
             ahead: ahead.max(1),
             previews: true,
         }
@@ -124,7 +127,7 @@ impl FifoLanes {
         let keep = self.upcoming.len().min(2 * self.ahead);
         let line = &mut self.lanes[NO_LANE].flights;
         for flight in self.upcoming.drain(keep..).rev() {
-            line.push_front(flight);
+            line.push_front(&mut self.chunks, flight);
         }
         if let Some(flight) = line.front() {
             self.first.set(NO_LANE, key_in(NO_LANE, flight.due));
@@ -215,7 +218,7 @@ impl FifoLanes {
             prefetch(flight, 1);
         }
         let flight = line.flights.front().copied().unwrap_or(Flight::NONE);
-        line.flights.pop_front();
+        line.flights.pop_front(&mut self.chunks);
         let next = line.flights.front();
         let key = next.map_or(winner_tree::NONE, |flight| key_in(lane, flight.due));
         self.first.set(lane, key);
@@ -263,10 +266,8 @@ impl PacketQueue for FifoLanes {
                     if line.flights.is_empty() {
                         self.first.set(lane, key_in(lane, departure.due));
                     }
-                    line.flights.push_back(Flight::NONE);
-                    if let Some(flight) = line.flights.back_mut() {
-                        flight.set(link, departure, packet);
-                    }
+                    let flight = line.flights.push_back(&mut self.chunks);
+                    flight.set(link, departure, packet);
                     return;
                 }
             }
@@ -324,7 +325,7 @@ impl PacketQueue for FifoLanes {
 
     fn iter(&self) -> impl Iterator<Item = &Flight> {
         let upcoming = self.upcoming[self.gone..].iter();
-        let lanes = self.lanes.iter().flat_map(|lane| &lane.flights);
+        let lanes = self.lanes.iter().flat_map(|lane| lane.flights.iter());
         upcoming.chain(lanes).chain(self.calendar.iter())
     }
 

@@ -26,6 +26,11 @@ impl Heap {
         }
     }
 
+    /// Makes room for so many more keys at once.
+    pub fn reserve(&mut self, keys: usize) {
+        self.heap.reserve(keys);
+    }
+
     /// The number of keys.
     pub fn len(&self) -> usize {
         self.heap.len() - usize::from(self.hole)

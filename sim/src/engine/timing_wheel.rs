@@ -105,9 +105,16 @@ impl TimingWheel {
         self.next = slot + 1;
         let place = slot as usize % SLOTS;
         // Keys a whole turn of the wheel ahead are in `beyond`, not in this slot.
-        let mut keys = std::mem::take(&mut self.slots[place]);
+        let mut keys = self.beyond.remove(&slot).unwrap_or_default();
+        let near = std::mem::take(&mut self.slots[place]);
         self.filled[place / 64] &= !(1 << (place % 64));
-        keys.extend(self.beyond.remove(&slot).unwrap_or_default());
+        // All flows may end at one time: these keys are not copied, and the heap does not grow step by step.
+        if keys.is_empty() {
+            keys = near;
+        } else {
+            keys.extend(near);
+        }
+        self.near.reserve(keys.len());
         let near_at_hand = self.next_filled();
         let beyond = self.beyond.keys().next().copied();
         let first = near_at_hand.into_iter().chain(beyond).min();

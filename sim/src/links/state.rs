@@ -43,6 +43,8 @@ pub(crate) struct Links {
     pub groups: LinkGroups,
     /// Measurements of each link.
     pub records: Vec<LinkRecord>,
+    /// Numbers of the links whose queue length and the like are recorded at the sampling interval.
+    pub sampled: Vec<usize>,
     pub waits: LinkWaits,
     names: Names,
     /// Optional parts of each link; empty if no link has any, so that a hop need not look.
@@ -112,10 +114,10 @@ impl Links {
         });
         self.names.add(&spec.name);
         self.waits.add_link(spec.measured);
-        self.records.push(LinkRecord {
-            seldom: None,
-            sampled: spec.sampled,
-        });
+        self.records.push(LinkRecord::default());
+        if spec.sampled {
+            self.sampled.push(self.all.len() - 1);
+        }
         if extras.is_some() {
             self.extras.resize_with(self.all.len() - 1, || None);
             self.extras.push(extras);
@@ -134,10 +136,7 @@ impl Links {
         self.all.push(SimulatedLink::DropTail(link));
         self.names.add("");
         self.waits.add_link(false);
-        self.records.push(LinkRecord {
-            seldom: None,
-            sampled: false,
-        });
+        self.records.push(LinkRecord::default());
     }
 
     /// Takes over those links of another part of the network, with the same numbers, for which `taken` is true.
@@ -331,10 +330,8 @@ impl SimulatedLink {
 pub(crate) type Drops = Vec<(DropCause, u8, u64)>;
 
 /// Measurements of a link, which are seldom read.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct LinkRecord {
-    /// Queue length and the like are recorded at the sampling interval.
-    pub sampled: bool,
     /// `None` where nothing was dropped, and nothing had happened when the measurement began.
     seldom: Option<Box<Seldom>>,
 }

@@ -149,12 +149,12 @@ impl Histogram {
         *carries.0.entry(bucket).or_default() += more;
     }
 
-    /// Makes room for a bucket, and by half of what there was for those beyond it.
+    /// Makes room for a bucket, and by a quarter of what there was for those beyond it.
     #[cold]
     fn grow_to(&mut self, bucket: usize) {
         let here = bucket / STEP * STEP;
         let (mut begin, mut end) = (self.first as usize, self.first as usize + self.counts.len());
-        let more = self.counts.len() / 2 / STEP * STEP;
+        let more = self.counts.len() / 4 / STEP * STEP;
         if begin == end {
             (begin, end) = (here, here + STEP);
         } else if here < begin {

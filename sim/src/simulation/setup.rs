@@ -102,10 +102,8 @@ impl<S: Scheduler> Run<S> {
             for (index, name) in &sampled_flows {
                 sampler.add_flow(*index, name);
             }
-            for (index, record) in run.links.records.iter().enumerate() {
-                if record.sampled {
-                    sampler.add_link(index, run.links.name(index));
-                }
+            for &index in &run.links.sampled {
+                sampler.add_link(index, run.links.name(index));
             }
             sampler.reserve(end);
             let first = Time::ZERO + sampler.interval;
