@@ -214,7 +214,7 @@ fn queue(results: &RunResults) -> Option<&Series> {
 fn mean(series: &Series, from: Duration, to: Duration) -> Option<f64> {
     let within =
         |time_s: f64| time_s > from.as_secs_f64() + 1e-9 && time_s <= to.as_secs_f64() + 1e-9;
-    let samples = series.time_s.iter().zip(&series.value);
+    let samples = series.time_s.iter().zip(series.value.iter());
     let values: Vec<f64> = samples
         .filter(|(time_s, value)| within(**time_s) && value.is_finite())
         .map(|(_, value)| *value)
@@ -289,7 +289,7 @@ mod tests {
             time_s: (1..=values.len())
                 .map(|number| number as f64 / 10.0)
                 .collect(),
-            value: values.to_vec(),
+            value: values.to_vec().into(),
             ..Series::default()
         }
     }

@@ -353,7 +353,7 @@ fn dstcp_answers_a_mark_as_its_target_rate_wants() {
         let mut series = results.series.iter();
         let series = series.find(|one| one.of == name && one.quantity == "cwnd");
         let series = series.unwrap();
-        let samples = series.time_s.iter().zip(&series.value);
+        let samples = series.time_s.iter().zip(series.value.iter());
         let measured = samples.filter(|&(&time, _)| time > 3.0);
         measured
             .map(|(_, &cwnd)| cwnd)

@@ -70,7 +70,7 @@ fn run(file: &ScenarioFile, point: usize, seed: u64, goodputs: &[f64]) -> RunRes
             unit: "packets".to_owned(),
             of: "bulk[0]".to_owned(),
             time_s: [0.0, 0.5].into(),
-            value: vec![1.0, f64::NAN],
+            value: vec![1.0, f64::NAN].into(),
         }],
         ..RunResults::default()
     }

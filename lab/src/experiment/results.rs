@@ -110,7 +110,7 @@ impl Findings<'_> {
                     unit: unit.to_owned(),
                     of: of.to_owned(),
                     time_s: time_s.clone(),
-                    value,
+                    value: Arc::new(value),
                 });
             }
         };

@@ -111,7 +111,7 @@ fn time_series(
 /// The mean of these series at each time at which one of them has a value, times `scale`.
 fn mean_over_time(series: &[&Series], scale: f64) -> Vec<Point> {
     let samples = series.iter().flat_map(|series| {
-        let samples = series.time_s.iter().zip(&series.value);
+        let samples = series.time_s.iter().zip(series.value.iter());
         samples.filter(|(_, value)| value.is_finite())
     });
     let mut samples: Vec<(f64, f64)> = samples.map(|(&time, &value)| (time, value)).collect();
@@ -329,7 +329,7 @@ mod tests {
             unit: "packets".to_owned(),
             of: "a".to_owned(),
             time_s: values.map(|(time, _)| time).into(),
-            value: values.map(|(_, value)| value).to_vec(),
+            value: values.map(|(_, value)| value).to_vec().into(),
         }
     }
 

@@ -396,7 +396,8 @@ mod tests {
                 value: time_s
                     .iter()
                     .map(|&time| if time > 7.0 { 3.0 } else { 0.0 })
-                    .collect(),
+                    .collect::<Vec<_>>()
+                    .into(),
                 time_s,
                 ..Series::default()
             }],

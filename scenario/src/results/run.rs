@@ -387,13 +387,15 @@ pub struct Series {
     /// Times in seconds since the beginning of the run. The series of a run mostly share them.
     #[serde(with = "shared")]
     pub time_s: Arc<[f64]>,
-    /// Values; NaN where there was none (written as an empty field, or null).
+    /// Values; NaN where there was none (written as an empty field, or null). Links where no packet had to wait share theirs.
     #[serde(with = "nullable")]
-    pub value: Vec<f64>,
+    pub value: Arc<Vec<f64>>,
 }
 
 /// JSON has no NaN: null stands for it.
 mod nullable {
+    use std::sync::Arc;
+
     use serde::{Deserialize, Deserializer, Serializer};
 
     pub fn serialize<S: Serializer>(values: &[f64], serializer: S) -> Result<S::Ok, S::Error> {
@@ -404,12 +406,12 @@ mod nullable {
         )
     }
 
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<f64>, D::Error> {
-        let values = Vec::<Option<f64>>::deserialize(deserializer)?;
-        Ok(values
-            .into_iter()
-            .map(|value| value.unwrap_or(f64::NAN))
-            .collect())
+    pub fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Arc<Vec<f64>>, D::Error> {
+        let values = Vec::<Option<f64>>::deserialize(deserializer)?.into_iter();
+        let values: Vec<f64> = values.map(|value| value.unwrap_or(f64::NAN)).collect();
+        Ok(Arc::new(values))
     }
 }
 

@@ -68,7 +68,7 @@ impl<'a> Samples<'a> {
                 Ok(())
             })?;
             times.set(&series.time_s);
-            for (time, &value) in times.texts.iter().zip(&series.value) {
+            for (time, &value) in times.texts.iter().zip(series.value.iter()) {
                 // Most links are idle, and many values stay what they were.
                 if value.to_bits() != last.0 {
                     last.0 = value.to_bits();
@@ -362,12 +362,12 @@ mod tests {
             quantity: "goodput".to_owned(),
             unit: "bit/s".to_owned(),
             time_s: time_s.clone(),
-            value: time_s.iter().map(|time| time * 1e200).collect(),
+            value: Arc::new(time_s.iter().map(|time| time * 1e200).collect()),
         };
         let series: Vec<Series> = [1, 50, 100].map(|length| series("x".repeat(length))).into();
         let mut expected = "seed,of,quantity,unit,time_s,value\n".to_owned();
         for Series { of, value, .. } in &series {
-            for (time, value) in time_s.iter().zip(value) {
+            for (time, value) in time_s.iter().zip(value.iter()) {
                 expected += &format!("0,{of},goodput,bit/s,{time},{value}\n");
             }
         }
@@ -391,7 +391,7 @@ mod tests {
             quantity: "cwnd".to_owned(),
             unit: "packets".to_owned(),
             time_s: time_s.clone(),
-            value: vec![1.5, f64::NAN],
+            value: vec![1.5, f64::NAN].into(),
         };
         let (early, late): (Arc<[f64]>, Arc<[f64]>) = ([0.5, 1.0].into(), [1e-7, 1e16].into());
         let runs = [RunResults {

@@ -526,7 +526,7 @@ impl Reading {
         self.times.clear();
         if let Some(series) = self.series.last_mut() {
             series.time_s = time_s;
-            series.value = std::mem::take(&mut self.values);
+            series.value = Arc::new(std::mem::take(&mut self.values));
         }
     }
 }
@@ -558,7 +558,7 @@ mod tests {
             quantity: quantity.to_owned(),
             unit: "s".to_owned(),
             time_s: time_s.clone(),
-            value,
+            value: value.into(),
         }
     }
 

@@ -478,6 +478,11 @@ impl DropTailLink {
         }
     }
 
+    /// Returns false if no packet has had to wait.
+    pub fn has_queued(&self) -> bool {
+        self.rest.is_some()
+    }
+
     /// Packets waiting for transmission at `now`, and their bytes.
     pub fn queue(&mut self, now: Time) -> (usize, u64) {
         match &mut self.rest {

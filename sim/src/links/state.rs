@@ -317,6 +317,14 @@ impl SimulatedLink {
         }
     }
 
+    /// Returns false only if [`queue`](SimulatedLink::queue) has been empty at all times so far.
+    pub fn may_be_queued(&self) -> bool {
+        match self {
+            SimulatedLink::DropTail(link) => link.has_queued(),
+            SimulatedLink::Other(_) => true,
+        }
+    }
+
     /// Packets waiting for transmission at `now`, and their bytes.
     pub fn queue(&mut self, now: Time) -> (usize, u64) {
         match self {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Values sampled at even intervals.
 
+use std::iter;
+use std::sync::Arc;
 use std::time::Duration;
 
 use netnice_queue::Time;
@@ -55,8 +57,8 @@ pub struct Series {
     pub quantity: Quantity,
     /// Name of the flow or link.
     pub of: String,
-    /// Samples; NaN where there was none.
-    pub values: Vec<f64>,
+    /// Samples; NaN where there was none. Links where no packet had to wait share theirs, which are zero.
+    pub values: Arc<Vec<f64>>,
 }
 
 impl Series {
@@ -79,9 +81,20 @@ pub(crate) struct Sampler {
     pub flows: Vec<SampledFlow>,
     /// Numbers of the links sampled.
     pub links: Vec<usize>,
-    /// The newest samples, in each a value of every series: each of thousands of series is seldom in the cache, so that some values are added
-    /// to it at a time.
+    /// Places in `links` of those whose queues are looked at, in the order of their samples: packets have had to wait there, or it is not
+    /// known whether any has.
+    pub queued: Vec<usize>,
+    /// Places in `links` of the others. All their samples so far are zero, and are not kept: most of thousands of links stay like that.
+    idle: Vec<usize>,
+    /// The newest samples, in each a value of every series but those of idle links: each of thousands of series is seldom in the cache, so that
+    /// some values are added to it at a time.
     fresh: Vec<f64>,
+    /// Where in `fresh` each of these samples ends.
+    ends: Vec<usize>,
+    /// Samples of a series for which there is room from the beginning.
+    room: usize,
+    /// The samples of idle links, as many as all series had last.
+    zeros: Arc<Vec<f64>>,
 }
 
 /// Bytes of samples that are kept before they are added to the series, and the least and the most samples.
@@ -118,7 +131,12 @@ impl Sampler {
             series: Vec::new(),
             flows: Vec::new(),
             links: Vec::new(),
+            queued: Vec::new(),
+            idle: Vec::new(),
             fresh: Vec::new(),
+            ends: Vec::new(),
+            room: 0,
+            zeros: Arc::default(),
         }
     }
 
@@ -128,12 +146,34 @@ impl Sampler {
         const MOST: u64 = 1 << 27;
         let samples = end.as_nanos() / (self.interval.as_nanos() as u64).max(1);
         let most = MOST / (self.series.len() as u64).max(1);
-        for series in &mut self.series {
-            series.values.reserve_exact(samples.min(most) as usize);
+        self.room = samples.min(most) as usize;
+        let of_flows = self.flows.len() * OF_FLOWS.len();
+        for series in &mut self.series[..of_flows] {
+            series.values = Arc::new(Vec::with_capacity(self.room));
         }
     }
 
-    /// Adds values of the newest sample, in the order of the series.
+    /// Begins a sample. Returns true from `may_be_queued` if packets may have had to wait at the link with this number: its samples are kept from
+    /// now on.
+    pub fn begin_sample(&mut self, now: Time, mut may_be_queued: impl FnMut(usize) -> bool) {
+        let settled = self.times.len() - self.ends.len();
+        self.times.push(now);
+        self.idle.retain(|&place| {
+            let queued = may_be_queued(self.links[place]);
+            if queued {
+                let first = series_of_link(self.flows.len(), place);
+                for series in &mut self.series[first..first + OF_LINKS.len()] {
+                    let mut values = Vec::with_capacity(self.room);
+                    values.resize(settled, 0.0);
+                    series.values = Arc::new(values);
+                }
+                self.queued.push(place);
+            }
+            !queued
+        });
+    }
+
+    /// Adds values of the newest sample, in the order of flows and of `queued`.
     #[inline]
     pub fn add_values<const VALUES: usize>(&mut self, values: [f64; VALUES]) {
         // A copy of known length, where `extend` calls a function.
@@ -142,22 +182,48 @@ impl Sampler {
 
     /// The newest sample is complete.
     pub fn end_sample(&mut self) {
-        let samples = FRESH_BYTES / size_of::<f64>() / self.series.len().max(1);
-        let samples = samples.clamp(LEAST_FRESH, MOST_FRESH);
-        if self.fresh.len() >= samples * self.series.len() {
+        self.ends.push(self.fresh.len());
+        let begin = self.ends.iter().rev().nth(1).copied().unwrap_or(0);
+        let values = self.fresh.len() - begin;
+        let samples = FRESH_BYTES / size_of::<f64>() / values.max(1);
+        if self.ends.len() >= samples.clamp(LEAST_FRESH, MOST_FRESH) {
             self.settle();
         }
     }
 
-    /// Adds all samples to the series.
-    pub fn settle(&mut self) {
-        let all = self.series.len();
-        let samples = self.fresh.len() / all.max(1);
-        for (number, series) in self.series.iter_mut().enumerate() {
-            let values = (0..samples).map(|sample| self.fresh[sample * all + number]);
-            series.values.extend(values);
+    /// Adds the newest samples to the series.
+    fn settle(&mut self) {
+        let begins = iter::once(0).chain(self.ends.iter().copied());
+        let samples: Vec<&[f64]> = begins
+            .zip(&self.ends)
+            .map(|(begin, &end)| &self.fresh[begin..end])
+            .collect();
+        let flows = self.flows.len();
+        let of_links = self.queued.iter().flat_map(|&place| {
+            let first = series_of_link(flows, place);
+            first..first + OF_LINKS.len()
+        });
+        for (column, number) in (0..series_of_link(flows, 0)).chain(of_links).enumerate() {
+            // Links that were idle then have no value in a sample.
+            let values = samples
+                .iter()
+                .map(|sample| sample.get(column).copied().unwrap_or(0.0));
+            Arc::make_mut(&mut self.series[number].values).extend(values);
         }
         self.fresh.clear();
+        self.ends.clear();
+    }
+
+    /// Adds all samples to all series, those of idle links included.
+    pub fn settle_all(&mut self) {
+        self.settle();
+        self.zeros = Arc::new(vec![0.0; self.times.len()]);
+        for &place in &self.idle {
+            let first = series_of_link(self.flows.len(), place);
+            for series in &mut self.series[first..first + OF_LINKS.len()] {
+                series.values = self.zeros.clone();
+            }
+        }
     }
 
     /// Flows come before links.
@@ -170,6 +236,7 @@ impl Sampler {
     }
 
     pub fn add_link(&mut self, link: usize, name: &str) {
+        self.idle.push(self.links.len());
         self.links.push(link);
         self.add(&OF_LINKS, name);
     }
@@ -179,7 +246,79 @@ impl Sampler {
             .extend(quantities.iter().map(|&quantity| Series {
                 quantity,
                 of: name.to_owned(),
-                values: Vec::new(),
+                values: self.zeros.clone(),
             }));
+    }
+}
+
+/// Number of the first series of the link with this place, where there are so many flows.
+fn series_of_link(flows: usize, place: usize) -> usize {
+    flows * OF_FLOWS.len() + place * OF_LINKS.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Takes samples of these numbers; link 0 of three begins to queue packets at sample 5, link 2 at sample 150, link 1 never.
+    fn take(sampler: &mut Sampler, numbers: std::ops::Range<u32>) {
+        for number in numbers {
+            let queued = |link| match link {
+                10 => number >= 5,
+                12 => number >= 150,
+                _ => false,
+            };
+            sampler.begin_sample(Time::from_millis(u64::from(number)), queued);
+            let number = f64::from(number);
+            sampler.add_values([number; OF_FLOWS.len()]);
+            for place in sampler.queued.clone() {
+                sampler.add_values([number + place as f64, -number]);
+            }
+            sampler.end_sample();
+        }
+    }
+
+    #[test]
+    fn links_have_zeros_until_they_queue_packets() {
+        for stops in [vec![400], vec![3, 4, 140, 151, 400]] {
+            let mut sampler = Sampler::new(Duration::from_millis(1));
+            sampler.add_flow(0, "flow");
+            for link in 10..13 {
+                sampler.add_link(link, "link");
+            }
+            sampler.reserve(Time::from_millis(400));
+            let mut begin = 0;
+            for stop in stops {
+                take(&mut sampler, begin..stop);
+                sampler.settle_all();
+                begin = stop;
+                let expected = |from: u32, add: f64, sign: f64| -> Vec<f64> {
+                    let value = |number: u32| sign * f64::from(number) + add;
+                    (0..stop)
+                        .map(|number| if number < from { 0.0 } else { value(number) })
+                        .collect()
+                };
+                let found: Vec<&Vec<f64>> = sampler
+                    .series
+                    .iter()
+                    .map(|series| &*series.values)
+                    .collect();
+                assert_eq!(found[..5], [&expected(0, 0.0, 1.0); 5]);
+                assert_eq!(
+                    found[5..7],
+                    [&expected(5, 0.0, 1.0), &expected(5, 0.0, -1.0)]
+                );
+                assert_eq!(found[7..9], [&expected(stop, 0.0, 1.0); 2]);
+                assert_eq!(
+                    found[9..],
+                    [&expected(150, 2.0, 1.0), &expected(150, 0.0, -1.0)]
+                );
+                assert_eq!(sampler.times.len(), stop as usize);
+            }
+            let [first, second] = &sampler.series[7..9] else {
+                panic!("a link has two series");
+            };
+            assert!(Arc::ptr_eq(&first.values, &second.values));
+        }
     }
 }

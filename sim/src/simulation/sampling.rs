@@ -102,7 +102,7 @@ impl<S: Scheduler> Run<S> {
             return;
         };
         let now = self.now;
-        sampler.times.push(now);
+        sampler.begin_sample(now, |link| self.links.all[link].may_be_queued());
         for number in 0..sampler.flows.len() {
             if let Some(ahead) = sampler.flows.get(number + FLOWS_AHEAD) {
                 self.prefetch_flow(ahead.flow);
@@ -127,16 +127,18 @@ impl<S: Scheduler> Run<S> {
             values[4] = bytes as f64 * 8.0 / sampler.interval.as_secs_f64();
             sampler.add_values(values);
         }
-        for number in 0..sampler.links.len() {
-            if let Some(&ahead) = sampler.links.get(number + 2 * LINKS_AHEAD) {
-                prefetch(&self.links.all[ahead], 1);
+        for number in 0..sampler.queued.len() {
+            let ahead_by = |ahead: usize| {
+                let place = *sampler.queued.get(number + ahead)?;
+                Some(&self.links.all[sampler.links[place]])
+            };
+            if let Some(ahead) = ahead_by(2 * LINKS_AHEAD) {
+                prefetch(ahead, 1);
             }
-            if let Some(&ahead) = sampler.links.get(number + LINKS_AHEAD) {
-                if let SimulatedLink::DropTail(link) = &self.links.all[ahead] {
-                    link.prefetch_waiting();
-                }
+            if let Some(SimulatedLink::DropTail(link)) = ahead_by(LINKS_AHEAD) {
+                link.prefetch_waiting();
             }
-            let link = sampler.links[number];
+            let link = sampler.links[sampler.queued[number]];
             let rate = self.links.rate(link);
             let (packets, bytes) = self.links.all[link].queue(now);
             let bits = bytes as f64 * 8.0;
@@ -162,7 +164,7 @@ impl<S: Scheduler> Run<S> {
     /// Adds all samples to the series.
     pub(super) fn settle_samples(&mut self) {
         if let Some(sampler) = &mut self.sampler {
-            sampler.settle();
+            sampler.settle_all();
         }
     }
 

@@ -118,7 +118,7 @@ fn series<'a>(run: &'a RunResults, quantity: &str) -> Option<&'a Series> {
 /// Samples of TCP0 from `from` to `to` seconds.
 fn samples(run: &RunResults, quantity: &str, from: f64, to: f64) -> Option<Vec<f64>> {
     let series = series(run, quantity)?;
-    let samples = series.time_s.iter().zip(&series.value);
+    let samples = series.time_s.iter().zip(series.value.iter());
     let within = samples.filter(|(time, _)| (from..to).contains(*time));
     let values: Vec<f64> = within
         .map(|(_, &value)| value)
@@ -195,7 +195,7 @@ fn figure(point: &MeasuredPoint<'_>, setup: Setup) -> Figure {
         let mut curve = Curve::new(quantity, CurveKind::Ours);
         let series = point.runs.first().and_then(|run| series(run, quantity));
         if let Some(series) = series {
-            let samples = series.time_s.iter().zip(&series.value);
+            let samples = series.time_s.iter().zip(series.value.iter());
             let finite = samples.filter(|(_, value)| value.is_finite());
             finite.for_each(|(&time, &value)| curve.add_exact(time, value));
         }

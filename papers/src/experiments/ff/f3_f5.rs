@@ -53,7 +53,7 @@ fn windows(run: &RunResults, flow: &str, from_s: f64) -> Vec<f64> {
     let Some(series) = series(run, "cwnd", flow) else {
         return Vec::new();
     };
-    let samples = series.time_s.iter().zip(&series.value);
+    let samples = series.time_s.iter().zip(series.value.iter());
     let wanted = samples.filter(|(time, value)| **time >= from_s && value.is_finite());
     wanted.map(|(_, &value)| value).collect()
 }
@@ -66,7 +66,7 @@ fn evaluate(measured: &Measured<'_>) -> Findings {
         findings.value(flow, largest);
         let mut curve = Curve::new(name, CurveKind::Ours);
         if let Some(series) = point.runs.first().and_then(|run| series(run, "cwnd", flow)) {
-            let samples = series.time_s.iter().zip(&series.value);
+            let samples = series.time_s.iter().zip(series.value.iter());
             let finite = samples.filter(|(_, value)| value.is_finite());
             finite.for_each(|(&time, &value)| curve.add_exact(time, value));
         }

@@ -94,7 +94,7 @@ pub(crate) fn experiment() -> Experiment {
 /// Settled samples of a flow's window.
 fn windows(run: &RunResults, flow: &str) -> Option<Vec<f64>> {
     let cwnd = series(run, "cwnd", flow)?;
-    let samples = cwnd.time_s.iter().zip(&cwnd.value);
+    let samples = cwnd.time_s.iter().zip(cwnd.value.iter());
     let settled = samples.filter(|(time, cwnd)| **time >= SETTLED_S && cwnd.is_finite());
     Some(settled.map(|(_, &cwnd)| cwnd).collect())
 }
@@ -117,7 +117,7 @@ fn low_while(run: &RunResults, range: impl Fn(f64) -> bool) -> Option<f64> {
 
 fn curve(name: &str, kind: CurveKind, series: &Series) -> Curve {
     let mut curve = Curve::new(name, kind);
-    for (&time, &cwnd) in series.time_s.iter().zip(&series.value) {
+    for (&time, &cwnd) in series.time_s.iter().zip(series.value.iter()) {
         if time >= SETTLED_S && cwnd.is_finite() {
             curve.add_exact(time, cwnd);
         }
@@ -187,7 +187,7 @@ mod tests {
             quantity: "cwnd".to_owned(),
             of: of.to_owned(),
             time_s: [10.0, 30.0, 31.0, 32.0].into(),
-            value: value.to_vec(),
+            value: value.to_vec().into(),
             ..Series::default()
         };
         let run = RunResults {

@@ -194,7 +194,7 @@ mod tests {
                 time_s: (0..value.len())
                     .map(|second| 40.0 + second as f64)
                     .collect(),
-                value: value.to_vec(),
+                value: value.to_vec().into(),
                 ..Series::default()
             };
             RunResults {
