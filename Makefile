@@ -158,6 +158,7 @@ lint: ## Check style, common mistakes, and the licences and sources of crates
 	clang-format --dry-run -Werror $(C_SOURCES)
 	target/ruff/bin/ruff check $(PYTHON_SOURCES)
 	target/ruff/bin/ruff format --check $(PYTHON_SOURCES)
+	bench/ablation --check
 	shellcheck $(SCRIPTS)
 	scripts/check-links
 	for manifest in $(MANIFESTS); do \
