@@ -2,6 +2,7 @@
 //! Values sampled at even intervals.
 
 use std::iter;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -161,8 +162,7 @@ impl Sampler {
         self.idle.retain(|&place| {
             let queued = may_be_queued(self.links[place]);
             if queued {
-                let first = series_of_link(self.flows.len(), place);
-                for series in &mut self.series[first..first + OF_LINKS.len()] {
+                for series in &mut self.series[series_of_link(self.flows.len(), place)] {
                     let mut values = Vec::with_capacity(self.room);
                     values.resize(settled, 0.0);
                     series.values = Arc::new(values);
@@ -199,11 +199,9 @@ impl Sampler {
             .map(|(begin, &end)| &self.fresh[begin..end])
             .collect();
         let flows = self.flows.len();
-        let of_links = self.queued.iter().flat_map(|&place| {
-            let first = series_of_link(flows, place);
-            first..first + OF_LINKS.len()
-        });
-        for (column, number) in (0..series_of_link(flows, 0)).chain(of_links).enumerate() {
+        let of_flows = 0..flows * OF_FLOWS.len();
+        let of_links = (self.queued.iter()).flat_map(|&place| series_of_link(flows, place));
+        for (column, number) in of_flows.chain(of_links).enumerate() {
             // Links that were idle then have no value in a sample.
             let values = samples
                 .iter()
@@ -219,8 +217,7 @@ impl Sampler {
         self.settle();
         self.zeros = Arc::new(vec![0.0; self.times.len()]);
         for &place in &self.idle {
-            let first = series_of_link(self.flows.len(), place);
-            for series in &mut self.series[first..first + OF_LINKS.len()] {
+            for series in &mut self.series[series_of_link(self.flows.len(), place)] {
                 series.values = self.zeros.clone();
             }
         }
@@ -251,9 +248,10 @@ impl Sampler {
     }
 }
 
-/// Number of the first series of the link with this place, where there are so many flows.
-fn series_of_link(flows: usize, place: usize) -> usize {
-    flows * OF_FLOWS.len() + place * OF_LINKS.len()
+/// Numbers of the series of the link with this place, where there are so many flows.
+fn series_of_link(flows: usize, place: usize) -> Range<usize> {
+    let first = flows * OF_FLOWS.len() + place * OF_LINKS.len();
+    first..first + OF_LINKS.len()
 }
 
 #[cfg(test)]
@@ -261,7 +259,7 @@ mod tests {
     use super::*;
 
     /// Takes samples of these numbers; link 0 of three begins to queue packets at sample 5, link 2 at sample 150, link 1 never.
-    fn take(sampler: &mut Sampler, numbers: std::ops::Range<u32>) {
+    fn take(sampler: &mut Sampler, numbers: Range<u32>) {
         for number in numbers {
             let queued = |link| match link {
                 10 => number >= 5,
