@@ -105,6 +105,20 @@ fn controls_are_there_for_as_long_as_somebody_has_a_share() {
 }
 
 #[test]
+fn a_name_is_held_while_a_link_or_a_map_registers_it() {
+    let _alone = alone();
+    let pins = Pins::open().unwrap();
+    wait_until_unregistered(netnice());
+    assert!(!netnice().is_held());
+    netnice().register(&pins).unwrap();
+    assert!(netnice().is_held());
+    assert!(!Control::find("tcplp").unwrap().is_held());
+    drop(pins);
+    wait_until_unregistered(netnice());
+    assert!(!netnice().is_held());
+}
+
+#[test]
 fn a_share_that_is_dropped_is_given_back() {
     let _alone = alone();
     let pins = Pins::open().unwrap();

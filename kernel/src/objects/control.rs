@@ -9,12 +9,12 @@ use std::fs;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use libbpf_rs::{ErrorKind, Link, MapCore, MapHandle, MapMut, MapType};
 
 use crate::error::{Context, Error, Result};
 use crate::objects::compiled::{Kind, OBJECTS, Object};
+use crate::objects::name::{self, Patience, when_free};
 use crate::objects::pin_directory::{Loading, PinDirectory};
 use crate::release;
 
@@ -23,10 +23,6 @@ const F_LINK: u32 = 1 << 13;
 
 /// The kernel's names of controls from C files begin with it.
 pub(crate) const FILE_PREFIX: &str = "file_";
-
-/// Time within which the kernel unregisters a control whose pin is removed. It does so in a work queue, after the RCU
-/// grace period that frees the pin's inode.
-const UNREGISTERING: Duration = Duration::from_secs(2);
 
 /// Congestion control in this binary.
 #[derive(Clone, Copy)]
@@ -137,6 +133,12 @@ impl Control {
         available().iter().any(|name| name == self.name())
     }
 
+    /// Returns true if somebody keeps it registered: a link or a map that can be opened has its name. Without one, the
+    /// kernel is about to unregister it. Needs root.
+    pub fn is_held(self) -> bool {
+        name::is_held(self.name())
+    }
+
     /// Ensures that the kernel has this version, registering or replacing it as needed.
     pub fn register(self, pins: &PinDirectory) -> Result<Registered> {
         if self.is_pinned(pins) {
@@ -178,10 +180,11 @@ impl Control {
         let mut object = self.object.load(pins, |_| Ok(()))?;
         let mut map = struct_ops(&mut object);
         let patience = match stale {
-            Some(_) => Duration::ZERO,
-            None => UNREGISTERING,
+            Some(_) => Patience::NONE,
+            None => Patience::UNREGISTERING,
         };
-        match (when_free(patience, || map.attach_struct_ops()), stale) {
+        let attached = when_free(self.name(), patience, || map.attach_struct_ops());
+        match (attached, stale) {
             (Ok(mut link), stale) => {
                 link.pin(pin).map_err(|error| self.object.explain(&error))?;
                 // A pin without a registration: the control was unregistered by other means.
@@ -226,7 +229,9 @@ impl Control {
         if let Some(stale) = stale {
             unregister_map(&stale)?;
         }
-        match when_free(UNREGISTERING, || map.attach_struct_ops()) {
+        match when_free(self.name(), Patience::UNREGISTERING, || {
+            map.attach_struct_ops()
+        }) {
             Ok(mut link) => {
                 // Dropping the link would unregister the control.
                 link.disconnect();
@@ -296,22 +301,6 @@ fn split_pin(pin: &str) -> Option<(&str, &str)> {
     })
 }
 
-/// Calls `attach` until the name that it registers is free, for as long as `patience`.
-fn when_free<T>(
-    patience: Duration,
-    mut attach: impl FnMut() -> libbpf_rs::Result<T>,
-) -> libbpf_rs::Result<T> {
-    let deadline = Instant::now() + patience;
-    loop {
-        match attach() {
-            Err(error) if error.kind() == ErrorKind::AlreadyExists && Instant::now() < deadline => {
-                std::thread::sleep(Duration::from_millis(10));
-            }
-            other => return other,
-        }
-    }
-}
-
 fn struct_ops(object: &mut libbpf_rs::Object) -> MapMut<'_> {
     object
         .maps_mut()
@@ -354,10 +343,6 @@ fn remove(pin: &Path) -> Result<()> {
 mod tests {
     use super::*;
 
-    fn exists() -> libbpf_rs::Error {
-        libbpf_rs::Error::from_raw_os_error(libc::EEXIST)
-    }
-
     /// Others leave what is received to netnice.
     #[test]
     fn the_kernels_receivers_are_those_of_the_registry() {
@@ -373,29 +358,5 @@ mod tests {
             let control = Control::find(control).unwrap();
             assert_eq!(control.receiver().name(), receiver);
         }
-    }
-
-    #[test]
-    fn a_name_that_is_not_free_yet_is_waited_for() {
-        let mut attempts = 0;
-        let answer = when_free(Duration::from_secs(60), || {
-            attempts += 1;
-            match attempts {
-                1 | 2 => Err(exists()),
-                _ => Ok(attempts),
-            }
-        });
-        assert_eq!(answer.unwrap(), 3);
-    }
-
-    #[test]
-    fn a_name_that_another_program_holds_is_given_up() {
-        let mut attempts = 0;
-        let answer: libbpf_rs::Result<()> = when_free(Duration::ZERO, || {
-            attempts += 1;
-            Err(exists())
-        });
-        assert_eq!(answer.unwrap_err().kind(), ErrorKind::AlreadyExists);
-        assert_eq!(attempts, 1);
     }
 }

@@ -5,6 +5,7 @@ mod compiled;
 pub mod control;
 mod control_file;
 mod hash;
+mod name;
 pub mod parameters;
 pub mod pin_directory;
 pub(crate) mod programs;
