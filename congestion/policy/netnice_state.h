@@ -37,6 +37,7 @@
 #define NETNICE_TRIAL_WAIT_US 500000U /* a delay steady this long may be a longer path */
 #define NETNICE_TRIAL_WAIT_ROUNDS 4U  /* and at least so many round trips: several probes */
 #define NETNICE_TRIAL_WAITS 4U        /* quadruplings of that time, up to 128 s */
+#define NETNICE_MOVED_WAITS 2U        /* and up to 8 s by a queue that moves */
 #define NETNICE_TRIAL_PACKETS 128U    /* delivered without a loss, at least */
 #define NETNICE_STEADY_GAP_S 20U      /* four longest pauses without an ACK: it may have moved */
 #define NETNICE_HEARD_MASK 127U       /* 7 bits of seconds */

@@ -44,6 +44,17 @@ POLICY_INLINE void netnice_defer_trial(struct netnice *state)
 		state->trial_wait += 1;
 }
 
+/*
+ * The queue of others has moved. It may stand still for some seconds, as CUBIC's does on its plateau
+ * (RFC 9438, 4.2); a delay that stands still for longer than that is there after they have left.
+ */
+POLICY_INLINE void netnice_notice_movement(struct netnice *state)
+{
+	state->steady_since_us = 0;
+	if (state->trial_wait < NETNICE_MOVED_WAITS)
+		netnice_defer_trial(state);
+}
+
 /* Returns for how long a delay must stand still: the shortest time holds several probes. */
 POLICY_INLINE u32 netnice_trial_wait_us(const struct netnice *state)
 {
@@ -66,7 +77,7 @@ POLICY_INLINE int netnice_is_steady(struct netnice *state, u32 queue_us, u32 now
 	state->steady_high = policy_max(state->steady_high, netnice_ticks(queue_us));
 	if ((u32)(state->steady_high - state->steady_low) * NETNICE_TICK_US >
 	    netnice_steady_range_us(state)) {
-		netnice_defer_trial(state);
+		netnice_notice_movement(state);
 		return 0;
 	}
 	return now_us - state->steady_since_us >= netnice_trial_wait_us(state);
