@@ -118,6 +118,35 @@ fn a_name_is_held_while_a_link_or_a_map_registers_it() {
     assert!(!netnice().is_held());
 }
 
+/// Takes CAP_SYS_ADMIN from the calling thread until the thread ends (capabilities(7): they belong to threads).
+fn drop_sys_admin() {
+    const VERSION_3: u32 = 0x2008_0522;
+    const CAP_SYS_ADMIN: u32 = 21;
+    let mut header = [VERSION_3, 0];
+    // Effective, permitted and inheritable: of capabilities 0 to 31, and of the rest.
+    let mut sets = [[0_u32; 3]; 2];
+    // SAFETY: header and sets have the size that version 3 asks for.
+    unsafe {
+        let (header, sets) = (header.as_mut_ptr(), sets.as_mut_ptr());
+        assert_eq!(libc::syscall(libc::SYS_capget, header, sets), 0);
+        (*sets)[0] &= !(1 << CAP_SYS_ADMIN);
+        assert_eq!(libc::syscall(libc::SYS_capset, header, sets), 0);
+    }
+}
+
+#[test]
+fn a_name_is_held_where_links_may_not_be_listed() {
+    let _alone = alone();
+    let tcplp = Control::find("tcplp").unwrap();
+    wait_until_unregistered(tcplp);
+    assert!(!tcplp.is_held());
+    let held = std::thread::spawn(move || {
+        drop_sys_admin();
+        tcplp.is_held()
+    });
+    assert!(held.join().unwrap());
+}
+
 #[test]
 fn a_share_that_is_dropped_is_given_back() {
     let _alone = alone();

@@ -84,8 +84,11 @@ fn wait_for_grace_period() {
     unsafe { libc::syscall(libc::SYS_membarrier, global, 0, 0) };
 }
 
-/// Returns true if a link or a map that can be opened has registered `name`.
+/// Returns true if a link or a map that can be opened has registered `name`, or if this process may not know.
 pub(crate) fn is_held(name: &str) -> bool {
+    if !may_list() {
+        return true;
+    }
     let linked: HashSet<u32> = LinkInfoIter::default()
         .filter_map(|link| match link.info {
             LinkTypeInfo::StructOps(info) => Some(info.map_id),
@@ -100,6 +103,14 @@ pub(crate) fn is_held(name: &str) -> bool {
             };
             has_name(&value, name) && (linked.contains(&map.id) || state(&value) == STATE_IN_USE)
         })
+}
+
+/// Returns true if the kernel lets this process list links and maps, which takes CAP_SYS_ADMIN.
+fn may_list() -> bool {
+    let mut first = 0;
+    // SAFETY: the number is valid for the duration of the call.
+    let answer = unsafe { libbpf_rs::libbpf_sys::bpf_link_get_next_id(0, &mut first) };
+    answer != -libc::EPERM
 }
 
 /// Returns the callbacks in a struct_ops map, `None` if it has gone.
