@@ -276,7 +276,7 @@ POLICY_INLINE void netnice_take_turn(struct netnice *state)
 	state->gap_wait = 0;
 	if (state->trial_wait >= NETNICE_KNOWN_TURNS)
 		state->packet_ns = policy_max(state->packet_ns, served_us * 1000);
-	netnice_defer_trial(state);
+	netnice_defer_trial(state, NETNICE_TRIAL_WAITS);
 }
 
 /*

@@ -36,23 +36,15 @@ POLICY_INLINE void netnice_notice_gap(struct netnice *state, u32 silent_s)
 		state->steady_since_us = 0;
 }
 
-/* Multiplies the time for which a delay must stand still before the next trial by four, and that before a turn by two. */
-POLICY_INLINE void netnice_defer_trial(struct netnice *state)
-{
-	state->steady_since_us = 0;
-	if (state->trial_wait < NETNICE_TRIAL_WAITS)
-		state->trial_wait += 1;
-}
-
 /*
- * The queue of others has moved. It may stand still for some seconds, as CUBIC's does on its plateau
- * (RFC 9438, 4.2); a delay that stands still for longer than that is there after they have left.
+ * Multiplies the time for which a delay must stand still before the next trial by four, and that before a turn by two,
+ * but no more than `waits` times.
  */
-POLICY_INLINE void netnice_notice_movement(struct netnice *state)
+POLICY_INLINE void netnice_defer_trial(struct netnice *state, u8 waits)
 {
 	state->steady_since_us = 0;
-	if (state->trial_wait < NETNICE_MOVED_WAITS)
-		netnice_defer_trial(state);
+	if (state->trial_wait < waits)
+		state->trial_wait += 1;
 }
 
 /* Returns for how long a delay must stand still: the shortest time holds several probes. */
@@ -77,7 +69,11 @@ POLICY_INLINE int netnice_is_steady(struct netnice *state, u32 queue_us, u32 now
 	state->steady_high = policy_max(state->steady_high, netnice_ticks(queue_us));
 	if ((u32)(state->steady_high - state->steady_low) * NETNICE_TICK_US >
 	    netnice_steady_range_us(state)) {
-		netnice_notice_movement(state);
+		/*
+		 * The queue of others has moved. It may stand still for some seconds, as CUBIC's does on its
+		 * plateau (RFC 9438, 4.2); a delay that does so for longer is there after they have left.
+		 */
+		netnice_defer_trial(state, NETNICE_MOVED_WAITS);
 		return 0;
 	}
 	return now_us - state->steady_since_us >= netnice_trial_wait_us(state);
@@ -113,7 +109,7 @@ POLICY_INLINE void netnice_fail_trial(struct netnice *state)
 		policy_min(state->latest_queue_us + added_us, NETNICE_QUEUE_LIMIT_US);
 	state->one_way_slack = NETNICE_SLACK_UNKNOWN;
 	state->round_queue_us = NETNICE_NO_SAMPLE;
-	netnice_defer_trial(state);
+	netnice_defer_trial(state, NETNICE_TRIAL_WAITS);
 }
 
 /*

@@ -749,13 +749,15 @@ fn a_queue_that_stands_still_is_no_longer_path() {
 #[test]
 fn many_of_netnice_weigh_next_to_nothing() {
     // They begin together, so that most know neither the path's delay nor its rate.
+    let runs = (1..=6).map(|seed| {
+        let bed = Bed::base().flow("own", "netnice", "count = 20");
+        let bed = bed.flow("rivals", "reno", "count = 20\nstart = \"3s\"");
+        bed.run_with_seed(seed, 30, 120)
+    });
+    let runs: Vec<_> = runs.collect();
     let mean = |group: &str| {
-        let shares = (1..=6).map(|seed| {
-            let bed = Bed::base().flow("own", "netnice", "count = 20");
-            let bed = bed.flow("rivals", "reno", "count = 20\nstart = \"3s\"");
-            bed.run_with_seed(seed, 30, 120).share_of_group(group)
-        });
-        shares.sum::<f64>() / 6.0
+        let shares = runs.iter().map(|run| run.share_of_group(group));
+        shares.sum::<f64>() / runs.len() as f64
     };
     let (own, theirs) = (mean("own"), mean("rivals"));
     assert!(own < 0.04 && theirs > 0.95, "{own:.3}, {theirs:.3}");

@@ -134,7 +134,7 @@ impl Control {
     }
 
     /// Returns true if somebody keeps it registered: a link or a map that can be opened has its name. Without one, the
-    /// kernel is about to unregister it. Needs root.
+    /// kernel is about to unregister it. Who may not list links, which takes CAP_SYS_ADMIN, takes it for held.
     pub fn is_held(self) -> bool {
         name::is_held(self.name())
     }
