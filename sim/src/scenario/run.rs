@@ -57,10 +57,10 @@ pub fn run_with_controls(
     scenario: &Scenario,
     seed: u64,
     controls: &OutsideControls,
-    go_on: impl FnMut() -> bool,
+    mut go_on: impl FnMut() -> bool,
 ) -> Result<Option<RunResults>, RunError> {
     let engine = EngineOptions::default();
-    let run = run_all((engine, ONE), scenario, seed, None, controls, go_on)?;
+    let run = run_all((engine, ONE), scenario, seed, None, controls, &mut go_on)?;
     Ok(run.map(|(results, _)| results))
 }
 
@@ -71,11 +71,11 @@ pub fn run_on_cores(
     scenario: &Scenario,
     seed: u64,
     traces: Option<&Traces>,
-    go_on: impl FnMut() -> bool,
+    mut go_on: impl FnMut() -> bool,
 ) -> Result<Option<(RunResults, Parts)>, RunError> {
     let engine = EngineOptions::default();
     let none = OutsideControls::new();
-    run_all((engine, cores), scenario, seed, traces, &none, go_on)
+    run_all((engine, cores), scenario, seed, traces, &none, &mut go_on)
 }
 
 /// As [`run`], and writes the packets that come out of links to traces, which change nothing in the results.
@@ -95,10 +95,10 @@ pub fn run_on(
     scenario: &Scenario,
     seed: u64,
     traces: Option<&Traces>,
-    go_on: impl FnMut() -> bool,
+    mut go_on: impl FnMut() -> bool,
 ) -> Result<Option<RunResults>, RunError> {
     let none = OutsideControls::new();
-    let run = run_all((engine, ONE), scenario, seed, traces, &none, go_on)?;
+    let run = run_all((engine, ONE), scenario, seed, traces, &none, &mut go_on)?;
     Ok(run.map(|(results, _)| results))
 }
 
@@ -108,7 +108,7 @@ fn run_all(
     seed: u64,
     traces: Option<&Traces>,
     controls: &OutsideControls,
-    mut go_on: impl FnMut() -> bool,
+    go_on: &mut dyn FnMut() -> bool,
 ) -> Result<Option<(RunResults, Parts)>, RunError> {
     let mut layout = layout(scenario)?;
     let mut controls_of_files = scenario.flows.iter();
@@ -129,7 +129,7 @@ fn run_all(
         flows.filter_map(|flow| flow.congestion_control.file.as_ref())
     };
     let failed = || files().find_map(|file| file.failure());
-    let (mut simulation, finished) = prepared.finish(|_| go_on() && failed().is_none());
+    let (mut simulation, finished) = prepared.finish(&mut |_| go_on() && failed().is_none());
     let written = simulation.finish_captures();
     if let (Err(error), Some(traces)) = (written, traces) {
         return Err(RunError::Trace {

@@ -163,10 +163,10 @@ impl Prepared {
 
     /// Runs to the end, or until `go_on`, which is called with a present time now and then, returns false. Returns the run, which cannot go
     /// on, and whether it has come to its end.
-    pub fn finish(self, go_on: impl FnMut(Time) -> bool) -> (Simulation, bool) {
+    pub fn finish(self, go_on: &mut dyn FnMut(Time) -> bool) -> (Simulation, bool) {
         let (run, finished) = match self {
             Prepared::Whole(mut simulation) => {
-                let finished = simulation.run_while(go_on);
+                let finished = simulation.run_while_dyn(go_on);
                 return (simulation, finished);
             }
             Prepared::FewLinks(parts) => {
@@ -253,7 +253,7 @@ impl Simulation {
             prepared.record_events(sink);
         }
         let parts = prepared.parts();
-        Ok((prepared.finish(|_| true).0, parts))
+        Ok((prepared.finish(&mut |_| true).0, parts))
     }
 
     /// Runs to the end.
@@ -266,7 +266,12 @@ impl Simulation {
     ///
     /// If `go_on` returns false, flows may be ahead of the present (see `lookahead/`). At samples, checkpoints and the
     /// end none is.
-    pub fn run_while(&mut self, go_on: impl FnMut(Time) -> bool) -> bool {
+    pub fn run_while(&mut self, mut go_on: impl FnMut(Time) -> bool) -> bool {
+        self.run_while_dyn(&mut go_on)
+    }
+
+    /// [`Simulation::run_while`] without a type parameter: with one, each calling crate would compile the whole engine anew.
+    fn run_while_dyn(&mut self, go_on: &mut dyn FnMut(Time) -> bool) -> bool {
         each!(self, run => run.run_while(go_on))
     }
 

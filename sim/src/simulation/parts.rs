@@ -92,7 +92,7 @@ impl<S: Scheduler> Run<S> {
         &mut self,
         part: usize,
         meeting: &Meeting,
-        mut go_on: impl FnMut(Time) -> bool,
+        go_on: &mut dyn FnMut(Time) -> bool,
     ) -> bool {
         let mut windows = 0;
         loop {
@@ -102,7 +102,7 @@ impl<S: Scheduler> Run<S> {
                 let ends_ns = (window.as_nanos() as u64).saturating_mul(windows) - 1;
                 Time::from_nanos(ends_ns).min(self.end)
             });
-            if !self.run_until(until, &mut go_on) {
+            if !self.run_until(until, go_on) {
                 return false;
             }
             if meeting.window.is_some() {
@@ -205,7 +205,7 @@ impl Drop for StopOnPanic<'_> {
 fn run_all<S: Scheduler + Send>(
     runs: &mut [Run<S>],
     partition: &Partition,
-    mut go_on: impl FnMut(Time) -> bool,
+    go_on: &mut dyn FnMut(Time) -> bool,
 ) -> bool {
     let meeting = &Meeting::new(partition);
     let caller = &thread::current();
@@ -216,7 +216,7 @@ fn run_all<S: Scheduler + Send>(
         for (part, run) in runs {
             scope.spawn(move || {
                 let _guard = StopOnPanic(meeting);
-                run.run_part(part, meeting, |_| !meeting.is_stopped());
+                run.run_part(part, meeting, &mut |_| !meeting.is_stopped());
                 meeting.finished.fetch_add(1, Ordering::AcqRel);
                 caller.unpark();
             });
@@ -300,7 +300,7 @@ impl<S: Scheduler + Send> Parted<S> {
 
     /// Runs all parts side by side to the end, or until `go_on` returns false. Returns a run that has the measurements of all, and whether it
     /// has come to its end: it cannot go on in either case.
-    pub(super) fn finish(mut self, go_on: impl FnMut(Time) -> bool) -> (Run<S>, bool) {
+    pub(super) fn finish(mut self, go_on: &mut dyn FnMut(Time) -> bool) -> (Run<S>, bool) {
         let finished = run_all(&mut self.runs, &self.partition, go_on);
         (merge(self.runs, &self.partition, &self.sampled), finished)
     }

@@ -41,7 +41,7 @@ pub(super) struct Run<S> {
 
 impl<S: Scheduler> Run<S> {
     /// Runs to the end, or until `go_on` returns false. Returns true at the end.
-    pub fn run_while(&mut self, go_on: impl FnMut(Time) -> bool) -> bool {
+    pub fn run_while(&mut self, go_on: &mut dyn FnMut(Time) -> bool) -> bool {
         let ended = self.run_until(self.end, go_on);
         if ended {
             self.come_to_end();
@@ -60,7 +60,7 @@ impl<S: Scheduler> Run<S> {
     }
 
     /// Runs until nothing is left to happen at `until` or before, or until `go_on` returns false. Returns true at `until`.
-    pub(super) fn run_until(&mut self, until: Time, mut go_on: impl FnMut(Time) -> bool) -> bool {
+    pub(super) fn run_until(&mut self, until: Time, go_on: &mut dyn FnMut(Time) -> bool) -> bool {
         /// Events between two questions: a few milliseconds.
         const STRIDE: u64 = 1 << 16;
         if !self.lookahead.deferred.any() {
