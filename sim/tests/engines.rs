@@ -6,7 +6,10 @@
 mod common;
 
 use std::cell::RefCell;
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -20,6 +23,7 @@ use netnice_queue::{
 use netnice_scenario::ScenarioFile;
 use netnice_scenario::model::{Scenario, TimeSpan};
 use netnice_scenario::network::not_simulated;
+use netnice_scenario::pool;
 use netnice_scenario::results::{Codec, EventKind, LinkEvent};
 use netnice_sim::tcp::{DelayedAck, Opener, ReceiverConfig};
 use netnice_sim::traffic::{Call, ConstantRate, PacketSize, Poisson, Traffic, Video};
@@ -82,57 +86,77 @@ fn shortened(scenario: &Scenario) -> Scenario {
     }
 }
 
-/// Calls `check` with the first and the last point of each scenario that can be simulated: those in between differ by a
+/// A run in which more than this can be carried takes a minute for all engines.
+const MOST_BITS: f64 = 200e9;
+
+/// What all links together can carry until the end.
+fn bits(scenario: &Scenario) -> f64 {
+    let rates = scenario.links.iter().filter_map(|link| link.rate);
+    let bps: f64 = rates.map(|rate| rate.bits_per_second() as f64).sum();
+    bps * scenario.duration.get().as_secs_f64()
+}
+
+/// The first and the last point of each scenario that can be simulated and does not take long: those in between differ by a
 /// parameter only.
-fn for_each_scenario(mut check: impl FnMut(&Path, &Scenario)) {
-    for path in scenario_files() {
+fn scenarios() -> Vec<(PathBuf, Scenario)> {
+    let of_file = |path: PathBuf| {
         let file = ScenarioFile::load(&path, &[]).unwrap();
-        let points = [file.points.first(), file.points.last()];
-        for scenario in points.into_iter().flatten().map(|point| &point.scenario) {
-            if not_simulated(scenario).is_empty() {
-                check(&path, &shortened(scenario));
-            }
-        }
-    }
+        let points = file.points.iter().map(|point| &point.scenario);
+        let points = points.filter(|scenario| not_simulated(scenario).is_empty());
+        let mut points: Vec<Scenario> = points.map(shortened).collect();
+        points.retain(|scenario| bits(scenario) <= MOST_BITS);
+        let last = points.pop();
+        let ends = points.into_iter().next().into_iter().chain(last);
+        ends.map(|scenario| (path.clone(), scenario))
+            .collect::<Vec<_>>()
+    };
+    scenario_files().into_iter().flat_map(of_file).collect()
 }
 
 #[test]
 fn scenarios_give_the_same_bytes_on_all_engines() {
-    let mut compared = 0;
-    for_each_scenario(|path, scenario| {
+    let compare = |(path, scenario): &(PathBuf, Scenario), _: &AtomicBool| {
         let results = |engine| {
             let results = run_on(engine, scenario, 1, None, || true).unwrap();
             serde_json::to_string(&results.unwrap()).unwrap()
         };
         let expected = results(REFERENCE);
-        for engine in others() {
-            assert!(results(engine) == expected, "{path:?} {engine:?}");
-            compared += 1;
-        }
-    });
-    assert!(compared >= 6 * 20, "{compared} comparisons");
+        let differs = others().filter(|&engine| results(engine) != expected);
+        let differs = differs.map(|engine| format!("{path:?} {engine:?}"));
+        differs.collect::<Vec<_>>()
+    };
+    let scenarios = scenarios();
+    let threads = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let mut compared = 0;
+    pool::run(&scenarios, threads, compare, |differs| {
+        compared += usize::from(differs.is_some());
+        assert_eq!(differs.unwrap_or_default(), Vec::<String>::new());
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+    assert!(compared >= 50, "{compared} runs");
 }
 
 #[test]
 fn scenarios_give_the_same_bytes_on_several_cores() {
     let mut split = 0;
-    for_each_scenario(|path, scenario| {
+    for (path, scenario) in scenarios() {
         let results = |cores: usize| {
             let cores = cores.try_into().unwrap();
-            let run = run_on_cores(cores, scenario, 1, None, || true).unwrap();
+            let run = run_on_cores(cores, &scenario, 1, None, || true).unwrap();
             let (results, parts) = run.unwrap();
             (serde_json::to_string(&results).unwrap(), parts.count)
         };
         let (on_two, parts) = results(2);
         // A network that is not split runs on one core.
         if parts == 1 {
-            return;
+            continue;
         }
         let (expected, _) = results(1);
         assert!(on_two == expected, "{path:?} on 2 cores");
         assert!(results(3).0 == expected, "{path:?} on 3 cores");
         split += 1;
-    });
+    }
     assert!(split >= 2, "{split} of the runs were split");
 }
 
