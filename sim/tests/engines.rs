@@ -89,7 +89,7 @@ fn shortened(scenario: &Scenario) -> Scenario {
 /// A run in which more than this can be carried takes a minute for all engines.
 const MOST_BITS: f64 = 200e9;
 
-/// What all links together can carry until the end.
+/// The bits that all links together can carry during the run.
 fn bits(scenario: &Scenario) -> f64 {
     let rates = scenario.links.iter().filter_map(|link| link.rate);
     let bps: f64 = rates.map(|rate| rate.bits_per_second() as f64).sum();
@@ -103,10 +103,10 @@ fn scenarios() -> Vec<(PathBuf, Scenario)> {
         let file = ScenarioFile::load(&path, &[]).unwrap();
         let points = file.points.iter().map(|point| &point.scenario);
         let points = points.filter(|scenario| not_simulated(scenario).is_empty());
-        let mut points: Vec<Scenario> = points.map(shortened).collect();
-        points.retain(|scenario| bits(scenario) <= MOST_BITS);
-        let last = points.pop();
-        let ends = points.into_iter().next().into_iter().chain(last);
+        let mut short = points
+            .map(shortened)
+            .filter(|scenario| bits(scenario) <= MOST_BITS);
+        let ends = [short.next(), short.next_back()].into_iter().flatten();
         ends.map(|scenario| (path.clone(), scenario))
             .collect::<Vec<_>>()
     };
