@@ -467,6 +467,9 @@ fn transport_words(group: &FlowGroup) -> String {
             format!("an ACK for {} packets or after {time}", tcp.packets_per_ack)
         }
     });
+    if tcp.has_quick_acks() {
+        words.push("none delayed at first and after gaps".to_owned());
+    }
     words.push(format!("minimum RTO {}", tcp.least_rto()));
     if !tcp.rtt_tick.get().is_zero() {
         words.push(format!("RTT counted in units of {}", tcp.rtt_tick));

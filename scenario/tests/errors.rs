@@ -190,6 +190,7 @@ fn errors_name_file_line_field_and_what_is_allowed() {
         ),
         (r#"tcp = { min_rto = "200ms" }"#, "tcp.delayed_ack = 3"),
         (r#"tcp = { min_rto = "200ms" }"#, "tcp.packets_per_ack = 16"),
+        (r#"tcp = { min_rto = "200ms" }"#, "tcp.quick_acks = true"),
         (
             r#"tcp = { min_rto = "200ms" }"#,
             "tcp = { delayed_ack = true, packets_per_ack = 1 }",

@@ -192,6 +192,11 @@ fn notes_on_tcp(tcp: &Tcp) -> impl Iterator<Item = String> + use<> {
             tcp.packets_per_ack
         ));
     }
+    if tcp.quick_acks == Some(false) {
+        notes.push(
+            "quick_acks is false: Linux delays no ACK at the beginning and after a gap".to_owned(),
+        );
+    }
     if tcp.accurate_ecn {
         notes.push(
             "accurate_ecn: the kernel decides by its tcp_ecn whether it offers AccECN".to_owned(),
@@ -307,6 +312,10 @@ mod tests {
             (
                 "tcp = { delayed_ack = true, packets_per_ack = 16 }",
                 "flows.f.tcp.packets_per_ack is 16",
+            ),
+            (
+                "tcp = { delayed_ack = true, quick_acks = false }",
+                "flows.f.tcp.quick_acks is false",
             ),
             ("header_size = \"40B\"", "flows.f.header_size is 40B"),
             (

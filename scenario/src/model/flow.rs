@@ -135,6 +135,9 @@ pub struct Tcp {
     /// Packets in order after which a delayed ACK is sent without a wait; RFC 5681 section 4.2 allows two at most.
     #[schemars(range(min = 2, max = 1000))]
     pub packets_per_ack: u32,
+    /// With `delayed_ack`: up to 16 ACKs at the beginning, and after a gap longer than the RTO, are not delayed, as in Linux. True
+    /// with Linux's recovery, else false. Simulated.
+    pub quick_acks: Option<bool>,
     /// Explicit congestion notification (RFC 3168).
     pub ecn: bool,
     /// With `ecn`: ACKs count marked packets (AccECN, RFC 9768). Simulated.
@@ -166,6 +169,7 @@ impl Default for Tcp {
             receiver_window: None,
             delayed_ack: DelayedAck::default(),
             packets_per_ack: DEFAULT_PACKETS_PER_ACK,
+            quick_acks: None,
             ecn: false,
             accurate_ecn: false,
             initial_rto: TimeSpan::from_secs(1),
@@ -192,6 +196,12 @@ impl Tcp {
     /// Returns true if the receiver reports data that arrived beyond a gap (RFC 2018).
     pub fn has_sack(&self) -> bool {
         matches!(self.recovery, Recovery::Sack | Recovery::Linux)
+    }
+
+    /// Returns true if ACKs are not delayed at the beginning and after a gap.
+    pub fn has_quick_acks(&self) -> bool {
+        let delays = self.delayed_ack != DelayedAck::Off;
+        delays && self.quick_acks.unwrap_or(self.recovery == Recovery::Linux)
     }
 
     /// Returns true if losses are found by RACK-TLP (RFC 8985).

@@ -132,6 +132,11 @@ fn check_tcp(flow: &Flow, place: &Place, findings: &mut Findings) {
         "needs `delayed_ack`: without it a receiver acknowledges every packet",
     );
     findings.require(
+        tcp.quick_acks != Some(true) || tcp.delayed_ack != DelayedAck::Off,
+        &place.at("quick_acks"),
+        "needs `delayed_ack`: without it no ACK is delayed",
+    );
+    findings.require(
         !tcp.prr || tcp.has_sack(),
         &place.at("prr"),
         "needs `recovery = \"sack\"`, whose blocks say how much was delivered",

@@ -329,6 +329,7 @@ fn tcp_spec(
             handshake: tcp.handshake,
             request_length: request_bytes
                 .map_or(0, |bytes| u32::try_from(bytes).unwrap_or(u32::MAX)),
+            quick_acks: tcp.has_quick_acks(),
             timeout,
         },
         low_priority,

@@ -52,6 +52,16 @@ impl Clock {
         (i128::from(now_ns) + drift_ns).max(0) as u64
     }
 
+    /// Returns `now` less a stamp of this clock that the peer has echoed, in nanoseconds, as precise as the stamp; 0 for the stamp
+    /// of the origin of time, which may be no echo.
+    pub(super) fn round_trip_ns(&self, now: Time, echo: u32) -> u64 {
+        if echo == self.ticks(Time::ZERO) {
+            return 0;
+        }
+        let ticks = self.ticks(now).wrapping_sub(echo);
+        u64::from(ticks) * self.tick_ns + self.local_ns(now) % self.tick_ns
+    }
+
     /// Length of a tick in nanoseconds.
     pub fn tick_ns(&self) -> u64 {
         self.tick_ns

@@ -200,6 +200,8 @@ pub struct ReceiverConfig {
     pub handshake: bool,
     /// Bytes of the request that the receiver sends if it is the opener.
     pub request_length: u32,
+    /// With `delayed_ack`: ACKs of the first data, and of data after a gap longer than its RTO, are not delayed, as in Linux.
+    pub quick_acks: bool,
     /// RTO of its SYN and its request.
     pub timeout: TimeoutConfig,
 }
@@ -219,6 +221,7 @@ impl Default for ReceiverConfig {
             opener: Opener::Sender,
             handshake: true,
             request_length: 300,
+            quick_acks: false,
             timeout: TimeoutConfig::default(),
         }
     }

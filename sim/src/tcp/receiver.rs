@@ -4,6 +4,7 @@
 mod low_priority;
 mod opening;
 mod prefetch;
+mod quick_acks;
 mod requests;
 
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use super::timeout::RetransmissionTimeout;
 use super::{Flags, Opener, ReceiverConfig, SackBlock, Segment};
 use crate::time::NEVER_NS;
 use low_priority::{Arrivals, JIFFY_NS, WindowControl};
+use quick_acks::QuickAcks;
 use requests::Requests;
 
 pub use low_priority::{LARGEST_GOVERNED_WINDOW, LowPriority};
@@ -116,8 +118,7 @@ pub struct Receiver {
     /// ECE bits of ACKs: until the sender's CWR arrives (RFC 3168 section 6.1.3), or while packets are marked
     /// (RFC 8257 section 3.2). With AccECN the counter in ACE (RFC 9768).
     echo: Flags,
-    /// `low_priority` is set.
-    governed: bool,
+    kind: Kind,
 
     out_of_order: Ranges,
     /// Connections share it, so that it stays in the cache.
@@ -139,10 +140,27 @@ pub struct Receiver {
     unreported_marks: u8,
     /// AccECN: the newest data packet was marked.
     newest_marked: bool,
-    /// Control of the advertised window of a receiver at low priority.
-    low_priority: Option<Box<WindowControl>>,
+    /// What `kind` needs.
+    kind_state: Option<Box<KindState>>,
     /// The ACK of packets that came before a change of marks, and what is pending after it.
     ack_before_change: Option<Box<(Segment, Pending)>>,
+}
+
+/// Kinds of receivers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Plain,
+    /// Some ACKs are not delayed.
+    Quick,
+    /// A control decides on the advertised window.
+    LowPriority,
+}
+
+/// State that plain receivers do not have.
+#[derive(Debug, Clone)]
+enum KindState {
+    Quick(QuickAcks),
+    LowPriority(WindowControl),
 }
 
 /// The state of an end that opens the connection, or asks for data.
@@ -172,6 +190,10 @@ impl Receiver {
     /// A receiver that waits for its sender. Connections of equal configurations may share one.
     pub fn new(config: impl Into<Arc<ReceiverConfig>>) -> Receiver {
         let config = config.into();
+        let (kind, kind_state) = match config.quick_acks {
+            true => (Kind::Quick, Some(KindState::Quick(QuickAcks::default()))),
+            false => (Kind::Plain, None),
+        };
         Receiver {
             next: 0,
             pending: Pending::Nothing,
@@ -202,8 +224,8 @@ impl Receiver {
             asking: None,
             config,
             opening_deadline: NEVER_NS,
-            governed: false,
-            low_priority: None,
+            kind,
+            kind_state: kind_state.map(Box::new),
             ack_before_change: None,
             marked_packets: FIRST_COUNT,
             unreported_marks: 0,
@@ -218,8 +240,10 @@ impl Receiver {
     ) -> Receiver {
         let config = config.into();
         Receiver {
-            governed: true,
-            low_priority: Some(Box::new(WindowControl::new(&config, wanted))),
+            kind: Kind::LowPriority,
+            kind_state: Some(Box::new(KindState::LowPriority(WindowControl::new(
+                &config, wanted,
+            )))),
             ..Receiver::new(config)
         }
     }
@@ -270,7 +294,7 @@ impl Receiver {
             && segment.flags.0 & !(Flags::ACK.0 | Flags::RETRANSMISSION.0) == 0
             && segment.length > 0
             && !mark.congestion_experienced
-            && !self.governed
+            && self.kind != Kind::LowPriority
             && self.echo == Flags::default()
             && self.out_of_order.is_empty()
         {
@@ -279,7 +303,7 @@ impl Receiver {
                 self.recent_timestamp = segment.tsval;
             }
             self.next += u64::from(segment.length);
-            self.acknowledge_later(now);
+            self.acknowledge_later(now, segment);
         } else {
             self.on_unusual_segment(now, segment, mark);
         }
@@ -388,16 +412,38 @@ impl Receiver {
 
     /// Report of the control of the advertised window; `None` without one, and before the connection is established.
     pub fn report(&self) -> Option<Report> {
-        self.low_priority.as_ref()?.report()
+        self.window_control()?.report()
+    }
+
+    /// The control of the advertised window.
+    fn window_control(&self) -> Option<&WindowControl> {
+        match self.kind_state.as_deref() {
+            Some(KindState::LowPriority(control)) => Some(control),
+            _ => None,
+        }
+    }
+
+    /// The control of the advertised window.
+    fn window_control_mut(&mut self) -> Option<&mut WindowControl> {
+        match self.kind_state.as_deref_mut() {
+            Some(KindState::LowPriority(control)) => Some(control),
+            _ => None,
+        }
     }
 
     #[inline]
-    fn acknowledge_later(&mut self, now: Time) {
+    fn acknowledge_later(&mut self, now: Time, segment: &Segment) {
+        if self.kind == Kind::Quick {
+            self.note_data(now, segment);
+        }
         self.unacknowledged += 1;
         match self.config.delayed_ack {
             Some(delayed) if self.unacknowledged < delayed.segments && !self.is_quick() => {
                 if self.ack_deadline == NEVER_NS {
-                    let jiffy_ns = if self.governed { JIFFY_NS } else { 0 };
+                    let jiffy_ns = match self.kind {
+                        Kind::LowPriority => JIFFY_NS,
+                        _ => 0,
+                    };
                     let timeout_ns = nanos(delayed.timeout).saturating_add(jiffy_ns);
                     self.ack_deadline = now.as_nanos().saturating_add(timeout_ns);
                 }
@@ -409,11 +455,35 @@ impl Receiver {
     /// Returns true if the next ACK is not delayed, though fewer segments have arrived than one ACK covers.
     #[inline]
     fn is_quick(&self) -> bool {
-        self.governed
-            && self
-                .low_priority
-                .as_ref()
-                .is_some_and(|control| control.is_quick())
+        self.kind != Kind::Plain
+            && match self.kind_state.as_deref() {
+                Some(KindState::Quick(quick_acks)) => quick_acks.is_quick(),
+                Some(KindState::LowPriority(control)) => control.is_quick(),
+                None => false,
+            }
+    }
+
+    /// Takes note of data in order, for quick ACKs.
+    fn note_data(&mut self, now: Time, segment: &Segment) {
+        let window = self.window();
+        let Some(KindState::Quick(quick_acks)) = self.kind_state.as_deref_mut() else {
+            return;
+        };
+        if quick_acks.arrived().is_none() {
+            let rtt_ns = match self.config.timestamps {
+                true => self.config.clock.round_trip_ns(now, segment.tsecr),
+                false => 0,
+            };
+            quick_acks.set_first_round_trip(rtt_ns, nanos(self.config.timeout.min));
+        }
+        quick_acks.on_data(now, window, segment.length);
+    }
+
+    /// Takes note of an ACK that leaves, for quick ACKs.
+    fn note_ack(&mut self) {
+        if let Some(KindState::Quick(quick_acks)) = self.kind_state.as_deref_mut() {
+            quick_acks.on_ack();
+        }
     }
 
     /// Builds the segment in one expression: changing it after it is filled would stall the copy.
@@ -423,6 +493,9 @@ impl Receiver {
         self.unacknowledged = 0;
         self.ack_deadline = NEVER_NS;
         self.last_ack_sent = self.next;
+        if self.kind == Kind::Quick {
+            self.note_ack();
+        }
         if self.echo.contains(ACCURATE) {
             self.unreported_marks = 0;
         }
@@ -432,7 +505,7 @@ impl Receiver {
             sequence: 0,
             acknowledgement: self.next,
             length: 0,
-            window: if self.governed {
+            window: if self.kind == Kind::LowPriority {
                 self.governed_window(now, false)
             } else {
                 self.window()
@@ -466,7 +539,7 @@ impl Receiver {
             ce: self.reports_congestion(),
             has_data,
         };
-        match &mut self.low_priority {
+        match self.window_control_mut() {
             Some(control) => control.advertise(now, &arrivals),
             None => self.window(),
         }
@@ -482,7 +555,7 @@ impl Receiver {
     }
 
     fn handle_unusual_segment(&mut self, now: Time, segment: &Segment, mark: Mark) {
-        if let Some(control) = &mut self.low_priority {
+        if let Some(control) = self.window_control_mut() {
             control.on_segment(now, segment);
         }
         if segment.flags.contains(Flags::SYN) {
@@ -550,7 +623,7 @@ impl Receiver {
             }
         } else if self.out_of_order.is_empty() {
             self.next = end;
-            self.acknowledge_later(now);
+            self.acknowledge_later(now, segment);
             if fin {
                 self.pending = Pending::Ack;
             }

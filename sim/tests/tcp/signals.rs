@@ -293,6 +293,37 @@ fn dctcp_acks_report_packets_with_the_same_mark() {
     assert_eq!(acks(10, Mark::NONE), [(9, true), (9, false)]);
 }
 
+/// Linux's `tcp_event_data_recv` and `TCP_MAX_QUICKACKS`.
+#[test]
+fn acks_are_not_delayed_at_first_and_after_a_gap() {
+    let mut receiver = Receiver::new(ReceiverConfig {
+        handshake: false,
+        delayed_ack: Some(DelayedAck::default()),
+        quick_acks: true,
+        ..ReceiverConfig::default()
+    });
+    let mut packets = 0..;
+    let mut at_once = |at_ms, count| {
+        let acks = packets.by_ref().take(count).filter(|packet| {
+            let now = Time::from_millis(at_ms);
+            receiver.on_segment(now, &data(*packet, 0), Mark::NONE);
+            receiver.poll_transmit(now).is_some()
+        });
+        acks.count()
+    };
+    assert_eq!(at_once(0, 16), 16);
+    // From now on for every second packet.
+    assert_eq!(at_once(0, 10), 5);
+    // Not longer than the least RTO of Linux: 200 ms.
+    assert_eq!(at_once(200, 10), 5);
+    // Two packets together, 201 ms apart.
+    for probe in 1..=20 {
+        assert_eq!(at_once(200 + 201 * probe, 2), 2, "probe {probe}");
+    }
+    // The last of them began 16.
+    assert_eq!(at_once(4300, 14 + 10), 14 + 5);
+}
+
 /// A receiver that reports marks by AccECN, and delays ACKs for so many packets.
 fn accurate(segments: u32) -> Receiver {
     Receiver::new(ReceiverConfig {

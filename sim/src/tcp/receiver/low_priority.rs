@@ -9,6 +9,7 @@ use netnice_congestion::receiver::{Advertised, Segment as Leaving};
 use netnice_congestion::receivers::{Member, Opening, ReceiverPolicy, Shared, Wanted};
 use netnice_queue::Time;
 
+use super::quick_acks::QuickAcks;
 use crate::tcp::config::nanos;
 use crate::tcp::{Clock, Flags, ReceiverConfig, Segment};
 
@@ -19,8 +20,6 @@ pub const LARGEST_GOVERNED_WINDOW: u32 = (16 << 20) - 1;
 pub(super) const JIFFY_NS: u64 = 4_000_000;
 /// Linux's smallest window clamp: half of `SOCK_MIN_RCVBUF`.
 const SMALLEST_CLAMP: u32 = 1152;
-/// Most ACKs that are not delayed after a gap (`TCP_MAX_QUICKACKS`).
-const MOST_QUICK_ACKS: u32 = 16;
 /// Linux does not open the window for shorter segments (`tcp_event_data_recv`).
 const LEAST_GROWING: u32 = 128;
 /// Packets that a handshake offers room for: as many as a sender may begin with (RFC 6928). `receive.h` asks for it.
@@ -65,12 +64,8 @@ pub(super) struct WindowControl {
     edge: u64,
     /// Sequence number up to which data had arrived when the last segment left.
     reported: u64,
-    /// ACKs that are still sent without delay.
-    quick_acks: u32,
-    /// Gap between two packets of data after which ACKs are not delayed: this end's RTO.
-    gap_ns: u64,
-    /// Newest packet of data: arrival, stamps.
-    arrived: Option<Time>,
+    quick_acks: QuickAcks,
+    /// Stamps of the newest segment of the peer.
     tsval: u32,
     tsecr: u32,
     /// Most bytes of data in a packet so far.
@@ -99,9 +94,7 @@ impl WindowControl {
             window: first,
             edge: u64::from(first),
             reported: 0,
-            quick_acks: 0,
-            gap_ns: 0,
-            arrived: None,
+            quick_acks: QuickAcks::default(),
             tsval: 0,
             tsecr: 0,
             largest_segment: 0,
@@ -124,7 +117,7 @@ impl WindowControl {
         if segment.length == 0 {
             return;
         }
-        self.quicken(now);
+        self.quick_acks.on_data(now, self.window, self.wanted.mss);
         self.largest_segment = self.largest_segment.max(segment.length);
         if segment.length >= LEAST_GROWING {
             let most = self.clamp.min(self.buffer).max(self.bound);
@@ -132,21 +125,9 @@ impl WindowControl {
         }
     }
 
-    /// As `tcp_event_data_recv`: ACKs of the first data, and of data after a long gap, are not delayed.
-    fn quicken(&mut self, now: Time) {
-        let gap_ns = self
-            .arrived
-            .map(|arrived| now.as_nanos() - arrived.as_nanos());
-        self.arrived = Some(now);
-        if gap_ns.is_none_or(|gap_ns| gap_ns > self.gap_ns) {
-            let quick_acks = self.window / (2 * self.wanted.mss);
-            self.quick_acks = self.quick_acks.max(quick_acks.clamp(2, MOST_QUICK_ACKS));
-        }
-    }
-
     /// Returns true if the next ACK is not delayed.
     pub(super) fn is_quick(&self) -> bool {
-        self.quick_acks > 0
+        self.quick_acks.is_quick()
     }
 
     pub(super) fn report(&self) -> Option<Report> {
@@ -156,8 +137,8 @@ impl WindowControl {
     fn establish(&mut self, now: Time) -> &mut Box<dyn ReceiverPolicy> {
         if self.policy.is_none() {
             let first_rtt_ns = u64::from(self.round_trip_us(now)) * 1000;
-            // RFC 6298 section 2.2.
-            self.gap_ns = self.least_rto_ns.max(3 * first_rtt_ns);
+            self.quick_acks
+                .set_first_round_trip(first_rtt_ns, self.least_rto_ns);
         }
         self.policy.get_or_insert_with(|| {
             self.wanted.control.open(Opening {
@@ -187,7 +168,10 @@ impl WindowControl {
             bound_bytes: self.bound,
             gap: arrivals.gap,
             ce: arrivals.ce,
-            delayed_ack: self.arrived.is_some_and(|arrived| arrived != now),
+            delayed_ack: self
+                .quick_acks
+                .arrived()
+                .is_some_and(|arrived| arrived != now),
             has_data: arrivals.has_data,
             may_close: self.member.is_some(),
         }
@@ -195,13 +179,10 @@ impl WindowControl {
 
     /// Returns `now` less the stamp that the peer has echoed, as precise as the stamp; 0 without an echo.
     fn round_trip_us(&self, now: Time) -> u32 {
-        let tick_ns = self.clock.tick_ns();
-        if !self.timestamps || self.tsecr == self.clock.ticks(Time::ZERO) {
+        if !self.timestamps {
             return 0;
         }
-        let ticks = self.clock.ticks(now).wrapping_sub(self.tsecr);
-        let rtt_ns = u64::from(ticks) * tick_ns + self.clock.local_ns(now) % tick_ns;
-        (rtt_ns / 1000) as u32
+        (self.clock.round_trip_ns(now, self.tsecr) / 1000) as u32
     }
 
     /// Returns the window to advertise in a segment that leaves at `now`.
@@ -216,7 +197,7 @@ impl WindowControl {
         let wanted = policy.window(&leaving, &advertised);
         let clamp = policy.clamp_bytes();
         self.reported = arrivals.next;
-        self.quick_acks = self.quick_acks.saturating_sub(1);
+        self.quick_acks.on_ack();
         self.set_clamp(clamp);
         self.closed = wanted == 0;
         self.select(arrivals.next)

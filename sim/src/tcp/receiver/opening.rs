@@ -4,7 +4,7 @@
 use netnice_congestion::control::MarkFeedback;
 use netnice_queue::Time;
 
-use super::{Pending, Receiver, State};
+use super::{Kind, Pending, Receiver, State};
 use crate::tcp::{Flags, Segment};
 use crate::time::NEVER_NS;
 
@@ -15,8 +15,7 @@ impl Receiver {
         let plain = || self.config.window.min(u32::from(u16::MAX));
         let mut segment = Segment {
             window: self
-                .low_priority
-                .as_ref()
+                .window_control()
                 .map_or_else(plain, |control| control.latest()),
             ..Segment::default()
         };
@@ -54,8 +53,9 @@ impl Receiver {
                     self.unreported_marks = 0;
                     self.ack_deadline = NEVER_NS;
                     self.last_ack_sent = self.next;
+                    self.note_ack();
                 }
-                segment.window = if self.governed {
+                segment.window = if self.kind == Kind::LowPriority {
                     self.governed_window(now, true)
                 } else {
                     self.window()
