@@ -162,6 +162,25 @@ POLICY_INLINE u32 netnice_plan_growth(const struct netnice *state, u32 cwnd, u32
 	return policy_max(policy_min(state->growth * 2, cwnd / 4), 1);
 }
 
+/*
+ * Returns the packets in a row over the threshold that make an indication; fewer after yielding, and where
+ * others come often for a short time: they lose more by a late indication than we by one too many.
+ */
+POLICY_INLINE u32 netnice_indication_packets(const struct netnice *state, u32 cwnd)
+{
+	int returns = state->slow_start && state->report.yields;
+	int few = returns || netnice_is_visited(state);
+	u32 packets = policy_max(few ? cwnd / 4 : cwnd - cwnd / 8, NETNICE_INDICATION_PACKETS);
+
+	return policy_min(packets, NETNICE_OVER_LIMIT);
+}
+
+/* Returns whether so many packets in a row have been over the threshold that they indicate congestion. */
+POLICY_INLINE int netnice_is_indication(const struct netnice *state, u32 cwnd)
+{
+	return state->over_packets >= netnice_indication_packets(state, cwnd);
+}
+
 /* Evaluates a finished round. */
 POLICY_CALLED u32 netnice_round(struct netnice *state, const struct netnice_ack *ack, u32 cwnd)
 {
@@ -184,7 +203,8 @@ POLICY_CALLED u32 netnice_round(struct netnice *state, const struct netnice_ack 
 	if (state->report.phase == POLICY_YIELDING) {
 		netnice_yielding_round(state, ack, previous_queue_us, queue_us, threshold_us);
 	} else if (!state->slow_start) {
-		if (state->inference)
+		/* Of a small window all packets make an indication: it is complete as the round ends. */
+		if (state->inference && !netnice_is_indication(state, cwnd))
 			state->inference -= 1;
 		if (state->blind_rounds && !--state->blind_rounds)
 			state->pause_scale = 0;
@@ -269,16 +289,14 @@ POLICY_CALLED u32 netnice_leave_slow_start(struct netnice *state, const struct n
 }
 
 /*
- * Returns the packets in a row over the threshold that make an indication; fewer after yielding, and where
- * others come often for a short time: they lose more by a late indication than we by one too many.
+ * Returns whether an ACK ends a round. A probe's packets are one round, though a receiver may acknowledge each for
+ * itself: the delays of all of them are compared.
  */
-POLICY_INLINE u32 netnice_indication_packets(const struct netnice *state, u32 cwnd)
+POLICY_INLINE int netnice_ends_round(const struct netnice *state, const struct netnice_ack *ack)
 {
-	int returns = state->slow_start && state->report.yields;
-	int few = returns || netnice_is_visited(state);
-	u32 packets = policy_max(few ? cwnd / 4 : cwnd - cwnd / 8, NETNICE_INDICATION_PACKETS);
-
-	return policy_min(packets, NETNICE_OVER_LIMIT);
+	if (netnice_sends_probes(state, ack) && (ack->in_flight || state->trains))
+		return !ack->in_flight;
+	return (s32)(ack->prior_delivered - state->round_end) >= 0;
 }
 
 /* Returns the window after an ACK. */
@@ -315,21 +333,20 @@ POLICY_INLINE u32 netnice_on_ack(struct netnice *state, const struct netnice_ack
 	}
 	state->recovering = 0;
 
-	if (!ack->at_receiver && state->report.phase == POLICY_YIELDING && state->trains) {
-		if (!ack->in_flight) {
+	if (netnice_ends_round(state, ack)) {
+		if (netnice_sends_probes(state, ack) && state->trains) {
 			netnice_train_round(state, ack, previous_queue_us);
-			netnice_begin_round(state, ack->delivered);
 			/* One ACK may cover a train, whose window is no measure of the path's. */
 			cwnd = policy_min(cwnd, NETNICE_PROBE_CWND);
+		} else {
+			netnice_round(state, ack, cwnd);
 		}
-	} else if ((s32)(ack->prior_delivered - state->round_end) >= 0) {
-		netnice_round(state, ack, cwnd);
 		netnice_begin_round(state, ack->delivered);
 	}
 	if (state->report.phase == POLICY_YIELDING)
 		return netnice_probe_cwnd(state, ack);
 	netnice_judge_trial(state, ack);
-	if (state->over_packets < netnice_indication_packets(state, cwnd))
+	if (!netnice_is_indication(state, cwnd))
 		cwnd = netnice_grow(state, ack, cwnd);
 	else if (state->on_trial && state->slow_start)
 		cwnd = netnice_resume_yielding(state);

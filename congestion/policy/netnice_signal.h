@@ -209,6 +209,22 @@ POLICY_INLINE int netnice_may_be_lone(const struct netnice_ack *ack, u32 excess_
 	       excess_us <= NETNICE_DELAYED_ACK_US;
 }
 
+/* Returns whether all that the flow sends are probes. A receiver sends none. */
+POLICY_INLINE int netnice_sends_probes(const struct netnice *state, const struct netnice_ack *ack)
+{
+	return !ack->at_receiver && state->report.phase == POLICY_YIELDING;
+}
+
+/*
+ * Returns whether an ACK covers the first packet of a pair alone: after a silence of more than its RTO Linux delays none of
+ * up to 16 ACKs (TCP_MAX_QUICKACKS). Probes have an even number of packets, which leave together, so that no timer has released
+ * this ACK while the next packet was in flight.
+ */
+POLICY_INLINE int netnice_splits_pair(const struct netnice *state, const struct netnice_ack *ack)
+{
+	return netnice_sends_probes(state, ack) && ack->acked == 1 && ack->in_flight % 2;
+}
+
 /* Samples the delay of an ACK. */
 POLICY_CALLED u32 netnice_sample(struct netnice *state, const struct netnice_ack *ack)
 {
@@ -224,6 +240,11 @@ POLICY_CALLED u32 netnice_sample(struct netnice *state, const struct netnice_ack
 	if (ack->ca_state != CA_OPEN && ack->sample_rtt_us < state->minimum_rtt_us)
 		return 0;
 	queue_us = policy_min(netnice_queue_us(state, ack), NETNICE_QUEUE_LIMIT_US);
+	/* The delay of a pair is that of its second packet, as with one ACK for both. */
+	if (netnice_splits_pair(state, ack)) {
+		state->round_prompt = 1;
+		return 0;
+	}
 	if (held && ack->in_flight) {
 		queue_us = netnice_less_held_us(ack, queue_us);
 	} else if (held && queue_us <= netnice_threshold_us(state)) {

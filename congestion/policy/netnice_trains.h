@@ -132,16 +132,16 @@ POLICY_INLINE u32 netnice_yield_share(struct netnice *state, const struct netnic
 
 /*
  * Returns the time from one of the last packets of a train to the next, or 0 if the ACKs do not show
- * it. `previous_us` is the delay of the ACK before the last.
+ * it. `previous_us` is the delay of the pair before the last.
  */
 POLICY_INLINE u32 netnice_spacing_us(const struct netnice *state, const struct netnice_ack *ack,
 				     u32 previous_us)
 {
 	u32 last_us = state->latest_queue_us;
 
-	if (last_us <= previous_us || !ack->acked || ack->acked > NETNICE_PAIR_PACKETS)
+	if (last_us <= previous_us || ack->acked > NETNICE_PAIR_PACKETS)
 		return 0;
-	return (last_us - previous_us) / ack->acked;
+	return (last_us - previous_us) / NETNICE_PAIR_PACKETS;
 }
 
 /*
@@ -174,13 +174,12 @@ POLICY_INLINE u32 netnice_lead_limit_us(const struct netnice *state)
  * time sooner in the mean of many trains, which jitter does not change. Where the scheduler serves two packets of a new
  * flow at once (FQ-CoDel), the second one comes sooner, too. `slower_ns` is netnice_slower_ns().
  */
-POLICY_INLINE int netnice_is_slower(struct netnice *state, const struct netnice_ack *ack,
-				    u32 spacing_us, u32 slower_ns)
+POLICY_INLINE int netnice_is_slower(struct netnice *state, u32 spacing_us, u32 slower_ns)
 {
 	u32 packet_us = state->packet_ns / 1000;
 	u32 limit_us = netnice_lead_limit_us(state);
-	/* The first ACK of a train covers as many packets as its last one. */
-	u32 slower_us = ack->acked * spacing_us;
+	/* The first delay of a train is that of its second packet. */
+	u32 slower_us = NETNICE_PAIR_PACKETS * spacing_us;
 	u32 seen_us = state->round_queue_us + packet_us;
 	s32 lead_us;
 
@@ -199,8 +198,8 @@ POLICY_INLINE int netnice_is_slower(struct netnice *state, const struct netnice_
 }
 
 /*
- * Returns by how much longer the round trip of a train's first packet took than that of the handshake, less what it waited
- * for packets before it that its ACK also covers.
+ * Returns by how much longer the round trip of a packet took than that of the handshake, less what it waited for those of the
+ * same train before it.
  */
 POLICY_INLINE u32 netnice_beyond_handshake_us(const struct netnice *state, u32 waited_us)
 {
@@ -216,12 +215,11 @@ POLICY_INLINE u32 netnice_beyond_handshake_us(const struct netnice *state, u32 w
  * is two slots or more. In a fair queue it is one, and half of one in the mean for the rest of a packet of others, for which the
  * handshake may have waited, too.
  */
-POLICY_INLINE void netnice_weigh_train(struct netnice *state, const struct netnice_ack *ack,
-				       u32 spacing_us)
+POLICY_INLINE void netnice_weigh_train(struct netnice *state, u32 spacing_us)
 {
 	u32 packet_us = state->packet_ns / 1000;
-	/* For the packets that the first ACK covers beside the first one. */
-	u32 waited_us = (ack->acked - 1) * spacing_us;
+	/* The first delay of a train is that of its second packet. */
+	u32 waited_us = (NETNICE_PAIR_PACKETS - 1) * spacing_us;
 	u32 excess_us;
 
 	/* The receiver may have held the last ACK. */
@@ -242,13 +240,12 @@ POLICY_INLINE int netnice_confirms_slots(const struct netnice *state)
 }
 
 /*
- * Returns whether the packets of a train follow one another at the known rate, from the first ACK, whose delay is the
- * smallest and which covers as many packets as the last one, to the last.
+ * Returns whether the packets of a train follow one another at the known rate, from the second one, whose delay is the
+ * smallest, to the last.
  */
-POLICY_INLINE int netnice_follows_known_rate(const struct netnice *state,
-					     const struct netnice_ack *ack)
+POLICY_INLINE int netnice_follows_known_rate(const struct netnice *state)
 {
-	u32 packets = netnice_train_packets(state) - policy_min(ack->acked, NETNICE_PAIR_PACKETS);
+	u32 packets = netnice_train_packets(state) - NETNICE_PAIR_PACKETS;
 	u32 spread_us = state->latest_queue_us - state->round_queue_us;
 
 	return spread_us - spread_us / 5 < packets * (state->packet_ns / 1000);
@@ -286,7 +283,7 @@ POLICY_INLINE void netnice_take_turn(struct netnice *state)
 POLICY_INLINE void netnice_judge_slots(struct netnice *state, const struct netnice_ack *ack,
 				       u32 spacing_us)
 {
-	netnice_weigh_train(state, ack, spacing_us);
+	netnice_weigh_train(state, spacing_us);
 	if (state->weighed < NETNICE_CONFIRM_TRAINS &&
 	    netnice_shared_time(state, ack) < NETNICE_CONFIRM_TIME)
 		return;
@@ -303,7 +300,7 @@ POLICY_INLINE void netnice_judge_train(struct netnice *state, const struct netni
 				       u32 previous_us)
 {
 	u32 spacing_us = netnice_spacing_us(state, ack, previous_us);
-	int follows = netnice_follows_known_rate(state, ack);
+	int follows = netnice_follows_known_rate(state);
 	u32 slower_ns = follows ? 0 : netnice_slower_ns(state, spacing_us);
 
 	if (!state->shared && !state->jittery && slower_ns && slower_ns / 4 < state->packet_ns) {
@@ -340,7 +337,7 @@ POLICY_INLINE void netnice_judge_train(struct netnice *state, const struct netni
 		netnice_judge_slots(state, ack, follows ? 0 : spacing_us);
 		return;
 	}
-	if (netnice_is_slower(state, ack, spacing_us, slower_ns)) {
+	if (netnice_is_slower(state, spacing_us, slower_ns)) {
 		state->packet_ns = slower_ns;
 		netnice_return(state);
 		return;
@@ -365,6 +362,9 @@ POLICY_CALLED u32 netnice_train_round(struct netnice *state, const struct netnic
 	u32 threshold_us = netnice_threshold_us(state) + own_us;
 	u32 queue_us = state->latest_queue_us;
 
+	/* The lone packet of a long pause is no train: in a fair queue it meets nobody. */
+	if (state->pausing)
+		return 0;
 	if (!ack->sample_rtt_us || (!state->round_prompt && queue_us > threshold_us))
 		return 0;
 	state->report.delay_over_minimum_us = queue_us;

@@ -93,6 +93,12 @@ POLICY_INLINE int netnice_pauses_long(const struct netnice *state)
 	       state->pause_scale > NETNICE_PAUSE_UNIT;
 }
 
+/* Returns whether the next train decides between yielding and a return: the delay has stood still. */
+POLICY_INLINE int netnice_train_decides(const struct netnice *state)
+{
+	return state->trains && !state->shared;
+}
+
 /*
  * A probe is two packets together, or a train. While one is in flight, the next would go alone, and the
  * receiver would delay its ACK and all that follow: no sample would ever be free of that wait.
@@ -109,7 +115,8 @@ POLICY_CALLED u32 netnice_probe_cwnd(struct netnice *state, const struct netnice
 
 	if (ack->in_flight)
 		return policy_min(ack->in_flight, cwnd);
-	state->pausing = !state->pausing && netnice_pauses_long(state);
+	state->pausing =
+		!state->pausing && netnice_pauses_long(state) && !netnice_train_decides(state);
 	return state->pausing ? 1 : cwnd;
 }
 
@@ -141,6 +148,8 @@ POLICY_INLINE u32 netnice_pause_us(const struct netnice *state, u32 smoothed_rtt
 	/* What was lost is repaired sooner: otherwise data would wait for many pauses. */
 	if (state->recovering)
 		pause_us = policy_min(pause_us, NETNICE_REPAIR_ROUNDS * smoothed_rtt_us);
+	if (netnice_train_decides(state))
+		pause_us = policy_min(pause_us, NETNICE_VERDICT_ROUNDS * smoothed_rtt_us);
 	pause_us = policy_max(pause_us, smoothed_rtt_us);
 	if (!netnice_pauses_long(state))
 		return pause_us;
@@ -260,7 +269,8 @@ POLICY_INLINE void netnice_yielding_round(struct netnice *state, const struct ne
 		state->pause_scale = NETNICE_PAUSE_UNIT;
 	}
 	netnice_space_probes(state, queue_us >= previous_queue_us);
-	if (!netnice_is_steady(state, queue_us, ack->now_us))
+	/* The lone packet of a long pause has not waited for another one: on a slow link it meets less. */
+	if (state->pausing || !netnice_is_steady(state, queue_us, ack->now_us))
 		return;
 	if (!ack->at_receiver) {
 		/* A train tells a longer path from a slower link. */

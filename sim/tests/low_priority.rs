@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The promises of the low-priority controls, checked with margins over one simulated bottleneck. Receivers delay ACKs
-//! and stamp in milliseconds.
+//! as in Linux, and stamp in milliseconds.
 
 use netnice_scenario::ScenarioFile;
 use netnice_scenario::results::{FlowResult, RunResults, jain_index};
+
+/// Endpoints as in Linux.
+const LINUX: &str = "delayed_ack = true, recovery = \"linux\"";
 
 /// A path and the flows measured on it.
 struct Bed {
@@ -35,7 +38,7 @@ impl Bed {
                 rtt_ms * 500
             ),
             nodes: String::new(),
-            tcp: "delayed_ack = true, min_rto = \"200ms\"".to_owned(),
+            tcp: "delayed_ack = true, quick_acks = true, min_rto = \"200ms\"".to_owned(),
             flows: String::new(),
         }
     }
@@ -202,13 +205,14 @@ fn netnice_yields_on_short_queues_too() {
     const SEEDS: u64 = 6;
     for (rate, rtt_ms, queue, rival, most, least) in [
         ("10mbit", 40, "8p", "reno", 0.03, 0.83),
-        ("10mbit", 40, "8p", "cubic", 0.01, 0.94),
+        ("10mbit", 40, "8p", "cubic", 0.02, 0.94),
         ("10mbit", 40, "4p", "reno", 0.2, 0.56),
-        ("10mbit", 40, "4p", "cubic", 0.06, 0.8),
-        ("100mbit", 4, "8p", "reno", 0.18, 0.68),
-        ("100mbit", 4, "8p", "cubic", 0.075, 0.87),
+        ("10mbit", 40, "4p", "cubic", 0.04, 0.84),
+        ("100mbit", 4, "8p", "reno", 0.16, 0.7),
+        ("100mbit", 4, "8p", "cubic", 0.05, 0.9),
     ] {
-        let (own, theirs) = mean_beside(SEEDS, || Bed::new(rate, rtt_ms, queue), rival);
+        let bed = || Bed::new(rate, rtt_ms, queue).tcp(LINUX);
+        let (own, theirs) = mean_beside(SEEDS, bed, rival);
         let case = format!("{rate}, {rtt_ms} ms, {queue}, {rival}: {own:.4}, {theirs:.4}");
         assert!(own < most && theirs > least, "{case}");
     }
@@ -537,7 +541,7 @@ fn uploads_that_fill_the_way_back_do_not_stop_it() {
         };
         let ((own, ours), (cubic, theirs)) = (measure("netnice"), measure("cubic"));
         let case = format!("{count} {rival}: {own:.3}, {ours} for {cubic:.3}, {theirs}");
-        assert!(own > 0.68 * cubic && ours < theirs, "{case}");
+        assert!(own > 0.62 * cubic && ours < theirs, "{case}");
     }
 }
 
@@ -552,22 +556,25 @@ fn packets_that_overtake_each_other_change_little() {
 
 #[test]
 fn a_link_that_becomes_slower_is_filled_again() {
-    for (rate, jitter) in [
-        ("3400kbit", ""),
-        ("5mbit", "jitter = \"2ms\""),
-        ("5mbit", "jitter = \"300us\""),
-        ("1mbit", ""),
-    ] {
-        let changes = format!("changes = [{{ at = \"20s\", rate = \"{rate}\" }}]");
-        let bed = Bed::base().link(&changes).link(jitter);
-        let own = bed
-            .flow("own", "netnice", "")
-            .run(50, 90)
-            .flow("own")
-            .throughput_bps;
-        let rate: netnice_queue::Rate = rate.parse().unwrap();
-        let part = own / rate.bits_per_second() as f64;
-        assert!(part > 0.6, "{part} of {rate}");
+    // An ACK for each packet of a train, for each second one, or as in Linux one or the other.
+    for acks in ["delayed_ack = true", "delayed_ack = false", LINUX] {
+        for (rate, jitter) in [
+            ("3400kbit", ""),
+            ("5mbit", "jitter = \"2ms\""),
+            ("5mbit", "jitter = \"300us\""),
+            ("1mbit", ""),
+        ] {
+            let changes = format!("changes = [{{ at = \"20s\", rate = \"{rate}\" }}]");
+            let bed = Bed::base().link(&changes).link(jitter).tcp(acks);
+            let own = bed
+                .flow("own", "netnice", "")
+                .run(50, 90)
+                .flow("own")
+                .throughput_bps;
+            let rate: netnice_queue::Rate = rate.parse().unwrap();
+            let part = own / rate.bits_per_second() as f64;
+            assert!(part > 0.6, "{part} of {rate}, {acks}");
+        }
     }
 }
 
@@ -714,7 +721,7 @@ fn a_standing_queue_of_others_is_no_longer_path() {
 
 #[test]
 fn a_path_that_becomes_longer_is_filled_again() {
-    // 40 ms longer each way at 20 s; filled some five seconds later, in each run.
+    // 40 ms longer each way at 20 s; filled five seconds later, in each run.
     let cases = [
         ("10mbit", "83p", "", 20),
         ("10mbit", "83p", "jitter = \"1ms\"", 20),
@@ -726,7 +733,7 @@ fn a_path_that_becomes_longer_is_filled_again() {
                 .link("changes = [{ at = \"20s\", delay = \"60ms\" }]")
                 .link(jitter)
                 .flow("own", "netnice", "")
-                .run_with_seed(seed, 27, 37);
+                .run_with_seed(seed, 25, 35);
             let share = results.share("own");
             assert!(share > 0.85, "{rate}, {jitter}, seed {seed}: {share:.3}");
         }

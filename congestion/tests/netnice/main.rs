@@ -147,6 +147,22 @@ fn a_queue_that_stays_ends_in_yielding() {
 }
 
 #[test]
+fn a_queue_that_no_small_window_makes_is_yielded_to() {
+    // Its part of a queue of 2.4 ms is 5 * 2.4 / 42.4 = 0.3 packets, so that a back-off removes nothing. With ACKs of two packets
+    // a round has four, and the next indication, of five or more, is complete as the second round ends.
+    let mut connection = Connection::settled(5);
+    for _ in 0..20 {
+        let ack = connection.ack(2_400);
+        let prior_delivered = ack.delivered - 4;
+        connection.cwnd = connection.control.on_ack(&Ack {
+            prior_delivered,
+            ..ack
+        });
+    }
+    assert_eq!(connection.phase(), Phase::Yielding);
+}
+
+#[test]
 fn one_window_of_samples_is_needed() {
     let mut connection = Connection::settled(40);
     // Seven eighths of 40 packets, two per ACK: the 18th ACK in a row.
@@ -186,6 +202,17 @@ impl Connection {
         };
         self.cwnd = self.control.on_ack(&ack);
         self.cwnd
+    }
+
+    /// Acknowledges two packets that left together, `after` the last ACK; in that time the lone packet of a long pause, too, if
+    /// one is to leave.
+    fn pair(&mut self, after: Duration, queue_us: u32) {
+        let end_us = self.now_us + after.as_micros() as u32;
+        if self.control.burst_packets() == 1 {
+            self.probe(1, Duration::ZERO, queue_us);
+        }
+        let rest = Duration::from_micros((end_us - self.now_us).into());
+        self.probe(2, rest, queue_us);
     }
 
     /// Returns the interval between bursts.

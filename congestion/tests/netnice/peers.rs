@@ -172,3 +172,83 @@ fn an_ack_of_a_packet_far_from_the_next_is_a_delayed_one() {
         assert_eq!(smallest >= 12, delayed, "{back_us}: {smallest}");
     }
 }
+
+impl Connection {
+    /// Acknowledges the packets of a probe one by one, as a receiver does that delays no ACK after a silence, and before them the
+    /// lone packet of a long pause.
+    fn probe_with_quick_acks(&mut self, after: Duration, queues_us: [u32; 2]) {
+        if self.control.burst_packets() == 1 {
+            self.probe(1, after, queues_us[0]);
+        }
+        assert_eq!(self.control.burst_packets(), 2);
+        self.now_us += after.as_micros() as u32;
+        let sent = self.delivered;
+        for (queue_us, in_flight) in queues_us.into_iter().zip([1, 0]) {
+            let ack_of_two = self.ack(queue_us);
+            self.now_us -= PACKET_US;
+            self.delivered -= 1;
+            let ack = Ack {
+                now_us: self.now_us,
+                acked: 1,
+                in_flight,
+                delivered: self.delivered,
+                prior_delivered: sent,
+                ..ack_of_two
+            };
+            self.cwnd = self.control.on_ack(&ack);
+        }
+    }
+}
+
+#[test]
+fn quick_acks_of_a_probe_show_a_queue_from_the_first() {
+    let mut connection = Connection::yielding();
+    let mut round_trips = Vec::new();
+    for round in 0..4 {
+        round_trips.push(connection.pause().as_millis() / BUSY_RTT.as_millis());
+        let queue_us = 50_000 - PACKET_US + round * 10_000;
+        connection.probe_with_quick_acks(connection.pause(), [queue_us, queue_us + PACKET_US]);
+        // That of the second packet, as with one ACK for both.
+        let delay_us = connection.control.report().delay_over_minimum_us;
+        assert_eq!(delay_us, queue_us + PACKET_US);
+    }
+    assert_eq!(round_trips, [1, 2, 4, 8]);
+}
+
+#[test]
+fn both_quick_acks_of_a_probe_are_one_round() {
+    let mut connection = Connection::yielding();
+    // Two packets that met no queue are one clean probe: four are needed.
+    for number in 1..=4 {
+        assert_eq!(connection.phase(), Phase::Yielding, "probe {number}");
+        connection.probe_with_quick_acks(2 * BUSY_RTT, [0, PACKET_US]);
+    }
+    assert_eq!(connection.phase(), Phase::SlowStart);
+}
+
+#[test]
+fn with_quick_acks_a_slower_link_is_recognised() {
+    // A third of the rate: 3.6 ms each, less the 1.2 ms that the smallest round trip has of the first. A lone packet waits for
+    // none before it, and is no train.
+    let mut connection = Connection::yielding();
+    // Pauses are at their longest.
+    for round in 0..8 {
+        let queue_us = 40_000 + round * 10_000;
+        connection.probe_with_quick_acks(2 * BUSY_RTT, [queue_us, queue_us + PACKET_US]);
+    }
+    for _ in 0..40 {
+        if connection.control.burst_packets() <= 2 {
+            connection.probe_with_quick_acks(2 * BUSY_RTT, [2_400, 6_000]);
+        }
+    }
+    for _ in 0..11 {
+        assert_eq!(connection.phase(), Phase::Yielding);
+        if connection.control.burst_packets() == 1 {
+            connection.probe(1, 2 * BUSY_RTT, 2_400);
+        }
+        connection.train([6_000, 13_200, 20_400]);
+    }
+    assert_eq!(connection.phase(), Phase::SlowStart);
+    // It is no trial: the minimum is what it was.
+    assert_eq!(connection.reported(3_000), 3_000);
+}

@@ -54,7 +54,7 @@ impl Connection {
     fn steady() -> Self {
         let mut connection = Self::yielding();
         for _ in 0..6 {
-            connection.probe(2, PAUSE, 3_600);
+            connection.pair(PAUSE, 3_600);
         }
         assert_eq!(connection.control.burst_packets(), 6);
         connection
@@ -192,6 +192,22 @@ fn trains_between_which_others_are_served_keep_it_yielding() {
         connection.train([2, 6, 10].map(|packets| packets * PACKET_US + residual_us));
         assert_eq!(connection.phase(), Phase::Yielding, "train {number}");
     }
+}
+
+#[test]
+fn no_long_pause_precedes_or_follows_a_train_that_decides() {
+    let mut connection = Connection::yielding();
+    for round in 0..4 {
+        connection.probe(2, connection.pause(), 50_000 + round * 10_000);
+    }
+    // A lone packet and a long pause follow each pair, until the delay has stood still.
+    while connection.control.burst_packets() == 1 {
+        connection.probe(1, 2 * BUSY_RTT, 50_000);
+        assert_eq!(connection.control.burst_packets(), 2);
+        connection.probe(2, Duration::from_millis(800), 50_000);
+    }
+    assert_eq!(connection.control.burst_packets(), 6);
+    assert_eq!(connection.pause(), 2 * BUSY_RTT);
 }
 
 #[test]

@@ -9,7 +9,7 @@ impl Connection {
     /// Sends probes, 100 ms apart, that meet these queues until the yielding ends; returns their number.
     fn probe_until_trial(&mut self, queue_us: impl Fn(u32) -> u32) -> Option<u32> {
         (1..10_000).find(|&number| {
-            self.probe(2, PROBE, queue_us(number));
+            self.pair(PROBE, queue_us(number));
             self.phase() == Phase::SlowStart
         })
     }
