@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::control::Control;
 use crate::effort::Effort;
 use crate::path::Path;
-use crate::rival::{Delay, Rival};
+use crate::rival::{Delay, LINUX_RECEIVER, Rival};
 
 /// Number of points kept of each time series.
 const POINTS: usize = 80;
@@ -125,7 +125,7 @@ impl Case {
         if let Some(control) = &self.control {
             text += &format!(
                 "[[flows]]\nname = \"own\"\ncongestion_control = \"{}\"\nstart_spread = \"100ms\"\n\
-                 tcp = {{ delayed_ack = true, min_rto = \"200ms\" }}\n\n",
+                 {LINUX_RECEIVER}\n",
                 control.in_scenario()
             );
         }

@@ -65,12 +65,16 @@ pub const RIVALS: &[Rival] = &[
     rival("udp-square", "UDP of two thirds of the rate, on and off for 1.6 s each", "transport = \"udp\"\napplication = { kind = \"square_wave\", rate = \"$partbit\", period = \"3200ms\" }", Delay::OneWay, false, true),
 ];
 
+/// A line of a flow's table: its receiver acknowledges as Linux's does.
+pub(crate) const LINUX_RECEIVER: &str =
+    "tcp = { delayed_ack = true, quick_acks = true, min_rto = \"200ms\" }\n";
+
 impl Rival {
     /// The flow as a table of a scenario file.
     pub(crate) fn toml(&self, control: &str, rate_bps: f64, start_ms: u64, stop_ms: u64) -> String {
         let tcp = match self.flow.contains("transport") {
             true => "",
-            false => "tcp = { delayed_ack = true, min_rto = \"200ms\" }\n",
+            false => LINUX_RECEIVER,
         };
         let time = match self.flow.contains("start") {
             true => "",
