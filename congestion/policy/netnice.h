@@ -288,10 +288,7 @@ POLICY_CALLED u32 netnice_leave_slow_start(struct netnice *state, const struct n
 	return policy_max(policy_min(cwnd / 2, product), NETNICE_MINIMUM_CWND);
 }
 
-/*
- * Returns whether an ACK ends a round. A probe's packets are one round, though a receiver may acknowledge each for
- * itself: the delays of all of them are compared.
- */
+/* Returns whether an ACK ends a round. A probe is one, though a receiver may acknowledge each of its packets. */
 POLICY_INLINE int netnice_ends_round(const struct netnice *state, const struct netnice_ack *ack)
 {
 	if (netnice_sends_probes(state, ack) && (ack->in_flight || state->trains))

@@ -205,7 +205,7 @@ fn netnice_yields_on_short_queues_too() {
     const SEEDS: u64 = 6;
     for (rate, rtt_ms, queue, rival, most, least) in [
         ("10mbit", 40, "8p", "reno", 0.03, 0.83),
-        ("10mbit", 40, "8p", "cubic", 0.02, 0.94),
+        ("10mbit", 40, "8p", "cubic", 0.01, 0.94),
         ("10mbit", 40, "4p", "reno", 0.2, 0.56),
         ("10mbit", 40, "4p", "cubic", 0.04, 0.84),
         ("100mbit", 4, "8p", "reno", 0.16, 0.7),
@@ -532,7 +532,8 @@ fn uploads_that_fill_the_way_back_do_not_stop_it() {
             let (mut share, mut retransmissions) = (0.0, 0);
             // Goodput differs by more than a factor of two between seeds.
             for seed in 1..=12 {
-                let bed = bed().flow("own", control, "").uploads(rival, count);
+                let bed = bed().tcp("delayed_ack = true, min_rto = \"200ms\"");
+                let bed = bed.flow("own", control, "").uploads(rival, count);
                 let results = bed.run_with_seed(seed, 20, 80);
                 share += results.share("own");
                 retransmissions += results.flow("own").retransmissions;
@@ -541,7 +542,7 @@ fn uploads_that_fill_the_way_back_do_not_stop_it() {
         };
         let ((own, ours), (cubic, theirs)) = (measure("netnice"), measure("cubic"));
         let case = format!("{count} {rival}: {own:.3}, {ours} for {cubic:.3}, {theirs}");
-        assert!(own > 0.62 * cubic && ours < theirs, "{case}");
+        assert!(own > 0.68 * cubic && ours < theirs, "{case}");
     }
 }
 

@@ -118,6 +118,7 @@ pub struct Receiver {
     /// ECE bits of ACKs: until the sender's CWR arrives (RFC 3168 section 6.1.3), or while packets are marked
     /// (RFC 8257 section 3.2). With AccECN the counter in ACE (RFC 9768).
     echo: Flags,
+    /// Tells the variant of `kind_state` without reading that.
     kind: Kind,
 
     out_of_order: Ranges,
@@ -140,7 +141,7 @@ pub struct Receiver {
     unreported_marks: u8,
     /// AccECN: the newest data packet was marked.
     newest_marked: bool,
-    /// What `kind` needs.
+    /// State of a receiver that is not plain.
     kind_state: Option<Box<KindState>>,
     /// The ACK of packets that came before a change of marks, and what is pending after it.
     ack_before_change: Option<Box<(Segment, Pending)>>,
@@ -156,7 +157,7 @@ enum Kind {
     LowPriority,
 }
 
-/// State that plain receivers do not have.
+/// State of the receivers that are not plain.
 #[derive(Debug, Clone)]
 enum KindState {
     Quick(QuickAcks),
