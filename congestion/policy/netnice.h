@@ -37,10 +37,27 @@
 #include "netnice_yielding.h"
 #include "report.h"
 
-/* A flow's share of a queue equals its share of all data in flight. */
-POLICY_INLINE u32 netnice_own_backlog(const struct netnice *state, u32 cwnd, u32 queue_us)
+/*
+ * Returns whether a window fills a way back that has a queue: the path without queues holds less than half of the window,
+ * and so long a queue on the way there would have indicated congestion before.
+ */
+POLICY_INLINE int netnice_fills_way_back(const struct netnice *state, u32 cwnd)
 {
-	return (u32)((u64)cwnd * queue_us / ((u64)state->minimum_rtt_us + queue_us));
+	return cwnd / 2 > netnice_bandwidth_delay_product(state);
+}
+
+/*
+ * A flow's share of a queue equals its share of all data in flight. A queue on the way back holds some of that, too:
+ * there the round trip is longer than its minimum and the queue make it.
+ */
+POLICY_INLINE u32 netnice_own_backlog(const struct netnice *state, const struct netnice_ack *ack,
+				      u32 cwnd, u32 queue_us)
+{
+	u32 rest_us = state->minimum_rtt_us;
+
+	if (netnice_fills_way_back(state, cwnd) && ack->sample_rtt_us > state->latest_queue_us)
+		rest_us = policy_max(rest_us, ack->sample_rtt_us - state->latest_queue_us);
+	return (u32)((u64)cwnd * queue_us / ((u64)rest_us + queue_us));
 }
 
 /* What growth, and a few other flows like this one, add to the range of a round's samples. */
@@ -119,7 +136,7 @@ POLICY_INLINE int netnice_yields_at_once(const struct netnice *state)
 POLICY_CALLED u32 netnice_back_off(struct netnice *state, const struct netnice_ack *ack, u32 cwnd)
 {
 	POLICY_STEP_NEEDS(state && ack);
-	u32 backlog = netnice_own_backlog(state, cwnd, netnice_standing_queue_us(state));
+	u32 backlog = netnice_own_backlog(state, ack, cwnd, netnice_standing_queue_us(state));
 	u32 surplus = netnice_surplus(cwnd, ack->delivered);
 	u32 filled = cwnd > backlog ? cwnd - backlog : NETNICE_MINIMUM_CWND;
 	u32 target;
@@ -275,7 +292,7 @@ POLICY_CALLED u32 netnice_leave_slow_start(struct netnice *state, const struct n
 	u32 fits = cwnd;
 
 	if (state->report.yields) {
-		fits -= netnice_own_backlog(state, cwnd, state->over_queue_us);
+		fits -= netnice_own_backlog(state, ack, cwnd, state->over_queue_us);
 		if (state->brief_stays)
 			state->brief_stays -= 1;
 	}
@@ -357,13 +374,17 @@ POLICY_INLINE u32 netnice_on_ack(struct netnice *state, const struct netnice_ack
 /*
  * Returns the time over which to send a window, before pacing's excess. A window of more than two
  * bandwidth-delay products fills a way back with a queue. When that drains, the round trip falls faster
- * than its smoothed value, and ACKs come faster than the link is: its rate is the limit then.
+ * than its smoothed value, and ACKs come faster than the link is: its rate is the limit then. Less a little, so
+ * that no queue grows before the link: its packets would be lost, and compressed ACKs would raise the rate.
  */
 POLICY_INLINE u32 netnice_window_us(const struct netnice *state, u32 cwnd, u32 smoothed_rtt_us)
 {
-	if (cwnd / 2 <= netnice_bandwidth_delay_product(state))
+	if (!netnice_fills_way_back(state, cwnd))
 		return smoothed_rtt_us;
-	return policy_max(smoothed_rtt_us, (u32)((u64)cwnd * state->packet_ns / 1000));
+	return policy_max(
+		smoothed_rtt_us,
+		(u32)((u64)cwnd * (state->packet_ns + state->packet_ns / NETNICE_UNDER_RATE_PARTS) /
+		      1000));
 }
 
 /* Returns the time over which to send `cwnd` packets: the pacing rate is their quotient. */

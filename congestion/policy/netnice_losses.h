@@ -42,7 +42,8 @@ POLICY_INLINE int netnice_may_be_policed_by_others(const struct netnice *state, 
 /*
  * Returns whether no delay announced a loss: the queue is hardly longer than the threshold, and
  * losses are the only sign of others. In the rounds after such a loss, in which the window stays below it, one
- * that delay announced is such a sign, too. If no packet waited at all, the loss is the path's own, unless
+ * that delay announced is such a sign, too. A long queue after an answer, which begins the count of delays anew, has
+ * announced it. If no packet waited at all, the loss is the path's own, unless
  * the path has a policer, behind which no packet ever waits. What SACK blocks report that are false
  * is no sign of anybody.
  */
@@ -52,32 +53,48 @@ POLICY_INLINE int netnice_is_blind(const struct netnice *state, u32 cwnd)
 		return 0;
 	if (netnice_met_no_queue(state))
 		return netnice_may_be_policed_by_others(state, cwnd);
+	if (state->latest_queue_us > NETNICE_LONG_QUEUE * netnice_threshold_us(state))
+		return 0;
 	return !state->over_packets || (state->blind_rounds && !state->limit && !state->recovering);
 }
 
 /*
- * Returns whether others made most of the queue that a loss has overflowed: a window that the path holds without a
- * queue overflows none by itself. A window that a receiver advertises may be more than the sender uses.
+ * Returns whether others made most of the queue that the first loss of a recovery has overflowed: a window that the
+ * path holds without a queue overflows none by itself. A window that a receiver advertises may be more than the sender
+ * uses.
  */
 POLICY_INLINE int netnice_met_queue_of_others(const struct netnice *state,
 					      const struct netnice_ack *ack, u32 cwnd)
 {
-	return state->over_packets && !state->recovering && !state->limit && !ack->at_receiver &&
+	return !state->recovering && !state->limit && !ack->at_receiver &&
 	       state->report.phase != POLICY_YIELDING &&
 	       cwnd <= netnice_bandwidth_delay_product(state);
 }
 
 /*
- * The flow itself may have caused the first blind loss, since its window grew: it stays below that
- * window. Others caused a further one while the window did not grow, and any within a policer's
- * limit, unless the queue cannot even hold a probe.
+ * Returns whether others use a quarter of the path or more, of which a loss to a queue that is too short for the
+ * threshold, but longer than a burst of the flow, is the sign. During a return the window has been small.
  */
-POLICY_INLINE u32 netnice_on_blind_loss(struct netnice *state, u32 cwnd)
+POLICY_INLINE int netnice_met_short_queue_of_others(const struct netnice *state,
+						    const struct netnice_ack *ack, u32 cwnd)
+{
+	return !state->slow_start &&
+	       state->latest_queue_us > NETNICE_BURST_PACKETS * (state->packet_ns / 1000) &&
+	       netnice_met_queue_of_others(state, ack, cwnd + (cwnd + 2) / 3);
+}
+
+/*
+ * The flow itself may have caused the first blind loss, since its window grew: it stays below that
+ * window. Others caused one that shows them (`others`), a further one while the window did not grow, and any within a
+ * policer's limit, unless the queue cannot even hold a probe.
+ */
+POLICY_INLINE u32 netnice_on_blind_loss(struct netnice *state, u32 cwnd, int others)
 {
 	u32 product = netnice_bandwidth_delay_product(state);
+	/* In the same recovery it may follow from the first one: a short queue drops retransmissions, too. */
+	int again = state->blind_rounds && !state->recovering;
 
-	if ((state->blind_rounds || netnice_is_within_limit(state, cwnd)) &&
-	    cwnd >= NETNICE_PROBE_CWND)
+	if ((others || again || netnice_is_within_limit(state, cwnd)) && cwnd >= NETNICE_PROBE_CWND)
 		return netnice_yield_blindly(state);
 	state->blind_rounds = NETNICE_BLIND_ROUNDS;
 	state->plateau = policy_min(policy_min(state->plateau, cwnd - 1), product);
@@ -213,7 +230,8 @@ POLICY_CALLED u32 netnice_on_loss(struct netnice *state, const struct netnice_ac
 	POLICY_STEP_NEEDS(state && ack);
 	u32 product = netnice_bandwidth_delay_product(state);
 	int blind = netnice_is_blind(state, cwnd);
-	int queue_of_others = netnice_met_queue_of_others(state, ack, cwnd);
+	int others = blind ? netnice_met_short_queue_of_others(state, ack, cwnd) :
+			     state->over_packets && netnice_met_queue_of_others(state, ack, cwnd);
 
 	netnice_mark_reaction(state, ack->delivered);
 	state->judging = !state->recovering && netnice_met_no_queue(state) &&
@@ -235,8 +253,8 @@ POLICY_CALLED u32 netnice_on_loss(struct netnice *state, const struct netnice_ac
 			return netnice_yield_blindly(state);
 	}
 	if (blind)
-		return netnice_on_blind_loss(state, cwnd);
-	if (queue_of_others)
+		return netnice_on_blind_loss(state, cwnd, others);
+	if (others)
 		state->blind_rounds = NETNICE_BLIND_ROUNDS;
 	return policy_max(cwnd / 2, NETNICE_MINIMUM_CWND);
 }

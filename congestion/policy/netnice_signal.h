@@ -15,17 +15,22 @@
 #include "report.h"
 
 /*
- * The threshold where a packet takes `packet_ns`. On a path with jitter, changes of twice the jitter, or
- * twice a round's spread, do not indicate a queue.
+ * The delays that a path without a queue of others shows where a packet takes `packet_ns`. On a path with jitter,
+ * changes of twice the jitter, or twice a round's spread, do not indicate a queue.
  */
-POLICY_INLINE u32 netnice_threshold_at_us(const struct netnice *state, u32 packet_ns)
+POLICY_INLINE u32 netnice_variation_us(const struct netnice *state, u32 packet_ns)
 {
-	u32 threshold_us = policy_max(state->threshold_floor * NETNICE_TICK_US,
-				      NETNICE_THRESHOLD_HALF_PACKETS * (packet_ns / 2000));
 	u32 jitter_us = policy_max(NETNICE_THRESHOLD_JITTERS * state->jitter_us,
 				   NETNICE_THRESHOLD_SPREADS * state->spread * NETNICE_TICK_US);
 
-	return policy_max(threshold_us, jitter_us);
+	return policy_max(NETNICE_THRESHOLD_HALF_PACKETS * (packet_ns / 2000), jitter_us);
+}
+
+/* The threshold where a packet takes `packet_ns`. */
+POLICY_INLINE u32 netnice_threshold_at_us(const struct netnice *state, u32 packet_ns)
+{
+	return policy_max(state->threshold_floor * NETNICE_TICK_US,
+			  netnice_variation_us(state, packet_ns));
 }
 
 POLICY_INLINE u32 netnice_threshold_us(const struct netnice *state)
@@ -97,8 +102,8 @@ POLICY_INLINE u32 netnice_follow_fall(struct netnice *state, const struct netnic
 			state->doubtful = 1;
 		return 0;
 	}
-	/* Its round trip, rounded down to whole ticks, may be shorter than the path's by more than a train's packet takes. */
-	if (ack->retransmitted && state->trains)
+	/* Its round trip, rounded down to whole ticks, may be shorter than the path's by the time of several packets. */
+	if (ack->retransmitted)
 		return 0;
 	if (sample_rtt_us >= state->minimum_rtt_us) {
 		if (state->low_support)

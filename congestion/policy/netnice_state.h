@@ -44,10 +44,15 @@
 #define NETNICE_STEADY_PARTS 16U      /* steady: within a sixteenth of itself */
 #define NETNICE_RATE_LEAK_SHIFT 13U   /* the highest rate decays within some thousand rounds */
 #define NETNICE_DRIFT_US 2000U        /* twice the resolution of a millisecond clock */
-#define NETNICE_LOW_SUPPORT 8U   /* of a sample below the minimum; each other one takes 1 away */
-#define NETNICE_LOW_ENOUGH 24U   /* three in a row, or a few more among others */
-#define NETNICE_BLIND_ROUNDS 31U /* after a blind loss without growth over the plateau */
-#define NETNICE_BLIND_PROBES 3U  /* clean probes that end yielding after a blind loss */
+#define NETNICE_LOW_SUPPORT 8U /* of a sample below the minimum; each other one takes 1 away */
+#define NETNICE_LOW_ENOUGH 24U /* three in a row, or a few more among others */
+#define NETNICE_UNDER_RATE_PARTS 12U /* with pacing's excess of 1/15: 98 % of the link's rate */
+#define NETNICE_BLIND_ROUNDS 31U     /* after a blind loss without growth over the plateau */
+#define NETNICE_BURST_PACKETS 4U     /* in a queue: a burst of a single flow is shorter */
+#define NETNICE_DOUBT_SHIFT 2U       /* a quarter of the floor: what schedulers delay a probe by */
+#define NETNICE_DOUBTFUL_PROBES                                                                    \
+	32U /* of a stay, after which a delay below the threshold shows nobody */
+#define NETNICE_BLIND_PROBES 3U /* clean probes that end yielding after a blind loss */
 #define NETNICE_BLIND_PROBE_ROUNDS 64U
 #define NETNICE_BLIND_SCALE_LIMIT (4 * NETNICE_PAUSE_UNIT)
 #define NETNICE_REPAIR_ROUNDS 4U       /* from probe to probe in a recovery, at most */
@@ -169,7 +174,7 @@ struct netnice {
 	u16 one_way_slack;  /* by how much one-way delays may still fall, in ticks */
 	u16 jitter_us : 15; /* mean change from sample to sample: at most 20,000 */
 	u16 doubted : 1;    /* the rate of the last back-off was between full and much lower */
-	u16 growth : 15;    /* packets per round, at most 32767 */
+	u16 growth : 15; /* packets per round, at most 32767; while yielding, probes of netnice_is_doubtful() */
 	u16 late_losses : 1; /* losses before the latest reaction may yet be found: see netnice_await_late_losses() */
 	u16 limit : 15;  /* packets that a policer passes per smallest round trip; 0: none known */
 	u16 evident : 1; /* `limit` is a policer's: losses at random are never so many */

@@ -49,7 +49,15 @@ POLICY_INLINE u32 netnice_yield(struct netnice *state)
 	return NETNICE_MINIMUM_CWND;
 }
 
-/* Probes cannot detect so short a queue; they only show that nothing is lost. */
+/* Returns the clean probes that end a yielding after a blind loss. */
+POLICY_INLINE u32 netnice_blind_probes(const struct netnice *state)
+{
+	u32 scale = policy_max(state->pause_scale, NETNICE_PAUSE_UNIT);
+
+	return NETNICE_BLIND_PROBES * scale / NETNICE_PAUSE_UNIT;
+}
+
+/* Probes cannot detect so short a queue for certain. */
 POLICY_INLINE u32 netnice_yield_blindly(struct netnice *state)
 {
 	int again = state->pause_scale && state->probe_rounds > NETNICE_PROBE_ROUNDS;
@@ -66,7 +74,8 @@ POLICY_INLINE u32 netnice_yield_blindly(struct netnice *state)
 	state->blind_rounds = 0;
 	state->probe_rounds = NETNICE_BLIND_PROBE_ROUNDS;
 	state->pause_scale = scale;
-	state->inference = NETNICE_BLIND_PROBES * scale / NETNICE_PAUSE_UNIT;
+	state->growth = 0;
+	state->inference = netnice_blind_probes(state);
 	return cwnd;
 }
 
@@ -171,6 +180,7 @@ POLICY_INLINE void netnice_return(struct netnice *state)
 {
 	state->report.phase = POLICY_SLOW_START;
 	state->slow_start = 1;
+	state->growth = 1;
 	state->over_packets = 0;
 	state->inference = 0;
 	netnice_forget_slots(state);
@@ -222,6 +232,19 @@ POLICY_INLINE void netnice_count_clean_probe(struct netnice *state)
 }
 
 /*
+ * Returns whether a probe within the threshold may have met a queue of others: after a blind loss there is one too short
+ * for the threshold. Clocks and schedulers may have delayed the probe as well, so that only the first few count.
+ */
+POLICY_INLINE int netnice_is_doubtful(const struct netnice *state, u32 queue_us)
+{
+	u32 floor_us = state->threshold_floor * NETNICE_TICK_US >> NETNICE_DOUBT_SHIFT;
+
+	return state->probe_rounds > NETNICE_PROBE_ROUNDS && !state->limit &&
+	       state->growth < NETNICE_DOUBTFUL_PROBES &&
+	       queue_us > policy_max(netnice_variation_us(state, state->packet_ns), floor_us);
+}
+
+/*
  * Spaces the probes after one that met a queue. Pauses double up to the longest, and that grows. Where
  * the last stays of others were brief, pauses remain short until this one has lasted for longer.
  */
@@ -252,6 +275,11 @@ POLICY_INLINE void netnice_space_probes(struct netnice *state, int queue_grows)
 POLICY_INLINE void netnice_yielding_round(struct netnice *state, const struct netnice_ack *ack,
 					  u32 previous_queue_us, u32 queue_us, u32 threshold_us)
 {
+	if (queue_us <= threshold_us && netnice_is_doubtful(state, queue_us)) {
+		state->growth += 1;
+		state->inference = netnice_blind_probes(state);
+		return;
+	}
 	if (queue_us <= threshold_us) {
 		netnice_count_clean_probe(state);
 		return;

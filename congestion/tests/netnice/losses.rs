@@ -169,8 +169,111 @@ fn losses_found_late_are_of_the_same_event() {
     for _ in 0..6 {
         assert_eq!(recover(0), 12);
     }
-    // The loss of a packet sent a round later is a new event.
-    assert!(recover(1) < 12);
+    // The loss of a packet sent a round later is a new event. In the same recovery it does not show others: a short queue
+    // drops retransmissions, too.
+    assert_eq!(recover(1), 6);
+    assert_ne!(connection.phase(), Phase::Yielding);
+}
+
+#[test]
+fn a_long_queue_after_a_back_off_has_announced_a_loss() {
+    let mut connection = Connection::settled(40);
+    connection.until_back_off(60_000);
+    lose(&mut connection, 60_000);
+    // The next loss that no delay announces is thus the first such one.
+    for _ in 0..60 {
+        connection.step(0);
+    }
+    connection.cwnd = 40;
+    assert_eq!(lose(&mut connection, PACKET_US), 20);
+    assert_ne!(connection.phase(), Phase::Yielding);
+}
+
+/// At 100 Mb/s, where a queue of eight packets is shorter than the threshold of 1 ms.
+const SHORT_PACKET_US: u32 = 120;
+const SHORT_QUEUE_US: u32 = 5 * SHORT_PACKET_US;
+
+impl Connection {
+    fn ack_on_fast_path(&mut self, rtt_us: u32, queue_us: u32) -> Ack {
+        Ack {
+            sample_rtt_us: rtt_us + queue_us,
+            rate_interval_us: 10 * SHORT_PACKET_US,
+            ..self.ack(queue_us)
+        }
+    }
+
+    /// Continues for `rounds` with a window of `cwnd` packets.
+    fn rounds_on_fast_path(&mut self, rtt_us: u32, queue_us: u32, rounds: u32, cwnd: u32) {
+        let mut round_end = self.delivered;
+        for _ in 0..rounds {
+            while self.delivered.saturating_sub(cwnd) < round_end {
+                self.cwnd = cwnd;
+                let ack = self.ack_on_fast_path(rtt_us, queue_us);
+                self.control.on_ack(&ack);
+            }
+            round_end = self.delivered;
+        }
+        self.cwnd = cwnd;
+    }
+
+    /// A connection that has lost a packet of slow start to a queue shorter than the threshold.
+    fn lost_on_fast_path(rtt_us: u32, cwnd: u32) -> Self {
+        let mut connection = Self::new(cwnd);
+        for queue_us in [0, SHORT_QUEUE_US] {
+            let ack = connection.ack_on_fast_path(rtt_us, queue_us);
+            connection.control.on_ack(&ack);
+        }
+        connection.lose_on_fast_path(rtt_us, SHORT_QUEUE_US);
+        assert_ne!(connection.phase(), Phase::Yielding);
+        connection
+    }
+
+    fn lose_on_fast_path(&mut self, rtt_us: u32, queue_us: u32) {
+        for ca_state in [CaState::Recovery, CaState::Open] {
+            let ack = Ack {
+                ca_state,
+                ..self.ack_on_fast_path(rtt_us, queue_us)
+            };
+            self.cwnd = self.control.on_ack(&ack);
+        }
+    }
+}
+
+#[test]
+fn a_window_that_leaves_a_quarter_of_the_path_loses_to_others() {
+    // The path of 40 ms holds 334 packets without a queue. The rounds in which a second loss is others' work have passed.
+    let phase = |cwnd, queue_us| {
+        let mut connection = Connection::lost_on_fast_path(MINIMUM_RTT_US, 400);
+        connection.rounds_on_fast_path(MINIMUM_RTT_US, queue_us, 40, cwnd);
+        connection.lose_on_fast_path(MINIMUM_RTT_US, queue_us);
+        connection.phase()
+    };
+    assert_eq!(phase(250, SHORT_QUEUE_US), Phase::Yielding);
+    assert_ne!(phase(251, SHORT_QUEUE_US), Phase::Yielding);
+    // The flow's own burst may be a queue of four packets.
+    assert_ne!(phase(250, 4 * SHORT_PACKET_US), Phase::Yielding);
+}
+
+#[test]
+fn a_queue_within_the_threshold_prolongs_a_yielding() {
+    // Three clean probes end it; of those that meet more than a quarter of a millisecond, 32 begin the count anew.
+    let probes = |queue_us| {
+        let mut connection = Connection::lost_on_fast_path(4_000, 40);
+        connection.rounds_on_fast_path(4_000, SHORT_QUEUE_US, 20, 36);
+        connection.lose_on_fast_path(4_000, SHORT_QUEUE_US);
+        (1..100)
+            .find(|_| {
+                assert_eq!(connection.phase(), Phase::Yielding);
+                connection.cwnd = 2;
+                let ack = connection.ack_on_fast_path(4_000, queue_us);
+                connection.control.on_ack(&ack);
+                connection.phase() != Phase::Yielding
+            })
+            .expect("it ends")
+    };
+    // The last ACK of the recovery was a probe, too, and met the queue of the loss.
+    assert_eq!(probes(2 * SHORT_PACKET_US), 3);
+    assert_eq!(probes(3 * SHORT_PACKET_US), 31 + 3);
 }
 
 /// A connection that lost `lost` packets of a window of 40 without a queue, after the round trip that followed.

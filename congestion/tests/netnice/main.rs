@@ -131,6 +131,31 @@ fn back_off_takes_its_part_of_the_queue_and_a_little_more() {
 }
 
 #[test]
+fn back_off_leaves_what_waits_on_the_way_back() {
+    // 10 ms of queue on the way there, 200 ms on the way back, and timestamps that tell them apart.
+    let mut connection = Connection::new(400);
+    let mut step = |there_us, back_us| {
+        let mut ack = connection.ack(there_us + back_us);
+        ack.has_timestamp = true;
+        ack.tsval = (ack.now_us - MINIMUM_RTT_US / 2 - back_us) / 1000;
+        let cwnd = connection.control.on_ack(&ack);
+        connection.cwnd = 400;
+        cwnd
+    };
+    // The first indication ends slow start; then rounds without a queue.
+    step(0, 0);
+    while step(20_000, 0) >= 400 {}
+    for _ in 0..1000 {
+        step(0, 200_000);
+    }
+    let cwnd = (0..1000)
+        .map(|_| step(10_000, 200_000))
+        .find(|&cwnd| cwnd < 400);
+    // 400 * 10 / (40 + 200 + 10) = 16 packets of the queue, and 400 / 32 = 12.5 more; the clock's tick is a tenth of the queue.
+    assert!((366..=375).contains(&cwnd.unwrap()), "{cwnd:?}");
+}
+
+#[test]
 fn a_queue_that_stays_ends_in_yielding() {
     let mut connection = Connection::settled(40);
     connection.until_back_off(10_000);
@@ -424,6 +449,22 @@ fn while_yielding_one_sample_sets_the_minimum() {
 }
 
 #[test]
+fn whole_ticks_of_a_retransmission_set_no_minimum() {
+    // Its round trip is known by its timestamp, rounded down to a millisecond.
+    let mut connection = Connection::yielding();
+    let ack = Ack {
+        in_flight: 0,
+        sample_rtt_us: MINIMUM_RTT_US - 1_000,
+        retransmitted: true,
+        prior_delivered: connection.delivered,
+        ..connection.ack(0)
+    };
+    connection.control.on_ack(&ack);
+    connection.probe(2, BUSY_RTT, 50_000);
+    assert_eq!(connection.control.report().delay_over_minimum_us, 50_000);
+}
+
+#[test]
 fn where_the_delay_comes_from_is_reported() {
     for (has_timestamp, signal) in [(true, Signal::OneWayDelay), (false, Signal::RoundTrip)] {
         let mut connection = Connection::new(10);
@@ -465,7 +506,7 @@ fn lose(connection: &mut Connection, queue_us: u32) -> u32 {
 }
 
 #[test]
-fn a_window_beyond_the_path_is_paced_at_the_link_s_rate() {
+fn a_window_beyond_the_path_is_paced_below_the_link_s_rate() {
     let connection = Connection::settled(40);
     let pacing = |cwnd, rtt_ms| {
         let interval = connection
@@ -476,7 +517,7 @@ fn a_window_beyond_the_path_is_paced_at_the_link_s_rate() {
     // 34 packets fill the path.
     assert_eq!(pacing(68, 48), 45_000);
     let packet_us = pacing(96, 48) / 96;
-    assert_eq!(packet_us, PACKET_US - PACKET_US / 16);
+    assert_eq!(packet_us, 1_218, "(1200 + 100) * 15 / 16");
     // While the way back has its queue, ACKs are slower than that.
     assert_eq!(pacing(96, 480), 450_000);
 }
