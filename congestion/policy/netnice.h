@@ -55,7 +55,9 @@ POLICY_INLINE u32 netnice_own_backlog(const struct netnice *state, const struct 
 {
 	u32 rest_us = state->minimum_rtt_us;
 
-	if (netnice_fills_way_back(state, cwnd) && ack->sample_rtt_us > state->latest_queue_us)
+	/* A window that a receiver advertises may be more than the sender uses. */
+	if (!ack->at_receiver && netnice_fills_way_back(state, cwnd) &&
+	    ack->sample_rtt_us > state->latest_queue_us)
 		rest_us = policy_max(rest_us, ack->sample_rtt_us - state->latest_queue_us);
 	return (u32)((u64)cwnd * queue_us / ((u64)rest_us + queue_us));
 }
@@ -372,19 +374,20 @@ POLICY_INLINE u32 netnice_on_ack(struct netnice *state, const struct netnice_ack
 }
 
 /*
- * Returns the time over which to send a window, before pacing's excess. A window of more than two
- * bandwidth-delay products fills a way back with a queue. When that drains, the round trip falls faster
- * than its smoothed value, and ACKs come faster than the link is: its rate is the limit then. Less a little, so
- * that no queue grows before the link: its packets would be lost, and compressed ACKs would raise the rate.
+ * Returns the time over which to send a window, before pacing's excess. When a queue on the way back drains, the round trip
+ * falls faster than its smoothed value, and ACKs come faster than the link is: its rate is the limit then. Less a little
+ * while that queue is there, so that none grows before the link: its packets would be lost, and compressed ACKs would raise
+ * the rate.
  */
 POLICY_INLINE u32 netnice_window_us(const struct netnice *state, u32 cwnd, u32 smoothed_rtt_us)
 {
+	u32 packet_ns = state->packet_ns;
+
 	if (!netnice_fills_way_back(state, cwnd))
 		return smoothed_rtt_us;
-	return policy_max(
-		smoothed_rtt_us,
-		(u32)((u64)cwnd * (state->packet_ns + state->packet_ns / NETNICE_UNDER_RATE_PARTS) /
-		      1000));
+	if (smoothed_rtt_us > state->minimum_rtt_us + state->minimum_rtt_us / 2)
+		packet_ns += packet_ns / NETNICE_UNDER_RATE_PARTS;
+	return policy_max(smoothed_rtt_us, (u32)((u64)cwnd * packet_ns / 1000));
 }
 
 /* Returns the time over which to send `cwnd` packets: the pacing rate is their quotient. */

@@ -39,6 +39,12 @@ POLICY_INLINE int netnice_may_be_policed_by_others(const struct netnice *state, 
 	       state->blind_rounds + NETNICE_REFILL_ROUNDS <= rounds;
 }
 
+/* Returns whether the newest packet waited in a queue that nobody takes for a short one. */
+POLICY_INLINE int netnice_met_long_queue(const struct netnice *state)
+{
+	return state->latest_queue_us > NETNICE_LONG_QUEUE * netnice_threshold_us(state);
+}
+
 /*
  * Returns whether no delay announced a loss: the queue is hardly longer than the threshold, and
  * losses are the only sign of others. In the rounds after such a loss, in which the window stays below it, one
@@ -47,13 +53,14 @@ POLICY_INLINE int netnice_may_be_policed_by_others(const struct netnice *state, 
  * the path has a policer, behind which no packet ever waits. What SACK blocks report that are false
  * is no sign of anybody.
  */
-POLICY_INLINE int netnice_is_blind(const struct netnice *state, u32 cwnd)
+POLICY_INLINE int netnice_is_blind(const struct netnice *state, const struct netnice_ack *ack,
+				   u32 cwnd)
 {
 	if (state->doubtful)
 		return 0;
 	if (netnice_met_no_queue(state))
 		return netnice_may_be_policed_by_others(state, cwnd);
-	if (state->latest_queue_us > NETNICE_LONG_QUEUE * netnice_threshold_us(state))
+	if (!ack->at_receiver && netnice_met_long_queue(state))
 		return 0;
 	return !state->over_packets || (state->blind_rounds && !state->limit && !state->recovering);
 }
@@ -84,6 +91,22 @@ POLICY_INLINE int netnice_met_short_queue_of_others(const struct netnice *state,
 }
 
 /*
+ * Rounds for which the window stays below one at which a blind loss occurred. Where a round has few packets, more rounds
+ * pass from one loss to the next.
+ */
+POLICY_INLINE u32 netnice_hold_rounds(const struct netnice *state)
+{
+	u32 rtt_us = policy_max(state->minimum_rtt_us + state->latest_queue_us, 1);
+	u32 hold_us =
+		policy_min(policy_min(state->packet_ns, 65535999) / 1000 * NETNICE_HOLD_PACKETS,
+			   NETNICE_HOLD_US);
+
+	if (state->limit)
+		return NETNICE_BLIND_ROUNDS;
+	return policy_min(policy_max(hold_us / rtt_us, NETNICE_BLIND_ROUNDS), NETNICE_LIMIT_ROUNDS);
+}
+
+/*
  * The flow itself may have caused the first blind loss, since its window grew: it stays below that
  * window. Others caused one that shows them (`others`), a further one while the window did not grow, and any within a
  * policer's limit, unless the queue cannot even hold a probe.
@@ -96,7 +119,7 @@ POLICY_INLINE u32 netnice_on_blind_loss(struct netnice *state, u32 cwnd, int oth
 
 	if ((others || again || netnice_is_within_limit(state, cwnd)) && cwnd >= NETNICE_PROBE_CWND)
 		return netnice_yield_blindly(state);
-	state->blind_rounds = NETNICE_BLIND_ROUNDS;
+	state->blind_rounds = netnice_hold_rounds(state);
 	state->plateau = policy_min(policy_min(state->plateau, cwnd - 1), product);
 	state->plateau = policy_max(state->plateau, NETNICE_MINIMUM_CWND);
 	return policy_max(cwnd / 2, NETNICE_MINIMUM_CWND);
@@ -229,7 +252,7 @@ POLICY_CALLED u32 netnice_on_loss(struct netnice *state, const struct netnice_ac
 {
 	POLICY_STEP_NEEDS(state && ack);
 	u32 product = netnice_bandwidth_delay_product(state);
-	int blind = netnice_is_blind(state, cwnd);
+	int blind = netnice_is_blind(state, ack, cwnd);
 	int others = blind ? netnice_met_short_queue_of_others(state, ack, cwnd) :
 			     state->over_packets && netnice_met_queue_of_others(state, ack, cwnd);
 

@@ -255,6 +255,41 @@ fn a_window_that_leaves_a_quarter_of_the_path_loses_to_others() {
 }
 
 #[test]
+fn on_short_paths_a_loss_is_forgiven_after_400_packets() {
+    // At 10 Mb/s 400 packets take 480 ms, and a round trip of 4 ms with a queue of one packet 5.2 ms: 92 rounds.
+    let phase = |rounds| {
+        let mut connection = Connection::new(20);
+        let step = |connection: &mut Connection, ca_state| {
+            let ack = Ack {
+                sample_rtt_us: 4_000 + PACKET_US,
+                ca_state,
+                ..connection.ack(PACKET_US)
+            };
+            connection.control.on_ack(&ack)
+        };
+        let mut ack = connection.ack(0);
+        ack.sample_rtt_us = 4_000;
+        connection.control.on_ack(&ack);
+        for ca_state in [CaState::Open, CaState::Recovery, CaState::Open] {
+            connection.cwnd = step(&mut connection, ca_state);
+        }
+        let mut round_end = connection.delivered;
+        for _ in 0..rounds {
+            while connection.delivered.saturating_sub(10) < round_end {
+                connection.cwnd = 10;
+                step(&mut connection, CaState::Open);
+            }
+            round_end = connection.delivered;
+        }
+        assert_ne!(connection.phase(), Phase::Yielding);
+        step(&mut connection, CaState::Recovery);
+        connection.phase()
+    };
+    assert_eq!(phase(90), Phase::Yielding);
+    assert_ne!(phase(94), Phase::Yielding);
+}
+
+#[test]
 fn a_queue_within_the_threshold_prolongs_a_yielding() {
     // Three clean probes end it; of those that meet more than a quarter of a millisecond, 32 begin the count anew.
     let probes = |queue_us| {
