@@ -39,7 +39,7 @@ POLICY_INLINE int netnice_may_be_policed_by_others(const struct netnice *state, 
 	       state->blind_rounds + NETNICE_REFILL_ROUNDS <= rounds;
 }
 
-/* Returns whether the newest packet waited in a queue that nobody takes for a short one. */
+/* Returns whether the newest packet waited for more than four thresholds. */
 POLICY_INLINE int netnice_met_long_queue(const struct netnice *state)
 {
 	return state->latest_queue_us > NETNICE_LONG_QUEUE * netnice_threshold_us(state);
@@ -49,7 +49,7 @@ POLICY_INLINE int netnice_met_long_queue(const struct netnice *state)
  * Returns whether no delay announced a loss: the queue is hardly longer than the threshold, and
  * losses are the only sign of others. In the rounds after such a loss, in which the window stays below it, one
  * that delay announced is such a sign, too. A long queue after an answer, which begins the count of delays anew, has
- * announced it. If no packet waited at all, the loss is the path's own, unless
+ * announced it, but to a receiver, which sees losses late. If no packet waited at all, the loss is the path's own, unless
  * the path has a policer, behind which no packet ever waits. What SACK blocks report that are false
  * is no sign of anybody.
  */
@@ -97,9 +97,7 @@ POLICY_INLINE int netnice_met_short_queue_of_others(const struct netnice *state,
 POLICY_INLINE u32 netnice_hold_rounds(const struct netnice *state)
 {
 	u32 rtt_us = policy_max(state->minimum_rtt_us + state->latest_queue_us, 1);
-	u32 hold_us =
-		policy_min(policy_min(state->packet_ns, 65535999) / 1000 * NETNICE_HOLD_PACKETS,
-			   NETNICE_HOLD_US);
+	u32 hold_us = policy_min(state->packet_ns / 1000 * NETNICE_HOLD_PACKETS, NETNICE_HOLD_US);
 
 	if (state->limit)
 		return NETNICE_BLIND_ROUNDS;

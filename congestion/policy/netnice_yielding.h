@@ -223,8 +223,6 @@ POLICY_INLINE void netnice_count_clean_probe(struct netnice *state)
 	if (shared) {
 		/* If nobody was there, the window before the trains was right. */
 		state->slow_start = 0;
-		state->growth = 1;
-		state->recurrences = 0;
 		state->report.phase = POLICY_AVOIDANCE;
 	}
 	if (state->limit)
@@ -242,6 +240,13 @@ POLICY_INLINE int netnice_is_doubtful(const struct netnice *state, u32 queue_us)
 	return state->probe_rounds > NETNICE_PROBE_ROUNDS && !state->limit &&
 	       state->growth < NETNICE_DOUBTFUL_PROBES &&
 	       queue_us > policy_max(netnice_variation_us(state, state->packet_ns), floor_us);
+}
+
+/* Counts a probe that may have met others; the count of clean probes begins anew. */
+POLICY_INLINE void netnice_count_doubtful_probe(struct netnice *state)
+{
+	state->growth += 1;
+	state->inference = netnice_blind_probes(state);
 }
 
 /*
@@ -275,13 +280,11 @@ POLICY_INLINE void netnice_space_probes(struct netnice *state, int queue_grows)
 POLICY_INLINE void netnice_yielding_round(struct netnice *state, const struct netnice_ack *ack,
 					  u32 previous_queue_us, u32 queue_us, u32 threshold_us)
 {
-	if (queue_us <= threshold_us && netnice_is_doubtful(state, queue_us)) {
-		state->growth += 1;
-		state->inference = netnice_blind_probes(state);
-		return;
-	}
 	if (queue_us <= threshold_us) {
-		netnice_count_clean_probe(state);
+		if (netnice_is_doubtful(state, queue_us))
+			netnice_count_doubtful_probe(state);
+		else
+			netnice_count_clean_probe(state);
 		return;
 	}
 	if (queue_us > state->minimum_rtt_us / 2)

@@ -189,26 +189,37 @@ fn a_long_queue_after_a_back_off_has_announced_a_loss() {
     assert_ne!(connection.phase(), Phase::Yielding);
 }
 
+/// A path other than that of 10 Mb/s and 40 ms.
+#[derive(Clone, Copy)]
+struct Path {
+    rtt_us: u32,
+    packet_us: u32,
+}
+
 /// At 100 Mb/s, where a queue of eight packets is shorter than the threshold of 1 ms.
-const SHORT_PACKET_US: u32 = 120;
-const SHORT_QUEUE_US: u32 = 5 * SHORT_PACKET_US;
+const FAST_PACKET_US: u32 = 120;
+const SHORT_QUEUE_US: u32 = 5 * FAST_PACKET_US;
+const FAST: Path = Path {
+    rtt_us: 4_000,
+    packet_us: FAST_PACKET_US,
+};
 
 impl Connection {
-    fn ack_on_fast_path(&mut self, rtt_us: u32, queue_us: u32) -> Ack {
+    fn ack_on(&mut self, path: Path, queue_us: u32) -> Ack {
         Ack {
-            sample_rtt_us: rtt_us + queue_us,
-            rate_interval_us: 10 * SHORT_PACKET_US,
+            sample_rtt_us: path.rtt_us + queue_us,
+            rate_interval_us: 10 * path.packet_us,
             ..self.ack(queue_us)
         }
     }
 
     /// Continues for `rounds` with a window of `cwnd` packets.
-    fn rounds_on_fast_path(&mut self, rtt_us: u32, queue_us: u32, rounds: u32, cwnd: u32) {
+    fn rounds_on(&mut self, path: Path, queue_us: u32, rounds: u32, cwnd: u32) {
         let mut round_end = self.delivered;
         for _ in 0..rounds {
             while self.delivered.saturating_sub(cwnd) < round_end {
                 self.cwnd = cwnd;
-                let ack = self.ack_on_fast_path(rtt_us, queue_us);
+                let ack = self.ack_on(path, queue_us);
                 self.control.on_ack(&ack);
             }
             round_end = self.delivered;
@@ -216,73 +227,60 @@ impl Connection {
         self.cwnd = cwnd;
     }
 
-    /// A connection that has lost a packet of slow start to a queue shorter than the threshold.
-    fn lost_on_fast_path(rtt_us: u32, cwnd: u32) -> Self {
-        let mut connection = Self::new(cwnd);
-        for queue_us in [0, SHORT_QUEUE_US] {
-            let ack = connection.ack_on_fast_path(rtt_us, queue_us);
-            connection.control.on_ack(&ack);
-        }
-        connection.lose_on_fast_path(rtt_us, SHORT_QUEUE_US);
-        assert_ne!(connection.phase(), Phase::Yielding);
-        connection
-    }
-
-    fn lose_on_fast_path(&mut self, rtt_us: u32, queue_us: u32) {
+    fn lose_on(&mut self, path: Path, queue_us: u32) {
         for ca_state in [CaState::Recovery, CaState::Open] {
             let ack = Ack {
                 ca_state,
-                ..self.ack_on_fast_path(rtt_us, queue_us)
+                ..self.ack_on(path, queue_us)
             };
             self.cwnd = self.control.on_ack(&ack);
         }
+    }
+
+    /// A connection that has lost a packet of slow start to a queue shorter than the threshold.
+    fn lost_on(path: Path, queue_us: u32, cwnd: u32) -> Self {
+        let mut connection = Self::new(cwnd);
+        for queue_us in [0, queue_us] {
+            let ack = connection.ack_on(path, queue_us);
+            connection.control.on_ack(&ack);
+        }
+        connection.lose_on(path, queue_us);
+        assert_ne!(connection.phase(), Phase::Yielding);
+        connection
     }
 }
 
 #[test]
 fn a_window_that_leaves_a_quarter_of_the_path_loses_to_others() {
     // The path of 40 ms holds 334 packets without a queue. The rounds in which a second loss is others' work have passed.
+    let long = Path {
+        rtt_us: MINIMUM_RTT_US,
+        ..FAST
+    };
     let phase = |cwnd, queue_us| {
-        let mut connection = Connection::lost_on_fast_path(MINIMUM_RTT_US, 400);
-        connection.rounds_on_fast_path(MINIMUM_RTT_US, queue_us, 40, cwnd);
-        connection.lose_on_fast_path(MINIMUM_RTT_US, queue_us);
+        let mut connection = Connection::lost_on(long, SHORT_QUEUE_US, 400);
+        connection.rounds_on(long, queue_us, 40, cwnd);
+        connection.lose_on(long, queue_us);
         connection.phase()
     };
     assert_eq!(phase(250, SHORT_QUEUE_US), Phase::Yielding);
     assert_ne!(phase(251, SHORT_QUEUE_US), Phase::Yielding);
     // The flow's own burst may be a queue of four packets.
-    assert_ne!(phase(250, 4 * SHORT_PACKET_US), Phase::Yielding);
+    assert_ne!(phase(250, 4 * FAST_PACKET_US), Phase::Yielding);
 }
 
 #[test]
 fn on_short_paths_a_loss_is_forgiven_after_400_packets() {
     // At 10 Mb/s 400 packets take 480 ms, and a round trip of 4 ms with a queue of one packet 5.2 ms: 92 rounds.
+    let short = Path {
+        packet_us: PACKET_US,
+        ..FAST
+    };
     let phase = |rounds| {
-        let mut connection = Connection::new(20);
-        let step = |connection: &mut Connection, ca_state| {
-            let ack = Ack {
-                sample_rtt_us: 4_000 + PACKET_US,
-                ca_state,
-                ..connection.ack(PACKET_US)
-            };
-            connection.control.on_ack(&ack)
-        };
-        let mut ack = connection.ack(0);
-        ack.sample_rtt_us = 4_000;
-        connection.control.on_ack(&ack);
-        for ca_state in [CaState::Open, CaState::Recovery, CaState::Open] {
-            connection.cwnd = step(&mut connection, ca_state);
-        }
-        let mut round_end = connection.delivered;
-        for _ in 0..rounds {
-            while connection.delivered.saturating_sub(10) < round_end {
-                connection.cwnd = 10;
-                step(&mut connection, CaState::Open);
-            }
-            round_end = connection.delivered;
-        }
+        let mut connection = Connection::lost_on(short, PACKET_US, 20);
+        connection.rounds_on(short, PACKET_US, rounds, 10);
         assert_ne!(connection.phase(), Phase::Yielding);
-        step(&mut connection, CaState::Recovery);
+        connection.lose_on(short, PACKET_US);
         connection.phase()
     };
     assert_eq!(phase(90), Phase::Yielding);
@@ -293,22 +291,22 @@ fn on_short_paths_a_loss_is_forgiven_after_400_packets() {
 fn a_queue_within_the_threshold_prolongs_a_yielding() {
     // Three clean probes end it; of those that meet more than a quarter of a millisecond, 32 begin the count anew.
     let probes = |queue_us| {
-        let mut connection = Connection::lost_on_fast_path(4_000, 40);
-        connection.rounds_on_fast_path(4_000, SHORT_QUEUE_US, 20, 36);
-        connection.lose_on_fast_path(4_000, SHORT_QUEUE_US);
+        let mut connection = Connection::lost_on(FAST, SHORT_QUEUE_US, 40);
+        connection.rounds_on(FAST, SHORT_QUEUE_US, 20, 36);
+        connection.lose_on(FAST, SHORT_QUEUE_US);
         (1..100)
             .find(|_| {
                 assert_eq!(connection.phase(), Phase::Yielding);
                 connection.cwnd = 2;
-                let ack = connection.ack_on_fast_path(4_000, queue_us);
+                let ack = connection.ack_on(FAST, queue_us);
                 connection.control.on_ack(&ack);
                 connection.phase() != Phase::Yielding
             })
             .expect("it ends")
     };
     // The last ACK of the recovery was a probe, too, and met the queue of the loss.
-    assert_eq!(probes(2 * SHORT_PACKET_US), 3);
-    assert_eq!(probes(3 * SHORT_PACKET_US), 31 + 3);
+    assert_eq!(probes(2 * FAST_PACKET_US), 3);
+    assert_eq!(probes(3 * FAST_PACKET_US), 31 + 3);
 }
 
 /// A connection that lost `lost` packets of a window of 40 without a queue, after the round trip that followed.
