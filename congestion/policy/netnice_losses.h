@@ -65,29 +65,79 @@ POLICY_INLINE int netnice_is_blind(const struct netnice *state, const struct net
 	return !state->over_packets || (state->blind_rounds && !state->limit && !state->recovering);
 }
 
+/* Returns whether a loss is the first of a recovery that tells about others. */
+POLICY_INLINE int netnice_may_tell_of_others(const struct netnice *state,
+					     const struct netnice_ack *ack)
+{
+	/* A window that a receiver advertises may be more than the sender uses. */
+	return !state->recovering && !state->limit && !ack->at_receiver &&
+	       state->report.phase != POLICY_YIELDING;
+}
+
 /*
- * Returns whether others made most of the queue that the first loss of a recovery has overflowed: a window that the
- * path holds without a queue overflows none by itself. A window that a receiver advertises may be more than the sender
- * uses.
+ * Returns whether others made most of the queue that has overflowed: a window that the path holds without a queue
+ * overflows none by itself.
  */
 POLICY_INLINE int netnice_met_queue_of_others(const struct netnice *state,
 					      const struct netnice_ack *ack, u32 cwnd)
 {
-	return !state->recovering && !state->limit && !ack->at_receiver &&
-	       state->report.phase != POLICY_YIELDING &&
+	return netnice_may_tell_of_others(state, ack) &&
 	       cwnd <= netnice_bandwidth_delay_product(state);
 }
 
 /*
- * Returns whether others use a quarter of the path or more, of which a loss to a queue that is too short for the
- * threshold, but longer than a burst of the flow, is the sign. During a return the window has been small.
+ * Returns whether others made most of a queue that has stood for a round: by how much the window exceeds the path explains
+ * less than half of it. What a busy machine has held back and then sends at once fills a queue, too, but for less than a
+ * round.
+ */
+POLICY_INLINE int netnice_met_standing_queue(const struct netnice *state, u32 cwnd)
+{
+	u32 excess = cwnd - policy_min(cwnd, netnice_bandwidth_delay_product(state));
+
+	return state->report.delay_over_minimum_us >=
+	       (u64)excess * state->packet_ns / 1000 + state->latest_queue_us / 2;
+}
+
+/* Returns whether the newest packet met a queue of more than so many packets. */
+POLICY_INLINE int netnice_met_more_than(const struct netnice *state, u32 packets)
+{
+	return state->latest_queue_us > packets * (state->packet_ns / 1000);
+}
+
+/*
+ * Returns whether the flow returns from a yielding after a blind loss: its window has not filled the path since others
+ * did.
+ */
+POLICY_INLINE int netnice_returns_blindly(const struct netnice *state)
+{
+	return state->slow_start && state->report.yields &&
+	       state->probe_rounds > NETNICE_PROBE_ROUNDS;
+}
+
+/* Returns whether, in such a return, a queue of others that no burst fills has overflowed. */
+POLICY_INLINE int netnice_returns_to_others(const struct netnice *state,
+					    const struct netnice_ack *ack, u32 cwnd)
+{
+	return netnice_returns_blindly(state) &&
+	       netnice_met_more_than(state, NETNICE_LONG_BURST_PACKETS) &&
+	       netnice_met_queue_of_others(state, ack, cwnd);
+}
+
+/*
+ * Returns whether others made most of a queue, too short for the threshold, that has overflowed, or use a quarter of the
+ * path or more. In the first slow start the path is not known yet, and during a return the window has been small.
  */
 POLICY_INLINE int netnice_met_short_queue_of_others(const struct netnice *state,
 						    const struct netnice_ack *ack, u32 cwnd)
 {
-	return !state->slow_start &&
-	       state->latest_queue_us > NETNICE_BURST_PACKETS * (state->packet_ns / 1000) &&
-	       netnice_met_queue_of_others(state, ack, cwnd + (cwnd + 2) / 3);
+	if (!netnice_may_tell_of_others(state, ack) ||
+	    !netnice_met_more_than(state, NETNICE_BURST_PACKETS))
+		return 0;
+	if (!state->slow_start)
+		return netnice_met_queue_of_others(state, ack, cwnd + (cwnd + 2) / 3) ||
+		       netnice_met_standing_queue(state, cwnd);
+	return netnice_returns_to_others(state, ack, cwnd) ||
+	       (netnice_returns_blindly(state) && netnice_met_standing_queue(state, cwnd));
 }
 
 /*
@@ -250,6 +300,7 @@ POLICY_CALLED u32 netnice_on_loss(struct netnice *state, const struct netnice_ac
 {
 	POLICY_STEP_NEEDS(state && ack);
 	u32 product = netnice_bandwidth_delay_product(state);
+	int returns = netnice_returns_to_others(state, ack, cwnd);
 	int blind = netnice_is_blind(state, ack, cwnd);
 	int others = blind ? netnice_met_short_queue_of_others(state, ack, cwnd) :
 			     state->over_packets && netnice_met_queue_of_others(state, ack, cwnd);
@@ -275,6 +326,8 @@ POLICY_CALLED u32 netnice_on_loss(struct netnice *state, const struct netnice_ac
 	}
 	if (blind)
 		return netnice_on_blind_loss(state, cwnd, others);
+	if (returns && others)
+		return netnice_yield_blindly(state);
 	if (others)
 		state->blind_rounds = NETNICE_BLIND_ROUNDS;
 	return policy_max(cwnd / 2, NETNICE_MINIMUM_CWND);

@@ -292,8 +292,8 @@ POLICY_INLINE void netnice_yielding_round(struct netnice *state, const struct ne
 	/* A small queue may be that of another low-priority flow. */
 	if (state->probe_rounds <= NETNICE_PROBE_ROUNDS && queue_us > 2 * threshold_us)
 		state->inference = netnice_clean_probes(state);
-	/* So far only losses showed the others; now delay shows them. */
-	if (state->probe_rounds > NETNICE_PROBE_ROUNDS &&
+	/* So far only losses showed the others; now delay shows them. One probe may have been delayed by a busy machine. */
+	if (state->probe_rounds > NETNICE_PROBE_ROUNDS && previous_queue_us > threshold_us &&
 	    queue_us > NETNICE_LONG_QUEUE * threshold_us) {
 		state->inference = NETNICE_CLEAN_PROBES;
 		state->probe_rounds = NETNICE_PROBE_ROUNDS;

@@ -204,6 +204,12 @@ const FAST: Path = Path {
     packet_us: FAST_PACKET_US,
 };
 
+/// At 100 Mb/s and 40 ms: it holds 334 packets without a queue.
+const LONG: Path = Path {
+    rtt_us: MINIMUM_RTT_US,
+    packet_us: FAST_PACKET_US,
+};
+
 impl Connection {
     fn ack_on(&mut self, path: Path, queue_us: u32) -> Ack {
         Ack {
@@ -227,7 +233,10 @@ impl Connection {
         self.cwnd = cwnd;
     }
 
+    /// Loses a packet when two have met such a queue: the smaller delay of two successive samples counts.
     fn lose_on(&mut self, path: Path, queue_us: u32) {
+        let before = self.ack_on(path, queue_us);
+        self.control.on_ack(&before);
         for ca_state in [CaState::Recovery, CaState::Open] {
             let ack = Ack {
                 ca_state,
@@ -252,21 +261,88 @@ impl Connection {
 
 #[test]
 fn a_window_that_leaves_a_quarter_of_the_path_loses_to_others() {
-    // The path of 40 ms holds 334 packets without a queue. The rounds in which a second loss is others' work have passed.
-    let long = Path {
-        rtt_us: MINIMUM_RTT_US,
-        ..FAST
-    };
+    // The rounds in which a second loss is others' work have passed.
     let phase = |cwnd, queue_us| {
-        let mut connection = Connection::lost_on(long, SHORT_QUEUE_US, 400);
-        connection.rounds_on(long, queue_us, 40, cwnd);
-        connection.lose_on(long, queue_us);
+        let mut connection = Connection::lost_on(LONG, SHORT_QUEUE_US, 400);
+        connection.rounds_on(LONG, 0, 40, cwnd);
+        connection.lose_on(LONG, queue_us);
         connection.phase()
     };
     assert_eq!(phase(250, SHORT_QUEUE_US), Phase::Yielding);
     assert_ne!(phase(251, SHORT_QUEUE_US), Phase::Yielding);
     // The flow's own burst may be a queue of four packets.
     assert_ne!(phase(250, 4 * FAST_PACKET_US), Phase::Yielding);
+}
+
+#[test]
+fn others_made_a_queue_that_stood_for_a_round() {
+    // Half of the queue that overflows is 300 us; each packet that the path does not hold adds 120 us.
+    let phase = |cwnd, stood_us| {
+        let mut connection = Connection::lost_on(LONG, SHORT_QUEUE_US, 400);
+        connection.rounds_on(LONG, stood_us, 40, cwnd);
+        connection.lose_on(LONG, SHORT_QUEUE_US);
+        connection.phase()
+    };
+    assert_eq!(phase(334, 300), Phase::Yielding);
+    assert_ne!(phase(334, 280), Phase::Yielding);
+    assert_ne!(phase(335, 300), Phase::Yielding);
+    assert_eq!(phase(335, 420), Phase::Yielding);
+}
+
+/// A connection at 500 Mb/s, where 42 packets wait for 1 ms, that yields after a loss that no delay announced.
+fn yielding_on_very_fast() -> Connection {
+    let mut connection = Connection::lost_on(VERY_FAST, 700, 200);
+    connection.rounds_on(VERY_FAST, 0, 40, 100);
+    connection.lose_on(VERY_FAST, 700);
+    assert_eq!(connection.phase(), Phase::Yielding);
+    connection
+}
+
+const VERY_FAST: Path = Path {
+    packet_us: 24,
+    ..FAST
+};
+
+#[test]
+fn a_loss_in_a_return_shows_that_others_are_there() {
+    let phase = |queue_us| {
+        let mut connection = yielding_on_very_fast();
+        while connection.phase() == Phase::Yielding {
+            connection.cwnd = 2;
+            let ack = connection.ack_on(VERY_FAST, 0);
+            connection.control.on_ack(&ack);
+        }
+        connection.rounds_on(VERY_FAST, 0, 1, 20);
+        connection.lose_on(VERY_FAST, queue_us);
+        connection.phase()
+    };
+    // A machine that was busy may send up to 16 packets at once.
+    assert_ne!(phase(16 * 24), Phase::Yielding);
+    assert_eq!(phase(17 * 24), Phase::Yielding);
+    assert_eq!(
+        phase(1500),
+        Phase::Yielding,
+        "with a delay over the threshold"
+    );
+}
+
+#[test]
+fn one_late_probe_leaves_a_yielding_as_it_is() {
+    let pause = |probes: &[u32]| {
+        let mut connection = yielding_on_very_fast();
+        for &queue_us in probes {
+            connection.cwnd = 2;
+            let ack = connection.ack_on(VERY_FAST, queue_us);
+            connection.control.on_ack(&ack);
+        }
+        assert_eq!(connection.phase(), Phase::Yielding);
+        connection
+            .control
+            .pacing_interval(4, Duration::from_millis(4))
+    };
+    // 64 round trips from probe to probe; 8, of the longer one, where delays show the others.
+    assert_eq!(pause(&[0, 5000]), Duration::from_millis(2 * 64 * 4));
+    assert!(pause(&[5000, 5000]) < Duration::from_millis(2 * 16 * 10));
 }
 
 #[test]
