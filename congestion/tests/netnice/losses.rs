@@ -210,6 +210,12 @@ const LONG: Path = Path {
     packet_us: FAST_PACKET_US,
 };
 
+/// At 500 Mb/s, where a queue of 42 packets is hardly longer than the threshold of 1 ms.
+const VERY_FAST: Path = Path {
+    packet_us: 24,
+    ..FAST
+};
+
 impl Connection {
     fn ack_on(&mut self, path: Path, queue_us: u32) -> Ack {
         Ack {
@@ -219,14 +225,25 @@ impl Connection {
         }
     }
 
+    /// One ACK, after which the window is as before.
+    fn hear_on(&mut self, path: Path, queue_us: u32) {
+        let ack = self.ack_on(path, queue_us);
+        self.control.on_ack(&ack);
+    }
+
+    /// A probe of two packets.
+    fn probe_on(&mut self, path: Path, queue_us: u32) {
+        self.cwnd = 2;
+        self.hear_on(path, queue_us);
+    }
+
     /// Continues for `rounds` with a window of `cwnd` packets.
     fn rounds_on(&mut self, path: Path, queue_us: u32, rounds: u32, cwnd: u32) {
         let mut round_end = self.delivered;
         for _ in 0..rounds {
             while self.delivered.saturating_sub(cwnd) < round_end {
                 self.cwnd = cwnd;
-                let ack = self.ack_on(path, queue_us);
-                self.control.on_ack(&ack);
+                self.hear_on(path, queue_us);
             }
             round_end = self.delivered;
         }
@@ -235,8 +252,7 @@ impl Connection {
 
     /// Loses a packet when two have met such a queue: the smaller delay of two successive samples counts.
     fn lose_on(&mut self, path: Path, queue_us: u32) {
-        let before = self.ack_on(path, queue_us);
-        self.control.on_ack(&before);
+        self.hear_on(path, queue_us);
         for ca_state in [CaState::Recovery, CaState::Open] {
             let ack = Ack {
                 ca_state,
@@ -250,8 +266,7 @@ impl Connection {
     fn lost_on(path: Path, queue_us: u32, cwnd: u32) -> Self {
         let mut connection = Self::new(cwnd);
         for queue_us in [0, queue_us] {
-            let ack = connection.ack_on(path, queue_us);
-            connection.control.on_ack(&ack);
+            connection.hear_on(path, queue_us);
         }
         connection.lose_on(path, queue_us);
         assert_ne!(connection.phase(), Phase::Yielding);
@@ -289,7 +304,7 @@ fn others_made_a_queue_that_stood_for_a_round() {
     assert_eq!(phase(335, 420), Phase::Yielding);
 }
 
-/// A connection at 500 Mb/s, where 42 packets wait for 1 ms, that yields after a loss that no delay announced.
+/// A connection that yields after a loss that no delay announced.
 fn yielding_on_very_fast() -> Connection {
     let mut connection = Connection::lost_on(VERY_FAST, 700, 200);
     connection.rounds_on(VERY_FAST, 0, 40, 100);
@@ -298,19 +313,12 @@ fn yielding_on_very_fast() -> Connection {
     connection
 }
 
-const VERY_FAST: Path = Path {
-    packet_us: 24,
-    ..FAST
-};
-
 #[test]
 fn a_loss_in_a_return_shows_that_others_are_there() {
     let phase = |queue_us| {
         let mut connection = yielding_on_very_fast();
         while connection.phase() == Phase::Yielding {
-            connection.cwnd = 2;
-            let ack = connection.ack_on(VERY_FAST, 0);
-            connection.control.on_ack(&ack);
+            connection.probe_on(VERY_FAST, 0);
         }
         connection.rounds_on(VERY_FAST, 0, 1, 20);
         connection.lose_on(VERY_FAST, queue_us);
@@ -331,9 +339,7 @@ fn one_late_probe_leaves_a_yielding_as_it_is() {
     let pause = |probes: &[u32]| {
         let mut connection = yielding_on_very_fast();
         for &queue_us in probes {
-            connection.cwnd = 2;
-            let ack = connection.ack_on(VERY_FAST, queue_us);
-            connection.control.on_ack(&ack);
+            connection.probe_on(VERY_FAST, queue_us);
         }
         assert_eq!(connection.phase(), Phase::Yielding);
         connection
@@ -373,9 +379,7 @@ fn a_queue_within_the_threshold_prolongs_a_yielding() {
         (1..100)
             .find(|_| {
                 assert_eq!(connection.phase(), Phase::Yielding);
-                connection.cwnd = 2;
-                let ack = connection.ack_on(FAST, queue_us);
-                connection.control.on_ack(&ack);
+                connection.probe_on(FAST, queue_us);
                 connection.phase() != Phase::Yielding
             })
             .expect("it ends")
