@@ -33,9 +33,12 @@ fn scenario(settings: &str, flows: &str) -> Scenario {
     file.scenario().clone()
 }
 
+/// Runs a scenario, a second time if the machine was late: its figures then do not describe a control.
 fn measure(scenario: &Scenario) -> RunResults {
     let lab = Lab::open([scenario]).expect("a lab (these tests need root)");
-    let results = lab.run(scenario, 1, || true).unwrap().unwrap();
+    let once = || lab.run(scenario, 1, || true).unwrap().unwrap();
+    let in_time = |results: &RunResults| results.lab.as_ref().unwrap().late_fraction < 0.01;
+    let results = Some(once()).filter(in_time).unwrap_or_else(once);
     lab.close().unwrap();
     let report = results.lab.as_ref().unwrap();
     assert_eq!(report.lost_outside, 0, "{report:?}");
@@ -279,9 +282,11 @@ fn tcplp_ecn_yields_to_what_a_router_does_not_mark() {
 /// The kernel's programs for what is received, each a link of its own.
 #[test]
 fn receivers_of_each_kind_fill_a_link_and_yield_it() {
-    let receivers = ["netnice", "tcplp", "hstcplp"];
+    // TCP-LP halves its window at each early indication of its own queue: the mean of four seconds depends on where in
+    // this sawtooth they begin.
+    let receivers = [("netnice", 8e6), ("tcplp", 4e6), ("hstcplp", 4e6)];
     let flows: String = receivers
-        .map(|receiver| {
+        .map(|(receiver, _)| {
             let link = format!(
                 "[[links]]\nname = \"{receiver}\"\nfrom = \"server_{receiver}\"\nto = \"home_{receiver}\"\n\
                  rate = \"10mbit\"\ndelay = \"20ms\"\nqueue = \"83p\"\n"
@@ -304,10 +309,10 @@ fn receivers_of_each_kind_fill_a_link_and_yield_it() {
     let file = ScenarioFile::parse("receivers.toml", &text, &[], None).unwrap();
     assert!(experiment::check(file.scenario()).is_empty());
     let results = measure(file.scenario());
-    for receiver in receivers {
+    for (receiver, least_bps) in receivers {
         let low = flow(&results, &format!("low_{receiver}"));
         let plain = flow(&results, &format!("plain_{receiver}"));
-        assert_between(receiver, low.phases[0].goodput_bps, 6e6, 9.7e6);
+        assert_between(receiver, low.phases[0].goodput_bps, least_bps, 9.7e6);
         let beside = low.phases[1].goodput_bps;
         let share = beside / (beside + plain.phases[1].goodput_bps);
         assert_between(receiver, share, 0.0, 0.1);
