@@ -121,11 +121,27 @@ POLICY_INLINE int netnice_is_visited(const struct netnice *state)
 }
 
 /*
- * Returns whether to yield to a brief stay at the first indication. On short paths the flow's own bursts
- * exceed the threshold and a quarter of a round trip.
+ * Returns whether others are in slow start: soon after a back-off of a window that filled most of the path, more packets
+ * wait than a burst of the flow's own. They double that queue each round trip, and a short one overflows before a third
+ * indication. Where a round's range is an eighth of the round trip, jitter may make a queue of a few packets.
  */
-POLICY_INLINE int netnice_yields_at_once(const struct netnice *state)
+POLICY_INLINE int netnice_others_start(const struct netnice *state, u32 cwnd)
 {
+	u32 product = netnice_bandwidth_delay_product(state);
+
+	return state->inference && netnice_met_more_than(state, NETNICE_START_PACKETS) &&
+	       cwnd >= product - product / 4 &&
+	       state->spread * NETNICE_TICK_US <= state->minimum_rtt_us / 8;
+}
+
+/*
+ * Returns whether to yield to a brief stay at the first indication, and to a slow start at the second one.
+ * On short paths the flow's own bursts exceed the threshold and a quarter of a round trip.
+ */
+POLICY_INLINE int netnice_yields_at_once(const struct netnice *state, u32 cwnd)
+{
+	if (state->recurrences && netnice_others_start(state, cwnd))
+		return 1;
 	return netnice_is_visited(state) &&
 	       state->over_queue_us > NETNICE_LONG_QUEUE * netnice_threshold_us(state);
 }
@@ -133,7 +149,8 @@ POLICY_INLINE int netnice_yields_at_once(const struct netnice *state)
 /*
  * Answers an early congestion indication: removes the flow's share of the queue from the window. A
  * second indication within the inference time-out, in which the window did not grow, comes from
- * others: the window is at least halved. A third starts yielding.
+ * others: the window is at least halved. A third starts yielding; the second one does if others
+ * are in slow start.
  */
 POLICY_CALLED u32 netnice_back_off(struct netnice *state, const struct netnice_ack *ack, u32 cwnd)
 {
@@ -160,7 +177,7 @@ POLICY_CALLED u32 netnice_back_off(struct netnice *state, const struct netnice_a
 	if (!state->on_trial && netnice_learn_share(state, ack))
 		return netnice_yield_share(state, ack);
 	if (target <= NETNICE_MINIMUM_CWND || state->recurrences >= 2 ||
-	    netnice_yields_at_once(state))
+	    netnice_yields_at_once(state, cwnd))
 		return state->on_trial ? netnice_resume_yielding(state) : netnice_yield(state);
 	state->report.phase = POLICY_INFERENCE;
 	return target;
@@ -182,13 +199,14 @@ POLICY_INLINE u32 netnice_plan_growth(const struct netnice *state, u32 cwnd, u32
 }
 
 /*
- * Returns the packets in a row over the threshold that make an indication; fewer after yielding, and where
- * others come often for a short time: they lose more by a late indication than we by one too many.
+ * Returns the packets in a row over the threshold that make an indication; fewer after yielding, where
+ * others come often for a short time, and where they are in slow start: they lose more by a late indication
+ * than we by one too many.
  */
 POLICY_INLINE u32 netnice_indication_packets(const struct netnice *state, u32 cwnd)
 {
 	int returns = state->slow_start && state->report.yields;
-	int few = returns || netnice_is_visited(state);
+	int few = returns || netnice_is_visited(state) || netnice_others_start(state, cwnd);
 	u32 packets = policy_max(few ? cwnd / 4 : cwnd - cwnd / 8, NETNICE_INDICATION_PACKETS);
 
 	return policy_min(packets, NETNICE_OVER_LIMIT);

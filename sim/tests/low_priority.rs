@@ -222,6 +222,24 @@ fn netnice_yields_on_short_queues_too() {
 }
 
 #[test]
+fn netnice_yields_to_a_slow_start_on_long_fast_paths() {
+    // A quarter of a bandwidth-delay product, which the slow start of others overflows within two round trips of the first sign.
+    for (rate, rtt_ms, queue) in [("100mbit", 200, "416p"), ("100mbit", 100, "208p")] {
+        for (rival, most) in [("reno", 0.35), ("cubic", 0.01)] {
+            let bed = || Bed::new(rate, rtt_ms, queue).tcp(LINUX);
+            let undisturbed = bed().flow("rival", rival, "start = \"15s\"").run(20, 60);
+            let undisturbed = undisturbed.share("rival");
+            let both = bed().flow("own", "netnice", "");
+            let results = both.flow("rival", rival, "start = \"15s\"").run(20, 60);
+            let (own, kept) = (results.share("own"), results.share("rival") / undisturbed);
+            let case =
+                format!("{rate}, {rtt_ms} ms, {rival}: {own:.3}, {kept:.3} of {undisturbed:.3}");
+            assert!(own < most && kept > 0.93, "{case}");
+        }
+    }
+}
+
+#[test]
 fn losses_of_its_own_bursts_leave_a_short_queue_filled() {
     // Found by ACKs of packets sent after the window was halved, they once counted as losses of the next round.
     for (rate, rtt_ms, queue, link) in [
@@ -390,7 +408,8 @@ fn a_latecomer_gets_its_half_of_a_fast_link_too() {
     let bed = Bed::new("100mbit", 40, "333p")
         .flow("first", "netnice", "")
         .flow("late", "netnice", "start = \"15s\"");
-    let results = bed.run(40, 60);
+    // It yields to the other's slow start first.
+    let results = bed.run(50, 70);
     let shares = [results.share("first"), results.share("late")];
     assert!(jain_index(&shares).unwrap() > 0.99, "{shares:?}");
     assert!(shares[0] + shares[1] > 0.95, "{shares:?}");

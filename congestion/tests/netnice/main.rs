@@ -171,6 +171,27 @@ fn a_queue_that_stays_ends_in_yielding() {
     assert_eq!(connection.control.report().yields, 1);
 }
 
+/// Returns the packets that a queue after a back-off takes to reduce the window again, and the phase then.
+fn recurrence(queue_us: u32) -> (u32, Phase) {
+    let mut connection = Connection::settled(40);
+    connection.until_back_off(10_000);
+    let reaction = connection.delivered;
+    connection.until_back_off(queue_us);
+    (connection.delivered - reaction, connection.phase())
+}
+
+#[test]
+fn a_recurrence_of_many_packets_is_yielded_to_at_once() {
+    // The window is 30 or 31 packets then. Those after the reaction count: a quarter of them where more than 8 packets, 9.6 ms,
+    // wait, else seven eighths.
+    let (packets, phase) = recurrence(9_700);
+    assert!((36..=42).contains(&packets), "{packets}");
+    assert_eq!(phase, Phase::Yielding);
+    let (packets, phase) = recurrence(9_500);
+    assert!((56..=62).contains(&packets), "{packets}");
+    assert_eq!(phase, Phase::Inference);
+}
+
 #[test]
 fn a_queue_that_no_small_window_makes_is_yielded_to() {
     // Its part of a queue of 2.4 ms is 5 * 2.4 / 42.4 = 0.3 packets, so that a back-off removes nothing. With ACKs of two packets
