@@ -122,8 +122,9 @@ POLICY_INLINE int netnice_is_visited(const struct netnice *state)
 
 /*
  * Returns whether others are in slow start: soon after a back-off of a window that filled most of the path, more packets
- * wait than a burst of the flow's own. They double that queue each round trip, and a short one overflows before a third
- * indication. Where a round's range is an eighth of the round trip, jitter may make a queue of a few packets.
+ * wait than a burst of the flow's own or a page of others. They double that queue each round trip, and a short one
+ * overflows before a third indication. Where a round's range is an eighth of the round trip, jitter may make a queue of
+ * a few packets.
  */
 POLICY_INLINE int netnice_others_start(const struct netnice *state, u32 cwnd)
 {

@@ -46,12 +46,12 @@
 #define NETNICE_DRIFT_US 2000U        /* twice the resolution of a millisecond clock */
 #define NETNICE_LOW_SUPPORT 8U /* of a sample below the minimum; each other one takes 1 away */
 #define NETNICE_LOW_ENOUGH 24U /* three in a row, or a few more among others */
-#define NETNICE_UNDER_RATE_PARTS 12U /* with pacing's excess of 1/15: 98 % of the link's rate */
-#define NETNICE_BLIND_ROUNDS 31U     /* after a blind loss without growth over the plateau */
-#define NETNICE_HOLD_PACKETS 400U    /* and while the link takes so many, */
-#define NETNICE_HOLD_US 500000U      /* but no longer than that */
-#define NETNICE_BURST_PACKETS 4U     /* in a queue: a burst of a single flow is shorter */
-#define NETNICE_START_PACKETS 8U     /* soon after a back-off, more are of a slow start of others */
+#define NETNICE_UNDER_RATE_PARTS 12U   /* with pacing's excess of 1/15: 98 % of the link's rate */
+#define NETNICE_BLIND_ROUNDS 31U       /* after a blind loss without growth over the plateau */
+#define NETNICE_HOLD_PACKETS 400U      /* and while the link takes so many, */
+#define NETNICE_HOLD_US 500000U        /* but no longer than that */
+#define NETNICE_BURST_PACKETS 4U       /* in a queue: a burst of a single flow is shorter */
+#define NETNICE_START_PACKETS 12U      /* more than the initial window of a page (RFC 6928: ten) */
 #define NETNICE_LONG_BURST_PACKETS 16U /* what a busy machine sends at once is shorter */
 #define NETNICE_DOUBT_SHIFT 2U      /* a quarter of the floor: what schedulers delay a probe by */
 #define NETNICE_DOUBTFUL_PROBES 32U /* that one yielding heeds */

@@ -182,12 +182,12 @@ fn recurrence(queue_us: u32) -> (u32, Phase) {
 
 #[test]
 fn a_recurrence_of_many_packets_is_yielded_to_at_once() {
-    // The window is 30 or 31 packets then. Those after the reaction count: a quarter of them where more than 8 packets, 9.6 ms,
+    // The window is 30 or 31 packets then. Those after the reaction count: a quarter of them where more than 12 packets, 14.4 ms,
     // wait, else seven eighths.
-    let (packets, phase) = recurrence(9_700);
+    let (packets, phase) = recurrence(14_500);
     assert!((36..=42).contains(&packets), "{packets}");
     assert_eq!(phase, Phase::Yielding);
-    let (packets, phase) = recurrence(9_500);
+    let (packets, phase) = recurrence(14_300);
     assert!((56..=62).contains(&packets), "{packets}");
     assert_eq!(phase, Phase::Inference);
 }
