@@ -121,17 +121,17 @@ POLICY_INLINE int netnice_is_visited(const struct netnice *state)
 }
 
 /*
- * Returns whether others are in slow start: soon after a back-off of a window that filled most of the path, more packets
- * wait than a burst of the flow's own or a page of others. They double that queue each round trip, and a short one
- * overflows before a third indication. Where a round's range is an eighth of the round trip, jitter may make a queue of
- * a few packets.
+ * Returns whether others are in slow start: soon after a back-off of a window that filled most of the path, and that a
+ * queue on the way back does not explain, more packets wait than a burst of the flow's own or a page of others. They
+ * double that queue each round trip, and a short one overflows before a third indication. Where a round's range is an
+ * eighth of the round trip, jitter may make a queue of a few packets.
  */
 POLICY_INLINE int netnice_others_start(const struct netnice *state, u32 cwnd)
 {
 	u32 product = netnice_bandwidth_delay_product(state);
 
 	return state->inference && netnice_met_more_than(state, NETNICE_START_PACKETS) &&
-	       cwnd >= product - product / 4 &&
+	       cwnd >= product - product / 4 && cwnd <= product + product / 4 &&
 	       state->spread * NETNICE_TICK_US <= state->minimum_rtt_us / 8;
 }
 
