@@ -128,10 +128,12 @@ POLICY_INLINE int netnice_is_visited(const struct netnice *state)
  */
 POLICY_INLINE int netnice_others_start(const struct netnice *state, u32 cwnd)
 {
-	u32 product = netnice_bandwidth_delay_product(state);
+	u32 product;
 
-	return state->inference && netnice_met_more_than(state, NETNICE_START_PACKETS) &&
-	       cwnd >= product - product / 4 && cwnd <= product + product / 4 &&
+	if (!state->inference || !netnice_met_more_than(state, NETNICE_START_PACKETS))
+		return 0;
+	product = netnice_bandwidth_delay_product(state);
+	return cwnd >= product - product / 4 && cwnd <= product + product / 4 &&
 	       state->spread * NETNICE_TICK_US <= state->minimum_rtt_us / 8;
 }
 

@@ -227,10 +227,9 @@ fn netnice_yields_to_a_slow_start_on_long_fast_paths() {
     for (rate, rtt_ms, queue) in [("100mbit", 200, "416p"), ("100mbit", 100, "208p")] {
         for (rival, most) in [("reno", 0.35), ("cubic", 0.01)] {
             let bed = || Bed::new(rate, rtt_ms, queue).tcp(LINUX);
-            let undisturbed = bed().flow("rival", rival, "start = \"15s\"").run(20, 60);
-            let undisturbed = undisturbed.share("rival");
-            let both = bed().flow("own", "netnice", "");
-            let results = both.flow("rival", rival, "start = \"15s\"").run(20, 60);
+            let with_rival = |bed: Bed| bed.flow("rival", rival, "start = \"15s\"").run(20, 60);
+            let undisturbed = with_rival(bed()).share("rival");
+            let results = with_rival(bed().flow("own", "netnice", ""));
             let (own, kept) = (results.share("own"), results.share("rival") / undisturbed);
             let case =
                 format!("{rate}, {rtt_ms} ms, {rival}: {own:.3}, {kept:.3} of {undisturbed:.3}");
