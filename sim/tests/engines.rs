@@ -585,6 +585,7 @@ fn host(
         let mut link = LinkSpec::drop_tail(name, ends, config, flow.access_queue);
         link.setup.jitter = case.access_jitter;
         link.capture = case.traced.then(|| traces.begin(&link.name));
+        link.sampled = true;
         network.link(link).unwrap()
     })
 }
@@ -618,6 +619,7 @@ fn add(
             link.capture = Some(traces.begin(&link.name));
             link.recorded = true;
         }
+        link.sampled = true;
         network.link(link).unwrap()
     });
     let flows: Vec<_> = case
@@ -698,6 +700,7 @@ fn add(
             spec.start = Time::from_millis(flow.start_ms);
             spec.stop = flow.stop_ms.map(Time::from_millis);
             spec.bytes = flow.bytes;
+            spec.sampled = true;
             spec
         })
         .collect();
@@ -733,12 +736,12 @@ fn build(
     )
 }
 
-/// The number of events, and everything that a run measures, as text.
+/// The number of events, everything that a run measures, as text, and its time series, likewise.
 fn fingerprint(
     case: &Case,
     sampled: bool,
     engine: EngineOptions,
-) -> Result<(u64, String), TestCaseError> {
+) -> Result<(u64, String, String), TestCaseError> {
     let traces = Traces::default();
     let (mut simulation, flows) = build(case, sampled, engine, &traces);
     let events = Events::default();
@@ -791,7 +794,8 @@ fn fingerprint(
             simulation.waiting_times(link).map(|times| times.delays()),
         );
     }
-    Ok((simulation.events_handled() - samples, text))
+    let series = format!("{:?}", simulation.series());
+    Ok((simulation.events_handled() - samples, text, series))
 }
 
 /// The measurements of a flow, as text.
@@ -822,16 +826,17 @@ fn links(case: &Case) -> usize {
     2 + 2 * case.flows.iter().map(hosts).sum::<usize>()
 }
 
-/// Compares all engines, and with the default one a run with time series.
-fn compare(case: &Case) -> Result<(), TestCaseError> {
-    let (_, expected) = fingerprint(case, false, REFERENCE)?;
-    let sampled = fingerprint(case, true, EngineOptions::default())?;
-    prop_assert_eq!(&sampled.1, &expected, "with time series");
+/// Compares all engines, with time series or without, and with the default one a run the other way.
+fn compare(case: &Case, sampled: bool) -> Result<(), TestCaseError> {
+    let (_, expected, series) = fingerprint(case, sampled, REFERENCE)?;
+    let other_way = fingerprint(case, !sampled, EngineOptions::default())?;
+    prop_assert_eq!(&other_way.1, &expected, "time series: {}", !sampled);
     for engine in others() {
-        let got = fingerprint(case, false, engine)?;
+        let got = fingerprint(case, sampled, engine)?;
         prop_assert_eq!(&got.1, &expected, "{:?}", engine);
+        prop_assert_eq!(&got.2, &series, "time series, {:?}", engine);
         // The reference is left out: with its plain links the beginning of a transmission may be an event, too.
-        prop_assert_eq!(got.0, sampled.0, "events, {:?}", engine);
+        prop_assert_eq!(got.0, other_way.0, "events, {:?}", engine);
     }
     Ok(())
 }
@@ -841,8 +846,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
-    fn random_networks_give_the_same_on_all_engines(case in case()) {
-        compare(&case)?;
+    fn random_networks_give_the_same_on_all_engines(case in case(), sampled: bool) {
+        compare(&case, sampled)?;
     }
 }
 
@@ -1111,5 +1116,5 @@ fn packets_left_on_a_link_stay_in_order() {
         warm_up_ms: 0,
         seed: 1_438_531_416_722_152_908,
     };
-    compare(&case).unwrap();
+    compare(&case, true).unwrap();
 }

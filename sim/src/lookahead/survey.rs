@@ -10,7 +10,8 @@
 //! Results are the same to the byte. Each end of a connection, and each link that only one flow uses, sees the same in the
 //! same order and at the same times; and simultaneous events are ordered by where they happen, not by when they were
 //! inserted. What looks at all flows, or changes a flow from outside, is a barrier that no packet passes ahead of the
-//! present: the end of the warm-up, a sample, a checkpoint, the end of a flow's program, the end of the run.
+//! present: the end of the warm-up, a checkpoint, the end of a flow's program, the end of the run. Samples of time series are none: what
+//! is sampled is read before it next changes.
 
 use crate::flows::Flows;
 use crate::flows::state::Work;

@@ -12,6 +12,6 @@ pub use counters::{FlowCounters, TimeWeighted};
 pub use histogram::Histogram;
 pub use phases::{Measured, bits_per_second};
 pub use response::{ResponseBin, ResponseTimes};
-pub(crate) use series::{OF_FLOWS, OF_LINKS, SENDERS_QUANTITIES, Sampler};
+pub(crate) use series::{OF_FLOWS, OF_LINKS, Received, SENDERS_QUANTITIES, Sampler};
 pub use series::{Quantity, Series};
 pub(crate) use waits::LinkWaits;

@@ -364,6 +364,7 @@ impl<S: Scheduler> Run<S> {
             let Some(index) = hop.link() else {
                 break hop;
             };
+            self.sample_link(index, at);
             let (link, LinkGroup { properties, .. }) = self.links.drop_tail(index);
             match link.offer(properties, at, u32::from(packet.length)) {
                 Ok(departure) => {

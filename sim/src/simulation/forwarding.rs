@@ -182,6 +182,7 @@ impl<S: Scheduler> Run<S> {
     #[inline(always)]
     fn enter_drop_tail(&mut self, hop: Hop, index: usize, packet: Packet) {
         let now = self.now;
+        self.sample_link(index, now);
         let (link, LinkGroup { properties, .. }) = self.links.drop_tail(index);
         match link.offer(properties, now, u32::from(packet.length)) {
             Ok(departure) => {
@@ -200,6 +201,7 @@ impl<S: Scheduler> Run<S> {
     #[inline(never)]
     fn enter_red(&mut self, hop: Hop, index: usize, packet: Packet) {
         let now = self.now;
+        self.sample_link(index, now);
         let (link, LinkGroup { properties, .. }) = self.links.drop_tail(index);
         match link.admit(properties, now, packet) {
             Ok(packet) => self.enter_drop_tail(hop, index, packet),
@@ -332,7 +334,9 @@ impl<S: Scheduler> Run<S> {
             self.segment_at_receiver(connection, packet, &body);
         } else if hop != Hop::CROSSED {
             let body = self.flows.bodies.remove(packet.body, Goes::ToReceiver);
-            let flow = &mut self.flows.all[(packet.connection & !UDP) as usize];
+            let index = (packet.connection & !UDP) as usize;
+            self.sample_receiver(index);
+            let flow = &mut self.flows.all[index];
             flow.counters.goodput_bytes +=
                 u64::from(packet.length.saturating_sub(flow.header_bytes));
             flow.counters.received_packets += 1;

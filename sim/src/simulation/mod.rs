@@ -264,8 +264,8 @@ impl Simulation {
     /// Runs to the end, or until `go_on`, called with the present time now and then, returns false. Returns true at the
     /// end.
     ///
-    /// If `go_on` returns false, flows may be ahead of the present (see `lookahead/`). At samples, checkpoints and the
-    /// end none is.
+    /// If `go_on` returns false, flows may be ahead of the present (see `lookahead/`), but not their time series. At checkpoints and the
+    /// end none is. A run that was stopped does not go on.
     pub fn run_while(&mut self, mut go_on: impl FnMut(Time) -> bool) -> bool {
         self.run_while_dyn(&mut go_on)
     }

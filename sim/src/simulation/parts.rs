@@ -416,7 +416,7 @@ fn merge_samples<S: Scheduler>(runs: &mut [Run<S>], partition: &Partition, sampl
     }
     let flows: Vec<Vec<usize>> = samplers
         .iter()
-        .map(|sampler| sampler.flows.iter().map(|sampled| sampled.flow).collect())
+        .map(|sampler| sampler.flows.clone())
         .collect();
     let mut series = Vec::new();
     for flow in (0..sampled.len()).filter(|&flow| sampled[flow]) {

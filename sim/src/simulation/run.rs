@@ -47,7 +47,7 @@ impl<S: Scheduler> Run<S> {
             self.come_to_end();
         } else {
             self.run_deferred();
-            self.settle_samples();
+            self.finish_samples();
         }
         ended
     }
@@ -55,8 +55,8 @@ impl<S: Scheduler> Run<S> {
     /// All that happens until the end has happened.
     pub(super) fn come_to_end(&mut self) {
         self.now = self.end;
+        self.finish_samples();
         self.settle_links();
-        self.settle_samples();
     }
 
     /// Runs until nothing is left to happen at `until` or before, or until `go_on` returns false. Returns true at `until`.
@@ -108,10 +108,10 @@ impl<S: Scheduler> Run<S> {
             event_source::START => self.start(index),
             event_source::WRITE => self.write(index),
             event_source::SESSION => self.request_object(index),
+            event_source::SAMPLE => self.sample(),
             barrier => {
                 match barrier {
                     event_source::STOP => self.stop(index),
-                    event_source::SAMPLE => self.sample(),
                     event_source::CHECKPOINT => self.take_checkpoint(),
                     _ => self.end_warm_up(),
                 }

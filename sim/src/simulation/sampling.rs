@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use netnice_queue::{DropCause, LinkCounters, LinkUsage, Rate};
+use netnice_queue::{DropCause, LinkCounters, LinkUsage, Rate, Time};
 use netnice_scenario::results::{CallQuality, VideoQuality};
 
 use crate::engine::event_source;
@@ -11,18 +11,18 @@ use crate::engine::scheduler::Scheduler;
 use crate::flows::connection::Connection;
 use crate::flows::state::Work;
 use crate::ids::{FlowId, LinkId};
-use crate::links::state::SimulatedLink;
-use crate::measure::{FlowCounters, Histogram, OF_FLOWS, OF_LINKS};
+use crate::links::state::{Links, SimulatedLink};
+use crate::measure::{FlowCounters, Histogram, OF_LINKS, Received, SENDERS_QUANTITIES};
 use crate::prefetch::prefetch;
 use crate::simulation::run::Run;
 
-/// The memory of a flow or a link is prefetched this many samples ahead.
+/// The memory of a flow is prefetched this many flows ahead.
 const FLOWS_AHEAD: usize = 4;
-const LINKS_AHEAD: usize = 8;
 
 impl<S: Scheduler> Run<S> {
     /// Ends the warm-up: discards all measurements so far.
     pub(super) fn end_warm_up(&mut self) {
+        self.complete_links();
         self.settle_links();
         let baselines = self.all_counters();
         for (flow, baseline) in self.flows.all.iter_mut().zip(baselines) {
@@ -96,58 +96,136 @@ impl<S: Scheduler> Run<S> {
         }
     }
 
-    /// Samples the time series.
+    /// The run has come to the time of a sample: looks at the links that are not drop-tail links, which change by themselves. All else is
+    /// sampled before it changes.
     pub(super) fn sample(&mut self) {
+        let Some(sampler) = &mut self.sampler else {
+            return;
+        };
+        sampler.times.push(self.now);
+        for number in 0..sampler.links.len() {
+            let link = sampler.links[number];
+            if let SimulatedLink::Other(_) = &self.links.all[link] {
+                sampler.complete_link(link, |at| queue_values(&mut self.links, link, at));
+            }
+        }
+        let next = self.now + sampler.interval;
+        self.scheduler.insert(next, event_source::SAMPLE);
+    }
+
+    /// The sender of a connection is about to change.
+    #[inline(always)]
+    pub(super) fn sample_sender(&mut self, connection: usize) {
+        if let Some(sampler) = &self.sampler {
+            let flow = self.flows.connections.get(connection).flow();
+            if sampler.sender_is_due(flow, self.now) {
+                self.sample_sender_before(flow);
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn sample_sender_before(&mut self, flow: usize) {
+        let values = self.sender_values(flow);
+        if let Some(sampler) = &mut self.sampler {
+            sampler.sample_sender(flow, self.now, values);
+        }
+    }
+
+    /// The receiver of a flow is about to change.
+    #[inline(always)]
+    pub(super) fn sample_receiver(&mut self, flow: usize) {
+        if let Some(sampler) = &self.sampler {
+            if sampler.receiver_is_due(flow, self.now) {
+                self.sample_receiver_before(flow);
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn sample_receiver_before(&mut self, flow: usize) {
+        let received = self.receiver_values(flow);
+        if let Some(sampler) = &mut self.sampler {
+            sampler.sample_receiver(flow, self.now, received);
+        }
+    }
+
+    /// A packet is about to be offered to a drop-tail link at `at`.
+    #[inline(always)]
+    pub(super) fn sample_link(&mut self, index: usize, at: Time) {
+        if self.sampler.is_some() {
+            // Most links never have a packet that waits.
+            let (link, _) = self.links.drop_tail(index);
+            if link.is_busy_at(at) || link.has_queued() {
+                self.sample_link_before(index, at);
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn sample_link_before(&mut self, index: usize, at: Time) {
+        if let Some(sampler) = &mut self.sampler {
+            if sampler.link_is_due(index, at) {
+                sampler.sample_link(index, at, |at| queue_values(&mut self.links, index, at));
+            }
+        }
+    }
+
+    /// The values that are sampled of a flow's sender.
+    fn sender_values(&self, flow: usize) -> [f64; SENDERS_QUANTITIES] {
+        let Work::Tcp { connection, .. } = self.flows.all[flow].work else {
+            return [f64::NAN; SENDERS_QUANTITIES];
+        };
+        let sender = &self.flows.connections.get(connection as usize).sender;
+        let rtt = sender.smoothed_rtt();
+        [
+            sender.cwnd(),
+            sender.ssthresh(),
+            rtt.map_or(f64::NAN, |rtt| rtt.as_secs_f64()),
+        ]
+    }
+
+    /// The values that are sampled of a flow's receiver.
+    fn receiver_values(&self, flow: usize) -> Received {
+        let (packets, goodput_bytes) = self.received_by(flow);
+        let delay = Duration::from_nanos(self.flows.all[flow].one_way_delay_ns);
+        Received {
+            one_way_delay_s: match packets {
+                0 => f64::NAN,
+                _ => delay.as_secs_f64(),
+            },
+            goodput_bytes,
+        }
+    }
+
+    /// Brings the samples of drop-tail links up to now, as looking at such a link discards what was before.
+    fn complete_links(&mut self) {
+        let Some(sampler) = &mut self.sampler else {
+            return;
+        };
+        for number in 0..sampler.links.len() {
+            let link = sampler.links[number];
+            if self.links.all[link].may_be_queued() {
+                sampler.complete_link(link, |at| queue_values(&mut self.links, link, at));
+            }
+        }
+    }
+
+    /// Brings all samples up to now, and adds them to the series.
+    pub(super) fn finish_samples(&mut self) {
+        self.complete_links();
         let Some(mut sampler) = self.sampler.take() else {
             return;
         };
-        let now = self.now;
-        sampler.begin_sample(now, |link| self.links.all[link].may_be_queued());
         for number in 0..sampler.flows.len() {
-            if let Some(ahead) = sampler.flows.get(number + FLOWS_AHEAD) {
-                self.prefetch_flow(ahead.flow);
+            if let Some(&ahead) = sampler.flows.get(number + FLOWS_AHEAD) {
+                self.prefetch_flow(ahead);
             }
-            let index = sampler.flows[number].flow;
-            let flow = &self.flows.all[index];
-            let mut values = [f64::NAN; OF_FLOWS.len()];
-            if let Work::Tcp { connection, .. } = flow.work {
-                let sender = &self.flows.connections.get(connection as usize).sender;
-                values[0] = sender.cwnd();
-                values[1] = sender.ssthresh();
-                values[2] = sender
-                    .smoothed_rtt()
-                    .map_or(f64::NAN, |rtt| rtt.as_secs_f64());
-            }
-            let (packets, goodput_bytes) = self.received_by(index);
-            if packets > 0 {
-                values[3] = Duration::from_nanos(flow.one_way_delay_ns).as_secs_f64();
-            }
-            let before = &mut sampler.flows[number].goodput_bytes;
-            let bytes = goodput_bytes - std::mem::replace(before, goodput_bytes);
-            values[4] = bytes as f64 * 8.0 / sampler.interval.as_secs_f64();
-            sampler.add_values(values);
+            let flow = sampler.flows[number];
+            let (values, received) = (self.sender_values(flow), self.receiver_values(flow));
+            sampler.complete_flow(flow, values, received);
         }
-        for number in 0..sampler.queued.len() {
-            let ahead_by = |ahead: usize| {
-                let place = *sampler.queued.get(number + ahead)?;
-                Some(&self.links.all[sampler.links[place]])
-            };
-            if let Some(ahead) = ahead_by(2 * LINKS_AHEAD) {
-                prefetch(ahead, 1);
-            }
-            if let Some(SimulatedLink::DropTail(link)) = ahead_by(LINKS_AHEAD) {
-                link.prefetch_waiting();
-            }
-            let link = sampler.links[sampler.queued[number]];
-            let rate = self.links.rate(link);
-            let (packets, bytes) = self.links.all[link].queue(now);
-            let bits = bytes as f64 * 8.0;
-            let delay = rate.map_or(0.0, |rate| bits / rate.as_f64());
-            let values: [f64; OF_LINKS.len()] = [packets as f64, delay];
-            sampler.add_values(values);
-        }
-        sampler.end_sample();
-        self.push_barrier(now + sampler.interval, event_source::SAMPLE);
+        sampler.finish();
         self.sampler = Some(sampler);
     }
 
@@ -158,13 +236,6 @@ impl<S: Scheduler> Run<S> {
         prefetch(&flow.one_way_delay_ns, 1);
         if let Work::Tcp { connection, .. } = flow.work {
             self.flows.connections.prefetch_sample(connection as usize);
-        }
-    }
-
-    /// Adds all samples to the series.
-    pub(super) fn settle_samples(&mut self) {
-        if let Some(sampler) = &mut self.sampler {
-            sampler.settle_all();
         }
     }
 
@@ -243,6 +314,15 @@ impl<S: Scheduler> Run<S> {
             })
         })
     }
+}
+
+/// The values that are sampled of a link at `at`.
+fn queue_values(links: &mut Links, link: usize, at: Time) -> [f64; OF_LINKS.len()] {
+    let rate = links.rate(link);
+    let (packets, bytes) = links.all[link].queue(at);
+    let bits = bytes as f64 * 8.0;
+    let delay_s = rate.map_or(0.0, |rate| bits / rate.as_f64());
+    [packets as f64, delay_s]
 }
 
 /// Measurements of a link in a run.

@@ -100,14 +100,15 @@ impl<S: Scheduler> Run<S> {
         run.flows.names.seal();
         if let Some(sampler) = &mut run.sampler {
             for (index, name) in &sampled_flows {
-                sampler.add_flow(*index, name);
+                let has_sender = matches!(run.flows.all[*index].work, Work::Tcp { .. });
+                sampler.add_flow(*index, name, has_sender);
             }
             for &index in &run.links.sampled {
                 sampler.add_link(index, run.links.name(index));
             }
             sampler.reserve(end);
             let first = Time::ZERO + sampler.interval;
-            run.push_barrier(first, event_source::SAMPLE);
+            run.scheduler.insert(first, event_source::SAMPLE);
         }
         if run.warm_up == Time::ZERO {
             // Before anything is sent: an event would come after what is sent at once.

@@ -73,6 +73,8 @@ impl<S: Scheduler> Run<S> {
             }
             TimerEvent::Expired => {
                 self.handled += 1;
+                self.sample_sender(index);
+                let connection = self.flows.connections.get_mut(index);
                 connection.sender.on_timer(self.now);
                 self.pump_sender(index);
             }

@@ -34,6 +34,7 @@ impl<S: Scheduler> Run<S> {
         if let Some(player) = &mut flow.player {
             player.stop(self.now);
         }
+        self.sample_sender(connection as usize);
         let sender = &mut self.flows.connections.get_mut(connection as usize).sender;
         if bulk {
             sender.end_supply();
@@ -45,6 +46,7 @@ impl<S: Scheduler> Run<S> {
 
     /// Both ends begin; whichever the opener is sends first.
     pub(super) fn open_connection(&mut self, index: usize) {
+        self.sample_sender(index);
         let connection = self.flows.connections.get_mut(index);
         let flow = &self.flows.all[connection.flow()];
         connection.open(self.now, flow.class, flow.header_bytes);
@@ -59,6 +61,7 @@ impl<S: Scheduler> Run<S> {
 
     /// The program writes `bytes` to the sender, and then maybe no more.
     pub(super) fn supply(&mut self, index: usize, bytes: u64, last: bool) {
+        self.sample_sender(index);
         let sender = &mut self.flows.connections.get_mut(index).sender;
         sender.supply(bytes);
         if last {
@@ -70,6 +73,8 @@ impl<S: Scheduler> Run<S> {
     /// A segment has come to the receiver of the data.
     #[inline]
     pub(super) fn segment_at_receiver(&mut self, index: usize, packet: &Packet, body: &Body) {
+        let connection = self.flows.connections.get(index);
+        self.sample_receiver(connection.flow());
         let connection = self.flows.connections.get_mut(index);
         if body.segment.length > 0 {
             let flow = &mut self.flows.all[connection.flow()];
@@ -88,6 +93,7 @@ impl<S: Scheduler> Run<S> {
     /// A segment has come back to the sender of the data.
     #[inline]
     pub(super) fn segment_at_sender(&mut self, index: usize, body: &Body) {
+        self.sample_sender(index);
         let connection = self.flows.connections.get_mut(index);
         if self.now >= self.warm_up && !body.segment.flags.any_of(Flags::OPENS) {
             let flow = &mut self.flows.all[connection.flow()];
