@@ -417,6 +417,29 @@ fn plots_are_drawn_from_results() {
 }
 
 #[test]
+fn more_than_a_million_samples_become_parquet_files() {
+    let (directory, file) = place(SCENARIO);
+    let out = directory.path().join("out");
+    // Five quantities of the flow and two of each direction of two links, 20 000 times in each of four runs: 1 040 000.
+    let arguments = ["sim", text(&file), "--out", text(&out), "--set"];
+    let run_with =
+        |more: &[&str]| run(&[&arguments[..], &["sampling.interval=100us"], more].concat());
+    let chosen = run_with(&["--json"]);
+    let report = succeeded(&chosen);
+    assert!(report.contains("\"series\":\"parquet\""), "{report}");
+    let message = String::from_utf8_lossy(&chosen.stderr);
+    assert!(
+        message.contains("1040000 samples: time series are kept as Parquet files in"),
+        "{message}"
+    );
+    assert!(out.join("series/point-00001-seed-2.parquet").exists());
+    assert!(!out.join("series.csv").exists());
+    succeeded(&run_with(&["--resume"]));
+    succeeded(&run_with(&["--overwrite", "--series", "text"]));
+    assert!(out.join("series.csv").exists() && !out.join("series").exists());
+}
+
+#[test]
 fn series_may_be_parquet_files_instead_of_text() {
     let (directory, file) = place(SCENARIO);
     let (as_text, out) = (directory.path().join("text"), directory.path().join("out"));

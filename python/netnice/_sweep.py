@@ -54,8 +54,8 @@ def simulate(
     list, instead of the scenario's. ``jobs`` is the number of runs at a time on this machine, as many as it has
     processors by default. ``out`` is a directory that keeps each finished run, as ``netnice sim --out`` does; with
     ``resume`` finished runs found there are reused. ``series`` says how it keeps time series: as ``"text"``, the
-    default, or as ``"parquet"``, a file for each run in ``series/``. ``progress`` is ``True`` for a line on stderr, or
-    a function that is called with the numbers of finished and of all runs.
+    default up to a million samples of all runs, or as ``"parquet"``, a file for each run in ``series/``. ``progress``
+    is ``True`` for a line on stderr, or a function that is called with the numbers of finished and of all runs.
 
     ``controls`` is a class with the methods of `Control`, which then governs all flows over TCP, or a dictionary of
     such classes by the name of flows. Such runs are slow, go one after the other on this machine, whatever ``jobs``

@@ -103,6 +103,44 @@ fn groups_have_hosts_links_and_flows_of_their_own() {
 }
 
 #[test]
+fn samples_are_counted_before_the_run() {
+    let text = r#"
+seeds = 3
+sampling = { interval = "100ms" }
+[sweep]
+links.measured.rate = ["1mbit", "2mbit"]
+[[links]]
+name = "measured"
+from = "a"
+to = "b"
+rate = "1mbit"
+[[links]]
+from = "b"
+to = "c"
+[[flows]]
+name = "tcp"
+count = 4
+from = "a"
+to = "c"
+[[flows]]
+name = "udp"
+transport = "udp"
+from = "a"
+to = "c"
+application = "call"
+"#;
+    // Five quantities of four flows, two of another, and two of each direction of the link that has a rate: 26 at 100 times.
+    let file = parse(text);
+    assert_eq!(file.points[0].samples, 2600);
+    assert_eq!(file.samples(), 2 * 3 * 2600);
+    let chosen = r#"{ interval = "100ms", flows = ["udp"], links = [] }"#;
+    let file = parse(&text.replace(r#"{ interval = "100ms" }"#, chosen));
+    assert_eq!(file.points[0].samples, 200);
+    let file = parse(&text.replace(r#"sampling = { interval = "100ms" }"#, ""));
+    assert_eq!(file.samples(), 0);
+}
+
+#[test]
 fn a_hundred_thousand_hosts_are_laid_out_quickly() {
     // With a search through all hosts for each flow this would take hours.
     let text = "nodes = [{ name = \"a\", count = 50000 }, { name = \"d\", count = 50000 }]

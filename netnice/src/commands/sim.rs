@@ -52,8 +52,9 @@ The directory of --out:
   manifest.json    version, hash of the scenario, seeds, command
   scenario.toml    the scenario
   runs/            one JSON file for each run, with all figures and time series
-  series/          with --series parquet: one Parquet file for each run, with
-                   its time series, which then are nowhere else
+  series/          with --series parquet, and from a million samples on: one
+                   Parquet file for each run, with its time series, which then
+                   are nowhere else
   summary.json     means over the seeds with 95 % confidence intervals
   SHA256SUMS       checksums of runs/ and series/; --resume makes runs again
                    whose files differ

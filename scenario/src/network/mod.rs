@@ -20,7 +20,8 @@ use std::time::Duration;
 use netnice_queue::Bytes;
 
 use crate::model::{
-    Application, Clock, CongestionControl, Dscp, ReceiverControl, Tcp, TrafficClass, Transport,
+    Application, Clock, CongestionControl, Dscp, ReceiverControl, Scenario, Tcp, TrafficClass,
+    Transport,
 };
 
 pub(crate) use check_flow::trace_mistake;
@@ -117,6 +118,30 @@ impl Layout {
         let delay_of = |link: LinkIndex| self.links[link].delay;
         self.paths
             .covering_pairs(&flow.senders, &flow.receivers, delay_of)
+    }
+
+    /// Samples of the time series of a run of `scenario`, whose layout this is: one more or less, and those of quantities that a flow
+    /// turns out to lack.
+    pub fn samples(&self, scenario: &Scenario) -> u64 {
+        // cwnd, ssthresh, RTT, one-way delay and goodput; without a sender that has a window the last two. Of a queue its packets and its
+        // delay.
+        let (of_tcp, of_others, of_link) = (5, 2, 2);
+        let Some(interval) = scenario.sampling.interval else {
+            return 0;
+        };
+        let sampling = &scenario.sampling;
+        let flows = (self.flows.iter())
+            .filter(|flow| sampling.takes_flow(&flow.name, &flow.group.name))
+            .map(|flow| match flow.group.transport {
+                Transport::Tcp if flow.senders.len() == 1 => of_tcp,
+                _ => of_others,
+            });
+        let links = (self.links.iter())
+            .filter(|link| link.rate.is_some() && sampling.takes_link(&link.name))
+            .map(|_| of_link);
+        let times = scenario.duration.get().as_nanos() / interval.get().as_nanos().max(1);
+        let times = u64::try_from(times).unwrap_or(u64::MAX);
+        flows.chain(links).sum::<u64>().saturating_mul(times)
     }
 
     /// Propagation there and back between two nodes; `None` where there is no way.

@@ -52,6 +52,8 @@ pub struct Point {
     pub settings: Vec<(String, String)>,
     /// The scenario with these values.
     pub scenario: Scenario,
+    /// Samples of the time series of one run ([`Layout::samples`]).
+    pub samples: u64,
 }
 
 impl ScenarioFile {
@@ -138,12 +140,12 @@ impl ScenarioFile {
             );
             let checked = controls
                 .and_then(|()| trace::load_all(&mut scenario, directory, &mut hash))
-                .and_then(|()| Layout::new(&scenario).map(drop))
-                .and_then(|()| match check(&scenario) {
-                    problems if problems.is_empty() => Ok(()),
+                .and_then(|()| Layout::new(&scenario))
+                .and_then(|layout| match check(&scenario) {
+                    problems if problems.is_empty() => Ok(layout.samples(&scenario)),
                     problems => Err(problems),
                 });
-            checked.map_err(|problems| {
+            let samples = checked.map_err(|problems| {
                 let placed = |problem: Problem| (Some(root.origin_of(&problem.place.0)), problem);
                 ScenarioError::new(file, text, problems.into_iter().map(placed).collect())
             })?;
@@ -153,6 +155,7 @@ impl ScenarioFile {
                     .map(|setting| (setting.key.clone(), setting.value.written()))
                     .collect(),
                 scenario,
+                samples,
             });
         }
         let digest = hash.finalize();
@@ -169,6 +172,15 @@ impl ScenarioFile {
     /// The scenario of the first point: the only one without a sweep.
     pub fn scenario(&self) -> &Scenario {
         &self.points[0].scenario
+    }
+
+    /// Samples of the time series of all runs.
+    pub fn samples(&self) -> u64 {
+        let of_points = self.points.iter().map(|point| {
+            let seeds = point.scenario.seeds.0.len() as u64;
+            point.samples.saturating_mul(seeds)
+        });
+        of_points.fold(0, u64::saturating_add)
     }
 
     /// All runs: the number of a point and a seed, seed by seed within each point.

@@ -58,7 +58,17 @@ impl SeriesFormat {
             SeriesFormat::Parquet => "Parquet files",
         }
     }
+
+    /// The format for so many samples where nobody chose one; `None` for the default. A sample takes 70 bytes as text, which takes as long
+    /// to write as it takes to simulate.
+    fn for_samples(samples: u64) -> Option<SeriesFormat> {
+        let many = samples > TEXT_SAMPLES && cfg!(feature = "parquet");
+        many.then_some(SeriesFormat::Parquet)
+    }
 }
+
+/// The most samples of all runs that are kept as text where nobody chose.
+const TEXT_SAMPLES: u64 = 1_000_000;
 
 /// The origin of the results, enough to make them again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -82,7 +92,8 @@ pub struct Manifest {
     pub seeds: Vec<u64>,
     /// Runs in all.
     pub runs: usize,
-    /// How time series are kept; where nobody chose, as before in a directory that has results, otherwise as text.
+    /// How time series are kept. In a directory that has results it is as before; where nobody chose, text up to a million samples of all
+    /// runs, and Parquet files beyond.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub series: Option<SeriesFormat>,
 }
@@ -228,6 +239,8 @@ impl ResultsDirectory {
         } else if runs.exists() && !run_files(&runs)?.is_empty() {
             // They would be taken for runs of this scenario.
             return Err(DirectoryError::UnknownRuns(path.to_owned()));
+        } else if manifest.series.is_none() {
+            manifest.series = SeriesFormat::for_samples(scenario.samples());
         }
         fs::create_dir_all(&runs).map_err(at(&runs))?;
         write(&path.join("scenario.toml"), scenario.text.as_bytes())?;

@@ -4,7 +4,6 @@
 //! All columns but the values repeat themselves, and are encoded here: a general writer looks each field of each row up in a dictionary, which
 //! takes longer than a simulation.
 
-use std::collections::HashMap;
 use std::hash::Hash;
 use std::io::Write;
 use std::ops::Range;
@@ -24,6 +23,7 @@ use parquet::file::writer::{
     SerializedFileWriter, SerializedPageWriter, SerializedRowGroupWriter, TrackedWrite,
 };
 use parquet::schema::types::{ColumnDescPtr, Type};
+use rustc_hash::FxHashMap;
 
 use super::samples::{Samples, rows};
 use super::{RunResults, Series};
@@ -233,7 +233,7 @@ fn repeated<'a, K: Hash + Eq + Clone>(
     field: impl Fn(&'a Piece<'a>) -> K,
     encode: impl Fn(&mut Vec<u8>, &K),
 ) -> Chunk {
-    let mut places: HashMap<K, usize> = HashMap::new();
+    let mut places: FxHashMap<K, usize> = FxHashMap::default();
     let mut plain = Vec::new();
     let mut runs: Vec<(usize, usize)> = Vec::new();
     let mut rows = 0;
@@ -267,7 +267,7 @@ fn repeated<'a, K: Hash + Eq + Clone>(
 /// The column of times: places in a dictionary, of a byte or two each, and with more different times these themselves.
 fn times(pieces: &[Piece]) -> Chunk {
     let rows = pieces.iter().map(|piece| piece.samples.len()).sum();
-    let mut places: HashMap<u64, u16> = HashMap::new();
+    let mut places: FxHashMap<u64, u16> = FxHashMap::default();
     let mut plain = Vec::new();
     // Of times that several series share, once.
     let mut of_times: Vec<(&Arc<[f64]>, Vec<u16>)> = Vec::new();
@@ -294,7 +294,9 @@ fn times(pieces: &[Piece]) -> Chunk {
         of_times.push((times, of_these));
     }
     let mut data = Vec::with_capacity(16 + 2 * rows);
-    let (bytes, padded) = begin_packed(&mut data, places.len(), rows);
+    let bytes = place_bytes(places.len());
+    data.push(8 * bytes as u8);
+    let padded = begin_groups(&mut data, rows, bytes);
     let mut of_times = of_times.into_iter().peekable();
     let mut encoded: Vec<u8> = Vec::new();
     for piece in pieces {
@@ -316,17 +318,19 @@ fn times(pieces: &[Piece]) -> Chunk {
     }
 }
 
-/// Begins a run of so many packed places in a dictionary, in groups of eight. Returns the bytes of each, one or two, and the length of the
-/// data with the whole run.
-fn begin_packed(data: &mut Vec<u8>, entries: usize, places: usize) -> (usize, usize) {
-    let bytes = match entries {
+/// Bytes of a place in a dictionary of so many entries, one or two.
+fn place_bytes(entries: usize) -> usize {
+    match entries {
         ..=0x100 => 1,
         _ => 2,
-    };
-    data.push(8 * bytes as u8);
-    let groups = places.div_ceil(8);
+    }
+}
+
+/// Begins groups of places one by one, so many in all. Returns the length of the data with all of them.
+fn begin_groups(data: &mut Vec<u8>, places: usize, bytes: usize) -> usize {
+    let groups = places.div_ceil(GROUP);
     push_number(data, groups << 1 | 1);
-    (bytes, data.len() + 8 * groups * bytes)
+    data.len() + groups * GROUP * bytes
 }
 
 fn plain_times(pieces: &[Piece], rows: usize) -> Chunk {
@@ -345,8 +349,9 @@ fn plain_times(pieces: &[Piece], rows: usize) -> Chunk {
 /// The column of values as places in a dictionary, which suits queues that mostly are empty; `None` where that saves little.
 fn few_values(pieces: &[Piece]) -> Option<Chunk> {
     let rows = pieces.iter().map(|piece| piece.samples.len()).sum();
-    let mut known: HashMap<u64, u16> = HashMap::new();
-    let (mut plain, mut places) = (Vec::new(), Vec::new());
+    let mut known: FxHashMap<u64, u16> = FxHashMap::default();
+    let mut plain = Vec::new();
+    let mut places = Places::default();
     // Definition levels: runs of rows with a value, and of rows without.
     let mut levels: Vec<(bool, usize)> = Vec::new();
     for piece in pieces {
@@ -364,7 +369,7 @@ fn few_values(pieces: &[Piece]) -> Option<Chunk> {
             }
             let place = match known.get(&value.to_bits()) {
                 Some(&place) => place,
-                None if known.len() > 1024 + places.len() / 4 => return None,
+                None if known.len() > 1024 + places.rows / 4 => return None,
                 None => {
                     let place = u16::try_from(known.len()).ok()?;
                     plain.extend_from_slice(&value.to_le_bytes());
@@ -372,10 +377,10 @@ fn few_values(pieces: &[Piece]) -> Option<Chunk> {
                     place
                 }
             };
-            places.resize(places.len() + equal.len(), place);
+            places.push(place, equal.len());
         }
     }
-    if places.is_empty() {
+    if places.rows == 0 {
         return None;
     }
     let mut runs = Vec::new();
@@ -383,19 +388,82 @@ fn few_values(pieces: &[Piece]) -> Option<Chunk> {
         push_number(&mut runs, length << 1);
         runs.push(u8::from(present));
     }
-    let mut data = Vec::with_capacity(16 + runs.len() + 2 * places.len());
-    data.extend_from_slice(&(runs.len() as u32).to_le_bytes());
+    let mut data = (runs.len() as u32).to_le_bytes().to_vec();
     data.extend_from_slice(&runs);
-    let (bytes, padded) = begin_packed(&mut data, known.len(), places.len());
-    for place in places {
-        data.extend_from_slice(&place.to_le_bytes()[..bytes]);
-    }
-    data.resize(padded, 0);
+    places.encode(known.len(), &mut data);
     Some(Chunk {
         rows,
         dictionary: Some((plain, known.len())),
         data,
     })
+}
+
+/// Places in a dictionary, to be encoded as runs of one place where that is shorter, and otherwise one by one (the hybrid of the Parquet
+/// format).
+#[derive(Default)]
+struct Places {
+    rows: usize,
+    /// Those that are encoded one by one.
+    single: Vec<u16>,
+    /// Runs: how many of `single` come before it, its place, and its length.
+    runs: Vec<(usize, u16, usize)>,
+}
+
+/// Places that are encoded one by one come in groups of so many.
+const GROUP: usize = 8;
+
+impl Places {
+    /// Adds the same place so many times.
+    fn push(&mut self, place: u16, times: usize) {
+        /// A shorter run would save little.
+        const WORTH: usize = 4 * GROUP;
+        self.rows += times;
+        // A run begins behind a whole group.
+        let missing = self.single.len().next_multiple_of(GROUP) - self.single.len();
+        if times >= missing + WORTH {
+            self.single.resize(self.single.len() + missing, place);
+            self.push_run(place, times - missing);
+        } else {
+            self.single.resize(self.single.len() + times, place);
+        }
+    }
+
+    fn push_run(&mut self, place: u16, length: usize) {
+        match self.runs.last_mut() {
+            Some((before, last, so_far)) if *before == self.single.len() && *last == place => {
+                *so_far += length;
+            }
+            _ => self.runs.push((self.single.len(), place, length)),
+        }
+    }
+
+    /// Adds them to `data`, for a dictionary of so many entries.
+    fn encode(&self, entries: usize, data: &mut Vec<u8>) {
+        let bytes = place_bytes(entries);
+        data.reserve_exact(16 + 2 * self.single.len() + 8 * self.runs.len());
+        data.push(8 * bytes as u8);
+        let mut next = 0;
+        for &(before, place, length) in &self.runs {
+            push_groups(data, &self.single[next..before], bytes);
+            next = before;
+            push_number(data, length << 1);
+            data.extend_from_slice(&place.to_le_bytes()[..bytes]);
+        }
+        push_groups(data, &self.single[next..], bytes);
+    }
+}
+
+/// Adds places one by one, the last group filled up with zeros.
+fn push_groups(data: &mut Vec<u8>, places: &[u16], bytes: usize) {
+    if places.is_empty() {
+        return;
+    }
+    let end = begin_groups(data, places.len(), bytes);
+    match bytes {
+        1 => data.extend(places.iter().map(|&place| place as u8)),
+        _ => data.extend(places.iter().flat_map(|place| place.to_le_bytes())),
+    }
+    data.resize(end, 0);
 }
 
 /// Writes the column of values.
@@ -614,18 +682,19 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn series_read_back_bit_by_bit(
-            lengths in prop::collection::vec((0usize..700, any::<bool>(), any::<u32>()), 0..20),
+            // Values stay what they are for up to a hundred samples.
+            lengths in prop::collection::vec((0usize..700, any::<bool>(), any::<u32>(), 1usize..100), 0..20),
             most in 1usize..2000,
         ) {
             let mut times: Arc<[f64]> = Arc::from([]);
             let mut all = Vec::new();
-            for (number, &(length, same, draw)) in lengths.iter().enumerate() {
+            for (number, &(length, same, draw, stays)) in lengths.iter().enumerate() {
                 if !same {
                     times = (0..length).map(|place| (place as f64 + f64::from(draw)) * 0.1).collect();
                 }
-                let value = |place: usize| match (draw as usize + place) % 7 {
+                let value = |place: usize| match (draw as usize + place / stays) % 7 {
                     0 => f64::NAN,
-                    draw => f64::from(draw as u32) / (1 + place) as f64,
+                    draw => f64::from(draw as u32) / (1 + place / stays) as f64,
                 };
                 let values = (0..times.len()).map(value).collect();
                 // A series without samples has no row.
@@ -642,6 +711,27 @@ mod tests {
                 prop_assert_eq!(bits(&found.value), bits(&series.value));
             }
         }
+    }
+
+    #[test]
+    fn runs_of_one_place_are_not_written_one_by_one() {
+        let mut places = Places::default();
+        places.push(1, 3);
+        // Five fill up the group, and 95 are a run, with 40 more.
+        places.push(0, 100);
+        places.push(0, 40);
+        places.push(2, 2);
+        let mut data = Vec::new();
+        places.encode(3, &mut data);
+        let groups = |of: [u8; 8]| [&[3], &of[..]].concat();
+        let run = [0x8e, 0x02, 0]; // 135 in base 128, shifted by one bit: 270
+        let expected = [
+            &[8][..],
+            &groups([1, 1, 1, 0, 0, 0, 0, 0]),
+            &run,
+            &groups([2, 2, 0, 0, 0, 0, 0, 0]),
+        ];
+        assert_eq!(data, expected.concat());
     }
 
     #[test]

@@ -55,7 +55,8 @@ pub struct BatchArguments {
     #[arg(long, requires = "out")]
     parquet: bool,
     /// How to keep time series: `text`, in the files of runs and in series.csv, or `parquet`, a file for each run in series/, which
-    /// takes a seventh of the space [default: text, and with --resume as they are kept]
+    /// takes a seventh of the space or less [default: text up to a million samples of all runs, parquet beyond, and with
+    /// --resume as they are kept]
     #[arg(
         long,
         value_name = "FORMAT",
@@ -189,6 +190,20 @@ impl BatchArguments {
         let directory = out
             .map(|out| ResultsDirectory::create(out, manifest.clone(), file, existing))
             .transpose()?;
+        if let Some(directory) = &directory {
+            manifest.series = directory.manifest().series;
+        }
+        let chosen = directory.as_ref().filter(|directory| {
+            let parquet = directory.series_format() == SeriesFormat::Parquet;
+            parquet && self.series.is_none() && !self.resume && !self.quiet
+        });
+        if let Some(directory) = chosen {
+            say!(
+                "netnice: {} samples: time series are kept as Parquet files in {}; --series text keeps them as JSON and CSV",
+                file.samples(),
+                directory.path().join("series").display()
+            );
+        }
         Ok((manifest, directory))
     }
 
