@@ -289,16 +289,16 @@ changes = [{ at = "500ms", delay = "9ms", rate = "15mbit" }]
         }
         let file = ScenarioFile::parse("draws.toml", &text, &[], None);
         let file = file.unwrap_or_else(|error| panic!("{error}"));
+        let network = Layout::new(file.scenario()).unwrap();
         let directory = tempfile::tempdir().unwrap();
         let traces = Traces {
             directory: directory.path().to_owned(),
-            links: Selection::All,
+            links: Selection::Named(network.links.iter().map(|link| link.name.clone()).collect()),
             snap_length: 64,
             events: Selection::NONE,
         };
         let seed = 3;
         netnice_sim::run_with_traces(file.scenario(), seed, Some(&traces), || true).unwrap();
-        let network = Layout::new(file.scenario()).unwrap();
         for name in [
             "loss",
             "jitter",

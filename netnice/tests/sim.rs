@@ -518,6 +518,79 @@ fn packets_of_a_link_are_written_for_wireshark() {
     }
 }
 
+/// A hundred hosts beside each router.
+const MANY_LINKS: &str = "name = \"many\"
+duration = \"200ms\"
+seeds = 1
+[[nodes]]
+name = \"sources\"
+count = 100
+[[nodes]]
+name = \"sinks\"
+count = 100
+[defaults.links]
+rate = \"100mbit\"
+delay = \"1ms\"
+[[links]]
+name = \"bottleneck\"
+from = \"left\"
+to = \"right\"
+queue = \"100p\"
+[[links]]
+from = \"sources\"
+to = \"left\"
+[[links]]
+from = \"sinks\"
+to = \"right\"
+[[flows]]
+name = \"bulk\"
+from = \"sources\"
+to = \"sinks\"
+";
+
+#[test]
+fn packets_of_all_links_are_written_to_one_file() {
+    let (directory, file) = place(MANY_LINKS);
+    let out = directory.path().join("out");
+    let traces = out.join("traces/point-00000-seed-1");
+    let write = |more: &[&str]| {
+        // Fewer files may be open than there are links.
+        let mut command = Command::new("sh");
+        command.args(["-c", "ulimit -n 100; exec \"$0\" \"$@\""]);
+        command.args([env!("CARGO_BIN_EXE_netnice"), "sim", text(&file), "--quiet"]);
+        command.args(["--out", text(&out), "--pcap", "all"]);
+        succeeded(&command.args(more).output().unwrap());
+        assert_eq!(fs::read_dir(&traces).unwrap().count(), 1);
+        fs::read(traces.join("all.pcapng")).unwrap()
+    };
+    let content = write(&[]);
+    assert!(content.starts_with(&[0x0a, 0x0d, 0x0d, 0x0a]));
+    assert!(content.len() > 100_000);
+    for name in ["bottleneck", "bottleneck (reverse)"] {
+        let length = name.len();
+        assert!(content.windows(length).any(|part| part == name.as_bytes()));
+    }
+    // A finished run without it is made again, and gets the same.
+    fs::remove_file(traces.join("all.pcapng")).unwrap();
+    assert!(write(&["--resume"]) == content);
+    let others = ["--overwrite", "--pcap", "bottleneck", "--cores", "2"];
+    assert!(write(&others) == content);
+}
+
+#[test]
+fn a_full_disk_is_an_error_that_names_the_trace() {
+    let (directory, file) = place(MANY_LINKS);
+    let out = directory.path().join("out");
+    // More than all else takes.
+    let limited = "ulimit -f 100; exec \"$0\" sim \"$1\" --out \"$2\" --pcap all";
+    let output = Command::new("sh")
+        .args(["-c", limited])
+        .args([env!("CARGO_BIN_EXE_netnice"), text(&file), text(&out)])
+        .output()
+        .unwrap();
+    ended_in_one_line(&output, 1, "all.pcapng\": File too large");
+}
+
 #[test]
 fn events_at_a_link_are_written_as_a_table() {
     let (directory, file) = place(SCENARIO);

@@ -122,7 +122,7 @@ impl Case {
         let cores = NonZeroUsize::new(cores).unwrap();
         let began = (Instant::now(), processor_seconds());
         let (simulation, parts) =
-            Simulation::on_cores(network, &flows, &options, cores, None).unwrap();
+            Simulation::on_cores(network, &flows, &options, cores, (None, None)).unwrap();
         let wall = began.0.elapsed().as_secs_f64();
         let busy = processor_seconds() - began.1;
         let ids = (0..flows.len()).map(netnice_sim::FlowId::new);

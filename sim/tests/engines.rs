@@ -28,9 +28,9 @@ use netnice_scenario::results::{Codec, EventKind, LinkEvent};
 use netnice_sim::tcp::{DelayedAck, Opener, ReceiverConfig};
 use netnice_sim::traffic::{Call, ConstantRate, PacketSize, Poisson, Traffic, Video};
 use netnice_sim::{
-    Capture, EngineOptions, EventSink, FlowId, FlowSpec, LinkId, LinkSpec, Network, NodeId,
-    Program, RunOptions, SchedulerKind, Selection, Simulation, Traces as TraceFiles, run_on,
-    run_on_cores, simulation,
+    Capture, EngineOptions, EventSink, FlowId, FlowSpec, LinkCapture, LinkId, LinkSpec,
+    MergedCapture, Network, NodeId, Program, RunOptions, SchedulerKind, Selection, Simulation,
+    Traces as TraceFiles, run_on, run_on_cores, simulation,
 };
 use proptest::prelude::*;
 
@@ -236,11 +236,11 @@ fn traces_and_all_applications_are_the_same_on_several_cores() {
             delay => TWO_LINES.replace(&format!(", {delay}"), ""),
         };
         let file = ScenarioFile::parse("two_lines.toml", &text, &[], None).unwrap();
-        let traced = |cores: usize| {
+        let traced = |cores: usize, links: Selection| {
             let directory = tempfile::tempdir().unwrap();
             let traces = TraceFiles {
                 directory: directory.path().to_owned(),
-                links: Selection::Named(vec!["first".to_owned(), "second (reverse)".to_owned()]),
+                links,
                 snap_length: 128,
                 events: Selection::NONE,
             };
@@ -258,17 +258,23 @@ fn traces_and_all_applications_are_the_same_on_several_cores() {
                 })
                 .collect();
             files.sort();
-            assert_eq!(files.len(), 2);
             (serde_json::to_string(&results).unwrap(), files, parts.count)
         };
-        let (results, files, _) = traced(1);
-        for cores in [2, 3] {
-            let (its_results, its_files, parts) = traced(cores);
-            assert!(parts >= at_least, "{parts} parts");
-            assert!(
-                results == its_results && files == its_files,
-                "{cores} cores"
-            );
+        let named = ["first", "second (reverse)"].map(str::to_owned);
+        for (links, number, at_least) in [
+            (Selection::Named(named.to_vec()), 2, at_least),
+            (Selection::All, 1, 1),
+        ] {
+            let (results, files, _) = traced(1, links.clone());
+            assert_eq!(files.len(), number);
+            for cores in [2, 3] {
+                let (its_results, its_files, parts) = traced(cores, links.clone());
+                assert!(parts >= at_least, "{parts} parts");
+                assert!(
+                    results == its_results && files == its_files,
+                    "{cores} cores"
+                );
+            }
         }
     }
 }
@@ -335,8 +341,10 @@ struct Case {
     access_loss: f64,
     /// Jitter of the links of hosts.
     access_jitter: Jitter,
-    /// Packets that come out of the bottleneck, and the events there, are written to traces.
+    /// Packets that come out of links, and the events at the bottleneck, are written to traces.
     traced: bool,
+    /// These packets are written to one trace.
+    merged: bool,
     /// The bottleneck has jitter.
     jitter: bool,
     /// Packets may overtake one another behind the bottleneck.
@@ -483,7 +491,7 @@ fn case() -> impl Strategy<Value = Case> {
         (
             prop::sample::select(vec![0.0, 0.02]),
             access_jitter(),
-            any::<bool>(),
+            (any::<bool>(), any::<bool>()),
         ),
         (prop::bool::weighted(0.3), any::<bool>()),
         prop::collection::vec(0u64..5000, 0..4),
@@ -494,7 +502,7 @@ fn case() -> impl Strategy<Value = Case> {
             |(
                 flows,
                 (kbit, discipline, conditions),
-                (access_loss, access_jitter, traced),
+                (access_loss, access_jitter, (traced, merged)),
                 (jitter, reordering),
                 mut checkpoints_ms,
                 warm_up_ms,
@@ -507,6 +515,7 @@ fn case() -> impl Strategy<Value = Case> {
                     access_loss,
                     access_jitter,
                     traced,
+                    merged,
                     jitter,
                     reordering,
                     discipline,
@@ -551,17 +560,35 @@ fn video() -> Video {
 
 /// The traces of packets, each in a memory of its own.
 #[derive(Default)]
-struct Traces(RefCell<Vec<Memory>>);
+struct Traces {
+    all: RefCell<Vec<Memory>>,
+    /// The links whose packets are written to one trace.
+    merged: RefCell<Vec<String>>,
+}
 
 impl Traces {
-    fn begin(&self, name: &str) -> Capture {
+    fn begin(&self, name: &str, merged: bool) -> LinkCapture {
+        if merged {
+            self.merged.borrow_mut().push(name.to_owned());
+            return LinkCapture::Merged;
+        }
+        LinkCapture::Own(Capture::new(self.memory(), name, 96))
+    }
+
+    /// The trace of the links that have none of their own, once all are described.
+    fn begin_merged(&self) -> MergedCapture {
+        let names = self.merged.borrow();
+        MergedCapture::new(self.memory(), names.iter().map(String::as_str), 96)
+    }
+
+    fn memory(&self) -> Box<Memory> {
         let memory = Memory::default();
-        self.0.borrow_mut().push(memory.clone());
-        Capture::new(Box::new(memory), name, 96).unwrap()
+        self.all.borrow_mut().push(memory.clone());
+        Box::new(memory)
     }
 
     fn bytes(&self) -> Vec<Vec<u8>> {
-        let traces = self.0.borrow();
+        let traces = self.all.borrow();
         traces
             .iter()
             .map(|trace| trace.0.lock().unwrap().clone())
@@ -584,7 +611,7 @@ fn host(
         let name = format!("{name} {way}");
         let mut link = LinkSpec::drop_tail(name, ends, config, flow.access_queue);
         link.setup.jitter = case.access_jitter;
-        link.capture = case.traced.then(|| traces.begin(&link.name));
+        link.capture = case.traced.then(|| traces.begin(&link.name, case.merged));
         link.sampled = true;
         network.link(link).unwrap()
     })
@@ -616,7 +643,7 @@ fn add(
             link.setup.jitter_reorders = case.reordering;
         }
         if case.traced {
-            link.capture = Some(traces.begin(&link.name));
+            link.capture = Some(traces.begin(&link.name, case.merged));
             link.recorded = true;
         }
         link.sampled = true;
@@ -730,10 +757,9 @@ fn build(
     let mut network = Network::new();
     let (_, flows) = add(case, &mut network, "", traces);
     let options = options(case, sampled, engine);
-    (
-        Simulation::new(network, &flows, &options).unwrap(),
-        flows.len(),
-    )
+    let mut simulation = Simulation::new(network, &flows, &options).unwrap();
+    simulation.record_packets(traces.begin_merged());
+    (simulation, flows.len())
 }
 
 /// The number of events, everything that a run measures, as text, and its time series, likewise.
@@ -932,7 +958,8 @@ impl Chain {
         let events = Events::default();
         let cores = cores.try_into().unwrap();
         let sink = Box::new(events.clone());
-        let run = Simulation::on_cores(network, &flows, &options, cores, Some(sink));
+        let sinks = (Some(traces.begin_merged()), Some(sink as _));
+        let run = Simulation::on_cores(network, &flows, &options, cores, sinks);
         let (mut simulation, parts) = run.unwrap();
         simulation.finish_captures().unwrap();
         if options.warm_up.is_zero() {
@@ -1019,6 +1046,7 @@ fn plain_world(seed: u64, kbit: u64) -> Case {
         access_loss: 0.002,
         access_jitter: Jitter::None,
         traced: false,
+        merged: false,
         jitter: false,
         reordering: false,
         discipline: DisciplineConfig::drop_tail(QueueLimit::Packets(20)),
@@ -1046,7 +1074,7 @@ fn parts_without_a_link_between_run_side_by_side() {
     };
     let options = options(&chain.cases[0], true, engine);
     let two = 2.try_into().unwrap();
-    let (_, parts) = Simulation::on_cores(network, &flows, &options, two, None).unwrap();
+    let (_, parts) = Simulation::on_cores(network, &flows, &options, two, (None, None)).unwrap();
     assert_eq!((parts.count, parts.window), (2, None));
 }
 
@@ -1070,6 +1098,7 @@ fn what_cannot_be_cut_runs_on_one_core() {
     // The bottleneck's packets are captured and its events recorded, and the hosts have no delay.
     let mut case = Case {
         traced: true,
+        merged: false,
         ..plain_world(1, 4000)
     };
     for flow in &mut case.flows {
@@ -1108,6 +1137,7 @@ fn packets_left_on_a_link_stay_in_order() {
         access_loss: 0.02,
         access_jitter: Jitter::None,
         traced: false,
+        merged: false,
         jitter: false,
         reordering: false,
         discipline: DisciplineConfig::drop_tail(QueueLimit::Packets(32)),

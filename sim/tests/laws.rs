@@ -13,7 +13,9 @@ use netnice_sim::tcp::Opener;
 use netnice_sim::traffic::{
     ConstantRate, ObjectSize, OnOff, PacketSize, PeriodLength, Poisson, SquareWave, Traffic, Web,
 };
-use netnice_sim::{Capture, FlowId, FlowSpec, LinkId, Program, RunOptions, Simulation, WebPaths};
+use netnice_sim::{
+    Capture, FlowId, FlowSpec, LinkCapture, LinkId, Program, RunOptions, Simulation, WebPaths,
+};
 use proptest::prelude::*;
 
 fn mbit(megabits: f64) -> Rate {
@@ -91,7 +93,7 @@ fn build(small: &Small, trace: Option<Capture>) -> (Simulation, usize) {
         spec.setup.jitter = Jitter::Uniform(Duration::from_millis(small.jitter_ms));
         spec.setup.jitter_reorders = small.reordering;
     }
-    dumbbell.network.link_mut(dumbbell.bottleneck[0]).capture = trace;
+    dumbbell.network.link_mut(dumbbell.bottleneck[0]).capture = trace.map(LinkCapture::Own);
     let high = ConstantRate {
         rate: mbit(1.0),
         packet_bytes: 500,
@@ -238,7 +240,7 @@ fn a_trace_has_every_packet_and_changes_nothing() {
         seed: 5,
     };
     let memory = Memory::default();
-    let trace = Capture::new(Box::new(memory.clone()), "bottleneck", 96).unwrap();
+    let trace = Capture::new(Box::new(memory.clone()), "bottleneck", 96);
     let (mut traced, _) = build(&small, Some(trace));
     traced.run();
     traced.finish_captures().unwrap();

@@ -68,7 +68,7 @@ fn retransmissions_are_not_ecn_capable() {
         let directory = tempfile::tempdir().unwrap();
         let traces = Traces {
             directory: directory.path().to_owned(),
-            links: Selection::All,
+            links: Selection::Named(["b", "b (reverse)"].map(str::to_owned).to_vec()),
             snap_length: 96,
             events: Selection::NONE,
         };

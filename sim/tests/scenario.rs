@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Scenario files in the simulator.
 
+use std::path::Path;
 use std::time::Duration;
 
 use netnice_scenario::model::TrafficClass;
 use netnice_scenario::results::{RunResults, phase_effects};
 use netnice_scenario::{Scenario, ScenarioFile};
-use netnice_sim::{Selection, Traces, run, run_with_traces};
+use netnice_sim::{EngineOptions, Selection, Traces, run, run_on, run_with_traces};
 
 fn scenario(text: &str) -> Scenario {
     match ScenarioFile::parse("test.toml", text, &[], None) {
@@ -338,12 +339,12 @@ fn links_with_names_that_look_alike_have_traces_of_their_own() {
     let directory = tempfile::tempdir().unwrap();
     let traces = Traces {
         directory: directory.path().to_owned(),
-        links: Selection::All,
+        links: Selection::Named(["a b", "a_b"].map(str::to_owned).to_vec()),
         snap_length: 96,
         events: Selection::NONE,
     };
     run_with_traces(&scenario, 1, Some(&traces), || true).unwrap();
-    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 4);
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 2);
     for (file, link) in [("a_b-2", "a b"), ("a_b", "a_b")] {
         let trace = std::fs::read(directory.path().join(format!("{file}.pcapng"))).unwrap();
         let names = |name: &str| {
@@ -353,6 +354,79 @@ fn links_with_names_that_look_alike_have_traces_of_their_own() {
         };
         assert!(names(link), "{file} is of {link}");
     }
+}
+
+/// The interfaces of a pcapng file, and of each packet its time and its interface, with the bytes of its block behind these.
+type Trace = (Vec<String>, Vec<(u64, usize, Vec<u8>)>);
+
+fn read_trace(path: &Path) -> Trace {
+    let trace = std::fs::read(path).unwrap();
+    let word = |at: usize| u32::from_le_bytes(trace[at..at + 4].try_into().unwrap()) as usize;
+    let (mut interfaces, mut packets, mut at) = (Vec::new(), Vec::new(), 0);
+    while at < trace.len() {
+        let block = at..at + word(at + 4);
+        match word(at) {
+            // The name is the first option.
+            1 => {
+                let length = word(at + 16) >> 16;
+                let name = trace[at + 20..at + 20 + length].to_vec();
+                interfaces.push(String::from_utf8(name).unwrap());
+            }
+            6 => {
+                let time = (word(at + 12) as u64) << 32 | word(at + 16) as u64;
+                packets.push((time, word(at + 8), trace[at + 20..block.end].to_vec()));
+            }
+            _ => {}
+        }
+        at = block.end;
+    }
+    (interfaces, packets)
+}
+
+#[test]
+fn one_trace_of_all_links_merges_those_of_each() {
+    let mut scenario = scenario(MIXED);
+    // Packets are fast-forwarded between samples.
+    scenario.sampling.interval = None;
+    scenario.duration.0 = Duration::from_secs(12);
+    scenario.phases.clear();
+    let directory = tempfile::tempdir().unwrap();
+    let write = |name: &str, links: &Selection, lookahead: bool| {
+        let directory = directory.path().join(name);
+        std::fs::create_dir(&directory).unwrap();
+        let traces = Traces {
+            directory: directory.clone(),
+            links: links.clone(),
+            snap_length: 96,
+            events: Selection::NONE,
+        };
+        let engine = EngineOptions {
+            lookahead,
+            ..EngineOptions::default()
+        };
+        run_on(engine, &scenario, 1, Some(&traces), || true).unwrap();
+        directory
+    };
+    let merged = write("merged", &Selection::All, true);
+    assert_eq!(std::fs::read_dir(&merged).unwrap().count(), 1);
+    let merged = merged.join("all.pcapng");
+    let without = write("without", &Selection::All, false).join("all.pcapng");
+    assert!(std::fs::read(&merged).unwrap() == std::fs::read(without).unwrap());
+
+    let (interfaces, packets) = read_trace(&merged);
+    assert!(packets.is_sorted_by_key(|&(time, interface, _)| (time, interface)));
+    assert!(packets.len() > 10_000, "{}", packets.len());
+    let each = write("each", &Selection::Named(interfaces.clone()), true);
+    let mut files = 0;
+    for file in std::fs::read_dir(&each).unwrap() {
+        let (link, own) = read_trace(&file.unwrap().path());
+        let interface = interfaces.iter().position(|name| *name == link[0]).unwrap();
+        let of_link = packets.iter().filter(|packet| packet.1 == interface);
+        let of_link = of_link.map(|(time, _, bytes)| (*time, 0, bytes.clone()));
+        assert!(of_link.eq(own), "{link:?}");
+        files += 1;
+    }
+    assert_eq!(files, interfaces.len());
 }
 
 /// Flows over 100 Mb/s and 1 ms, whose queue the keys of `queue` describe.

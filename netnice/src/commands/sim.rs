@@ -39,6 +39,9 @@ Examples:
   Capture the packets of a link, for Wireshark:
       netnice sim scenarios/two_reno.toml --seeds 1 --out results/two_reno --pcap bottleneck
 
+  Capture the packets of all links in one file:
+      netnice sim scenarios/two_reno.toml --seeds 1 --out results/two_reno --pcap all
+
   Write what happens to packets at a link as a table, for Python or DuckDB:
       netnice sim scenarios/two_reno.toml --seeds 1 --out results/two_reno --events bottleneck
 
@@ -58,8 +61,8 @@ The directory of --out:
   summary.json     means over the seeds with 95 % confidence intervals
   SHA256SUMS       checksums of runs/ and series/; --resume makes runs again
                    whose files differ
-  traces/          for each run, the links of --pcap, and events.parquet with
-                   those of --events
+  traces/          for each run, a file for each link of --pcap, or all.pcapng
+                   for all, and events.parquet with the links of --events
   *.csv            the same, and flows, queues, response times and time series
                    of all runs
 
@@ -94,8 +97,9 @@ pub struct Arguments {
     /// of 1 ms or more. Figures are the same
     #[arg(long, value_name = "NUMBER", default_value = "1")]
     cores: NonZeroUsize,
-    /// Write the packets of this link as a pcapng file for each run; `all` for all links; can be repeated.
-    /// `NAME (reverse)` is the way back. With --resume, finished runs without it are made again
+    /// Write the packets of this link as a pcapng file for each run; can be repeated. `NAME (reverse)` is the way back. `all` writes those of
+    /// all links to one file, all.pcapng, in the order of time, each link an interface; such a run takes one core. With --resume, finished
+    /// runs without it are made again
     #[arg(long, value_name = "LINK", requires = "out")]
     pcap: Vec<String>,
     /// Write what happens to packets at this link to events.parquet for each run: arrivals, drops, marks and
@@ -123,6 +127,9 @@ fn unknown_link<'a>(file: &ScenarioFile, links: &'a [String]) -> Result<Option<&
 /// The message of `--cores` where it has no effect.
 const NOT_SPLIT: &str = "--cores: this network cannot be split into parts of similar size, and a run takes one core; \
                          docs/simulator.md says what can";
+
+/// The same for a run whose packets go to one file.
+const ONE_FILE: &str = "--cores: with --pcap all, which writes one file, a run takes one core";
 
 /// Hosts and flows together from which on a run is large: 3000 to 5000 flows between hosts of their own.
 const MANY: u64 = 10_000;
@@ -160,7 +167,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let whole = Once::new();
     let note_parts = |parts: Parts| {
         if arguments.cores.get() > 1 && parts.count == 1 && !arguments.batch.quiet {
-            whole.call_once(|| say!("netnice: {NOT_SPLIT}"));
+            let why = match has_all(&arguments.pcap) {
+                true => ONE_FILE,
+                false => NOT_SPLIT,
+            };
+            whole.call_once(|| say!("netnice: {why}"));
         }
     };
     let maker = Maker {
@@ -191,9 +202,14 @@ fn is_large(scenario: &Scenario) -> bool {
     hosts.sum::<u64>() + flows.map(u64::from).sum::<u64>() >= MANY
 }
 
+/// Returns true if all links are among these.
+fn has_all(links: &[String]) -> bool {
+    links.iter().any(|link| link == ALL_LINKS)
+}
+
 /// Returns the place of a run's traces.
 fn traces(results: &Path, arguments: &Arguments, run: &str) -> Traces {
-    let selection = |links: &[String]| match links.iter().any(|link| link == ALL_LINKS) {
+    let selection = |links: &[String]| match has_all(links) {
         true => Selection::All,
         false => Selection::Named(links.to_vec()),
     };
@@ -212,7 +228,7 @@ fn are_there(traces: &Traces, scenario: &Scenario) -> bool {
         return false;
     };
     let packets = traces.files(&network).into_iter().flatten();
-    let mut files = packets.chain(traces.events_file());
+    let mut files = (packets.chain(traces.merged_file())).chain(traces.events_file());
     files.all(|file| file.exists())
 }
 

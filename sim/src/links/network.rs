@@ -7,7 +7,7 @@ use crate::engine::fast::MAX_LINKS;
 use crate::error::BuildError;
 use crate::ids::{LinkId, NodeId};
 use crate::packet::Packet;
-use crate::trace::capture::Capture;
+use crate::trace::captures::LinkCapture;
 
 /// The queue of a simulated link.
 pub type Queue = Discipline<Queued<Packet>>;
@@ -28,7 +28,7 @@ pub struct LinkSpec {
     /// Queue length and waiting time are recorded at the sampling interval.
     pub sampled: bool,
     /// Packets that come out of the link are written to a trace.
-    pub capture: Option<Capture>,
+    pub capture: Option<LinkCapture>,
     /// Events of packets are written to the run's trace of events
     /// ([`Simulation::record_events`](crate::Simulation::record_events)).
     pub recorded: bool,
@@ -52,6 +52,11 @@ impl LinkSpec {
             capture: None,
             recorded: false,
         }
+    }
+
+    /// The packets that come out of the link are written to a trace of several links.
+    pub(crate) fn is_merged(&self) -> bool {
+        matches!(self.capture, Some(LinkCapture::Merged))
     }
 
     /// Checks that this may be link number `index` of a run.

@@ -3,7 +3,6 @@
 
 use std::io;
 use std::mem;
-use std::num::NonZeroU32;
 use std::ops::Range;
 use std::time::Duration;
 
@@ -22,6 +21,7 @@ use crate::measure::{Histogram, LinkWaits};
 use crate::names::Names;
 use crate::packet::Packet;
 use crate::trace::captures::Captures;
+use crate::trace::noted::TraceId;
 
 /// A link of a run.
 #[derive(Debug)]
@@ -49,9 +49,9 @@ pub(crate) struct Links {
     names: Names,
     /// Optional parts of each link; empty if no link has any, so that a hop need not look.
     pub extras: Vec<Option<Box<Extras>>>,
-    /// The traces of packets, and of each link the number of its trace; empty if no link has one.
+    /// The traces of packets, and of each link its trace; empty if no link has one.
     pub captures: Captures,
-    captured: Vec<Option<NonZeroU32>>,
+    captured: Vec<Option<TraceId>>,
     /// Those of other parts of the network, once they have ended.
     other_captures: Vec<Captures>,
     /// A link has a part that a packet needs as it goes onto the link: a marker, or a record of events.
@@ -124,8 +124,7 @@ impl Links {
         }
         if let Some(capture) = spec.capture {
             self.captured.resize(self.all.len() - 1, None);
-            let number = self.captures.add(capture);
-            self.captured.push(NonZeroU32::new(number + 1));
+            self.captured.push(Some(self.captures.add(capture)));
         }
     }
 
@@ -208,11 +207,10 @@ impl Links {
         self.capture_of(index).is_some()
     }
 
-    /// The number of a link's trace of packets.
+    /// A link's trace of packets.
     #[inline]
-    pub fn capture_of(&self, index: usize) -> Option<u32> {
-        let captured = self.captured.get(index).copied().flatten();
-        captured.map(|number| number.get() - 1)
+    pub fn capture_of(&self, index: usize) -> Option<TraceId> {
+        self.captured.get(index).copied().flatten()
     }
 
     /// Returns true if any link has a trace of packets.

@@ -20,12 +20,13 @@ use crate::flows::spec::{FlowSpec, MakeControl, Program, TcpSpec};
 use crate::flows::web_paths::WebPaths;
 use crate::ids::{LinkId, NodeId};
 use crate::links::network::LinkSpec;
-use crate::scenario::trace_files::Traces;
+use crate::scenario::trace_files::{Selection, Traces};
 use crate::simulation::{Prepared, RunOptions};
 use crate::tcp::{
     Clock, DelayedAck, LARGEST_GOVERNED_WINDOW, LowPriority, Opener, ReceiverConfig, Recovery,
     SenderConfig, TimeoutConfig,
 };
+use crate::trace::captures::LinkCapture;
 use crate::traffic::{Traffic, Web};
 
 /// Controls instead of those that the scenario names, by the name of the flows.
@@ -45,9 +46,10 @@ pub(crate) fn prepare(
         let mut spec = link_spec(link, seed)?;
         spec.sampled = scenario.sampling.takes_link(&link.name) && link.rate.is_some();
         if let Some((traces, files)) = &traced {
-            if let Some(path) = &files[index] {
-                spec.capture = Some(traces.begin(path, &link.name)?);
-            }
+            spec.capture = match &files[index] {
+                Some(path) => Some(LinkCapture::Own(traces.begin(path, &link.name)?)),
+                None => (traces.links == Selection::All).then_some(LinkCapture::Merged),
+            };
             spec.recorded = traces.events.contains(&link.name);
         }
         spec.check(index)?;
@@ -71,8 +73,11 @@ pub(crate) fn prepare(
         spec.sampled = scenario.sampling.takes_flow(&flow.name, &flow.group.name);
         Ok::<_, RunError>(spec)
     });
-    #[cfg_attr(not(feature = "parquet"), expect(unused_mut))]
+    let merged = traces.map_or(Ok(None), |traces| traces.begin_merged(layout))?;
     let mut prepared = Prepared::build(links, flows, &options, cores)?;
+    if let Some(trace) = merged {
+        prepared.record_packets(trace);
+    }
     #[cfg(feature = "parquet")]
     if let Some(sink) = traces.map_or(Ok(None), |traces| traces.begin_events(layout))? {
         prepared.record_events(sink);

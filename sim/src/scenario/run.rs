@@ -3,6 +3,7 @@
 
 use std::mem;
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use netnice_scenario::model::Scenario;
@@ -130,12 +131,15 @@ fn run_all(
     };
     let failed = || files().find_map(|file| file.failure());
     let (mut simulation, finished) = prepared.finish(&mut |_| go_on() && failed().is_none());
-    let written = simulation.finish_captures();
-    if let (Err(error), Some(traces)) = (written, traces) {
-        return Err(RunError::Trace {
-            path: traces.directory.clone(),
-            error,
-        });
+    let packets = simulation.finish_packets();
+    let events = simulation.finish_events();
+    if let Some(traces) = traces {
+        let failed = |path: Option<PathBuf>| {
+            let path = path.unwrap_or_else(|| traces.directory.clone());
+            |error| RunError::Trace { path, error }
+        };
+        packets.map_err(failed(traces.merged_file()))?;
+        events.map_err(failed(traces.events_file()))?;
     }
     if let Some(reason) = failed() {
         return Err(RunError::ControlFile(reason));

@@ -18,14 +18,15 @@ use crate::error::RunError;
 use crate::trace::capture::Capture;
 #[cfg(feature = "parquet")]
 use crate::trace::events::EventSink;
+use crate::trace::merged::MergedCapture;
 
-/// The traces of a run: a file for each of some links, and one for the events at some links.
+/// The traces of a run: a file for each of some links or one for all, and one for the events at some links.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Traces {
-    /// The directory, which exists, of the files `LINK.pcapng`; what can't be in a file's name is a `_` there, and a number
-    /// follows where another link's file is called so.
+    /// The directory, which exists, of the files.
     pub directory: PathBuf,
-    /// Directions of links whose packets are written, each to a file of its own.
+    /// Directions of links whose packets are written: those with names each to a file `LINK.pcapng`, all to [`MERGED_FILE`]. What can't be in
+    /// the name of a file is a `_` there, and a number follows where another link's file is called so.
     pub links: Selection,
     /// Bytes kept of each packet.
     pub snap_length: u32,
@@ -33,6 +34,9 @@ pub struct Traces {
     /// `parquet`.
     pub events: Selection,
 }
+
+/// The name of the file with the packets of all links.
+pub const MERGED_FILE: &str = "all.pcapng";
 
 /// The name of the file of events.
 pub const EVENTS_FILE: &str = "events.parquet";
@@ -60,16 +64,24 @@ impl Selection {
 }
 
 impl Traces {
-    /// The file of each link of a network; `None` where it has no trace.
+    /// The file of each link of a network; `None` where it has no trace of its own.
     pub fn files(&self, network: &Layout) -> Vec<Option<PathBuf>> {
+        let Selection::Named(named) = &self.links else {
+            return vec![None; network.links.len()];
+        };
         let links: Vec<&str> = (network.links.iter())
             .map(|link| link.name.as_str())
             .collect();
         let files = links.iter().zip(file_names(&links)).map(|(name, file)| {
             let path = self.directory.join(format!("{file}.pcapng"));
-            self.links.contains(name).then_some(path)
+            named.iter().any(|other| other == name).then_some(path)
         });
         files.collect()
+    }
+
+    /// The file with the packets of all links; `None` if there is none.
+    pub fn merged_file(&self) -> Option<PathBuf> {
+        (self.links == Selection::All).then(|| self.directory.join(MERGED_FILE))
     }
 
     /// The file of events; `None` if there is none.
@@ -97,18 +109,26 @@ impl Traces {
 
     /// The trace, in this file, of the link called `name`.
     pub(crate) fn begin(&self, path: &Path, name: &str) -> Result<Capture, RunError> {
-        let failed = |error| RunError::Trace {
-            path: path.to_owned(),
-            error,
-        };
-        // A few traces can have much; of thousands each has little.
-        let capacity = match self.links {
-            Selection::All => 1 << 13,
-            Selection::Named(_) => 1 << 16,
-        };
-        let out = Box::new(File::create(path).map_err(failed)?);
-        Capture::keeping(capacity, out, name, self.snap_length).map_err(failed)
+        let file = create(path)?;
+        Ok(Capture::new(Box::new(file), name, self.snap_length))
     }
+
+    /// The trace of all links of a network, if there is one.
+    pub(crate) fn begin_merged(&self, network: &Layout) -> Result<Option<MergedCapture>, RunError> {
+        let Some(path) = self.merged_file() else {
+            return Ok(None);
+        };
+        let file = Box::new(create(&path)?);
+        let links = network.links.iter().map(|link| link.name.as_str());
+        Ok(Some(MergedCapture::new(file, links, self.snap_length)))
+    }
+}
+
+fn create(path: &Path) -> Result<File, RunError> {
+    File::create(path).map_err(|error| RunError::Trace {
+        path: path.to_owned(),
+        error,
+    })
 }
 
 /// A file of events being written.

@@ -125,10 +125,10 @@ impl<S: Scheduler> Run<S> {
         true
     }
 
-    /// Writes a packet that comes out of a link at `at` to the link's trace, if it has one.
+    /// Writes a packet that comes out of a link at `at`, which may be ahead of the present, to the link's trace, if it has one.
     #[inline]
     pub(super) fn capture(&mut self, index: usize, at: Time, packet: &Packet) {
-        let Some(capture) = self.links.capture_of(index) else {
+        let Some(trace) = self.links.capture_of(index) else {
             return;
         };
         let (flow, reverse) = self.flow_of(packet);
@@ -139,7 +139,7 @@ impl<S: Scheduler> Run<S> {
         let bodies = &self.flows.bodies;
         self.links
             .captures
-            .note(capture, at, packet, bodies, (flow, goes));
+            .note((trace, at, self.now), packet, bodies, (flow, goes));
     }
 
     /// A packet that jitter has held goes on.

@@ -40,6 +40,7 @@ use crate::links::network::{LinkSpec, Network, PlacedLink};
 use crate::measure::{FlowCounters, Histogram, ResponseTimes, Series};
 use crate::time::NEVER;
 use crate::trace::events::{EventSink, EventTrace};
+use crate::trace::merged::MergedCapture;
 use partition::Partition;
 use parts::Parted;
 use run::Run;
@@ -151,6 +152,16 @@ impl Prepared {
         }
     }
 
+    /// As [`Simulation::record_packets`].
+    pub fn record_packets(&mut self, trace: MergedCapture) {
+        match self {
+            Prepared::Whole(simulation) => simulation.record_packets(trace),
+            Prepared::FewLinks(parts) => parts.record_packets(trace),
+            Prepared::ManyLinks(parts) => parts.record_packets(trace),
+            Prepared::Reference(parts) => parts.record_packets(trace),
+        }
+    }
+
     /// How the run is split.
     pub fn parts(&self) -> Parts {
         match self {
@@ -237,18 +248,21 @@ impl Simulation {
         }))
     }
 
-    /// A run of `flows` over `network` that has come to its end, on up to so many cores; its events at links that are recorded are written
-    /// to `events`. Results are those of a run on one core.
+    /// A run of `flows` over `network` that has come to its end, on up to so many cores; its packets are written to `packets` as by
+    /// [`record_packets`](Simulation::record_packets), and its events to `events`. Results are those of a run on one core.
     pub fn on_cores(
         network: Network,
         flows: &[FlowSpec],
         options: &RunOptions,
         cores: NonZeroUsize,
-        events: Option<Box<dyn EventSink>>,
+        (packets, events): (Option<MergedCapture>, Option<Box<dyn EventSink>>),
     ) -> Result<(Simulation, Parts), BuildError> {
         let links = network.links.into_iter().map(Ok);
         let flows = flows.iter().map(Ok);
         let mut prepared = Prepared::build(links, flows, options, cores)?;
+        if let Some(trace) = packets {
+            prepared.record_packets(trace);
+        }
         if let Some(sink) = events {
             prepared.record_events(sink);
         }
@@ -280,9 +294,25 @@ impl Simulation {
         each!(self, run => run.events = Some(EventTrace::new(sink)));
     }
 
+    /// Writes the packets that come out of the links with [`LinkCapture::Merged`](crate::LinkCapture) to `trace`. Call it before the run.
+    pub fn record_packets(&mut self, trace: MergedCapture) {
+        each!(self, run => run.links.captures.set_merged(trace));
+    }
+
     /// Writes what is left of all traces.
     pub fn finish_captures(&mut self) -> std::io::Result<()> {
-        each!(self, run => run.finish_captures())
+        self.finish_packets()?;
+        self.finish_events()
+    }
+
+    /// Writes what is left of the traces of packets.
+    pub(crate) fn finish_packets(&mut self) -> std::io::Result<()> {
+        each!(self, run => run.links.finish_captures())
+    }
+
+    /// Writes what is left of the trace of events.
+    pub(crate) fn finish_events(&mut self) -> std::io::Result<()> {
+        each!(self, run => run.finish_events())
     }
 
     /// Events so far: packets that came out of links, fast-forwarded or not, timers that expired, what programs did, and so

@@ -216,11 +216,15 @@ impl<'a> Described<'a> {
                 described.together.join(first, hosts.0);
             }
         }
-        // The trace of events has one order.
-        let recorded = links.iter().filter(|link| link.recorded);
-        let recorded: Vec<usize> = recorded.map(|link| ends(link).0).collect();
-        for &node in &recorded {
-            described.together.join(recorded[0], node);
+        // The trace of events has one order, and so has that of the packets of several links.
+        for in_one_trace in [|link: &LinkSpec| link.recorded, LinkSpec::is_merged] {
+            let mut nodes = links
+                .iter()
+                .filter(|link| in_one_trace(link))
+                .map(|link| ends(link).0);
+            if let Some(first) = nodes.next() {
+                nodes.for_each(|node| described.together.join(first, node));
+            }
         }
         Some(described)
     }

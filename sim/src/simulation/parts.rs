@@ -31,6 +31,7 @@ use crate::simulation::partition::{Ends, Partition, Share};
 use crate::simulation::run::Run;
 use crate::simulation::{Parts, RunOptions};
 use crate::trace::events::EventTrace;
+use crate::trace::merged::MergedCapture;
 
 impl<S: Scheduler> Run<S> {
     /// A link has taken in a packet whose route leads over a cut there, if not on all links that the place in the route stands for. Beyond
@@ -247,8 +248,9 @@ pub(crate) struct Parted<S> {
     partition: Partition,
     /// The flows with time series.
     sampled: Vec<bool>,
-    /// The part that has the links whose events are recorded.
+    /// The part that has the links whose events are recorded, and the one that has those whose packets go to one trace.
     recorded: usize,
+    merged: usize,
 }
 
 impl<S: Scheduler + Send> Parted<S> {
@@ -258,8 +260,9 @@ impl<S: Scheduler + Send> Parted<S> {
         flows: &[F],
         options: &RunOptions,
     ) -> Result<Parted<S>, E> {
-        let recorded = links.iter().position(|link| link.recorded);
-        let recorded = recorded.map_or(0, |link| partition.part_of(link) as usize);
+        let part_of = |link: Option<usize>| link.map_or(0, |link| partition.part_of(link) as usize);
+        let recorded = part_of(links.iter().position(|link| link.recorded));
+        let merged = part_of(links.iter().position(LinkSpec::is_merged));
         let ends: Vec<_> = links.iter().map(|link| (link.from, link.to)).collect();
         let mut links: Vec<Option<LinkSpec>> = links.into_iter().map(Some).collect();
         let mut runs = Vec::with_capacity(partition.parts);
@@ -283,12 +286,18 @@ impl<S: Scheduler + Send> Parted<S> {
             sampled: sampled.collect(),
             partition,
             recorded,
+            merged,
         })
     }
 
     /// Writes the events at the links that are recorded to `trace`.
     pub fn record_events(&mut self, trace: EventTrace) {
         self.runs[self.recorded].events = Some(trace);
+    }
+
+    /// Writes the packets that come out of links without traces of their own to `trace`.
+    pub fn record_packets(&mut self, trace: MergedCapture) {
+        self.runs[self.merged].links.captures.set_merged(trace);
     }
 
     pub fn parts(&self) -> Parts {

@@ -158,9 +158,8 @@ impl<S: Scheduler> Run<S> {
         }
     }
 
-    /// Writes what is left of all traces.
-    pub fn finish_captures(&mut self) -> std::io::Result<()> {
-        self.links.finish_captures()?;
+    /// Writes what is left of the trace of events.
+    pub fn finish_events(&mut self) -> std::io::Result<()> {
         self.events.take().map_or(Ok(()), EventTrace::finish)
     }
 

@@ -9,56 +9,36 @@ use std::thread::{self, JoinHandle};
 
 use netnice_queue::Time;
 
-use crate::flows::bodies::{Bodies, Goes, PackedBody};
+use crate::flows::bodies::{Bodies, Goes};
 use crate::labels::Labels;
-use crate::packet::{Marks, Packet, Route};
-use crate::prefetch::prefetch;
-use crate::tcp::SackBlock;
+use crate::packet::Packet;
 use crate::trace::capture::Capture;
+use crate::trace::merged::MergedCapture;
+use crate::trace::noted::{Batch, Noted, TraceId};
+use crate::trace::separate::Separate;
 
 /// Packets that are handed over at a time: half a megabyte, which the cache of a core has room for.
 const BATCH: usize = 1 << 13;
 /// Batches that wait for the thread at a time. A run that is faster than the thread waits in turn, so that memory stays bounded.
 const WAITING: usize = 1;
 
-/// A packet that has come out of a link with a trace.
-#[derive(Debug, Clone, Copy)]
-struct Noted {
-    body: PackedBody,
-    at: Time,
-    /// The number of the trace.
-    capture: u32,
-    flow: u32,
-    connection: u32,
-    /// Place of its SACK blocks among those of the batch, if it has any.
-    sack: u32,
-    length: u16,
-    marks: Marks,
-    goes: Goes,
+/// Where the packets that come out of a link are written.
+#[derive(Debug)]
+pub enum LinkCapture {
+    /// To a trace of its own.
+    Own(Capture),
+    /// To the run's trace of several links ([`Simulation::record_packets`](crate::Simulation::record_packets)), whose interfaces are the links
+    /// with this value, in order.
+    Merged,
 }
 
-/// A packet takes one cache line.
-const _: () = assert!(size_of::<Noted>() == 64);
-
-/// Packets in the order in which they were noted.
-#[derive(Debug, Default)]
-struct Batch {
-    packets: Vec<Noted>,
-    sacks: Vec<[SackBlock; 3]>,
-}
-
-impl Batch {
-    fn clear(&mut self) {
-        self.packets.clear();
-        self.sacks.clear();
-    }
-}
-
-/// The traces of a run, by number.
+/// The traces of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Captures {
     /// The packets that are not written yet.
     batch: Batch,
+    /// Interfaces of the merged trace.
+    interfaces: u32,
     traces: Traces,
     thread: Option<Writing>,
 }
@@ -72,15 +52,25 @@ struct Writing {
 }
 
 impl Captures {
-    /// Adds a trace, and returns its number.
-    pub fn add(&mut self, capture: Capture) -> u32 {
-        self.traces.all.push(capture);
-        self.traces.all.len() as u32 - 1
+    /// Adds the trace of a link.
+    pub fn add(&mut self, capture: LinkCapture) -> TraceId {
+        match capture {
+            LinkCapture::Own(capture) => TraceId::own(self.traces.separate.add(capture)),
+            LinkCapture::Merged => {
+                self.interfaces += 1;
+                TraceId::merged(self.interfaces - 1)
+            }
+        }
+    }
+
+    /// Where links have no trace of their own, their packets are written to this one; before the first packet is noted.
+    pub fn set_merged(&mut self, merged: MergedCapture) {
+        self.traces.merged = Some(merged);
     }
 
     /// Returns true if there is no trace.
     pub fn is_empty(&self) -> bool {
-        self.traces.all.is_empty() && self.thread.is_none()
+        self.interfaces == 0 && self.traces.separate.is_empty() && self.thread.is_none()
     }
 
     /// Says how traces show the flows, by number; before the first packet is noted.
@@ -88,12 +78,12 @@ impl Captures {
         self.traces.labels = labels.collect();
     }
 
-    /// Notes a packet of `flow` for the trace number `capture`: it comes out of the link at `at`.
+    /// Notes a packet of `flow` for a trace: it comes out of the link at `at`. This is no earlier than the run's present, and neither is what is
+    /// noted later.
     #[inline]
     pub fn note(
         &mut self,
-        capture: u32,
-        at: Time,
+        (trace, at, present): (TraceId, Time, Time),
         packet: &Packet,
         bodies: &Bodies,
         (flow, goes): (usize, Goes),
@@ -103,7 +93,7 @@ impl Captures {
         batch.packets.push(Noted {
             body: *body,
             at,
-            capture,
+            trace,
             flow: flow as u32,
             connection: packet.connection,
             sack: batch.sacks.len() as u32,
@@ -113,6 +103,7 @@ impl Captures {
         });
         batch.sacks.extend(sack);
         if batch.packets.len() >= BATCH {
+            batch.later_from = present;
             self.hand_over();
         }
     }
@@ -160,6 +151,7 @@ impl Captures {
 
     /// Writes what is left of all traces; an error if anything could not be written.
     pub fn finish(&mut self) -> io::Result<()> {
+        self.batch.later_from = Time::from_nanos(u64::MAX);
         let Some(Writing { thread, full, .. }) = self.thread.take() else {
             self.traces.write(&mut self.batch);
             return self.traces.finish();
@@ -182,102 +174,24 @@ impl Drop for Captures {
 /// Traces to write to.
 #[derive(Debug, Default)]
 struct Traces {
-    all: Vec<Capture>,
+    separate: Separate,
+    merged: Option<MergedCapture>,
     labels: Vec<Labels>,
-    by_trace: ByTrace,
 }
 
 impl Traces {
-    /// Writes the packets of a batch to their traces, and empties it. Packets of one trace are written one after the other: of thousands
-    /// of traces each is seldom in the cache.
+    /// Writes the packets of a batch, and empties it.
     fn write(&mut self, batch: &mut Batch) {
-        /// Traces are prefetched so far ahead, and half as far ahead what they keep.
-        const AHEAD: usize = 8;
-        if self.all.is_empty() {
-            // They have ended.
-            batch.clear();
-            return;
+        self.separate.write(batch, &self.labels);
+        if let Some(merged) = &mut self.merged {
+            merged.write(batch, &self.labels);
         }
-        self.by_trace.sort(self.all.len(), &batch.packets);
-        let traces = &self.by_trace.used;
-        for (number, &trace) in traces.iter().enumerate() {
-            if let Some(&ahead) = traces.get(number + AHEAD) {
-                prefetch(&self.all[ahead as usize], 2);
-            }
-            if let Some(&ahead) = traces.get(number + AHEAD / 2) {
-                self.all[ahead as usize].prefetch_end();
-                let first = self.by_trace.first[ahead as usize];
-                prefetch(&batch.packets[first as usize], 1);
-            }
-            let capture = &mut self.all[trace as usize];
-            let mut next = self.by_trace.first[trace as usize];
-            while let Some(noted) = batch.packets.get(next as usize) {
-                next = self.by_trace.next[next as usize];
-                if let Some(following) = batch.packets.get(next as usize) {
-                    prefetch(following, 1);
-                }
-                let sack = batch.sacks.get(noted.sack as usize);
-                let body = noted.body.body(noted.goes, sack.copied());
-                let packet = Packet {
-                    route: Route::default(),
-                    connection: noted.connection,
-                    body: 0,
-                    length: noted.length,
-                    class: 0,
-                    marks: noted.marks,
-                };
-                let labels = &self.labels[noted.flow as usize];
-                let reverse = noted.goes == Goes::ToSender;
-                capture.packet(noted.at, &packet, &body.segment, labels, reverse);
-            }
-        }
-        self.by_trace.clear();
         batch.clear();
     }
 
     fn finish(&mut self) -> io::Result<()> {
-        self.all.drain(..).try_for_each(Capture::finish)
-    }
-}
-
-/// The packets of a batch by trace: lists of their places.
-#[derive(Debug, Default)]
-struct ByTrace {
-    /// The traces that have packets, in the order of their first ones.
-    used: Vec<u32>,
-    /// The first and the last packet of each trace.
-    first: Vec<u32>,
-    last: Vec<u32>,
-    /// The packet of the same trace that follows each.
-    next: Vec<u32>,
-}
-
-/// No packet.
-const NONE: u32 = u32::MAX;
-
-impl ByTrace {
-    fn sort(&mut self, traces: usize, packets: &[Noted]) {
-        self.first.resize(traces, NONE);
-        self.last.resize(traces, NONE);
-        self.next.resize(packets.len(), NONE);
-        for (place, noted) in packets.iter().enumerate() {
-            let trace = noted.capture as usize;
-            let last = mem::replace(&mut self.last[trace], place as u32);
-            match self.next.get_mut(last as usize) {
-                Some(next) => *next = place as u32,
-                None => {
-                    self.first[trace] = place as u32;
-                    self.used.push(noted.capture);
-                }
-            }
-        }
-    }
-
-    fn clear(&mut self) {
-        for trace in self.used.drain(..) {
-            self.last[trace as usize] = NONE;
-        }
-        self.next.clear();
+        self.separate.finish()?;
+        self.merged.take().map_or(Ok(()), MergedCapture::finish)
     }
 }
 
@@ -288,8 +202,10 @@ mod tests {
     use super::*;
     use crate::flows::bodies::Body;
     use crate::labels::TcpLabels;
-    use crate::tcp::{NO_SACK, Segment};
+    use crate::packet::{Marks, Route};
+    use crate::tcp::{NO_SACK, SackBlock, Segment};
     use crate::trace::memory::Memory;
+    use crate::trace::pcapng::{INTERFACE_DESCRIPTION, SECTION_HEADER};
 
     fn labels(index: u32) -> Labels {
         Labels {
@@ -306,21 +222,20 @@ mod tests {
         }
     }
 
-    /// Notes so many packets for five traces, and compares these with traces that were written packet by packet.
-    fn compare(packets: usize) {
-        const TRACES: usize = 5;
-        let memories = || [(); TRACES].map(|()| Memory::default());
-        let (noted, direct) = (memories(), memories());
-        let capture = |memory: &Memory| Capture::new(Box::new(memory.clone()), "x", 96).unwrap();
-        let mut captures = Captures::default();
-        for (number, memory) in noted.iter().enumerate() {
-            assert_eq!(captures.add(capture(memory)), number as u32);
-        }
-        captures.set_labels((0..3).map(labels));
-        let mut written = direct.each_ref().map(capture);
-        let mut bodies = Bodies::default();
-        for number in 0..packets {
-            let (trace, flow) = (number * number % TRACES, number % 3);
+    const LINKS: usize = 5;
+
+    /// A packet that comes out of a link.
+    #[derive(Debug, Clone, Copy)]
+    struct Sent {
+        link: usize,
+        at: Time,
+        flow: usize,
+        goes: Goes,
+        segment: Segment,
+    }
+
+    impl Sent {
+        fn new(number: usize, at_ns: u64) -> Sent {
             let goes = match number % 2 {
                 0 => Goes::ToReceiver,
                 _ => Goes::ToSender,
@@ -338,28 +253,106 @@ mod tests {
                     segment.sack[0] = SackBlock { start: 0, end };
                 }
             }
-            let at = Time::from_nanos(number as u64);
-            let body = bodies.insert(&Body { segment, sent: at });
-            let packet = Packet {
+            Sent {
+                link: number * number % LINKS,
+                at: Time::from_nanos(at_ns),
+                flow: number % 3,
+                goes,
+                segment,
+            }
+        }
+
+        fn packet(&self, body: u32) -> Packet {
+            Packet {
                 route: Route::default(),
-                connection: flow as u32,
+                connection: self.flow as u32,
                 body,
                 length: 1500,
                 class: 0,
                 marks: Marks::default(),
-            };
-            captures.note(trace as u32, at, &packet, &bodies, (flow, goes));
-            let reverse = goes == Goes::ToSender;
-            written[trace].packet(at, &packet, &segment, &labels(flow as u32), reverse);
-            bodies.remove(body, goes);
+            }
+        }
+    }
+
+    /// Packets, each with a present no later than it and those behind it. Those of one link are in order; of two links one may be up to 3 us
+    /// ahead of the other, and many are simultaneous.
+    fn out_of_order(packets: usize) -> Vec<(Time, Sent)> {
+        let mut last = [0; LINKS];
+        let packets = (0..packets).map(|number| {
+            let present = number as u64 / 3;
+            let ahead = (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 52;
+            let sent = Sent::new(number, present + ahead.saturating_sub(1000));
+            let last = &mut last[sent.link];
+            *last = sent.at.as_nanos().max(*last);
+            let at = Time::from_nanos(*last);
+            (Time::from_nanos(present), Sent { at, ..sent })
+        });
+        packets.collect()
+    }
+
+    /// Notes packets for traces of single links, or for a merged one.
+    fn note_all(packets: &[(Time, Sent)], captures: &mut Captures) {
+        captures.set_labels((0..3).map(labels));
+        let traces: Vec<TraceId> = (0..LINKS as u32)
+            .map(|link| match captures.interfaces {
+                0 => TraceId::own(link),
+                _ => TraceId::merged(link),
+            })
+            .collect();
+        let mut bodies = Bodies::default();
+        for &(present, sent) in packets {
+            let body = bodies.insert(&Body {
+                segment: sent.segment,
+                sent: sent.at,
+            });
+            let note = (traces[sent.link], sent.at, present);
+            captures.note(note, &sent.packet(body), &bodies, (sent.flow, sent.goes));
+            bodies.remove(body, sent.goes);
         }
         captures.finish().unwrap();
+    }
+
+    fn own_traces(packets: &[(Time, Sent)]) -> Vec<Vec<u8>> {
+        let memories = [(); LINKS].map(|()| Memory::default());
+        let mut captures = Captures::default();
+        for memory in &memories {
+            let capture = Capture::new(Box::new(memory.clone()), "x", 96);
+            captures.add(LinkCapture::Own(capture));
+        }
+        note_all(packets, &mut captures);
+        memories.iter().map(Memory::bytes).collect()
+    }
+
+    fn merged_trace(packets: &[(Time, Sent)]) -> Vec<u8> {
+        let memory = Memory::default();
+        let mut captures = Captures::default();
+        for _ in 0..LINKS {
+            captures.add(LinkCapture::Merged);
+        }
+        let links = ["x"; LINKS].into_iter();
+        let merged = MergedCapture::new(Box::new(memory.clone()), links, 96);
+        captures.set_merged(merged);
+        note_all(packets, &mut captures);
+        memory.bytes()
+    }
+
+    /// Compares traces with such that were written packet by packet.
+    fn compare(packets: usize) {
+        let sent = out_of_order(packets);
+        let direct = [(); LINKS].map(|()| Memory::default());
+        let capture = |memory: &Memory| Capture::new(Box::new(memory.clone()), "x", 96);
+        let mut written = direct.each_ref().map(capture);
+        for (_, sent) in &sent {
+            let reverse = sent.goes == Goes::ToSender;
+            let labels = labels(sent.flow as u32);
+            let packet = sent.packet(0);
+            written[sent.link].packet(sent.at, &packet, &sent.segment, &labels, reverse);
+        }
         for capture in written {
             capture.finish().unwrap();
         }
-        for (noted, direct) in noted.iter().zip(&direct) {
-            assert!(*noted.0.lock().unwrap() == *direct.0.lock().unwrap());
-        }
+        let direct = direct.iter().map(Memory::bytes);
+        assert!(own_traces(&sent).into_iter().eq(direct));
     }
 
     #[test]
@@ -368,6 +361,61 @@ mod tests {
         for packets in [0, 1, BATCH - 1, BATCH, 4 * BATCH + 7] {
             compare(packets);
         }
+    }
+
+    #[test]
+    fn a_merged_trace_is_in_the_order_of_time() {
+        for packets in [0, 1, BATCH, 4 * BATCH + 7] {
+            let sent = out_of_order(packets);
+            let merged = merged_trace(&sent);
+            let (mut interfaces, mut order) = (0, Vec::new());
+            // All blocks of each interface, as if it were the only one.
+            let mut single: Vec<Vec<u8>> = vec![Vec::new(); LINKS];
+            for block in blocks(&merged) {
+                let word = |at: usize| u32::from_le_bytes(block[at..at + 4].try_into().unwrap());
+                match word(0) {
+                    SECTION_HEADER => single.iter_mut().for_each(|trace| trace.extend(block)),
+                    INTERFACE_DESCRIPTION => {
+                        single[interfaces].extend(block);
+                        interfaces += 1;
+                    }
+                    _ => {
+                        let (interface, high, low) = (word(8), word(12), word(16));
+                        order.push((high, low, interface));
+                        let trace = &mut single[interface as usize];
+                        trace.extend(&block[..8]);
+                        trace.extend([0; 4]);
+                        trace.extend(&block[12..]);
+                    }
+                }
+            }
+            assert_eq!((interfaces, order.len()), (LINKS, packets));
+            assert!(order.is_sorted());
+            assert!(single == own_traces(&sent), "{packets} packets");
+        }
+    }
+
+    #[test]
+    fn a_merged_trace_does_not_depend_on_what_is_ahead() {
+        let sent = out_of_order(3 * BATCH);
+        let mut in_order = sent.clone();
+        in_order.sort_by_key(|(_, sent)| sent.at);
+        for (present, sent) in &mut in_order {
+            *present = sent.at;
+        }
+        assert!(merged_trace(&in_order) == merged_trace(&sent));
+    }
+
+    /// The blocks of a pcapng file.
+    fn blocks(mut file: &[u8]) -> Vec<&[u8]> {
+        let mut blocks = Vec::new();
+        while !file.is_empty() {
+            let length = u32::from_le_bytes(file[4..8].try_into().unwrap()) as usize;
+            let (block, rest) = file.split_at(length);
+            blocks.push(block);
+            file = rest;
+        }
+        blocks
     }
 
     /// Fails at once.
@@ -385,21 +433,24 @@ mod tests {
 
     #[test]
     fn a_full_disk_is_an_error_at_the_end() {
-        for packets in [1, 4 * BATCH] {
+        let own = || LinkCapture::Own(Capture::new(Box::new(Full), "x", 96));
+        let both = [true, false];
+        for (packets, merged) in [1, 4 * BATCH]
+            .into_iter()
+            .flat_map(|n| both.map(|it| (n, it)))
+        {
             let mut captures = Captures::default();
-            captures.add(Capture::new(Box::new(Full), "x", 96).unwrap());
+            let trace = captures.add(if merged { LinkCapture::Merged } else { own() });
+            if merged {
+                let links = ["x"].into_iter();
+                captures.set_merged(MergedCapture::new(Box::new(Full), links, 96));
+            }
             captures.set_labels((0..1).map(labels));
             let mut bodies = Bodies::default();
-            let packet = Packet {
-                route: Route::default(),
-                connection: 0,
-                body: bodies.insert(&Body::default()),
-                length: 1500,
-                class: 0,
-                marks: Marks::default(),
-            };
+            let packet = Sent::new(0, 0).packet(bodies.insert(&Body::default()));
             for _ in 0..packets {
-                captures.note(0, Time::ZERO, &packet, &bodies, (0, Goes::ToReceiver));
+                let note = (trace, Time::ZERO, Time::ZERO);
+                captures.note(note, &packet, &bodies, (0, Goes::ToReceiver));
             }
             let failed = captures.finish().unwrap_err();
             assert_eq!(failed.kind(), io::ErrorKind::StorageFull);

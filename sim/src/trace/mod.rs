@@ -4,5 +4,10 @@
 pub(crate) mod capture;
 pub(crate) mod captures;
 pub(crate) mod events;
+pub(crate) mod headers;
 #[cfg(test)]
 pub(crate) mod memory;
+pub(crate) mod merged;
+pub(crate) mod noted;
+pub(crate) mod pcapng;
+pub(crate) mod separate;
