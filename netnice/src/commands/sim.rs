@@ -74,8 +74,8 @@ Exit codes: 0 done, 1 failed, 2 wrong usage or a scenario with mistakes; 130 int
 /// The name of all links for `--pcap` and `--events`.
 const ALL_LINKS: &str = "all";
 
-/// Bytes of a packet in a trace: all headers, but no data.
-const SNAP_LENGTH: u32 = 128;
+/// Bytes of a packet in a trace: the most that headers of IPv4 and TCP have. Data are zeros.
+const SNAP_LENGTH: u32 = 80;
 
 /// Simulate a scenario packet by packet.
 #[derive(Debug, Args)]
