@@ -6,6 +6,8 @@ mod derived;
 mod directory;
 mod e_model;
 #[cfg(feature = "parquet")]
+mod encoded_column;
+#[cfg(feature = "parquet")]
 mod event_file;
 mod events;
 #[cfg(feature = "parquet")]

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Time series as a Parquet file, with a row for each sample.
 //!
-//! All columns but the values repeat themselves, and are encoded here: a general writer looks each field of each row up in a dictionary, which
-//! takes longer than a simulation.
+//! All columns but the values repeat themselves.
 
 use std::hash::Hash;
 use std::io::Write;
@@ -10,21 +9,17 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use parquet::basic::{Encoding, LogicalType, Repetition, Type as PhysicalType};
-use parquet::column::page::{CompressedPage, Page, PageWriter};
+use parquet::basic::{LogicalType, Repetition, Type as PhysicalType};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
-use parquet::column::writer::ColumnCloseResult;
 use parquet::data_type::{ByteArray, DataType, DoubleType};
 use parquet::errors::{ParquetError, Result};
-use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
-use parquet::file::writer::{
-    SerializedFileWriter, SerializedPageWriter, SerializedRowGroupWriter, TrackedWrite,
-};
-use parquet::schema::types::{ColumnDescPtr, Type};
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::schema::types::Type;
 use rustc_hash::FxHashMap;
 
+use super::encoded_column::{Chunk, GROUP, Levels, Places, push_number, text};
 use super::samples::{Samples, rows};
 use super::{RunResults, Series};
 
@@ -140,90 +135,6 @@ fn write_group<W: Write + Send>(
     }
     group.close()?;
     Ok(())
-}
-
-/// An encoded column.
-struct Chunk {
-    rows: usize,
-    /// The dictionary's bytes and its entries, if there is one.
-    dictionary: Option<(Vec<u8>, usize)>,
-    /// Places in the dictionary, or the fields themselves; before them the definition levels, if the column may have nulls.
-    data: Vec<u8>,
-}
-
-impl Chunk {
-    fn append<W: Write + Send>(
-        self,
-        group: &mut SerializedRowGroupWriter<'_, W>,
-        column: &ColumnDescPtr,
-    ) -> Result<()> {
-        let rows = self.rows as u64;
-        // Room for the pages with their headers: a column of megabytes moves several times as it grows.
-        let dictionary = self.dictionary.as_ref().map_or(0, |(plain, _)| plain.len());
-        let room = self.data.len() + dictionary + 256;
-        let mut sink = TrackedWrite::new(Vec::with_capacity(room));
-        let mut pages = SerializedPageWriter::new(&mut sink);
-        let mut encodings = vec![Encoding::PLAIN];
-        let mut encoding = Encoding::PLAIN;
-        let mut dictionary_offset = None;
-        if let Some((plain, entries)) = self.dictionary {
-            encoding = Encoding::RLE_DICTIONARY;
-            encodings.push(encoding);
-            let length = plain.len();
-            let page = Page::DictionaryPage {
-                buf: plain.into(),
-                num_values: entries as u32,
-                encoding: Encoding::PLAIN,
-                is_sorted: false,
-            };
-            let written = pages.write_page(CompressedPage::new(page, length))?;
-            dictionary_offset = Some(written.offset as i64);
-        }
-        let length = self.data.len();
-        let page = Page::DataPage {
-            buf: self.data.into(),
-            num_values: self.rows as u32,
-            encoding,
-            def_level_encoding: Encoding::RLE,
-            rep_level_encoding: Encoding::RLE,
-            statistics: None,
-        };
-        let written = pages.write_page(CompressedPage::new(page, length))?;
-        let bytes = Bytes::from(sink.into_inner()?);
-        let metadata = ColumnChunkMetaData::builder(column.clone())
-            .set_encodings(encodings)
-            .set_total_compressed_size(bytes.len() as i64)
-            .set_total_uncompressed_size(bytes.len() as i64)
-            .set_num_values(rows as i64)
-            .set_data_page_offset(written.offset as i64)
-            .set_dictionary_page_offset(dictionary_offset)
-            .build()?;
-        let closed = ColumnCloseResult {
-            bytes_written: bytes.len() as u64,
-            rows_written: rows,
-            metadata,
-            bloom_filter: None,
-            column_index: None,
-            offset_index: None,
-        };
-        group.append_column(&bytes, closed)
-    }
-}
-
-/// Adds a number in base 128, least significant digit first (ULEB128).
-fn push_number(to: &mut Vec<u8>, mut number: usize) {
-    while number >= 0x80 {
-        to.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    to.push(number as u8);
-}
-
-/// A text as a dictionary has it.
-fn text(plain: &mut Vec<u8>, text: &(impl AsRef<str> + ?Sized)) {
-    let text = text.as_ref();
-    plain.extend_from_slice(&(text.len() as u32).to_le_bytes());
-    plain.extend_from_slice(text.as_bytes());
 }
 
 /// A column whose field is the same for all samples of a piece: a dictionary, and runs of places in it (the hybrid of run length and
@@ -352,18 +263,14 @@ fn few_values(pieces: &[Piece]) -> Option<Chunk> {
     let mut known: FxHashMap<u64, u16> = FxHashMap::default();
     let mut plain = Vec::new();
     let mut places = Places::default();
-    // Definition levels: runs of rows with a value, and of rows without.
-    let mut levels: Vec<(bool, usize)> = Vec::new();
+    let mut levels = Levels::default();
     for piece in pieces {
         let values = &piece.series.value[piece.samples.clone()];
         // Many values stay what they were.
         for equal in values.chunk_by(|one, next| one.to_bits() == next.to_bits()) {
             let value = equal[0];
             let present = value.is_finite();
-            match levels.last_mut() {
-                Some((before, length)) if *before == present => *length += equal.len(),
-                _ => levels.push((present, equal.len())),
-            }
+            levels.push(present, equal.len());
             if !present {
                 continue;
             }
@@ -383,87 +290,14 @@ fn few_values(pieces: &[Piece]) -> Option<Chunk> {
     if places.rows == 0 {
         return None;
     }
-    let mut runs = Vec::new();
-    for (present, length) in levels {
-        push_number(&mut runs, length << 1);
-        runs.push(u8::from(present));
-    }
-    let mut data = (runs.len() as u32).to_le_bytes().to_vec();
-    data.extend_from_slice(&runs);
+    let mut data = Vec::new();
+    levels.encode(&mut data);
     places.encode(known.len(), &mut data);
     Some(Chunk {
         rows,
         dictionary: Some((plain, known.len())),
         data,
     })
-}
-
-/// Places in a dictionary, to be encoded as runs of one place where that is shorter, and otherwise one by one (the hybrid of the Parquet
-/// format).
-#[derive(Default)]
-struct Places {
-    rows: usize,
-    /// Those that are encoded one by one.
-    single: Vec<u16>,
-    /// Runs: how many of `single` come before it, its place, and its length.
-    runs: Vec<(usize, u16, usize)>,
-}
-
-/// Places that are encoded one by one come in groups of so many.
-const GROUP: usize = 8;
-
-impl Places {
-    /// Adds the same place so many times.
-    fn push(&mut self, place: u16, times: usize) {
-        /// A shorter run would save little.
-        const WORTH: usize = 4 * GROUP;
-        self.rows += times;
-        // A run begins behind a whole group.
-        let missing = self.single.len().next_multiple_of(GROUP) - self.single.len();
-        if times >= missing + WORTH {
-            self.single.resize(self.single.len() + missing, place);
-            self.push_run(place, times - missing);
-        } else {
-            self.single.resize(self.single.len() + times, place);
-        }
-    }
-
-    fn push_run(&mut self, place: u16, length: usize) {
-        match self.runs.last_mut() {
-            Some((before, last, so_far)) if *before == self.single.len() && *last == place => {
-                *so_far += length;
-            }
-            _ => self.runs.push((self.single.len(), place, length)),
-        }
-    }
-
-    /// Adds them to `data`, for a dictionary of so many entries.
-    fn encode(&self, entries: usize, data: &mut Vec<u8>) {
-        let bytes = place_bytes(entries);
-        data.reserve_exact(16 + 2 * self.single.len() + 8 * self.runs.len());
-        data.push(8 * bytes as u8);
-        let mut next = 0;
-        for &(before, place, length) in &self.runs {
-            push_groups(data, &self.single[next..before], bytes);
-            next = before;
-            push_number(data, length << 1);
-            data.extend_from_slice(&place.to_le_bytes()[..bytes]);
-        }
-        push_groups(data, &self.single[next..], bytes);
-    }
-}
-
-/// Adds places one by one, the last group filled up with zeros.
-fn push_groups(data: &mut Vec<u8>, places: &[u16], bytes: usize) {
-    if places.is_empty() {
-        return;
-    }
-    let end = begin_groups(data, places.len(), bytes);
-    match bytes {
-        1 => data.extend(places.iter().map(|&place| place as u8)),
-        _ => data.extend(places.iter().flat_map(|place| place.to_le_bytes())),
-    }
-    data.resize(end, 0);
 }
 
 /// Writes the column of values.
@@ -711,27 +545,6 @@ mod tests {
                 prop_assert_eq!(bits(&found.value), bits(&series.value));
             }
         }
-    }
-
-    #[test]
-    fn runs_of_one_place_are_not_written_one_by_one() {
-        let mut places = Places::default();
-        places.push(1, 3);
-        // Five fill up the group, and 95 are a run, with 40 more.
-        places.push(0, 100);
-        places.push(0, 40);
-        places.push(2, 2);
-        let mut data = Vec::new();
-        places.encode(3, &mut data);
-        let groups = |of: [u8; 8]| [&[3], &of[..]].concat();
-        let run = [0x8e, 0x02, 0]; // 135 in base 128, shifted by one bit: 270
-        let expected = [
-            &[8][..],
-            &groups([1, 1, 1, 0, 0, 0, 0, 0]),
-            &run,
-            &groups([2, 2, 0, 0, 0, 0, 0, 0]),
-        ];
-        assert_eq!(data, expected.concat());
     }
 
     #[test]

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Columns of Parquet files that are encoded here: a general writer looks each field of each row up in a dictionary, which takes longer than a
+//! simulation, where the caller knows most places in it.
+
+use std::io::Write;
+
+use bytes::Bytes;
+use parquet::basic::Encoding;
+use parquet::column::page::{CompressedPage, Page, PageWriter};
+use parquet::column::writer::ColumnCloseResult;
+use parquet::errors::Result;
+use parquet::file::metadata::ColumnChunkMetaData;
+use parquet::file::writer::{SerializedPageWriter, SerializedRowGroupWriter, TrackedWrite};
+use parquet::schema::types::ColumnDescPtr;
+
+/// An encoded column.
+pub(super) struct Chunk {
+    pub rows: usize,
+    /// The dictionary's bytes and its entries, if there is one.
+    pub dictionary: Option<(Vec<u8>, usize)>,
+    /// Places in the dictionary, or the fields themselves; before them the definition levels, if the column may have nulls.
+    pub data: Vec<u8>,
+}
+
+impl Chunk {
+    /// Adds the column to a group of rows.
+    pub fn append<W: Write + Send>(
+        self,
+        group: &mut SerializedRowGroupWriter<'_, W>,
+        column: &ColumnDescPtr,
+    ) -> Result<()> {
+        let rows = self.rows as u64;
+        // Room for the pages with their headers: a column of megabytes moves several times as it grows.
+        let dictionary = self.dictionary.as_ref().map_or(0, |(plain, _)| plain.len());
+        let room = self.data.len() + dictionary + 256;
+        let mut sink = TrackedWrite::new(Vec::with_capacity(room));
+        let mut pages = SerializedPageWriter::new(&mut sink);
+        let mut encodings = vec![Encoding::PLAIN];
+        let mut encoding = Encoding::PLAIN;
+        let mut dictionary_offset = None;
+        if let Some((plain, entries)) = self.dictionary {
+            encoding = Encoding::RLE_DICTIONARY;
+            encodings.push(encoding);
+            let length = plain.len();
+            let page = Page::DictionaryPage {
+                buf: plain.into(),
+                num_values: entries as u32,
+                encoding: Encoding::PLAIN,
+                is_sorted: false,
+            };
+            let written = pages.write_page(CompressedPage::new(page, length))?;
+            dictionary_offset = Some(written.offset as i64);
+        }
+        let length = self.data.len();
+        let page = Page::DataPage {
+            buf: self.data.into(),
+            num_values: self.rows as u32,
+            encoding,
+            def_level_encoding: Encoding::RLE,
+            rep_level_encoding: Encoding::RLE,
+            statistics: None,
+        };
+        let written = pages.write_page(CompressedPage::new(page, length))?;
+        let bytes = Bytes::from(sink.into_inner()?);
+        let metadata = ColumnChunkMetaData::builder(column.clone())
+            .set_encodings(encodings)
+            .set_total_compressed_size(bytes.len() as i64)
+            .set_total_uncompressed_size(bytes.len() as i64)
+            .set_num_values(rows as i64)
+            .set_data_page_offset(written.offset as i64)
+            .set_dictionary_page_offset(dictionary_offset)
+            .build()?;
+        let closed = ColumnCloseResult {
+            bytes_written: bytes.len() as u64,
+            rows_written: rows,
+            metadata,
+            bloom_filter: None,
+            column_index: None,
+            offset_index: None,
+        };
+        group.append_column(&bytes, closed)
+    }
+}
+
+/// Adds a number in base 128, least significant digit first (ULEB128).
+pub(super) fn push_number(to: &mut Vec<u8>, mut number: usize) {
+    while number >= 0x80 {
+        to.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    to.push(number as u8);
+}
+
+/// A text as a dictionary has it.
+pub(super) fn text(plain: &mut Vec<u8>, text: &(impl AsRef<str> + ?Sized)) {
+    let text = text.as_ref();
+    plain.extend_from_slice(&(text.len() as u32).to_le_bytes());
+    plain.extend_from_slice(text.as_bytes());
+}
+
+/// Definition levels: runs of rows with a value, and of rows without.
+#[derive(Default)]
+pub(super) struct Levels(Vec<(bool, usize)>);
+
+impl Levels {
+    /// Adds so many rows.
+    pub fn push(&mut self, present: bool, rows: usize) {
+        match self.0.last_mut() {
+            Some((before, length)) if *before == present => *length += rows,
+            _ => self.0.push((present, rows)),
+        }
+    }
+
+    /// Adds them to `data`.
+    pub fn encode(&self, data: &mut Vec<u8>) {
+        let mut runs = Vec::new();
+        for &(present, length) in &self.0 {
+            push_number(&mut runs, length << 1);
+            runs.push(u8::from(present));
+        }
+        data.extend_from_slice(&(runs.len() as u32).to_le_bytes());
+        data.extend_from_slice(&runs);
+    }
+}
+
+/// Places in a dictionary, to be encoded as runs of one place where that is shorter, and otherwise one by one (the hybrid of the Parquet
+/// format).
+#[derive(Default)]
+pub(super) struct Places {
+    pub rows: usize,
+    /// Those that are encoded one by one.
+    single: Vec<u16>,
+    /// Runs: how many of `single` come before it, its place, and its length.
+    runs: Vec<(usize, u16, usize)>,
+}
+
+/// Places that are encoded one by one come in groups of so many.
+pub(super) const GROUP: usize = 8;
+
+impl Places {
+    /// Adds the same place so many times.
+    pub fn push(&mut self, place: u16, times: usize) {
+        /// A shorter run would save little.
+        const WORTH: usize = 4 * GROUP;
+        self.rows += times;
+        // A run begins behind a whole group.
+        let missing = self.single.len().next_multiple_of(GROUP) - self.single.len();
+        if times >= missing + WORTH {
+            self.single.resize(self.single.len() + missing, place);
+            self.push_run(place, times - missing);
+        } else {
+            self.single.resize(self.single.len() + times, place);
+        }
+    }
+
+    fn push_run(&mut self, place: u16, length: usize) {
+        match self.runs.last_mut() {
+            Some((before, last, so_far)) if *before == self.single.len() && *last == place => {
+                *so_far += length;
+            }
+            _ => self.runs.push((self.single.len(), place, length)),
+        }
+    }
+
+    /// A column without nulls of the fields in a dictionary, `plain`, of so many entries.
+    pub fn into_chunk(self, plain: Vec<u8>, entries: usize) -> Chunk {
+        let mut data = Vec::new();
+        self.encode(entries, &mut data);
+        Chunk {
+            rows: self.rows,
+            dictionary: Some((plain, entries)),
+            data,
+        }
+    }
+
+    /// Adds them to `data`, for a dictionary of so many entries.
+    pub fn encode(&self, entries: usize, data: &mut Vec<u8>) {
+        let bits = (usize::BITS - entries.saturating_sub(1).leading_zeros()).max(1);
+        let bytes = bits.div_ceil(8) as usize;
+        data.reserve(16 + self.single.len() * bits as usize / 8 + 8 * self.runs.len());
+        data.push(bits as u8);
+        let mut next = 0;
+        for &(before, place, length) in &self.runs {
+            push_groups(data, &self.single[next..before], bits);
+            next = before;
+            push_number(data, length << 1);
+            data.extend_from_slice(&place.to_le_bytes()[..bytes]);
+        }
+        push_groups(data, &self.single[next..], bits);
+    }
+}
+
+/// Adds places one by one, of so many bits each, the last group filled up with zeros.
+fn push_groups(data: &mut Vec<u8>, places: &[u16], bits: u32) {
+    if places.is_empty() {
+        return;
+    }
+    push_number(data, places.len().div_ceil(GROUP) << 1 | 1);
+    for group in places.chunks(GROUP) {
+        let packed = group
+            .iter()
+            .rev()
+            .fold(0, |packed: u128, &place| packed << bits | u128::from(place));
+        // Eight places of so many bits take as many bytes.
+        data.extend_from_slice(&packed.to_le_bytes()[..bits as usize]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_of_one_place_are_not_written_one_by_one() {
+        let mut places = Places::default();
+        places.push(1, 3);
+        // Five fill up the group, and 95 are a run, with 40 more.
+        places.push(0, 100);
+        places.push(0, 40);
+        places.push(2, 2);
+        let mut data = Vec::new();
+        places.encode(3, &mut data);
+        // Two bits for each place, the first in the lowest: 1, 1, 1, 0; 0, 0, 0, 0.
+        let run = [0x8e, 0x02, 0]; // 135, shifted by one bit, in base 128
+        let expected = [&[2][..], &[3, 0b0001_0101, 0], &run, &[3, 0b0000_1010, 0]];
+        assert_eq!(data, expected.concat());
+    }
+}
