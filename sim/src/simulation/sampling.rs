@@ -153,10 +153,11 @@ impl<S: Scheduler> Run<S> {
     /// A packet is about to be offered to a drop-tail link at `at`.
     #[inline(always)]
     pub(super) fn sample_link(&mut self, index: usize, at: Time) {
-        if self.sampler.is_some() {
+        if let Some(sampler) = &self.sampler {
             // Most links never have a packet that waits.
             let (link, _) = self.links.drop_tail(index);
-            if link.is_busy_at(at) || link.has_queued() {
+            let may_queue = link.is_busy_at(at) || link.has_queued();
+            if may_queue && sampler.link_is_due(index, at) {
                 self.sample_link_before(index, at);
             }
         }
@@ -165,9 +166,7 @@ impl<S: Scheduler> Run<S> {
     #[inline(never)]
     fn sample_link_before(&mut self, index: usize, at: Time) {
         if let Some(sampler) = &mut self.sampler {
-            if sampler.link_is_due(index, at) {
-                sampler.sample_link(index, at, |at| queue_values(&mut self.links, index, at));
-            }
+            sampler.sample_link(index, at, |at| queue_values(&mut self.links, index, at));
         }
     }
 
