@@ -161,6 +161,10 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let jobs = arguments
         .jobs
         .map_or(cores / arguments.cores, NonZeroUsize::get);
+    let runs = file.runs().len();
+    if jobs.min(runs) <= 1 && arguments.cores.get() == 1 {
+        allocator::share_memory();
+    }
     let out = arguments.batch.out.as_deref();
     let out = out.filter(|_| !arguments.pcap.is_empty() || !arguments.events.is_empty());
     let traces = |number, seed| out.map(|out| traces(out, arguments, &run_name(number, seed)));

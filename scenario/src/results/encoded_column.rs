@@ -5,13 +5,14 @@
 use std::io::Write;
 
 use bytes::Bytes;
-use parquet::basic::Encoding;
+use parquet::basic::{Compression, Encoding};
 use parquet::column::page::{CompressedPage, Page, PageWriter};
 use parquet::column::writer::ColumnCloseResult;
-use parquet::errors::Result;
+use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::writer::{SerializedPageWriter, SerializedRowGroupWriter, TrackedWrite};
 use parquet::schema::types::ColumnDescPtr;
+use snap::raw::Encoder;
 
 /// An encoded column.
 pub(super) struct Chunk {
@@ -20,6 +21,8 @@ pub(super) struct Chunk {
     pub dictionary: Option<(Vec<u8>, usize)>,
     /// Places in the dictionary, or the fields themselves; before them the definition levels, if the column may have nulls.
     pub data: Vec<u8>,
+    /// The data repeat themselves: they are compressed.
+    pub repeats: bool,
 }
 
 impl Chunk {
@@ -32,28 +35,41 @@ impl Chunk {
         let rows = self.rows as u64;
         // Room for the pages with their headers: a column of megabytes moves several times as it grows.
         let dictionary = self.dictionary.as_ref().map_or(0, |(plain, _)| plain.len());
-        let room = self.data.len() + dictionary + 256;
+        let uncompressed = self.data.len() + dictionary;
+        let compression = match self.repeats {
+            true => Compression::SNAPPY,
+            false => Compression::UNCOMPRESSED,
+        };
+        let compress = |page: Vec<u8>| match self.repeats {
+            true => Encoder::new().compress_vec(&page),
+            false => Ok(page),
+        };
+        let compress = |page| compress(page).map_err(|error| ParquetError::External(error.into()));
+        let room = uncompressed + 256;
         let mut sink = TrackedWrite::new(Vec::with_capacity(room));
         let mut pages = SerializedPageWriter::new(&mut sink);
         let mut encodings = vec![Encoding::PLAIN];
         let mut encoding = Encoding::PLAIN;
         let mut dictionary_offset = None;
+        // Bytes of the headers of pages.
+        let mut headers = 0;
         if let Some((plain, entries)) = self.dictionary {
             encoding = Encoding::RLE_DICTIONARY;
             encodings.push(encoding);
             let length = plain.len();
             let page = Page::DictionaryPage {
-                buf: plain.into(),
+                buf: compress(plain)?.into(),
                 num_values: entries as u32,
                 encoding: Encoding::PLAIN,
                 is_sorted: false,
             };
             let written = pages.write_page(CompressedPage::new(page, length))?;
+            headers += written.uncompressed_size - length;
             dictionary_offset = Some(written.offset as i64);
         }
         let length = self.data.len();
         let page = Page::DataPage {
-            buf: self.data.into(),
+            buf: compress(self.data)?.into(),
             num_values: self.rows as u32,
             encoding,
             def_level_encoding: Encoding::RLE,
@@ -61,11 +77,13 @@ impl Chunk {
             statistics: None,
         };
         let written = pages.write_page(CompressedPage::new(page, length))?;
+        headers += written.uncompressed_size - length;
         let bytes = Bytes::from(sink.into_inner()?);
         let metadata = ColumnChunkMetaData::builder(column.clone())
             .set_encodings(encodings)
+            .set_compression(compression)
             .set_total_compressed_size(bytes.len() as i64)
-            .set_total_uncompressed_size(bytes.len() as i64)
+            .set_total_uncompressed_size((uncompressed + headers) as i64)
             .set_num_values(rows as i64)
             .set_data_page_offset(written.offset as i64)
             .set_dictionary_page_offset(dictionary_offset)
@@ -170,6 +188,7 @@ impl Places {
             rows: self.rows,
             dictionary: Some((plain, entries)),
             data,
+            repeats: false,
         }
     }
 

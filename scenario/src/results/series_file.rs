@@ -172,6 +172,7 @@ fn repeated<'a, K: Hash + Eq + Clone>(
         rows,
         dictionary: Some((plain, places.len())),
         data,
+        repeats: false,
     }
 }
 
@@ -226,6 +227,8 @@ fn times(pieces: &[Piece]) -> Chunk {
         rows,
         dictionary: Some((plain, places.len())),
         data,
+        // Most series have the same times.
+        repeats: true,
     }
 }
 
@@ -254,6 +257,7 @@ fn plain_times(pieces: &[Piece], rows: usize) -> Chunk {
         rows,
         dictionary: None,
         data,
+        repeats: false,
     }
 }
 
@@ -297,6 +301,7 @@ fn few_values(pieces: &[Piece]) -> Option<Chunk> {
         rows,
         dictionary: Some((plain, known.len())),
         data,
+        repeats: false,
     })
 }
 
