@@ -280,6 +280,11 @@ impl ResultsDirectory {
         &self.path
     }
 
+    /// Where time series are that are kept as Parquet files.
+    pub fn series_directory(&self) -> PathBuf {
+        self.path.join(SERIES)
+    }
+
     /// A run that was finished before this directory was opened; an error where there is a file, but not of that run as
     /// it was written. `number` is that of `point` in the sweep. Its time series stay in their file where they have one of their own:
     /// [`ResultsDirectory::load_series`] reads them.
@@ -345,7 +350,7 @@ impl ResultsDirectory {
         }
         let name = series_file(point, run.seed);
         let path = self.path.join(&name);
-        let directory = self.path.join(SERIES);
+        let directory = self.series_directory();
         fs::create_dir_all(&directory).map_err(at(&directory))?;
         let axes = &self.manifest.axes;
         let written = output::replace_through(&path, Hashed::new, |file| {

@@ -129,8 +129,12 @@ impl Levels {
         }
     }
 
+    fn rows(&self) -> usize {
+        self.0.iter().map(|&(_, length)| length).sum()
+    }
+
     /// Adds them to `data`.
-    pub fn encode(&self, data: &mut Vec<u8>) {
+    fn encode(&self, data: &mut Vec<u8>) {
         let mut runs = Vec::new();
         for &(present, length) in &self.0 {
             push_number(&mut runs, length << 1);
@@ -154,6 +158,18 @@ pub(super) struct Places {
 
 /// Places that are encoded one by one come in groups of so many.
 pub(super) const GROUP: usize = 8;
+
+/// Bits of a place in a dictionary of so many entries.
+pub(super) fn place_bits(entries: usize) -> u32 {
+    (usize::BITS - entries.saturating_sub(1).leading_zeros()).max(1)
+}
+
+/// Begins so many places one by one. Returns the number of their groups.
+pub(super) fn begin_groups(data: &mut Vec<u8>, places: usize) -> usize {
+    let groups = places.div_ceil(GROUP);
+    push_number(data, groups << 1 | 1);
+    groups
+}
 
 impl Places {
     /// Adds the same place so many times.
@@ -180,12 +196,15 @@ impl Places {
         }
     }
 
-    /// A column without nulls of the fields in a dictionary, `plain`, of so many entries.
-    pub fn into_chunk(self, plain: Vec<u8>, entries: usize) -> Chunk {
+    /// A column of the fields in a dictionary, `plain`, of so many entries. It may have nulls where there are `levels`.
+    pub fn into_chunk(self, levels: Option<Levels>, plain: Vec<u8>, entries: usize) -> Chunk {
         let mut data = Vec::new();
+        if let Some(levels) = &levels {
+            levels.encode(&mut data);
+        }
         self.encode(entries, &mut data);
         Chunk {
-            rows: self.rows,
+            rows: levels.map_or(self.rows, |levels| levels.rows()),
             dictionary: Some((plain, entries)),
             data,
             repeats: false,
@@ -193,8 +212,8 @@ impl Places {
     }
 
     /// Adds them to `data`, for a dictionary of so many entries.
-    pub fn encode(&self, entries: usize, data: &mut Vec<u8>) {
-        let bits = (usize::BITS - entries.saturating_sub(1).leading_zeros()).max(1);
+    fn encode(&self, entries: usize, data: &mut Vec<u8>) {
+        let bits = place_bits(entries);
         let bytes = bits.div_ceil(8) as usize;
         data.reserve(16 + self.single.len() * bits as usize / 8 + 8 * self.runs.len());
         data.push(bits as u8);
@@ -214,7 +233,7 @@ fn push_groups(data: &mut Vec<u8>, places: &[u16], bits: u32) {
     if places.is_empty() {
         return;
     }
-    push_number(data, places.len().div_ceil(GROUP) << 1 | 1);
+    begin_groups(data, places.len());
     for group in places.chunks(GROUP) {
         let packed = group
             .iter()

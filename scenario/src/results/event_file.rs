@@ -79,7 +79,7 @@ impl<W: Write + Send> EventFile<W> {
         let sequence = ColumnPath::from("sequence");
         let waited = ColumnPath::from("waited_ns");
         // Times grow by little, and few of them occur twice. A reader that wants some of the rows finds them by time; the smallest and the
-        // largest value of other columns tell nothing, as each group has most values.
+        // largest value of other columns tell nothing, as each group has most values. Waits of packets in one queue differ by little, too.
         let properties = WriterProperties::builder()
             .set_statistics_enabled(EnabledStatistics::None)
             .set_offset_index_disabled(true)
@@ -193,7 +193,7 @@ fn names(
         }
         places.push(*place, 1);
     }
-    Some(places.into_chunk(plain, entries.into()))
+    Some(places.into_chunk(None, plain, entries.into()))
 }
 
 /// The column of lengths, of which most are those of full packets and of ACKs; `None` where they are many.
@@ -209,7 +209,7 @@ fn lengths(events: &[LinkEvent]) -> Option<Chunk> {
         });
         places.push(place, 1);
     }
-    Some(places.into_chunk(plain, known.len()))
+    Some(places.into_chunk(None, plain, known.len()))
 }
 
 #[cfg(test)]
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn names_of_any_number_read_back() {
-        // Places of one byte, of two, and no dictionary of this file's own.
+        // Places of 8 bits, of 9, of 16, and no dictionary of this file's own.
         for flows in [256, 257, 65_535, 65_536] {
             let names: Vec<String> = (0..flows).map(|number| format!("flow {number}")).collect();
             let event = |number: u32| LinkEvent {

@@ -19,7 +19,9 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::Type;
 use rustc_hash::FxHashMap;
 
-use super::encoded_column::{Chunk, GROUP, Levels, Places, push_number, text};
+use super::encoded_column::{
+    Chunk, GROUP, Levels, Places, begin_groups, place_bits, push_number, text,
+};
 use super::samples::{Samples, rows};
 use super::{RunResults, Series};
 
@@ -162,7 +164,7 @@ fn repeated<'a, K: Hash + Eq + Clone>(
             _ => runs.push((place, samples)),
         }
     }
-    let bits = (usize::BITS - (places.len() - 1).leading_zeros()).max(1);
+    let bits = place_bits(places.len());
     let mut data = vec![bits as u8];
     for (place, length) in runs {
         push_number(&mut data, length << 1);
@@ -206,9 +208,11 @@ fn times(pieces: &[Piece]) -> Chunk {
         of_times.push((times, of_these));
     }
     let mut data = Vec::with_capacity(16 + 2 * rows);
-    let bytes = place_bytes(places.len());
+    // Whole bytes, so that series that share their times copy them.
+    let bytes = place_bits(places.len()).div_ceil(8) as usize;
     data.push(8 * bytes as u8);
-    let padded = begin_groups(&mut data, rows, bytes);
+    let groups = begin_groups(&mut data, rows);
+    let padded = data.len() + groups * GROUP * bytes;
     let mut of_times = of_times.into_iter().peekable();
     let mut encoded: Vec<u8> = Vec::new();
     for piece in pieces {
@@ -232,21 +236,6 @@ fn times(pieces: &[Piece]) -> Chunk {
     }
 }
 
-/// Bytes of a place in a dictionary of so many entries, one or two.
-fn place_bytes(entries: usize) -> usize {
-    match entries {
-        ..=0x100 => 1,
-        _ => 2,
-    }
-}
-
-/// Begins groups of places one by one, so many in all. Returns the length of the data with all of them.
-fn begin_groups(data: &mut Vec<u8>, places: usize, bytes: usize) -> usize {
-    let groups = places.div_ceil(GROUP);
-    push_number(data, groups << 1 | 1);
-    data.len() + groups * GROUP * bytes
-}
-
 fn plain_times(pieces: &[Piece], rows: usize) -> Chunk {
     let mut data = Vec::with_capacity(8 * rows);
     for piece in pieces {
@@ -263,7 +252,6 @@ fn plain_times(pieces: &[Piece], rows: usize) -> Chunk {
 
 /// The column of values as places in a dictionary, which suits queues that mostly are empty; `None` where that saves little.
 fn few_values(pieces: &[Piece]) -> Option<Chunk> {
-    let rows = pieces.iter().map(|piece| piece.samples.len()).sum();
     let mut known: FxHashMap<u64, u16> = FxHashMap::default();
     let mut plain = Vec::new();
     let mut places = Places::default();
@@ -294,15 +282,7 @@ fn few_values(pieces: &[Piece]) -> Option<Chunk> {
     if places.rows == 0 {
         return None;
     }
-    let mut data = Vec::new();
-    levels.encode(&mut data);
-    places.encode(known.len(), &mut data);
-    Some(Chunk {
-        rows,
-        dictionary: Some((plain, known.len())),
-        data,
-        repeats: false,
-    })
+    Some(places.into_chunk(Some(levels), plain, known.len()))
 }
 
 /// Writes the column of values.
@@ -555,7 +535,7 @@ mod tests {
     #[test]
     fn a_dictionary_has_values_of_two_bytes_at_most() {
         let times: Arc<[f64]> = (0..1000).map(f64::from).collect();
-        // Places of one byte, of two, and no dictionary. Every third value is missing, and six follow each other that are equal.
+        // Places of 8 bits, of 9, of 16, and no dictionary. Every third value is missing, and six follow each other that are equal.
         for (different, dictionary) in [(256, true), (257, true), (65_536, true), (65_537, false)] {
             let value = |place: usize| match place % 3 {
                 0 => f64::NAN,

@@ -92,7 +92,7 @@ pub(crate) struct Sampler {
     sender_due_ns: Vec<u64>,
     receiver_due_ns: Vec<u64>,
     link_due_ns: Vec<u64>,
-    /// Likewise by the number of a flow or link.
+    /// The samples so far, by the number of the flow and of the link.
     of_flows: Vec<FlowSamples>,
     of_links: Vec<LinkSamples>,
     /// Samples of a series for which there is room from the beginning.
@@ -107,8 +107,6 @@ const NEVER_NS: u64 = u64::MAX;
 struct FlowSamples {
     /// Received up to the newest sample.
     goodput_bytes: u64,
-    /// The first of its series.
-    first: u32,
     sender: Vec<[f64; SENDERS_QUANTITIES]>,
     receiver: Vec<[f64; RECEIVERS_QUANTITIES]>,
 }
@@ -116,7 +114,6 @@ struct FlowSamples {
 /// The samples of a link so far, likewise.
 #[derive(Debug, Default)]
 struct LinkSamples {
-    first: u32,
     queue: Vec<[f64; OF_LINKS.len()]>,
 }
 
@@ -168,7 +165,6 @@ impl Sampler {
         self.of_flows.resize_with(flow + 1, FlowSamples::default);
         self.sender_due_ns.resize(flow + 1, NEVER_NS);
         self.receiver_due_ns.resize(flow + 1, NEVER_NS);
-        self.of_flows[flow].first = self.series.len() as u32;
         self.receiver_due_ns[flow] = self.interval_ns;
         if has_sender {
             self.sender_due_ns[flow] = self.interval_ns;
@@ -180,7 +176,6 @@ impl Sampler {
     pub fn add_link(&mut self, link: usize, name: &str) {
         self.of_links.resize_with(link + 1, LinkSamples::default);
         self.link_due_ns.resize(link + 1, NEVER_NS);
-        self.of_links[link].first = self.series.len() as u32;
         self.link_due_ns[link] = self.interval_ns;
         self.links.push(link);
         self.add(&OF_LINKS, name);
@@ -324,25 +319,25 @@ impl Sampler {
     /// for times that it has not come to.
     pub fn finish(&mut self) {
         let samples = self.times.len();
-        for &flow in &self.flows {
+        let flows = self.flows.len() * OF_FLOWS.len();
+        let (of_flows, of_links) = self.series.split_at_mut(flows);
+        let of_flows = of_flows.chunks_exact_mut(OF_FLOWS.len());
+        for (&flow, series) in self.flows.iter().zip(of_flows) {
             let of_flow = &mut self.of_flows[flow];
-            let first = of_flow.first as usize;
-            let (sender, receiver) =
-                self.series[first..first + OF_FLOWS.len()].split_at_mut(SENDERS_QUANTITIES);
+            let (sender, receiver) = series.split_at_mut(SENDERS_QUANTITIES);
             hand_over(mem::take(&mut of_flow.sender), samples, sender);
             hand_over(mem::take(&mut of_flow.receiver), samples, receiver);
         }
         let zeros = Arc::new(vec![0.0; samples]);
-        for &link in &self.links {
-            let of_link = &mut self.of_links[link];
-            let first = of_link.first as usize;
-            let series = &mut self.series[first..first + OF_LINKS.len()];
-            if of_link.queue.is_empty() {
+        let of_links = of_links.chunks_exact_mut(OF_LINKS.len());
+        for (&link, series) in self.links.iter().zip(of_links) {
+            let queue = mem::take(&mut self.of_links[link].queue);
+            if queue.is_empty() {
                 series
                     .iter_mut()
                     .for_each(|series| series.values = zeros.clone());
             } else {
-                hand_over(mem::take(&mut of_link.queue), samples, series);
+                hand_over(queue, samples, series);
             }
         }
     }

@@ -28,7 +28,7 @@ pub struct MergedCapture {
     kept: Kept,
     /// Packets that were kept and are now written.
     released: Vec<Late>,
-    /// What is written, by time, interface, and place in `released` and then in the batch.
+    /// Keys of the packets to write. Places count the packets in `released` first, then those in the batch.
     order: InOrder,
     /// All that is earlier is written.
     written_until: Time,

@@ -201,7 +201,7 @@ impl BatchArguments {
             say!(
                 "netnice: {} samples: time series are kept as Parquet files in {}; --series text keeps them as JSON and CSV",
                 file.samples(),
-                directory.path().join("series").display()
+                directory.series_directory().display()
             );
         }
         Ok((manifest, directory))
