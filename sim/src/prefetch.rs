@@ -31,6 +31,20 @@ pub fn prefetch_lines<T>(value: &T, lines: Range<usize>) {
     let _ = (value, lines, LINE);
 }
 
+/// Begins to fetch the cache line to which the next push writes; see [`prefetch`].
+#[inline(always)]
+pub fn prefetch_end<T>(values: &Vec<T>) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        let end = values.as_ptr().wrapping_add(values.len());
+        // SAFETY: a prefetch has no effect on memory and faults on no address.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(end.cast::<i8>()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = values;
+}
+
 /// Begins to fetch the first cache line of a value of any type; see [`prefetch`].
 #[inline(always)]
 pub fn prefetch_object<T: ?Sized>(value: &T) {

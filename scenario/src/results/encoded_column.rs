@@ -187,6 +187,12 @@ impl Places {
         }
     }
 
+    /// Adds a place that is encoded by itself.
+    pub fn push_single(&mut self, place: u16) {
+        self.rows += 1;
+        self.single.push(place);
+    }
+
     fn push_run(&mut self, place: u16, length: usize) {
         match self.runs.last_mut() {
             Some((before, last, so_far)) if *before == self.single.len() && *last == place => {

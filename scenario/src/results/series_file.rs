@@ -3,6 +3,7 @@
 //!
 //! All columns but the values repeat themselves.
 
+use std::collections::hash_map::Entry;
 use std::hash::Hash;
 use std::io::Write;
 use std::ops::Range;
@@ -252,37 +253,96 @@ fn plain_times(pieces: &[Piece], rows: usize) -> Chunk {
 
 /// The column of values as places in a dictionary, which suits queues that mostly are empty; `None` where that saves little.
 fn few_values(pieces: &[Piece]) -> Option<Chunk> {
-    let mut known: FxHashMap<u64, u16> = FxHashMap::default();
-    let mut plain = Vec::new();
+    /// Values are looked at so many at a time.
+    const AT_A_TIME: usize = 32;
+    let mut dictionary = Dictionary::default();
     let mut places = Places::default();
     let mut levels = Levels::default();
     for piece in pieces {
         let values = &piece.series.value[piece.samples.clone()];
-        // Many values stay what they were.
-        for equal in values.chunk_by(|one, next| one.to_bits() == next.to_bits()) {
-            let value = equal[0];
-            let present = value.is_finite();
-            levels.push(present, equal.len());
-            if !present {
+        for some in values.chunks(AT_A_TIME) {
+            // Both without a branch for each value.
+            let first = some[0].to_bits();
+            let differences = some.iter().fold(0, |differences, value| {
+                differences | (value.to_bits() ^ first)
+            });
+            let all_present = some.iter().fold(true, |all, value| all & value.is_finite());
+            if all_present && differences == 0 {
+                places.push(dictionary.place(first, places.rows)?, some.len());
+            } else if all_present {
+                for value in some {
+                    places.push_single(dictionary.place(value.to_bits(), places.rows)?);
+                }
+            } else {
+                for value in some {
+                    levels.push(value.is_finite(), 1);
+                    if value.is_finite() {
+                        places.push_single(dictionary.place(value.to_bits(), places.rows)?);
+                    }
+                }
                 continue;
             }
-            let place = match known.get(&value.to_bits()) {
-                Some(&place) => place,
-                None if known.len() > 1024 + places.rows / 4 => return None,
-                None => {
-                    let place = u16::try_from(known.len()).ok()?;
-                    plain.extend_from_slice(&value.to_le_bytes());
-                    known.insert(value.to_bits(), place);
-                    place
-                }
-            };
-            places.push(place, equal.len());
+            levels.push(true, some.len());
         }
     }
     if places.rows == 0 {
         return None;
     }
-    Some(places.into_chunk(Some(levels), plain, known.len()))
+    Some(places.into_chunk(Some(levels), dictionary.plain, dictionary.places.len()))
+}
+
+/// A dictionary of values as it grows.
+struct Dictionary {
+    /// The values, encoded.
+    plain: Vec<u8>,
+    /// Place of each value, by its bits.
+    places: FxHashMap<u64, u16>,
+    /// Values looked up last and their places, by the hash of the value: most are among them, and they stay in the cache of the processor.
+    recent: Vec<(u64, u16)>,
+}
+
+impl Default for Dictionary {
+    fn default() -> Dictionary {
+        Dictionary {
+            plain: Vec::new(),
+            places: FxHashMap::default(),
+            // No value that is looked up is NaN.
+            recent: vec![(f64::NAN.to_bits(), 0); 1 << Dictionary::RECENT_BITS],
+        }
+    }
+}
+
+impl Dictionary {
+    /// Binary logarithm of the number of values looked up last: 16 kB of them.
+    const RECENT_BITS: u32 = 10;
+
+    /// The place of a value in a column of so many rows before it; `None` if there are too many values.
+    #[inline]
+    fn place(&mut self, value: u64, rows: usize) -> Option<u16> {
+        // Fibonacci hashing: the multiplier is 2⁶⁴ divided by the golden ratio.
+        let hash = value.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - Self::RECENT_BITS);
+        let (recent, place) = self.recent[hash as usize];
+        if recent == value {
+            return Some(place);
+        }
+        let place = self.look_up(value, rows)?;
+        self.recent[hash as usize] = (value, place);
+        Some(place)
+    }
+
+    #[inline(never)]
+    fn look_up(&mut self, value: u64, rows: usize) -> Option<u16> {
+        let entries = self.places.len();
+        match self.places.entry(value) {
+            Entry::Occupied(entry) => Some(*entry.get()),
+            Entry::Vacant(_) if entries > 1024 + rows / 4 => None,
+            Entry::Vacant(entry) => {
+                let place = u16::try_from(entries).ok()?;
+                self.plain.extend_from_slice(&value.to_le_bytes());
+                Some(*entry.insert(place))
+            }
+        }
+    }
 }
 
 /// Writes the column of values.

@@ -2,10 +2,13 @@
 //! Values sampled at even intervals.
 
 use std::mem;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
 use netnice_queue::Time;
+
+use crate::prefetch::{prefetch, prefetch_end};
 
 /// A sampled quantity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -87,34 +90,10 @@ pub(crate) struct Sampler {
     /// Numbers of the flows and links sampled.
     pub flows: Vec<usize>,
     pub links: Vec<usize>,
-    interval_ns: u64,
-    /// The time of the next sample of each flow's sender, of its receiver, and of each link, in nanoseconds.
-    sender_due_ns: Vec<u64>,
-    receiver_due_ns: Vec<u64>,
-    link_due_ns: Vec<u64>,
-    /// The samples so far, by the number of the flow and of the link.
-    of_flows: Vec<FlowSamples>,
-    of_links: Vec<LinkSamples>,
-    /// Samples of a series for which there is room from the beginning.
-    room: usize,
-}
-
-/// The time of the next sample of what is not sampled.
-const NEVER_NS: u64 = u64::MAX;
-
-/// The samples of a flow so far, those of one time together: of thousands of flows each is seldom in the cache.
-#[derive(Debug, Default)]
-struct FlowSamples {
-    /// Received up to the newest sample.
-    goodput_bytes: u64,
-    sender: Vec<[f64; SENDERS_QUANTITIES]>,
-    receiver: Vec<[f64; RECEIVERS_QUANTITIES]>,
-}
-
-/// The samples of a link so far, likewise.
-#[derive(Debug, Default)]
-struct LinkSamples {
-    queue: Vec<[f64; OF_LINKS.len()]>,
+    of_senders: Samples<SENDERS_QUANTITIES>,
+    /// In place of the goodput, the bytes received since the beginning.
+    of_receivers: Samples<RECEIVERS_QUANTITIES>,
+    of_links: Samples<{ OF_LINKS.len() }>,
 }
 
 /// The values of a flow's receiver.
@@ -150,33 +129,24 @@ impl Sampler {
             series: Vec::new(),
             flows: Vec::new(),
             links: Vec::new(),
-            interval_ns: (interval.as_nanos() as u64).max(1),
-            sender_due_ns: Vec::new(),
-            receiver_due_ns: Vec::new(),
-            link_due_ns: Vec::new(),
-            of_flows: Vec::new(),
-            of_links: Vec::new(),
-            room: 0,
+            of_senders: Samples::new(interval, f64::NAN),
+            of_receivers: Samples::new(interval, f64::NAN),
+            of_links: Samples::new(interval, 0.0),
         }
     }
 
     /// Adds a flow, before any link. `has_sender`: its cwnd and the like can be sampled.
     pub fn add_flow(&mut self, flow: usize, name: &str, has_sender: bool) {
-        self.of_flows.resize_with(flow + 1, FlowSamples::default);
-        self.sender_due_ns.resize(flow + 1, NEVER_NS);
-        self.receiver_due_ns.resize(flow + 1, NEVER_NS);
-        self.receiver_due_ns[flow] = self.interval_ns;
+        self.of_receivers.add(flow);
         if has_sender {
-            self.sender_due_ns[flow] = self.interval_ns;
+            self.of_senders.add(flow);
         }
         self.flows.push(flow);
         self.add(&OF_FLOWS, name);
     }
 
     pub fn add_link(&mut self, link: usize, name: &str) {
-        self.of_links.resize_with(link + 1, LinkSamples::default);
-        self.link_due_ns.resize(link + 1, NEVER_NS);
-        self.link_due_ns[link] = self.interval_ns;
+        self.of_links.add(link);
         self.links.push(link);
         self.add(&OF_LINKS, name);
     }
@@ -194,79 +164,47 @@ impl Sampler {
     pub fn reserve(&mut self, end: Time) {
         /// Samples of all series for which there is room from the beginning: those of a gibibyte.
         const MOST: u64 = 1 << 27;
-        let samples = end.as_nanos() / self.interval_ns;
+        let samples = end.as_nanos() / self.of_links.interval_ns;
         let most = MOST / (self.series.len() as u64).max(1);
-        self.room = samples.min(most) as usize;
-        for &flow in &self.flows {
-            let samples = &mut self.of_flows[flow];
-            samples.sender.reserve_exact(self.room);
-            samples.receiver.reserve_exact(self.room);
-        }
-    }
-
-    /// The time of the sample behind so many.
-    fn time_ns(&self, samples: usize) -> u64 {
-        time_ns(samples, self.interval_ns)
-    }
-
-    /// The number of samples at times before `time`, of which there were so many at last.
-    #[inline(always)]
-    fn samples_before(&self, time: Time, so_far: usize) -> usize {
-        let before_ns = time.as_nanos().saturating_sub(1);
-        // Mostly it is one more, which takes no division to find out.
-        match before_ns < self.time_ns(so_far + 1) {
-            true => so_far + usize::from(before_ns >= self.time_ns(so_far)),
-            false => (before_ns / self.interval_ns) as usize,
-        }
+        let room = samples.min(most) as usize;
+        self.of_senders.room = room;
+        self.of_receivers.room = room;
+        self.of_links.room = room;
     }
 
     /// Returns true if the sender of `flow` has a sample at a time before `now`.
     #[inline(always)]
     pub fn sender_is_due(&self, flow: usize, now: Time) -> bool {
-        is_before(self.sender_due_ns.get(flow), now)
+        self.of_senders.is_due(flow, now)
     }
 
     /// Returns true if the receiver of `flow` has a sample at a time before `now`.
     #[inline(always)]
     pub fn receiver_is_due(&self, flow: usize, now: Time) -> bool {
-        is_before(self.receiver_due_ns.get(flow), now)
+        self.of_receivers.is_due(flow, now)
     }
 
     /// Returns true if `link` has a sample at a time before `now`.
     #[inline(always)]
     pub fn link_is_due(&self, link: usize, now: Time) -> bool {
-        is_before(self.link_due_ns.get(link), now)
+        self.of_links.is_due(link, now)
     }
 
     /// The samples of a flow's sender at times before `now` are `values`.
     pub fn sample_sender(&mut self, flow: usize, now: Time, values: [f64; SENDERS_QUANTITIES]) {
-        let samples = self.samples_before(now, self.of_flows[flow].sender.len());
-        self.add_of_sender(flow, samples, values);
-    }
-
-    fn add_of_sender(&mut self, flow: usize, samples: usize, values: [f64; SENDERS_QUANTITIES]) {
-        self.sender_due_ns[flow] = self.time_ns(samples);
-        fill(&mut self.of_flows[flow].sender, samples, values);
+        self.of_senders.take(flow, now, values);
     }
 
     /// The samples of a flow's receiver at times before `now` are `received`.
     pub fn sample_receiver(&mut self, flow: usize, now: Time, received: Received) {
-        let samples = self.samples_before(now, self.of_flows[flow].receiver.len());
-        self.add_of_receiver(flow, samples, received);
+        // Exact up to 2⁵³ bytes.
+        let values = [received.one_way_delay_s, received.goodput_bytes as f64];
+        self.of_receivers.take(flow, now, values);
     }
 
-    fn add_of_receiver(&mut self, flow: usize, samples: usize, received: Received) {
-        self.receiver_due_ns[flow] = self.time_ns(samples);
-        let interval_s = self.interval.as_secs_f64();
-        let of_flow = &mut self.of_flows[flow];
-        if of_flow.receiver.len() < samples {
-            let before = mem::replace(&mut of_flow.goodput_bytes, received.goodput_bytes);
-            let bits = (received.goodput_bytes - before) as f64 * 8.0;
-            let delay_s = received.one_way_delay_s;
-            of_flow.receiver.push([delay_s, bits / interval_s]);
-            // All of it came before the first of them.
-            fill(&mut of_flow.receiver, samples, [delay_s, 0.0]);
-        }
+    /// The link's queue was empty at the times of all samples before `now`.
+    pub fn skip_link(&mut self, link: usize, now: Time) {
+        self.of_links.pass(link, now);
     }
 
     /// Samples a link's queue for the times before `now`: `queue` returns its values at each.
@@ -276,26 +214,7 @@ impl Sampler {
         now: Time,
         queue: impl FnMut(Time) -> [f64; OF_LINKS.len()],
     ) {
-        let samples = self.samples_before(now, self.of_links[link].queue.len());
-        self.add_of_link(link, samples, queue);
-    }
-
-    fn add_of_link(
-        &mut self,
-        link: usize,
-        samples: usize,
-        mut queue: impl FnMut(Time) -> [f64; OF_LINKS.len()],
-    ) {
-        self.link_due_ns[link] = self.time_ns(samples);
-        let interval_ns = self.interval_ns;
-        let of_link = &mut self.of_links[link];
-        if of_link.queue.is_empty() {
-            of_link.queue.reserve_exact(self.room);
-        }
-        for number in of_link.queue.len()..samples {
-            let at_ns = time_ns(number, interval_ns);
-            of_link.queue.push(queue(Time::from_nanos(at_ns)));
-        }
+        self.of_links.take_each(link, now, queue);
     }
 
     /// Adds the samples of a flow that are missing up to the present.
@@ -305,14 +224,20 @@ impl Sampler {
         values: [f64; SENDERS_QUANTITIES],
         received: Received,
     ) {
-        let samples = self.times.len();
-        self.add_of_sender(flow, samples, values);
-        self.add_of_receiver(flow, samples, received);
+        let after = self.after_newest();
+        self.sample_sender(flow, after, values);
+        self.sample_receiver(flow, after, received);
     }
 
     /// Adds the samples of a link that are missing up to the present.
     pub fn complete_link(&mut self, link: usize, queue: impl FnMut(Time) -> [f64; OF_LINKS.len()]) {
-        self.add_of_link(link, self.times.len(), queue);
+        self.sample_link(link, self.after_newest(), queue);
+    }
+
+    /// A time after the newest that the run has come to, and before the next.
+    fn after_newest(&self) -> Time {
+        let newest = self.times.last();
+        newest.map_or(Time::ZERO, |newest| Time::from_nanos(newest.as_nanos() + 1))
     }
 
     /// Hands over all samples to the series. Those of a link of which none was taken are zero. Of a run that was stopped, some may have samples
@@ -321,54 +246,219 @@ impl Sampler {
         let samples = self.times.len();
         let flows = self.flows.len() * OF_FLOWS.len();
         let (of_flows, of_links) = self.series.split_at_mut(flows);
+        let mut of_senders = self.of_senders.finish();
+        let mut of_receivers = self.of_receivers.finish();
+        for [_, goodput] in &mut of_receivers {
+            to_rates(goodput, self.interval.as_secs_f64());
+        }
+        let none = Arc::new(vec![f64::NAN; samples]);
         let of_flows = of_flows.chunks_exact_mut(OF_FLOWS.len());
         for (&flow, series) in self.flows.iter().zip(of_flows) {
-            let of_flow = &mut self.of_flows[flow];
             let (sender, receiver) = series.split_at_mut(SENDERS_QUANTITIES);
-            hand_over(mem::take(&mut of_flow.sender), samples, sender);
-            hand_over(mem::take(&mut of_flow.receiver), samples, receiver);
+            hand_over(of_senders.get_mut(flow), &none, sender);
+            hand_over(of_receivers.get_mut(flow), &none, receiver);
         }
         let zeros = Arc::new(vec![0.0; samples]);
+        let mut values = self.of_links.finish();
         let of_links = of_links.chunks_exact_mut(OF_LINKS.len());
         for (&link, series) in self.links.iter().zip(of_links) {
-            let queue = mem::take(&mut self.of_links[link].queue);
-            if queue.is_empty() {
-                series
-                    .iter_mut()
-                    .for_each(|series| series.values = zeros.clone());
-            } else {
-                hand_over(queue, samples, series);
+            hand_over(values.get_mut(link), &zeros, series);
+        }
+    }
+}
+
+/// Hands over the samples of some series, as many as `missing` has, which takes the place of those that are missing.
+fn hand_over<const VALUES: usize>(
+    values: Option<&mut [Vec<f64>; VALUES]>,
+    missing: &Arc<Vec<f64>>,
+    series: &mut [Series],
+) {
+    let no_values = &mut [const { Vec::new() }; VALUES];
+    for (series, values) in series.iter_mut().zip(values.unwrap_or(no_values)) {
+        series.values = match mem::take(values) {
+            values if values.is_empty() => missing.clone(),
+            mut values => {
+                values.truncate(missing.len());
+                values.extend_from_slice(&missing[values.len()..]);
+                Arc::new(values)
+            }
+        };
+    }
+}
+
+/// Turns the bytes up to each sample into the bits per second since the sample before.
+fn to_rates(bytes: &mut [f64], interval_s: f64) {
+    let mut before = 0.0;
+    for bytes in bytes {
+        let so_far = mem::replace(bytes, (*bytes - before) * 8.0 / interval_s);
+        before = so_far;
+    }
+}
+
+/// The samples of flows' senders, of their receivers or of links so far: `VALUES` of each at a time.
+///
+/// They are noted in the order in which they are taken, and sorted into series many at a time: the ends of thousands of series are not in
+/// the cache.
+#[derive(Debug)]
+struct Samples<const VALUES: usize> {
+    interval_ns: u64,
+    /// The value of samples that were not noted.
+    unnoted: f64,
+    /// Samples of a series for which there is room from the beginning.
+    room: usize,
+    /// The next sample of each flow or link, by its number.
+    next: Vec<Next>,
+    noted: Vec<Noted<VALUES>>,
+    /// The samples that were noted before those, by the number of the flow or link.
+    sorted: Vec<[Vec<f64>; VALUES]>,
+}
+
+/// A sample that has not been taken.
+#[derive(Debug, Clone, Copy)]
+struct Next {
+    /// How many there are before it.
+    number: usize,
+    due_ns: u64,
+}
+
+impl Next {
+    /// Of what is not sampled.
+    const NEVER: Next = Next {
+        number: 0,
+        due_ns: u64::MAX,
+    };
+}
+
+/// Samples that follow each other and have the same values.
+#[derive(Debug)]
+struct Noted<const VALUES: usize> {
+    /// The number of the flow or link.
+    of: usize,
+    samples: Range<usize>,
+    values: [f64; VALUES],
+}
+
+impl<const VALUES: usize> Samples<VALUES> {
+    fn new(interval: Duration, unnoted: f64) -> Samples<VALUES> {
+        Samples {
+            interval_ns: (interval.as_nanos() as u64).max(1),
+            unnoted,
+            room: 0,
+            next: Vec::new(),
+            noted: Vec::new(),
+            sorted: Vec::new(),
+        }
+    }
+
+    /// Adds a flow or a link.
+    fn add(&mut self, of: usize) {
+        self.next.resize(of + 1, Next::NEVER);
+        self.next[of] = Next {
+            number: 0,
+            due_ns: self.interval_ns,
+        };
+        self.sorted
+            .resize_with(of + 1, || [const { Vec::new() }; VALUES]);
+    }
+
+    /// Returns true if a sample is due before `now`.
+    #[inline(always)]
+    fn is_due(&self, of: usize, now: Time) -> bool {
+        let next = self.next.get(of);
+        next.is_some_and(|next| next.due_ns < now.as_nanos())
+    }
+
+    /// Takes the samples at times before `now`: all of them are `values`.
+    fn take(&mut self, of: usize, now: Time, values: [f64; VALUES]) {
+        let samples = self.pass(of, now);
+        if !samples.is_empty() {
+            self.note(of, samples, values);
+        }
+    }
+
+    /// Goes on to the first sample that is not before `now`, and returns the numbers of those that are.
+    fn pass(&mut self, of: usize, now: Time) -> Range<usize> {
+        if !self.is_due(of, now) {
+            return 0..0;
+        }
+        let next = &mut self.next[of];
+        let late_ns = now.as_nanos() - 1 - next.due_ns;
+        // Mostly it is one, which takes no division to find out.
+        let samples = match late_ns < self.interval_ns {
+            true => 1,
+            false => 1 + late_ns / self.interval_ns,
+        };
+        let first = next.number;
+        next.number += samples as usize;
+        next.due_ns += samples * self.interval_ns;
+        first..next.number
+    }
+
+    /// Takes the samples at times before `now`: `values` returns those of each time.
+    fn take_each(&mut self, of: usize, now: Time, mut values: impl FnMut(Time) -> [f64; VALUES]) {
+        for number in self.pass(of, now) {
+            let at_ns = (number as u64 + 1) * self.interval_ns;
+            let values = values(Time::from_nanos(at_ns));
+            if values != [self.unnoted; VALUES] {
+                self.note(of, number..number + 1, values);
             }
         }
     }
-}
 
-/// The time of the sample behind so many.
-fn time_ns(samples: usize, interval_ns: u64) -> u64 {
-    (samples as u64 + 1).saturating_mul(interval_ns)
-}
+    fn note(&mut self, of: usize, samples: Range<usize>, values: [f64; VALUES]) {
+        let noted = Noted {
+            of,
+            samples,
+            values,
+        };
+        self.noted.push(noted);
+        if self.noted.len() == NOTED {
+            self.sort();
+        }
+    }
 
-/// Returns true if a sample is due before `now`.
-#[inline(always)]
-fn is_before(due_ns: Option<&u64>, now: Time) -> bool {
-    due_ns.is_some_and(|&due_ns| due_ns < now.as_nanos())
-}
+    /// Sorts those noted into their series.
+    #[inline(never)]
+    fn sort(&mut self) {
+        for (number, noted) in self.noted.iter().enumerate() {
+            if let Some(ahead) = self.noted.get(number + 2 * AHEAD) {
+                prefetch(&self.sorted[ahead.of], 2);
+            }
+            if let Some(ahead) = self.noted.get(number + AHEAD) {
+                self.sorted[ahead.of].iter().for_each(prefetch_end);
+            }
+            let series = &mut self.sorted[noted.of];
+            for (series, value) in series.iter_mut().zip(noted.values) {
+                if series.is_empty() {
+                    series.reserve_exact(self.room);
+                }
+                if series.len() < noted.samples.start {
+                    series.resize(noted.samples.start, self.unnoted);
+                }
+                // Mostly it is one.
+                series.push(value);
+                for _ in noted.samples.clone().skip(1) {
+                    series.push(value);
+                }
+            }
+        }
+        self.noted.clear();
+    }
 
-/// Adds `values` until there are so many samples.
-fn fill<const VALUES: usize>(of: &mut Vec<[f64; VALUES]>, samples: usize, values: [f64; VALUES]) {
-    // Mostly one is missing.
-    while of.len() < samples {
-        of.push(values);
+    /// Removes all samples, and returns them by the number of the flow or link. Of those at the end of a series that were not noted, there are
+    /// none.
+    fn finish(&mut self) -> Vec<[Vec<f64>; VALUES]> {
+        self.sort();
+        self.noted = Vec::new();
+        mem::take(&mut self.sorted)
     }
 }
 
-/// Hands over the first `samples` of some series.
-fn hand_over<const VALUES: usize>(of: Vec<[f64; VALUES]>, samples: usize, series: &mut [Series]) {
-    for (place, series) in series.iter_mut().enumerate() {
-        let values = of[..samples].iter().map(|values| values[place]);
-        series.values = Arc::new(values.collect());
-    }
-}
+/// Samples are sorted into their series so many at a time. They remain in the cache of a core until then.
+const NOTED: usize = 1 << 12;
+
+/// The series of so many samples ahead are prefetched.
+const AHEAD: usize = 16;
 
 #[cfg(test)]
 mod tests {
@@ -435,6 +525,46 @@ mod tests {
         assert_eq!(**one, [0.0; 4]);
         assert!(Arc::ptr_eq(one, packets));
         assert_eq!(**three, [1e7, 2e7, 3e7, 7.0]);
+    }
+
+    #[test]
+    fn times_at_which_a_queue_was_empty_are_zeros() {
+        let mut sampler = sampler();
+        sampler.skip_link(1, ms(21));
+        sampler.sample_link(1, ms(41), |at| [f64::from(u8::from(at == ms(30))), 0.0]);
+        sampler.times = (1..=6).map(|number| ms(10 * number)).collect();
+        sampler.complete_flow(2, [1.0; 3], received(0));
+        sampler.complete_link(1, |_| [0.0; 2]);
+        sampler.finish();
+        assert_eq!(*sampler.series[5].values, [0.0, 0.0, 1.0, 0.0, 0.0, 0.0]);
+    }
+
+    #[test]
+    fn samples_stay_in_order_however_many_they_are() {
+        let mut sampler = Sampler::new(Duration::from_millis(10));
+        let flows = [0, 1, 4];
+        for flow in flows {
+            sampler.add_flow(flow, "flow", true);
+        }
+        sampler.reserve(ms(100));
+        let samples = NOTED + NOTED / 2;
+        for number in 1..=samples as u64 {
+            for flow in flows {
+                let values = [number as f64, flow as f64, 0.0];
+                sampler.sample_sender(flow, ms(10 * number + 1), values);
+            }
+            sampler.times.push(ms(10 * number));
+        }
+        sampler.finish();
+        for (place, flow) in flows.into_iter().enumerate() {
+            let [numbers, of, _] = [0, 1, 2].map(|quantity| &sampler.series[5 * place + quantity]);
+            assert!(
+                (1..=samples)
+                    .map(|number| number as f64)
+                    .eq(numbers.values.iter().copied())
+            );
+            assert!(of.values.iter().all(|&value| value == flow as f64));
+        }
     }
 
     #[test]

@@ -165,8 +165,13 @@ impl<S: Scheduler> Run<S> {
 
     #[inline(never)]
     fn sample_link_before(&mut self, index: usize, at: Time) {
-        if let Some(sampler) = &mut self.sampler {
+        let Some(sampler) = &mut self.sampler else {
+            return;
+        };
+        if self.links.all[index].may_be_queued() {
             sampler.sample_link(index, at, |at| queue_values(&mut self.links, index, at));
+        } else {
+            sampler.skip_link(index, at);
         }
     }
 
