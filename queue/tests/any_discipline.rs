@@ -61,7 +61,7 @@ impl QueueDiscipline<Queued<Marked>> for Entered {
     }
 }
 
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Default, PartialEq)]
 struct Outcome {
     delivered: Vec<Delivery<Marked>>,
     dropped: Vec<(DropCause, Marked)>,
@@ -82,11 +82,7 @@ impl Outcome {
 /// selects.
 fn run(link: &mut TestLink, packets: &[(u64, Marked)], look: impl Fn(usize) -> bool) -> Outcome {
     let mut now = Time::ZERO;
-    let mut outcome = Outcome {
-        delivered: Vec::new(),
-        dropped: Vec::new(),
-        dropped_later: 0,
-    };
+    let mut outcome = Outcome::default();
     for (number, &(gap, packet)) in packets.iter().enumerate() {
         now = now + Duration::from_nanos(gap);
         let offered = link.offer(now, packet);
@@ -115,6 +111,42 @@ fn run(link: &mut TestLink, packets: &[(u64, Marked)], look: impl Fn(usize) -> b
         outcome.take_dropped(link);
     }
     outcome
+}
+
+/// As [`run`], but takes packets as soon as it is known when they come out, and looks only when one can come out.
+fn run_ahead(link: &mut TestLink, packets: &[(u64, Marked)]) -> Outcome {
+    let mut outcome = Outcome::default();
+    let come_to = |link: &mut TestLink, outcome: &mut Outcome, now: Option<Time>| {
+        let due = |next: &Time| now.is_none_or(|now| *next <= now);
+        while let Some(next) = link.earliest_delivery().filter(due) {
+            let before = outcome.delivered.len();
+            let delivered = std::iter::from_fn(|| link.deliver(next));
+            outcome.delivered.extend(delivered);
+            outcome.take_dropped(link);
+            take_known(link, outcome);
+            let mut delivered = outcome.delivered[before..].iter();
+            assert!(delivered.all(|delivery| delivery.due >= next), "late");
+        }
+    };
+    let mut now = Time::ZERO;
+    for &(gap, packet) in packets {
+        now = now + Duration::from_nanos(gap);
+        come_to(link, &mut outcome, Some(now));
+        let offered = link.offer(now, packet);
+        outcome.take_dropped(link);
+        if let Err(dropped) = offered {
+            outcome.dropped.push((dropped.cause, dropped.packet));
+        }
+        take_known(link, &mut outcome);
+    }
+    come_to(link, &mut outcome, None);
+    outcome
+}
+
+fn take_known(link: &mut TestLink, outcome: &mut Outcome) {
+    while link.computes_departures() && link.known_delivery().is_some() {
+        outcome.delivered.extend(link.take_known_delivery());
+    }
 }
 
 fn packets() -> impl Strategy<Value = Vec<(u64, Marked)>> {
@@ -274,6 +306,21 @@ proptest! {
             let all = run(&mut link(&config, seed, jitter), &packets, |_| true);
             prop_assert_eq!(&all, &run(&mut link(&config, seed, jitter), &packets, |_| true));
             prop_assert_eq!(&all, &run(&mut link(&config, seed, jitter), &packets, |number| looks[number]));
+        }
+    }
+
+    #[test]
+    fn packets_taken_ahead_of_time_are_those_that_come_out(
+        packets in packets(),
+        seed: u64,
+        jitter in any_jitter(),
+        conditions in prop_oneof![3 => Just(LinkConditions::default()), 1 => any_conditions()],
+    ) {
+        for config in every_discipline() {
+            let link = || link(&config, seed, jitter).with_conditions(&conditions);
+            let mut ahead = link();
+            prop_assert_eq!(run_ahead(&mut ahead, &packets), run(&mut link(), &packets, |_| true), "{}", config.name());
+            prop_assert_eq!(ahead.inside(), 0);
         }
     }
 

@@ -17,8 +17,8 @@ use common::{Memory, control, ftp, lossy};
 use netnice_queue::{
     Bytes, CakeConfig, CodelConfig, CountIn, Discipline, DisciplineConfig, DisciplineContext,
     DropCause, EcnMode, FqCodelConfig, Jitter, LinkChange, LinkConditions, LinkConfig,
-    LinkCounters, Outage, PieConfig, PolicerConfig, QueueLimit, Rate, RedConfig, ShaperConfig,
-    Threshold, Time,
+    LinkCounters, Outage, PieConfig, PolicerConfig, PriorityConfig, QueueLimit, Rate, RedConfig,
+    ShaperConfig, Threshold, Time,
 };
 use netnice_scenario::ScenarioFile;
 use netnice_scenario::model::{Scenario, TimeSpan};
@@ -398,7 +398,7 @@ fn flow() -> impl Strategy<Value = Flow> {
     )
 }
 
-/// Mostly drop-tail, otherwise a discipline under active queue management that drops packets within seconds.
+/// Mostly drop-tail, otherwise classes or a discipline under active queue management that drops packets within seconds.
 fn discipline() -> impl Strategy<Value = DisciplineConfig> {
     let limit = (2u32..60).prop_map(QueueLimit::Packets);
     let red = |limit| {
@@ -409,7 +409,7 @@ fn discipline() -> impl Strategy<Value = DisciplineConfig> {
             ..RedConfig::new(limit, min, max)
         }
     };
-    (limit, 0..12).prop_map(move |(limit, kind)| match kind {
+    (limit, 0..13).prop_map(move |(limit, kind)| match kind {
         10 => DisciplineConfig::Red(red(limit)),
         11 => DisciplineConfig::Red(RedConfig {
             adaptive: true,
@@ -421,6 +421,7 @@ fn discipline() -> impl Strategy<Value = DisciplineConfig> {
         1 => DisciplineConfig::FqCodel(FqCodelConfig::new(limit)),
         2 => DisciplineConfig::Pie(PieConfig::new(limit)),
         3 => DisciplineConfig::Cake(CakeConfig::new(limit)),
+        12 => DisciplineConfig::Priority(PriorityConfig::new(limit)),
         _ => DisciplineConfig::drop_tail(limit),
     })
 }
@@ -1147,4 +1148,18 @@ fn packets_left_on_a_link_stay_in_order() {
         seed: 1_438_531_416_722_152_908,
     };
     compare(&case, true).unwrap();
+}
+
+/// Where packets are taken off a link as their transmission begins, what its discipline drops then may be known later. At a checkpoint it is
+/// counted.
+#[test]
+fn drops_as_transmissions_begin_are_in_checkpoints() {
+    for seed in 0..20 {
+        let mut case = plain_world(seed, 800);
+        case.discipline = DisciplineConfig::Codel(CodelConfig::new(QueueLimit::Packets(60)));
+        case.flows[0].kind = Kind::ConstantRate;
+        // Not so close together that nothing is fast-forwarded.
+        case.checkpoints_ms = (1..80).map(|number| 60 * number + seed).collect();
+        compare(&case, false).unwrap();
+    }
 }

@@ -252,15 +252,38 @@ impl<P: Packet, Q: QueueDiscipline<Queued<P>>> Link<P, Q> {
     pub fn deliver(&mut self, now: Time) -> Option<Delivery<P>> {
         self.begin_transmissions(now);
         self.pipe.front().filter(|first| first.due <= now)?;
+        self.take_known_delivery()
+    }
+
+    /// Returns the packet that comes out of the link next, once its transmission has begun: when it comes out is known.
+    #[inline]
+    pub fn known_delivery(&self) -> Option<&Delivery<P>> {
+        self.pipe.front()
+    }
+
+    /// Removes that packet before it is due. [`Link::counters`] counts it as delivered from now on.
+    #[inline]
+    pub fn take_known_delivery(&mut self) -> Option<Delivery<P>> {
         let delivery = self.pipe.pop_front()?;
         self.pipe_bytes -= delivery.packet.length() as u64;
         Some(delivery)
     }
 
-    /// Returns the packet that comes out of the link after `before` others; `None` if there are no more in transmission or in
-    /// propagation.
-    pub fn packet_behind(&self, before: usize) -> Option<&P> {
-        self.pipe.get(before).map(|delivery| &delivery.packet)
+    /// Returns a time before which no packet comes out, the latest that is known; `None` while the link is empty. A driver that calls
+    /// [`Link::deliver`] then, and not at [`Link::next_event`] already, misses no packet: transmissions begin in virtual time. Packets
+    /// that the discipline drops meanwhile are known later.
+    pub fn earliest_delivery(&self) -> Option<Time> {
+        if self.pipe.is_empty() && self.computes_departures() {
+            let waits = self.discipline.packets() > 0;
+            return waits.then(|| self.free_at.plus_nanos(self.delay_ns));
+        }
+        self.next_event()
+    }
+
+    /// Returns true if each packet comes out a transmission time and the delay after its transmission has begun: there is no jitter, and
+    /// there are no conditions.
+    pub fn computes_departures(&self) -> bool {
+        self.jitter.is_none() && self.conditions.is_none()
     }
 
     /// Returns the next packet that the discipline dropped after it had admitted it; `None` if there is none. Call it

@@ -3,7 +3,7 @@
 //!
 //! On the last link that its flow shares with others a packet meets other flows for the last time. When it arrives at its
 //! host, and what the host then sends onto a link of its own, is decided as soon as that link has taken it in, if it is a
-//! drop-tail link. So all of it can be done then, ahead of the present (the lookahead of conservative parallel simulation,
+//! drop-tail link, and otherwise when its transmission begins. So all of it can be done then, ahead of the present (the lookahead of conservative parallel simulation,
 //! within one thread). Of a packet of data and its ACK over three links each, two leave links as events in place of six, and
 //! the state of a host is read once for each in place of three times.
 //!
@@ -193,8 +193,8 @@ impl Network<'_> {
         links.extend(self.links.routes.hops(route).map_while(Hop::link));
     }
 
-    /// The first of a route's links from which a packet can be fast-forwarded: the last one that others use too, or the
-    /// link behind it if that one does not know the departure time on arrival.
+    /// The first of a route's links from which a packet can be fast-forwarded: the last one that others use too, or that decides
+    /// on a packet as it comes or later, or the link behind it if when packets come out of that one is not known before.
     fn first_allowed(&self, survey: &Survey, links: &[usize], header_bytes: u16) -> usize {
         let mut first = links.len();
         while first > 0 {
@@ -203,7 +203,11 @@ impl Network<'_> {
                 break;
             }
             // Packets of one link must not come out at the same time, as some are fast-forwarded and others not.
-            if !takes_time(self.links.rate(link), header_bytes) || !self.is_drop_tail(link) {
+            if !takes_time(self.links.rate(link), header_bytes) {
+                break;
+            }
+            if !self.is_drop_tail(link) {
+                first -= usize::from(self.computes_departures(link));
                 break;
             }
             // The trace of a link that others use would have data and ACKs in the order in which they are fast-forwarded.
@@ -222,6 +226,15 @@ impl Network<'_> {
 
     fn is_red(&self, link: usize) -> bool {
         matches!(&self.links.all[link], SimulatedLink::DropTail(link) if link.is_red())
+    }
+
+    /// A link of which it is known when packets come out as soon as their transmission has begun, and where nothing else is to be done
+    /// then.
+    fn computes_departures(&self, link: usize) -> bool {
+        let SimulatedLink::Other(link) = &self.links.all[link] else {
+            return false;
+        };
+        self.links.all_plain() && link.computes_departures()
     }
 
     /// A link with nothing but a drop-tail queue and a trace of its packets: jitter that reorders, markers, and the trace of events, which

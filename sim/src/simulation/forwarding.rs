@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Packets go from link to link, and come to the ends of their routes.
 
-use netnice_queue::{DropCause, Dropped, IpFields, Packet as _, Time};
+use netnice_queue::{Delivery, DropCause, Dropped, IpFields, Packet as _, Time};
 
 use crate::engine::event_source;
 use crate::engine::fifo_lanes::NO_LANE;
@@ -16,9 +16,6 @@ use crate::links::state::SimulatedLink;
 use crate::packet::{Packet, UDP};
 use crate::simulation::run::Run;
 use crate::trace::events::{EventTrace, Origin};
-
-/// The packet so many places behind the one that comes out of a link is prefetched for.
-const AHEAD: usize = 3;
 
 impl<S: Scheduler> Run<S> {
     /// A packet leaves a drop-tail link.
@@ -36,19 +33,50 @@ impl<S: Scheduler> Run<S> {
             return;
         };
         let delivery = link.deliver(self.now);
-        if S::NEEDS_LANES {
-            // In a run of thousands of flows the link that a packet comes to next is seldom in the cache.
-            if let Some(route) = link.packet_behind(AHEAD).map(|packet| packet.route) {
-                self.prefetch().fetch_first_link(route);
-            }
-        }
-        let SimulatedLink::Other(link) = &mut self.links.all[index] else {
-            return;
-        };
-        self.scheduler.set_link(self.now, index, link.next_event());
         self.take_dropped(index);
         if let Some(delivery) = delivery {
+            self.handled += 1;
             self.leave(index, delivery.packet, delivery.waited_ns);
+        }
+        self.defer_known(index);
+        self.set_link_event(index);
+    }
+
+    /// Sets the event of a link that keeps its packets.
+    fn set_link_event(&mut self, index: usize) {
+        let SimulatedLink::Other(link) = &self.links.all[index] else {
+            return;
+        };
+        let due = match self.lookahead.limits.any() {
+            true => link.earliest_delivery(),
+            // Packets that the discipline drops are counted when that happens.
+            false => link.next_event(),
+        };
+        self.scheduler.set_link(self.now, index, due);
+    }
+
+    /// Fast-forwards the packets of a link that keeps its packets which are in transmission or in propagation, as far as they can be.
+    #[inline(always)]
+    fn defer_known(&mut self, index: usize) {
+        let limit = self.lookahead.limits.surely_before();
+        while let SimulatedLink::Other(link) = &mut self.links.all[index] {
+            let Some(known) = link.known_delivery() else {
+                return;
+            };
+            let route = known.packet.route.back();
+            let hop = self.links.routes.hop(route);
+            if known.due >= limit || !hop.allows_fast_forward() {
+                return;
+            }
+            if let Some(Delivery {
+                packet,
+                due,
+                waited_ns,
+            }) = link.take_known_delivery()
+            {
+                let departure = Departure { due, waited_ns };
+                self.defer(hop, index, departure, Packet { route, ..packet });
+            }
         }
     }
 
@@ -234,12 +262,15 @@ impl<S: Scheduler> Run<S> {
         };
         let was_empty = link.next_event().is_none();
         let result = link.offer_with(self.now, packet, ip_fields);
-        if was_empty {
-            self.scheduler.set_link(self.now, index, link.next_event());
-        }
         self.take_dropped(index);
         if let Err(Dropped { packet, cause }) = result {
-            self.drop_packet(index, packet, cause);
+            // It may be another packet that waited.
+            let hop = self.links.routes.hop(packet.route.back());
+            self.drop_at(hop, index, packet, cause);
+        }
+        self.defer_known(index);
+        if was_empty {
+            self.set_link_event(index);
         }
     }
 

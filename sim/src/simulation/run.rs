@@ -94,12 +94,13 @@ impl<S: Scheduler> Run<S> {
     fn handle(&mut self, source: u32) {
         let index = (source & event_source::INDEX) as usize;
         let kind = source & event_source::KIND;
-        // A timer has mostly moved on by the time of its event; those that have not count themselves.
-        let timer = matches!(
+        // A timer has mostly moved on by the time of its event; those that have not count themselves, as do packets that come out of
+        // links.
+        let counts_itself = matches!(
             kind,
-            event_source::RECEIVER_TIMER | event_source::SENDER_TIMER
+            event_source::RECEIVER_TIMER | event_source::SENDER_TIMER | event_source::LINK
         );
-        self.handled += u64::from(!timer);
+        self.handled += u64::from(!counts_itself);
         match kind {
             event_source::LINK => self.deliver(index),
             event_source::JITTER => self.release(index),

@@ -51,6 +51,7 @@ impl<S: Scheduler> Run<S> {
 
     /// Records the counters of all flows.
     pub(super) fn take_checkpoint(&mut self) {
+        self.settle_links();
         let counters = self.all_counters();
         self.checkpoints.push(counters);
     }
