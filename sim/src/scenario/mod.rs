@@ -5,6 +5,7 @@ mod build;
 mod report;
 mod run;
 mod trace_files;
+mod write_behind;
 
 pub use build::OutsideControls;
 pub use run::{run, run_on, run_on_cores, run_with_controls, run_with_traces, simulation};

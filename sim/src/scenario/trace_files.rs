@@ -15,6 +15,7 @@ use netnice_scenario::Layout;
 use netnice_scenario::results::{EventFile, LinkEvent};
 
 use crate::error::RunError;
+use crate::scenario::write_behind::WriteBehind;
 use crate::trace::capture::Capture;
 #[cfg(feature = "parquet")]
 use crate::trace::events::EventSink;
@@ -124,11 +125,12 @@ impl Traces {
     }
 }
 
-fn create(path: &Path) -> Result<File, RunError> {
-    File::create(path).map_err(|error| RunError::Trace {
+fn create(path: &Path) -> Result<WriteBehind, RunError> {
+    let file = File::create(path).map_err(|error| RunError::Trace {
         path: path.to_owned(),
         error,
-    })
+    });
+    file.map(WriteBehind::new)
 }
 
 /// A file of events being written.
