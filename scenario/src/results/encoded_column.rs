@@ -3,6 +3,7 @@
 //! simulation, where the caller knows most places in it.
 
 use std::io::Write;
+use std::mem;
 
 use bytes::Bytes;
 use parquet::basic::{Compression, Encoding};
@@ -154,6 +155,8 @@ pub(super) struct Places {
     single: Vec<u16>,
     /// Runs: how many of `single` come before it, its place, and its length.
     runs: Vec<(usize, u16, usize)>,
+    /// The place that was added last so many times, which are in neither yet.
+    last: (u16, usize),
 }
 
 /// Places that are encoded one by one come in groups of so many.
@@ -174,9 +177,28 @@ pub(super) fn begin_groups(data: &mut Vec<u8>, places: usize) -> usize {
 impl Places {
     /// Adds the same place so many times.
     pub fn push(&mut self, place: u16, times: usize) {
+        self.rows += times;
+        if self.last.0 != place {
+            self.end_last();
+            self.last.0 = place;
+        }
+        self.last.1 += times;
+    }
+
+    /// Adds a place that is encoded by itself.
+    #[inline]
+    pub fn push_single(&mut self, place: u16) {
+        if self.last.1 > 0 {
+            self.end_last();
+        }
+        self.rows += 1;
+        self.single.push(place);
+    }
+
+    fn end_last(&mut self) {
         /// A shorter run would save little.
         const WORTH: usize = 4 * GROUP;
-        self.rows += times;
+        let (place, times) = (self.last.0, mem::take(&mut self.last.1));
         // A run begins behind a whole group.
         let missing = self.single.len().next_multiple_of(GROUP) - self.single.len();
         if times >= missing + WORTH {
@@ -185,12 +207,6 @@ impl Places {
         } else {
             self.single.resize(self.single.len() + times, place);
         }
-    }
-
-    /// Adds a place that is encoded by itself.
-    pub fn push_single(&mut self, place: u16) {
-        self.rows += 1;
-        self.single.push(place);
     }
 
     fn push_run(&mut self, place: u16, length: usize) {
@@ -208,9 +224,10 @@ impl Places {
         if let Some(levels) = &levels {
             levels.encode(&mut data);
         }
+        let rows = levels.map_or(self.rows, |levels| levels.rows());
         self.encode(entries, &mut data);
         Chunk {
-            rows: levels.map_or(self.rows, |levels| levels.rows()),
+            rows,
             dictionary: Some((plain, entries)),
             data,
             repeats: false,
@@ -218,7 +235,8 @@ impl Places {
     }
 
     /// Adds them to `data`, for a dictionary of so many entries.
-    fn encode(&self, entries: usize, data: &mut Vec<u8>) {
+    fn encode(mut self, entries: usize, data: &mut Vec<u8>) {
+        self.end_last();
         let bits = place_bits(entries);
         let bytes = bits.div_ceil(8) as usize;
         data.reserve(16 + self.single.len() * bits as usize / 8 + 8 * self.runs.len());

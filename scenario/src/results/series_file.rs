@@ -18,7 +18,7 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::Type;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::encoded_column::{
     Chunk, GROUP, Levels, Places, begin_groups, place_bits, push_number, text,
@@ -254,8 +254,9 @@ fn plain_times(pieces: &[Piece], rows: usize) -> Chunk {
 /// The column of values as places in a dictionary, which suits queues that mostly are empty; `None` where that saves little.
 fn few_values(pieces: &[Piece]) -> Option<Chunk> {
     /// Values are looked at so many at a time.
-    const AT_A_TIME: usize = 32;
-    let mut dictionary = Dictionary::default();
+    const AT_A_TIME: usize = 16;
+    let rows = pieces.iter().map(|piece| piece.samples.len()).sum();
+    let mut dictionary = Dictionary::for_rows(rows);
     let mut places = Places::default();
     let mut levels = Levels::default();
     for piece in pieces {
@@ -301,18 +302,19 @@ struct Dictionary {
     recent: Vec<(u64, u16)>,
 }
 
-impl Default for Dictionary {
-    fn default() -> Dictionary {
+impl Dictionary {
+    /// An empty dictionary for a column of so many rows.
+    fn for_rows(rows: usize) -> Dictionary {
+        // It moves several times as it grows.
+        let entries = (rows / 32).min(usize::from(u16::MAX));
         Dictionary {
-            plain: Vec::new(),
-            places: FxHashMap::default(),
+            plain: Vec::with_capacity(8 * entries),
+            places: FxHashMap::with_capacity_and_hasher(entries, FxBuildHasher),
             // No value that is looked up is NaN.
             recent: vec![(f64::NAN.to_bits(), 0); 1 << Dictionary::RECENT_BITS],
         }
     }
-}
 
-impl Dictionary {
     /// Binary logarithm of the number of values looked up last: 16 kB of them.
     const RECENT_BITS: u32 = 10;
 

@@ -483,6 +483,12 @@ impl DropTailLink {
         self.rest.is_some()
     }
 
+    /// Returns false if none of the packets that have arrived so far waits after `at`.
+    pub fn is_queued_after(&self, at: Time) -> bool {
+        let rest = self.rest.as_ref();
+        rest.is_some_and(|rest| rest.last_start_ns > at.as_nanos())
+    }
+
     /// Packets waiting for transmission at `now`, and their bytes.
     pub fn queue(&mut self, now: Time) -> (usize, u64) {
         match &mut self.rest {

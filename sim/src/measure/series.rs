@@ -90,6 +90,8 @@ pub(crate) struct Sampler {
     /// Numbers of the flows and links sampled.
     pub flows: Vec<usize>,
     pub links: Vec<usize>,
+    /// Those of the links that have to be sampled at the time of each sample.
+    pub links_in_time: Vec<usize>,
     of_senders: Samples<SENDERS_QUANTITIES>,
     /// In place of the goodput, the bytes received since the beginning.
     of_receivers: Samples<RECEIVERS_QUANTITIES>,
@@ -129,6 +131,7 @@ impl Sampler {
             series: Vec::new(),
             flows: Vec::new(),
             links: Vec::new(),
+            links_in_time: Vec::new(),
             of_senders: Samples::new(interval, f64::NAN),
             of_receivers: Samples::new(interval, f64::NAN),
             of_links: Samples::new(interval, 0.0),
@@ -145,9 +148,13 @@ impl Sampler {
         self.add(&OF_FLOWS, name);
     }
 
-    pub fn add_link(&mut self, link: usize, name: &str) {
+    /// Adds a link. `in_time`: what its queue was cannot be found out later.
+    pub fn add_link(&mut self, link: usize, name: &str, in_time: bool) {
         self.of_links.add(link);
         self.links.push(link);
+        if in_time {
+            self.links_in_time.push(link);
+        }
         self.add(&OF_LINKS, name);
     }
 
@@ -188,6 +195,11 @@ impl Sampler {
     #[inline(always)]
     pub fn link_is_due(&self, link: usize, now: Time) -> bool {
         self.of_links.is_due(link, now)
+    }
+
+    /// The time of the next sample of `link`.
+    pub fn link_due(&self, link: usize) -> Time {
+        Time::from_nanos(self.of_links.next[link].due_ns)
     }
 
     /// The samples of a flow's sender at times before `now` are `values`.
@@ -472,8 +484,8 @@ mod tests {
     fn sampler() -> Sampler {
         let mut sampler = Sampler::new(Duration::from_millis(10));
         sampler.add_flow(2, "flow", true);
-        sampler.add_link(1, "one");
-        sampler.add_link(3, "three");
+        sampler.add_link(1, "one", false);
+        sampler.add_link(3, "three", false);
         sampler.reserve(ms(100));
         sampler
     }

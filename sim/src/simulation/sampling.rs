@@ -104,11 +104,9 @@ impl<S: Scheduler> Run<S> {
             return;
         };
         sampler.times.push(self.now);
-        for number in 0..sampler.links.len() {
-            let link = sampler.links[number];
-            if let SimulatedLink::Other(_) = &self.links.all[link] {
-                sampler.complete_link(link, |at| queue_values(&mut self.links, link, at));
-            }
+        for number in 0..sampler.links_in_time.len() {
+            let link = sampler.links_in_time[number];
+            sampler.complete_link(link, |at| queue_values(&mut self.links, link, at));
         }
         let next = self.now + sampler.interval;
         self.scheduler.insert(next, event_source::SAMPLE);
@@ -169,7 +167,8 @@ impl<S: Scheduler> Run<S> {
         let Some(sampler) = &mut self.sampler else {
             return;
         };
-        if self.links.all[index].may_be_queued() {
+        let (link, _) = self.links.drop_tail(index);
+        if link.is_queued_after(sampler.link_due(index)) {
             sampler.sample_link(index, at, |at| queue_values(&mut self.links, index, at));
         } else {
             sampler.skip_link(index, at);

@@ -21,6 +21,7 @@ use crate::labels::Labels;
 use crate::links::network::PlacedLink;
 use crate::links::routes::{Ends, Hop};
 use crate::links::state::Links;
+use crate::links::state::SimulatedLink;
 use crate::lookahead::Lookahead;
 use crate::lookahead::prefetch_batches::LOOK_AHEAD;
 use crate::measure::{FlowCounters, Histogram, ResponseTimes, Sampler};
@@ -104,7 +105,8 @@ impl<S: Scheduler> Run<S> {
                 sampler.add_flow(*index, name, has_sender);
             }
             for &index in &run.links.sampled {
-                sampler.add_link(index, run.links.name(index));
+                let in_time = matches!(run.links.all[index], SimulatedLink::Other(_));
+                sampler.add_link(index, run.links.name(index), in_time);
             }
             sampler.reserve(end);
             let first = Time::ZERO + sampler.interval;
