@@ -31,9 +31,9 @@ pub fn prefetch_lines<T>(value: &T, lines: Range<usize>) {
     let _ = (value, lines, LINE);
 }
 
-/// Begins to fetch the cache line to which the next push writes; see [`prefetch`].
+/// Begins to fetch the cache line behind the last value, to which the next push onto a vector writes; see [`prefetch`].
 #[inline(always)]
-pub fn prefetch_end<T>(values: &Vec<T>) {
+pub fn prefetch_end<T>(values: &[T]) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};

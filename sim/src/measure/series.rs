@@ -437,7 +437,8 @@ impl<const VALUES: usize> Samples<VALUES> {
                 prefetch(&self.sorted[ahead.of], 2);
             }
             if let Some(ahead) = self.noted.get(number + AHEAD) {
-                self.sorted[ahead.of].iter().for_each(prefetch_end);
+                let series = self.sorted[ahead.of].iter();
+                series.for_each(|series| prefetch_end(series));
             }
             let series = &mut self.sorted[noted.of];
             for (series, value) in series.iter_mut().zip(noted.values) {

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Write};
 
 /// Bytes that are handed to the disk at a time.
-const PIECE: u64 = 1 << 18;
+const PIECE: u64 = 1 << 20;
 
 /// Bytes behind the newest that are given time to reach the disk before their pages are dropped from the cache.
 const BEHIND: u64 = 16 << 20;
