@@ -255,6 +255,12 @@ impl<P: Packet, Q: QueueDiscipline<Queued<P>>> Link<P, Q> {
         self.take_known_delivery()
     }
 
+    /// Returns the packet that comes out of the link after `before` others; `None` if there are no more in transmission or in
+    /// propagation.
+    pub fn packet_behind(&self, before: usize) -> Option<&P> {
+        self.pipe.get(before).map(|delivery| &delivery.packet)
+    }
+
     /// Returns the packet that comes out of the link next, once its transmission has begun: when it comes out is known.
     #[inline]
     pub fn known_delivery(&self) -> Option<&Delivery<P>> {

@@ -3,9 +3,9 @@
 //!
 //! On the last link that its flow shares with others a packet meets other flows for the last time. When it arrives at its
 //! host, and what the host then sends onto a link of its own, is decided as soon as that link has taken it in, if it is a
-//! drop-tail link, and otherwise when its transmission begins. So all of it can be done then, ahead of the present (the lookahead of conservative parallel simulation,
-//! within one thread). Of a packet of data and its ACK over three links each, two leave links as events in place of six, and
-//! the state of a host is read once for each in place of three times.
+//! drop-tail link, and otherwise when its transmission begins. So all of it can be done then, ahead of the present (the
+//! lookahead of conservative parallel simulation, within one thread). Of a packet of data and its ACK over three links each, two
+//! leave links as events in place of six, and the state of a host is read once for each in place of three times.
 //!
 //! Results are the same to the byte. Each end of a connection, and each link that only one flow uses, sees the same in the
 //! same order and at the same times; and simultaneous events are ordered by where they happen, not by when they were

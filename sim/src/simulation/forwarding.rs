@@ -17,6 +17,9 @@ use crate::packet::{Packet, UDP};
 use crate::simulation::run::Run;
 use crate::trace::events::{EventTrace, Origin};
 
+/// The packet so many places behind the one that comes out of a link is prefetched for.
+const AHEAD: usize = 3;
+
 impl<S: Scheduler> Run<S> {
     /// A packet leaves a drop-tail link.
     #[inline(always)]
@@ -33,6 +36,12 @@ impl<S: Scheduler> Run<S> {
             return;
         };
         let delivery = link.deliver(self.now);
+        if S::NEEDS_LANES {
+            // In a run of thousands of flows the link that a packet comes to next is seldom in the cache.
+            if let Some(route) = link.packet_behind(AHEAD).map(|packet| packet.route) {
+                self.prefetch().fetch_first_link(route);
+            }
+        }
         self.take_dropped(index);
         if let Some(delivery) = delivery {
             self.handled += 1;
