@@ -2,16 +2,16 @@
 //! Flows that lose far more packets than their links drop: traffic phase effects (Floyd and Jacobson, "On Traffic Phase Effects
 //! in Packet-Switched Gateways", 1992).
 //!
-//! Where hosts send without chance and access links take no time, the packets of all flows come to a full drop-tail queue in step
-//! with its departures, and a flow may meet it at the wrong moment again and again. Real hosts and links are not so exact.
+//! Where hosts send without chance and links take the same time for each packet, the packets of all flows come to a full drop-tail queue
+//! in step with its departures, and a flow may meet it at the wrong moment again and again. Real hosts and links are not so exact.
 
 use std::collections::HashMap;
 
 use netnice_queue::DisciplineConfig;
 
-use super::RunResults;
-use crate::model::Scenario;
-use crate::network::Layout;
+use super::{FlowResult, RunResults};
+use crate::model::{Scenario, Transport};
+use crate::network::{Layout, NetworkLink};
 
 /// A flow that a phase effect hits.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,6 +30,8 @@ pub struct PhaseEffect {
 
 /// Fewer packets say little.
 const LEAST_PACKETS: u64 = 100;
+/// Of a flow that has data throughout, fewer would be sent only if it lost most of them.
+const LEAST_PACKETS_THROUGHOUT: u64 = 20;
 /// Less loss is nobody's concern.
 const LEAST_LOSS: f64 = 0.05;
 /// As many times as high as that of the links: a flow's share of the drops varies with its round trip and its bursts, too.
@@ -37,14 +39,19 @@ const TIMES_EXPECTED: f64 = 10.0;
 /// The layout of more flows would take longer than it is worth.
 const MOST_FLOWS: usize = 10_000;
 
-/// Finds the flows of a run of `scenario` in the simulator that a phase effect hits: those over drop-tail queues and a link
-/// without a rate, or that begin at a queue that drops, which lose ten times as large a share as their links drop of all packets,
-/// and 5 % at least.
+/// Finds the flows of a run of `scenario` in the simulator that a phase effect hits: those over drop-tail queues that lose ten times as
+/// large a share as their links drop of all packets, and 5 % at least. They pass a link without a rate, begin at a queue that drops, or
+/// use TCP throughout the run over links without any chance.
 pub fn phase_effects(scenario: &Scenario, run: &RunResults) -> Vec<PhaseEffect> {
     let share = |part: u64, whole: u64| part as f64 / whole.max(1) as f64;
-    let suffer = |sent, lost| sent >= LEAST_PACKETS && share(lost, sent) >= LEAST_LOSS;
-    let mut flows = run.flows.iter();
-    let any = flows.any(|flow| suffer(flow.packets_sent, flow.packets_lost));
+    let suffers = |flow: &FlowResult| {
+        let least = match is_throughout(flow) {
+            true => LEAST_PACKETS_THROUGHOUT,
+            false => LEAST_PACKETS,
+        };
+        flow.packets_sent >= least && share(flow.packets_lost, flow.packets_sent) >= LEAST_LOSS
+    };
+    let any = run.flows.iter().any(suffers);
     if run.lab.is_some() || !any || run.flows.len() > MOST_FLOWS {
         return Vec::new();
     }
@@ -64,7 +71,7 @@ pub fn phase_effects(scenario: &Scenario, run: &RunResults) -> Vec<PhaseEffect> 
         let ([sender], [receiver]) = (&*flow.senders, &*flow.receivers) else {
             return None;
         };
-        if !suffer(result.packets_sent, result.packets_lost) {
+        if !suffers(result) {
             return None;
         }
         let path = network.path(*sender, *receiver)?;
@@ -83,7 +90,9 @@ pub fn phase_effects(scenario: &Scenario, run: &RunResults) -> Vec<PhaseEffect> 
             .collect();
         let first = path.first().filter(|link| of_link(&link.name) > 0.0);
         let begins_at = first.map(|link| link.name.clone());
-        let in_step = begins_at.is_some() || !links.is_empty();
+        let in_step = begins_at.is_some()
+            || !links.is_empty()
+            || is_throughout(result) && !path.iter().any(|link| has_chance(link));
         let hit = fair && expected > 0.0 && lost >= TIMES_EXPECTED * expected && in_step;
         hit.then(|| PhaseEffect {
             flow: result.name.clone(),
@@ -94,4 +103,14 @@ pub fn phase_effects(scenario: &Scenario, run: &RunResults) -> Vec<PhaseEffect> 
         })
     });
     found.collect()
+}
+
+/// Returns true for a TCP flow that has data to the end. The few packets of a short one come in bursts, which a queue drops more of.
+fn is_throughout(flow: &FlowResult) -> bool {
+    flow.transport == Transport::Tcp && flow.mean_cwnd > 0.0 && flow.completion_s.is_none()
+}
+
+/// Returns true if packets do not all take the same time, or not all of them arrive.
+fn has_chance(link: &NetworkLink) -> bool {
+    link.jitter.is_some() || link.loss.as_f64() > 0.0 || link.conditions.loss_model.is_some()
 }

@@ -87,14 +87,18 @@ fn warn_of_phase_effects(file: &ScenarioFile, runs: &[RunResults]) {
         Some(phase_effects(&point.scenario, run))
     });
     for effect in first_runs.flatten().take(MOST) {
+        let jitter =
+            "all access links a `jitter` of about the time that a packet takes on the slowest link";
         let remedy = match &effect.begins_at {
-            Some(link) => format!("Put a link with a `rate` between its host and `{link}`"),
-            None => format!("Give {} a `rate`", effect.links.join(" and ")),
+            Some(link) => {
+                format!("Put a link with a `rate` between its host and `{link}`, or give {jitter}")
+            }
+            None if effect.links.is_empty() => format!("Give {jitter}"),
+            None => format!("Give {jitter}, or {} a `rate`", effect.links.join(" and ")),
         };
         say!(
             "netnice: warning: `{}` lost {:.1} % of its packets, but the drop-tail queues on its path drop {:.2} % of all: a \
-             phase effect of hosts and links without any chance. {remedy}, or give all access links a `jitter` of about \
-             the time that a packet takes on the slowest link",
+             phase effect of hosts and links without any chance. {remedy}",
             effect.flow,
             100.0 * effect.lost,
             100.0 * effect.expected,
