@@ -2,12 +2,12 @@
 //! One direction of a link: queue, marker and impairments, composed as in the simulator, and their measurements.
 
 use netnice_queue::{
-    Discipline, DropCause, Dropped, Link, LinkCounters, LinkUsage, Marker, Queued,
-    ReorderingJitter, Time,
+    ColourCounters, Discipline, DropCause, Dropped, Link, LinkCounters, LinkUsage, Marker,
+    Packet as _, Queued, ReorderingJitter, Time,
 };
 use netnice_scenario::model::TrafficClass;
 use netnice_scenario::network::{NetworkLink, Problem};
-use netnice_scenario::results::{Drops, QueueResult};
+use netnice_scenario::results::{Drops, PacketsOfColour, QueueResult};
 use netnice_sim::measure::Histogram;
 
 use crate::packet::Frame;
@@ -20,6 +20,7 @@ pub(crate) struct ImpairedLink {
     reordering: Option<ReorderingJitter<Frame>>,
     name: String,
     drops: Vec<(DropCause, u8, u64)>,
+    colours: ColourCounters,
     waiting: Histogram,
     baseline: LinkCounters,
     usage_before: LinkUsage,
@@ -41,6 +42,7 @@ impl ImpairedLink {
             reordering: parts.reordering,
             name: link.name.clone(),
             drops: Vec::new(),
+            colours: ColourCounters::default(),
             waiting: Histogram::default(),
             baseline: LinkCounters::default(),
             usage_before: LinkUsage::default(),
@@ -52,6 +54,7 @@ impl ImpairedLink {
         if let Some(marker) = &mut self.marker {
             marker.tag(now, &mut frame);
         }
+        self.colours.count_arrival(frame.colour());
         let offered = self.link.offer(now, frame);
         offered.inspect_err(|dropped| self.count_drop(dropped))
     }
@@ -65,6 +68,7 @@ impl ImpairedLink {
     }
 
     fn count_drop(&mut self, dropped: &Dropped<Frame>) {
+        self.colours.count_drop(dropped.packet.colour());
         let key = (dropped.cause, dropped.packet.class);
         let mut drops = self.drops.iter_mut();
         match drops.find(|known| (known.0, known.1) == key) {
@@ -122,6 +126,7 @@ impl ImpairedLink {
         self.usage_before = self.link.usage(now);
         self.baseline = self.link.counters();
         self.drops.clear();
+        self.colours = ColourCounters::default();
         self.waiting = Histogram::default();
     }
 
@@ -151,6 +156,7 @@ impl ImpairedLink {
             delivered: counters.delivered - self.baseline.delivered,
             marked: counters.marked - self.baseline.marked,
             drops: drops.collect(),
+            colours: PacketsOfColour::all_of(&self.colours),
             mean_packets: usage.mean_packets_since(&self.usage_before),
             mean_bytes: usage.mean_bytes_since(&self.usage_before),
             max_packets: counters.max_queue_packets as u64,

@@ -55,6 +55,11 @@ class Results:
         return Frame(self._runs.table("queues"))
 
     @property
+    def colours(self) -> Frame:
+        """Packets by colour at each queue: how many arrived and how many were dropped. Green is IN, yellow OUT."""
+        return Frame(self._runs.table("colours"))
+
+    @property
     def transfers(self) -> Frame:
         """Arriving transfers by class of sizes."""
         return Frame(self._runs.table("transfers"))

@@ -17,11 +17,12 @@ use crate::tables::Table;
 pub(crate) type RunKey = (usize, u64);
 
 /// The names of the tables.
-const TABLES: [&str; 10] = [
+const TABLES: [&str; 11] = [
     "summary",
     "figures",
     "flows",
     "queues",
+    "colours",
     "response_times",
     "pages",
     "transfers",

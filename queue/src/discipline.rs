@@ -30,6 +30,20 @@ pub enum Colour {
     Red,
 }
 
+impl Colour {
+    /// All, from the lowest drop precedence on.
+    pub const ALL: [Colour; 3] = [Colour::Green, Colour::Yellow, Colour::Red];
+
+    /// The name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Colour::Green => "green",
+            Colour::Yellow => "yellow",
+            Colour::Red => "red",
+        }
+    }
+}
+
 /// The properties of a packet that a link and a queue discipline use.
 ///
 /// The defaults suit packets without a property: one flow, one class, no ECN.

@@ -569,6 +569,10 @@ fn a_phase_effect_is_found_and_its_remedies_help() {
         let (found, lost) = effects(remedy);
         assert!(found.is_empty() && lost < 0.02, "{remedy}: {lost}");
     }
+    // With rates on all links it depends on them.
+    let (found, lost) = effects("rate = \"1gbit\"");
+    assert_eq!(found.len(), 1, "{found:?} {lost}");
+    assert!(found[0].flow == "long" && found[0].links.is_empty() && found[0].begins_at.is_none());
     // All its links have rates, and it begins at the first bottleneck.
     let long_queues = five_hops(("r1", "r6"), "").replace("50p", "100p");
     let (found, lost) = effects_of(&long_queues);
@@ -576,4 +580,59 @@ fn a_phase_effect_is_found_and_its_remedies_help() {
     assert_eq!(found.len(), 1, "{found:?}");
     assert!(found[0].flow == "long" && found[0].links.is_empty());
     assert_eq!(found[0].begins_at.as_deref(), Some("r1-r2"));
+}
+
+/// 2 Mb/s of which 1 Mb/s is within its profile, over 1.5 Mb/s under RIO: what is dropped is OUT.
+#[test]
+fn packets_are_counted_by_colour() {
+    let scenario = scenario(
+        r#"
+name = "colours"
+duration = "20s"
+warm_up = "5s"
+
+[[links]]
+name = "edge"
+from = "source"
+to = "router"
+rate = "10mbit"
+marker = { kind = "token_bucket", rate = "1mbit", burst = "10kB" }
+
+[[links]]
+name = "core"
+from = "router"
+to = "sink"
+rate = "1500kbit"
+
+[links.queue]
+discipline = "rio"
+limit = "100p"
+in = { min_threshold = "50p", max_threshold = "90p", max_probability = "2%" }
+out = { min_threshold = "5p", max_threshold = "20p", max_probability = "50%" }
+
+[[flows]]
+name = "flow"
+from = "source"
+to = "sink"
+transport = "udp"
+packet_size = "1000B"
+application = { kind = "cbr", rate = "2mbit" }
+"#,
+    );
+    let results = run(&scenario, 1, || true).unwrap().unwrap();
+    let queue = |name: &str| results.queues.iter().find(|queue| queue.link == name);
+    for (link, drops) in [("edge", false), ("core", true)] {
+        let queue = queue(link).unwrap();
+        let [green, yellow] = &queue.colours[..] else {
+            panic!("{:?}", queue.colours);
+        };
+        assert_eq!((&*green.colour, &*yellow.colour), ("green", "yellow"));
+        // 1 Mb/s for 15 s, in packets of 8000 bits.
+        assert!((1870..=1880).contains(&green.arrived), "{green:?}");
+        assert_eq!(green.arrived + yellow.arrived, queue.arrived);
+        assert_eq!(green.dropped, 0);
+        let dropped: u64 = queue.drops.iter().map(|drops| drops.packets).sum();
+        assert_eq!(yellow.dropped, dropped);
+        assert_eq!(dropped > 800, drops, "{dropped}");
+    }
 }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::discipline::DropCause;
+use crate::discipline::{Colour, DropCause};
 use crate::time::Time;
 
 /// Counters of a link since its start. `offered = delivered + dropped() + inside` always holds.
@@ -99,5 +99,35 @@ impl LinkUsage {
             0 => 0.0,
             time => integral as f64 / time as f64,
         }
+    }
+}
+
+/// A link's packets by colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ColourCounters {
+    arrived: [u64; Colour::ALL.len()],
+    dropped: [u64; Colour::ALL.len()],
+}
+
+impl ColourCounters {
+    /// Counts a packet that arrives, after the link's own marker has given it this colour.
+    #[inline]
+    pub fn count_arrival(&mut self, colour: Colour) {
+        self.arrived[colour as usize] += 1;
+    }
+
+    /// Counts a packet that the link drops, of those that have arrived.
+    #[inline]
+    pub fn count_drop(&mut self, colour: Colour) {
+        self.dropped[colour as usize] += 1;
+    }
+
+    /// Packets of each colour that have arrived, and how many of them were dropped; none if all packets are green.
+    pub fn of_colours(&self) -> impl Iterator<Item = (Colour, u64, u64)> {
+        let any = self.arrived[1..].iter().any(|&packets| packets > 0);
+        let counters = Colour::ALL.into_iter().zip(self.arrived).zip(self.dropped);
+        counters
+            .map(|((colour, arrived), dropped)| (colour, arrived, dropped))
+            .filter(move |&(_, arrived, dropped)| any && arrived + dropped > 0)
     }
 }

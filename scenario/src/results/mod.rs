@@ -33,8 +33,8 @@ pub use events::{EventKind, LinkEvent};
 pub use phase_effect::{PhaseEffect, phase_effects};
 pub use run::{
     CallQuality, CallResult, ClassResult, Delays, DerivedValue, Drops, FlowResult, LabReport,
-    PageTimes, PhaseResult, QueueResult, ResponseTimes, RunResults, Series, SizeBin, SizeClass,
-    Slowdown, VideoQuality, VideoResult,
+    PacketsOfColour, PageTimes, PhaseResult, QueueResult, ResponseTimes, RunResults, Series,
+    SizeBin, SizeClass, Slowdown, VideoQuality, VideoResult,
 };
 pub use statistics::{Estimate, jain_index, quantile, student_t_975};
 pub use summary::{Figure, PointSummary, Subject, Summary};

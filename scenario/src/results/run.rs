@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use netnice_queue::Bytes;
+use netnice_queue::{Bytes, ColourCounters};
 use serde::{Deserialize, Serialize};
 
 use super::jain_index;
@@ -188,6 +188,9 @@ pub struct QueueResult {
     pub marked: u64,
     /// Drops by cause and class.
     pub drops: Vec<Drops>,
+    /// Packets by colour, that is drop precedence; none if no packet but green ones arrived.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub colours: Vec<PacketsOfColour>,
     /// Mean packets waiting, over time.
     pub mean_packets: f64,
     /// Mean bytes waiting, over time.
@@ -207,6 +210,30 @@ pub struct Drops {
     pub class: TrafficClass,
     /// Packets.
     pub packets: u64,
+}
+
+/// Packets of one colour at a link: green is IN, yellow OUT.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PacketsOfColour {
+    /// `green`, `yellow` or `red`.
+    pub colour: String,
+    /// Packets that arrived, or that the link's own marker gave this colour as they did.
+    pub arrived: u64,
+    /// Packets dropped.
+    pub dropped: u64,
+}
+
+impl PacketsOfColour {
+    /// The results of a link with these counters.
+    pub fn all_of(counters: &ColourCounters) -> Vec<PacketsOfColour> {
+        let of_colours = counters.of_colours();
+        let results = of_colours.map(|(colour, arrived, dropped)| PacketsOfColour {
+            colour: colour.name().to_owned(),
+            arrived,
+            dropped,
+        });
+        results.collect()
+    }
 }
 
 /// A distribution of delays, in seconds. All are 0 where nothing was measured.

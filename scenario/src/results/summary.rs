@@ -42,6 +42,8 @@ pub enum Subject {
     Class,
     /// One direction of a link.
     Queue,
+    /// Packets of one colour at one direction of a link.
+    Colour,
     /// Objects of similar size of one flow's web traffic.
     Objects,
     /// Pages of one flow's web traffic.
@@ -63,6 +65,7 @@ impl Subject {
             Subject::Flows => "flows",
             Subject::Class => "class",
             Subject::Queue => "queue",
+            Subject::Colour => "colour",
             Subject::Objects => "objects",
             Subject::Pages => "pages",
             Subject::Transfers => "transfers",
@@ -200,6 +203,13 @@ fn figures(runs: &[&RunResults]) -> Vec<Figure> {
             let dropped: u64 = queue.drops.iter().map(|drops| drops.packets).sum();
             add("drops", "", share(dropped, queue.arrived));
             add("marks", "", share(queue.marked, queue.arrived));
+            for of_colour in &queue.colours {
+                let of = format!("{} {}", queue.link, of_colour.colour);
+                let arrived = of_colour.arrived as f64;
+                gathered.add(Subject::Colour, &of, "arrived", "packets", arrived);
+                let drops = share(of_colour.dropped, of_colour.arrived);
+                gathered.add(Subject::Colour, &of, "drops", "", drops);
+            }
         }
         for responses in &run.response_times {
             for bin in &responses.bins {

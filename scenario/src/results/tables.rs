@@ -101,10 +101,11 @@ macro_rules! table {
 }
 
 /// The names of all tables, and of that of all samples.
-pub(super) const NAMES: [&str; 9] = [
+pub(super) const NAMES: [&str; 10] = [
     "summary",
     "flows",
     "queues",
+    "colours",
     "response_times",
     "pages",
     "transfers",
@@ -130,6 +131,7 @@ pub fn all(
         |axes, _, summary| summary_table(axes, summary),
         |axes, runs, _| flows(axes, runs),
         |axes, runs, _| queues(axes, runs),
+        |axes, runs, _| colours(axes, runs),
         |axes, runs, _| response_times(axes, runs),
         |axes, runs, _| pages(axes, runs),
         |axes, runs, _| transfers(axes, runs),
@@ -237,6 +239,26 @@ fn queues(axes: &[String], runs: &[RunResults]) -> Table {
         "wait_p95_s": queue.waiting.p95_s,
         "wait_p99_s": queue.waiting.p99_s,
         "wait_max_s": queue.waiting.max_s,
+    })
+}
+
+/// A row for each colour of packets at a queue.
+fn colours(axes: &[String], runs: &[RunResults]) -> Table {
+    let rows = runs.iter().flat_map(|run| {
+        let queues = run.queues.iter();
+        queues.flat_map(move |queue| {
+            queue
+                .colours
+                .iter()
+                .map(move |of_colour| (run, queue, of_colour))
+        })
+    });
+    table!(axes, for (run, queue, of_colour) in rows, of run.settings, {
+        "seed": run.seed,
+        "link": &queue.link,
+        "colour": &of_colour.colour,
+        "arrived": of_colour.arrived,
+        "dropped": of_colour.dropped,
     })
 }
 

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use netnice_queue::random::LinkStreams;
 use netnice_queue::{
-    DropCause, Jitter, Link, LinkConfig, LinkCounters, LinkUsage, LossFraction, Marker, QueueBound,
-    QueueDiscipline as _, Rate, ReorderingJitter, Time,
+    ColourCounters, DropCause, Jitter, Link, LinkConfig, LinkCounters, LinkUsage, LossFraction,
+    Marker, QueueBound, QueueDiscipline as _, Rate, ReorderingJitter, Time,
 };
 
 use crate::huge_pages;
@@ -56,6 +56,8 @@ pub(crate) struct Links {
     other_captures: Vec<Captures>,
     /// A link has a part that a packet needs as it goes onto the link: a marker, or a record of events.
     pub tags: bool,
+    /// A link has a marker: packets are counted by colour.
+    pub colours: bool,
     /// On a drop-tail link chance takes or delays packets.
     pub any_chance: bool,
     pub routes: Routes,
@@ -79,6 +81,7 @@ impl Links {
         let parts = spec.setup.into_parts(LinkStreams::new(seed, &spec.name));
         let any = parts.marker.is_some() || parts.reordering.is_some() || spec.recorded;
         self.tags |= parts.marker.is_some() || spec.recorded;
+        self.colours |= parts.marker.is_some();
         let extras = any.then(|| {
             Box::new(Extras {
                 marker: parts.marker,
@@ -347,6 +350,8 @@ pub(crate) struct LinkRecord {
 struct Seldom {
     /// Drops since the measurement began.
     drops: Drops,
+    /// Packets by colour since then, where any link has a marker.
+    colours: ColourCounters,
     /// Counters and usage when the measurement began; zero if nothing had happened by then.
     before: (LinkCounters, LinkUsage),
 }
@@ -369,6 +374,18 @@ impl LinkRecord {
             Some(known) => known.2 += 1,
             None => drops.push((cause, class, 1)),
         }
+    }
+
+    /// The counters of packets by colour.
+    #[inline]
+    pub fn colours_mut(&mut self) -> &mut ColourCounters {
+        &mut self.seldom.get_or_insert_default().colours
+    }
+
+    /// Packets by colour since the measurement began.
+    pub fn colours(&self) -> ColourCounters {
+        let seldom = self.seldom.as_ref();
+        seldom.map_or_else(ColourCounters::default, |seldom| seldom.colours)
     }
 
     /// Drops by cause and class since the measurement began.
@@ -397,6 +414,7 @@ impl LinkRecord {
             link.restart_max_queue(now);
             Box::new(Seldom {
                 drops: Drops::default(),
+                colours: ColourCounters::default(),
                 before: (counters, link.usage(now)),
             })
         });

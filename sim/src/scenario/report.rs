@@ -6,8 +6,8 @@ use std::sync::Arc;
 use netnice_scenario::model::{Scenario, TrafficClass};
 use netnice_scenario::network::FlowGroup;
 use netnice_scenario::results::{
-    CallResult, ClassResult, Delays, Drops, FlowResult, QueueResult, RunResults, Series,
-    VideoResult, derive,
+    CallResult, ClassResult, Delays, Drops, FlowResult, PacketsOfColour, QueueResult, RunResults,
+    Series, VideoResult, derive,
 };
 
 use crate::ids::FlowId;
@@ -114,6 +114,7 @@ fn queue_result(link: LinkReport) -> QueueResult {
                 packets,
             })
             .collect(),
+        colours: PacketsOfColour::all_of(&link.colours),
         mean_packets: link.usage.mean_packets_since(&link.usage_before),
         mean_bytes: link.usage.mean_bytes_since(&link.usage_before),
         max_packets: counters.max_queue_packets as u64,

@@ -365,6 +365,7 @@ impl<S: Scheduler> Run<S> {
                 break hop;
             };
             self.sample_link(index, at);
+            self.count_colour(index, packet);
             let (link, LinkGroup { properties, .. }) = self.links.drop_tail(index);
             match link.offer(properties, at, u32::from(packet.length)) {
                 Ok(departure) => {

@@ -316,6 +316,15 @@ impl<S: Scheduler> Run<S> {
         }
     }
 
+    /// Counts a packet that comes to a link by its colour.
+    #[inline(always)]
+    pub(super) fn count_colour(&mut self, link: usize, packet: &Packet) {
+        if self.links.colours {
+            let colours = self.links.records[link].colours_mut();
+            colours.count_arrival(packet.colour());
+        }
+    }
+
     /// Some links have markers, or are recorded.
     #[cold]
     fn enter_tagged(&mut self, hop: Hop, index: usize, mut packet: Packet) {
@@ -324,6 +333,7 @@ impl<S: Scheduler> Run<S> {
                 marker.tag(self.now, &mut packet);
             }
         }
+        self.count_colour(index, &packet);
         let now = self.now;
         self.record(index, &packet, |events, origin| {
             events.arrived(now, index as u32, &packet, origin);
@@ -343,6 +353,10 @@ impl<S: Scheduler> Run<S> {
 
     pub(super) fn drop_packet(&mut self, link: usize, packet: Packet, cause: DropCause) {
         self.links.records[link].count_drop(cause, packet.class());
+        if self.links.colours {
+            let colours = self.links.records[link].colours_mut();
+            colours.count_drop(packet.colour());
+        }
         if self.events.is_some() {
             let now = self.now;
             self.record(link, &packet, |events, origin| {

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use netnice_queue::{DropCause, LinkCounters, LinkUsage, Rate, Time};
+use netnice_queue::{ColourCounters, DropCause, LinkCounters, LinkUsage, Rate, Time};
 use netnice_scenario::results::{CallQuality, VideoQuality};
 
 use crate::engine::event_source;
@@ -314,6 +314,7 @@ impl<S: Scheduler> Run<S> {
                 usage,
                 usage_before: record.usage_before(),
                 drops: record.drops(),
+                colours: record.colours(),
                 waiting: self.links.waiting(index, &counters),
             })
         })
@@ -341,6 +342,8 @@ pub(crate) struct LinkReport {
     pub usage_before: LinkUsage,
     /// Drops by cause and class since the end of the warm-up.
     pub drops: Vec<(DropCause, u8, u64)>,
+    /// Packets by colour since the end of the warm-up, if any link has a marker.
+    pub colours: ColourCounters,
     /// Waiting times since the end of the warm-up in nanoseconds, if they are measured.
     pub waiting: Option<Histogram>,
 }

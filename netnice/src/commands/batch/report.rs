@@ -55,9 +55,16 @@ pub fn report(file: &ScenarioFile, runs: &[RunResults], summary: &Summary) -> St
                 "largest",
                 "mean wait",
                 "drops",
+                "marks",
             ][..],
             1,
             rows(summary, queue_rows),
+        ),
+        (
+            "Colours",
+            &["", "packets", "drops"][..],
+            1,
+            rows(summary, colour_rows),
         ),
         (
             "Response times",
@@ -74,7 +81,17 @@ pub fn report(file: &ScenarioFile, runs: &[RunResults], summary: &Summary) -> St
         (
             "Transfers",
             &[
-                "", "number", "mean", "50 %", "95 %", "99 %", "slowdown", "50 %", "95 %", "99 %",
+                "",
+                "number",
+                "unfinished",
+                "mean",
+                "50 %",
+                "95 %",
+                "99 %",
+                "slowdown",
+                "50 %",
+                "95 %",
+                "99 %",
             ][..],
             1,
             rows(summary, transfer_rows),
@@ -243,6 +260,26 @@ fn queue_rows(point: &PointSummary) -> Vec<Vec<String>> {
             cell(point, Subject::Queue, name, ("max_queue", plain)),
             cell(point, Subject::Queue, name, ("mean_wait", time)),
             cell(point, Subject::Queue, name, ("drops", percent)),
+            cell(point, Subject::Queue, name, ("marks", percent)),
+        ]
+    });
+    rows.collect()
+}
+
+/// Packets by colour of the queues that drop some.
+fn colour_rows(point: &PointSummary) -> Vec<Vec<String>> {
+    let link = |name: &str| name.rsplit_once(' ').map(|(link, _)| link.to_owned());
+    let dropping = point.figures.iter().filter(|figure| {
+        figure.subject == Subject::Colour && figure.quantity == "drops" && figure.value.mean > 0.0
+    });
+    let dropping: HashSet<_> = dropping.map(|figure| link(&figure.of)).collect();
+    let mut names = subjects(point, Subject::Colour);
+    names.retain(|name| dropping.contains(&link(name)));
+    let rows = names.into_iter().map(|name| {
+        vec![
+            name.to_owned(),
+            cell(point, Subject::Colour, name, ("arrived", plain)),
+            cell(point, Subject::Colour, name, ("drops", percent)),
         ]
     });
     rows.collect()
@@ -301,6 +338,7 @@ fn transfer_rows(point: &PointSummary) -> Vec<Vec<String>> {
         vec![
             name.to_owned(),
             of("transfers", plain),
+            of("unfinished", plain),
             of("completion", time),
             of("p50_completion", time),
             of("p95_completion", time),
