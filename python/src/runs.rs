@@ -150,7 +150,8 @@ impl Runs {
         py.detach(|| {
             let all = tables::all(&self.axes, &self.runs, self.summary());
             let mut found = all.filter(|&(other, _)| other == name);
-            found.next().map(|(_, table)| Table::of(&self.axes, &table))
+            let table = found.next().map(|(_, rows)| rows.into_table());
+            table.map(|table| Table::of(&self.axes, &table))
         })
         .unwrap_or_else(|| {
             let names = TABLES.join(", ");

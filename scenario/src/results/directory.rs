@@ -416,9 +416,10 @@ impl ResultsDirectory {
         runs: &[RunResults],
         summary: &Summary,
     ) -> Result<(), DirectoryError> {
-        for (name, table) in tables::all(&self.manifest.axes, runs, summary) {
-            if !table.rows.is_empty() {
+        for (name, mut rows) in tables::all(&self.manifest.axes, runs, summary) {
+            if !rows.is_empty() {
                 let path = self.path.join(format!("{name}.parquet"));
+                let table = rows.into_table();
                 let written = output::replace_by(&path, |file| {
                     super::parquet_file::write(&table, file).map_err(io::Error::other)
                 });
@@ -442,10 +443,10 @@ impl ResultsDirectory {
     ) -> Result<(), DirectoryError> {
         self.tidy_checksums()?;
         write_json(&self.path.join("summary.json"), summary)?;
-        for (name, table) in tables::all(&self.manifest.axes, runs, summary) {
-            if !table.rows.is_empty() {
+        for (name, mut rows) in tables::all(&self.manifest.axes, runs, summary) {
+            if !rows.is_empty() {
                 let path = self.path.join(format!("{name}.csv"));
-                let written = output::replace_by(&path, |file| table.write_csv(file));
+                let written = output::replace_by(&path, |file| rows.write_csv(file));
                 written.map_err(at(&path))?;
             }
         }

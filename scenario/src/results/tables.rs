@@ -2,6 +2,7 @@
 //! Results as tables, for CSV and other formats with columns.
 
 use std::io::{self, Write};
+use std::iter::Peekable;
 
 use super::samples::Samples;
 use super::{PhaseResult, RunResults, Summary};
@@ -56,20 +57,38 @@ impl From<u64> for Cell {
     }
 }
 
-impl Table {
-    fn new(axes: &[String], columns: &[&str]) -> Table {
+/// A table of which no row is kept: each is made when its turn comes. That of a large summary would take several times the memory of the
+/// summary.
+pub struct Rows<'a> {
+    /// Names of the columns, with units.
+    pub columns: Vec<String>,
+    rows: Peekable<Box<dyn Iterator<Item = Vec<Cell>> + 'a>>,
+}
+
+impl<'a> Rows<'a> {
+    fn new(
+        axes: &[String],
+        columns: &[&str],
+        rows: impl Iterator<Item = Vec<Cell>> + 'a,
+    ) -> Rows<'a> {
         let columns = columns.iter().map(|&column| column.to_owned());
-        Table {
+        let rows: Box<dyn Iterator<Item = Vec<Cell>> + 'a> = Box::new(rows);
+        Rows {
             columns: axes.iter().cloned().chain(columns).collect(),
-            rows: Vec::new(),
+            rows: rows.peekable(),
         }
     }
 
+    /// Returns true if no row is left.
+    pub fn is_empty(&mut self) -> bool {
+        self.rows.peek().is_none()
+    }
+
     /// Writes comma-separated values (RFC 4180) with a heading.
-    pub fn write_csv(&self, to: impl Write) -> io::Result<()> {
+    pub fn write_csv(self, to: impl Write) -> io::Result<()> {
         let mut writer = csv::Writer::from_writer(to);
         writer.write_record(&self.columns)?;
-        for row in &self.rows {
+        for row in self.rows {
             for cell in row {
                 match cell {
                     Cell::Text(text) => writer.write_field(text)?,
@@ -84,20 +103,26 @@ impl Table {
         }
         writer.flush()
     }
+
+    /// Makes all rows, for formats that are written by column.
+    pub fn into_table(self) -> Table {
+        Table {
+            columns: self.columns,
+            rows: self.rows.collect(),
+        }
+    }
 }
 
-/// A table with a row for each subject: the settings of its point, and then the cell of each column.
-macro_rules! table {
-    ($axes:expr, for $subject:pat in $subjects:expr, of $settings:expr, {
+/// Rows for each subject: the settings of its point, and then the cell of each column.
+macro_rules! rows {
+    ($axes:expr, for $subject:pat_param in $subjects:expr, of $settings:expr, {
         $($column:literal: $cell:expr),* $(,)?
-    }) => {{
-        let mut table = Table::new($axes, &[$($column),*]);
-        for $subject in $subjects {
+    }) => {
+        Rows::new($axes, &[$($column),*], $subjects.map(|$subject| {
             let settings = $settings.iter().map(|(_, value)| Cell::from(value));
-            table.rows.push(settings.chain([$(Cell::from($cell)),*]).collect());
-        }
-        table
-    }};
+            settings.chain([$(Cell::from($cell)),*]).collect()
+        }))
+    };
 }
 
 /// The names of all tables, and of that of all samples.
@@ -117,16 +142,15 @@ pub(super) const NAMES: [&str; 10] = [
 /// The name of the table of all samples, which is too long to be kept as cells: see [`Samples`].
 pub(super) const SERIES: &str = "series";
 
-/// Makes a table of runs.
-type Make = fn(&[String], &[RunResults], &Summary) -> Table;
+/// Makes the rows of a table of runs.
+type Make = for<'a> fn(&[String], &'a [RunResults], &'a Summary) -> Rows<'a>;
 
-/// All tables by name but that of the time series, each made when its turn comes; a table without rows is of something
-/// that the scenario lacks.
-pub fn all(
-    axes: &[String],
-    runs: &[RunResults],
-    summary: &Summary,
-) -> impl Iterator<Item = (&'static str, Table)> {
+/// All tables by name but that of the time series; a table without rows is of something that the scenario lacks.
+pub fn all<'a>(
+    axes: &'a [String],
+    runs: &'a [RunResults],
+    summary: &'a Summary,
+) -> impl Iterator<Item = (&'static str, Rows<'a>)> {
     let tables: [Make; NAMES.len() - 1] = [
         |axes, _, summary| summary_table(axes, summary),
         |axes, runs, _| flows(axes, runs),
@@ -149,12 +173,12 @@ pub fn series<'a>(axes: &'a [String], runs: &'a [RunResults]) -> Samples<'a> {
     Samples::new(axes, runs)
 }
 
-fn summary_table(axes: &[String], summary: &Summary) -> Table {
+fn summary_table<'a>(axes: &[String], summary: &'a Summary) -> Rows<'a> {
     let figures = summary
         .points
         .iter()
         .flat_map(|point| point.figures.iter().map(move |figure| (point, figure)));
-    table!(axes, for (point, figure) in figures, of point.settings, {
+    rows!(axes, for (point, figure) in figures, of point.settings, {
         "subject": figure.subject.name(),
         "of": &figure.of,
         "quantity": &*figure.quantity,
@@ -176,7 +200,7 @@ fn whole(phase: Option<&PhaseResult>, value: impl Into<Cell>) -> Cell {
 }
 
 /// Each flow over the whole run, then over each phase.
-fn flows(axes: &[String], runs: &[RunResults]) -> Table {
+fn flows<'a>(axes: &[String], runs: &'a [RunResults]) -> Rows<'a> {
     let rows = runs.iter().flat_map(|run| {
         run.flows.iter().flat_map(move |flow| {
             let phases = flow.phases.iter().map(Some);
@@ -185,7 +209,7 @@ fn flows(axes: &[String], runs: &[RunResults]) -> Table {
                 .map(move |phase| (run, flow, phase))
         })
     });
-    table!(axes, for (run, flow, phase) in rows, of run.settings, {
+    rows!(axes, for (run, flow, phase) in rows, of run.settings, {
         "seed": run.seed,
         "flow": &flow.name,
         "group": &flow.group,
@@ -213,7 +237,7 @@ fn flows(axes: &[String], runs: &[RunResults]) -> Table {
 }
 
 /// A row for each cause of a queue's drops, or one without.
-fn queues(axes: &[String], runs: &[RunResults]) -> Table {
+fn queues<'a>(axes: &[String], runs: &'a [RunResults]) -> Rows<'a> {
     let rows = runs.iter().flat_map(|run| {
         run.queues.iter().flat_map(move |queue| {
             let without = queue.drops.is_empty().then_some(None);
@@ -221,7 +245,7 @@ fn queues(axes: &[String], runs: &[RunResults]) -> Table {
             causes.map(move |drops| (run, queue, drops))
         })
     });
-    table!(axes, for (run, queue, drops) in rows, of run.settings, {
+    rows!(axes, for (run, queue, drops) in rows, of run.settings, {
         "seed": run.seed,
         "link": &queue.link,
         "rate_bps": queue.rate_bps,
@@ -243,7 +267,7 @@ fn queues(axes: &[String], runs: &[RunResults]) -> Table {
 }
 
 /// A row for each colour of packets at a queue.
-fn colours(axes: &[String], runs: &[RunResults]) -> Table {
+fn colours<'a>(axes: &[String], runs: &'a [RunResults]) -> Rows<'a> {
     let rows = runs.iter().flat_map(|run| {
         let queues = run.queues.iter();
         queues.flat_map(move |queue| {
@@ -253,7 +277,7 @@ fn colours(axes: &[String], runs: &[RunResults]) -> Table {
                 .map(move |of_colour| (run, queue, of_colour))
         })
     });
-    table!(axes, for (run, queue, of_colour) in rows, of run.settings, {
+    rows!(axes, for (run, queue, of_colour) in rows, of run.settings, {
         "seed": run.seed,
         "link": &queue.link,
         "colour": &of_colour.colour,
@@ -262,12 +286,12 @@ fn colours(axes: &[String], runs: &[RunResults]) -> Table {
     })
 }
 
-fn response_times(axes: &[String], runs: &[RunResults]) -> Table {
+fn response_times<'a>(axes: &[String], runs: &'a [RunResults]) -> Rows<'a> {
     let rows = runs.iter().flat_map(|run| {
         let flows = run.response_times.iter();
         flows.flat_map(move |flow| flow.bins.iter().map(move |bin| (run, flow, bin)))
     });
-    table!(axes, for (run, flow, bin) in rows, of run.settings, {
+    rows!(axes, for (run, flow, bin) in rows, of run.settings, {
         "seed": run.seed,
         "flow": &flow.flow,
         "from_bytes": bin.from_bytes,
@@ -282,12 +306,12 @@ fn response_times(axes: &[String], runs: &[RunResults]) -> Table {
     })
 }
 
-fn pages(axes: &[String], runs: &[RunResults]) -> Table {
+fn pages<'a>(axes: &[String], runs: &'a [RunResults]) -> Rows<'a> {
     let rows = runs.iter().flat_map(|run| {
         let flows = run.response_times.iter();
         flows.filter_map(move |flow| Some((run, flow, flow.pages?)))
     });
-    table!(axes, for (run, flow, pages) in rows, of run.settings, {
+    rows!(axes, for (run, flow, pages) in rows, of run.settings, {
         "seed": run.seed,
         "flow": &flow.flow,
         "pages": pages.load.count,
@@ -301,12 +325,12 @@ fn pages(axes: &[String], runs: &[RunResults]) -> Table {
 }
 
 /// Arriving transfers of all sizes, then those of each class.
-fn transfers(axes: &[String], runs: &[RunResults]) -> Table {
+fn transfers<'a>(axes: &[String], runs: &'a [RunResults]) -> Rows<'a> {
     let rows = runs.iter().flat_map(|run| {
         let flows = run.response_times.iter();
         flows.flat_map(move |flow| flow.classes.iter().map(move |class| (run, flow, class)))
     });
-    table!(axes, for (run, flow, class) in rows, of run.settings, {
+    rows!(axes, for (run, flow, class) in rows, of run.settings, {
         "seed": run.seed,
         "flow": &flow.flow,
         "above_bytes": class.above_bytes,
@@ -326,11 +350,11 @@ fn transfers(axes: &[String], runs: &[RunResults]) -> Table {
     })
 }
 
-fn calls(axes: &[String], runs: &[RunResults]) -> Table {
+fn calls<'a>(axes: &[String], runs: &'a [RunResults]) -> Rows<'a> {
     let rows = runs
         .iter()
         .flat_map(|run| run.calls.iter().map(move |call| (run, call)));
-    table!(axes, for (run, call) in rows, of run.settings, {
+    rows!(axes, for (run, call) in rows, of run.settings, {
         "seed": run.seed,
         "flow": &call.flow,
         "group": &call.group,
@@ -348,11 +372,11 @@ fn calls(axes: &[String], runs: &[RunResults]) -> Table {
     })
 }
 
-fn videos(axes: &[String], runs: &[RunResults]) -> Table {
+fn videos<'a>(axes: &[String], runs: &'a [RunResults]) -> Rows<'a> {
     let rows = runs
         .iter()
         .flat_map(|run| run.videos.iter().map(move |video| (run, video)));
-    table!(axes, for (run, video) in rows, of run.settings, {
+    rows!(axes, for (run, video) in rows, of run.settings, {
         "seed": run.seed,
         "flow": &video.flow,
         "group": &video.group,
