@@ -77,9 +77,9 @@ impl Runs {
                     let cells: [tables::Cell; 6] = [
                         run.seed.into(),
                         figure.subject.name().into(),
-                        (&figure.of).into(),
+                        (&*figure.of).into(),
                         (&*figure.quantity).into(),
-                        (&*figure.unit).into(),
+                        figure.unit.name().into(),
                         figure.value.mean.into(),
                     ];
                     table.rows.push(settings.chain(cells).collect());

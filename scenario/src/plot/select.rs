@@ -217,7 +217,7 @@ fn goodputs(point: &PointSummary) -> Vec<(String, f64, f64)> {
     let values = figures.map(|figure| {
         let value = figure.value;
         (
-            figure.of.clone(),
+            figure.of.to_string(),
             value.mean / 1e6,
             value.half_width_95.unwrap_or(0.0) / 1e6,
         )

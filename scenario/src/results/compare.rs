@@ -102,9 +102,9 @@ impl Row {
         };
         Row {
             subject: a.subject,
-            of: a.of.clone(),
+            of: a.of.to_string(),
             quantity: a.quantity.to_string(),
-            unit: a.unit.to_string(),
+            unit: a.unit.name().to_owned(),
             a: a.value,
             b: b.value,
             ratio: (mean_a != 0.0).then(|| mean_b / mean_a),
@@ -116,14 +116,15 @@ impl Row {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Unit;
     use super::*;
 
     fn figure(of: &str, quantity: &str, values: &[f64]) -> Figure {
         Figure {
             subject: Subject::Flows,
-            of: of.to_owned(),
+            of: of.into(),
             quantity: quantity.to_owned().into(),
-            unit: "bit/s".into(),
+            unit: Unit::BitsPerSecond,
             value: Estimate::of(values).unwrap(),
         }
     }

@@ -37,4 +37,4 @@ pub use run::{
     SizeBin, SizeClass, Slowdown, VideoQuality, VideoResult,
 };
 pub use statistics::{Estimate, jain_index, quantile, student_t_975};
-pub use summary::{Figure, PointSummary, Subject, Summary};
+pub use summary::{Figure, PointSummary, Subject, Summary, Unit};

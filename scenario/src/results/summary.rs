@@ -2,8 +2,8 @@
 //! All runs together: for each point of the sweep, each figure's mean over the seeds.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
-use std::rc::Rc;
+use std::collections::HashMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -33,7 +33,7 @@ pub struct PointSummary {
 }
 
 /// The object of a figure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Subject {
     /// All flows of one entry of the scenario together.
@@ -76,19 +76,77 @@ impl Subject {
     }
 }
 
+/// The unit of a figure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Unit {
+    /// Bits per second.
+    #[serde(rename = "bit/s")]
+    BitsPerSecond,
+    /// Bytes.
+    #[serde(rename = "B")]
+    Bytes,
+    /// Packets.
+    #[serde(rename = "packets")]
+    Packets,
+    /// Seconds.
+    #[serde(rename = "s")]
+    Seconds,
+    /// None: a share, a ratio, an index or a count.
+    #[serde(rename = "")]
+    None,
+}
+
+impl Unit {
+    /// The name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Unit::BitsPerSecond => "bit/s",
+            Unit::Bytes => "B",
+            Unit::Packets => "packets",
+            Unit::Seconds => "s",
+            Unit::None => "",
+        }
+    }
+
+    /// That of a figure that the scenario wants.
+    fn of(name: &str) -> Unit {
+        match name {
+            "bit/s" => Unit::BitsPerSecond,
+            "s" => Unit::Seconds,
+            _ => Unit::None,
+        }
+    }
+}
+
 /// One figure with its confidence interval.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
     /// The object of the quantity.
     pub subject: Subject,
     /// Name of that: of the flows, the class, the link, or the flow and the sizes in bytes (`web 1000-2000`).
-    pub of: String,
+    #[serde(with = "shared")]
+    pub of: Arc<str>,
     /// Which figure: `goodput`, `loss` and so on.
     pub quantity: Cow<'static, str>,
-    /// Unit: `bit/s`, `s`, `packets`, or nothing.
-    pub unit: Cow<'static, str>,
+    /// Unit of the value.
+    pub unit: Unit,
     /// Mean over the seeds.
     pub value: Estimate,
+}
+
+/// Text that the figures of an object share.
+mod shared {
+    use std::sync::Arc;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(text: &str, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(text)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<str>, D::Error> {
+        Ok(String::deserialize(deserializer)?.into())
+    }
 }
 
 impl PointSummary {
@@ -96,7 +154,7 @@ impl PointSummary {
     pub fn figure(&self, subject: Subject, of: &str, quantity: &str) -> Option<&Figure> {
         let mut figures = self.figures.iter();
         figures.find(|figure| {
-            figure.subject == subject && figure.of == of && figure.quantity == quantity
+            figure.subject == subject && *figure.of == *of && figure.quantity == quantity
         })
     }
 }
@@ -125,59 +183,119 @@ impl Summary {
     }
 }
 
-/// Values gathered over runs, in the order of their first appearance.
+/// Figures gathered over runs, in the order of their first appearance. Of a hundred thousand flows there are millions, and nothing
+/// takes as much memory as they do.
 #[derive(Default)]
 struct Gathered {
-    values: Vec<(Subject, Rc<str>, Quantity, Vec<f64>)>,
-    /// The places of what there is of each subject.
-    places: BTreeMap<(Subject, Rc<str>), Vec<usize>>,
-    /// The subject of the value before: mostly the next value is of the same.
-    last: Option<(Subject, Rc<str>)>,
+    /// Each with its first value.
+    figures: Vec<Figure>,
+    /// For each figure, the next one of the same object, 0 without any.
+    next: Vec<u32>,
+    /// The first figure of each object.
+    objects: HashMap<(Subject, Arc<str>), usize>,
+    /// That of the object of the value before: mostly the next value is of the same.
+    last: Option<usize>,
+    /// All values of figures that have several; of others nothing.
+    several: Vec<Vec<f64>>,
 }
 
-/// Name and unit.
-type Quantity = (Cow<'static, str>, &'static str);
-
 impl Gathered {
+    fn with_capacity(figures: usize) -> Gathered {
+        Gathered {
+            // Vectors that grow would take twice the memory.
+            figures: Vec::with_capacity(figures),
+            next: Vec::with_capacity(figures),
+            ..Gathered::default()
+        }
+    }
+
     fn add(
         &mut self,
         subject: Subject,
         of: &str,
         quantity: impl Into<Cow<'static, str>>,
-        unit: &'static str,
+        unit: Unit,
         value: f64,
     ) {
-        if !value.is_finite() {
+        let estimate = Estimate::of(&[value]).filter(|_| value.is_finite());
+        let Some(estimate) = estimate else {
             return;
-        }
-        let key = match self.last.take() {
-            Some(last) if last.0 == subject && *last.1 == *of => last,
-            _ => (subject, of.into()),
         };
         let quantity = quantity.into();
-        let places = self.places.entry(key.clone()).or_default();
-        let mut known = places.iter().copied();
-        match known.find(|&place| self.values[place].2.0 == quantity) {
-            Some(place) => self.values[place].3.push(value),
-            None => {
-                places.push(self.values.len());
-                let of = key.1.clone();
-                self.values
-                    .push((subject, of, (quantity, unit), vec![value]));
+        let new = self.figures.len();
+        let (first, of) = match self.last.map(|first| (first, &self.figures[first])) {
+            Some((first, last)) if last.subject == subject && *last.of == *of => {
+                (first, last.of.clone())
+            }
+            _ => {
+                let of: Arc<str> = of.into();
+                let first = self.objects.entry((subject, of.clone()));
+                (*first.or_insert(new), of)
+            }
+        };
+        self.last = Some(first);
+        let mut place = first;
+        while place < new {
+            if self.figures[place].quantity == quantity {
+                return self.add_to(place, value);
+            }
+            let next = &mut self.next[place];
+            if *next == 0 {
+                *next = new as u32;
+            }
+            place = *next as usize;
+        }
+        self.figures.push(Figure {
+            subject,
+            of,
+            quantity,
+            unit,
+            value: estimate,
+        });
+        self.next.push(0);
+    }
+
+    /// Adds a further value of a figure.
+    fn add_to(&mut self, place: usize, value: f64) {
+        if place >= self.several.len() {
+            self.several.resize(self.figures.len(), Vec::new());
+        }
+        let values = &mut self.several[place];
+        if values.is_empty() {
+            // So far it is the smallest.
+            values.push(self.figures[place].value.min);
+        }
+        values.push(value);
+    }
+
+    fn finish(self) -> Vec<Figure> {
+        let mut figures = self.figures;
+        for (figure, values) in figures.iter_mut().zip(&self.several) {
+            if let Some(estimate) = Estimate::of(values) {
+                figure.value = estimate;
             }
         }
-        self.last = Some(key);
+        figures
     }
 }
 
-fn figures(runs: &[&RunResults]) -> Vec<Figure> {
-    // Of a hundred thousand flows there are millions, most of links: a vector that grows would take twice the memory.
+/// Of a hundred thousand flows there are millions of figures, most of them of links.
+fn most_figures(run: &RunResults) -> usize {
     const OF_QUEUE: usize = 7;
-    let queues = runs.iter().map(|run| run.queues.len()).max();
-    let mut gathered = Gathered {
-        values: Vec::with_capacity(OF_QUEUE * queues.unwrap_or(0)),
-        ..Gathered::default()
-    };
+    const OF_COLOUR: usize = 2;
+    const OF_GROUP: usize = 13;
+    let queues = run.queues.iter();
+    let of_queues = queues.map(|queue| OF_QUEUE + OF_COLOUR * queue.colours.len());
+    let groups = run.flows.chunk_by(|flow, next| flow.group == next.group);
+    let of_groups = groups.map(|flows| OF_GROUP + flows[0].phases.len());
+    of_queues.chain(of_groups).sum()
+}
+
+fn figures(runs: &[&RunResults]) -> Vec<Figure> {
+    // Of classes, web traffic, calls and videos there are few.
+    const OTHERS: usize = 1000;
+    let most = runs.iter().map(|run| most_figures(run)).max();
+    let mut gathered = Gathered::with_capacity(most.unwrap_or(0) + OTHERS);
     for run in runs {
         for (group, flows) in run.groups() {
             add_group(&mut gathered, group, &flows);
@@ -186,29 +304,37 @@ fn figures(runs: &[&RunResults]) -> Vec<Figure> {
             let mut add = |quantity, unit, value| {
                 gathered.add(Subject::Class, class.class.name(), quantity, unit, value);
             };
-            add("goodput", "bit/s", class.goodput_bps);
-            add("throughput", "bit/s", class.throughput_bps);
-            add("loss", "", share(class.packets_lost, class.packets_sent));
-            add("jain_index", "", class.jain_index.unwrap_or(f64::NAN));
+            add("goodput", Unit::BitsPerSecond, class.goodput_bps);
+            add("throughput", Unit::BitsPerSecond, class.throughput_bps);
+            add(
+                "loss",
+                Unit::None,
+                share(class.packets_lost, class.packets_sent),
+            );
+            add(
+                "jain_index",
+                Unit::None,
+                class.jain_index.unwrap_or(f64::NAN),
+            );
         }
         for queue in &run.queues {
             let mut add = |quantity: &'static str, unit, value| {
                 gathered.add(Subject::Queue, &queue.link, quantity, unit, value);
             };
-            add("utilisation", "", queue.utilisation);
-            add("mean_queue", "packets", queue.mean_packets);
-            add("max_queue", "packets", queue.max_packets as f64);
-            add("mean_wait", "s", queue.waiting.mean_s);
-            add("p99_wait", "s", queue.waiting.p99_s);
+            add("utilisation", Unit::None, queue.utilisation);
+            add("mean_queue", Unit::Packets, queue.mean_packets);
+            add("max_queue", Unit::Packets, queue.max_packets as f64);
+            add("mean_wait", Unit::Seconds, queue.waiting.mean_s);
+            add("p99_wait", Unit::Seconds, queue.waiting.p99_s);
             let dropped: u64 = queue.drops.iter().map(|drops| drops.packets).sum();
-            add("drops", "", share(dropped, queue.arrived));
-            add("marks", "", share(queue.marked, queue.arrived));
+            add("drops", Unit::None, share(dropped, queue.arrived));
+            add("marks", Unit::None, share(queue.marked, queue.arrived));
             for of_colour in &queue.colours {
                 let of = format!("{} {}", queue.link, of_colour.colour);
                 let arrived = of_colour.arrived as f64;
-                gathered.add(Subject::Colour, &of, "arrived", "packets", arrived);
+                gathered.add(Subject::Colour, &of, "arrived", Unit::Packets, arrived);
                 let drops = share(of_colour.dropped, of_colour.arrived);
-                gathered.add(Subject::Colour, &of, "drops", "", drops);
+                gathered.add(Subject::Colour, &of, "drops", Unit::None, drops);
             }
         }
         for responses in &run.response_times {
@@ -217,22 +343,22 @@ fn figures(runs: &[&RunResults]) -> Vec<Figure> {
                 let mut add = |quantity, unit, value| {
                     gathered.add(Subject::Objects, &of, quantity, unit, value);
                 };
-                add("size", "B", bin.mean_bytes);
-                add("response_time", "s", bin.response.mean_s);
-                add("p95_response_time", "s", bin.response.p95_s);
-                add("objects", "", bin.response.count as f64);
+                add("size", Unit::Bytes, bin.mean_bytes);
+                add("response_time", Unit::Seconds, bin.response.mean_s);
+                add("p95_response_time", Unit::Seconds, bin.response.p95_s);
+                add("objects", Unit::None, bin.response.count as f64);
             }
             if let Some(pages) = &responses.pages {
                 let mut add = |quantity, unit, value| {
                     gathered.add(Subject::Pages, &responses.flow, quantity, unit, value);
                 };
-                add("pages", "", pages.load.count as f64);
-                add("unfinished", "", pages.unfinished as f64);
+                add("pages", Unit::None, pages.load.count as f64);
+                add("unfinished", Unit::None, pages.unfinished as f64);
                 if pages.load.count > 0 {
-                    add("page_time", "s", pages.load.mean_s);
-                    add("p50_page_time", "s", pages.load.p50_s);
-                    add("p95_page_time", "s", pages.load.p95_s);
-                    add("p99_page_time", "s", pages.load.p99_s);
+                    add("page_time", Unit::Seconds, pages.load.mean_s);
+                    add("p50_page_time", Unit::Seconds, pages.load.p50_s);
+                    add("p95_page_time", Unit::Seconds, pages.load.p95_s);
+                    add("p99_page_time", Unit::Seconds, pages.load.p99_s);
                 }
             }
             for (index, class) in responses.classes.iter().enumerate() {
@@ -241,22 +367,22 @@ fn figures(runs: &[&RunResults]) -> Vec<Figure> {
                 let mut add = |quantity, unit, value| {
                     gathered.add(Subject::Transfers, &of, quantity, unit, value);
                 };
-                add("transfers", "", completion.count as f64);
+                add("transfers", Unit::None, completion.count as f64);
                 if index == 0 {
-                    add("unfinished", "", responses.unfinished as f64);
+                    add("unfinished", Unit::None, responses.unfinished as f64);
                 }
                 if completion.count == 0 {
                     continue;
                 }
-                add("size", "B", class.mean_bytes);
-                add("completion", "s", completion.mean_s);
-                add("p50_completion", "s", completion.p50_s);
-                add("p95_completion", "s", completion.p95_s);
-                add("p99_completion", "s", completion.p99_s);
-                add("slowdown", "", slowdown.mean);
-                add("p50_slowdown", "", slowdown.p50);
-                add("p95_slowdown", "", slowdown.p95);
-                add("p99_slowdown", "", slowdown.p99);
+                add("size", Unit::Bytes, class.mean_bytes);
+                add("completion", Unit::Seconds, completion.mean_s);
+                add("p50_completion", Unit::Seconds, completion.p50_s);
+                add("p95_completion", Unit::Seconds, completion.p95_s);
+                add("p99_completion", Unit::Seconds, completion.p99_s);
+                add("slowdown", Unit::None, slowdown.mean);
+                add("p50_slowdown", Unit::None, slowdown.p50);
+                add("p95_slowdown", Unit::None, slowdown.p95);
+                add("p99_slowdown", Unit::None, slowdown.p99);
             }
         }
         for (group, calls) in groups(&run.calls, |call| &call.group) {
@@ -267,25 +393,11 @@ fn figures(runs: &[&RunResults]) -> Vec<Figure> {
         }
         for figure in &run.figures {
             let quantity = figure.quantity.clone();
-            let unit = static_unit(&figure.unit);
+            let unit = Unit::of(&figure.unit);
             gathered.add(Subject::Figure, &figure.name, quantity, unit, figure.value);
         }
     }
-    drop(gathered.places);
-    let mut figures = Vec::with_capacity(gathered.values.len());
-    let values = gathered.values.into_iter();
-    figures.extend(
-        values.filter_map(|(subject, of, (quantity, unit), values)| {
-            Some(Figure {
-                subject,
-                of: of.to_string(),
-                quantity,
-                unit: unit.into(),
-                value: Estimate::of(&values)?,
-            })
-        }),
-    );
-    figures
+    gathered.finish()
 }
 
 /// Results of single flows by group, in the order in which the groups first appear.
@@ -313,30 +425,46 @@ fn add_calls(gathered: &mut Gathered, group: &str, calls: &[&CallResult]) {
     let count = |of: fn(&CallResult) -> u64| calls.iter().map(|&call| of(call)).sum::<u64>();
     let lowest = calls.iter().map(|call| call.quality.mos);
     let packets = count(|call| call.quality.packets);
-    add("mos", "", mean(|call| call.quality.mos));
-    add("lowest_mos", "", lowest.fold(f64::INFINITY, f64::min));
-    add("rating", "", mean(|call| call.quality.rating));
-    add("lost", "", share(count(|call| call.quality.lost), packets));
-    add("late", "", share(count(|call| call.quality.late), packets));
-    add("burst_ratio", "", mean(|call| call.quality.burst_ratio));
+    add("mos", Unit::None, mean(|call| call.quality.mos));
+    add(
+        "lowest_mos",
+        Unit::None,
+        lowest.fold(f64::INFINITY, f64::min),
+    );
+    add("rating", Unit::None, mean(|call| call.quality.rating));
+    add(
+        "lost",
+        Unit::None,
+        share(count(|call| call.quality.lost), packets),
+    );
+    add(
+        "late",
+        Unit::None,
+        share(count(|call| call.quality.late), packets),
+    );
+    add(
+        "burst_ratio",
+        Unit::None,
+        mean(|call| call.quality.burst_ratio),
+    );
     add(
         "mouth_to_ear",
-        "s",
+        Unit::Seconds,
         mean(|call| call.quality.mouth_to_ear_s),
     );
     add(
         "mean_one_way_delay",
-        "s",
+        Unit::Seconds,
         mean(|call| call.one_way_delay.mean_s),
     );
     add(
         "p95_one_way_delay",
-        "s",
+        Unit::Seconds,
         largest(|call| call.one_way_delay.p95_s),
     );
     add(
         "p99_one_way_delay",
-        "s",
+        Unit::Seconds,
         largest(|call| call.one_way_delay.p99_s),
     );
 }
@@ -349,22 +477,17 @@ fn add_videos(gathered: &mut Gathered, group: &str, videos: &[&VideoResult]) {
         let values = videos.iter().map(|video| of(&video.quality));
         values.sum::<f64>() / videos.len() as f64
     };
-    add("bit_rate", "bit/s", mean(|video| video.mean_rate_bps));
-    add("switches", "", mean(|video| video.switches as f64));
-    add("stalls", "", mean(|video| video.stalls as f64));
-    add("stall_time", "s", mean(|video| video.stalled_s));
+    add(
+        "bit_rate",
+        Unit::BitsPerSecond,
+        mean(|video| video.mean_rate_bps),
+    );
+    add("switches", Unit::None, mean(|video| video.switches as f64));
+    add("stalls", Unit::None, mean(|video| video.stalls as f64));
+    add("stall_time", Unit::Seconds, mean(|video| video.stalled_s));
     let began = videos.iter().filter_map(|video| video.quality.start_up_s);
     let (count, sum) = began.fold((0, 0.0), |(count, sum), time| (count + 1, sum + time));
-    add("start_up", "s", sum / f64::from(count));
-}
-
-/// The unit of a figure that the scenario wants.
-fn static_unit(unit: &str) -> &'static str {
-    match unit {
-        "bit/s" => "bit/s",
-        "s" => "s",
-        _ => "",
-    }
+    add("start_up", Unit::Seconds, sum / f64::from(count));
 }
 
 /// A part of a whole; NaN of nothing, which is left out.
@@ -380,45 +503,55 @@ fn add_group(gathered: &mut Gathered, group: &str, flows: &[&FlowResult]) {
     let mut add = |quantity: Cow<'static, str>, unit, value| {
         gathered.add(Subject::Flows, group, quantity, unit, value);
     };
-    add("goodput".into(), "bit/s", goodputs.iter().sum());
+    add("goodput".into(), Unit::BitsPerSecond, goodputs.iter().sum());
     add(
         "throughput".into(),
-        "bit/s",
+        Unit::BitsPerSecond,
         sum(|flow| flow.throughput_bps),
     );
     if flows.len() > 1 {
         add(
             "jain_index".into(),
-            "",
+            Unit::None,
             jain_index(&goodputs).unwrap_or(f64::NAN),
         );
     }
     add(
         "loss".into(),
-        "",
+        Unit::None,
         share(count(|flow| flow.packets_lost), sent),
     );
     add(
         "retransmissions".into(),
-        "packets",
+        Unit::Packets,
         count(|flow| flow.retransmissions) as f64,
     );
-    add("timeouts".into(), "", count(|flow| flow.timeouts) as f64);
+    add(
+        "timeouts".into(),
+        Unit::None,
+        count(|flow| flow.timeouts) as f64,
+    );
     let indications = count(|flow| flow.early_indications);
     if indications > 0 || flows.iter().any(|flow| flow.class == TrafficClass::Low) {
-        add("early_indications".into(), "", indications as f64);
+        add("early_indications".into(), Unit::None, indications as f64);
     }
     let windows: Vec<f64> = flows.iter().map(|flow| flow.mean_cwnd).collect();
     if windows.iter().any(|&cwnd| cwnd > 0.0) {
         add(
             "mean_cwnd".into(),
-            "packets",
+            Unit::Packets,
             windows.iter().sum::<f64>() / windows.len() as f64,
         );
     }
-    for (quantity, of) in [
-        ("rtt", (|flow| flow.rtt) as fn(&FlowResult) -> super::Delays),
-        ("one_way_delay", |flow| flow.one_way_delay),
+    for (mean, p95, of) in [
+        (
+            "mean_rtt",
+            "p95_rtt",
+            (|flow| flow.rtt) as fn(&FlowResult) -> super::Delays,
+        ),
+        ("mean_one_way_delay", "p95_one_way_delay", |flow| {
+            flow.one_way_delay
+        }),
     ] {
         let delays: Vec<_> = flows.iter().map(|flow| of(flow)).collect();
         let samples: u64 = delays.iter().map(|delays| delays.count).sum();
@@ -426,20 +559,16 @@ fn add_group(gathered: &mut Gathered, group: &str, flows: &[&FlowResult]) {
             .iter()
             .map(|delays| delays.mean_s * delays.count as f64)
             .sum();
-        add(
-            format!("mean_{quantity}").into(),
-            "s",
-            total / samples as f64,
-        );
+        add(mean.into(), Unit::Seconds, total / samples as f64);
         if let [delays] = delays[..] {
-            add(format!("p95_{quantity}").into(), "s", delays.p95_s);
+            add(p95.into(), Unit::Seconds, delays.p95_s);
         }
     }
     let completions: Vec<f64> = flows.iter().filter_map(|flow| flow.completion_s).collect();
     if !completions.is_empty() {
         add(
             "completion".into(),
-            "s",
+            Unit::Seconds,
             completions.iter().sum::<f64>() / completions.len() as f64,
         );
     }
@@ -449,7 +578,7 @@ fn add_group(gathered: &mut Gathered, group: &str, flows: &[&FlowResult]) {
         let goodput = goodput.map(|phase| phase.goodput_bps).sum();
         add(
             format!("goodput in {}", phase.name).into(),
-            "bit/s",
+            Unit::BitsPerSecond,
             goodput,
         );
     }

@@ -180,9 +180,9 @@ fn summary_table<'a>(axes: &[String], summary: &'a Summary) -> Rows<'a> {
         .flat_map(|point| point.figures.iter().map(move |figure| (point, figure)));
     rows!(axes, for (point, figure) in figures, of point.settings, {
         "subject": figure.subject.name(),
-        "of": &figure.of,
+        "of": &*figure.of,
         "quantity": &*figure.quantity,
-        "unit": &*figure.unit,
+        "unit": figure.unit.name(),
         "mean": figure.value.mean,
         "half_width_95": figure.value.half_width_95,
         "min": figure.value.min,

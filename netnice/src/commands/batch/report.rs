@@ -170,10 +170,10 @@ fn write_figures(report: &mut String, summary: &Summary) {
         let cells = summary.points.iter().map(|point| {
             let mut figures = point.figures.iter();
             let figure =
-                figures.find(|figure| figure.subject == Subject::Figure && figure.of == name);
+                figures.find(|figure| figure.subject == Subject::Figure && *figure.of == *name);
             figure.map_or_else(
                 || "-".to_owned(),
-                |figure| derived_words(&figure.unit, &figure.quantity)(&figure.value),
+                |figure| derived_words(figure.unit.name(), &figure.quantity)(&figure.value),
             )
         });
         table.push(std::iter::once(name.to_owned()).chain(cells).collect());
@@ -214,7 +214,7 @@ fn subjects(point: &PointSummary, subject: Subject) -> Vec<&str> {
     let mut known = HashSet::new();
     let figures = point.figures.iter();
     let figures = figures.filter(|figure| figure.subject == subject);
-    let names = figures.map(|figure| figure.of.as_str());
+    let names = figures.map(|figure| &*figure.of);
     names.filter(|&name| known.insert(name)).collect()
 }
 
@@ -242,7 +242,7 @@ fn queue_rows(point: &PointSummary) -> Vec<Vec<String>> {
         let figures = point.figures.iter();
         figures
             .filter(|figure| figure.subject == Subject::Queue && figure.quantity == quantity)
-            .map(|figure| (figure.of.as_str(), figure.value.mean))
+            .map(|figure| (&*figure.of, figure.value.mean))
             .collect()
     };
     let (utilisations, drops) = (of_all("utilisation"), of_all("drops"));
@@ -390,7 +390,7 @@ fn phase_rows(point: &PointSummary) -> Vec<Vec<String>> {
     let rows = figures.filter_map(|figure: &Figure| {
         let phase = figure.quantity.strip_prefix("goodput in ")?;
         Some(vec![
-            figure.of.clone(),
+            figure.of.to_string(),
             phase.to_owned(),
             rate(&figure.value),
         ])
