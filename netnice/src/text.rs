@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Numbers in text form, and tables of them.
 
-use std::io::Write;
+use std::io::{self, BufWriter, StdoutLock, Write};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use anyhow::Context;
+use serde::Serialize;
 
 /// Formats a number of bytes: `12.3 MB`.
 pub fn bytes(bytes: u64) -> String {
@@ -83,9 +84,24 @@ pub fn print_line(line: &str) -> anyhow::Result<()> {
 
 /// Prints on stdout; exits with code 0 if the reader has closed the pipe.
 pub fn print(text: &str) -> anyhow::Result<()> {
-    let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => std::process::exit(0),
+    print_by(|out| out.write_all(text.as_bytes()))
+}
+
+/// Prints a line of JSON on stdout as it is made; see [`print`]. That of a large summary would take several times its memory.
+pub fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
+    const AT_A_TIME: usize = 1 << 18;
+    print_by(|out| {
+        let mut out = BufWriter::with_capacity(AT_A_TIME, out);
+        serde_json::to_writer(&mut out, value)?;
+        out.write_all(b"\n")?;
+        out.flush()
+    })
+}
+
+fn print_by(write: impl FnOnce(&mut StdoutLock) -> io::Result<()>) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    match write(&mut out).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
         other => other.context("writing to stdout"),
     }
 }

@@ -9,7 +9,7 @@ mod runs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::{Args, ValueEnum};
 use netnice_scenario::model::Scenario;
 use netnice_scenario::network::Problem;
@@ -244,8 +244,7 @@ impl BatchArguments {
                 summary: &summary,
                 not_trustworthy: distrusted(&runs),
             };
-            let line = serde_json::to_string(&report).context("writing the summary as JSON")?;
-            text::print(&format!("{line}\n"))?;
+            text::print_json(&report)?;
         } else if !self.quiet && !runs.is_empty() {
             text::print(&report::report(file, &runs, &summary))?;
         }
