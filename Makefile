@@ -19,8 +19,8 @@ PYTHON ?= python3
 PYTHON_ENVIRONMENT = target/python-environment
 MATURIN = $(PYTHON_ENVIRONMENT)/bin/maturin build --manifest-path python/Cargo.toml --locked --target-dir target/python
 PYTHON_SOURCES = python/bench/binding python/bench/cluster python/netnice python/tests \
-	bench/ablation bench/alternatives bench/compare_ns2 bench/compare_ns3 bench/comparison.py bench/download_programs bench/exporter_cost bench/fast_paths bench/mirrors \
-	bench/speed bench/start_up \
+	bench/ablation bench/alternatives bench/compare_ns2 bench/compare_ns3 bench/comparison.py bench/download_programs bench/exporter_cost bench/farm bench/fast_paths bench/mirrors \
+	bench/simulators.py bench/speed bench/start_up \
 	bench/ns2/measure bench/ns2/cases.py bench/ns3/ns3_cases.py \
 	netnice/tests/program/downloads.py scripts/check-links scripts/make-link-traces scripts/cli-reference \
 	tests/chaos/chaos tests/chaos/rounds.py tests/chaos/world.py \
@@ -197,6 +197,7 @@ compare-ns: build ## Compare the simulator with ns-2 and ns-3 (apt-get install n
 	bench/compare_ns2 $(ARGS)
 	bench/compare_ns3 $(ARGS)
 	bench/speed
+	bench/farm
 
 install: build ## Install the program to /usr/local/bin, or below PREFIX
 	$(if $(DESTDIR),,$(SUDO)) install -D -s -m 755 target/release/netnice $(DESTDIR)$(PREFIX)/bin/netnice

@@ -11,7 +11,8 @@ source $directory/options.tcl
 define_options {
     forward     Reno    {flows from left to right, one of each control, by commas: Reno, Newreno, Sack1, Vegas}
     count       1       {so many of each}
-    reverse     0       {Reno flows from right to left}
+    reverse     0       {flows from right to left}
+    back        Reno    {their control}
     rate        10e6    {bottleneck, bit/s}
     delay       0.02    {bottleneck, s}
     access      100e6   {access links, bit/s}
@@ -19,6 +20,8 @@ define_options {
     step        0       {propagation, s, of each further sender's access link on top: round-trip times that differ}
     limit       150     {limit_ of the bottleneck's drop-tail queues: one packet less waits beside the one in transmission}
     red         {}      {RED with gentle_ instead of drop-tail from left to right: min_th and max_th in packets, by a comma}
+    drr         0       {deficit round robin among flows instead of drop-tail from left to right: bytes that its queue holds}
+    jitter      0       {random delay on the access links, uniform up to so many s; packets may overtake each other}
     loss        0       {share of the packets from left to right that are lost at random, before the queue}
     lost        {}      {numbers of the packets lost there, from 1 in the order of arrival, by commas}
     packet      1000    {bytes of data in a packet}
@@ -34,7 +37,10 @@ define_options {
     warmup      20      {s before measuring begins; as long as the run: no measuring at all}
     seconds     200     {s at which the run ends}
     seed        1       {of ns-2's random numbers}
+    sample      0.01    {s between samples of windows and the queue; 0: none, and goodput is all that is printed}
     trace       {}      {file for time, cwnd and ssthresh of the first flow, every 10 ms}
+    series      {}      {file for time, queue and cwnd of all flows, every 100 ms}
+    packets     {}      {file for ns-2's trace of the packets on the bottleneck from left to right}
     events      {}      {file for ns-2's trace of the packets on the first sender's access link}
     set         {}      {more settings of the TCP agents, as "partial_ack_ 1 bugFix_ 0"}
 }
@@ -53,9 +59,15 @@ if {[option red] ne ""} {
     Queue/RED set maxthresh_ $maxthresh
 }
 
+Queue/DRR set buckets_ 1024
+Queue/DRR set quantum_ 1500
+Queue/DRR set blimit_ [option drr]
+DelayModel set debug_ false
+
 set left [$ns node]
 set right [$ns node]
-$ns simplex-link $left $right [option rate] [option delay] [expr {[option red] eq "" ? "DropTail" : "RED"}]
+set discipline [expr {[option red] ne "" ? "RED" : [option drr] > 0 ? "DRR" : "DropTail"}]
+$ns simplex-link $left $right [option rate] [option delay] $discipline
 $ns simplex-link $right $left [option rate] [option delay] DropTail
 $ns queue-limit $left $right [option limit]
 $ns queue-limit $right $left [option limit]
@@ -75,7 +87,31 @@ if {[info exists losses]} {
     $ns lossmodel $losses $left $right
 }
 
-proc far_host {router {further 0}} { return [host $router [option access] [expr {[option accessdelay] + $further}]] }
+if {[option packets] ne ""} { $ns trace-queue $left $right [open [option packets] w] }
+
+if {[option jitter] > 0} {
+    set jitter [new RandomVariable/Uniform]
+    $jitter set min_ 0
+    $jitter set max_ [option jitter]
+}
+# Packets are delayed behind the propagation.
+proc add_jitter {from to} {
+    set model [new DelayModel]
+    $model ranvar $::jitter
+    $model bandwidth 1e15
+    set link [[$::ns link $from $to] link]
+    $model target [$link target]
+    $link target $model
+}
+
+proc far_host {router {further 0}} {
+    set node [host $router [option access] [expr {[option accessdelay] + $further}]]
+    if {[option jitter] > 0} {
+        add_jitter $node $router
+        add_jitter $router $node
+    }
+    return $node
+}
 
 set flows {}
 foreach control [split [option forward] ,] {
@@ -88,7 +124,7 @@ foreach control [split [option forward] ,] {
 }
 for {set i 0} {$i < [option reverse]} {incr i} {
     set start [expr {[option start] * [uniform]}]
-    lappend flows reverse [connection Reno [far_host $right] [far_host $left] $start]
+    lappend flows reverse [connection [option back] [far_host $right] [far_host $left] $start]
 }
 if {[option period] > 0} {
     set size [expr {[option packet] + [option header]}]
@@ -145,7 +181,31 @@ if {[option trace] ne ""} {
     }
     $ns at 0 watch
 }
-if {[option warmup] < [option seconds]} {
+if {[option series] ne ""} {
+    set series [open [option series] w]
+    set series_monitor [$ns monitor-queue $left $right ""]
+    proc write_series {} {
+        set row "[$::ns now] [$::series_monitor set pkts_]"
+        foreach {name tcp} $::flows { append row " [$tcp set cwnd_]" }
+        puts $::series $row
+        $::ns at [expr {[$::ns now] + 0.1}] write_series
+    }
+    $ns at 0 write_series
+}
+# Of the flows from left to right, all together.
+proc acknowledged {} {
+    set packets 0
+    foreach {name tcp} $::flows { if {$name ne "reverse"} { incr packets [$tcp set ack_] } }
+    return $packets
+}
+if {[option sample] == 0} {
+    $ns at [option warmup] { set acked_0 [acknowledged] }
+    $ns at [option seconds] {
+        set bits [expr {([acknowledged] - $acked_0) * [option packet] * 8.0}]
+        puts [format {{"seed":%d,"goodput_bps":%.0f}} [option seed] [expr {$bits / ([option seconds] - [option warmup])}]]
+        exit 0
+    }
+} elseif {[option warmup] < [option seconds]} {
     set monitor [$ns monitor-queue $left $right ""]
     $ns at [option warmup] {
         set before [counters]
