@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""How bench/speed and bench/farm time a simulator, and how they compile a program for ns-3."""
+"""How the programs beside this one time a simulator, and how they compile one of bench/ns3."""
 
 import os
 import pathlib
@@ -34,13 +34,17 @@ def spread(values: Sequence[float]) -> str:
     return f"{statistics.median(values):.3g} [{min(values):.3g} .. {max(values):.3g}]"
 
 
+def ns3_compiler(name: str, program: str) -> list[str]:
+    """The command that compiles bench/ns3/NAME.cc."""
+    libraries = [f"-lns3-{library}" for library in NS3_LIBRARIES]
+    return ["g++", "-std=c++17", "-O2", "-o", program, str(HERE / "ns3" / f"{name}.cc"), *libraries]
+
+
 def build_ns3(directory: str, name: str) -> str | None:
     """The program compiled from bench/ns3/NAME.cc, if ns-3 is there."""
     program = f"{directory}/{name}"
-    libraries = [f"-lns3-{library}" for library in NS3_LIBRARIES]
-    command = ["g++", "-std=c++17", "-O2", "-o", program, str(HERE / "ns3" / f"{name}.cc"), *libraries]
     try:
-        built = subprocess.run(command, capture_output=True, check=False)
+        built = subprocess.run(ns3_compiler(name, program), capture_output=True, check=False)
     except FileNotFoundError:
         return None
     return program if built.returncode == 0 else None

@@ -11,7 +11,6 @@
 #include <fstream>
 #include <functional>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,12 +22,10 @@
 #include "ns3/point-to-point-module.h"
 #include "ns3/traffic-control-module.h"
 
+#include "common.h"
+
 using namespace ns3;
 
-// Data in a packet, and what is on the link for it: headers without options, and two bytes of PPP.
-static const uint32_t DATA_BYTES = 1000;
-static const uint32_t PACKET_BYTES = DATA_BYTES + 40;
-static const uint32_t PPP_BYTES = 2;
 static const uint16_t PORT = 80;
 // Bytes of each packet that a trace keeps.
 static const uint32_t SNAP_BYTES = 80;
@@ -165,23 +162,6 @@ struct Web {
 	}
 };
 
-// Sets NAME=VALUE,NAME=VALUE of the discipline.
-static void configure(const Ptr<QueueDisc> &discipline, const std::string &attributes)
-{
-	std::istringstream list(attributes);
-	std::string entry;
-	while (std::getline(list, entry, ',')) {
-		const auto equals = entry.find('=');
-		discipline->SetAttribute(entry.substr(0, equals),
-					 StringValue(entry.substr(equals + 1)));
-	}
-}
-
-static DataRate with_ppp(double bits)
-{
-	return DataRate(static_cast<uint64_t>(bits * (PACKET_BYTES + PPP_BYTES) / PACKET_BYTES));
-}
-
 int main(int argc, char **argv)
 {
 	uint32_t flows = 2;
@@ -224,19 +204,12 @@ int main(int argc, char **argv)
 	arguments.Parse(argc, argv);
 
 	RngSeedManager::SetRun(seed);
-	Config::SetDefault("ns3::TcpL4Protocol::SocketType", StringValue("ns3::TcpNewReno"));
-	Config::SetDefault("ns3::TcpL4Protocol::RecoveryType",
-			   StringValue("ns3::TcpClassicRecovery"));
-	Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(DATA_BYTES));
-	Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(2));
-	Config::SetDefault("ns3::TcpSocket::DelAckCount", UintegerValue(1));
-	Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(4 << 20));
-	Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(4 << 20));
-	Config::SetDefault("ns3::TcpSocketBase::Sack", BooleanValue(sack));
-	Config::SetDefault("ns3::TcpSocketBase::Timestamp", BooleanValue(false));
-	Config::SetDefault("ns3::TcpSocketBase::MinRto", TimeValue(MilliSeconds(200)));
-	Config::SetDefault("ns3::TcpSocketBase::ClockGranularity", TimeValue(MilliSeconds(10)));
-	Config::SetDefault("ns3::CoDelQueueDisc::MinBytes", UintegerValue(PACKET_BYTES + 1));
+	TcpSettings tcp;
+	tcp.control = "ns3::TcpNewReno";
+	tcp.initial_window = 2;
+	tcp.tick_ms = 10;
+	tcp.sack = sack;
+	configure_tcp(tcp);
 
 	NodeContainer routers(2);
 	InternetStackHelper stack;

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
-#include <sstream>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -19,12 +18,10 @@
 #include "ns3/point-to-point-module.h"
 #include "ns3/traffic-control-module.h"
 
+#include "common.h"
+
 using namespace ns3;
 
-// Data in a packet, and what is on the link for it: headers without options, and two bytes of PPP.
-static const uint32_t DATA_BYTES = 1000;
-static const uint32_t PACKET_BYTES = DATA_BYTES + 40;
-static const uint32_t PPP_BYTES = 2;
 static const uint32_t UDP_HEADERS = 28;
 
 // ns-3's NewReno halves what is in flight without what was SACKed, which is less than the FlightSize of RFC 5681. This one
@@ -97,23 +94,6 @@ static Counts counts_of(const Ptr<QueueDisc> &discipline)
 		 stats.nTotalMarkedPackets };
 }
 
-// Sets NAME=VALUE,NAME=VALUE of the discipline. The quantum of FQ-CoDel is not an attribute.
-static void configure(const Ptr<QueueDisc> &discipline, const std::string &attributes)
-{
-	std::istringstream list(attributes);
-	std::string entry;
-	while (std::getline(list, entry, ',')) {
-		const auto equals = entry.find('=');
-		const std::string name = entry.substr(0, equals);
-		const std::string value = entry.substr(equals + 1);
-		if (name == "Quantum") {
-			DynamicCast<FqCoDelQueueDisc>(discipline)->SetQuantum(std::stoul(value));
-		} else {
-			discipline->SetAttribute(name, StringValue(value));
-		}
-	}
-}
-
 int main(int argc, char **argv)
 {
 	uint32_t flows = 1;
@@ -150,37 +130,28 @@ int main(int argc, char **argv)
 	arguments.Parse(argc, argv);
 
 	RngSeedManager::SetRun(seed);
-	Config::SetDefault("ns3::TcpL4Protocol::SocketType", StringValue(control));
-	Config::SetDefault("ns3::TcpL4Protocol::RecoveryType", StringValue(recovery));
-	Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(DATA_BYTES));
-	Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(10));
-	Config::SetDefault("ns3::TcpSocket::DelAckCount", UintegerValue(1));
-	Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(4 << 20));
-	Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(4 << 20));
-	Config::SetDefault("ns3::TcpSocketBase::Sack", BooleanValue(sack));
-	Config::SetDefault("ns3::TcpSocketBase::Timestamp", BooleanValue(false));
-	Config::SetDefault("ns3::TcpSocketBase::MinRto", TimeValue(MilliSeconds(200)));
-	Config::SetDefault("ns3::TcpSocketBase::ClockGranularity", TimeValue(MilliSeconds(1)));
+	TcpSettings tcp;
+	tcp.control = control;
+	tcp.recovery = recovery;
+	tcp.initial_window = 10;
+	tcp.tick_ms = 1;
+	tcp.sack = sack;
+	configure_tcp(tcp);
 	Config::SetDefault("ns3::TcpSocketBase::UseEcn",
 			   EnumValue(ecn ? TcpSocketState::On : TcpSocketState::Off));
-	// ns-3 compares with "less than", RFC 8289 with "at most" the largest packet.
-	Config::SetDefault("ns3::CoDelQueueDisc::MinBytes", UintegerValue(PACKET_BYTES + 1));
 
 	NodeContainer routers(2);
 	InternetStackHelper stack;
 	stack.Install(routers);
-	const auto with_ppp = [](double bits) {
-		return DataRateValue(DataRate(
-			static_cast<uint64_t>(bits * (PACKET_BYTES + PPP_BYTES) / PACKET_BYTES)));
-	};
 	PointToPointHelper access;
 	// Without flow control the helper for addresses adds no discipline of its own.
 	access.DisableFlowControl();
-	access.SetDeviceAttribute("DataRate", with_ppp(100e6));
+	access.SetDeviceAttribute("DataRate", DataRateValue(with_ppp(100e6)));
 	access.SetChannelAttribute("Delay", StringValue("2ms"));
 	access.SetQueue("ns3::DropTailQueue", "MaxSize", StringValue("100000p"));
 	PointToPointHelper bottleneck;
-	bottleneck.SetDeviceAttribute("DataRate", with_ppp(device > 0 ? device : rate));
+	bottleneck.SetDeviceAttribute("DataRate",
+				      DataRateValue(with_ppp(device > 0 ? device : rate)));
 	bottleneck.SetChannelAttribute("Delay", TimeValue(MilliSeconds(delay_ms)));
 	// The least that ns-3 can: one packet waits behind the discipline.
 	bottleneck.SetQueue("ns3::DropTailQueue", "MaxSize", StringValue("1p"));
