@@ -266,15 +266,19 @@ fn queue_rows(point: &PointSummary) -> Vec<Vec<String>> {
     rows.collect()
 }
 
+/// The flow or link in a name that ends in sizes or in a colour.
+fn without_last(name: &str) -> &str {
+    name.rsplit_once(' ').map_or(name, |(first, _)| first)
+}
+
 /// Packets by colour of the queues that drop some.
 fn colour_rows(point: &PointSummary) -> Vec<Vec<String>> {
-    let link = |name: &str| name.rsplit_once(' ').map(|(link, _)| link.to_owned());
     let dropping = point.figures.iter().filter(|figure| {
         figure.subject == Subject::Colour && figure.quantity == "drops" && figure.value.mean > 0.0
     });
-    let dropping: HashSet<_> = dropping.map(|figure| link(&figure.of)).collect();
+    let dropping: HashSet<_> = dropping.map(|figure| without_last(&figure.of)).collect();
     let mut names = subjects(point, Subject::Colour);
-    names.retain(|name| dropping.contains(&link(name)));
+    names.retain(|name| dropping.contains(without_last(name)));
     let rows = names.into_iter().map(|name| {
         vec![
             name.to_owned(),
@@ -289,8 +293,7 @@ fn response_rows(point: &PointSummary) -> Vec<Vec<String>> {
     let mut names = subjects(point, Subject::Objects);
     // The transfers of a flow of arrivals have a table of their own.
     let arrive = |name: &str| {
-        let flow = name.rsplit_once(' ').map_or(name, |(flow, _)| flow);
-        let all = format!("{flow} all sizes");
+        let all = format!("{} all sizes", without_last(name));
         point
             .figure(Subject::Transfers, &all, "transfers")
             .is_some()
@@ -298,12 +301,13 @@ fn response_rows(point: &PointSummary) -> Vec<Vec<String>> {
     names.retain(|name| !arrive(name));
     // A bin that is empty for the first seeds appears late, but each flow's bins must be in the order of size.
     names.sort_by(|a, b| {
-        let flow = |name: &str| name.rsplit_once(' ').map(|(flow, _)| flow.to_owned());
         let size = |name: &str| {
             let figure = point.figure(Subject::Objects, name, "size");
             figure.map_or(0.0, |figure| figure.value.mean)
         };
-        flow(a).cmp(&flow(b)).then(size(a).total_cmp(&size(b)))
+        without_last(a)
+            .cmp(without_last(b))
+            .then(size(a).total_cmp(&size(b)))
     });
     let rows = names.into_iter().map(|name| {
         vec![
