@@ -252,6 +252,16 @@ pub const PARAMETERS: &[Parameter] = &[
         instead_of: None,
     },
     Parameter {
+        name: "linux",
+        unit: Unit::None,
+        kind: switch(false),
+        controls: &["reno"],
+        help: "as Linux 6.18: count packets acknowledged, and whole windows of them (tcp_cong_avoid_ai)",
+        option: None,
+        member: None,
+        instead_of: Some("appropriate_byte_counting"),
+    },
+    Parameter {
         name: "c",
         unit: Unit::None,
         kind: number(0.001, 100.0, 0.4),

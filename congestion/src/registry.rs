@@ -146,7 +146,7 @@ mod tests {
         assert_eq!(
             error.to_string(),
             "congestion control reno takes no parameter \"delta\", which is of tcplp and hstcplp; \
-             reno takes appropriate_byte_counting"
+             reno takes appropriate_byte_counting, linux"
         );
         let error = create("highspeed", &none.clone().with("dleta", 0.15)).expect_err("unknown");
         assert_eq!(

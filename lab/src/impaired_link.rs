@@ -2,8 +2,8 @@
 //! One direction of a link: queue, marker and impairments, composed as in the simulator, and their measurements.
 
 use netnice_queue::{
-    ColourCounters, Discipline, DropCause, Dropped, Link, LinkCounters, LinkUsage, Marker,
-    Packet as _, Queued, ReorderingJitter, Time,
+    ColourCounters, Delivery, Discipline, DropCause, Dropped, Link, LinkCounters, LinkUsage,
+    Marker, Packet as _, Queued, ReorderingJitter, Time,
 };
 use netnice_scenario::model::TrafficClass;
 use netnice_scenario::network::{NetworkLink, Problem};
@@ -61,10 +61,10 @@ impl ImpairedLink {
 
     /// Returns the next packet that the queue dropped after it had admitted it. Call it after [`ImpairedLink::offer`] and
     /// [`ImpairedLink::deliver`] until it returns `None`.
-    pub(crate) fn take_dropped(&mut self) -> Option<Frame> {
+    pub(crate) fn take_dropped(&mut self) -> Option<Dropped<Frame>> {
         let dropped = self.link.take_dropped()?;
         self.count_drop(&dropped);
-        Some(dropped.packet)
+        Some(dropped)
     }
 
     fn count_drop(&mut self, dropped: &Dropped<Frame>) {
@@ -86,10 +86,16 @@ impl ImpairedLink {
         [self.link.next_event(), held].into_iter().flatten().min()
     }
 
-    /// Returns the next packet due at or before `now`, and the time at which it was due.
-    pub(crate) fn deliver(&mut self, now: Time) -> Option<(Frame, Time)> {
+    /// Returns the next packet due at or before `now`, and the time at which it was due. Calls `seen` with each packet that
+    /// comes out of the link, before it is reordered.
+    pub(crate) fn deliver(
+        &mut self,
+        now: Time,
+        mut seen: impl FnMut(&Delivery<Frame>),
+    ) -> Option<(Frame, Time)> {
         while let Some(delivery) = self.link.deliver(now) {
             self.waiting.record(delivery.waited_ns);
+            seen(&delivery);
             match &mut self.reordering {
                 None => return Some((delivery.packet, delivery.due)),
                 Some(reordering) => {
@@ -263,7 +269,7 @@ changes = [{ at = "500ms", delay = "9ms", rate = "15mbit" }]
         let mut times = Vec::new();
         let mut deliver = |link: &mut ImpairedLink, until: Time| {
             while let Some(now) = link.next_event().filter(|&next| next <= until) {
-                while let Some((_, due)) = link.deliver(now) {
+                while let Some((_, due)) = link.deliver(now, |_| {}) {
                     times.push(due.as_nanos());
                 }
                 while link.take_dropped().is_some() {}

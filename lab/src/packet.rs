@@ -31,6 +31,10 @@ pub(crate) struct Frame {
     /// Numbers of the hosts that it comes from and goes to, where addresses do not tell them apart.
     pub(crate) hosts: Option<(u32, u32)>,
     pub(crate) header: Header,
+    /// A number that no other packet under way has.
+    pub(crate) number: u32,
+    /// Number of the first byte of data in its connection, or of the byte that an ACK asks for, from 0.
+    pub(crate) sequence: Option<u64>,
 }
 
 /// The fields of a packet's headers that are used.
@@ -71,7 +75,14 @@ impl Frame {
             colour: Colour::Green,
             hosts: None,
             header: Header::default(),
+            number: 0,
+            sequence: None,
         }
+    }
+
+    /// Returns true if the packet is marked CE (RFC 3168 section 5).
+    pub(crate) fn congestion_experienced(&self) -> bool {
+        self.buffer[1] & ECN_MASK == ECN_MASK
     }
 
     /// Returns the bytes of the packet.

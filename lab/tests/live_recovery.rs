@@ -2,11 +2,18 @@
 //! How the running kernel's TCP recovers from losses, beside `recovery = "linux"` of the simulator: needs root and /dev/net/tun, and
 //! fails without them.
 //!
-//! The link loses packets by their number, so that both senders meet the same losses. `--nocapture` prints the figures.
+//! The link loses packets by their number, so that both senders meet the same losses. Both worlds record each packet at the link, and
+//! are compared packet by packet. `--nocapture` prints the figures.
 
-use netnice_lab::experiment::{self, Lab};
+use std::fs::File;
+use std::path::Path;
+
+use netnice_lab::experiment::{self, EventRecord, Lab};
 use netnice_scenario::results::RunResults;
-use netnice_scenario::{Scenario, ScenarioFile};
+use netnice_scenario::{Layout, Scenario, ScenarioFile};
+use netnice_sim::{Selection, Traces};
+use parquet::file::reader::{FileReader as _, SerializedFileReader};
+use parquet::record::RowAccessor as _;
 
 /// Losses that a sender meets, in both worlds.
 struct Case {
@@ -19,6 +26,9 @@ struct Case {
     /// The receiver's window in packets.
     window: Option<u64>,
 }
+
+/// Bytes of data in a packet.
+const DATA: u64 = 1448;
 
 const ONE: Case = Case {
     name: "one packet",
@@ -45,6 +55,39 @@ const TAIL: Case = Case {
     window: Some(20),
 };
 
+/// Every other packet of a whole window.
+const HALF: Case = Case {
+    name: "half of a window",
+    packets: 1000,
+    queue: "500p",
+    lost: &[
+        61, 63, 65, 67, 69, 71, 73, 75, 77, 79, 81, 83, 85, 87, 89, 91, 93, 95, 97, 99,
+    ],
+    window: None,
+};
+
+/// More than half of a window in a row.
+const BURST: Case = Case {
+    name: "packets in a row",
+    packets: 600,
+    queue: "500p",
+    lost: &[
+        200, 201, 202, 203, 204, 205, 206, 207, 208, 209, 210, 211, 212, 213, 214, 215, 216, 217,
+        218, 219, 220, 221, 222, 223,
+    ],
+    window: Some(40),
+};
+
+/// Far enough apart that the window has grown again, some two or three to a window.
+const SCATTERED: Case = Case {
+    name: "scattered",
+    packets: 1000,
+    queue: "500p",
+    lost: &[100, 230, 231, 380, 520, 523, 530, 700, 830, 900, 905],
+    window: Some(20),
+};
+
+/// The queue drops what it drops in either world, by a packet more or less.
 const OVERFLOW: Case = Case {
     name: "overflow",
     packets: 1500,
@@ -53,9 +96,19 @@ const OVERFLOW: Case = Case {
     window: None,
 };
 
+/// A packet of data that its sender has put on the link.
+#[derive(Debug, Clone, Copy)]
+struct Sent {
+    /// Milliseconds since the first one.
+    at_ms: f64,
+    /// Its place in the data, in packets.
+    place: i64,
+}
+
 /// Figures that are compared.
-#[derive(Debug)]
 struct Recovery {
+    /// Each packet, retransmissions too, in order.
+    sent: Vec<Sent>,
     retransmissions: u64,
     timeouts: u64,
     recoveries: u64,
@@ -77,9 +130,8 @@ fn scenario(case: &Case, control: &str, preceding: u64) -> Scenario {
 reverse = {{ loss_model = {{ kind = \"listed\", packets = [1000000] }} }}"
         ),
     };
-    let data = 1448;
     let window = case.window.map_or(String::new(), |packets| {
-        format!(", receiver_window = \"{}B\"", packets * data)
+        format!(", receiver_window = \"{}B\"", packets * DATA)
     });
     let text = format!(
         "name = \"recovery\"
@@ -102,14 +154,32 @@ congestion_control = {control}
 tcp = {{ recovery = \"linux\", delayed_ack = false{window} }}
 ",
         case.queue,
-        case.packets * data
+        case.packets * DATA
     );
     let file = ScenarioFile::parse("recovery.toml", &text, &[], None);
     let file = file.unwrap_or_else(|error| panic!("{error}"));
     file.scenario().clone()
 }
 
-fn recovery(results: &RunResults) -> Recovery {
+/// The packets of data that arrive at the bottleneck, of a run's record of events.
+fn sent(events: &Path) -> Vec<Sent> {
+    let file = SerializedFileReader::new(File::open(events).unwrap()).unwrap();
+    let rows = file.get_row_iter(None).unwrap().map(Result::unwrap);
+    // Columns: time_ns, link, flow, event, cause, to_sender, sequence, bytes, waited_ns.
+    let data = rows
+        .filter(|row| row.get_string(3).unwrap() == "arrived" && row.get_long(7).unwrap() > 100);
+    let all: Vec<(i64, i64)> = data
+        .map(|row| (row.get_long(0).unwrap(), row.get_long(6).unwrap()))
+        .collect();
+    let in_ms = |at_ns: i64| (at_ns - all[0].0) as f64 / 1e6;
+    let packets = all.iter().map(|&(at_ns, byte)| Sent {
+        at_ms: in_ms(at_ns),
+        place: byte / DATA as i64,
+    });
+    packets.collect()
+}
+
+fn recovery(results: &RunResults, events: &Path) -> Recovery {
     let flow = &results.flows[0];
     let mut series = results.series.iter();
     let cwnd = series.find(|series| series.quantity == "cwnd").unwrap();
@@ -124,6 +194,7 @@ fn recovery(results: &RunResults) -> Recovery {
     let after = &whole[falls_at..];
     let rise = after.windows(2).position(|pair| pair[1].1 > pair[0].1);
     Recovery {
+        sent: sent(events),
         retransmissions: flow.retransmissions,
         timeouts: flow.timeouts,
         recoveries: flow.recoveries,
@@ -135,29 +206,85 @@ fn recovery(results: &RunResults) -> Recovery {
 
 /// Runs a case in both worlds: simulated, measured.
 fn both(case: &Case, simulated: &str, kernel: &str) -> (Recovery, Recovery) {
-    let model = netnice_sim::run(&scenario(case, simulated, 1), 1, || true);
-    let model = recovery(&model.unwrap().unwrap());
+    let directory = tempfile::tempdir().unwrap();
+    let traces = Traces {
+        directory: directory.path().to_owned(),
+        links: Selection::NONE,
+        snap_length: 0,
+        events: Selection::Named(vec!["bottleneck".to_owned()]),
+    };
+    let events = traces.events_file().unwrap();
+    let described = scenario(case, simulated, 1);
+    let model = netnice_sim::run_with_traces(&described, 1, Some(&traces), || true);
+    let model = recovery(&model.unwrap().unwrap(), &events);
     let scenario = scenario(case, kernel, 2);
     let problems = experiment::check(&scenario);
     assert!(problems.is_empty(), "{problems:?}");
     let lab = Lab::open([&scenario]).expect("a lab (these tests need root)");
-    let results = lab.run(&scenario, 1, || true).unwrap().unwrap();
+    let sink = traces.begin_events(&Layout::new(&scenario).unwrap());
+    let record = EventRecord {
+        links: traces.events.clone(),
+        sink: sink.unwrap().unwrap(),
+    };
+    let results = lab.run_with_events(&scenario, 1, Some(record), || true);
     lab.close().unwrap();
-    let real = recovery(&results);
-    for (world, seen) in [("simulated", &model), ("lab", &real)] {
-        println!("{}, {kernel}, {world}: {seen:?}", case.name);
-    }
+    let real = recovery(&results.unwrap().unwrap(), &events);
+    println!("{}, {kernel}: {}", case.name, comparison(&model, &real));
     (model, real)
 }
 
-const RENO: (&str, &str) = ("\"reno\"", "\"reno\"");
+const RENO: (&str, &str) = ("{ name = \"reno\", linux = true }", "\"reno\"");
 const CUBIC: (&str, &str) = ("{ name = \"cubic\", linux = true }", "\"cubic\"");
 
-/// Returns true if the kernel recovers as the simulator says, within 15 % of its times.
-fn alike(model: &Recovery, real: &Recovery) -> bool {
+/// Returns the number of packets, from the first, that both worlds send in the same order, and by how much their times differ at most.
+fn alike_packets(model: &Recovery, real: &Recovery) -> (usize, f64) {
+    let pairs = model.sent.iter().zip(&real.sent);
+    let same = pairs.take_while(|(model, real)| model.place == real.place);
+    let apart = same.map(|(model, real)| (model.at_ms - real.at_ms).abs());
+    apart.fold((0, 0.0), |(count, most), apart| {
+        (count + 1, f64::max(most, apart))
+    })
+}
+
+/// Returns figures of both worlds, simulated first, and the packets at which they part.
+fn comparison(model: &Recovery, real: &Recovery) -> String {
+    let (same, apart_ms) = alike_packets(model, real);
+    let figures = |it: &Recovery| {
+        format!(
+            "{} packets, {} retransmissions, {} RTOs, {} recoveries, cwnd falls at {:.0} ms to {}, complete at {:.1} ms",
+            it.sent.len(),
+            it.retransmissions,
+            it.timeouts,
+            it.recoveries,
+            it.falls_ms,
+            it.lowest,
+            it.completion_ms
+        )
+    };
+    let places = |it: &Recovery| -> Vec<i64> {
+        let from = it.sent.iter().skip(same.saturating_sub(3));
+        from.take(12).map(|packet| packet.place).collect()
+    };
+    let mut text = format!(
+        "the first {same} packets are the same, within {apart_ms:.1} ms\n   {}\n   {}",
+        figures(model),
+        figures(real)
+    );
+    if same < model.sent.len().max(real.sent.len()) {
+        text += &format!("\n   {:?}\n   {:?}", places(model), places(real));
+    }
+    text
+}
+
+/// Returns true if the kernel recovers as the simulator says, within 15 % of its times. Where the losses are given, both
+/// send the same packets in the same order.
+fn alike(case: &Case, model: &Recovery, real: &Recovery) -> bool {
     let apart = model.retransmissions.abs_diff(real.retransmissions);
     let near = |simulated: f64, measured: f64| (measured / simulated - 1.0).abs() < 0.15;
-    model.timeouts == real.timeouts
+    let (same, _) = alike_packets(model, real);
+    let all = model.sent.len().max(real.sent.len());
+    (case.lost.is_empty() || same == all)
+        && model.timeouts == real.timeouts
         && model.recoveries == real.recoveries
         && apart <= 1 + model.retransmissions / 5
         && near(model.falls_ms, real.falls_ms)
@@ -169,18 +296,37 @@ fn alike(model: &Recovery, real: &Recovery) -> bool {
 fn compare(case: &Case, (simulated, kernel): (&str, &str)) {
     let (mut model, mut real) = both(case, simulated, kernel);
     for _ in 0..2 {
-        if alike(&model, &real) {
+        if alike(case, &model, &real) {
             return;
         }
         (model, real) = both(case, simulated, kernel);
     }
-    assert!(alike(&model, &real), "{model:?} {real:?}");
+    let differ = comparison(&model, &real);
+    assert!(alike(case, &model, &real), "{}: {differ}", case.name);
 }
 
 #[test]
 fn one_lost_packet_is_recovered_as_simulated() {
     compare(&ONE, RENO);
     compare(&ONE, CUBIC);
+}
+
+#[test]
+fn half_of_a_window_is_recovered_as_simulated() {
+    compare(&HALF, RENO);
+    compare(&HALF, CUBIC);
+}
+
+#[test]
+fn a_burst_of_losses_is_recovered_as_simulated() {
+    compare(&BURST, RENO);
+    compare(&BURST, CUBIC);
+}
+
+#[test]
+fn scattered_losses_are_recovered_as_simulated() {
+    compare(&SCATTERED, RENO);
+    compare(&SCATTERED, CUBIC);
 }
 
 #[test]

@@ -39,5 +39,5 @@ pub use scenario::{
 pub use simulation::{Parts, RunOptions, Simulation};
 pub use trace::capture::Capture;
 pub use trace::captures::LinkCapture;
-pub use trace::events::EventSink;
+pub use trace::events::{EventSink, EventTrace, PacketAtLink};
 pub use trace::merged::MergedCapture;

@@ -10,6 +10,7 @@
 //! - A round-trip time within a second of a loss counts neither as the smallest nor for HyStart.
 
 use crate::control::{Ack, Congestion, CongestionControl, Window};
+use crate::controls::linux_window::LinuxWindow;
 use crate::controls::reno::{MINIMUM_SSTHRESH_PACKETS, may_grow};
 use crate::controls::round::Round;
 use crate::parameters::Settings;
@@ -107,8 +108,7 @@ pub(crate) struct LinuxCubic {
     maximum: u64,
     smallest_rtt_ns: Option<u64>,
     epoch: Option<Epoch>,
-    /// Packets acknowledged since the window grew.
-    acked: u64,
+    opening: LinuxWindow,
     latest_ack_ns: u64,
 }
 
@@ -126,7 +126,7 @@ impl LinuxCubic {
             maximum: 0,
             smallest_rtt_ns: None,
             epoch: None,
-            acked: 0,
+            opening: LinuxWindow::default(),
             latest_ack_ns: 0,
         }
     }
@@ -219,7 +219,7 @@ impl LinuxCubic {
             false => cwnd,
         };
         self.epoch = None;
-        self.acked = 0;
+        self.opening.clear();
         window.ssthresh = ((cwnd * self.beta / SCALE) as f64).max(MINIMUM_SSTHRESH_PACKETS);
     }
 }
@@ -235,24 +235,11 @@ impl CongestionControl for LinuxCubic {
         if !may_grow(ack) || ack.acked == 0 {
             return;
         }
-        let mut acked = f64::from(ack.acked);
-        if window.in_slow_start() {
-            let before = window.cwnd;
-            window.cwnd = (before + acked).min(window.ssthresh);
-            acked -= window.cwnd - before;
-            if acked <= 0.0 {
-                return;
-            }
+        let acked = LinuxWindow::slow_start(window, ack.acked.into());
+        if acked > 0 {
+            let per_packet = self.update(ack.now_ns, window.cwnd as u64, acked);
+            self.opening.avoid_congestion(window, per_packet, acked);
         }
-        let per_packet = self.update(ack.now_ns, window.cwnd as u64, acked as u64);
-        if self.acked >= per_packet {
-            self.acked = 0;
-            window.cwnd += 1.0;
-        }
-        self.acked += acked as u64;
-        let growth = self.acked / per_packet;
-        self.acked -= growth * per_packet;
-        window.cwnd += growth as f64;
     }
 
     fn uses_flight_samples(&self) -> bool {

@@ -13,6 +13,8 @@ mod hystart;
 pub mod ledbat;
 pub mod ledbatpp;
 mod linux_cubic;
+mod linux_reno;
+mod linux_window;
 pub(crate) mod low_priority;
 pub mod netnice;
 pub mod prague;

@@ -2,12 +2,16 @@
 //! Reno: slow start and congestion avoidance of RFC 5681, and functions shared by its family.
 
 use crate::control::{Ack, Congestion, CongestionControl, Registration, Window};
+use crate::controls::linux_reno::LinuxReno;
 use crate::parameters::Settings;
 
 pub(crate) const REGISTRATION: Registration = Registration {
-    name: "reno",
+    name: LinuxReno::NAME,
     summary: "additive increase of a packet each round trip, halving at a loss (RFC 5681)",
-    build: |settings| Box::new(Reno::new(settings)),
+    build: |settings| match settings.switch("linux") {
+        true => Box::new(LinuxReno::default()),
+        false => Box::new(Reno::new(settings)),
+    },
 };
 
 /// Largest increase of the window by one ACK in slow start, in packets: L of RFC 3465 section 2.2.

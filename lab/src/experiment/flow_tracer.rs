@@ -41,12 +41,22 @@ struct Connection {
     acknowledged: u32,
     /// All sequence numbers before this have been sent.
     sent: u32,
+    /// The bytes of data before `sent`.
+    sent_bytes: u64,
     /// End of the data, once a FIN has been sent.
     end: Option<u32>,
     /// The end of the data sent when the sender's host learnt of a loss: until it is acknowledged, ACKs come late.
     recover: Option<u32>,
     /// Data under way: where it ends, when it was sent, and whether it was retransmitted.
     outstanding: VecDeque<(u32, Time, bool)>,
+}
+
+impl Connection {
+    /// Returns the number of a byte of data, from 0, by its sequence number.
+    fn number(&self, sequence: u32) -> u64 {
+        let behind = sequence.wrapping_sub(self.sent) as i32;
+        self.sent_bytes.saturating_add_signed(behind.into())
+    }
 }
 
 /// Returns true if `a` follows `b` in the sequence space (RFC 9293 section 3.4).
@@ -77,8 +87,9 @@ impl FlowTracer {
         self.expected_bytes = None;
     }
 
-    /// Records a packet read from its sender's device.
-    pub(super) fn entered(&mut self, now: Time, frame: &Frame) {
+    /// Records a packet read from its sender's device. Returns the number of its first byte in the connection's data, from 0, and of
+    /// a packet to the sender the one that it acknowledges.
+    pub(super) fn entered(&mut self, now: Time, frame: &Frame) -> Option<u64> {
         let header = &frame.header;
         if frame.forward && header.payload > 0 {
             self.counters.sent_packets += 1;
@@ -86,12 +97,17 @@ impl FlowTracer {
         } else {
             self.counters.control_sent += 1;
         }
-        let Some(tcp) = header.tcp else { return };
+        let tcp = header.tcp?;
         if frame.forward {
             self.data_sent(now, frame, &tcp);
         } else if tcp.ack && !tcp.rst {
             self.data_received(now, frame, tcp.acknowledged);
         }
+        let connection = self.connections.get(&key(frame))?;
+        Some(match frame.forward {
+            true => connection.number(tcp.sequence.wrapping_add(u32::from(tcp.syn))),
+            false => connection.number(tcp.acknowledged),
+        })
     }
 
     /// Records a packet written to its receiver's device.
@@ -130,6 +146,7 @@ impl FlowTracer {
             let connection = Connection {
                 acknowledged: first,
                 sent: first,
+                sent_bytes: 0,
                 end: None,
                 recover: None,
                 outstanding: VecDeque::new(),
@@ -142,6 +159,7 @@ impl FlowTracer {
         let end = first.wrapping_add(payload);
         if payload > 0 {
             if after(end, connection.sent) {
+                connection.sent_bytes += u64::from(end.wrapping_sub(connection.sent));
                 connection.sent = end;
                 connection.outstanding.push_back((end, now, false));
             } else {
@@ -283,16 +301,18 @@ mod tests {
         let data = isn.wrapping_add(1);
         let second = data.wrapping_add(100);
         let end = data.wrapping_add(200);
-        tracer.entered(ms(0), &frame(true, 0, flags(isn, 0, true, false)));
-        tracer.entered(ms(10), &frame(true, 100, flags(data, 0, false, false)));
+        let syn = tracer.entered(ms(0), &frame(true, 0, flags(isn, 0, true, false)));
+        let first = tracer.entered(ms(10), &frame(true, 100, flags(data, 0, false, false)));
+        assert_eq!((syn, first), (Some(0), Some(0)));
         tracer.dropped(&frame(true, 100, flags(data, 0, false, false)));
         let mut packet = frame(true, 100, flags(second, 0, false, false));
-        tracer.entered(ms(11), &packet);
+        assert_eq!(tracer.entered(ms(11), &packet), Some(100));
         packet.entered = ms(11);
         tracer.arrived(ms(21), &packet);
-        tracer.entered(ms(21), &frame(false, 0, flags(0, data, false, false)));
-        assert_eq!(tracer.counters.goodput_bytes, 0);
-        tracer.entered(ms(30), &frame(true, 100, flags(data, 0, false, true)));
+        let asked = tracer.entered(ms(21), &frame(false, 0, flags(0, data, false, false)));
+        assert_eq!((tracer.counters.goodput_bytes, asked), (0, Some(0)));
+        let again = tracer.entered(ms(30), &frame(true, 100, flags(data, 0, false, true)));
+        assert_eq!(again, Some(0));
         // Acknowledges all 200 bytes at once, and the FIN that came with them.
         let ack = frame(false, 0, flags(0, end.wrapping_add(1), false, false));
         tracer.entered(ms(40), &ack);

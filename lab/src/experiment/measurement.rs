@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use netnice_queue::Time;
 use netnice_scenario::results::QueueResult;
+use netnice_sim::EventTrace;
 
 use super::flow_tracer::FlowTracer;
 use super::network::{LinkNetwork, Outcome};
@@ -47,6 +48,8 @@ pub(super) struct Measured {
     pub(super) processor_time: Duration,
     /// The error that ended the thread early.
     pub(super) failure: Option<String>,
+    /// The record of events, to be finished outside the network's thread.
+    pub(super) events: Option<EventTrace>,
 }
 
 /// One sample of the time series.
@@ -70,6 +73,8 @@ pub(super) struct MeasuredNetwork {
     next_mark: usize,
     next_sample: Option<Time>,
     goodput_before: Vec<u64>,
+    /// Packets that have entered.
+    entered: u32,
     ended: bool,
 }
 
@@ -111,7 +116,11 @@ impl Network for MeasuredNetwork {
             return devices.recycle(frame);
         }
         frame.entered = now;
-        self.exit.measured.tracers[frame.flow as usize].entered(now, &frame);
+        // The first is long gone where numbers begin again.
+        self.entered = self.entered.wrapping_add(1);
+        frame.number = self.entered;
+        let tracer = &mut self.exit.measured.tracers[frame.flow as usize];
+        frame.sequence = tracer.entered(now, &frame);
         let exit = &mut self.exit;
         self.network
             .enter(now, frame, &mut WayOut { exit, devices });
@@ -165,6 +174,7 @@ impl MeasuredNetwork {
             measuring: false,
             next_mark: 0,
             goodput_before: vec![0; flows.len()],
+            entered: 0,
             ended: false,
         }
     }
@@ -175,6 +185,7 @@ impl MeasuredNetwork {
             scheduling: Some(scheduling),
             processor_time: scheduling::processor_time(),
             failure: outcome.err().map(|error| error.to_string()),
+            events: self.network.recording.map(|recording| recording.trace),
             ..self.exit.measured
         }
     }

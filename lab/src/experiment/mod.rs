@@ -17,6 +17,7 @@
 mod check;
 mod commands;
 mod controls;
+mod event_record;
 mod explain;
 mod flow_tracer;
 mod machine;
@@ -36,6 +37,7 @@ use self::controls::Controls;
 use crate::error::LabError;
 
 pub use check::{check, notes};
+pub use event_record::EventRecord;
 pub use explain::explain;
 pub use run::Watch;
 
@@ -93,7 +95,20 @@ impl Lab {
         seed: u64,
         go_on: impl FnMut() -> bool,
     ) -> Result<Option<RunResults>, LabError> {
-        run::run(&self.controls, self.watch.as_deref(), scenario, seed, go_on)
+        self.run_with_events(scenario, seed, None, go_on)
+    }
+
+    /// As [`Lab::run`], with a record of events as the simulator makes it. Times are those at which packets enter real time
+    /// and pass the computed links.
+    pub fn run_with_events(
+        &self,
+        scenario: &Scenario,
+        seed: u64,
+        events: Option<EventRecord>,
+        go_on: impl FnMut() -> bool,
+    ) -> Result<Option<RunResults>, LabError> {
+        let watch = self.watch.as_deref();
+        run::run(&self.controls, watch, scenario, seed, events, go_on)
     }
 
     /// Unregisters the controls, unless others use them.

@@ -4,9 +4,10 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use netnice_queue::Time;
+use netnice_queue::{Dropped, Time};
 use netnice_scenario::Layout;
 use netnice_scenario::network::Problem;
+use netnice_sim::{EventTrace, PacketAtLink};
 
 use crate::impaired_link::ImpairedLink;
 use crate::packet::Frame;
@@ -17,6 +18,37 @@ pub(super) trait Outcome {
     fn arrived(&mut self, frame: Frame, due: Time);
     /// Takes a packet that was dropped.
     fn dropped(&mut self, frame: Frame);
+}
+
+/// The record of the events at some links.
+#[derive(Debug)]
+pub(super) struct LinkEvents {
+    pub(super) trace: EventTrace,
+    /// Whether those at each link are recorded.
+    pub(super) recorded: Vec<bool>,
+}
+
+impl LinkEvents {
+    /// Calls `record` if the events at this link are recorded.
+    fn at(
+        events: &mut Option<LinkEvents>,
+        link: u32,
+        frame: &Frame,
+        record: impl FnOnce(&mut EventTrace, &PacketAtLink),
+    ) {
+        let Some(events) = events else { return };
+        if events.recorded[link as usize] {
+            let packet = PacketAtLink {
+                number: frame.number,
+                flow: frame.flow,
+                to_sender: !frame.forward,
+                sequence: frame.sequence,
+                bytes: frame.length as u32,
+                marked: frame.congestion_experienced(),
+            };
+            record(&mut events.trace, &packet);
+        }
+    }
 }
 
 /// Links and the packets on them.
@@ -31,6 +63,7 @@ pub(super) struct LinkNetwork {
     events: BinaryHeap<Reverse<(Time, u32)>>,
     /// The valid event of each link.
     pending: Vec<Option<Time>>,
+    pub(super) recording: Option<LinkEvents>,
 }
 
 impl LinkNetwork {
@@ -50,6 +83,7 @@ impl LinkNetwork {
             links,
             routes,
             events: BinaryHeap::new(),
+            recording: None,
         })
     }
 
@@ -78,10 +112,14 @@ impl LinkNetwork {
                 return;
             };
             self.pending[link as usize] = None;
-            while let Some((frame, due)) = self.links[link as usize].deliver(time) {
+            while let Some((frame, due)) = self.links[link as usize].deliver(time, |out| {
+                LinkEvents::at(&mut self.recording, link, &out.packet, |trace, packet| {
+                    trace.delivered(out.due, link, packet, out.waited_ns);
+                });
+            }) {
                 self.forward(due, frame, outcome);
             }
-            self.take_dropped(link, outcome);
+            self.take_dropped(time, link, outcome);
             self.schedule(link);
         }
     }
@@ -93,18 +131,28 @@ impl LinkNetwork {
             return outcome.arrived(frame, now);
         };
         frame.hop += 1;
+        LinkEvents::at(&mut self.recording, link, &frame, |trace, packet| {
+            trace.arrived(now, link, packet);
+        });
         if let Err(dropped) = self.links[link as usize].offer(now, frame) {
-            outcome.dropped(dropped.packet);
+            self.lose(now, link, dropped, outcome);
         }
-        self.take_dropped(link, outcome);
+        self.take_dropped(now, link, outcome);
         self.schedule(link);
     }
 
     /// Hands over the packets that a queue dropped after it had admitted them.
-    fn take_dropped(&mut self, link: u32, outcome: &mut impl Outcome) {
-        while let Some(frame) = self.links[link as usize].take_dropped() {
-            outcome.dropped(frame);
+    fn take_dropped(&mut self, now: Time, link: u32, outcome: &mut impl Outcome) {
+        while let Some(dropped) = self.links[link as usize].take_dropped() {
+            self.lose(now, link, dropped, outcome);
         }
+    }
+
+    fn lose(&mut self, now: Time, link: u32, lost: Dropped<Frame>, outcome: &mut impl Outcome) {
+        LinkEvents::at(&mut self.recording, link, &lost.packet, |trace, packet| {
+            trace.dropped(now, link, packet, lost.cause);
+        });
+        outcome.dropped(lost.packet);
     }
 
     fn schedule(&mut self, link: u32) {

@@ -11,16 +11,18 @@ use netnice_queue::Time;
 use netnice_scenario::Scenario;
 use netnice_scenario::model::Application;
 use netnice_scenario::results::RunResults;
+use netnice_sim::EventTrace;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use super::check::notes;
 use super::commands::{self, Ended};
 use super::controls::Controls;
+use super::event_record::{Background, EventRecord, HANDED_OVER};
 use super::machine::{MachineLoad, MachineWatch};
 use super::measurement::{Measured, MeasuredNetwork, Schedule};
 use super::netns::{self, LiveNetns};
-use super::network::LinkNetwork;
+use super::network::{LinkEvents, LinkNetwork};
 use super::plan::Plan;
 use super::programs::{self, Programs, ProgramsReport};
 use super::results::Findings;
@@ -49,12 +51,25 @@ pub(super) fn run(
     watch: Option<&dyn Watch>,
     scenario: &Scenario,
     seed: u64,
+    events: Option<EventRecord>,
     go_on: impl FnMut() -> bool,
 ) -> Result<Option<RunResults>, LabError> {
     raise_file_limit();
     let plan = Plan::new(scenario).map_err(LabError::Scenario)?;
-    let network = LinkNetwork::new(&plan.network, plan.routes.clone(), seed)
+    let mut network = LinkNetwork::new(&plan.network, plan.routes.clone(), seed)
         .map_err(|problem| LabError::Scenario(vec![problem]))?;
+    if let Some(EventRecord { links, sink }) = events {
+        let sink = Background::new(sink).attempted("start a thread")?;
+        let chosen = plan
+            .network
+            .links
+            .iter()
+            .map(|link| links.contains(&link.name));
+        network.recording = Some(LinkEvents {
+            trace: EventTrace::new(Box::new(sink)).with_batch(HANDED_OVER),
+            recorded: chosen.collect(),
+        });
+    }
     let (namespaces, devices) = netns::set_up(&plan)?;
     let schedule = Schedule {
         warm_up: Time::ZERO + scenario.warm_up.get(),
@@ -96,9 +111,12 @@ pub(super) fn run(
             watch.iter().for_each(|watch| watch.ended(namespace));
         }
     }
-    let Some(outcome) = outcome? else {
+    let Some(mut outcome) = outcome? else {
         return Ok(None);
     };
+    if let Some(events) = outcome.measured.events.take() {
+        events.finish().attempted("write the events at links")?;
+    }
     let findings = Findings {
         scenario,
         plan: &plan,

@@ -49,8 +49,8 @@ impl Lane {
 
     /// Reuses the packets that the queue dropped after it had admitted them.
     fn recycle_dropped(&mut self, devices: &mut Devices) {
-        while let Some(frame) = self.link.take_dropped() {
-            devices.recycle(frame);
+        while let Some(dropped) = self.link.take_dropped() {
+            devices.recycle(dropped.packet);
         }
     }
 
@@ -84,7 +84,7 @@ impl Network for TwoWayLink {
 
     fn advance(&mut self, now: Time, devices: &mut Devices) {
         for (lane, sink) in self.lanes.iter_mut().zip([1, 0]) {
-            while let Some((frame, due)) = lane.link.deliver(now) {
+            while let Some((frame, due)) = lane.link.deliver(now, |_| {}) {
                 lane.lateness.record(self.clock.now().saturating_since(due));
                 lane.refused += u64::from(!devices.write(Some(sink), frame));
             }

@@ -7,16 +7,17 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use clap::Args;
 use netnice_kernel::need_root;
 use netnice_lab::Namespace;
-use netnice_lab::experiment::{self, Lab, Watch};
+use netnice_lab::experiment::{self, EventRecord, Lab, Watch};
 use netnice_scenario::model::Scenario;
 use netnice_scenario::results::Backend;
-use netnice_scenario::{ScenarioFile, explain};
+use netnice_scenario::{Layout, ScenarioFile, explain};
+use netnice_sim::Traces;
 
-use super::batch::{BatchArguments, Maker};
+use super::batch::{BatchArguments, Maker, WantedTraces, traces};
 use crate::leftovers::Guard;
 use crate::text::{self, say};
 
@@ -35,6 +36,9 @@ Examples:
       netnice sim scenarios/two_reno.toml --out results/sim
       netnice lab scenarios/two_reno.toml --out results/lab
       netnice compare results/sim results/lab
+
+  Each packet at the bottleneck, retransmissions too, as `netnice sim --events` writes it:
+      netnice lab scenarios/two_reno.toml --seeds 1 --out results/lab --events bottleneck
 
 Real parts:
   Each node at an end of a flow is a network namespace with this kernel's TCP and UDP; programs \
@@ -64,6 +68,11 @@ pub struct Arguments {
     /// Runs at a time: more than one only while links are slow enough for this machine
     #[arg(long, value_name = "NUMBER", default_value = "1")]
     jobs: NonZeroUsize,
+    /// Write what happens to packets at this link to events.parquet for each run: arrivals, drops, marks and deliveries, as `netnice
+    /// sim --events`; `all` for all links; can be repeated. `NAME (reverse)` is the way back. With --resume, finished runs without it
+    /// are made again
+    #[arg(long, value_name = "LINK", requires = "out")]
+    events: Vec<String>,
     #[command(flatten)]
     batch: BatchArguments,
 }
@@ -78,6 +87,14 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let Some(file) = file else {
         return Ok(ExitCode::from(2));
     };
+    let wanted = WantedTraces {
+        pcap: &[],
+        events: &arguments.events,
+    };
+    if let Some(error) = wanted.unknown_link(&file)? {
+        say!("netnice: {error}");
+        return Ok(ExitCode::from(2));
+    }
     if arguments.explain {
         text::print(&explain(&file))?;
         text::print(&experiment::explain(file.scenario()))?;
@@ -89,15 +106,33 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         }
     }
     let lab = open(file.points.iter().map(|point| &point.scenario))?;
+    let out = arguments.batch.out.as_deref();
+    let traces = |number, seed| wanted.of_run(out, number, seed);
     let maker = Maker {
         backend: Backend::Lab,
         jobs: arguments.jobs.get(),
-        make: &|point, _, seed, go_on| Ok(lab.run(&point.scenario, seed, go_on)?),
-        is_whole: &|_, _, _| true,
+        make: &|point, number, seed, go_on| {
+            traces::keep(traces(number, seed), |traces| {
+                let events = traces.map(|traces| record(traces, &point.scenario));
+                let events = events.transpose()?.flatten();
+                Ok(lab.run_with_events(&point.scenario, seed, events, go_on)?)
+            })
+        },
+        is_whole: &|point, number, seed| {
+            traces(number, seed).is_none_or(|it| traces::are_there(&it, &point.scenario))
+        },
     };
     let code = arguments.batch.run(&file, &maker);
     lab.close()?;
     code
+}
+
+/// Begins the record of a run's events, if there is to be one.
+fn record(traces: &Traces, scenario: &Scenario) -> Result<Option<EventRecord>> {
+    let network = Layout::new(scenario).map_err(|_| anyhow!("the scenario has no network"))?;
+    let sink = traces.begin_events(&network)?;
+    let links = traces.events.clone();
+    Ok(sink.map(|sink| EventRecord { links, sink }))
 }
 
 /// Opens a lab for these scenarios; a guard cleans up however this process ends.

@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `netnice sim`: runs a scenario in the packet-level simulator.
 
-use std::fs;
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Once;
 use std::thread;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use clap::Args;
 use netnice_scenario::model::Scenario;
 use netnice_scenario::network::not_simulated;
-use netnice_scenario::results::{Backend, RunResults};
-use netnice_scenario::{Layout, ScenarioFile, explain, json_schema};
-use netnice_sim::{Parts, Selection, Traces};
+use netnice_scenario::results::Backend;
+use netnice_scenario::{explain, json_schema};
+use netnice_sim::{Parts, Traces};
 
-use super::batch::{BatchArguments, Maker, run_name};
+use super::batch::{BatchArguments, Maker, WantedTraces, traces};
 use crate::allocator;
 use crate::text::{self, say};
 
@@ -71,12 +70,6 @@ file's format is described in docs/scenarios.md. Needs no root.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or a scenario with mistakes; 130 interrupted.";
 
-/// The name of all links for `--pcap` and `--events`.
-const ALL_LINKS: &str = "all";
-
-/// Bytes of a packet in a trace: the most that headers of IPv4 and TCP have. Data are zeros.
-const SNAP_LENGTH: u32 = 80;
-
 /// Simulate a scenario packet by packet.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
@@ -111,19 +104,6 @@ pub struct Arguments {
     batch: BatchArguments,
 }
 
-/// Returns the first of these that is no link of the scenario.
-fn unknown_link<'a>(file: &ScenarioFile, links: &'a [String]) -> Result<Option<&'a String>> {
-    if links.is_empty() {
-        return Ok(None);
-    }
-    // The network was laid out when the file was read.
-    let network =
-        Layout::new(file.scenario()).map_err(|_| anyhow!("the scenario has no network"))?;
-    let known =
-        |name: &&String| *name == ALL_LINKS || network.links.iter().any(|link| link.name == **name);
-    Ok(links.iter().find(|name| !known(name)))
-}
-
 /// The message of `--cores` where it has no effect.
 const NOT_SPLIT: &str = "--cores: this network cannot be split into parts of similar size, and a run takes one core; \
                          docs/simulator.md says what can";
@@ -144,11 +124,13 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let Some(file) = arguments.batch.load(path, not_simulated)? else {
         return Ok(ExitCode::from(2));
     };
-    for (option, links) in [("--pcap", &arguments.pcap), ("--events", &arguments.events)] {
-        if let Some(link) = unknown_link(&file, links)? {
-            say!("netnice: {option} {link}: there is no such link; see --explain for their names");
-            return Ok(ExitCode::from(2));
-        }
+    let wanted = WantedTraces {
+        pcap: &arguments.pcap,
+        events: &arguments.events,
+    };
+    if let Some(error) = wanted.unknown_link(&file)? {
+        say!("netnice: {error}");
+        return Ok(ExitCode::from(2));
     }
     if arguments.explain {
         text::print(&explain(&file))?;
@@ -166,12 +148,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         allocator::share_memory();
     }
     let out = arguments.batch.out.as_deref();
-    let out = out.filter(|_| !arguments.pcap.is_empty() || !arguments.events.is_empty());
-    let traces = |number, seed| out.map(|out| traces(out, arguments, &run_name(number, seed)));
+    let traces = |number, seed| wanted.of_run(out, number, seed);
     let whole = Once::new();
     let note_parts = |parts: Parts| {
         if arguments.cores.get() > 1 && parts.count == 1 && !arguments.batch.quiet {
-            let why = match has_all(&arguments.pcap) {
+            let why = match traces::has_all(&arguments.pcap) {
                 true => ONE_FILE,
                 false => NOT_SPLIT,
             };
@@ -183,17 +164,19 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         jobs: jobs.max(1),
         make: &|point, number, seed, go_on| {
             let (scenario, cores) = (&point.scenario, arguments.cores);
-            let run = match traces(number, seed) {
-                Some(traces) => run_with_traces(scenario, (seed, cores), &traces, go_on)?,
-                None => netnice_sim::run_on_cores(cores, scenario, seed, None, go_on)?,
+            let run = |traces: Option<&Traces>| {
+                Ok(netnice_sim::run_on_cores(
+                    cores, scenario, seed, traces, go_on,
+                )?)
             };
+            let run = traces::keep(traces(number, seed), run)?;
             Ok(run.map(|(results, parts)| {
                 note_parts(parts);
                 results
             }))
         },
         is_whole: &|point, number, seed| {
-            traces(number, seed).is_none_or(|traces| are_there(&traces, &point.scenario))
+            traces(number, seed).is_none_or(|it| traces::are_there(&it, &point.scenario))
         },
     };
     arguments.batch.run(&file, &maker)
@@ -204,70 +187,4 @@ fn is_large(scenario: &Scenario) -> bool {
     let hosts = scenario.nodes.iter().map(|node| u64::from(node.count));
     let flows = scenario.flows.iter().filter_map(|flow| flow.count);
     hosts.sum::<u64>() + flows.map(u64::from).sum::<u64>() >= MANY
-}
-
-/// Returns true if all links are among these.
-fn has_all(links: &[String]) -> bool {
-    links.iter().any(|link| link == ALL_LINKS)
-}
-
-/// Returns the place of a run's traces.
-fn traces(results: &Path, arguments: &Arguments, run: &str) -> Traces {
-    let selection = |links: &[String]| match has_all(links) {
-        true => Selection::All,
-        false => Selection::Named(links.to_vec()),
-    };
-    Traces {
-        directory: results.join("traces").join(run),
-        links: selection(&arguments.pcap),
-        snap_length: SNAP_LENGTH,
-        events: selection(&arguments.events),
-    }
-}
-
-/// Returns true if all these traces of a run exist.
-fn are_there(traces: &Traces, scenario: &Scenario) -> bool {
-    // The network was laid out when the file was read.
-    let Ok(network) = Layout::new(scenario) else {
-        return false;
-    };
-    let packets = traces.files(&network).into_iter().flatten();
-    let mut files = (packets.chain(traces.merged_file())).chain(traces.events_file());
-    files.all(|file| file.exists())
-}
-
-/// Makes a run; its traces move to their place when it ends, so that traces found there are complete.
-fn run_with_traces(
-    scenario: &Scenario,
-    (seed, cores): (u64, NonZeroUsize),
-    traces: &Traces,
-    go_on: &mut dyn FnMut() -> bool,
-) -> Result<Option<(RunResults, Parts)>> {
-    let unfinished = traces.directory.with_extension("unfinished");
-    let at = |path: &Path| path.display().to_string();
-    if unfinished.exists() {
-        // Left by a killed run.
-        fs::remove_dir_all(&unfinished).with_context(|| at(&unfinished))?;
-    }
-    fs::create_dir_all(&unfinished).with_context(|| at(&unfinished))?;
-    let beside = Traces {
-        directory: unfinished.clone(),
-        ..traces.clone()
-    };
-    let run = netnice_sim::run_on_cores(cores, scenario, seed, Some(&beside), go_on)?;
-    if run.is_some() && !traces.directory.exists() {
-        // All of them at once: there may be thousands.
-        fs::rename(&unfinished, &traces.directory).with_context(|| at(&traces.directory))?;
-        return Ok(run);
-    }
-    if run.is_some() {
-        fs::create_dir_all(&traces.directory).with_context(|| at(&traces.directory))?;
-        for file in fs::read_dir(&unfinished).with_context(|| at(&unfinished))? {
-            let file = file.with_context(|| at(&unfinished))?;
-            let to = traces.directory.join(file.file_name());
-            fs::rename(file.path(), &to).with_context(|| at(&to))?;
-        }
-    }
-    fs::remove_dir_all(&unfinished).with_context(|| at(&unfinished))?;
-    Ok(run)
 }

@@ -90,12 +90,12 @@ impl Traces {
         (self.events != Selection::NONE).then(|| self.directory.join(EVENTS_FILE))
     }
 
-    /// The beginning of the file of events in a network.
+    /// The beginning of the file of events in a network; `None` if there is none.
+    ///
+    /// # Errors
+    /// If the file cannot be created.
     #[cfg(feature = "parquet")]
-    pub(crate) fn begin_events(
-        &self,
-        network: &Layout,
-    ) -> Result<Option<Box<dyn EventSink>>, RunError> {
+    pub fn begin_events(&self, network: &Layout) -> Result<Option<Box<dyn EventSink>>, RunError> {
         let Some(path) = self.events_file() else {
             return Ok(None);
         };

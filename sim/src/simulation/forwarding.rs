@@ -15,7 +15,7 @@ use crate::links::routes::Hop;
 use crate::links::state::SimulatedLink;
 use crate::packet::{Packet, UDP};
 use crate::simulation::run::Run;
-use crate::trace::events::{EventTrace, Origin};
+use crate::trace::events::{EventTrace, PacketAtLink};
 
 /// The packet so many places behind the one that comes out of a link is prefetched for.
 const AHEAD: usize = 3;
@@ -126,7 +126,7 @@ impl<S: Scheduler> Run<S> {
         &mut self,
         link: usize,
         packet: &Packet,
-        record: impl FnOnce(&mut EventTrace, Origin),
+        record: impl FnOnce(&mut EventTrace, &PacketAtLink),
     ) {
         let extras = self.links.extras.get(link).and_then(Option::as_ref);
         if self.events.is_none() || !extras.is_some_and(|extras| extras.recorded) {
@@ -134,13 +134,16 @@ impl<S: Scheduler> Run<S> {
         }
         let (flow, to_sender) = self.flow_of(packet);
         let is_tcp = packet.connection & UDP == 0;
-        let origin = Origin {
+        let seen = PacketAtLink {
+            number: packet.body,
             flow: flow as u32,
             to_sender,
             sequence: is_tcp.then(|| self.flows.bodies.number(packet.body)),
+            bytes: u32::from(packet.length),
+            marked: packet.marks.congestion_experienced(),
         };
         if let Some(events) = &mut self.events {
-            record(events, origin);
+            record(events, &seen);
         }
     }
 
@@ -148,8 +151,8 @@ impl<S: Scheduler> Run<S> {
     #[cold]
     fn after_link(&mut self, index: usize, packet: Packet, waited_ns: u64) -> bool {
         let now = self.now;
-        self.record(index, &packet, |events, origin| {
-            events.delivered(now, index as u32, &packet, origin, waited_ns);
+        self.record(index, &packet, |events, seen| {
+            events.delivered(now, index as u32, seen, waited_ns);
         });
         self.capture(index, now, &packet);
         let extras = self.links.extras.get_mut(index).and_then(Option::as_mut);
@@ -335,8 +338,8 @@ impl<S: Scheduler> Run<S> {
         }
         self.count_colour(index, &packet);
         let now = self.now;
-        self.record(index, &packet, |events, origin| {
-            events.arrived(now, index as u32, &packet, origin);
+        self.record(index, &packet, |events, seen| {
+            events.arrived(now, index as u32, seen);
         });
         self.enter_as_it_is(hop, index, packet);
     }
@@ -359,8 +362,8 @@ impl<S: Scheduler> Run<S> {
         }
         if self.events.is_some() {
             let now = self.now;
-            self.record(link, &packet, |events, origin| {
-                events.dropped(now, link as u32, &packet, origin, cause);
+            self.record(link, &packet, |events, seen| {
+                events.dropped(now, link as u32, seen, cause);
             });
         }
         // The fields that are counted are the same in both directions.

@@ -8,8 +8,6 @@ use std::io;
 use netnice_queue::{DropCause, Time};
 use netnice_scenario::results::{EventKind, LinkEvent};
 
-use crate::packet::Packet;
-
 /// Where events go: many at a time, in order.
 pub trait EventSink: Send {
     /// Writes events that follow on those before.
@@ -19,14 +17,15 @@ pub trait EventSink: Send {
     fn finish(self: Box<Self>) -> io::Result<()>;
 }
 
-/// So many events are written at a time.
+/// So many events are written at a time by default.
 const BATCH: usize = 1 << 17;
 
 /// The record of the events at some links.
-pub(crate) struct EventTrace {
+pub struct EventTrace {
     sink: Box<dyn EventSink>,
+    batch: usize,
     events: Vec<LinkEvent>,
-    /// Packets at a link that had been marked before: link and place of the body.
+    /// Packets at a link that had been marked before: numbers of link and packet.
     marked_before: HashSet<(u32, u32)>,
     /// The first failure; nothing is written after it.
     failure: Option<io::Error>,
@@ -38,71 +37,76 @@ impl fmt::Debug for EventTrace {
     }
 }
 
-/// The flow of a packet, where it goes to and its number.
+/// A packet at a link, as its events show it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Origin {
+pub struct PacketAtLink {
+    /// A number that no other packet under way has.
+    pub number: u32,
+    /// Number of the flow.
     pub flow: u32,
+    /// It goes to the sender of the flow's data.
     pub to_sender: bool,
+    /// As [`LinkEvent::sequence`].
     pub sequence: Option<u64>,
+    /// Bytes, headers included.
+    pub bytes: u32,
+    /// Marked CE (RFC 3168).
+    pub marked: bool,
 }
 
 impl EventTrace {
+    /// An empty record.
     pub fn new(sink: Box<dyn EventSink>) -> EventTrace {
         EventTrace {
             sink,
+            batch: BATCH,
             events: Vec::new(),
             marked_before: HashSet::new(),
             failure: None,
         }
     }
 
-    /// A packet arrives at a link.
-    pub fn arrived(&mut self, now: Time, link: u32, packet: &Packet, origin: Origin) {
-        if packet.marks.congestion_experienced() {
-            self.marked_before.insert((link, packet.body));
+    /// Writes this many events at a time.
+    #[must_use]
+    pub fn with_batch(self, events: usize) -> EventTrace {
+        EventTrace {
+            batch: events,
+            ..self
         }
-        self.push(event(now, link, packet, origin, EventKind::Arrived));
+    }
+
+    /// A packet arrives at a link.
+    pub fn arrived(&mut self, now: Time, link: u32, packet: &PacketAtLink) {
+        if packet.marked {
+            self.marked_before.insert((link, packet.number));
+        }
+        self.push(event(now, link, packet, EventKind::Arrived));
     }
 
     /// A link drops a packet.
-    pub fn dropped(
-        &mut self,
-        now: Time,
-        link: u32,
-        packet: &Packet,
-        origin: Origin,
-        cause: DropCause,
-    ) {
-        self.marked_before.remove(&(link, packet.body));
+    pub fn dropped(&mut self, now: Time, link: u32, packet: &PacketAtLink, cause: DropCause) {
+        self.marked_before.remove(&(link, packet.number));
         self.push(LinkEvent {
             cause: Some(cause),
-            ..event(now, link, packet, origin, EventKind::Dropped)
+            ..event(now, link, packet, EventKind::Dropped)
         });
     }
 
-    /// A packet comes out of a link.
-    pub fn delivered(
-        &mut self,
-        now: Time,
-        link: u32,
-        packet: &Packet,
-        origin: Origin,
-        waited_ns: u64,
-    ) {
-        let marked = packet.marks.congestion_experienced()
-            && !self.marked_before.remove(&(link, packet.body));
+    /// A packet comes out of a link, in whose queue it waited for so many nanoseconds.
+    pub fn delivered(&mut self, now: Time, link: u32, packet: &PacketAtLink, waited_ns: u64) {
+        let marked = packet.marked && !self.marked_before.remove(&(link, packet.number));
         if marked {
-            self.push(event(now, link, packet, origin, EventKind::Marked));
+            self.push(event(now, link, packet, EventKind::Marked));
         }
         self.push(LinkEvent {
             waited_ns: Some(waited_ns),
-            ..event(now, link, packet, origin, EventKind::Delivered)
+            ..event(now, link, packet, EventKind::Delivered)
         });
     }
 
     fn push(&mut self, event: LinkEvent) {
         self.events.push(event);
-        if self.events.len() >= BATCH {
+        if self.events.len() >= self.batch {
             self.flush();
         }
     }
@@ -124,16 +128,16 @@ impl EventTrace {
     }
 }
 
-fn event(now: Time, link: u32, packet: &Packet, origin: Origin, kind: EventKind) -> LinkEvent {
+fn event(now: Time, link: u32, packet: &PacketAtLink, kind: EventKind) -> LinkEvent {
     LinkEvent {
         time_ns: now.as_nanos(),
         link,
-        flow: origin.flow,
+        flow: packet.flow,
         kind,
         cause: None,
-        to_sender: origin.to_sender,
-        sequence: origin.sequence,
-        bytes: u32::from(packet.length),
+        to_sender: packet.to_sender,
+        sequence: packet.sequence,
+        bytes: packet.bytes,
         waited_ns: None,
     }
 }

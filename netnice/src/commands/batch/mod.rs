@@ -5,6 +5,7 @@ mod control_files;
 pub mod figures;
 pub mod report;
 mod runs;
+pub mod traces;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -24,7 +25,8 @@ use crate::style;
 use crate::text::{self, say};
 use runs::Outcome;
 
-pub use runs::{Maker, run_name, warn_of_stale_runs};
+pub use runs::{Maker, warn_of_stale_runs};
+pub use traces::WantedTraces;
 
 /// The runs of a batch, and where their results go.
 #[derive(Debug, Args)]

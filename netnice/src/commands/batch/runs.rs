@@ -147,7 +147,7 @@ fn one(
 }
 
 /// The name of a run's files.
-pub fn run_name(point: usize, seed: u64) -> String {
+pub(super) fn run_name(point: usize, seed: u64) -> String {
     format!("point-{point:05}-seed-{seed}")
 }
 

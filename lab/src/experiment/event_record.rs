@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The record of the events at links. The network's thread has no time to write: it hands events over to another one.
+
+use std::fmt;
+use std::io;
+use std::mem;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread::{self, JoinHandle};
+
+use netnice_scenario::results::LinkEvent;
+use netnice_sim::{EventSink, Selection};
+
+/// Events that are handed over at a time: copying them takes some microseconds.
+pub(super) const HANDED_OVER: usize = 512;
+/// Events that are written at a time.
+const WRITTEN: usize = 1 << 17;
+
+/// The links whose events are recorded, and where they are written.
+pub struct EventRecord {
+    /// Directions of links.
+    pub links: Selection,
+    /// Where their events go, on a thread of its own.
+    pub sink: Box<dyn EventSink>,
+}
+
+impl fmt::Debug for EventRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { links, .. } = self;
+        f.debug_struct("EventRecord")
+            .field("links", links)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A sink that has a thread write.
+pub(super) struct Background {
+    to_thread: Sender<Vec<LinkEvent>>,
+    thread: JoinHandle<io::Result<()>>,
+}
+
+impl Background {
+    /// Starts the thread, which writes to `sink`.
+    pub(super) fn new(sink: Box<dyn EventSink>) -> io::Result<Background> {
+        let (to_thread, events) = mpsc::channel();
+        let thread = thread::Builder::new().name("lab-events".into());
+        let thread = thread.spawn(move || write_all(&events, sink))?;
+        Ok(Background { to_thread, thread })
+    }
+}
+
+impl EventSink for Background {
+    fn write(&mut self, events: &[LinkEvent]) -> io::Result<()> {
+        // Where the thread has failed, the end of the record finds out.
+        let _ = self.to_thread.send(events.to_vec());
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> io::Result<()> {
+        drop(self.to_thread);
+        let ended = self.thread.join();
+        ended.unwrap_or_else(|_| Err(io::Error::other("the thread that writes events panicked")))
+    }
+}
+
+fn write_all(events: &Receiver<Vec<LinkEvent>>, mut sink: Box<dyn EventSink>) -> io::Result<()> {
+    let mut waiting: Vec<LinkEvent> = Vec::new();
+    for more in events {
+        waiting.extend(more);
+        if waiting.len() >= WRITTEN {
+            sink.write(&mem::take(&mut waiting))?;
+        }
+    }
+    if !waiting.is_empty() {
+        sink.write(&waiting)?;
+    }
+    sink.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use netnice_scenario::results::EventKind;
+
+    use super::*;
+
+    /// Keeps the times of what is written; fails if asked to.
+    struct Kept(Arc<Mutex<Vec<u64>>>, bool);
+
+    impl EventSink for Kept {
+        fn write(&mut self, events: &[LinkEvent]) -> io::Result<()> {
+            let mut times = self.0.lock().unwrap();
+            times.extend(events.iter().map(|event| event.time_ns));
+            match self.1 {
+                true => Err(io::Error::other("full")),
+                false => Ok(()),
+            }
+        }
+
+        fn finish(self: Box<Self>) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn events(times: std::ops::Range<u64>) -> Vec<LinkEvent> {
+        let at = |time_ns| LinkEvent {
+            time_ns,
+            link: 0,
+            flow: 0,
+            kind: EventKind::Arrived,
+            cause: None,
+            to_sender: false,
+            sequence: None,
+            bytes: 1500,
+            waited_ns: None,
+        };
+        times.map(at).collect()
+    }
+
+    #[test]
+    fn all_events_are_written_in_order() {
+        let kept = Arc::new(Mutex::new(Vec::new()));
+        let mut sink = Background::new(Box::new(Kept(kept.clone(), false))).unwrap();
+        let count = WRITTEN as u64 + 100;
+        for first in (0..count).step_by(50) {
+            sink.write(&events(first..first + 50)).unwrap();
+        }
+        Box::new(sink).finish().unwrap();
+        let written = kept.lock().unwrap().clone();
+        assert!(written.iter().copied().eq(0..count.next_multiple_of(50)));
+    }
+
+    #[test]
+    fn a_failure_to_write_is_reported_at_the_end() {
+        let mut sink = Background::new(Box::new(Kept(Arc::default(), true))).unwrap();
+        sink.write(&events(0..3)).unwrap();
+        let error = Box::new(sink).finish().unwrap_err();
+        assert_eq!(error.to_string(), "full");
+    }
+}
