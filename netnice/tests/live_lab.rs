@@ -82,7 +82,16 @@ fn results_are_those_of_sim_and_compare_with_them() {
     let (directory, file) = place(SCENARIO);
     let out = |name: &str| directory.path().join(name);
     let (lab, sim) = (out("lab"), out("sim"));
-    let arguments = ["lab", text(&file), "--seeds", "2", "--jobs", "2"];
+    let arguments = [
+        "lab",
+        text(&file),
+        "--seeds",
+        "2",
+        "--jobs",
+        "2",
+        "--events",
+        "bottleneck",
+    ];
     let table = succeeded(&run(&[&arguments[..], &["--out", text(&lab)]].concat()));
     for expected in ["small: 2 runs", "bulk", "bottleneck", "Mb/s"] {
         assert!(table.contains(expected), "{table}");
@@ -99,6 +108,14 @@ fn results_are_those_of_sim_and_compare_with_them() {
     }
     let manifest = fs::read_to_string(lab.join("manifest.json")).unwrap();
     assert!(manifest.contains("\"backend\":\"lab\""), "{manifest}");
+    for run in ["point-00000-seed-1", "point-00000-seed-2"] {
+        let events = fs::read(lab.join("traces").join(run).join("events.parquet")).unwrap();
+        assert!(
+            events.starts_with(b"PAR1") && events.ends_with(b"PAR1"),
+            "{run}"
+        );
+        assert!(events.len() > 3000, "{run}: {} bytes", events.len());
+    }
 
     let comparison = succeeded(&run(&["compare", text(&sim), text(&lab)]));
     for expected in [
@@ -272,6 +289,13 @@ fn explain_describes_the_run() {
         "congestion_control = \"cubic\"",
         "tcp = { recovery = \"reno\", initial_rto = \"3s\" }",
     ));
+    let wrong = run(&["lab", text(&file), "--out", "none", "--events", "middle"]);
+    assert_eq!(wrong.status.code(), Some(2));
+    let message = String::from_utf8_lossy(&wrong.stderr);
+    assert!(
+        message.contains("--events middle: there is no such link"),
+        "{message}"
+    );
     let words = succeeded(&run(&["lab", text(&file), "--explain"]));
     for expected in [
         "On this kernel: 2 network namespaces",
