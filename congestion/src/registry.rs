@@ -44,7 +44,7 @@ const NAMES: [&str; CONTROLS.len()] = {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ControlError {
     /// No control has this name.
-    #[error("there is no congestion control \"{name}\"; there are {}", NAMES.join(", "))]
+    #[error("there is no congestion control \"{name}\"; {}", instead_of(name))]
     UnknownControl {
         /// The name requested.
         name: String,
@@ -52,6 +52,39 @@ pub enum ControlError {
     /// The control does not take a parameter, or not with this value.
     #[error(transparent)]
     Parameter(#[from] ParameterError),
+}
+
+/// Our name of a control that is called otherwise elsewhere: in Linux (`net/ipv4/tcp_lp.c` registers `lp`), in ns-2 or ns-3, or in
+/// the paper or draft that describes it. Case, and signs other than letters, digits and `+`, do not matter.
+pub fn called_here(name: &str) -> Option<&'static str> {
+    let letters = name.chars().filter(|c| c.is_alphanumeric() || *c == '+');
+    let name: String = letters.flat_map(char::to_lowercase).collect();
+    let found = match name.as_str() {
+        "lp" | "tcplp" => "tcplp",
+        "tcplpecn" | "lpecn" => "tcplp_ecn",
+        "newreno" | "tcpnewreno" | "linuxreno" | "tcpreno" => "reno",
+        "tcpcubic" => "cubic",
+        "hstcp" | "hs" | "tcphighspeed" => "highspeed",
+        "hstcplp" | "hslp" => "hstcplp",
+        "nice" | "tcpnice" => "tcpnice",
+        "ledbat++" | "ledbatplusplus" | "tcpledbat++" => "ledbatpp",
+        "tcpledbat" => "ledbat",
+        "tcpvegas" => "vegas",
+        "tcpbbr" | "bbrv1" | "bbr1" => "bbr",
+        "bbrv3" => "bbr3",
+        "tcpdctcp" => "dctcp",
+        "tcpprague" => "prague",
+        _ => return None,
+    };
+    Some(found)
+}
+
+/// What a message says of a name that no control has.
+fn instead_of(name: &str) -> String {
+    match called_here(name) {
+        Some(ours) => format!("it is called \"{ours}\" here"),
+        None => format!("there are {}", NAMES.join(", ")),
+    }
 }
 
 /// The names of all controls.
@@ -131,6 +164,30 @@ mod tests {
             }
             create(name, &all).unwrap_or_else(|error| panic!("{error}"));
         }
+    }
+
+    #[test]
+    fn names_from_elsewhere_lead_to_ours() {
+        for (given, ours) in [
+            ("lp", Some("tcplp")),
+            ("TCP-LP", Some("tcplp")),
+            ("LEDBAT++", Some("ledbatpp")),
+            ("tcp_nice", Some("tcpnice")),
+            ("TcpNewReno", Some("reno")),
+            ("swift", None),
+        ] {
+            assert_eq!(called_here(given), ours, "{given}");
+            assert!(ours.is_none_or(|ours| names().contains(&ours)), "{given}");
+        }
+        for name in names() {
+            let other = called_here(name).filter(|ours| ours != name);
+            assert_eq!(other, None, "{name} is ours already");
+        }
+        let error = create("ledbat++", &ControlParameters::new()).expect_err("no such control");
+        assert_eq!(
+            error.to_string(),
+            "there is no congestion control \"ledbat++\"; it is called \"ledbatpp\" here"
+        );
     }
 
     #[test]

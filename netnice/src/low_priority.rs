@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The options of low priority, for all commands that take them.
 
+use std::ffi::OsStr;
 use std::path::Path;
 
 use anyhow::{Result, anyhow};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser};
 use netnice_congestion::registry;
 use netnice_kernel::control::Control;
@@ -19,7 +20,7 @@ use crate::text::say;
 #[command(next_help_heading = HEADING)]
 pub struct LowPriority {
     /// Congestion control; all but dstcp are of low priority, tcplp_ecn only where routers mark its packets by ECN [default: netnice]
-    #[arg(long, value_parser = controls(), value_name = "NAME")]
+    #[arg(long, value_parser = ControlParser::new(), value_name = "NAME")]
     control: Option<&'static str>,
     /// Do not mark packets DSCP LE (RFC 8622), by which some routers, such as those with CAKE, put them last
     #[arg(long)]
@@ -52,12 +53,19 @@ pub fn settings_of(options: &[String]) -> Result<Settings> {
         .map_err(|error| anyhow!("{}", in_one_line(&error)))
 }
 
-/// Returns the first paragraph of a message of clap as one line.
+/// Returns the first paragraph of a message of clap, and a value that is suggested, as one line.
 fn in_one_line(error: &anyhow::Error) -> String {
     let message = error.to_string();
-    let paragraph = message.split("\n\n").next().unwrap_or_default();
-    let words: Vec<&str> = paragraph.split_whitespace().collect();
-    words.join(" ").trim_start_matches("error: ").to_owned()
+    let mut paragraphs = message.split("\n\n").map(|paragraph| {
+        let words: Vec<&str> = paragraph.split_whitespace().collect();
+        words.join(" ")
+    });
+    let first = paragraphs.next().unwrap_or_default();
+    let first = first.trim_start_matches("error: ");
+    match paragraphs.find(|text| text.starts_with("tip: a similar value exists")) {
+        Some(tip) => format!("{first}; {}", tip.trim_start_matches("tip: ")),
+        None => first.to_owned(),
+    }
 }
 
 /// Reports in one line that received data keeps the priority that its sender gives it, and why.
@@ -159,15 +167,45 @@ pub fn standing(control: Control) -> &'static str {
 }
 
 /// Parses the name of a control of this binary; `--help` lists them with their summaries.
-fn controls() -> impl TypedValueParser<Value = &'static str> {
-    let all = Control::all().map(|control| {
-        let summary = registry::summary(control.name()).expect("each control is simulated, too");
-        PossibleValue::new(control.name()).help(summary)
-    });
-    PossibleValuesParser::new(all).map(|name| {
+#[derive(Clone)]
+struct ControlParser(PossibleValuesParser);
+
+impl ControlParser {
+    fn new() -> ControlParser {
+        let all = Control::all().map(|control| {
+            let summary =
+                registry::summary(control.name()).expect("each control is simulated, too");
+            PossibleValue::new(control.name()).help(summary)
+        });
+        ControlParser(PossibleValuesParser::new(all))
+    }
+}
+
+impl TypedValueParser for ControlParser {
+    type Value = &'static str;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<&'static str, clap::Error> {
+        let parsed = self.0.parse_ref(command, argument, value);
+        let name = parsed.map_err(|mut error| {
+            let ours = value.to_str().and_then(registry::called_here);
+            if let Some(control) = ours.and_then(|ours| Control::find(ours).ok()) {
+                let suggested = ContextValue::String(control.name().to_owned());
+                error.insert(ContextKind::SuggestedValue, suggested);
+            }
+            error
+        })?;
         let control = Control::find(&name).expect("the parser takes no other");
-        control.name()
-    })
+        Ok(control.name())
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        self.0.possible_values()
+    }
 }
 
 #[cfg(test)]
@@ -188,6 +226,22 @@ mod tests {
 
     fn settings(line: &str) -> Result<Settings> {
         options(line).settings()
+    }
+
+    #[test]
+    fn names_from_elsewhere_lead_to_ours() {
+        for (given, ours) in [
+            ("lp", "tcplp"),
+            ("ledbat++", "ledbatpp"),
+            ("nice", "tcpnice"),
+        ] {
+            let error = settings_of(&[format!("--control={given}")]).err().unwrap();
+            let expected = format!("a similar value exists: '{ours}'");
+            assert!(error.to_string().ends_with(&expected), "{error}");
+        }
+        // There is none of another name for it.
+        let error = settings_of(&["--control=vegas".to_owned()]).err().unwrap();
+        assert!(error.to_string().ends_with("tcpnice]"), "{error}");
     }
 
     #[test]

@@ -73,6 +73,7 @@ mod tests {
             ("netnice rnu", "see `netnice --help`"),
             ("netnice run --contrl netnice -- true", "--control"),
             ("netnice run --control vegas -- true", "netnice, tcplp"),
+            ("netnice run --control ledbat++ -- true", "'ledbatpp'; see"),
             ("netnice run --delta 7 -- true", "0.001 to 1"),
             ("netnice run --delta much -- true", "0.001 to 1"),
             ("netnice run --threshold 2 -- true", "2ms"),

@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory};
-use netnice_congestion::parameters;
+use netnice_congestion::{parameters, registry};
 use netnice_kernel::attach;
 use netnice_kernel::cgroup::paths::Paths;
 use netnice_kernel::connections::{
@@ -173,11 +173,14 @@ fn check_control(control: &str) -> Result<()> {
         return Ok(());
     }
     let controls = Control::all().map(Control::name).collect::<Vec<_>>();
-    let message = format!(
+    let mut message = format!(
         "there is no control `{control}`: netnice has {}; received data may be governed beside {}",
         controls.join(", "),
         available.join(", "),
     );
+    if let Some(ours) = registry::called_here(control) {
+        message = format!("there is no control `{control}`: it is called `{ours}` here");
+    }
     Err(crate::Netnice::command()
         .error(ErrorKind::InvalidValue, message)
         .into())

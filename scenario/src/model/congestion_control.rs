@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use netnice_congestion::control_file::ControlFile;
 use netnice_congestion::parameters::{self, ControlParameters, Kind, Value};
-use netnice_congestion::registry::{ControlError, create, names};
+use netnice_congestion::registry::{ControlError, called_here, create, names};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -101,7 +101,7 @@ impl CongestionControl {
             Ok(_) => Ok(()),
             Err(ControlError::UnknownControl { name }) => {
                 let names = names().iter().chain(KERNEL_CONTROLS).copied();
-                let allowed = match elsewhere(&name) {
+                let allowed = match called_here(&name) {
                     Some(ours) => format!("it is called `{ours}` here"),
                     None => format!(
                         "{}, or a C file such as ./mine.h",
@@ -116,18 +116,6 @@ impl CongestionControl {
             }
         }
     }
-}
-
-/// Our name of a control that is called otherwise in Linux (`tcp_lp.c` registers `lp`), ns-2 or ns-3.
-fn elsewhere(name: &str) -> Option<&'static str> {
-    let found = match name.to_ascii_lowercase().as_str() {
-        "lp" | "tcp_lp" | "tcp-lp" => "tcplp",
-        "newreno" | "new_reno" | "linuxreno" => "reno",
-        "hstcp" | "hs" | "tcphighspeed" => "highspeed",
-        "hstcp-lp" | "hslp" => "hstcplp",
-        _ => return None,
-    };
-    Some(found)
 }
 
 impl<'de> Deserialize<'de> for CongestionControl {

@@ -2,6 +2,7 @@
 //! Control of the window that the receiver of a flow advertises.
 
 use netnice_congestion::receivers::{self, ReceiverError, Wanted};
+use netnice_congestion::registry::called_here;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer};
 use serde_json::json;
@@ -65,7 +66,11 @@ impl ReceiverControl {
         match self.wanted() {
             Ok(_) => Ok(()),
             Err(ReceiverError::Unknown { name }) => {
-                let allowed = crate::did_you_mean::among(&name, names());
+                let ours = called_here(&name).filter(|ours| names().any(|name| name == *ours));
+                let allowed = match ours {
+                    Some(ours) => format!("it is called `{ours}` here"),
+                    None => crate::did_you_mean::among(&name, names()),
+                };
                 let message =
                     format!("no control `{name}` works from the receiving end; {allowed}");
                 Err((None, message))
