@@ -3,7 +3,7 @@
 
 use netnice_queue::{
     ColourCounters, Delivery, Discipline, DropCause, Dropped, Link, LinkCounters, LinkUsage,
-    Marker, Packet as _, Queued, ReorderingJitter, Time,
+    Marker, Queued, ReorderingJitter, Time,
 };
 use netnice_scenario::model::TrafficClass;
 use netnice_scenario::network::{NetworkLink, Problem};
@@ -54,7 +54,7 @@ impl ImpairedLink {
         if let Some(marker) = &mut self.marker {
             marker.tag(now, &mut frame);
         }
-        self.colours.count_arrival(frame.colour());
+        self.colours.count_arrival(&frame);
         let offered = self.link.offer(now, frame);
         offered.inspect_err(|dropped| self.count_drop(dropped))
     }
@@ -68,7 +68,7 @@ impl ImpairedLink {
     }
 
     fn count_drop(&mut self, dropped: &Dropped<Frame>) {
-        self.colours.count_drop(dropped.packet.colour());
+        self.colours.count_drop(&dropped.packet);
         let key = (dropped.cause, dropped.packet.class);
         let mut drops = self.drops.iter_mut();
         match drops.find(|known| (known.0, known.1) == key) {

@@ -28,6 +28,8 @@ pub(crate) struct Frame {
     pub(crate) forward: bool,
     pub(crate) class: u8,
     pub(crate) colour: Colour,
+    /// A marker has given it its colour.
+    pub(crate) tagged: bool,
     /// Numbers of the hosts that it comes from and goes to, where addresses do not tell them apart.
     pub(crate) hosts: Option<(u32, u32)>,
     pub(crate) header: Header,
@@ -73,6 +75,7 @@ impl Frame {
             forward: true,
             class: 0,
             colour: Colour::Green,
+            tagged: false,
             hosts: None,
             header: Header::default(),
             number: 0,
@@ -183,10 +186,10 @@ impl Packet for Frame {
     }
 
     fn set_in_profile(&mut self, in_profile: bool) {
-        self.colour = match in_profile {
+        self.set_colour(match in_profile {
             true => Colour::Green,
             false => Colour::Yellow,
-        };
+        });
     }
 
     fn colour(&self) -> Colour {
@@ -195,6 +198,11 @@ impl Packet for Frame {
 
     fn set_colour(&mut self, colour: Colour) {
         self.colour = colour;
+        self.tagged = true;
+    }
+
+    fn is_tagged(&self) -> bool {
+        self.tagged
     }
 
     fn ip_fields(&self) -> IpFields {

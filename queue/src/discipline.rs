@@ -95,6 +95,12 @@ pub trait Packet: Debug {
         self.set_in_profile(colour == Colour::Green);
     }
 
+    /// Returns whether a marker has tagged the packet. One that none has tagged is green, and is counted apart; packets that do not know
+    /// count as tagged.
+    fn is_tagged(&self) -> bool {
+        true
+    }
+
     /// Fields of the IP header. A packet without them has one source, one destination and DSCP 0; whoever knows better calls
     /// [`Link::offer_with`](crate::Link::offer_with).
     fn ip_fields(&self) -> IpFields {

@@ -76,6 +76,8 @@ impl Marks {
     const RED: u8 = 32;
     /// ECT(1) in place of ECT(0).
     const SCALABLE: u8 = 16;
+    /// A marker has given it its colour.
+    const TAGGED: u8 = 64;
     const ALWAYS: NonZeroU8 = NonZeroU8::new(8).unwrap();
 
     /// Not ECN-capable or ECT(0); within its profile.
@@ -191,7 +193,14 @@ impl netnice_queue::Packet for Packet {
         let out = self
             .marks
             .with(Marks::OUT_OF_PROFILE, colour != Colour::Green);
-        self.marks = out.with(Marks::RED, colour == Colour::Red);
+        self.marks = out
+            .with(Marks::RED, colour == Colour::Red)
+            .with(Marks::TAGGED, true);
+    }
+
+    #[inline]
+    fn is_tagged(&self) -> bool {
+        self.marks.has(Marks::TAGGED)
     }
 }
 
@@ -215,7 +224,7 @@ mod tests {
             class: 1,
             marks: Marks::new(true),
         };
-        assert!(packet.ecn_capable() && packet.in_profile());
+        assert!(packet.ecn_capable() && packet.in_profile() && !packet.is_tagged());
         packet.mark_congestion_experienced();
         packet.set_in_profile(false);
         assert!(packet.marks.congestion_experienced() && packet.ecn_capable());
@@ -225,7 +234,8 @@ mod tests {
             assert_eq!(packet.colour(), colour);
             assert_eq!(packet.in_profile(), colour == Colour::Green);
         }
-        assert!(packet.in_profile() && packet.marks.congestion_experienced());
+        assert!(packet.in_profile() && packet.is_tagged());
+        assert!(packet.marks.congestion_experienced());
         // ECT(0) is classic until it is marked, ECT(1) is scalable.
         let of = |marks| Packet { marks, ..packet };
         assert!(packet.scalable() && !of(Marks::new(true)).scalable());

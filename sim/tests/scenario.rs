@@ -610,6 +610,12 @@ limit = "100p"
 in = { min_threshold = "50p", max_threshold = "90p", max_probability = "2%" }
 out = { min_threshold = "5p", max_threshold = "20p", max_probability = "50%" }
 
+[[links]]
+name = "plain edge"
+from = "plain"
+to = "router"
+rate = "10mbit"
+
 [[flows]]
 name = "flow"
 from = "source"
@@ -617,19 +623,34 @@ to = "sink"
 transport = "udp"
 packet_size = "1000B"
 application = { kind = "cbr", rate = "2mbit" }
+
+[[flows]]
+name = "untagged"
+from = "plain"
+to = "sink"
+transport = "udp"
+packet_size = "1000B"
+application = { kind = "cbr", rate = "80kbit" }
 "#,
     );
     let results = run(&scenario, 1, || true).unwrap().unwrap();
     let queue = |name: &str| results.queues.iter().find(|queue| queue.link == name);
     for (link, drops) in [("edge", false), ("core", true)] {
         let queue = queue(link).unwrap();
-        let [green, yellow] = &queue.colours[..] else {
-            panic!("{:?}", queue.colours);
+        let (green, yellow, untagged) = match &queue.colours[..] {
+            [green, yellow] if link == "edge" => (green, yellow, 0),
+            [green, yellow, other] if other.colour == "untagged" => {
+                // 80 kb/s for 15 s.
+                assert!((149..=151).contains(&other.arrived), "{other:?}");
+                assert_eq!(other.dropped, 0);
+                (green, yellow, other.arrived)
+            }
+            others => panic!("{others:?}"),
         };
         assert_eq!((&*green.colour, &*yellow.colour), ("green", "yellow"));
         // 1 Mb/s for 15 s, in packets of 8000 bits.
         assert!((1870..=1880).contains(&green.arrived), "{green:?}");
-        assert_eq!(green.arrived + yellow.arrived, queue.arrived);
+        assert_eq!(green.arrived + yellow.arrived + untagged, queue.arrived);
         assert_eq!(green.dropped, 0);
         let dropped: u64 = queue.drops.iter().map(|drops| drops.packets).sum();
         assert_eq!(yellow.dropped, dropped);

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::discipline::{Colour, DropCause};
+use crate::discipline::{Colour, DropCause, Packet};
 use crate::time::Time;
 
 /// Counters of a link since its start. `offered = delivered + dropped() + inside` always holds.
@@ -102,32 +102,46 @@ impl LinkUsage {
     }
 }
 
+/// Colours, and packets that no marker has tagged.
+const KINDS: usize = Colour::ALL.len() + 1;
+
 /// A link's packets by colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ColourCounters {
-    arrived: [u64; Colour::ALL.len()],
-    dropped: [u64; Colour::ALL.len()],
+    arrived: [u64; KINDS],
+    dropped: [u64; KINDS],
 }
 
 impl ColourCounters {
-    /// Counts a packet that arrives, after the link's own marker has given it this colour.
+    /// Counts a packet that arrives, after the link's own marker has given it its colour.
     #[inline]
-    pub fn count_arrival(&mut self, colour: Colour) {
-        self.arrived[colour as usize] += 1;
+    pub fn count_arrival(&mut self, packet: &impl Packet) {
+        self.arrived[kind(packet)] += 1;
     }
 
     /// Counts a packet that the link drops, of those that have arrived.
     #[inline]
-    pub fn count_drop(&mut self, colour: Colour) {
-        self.dropped[colour as usize] += 1;
+    pub fn count_drop(&mut self, packet: &impl Packet) {
+        self.dropped[kind(packet)] += 1;
     }
 
-    /// Packets of each colour that have arrived, and how many of them were dropped; none if all packets are green.
-    pub fn of_colours(&self) -> impl Iterator<Item = (Colour, u64, u64)> {
-        let any = self.arrived[1..].iter().any(|&packets| packets > 0);
-        let counters = Colour::ALL.into_iter().zip(self.arrived).zip(self.dropped);
+    /// Packets of each colour that have arrived, and how many of them were dropped; `None` are those that no marker has tagged. There
+    /// are none at all if no packet is yellow or red.
+    pub fn of_colours(&self) -> impl Iterator<Item = (Option<Colour>, u64, u64)> {
+        let any = self.arrived[1..Colour::ALL.len()]
+            .iter()
+            .any(|&packets| packets > 0);
+        let kinds = Colour::ALL.into_iter().map(Some).chain([None]);
+        let counters = kinds.zip(self.arrived).zip(self.dropped);
         counters
             .map(|((colour, arrived), dropped)| (colour, arrived, dropped))
             .filter(move |&(_, arrived, dropped)| any && arrived + dropped > 0)
+    }
+}
+
+fn kind(packet: &impl Packet) -> usize {
+    match packet.is_tagged() {
+        true => packet.colour() as usize,
+        false => Colour::ALL.len(),
     }
 }

@@ -74,6 +74,10 @@ impl<P: Packet> Packet for Queued<P> {
         self.packet.set_colour(colour);
     }
 
+    fn is_tagged(&self) -> bool {
+        self.packet.is_tagged()
+    }
+
     fn ip_fields(&self) -> IpFields {
         self.ip_fields
     }

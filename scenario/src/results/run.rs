@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use netnice_queue::{Bytes, ColourCounters};
+use netnice_queue::{Bytes, Colour, ColourCounters};
 use serde::{Deserialize, Serialize};
 
 use super::jain_index;
@@ -215,7 +215,7 @@ pub struct Drops {
 /// Packets of one colour at a link: green is IN, yellow OUT.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PacketsOfColour {
-    /// `green`, `yellow` or `red`.
+    /// `green`, `yellow` or `red`; `untagged` of packets that no marker has tagged, which disciplines take as green.
     pub colour: String,
     /// Packets that arrived, or that the link's own marker gave this colour as they did.
     pub arrived: u64,
@@ -228,7 +228,7 @@ impl PacketsOfColour {
     pub fn all_of(counters: &ColourCounters) -> Vec<PacketsOfColour> {
         let of_colours = counters.of_colours();
         let results = of_colours.map(|(colour, arrived, dropped)| PacketsOfColour {
-            colour: colour.name().to_owned(),
+            colour: colour.map_or("untagged", Colour::name).to_owned(),
             arrived,
             dropped,
         });

@@ -324,7 +324,7 @@ impl<S: Scheduler> Run<S> {
     pub(super) fn count_colour(&mut self, link: usize, packet: &Packet) {
         if self.links.colours {
             let colours = self.links.records[link].colours_mut();
-            colours.count_arrival(packet.colour());
+            colours.count_arrival(packet);
         }
     }
 
@@ -358,7 +358,7 @@ impl<S: Scheduler> Run<S> {
         self.links.records[link].count_drop(cause, packet.class());
         if self.links.colours {
             let colours = self.links.records[link].colours_mut();
-            colours.count_drop(packet.colour());
+            colours.count_drop(&packet);
         }
         if self.events.is_some() {
             let now = self.now;
