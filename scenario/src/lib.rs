@@ -24,9 +24,11 @@ pub mod pool;
 pub mod results;
 pub mod scale;
 pub mod schema;
+mod warnings;
 
 pub use explain::explain;
 pub use model::Scenario;
 pub use network::Layout;
 pub use parse::{ControlFiles, Point, ScenarioError, ScenarioFile};
 pub use schema::json_schema;
+pub use warnings::warnings;

@@ -113,7 +113,25 @@ fn errors_name_file_line_field_and_what_is_allowed() {
         (r#"delay = "20ms""#, "delay = 20"),
         (r#"delay = "20ms""#, r#"loss = "-1%""#),
         (r#"delay = "20ms""#, r#"loss = 2"#),
-        (r#"delay = "20ms""#, r#"jitter = "0ms""#),
+        (r#"delay = "20ms""#, "jitter = 20"),
+        (r#"queue = "150p""#, "queue = 150"),
+        (
+            r#"application = "ftp""#,
+            "[[figures]]\nname = \"share\"\nflows = \"reno\"",
+        ),
+        (
+            r#"application = "ftp""#,
+            "[[figures]]\nname = \"share\"\nflows = [\"reno\"]\nover = 10",
+        ),
+        (r#"queue = "150p""#, r#"conditioner = "150p""#),
+        (r#"queue = "150p""#, r#"buffer = "150p""#),
+        (r#"application = "ftp""#, r#"application = "voip""#),
+        (
+            r#"congestion_control = "reno""#,
+            r#"congestion_control = "ledbat++""#,
+        ),
+        (r#"congestion_control = "reno""#, r#"receiver = "lp2""#),
+        (r#"congestion_control = "reno""#, r#"receiver = "lp""#),
         (r#"duration = "100s""#, r#"duration = "0s""#),
         (r#"warm_up = "10s""#, r#"warm_up = "100s""#),
         (r#"delay = "20ms""#, r#"loss = "1""#),
@@ -483,6 +501,8 @@ fn errors_in_settings_from_outside_name_the_setting() {
         ("flows.reno.count", "-1"),
         ("flows.reno.tcp.ecn", "yes"),
         ("flows.reno.name.first", "yes"),
+        ("flows.reno.application.rate", "1mbit"),
+        ("rate", "1mbit"),
         ("", "5"),
         ("name", "\"a"),
     ] {
@@ -495,6 +515,17 @@ fn errors_in_settings_from_outside_name_the_setting() {
         .unwrap();
     }
     insta::assert_snapshot!(all);
+}
+
+#[test]
+fn a_wrong_default_is_reported_once() {
+    let text = SCENARIO.replace(
+        "seeds = 2",
+        "seeds = 2\ndefaults.links.loss_model = { kind = \"periodic\", every = 0 }",
+    );
+    let error = ScenarioFile::parse("test.toml", &text, &[], None).unwrap_err();
+    assert_eq!(error.problems.len(), 1, "{error}");
+    assert!(error.to_string().contains("every: is 0"), "{error}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use netnice_queue::QueueBound;
+use netnice_queue::{LinkConditions, QueueBound};
 use netnice_scenario::model::{DelayedAck, TimeSpan};
 use netnice_scenario::{Layout, ScenarioFile};
 use proptest::prelude::*;
@@ -213,6 +213,163 @@ fn defaults_hold_unless_something_else_is_said() {
     );
     assert_eq!(tcp.least_rto(), TimeSpan::from_secs(1));
     assert_eq!(scenario.flows[1].packet_size.get(), 500);
+}
+
+#[test]
+fn none_and_zero_undo_defaults() {
+    let file = parse(
+        "[defaults.links]
+        rate = \"1mbit\"
+        queue = \"10p\"
+        jitter = \"5ms\"
+        marker = { kind = \"token_bucket\", rate = \"1mbit\", burst = \"3kB\" }
+        loss_model = { kind = \"periodic\", every = 100 }
+        policer = { rate = \"1mbit\", burst = \"30kB\" }
+        batch_interval = \"5ms\"
+        delay = \"7ms\"
+        [defaults.flows]
+        bytes = \"1MB\"
+        [[links]]
+        name = \"as the others\"
+        from = \"a\"
+        to = \"b\"
+        [[links]]
+        name = \"without\"
+        from = \"b\"
+        to = \"c\"
+        rate = \"none\"
+        jitter = \"none\"
+        marker = \"none\"
+        loss_model = \"none\"
+        policer = \"none\"
+        batch_interval = \"none\"
+        delay = \"0ms\"
+        [[links]]
+        name = \"zero\"
+        from = \"c\"
+        to = \"d\"
+        jitter = \"0ms\"
+        [[flows]]
+        name = \"short\"
+        from = \"a\"
+        to = \"d\"
+        [[flows]]
+        name = \"long\"
+        from = \"a\"
+        to = \"d\"
+        bytes = \"none\"",
+    );
+    let network = Layout::new(file.scenario()).unwrap();
+    let link = |name: &str| {
+        let found = network.links.iter().find(|link| link.name == name);
+        found.unwrap()
+    };
+    let usual = link("as the others");
+    assert!(usual.jitter.is_some() && usual.marker.is_some() && usual.rate.is_some());
+    let without = link("without");
+    assert_eq!(
+        (without.rate, without.jitter, without.marker),
+        (None, None, None)
+    );
+    assert_eq!(*without.conditions, LinkConditions::default());
+    assert!(without.delay.is_zero());
+    let zero = link("zero");
+    assert!(zero.jitter.is_none() && zero.rate.is_some());
+    let bytes: Vec<bool> = file
+        .scenario()
+        .flows
+        .iter()
+        .map(|flow| flow.bytes.is_some())
+        .collect();
+    assert_eq!(bytes, [true, false]);
+}
+
+#[test]
+fn one_way_of_a_link_and_all_links_of_a_group_are_sampled() {
+    let sampled = |links: &str| -> Vec<String> {
+        let file = parse(&format!(
+            "[sampling]
+            interval = \"100ms\"
+            links = {links}
+            [[nodes]]
+            name = \"hosts\"
+            count = 2
+            [[links]]
+            name = \"access\"
+            from = \"hosts\"
+            to = \"router\"
+            [[links]]
+            name = \"line\"
+            from = \"router\"
+            to = \"far\"
+            [[flows]]
+            name = \"f\"
+            from = \"hosts\"
+            to = \"far\""
+        ));
+        let (scenario, network) = (file.scenario(), Layout::new(file.scenario()).unwrap());
+        let names = network.links.iter().map(|link| link.name.clone());
+        names
+            .filter(|name| scenario.sampling.takes_link(name))
+            .collect()
+    };
+    assert_eq!(sampled("[\"line\"]"), ["line"]);
+    assert_eq!(sampled("[\"line (reverse)\"]"), ["line (reverse)"]);
+    assert_eq!(sampled("[\"access\"]"), ["access[0]", "access[1]"]);
+    assert_eq!(
+        sampled("[\"access (reverse)\"]"),
+        ["access[0] (reverse)", "access[1] (reverse)"]
+    );
+}
+
+#[test]
+fn controls_that_live_by_marks_are_warned_of_without() {
+    let warned = |control: &str, queue: &str| {
+        let file = parse(&format!(
+            "[[links]]
+            from = \"a\"
+            to = \"b\"
+            rate = \"10mbit\"
+            queue = {queue}
+            [[flows]]
+            name = \"f\"
+            from = \"a\"
+            to = \"b\"
+            congestion_control = \"{control}\"
+            tcp = {{ ecn = true }}"
+        ));
+        netnice_scenario::warnings(&file)
+    };
+    let red = |ecn: &str| {
+        format!(
+            "{{ discipline = \"red\", limit = \"50p\", min_threshold = \"5p\", max_threshold = \"15p\", ecn = \"{ecn}\" }}"
+        )
+    };
+    let classes = |first: &str| {
+        format!("{{ discipline = \"weighted_drr\", classes = [{{ queue = {first} }}] }}")
+    };
+    for (control, queue, expected) in [
+        ("dctcp", "\"50p\"".to_owned(), true),
+        ("dctcp", red("off"), true),
+        ("prague", "{ discipline = \"pie\" }".to_owned(), true),
+        ("dctcp", classes("\"50p\""), true),
+        ("dctcp", red("mark"), false),
+        ("prague", "{ discipline = \"dual_pi2\" }".to_owned(), false),
+        ("dctcp", classes("{ discipline = \"fq_codel\" }"), false),
+        ("cubic", "\"50p\"".to_owned(), false),
+    ] {
+        let warnings = warned(control, &queue);
+        assert_eq!(
+            warnings.len(),
+            usize::from(expected),
+            "{control} over {queue}: {warnings:?}"
+        );
+        assert!(
+            warnings
+                .iter()
+                .all(|text| text.contains("`f`") && text.contains(control))
+        );
+    }
 }
 
 #[test]

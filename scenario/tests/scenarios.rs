@@ -27,6 +27,34 @@ fn each_parses_and_is_called_like_its_file() {
     }
 }
 
+/// The settings in a comment: `--set KEY=VALUE`, where a value with spaces or braces is in single quotes.
+fn settings_in(comment: &str) -> Vec<(String, String)> {
+    let given = comment.split("--set ").skip(1).map(|rest| {
+        let (key, rest) = rest.split_once('=').unwrap();
+        let value = match rest.strip_prefix('\'') {
+            Some(quoted) => quoted.split('\'').next(),
+            None => rest.split_whitespace().next(),
+        };
+        let value = value.unwrap().trim_end_matches(['.', ',']);
+        (key.to_owned(), value.to_owned())
+    });
+    given.collect()
+}
+
+#[test]
+fn settings_that_comments_suggest_are_taken() {
+    let mut lines = 0;
+    for path in scenarios() {
+        let text = fs::read_to_string(&path).unwrap();
+        let comments = text.lines().filter(|line| line.starts_with('#'));
+        for settings in comments.map(settings_in).filter(|found| !found.is_empty()) {
+            lines += 1;
+            ScenarioFile::load(&path, &settings).unwrap_or_else(|error| panic!("{error}"));
+        }
+    }
+    assert!(lines > 10, "{lines}");
+}
+
 #[test]
 fn each_fits_the_json_schema() {
     let schema = serde_json::to_value(json_schema()).unwrap();
@@ -109,6 +137,32 @@ fn the_schema_refuses_what_the_parser_refuses() {
         ),
         (
             "duration = \"1s\"",
+            "duration = \"1s\"\ndefaults.links = { rate = \"1mbit\", jitter = \"1ms\" }",
+            true,
+        ),
+        (
+            "to = \"b\"\n[[flows]]",
+            "to = \"b\"\nrate = \"none\"\njitter = \"none\"\nmarker = \"none\"\n[[flows]]",
+            true,
+        ),
+        (
+            "to = \"b\"\n[[flows]]",
+            "to = \"b\"\ndelay = \"none\"\n[[flows]]",
+            false,
+        ),
+        ("name = \"f\"\n", "name = \"f\"\nbytes = \"none\"\n", true),
+        (
+            "[[flows]]",
+            "[[figures]]\nname = \"share\"\nflows = [\"f\"]\nover = \"10mbit\"\n[[flows]]",
+            true,
+        ),
+        (
+            "[[flows]]",
+            "[[figures]]\nname = \"share\"\nflows = [\"f\"]\nover = \"10\"\n[[flows]]",
+            false,
+        ),
+        (
+            "duration = \"1s\"",
             "duration = \"1s\"\nparameters = { d = 0.2 }\ndefaults.flows.congestion_control = { name = \"tcplp\", delta = \"$d\" }",
             true,
         ),
@@ -140,6 +194,60 @@ fn explanations() {
 }
 
 /// The documentation has every key that the types have, and no other.
+#[test]
+fn the_explanation_says_what_comes_unmarked_to_rio() {
+    let explained = |marker: &str| {
+        let text = format!(
+            "name = \"x\"\nduration = \"1s\"
+            [[links]]
+            from = \"assured\"
+            to = \"edge\"
+            {marker}
+            [[links]]
+            from = \"plain\"
+            to = \"edge\"
+            [[links]]
+            name = \"core\"
+            from = \"edge\"
+            to = \"far\"
+            rate = \"10mbit\"
+            reverse = {{ queue = \"100p\" }}
+            [links.queue]
+            discipline = \"rio\"
+            limit = \"60p\"
+            in = {{ min_threshold = \"30p\", max_threshold = \"50p\", max_probability = \"2%\" }}
+            out = {{ min_threshold = \"10p\", max_threshold = \"30p\", max_probability = \"10%\" }}
+            [[flows]]
+            name = \"assured\"
+            from = \"assured\"
+            to = \"far\"
+            [[flows]]
+            name = \"plain\"
+            from = \"plain\"
+            to = \"far\""
+        );
+        netnice_scenario::explain(&ScenarioFile::parse("x", &text, &[], None).unwrap())
+    };
+    let marker = |burst: &str| {
+        format!("marker = {{ kind = \"token_bucket\", rate = \"1mbit\", burst = \"{burst}\" }}")
+    };
+    let text = explained(&marker("15kB"));
+    for expected in [
+        "drops IN from 30p to 50p (2%), OUT from 10p to 30p (10%); no marker tags plain: taken as IN",
+        "packets tagged IN up to 1mbit with bursts of 15kB, OUT beyond\n",
+    ] {
+        assert!(text.contains(expected), "{text}");
+    }
+    let text = explained(&marker("1kB"));
+    let expected = "OUT beyond (none of 1.5kB is IN: it does not fit into the bucket)";
+    assert!(text.contains(expected), "{text}");
+    let text = explained("");
+    assert!(
+        text.contains("no marker tags assured, plain: taken as IN"),
+        "{text}"
+    );
+}
+
 #[test]
 fn the_documentation_lists_the_keys_of_the_types() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/scenarios.md");

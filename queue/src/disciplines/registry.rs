@@ -129,6 +129,24 @@ impl DisciplineConfig {
         DisciplineConfig::deserialize(MapDeserializer::<_, value::Error>::new(fields)).ok()
     }
 
+    /// Returns true if the discipline marks ECN-capable packets (RFC 3168), of one class at least.
+    pub fn marks(&self) -> bool {
+        match self {
+            DisciplineConfig::Red(config) => config.ecn != EcnMode::Off,
+            DisciplineConfig::Rio(config) => config.ecn != EcnMode::Off,
+            DisciplineConfig::Codel(config) => config.ecn,
+            DisciplineConfig::FqCodel(config) => config.ecn,
+            DisciplineConfig::Pie(config) => config.ecn,
+            DisciplineConfig::DualPi2(_) | DisciplineConfig::Cake(_) => true,
+            DisciplineConfig::WeightedDrr(config) => {
+                config.classes.iter().any(|class| class.queue.marks())
+            }
+            DisciplineConfig::DropTail(_)
+            | DisciplineConfig::Sfq(_)
+            | DisciplineConfig::Priority(_) => false,
+        }
+    }
+
     /// Creates the configuration of a drop-tail queue of at most `limit`.
     pub fn drop_tail(limit: QueueLimit) -> DisciplineConfig {
         DisciplineConfig::DropTail(DropTailConfig { limit })

@@ -2,7 +2,7 @@
 //! Figures that a scenario wants drawn from its results: one value for each run.
 
 use netnice_queue::Rate;
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 /// A figure: a quantity of some flows, on its own or as a part of another.
@@ -18,7 +18,9 @@ pub struct DerivedFigure {
     pub flows: Vec<String>,
     /// The phase in which it is measured; all that is measured where it is not given.
     pub phase: Option<String>,
-    /// The divisor: the figure is the quantity divided by this. Left out, the quantity itself.
+    /// The divisor: the figure is the quantity divided by this; a text is a rate. Left out, the quantity itself.
+    #[serde(default)]
+    #[schemars(schema_with = "reference_or_rate")]
     pub over: Option<Reference>,
 }
 
@@ -32,6 +34,13 @@ pub struct Reference {
     pub phase: Option<String>,
     /// A rate, instead of flows.
     pub rate: Option<Rate>,
+}
+
+/// The divisor of a figure, or a rate as a text.
+fn reference_or_rate(generator: &mut SchemaGenerator) -> Schema {
+    let rate = generator.subschema_for::<Rate>();
+    let table = generator.subschema_for::<Reference>();
+    json_schema!({"anyOf": [rate, table]})
 }
 
 /// A quantity of flows.

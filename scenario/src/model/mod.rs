@@ -121,7 +121,8 @@ pub struct Sampling {
     pub interval: Option<TimeSpan>,
     /// Flows to sample, by name; all where it is not given.
     pub flows: Option<Vec<String>>,
-    /// Links to sample, by name; all that have a rate where it is not given.
+    /// Directions of links to sample: the name of a link, or of its way back, such as "line (reverse)"; all that have a rate where it
+    /// is not given.
     pub links: Option<Vec<String>>,
 }
 
@@ -132,12 +133,31 @@ impl Sampling {
         chosen.is_none_or(|chosen| chosen.iter().any(|other| other == name || other == group))
     }
 
-    /// Time series of this link are wanted, if of any.
+    /// Time series of this direction of a link are wanted, if of any; all links of a group are wanted by its name.
     pub fn takes_link(&self, name: &str) -> bool {
-        let chosen = self.links.as_ref();
-        chosen.is_none_or(|chosen| chosen.iter().any(|other| other == name))
+        let Some(chosen) = &self.links else {
+            return true;
+        };
+        let group = without_member(name);
+        let is_it = |other: &String| other == name || *other == group;
+        chosen.iter().any(is_it)
     }
 }
+
+/// The name of a direction of a link without the number of the member of a group: `access (reverse)` of `access[2] (reverse)`.
+fn without_member(name: &str) -> String {
+    let (link, way) = match name.strip_suffix(REVERSE) {
+        Some(link) => (link, REVERSE),
+        None => (name, ""),
+    };
+    let group = link
+        .strip_suffix(']')
+        .and_then(|rest| rest.rsplit_once('['));
+    format!("{}{way}", group.map_or(link, |(group, _)| group))
+}
+
+/// What the name of a link's way back has behind that of the link.
+pub const REVERSE: &str = " (reverse)";
 
 impl Scenario {
     /// The times at which phases begin or end, in order and each once.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Lengths of time, as people write them.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
@@ -57,12 +56,23 @@ impl Serialize for TimeSpan {
 
 impl<'de> Deserialize<'de> for TimeSpan {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<TimeSpan, D::Error> {
-        let text = <Cow<'de, str>>::deserialize(deserializer)?;
-        if let Some(positive) = text.strip_prefix('-') {
-            return Err(de::Error::custom(format!(
-                "time `{text}` is negative; write {positive}, or leave it out"
-            )));
+        struct TimeVisitor;
+        impl de::Visitor<'_> for TimeVisitor {
+            type Value = TimeSpan;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a time such as \"20ms\"")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<TimeSpan, E> {
+                if let Some(positive) = text.strip_prefix('-') {
+                    return Err(E::custom(format!(
+                        "time `{text}` is negative; write {positive}, or leave it out"
+                    )));
+                }
+                text.parse().map_err(E::custom)
+            }
         }
-        text.parse().map_err(de::Error::custom)
+        deserializer.deserialize_str(TimeVisitor)
     }
 }

@@ -14,7 +14,7 @@ use super::problem::{Place, Problem};
 use super::{FlowGroup, Layout, NetworkFlow, NetworkNode};
 use crate::did_you_mean::among;
 use crate::model::{
-    Application, Clock, Dscp, Flow, Link, LossModel, Outage, Route, Scenario, TimeSpan,
+    Application, Clock, Dscp, Flow, Link, LossModel, Outage, REVERSE, Route, Scenario, TimeSpan,
     TimedChange, TrafficClass,
 };
 
@@ -183,7 +183,7 @@ impl Builder {
             .delay_step
             .get()
             .saturating_mul(member as u32);
-        let reverse = format!("{name} (reverse)");
+        let reverse = format!("{name}{REVERSE}");
         self.links.push(there.link(name, (from, to), extra));
         self.links.push(back.link(reverse, (to, from), extra));
     }

@@ -11,7 +11,7 @@ use super::findings::Findings;
 use super::problem::{Place, Problem};
 use crate::did_you_mean::among;
 use crate::model::{
-    JitterDistribution, Link, LinkChanges, LossModel, Node, Phase, Sampling, Scenario,
+    JitterDistribution, Link, LinkChanges, LossModel, Node, Phase, REVERSE, Sampling, Scenario,
 };
 
 /// More samples of each series than this would fill the memory.
@@ -97,7 +97,10 @@ fn check_sampling(scenario: &Scenario, sampling: &Sampling, findings: &mut Findi
         .iter()
         .map(|flow| flow.name.as_str())
         .collect();
-    let labels: Vec<String> = scenario.links.iter().map(Link::label).collect();
+    let labels = scenario.links.iter().map(Link::label);
+    let labels: Vec<String> = labels
+        .flat_map(|label| [label.clone(), format!("{label}{REVERSE}")])
+        .collect();
     let links: Vec<&str> = labels.iter().map(String::as_str).collect();
     for (key, given, known) in [
         ("flows", &sampling.flows, flows),
@@ -153,9 +156,6 @@ fn check_link(link: &Link, place: &Place, findings: &mut Findings) {
     }
     findings.name(&link.from, &place.at("from"));
     findings.name(&link.to, &place.at("to"));
-    if let Some(jitter) = link.jitter {
-        findings.above_zero(jitter.size.get(), &place.at("jitter").at("size"));
-    }
     let before = findings.problems.len();
     check_conditions(link, place, findings);
     if findings.problems.len() == before && link.reverse != LinkChanges::default() {

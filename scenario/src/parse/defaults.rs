@@ -11,8 +11,54 @@ const OF_TCP: [&str; 3] = ["tcp", "congestion_control", "receiver"];
 /// The lists whose entries can have defaults.
 const LISTS: [&str; 2] = ["links", "flows"];
 
-/// Puts the defaults in where nothing is given.
+/// What undoes a default.
+pub(crate) const NONE: &str = "none";
+/// Fields, by their list, that [`NONE`] leaves out: those of which a link or flow may have none, and no other value says so.
+pub(crate) const UNDONE_BY_NONE: [(&str, &[&str]); 2] = [
+    (
+        "links",
+        &[
+            "rate",
+            "trace",
+            "shaper",
+            "policer",
+            "loss_model",
+            "jitter",
+            "batch_interval",
+            "marker",
+        ],
+    ),
+    ("flows", &["bytes", "stop"]),
+];
+
+/// Puts the defaults in where nothing is given, and then takes out what is `"none"`.
 pub(super) fn apply(root: &mut Node) -> Result<(), Fault> {
+    put_in(root)?;
+    for (list, fields) in UNDONE_BY_NONE {
+        let Some(Value::List(nodes)) = root.get_mut(list).map(|node| &mut node.value) else {
+            continue;
+        };
+        for node in nodes {
+            if let Value::Table(entries) = &mut node.value {
+                entries.retain(|entry| {
+                    !(fields.contains(&entry.key.as_str()) && is_none(&entry.node))
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns true for the text `"none"`, also where it is the short form of a table.
+fn is_none(node: &Node) -> bool {
+    let short = match node.entries() {
+        [entry] if node.shorthand => entry.node.text(),
+        _ => None,
+    };
+    node.text().or(short) == Some(NONE)
+}
+
+fn put_in(root: &mut Node) -> Result<(), Fault> {
     let Some(defaults) = root.get("defaults").cloned() else {
         return Ok(());
     };
@@ -35,7 +81,7 @@ pub(super) fn apply(root: &mut Node) -> Result<(), Fault> {
         };
         for node in nodes {
             let udp = node.get("transport").and_then(Node::text) == Some("udp");
-            let has_rate = [&*node, &entry.node].into_iter().any(has_rate);
+            let has_rate = has_rate(node, &entry.node);
             let defaults = entry.node.entries().iter();
             let defaults = defaults.filter(|entry| match entry.key.as_str() {
                 "queue" => has_rate,
@@ -47,10 +93,17 @@ pub(super) fn apply(root: &mut Node) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Returns true if a link has a rate in one direction at least, so that packets may queue.
-fn has_rate(link: &Node) -> bool {
-    let of = |link: &Node| ["rate", "trace"].iter().any(|key| link.get(key).is_some());
-    of(link) || link.get("reverse").is_some_and(of)
+/// Returns true if a link with these defaults has a rate in one direction at least, so that packets may queue.
+fn has_rate(link: &Node, defaults: &Node) -> bool {
+    let of = |link: Option<&Node>, defaults: Option<&Node>| {
+        ["rate", "trace"].iter().any(|key| {
+            let get = |table: Option<&Node>| table.and_then(|table| table.get(key)).cloned();
+            get(link)
+                .or(get(defaults))
+                .is_some_and(|given| !is_none(&given))
+        })
+    };
+    of(Some(link), Some(defaults)) || of(link.get("reverse"), defaults.get("reverse"))
 }
 
 /// Tables are merged, everything else is replaced. A table whose kind one of its keys chooses is replaced, too:

@@ -95,6 +95,9 @@ impl<'de> Deserializer<'de> for &'de Node {
                     variants.join(", ")
                 ))),
             },
+            _ if name == DisciplineConfig::TYPE => Err(Fault::custom(
+                "must be a limit in quotes, such as \"100p\", \"50ms\" or \"2.5bdp\", or a table with `discipline`",
+            )),
             _ => Err(Fault::custom(format!(
                 "must be a text in quotes, one of {}",
                 variants.join(", ")
@@ -205,6 +208,7 @@ impl<'de> EnumAccess<'de> for Variant<'de> {
         match seed.deserialize(name) {
             Ok(variant) => Ok((variant, self)),
             Err(fault) => Err(match self.tag {
+                Some(tag) if self.node.shorthand => fault.at(&tag.node.origin),
                 Some(tag) => fault
                     .at(&tag.node.origin)
                     .inside(Step::from(tag.key.as_str())),

@@ -45,8 +45,21 @@ impl ScenarioError {
                 message: problem.message,
             }
         });
+        let mut different: Vec<ScenarioProblem> = Vec::new();
+        for problem in problems {
+            // A default that is wrong is so for each link or flow that has it.
+            let is_same = |other: &ScenarioProblem| {
+                problem.line_and_column.is_some()
+                    && other.line_and_column == problem.line_and_column
+                    && other.source == problem.source
+                    && other.message == problem.message
+            };
+            if !different.iter().any(is_same) {
+                different.push(problem);
+            }
+        }
         ScenarioError {
-            problems: problems.collect(),
+            problems: different,
         }
     }
 

@@ -86,9 +86,12 @@ impl de::Error for Fault {
             unexpected,
             Unexpected::Signed(_) | Unexpected::Unsigned(_) | Unexpected::Float(_)
         );
-        let hint = match number && expected.contains('"') {
-            true => " in quotes, with its unit",
-            false => "",
+        let hint = match unexpected {
+            _ if number && expected.contains('"') => " in quotes, with its unit".to_owned(),
+            Unexpected::Str(text) if expected == "a list" => {
+                format!(", such as [\"{}\"]", text.escape_debug())
+            }
+            _ => String::new(),
         };
         Fault::unplaced(format!(
             "is {}, but must be {expected}{hint}",
@@ -151,6 +154,9 @@ fn in_words(expected: &str) -> String {
         "a string" => "a text in quotes".to_owned(),
         "a sequence" => "a list".to_owned(),
         "a map" => "a table".to_owned(),
+        // Those that may be written short.
+        "struct Jitter" => "a table, or a time such as \"5ms\"".to_owned(),
+        "struct Reference" => "a table, or a rate such as \"10mbit\"".to_owned(),
         other => match other.strip_prefix("struct ") {
             Some(_) => "a table".to_owned(),
             None => other.to_owned(),

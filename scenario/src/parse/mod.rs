@@ -25,6 +25,8 @@ use fault::{Fault, Origin};
 use settings::Setting;
 use tree::Node;
 
+pub(crate) use defaults::{NONE, UNDONE_BY_NONE};
+
 pub use control_files::ControlFiles;
 pub use error::{ScenarioError, ScenarioProblem};
 

@@ -203,6 +203,10 @@ fn set(
 
 /// One step into a table or list; a table that lacks the key gets it.
 fn enter<'a>(node: &'a mut Node, step: &str, setting: &Setting) -> Result<&'a mut Node, Fault> {
+    let written = match &node.value {
+        Value::List(_) | Value::Table(_) => String::new(),
+        _ => node.written(),
+    };
     match &mut node.value {
         Value::List(nodes) => {
             let names: Vec<String> = nodes.iter().map(label).collect();
@@ -225,7 +229,10 @@ fn enter<'a>(node: &'a mut Node, step: &str, setting: &Setting) -> Result<&'a mu
             Ok(get_or_insert(entries, step, &setting.key_origin, none))
         }
         _ => {
-            let text = format!("`{}`: there is no `{step}` within a value", setting.key);
+            let text = format!(
+                "`{}`: there is no `{step}` in `{written}`, which is no table",
+                setting.key
+            );
             Err(Fault::new(setting.key_origin.clone(), text))
         }
     }
@@ -250,7 +257,7 @@ struct Shorthand {
     beside: Option<(&'static str, &'static str)>,
 }
 
-const SHORTHANDS: [Shorthand; 5] = [
+const SHORTHANDS: [Shorthand; 7] = [
     Shorthand {
         field: "queue",
         key: "limit",
@@ -274,6 +281,16 @@ const SHORTHANDS: [Shorthand; 5] = [
     Shorthand {
         field: "receiver",
         key: "name",
+        beside: None,
+    },
+    Shorthand {
+        field: "application",
+        key: "kind",
+        beside: None,
+    },
+    Shorthand {
+        field: "over",
+        key: "rate",
         beside: None,
     },
 ];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The measurements of a run, alike for simulator and lab, and summaries of many runs.
 
+mod call_model;
 mod compare;
 mod derived;
 mod directory;
@@ -21,6 +22,7 @@ mod statistics;
 mod summary;
 pub mod tables;
 
+pub use call_model::{CallBeyondTheModel, calls_beyond_the_model};
 pub use compare::{Comparison, PointComparison, Row};
 pub use derived::derive;
 pub use directory::{

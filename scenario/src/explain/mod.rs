@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A scenario in words, for `netnice sim --explain`.
 
+mod link;
+mod passing;
+
 use std::fmt::Write;
 use std::time::Duration;
 
-use netnice_queue::{
-    Bytes, DisciplineConfig, LinkConditions, LossModel, MarkerConfig, QueueBound, Rate,
-    format_delay,
-};
+use netnice_queue::{Bytes, Rate, format_delay};
 
 use crate::model::{
     Application, Arrivals, CongestionControl, DelayedAck, Multiplexing, Parameter, Recovery,
     Scenario, Tcp, TransferSize, Transport,
 };
-use crate::network::{FlowGroup, Layout, NetworkFlow, NetworkLink};
+use crate::network::{FlowGroup, Layout, NetworkFlow};
 use crate::parse::ScenarioFile;
+use crate::warnings::warnings;
+use link::write_link;
+use passing::Passing;
 
 /// The scenario, its topology and its flows in words.
 pub fn explain(file: &ScenarioFile) -> String {
@@ -65,6 +68,7 @@ fn write_all(
         )?;
     }
     writeln!(text, "\nTopology: {}", count(network.nodes.len(), "node"))?;
+    let passing = Passing::new(network);
     let mut first = 0;
     for link in &scenario.links {
         let label = link.label();
@@ -75,7 +79,7 @@ fn write_all(
                 member.name == label || member.name.starts_with(&format!("{label}["))
             })
             .count();
-        write_link(text, network, first, members)?;
+        write_link(text, network, &passing, first, members)?;
         first += 2 * members;
     }
     writeln!(text, "\nFlows: {}", network.flows.len())?;
@@ -88,209 +92,14 @@ fn write_all(
         write_flow(text, network, &flows[..members])?;
         flows = &flows[members..];
     }
+    let warnings = warnings(file);
+    if !warnings.is_empty() {
+        writeln!(text, "\nWarnings:")?;
+    }
+    for warning in warnings {
+        writeln!(text, "  {warning}")?;
+    }
     Ok(())
-}
-
-fn write_link(
-    text: &mut String,
-    network: &Layout,
-    first: usize,
-    members: usize,
-) -> std::fmt::Result {
-    let (there, back) = (&network.links[first], &network.links[first + 1]);
-    let ends = |link: &NetworkLink| {
-        let name = |node: usize| network.nodes[node].name.as_str();
-        format!("{} to {}", name(link.from), name(link.to))
-    };
-    write!(text, "  {}: {}", there.name, ends(there))?;
-    if members > 1 {
-        write!(text, ", and {} more alike", members - 1)?;
-        if there.marker.is_some() || back.marker.is_some() {
-            write!(text, ", each with a profile of its own")?;
-        }
-    }
-    writeln!(text)?;
-    let alike = there.rate == back.rate
-        && there.delay == back.delay
-        && there.queue == back.queue
-        && there.loss == back.loss
-        && there.jitter == back.jitter
-        && there.marker == back.marker
-        && there.conditions == back.conditions
-        && there.base_rtt == back.base_rtt;
-    match alike {
-        true => writeln!(text, "    both ways: {}", link_words(there)),
-        false => {
-            writeln!(text, "    there: {}", link_words(there))?;
-            writeln!(text, "    back:  {}", link_words(back))
-        }
-    }
-}
-
-fn link_words(link: &NetworkLink) -> String {
-    let mut words = vec![match link.rate {
-        Some(rate) => match &link.conditions.trace {
-            Some(trace) => format!(
-                "{rate} on average by a trace of {} packets in {}",
-                trace.opportunities(),
-                format_delay(Duration::from_millis(trace.period_ms()))
-            ),
-            None => rate.to_string(),
-        },
-        None => "no limit of rate".to_owned(),
-    }];
-    words.push(format!("{} propagation", format_delay(link.delay)));
-    if let Some(rate) = link.rate {
-        let packets =
-            rate.as_f64() * link.base_rtt.as_secs_f64() / (8.0 * link.packet_size.get() as f64);
-        words.push(format!(
-            "bandwidth-delay product {packets:.1} packets of {} ({} round trip)",
-            link.packet_size,
-            format_delay(link.base_rtt)
-        ));
-        words.push(queue_words(link));
-    }
-    if link.loss.as_f64() > 0.0 {
-        words.push(format!("random loss {}", link.loss));
-    }
-    if let Some(jitter) = link.jitter {
-        let order = match jitter.reordering {
-            true => "packets may overtake",
-            false => "in order",
-        };
-        words.push(format!("jitter {} ({order})", jitter.size));
-    }
-    words.extend(conditions_words(&link.conditions));
-    match &link.marker {
-        None => {}
-        Some(MarkerConfig::TokenBucket(bucket)) => words.push(format!(
-            "packets tagged IN up to {} with bursts of {}, OUT beyond",
-            bucket.rate, bucket.burst
-        )),
-        Some(MarkerConfig::SrTcm(meter)) => words.push(format!(
-            "packets tagged green up to {} with bursts of {}, yellow with {} more, red beyond",
-            meter.rate, meter.burst, meter.excess_burst
-        )),
-        Some(MarkerConfig::TrTcm(meter)) => words.push(format!(
-            "packets tagged green up to {} with bursts of {}, yellow up to {} with bursts of {}, red beyond",
-            meter.rate, meter.burst, meter.peak_rate, meter.peak_burst
-        )),
-        Some(MarkerConfig::Tsw(tsw)) => words.push(format!(
-            "packets tagged OUT by the excess of their rate over {} (time sliding window of {})",
-            tsw.target,
-            format_delay(tsw.window)
-        )),
-    }
-    words.join(", ")
-}
-
-fn conditions_words(conditions: &LinkConditions) -> Vec<String> {
-    let mut words = Vec::new();
-    if let Some(shaper) = conditions.shaper {
-        let peak = match shaper.peak_rate {
-            Some(rate) => format!("{rate}"),
-            None => "once".to_owned(),
-        };
-        words.push(format!("bursts of {} at {peak}", shaper.burst));
-    }
-    if let Some(policer) = conditions.policer {
-        words.push(format!(
-            "policed to {} with bursts of {}",
-            policer.rate, policer.burst
-        ));
-    }
-    match &conditions.loss_model {
-        Some(LossModel::GilbertElliott {
-            to_bad,
-            to_good,
-            loss_in_bad,
-            loss_in_good,
-        }) => {
-            let (bad, good) = (to_bad.as_f64(), to_good.as_f64());
-            let in_bad = bad / (bad + good);
-            let mean = in_bad * loss_in_bad.as_f64() + (1.0 - in_bad) * loss_in_good.as_f64();
-            words.push(format!(
-                "loss {:.3} % in bursts (bad state for {:.1} packets on average)",
-                mean * 100.0,
-                1.0 / good
-            ));
-        }
-        Some(LossModel::Periodic { every }) => words.push(format!("one packet of {every} lost")),
-        Some(LossModel::Listed { packets }) => {
-            let numbers: Vec<String> = packets.iter().map(u64::to_string).collect();
-            words.push(match &numbers[..] {
-                [number] => format!("packet {number} lost"),
-                _ => format!("packets {} lost", numbers.join(", ")),
-            });
-        }
-        None => {}
-    }
-    if !conditions.batch_interval.is_zero() {
-        let interval = format_delay(conditions.batch_interval);
-        words.push(format!("packets come out in batches every {interval}"));
-    }
-    for outage in &conditions.outages {
-        let (at, duration) = (format_delay(outage.at), format_delay(outage.duration));
-        words.push(match outage.every {
-            Some(every) => format!(
-                "outages of {duration} every {} from {at}",
-                format_delay(every)
-            ),
-            None => format!("outage of {duration} at {at}"),
-        });
-    }
-    for change in &conditions.changes {
-        let rate = change.rate.map(|rate| rate.to_string());
-        let delay = change
-            .delay
-            .map(|delay| format!("{} propagation", format_delay(delay)));
-        let loss = change.loss.map(|loss| format!("random loss {loss}"));
-        let all: Vec<String> = [rate, delay, loss].into_iter().flatten().collect();
-        words.push(format!(
-            "from {} on {}",
-            format_delay(change.at),
-            all.join(" and ")
-        ));
-    }
-    words
-}
-
-fn queue_words(link: &NetworkLink) -> String {
-    let words = limit_words(link);
-    let DisciplineConfig::WeightedDrr(config) = &*link.queue else {
-        return words;
-    };
-    let weights: u32 = config.classes.iter().map(|class| class.weight).sum();
-    let classes = config.classes.iter().map(|class| {
-        let names: Vec<String> = class.dscp.iter().map(ToString::to_string).collect();
-        let names = match names.is_empty() {
-            true => "all others".to_owned(),
-            false => names.join(" "),
-        };
-        let percent = f64::from(class.weight) * 100.0 / f64::from(weights);
-        let discipline = class.queue.name().replace('_', "-");
-        let limit = class.queue.limit();
-        format!("{names} {percent:.1} % ({discipline} queue of {limit})")
-    });
-    let classes: Vec<String> = classes.collect();
-    format!("{words}, by class: {}", classes.join("; "))
-}
-
-fn limit_words(link: &NetworkLink) -> String {
-    let discipline = link.queue.name().replace('_', "-");
-    let Ok(bound) = link.discipline_context().bound(link.queue.limit()) else {
-        return format!("{discipline} queue of {}", link.queue.limit());
-    };
-    let packet = link.packet_size.get();
-    let (length, bytes) = match bound {
-        QueueBound::Packets(packets) => (count(packets, "packet"), packets as u64 * packet),
-        QueueBound::Bytes(bytes) => (format!("{bytes} bytes ({} packets)", bytes / packet), bytes),
-    };
-    let time = link.rate.map(|rate| {
-        let time = rate.time_to_send(Bytes::new(bytes));
-        format!(" = {} when full", milliseconds(time))
-    });
-    format!("{discipline} queue of {length}{}", time.unwrap_or_default())
 }
 
 fn write_flow(text: &mut String, network: &Layout, flows: &[NetworkFlow]) -> std::fmt::Result {
