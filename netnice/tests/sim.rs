@@ -371,6 +371,56 @@ fn mistakes_in_a_scenario_are_wrong_usage_with_file_and_line() {
 }
 
 #[test]
+fn seeds_given_twice_are_wrong_usage() {
+    let (_directory, file) = place(SCENARIO);
+    let output = run(&["sim", text(&file), "--seeds", "2", "--set", "seeds=[3]"]);
+    ended(&output, 2, "--seeds and --set seeds contradict");
+}
+
+/// A flow over five hops, each with a flow of its own, over access links without a rate: a phase effect. DCTCP has no marks, and the
+/// call begins before the queue is there.
+fn doubtful() -> String {
+    let mut scenario = "name = \"small\"\nduration = \"60s\"\nwarm_up = \"10s\"
+[defaults.flows]
+start = \"1s\"
+[[links]]\nfrom = \"a\"\nto = \"r1\"\ndelay = \"1ms\"
+[[links]]\nfrom = \"r6\"\nto = \"b\"\ndelay = \"1ms\"
+[[flows]]\nname = \"long\"\nfrom = \"a\"\nto = \"b\"\ncongestion_control = \"cubic\"
+[[links]]\nname = \"line\"\nfrom = \"c\"\nto = \"d\"\nrate = \"1mbit\"\nqueue = \"500ms\"
+[[flows]]\nname = \"backup\"\nfrom = \"c\"\nto = \"d\"\ncongestion_control = \"dctcp\"\ntcp = { ecn = true }
+[[flows]]\nname = \"call\"\nfrom = \"c\"\nto = \"d\"\nstart = \"0ms\"\ntransport = \"udp\"\napplication = \"call\"
+"
+    .to_owned();
+    for hop in 1..=5 {
+        let next = hop + 1;
+        scenario += &format!(
+            "[[links]]\nfrom = \"r{hop}\"\nto = \"r{next}\"\nrate = \"10mbit\"\ndelay = \"5ms\"\nqueue = \"50p\"
+[[links]]\nfrom = \"x{hop}\"\nto = \"r{hop}\"\ndelay = \"1ms\"
+[[links]]\nfrom = \"r{next}\"\nto = \"y{hop}\"\ndelay = \"1ms\"
+[[flows]]\nname = \"cross{hop}\"\nfrom = \"x{hop}\"\nto = \"y{hop}\"\ncongestion_control = \"cubic\"\nstart = \"0ms\"
+"
+        );
+    }
+    scenario
+}
+
+#[test]
+fn doubtful_figures_are_warned_of_when_quiet_too() {
+    let (_directory, file) = place(&doubtful());
+    let output = run(&["sim", text(&file), "--quiet"]);
+    assert_eq!(succeeded(&output), "");
+    let warnings = String::from_utf8(output.stderr).unwrap();
+    for expected in [
+        "warning: no queue on the path of `backup` marks packets",
+        "warning: `long` lost ",
+        "of the packets of `call` could not be played",
+    ] {
+        assert!(warnings.contains(expected), "{expected}: {warnings}");
+    }
+    assert_eq!(warnings.lines().count(), 3, "{warnings}");
+}
+
+#[test]
 fn the_scenario_in_words_and_its_schema() {
     let (_directory, file) = place(SCENARIO);
     let words = succeeded(&run(&["sim", text(&file), "--explain"]));

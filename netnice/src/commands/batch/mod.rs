@@ -7,6 +7,7 @@ pub mod report;
 mod runs;
 pub mod traces;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -15,9 +16,10 @@ use clap::{Args, ValueEnum};
 use netnice_scenario::model::Scenario;
 use netnice_scenario::network::Problem;
 use netnice_scenario::results::{
-    Backend, Existing, Manifest, ResultsDirectory, RunResults, SeriesFormat, Summary, phase_effects,
+    Backend, CallBeyondTheModel, Existing, Manifest, PhaseEffect, ResultsDirectory, RunResults,
+    SeriesFormat, Summary, calls_beyond_the_model, phase_effects,
 };
-use netnice_scenario::{ControlFiles, ScenarioFile};
+use netnice_scenario::{ControlFiles, ScenarioFile, warnings};
 use nix::sys::signal::Signal;
 use serde::Serialize;
 
@@ -69,7 +71,7 @@ pub struct BatchArguments {
     /// The summary as JSON on stdout
     #[arg(long)]
     json: bool,
-    /// No table and no progress
+    /// No table and no progress. Warnings that figures are not to be trusted still go to stderr
     #[arg(short, long)]
     pub quiet: bool,
 }
@@ -81,31 +83,69 @@ enum SeriesArgument {
     Parquet,
 }
 
-/// Warns of flows whose loss says more about the simulation than about their control, those of the first seed of each point.
-fn warn_of_phase_effects(file: &ScenarioFile, runs: &[RunResults]) {
-    const MOST: usize = 3;
+/// Warnings of one kind at most.
+const MOST_WARNINGS: usize = 3;
+
+/// Warns of figures that say more about the scenario than about the controls, those of the first seed of each point.
+fn warn_of_doubts(file: &ScenarioFile, runs: &[RunResults]) {
     let first_runs = file.points.iter().filter_map(|point| {
         let run = runs.iter().find(|run| run.settings == point.settings)?;
-        Some(phase_effects(&point.scenario, run))
+        Some((&point.scenario, run))
     });
-    for effect in first_runs.flatten().take(MOST) {
-        let jitter =
-            "all access links a `jitter` of about the time that a packet takes on the slowest link";
-        let remedy = match &effect.begins_at {
-            Some(link) => {
-                format!("Put a link with a `rate` between its host and `{link}`, or give {jitter}")
-            }
-            None if effect.links.is_empty() => format!("Give {jitter}"),
-            None => format!("Give {jitter}, or {} a `rate`", effect.links.join(" and ")),
-        };
-        say!(
-            "netnice: warning: `{}` lost {:.1} % of its packets, but the drop-tail queues on its path drop {:.2} % of all: a \
-             phase effect of hosts and links without any chance. {remedy}",
-            effect.flow,
-            100.0 * effect.lost,
-            100.0 * effect.expected,
-        );
+    let first_runs: Vec<_> = first_runs.collect();
+    let effects = first_runs
+        .iter()
+        .flat_map(|(scenario, run)| phase_effects(scenario, run));
+    for effect in effects.take(MOST_WARNINGS) {
+        warn_of_phase_effect(&effect);
     }
+    let calls = first_runs
+        .iter()
+        .flat_map(|(_, run)| calls_beyond_the_model(run));
+    let mut warned = BTreeSet::new();
+    for call in calls
+        .filter(|call| warned.insert(call.flow.clone()))
+        .take(MOST_WARNINGS)
+    {
+        warn_of_call(&call);
+    }
+}
+
+/// Warns of a call whose score means little.
+fn warn_of_call(call: &CallBeyondTheModel) {
+    let cause = match call.late > call.lost {
+        true => {
+            "The delay of its first packet sets the time of all: `playout_delay` is for what others add later"
+        }
+        false => "Most of these were lost",
+    };
+    say!(
+        "netnice: warning: {:.0} % of the packets of `{}` could not be played, and its score (MOS) is no more than a sign of \
+         that: the E-model holds up to {:.0} % (ITU-T G.107). {cause}",
+        100.0 * call.not_played(),
+        call.flow,
+        100.0 * CallBeyondTheModel::MOST,
+    );
+}
+
+/// Warns of a flow whose loss says more about the simulation than about its control.
+fn warn_of_phase_effect(effect: &PhaseEffect) {
+    let jitter =
+        "all access links a `jitter` of about the time that a packet takes on the slowest link";
+    let remedy = match &effect.begins_at {
+        Some(link) => {
+            format!("Put a link with a `rate` between its host and `{link}`, or give {jitter}")
+        }
+        None if effect.links.is_empty() => format!("Give {jitter}"),
+        None => format!("Give {jitter}, or {} a `rate`", effect.links.join(" and ")),
+    };
+    say!(
+        "netnice: warning: `{}` lost {:.1} % of its packets, but the drop-tail queues on its path drop {:.2} % of all: a \
+         phase effect of hosts and links without any chance. {remedy}",
+        effect.flow,
+        100.0 * effect.lost,
+        100.0 * effect.expected,
+    );
 }
 
 /// The output of `--json`.
@@ -163,6 +203,10 @@ impl BatchArguments {
         let mut settings = self.settings.clone();
         settings.extend_from_slice(more);
         if let Some(seeds) = self.seeds {
+            if settings.iter().any(|(key, _)| key == "seeds") {
+                say!("netnice: --seeds and --set seeds contradict each other: leave one out");
+                return None;
+            }
             settings.push(("seeds".to_owned(), seeds.to_string()));
         }
         match ScenarioFile::load_for(path, &settings, control_files, check) {
@@ -215,6 +259,9 @@ impl BatchArguments {
 
     /// Makes all runs, stores them and reports the results.
     pub fn run(&self, file: &ScenarioFile, maker: &Maker) -> Result<ExitCode> {
+        for warning in warnings(file).iter().take(MOST_WARNINGS) {
+            say!("netnice: warning: {warning}");
+        }
         let (manifest, directory) = self.directory(file, maker.backend)?;
         let Outcome {
             runs,
@@ -250,9 +297,7 @@ impl BatchArguments {
         } else if !self.quiet && !runs.is_empty() {
             text::print(&report::report(file, &runs, &summary))?;
         }
-        if !self.quiet {
-            warn_of_phase_effects(file, &runs);
-        }
+        warn_of_doubts(file, &runs);
         for run in distrusted(&runs) {
             let settings = run.settings.iter();
             let settings: String = settings

@@ -252,6 +252,10 @@ fn queue_rows(point: &PointSummary) -> Vec<Vec<String>> {
     let dropped = |name: &str| drops.get(name).is_some_and(|&share| share > 0.0);
     names.retain(|name| utilisation(name) >= busiest / 2.0 || dropped(name));
     names.truncate(MAX_QUEUES);
+    // In the order of the scenario: utilisations differ by little where several links are full.
+    let chosen: HashSet<&str> = names.into_iter().collect();
+    let mut names = subjects(point, Subject::Queue);
+    names.retain(|name| chosen.contains(name));
     let rows = names.into_iter().map(|name| {
         vec![
             name.to_owned(),
