@@ -65,6 +65,12 @@ class Results:
         return Frame(self._runs.table("transfers"))
 
     @property
+    def completion_times(self) -> Frame:
+        """Distributions of the completion times of arriving transfers: of each bin the largest time in seconds, the
+        transfers in it, and the share of all transfers that are no slower."""
+        return Frame(self._runs.table("completion_times"))
+
+    @property
     def calls(self) -> Frame:
         """Calls: losses, lateness, delays in seconds and the mean opinion score of each."""
         return Frame(self._runs.table("calls"))

@@ -17,7 +17,7 @@ use crate::tables::Table;
 pub(crate) type RunKey = (usize, u64);
 
 /// The names of the tables.
-const TABLES: [&str; 11] = [
+const TABLES: [&str; 12] = [
     "summary",
     "figures",
     "flows",
@@ -26,6 +26,7 @@ const TABLES: [&str; 11] = [
     "response_times",
     "pages",
     "transfers",
+    "completion_times",
     "calls",
     "videos",
     "series",

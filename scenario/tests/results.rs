@@ -6,8 +6,9 @@ use std::fs;
 use netnice_scenario::ScenarioFile;
 use netnice_scenario::model::{TrafficClass, Transport};
 use netnice_scenario::results::{
-    Backend, Delays, DirectoryError, Existing, FlowResult, Manifest, ResultsDirectory, RunResults,
-    Series, SeriesFormat, StaleRun, Subject, Summary,
+    Backend, Delays, DirectoryError, Distribution, Existing, FlowResult, Manifest, ResponseTimes,
+    ResultsDirectory, RunResults, Series, SeriesFormat, SizeClass, Slowdown, StaleRun, Subject,
+    Summary,
 };
 
 const SCENARIO: &str = "name = \"test\"
@@ -335,6 +336,80 @@ fn a_summary_by_hand() {
     assert_eq!(
         summary.points[1].figure(Subject::Flows, "bulk", "mean_one_way_delay"),
         None
+    );
+}
+
+#[test]
+fn completion_times_are_merged_over_seeds() {
+    let class = |above_bytes, to_bytes, bins: &[(f64, u64)], unfinished| SizeClass {
+        above_bytes,
+        to_bytes,
+        mean_bytes: 1000.0,
+        unfinished,
+        completion: Delays {
+            count: bins.iter().map(|(_, count)| count).sum(),
+            ..Delays::default()
+        },
+        completion_times: Distribution {
+            up_to_s: bins.iter().map(|&(edge, _)| edge).collect(),
+            count: bins.iter().map(|&(_, count)| count).collect(),
+        },
+        slowdown: Slowdown::default(),
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("results");
+    let file = scenario(&[]);
+    let results =
+        ResultsDirectory::create(&path, manifest(&file), &file, Existing::Refuse).unwrap();
+    for (seed, all, small) in [
+        (1, &[(0.25, 1), (0.5, 3)][..], &[(0.25, 1)][..]),
+        (2, &[(0.125, 2), (0.5, 2), (1.0, 4)], &[]),
+    ] {
+        let mut run = run(&file, 0, seed, &[1e5]);
+        run.response_times.push(ResponseTimes {
+            flow: "bulk".to_owned(),
+            unfinished: seed,
+            bins: Vec::new(),
+            classes: vec![
+                class(0, None, all, seed),
+                class(0, Some(1000), small, 0),
+                class(1000, None, &[], seed),
+            ],
+            pages: None,
+        });
+        results.store(0, &mut run).unwrap();
+    }
+    let runs = results.runs().unwrap();
+    let summary = Summary::of(&runs);
+    let [all, small] = &summary.points[0].completion_times[..] else {
+        panic!("{summary:?}");
+    };
+    assert_eq!((all.above_bytes, all.to_bytes), (0, None));
+    assert_eq!(all.times.up_to_s, [0.125, 0.25, 0.5, 1.0]);
+    assert_eq!(all.times.count, [2, 1, 5, 4]);
+    assert_eq!(
+        (small.to_bytes, &small.times.count[..]),
+        (Some(1000), &[1][..])
+    );
+
+    results.write_tables(&runs, &summary).unwrap();
+    let table = fs::read_to_string(path.join("completion_times.csv")).unwrap();
+    assert_eq!(
+        table,
+        "links.a-b.rate,seed,flow,above_bytes,to_bytes,completion_s,transfers,share\n\
+         1mbit,1,bulk,0,,0.25,1,0.25\n\
+         1mbit,1,bulk,0,,0.5,3,1\n\
+         1mbit,1,bulk,0,1000,0.25,1,1\n\
+         1mbit,2,bulk,0,,0.125,2,0.25\n\
+         1mbit,2,bulk,0,,0.5,2,0.5\n\
+         1mbit,2,bulk,0,,1,4,1\n"
+    );
+    let transfers = fs::read_to_string(path.join("transfers.csv")).unwrap();
+    let columns = "flow,above_bytes,to_bytes,mean_bytes,transfers,unfinished,mean_s,";
+    assert!(transfers.contains(columns), "{transfers}");
+    assert!(
+        transfers.contains("1mbit,2,bulk,1000,,1000,0,2,0,"),
+        "{transfers}"
     );
 }
 

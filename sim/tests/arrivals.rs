@@ -50,7 +50,7 @@ fn transfers(results: &RunResults) -> &ResponseTimes {
 }
 
 fn all(results: &RunResults) -> SizeClass {
-    transfers(results).classes[0]
+    transfers(results).classes[0].clone()
 }
 
 #[test]
@@ -109,6 +109,33 @@ fn as_many_transfers_arrive_as_the_rate_says() {
     assert_eq!(counts[0], counts[1] + counts[2] + counts[3]);
     let small = counts[1] as f64 / counts[0] as f64;
     assert!((small - 0.9817).abs() < 0.006, "{small}");
+    let left: u64 = classes[1..].iter().map(|class| class.unfinished).sum();
+    assert_eq!((classes[0].unfinished, left), (unfinished, unfinished));
+}
+
+#[test]
+fn a_distribution_has_all_transfers_in_few_bins() {
+    let application = "rate = \"6mbit\", size = { kind = \"exponential\", mean = \"500B\" }";
+    let results = line("80s", "1000p", application, "initial_window = 10");
+    let classes = &transfers(&results).classes;
+    assert!(classes[0].completion.count > 100_000, "{:?}", classes[0]);
+    for class in classes {
+        let (times, known) = (&class.completion_times, &class.completion);
+        assert_eq!(times.count.iter().sum::<u64>(), known.count);
+        // 32 bins for each doubling.
+        assert!(times.count.len() < 32 * 10, "{}", times.count.len());
+        if known.count == 0 {
+            continue;
+        }
+        for (share, time_s) in [(0.5, known.p50_s), (0.95, known.p95_s), (0.99, known.p99_s)] {
+            let reached = times.cumulative().find(|&(_, _, to)| to >= share);
+            let edge_s = reached.map_or(0.0, |(up_to_s, _, _)| up_to_s);
+            assert!(
+                (0.97..=1.0 + 1e-9).contains(&(time_s / edge_s.max(time_s))),
+                "{edge_s} {known:?}"
+            );
+        }
+    }
 }
 
 #[test]

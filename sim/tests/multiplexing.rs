@@ -133,7 +133,7 @@ fn pages(
     simulation.check_conservation().unwrap();
     let responses = simulation.responses(FlowId::new(0)).unwrap();
     let load = responses.results("web").pages.unwrap();
-    assert_eq!((responses.unfinished, load.unfinished), (0, 0));
+    assert_eq!((responses.unfinished(), load.unfinished), (0, 0));
     let objects = responses.bins().next().unwrap().nanoseconds;
     assert_eq!(objects.count(), 2 * load.load.count);
     let goodput = simulation.counters(FlowId::new(0)).goodput_bytes;

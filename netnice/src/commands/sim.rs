@@ -63,7 +63,8 @@ The directory of --out:
   traces/          for each run, a file for each link of --pcap, or all.pcapng
                    for all, and events.parquet with the links of --events
   *.csv            the same, and flows, queues, colours of packets, response
-                   times and time series of all runs
+                   times, distributions of completion times and time series
+                   of all runs
 
 The same file and seed give the same figures to the last digit, whatever --jobs and --cores. The \
 file's format is described in docs/scenarios.md. Needs no root.

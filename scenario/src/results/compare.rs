@@ -137,6 +137,7 @@ mod tests {
                 .collect(),
             seeds: vec![1],
             figures,
+            completion_times: Vec::new(),
         }
     }
 

@@ -34,9 +34,9 @@ pub use event_file::EventFile;
 pub use events::{EventKind, LinkEvent};
 pub use phase_effect::{PhaseEffect, phase_effects};
 pub use run::{
-    CallQuality, CallResult, ClassResult, Delays, DerivedValue, Drops, FlowResult, LabReport,
-    PacketsOfColour, PageTimes, PhaseResult, QueueResult, ResponseTimes, RunResults, Series,
-    SizeBin, SizeClass, Slowdown, VideoQuality, VideoResult,
+    CallQuality, CallResult, ClassResult, Delays, DerivedValue, Distribution, Drops, FlowResult,
+    LabReport, PacketsOfColour, PageTimes, PhaseResult, QueueResult, ResponseTimes, RunResults,
+    Series, SizeBin, SizeClass, Slowdown, VideoQuality, VideoResult,
 };
 pub use statistics::{Estimate, jain_index, quantile, student_t_975};
-pub use summary::{Figure, PointSummary, Subject, Summary, Unit};
+pub use summary::{CompletionTimes, Figure, PointSummary, Subject, Summary, Unit};

@@ -282,8 +282,56 @@ pub struct PageTimes {
     pub load: Delays,
 }
 
+/// Times counted in the bins of a histogram, from small to large; bins without a time are left out. A bin is at most 1/32 of its times
+/// wide, so that a hundred thousand times have some hundred bins. Equal bins of two distributions have equal edges.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Distribution {
+    /// The largest time of each bin, in seconds.
+    pub up_to_s: Vec<f64>,
+    /// Times in each bin.
+    pub count: Vec<u64>,
+}
+
+impl Distribution {
+    /// Returns true without any time.
+    pub fn is_empty(&self) -> bool {
+        self.count.is_empty()
+    }
+
+    /// For each bin its largest time in seconds, the times in it, and the share of all times that are no larger.
+    pub fn cumulative(&self) -> impl Iterator<Item = (f64, u64, f64)> + '_ {
+        let total: u64 = self.count.iter().sum();
+        let mut sum = 0;
+        let bins = self.up_to_s.iter().zip(&self.count);
+        bins.map(move |(&up_to_s, &count)| {
+            sum += count;
+            (up_to_s, count, sum as f64 / total as f64)
+        })
+    }
+
+    /// Adds the times that `other` has.
+    pub fn merge(&mut self, other: &Distribution) {
+        let mut merged = Distribution::default();
+        let bins = |of: &Distribution| {
+            let bins = of.up_to_s.iter().copied().zip(of.count.iter().copied());
+            bins.collect::<Vec<_>>().into_iter().peekable()
+        };
+        let (mut a, mut b) = (bins(self), bins(other));
+        loop {
+            let edges = [a.peek(), b.peek()].into_iter().flatten();
+            let Some(edge) = edges.map(|&(edge, _)| edge).reduce(f64::min) else {
+                break;
+            };
+            let counts = [&mut a, &mut b].map(|bins| bins.next_if(|&(other, _)| other == edge));
+            merged.up_to_s.push(edge);
+            (merged.count).push(counts.iter().flatten().map(|&(_, count)| count).sum());
+        }
+        *self = merged;
+    }
+}
+
 /// Arriving transfers of a class of sizes, those that began after the warm-up and came to their end.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SizeClass {
     /// Sizes are larger than this, in bytes.
     pub above_bytes: u64,
@@ -291,8 +339,14 @@ pub struct SizeClass {
     pub to_bytes: Option<u64>,
     /// Mean size, in bytes.
     pub mean_bytes: f64,
+    /// Transfers begun, before the warm-up as well, whose last byte had not arrived at the end of the run.
+    #[serde(default)]
+    pub unfinished: u64,
     /// Times from the receiver's first packet to the last byte.
     pub completion: Delays,
+    /// The distribution of these times.
+    #[serde(default, skip_serializing_if = "Distribution::is_empty")]
+    pub completion_times: Distribution,
     /// Slowdown: that time, divided by the time that the transfer takes with nobody else on the path and no ACK to wait for.
     pub slowdown: Slowdown,
 }

@@ -9,7 +9,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::TrafficClass;
 
-use super::{CallResult, Estimate, FlowResult, RunResults, VideoQuality, VideoResult, jain_index};
+use super::{
+    CallResult, Distribution, Estimate, FlowResult, RunResults, VideoQuality, VideoResult,
+    jain_index,
+};
 
 /// The names and values of a point of the sweep.
 type Settings = Vec<(String, String)>;
@@ -30,6 +33,51 @@ pub struct PointSummary {
     pub seeds: Vec<u64>,
     /// The figures.
     pub figures: Vec<Figure>,
+    /// Distributions of completion times over all seeds; those without a transfer are left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub completion_times: Vec<CompletionTimes>,
+}
+
+/// Completion times of the arriving transfers of a class of sizes, in all runs of a point.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CompletionTimes {
+    /// Name of the flow.
+    pub flow: String,
+    /// Sizes are larger than this, in bytes.
+    pub above_bytes: u64,
+    /// The largest size, in bytes; `None` without a limit.
+    pub to_bytes: Option<u64>,
+    /// The transfers of all runs together.
+    pub times: Distribution,
+}
+
+impl CompletionTimes {
+    /// Those of these runs, in the order in which flows and classes first appear.
+    fn of(runs: &[&RunResults]) -> Vec<CompletionTimes> {
+        let mut all: Vec<CompletionTimes> = Vec::new();
+        for responses in runs.iter().flat_map(|run| &run.response_times) {
+            for class in &responses.classes {
+                if class.completion_times.is_empty() {
+                    continue;
+                }
+                let found = all.iter_mut().find(|known| {
+                    known.flow == responses.flow
+                        && (known.above_bytes, known.to_bytes)
+                            == (class.above_bytes, class.to_bytes)
+                });
+                match found {
+                    Some(known) => known.times.merge(&class.completion_times),
+                    None => all.push(CompletionTimes {
+                        flow: responses.flow.clone(),
+                        above_bytes: class.above_bytes,
+                        to_bytes: class.to_bytes,
+                        times: class.completion_times.clone(),
+                    }),
+                }
+            }
+        }
+        all
+    }
 }
 
 /// The object of a figure.
@@ -176,6 +224,7 @@ impl Summary {
             settings: settings.clone(),
             seeds: runs.iter().map(|run| run.seed).collect(),
             figures: figures(&runs),
+            completion_times: CompletionTimes::of(&runs),
         });
         Summary {
             points: points.collect(),
@@ -361,16 +410,14 @@ fn figures(runs: &[&RunResults]) -> Vec<Figure> {
                     add("p99_page_time", Unit::Seconds, pages.load.p99_s);
                 }
             }
-            for (index, class) in responses.classes.iter().enumerate() {
+            for class in &responses.classes {
                 let of = format!("{} {}", responses.flow, class.words());
                 let (completion, slowdown) = (&class.completion, &class.slowdown);
                 let mut add = |quantity, unit, value| {
                     gathered.add(Subject::Transfers, &of, quantity, unit, value);
                 };
                 add("transfers", Unit::None, completion.count as f64);
-                if index == 0 {
-                    add("unfinished", Unit::None, responses.unfinished as f64);
-                }
+                add("unfinished", Unit::None, class.unfinished as f64);
                 if completion.count == 0 {
                     continue;
                 }

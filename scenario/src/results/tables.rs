@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::iter::Peekable;
 
 use super::samples::Samples;
-use super::{PhaseResult, RunResults, Summary};
+use super::{PhaseResult, ResponseTimes, RunResults, SizeClass, Summary};
 
 /// A table with named columns.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -126,7 +126,7 @@ macro_rules! rows {
 }
 
 /// The names of all tables, and of that of all samples.
-pub(super) const NAMES: [&str; 10] = [
+pub(super) const NAMES: [&str; 11] = [
     "summary",
     "flows",
     "queues",
@@ -134,6 +134,7 @@ pub(super) const NAMES: [&str; 10] = [
     "response_times",
     "pages",
     "transfers",
+    "completion_times",
     "calls",
     "videos",
     SERIES,
@@ -159,6 +160,7 @@ pub fn all<'a>(
         |axes, runs, _| response_times(axes, runs),
         |axes, runs, _| pages(axes, runs),
         |axes, runs, _| transfers(axes, runs),
+        |axes, runs, _| completion_times(axes, runs),
         |axes, runs, _| calls(axes, runs),
         |axes, runs, _| videos(axes, runs),
     ];
@@ -324,19 +326,25 @@ fn pages<'a>(axes: &[String], runs: &'a [RunResults]) -> Rows<'a> {
     })
 }
 
-/// Arriving transfers of all sizes, then those of each class.
-fn transfers<'a>(axes: &[String], runs: &'a [RunResults]) -> Rows<'a> {
-    let rows = runs.iter().flat_map(|run| {
+/// Of each run and flow the arriving transfers of all sizes, then those of each class.
+fn size_classes(
+    runs: &[RunResults],
+) -> impl Iterator<Item = (&RunResults, &ResponseTimes, &SizeClass)> {
+    runs.iter().flat_map(|run| {
         let flows = run.response_times.iter();
         flows.flat_map(move |flow| flow.classes.iter().map(move |class| (run, flow, class)))
-    });
-    rows!(axes, for (run, flow, class) in rows, of run.settings, {
+    })
+}
+
+fn transfers<'a>(axes: &[String], runs: &'a [RunResults]) -> Rows<'a> {
+    rows!(axes, for (run, flow, class) in size_classes(runs), of run.settings, {
         "seed": run.seed,
         "flow": &flow.flow,
         "above_bytes": class.above_bytes,
         "to_bytes": class.to_bytes.map(|bytes| bytes as f64),
         "mean_bytes": class.mean_bytes,
         "transfers": class.completion.count,
+        "unfinished": class.unfinished,
         "mean_s": class.completion.mean_s,
         "p50_s": class.completion.p50_s,
         "p95_s": class.completion.p95_s,
@@ -347,6 +355,23 @@ fn transfers<'a>(axes: &[String], runs: &'a [RunResults]) -> Rows<'a> {
         "slowdown_p95": class.slowdown.p95,
         "slowdown_p99": class.slowdown.p99,
         "slowdown_max": class.slowdown.max,
+    })
+}
+
+/// A row for each bin of a distribution of completion times that has transfers.
+fn completion_times<'a>(axes: &[String], runs: &'a [RunResults]) -> Rows<'a> {
+    let rows = size_classes(runs).flat_map(|(run, flow, class)| {
+        let bins = class.completion_times.cumulative();
+        bins.map(move |bin| (run, flow, class, bin))
+    });
+    rows!(axes, for (run, flow, class, (up_to_s, transfers, share)) in rows, of run.settings, {
+        "seed": run.seed,
+        "flow": &flow.flow,
+        "above_bytes": class.above_bytes,
+        "to_bytes": class.to_bytes.map(|bytes| bytes as f64),
+        "completion_s": up_to_s,
+        "transfers": transfers,
+        "share": share,
     })
 }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::prefetch::prefetch;
-use netnice_scenario::results::Delays;
+use netnice_scenario::results::{Delays, Distribution};
 
 /// Buckets for each doubling: percentiles are exact to 1/64, 1.6 %.
 const BUCKETS_LOG2: u32 = 5;
@@ -65,16 +65,28 @@ fn bucket(value: u64) -> usize {
     ((u64::from(shift) << BUCKETS_LOG2) + (value >> shift)) as usize
 }
 
-/// The middle of the values in a bucket.
-fn middle(bucket: usize) -> f64 {
+/// The smallest value in a bucket, and how many more there are in it.
+fn values(bucket: usize) -> (f64, f64) {
     let bucket = bucket as u64;
     if bucket < BUCKETS {
-        return bucket as f64;
+        return (bucket as f64, 0.0);
     }
     let shift = (bucket >> BUCKETS_LOG2) - 1;
     let mantissa = BUCKETS + (bucket & (BUCKETS - 1));
-    let low = (mantissa as f64) * (shift as f64).exp2();
-    low + ((shift as f64).exp2() - 1.0) / 2.0
+    let width = (shift as f64).exp2();
+    (mantissa as f64 * width, width - 1.0)
+}
+
+/// The middle of the values in a bucket.
+fn middle(bucket: usize) -> f64 {
+    let (smallest, more) = values(bucket);
+    smallest + more / 2.0
+}
+
+/// The largest value in a bucket.
+fn largest(bucket: usize) -> f64 {
+    let (smallest, more) = values(bucket);
+    smallest + more
 }
 
 impl Histogram {
@@ -230,7 +242,16 @@ impl Histogram {
 }
 
 impl Histogram {
-    /// The distribution, of a histogram of nanoseconds.
+    /// The counts by bucket, of a histogram of nanoseconds.
+    pub fn distribution(&self) -> Distribution {
+        let buckets = self.buckets().filter(|&(_, times)| times > 0);
+        let (up_to_s, count) = buckets
+            .map(|(bucket, times)| (largest(bucket) / 1e9, times))
+            .unzip();
+        Distribution { up_to_s, count }
+    }
+
+    /// Number, mean and quantiles, of a histogram of nanoseconds.
     pub fn delays(&self) -> Delays {
         let quantile = |q| self.quantile(q).unwrap_or(0.0) * 1e-9;
         Delays {
@@ -292,7 +313,53 @@ mod tests {
         assert_eq!(both.count(), 2 * histogram.count());
     }
 
+    #[test]
+    fn a_distribution_by_hand() {
+        let mut histogram = Histogram::default();
+        // From 64 on there are two values to a bucket, from 128 on four.
+        for (value, times) in [(5, 1), (66, 2), (67, 1), (68, 4), (130, 1)] {
+            histogram.record_times(value, times);
+        }
+        let distribution = histogram.distribution();
+        let edges: Vec<f64> = (distribution.up_to_s.iter())
+            .map(|&edge| (edge * 1e9).round())
+            .collect();
+        assert_eq!(edges, [5.0, 67.0, 69.0, 131.0]);
+        assert_eq!(distribution.count, [1, 3, 4, 1]);
+        assert!(Histogram::default().distribution().is_empty());
+    }
+
     proptest! {
+        #[test]
+        fn a_distribution_is_the_values_to_a_32nd(
+            values in prop::collection::vec(0u64..1 << 40, 1..300),
+            bound in 0u64..1 << 40,
+            split in 0usize..300,
+        ) {
+            let mut parts = [Histogram::default(), Histogram::default()];
+            for (index, &value) in values.iter().enumerate() {
+                parts[usize::from(index < split)].record(value);
+            }
+            // As the distributions of two seeds.
+            let mut merged = parts[0].distribution();
+            merged.merge(&parts[1].distribution());
+            let [mut both, other] = parts;
+            both.merge(&other);
+            prop_assert_eq!(&merged, &both.distribution());
+            prop_assert!(merged.up_to_s.is_sorted_by(|a, b| a < b));
+            let shares: Vec<f64> = merged.cumulative().map(|(_, _, share)| share).collect();
+            prop_assert_eq!(shares.last(), Some(&1.0));
+            // Values up to the edge of a bin, and no others, are counted up to it.
+            let bound = bound as f64 * 1e-9;
+            let at_most = |bound: f64| values.iter().filter(|&&value| value as f64 * 1e-9 <= bound).count() as u64;
+            let counted: u64 = (merged.up_to_s.iter().zip(&merged.count))
+                .filter(|&(&edge, _)| edge <= bound)
+                .map(|(_, &count)| count)
+                .sum();
+            prop_assert!(counted <= at_most(bound));
+            prop_assert!(counted >= at_most(bound * 32.0 / 33.0));
+        }
+
         #[test]
         fn buckets_are_in_order_without_gaps(value in 0u64..u64::MAX) {
             let step = bucket(value + 1) - bucket(value);

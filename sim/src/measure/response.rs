@@ -14,7 +14,7 @@ pub struct ResponseTimes {
     /// Transfers of all sizes, then each class of sizes; empty where classes are not measured.
     classes: Vec<Class>,
     /// Objects requested that have not arrived yet.
-    pub unfinished: u64,
+    unfinished: u64,
     /// `None` where pages are not measured.
     pages: Option<Pages>,
 }
@@ -36,6 +36,8 @@ struct Class {
     to: Option<u64>,
     /// Sum of the sizes, in bytes.
     sum: u64,
+    /// Transfers begun that have not come to their end.
+    unfinished: u64,
     /// Completion times in nanoseconds.
     completion: Histogram,
     /// Slowdowns in millionths.
@@ -116,6 +118,22 @@ impl ResponseTimes {
         }
     }
 
+    /// An object of `bytes` was asked for.
+    pub fn object_begins(&mut self, bytes: u64) {
+        self.unfinished += 1;
+        for class in self.classes.iter_mut().filter(|class| class.has(bytes)) {
+            class.unfinished += 1;
+        }
+    }
+
+    /// An object of `bytes` that was asked for has come; whether it is measured is up to [`ResponseTimes::record`].
+    pub fn object_ends(&mut self, bytes: u64) {
+        self.unfinished -= 1;
+        for class in self.classes.iter_mut().filter(|class| class.has(bytes)) {
+            class.unfinished -= 1;
+        }
+    }
+
     /// An object of `bytes` has come after `nanoseconds`, which with nobody else on the path would have been `unloaded`.
     pub fn record(&mut self, bytes: u64, nanoseconds: u64, unloaded: Option<u64>) {
         let (sum, times) = self.bins.entry(bin(bytes.max(1))).or_default();
@@ -123,15 +141,18 @@ impl ResponseTimes {
         times.record(nanoseconds);
         let slowdown =
             unloaded.map(|unloaded| nanoseconds as f64 / unloaded.max(1) as f64 * MILLIONTHS);
-        for class in &mut self.classes {
-            if bytes > class.above && class.to.is_none_or(|to| bytes <= to) {
-                class.sum += bytes;
-                class.completion.record(nanoseconds);
-                if let Some(slowdown) = slowdown {
-                    class.slowdown.record(slowdown.round() as u64);
-                }
+        for class in self.classes.iter_mut().filter(|class| class.has(bytes)) {
+            class.sum += bytes;
+            class.completion.record(nanoseconds);
+            if let Some(slowdown) = slowdown {
+                class.slowdown.record(slowdown.round() as u64);
             }
         }
+    }
+
+    /// Objects requested that have not arrived yet.
+    pub fn unfinished(&self) -> u64 {
+        self.unfinished
     }
 
     /// The bins with objects, from small to large.
@@ -146,6 +167,11 @@ impl ResponseTimes {
 }
 
 impl Class {
+    /// Returns true if transfers of so many bytes belong to it.
+    fn has(&self, bytes: u64) -> bool {
+        bytes > self.above && self.to.is_none_or(|to| bytes <= to)
+    }
+
     fn results(&self) -> SizeClass {
         let times = self.completion.delays();
         let quantile = |q| self.slowdown.quantile(q).unwrap_or(0.0) / MILLIONTHS;
@@ -156,7 +182,9 @@ impl Class {
                 0 => 0.0,
                 count => self.sum as f64 / count as f64,
             },
+            unfinished: self.unfinished,
             completion: times,
+            completion_times: self.completion.distribution(),
             slowdown: Slowdown {
                 min: self.slowdown.min().unwrap_or(0) as f64 / MILLIONTHS,
                 mean: self.slowdown.mean().unwrap_or(0.0) / MILLIONTHS,
@@ -230,10 +258,19 @@ mod tests {
         for (bytes, milliseconds, slowdown) in
             [(1000, 3, 1), (1001, 8, 2), (5000, 4, 4), (6000, 5, 5)]
         {
+            responses.object_begins(bytes);
+            responses.object_ends(bytes);
             let taken = milliseconds * 1_000_000;
             responses.record(bytes, taken, Some(taken / slowdown));
         }
-        let classes = responses.results("f").classes;
+        for bytes in [900, 5001, 5002] {
+            responses.object_begins(bytes);
+        }
+        let results = responses.results("f");
+        assert_eq!(results.unfinished, 3);
+        let classes = results.classes;
+        let unfinished: Vec<u64> = classes.iter().map(|class| class.unfinished).collect();
+        assert_eq!(unfinished, [3, 1, 0, 2]);
         let words: Vec<String> = classes.iter().map(SizeClass::words).collect();
         assert_eq!(words, ["all sizes", "up to 1kB", "1kB to 5kB", "above 5kB"]);
         let counts: Vec<u64> = classes.iter().map(|class| class.completion.count).collect();

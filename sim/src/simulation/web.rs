@@ -31,7 +31,7 @@ impl<S: Scheduler> Run<S> {
                 .insert(next, event_source::SESSION | index as u32);
         }
         if let Some(responses) = &mut flow.responses {
-            responses.unfinished += 1;
+            responses.object_begins(object.bytes);
         }
         if let Some(pages) = &mut state.pages {
             if pages.ask(&object, web.objects_per_page.max(1), now) {
@@ -127,7 +127,7 @@ impl<S: Scheduler> Run<S> {
         let state = &mut self.flows.sessions[session];
         let flow = &mut self.flows.all[state.flow as usize];
         if let Some(responses) = &mut flow.responses {
-            responses.unfinished -= 1;
+            responses.object_ends(bytes);
             if asked >= self.warm_up {
                 let taken = self.now.as_nanos() - asked.as_nanos();
                 responses.record(bytes, taken, unloaded);

@@ -131,7 +131,7 @@ impl Programs<'_> {
             self.at(next, Timer::Session(index));
         }
         if let Some(responses) = &mut self.report.flows[flow].responses {
-            responses.unfinished += 1;
+            responses.object_begins(object.bytes);
         }
         let (servers, clients) = self.plan.ends[flow].clone();
         let socket = self.tcp_socket(clients.start + object.client, 0, false)?;
@@ -196,7 +196,7 @@ impl Programs<'_> {
         let now = self.clock.now();
         let state = &mut self.sessions[client.session];
         if let Some(responses) = &mut self.report.flows[state.flow].responses {
-            responses.unfinished -= 1;
+            responses.object_ends(client.bytes);
             if client.asked >= self.schedule.warm_up {
                 let taken = (now - client.asked).as_nanos() as u64;
                 responses.record(client.bytes, taken, client.unloaded);
