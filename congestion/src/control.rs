@@ -223,6 +223,10 @@ pub trait CongestionControl: Send + std::fmt::Debug {
         true
     }
 
+    /// Learns, before all other calls, that the sender paces this connection wherever the control returns no interval: a control may
+    /// judge the times of ACKs by it. By default nothing changes.
+    fn sender_paces(&mut self) {}
+
     /// Returns the pacing interval between two packets in nanoseconds; `None` for ACK clocking.
     fn pacing_interval_ns(&self, _window: &Window, _smoothed_rtt_ns: u64) -> Option<u64> {
         None

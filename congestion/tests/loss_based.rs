@@ -239,10 +239,9 @@ fn cubic_of_linux_grows_before_a_loss() {
     assert_eq!(w.cwnd, 105.0);
 }
 
-/// Packets of 1.2 ms over 40 ms: packets 1 to 10 leave at 0, and with each ACK two more.
-#[test]
-fn cubic_of_linux_ends_slow_start_by_a_train() {
-    let mut cubic = linux_cubic();
+/// Packets of 1.2 ms over 40 ms: packets 1 to 10 leave at 0, and with each ACK two more. Returns the packet whose ACK ends slow
+/// start, of the first 30, and ssthresh.
+fn end_of_slow_start(mut cubic: Box<dyn CongestionControl>) -> Option<(u64, f64)> {
     let mut w = window(10.0, f64::INFINITY);
     let ms = |value: f64| (value * MILLISECOND as f64) as u64;
     // The ACKs of a round come 1.2 ms apart, and rounds begin at 40 ms and 80 ms.
@@ -250,9 +249,7 @@ fn cubic_of_linux_ends_slow_start_by_a_train() {
         ..=10 => 40.0 + 1.2 * (packet - 1) as f64,
         _ => 80.0 + 1.2 * (packet - 11) as f64,
     };
-    let mut packet = 0u64;
-    while w.in_slow_start() {
-        packet += 1;
+    for packet in 1..=30u64 {
         let sent_by = packet.saturating_sub(9) / 2;
         let sent_ms = if sent_by == 0 { 0.0 } else { at_ms(sent_by) };
         let ack = Ack {
@@ -263,11 +260,37 @@ fn cubic_of_linux_ends_slow_start_by_a_train() {
             ..acked(1)
         };
         cubic.on_ack(&ack, &mut w);
+        if !w.in_slow_start() {
+            return Some((packet, w.ssthresh));
+        }
     }
+    None
+}
+
+#[test]
+fn cubic_of_linux_ends_slow_start_by_a_train() {
     // A train ends slow start when it is longer than (40 ms + 1 ms) / 2: the 19th ACK of the second round, 21.6 ms after the
     // first, at a window of 10 + 28 packets. In the first round the window is 16 packets at the 7th ACK, 7.2 ms after the train
     // began, which is no part of it.
-    assert_eq!((packet, w.ssthresh), (29, 38.0));
+    assert_eq!(end_of_slow_start(linux_cubic()), Some((29, 38.0)));
+    // A paced train may be 41 ms long.
+    let mut paced = linux_cubic();
+    paced.sender_paces();
+    assert_eq!(end_of_slow_start(paced), None);
+}
+
+#[test]
+fn hystart_limits_the_growth_by_an_ack_unless_packets_are_paced() {
+    // L of RFC 9406 section 4.3.
+    for (paced, cwnd) in [(false, 108.0), (true, 120.0)] {
+        let mut cubic = with("cubic", &ControlParameters::new().with("hystart", true));
+        if paced {
+            cubic.sender_paces();
+        }
+        let mut w = window(100.0, f64::INFINITY);
+        cubic.on_ack(&acked(20), &mut w);
+        assert_eq!(w.cwnd, cwnd);
+    }
 }
 
 #[test]

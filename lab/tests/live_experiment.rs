@@ -186,6 +186,32 @@ fn tcplp_takes_the_link_again_when_others_have_gone() {
     }
 }
 
+/// Slow start on a line of 100 Mb/s and 40 ms, up to a window of 160 packets: ACKs let packets leave at twice the line's rate, and half of
+/// the window waits; paced it takes half a round trip, which is slower than the line.
+#[test]
+fn pacing_keeps_the_queue_of_slow_start_short() {
+    let longest = |pacing: bool| {
+        let text = format!(
+            "name = \"paced\"\nduration = \"1s\"\n\
+             [[links]]\nfrom = \"a\"\nto = \"left\"\ndelay = \"2ms\"\n\
+             [[links]]\nname = \"bottleneck\"\nfrom = \"left\"\nto = \"b\"\nrate = \"100mbit\"\ndelay = \"18ms\"\n\
+             [[flows]]\nname = \"reno\"\nfrom = \"a\"\nto = \"b\"\nbytes = \"448kB\"\ntcp = {{ pacing = {pacing} }}\n"
+        );
+        let file = ScenarioFile::parse("paced.toml", &text, &[], None).unwrap();
+        let scenario = file.scenario();
+        let measured = measure(scenario);
+        let simulated = netnice_sim::run(scenario, 1, || true).unwrap().unwrap();
+        [measured, simulated].map(|results| {
+            assert!(flow(&results, "reno").completion_s.is_some());
+            bottleneck(&results).max_packets as f64
+        })
+    };
+    let (paced, not_paced) = (longest(true), longest(false));
+    println!("longest queues, measured and simulated: paced {paced:?}, else {not_paced:?}");
+    assert_between("measured", not_paced[0] / paced[0], 2.5, 20.0);
+    assert_between("simulated", not_paced[1] / paced[1], 5.0, 20.0);
+}
+
 #[test]
 fn timed_sources_send_what_they_say() {
     let scenario = scenario(

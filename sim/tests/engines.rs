@@ -219,7 +219,7 @@ from = "a"
 to = "y"
 count = 3
 congestion_control = "cubic"
-tcp = { recovery = "linux", timestamps = true }
+tcp = { recovery = "linux", timestamps = true, pacing = true }
 [[flows]]
 name = "back"
 from = "y"
@@ -326,6 +326,7 @@ struct Flow {
     /// Sends against the direction of the others.
     reverse: bool,
     delayed_ack: bool,
+    paced: bool,
     access_kbit: u64,
     access_queue: usize,
     access_ms: u64,
@@ -381,19 +382,22 @@ fn flow() -> impl Strategy<Value = Flow> {
     );
     let times = (0u64..800, prop::option::weighted(0.3, 0u64..6000));
     let bytes = prop::option::weighted(0.3, 1u64..200_000);
-    (kind, ends, any::<bool>(), access, bytes, times).prop_map(
-        |(kind, (own_source, own_sink, reverse), delayed_ack, access, bytes, times)| Flow {
-            kind,
-            own_source,
-            own_sink,
-            reverse,
-            delayed_ack,
-            access_kbit: access.0,
-            access_queue: access.1,
-            access_ms: access.2,
-            bytes,
-            start_ms: times.0,
-            stop_ms: times.1,
+    (kind, ends, any::<(bool, bool)>(), access, bytes, times).prop_map(
+        |(kind, (own_source, own_sink, reverse), (delayed_ack, paced), access, bytes, times)| {
+            Flow {
+                kind,
+                own_source,
+                own_sink,
+                reverse,
+                delayed_ack,
+                paced,
+                access_kbit: access.0,
+                access_queue: access.1,
+                access_ms: access.2,
+                bytes,
+                start_ms: times.0,
+                stop_ms: times.1,
+            }
         },
     )
 }
@@ -684,6 +688,7 @@ fn add(
             } else {
                 "reno"
             });
+            tcp.sender.pacing = flow.paced;
             if flow.delayed_ack {
                 tcp.receiver = ReceiverConfig {
                     delayed_ack: Some(DelayedAck::default()),
@@ -1034,6 +1039,7 @@ fn plain_world(seed: u64, kbit: u64) -> Case {
         own_sink: true,
         reverse,
         delayed_ack: false,
+        paced: false,
         access_kbit: 100_000,
         access_queue: 50,
         access_ms: 3,
@@ -1124,6 +1130,7 @@ fn packets_left_on_a_link_stay_in_order() {
         own_sink: !own_source,
         reverse: false,
         delayed_ack: own_source,
+        paced: own_source,
         access_kbit: 800,
         access_queue: 2,
         access_ms,

@@ -657,3 +657,34 @@ application = { kind = "cbr", rate = "80kbit" }
         assert_eq!(dropped > 800, drops, "{dropped}");
     }
 }
+
+/// Slow start on a line of 100 Mb/s and 40 ms, up to a window of 160 packets.
+#[test]
+fn pacing_keeps_the_queue_of_slow_start_short() {
+    let longest = |pacing: bool| {
+        let text = format!(
+            r#"
+name = "paced"
+duration = "1s"
+links = [
+    {{ from = "a", to = "left", delay = "2ms" }},
+    {{ name = "line", from = "left", to = "b", rate = "100mbit", delay = "18ms" }},
+]
+[[flows]]
+name = "reno"
+from = "a"
+to = "b"
+bytes = "448kB"
+tcp = {{ pacing = {pacing} }}
+"#
+        );
+        let file = ScenarioFile::parse("paced.toml", &text, &[], None).unwrap();
+        let results = run(file.scenario(), 1, || true).unwrap().unwrap();
+        assert!(results.flows[0].completion_s.is_some());
+        results.queues[0].max_packets
+    };
+    // ACKs let packets leave at twice the line's rate, so that half of the window waits.
+    assert!((75..=85).contains(&longest(false)), "{}", longest(false));
+    // The window in half a round trip is 8000 packets a second, which the line's 8333 bear. At first ten leave at once.
+    assert_eq!(longest(true), 9);
+}

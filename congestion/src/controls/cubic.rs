@@ -144,6 +144,12 @@ impl CongestionControl for Cubic {
         false
     }
 
+    fn sender_paces(&mut self) {
+        if let Some(hystart) = &mut self.hystart {
+            hystart.paced = true;
+        }
+    }
+
     fn on_loss(&mut self, congestion: &Congestion, window: &mut Window) {
         self.maximum = if self.fast_convergence && window.cwnd < self.maximum {
             window.cwnd * (1.0 + self.beta) / 2.0

@@ -16,7 +16,7 @@ const SAMPLES: u32 = 8;
 const CONSERVATIVE_DIVISOR: f64 = 4.0;
 /// CSS_ROUNDS: length of conservative slow start in rounds.
 const CONSERVATIVE_ROUNDS: u32 = 5;
-/// L: largest increase of the window by one ACK of an unpaced sender, in packets.
+/// L: largest increase of the window by one ACK of an unpaced sender, in packets. With pacing it is infinite.
 const LIMIT_PACKETS: u32 = 8;
 
 /// The first slow start of a connection.
@@ -28,6 +28,8 @@ pub(crate) struct HyStart {
     samples: u32,
     /// Conservative slow start: the round-trip time that started it, and its rounds so far.
     conservative: Option<(u64, u32)>,
+    /// The sender paces.
+    pub(crate) paced: bool,
 }
 
 impl HyStart {
@@ -37,7 +39,11 @@ impl HyStart {
             window.ssthresh = window.cwnd;
             return;
         }
-        let packets = f64::from(ack.acked.min(LIMIT_PACKETS));
+        let limit = match self.paced {
+            true => u32::MAX,
+            false => LIMIT_PACKETS,
+        };
+        let packets = f64::from(ack.acked.min(limit));
         window.cwnd += match self.conservative {
             Some(_) => packets / CONSERVATIVE_DIVISOR,
             None => packets,

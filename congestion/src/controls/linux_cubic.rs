@@ -38,7 +38,7 @@ const SAMPLES: u32 = 8;
 /// Bounds of the rise that ends slow start, an eighth of the smallest round trip.
 const RISE_NS: (u64, u64) = (4_000_000, 16_000_000);
 
-/// HyStart: ends slow start when a round's train of ACKs is as long as half the round trip, or when round trips rise.
+/// HyStart: ends slow start when a round's train of ACKs is as long as half the round trip, or with pacing as the round trip, or when round trips rise.
 #[derive(Debug, Clone, Default)]
 struct HyStart {
     found: bool,
@@ -47,6 +47,8 @@ struct HyStart {
     last_ack_ns: u64,
     round_minimum_ns: Option<u64>,
     samples: u32,
+    /// The sender paces.
+    paced: bool,
 }
 
 impl HyStart {
@@ -64,7 +66,9 @@ impl HyStart {
         if ack.now_ns - self.last_ack_ns <= TRAIN_GAP_NS {
             self.last_ack_ns = ack.now_ns;
             let length_ns = ack.now_ns - self.round_start_ns;
-            self.found |= length_ns > (smallest_ns + TRAIN_ALLOWANCE_NS) / 2;
+            // Pacing at twice the window in a round trip takes half of it by itself.
+            let parts = if self.paced { 1 } else { 2 };
+            self.found |= length_ns > (smallest_ns + TRAIN_ALLOWANCE_NS) / parts;
         }
         let minimum_ns = self.round_minimum_ns.map_or(rtt_ns, |ns| ns.min(rtt_ns));
         self.round_minimum_ns = Some(minimum_ns);
@@ -246,6 +250,10 @@ impl CongestionControl for LinuxCubic {
         false
     }
 
+    fn sender_paces(&mut self) {
+        self.hystart.paced = true;
+    }
+
     fn on_loss(&mut self, _congestion: &Congestion, window: &mut Window) {
         self.reduce(window);
     }
@@ -255,7 +263,10 @@ impl CongestionControl for LinuxCubic {
         self.reduce(window);
         self.maximum = 0;
         self.smallest_rtt_ns = None;
-        self.hystart = HyStart::default();
+        self.hystart = HyStart {
+            paced: self.hystart.paced,
+            ..HyStart::default()
+        };
     }
 
     /// Excludes an idle period from the epoch.

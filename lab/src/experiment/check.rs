@@ -64,6 +64,10 @@ pub fn check(scenario: &Scenario) -> Vec<Problem> {
             );
             problems.push(place.at("packet_size").problem(text));
         }
+        if flow.tcp.pacing && matches!(flow.application, Application::Command(_)) {
+            let text = "a lab cannot set options of a command's sockets; leave it out, or let the command set SO_MAX_PACING_RATE";
+            problems.push(place.at("tcp").at("pacing").problem(text));
+        }
         if let Some(receiver) = flow.receiver.at_low_priority() {
             problems.extend(check_receiver(flow, receiver, &place));
         }
@@ -277,6 +281,10 @@ mod tests {
             (
                 "receiver = \"rledbat\"",
                 "flows[0].receiver: no kernel has the receiver `rledbat`; allowed in a lab: netnice, tcplp, hstcplp, plain",
+            ),
+            (
+                "application = { kind = \"command\", command = \"true\" }\ntcp = { pacing = true }",
+                "flows[0].tcp.pacing: a lab cannot set options of a command's sockets",
             ),
             (
                 "packet_size = \"80B\"",

@@ -267,6 +267,9 @@ fn transport_words(group: &FlowGroup) -> String {
         (true, true) => ", PRR and RACK-TLP",
     };
     words.push(format!("{recovery}{with}"));
+    if tcp.pacing {
+        words.push("paced".to_owned());
+    }
     words.push(match tcp.delayed_ack {
         DelayedAck::Off => "an ACK per packet".to_owned(),
         DelayedAck::After(time) if tcp.packets_per_ack == Tcp::default().packets_per_ack => {

@@ -142,6 +142,9 @@ pub struct Tcp {
     pub ecn: bool,
     /// With `ecn`: ACKs count marked packets (AccECN, RFC 9768). Simulated.
     pub accurate_ecn: bool,
+    /// Packets are paced as by Linux with SO_MAX_PACING_RATE or the queue discipline fq, in place of leaving as ACKs come. Controls that
+    /// pace themselves, such as BBR, are left alone.
+    pub pacing: bool,
     /// Retransmission timeout (RTO) before the first round-trip time is measured.
     pub initial_rto: TimeSpan,
     /// Smallest retransmission timeout (RTO); 200 ms with Linux's recovery, else 1 s.
@@ -172,6 +175,7 @@ impl Default for Tcp {
             quick_acks: None,
             ecn: false,
             accurate_ecn: false,
+            pacing: false,
             initial_rto: TimeSpan::from_secs(1),
             min_rto: None,
             rtt_tick: TimeSpan::default(),

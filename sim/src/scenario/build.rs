@@ -311,6 +311,7 @@ fn tcp_spec(
             rack: tcp.rack,
             linux: tcp.recovery == model::Recovery::Linux,
             accurate_ecn: tcp.accurate_ecn,
+            pacing: tcp.pacing,
             handshake: tcp.handshake,
             ..SenderConfig::default()
         },

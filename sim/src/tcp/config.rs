@@ -94,6 +94,8 @@ pub struct SenderConfig {
     /// With `ecn`: the receiver reports marks by AccECN (RFC 9768), if the handshake, where there is one, agrees on it; without one
     /// its [`ReceiverConfig::mark_feedback`] must be `Accurate`.
     pub accurate_ecn: bool,
+    /// The sender paces as Linux does with SO_MAX_PACING_RATE or the queue discipline fq, where the control has no interval of its own.
+    pub pacing: bool,
     /// Initial window in packets (RFC 6928: 10; ns-2.35: 2).
     pub initial_window: u32,
     /// Initial slow start threshold in packets; infinite by default.
@@ -117,6 +119,7 @@ impl Default for SenderConfig {
             rack: false,
             linux: false,
             accurate_ecn: false,
+            pacing: false,
             timeout: TimeoutConfig::default(),
             timestamps: true,
             clock: Clock::default(),

@@ -21,7 +21,7 @@ prop_compose! {
     fn ends()(
         recovery in prop_oneof![Just(Recovery::Reno), Just(Recovery::NewReno), Just(Recovery::Sack)],
         (limited_transmit, impatient, rescue_retransmission, prr, rack) in any::<(bool, bool, bool, bool, bool)>(),
-        (duplicate_sack, linux) in any::<(bool, bool)>(),
+        (duplicate_sack, linux, pacing) in any::<(bool, bool, bool)>(),
         (timestamps, handshake, by_receiver, delayed) in any::<(bool, bool, bool, bool)>(),
         mss in 100u32..1500,
         initial_window in 1u32..12,
@@ -36,7 +36,7 @@ prop_compose! {
         };
         (
             SenderConfig {
-                mss, initial_window, recovery, limited_transmit, impatient, rescue_retransmission, prr, rack, linux,
+                mss, initial_window, recovery, limited_transmit, impatient, rescue_retransmission, prr, rack, linux, pacing,
                 timestamps, opener, handshake, timeout,
                 // Without a handshake the sender does not know the receive window at first.
                 max_window: if handshake { u32::MAX } else { (window / mss).max(1) },

@@ -4,6 +4,7 @@
 mod any_path;
 mod connection;
 mod control;
+mod pacing;
 mod pipe;
 mod rack;
 mod receive_window;

@@ -86,6 +86,9 @@ impl Programs<'_> {
         set_up(&socket, group)?;
         socket.set_tcp_nodelay(true).attempted("set TCP_NODELAY")?;
         if sends {
+            if group.tcp.pacing {
+                pace(&socket)?;
+            }
             self.controls.put(&socket, &group.congestion_control)?;
         } else if let Some(window) = group.tcp.receiver_window {
             // A fixed buffer keeps the kernel from growing the window.
@@ -146,6 +149,26 @@ impl Programs<'_> {
         sender.connect(&to).attempted("connect a UDP socket")?;
         self.sinks.push(sink);
         Ok(sender)
+    }
+}
+
+/// Has TCP pace the socket, and those that it accepts, by its own rate: any limit but the largest number says that pacing is
+/// needed (`sk_setsockopt()` in net/core/sock.c), and this one is above every rate.
+fn pace(socket: &Socket) -> Result<(), LabError> {
+    let no_limit = libc::c_ulong::MAX / 2;
+    // SAFETY: the value is an unsigned long that lives through the call.
+    let answer = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_MAX_PACING_RATE,
+            std::ptr::from_ref(&no_limit).cast(),
+            size_of::<libc::c_ulong>() as libc::socklen_t,
+        )
+    };
+    match answer {
+        0 => Ok(()),
+        _ => Err(std::io::Error::last_os_error()).attempted("set SO_MAX_PACING_RATE"),
     }
 }
 

@@ -6,6 +6,7 @@ mod handshake;
 mod linux;
 mod loss_by_time;
 mod outstanding;
+mod pacing;
 mod persist;
 mod prefetch;
 mod proportional_rate;
@@ -191,9 +192,12 @@ impl Sender {
     /// Connections of equal configurations may share one.
     pub fn new(
         config: impl Into<Arc<SenderConfig>>,
-        control: Box<dyn CongestionControl>,
+        mut control: Box<dyn CongestionControl>,
     ) -> Sender {
         let mut config = config.into();
+        if config.pacing {
+            control.sender_paces();
+        }
         if config.linux && !(config.rack && config.prr) {
             Arc::make_mut(&mut config).settle();
         }

@@ -45,6 +45,9 @@ impl Sender {
         let probes = self.loss_timer == LossTimer::ProbeDue;
         if self.pacing_until_ns > now_ns && !in_burst && !probes {
             self.wants_pacing = true;
+            if self.config.pacing && self.config.linux {
+                self.note_use_of_window();
+            }
             return None;
         }
         self.wants_pacing = false;
@@ -74,28 +77,14 @@ impl Sender {
             self.schedule_probe(now_ns);
         }
         self.last_sent_ns = now_ns;
-        if in_burst {
+        if self.config.pacing {
+            self.pace(now_ns, segment.length, in_burst);
+        } else if in_burst {
             self.burst_left -= 1;
         } else {
-            self.pace(now_ns);
+            self.pace_by_control(now_ns);
         }
         Some(segment)
-    }
-
-    /// Starts a burst and the pause after it as a packet leaves, if the control paces.
-    #[inline]
-    fn pace(&mut self, now_ns: u64) {
-        let interval_ns = self
-            .control
-            .pacing_interval_ns(&self.window, self.smoothed_rtt_ns);
-        if let Some(interval_ns) = interval_ns {
-            let burst = self.control.pacing_burst_packets().clamp(1, 1 << 16);
-            let pause_ns = interval_ns.saturating_mul(u64::from(burst));
-            self.pacing_until_ns = self.pacing_until_ns.max(now_ns).saturating_add(pause_ns);
-            self.burst_left = (burst - 1) as u16;
-        } else {
-            self.burst_left = 0;
-        }
     }
 
     /// Packets that may be in flight, by the congestion window, its inflation in fast recovery, and limited transmit.
