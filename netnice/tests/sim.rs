@@ -436,7 +436,13 @@ fn plots_are_drawn_from_results() {
     let (directory, file) = place(SCENARIO);
     let out = directory.path().join("out");
     succeeded(&run(&["sim", text(&file), "--quiet", "--out", text(&out)]));
-    let names = succeeded(&run(&["plot", text(&out)]));
+    let plotted = run(&["plot", text(&out)]);
+    let said = String::from_utf8_lossy(&plotted.stderr);
+    assert!(
+        said.contains("netnice: queue_packets: 3 idle queues are left out"),
+        "{said}"
+    );
+    let names = succeeded(&plotted);
     for name in ["goodput_by_flow.svg", "cwnd.svg", "queue_packets.svg"] {
         assert!(names.contains(name), "{names}");
     }

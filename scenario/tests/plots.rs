@@ -13,15 +13,16 @@ fn point(x: f64, y: f64, half_width: f64) -> Point {
 }
 
 fn sweep() -> Plot {
-    let curve = |name: &str, factor: f64| Curve {
-        name: name.to_owned(),
-        points: [(0.05, 4.0), (0.4, 2.0), (51.2, 5.0)]
-            .map(|(x, y)| point(x, y * factor, 0.3))
-            .to_vec(),
+    let curve = |name: &str, factor: f64| {
+        let points = [(0.05, 4.0), (0.4, 2.0), (51.2, 5.0)];
+        let points = points.map(|(x, y)| point(x, y * factor, 0.3));
+        Curve::new(name.to_owned(), points.to_vec())
     };
     Plot {
         name: "sweep".to_owned(),
         title: "square_wave: goodput".to_owned(),
+        caption: "mean of 3 seeds".to_owned(),
+        notes: Vec::new(),
         x: Axis::Quantity {
             label: "period".to_owned(),
             logarithmic: true,
@@ -38,10 +39,10 @@ fn bars() -> Plot {
             label: "control".to_owned(),
             names: vec!["reno".to_owned(), "a < b".to_owned()],
         },
-        curves: vec![Curve {
-            name: "goodput".to_owned(),
-            points: vec![point(0.0, 3.0, 0.5), point(1.0, 1.0, 0.0)],
-        }],
+        curves: vec![Curve::new(
+            "goodput".to_owned(),
+            vec![point(0.0, 3.0, 0.5), point(1.0, 1.0, 0.0)],
+        )],
         ..sweep()
     }
 }
@@ -74,6 +75,26 @@ fn names_along_are_bars() {
     assert!(text.matches("<rect").count() >= 3);
     // Each bar has its figure.
     assert!(text.contains("\n3\n</text>"));
+}
+
+#[test]
+fn wide_intervals_leave_the_means_apart() {
+    let mut plot = sweep();
+    plot.curves[0].points[1].half_width = 1000.0;
+    let text = svg(&plot).unwrap();
+    // The largest mean is 5: the axis ends a quarter above, and the caption says what is missing.
+    assert!(text.contains("\n6\n</text>") && !text.contains("\n8\n</text>"));
+    assert!(text.contains("mean of 3 seeds, cut at the top"));
+    assert!(!svg(&sweep()).unwrap().contains("cut"));
+}
+
+#[test]
+fn a_single_curve_has_its_name() {
+    for mut plot in [sweep(), bars()] {
+        plot.curves.truncate(1);
+        plot.curves[0].name = "alone".to_owned();
+        assert!(svg(&plot).unwrap().contains("alone"));
+    }
 }
 
 #[test]

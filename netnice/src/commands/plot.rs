@@ -30,12 +30,17 @@ Examples:
 
 Figures of results, as far as these have the data:
   goodput_by_flow   goodput of the flows over the sweep, with 95 % confidence
-                    intervals
+                    intervals; bars where its values are names or have
+                    several units
   response_times    mean response time of web objects by size
   cwnd, goodput, queue_packets, queue_delay
-                    time series where the scenario has a sampling interval:
-                    means over the seeds, with 95 % confidence intervals, of
-                    the first settings of a sweep
+                    time series where the scenario has a sampling interval, of
+                    the first settings of a sweep: means over the seeds, with
+                    95 % confidence intervals, or with each seed where there
+                    are fewer than five
+
+Intervals that would hide how far the means are apart are cut. Queues that are idle, and curves beyond \
+those that can be told apart, are left out; stderr says how many.
 
 The picture of a log has the rate, the queueing delay with the threshold of yielding, and the number \
 of connections in each state, over time. It is shaded where at least half of the connections yield \
@@ -114,6 +119,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     };
     fs::create_dir_all(&to).with_context(|| to.display().to_string())?;
     for plot in plots {
+        for note in &plot.notes {
+            text::say!("netnice: {}: {note}", plot.name);
+        }
         let path = match arguments.format {
             Format::Svg => {
                 let path = to.join(format!("{}.svg", plot.name));

@@ -17,8 +17,8 @@ use crate::scale::plain;
 
 /// Width and height in pixels.
 const SIZE: (u32, u32) = (960, 600);
-/// Confidence intervals take at most this times the height of the largest mean.
-const MOST_ERROR: f64 = 1.5;
+/// Confidence intervals raise the top of the axis by at most this part of the largest mean; what is above is cut.
+const MOST_ERROR: f64 = 0.25;
 /// A PNG is drawn so many times as large and then reduced, which makes its edges smooth.
 const OVERSAMPLING: u32 = 3;
 /// Points of a sweep are so few at most. Dots and intervals of more, as in a time series, would hide the line.
@@ -227,14 +227,15 @@ struct Common {
 fn labels<'a>(plot: &'a Plot, areas: &'a [Area]) -> Vec<&'a str> {
     let areas = areas.iter().map(|area| area.name.as_str());
     let curves = plot.curves.iter().map(|curve| curve.name.as_str());
-    areas.chain(curves).collect()
+    let named = areas.chain(curves).filter(|name| !name.is_empty());
+    named.collect()
 }
 
-/// Width of these labels in pixels; a single curve has none.
+/// Width of these labels in pixels.
 fn label_width(labels: &[&str]) -> u32 {
     let longest = labels.iter().map(|label| shortened(label).chars().count());
     match labels.len() {
-        0 | 1 => 0,
+        0 => 0,
         _ => 34 + (longest.max().unwrap_or(0) as f64 * f64::from(LETTERS) * LETTER_WIDTH) as u32,
     }
 }
@@ -298,7 +299,12 @@ fn vertical(plot: &Plot, areas: &[Area]) -> TickedAxis {
     let highest = ys().fold(0.0, f64::max);
     // An interval of few seeds may be many times the mean; the means must still be distinguishable.
     let ends = points().map(|point| point.y + point.half_width);
-    let end = ends.fold(highest, f64::max).min(highest * MOST_ERROR);
+    let end = ends
+        .fold(highest, f64::max)
+        .min(highest * (1.0 + MOST_ERROR));
+    let seeds = plot.curves.iter().flat_map(|curve| &curve.seeds).flatten();
+    let seeds = seeds.map(|(_, y)| *y).filter(|y| y.is_finite());
+    let end = seeds.fold(end, f64::max);
     let spans = areas.iter().flat_map(|area| &area.spans);
     let heights = spans.filter_map(|span| Some(span.y?.1));
     let (bottom, top) = range([0.0, end].into_iter().chain(ys()).chain(heights));
@@ -323,8 +329,12 @@ fn draw_all<B: DrawingBackend>(
     let (low, high) = (y.range().start, y.range().end);
 
     area.fill(&WHITE)?;
+    let title = match plot.caption.is_empty() {
+        true => plot.title.clone(),
+        false => format!("{} ({}{})", plot.title, plot.caption, cut_words(plot, high)),
+    };
     let mut chart = ChartBuilder::on(area)
-        .caption(&plot.title, letters(TITLE_LETTERS, zoom))
+        .caption(&title, letters(TITLE_LETTERS, zoom))
         .margin(12 * zoom)
         .margin_right((16 + width) * zoom)
         .x_label_area_size(44 * zoom)
@@ -391,6 +401,10 @@ fn draw_all<B: DrawingBackend>(
                 swatches.push((curve.name.as_str(), look.fill()));
             }
             Axis::Quantity { .. } => {
+                for seed in &curve.seeds {
+                    let thin = look.colour.mix(0.35).stroke_width(zoom);
+                    chart.draw_series(LineSeries::new(seed.iter().copied(), thin))?;
+                }
                 let style = look.colour.stroke_width(2 * zoom);
                 let line = curve.points.iter().map(|point| (point.x, point.y));
                 if curve.points.len() > MOST_DOTS {
@@ -479,6 +493,17 @@ fn error_bars(curve: &Curve) -> impl Iterator<Item = (&Point, f64, f64)> {
         let low = (point.y - point.half_width).max(0.0);
         (point, low, point.y + point.half_width)
     })
+}
+
+/// What the caption has to say about intervals that end above the axis.
+fn cut_words(plot: &Plot, top: f64) -> &'static str {
+    let points = plot.curves.iter().flat_map(|curve| &curve.points);
+    let mut above =
+        points.filter(|point| point.half_width > 0.0 && point.y + point.half_width > top);
+    match above.next() {
+        Some(_) => ", cut at the top",
+        None => "",
+    }
 }
 
 #[cfg(test)]

@@ -16,6 +16,10 @@ pub struct Plot {
     pub name: String,
     /// Title.
     pub title: String,
+    /// What lines, bands and error bars are, in small letters below the title; may be empty.
+    pub caption: String,
+    /// What is not drawn, and why: a sentence each.
+    pub notes: Vec<String>,
     /// The quantity on the horizontal axis.
     pub x: Axis,
     /// The quantity on the vertical axis, in words with its unit.
@@ -48,10 +52,23 @@ pub enum Axis {
 /// Points that belong together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Curve {
-    /// Name for the legend.
+    /// Name for the legend, which has none of a curve without a name.
     pub name: String,
     /// The points, in the order of x.
     pub points: Vec<Point>,
+    /// `(x, y)` of single runs, drawn as thin lines behind the curve.
+    pub seeds: Vec<Vec<(f64, f64)>>,
+}
+
+impl Curve {
+    /// A curve through these points, without single runs.
+    pub fn new(name: String, points: Vec<Point>) -> Self {
+        Self {
+            name,
+            points,
+            seeds: Vec::new(),
+        }
+    }
 }
 
 /// A point with the half width of its confidence interval.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The choice of plots: time series, the sweep, response times by size.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use netnice_queue::{Bytes, LossFraction, Rate};
 
@@ -37,7 +37,46 @@ fn keep_distinguishable(plot: &mut Plot) {
     if all > MOST_CURVES {
         plot.curves.truncate(MOST_CURVES);
         plot.title += &format!(" ({MOST_CURVES} of {all} curves)");
+        let left_out = all - MOST_CURVES;
+        plot.notes.push(format!(
+            "{left_out} of {all} curves are left out: no more than {MOST_CURVES} can be told apart"
+        ));
     }
+}
+
+/// A confidence interval of fewer seeds is mostly wider than the values are apart: the seeds themselves say more.
+const LEAST_SEEDS: usize = 5;
+/// With more curves over time, bands and single seeds would hide the means.
+const MOST_SPREADS: usize = 6;
+
+/// Queues that hold packets in at most one sample of each run, or in 1 % of the samples, and whose mean is below 1 % of
+/// the largest mean.
+fn idle<'a>(series: impl Iterator<Item = &'a Series>) -> HashSet<&'a str> {
+    #[derive(Default)]
+    struct Use {
+        runs: usize,
+        samples: usize,
+        positive: usize,
+        sum: f64,
+    }
+    let mut queues: HashMap<&str, Use> = HashMap::new();
+    for series in series {
+        let queue = queues.entry(&series.of).or_default();
+        queue.runs += 1;
+        for value in series.value.iter().filter(|value| value.is_finite()) {
+            queue.samples += 1;
+            queue.positive += usize::from(*value > 0.0);
+            queue.sum += value;
+        }
+    }
+    let mean = |queue: &Use| queue.sum / queue.samples.max(1) as f64;
+    let largest = queues.values().map(mean).fold(0.0, f64::max);
+    let idle = queues.iter().filter(|(_, queue)| {
+        queue.positive == 0
+            || (queue.positive <= queue.runs.max(queue.samples / 100)
+                && mean(queue) < 0.01 * largest)
+    });
+    idle.map(|(name, _)| *name).collect()
 }
 
 /// One quantity over time at the first point of the sweep: its mean over the seeds, times `scale`.
@@ -61,36 +100,49 @@ fn time_series(
             names.push(&series.of);
         }
     }
+    let mut notes = Vec::new();
     // Most queues of a large network are empty all the time, and would hide the others.
     if quantity.starts_with("queue") && names.len() > 1 {
-        let positive = |series: &Series| {
-            series
-                .value
-                .iter()
-                .any(|value| *value > 0.0 && value.is_finite())
-        };
-        let used: HashSet<&str> = all()
-            .filter(|series| positive(series))
-            .map(|series| series.of.as_str())
-            .collect();
-        names.retain(|name| used.contains(name));
+        let idle = idle(all());
+        names.retain(|name| !idle.contains(name));
+        match idle.len() {
+            0 => {}
+            1 => notes.push("1 idle queue is left out".to_owned()),
+            more => notes.push(format!("{more} idle queues are left out")),
+        }
     }
-    let seeds = match runs[..] {
-        [] => String::new(),
-        [run] => format!("seed {}", run.seed),
-        _ => format!("mean and 95 % confidence interval of {} seeds", runs.len()),
+    let spread = names.len() <= MOST_SPREADS;
+    let caption = match (&runs[..], spread) {
+        ([], _) => String::new(),
+        ([run], _) => format!("seed {}", run.seed),
+        (_, false) => format!("mean of {} seeds", runs.len()),
+        (_, true) if runs.len() < LEAST_SEEDS => {
+            format!(
+                "mean of {} seeds, and each of them as a thin line",
+                runs.len()
+            )
+        }
+        (_, true) => format!(
+            "mean of {} seeds; band: 95 % confidence interval of the mean",
+            runs.len()
+        ),
     };
     let settings = match settings.is_empty() {
         true => String::new(),
         false => format!(", {}", words(settings)),
     };
-    let curves = names.into_iter().map(|name| Curve {
-        name: name.to_owned(),
-        points: Vec::new(),
-    });
+    let curves = names
+        .into_iter()
+        .map(|name| Curve::new(name.to_owned(), Vec::new()));
     let mut plot = Plot {
         name: quantity.to_owned(),
-        title: format!("{}: {seeds}{settings}", manifest.scenario),
+        title: format!(
+            "{}: {}{settings}",
+            manifest.scenario,
+            quantity_words(quantity)
+        ),
+        caption,
+        notes,
         x: Axis::Quantity {
             label: "time (s)".to_owned(),
             logarithmic: false,
@@ -104,8 +156,33 @@ fn time_series(
     for curve in &mut plot.curves {
         let of_seeds: Vec<&Series> = all().filter(|series| series.of == curve.name).collect();
         curve.points = mean_over_time(&of_seeds, scale);
+        let few = of_seeds.len() < LEAST_SEEDS;
+        if few || !spread {
+            let points = curve.points.iter_mut();
+            points.for_each(|point| point.half_width = 0.0);
+        }
+        if few && spread && of_seeds.len() > 1 {
+            let seeds = of_seeds.iter().map(|series| {
+                let samples = series.time_s.iter().zip(series.value.iter());
+                let finite = samples.filter(|(_, value)| value.is_finite());
+                finite
+                    .map(|(&time, &value)| (time, value * scale))
+                    .collect()
+            });
+            curve.seeds = seeds.collect();
+        }
     }
     plot
+}
+
+/// A quantity of a time series in words.
+fn quantity_words(quantity: &str) -> &str {
+    match quantity {
+        "cwnd" => "congestion window",
+        "queue_packets" => "queue",
+        "queue_delay" => "queueing delay",
+        other => other,
+    }
 }
 
 /// The mean of these series at each time at which one of them has a value, times `scale`.
@@ -136,34 +213,46 @@ fn words(settings: &[(String, String)]) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// Goodput of each entry of flows: along the last axis of the sweep that is a quantity, else as bars.
+/// What the points of a sweep are: the largest number of seeds is that of a complete one.
+fn of_seeds(summary: &Summary) -> String {
+    let seeds = summary.points.iter().map(|point| point.seeds.len());
+    match seeds.max() {
+        None | Some(0) => String::new(),
+        Some(1) => "one seed".to_owned(),
+        Some(seeds) => format!("mean of {seeds} seeds with its 95 % confidence interval"),
+    }
+}
+
+/// The unit of all values of an axis of the sweep; `None` where they have none, or several.
+fn unit_of(summary: &Summary, axis: usize) -> Option<&'static str> {
+    let mut units = summary
+        .points
+        .iter()
+        .map(|point| quantity(&point.settings[axis].1).map(|(_, unit)| unit));
+    let first = units.next()??;
+    units.all(|unit| unit == Some(first)).then_some(first)
+}
+
+/// Goodput of each entry of flows: along the last axis of the sweep whose values are quantities of one unit, else as bars.
 fn goodput(manifest: &Manifest, summary: &Summary) -> Plot {
-    let along = (0..manifest.axes.len()).rev().find(|&axis| {
-        let mut points = summary.points.iter();
-        points.all(|point| quantity(&point.settings[axis].1).is_some())
-    });
-    let title = format!(
-        "{}: goodput, mean and 95 % confidence interval",
-        manifest.scenario
-    );
+    let axes = (0..manifest.axes.len()).rev();
+    let along = axes
+        .filter_map(|axis| Some((axis, unit_of(summary, axis)?)))
+        .next();
+    let title = format!("{}: goodput", manifest.scenario);
     let y_label = "goodput (Mb/s)".to_owned();
     let mut curves: Vec<Curve> = Vec::new();
     let mut add =
         |name: String, point: Point| match curves.iter_mut().find(|curve| curve.name == name) {
             Some(curve) => curve.points.push(point),
-            None => curves.push(Curve {
-                name,
-                points: vec![point],
-            }),
+            None => curves.push(Curve::new(name, vec![point])),
         };
     let x = match along {
-        Some(axis) => {
+        Some((axis, unit)) => {
             let mut values = Vec::new();
-            let mut unit = "";
             for point in &summary.points {
-                let (x, of) = quantity(&point.settings[axis].1).unwrap_or((0.0, ""));
+                let (x, _) = quantity(&point.settings[axis].1).unwrap_or((0.0, ""));
                 values.push(x);
-                unit = of;
                 let mut others = point.settings.clone();
                 others.remove(axis);
                 for (of, y, half_width) in goodputs(point) {
@@ -178,6 +267,19 @@ fn goodput(manifest: &Manifest, summary: &Summary) -> Plot {
                     unit => format!("{} ({unit})", manifest.axes[axis]),
                 },
                 logarithmic: spans_decades(&values),
+            }
+        }
+        // Without a sweep there is one group of bars: the flows' names stand along.
+        None if manifest.axes.is_empty() => {
+            let mut names = Vec::new();
+            for (of, y, half_width) in summary.points.iter().flat_map(goodputs) {
+                let x = names.len() as f64;
+                add(String::new(), Point { x, y, half_width });
+                names.push(of);
+            }
+            Axis::Names {
+                label: String::new(),
+                names,
             }
         }
         None => {
@@ -202,6 +304,8 @@ fn goodput(manifest: &Manifest, summary: &Summary) -> Plot {
     Plot {
         name: "goodput_by_flow".to_owned(),
         title,
+        caption: of_seeds(summary),
+        notes: Vec::new(),
         x,
         y_label,
         y_logarithmic: false,
@@ -248,10 +352,7 @@ fn response_times(manifest: &Manifest, summary: &Summary) -> Plot {
             };
             match curves.iter_mut().find(|curve| curve.name == name) {
                 Some(curve) => curve.points.push(value),
-                None => curves.push(Curve {
-                    name,
-                    points: vec![value],
-                }),
+                None => curves.push(Curve::new(name, vec![value])),
             }
         }
     }
@@ -261,6 +362,8 @@ fn response_times(manifest: &Manifest, summary: &Summary) -> Plot {
     Plot {
         name: "response_times".to_owned(),
         title: format!("{}: response time by object size", manifest.scenario),
+        caption: of_seeds(summary),
+        notes: Vec::new(),
         x: Axis::Quantity {
             label: "object size (kB)".to_owned(),
             logarithmic: true,
@@ -306,6 +409,7 @@ fn spans_decades(values: &[f64]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::results::Figure;
 
     #[test]
     fn values_of_a_sweep_are_quantities() {
@@ -349,18 +453,6 @@ mod tests {
 
     #[test]
     fn time_series_draw_queues_that_were_used() {
-        let manifest = Manifest {
-            scenario: "a".to_owned(),
-            scenario_hash: String::new(),
-            backend: crate::results::Backend::Simulation,
-            version: String::new(),
-            command: Vec::new(),
-            settings: Vec::new(),
-            axes: Vec::new(),
-            seeds: vec![1, 2],
-            runs: 2,
-            series: None,
-        };
         // Of 60 queues every second holds packets, and only with the second seed.
         let run = |seed: u64| RunResults {
             seed,
@@ -378,16 +470,23 @@ mod tests {
             ..RunResults::default()
         };
         let plot = time_series(
-            &manifest,
+            &manifest(&[]),
             &[run(1), run(2)],
             "queue_packets",
             "packets",
             1.0,
         );
         assert!(
-            plot.title.ends_with("of 2 seeds (21 of 30 curves)"),
+            plot.title.ends_with("queue (21 of 30 curves)"),
             "{}",
             plot.title
+        );
+        assert_eq!(plot.caption, "mean of 2 seeds");
+        assert_eq!(plot.notes[0], "30 idle queues are left out");
+        assert!(
+            plot.notes[1].starts_with("9 of 30 curves"),
+            "{}",
+            plot.notes[1]
         );
         for (number, curve) in plot.curves.iter().enumerate() {
             assert_eq!(curve.name, (2 * number + 1).to_string());
@@ -397,15 +496,153 @@ mod tests {
         assert_eq!(plot.curves.len(), 21);
     }
 
+    fn manifest(axes: &[&str]) -> Manifest {
+        Manifest {
+            scenario: "a".to_owned(),
+            scenario_hash: String::new(),
+            backend: crate::results::Backend::Simulation,
+            version: String::new(),
+            command: Vec::new(),
+            settings: Vec::new(),
+            axes: axes.iter().map(|axis| (*axis).to_owned()).collect(),
+            seeds: vec![1, 2],
+            runs: 2,
+            series: None,
+        }
+    }
+
+    /// The plot of two entries of flows, of 1 and 3 Mb/s at each point of a sweep.
+    fn goodput_of(axes: &[&str], points: &[&[&str]]) -> Plot {
+        let figure = |of: &str, bits: f64| Figure {
+            subject: Subject::Flows,
+            of: of.into(),
+            quantity: "goodput".into(),
+            unit: crate::results::Unit::BitsPerSecond,
+            value: Estimate::of(&[bits, bits]).unwrap(),
+        };
+        let points = points.iter().map(|values| PointSummary {
+            settings: axes
+                .iter()
+                .zip(*values)
+                .map(|(axis, value)| ((*axis).to_owned(), (*value).to_owned()))
+                .collect(),
+            seeds: vec![1, 2],
+            figures: vec![figure("web", 1e6), figure("backup", 3e6)],
+        });
+        let points = points.collect();
+        goodput(&manifest(axes), &Summary { points })
+    }
+
+    #[test]
+    fn values_of_several_units_are_categories() {
+        let sizes = ["10p", "631p", "1bdp"];
+        let plot = goodput_of(&["queue"], &[&["10p"], &["631p"], &["1bdp"]]);
+        let Axis::Names { label, names } = &plot.x else {
+            panic!("{:?}", plot.x);
+        };
+        assert_eq!(
+            (label.as_str(), names.as_slice()),
+            ("queue", &sizes.map(str::to_owned)[..])
+        );
+        let web: Vec<(f64, f64)> = plot.curves[0].points.iter().map(|p| (p.x, p.y)).collect();
+        assert_eq!(web, [(0.0, 1.0), (1.0, 1.0), (2.0, 1.0)]);
+
+        // One unit stays a quantity, also beside an axis of several.
+        let plot = goodput_of(
+            &["delay", "queue"],
+            &[
+                &["10ms", "10p"],
+                &["20ms", "10p"],
+                &["10ms", "1bdp"],
+                &["20ms", "1bdp"],
+            ],
+        );
+        assert!(matches!(&plot.x, Axis::Quantity { label, .. } if label == "delay (s)"));
+        let names: Vec<&str> = plot.curves.iter().map(|curve| &curve.name[..]).collect();
+        assert_eq!(
+            names,
+            ["web, 10p", "backup, 10p", "web, 1bdp", "backup, 1bdp"]
+        );
+    }
+
+    #[test]
+    fn bars_without_a_sweep_have_the_flows_names() {
+        let plot = goodput_of(&[], &[&[]]);
+        assert!(matches!(&plot.x, Axis::Names { names, .. } if *names == ["web", "backup"]));
+        let bars: Vec<(f64, f64)> = plot.curves[0].points.iter().map(|p| (p.x, p.y)).collect();
+        assert_eq!((plot.curves.len(), bars), (1, vec![(0.0, 1.0), (1.0, 3.0)]));
+        assert_eq!(
+            plot.caption,
+            "mean of 2 seeds with its 95 % confidence interval"
+        );
+    }
+
+    #[test]
+    fn queues_that_hold_a_packet_once_are_left_out() {
+        let queue = |of: &str, value: &dyn Fn(usize) -> f64| Series {
+            quantity: "queue_packets".to_owned(),
+            unit: "packets".to_owned(),
+            of: of.to_owned(),
+            time_s: (0..50).map(f64::from).collect(),
+            value: (0..50).map(value).collect::<Vec<_>>().into(),
+        };
+        let once = |packets: f64| move |at: usize| if at == 7 { packets } else { 0.0 };
+        let run = RunResults {
+            seed: 1,
+            series: vec![
+                queue("bottleneck", &|_| 100.0),
+                queue("access", &once(2.0)),
+                // A burst into a large queue, and a short queue that is always in use, are not idle.
+                queue("burst", &once(1000.0)),
+                queue("short", &|at| if at % 2 == 0 { 1.0 } else { 0.0 }),
+                queue("empty", &|_| 0.0),
+            ],
+            ..RunResults::default()
+        };
+        let plot = time_series(&manifest(&[]), &[run], "queue_packets", "packets", 1.0);
+        let names: Vec<&str> = plot.curves.iter().map(|curve| &curve.name[..]).collect();
+        assert_eq!(names, ["bottleneck", "burst", "short"]);
+        assert_eq!(plot.notes, ["2 idle queues are left out"]);
+    }
+
+    #[test]
+    fn few_seeds_are_drawn_themselves() {
+        let runs = |seeds: u64| -> Vec<RunResults> {
+            let run = |seed| RunResults {
+                seed,
+                series: vec![series([(0.0, seed as f64), (1.0, 4.0), (2.0, f64::NAN)])],
+                ..RunResults::default()
+            };
+            (1..=seeds).map(run).collect()
+        };
+        let of = |seeds: u64| time_series(&manifest(&[]), &runs(seeds), "cwnd", "cwnd", 10.0);
+        let three = of(3);
+        assert_eq!(three.curves[0].seeds.len(), 3);
+        assert_eq!(three.curves[0].seeds[2], [(0.0, 30.0), (1.0, 40.0)]);
+        assert!(
+            three.curves[0]
+                .points
+                .iter()
+                .all(|point| point.half_width == 0.0)
+        );
+        assert_eq!(
+            three.caption,
+            "mean of 3 seeds, and each of them as a thin line"
+        );
+        let five = of(5);
+        assert!(five.curves[0].seeds.is_empty() && five.curves[0].points[0].half_width > 0.0);
+        assert!(five.caption.contains("band: 95 % confidence interval"));
+        assert!(of(1).curves[0].seeds.is_empty());
+    }
+
     #[test]
     fn curves_beyond_the_looks_are_counted_in_the_title() {
-        let curve = |index: usize| Curve {
-            name: index.to_string(),
-            points: Vec::new(),
-        };
+        let curve = |index: usize| Curve::new(index.to_string(), Vec::new());
         let mut plot = Plot {
             name: "goodput".to_owned(),
             title: "a".to_owned(),
+            caption: String::new(),
+            notes: Vec::new(),
             x: Axis::Quantity {
                 label: "time (s)".to_owned(),
                 logarithmic: false,

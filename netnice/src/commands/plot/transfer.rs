@@ -127,10 +127,7 @@ impl<'a> Transfer<'a> {
                     half_width: 0.0,
                 })
             });
-            Curve {
-                name: name.to_owned(),
-                points: points.collect(),
-            }
+            Curve::new(name.to_owned(), points.collect())
         };
         let rates = [
             curve("sent", &|entry| Some(self.rate(entry, false) / 1e6)),
@@ -144,6 +141,8 @@ impl<'a> Transfer<'a> {
         let plot = |title: String, label: &str, curves: Vec<Curve>| Plot {
             name: "transfer".to_owned(),
             title,
+            caption: String::new(),
+            notes: Vec::new(),
             x: Axis::Quantity {
                 label: "time (s)".to_owned(),
                 logarithmic: false,
