@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Draws a figure again, at another size or zoom. As in src/chart/.
+// Draws a figure again, at another size or zoom. As in the crate netnice-chart.
 
 const MARGIN = { left: 66, right: 16, top: 12, bottom: 54 };
 const WRITTEN = { width: 760, height: 400 };

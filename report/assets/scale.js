@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Axes: places, ticks and spans. As in src/chart/scale.rs, data.rs and axes.rs.
+// Axes: places, ticks and spans. As in scale.rs, chart.rs and axes.rs of the crate netnice-chart.
 
 class Scale {
   constructor(domain, logarithmic, from, to) {

@@ -2,6 +2,7 @@
 //! The page: head, navigation, the overview, and a section for each paper.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use netnice_chart::palette;
 use netnice_papers::{Outcome, Outcomes, Paper};
 
 use crate::{overview, paper};
@@ -53,6 +54,7 @@ pub fn page(outcomes: &Outcomes) -> Markup {
                 meta name="generator" content={"netnice " (outcomes.version)};
                 title { "TCP-LP and its relatives, reproduced" }
                 script { (PreEscaped(FIRST)) }
+                style { (PreEscaped(palette::style_sheet())) }
                 @for style in STYLES { style { (PreEscaped(*style)) } }
             }
             body {

@@ -8,8 +8,7 @@
 //! - [`input`]: files, up to a length.
 //! - [`pool`]: jobs on several threads, such as the runs of a sweep.
 //! - [`results`]: the measurements of a run, and summaries of many runs.
-//! - [`scale`]: axes of charts: places of values, and ticks.
-//! - `plot` (with the feature of that name): results as SVG and PNG.
+//! - `plot` (with the feature of that name): plots of results, to be drawn by `netnice-chart`.
 
 mod did_you_mean;
 mod explain;
@@ -22,7 +21,6 @@ pub mod parse;
 pub mod plot;
 pub mod pool;
 pub mod results;
-pub mod scale;
 pub mod schema;
 mod warnings;
 

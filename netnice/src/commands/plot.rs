@@ -11,6 +11,7 @@ use anyhow::{Context, Result, bail};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, ValueEnum};
 use crossterm::terminal;
+use netnice_chart::png::png;
 use netnice_scenario::plot;
 use netnice_scenario::results::{ResultsDirectory, Summary};
 
@@ -122,18 +123,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         for note in &plot.notes {
             text::say!("netnice: {}: {note}", plot.name);
         }
-        let path = match arguments.format {
-            Format::Svg => {
-                let path = to.join(format!("{}.svg", plot.name));
-                fs::write(&path, plot::svg(&plot)?).with_context(|| path.display().to_string())?;
-                path
-            }
-            Format::Png => {
-                let path = to.join(format!("{}.png", plot.name));
-                plot::write_png(&plot, &path)?;
-                path
-            }
-        };
+        let path = to.join(match arguments.format {
+            Format::Svg => format!("{}.svg", plot.name),
+            Format::Png => format!("{}.png", plot.name),
+        });
+        save(&netnice_chart::svg(&plot), &path)?;
         text::print(&format!("{}\n", path.display()))?;
     }
     Ok(ExitCode::SUCCESS)
@@ -163,17 +157,17 @@ fn draw_log(arguments: &Arguments) -> Result<ExitCode> {
         (None, true) => return Ok(ExitCode::SUCCESS),
         (None, false) => log.with_extension("svg"),
     };
-    write(&transfer, &picture)?;
+    save(&netnice_chart::stacked_svg(&transfer.panels()), &picture)?;
     text::print_line(&picture.display().to_string())?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn write(transfer: &Transfer<'_>, picture: &Path) -> Result<()> {
-    let panels = transfer.panels();
+/// Writes a picture in the format that the file's name ends in.
+fn save(svg: &str, picture: &Path) -> Result<()> {
+    let writing = || format!("writing {}", picture.display());
     match picture.extension().is_some_and(|end| end == "png") {
-        true => plot::write_stacked_png(&panels, picture)?,
-        false => fs::write(picture, plot::stacked_svg(&panels)?)
-            .with_context(|| format!("writing {}", picture.display()))?,
+        true => fs::write(picture, png(svg).with_context(writing)?),
+        false => fs::write(picture, svg),
     }
-    Ok(())
+    .with_context(writing)
 }

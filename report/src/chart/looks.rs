@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How curves look: a protocol has the same colour, marker and dashes in every figure.
 
+use netnice_chart::Marker;
+use netnice_chart::palette::{self, MARKERS};
 use netnice_papers::{Curve, CurveKind, Figure};
 
-/// Colours in `assets/chart.css`, each with its own marker and dashes.
-pub const COLOURS: usize = 6;
+/// Colours, each with its own marker and dashes.
+const COLOURS: usize = palette::COLOURS.len();
 
 /// Names that curves begin with, and the colour they always have.
 const KNOWN: &[(&str, usize)] = &[
@@ -34,30 +36,6 @@ pub struct Looks {
     /// Reported, the ideal or by a formula, but of one of the protocols beside it: in the colour of that.
     pub beside: bool,
 }
-
-/// A marker's shape.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Marker {
-    Circle,
-    Square,
-    Triangle,
-    Wedge,
-    Diamond,
-    Plus,
-    /// Larger, for the papers' values.
-    Reported,
-    None,
-}
-
-const MARKERS: [Marker; COLOURS] = [
-    Marker::Circle,
-    Marker::Square,
-    Marker::Triangle,
-    Marker::Wedge,
-    Marker::Diamond,
-    Marker::Plus,
-];
 
 impl Looks {
     /// Classes of its group.

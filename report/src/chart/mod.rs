@@ -4,40 +4,42 @@
 //! Both draw the same: what is computed here (axes, ticks, shapes, thinning) is computed there in the same way, and a test
 //! in a browser holds every figure of one against the other.
 
-mod axes;
 mod data;
 mod looks;
-mod shapes;
 
 use maud::{Markup, html};
+use netnice_chart::axes::{Frame, axes};
+use netnice_chart::{Chart, drawing, scale, shapes};
 use netnice_papers::{Figure, FigureKind};
-use netnice_scenario::scale::{self, Scale};
 
 use crate::json;
-use axes::{BOTTOM, LEFT, RIGHT, Size, TOP};
-use data::{Data, label};
+use data::label;
 use looks::Looks;
 
 /// The figure's size in the file; scripts fit it to the screen.
-const SIZE: Size = Size {
+const FRAME: Frame = Frame {
     width: 760.0,
     height: 400.0,
+    left: 66.0,
+    right: 16.0,
+    top: 12.0,
+    bottom: 54.0,
 };
 
 /// A figure: caption, legend, drawing, its numbers, and the data for the scripts. `id` is unique in the page.
 pub fn figure(id: &str, figure: &Figure) -> Markup {
     let looks = looks::of(figure);
-    let data = Data::new(figure, &looks);
+    let data = data::of(figure, &looks);
     let title = format!("{id}-title");
     html! {
-        figure.chart id=(id) data-name=(figure.name) data-kind=(data.kind) {
+        figure.chart id=(id) data-name=(figure.name) data-kind=(data.kind.name()) {
             figcaption {
                 h4 id=(title) { (figure.title) }
                 p { (figure.caption) }
             }
             (legend(figure, &looks))
             div.plot {
-                (drawing(figure, &looks, &data, &title))
+                (drawn(&looks, &data, &title))
             }
             (numbers(figure))
             script.data type="application/json" { (json::for_script(&data)) }
@@ -78,29 +80,21 @@ fn swatch(figure: &Figure, looks: &Looks) -> Markup {
     }
 }
 
-fn drawing(figure: &Figure, looks: &[Looks], data: &Data, title: &str) -> Markup {
-    let Size { width, height } = SIZE;
-    let (x, y) = scales(data);
+fn drawn(looks: &[Looks], data: &Chart, title: &str) -> Markup {
+    let Frame { width, height, .. } = FRAME;
+    let (x, y) = FRAME.scales(data, data.x_domain(), data.y_domain());
     let clip = format!("{title}-clip");
     html! {
         svg.drawing viewBox={"0 0 " (width) " " (height)} role="img" aria-labelledby=(title)
             data-empty[data.is_empty()] {
             clipPath id=(clip) {
-                rect x=(LEFT) y=(TOP) width=(width - LEFT - RIGHT) height=(height - TOP - BOTTOM) {}
+                rect x=(FRAME.left) y=(FRAME.top) width=(width - FRAME.left - FRAME.right) height=(height - FRAME.top - FRAME.bottom) {}
             }
-            g.axes { (axes::axes(data, &x, &y, SIZE)) }
+            g.axes { (axes(data, &x, &y, &FRAME)) }
             g.curves clip-path={"url(#" (clip) ")"} {
-                @for (number, (curve, looks)) in data.curves.iter().zip(looks).enumerate() {
-                    @let shapes = shapes::of(data, number, &x, &y);
+                @for (number, looks) in looks.iter().enumerate() {
                     g class={"curve " (looks.class())} data-curve=(number) {
-                        @if matches!(figure.kind, FigureKind::Bars(_)) {
-                            path.bar d=(shapes.body) {}
-                        } @else {
-                            path.line d=(shapes.body) {}
-                        }
-                        path.intervals d=(shapes.intervals) {}
-                        path.markers d=(shapes.markers) {}
-                        title { (curve.name) }
+                        (drawing::curve(data, number, &x, &y))
                     }
                 }
             }
@@ -109,23 +103,6 @@ fn drawing(figure: &Figure, looks: &[Looks], data: &Data, title: &str) -> Markup
             }
         }
     }
-}
-
-/// The scales of the whole figure.
-fn scales(data: &Data) -> (Scale, Scale) {
-    let x = Scale {
-        domain: data.x_domain(),
-        logarithmic: data.x.logarithmic,
-        from: LEFT,
-        to: SIZE.width - RIGHT,
-    };
-    let y = Scale {
-        domain: data.y_domain(),
-        logarithmic: data.y.logarithmic,
-        from: SIZE.height - BOTTOM,
-        to: TOP,
-    };
-    (x, y)
 }
 
 /// More numbers than this are left to the download.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The log of `netnice run --log` as a picture, and as lines for a terminal. No I/O.
 
-use netnice_scenario::plot::{Area, Axis, Curve, Panel, Plot, Point, Span};
+use netnice_chart::{Area, AxisData, Chart, Curve, Kind, Panel, Plot, Point, Span};
 
 use crate::sparkline;
 use crate::text;
@@ -124,10 +124,10 @@ impl<'a> Transfer<'a> {
                 Some(Point {
                     x: entry.time_s,
                     y,
-                    half_width: 0.0,
+                    half: None,
                 })
             });
-            Curve::new(name.to_owned(), points.collect())
+            Curve::new(name, points.collect())
         };
         let rates = [
             curve("sent", &|entry| Some(self.rate(entry, false) / 1e6)),
@@ -143,13 +143,13 @@ impl<'a> Transfer<'a> {
             title,
             caption: String::new(),
             notes: Vec::new(),
-            x: Axis::Quantity {
-                label: "time (s)".to_owned(),
-                logarithmic: false,
+            chart: Chart {
+                kind: Kind::TimeSeries,
+                names: Vec::new(),
+                x: AxisData::linear("time (s)"),
+                y: AxisData::linear(label),
+                curves,
             },
-            y_label: label.to_owned(),
-            y_logarithmic: false,
-            curves,
         };
         let grey = || {
             let spans = self.bands().into_iter().map(|x| Span { x, y: None });
@@ -344,7 +344,12 @@ mod tests {
         let panels = transfer.panels();
         assert_eq!(panels[0].plot.title, "rsync -a x (netnice)");
         let names = |at: usize| {
-            let curves = panels[at].plot.curves.iter().map(|curve| &curve.name[..]);
+            let curves = panels[at]
+                .plot
+                .chart
+                .curves
+                .iter()
+                .map(|curve| &curve.name[..]);
             let areas = panels[at].areas.iter().map(|area| &area.name[..]);
             curves.chain(areas).collect::<Vec<_>>()
         };
@@ -354,7 +359,7 @@ mod tests {
             names(2),
             ["slow start", "avoidance", "inference", "yielding"]
         );
-        assert_eq!(panels[0].plot.curves[0].points[1].y, 8.0);
+        assert_eq!(panels[0].plot.chart.curves[0].points[1].y, 8.0);
         let avoidance = panels[2].areas[1].spans.iter().map(|one| one.x);
         assert_eq!(avoidance.collect::<Vec<_>>(), [(1.0, 2.0), (4.0, 5.0)]);
     }

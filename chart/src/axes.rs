@@ -3,20 +3,43 @@
 
 use maud::{Markup, html};
 
-use super::data::Data;
-use netnice_scenario::scale::Scale;
+use crate::chart::{Chart, Kind};
+use crate::scale::Scale;
 
-/// Room for the labels around the plot.
-pub const LEFT: f64 = 66.0;
-pub const RIGHT: f64 = 16.0;
-pub const TOP: f64 = 12.0;
-pub const BOTTOM: f64 = 54.0;
-
-/// A figure's size.
-#[derive(Debug, Clone, Copy)]
-pub struct Size {
+/// Where a chart's axes are, in pixels.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Frame {
+    /// Of the chart with its labels.
     pub width: f64,
+    /// Of the chart with its labels.
     pub height: f64,
+    /// Room left of the axes.
+    pub left: f64,
+    /// Room right of the axes.
+    pub right: f64,
+    /// Room above the axes.
+    pub top: f64,
+    /// Room below the axes.
+    pub bottom: f64,
+}
+
+impl Frame {
+    /// The scales of both axes, from these values to those.
+    pub fn scales(&self, chart: &Chart, x: [f64; 2], y: [f64; 2]) -> (Scale, Scale) {
+        let x = Scale {
+            domain: x,
+            logarithmic: chart.x.logarithmic,
+            from: self.left,
+            to: self.width - self.right,
+        };
+        let y = Scale {
+            domain: y,
+            logarithmic: chart.y.logarithmic,
+            from: self.height - self.bottom,
+            to: self.top,
+        };
+        (x, y)
+    }
 }
 
 /// Room that a tick along the axis wants, and one up.
@@ -24,16 +47,17 @@ const TICK_X: f64 = 84.0;
 const TICK_Y: f64 = 52.0;
 
 /// Both axes.
-pub fn axes(data: &Data, x: &Scale, y: &Scale, size: Size) -> Markup {
-    let (right, bottom) = (size.width - RIGHT, size.height - BOTTOM);
-    let (middle_x, middle_y) = ((LEFT + right) / 2.0, (TOP + bottom) / 2.0);
+pub fn axes(data: &Chart, x: &Scale, y: &Scale, frame: &Frame) -> Markup {
+    let Frame { left, top, .. } = *frame;
+    let (right, bottom) = (frame.width - frame.right, frame.height - frame.bottom);
+    let (middle_x, middle_y) = ((left + right) / 2.0, (top + bottom) / 2.0);
     html! {
-        @for tick in y.ticks((bottom - TOP) / TICK_Y) {
+        @for tick in y.ticks((bottom - top) / TICK_Y) {
             @let at = place(y.place(tick.value));
-            path.grid d={"M" (LEFT) " " (at) "H" (right)} {}
-            text.tick x=(LEFT - 8.0) y=(at) dy="0.32em" text-anchor="end" { (tick.label) }
+            path.grid d={"M" (left) " " (at) "H" (right)} {}
+            text.tick x=(left - 8.0) y=(at) dy="0.32em" text-anchor="end" { (tick.label) }
         }
-        @if data.kind == "bars" {
+        @if data.kind == Kind::Bars {
             @for (number, name) in data.names.iter().enumerate() {
                 @let at = place(x.place(number as f64));
                 @for (line, words) in wrapped(name, x.place(1.0) - x.place(0.0)).iter().enumerate() {
@@ -41,14 +65,14 @@ pub fn axes(data: &Data, x: &Scale, y: &Scale, size: Size) -> Markup {
                 }
             }
         } @else {
-            @for tick in x.ticks((right - LEFT) / TICK_X) {
+            @for tick in x.ticks((right - left) / TICK_X) {
                 @let at = place(x.place(tick.value));
-                path.grid d={"M" (at) " " (TOP) "V" (bottom)} {}
+                path.grid d={"M" (at) " " (top) "V" (bottom)} {}
                 text.tick x=(at) y=(bottom + 18.0) text-anchor="middle" { (tick.label) }
             }
         }
-        path.frame d={"M" (LEFT) " " (TOP) "V" (bottom) "H" (right)} {}
-        text.label x=(middle_x) y=(size.height - 10.0) text-anchor="middle" { (data.x.label) }
+        path.frame d={"M" (left) " " (top) "V" (bottom) "H" (right)} {}
+        text.label x=(middle_x) y=(frame.height - 10.0) text-anchor="middle" { (data.x.label) }
         text.label x="0" y="0" transform={"translate(14 " (middle_y) ") rotate(-90)"} text-anchor="middle" {
             (data.y.label)
         }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The choice of plots: time series, the sweep, response times by size.
+//! The choice of plots of results: time series, the sweep, response times by size. The crate `netnice-chart` draws them.
 
 use std::collections::{HashMap, HashSet};
 
+use netnice_chart::palette::MOST_CURVES;
+use netnice_chart::{AxisData, Chart, Curve, Kind, Plot, Point};
 use netnice_queue::{Bytes, LossFraction, Rate};
 
-use super::looks::MOST_CURVES;
-use super::{Axis, Curve, Plot, Point};
 use crate::model::TimeSpan;
 use crate::results::{Estimate, Manifest, PointSummary, RunResults, Series, Subject, Summary};
 
@@ -24,7 +24,7 @@ pub fn plots(manifest: &Manifest, runs: &[RunResults], summary: &Summary) -> Vec
     ] {
         plots.push(time_series(manifest, runs, quantity, label, scale));
     }
-    plots.retain(|plot| plot.curves.iter().any(|curve| !curve.points.is_empty()));
+    plots.retain(|plot| !plot.chart.is_empty());
     for plot in &mut plots {
         keep_distinguishable(plot);
     }
@@ -33,9 +33,9 @@ pub fn plots(manifest: &Manifest, runs: &[RunResults], summary: &Summary) -> Vec
 
 /// Removes the curves beyond those with looks of their own, and says so in the title.
 fn keep_distinguishable(plot: &mut Plot) {
-    let all = plot.curves.len();
+    let all = plot.chart.curves.len();
     if all > MOST_CURVES {
-        plot.curves.truncate(MOST_CURVES);
+        plot.chart.curves.truncate(MOST_CURVES);
         plot.title += &format!(" ({MOST_CURVES} of {all} curves)");
         let left_out = all - MOST_CURVES;
         plot.notes.push(format!(
@@ -131,9 +131,7 @@ fn time_series(
         true => String::new(),
         false => format!(", {}", words(settings)),
     };
-    let curves = names
-        .into_iter()
-        .map(|name| Curve::new(name.to_owned(), Vec::new()));
+    let curves = names.into_iter().map(|name| Curve::new(name, Vec::new()));
     let mut plot = Plot {
         name: quantity.to_owned(),
         title: format!(
@@ -143,23 +141,23 @@ fn time_series(
         ),
         caption,
         notes,
-        x: Axis::Quantity {
-            label: "time (s)".to_owned(),
-            logarithmic: false,
+        chart: Chart {
+            kind: Kind::TimeSeries,
+            names: Vec::new(),
+            x: AxisData::linear("time (s)"),
+            y: AxisData::linear(label),
+            curves: curves.collect(),
         },
-        y_label: label.to_owned(),
-        y_logarithmic: false,
-        curves: curves.collect(),
     };
     // Means take time: only those of the curves that are drawn.
     keep_distinguishable(&mut plot);
-    for curve in &mut plot.curves {
+    for curve in &mut plot.chart.curves {
         let of_seeds: Vec<&Series> = all().filter(|series| series.of == curve.name).collect();
         curve.points = mean_over_time(&of_seeds, scale);
         let few = of_seeds.len() < LEAST_SEEDS;
         if few || !spread {
             let points = curve.points.iter_mut();
-            points.for_each(|point| point.half_width = 0.0);
+            points.for_each(|point| point.half = None);
         }
         if few && spread && of_seeds.len() > 1 {
             let seeds = of_seeds.iter().map(|series| {
@@ -200,7 +198,7 @@ fn mean_over_time(series: &[&Series], scale: f64) -> Vec<Point> {
         Some(Point {
             x: samples[0].0,
             y: estimate.mean,
-            half_width: estimate.half_width_95.unwrap_or(0.0),
+            half: estimate.half_width_95,
         })
     });
     points.collect()
@@ -240,14 +238,13 @@ fn goodput(manifest: &Manifest, summary: &Summary) -> Plot {
         .filter_map(|axis| Some((axis, unit_of(summary, axis)?)))
         .next();
     let title = format!("{}: goodput", manifest.scenario);
-    let y_label = "goodput (Mb/s)".to_owned();
     let mut curves: Vec<Curve> = Vec::new();
     let mut add =
         |name: String, point: Point| match curves.iter_mut().find(|curve| curve.name == name) {
             Some(curve) => curve.points.push(point),
             None => curves.push(Curve::new(name, vec![point])),
         };
-    let x = match along {
+    let (kind, names, x) = match along {
         Some((axis, unit)) => {
             let mut values = Vec::new();
             for point in &summary.points {
@@ -255,47 +252,46 @@ fn goodput(manifest: &Manifest, summary: &Summary) -> Plot {
                 values.push(x);
                 let mut others = point.settings.clone();
                 others.remove(axis);
-                for (of, y, half_width) in goodputs(point) {
+                for (of, y, half) in goodputs(point) {
                     let others = others.iter().map(|(_, value)| value.as_str());
                     let name: Vec<&str> = std::iter::once(of.as_str()).chain(others).collect();
-                    add(name.join(", "), Point { x, y, half_width });
+                    add(name.join(", "), Point { x, y, half });
                 }
             }
-            Axis::Quantity {
+            let x = AxisData {
                 label: match unit {
                     "" => manifest.axes[axis].clone(),
                     unit => format!("{} ({unit})", manifest.axes[axis]),
                 },
                 logarithmic: spans_decades(&values),
-            }
+            };
+            (Kind::Lines, Vec::new(), x)
         }
         // Without a sweep there is one group of bars: the flows' names stand along.
         None if manifest.axes.is_empty() => {
             let mut names = Vec::new();
-            for (of, y, half_width) in summary.points.iter().flat_map(goodputs) {
+            for (of, y, half) in summary.points.iter().flat_map(goodputs) {
                 let x = names.len() as f64;
-                add(String::new(), Point { x, y, half_width });
+                add(String::new(), Point { x, y, half });
                 names.push(of);
             }
-            Axis::Names {
-                label: String::new(),
-                names,
-            }
+            (Kind::Bars, names, AxisData::linear(""))
         }
         None => {
             let mut names = Vec::new();
             for (index, point) in summary.points.iter().enumerate() {
                 let values = point.settings.iter().map(|(_, value)| value.as_str());
                 names.push(values.collect::<Vec<_>>().join(", "));
-                for (of, y, half_width) in goodputs(point) {
+                for (of, y, half) in goodputs(point) {
                     let x = index as f64;
-                    add(of, Point { x, y, half_width });
+                    add(of, Point { x, y, half });
                 }
             }
-            Axis::Names {
-                label: manifest.axes.join(", "),
+            (
+                Kind::Bars,
                 names,
-            }
+                AxisData::linear(manifest.axes.join(", ")),
+            )
         }
     };
     for curve in &mut curves {
@@ -306,15 +302,18 @@ fn goodput(manifest: &Manifest, summary: &Summary) -> Plot {
         title,
         caption: of_seeds(summary),
         notes: Vec::new(),
-        x,
-        y_label,
-        y_logarithmic: false,
-        curves,
+        chart: Chart {
+            kind,
+            names,
+            x,
+            y: AxisData::linear("goodput (Mb/s)"),
+            curves,
+        },
     }
 }
 
 /// Goodputs of a point in Mb/s, with half widths.
-fn goodputs(point: &PointSummary) -> Vec<(String, f64, f64)> {
+fn goodputs(point: &PointSummary) -> Vec<(String, f64, Option<f64>)> {
     let figures = point.figures.iter();
     let figures =
         figures.filter(|figure| figure.subject == Subject::Flows && figure.quantity == "goodput");
@@ -323,7 +322,7 @@ fn goodputs(point: &PointSummary) -> Vec<(String, f64, f64)> {
         (
             figure.of.to_string(),
             value.mean / 1e6,
-            value.half_width_95.unwrap_or(0.0) / 1e6,
+            value.half_width_95.map(|half| half / 1e6),
         )
     });
     values.collect()
@@ -348,7 +347,7 @@ fn response_times(manifest: &Manifest, summary: &Summary) -> Plot {
             let value = Point {
                 x: size.value.mean / 1e3,
                 y: figure.value.mean,
-                half_width: figure.value.half_width_95.unwrap_or(0.0),
+                half: figure.value.half_width_95,
             };
             match curves.iter_mut().find(|curve| curve.name == name) {
                 Some(curve) => curve.points.push(value),
@@ -364,13 +363,19 @@ fn response_times(manifest: &Manifest, summary: &Summary) -> Plot {
         title: format!("{}: response time by object size", manifest.scenario),
         caption: of_seeds(summary),
         notes: Vec::new(),
-        x: Axis::Quantity {
-            label: "object size (kB)".to_owned(),
-            logarithmic: true,
+        chart: Chart {
+            kind: Kind::Lines,
+            names: Vec::new(),
+            x: AxisData {
+                label: "object size (kB)".to_owned(),
+                logarithmic: true,
+            },
+            y: AxisData {
+                label: "mean response time (s)".to_owned(),
+                logarithmic: true,
+            },
+            curves,
         },
-        y_label: "mean response time (s)".to_owned(),
-        y_logarithmic: true,
-        curves,
     }
 }
 
@@ -447,8 +452,8 @@ mod tests {
         let means: Vec<(f64, f64)> = points.iter().map(|point| (point.x, point.y)).collect();
         assert_eq!(means, [(0.0, 20.0), (1.0, 40.0), (2.0, 50.0)]);
         // Two values one apart from their mean: 12.706 times the standard error of 1.
-        assert!((points[0].half_width - 127.06).abs() < 1e-9);
-        assert_eq!((points[1].half_width, points[2].half_width), (0.0, 0.0));
+        assert!((points[0].half.unwrap() - 127.06).abs() < 1e-9);
+        assert_eq!((points[1].half, points[2].half), (Some(0.0), None));
     }
 
     #[test]
@@ -477,23 +482,23 @@ mod tests {
             1.0,
         );
         assert!(
-            plot.title.ends_with("queue (21 of 30 curves)"),
+            plot.title.ends_with("queue (24 of 30 curves)"),
             "{}",
             plot.title
         );
         assert_eq!(plot.caption, "mean of 2 seeds");
         assert_eq!(plot.notes[0], "30 idle queues are left out");
         assert!(
-            plot.notes[1].starts_with("9 of 30 curves"),
+            plot.notes[1].starts_with("6 of 30 curves"),
             "{}",
             plot.notes[1]
         );
-        for (number, curve) in plot.curves.iter().enumerate() {
+        for (number, curve) in plot.chart.curves.iter().enumerate() {
             assert_eq!(curve.name, (2 * number + 1).to_string());
             let means: Vec<f64> = curve.points.iter().map(|point| point.y).collect();
             assert_eq!(means, [0.0, 0.5]);
         }
-        assert_eq!(plot.curves.len(), 21);
+        assert_eq!(plot.chart.curves.len(), 24);
     }
 
     fn manifest(axes: &[&str]) -> Manifest {
@@ -537,14 +542,17 @@ mod tests {
     fn values_of_several_units_are_categories() {
         let sizes = ["10p", "631p", "1bdp"];
         let plot = goodput_of(&["queue"], &[&["10p"], &["631p"], &["1bdp"]]);
-        let Axis::Names { label, names } = &plot.x else {
-            panic!("{:?}", plot.x);
-        };
+        let (label, names) = (&plot.chart.x.label, &plot.chart.names);
+        assert_eq!(plot.chart.kind, Kind::Bars);
         assert_eq!(
             (label.as_str(), names.as_slice()),
             ("queue", &sizes.map(str::to_owned)[..])
         );
-        let web: Vec<(f64, f64)> = plot.curves[0].points.iter().map(|p| (p.x, p.y)).collect();
+        let web: Vec<(f64, f64)> = plot.chart.curves[0]
+            .points
+            .iter()
+            .map(|p| (p.x, p.y))
+            .collect();
         assert_eq!(web, [(0.0, 1.0), (1.0, 1.0), (2.0, 1.0)]);
 
         // One unit stays a quantity, also beside an axis of several.
@@ -557,8 +565,14 @@ mod tests {
                 &["20ms", "1bdp"],
             ],
         );
-        assert!(matches!(&plot.x, Axis::Quantity { label, .. } if label == "delay (s)"));
-        let names: Vec<&str> = plot.curves.iter().map(|curve| &curve.name[..]).collect();
+        assert_eq!(plot.chart.kind, Kind::Lines);
+        assert_eq!(plot.chart.x.label, "delay (s)");
+        let names: Vec<&str> = plot
+            .chart
+            .curves
+            .iter()
+            .map(|curve| &curve.name[..])
+            .collect();
         assert_eq!(
             names,
             ["web, 10p", "backup, 10p", "web, 1bdp", "backup, 1bdp"]
@@ -568,9 +582,16 @@ mod tests {
     #[test]
     fn bars_without_a_sweep_have_the_flows_names() {
         let plot = goodput_of(&[], &[&[]]);
-        assert!(matches!(&plot.x, Axis::Names { names, .. } if *names == ["web", "backup"]));
-        let bars: Vec<(f64, f64)> = plot.curves[0].points.iter().map(|p| (p.x, p.y)).collect();
-        assert_eq!((plot.curves.len(), bars), (1, vec![(0.0, 1.0), (1.0, 3.0)]));
+        assert_eq!(plot.chart.names, ["web", "backup"]);
+        let bars: Vec<(f64, f64)> = plot.chart.curves[0]
+            .points
+            .iter()
+            .map(|p| (p.x, p.y))
+            .collect();
+        assert_eq!(
+            (plot.chart.curves.len(), bars),
+            (1, vec![(0.0, 1.0), (1.0, 3.0)])
+        );
         assert_eq!(
             plot.caption,
             "mean of 2 seeds with its 95 % confidence interval"
@@ -600,7 +621,12 @@ mod tests {
             ..RunResults::default()
         };
         let plot = time_series(&manifest(&[]), &[run], "queue_packets", "packets", 1.0);
-        let names: Vec<&str> = plot.curves.iter().map(|curve| &curve.name[..]).collect();
+        let names: Vec<&str> = plot
+            .chart
+            .curves
+            .iter()
+            .map(|curve| &curve.name[..])
+            .collect();
         assert_eq!(names, ["bottleneck", "burst", "short"]);
         assert_eq!(plot.notes, ["2 idle queues are left out"]);
     }
@@ -617,22 +643,24 @@ mod tests {
         };
         let of = |seeds: u64| time_series(&manifest(&[]), &runs(seeds), "cwnd", "cwnd", 10.0);
         let three = of(3);
-        assert_eq!(three.curves[0].seeds.len(), 3);
-        assert_eq!(three.curves[0].seeds[2], [(0.0, 30.0), (1.0, 40.0)]);
+        assert_eq!(three.chart.curves[0].seeds.len(), 3);
+        assert_eq!(three.chart.curves[0].seeds[2], [(0.0, 30.0), (1.0, 40.0)]);
         assert!(
-            three.curves[0]
+            three.chart.curves[0]
                 .points
                 .iter()
-                .all(|point| point.half_width == 0.0)
+                .all(|point| point.half.is_none())
         );
         assert_eq!(
             three.caption,
             "mean of 3 seeds, and each of them as a thin line"
         );
         let five = of(5);
-        assert!(five.curves[0].seeds.is_empty() && five.curves[0].points[0].half_width > 0.0);
+        assert!(
+            five.chart.curves[0].seeds.is_empty() && five.chart.curves[0].points[0].half.is_some()
+        );
         assert!(five.caption.contains("band: 95 % confidence interval"));
-        assert!(of(1).curves[0].seeds.is_empty());
+        assert!(of(1).chart.curves[0].seeds.is_empty());
     }
 
     #[test]
@@ -643,18 +671,18 @@ mod tests {
             title: "a".to_owned(),
             caption: String::new(),
             notes: Vec::new(),
-            x: Axis::Quantity {
-                label: "time (s)".to_owned(),
-                logarithmic: false,
+            chart: Chart {
+                kind: Kind::TimeSeries,
+                names: Vec::new(),
+                x: AxisData::linear("time (s)"),
+                y: AxisData::linear("goodput (Mb/s)"),
+                curves: (0..30).map(curve).collect(),
             },
-            y_label: "goodput (Mb/s)".to_owned(),
-            y_logarithmic: false,
-            curves: (0..30).map(curve).collect(),
         };
         keep_distinguishable(&mut plot);
         assert_eq!(
-            (plot.curves.len(), plot.title.as_str()),
-            (21, "a (21 of 30 curves)")
+            (plot.chart.curves.len(), plot.title.as_str()),
+            (24, "a (24 of 30 curves)")
         );
     }
 

@@ -3,9 +3,9 @@
 
 use std::fmt::Write;
 
-use super::data::{Data, Point, thinned};
-use super::looks::Marker;
-use netnice_scenario::scale::Scale;
+use crate::chart::{Chart, Kind, Point, interval as ends, thinned};
+use crate::palette::Marker;
+use crate::scale::Scale;
 
 /// A curve's paths.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -29,17 +29,17 @@ macro_rules! add {
 }
 
 /// The paths of a curve.
-pub fn of(data: &Data, number: usize, x: &Scale, y: &Scale) -> Shapes {
+pub fn of(data: &Chart, number: usize, x: &Scale, y: &Scale) -> Shapes {
     let curve = &data.curves[number];
     let mut shapes = Shapes::default();
     match data.kind {
-        "bars" => bars(&mut shapes, data, number, x, y),
-        "time_series" => {
+        Kind::Bars => bars(&mut shapes, data, number, x, y),
+        Kind::TimeSeries => {
             let column = |point: &Point| x.place(point.x).floor() as i64;
             let points = thinned(&curve.points, column);
             line(&mut shapes.body, &points, x, y);
         }
-        _ => {
+        Kind::Lines => {
             line(&mut shapes.body, &curve.points, x, y);
             for point in &curve.points {
                 let (across, up) = (x.place(point.x), y.place(point.y));
@@ -63,6 +63,45 @@ fn line(path: &mut String, points: &[Point], x: &Scale, y: &Scale) {
     }
 }
 
+/// The line of a single run.
+pub fn seed(samples: &[(f64, f64)], x: &Scale, y: &Scale) -> String {
+    let points = samples.iter().map(|&(x, y)| Point { x, y, half: None });
+    let points: Vec<Point> = points.collect();
+    let mut path = String::new();
+    let column = |point: &Point| x.place(point.x).floor() as i64;
+    line(&mut path, &thinned(&points, column), x, y);
+    path
+}
+
+/// The band of the intervals of a curve over time: of the points in a column of pixels the widest.
+pub fn band(points: &[Point], x: &Scale, y: &Scale) -> String {
+    if points.iter().all(|point| point.half.is_none()) {
+        return String::new();
+    }
+    let column = |point: &Point| x.place(point.x).floor() as i64;
+    let columns = points.chunk_by(|a, b| column(a) == column(b));
+    let ends: Vec<(f64, f64, f64)> = columns
+        .map(|points| {
+            let ends = points.iter().map(ends);
+            let widest = ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
+            let (low, high) = widest.unwrap_or_default();
+            (points[0].x, low, high)
+        })
+        .collect();
+    let at = |x_value: f64, value: f64| {
+        let low = if y.logarithmic {
+            value.max(y.domain[0])
+        } else {
+            value
+        };
+        format!("{:.1} {:.1}", x.place(x_value), y.place(low))
+    };
+    let above = ends.iter().map(|&(x, _, high)| at(x, high));
+    let below = ends.iter().rev().map(|&(x, low, _)| at(x, low));
+    let corners: Vec<String> = above.chain(below).collect();
+    format!("M{}Z", corners.join("L"))
+}
+
 fn interval(path: &mut String, point: &Point, across: f64, y: &Scale) {
     let Some(half) = point.half else {
         return;
@@ -79,17 +118,27 @@ fn interval(path: &mut String, point: &Point, across: f64, y: &Scale) {
     );
 }
 
-fn bars(shapes: &mut Shapes, data: &Data, number: usize, x: &Scale, y: &Scale) {
-    let curves = data.curves.len() as f64;
+/// Width of a bar.
+fn bar_width(data: &Chart, x: &Scale) -> f64 {
     let room = x.place(1.0) - x.place(0.0);
     // Few bars would be as wide as walls.
-    let width = (room * BARS / curves).min(64.0);
+    (room * BARS / data.curves.len() as f64).min(64.0)
+}
+
+/// The middle of the bar that a curve has in the category `at`.
+pub fn bar_middle(data: &Chart, number: usize, at: f64, x: &Scale) -> f64 {
+    let curves = data.curves.len() as f64;
+    x.place(at) + (number as f64 - (curves - 1.0) / 2.0) * bar_width(data, x)
+}
+
+fn bars(shapes: &mut Shapes, data: &Chart, number: usize, x: &Scale, y: &Scale) {
+    let width = bar_width(data, x);
     let base = match y.logarithmic {
         true => y.from,
         false => y.place(0.0),
     };
     for point in &data.curves[number].points {
-        let middle = x.place(point.x) + (number as f64 - (curves - 1.0) / 2.0) * width;
+        let middle = bar_middle(data, number, point.x, x);
         // A hair of paper between neighbours.
         let (left, right) = (middle - width / 2.0 + 0.5, middle + width / 2.0 - 0.5);
         let top = y.place(point.y);

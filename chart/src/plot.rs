@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Plots: a chart with title, caption and labels, as an SVG file of its own.
+
+use std::fmt::Write;
+
+use maud::{Markup, PreEscaped, html};
+
+use crate::axes::{Frame, axes};
+use crate::chart::{AxisData, Chart, Kind, interval};
+use crate::drawing;
+use crate::palette::{Look, Marker};
+use crate::scale::{Scale, plain};
+use crate::shapes;
+use crate::spread::spread;
+
+/// A plot, ready to be drawn.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plot {
+    /// Name for a file.
+    pub name: String,
+    /// Title.
+    pub title: String,
+    /// What lines, bands and error bars are, in small letters below the title; may be empty.
+    pub caption: String,
+    /// What is not drawn, and why: a sentence each.
+    pub notes: Vec<String>,
+    /// Axes and curves.
+    pub chart: Chart,
+}
+
+/// A plot with areas behind its curves.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Panel {
+    /// The plot.
+    pub plot: Plot,
+    /// The areas.
+    pub areas: Vec<Area>,
+}
+
+/// Rectangles of one colour.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Area {
+    /// Name for the legend.
+    pub name: String,
+    /// True for a light grey that curves are seen upon; else it has the next of the curves' colours.
+    pub grey: bool,
+    /// The rectangles.
+    pub spans: Vec<Span>,
+}
+
+/// A rectangle.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Span {
+    /// From and to along the horizontal axis.
+    pub x: (f64, f64),
+    /// From and to along the vertical axis; `None` for all of it.
+    pub y: Option<(f64, f64)>,
+}
+
+/// Width and height of a plot in pixels.
+const SIZE: (f64, f64) = (960.0, 600.0);
+/// Of each of several plots below each other.
+const STACKED: (f64, f64) = (960.0, 300.0);
+/// More bars have no figures above them.
+const MOST_FIGURES: usize = 24;
+/// Characters of a label beside a curve; of a longer one the end is cut off.
+const LONGEST_LABEL: usize = 36;
+/// Heights of letters in pixels.
+const TITLE_LETTERS: f64 = 17.0;
+const LETTERS: f64 = 13.0;
+/// Width of a letter, in its height: of wide letters, since a reader's font is not known.
+const LETTER_WIDTH: f64 = 0.58;
+/// A label's piece of the curve, and the room until its words.
+const SWATCH: f64 = 22.0;
+const FONTS: &str =
+    "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'Liberation Sans', sans-serif";
+const SHEET: &str = include_str!("plot.css");
+
+/// The plot as SVG.
+pub fn svg(plot: &Plot) -> String {
+    document(SIZE, &panel(plot, &[], SIZE, None, 0))
+}
+
+/// Panels below each other as SVG, all with the same horizontal axis.
+pub fn stacked_svg(panels: &[Panel]) -> String {
+    let nothing = [f64::INFINITY, f64::NEG_INFINITY];
+    let common = Common {
+        x: panels
+            .iter()
+            .map(x_domain)
+            .fold(nothing, |all, one| [all[0].min(one[0]), all[1].max(one[1])]),
+        label_width: panels
+            .iter()
+            .map(|panel| label_width(&labels(&panel.plot, &panel.areas)))
+            .fold(0.0, f64::max),
+    };
+    let (width, height) = STACKED;
+    let drawn = html! {
+        @for (number, Panel { plot, areas }) in panels.iter().enumerate() {
+            g transform={"translate(0 " (height * number as f64) ")"} {
+                (panel(plot, areas, STACKED, Some(common), number))
+            }
+        }
+    };
+    document((width, height * panels.len() as f64), &drawn)
+}
+
+fn document((width, height): (f64, f64), content: &Markup) -> String {
+    let svg = html! {
+        svg xmlns="http://www.w3.org/2000/svg" viewBox={"0 0 " (width) " " (height)} width=(width) height=(height)
+            font-family=(FONTS) {
+            style { (PreEscaped(SHEET)) (PreEscaped(look_rules())) }
+            rect.paper width=(width) height=(height) {}
+            (content)
+        }
+    };
+    svg.into_string()
+}
+
+/// The looks as a style sheet.
+fn look_rules() -> String {
+    let mut rules = String::new();
+    // Writing to a String cannot fail.
+    for index in 0..crate::palette::MOST_CURVES {
+        let Look {
+            colour,
+            dashes,
+            opacity,
+            marker,
+        } = Look::of(index);
+        let _ = writeln!(
+            rules,
+            ".look-{index} {{ stroke: {colour}; fill: {colour}; }}"
+        );
+        let _ = writeln!(
+            rules,
+            ".look-{index} .line {{ stroke-dasharray: {dashes}; }}"
+        );
+        let _ = writeln!(rules, ".look-{index} .bar {{ fill-opacity: {opacity}; }}");
+        if marker == Marker::Plus {
+            let _ = writeln!(
+                rules,
+                ".look-{index} .markers {{ stroke: {colour}; stroke-width: 2; fill: none; }}"
+            );
+        }
+    }
+    rules
+}
+
+/// Measures that panels below each other share.
+#[derive(Debug, Clone, Copy)]
+struct Common {
+    x: [f64; 2],
+    label_width: f64,
+}
+
+/// The span of a panel's curves and areas along.
+fn x_domain(panel: &Panel) -> [f64; 2] {
+    let spans = panel.areas.iter().flat_map(|area| &area.spans);
+    let ends = spans.flat_map(|span| [span.x.0, span.x.1]);
+    let own = match panel.plot.chart.is_empty() && !panel.areas.is_empty() {
+        true => [f64::INFINITY, f64::NEG_INFINITY],
+        false => panel.plot.chart.x_domain(),
+    };
+    ends.fold(own, |all, end| [all[0].min(end), all[1].max(end)])
+}
+
+/// The words on the right of a plot.
+fn labels<'a>(plot: &'a Plot, areas: &'a [Area]) -> Vec<&'a str> {
+    let areas = areas.iter().map(|area| area.name.as_str());
+    let curves = plot.chart.curves.iter().map(|curve| curve.name.as_str());
+    let named = areas.chain(curves).filter(|name| !name.is_empty());
+    named.collect()
+}
+
+/// Width of these labels in pixels.
+fn label_width(labels: &[&str]) -> f64 {
+    let lengths = labels
+        .iter()
+        .map(|label| label.chars().count().min(LONGEST_LABEL));
+    match lengths.max() {
+        None => 0.0,
+        Some(longest) => SWATCH + 12.0 + longest as f64 * LETTERS * LETTER_WIDTH,
+    }
+}
+
+fn shortened(label: &str, most: usize) -> String {
+    match label.chars().count() > most {
+        true => label.chars().take(most - 1).chain(['…']).collect(),
+        false => label.to_owned(),
+    }
+}
+
+/// The chart without what no axis can show and without intervals of no width, with the markers of its looks.
+fn drawable(chart: &Chart) -> Chart {
+    let fits =
+        |value: f64, axis: &AxisData| value.is_finite() && (value > 0.0 || !axis.logarithmic);
+    let mut drawn = chart.clone();
+    for (index, curve) in drawn.curves.iter_mut().enumerate() {
+        let (x, y) = (&chart.x, &chart.y);
+        curve
+            .points
+            .retain(|point| fits(point.x, x) && fits(point.y, y));
+        for point in &mut curve.points {
+            point.half = point.half.filter(|half| *half > 0.0);
+        }
+        for seed in &mut curve.seeds {
+            seed.retain(|(along, up)| fits(*along, x) && fits(*up, y));
+        }
+        curve.marker = match chart.kind {
+            Kind::Lines => Look::of(index).marker,
+            Kind::TimeSeries | Kind::Bars => Marker::None,
+        };
+    }
+    drawn
+}
+
+fn panel(
+    plot: &Plot,
+    areas: &[Area],
+    (width, height): (f64, f64),
+    common: Option<Common>,
+    number: usize,
+) -> Markup {
+    let chart = drawable(&plot.chart);
+    let own_width = label_width(&labels(plot, areas));
+    let frame = Frame {
+        width,
+        height,
+        left: 72.0,
+        right: 16.0 + common.map_or(own_width, |common| common.label_width),
+        top: if plot.caption.is_empty() { 40.0 } else { 60.0 },
+        bottom: 54.0,
+    };
+    let spans = areas.iter().flat_map(|area| &area.spans);
+    let heights = spans
+        .filter_map(|span| span.y)
+        .flat_map(|(low, high)| [low, high]);
+    let x_domain = common.map_or_else(|| chart.x_domain(), |common| common.x);
+    let (x, y) = frame.scales(&chart, x_domain, chart.y_domain_of_values(heights));
+    let clip = format!("{}-clip-{number}", plot.name);
+    let title_letters = ((width - 32.0) / TITLE_LETTERS / LETTER_WIDTH) as usize;
+    html! {
+        text.title x="16" y="25" { (shortened(&plot.title, title_letters)) }
+        @if !plot.caption.is_empty() {
+            text.caption x="16" y="45" { (plot.caption) (cut_words(&chart, &y)) }
+        }
+        clipPath id=(clip) {
+            rect x=(frame.left) y=(frame.top) width=(x.to - x.from) height=(y.from - y.to) {}
+        }
+        g.areas clip-path={"url(#" (clip) ")"} {
+            @for (index, area) in areas.iter().enumerate() {
+                path class=(area_class(area, index)) d=(rectangles(area, &x, &y)) {}
+            }
+        }
+        g.axes { (axes(&chart, &x, &y, &frame)) }
+        g class={"curves " (chart.kind.name())} clip-path={"url(#" (clip) ")"} {
+            @for (index, curve) in chart.curves.iter().enumerate() {
+                g class={"curve " (look_class(index))} {
+                    @for seed in &curve.seeds {
+                        path.seed d=(shapes::seed(seed, &x, &y)) {}
+                    }
+                    @if chart.kind == Kind::TimeSeries {
+                        path.band d=(shapes::band(&curve.points, &x, &y)) {}
+                    }
+                    (drawing::curve(&chart, index, &x, &y))
+                }
+            }
+        }
+        @if chart.kind == Kind::Bars { (figures(&chart, &x, &y)) }
+        @if chart.is_empty() && areas.is_empty() {
+            text.label x=((x.from + x.to) / 2.0) y=((y.from + y.to) / 2.0) text-anchor="middle" { "Nothing was measured." }
+        }
+        (legend(&chart, areas, &x, &y))
+    }
+}
+
+fn look_class(index: usize) -> String {
+    format!("look-{}", index % crate::palette::MOST_CURVES)
+}
+
+fn area_class(area: &Area, index: usize) -> String {
+    match area.grey {
+        true => "area grey".to_owned(),
+        false => format!("area {}", look_class(index)),
+    }
+}
+
+fn rectangles(area: &Area, x: &Scale, y: &Scale) -> String {
+    let rectangles = area.spans.iter().map(|span| {
+        let (low, high) = span.y.unwrap_or((y.domain[0], y.domain[1]));
+        let (left, right) = (x.place(span.x.0), x.place(span.x.1));
+        let (bottom, top) = (y.place(low), y.place(high));
+        format!("M{left:.1} {bottom:.1}V{top:.1}H{right:.1}V{bottom:.1}Z")
+    });
+    rectangles.collect()
+}
+
+/// What the caption has to say about intervals that end beyond the axis.
+fn cut_words(chart: &Chart, y: &Scale) -> &'static str {
+    let points = chart.curves.iter().flat_map(|curve| &curve.points);
+    let mut cut = points.filter(|point| point.half.is_some() && interval(point).1 > y.domain[1]);
+    match cut.next() {
+        Some(_) => ", cut at the top",
+        None => "",
+    }
+}
+
+/// Values above bars.
+fn figures(chart: &Chart, x: &Scale, y: &Scale) -> Markup {
+    let bars: usize = chart.curves.iter().map(|curve| curve.points.len()).sum();
+    html! {
+        @if bars <= MOST_FIGURES {
+            @for (number, curve) in chart.curves.iter().enumerate() {
+                @for point in &curve.points {
+                    @let middle = shapes::bar_middle(chart, number, point.x, x);
+                    @let end = y.place(interval(point).1).max(y.to);
+                    text.figure x=(format!("{middle:.1}")) y=(format!("{:.1}", end - 4.0)) text-anchor="middle" {
+                        (plain(point.y))
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Names in a column on the right: of areas and bars from the top on, of lines beside their ends.
+fn legend(chart: &Chart, areas: &[Area], x: &Scale, y: &Scale) -> Markup {
+    let step = LETTERS + 4.0;
+    let column = x.to + 8.0;
+    let named = |name: &str| !name.is_empty();
+    let mut swatches: Vec<(&str, String)> = Vec::new();
+    for (index, area) in areas
+        .iter()
+        .enumerate()
+        .filter(|(_, area)| named(&area.name))
+    {
+        swatches.push((&area.name, area_class(area, index)));
+    }
+    let curves = chart.curves.iter().enumerate();
+    let curves: Vec<_> = curves.filter(|(_, curve)| named(&curve.name)).collect();
+    let mut lines = Vec::new();
+    for (index, curve) in curves {
+        match (chart.kind, curve.points.last()) {
+            (Kind::Bars, _) => swatches.push((&curve.name, look_class(index))),
+            (_, Some(last)) => lines.push((index, curve, y.place(last.y))),
+            (_, None) => {}
+        }
+    }
+    let first = y.to + step / 2.0;
+    let wanted: Vec<f64> = lines.iter().map(|(_, _, place)| *place).collect();
+    let from = first + step * swatches.len() as f64;
+    let places = spread(&wanted, step, from, y.from);
+    let at = |place: f64| format!("{place:.1}");
+    let words = at(column + SWATCH);
+    html! {
+        g class={"legend " (chart.kind.name())} {
+            @for (row, (name, class)) in swatches.iter().enumerate() {
+                @let place = first + step * row as f64;
+                g class=(class) { path.bar d={"M" (at(column)) " " (at(place - 5.0)) "h16v10h-16z"} {} }
+                text.name x=(words) y=(at(place)) dy="0.34em" { (shortened(name, LONGEST_LABEL)) }
+            }
+            @for ((index, curve, _), place) in lines.iter().zip(places) {
+                g class=(look_class(*index)) {
+                    path.line d={"M" (at(column)) " " (at(place)) "h18"} {}
+                    path.markers d=(shapes::marker(curve.marker, column + 9.0, place)) {}
+                }
+                text.name x=(words) y=(at(place)) dy="0.34em" fill=(Look::of(*index).colour) {
+                    (shortened(&curve.name, LONGEST_LABEL))
+                }
+            }
+        }
+    }
+}

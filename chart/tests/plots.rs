@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Plots are drawn.
+
+use netnice_chart::{
+    Area, AxisData, Chart, Curve, Kind, Panel, Plot, Point, Span, stacked_svg, svg,
+};
+use roxmltree::{Document, Node};
+
+fn point(x: f64, y: f64, half: f64) -> Point {
+    Point {
+        x,
+        y,
+        half: (half > 0.0).then_some(half),
+    }
+}
+
+fn sweep() -> Plot {
+    let curve = |name: &str, factor: f64| {
+        let points = [(0.05, 4.0), (0.4, 2.0), (51.2, 5.0)];
+        let points = points.map(|(x, y)| point(x, y * factor, 0.3));
+        Curve::new(name, points.to_vec())
+    };
+    Plot {
+        name: "sweep".to_owned(),
+        title: "square_wave: goodput".to_owned(),
+        caption: "mean of 3 seeds".to_owned(),
+        notes: Vec::new(),
+        chart: Chart {
+            kind: Kind::Lines,
+            names: Vec::new(),
+            x: AxisData {
+                label: "period".to_owned(),
+                logarithmic: true,
+            },
+            y: AxisData::linear("goodput (Mb/s)"),
+            curves: vec![curve("reno", 1.0), curve("tcplp", 0.5)],
+        },
+    }
+}
+
+fn bars() -> Plot {
+    let mut plot = sweep();
+    plot.chart.kind = Kind::Bars;
+    plot.chart.x = AxisData::linear("control");
+    plot.chart.names = vec!["reno".to_owned(), "a < b".to_owned()];
+    let points = vec![point(0.0, 3.0, 0.5), point(1.0, 1.0, 0.0)];
+    plot.chart.curves = vec![Curve::new("goodput", points)];
+    plot
+}
+
+/// A plot over time of so many curves.
+fn over_time(curves: usize) -> Plot {
+    let mut plot = sweep();
+    plot.chart.kind = Kind::TimeSeries;
+    plot.chart.x = AxisData::linear("time (s)");
+    let curve = |number: usize| {
+        let points = (0..100).map(|at| point(at as f64, (number + at % 7) as f64, 0.0));
+        Curve::new(format!("flow {number}"), points.collect())
+    };
+    plot.chart.curves = (0..curves).map(curve).collect();
+    plot
+}
+
+/// Elements of a class, in order.
+fn of_class<'a>(document: &'a Document<'a>, class: &str) -> Vec<Node<'a, 'a>> {
+    let all = document.descendants();
+    all.filter(|node| {
+        let classes = node.attribute("class").unwrap_or("");
+        classes.split(' ').any(|one| one == class)
+    })
+    .collect()
+}
+
+fn texts<'a>(document: &'a Document<'a>, class: &str) -> Vec<&'a str> {
+    let elements = of_class(document, class).into_iter();
+    elements.filter_map(|element| element.text()).collect()
+}
+
+/// Numbers of a path or an attribute.
+fn numbers(text: &str) -> Vec<f64> {
+    let parts =
+        text.split(|letter: char| !letter.is_ascii_digit() && letter != '.' && letter != '-');
+    parts.filter_map(|part| part.parse().ok()).collect()
+}
+
+#[test]
+fn svg_has_the_words_and_the_lines() {
+    let text = svg(&sweep());
+    let document = Document::parse(&text).unwrap();
+    assert_eq!(texts(&document, "title"), ["square_wave: goodput"]);
+    assert_eq!(texts(&document, "caption"), ["mean of 3 seeds"]);
+    assert_eq!(texts(&document, "label"), ["period", "goodput (Mb/s)"]);
+    assert_eq!(texts(&document, "name"), ["reno", "tcplp"]);
+    // Ticks of a logarithmic axis are round.
+    let ticks = texts(&document, "tick");
+    for tick in ["0.05", "0.1", "1", "10"] {
+        assert!(ticks.contains(&tick), "{tick}");
+    }
+    // Three points each: a marker and an interval at each point.
+    let curves = of_class(&document, "curve");
+    assert_eq!(curves.len(), 2);
+    for curve in curves {
+        let path = |class: &str| {
+            let found = curve
+                .children()
+                .find(|node| node.attribute("class") == Some(class));
+            found.unwrap().attribute("d").unwrap()
+        };
+        assert_eq!(path("line").matches('L').count(), 2);
+        assert_eq!(path("markers").matches('M').count(), 3);
+        assert_eq!(path("intervals").matches('V').count(), 3);
+    }
+    // Seeds that agree have an interval of no width, which is not drawn.
+    let mut plot = sweep();
+    plot.chart.curves[0].points[0].half = Some(0.0);
+    let text = svg(&plot);
+    let document = Document::parse(&text).unwrap();
+    let intervals = of_class(&document, "intervals")[0].attribute("d").unwrap();
+    assert_eq!(intervals.matches('V').count(), 2);
+}
+
+#[test]
+fn names_along_are_bars_with_figures() {
+    let text = svg(&bars());
+    let document = Document::parse(&text).unwrap();
+    assert!(texts(&document, "tick").contains(&"a < b"));
+    assert_eq!(texts(&document, "figure"), ["3", "1"]);
+    let bars = of_class(&document, "bar")[0].attribute("d").unwrap();
+    assert_eq!(bars.matches('Z').count(), 2);
+}
+
+#[test]
+fn wide_intervals_leave_the_means_apart() {
+    let mut plot = sweep();
+    plot.chart.curves[0].points[1].half = Some(1000.0);
+    let text = svg(&plot);
+    let document = Document::parse(&text).unwrap();
+    // The largest mean is 5: the axis ends a quarter above, and the caption says what is missing.
+    let ticks = texts(&document, "tick");
+    assert!(ticks.contains(&"6") && !ticks.contains(&"8"), "{ticks:?}");
+    assert_eq!(
+        texts(&document, "caption"),
+        ["mean of 3 seeds, cut at the top"]
+    );
+    assert!(!svg(&sweep()).contains("cut at"));
+}
+
+#[test]
+fn a_single_curve_has_its_name() {
+    for mut plot in [sweep(), bars(), over_time(1)] {
+        plot.chart.curves.truncate(1);
+        plot.chart.curves[0].name = "alone".to_owned();
+        let text = svg(&plot);
+        assert_eq!(texts(&Document::parse(&text).unwrap(), "name"), ["alone"]);
+    }
+}
+
+#[test]
+fn labels_stand_beside_the_data_not_upon_it() {
+    for plot in [sweep(), bars(), over_time(12), over_time(24)] {
+        let text = svg(&plot);
+        let document = Document::parse(&text).unwrap();
+        let clip = of_class(&document, "curves")[0]
+            .attribute("clip-path")
+            .unwrap();
+        let id = &clip[5..clip.len() - 1];
+        let clip = document
+            .descendants()
+            .find(|node| node.attribute("id") == Some(id));
+        let rect = clip.unwrap().first_element_child().unwrap();
+        let side = |name: &str| numbers(rect.attribute(name).unwrap())[0];
+        let right = side("x") + side("width");
+        let mut rows = Vec::new();
+        for name in of_class(&document, "name") {
+            assert!(numbers(name.attribute("x").unwrap())[0] > right);
+            rows.push(numbers(name.attribute("y").unwrap())[0]);
+        }
+        assert_eq!(rows.len(), plot.chart.curves.len());
+        rows.sort_by(f64::total_cmp);
+        assert!(
+            rows.windows(2).all(|pair| pair[1] - pair[0] > 16.9),
+            "{rows:?}"
+        );
+        assert!(rows[rows.len() - 1] < 600.0);
+    }
+}
+
+#[test]
+fn seeds_and_bands_stand_behind_the_line() {
+    let mut plot = over_time(1);
+    plot.chart.curves[0].seeds = vec![vec![(0.0, 1.0), (99.0, 20.0)]; 3];
+    let text = svg(&plot);
+    let document = Document::parse(&text).unwrap();
+    assert_eq!(of_class(&document, "seed").len(), 3);
+    let order: Vec<&str> = of_class(&document, "curve")[0]
+        .children()
+        .filter_map(|node| node.attribute("class"))
+        .collect();
+    assert_eq!(order[..5], ["seed", "seed", "seed", "band", "line"]);
+    // A single run is within the axis: 20, where the means end at 6.
+    assert!(texts(&document, "tick").contains(&"20"));
+
+    for point in &mut plot.chart.curves[0].points {
+        point.half = Some(1.0);
+    }
+    let text = svg(&plot);
+    let document = Document::parse(&text).unwrap();
+    let band = of_class(&document, "band")[0].attribute("d").unwrap();
+    // Two corners for each of 100 points.
+    assert_eq!(band.matches('L').count() + 1, 200);
+}
+
+#[test]
+fn whatever_is_in_it_a_plot_is_drawn() {
+    for points in [
+        vec![],
+        vec![point(1.0, 1.0, 0.0)],
+        vec![point(0.0, 0.0, 0.0), point(f64::NAN, 1e300, 1.0)],
+        vec![point(0.0, f64::INFINITY, f64::NAN)],
+    ] {
+        for kind in [Kind::Lines, Kind::TimeSeries, Kind::Bars] {
+            for logarithmic in [false, true] {
+                let mut plot = bars();
+                plot.chart.kind = kind;
+                plot.chart.y.logarithmic = logarithmic;
+                plot.chart.curves[0].points = points.clone();
+                let text = svg(&plot);
+                let document = Document::parse(&text).unwrap();
+                for path in document
+                    .descendants()
+                    .filter_map(|node| node.attribute("d"))
+                {
+                    assert!(
+                        !path.contains("NaN") && !path.contains("inf"),
+                        "{points:?} {path}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn panels_share_their_horizontal_axis_and_show_their_areas() {
+    let panel = |x: [f64; 2], areas: Vec<Area>| {
+        let mut plot = over_time(1);
+        plot.title = format!("from {}", x[0]);
+        plot.chart.curves[0].points = x.map(|x| point(x, 1.0, 0.0)).to_vec();
+        Panel { plot, areas }
+    };
+    let span = |x, y| Span { x, y };
+    let area = Area {
+        name: "an <area>".to_owned(),
+        grey: true,
+        spans: vec![span((2.0, 3.0), None), span((4.0, 5.0), Some((0.0, 2.0)))],
+    };
+    let panels = [
+        panel([0.0, 10.0], vec![area]),
+        panel([4.0, 6.0], Vec::new()),
+    ];
+    let text = stacked_svg(&panels);
+    let document = Document::parse(&text).unwrap();
+    assert_eq!(texts(&document, "name"), ["an <area>", "flow 0", "flow 0"]);
+    // Each tick of the axis stands below each panel.
+    let ticks = texts(&document, "tick");
+    for tick in ["4", "8"] {
+        assert_eq!(
+            ticks.iter().filter(|one| **one == tick).count(),
+            2,
+            "{tick}"
+        );
+    }
+    let area = of_class(&document, "area")[0].attribute("d").unwrap();
+    assert_eq!(area.matches('Z').count(), 2);
+    assert!(Document::parse(&stacked_svg(&[])).is_ok());
+}
+
+#[cfg(feature = "png")]
+mod as_png {
+    use super::*;
+    use netnice_chart::png::png;
+
+    /// Width, and red, green and blue of each pixel.
+    fn pixels(plot: &Plot) -> (usize, Vec<[u8; 3]>) {
+        let file = png(&svg(plot)).unwrap();
+        let mut reader = png::Decoder::new(std::io::Cursor::new(file))
+            .read_info()
+            .unwrap();
+        let mut bytes = vec![0; reader.output_buffer_size().unwrap()];
+        let info = reader.next_frame(&mut bytes).unwrap();
+        assert_eq!((info.width, info.height), (1920, 1200));
+        let pixels = bytes.chunks(4).map(|pixel| [pixel[0], pixel[1], pixel[2]]);
+        (info.width as usize, pixels.collect())
+    }
+
+    #[test]
+    fn it_has_the_curves_colours_with_smooth_edges() {
+        let (_, pixels) = pixels(&sweep());
+        // #08548a and #d1570a.
+        for colour in [[8, 84, 138], [209, 87, 10]] {
+            let exact = pixels.iter().filter(|pixel| **pixel == colour).count();
+            assert!(exact > 500, "{colour:?}: {exact}");
+            // Shades between it and white, of which lines without smoothing have none.
+            let shades = pixels.iter().filter(|pixel| {
+                let part = (255.0 - f64::from(pixel[0])) / (255.0 - f64::from(colour[0]));
+                let near = (0..3).all(|channel| {
+                    let wanted = 255.0 - part * (255.0 - f64::from(colour[channel]));
+                    (f64::from(pixel[channel]) - wanted).abs() < 2.0
+                });
+                near && (0.1..0.9).contains(&part)
+            });
+            assert!(shades.count() > 100, "{colour:?}");
+        }
+    }
+
+    #[test]
+    fn it_has_words_without_installed_fonts() {
+        let (width, pixels) = pixels(&sweep());
+        // The title stands in the first 30 rows of the SVG, where nothing else is.
+        let dark = |row: usize| {
+            let row = &pixels[row * width..(row + 1) * width];
+            row.iter().filter(|pixel| pixel[0] < 100).count()
+        };
+        assert!((0..60).map(dark).sum::<usize>() > 300);
+        let mut nameless = sweep();
+        nameless.title.clear();
+        let (_, without) = super::as_png::pixels(&nameless);
+        assert!(without[..60 * width].iter().all(|pixel| *pixel == [255; 3]));
+    }
+
+    #[test]
+    fn what_is_no_svg_is_an_error() {
+        assert!(
+            png("<svg")
+                .unwrap_err()
+                .to_string()
+                .starts_with("reading the SVG")
+        );
+    }
+}
