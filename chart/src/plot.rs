@@ -6,7 +6,7 @@ use std::fmt::Write;
 use maud::{Markup, PreEscaped, html};
 
 use crate::axes::{Frame, axes};
-use crate::chart::{AxisData, Chart, Kind, interval};
+use crate::chart::{AxisData, Chart, Kind, Point, interval};
 use crate::drawing;
 use crate::palette::{Look, Marker};
 use crate::scale::{Scale, plain};
@@ -191,7 +191,8 @@ fn shortened(label: &str, most: usize) -> String {
     }
 }
 
-/// The chart without what no axis can show and without intervals of no width, with the markers of its looks.
+/// The chart without what no axis can show, such as intervals that reach zero on a logarithmic axis, and without intervals of
+/// no width; with the markers of its looks.
 fn drawable(chart: &Chart) -> Chart {
     let fits =
         |value: f64, axis: &AxisData| value.is_finite() && (value > 0.0 || !axis.logarithmic);
@@ -202,7 +203,10 @@ fn drawable(chart: &Chart) -> Chart {
             .points
             .retain(|point| fits(point.x, x) && fits(point.y, y));
         for point in &mut curve.points {
-            point.half = point.half.filter(|half| *half > 0.0);
+            let reaches_zero = |half: f64| y.logarithmic && half >= point.y;
+            point.half = point
+                .half
+                .filter(|half| *half > 0.0 && !reaches_zero(*half));
         }
         for seed in &mut curve.seeds {
             seed.retain(|(along, up)| fits(*along, x) && fits(*up, y));
@@ -243,7 +247,7 @@ fn panel(
     html! {
         text.title x="16" y="25" { (shortened(&plot.title, title_letters)) }
         @if !plot.caption.is_empty() {
-            text.caption x="16" y="45" { (plot.caption) (cut_words(&chart, &y)) }
+            text.caption x="16" y="45" { (plot.caption) (remarks(&plot.chart, &chart, &y)) }
         }
         clipPath id=(clip) {
             rect x=(frame.left) y=(frame.top) width=(x.to - x.from) height=(y.from - y.to) {}
@@ -296,14 +300,23 @@ fn rectangles(area: &Area, x: &Scale, y: &Scale) -> String {
     rectangles.collect()
 }
 
-/// What the caption has to say about intervals that end beyond the axis.
-fn cut_words(chart: &Chart, y: &Scale) -> &'static str {
-    let points = chart.curves.iter().flat_map(|curve| &curve.points);
-    let mut cut = points.filter(|point| point.half.is_some() && interval(point).1 > y.domain[1]);
-    match cut.next() {
-        Some(_) => ", cut at the top",
-        None => "",
+/// What the caption has to say about intervals that are not drawn, or not all of them.
+fn remarks(whole: &Chart, drawn: &Chart, y: &Scale) -> String {
+    fn points(chart: &Chart) -> impl Iterator<Item = &Point> {
+        chart.curves.iter().flat_map(|curve| &curve.points)
     }
+    let mut remarks = String::new();
+    if points(drawn).any(|point| point.half.is_some() && interval(point).1 > y.domain[1]) {
+        remarks.push_str(", cut at the top");
+    }
+    let reaches_zero = |point: &Point| {
+        let half = point.half.filter(|half| half.is_finite());
+        point.y > 0.0 && half.is_some_and(|half| half >= point.y)
+    };
+    if drawn.y.logarithmic && points(whole).any(reaches_zero) {
+        remarks.push_str(", where that does not reach zero");
+    }
+    remarks
 }
 
 /// Values above bars.

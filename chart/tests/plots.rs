@@ -146,6 +146,23 @@ fn wide_intervals_leave_the_means_apart() {
 }
 
 #[test]
+fn intervals_that_reach_zero_have_no_place_by_logarithms() {
+    let mut plot = sweep();
+    plot.chart.y.logarithmic = true;
+    let intervals = |plot: &Plot| {
+        let text = svg(plot);
+        let document = Document::parse(&text).unwrap();
+        let caption = texts(&document, "caption")[0].to_owned();
+        let drawn = of_class(&document, "intervals")[0].attribute("d").unwrap();
+        (caption, drawn.matches('V').count())
+    };
+    assert_eq!(intervals(&plot), ("mean of 3 seeds".to_owned(), 3));
+    plot.chart.curves[0].points[1].half = Some(2.0);
+    let caption = "mean of 3 seeds, where that does not reach zero";
+    assert_eq!(intervals(&plot), (caption.to_owned(), 2));
+}
+
+#[test]
 fn a_single_curve_has_its_name() {
     for mut plot in [sweep(), bars(), over_time(1)] {
         plot.chart.curves.truncate(1);
