@@ -26,7 +26,7 @@ pub struct Chart {
 pub enum Kind {
     /// Lines with a marker and an interval at each point.
     Lines,
-    /// Lines over time.
+    /// Lines through many points, such as those over time.
     TimeSeries,
     /// Bars side by side.
     Bars,

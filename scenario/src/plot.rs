@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The choice of plots of results: time series, the sweep, response times by size. The crate `netnice-chart` draws them.
+//! The choice of plots of results: time series, the sweep, response times by size, completion times. The crate `netnice-chart` draws them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,6 +16,7 @@ pub fn plots(manifest: &Manifest, runs: &[RunResults], summary: &Summary) -> Vec
         goodput(manifest, summary),
         response_times(manifest, summary),
     ];
+    plots.extend(completion_times(manifest, summary));
     for (quantity, label, scale) in [
         ("cwnd", "congestion window (packets)", 1.0),
         ("goodput", "goodput (Mb/s)", 1e-6),
@@ -379,6 +380,89 @@ fn response_times(manifest: &Manifest, summary: &Summary) -> Plot {
     }
 }
 
+/// Cumulative distributions of the completion times of arriving transfers: without a sweep of all flows and classes of sizes in
+/// one plot, else a plot for each class, with a curve for each flow at each point.
+fn completion_times(manifest: &Manifest, summary: &Summary) -> Vec<Plot> {
+    let apart = summary.points.len() > 1;
+    let mut plots: Vec<Plot> = Vec::new();
+    for point in &summary.points {
+        for times in &point.completion_times {
+            let words = times.words();
+            let name = match apart && words != ALL_SIZES {
+                true => format!("completion_times_{}", words.replace(' ', "_")),
+                false => "completion_times".to_owned(),
+            };
+            let at = plots.iter().position(|plot| plot.name == name);
+            let at = at.unwrap_or_else(|| {
+                let sizes = if apart {
+                    format!(", {words}")
+                } else {
+                    String::new()
+                };
+                let shown = |of: &str| !apart && of == ALL_SIZES || apart && of == words;
+                plots.push(Plot {
+                    name,
+                    title: format!("{}: completion times{sizes}", manifest.scenario),
+                    caption: finished(summary, shown),
+                    notes: Vec::new(),
+                    chart: Chart {
+                        kind: Kind::TimeSeries,
+                        names: Vec::new(),
+                        x: AxisData {
+                            label: "completion time (s)".to_owned(),
+                            logarithmic: true,
+                        },
+                        y: AxisData::linear("share of transfers that take no longer"),
+                        curves: Vec::new(),
+                    },
+                });
+                plots.len() - 1
+            });
+            let settings = point.settings.iter().map(|(_, value)| value.as_str());
+            let mut name: Vec<&str> = std::iter::once(times.flow.as_str())
+                .chain(settings)
+                .collect();
+            if !apart {
+                name.push(&words);
+            }
+            let share = |x, y| Point { x, y, half: None };
+            let bins = times.times.cumulative();
+            let mut points: Vec<Point> = bins
+                .map(|(up_to_s, _, part)| share(up_to_s, part))
+                .collect();
+            if let Some(first) = points.first() {
+                points.insert(0, share(first.x, 0.0));
+            }
+            plots[at]
+                .chart
+                .curves
+                .push(Curve::new(name.join(", "), points));
+        }
+    }
+    plots
+}
+
+/// The class that has all transfers, in words.
+const ALL_SIZES: &str = "all sizes";
+
+/// What the distributions of the classes `shown` leave out: transfers that had not ended.
+fn finished(summary: &Summary, shown: impl Fn(&str) -> bool) -> String {
+    let unfinished = summary.points.iter().flat_map(|point| {
+        let classes = point.completion_times.iter();
+        classes
+            .filter(|times| shown(&times.words()))
+            .filter_map(|times| {
+                let of = format!("{} {}", times.flow, times.words());
+                let figure = point.figure(Subject::Transfers, &of, "unfinished")?;
+                Some(figure.value.mean * figure.value.runs as f64)
+            })
+    });
+    match unfinished.sum::<f64>().round() {
+        0.0 => "all transfers of all seeds".to_owned(),
+        unfinished => format!("all transfers of all seeds but {unfinished} that had not ended"),
+    }
+}
+
 /// A value of a sweep as a number, with the unit that it is in.
 fn quantity(text: &str) -> Option<(f64, &'static str)> {
     if let Ok(number) = text.parse() {
@@ -414,7 +498,7 @@ fn spans_decades(values: &[f64]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::Figure;
+    use crate::results::{CompletionTimes, Distribution, Figure};
 
     #[test]
     fn values_of_a_sweep_are_quantities() {
@@ -533,6 +617,7 @@ mod tests {
                 .collect(),
             seeds: vec![1, 2],
             figures: vec![figure("web", 1e6), figure("backup", 3e6)],
+            completion_times: Vec::new(),
         });
         let points = points.collect();
         goodput(&manifest(axes), &Summary { points })
@@ -596,6 +681,67 @@ mod tests {
             plot.caption,
             "mean of 2 seeds with its 95 % confidence interval"
         );
+    }
+
+    /// A point of two classes of sizes, with 10 and 30 transfers of which the second has not ended.
+    fn transfers_at(value: &str) -> PointSummary {
+        let times = |above_bytes, to_bytes| CompletionTimes {
+            flow: "web".to_owned(),
+            above_bytes,
+            to_bytes,
+            times: Distribution {
+                up_to_s: vec![0.5, 2.0],
+                count: vec![10, 30],
+            },
+        };
+        let unfinished = |of: &str, number: f64| Figure {
+            subject: Subject::Transfers,
+            of: of.into(),
+            quantity: "unfinished".into(),
+            unit: crate::results::Unit::None,
+            value: Estimate::of(&[number, 0.0]).unwrap(),
+        };
+        PointSummary {
+            settings: vec![("rate".to_owned(), value.to_owned())],
+            seeds: vec![1, 2],
+            figures: vec![
+                unfinished("web all sizes", 5.0),
+                unfinished("web up to 100kB", 0.0),
+            ],
+            completion_times: vec![times(0, None), times(0, Some(100_000))],
+        }
+    }
+
+    #[test]
+    fn completion_times_are_cumulative_shares() {
+        let points = vec![transfers_at("10mbit"), transfers_at("20mbit")];
+        let plots = completion_times(&manifest(&["rate"]), &Summary { points });
+        let names: Vec<&str> = plots.iter().map(|plot| &plot.name[..]).collect();
+        assert_eq!(names, ["completion_times", "completion_times_up_to_100kB"]);
+        let captions: Vec<&str> = plots.iter().map(|plot| &plot.caption[..]).collect();
+        let all = "all transfers of all seeds";
+        // Five at each point.
+        assert_eq!(captions, [&format!("{all} but 10 that had not ended"), all]);
+        let curves = &plots[0].chart.curves;
+        let names: Vec<&str> = curves.iter().map(|curve| &curve.name[..]).collect();
+        assert_eq!(names, ["web, 10mbit", "web, 20mbit"]);
+        let line: Vec<(f64, f64)> = curves[0].points.iter().map(|p| (p.x, p.y)).collect();
+        assert_eq!(line, [(0.5, 0.0), (0.5, 0.25), (2.0, 1.0)]);
+
+        // Without a sweep all classes stand in one plot.
+        let mut point = transfers_at("");
+        point.settings.clear();
+        let plots = completion_times(
+            &manifest(&[]),
+            &Summary {
+                points: vec![point],
+            },
+        );
+        assert_eq!(plots.len(), 1);
+        let curves = plots[0].chart.curves.iter();
+        let names: Vec<&str> = curves.map(|curve| &curve.name[..]).collect();
+        assert_eq!(names, ["web, all sizes", "web, up to 100kB"]);
+        assert_eq!(plots[0].caption, format!("{all} but 5 that had not ended"));
     }
 
     #[test]

@@ -34,6 +34,9 @@ Figures of results, as far as these have the data:
                     intervals; bars where its values are names or have
                     several units
   response_times    mean response time of web objects by size
+  completion_times  cumulative distribution of the completion times of arriving
+                    transfers, of all seeds together; in a sweep another file
+                    for each class of sizes
   cwnd, goodput, queue_packets, queue_delay
                     time series where the scenario has a sampling interval, of
                     the first settings of a sweep: means over the seeds, with

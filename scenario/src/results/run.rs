@@ -371,13 +371,18 @@ pub struct Slowdown {
 impl SizeClass {
     /// The sizes in words: `all sizes`, or as `100kB to 10MB`.
     pub fn words(&self) -> String {
-        let above = Bytes::new(self.above_bytes);
-        match (self.above_bytes, self.to_bytes.map(Bytes::new)) {
-            (0, None) => "all sizes".to_owned(),
-            (0, Some(to)) => format!("up to {to}"),
-            (_, None) => format!("above {above}"),
-            (_, Some(to)) => format!("{above} to {to}"),
-        }
+        sizes_in_words(self.above_bytes, self.to_bytes)
+    }
+}
+
+/// A class of sizes in words.
+pub(super) fn sizes_in_words(above_bytes: u64, to_bytes: Option<u64>) -> String {
+    let above = Bytes::new(above_bytes);
+    match (above_bytes, to_bytes.map(Bytes::new)) {
+        (0, None) => "all sizes".to_owned(),
+        (0, Some(to)) => format!("up to {to}"),
+        (_, None) => format!("above {above}"),
+        (_, Some(to)) => format!("{above} to {to}"),
     }
 }
 

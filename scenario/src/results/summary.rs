@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::TrafficClass;
 
+use super::run::sizes_in_words;
 use super::{
     CallResult, Distribution, Estimate, FlowResult, RunResults, VideoQuality, VideoResult,
     jain_index,
@@ -52,6 +53,11 @@ pub struct CompletionTimes {
 }
 
 impl CompletionTimes {
+    /// The sizes in words, as [`SizeClass::words`](super::SizeClass::words).
+    pub fn words(&self) -> String {
+        sizes_in_words(self.above_bytes, self.to_bytes)
+    }
+
     /// Those of these runs, in the order in which flows and classes first appear.
     fn of(runs: &[&RunResults]) -> Vec<CompletionTimes> {
         let mut all: Vec<CompletionTimes> = Vec::new();
