@@ -4,6 +4,7 @@
 use std::sync::{Arc, Mutex};
 
 use netnice_congestion::control::{Ack, Congestion, CongestionControl, MarkFeedback, Window};
+use netnice_congestion::controls::reno::Reno;
 use netnice_queue::Time;
 use netnice_sim::tcp::{
     Clock, DelayedAck, Flags, Mark, Opener, Receiver, ReceiverConfig, Recovery, SackBlock, Segment,
@@ -181,6 +182,32 @@ fn one_reaction_to_marks_for_a_window_of_data() {
     assert!(!echoes.iter().any(|&ack| ack > cwr && ack < 60));
     // One ACK for 0 and 1: cwnd 11. The next echoes: 11 / 2.
     assert_eq!(pipe.sender.statistics().retransmitted_segments, 0);
+}
+
+/// RFC 3168 section 6.1.2 halves the window, not what its ACK leaves in flight.
+#[test]
+fn an_echo_halves_the_whole_window() {
+    let (sender, receiver) = one_way(1000);
+    let sender = SenderConfig {
+        ecn: true,
+        initial_window: 10,
+        ..sender
+    };
+    let receiver = ReceiverConfig {
+        ecn: true,
+        delayed_ack: None,
+        ..receiver
+    };
+    let mut pipe = Pipe::governed_by(Box::new(Reno::default()), sender, receiver, 50).data_fate(
+        |number, _| match number {
+            4 => MARKED_OUT,
+            _ => ARRIVES,
+        },
+    );
+    pipe.send_all_the_time(110);
+    // Slow start until then: four ACKs make ten packets fourteen.
+    assert_eq!(pipe.sender.statistics().ecn_reactions, 1);
+    assert_eq!((pipe.sender.ssthresh(), pipe.sender.cwnd()), (7.0, 7.0));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How a sender handles ACKs: delivery, round-trip times, losses, congestion.
 
-use netnice_congestion::control::{Ack, CaState};
+use netnice_congestion::control::{Ack, CaState, Congestion};
 use netnice_queue::Time;
 
 use super::proportional_rate::ProportionalRate;
@@ -134,6 +134,7 @@ impl Sender {
         }
         let newly_sacked = delivery.packets > 0;
         let was_recovering = self.fast_recovery;
+        let flight_before = self.flight_to_reduce();
         if advances {
             while let Some(sent) = self.outstanding.pop_acknowledged(acknowledgement) {
                 delivery.add_cumulative(&sent, self.timed_end);
@@ -175,7 +176,11 @@ impl Sender {
         };
         let echo = marked > 0;
         if echo {
-            self.on_echo(now_ns, segment.flags.contains(Flags::ECHO_IN_PROFILE));
+            self.on_echo(
+                now_ns,
+                segment.flags.contains(Flags::ECHO_IN_PROFILE),
+                flight_before,
+            );
         }
         if delivery.packets > 0 {
             // Reno leaves recovery before it handles the ACK that ends it, so that ACK grows the window.
@@ -453,7 +458,6 @@ impl Sender {
         }
     }
 
-    /// Reacts to the receiver's ECN echo once per window of data (RFC 3168 section 6.1.2).
     /// The packets that an ACK of `delivered` packets reports as marked, at least one where it reports any.
     fn newly_marked(&mut self, flags: Flags, delivered: u32) -> u32 {
         if !self.config.accurate_ecn {
@@ -479,12 +483,17 @@ impl Sender {
         marked
     }
 
-    fn on_echo(&mut self, now_ns: u64, in_profile: bool) {
+    /// Reacts to the receiver's ECN echo once per window of data (RFC 3168 section 6.1.2). `in_flight`: before its ACK, which
+    /// otherwise leaves a window that the sender fills a packet short.
+    fn on_echo(&mut self, now_ns: u64, in_profile: bool, in_flight: u32) {
         let reacted = self.recover > 0 && self.unacknowledged <= self.recover;
         if self.fast_recovery || self.after_timeout || reacted {
             return;
         }
-        let congestion = self.congestion(now_ns);
+        let congestion = Congestion {
+            in_flight,
+            ..self.congestion(now_ns)
+        };
         self.control
             .on_ecn_echo(&congestion, in_profile, &mut self.window);
         self.ecn_reactions += 1;
