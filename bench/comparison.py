@@ -87,3 +87,32 @@ class Table:
 
     def conclude(self) -> None:
         print(f"\n{self.compared - self.differing} of {self.compared} figures agree.")
+
+
+def short(figure: dict[str, float]) -> str:
+    """The mean, and the spread unless it is that of rounding."""
+    low, high = figure["min"], figure["max"]
+    return f"{figure['mean']:.4g}" if f"{low:.4g}" == f"{high:.4g}" else cell(figure)
+
+
+class WideTable(Table):
+    """A table with a row for each case, and in each cell the figures of a column: theirs / netnice's."""
+
+    def __init__(self, other: str, columns: dict[str, tuple[str, ...]]) -> None:
+        self.compared = self.differing = 0
+        self.columns = columns
+        print(f"| case ({other} / netnice) | " + " | ".join(columns) + " |")
+        print("| --- |" + " --- |" * len(columns))
+
+    def add(self, case: str, theirs: Spread, ours: Spread) -> None:
+        cells = [case]
+        for names in self.columns.values():
+            figures = []
+            for name in names:
+                if name in theirs:
+                    same = agrees(name, ours[name], theirs[name])
+                    self.compared += 1
+                    self.differing += not same
+                    figures.append(f"{short(theirs[name])} / {short(ours[name])}" + ("" if same else " *"))
+            cells.append("; ".join(figures))
+        print("| " + " | ".join(cells) + " |", flush=True)

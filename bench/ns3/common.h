@@ -31,6 +31,7 @@ struct TcpSettings {
 	uint32_t initial_window;
 	uint32_t tick_ms;
 	bool sack;
+	bool timestamps = false;
 };
 
 static inline void configure_tcp(const TcpSettings &tcp)
@@ -44,7 +45,7 @@ static inline void configure_tcp(const TcpSettings &tcp)
 	Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(4 << 20));
 	Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(4 << 20));
 	Config::SetDefault("ns3::TcpSocketBase::Sack", BooleanValue(tcp.sack));
-	Config::SetDefault("ns3::TcpSocketBase::Timestamp", BooleanValue(false));
+	Config::SetDefault("ns3::TcpSocketBase::Timestamp", BooleanValue(tcp.timestamps));
 	Config::SetDefault("ns3::TcpSocketBase::MinRto", TimeValue(MilliSeconds(200)));
 	Config::SetDefault("ns3::TcpSocketBase::ClockGranularity",
 			   TimeValue(MilliSeconds(tcp.tick_ms)));
@@ -52,21 +53,29 @@ static inline void configure_tcp(const TcpSettings &tcp)
 	Config::SetDefault("ns3::CoDelQueueDisc::MinBytes", UintegerValue(PACKET_BYTES + 1));
 }
 
-// Sets NAME=VALUE,NAME=VALUE of the discipline. The quantum of FQ-CoDel is not an attribute.
-static inline void configure(const ns3::Ptr<ns3::QueueDisc> &discipline,
-			     const std::string &attributes)
+// Calls `set` with name and value of each entry of NAME=VALUE,NAME=VALUE.
+template <class Set> static inline void for_each_setting(const std::string &settings, Set set)
 {
-	std::istringstream list(attributes);
+	std::istringstream list(settings);
 	std::string entry;
 	while (std::getline(list, entry, ',')) {
 		const auto equals = entry.find('=');
-		const std::string name = entry.substr(0, equals);
-		const std::string value = entry.substr(equals + 1);
-		if (name == "Quantum") {
-			ns3::DynamicCast<ns3::FqCoDelQueueDisc>(discipline)
-				->SetQuantum(std::stoul(value));
-		} else {
-			discipline->SetAttribute(name, ns3::StringValue(value));
-		}
+		set(entry.substr(0, equals), entry.substr(equals + 1));
 	}
+}
+
+// Sets NAME=VALUE,NAME=VALUE of the discipline. The quantum of flow queues is not an attribute.
+static inline void configure(const ns3::Ptr<ns3::QueueDisc> &discipline,
+			     const std::string &attributes)
+{
+	for_each_setting(attributes, [&](const std::string &name, const std::string &value) {
+		if (name != "Quantum") {
+			discipline->SetAttribute(name, ns3::StringValue(value));
+		} else if (const auto codel = ns3::DynamicCast<ns3::FqCoDelQueueDisc>(discipline)) {
+			codel->SetQuantum(std::stoul(value));
+		} else {
+			ns3::DynamicCast<ns3::FqCobaltQueueDisc>(discipline)
+				->SetQuantum(std::stoul(value));
+		}
+	});
 }

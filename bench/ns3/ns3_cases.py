@@ -24,17 +24,25 @@ class Case:
     netnice: dict[str, object]
 
 
-def figures(case: Case, tcp_bps: float, udp_bps: float, queue: dict[str, float]) -> Figures:
-    """The figures that are compared; goodput is that of 10 Mb/s, whose packets are 1040 bytes with 1000 of data."""
+def figures(case: Case, goodput: Figures, queue: Figures) -> Figures:
+    """The figures that are compared, by the goodputs in bit/s of `tcp`, the `last` of these, `second` and `udp`.
+
+    A link of 10 Mb/s carries 9.615 Mb/s of data by packets of 1040 bytes.
+    """
     table = {}
     if case.netnice["flows"]:
-        table["TCP: goodput, Mb/s"] = tcp_bps / 1e6
+        table["TCP: goodput, Mb/s"] = goodput["tcp"] / 1e6
+    if case.netnice.get("second"):
+        table["second control: goodput, Mb/s"] = goodput["second"] / 1e6
+    if "delay_step" in case.netnice:
+        table["longest RTT: goodput, Mb/s"] = goodput["last"] / 1e6
     if case.netnice.get("constant_rates"):
-        table["constant rate: goodput, Mb/s"] = udp_bps / 1e6
+        table["constant rate: goodput, Mb/s"] = goodput["udp"] / 1e6
     if case.netnice["flows"]:
         # Packets of data that reached a receiver twice, of those that the bottleneck sent.
         sent_bps = (queue["arrived"] - queue["dropped"]) / queue["seconds"] * DATA_BITS
-        table["TCP: received twice, %"] = 100 * (1 - (tcp_bps + udp_bps * DATA_PER_UDP) / sent_bps)
+        data_bps = goodput["tcp"] + goodput["second"] + goodput["udp"] * DATA_PER_UDP
+        table["TCP: received twice, %"] = 100 * (1 - data_bps / sent_bps)
     table["dropped, %"] = 100 * queue["dropped"] / queue["arrived"]
     if "ecn" in case.name:
         table["marked, %"] = 100 * queue["marked"] / queue["arrived"]
@@ -43,16 +51,31 @@ def figures(case: Case, tcp_bps: float, udp_bps: float, queue: dict[str, float])
     return table
 
 
+# Columns of a table with a row for each case, and the figures in them.
+COLUMNS = {
+    "goodput, Mb/s": (
+        "TCP: goodput, Mb/s",
+        "second control: goodput, Mb/s",
+        "longest RTT: goodput, Mb/s",
+        "constant rate: goodput, Mb/s",
+    ),
+    "received twice, %": ("TCP: received twice, %",),
+    **{name: (name,) for name in ("dropped, %", "marked, %", "mean wait, ms")},
+    "95 % below, ms": ("95 % of waits below, ms",),
+}
+
+
 def of_ns3(case: Case, run: dict) -> Figures:
-    return figures(case, run["tcp_goodput_bps"], run["udp_goodput_bps"], run)
+    return figures(case, {name: run[f"{name}_goodput_bps"] for name in ("tcp", "last", "second", "udp")}, run)
 
 
 def of_netnice(case: Case, run: dict) -> Figures:
     queue = next(queue for queue in run["queues"] if queue["link"] == "bottleneck")
-    goodput = {
-        transport: sum(flow["goodput_bps"] for flow in run["flows"] if flow["transport"] == transport)
-        for transport in ("tcp", "udp")
-    }
+    goodputs = {name: [] for name in ("tcp", "second", "udp")}
+    for flow in run["flows"]:
+        goodputs[flow["name"].partition("[")[0]].append(flow["goodput_bps"])
+    goodput = {name: sum(values) for name, values in goodputs.items()}
+    goodput["last"] = goodputs["tcp"][-1] if goodputs["tcp"] else 0
     counts = {
         "arrived": queue["arrived"],
         "dropped": sum(drop["packets"] for drop in queue["drops"]),
@@ -61,7 +84,7 @@ def of_netnice(case: Case, run: dict) -> Figures:
         "wait_mean_s": queue["waiting"]["mean_s"],
         "wait_p95_s": queue["waiting"]["p95_s"],
     }
-    return figures(case, goodput["tcp"], goodput["udp"], counts)
+    return figures(case, goodput, counts)
 
 
 # Traffic: TCP flows, and the constant rate in Mb/s.
@@ -88,6 +111,40 @@ DISCIPLINES = {
         '{ discipline = "pie" }',
     ),
 }
+# RED with the same weight of an arrival. ns-3 has ns-2's `ns1_compat_` the wrong way round: true is its absence.
+# Unless it is given ns-3 computes the least max_p.
+RED = "MaxSize=60p,MinTh=5,MaxTh=15,LInterm=10,QW=0.002,MeanPktSize=1040,LinkBandwidth=10Mbps,Ns1Compat=true"
+OUR_RED = 'discipline = "red", limit = "60p", min_threshold = "5p", max_threshold = "15p", weight = 0.002'
+DISCIPLINES |= {
+    "RED": ("Red", RED, f"{{ {OUR_RED} }}"),
+    "adaptive RED": ("Red", f"{RED},AdaptMaxP=true,Bottom=0.01", f"{{ {OUR_RED}, adaptive = true }}"),
+    # CAKE without tins and hosts. Its quantum is 1/4096 s at the rate, as in Linux.
+    "CAKE, FqCobalt": (
+        "FqCobalt",
+        "Quantum=305,EnableSetAssociativeHash=true,UseEcn=false",
+        '{ discipline = "cake", tins = "besteffort", isolation = "flows" }',
+    ),
+}
+# Those that differ in some loads only.
+SPECIAL = {
+    "RED, not gentle": ("Red", f"{RED},Gentle=false", f"{{ {OUR_RED}, gentle = false }}"),
+    "adaptive RED, not gentle": (
+        "Red",
+        f"{RED},AdaptMaxP=true,Bottom=0.01,Gentle=false",
+        f"{{ {OUR_RED}, adaptive = true, gentle = false }}",
+    ),
+    # Drops by BLUE as well, since the queue overflows.
+    "COBALT, 60 packets": (
+        "Cobalt",
+        "MaxSize=60p,UseEcn=false",
+        '{ discipline = "cake", tins = "besteffort", isolation = "flows", limit = "60p" }',
+    ),
+}
+SPECIAL_LOADS = {
+    "RED, not gentle": ("11.7 Mb/s constant", "5 TCP", "50 TCP"),
+    "adaptive RED, not gentle": ("11.7 Mb/s constant", "5 TCP"),
+    "COBALT, 60 packets": ("11.7 Mb/s constant",),
+}
 WITH_ECN = {
     "CoDel, ecn": ("CoDel", "MaxSize=1000p,UseEcn=true", '{ discipline = "codel", ecn = true }'),
     "FQ-CoDel, ecn": ("FqCoDel", "Quantum=1514,UseEcn=true", '{ discipline = "fq_codel" }'),
@@ -95,6 +152,11 @@ WITH_ECN = {
         "Pie",
         "MaxSize=1000p,MaxBurstAllowance=150ms,UseDerandomization=true,UseEcn=true",
         '{ discipline = "pie", ecn = true }',
+    ),
+    "CAKE, FqCobalt, ecn": (
+        "FqCobalt",
+        "Quantum=305,EnableSetAssociativeHash=true,UseEcn=true",
+        '{ discipline = "cake", tins = "besteffort", isolation = "flows" }',
     ),
 }
 
@@ -146,22 +208,94 @@ MARKS_BEYOND_20 = (
     ' ecn = "mark_always", gentle = false, wait = false }',
 )
 DEEP = ("Fifo", "MaxSize=300p", '"300p"')
+# Five flows of BBR fill 300 packets as they begin.
+LOSSLESS = ("Fifo", "MaxSize=2000p", '"2000p"')
 
 
-def sender(name: str, load: str, control: str, ours: str, discipline: tuple[str, str, str], ecn: bool) -> Case:
-    plain = case(name, load, discipline, ecn)
-    return Case(
-        plain.name,
-        plain.ns3 | {"control": f"ns3::{control}"},
-        plain.netnice | {"flows.tcp.congestion_control": ours},
+# What differs from the rest, as settings of ns-3 and ours. A control that creeps to its queue gets more time.
+LONG = ({"seconds": 120, "warmup": 60}, {"duration": "120s", "warm_up": "60s"})
+# Packets of 1052 bytes, of which ns-3's device holds one.
+TIMESTAMPS = (
+    {"timestamps": "true"},
+    {
+        "timestamps": "true",
+        "packet_size": "1052B",
+        "header_size": "52B",
+        "links.bottleneck.delay": "20842us",
+    },
+)
+# Round trips of 48, 88, 128, 168 and 208 ms.
+DIFFERENT_RTTS = ({"delay_step": 20}, {"delay_step": "20ms"})
+# Windows of 240 packets and more, for which HighSpeed TCP was made.
+FAST = (
+    {"rate": 50e6},
+    {"links.bottleneck.rate": "50mbit", "links.bottleneck.delay": "20166us"},
+)
+Both = tuple[dict[str, object], dict[str, object]]
+
+
+def with_settings(plain: Case, *settings: Both) -> Case:
+    """The case with further settings of ns-3 and ours."""
+    ns3, netnice = dict(plain.ns3), dict(plain.netnice)
+    for theirs, ours in settings:
+        ns3 |= theirs
+        netnice |= ours
+    return Case(plain.name, ns3, netnice)
+
+
+def control(theirs: str, ours: str) -> Both:
+    return {"control": theirs}, {"flows.tcp.congestion_control": ours}
+
+
+def beside_reno(theirs: str, ours: str) -> Both:
+    """One more flow, of another control."""
+    return (
+        {"second": 1, "second_control": theirs},
+        {"second": 1, "flows.second.congestion_control": ours},
     )
 
 
+def sender(name: str, load: str, theirs: str, ours: str, discipline: tuple[str, str, str], *settings: Both) -> Case:
+    return with_settings(case(name, load, discipline, "ecn" in name), control(theirs, ours), *settings)
+
+
+PRR = ({"recovery": "ns3::TcpPrrRecovery"}, {"flows.tcp.tcp.prr": "true"})
+LEDBAT = ("FromWindow::TcpLedbat", "ledbat")
+WITHOUT_SLOW_START = ({"defaults": "ns3::TcpLedbat::SSParam=no"}, {})
+LOW_PRIORITY = ("FromWindow::TcpLp", "tcplp")
+SSTHRESH_OF_20 = (
+    {"defaults": "ns3::TcpSocket::InitialSlowStartThreshold=20000"},
+    {"defaults.flows.tcp.initial_ssthresh": 20},
+)
+BBR = ("ns3::TcpBbr", "bbr")
+HIGH_SPEED = ("FromWindow::TcpHighSpeed", "highspeed")
+SHALLOW = DISCIPLINES["drop-tail"]
+
 CASES = [
     *(case(name, load, DISCIPLINES[name]) for name in DISCIPLINES for load in LOADS),
+    *(case(name, load, SPECIAL[name]) for name, loads in SPECIAL_LOADS.items() for load in loads),
     *(case(name, load, WITH_ECN[name], ecn=True) for name in WITH_ECN for load in ("5 TCP", "50 TCP")),
     *(shaped(load) for load in LOADS),
-    *(sender("DCTCP, ecn", load, "TcpDctcp", "dctcp", MARKS_BEYOND_20, True) for load in ("1 TCP", "5 TCP", "50 TCP")),
-    sender("BBR", "1 TCP", "TcpBbr", "bbr", DEEP, False),
-    sender("BBR", "5 TCP", "TcpBbr", "bbr", DEEP, False),
+    *(sender("DCTCP, ecn", load, "ns3::TcpDctcp", "dctcp", MARKS_BEYOND_20) for load in ("1 TCP", "5 TCP", "50 TCP")),
+    sender("BBR", "1 TCP", *BBR, DEEP),
+    sender("BBR", "5 TCP", *BBR, DEEP),
+    sender("BBR, 2000 packets", "5 TCP", *BBR, LOSSLESS),
+    sender("BBR, 2000 packets, RTT of 48 to 208 ms", "5 TCP", *BBR, LOSSLESS, DIFFERENT_RTTS),
+    *(sender("HighSpeed, 50 Mb/s", load, *HIGH_SPEED, DEEP, FAST) for load in ("1 TCP", "5 TCP")),
+    *(with_settings(case("PRR", load, SHALLOW), PRR) for load in ("1 TCP", "5 TCP", "50 TCP")),
+    *(sender("LEDBAT", load, *LEDBAT, DEEP, TIMESTAMPS, WITHOUT_SLOW_START, LONG) for load in ("1 TCP", "5 TCP")),
+    with_settings(
+        case("Reno beside LEDBAT", "1 TCP", DEEP), beside_reno(*LEDBAT), TIMESTAMPS, WITHOUT_SLOW_START, LONG
+    ),
+    sender("TCP-LP", "1 TCP", *LOW_PRIORITY, SHALLOW, TIMESTAMPS),
+    *(
+        sender("TCP-LP, ssthresh 20", load, *LOW_PRIORITY, SHALLOW, TIMESTAMPS, SSTHRESH_OF_20)
+        for load in ("1 TCP", "5 TCP")
+    ),
+    with_settings(
+        case("Reno beside TCP-LP, ssthresh 20", "1 TCP", SHALLOW),
+        beside_reno(*LOW_PRIORITY),
+        TIMESTAMPS,
+        SSTHRESH_OF_20,
+    ),
 ]

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <numeric>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -24,31 +25,62 @@ using namespace ns3;
 
 static const uint32_t UDP_HEADERS = 28;
 
-// ns-3's NewReno halves what is in flight without what was SACKed, which is less than the FlightSize of RFC 5681. This one
-// halves the window, as Linux and the simulator's Reno do.
-class HalvesWindow : public TcpNewReno
+// ns-3's controls reduce what is in flight without what was SACKed, which is less than the FlightSize of RFC 5681. These
+// reduce the window, as Linux and the simulator do: FromWindow::TcpNewReno is ns3::TcpNewReno but for that.
+template <class Control> class FromWindow : public Control
 {
       public:
 	static TypeId GetTypeId()
 	{
-		static TypeId id = TypeId("HalvesWindow")
-					   .SetParent<TcpNewReno>()
-					   .AddConstructor<HalvesWindow>();
+		const std::string name = Control::GetTypeId().GetName();
+		static TypeId id = TypeId("FromWindow" + name.substr(name.find("::")))
+					   .template SetParent<Control>()
+					   .template AddConstructor<FromWindow<Control>>();
 		return id;
 	}
 
 	uint32_t GetSsThresh(Ptr<const TcpSocketState> state, uint32_t in_flight) override
 	{
 		(void)in_flight;
-		return std::max(2 * state->m_segmentSize, state->m_cWnd.Get() / 2);
+		return Control::GetSsThresh(state, state->m_cWnd);
 	}
 
 	Ptr<TcpCongestionOps> Fork() override
 	{
-		return CopyObject<HalvesWindow>(this);
+		return CopyObject<FromWindow<Control>>(this);
 	}
 };
-NS_OBJECT_ENSURE_REGISTERED(HalvesWindow);
+
+// ns-3.37's LEDBAT bounds the window by what was in flight before the ACK, so that it never grows. RFC 6817 section 2.4.2
+// allows ALLOWED_INCREASE more: a packet.
+class AllowsIncrease : public TcpLedbat
+{
+      public:
+	static TypeId GetTypeId()
+	{
+		static TypeId id = TypeId("AllowsIncrease::TcpLedbat")
+					   .SetParent<TcpLedbat>()
+					   .AddConstructor<AllowsIncrease>();
+		return id;
+	}
+
+	void IncreaseWindow(Ptr<TcpSocketState> state, uint32_t acked) override
+	{
+		const SequenceNumber32 sent = state->m_highTxMark;
+		state->m_highTxMark = sent + state->m_segmentSize;
+		TcpLedbat::IncreaseWindow(state, acked);
+		state->m_highTxMark = sent;
+	}
+};
+
+using NewReno = FromWindow<TcpNewReno>;
+using HighSpeed = FromWindow<TcpHighSpeed>;
+using Ledbat = FromWindow<AllowsIncrease>;
+using LowPriority = FromWindow<TcpLp>;
+NS_OBJECT_ENSURE_REGISTERED(NewReno);
+NS_OBJECT_ENSURE_REGISTERED(HighSpeed);
+NS_OBJECT_ENSURE_REGISTERED(Ledbat);
+NS_OBJECT_ENSURE_REGISTERED(LowPriority);
 
 // Times that packets spend in the queue discipline. Packets it drops after it took them count in no time.
 struct Waits {
@@ -99,7 +131,10 @@ int main(int argc, char **argv)
 	uint32_t flows = 1;
 	std::string discipline_name = "ns3::CoDelQueueDisc";
 	std::string attributes;
-	std::string control = "HalvesWindow";
+	std::string control = "FromWindow::TcpNewReno";
+	uint32_t second = 0;
+	std::string second_control = control;
+	std::string defaults;
 	std::string recovery = "ns3::TcpClassicRecovery";
 	double rate = 10e6;
 	double device = 0;
@@ -108,25 +143,34 @@ int main(int argc, char **argv)
 	double warmup = 10;
 	uint32_t seed = 1;
 	uint32_t delay_ms = 20;
+	uint32_t delay_step_ms = 0;
 	bool ecn = false;
 	bool sack = true;
+	bool timestamps = false;
 	CommandLine arguments(__FILE__);
 	arguments.AddValue("discipline", "TypeId of the queue discipline", discipline_name);
 	arguments.AddValue("attributes", "its attributes: NAME=VALUE,NAME=VALUE", attributes);
 	arguments.AddValue("control", "TypeId of the congestion control", control);
 	arguments.AddValue("recovery", "TypeId of the loss recovery", recovery);
 	arguments.AddValue("flows", "number of TCP flows", flows);
+	arguments.AddValue("second", "number of TCP flows of a second control", second);
+	arguments.AddValue("second_control", "TypeId of the second control", second_control);
+	arguments.AddValue("defaults", "of TypeIds: NAME=VALUE,NAME=VALUE", defaults);
 	arguments.AddValue("udp", "rate of the constant rate, bit/s with headers; 0 is none", udp);
 	arguments.AddValue("rate", "rate of the bottleneck, bit/s", rate);
 	arguments.AddValue("device",
 			   "rate of the device behind a shaper; 0 is that of the bottleneck",
 			   device);
 	arguments.AddValue("delay", "propagation delay of the bottleneck, ms", delay_ms);
+	arguments.AddValue("delay_step",
+			   "delay that the link of each TCP source has beyond the one before, ms",
+			   delay_step_ms);
 	arguments.AddValue("seconds", "length of the run", seconds);
 	arguments.AddValue("warmup", "seconds before figures count", warmup);
 	arguments.AddValue("seed", "run number of ns-3's random numbers", seed);
 	arguments.AddValue("ecn", "TCP with ECN", ecn);
 	arguments.AddValue("sack", "selective acknowledgements", sack);
+	arguments.AddValue("timestamps", "TCP timestamps", timestamps);
 	arguments.Parse(argc, argv);
 
 	RngSeedManager::SetRun(seed);
@@ -136,7 +180,11 @@ int main(int argc, char **argv)
 	tcp.initial_window = 10;
 	tcp.tick_ms = 1;
 	tcp.sack = sack;
+	tcp.timestamps = timestamps;
 	configure_tcp(tcp);
+	for_each_setting(defaults, [](const std::string &name, const std::string &value) {
+		Config::SetDefault(name, StringValue(value));
+	});
 	Config::SetDefault("ns3::TcpSocketBase::UseEcn",
 			   EnumValue(ecn ? TcpSocketState::On : TcpSocketState::Off));
 
@@ -147,7 +195,6 @@ int main(int argc, char **argv)
 	// Without flow control the helper for addresses adds no discipline of its own.
 	access.DisableFlowControl();
 	access.SetDeviceAttribute("DataRate", DataRateValue(with_ppp(100e6)));
-	access.SetChannelAttribute("Delay", StringValue("2ms"));
 	access.SetQueue("ns3::DropTailQueue", "MaxSize", StringValue("100000p"));
 	PointToPointHelper bottleneck;
 	bottleneck.SetDeviceAttribute("DataRate",
@@ -174,30 +221,36 @@ int main(int argc, char **argv)
 	Ipv4AddressHelper addresses("10.0.0.0", "255.255.255.252");
 	addresses.Assign(devices);
 	addresses.NewNetwork();
-	const auto connect = [&](Ptr<Node> from, Ptr<Node> to) {
+	const auto connect = [&](Ptr<Node> from, Ptr<Node> to, uint32_t milliseconds) {
+		access.SetChannelAttribute("Delay", TimeValue(MilliSeconds(milliseconds)));
 		const auto interfaces = addresses.Assign(access.Install(from, to));
 		addresses.NewNetwork();
 		return interfaces.GetAddress(1);
 	};
 	std::vector<Ptr<PacketSink>> sinks;
-	const auto hosts_of_a_flow = [&](const std::string &factory) {
+	const auto hosts_of_a_flow = [&](const std::string &factory, uint32_t milliseconds) {
 		NodeContainer hosts(2);
 		stack.Install(hosts);
-		connect(routers.Get(0), hosts.Get(0));
-		const auto address = connect(routers.Get(1), hosts.Get(1));
+		connect(routers.Get(0), hosts.Get(0), milliseconds);
+		const auto address = connect(routers.Get(1), hosts.Get(1), 2);
 		PacketSinkHelper sink(factory, InetSocketAddress(Ipv4Address::GetAny(), 80));
 		sinks.push_back(DynamicCast<PacketSink>(sink.Install(hosts.Get(1)).Get(0)));
 		return std::make_pair(hosts.Get(0), InetSocketAddress(address, 80));
 	};
 	auto start = CreateObject<UniformRandomVariable>();
-	for (uint32_t flow = 0; flow < flows; ++flow) {
-		const auto [host, address] = hosts_of_a_flow("ns3::TcpSocketFactory");
+	for (uint32_t flow = 0; flow < flows + second; ++flow) {
+		const auto [host, address] =
+			hosts_of_a_flow("ns3::TcpSocketFactory", 2 + flow * delay_step_ms);
+		if (flow >= flows) {
+			host->GetObject<TcpL4Protocol>()->SetAttribute(
+				"SocketType", TypeIdValue(TypeId::LookupByName(second_control)));
+		}
 		BulkSendHelper source("ns3::TcpSocketFactory", address);
 		source.SetAttribute("SendSize", UintegerValue(DATA_BYTES));
 		source.Install(host).Start(Seconds(start->GetValue(0, 1)));
 	}
 	if (udp > 0) {
-		const auto [host, address] = hosts_of_a_flow("ns3::UdpSocketFactory");
+		const auto [host, address] = hosts_of_a_flow("ns3::UdpSocketFactory", 2);
 		UdpClientHelper source(address.GetIpv4(), address.GetPort());
 		source.SetAttribute("PacketSize", UintegerValue(PACKET_BYTES - UDP_HEADERS));
 		source.SetAttribute("Interval", TimeValue(Seconds(PACKET_BYTES * 8 / udp)));
@@ -218,11 +271,15 @@ int main(int argc, char **argv)
 	Simulator::Run();
 
 	const Counts after = counts_of(discipline);
-	double tcp_bits = 0, udp_bits = 0;
+	const double measured = seconds - warmup;
+	std::vector<double> goodputs;
 	for (size_t sink = 0; sink < sinks.size(); ++sink) {
-		double &bits = sink < flows ? tcp_bits : udp_bits;
-		bits += (sinks[sink]->GetTotalRx() - received[sink]) * 8.0;
+		goodputs.push_back((sinks[sink]->GetTotalRx() - received[sink]) * 8.0 / measured);
 	}
+	const auto sum_of = [&](size_t from, size_t to) {
+		return std::accumulate(goodputs.begin() + from, goodputs.begin() + to, 0.0);
+	};
+	const double of_last = flows > 0 ? goodputs[flows - 1] : 0;
 	auto &times = waits.seconds;
 	std::sort(times.begin(), times.end());
 	double sum = 0;
@@ -230,12 +287,13 @@ int main(int argc, char **argv)
 		sum += time;
 	}
 	const double p95 = times.empty() ? 0 : times[(times.size() - 1) * 95 / 100];
-	const double measured = seconds - warmup;
 	std::printf(
-		"{\"seed\":%u,\"tcp_goodput_bps\":%.0f,\"udp_goodput_bps\":%.0f,\"arrived\":%llu,"
+		"{\"seed\":%u,\"tcp_goodput_bps\":%.0f,\"last_goodput_bps\":%.0f,"
+		"\"second_goodput_bps\":%.0f,\"udp_goodput_bps\":%.0f,\"arrived\":%llu,"
 		"\"dropped\":%llu,\"marked\":%llu,\"seconds\":%g,\"wait_mean_s\":%.6f,\"wait_p95_"
 		"s\":%.6f}\n",
-		seed, tcp_bits / measured, udp_bits / measured,
+		seed, sum_of(0, flows), of_last, sum_of(flows, flows + second),
+		sum_of(flows + second, sinks.size()),
 		static_cast<unsigned long long>(after.arrived - before.arrived),
 		static_cast<unsigned long long>(after.dropped - before.dropped),
 		static_cast<unsigned long long>(after.marked - before.marked), measured,
