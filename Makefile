@@ -19,16 +19,16 @@ PYTHON ?= python3
 PYTHON_ENVIRONMENT = target/python-environment
 MATURIN = $(PYTHON_ENVIRONMENT)/bin/maturin build --manifest-path python/Cargo.toml --locked --target-dir target/python
 PYTHON_SOURCES = python/bench/binding python/bench/cluster python/netnice python/tests \
-	bench/ablation bench/alternatives bench/compare_ns2 bench/compare_ns3 bench/comparison.py bench/download_programs bench/exporter_cost bench/farm bench/fast_paths bench/mirrors \
+	bench/ablation bench/alternatives bench/compare_linux bench/compare_ns2 bench/compare_ns3 bench/comparison.py bench/download_programs bench/exporter_cost bench/farm bench/fast_paths bench/mirrors \
 	bench/simulators.py bench/speed bench/start_up \
-	bench/ns2/measure bench/ns2/cases.py bench/ns3/ns3_cases.py \
+	bench/linux/linux_cases.py bench/ns2/measure bench/ns2/cases.py bench/ns3/ns3_cases.py \
 	netnice/tests/program/downloads.py scripts/check-links scripts/make-link-traces scripts/cli-reference \
 	tests/chaos/chaos tests/chaos/rounds.py tests/chaos/world.py \
 	tests/peers/peers tests/peers/peer.py tests/vm/systemd tests/vm/ansible tests/vm/chaos tests/vm/machine.py \
 	tests/nri/nri tests/vm/container.py tests/packages/clean-roots tests/prometheus/prometheus tests/prometheus/dashboard packaging/notices
 SCRIPTS = packaging/build packaging/release packaging/source packaging/deb/postinst packaging/deb/prerm packaging/deb/postrm \
 	packaging/rpm/post packaging/rpm/preun packaging/rpm/postun tests/vm/image \
-	scripts/prerequisites scripts/test-runner .ci/run tests/nri/build tests/kernels/run tests/kernels/inside
+	scripts/prerequisites scripts/test-runner .ci/run tests/nri/build tests/kernels/run tests/kernels/inside bench/linux/inside bench/linux/kernel
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo test test-unprivileged test-live test-kernels test-systemd test-ansible test-packages test-nri test-prometheus test-dashboard test-python test-cluster wheel deb rpm tarball release \
