@@ -28,7 +28,7 @@ PYTHON_SOURCES = python/bench/binding python/bench/cluster python/netnice python
 	tests/nri/nri tests/vm/container.py tests/packages/clean-roots tests/prometheus/prometheus tests/prometheus/dashboard packaging/notices
 SCRIPTS = packaging/build packaging/release packaging/source packaging/deb/postinst packaging/deb/prerm packaging/deb/postrm \
 	packaging/rpm/post packaging/rpm/preun packaging/rpm/postun tests/vm/image \
-	scripts/prerequisites scripts/test-runner .ci/run tests/nri/build tests/kernels/run tests/kernels/inside bench/linux/inside bench/linux/kernel
+	scripts/prerequisites scripts/test-runner .ci/run tests/nri/build tests/kernels/run tests/kernels/inside bench/linux/inside
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo test test-unprivileged test-live test-kernels test-systemd test-ansible test-packages test-nri test-prometheus test-dashboard test-python test-cluster wheel deb rpm tarball release \

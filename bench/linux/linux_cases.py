@@ -46,7 +46,13 @@ class Case:
     end_s: int = 20
 
 
-# Words of Linux's ECN field of UDP packets.
+# Simulated controls as Linux has them: its Reno counts packets, not ACKs.
+LINUX_CONTROLS = {
+    "cubic": '{ name = "cubic", linux = true }',
+    "reno": '{ name = "reno", appropriate_byte_counting = true }',
+}
+
+# The field ECN of UDP packets.
 ECN_BITS = {"": 0, "ect1": 1, "ect0": 2}
 
 
@@ -139,7 +145,7 @@ def flow(case: Case, group: Group, host: int) -> list[str]:
             f'header_size = "{UDP_HEADERS}B"',
             f'application = {{ kind = "cbr", rate = "{group.sends:.0f}bit"{ecn} }}',
         ]
-    control = {"cubic": '{ name = "cubic", linux = true }'}.get(group.sends, f'"{group.sends}"')
+    control = LINUX_CONTROLS.get(str(group.sends), f'"{group.sends}"')
     if group.ecn == "ect1":
         control = '"prague"'
     ecn = case.ecn in (1, 3) or group.sends == "dctcp"
@@ -156,7 +162,7 @@ HTB = (
     "qdisc out parent 1:1 handle 2: "
 )
 CAKE = ("qdisc out root cake bandwidth 10mbit", '{ discipline = "cake" }')
-DUAL_PI2 = (HTB + "dualpi2", '{ discipline = "dual_pi2" }')
+DUAL_PI2 = (HTB + "dualpi2", '{ discipline = "dual_pi2", linux = true }')
 CODEL = (HTB + "codel", '{ discipline = "codel" }')
 FQ_CODEL = (HTB + "fq_codel noecn", '{ discipline = "fq_codel", ecn = false }')
 # Its timer of 15 ms takes four ticks of 4 ms.

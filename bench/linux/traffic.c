@@ -75,6 +75,8 @@ static int packet_count;
 static uint32_t *slots;
 static int64_t last_departure;
 static int meter_in, meter_out;
+// What hosts send after the flows have ended is no packet of a flow.
+static int64_t run_end;
 
 static void fail(const char *what)
 {
@@ -216,6 +218,8 @@ static void note(int64_t time, const unsigned char *bytes, bool after)
 			drain(meter_in, false);
 			packet = find(key, &slot);
 		}
+		if (packet == NULL && time >= run_end)
+			return;
 		if (packet == NULL || packet->left != 0) {
 			fprintf(stderr, "traffic: a packet left that had not arrived\n");
 			return;
@@ -224,6 +228,8 @@ static void note(int64_t time, const unsigned char *bytes, bool after)
 		packet->marked = packet->fresh && (ip.tos & 3) == 3;
 		return;
 	}
+	if (time >= run_end)
+		return;
 	if (packet_count == MOST_PACKETS) {
 		fprintf(stderr, "traffic: more than %d packets\n", MOST_PACKETS);
 		exit(1);
@@ -412,6 +418,7 @@ static void run(unsigned seed, double warm_up, double end)
 		open_sockets(i);
 	int64_t began = now(), from = began + (int64_t)(warm_up * 1e9),
 		to = began + (int64_t)(end * 1e9);
+	run_end = to;
 	srandom(seed);
 	for (int i = 0; i < flow_count; i++)
 		flows[i].start = began + (int64_t)((double)random() / RAND_MAX * 1e9);

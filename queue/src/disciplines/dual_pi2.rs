@@ -3,12 +3,15 @@
 
 use std::time::Duration;
 
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::SeedableRng;
 use serde::{Deserialize, Serialize};
 
 use crate::discipline::{DropCause, Dropped, Packet, QueueDiscipline};
 use crate::discipline_context::{DisciplineContext, DisciplineError};
 use crate::disciplines::codel::{Signals, TimedFifo};
 use crate::disciplines::update_clock::UpdateClock;
+use crate::random::uniform;
 use crate::time::Time;
 use crate::units::{LossFraction, QueueBound, QueueLimit, positive_delay};
 
@@ -41,6 +44,10 @@ pub struct DualPi2Config {
     pub step: Duration,
     /// Share of the link that classic traffic gets while scalable traffic waits as well.
     pub classic_share: LossFraction,
+    /// As sch_dualpi2 of Linux 6.17 to 7.3, where it departs from the pseudocode of RFC 9332: packets are marked and dropped at
+    /// random, none by the controller while less than two full packets wait behind, and scalable ones that wait alone are
+    /// marked from `step` on as well; round robin remembers what is due while only one queue waits.
+    pub linux: bool,
 }
 
 impl Default for DualPi2Config {
@@ -54,6 +61,7 @@ impl Default for DualPi2Config {
             coupling: 2.0,
             step: Duration::from_millis(1),
             classic_share: LossFraction::from_billionths(100_000_000).expect("10% is within range"),
+            linux: false,
         }
     }
 }
@@ -130,6 +138,16 @@ impl Spaced {
     }
 }
 
+/// What Linux has in place of the pseudocode.
+#[derive(Debug, Clone)]
+struct LinuxRules {
+    random: Xoshiro256PlusPlus,
+    /// Bytes of two full packets.
+    two_packets: u64,
+    /// Round robin's credit once both queues have been found empty.
+    initial_credit: f64,
+}
+
 /// A DualPI2 queue.
 ///
 /// Packets with ECT(1) or CE go to the queue for scalable traffic (RFC 9331 section 5.1), all others to the classic one.
@@ -147,15 +165,16 @@ pub struct DualPi2<P> {
     /// Weighted round robin: bytes times the other queue's share that classic traffic may send first, or has sent too early.
     credit: f64,
     classic_share: f64,
+    linux: Option<LinuxRules>,
     signals: Signals<P>,
 }
 
 impl<P: Packet> DualPi2<P> {
-    /// Creates an empty queue. It is not random, so `seed` has no effect.
+    /// Creates an empty queue; `seed` determines its random draws, which only `linux` has.
     pub fn from_config(
         config: &DualPi2Config,
         context: &DisciplineContext,
-        _seed: u64,
+        seed: u64,
     ) -> Result<DualPi2<P>, DisciplineError> {
         for (field, value) in [
             ("alpha", config.alpha),
@@ -167,6 +186,10 @@ impl<P: Packet> DualPi2<P> {
                 return Err(DisciplineError::NotPositive { field, value });
             }
         }
+        let packet_size = context.packet_size.get();
+        let classic_share = config.classic_share.as_f64();
+        // A scheduler that has not sent anything owes scalable traffic its larger share of a packet.
+        let initial_credit = (2.0 * classic_share - 1.0) * packet_size as f64;
         Ok(DualPi2 {
             scalable: TimedFifo::default(),
             classic: TimedFifo::default(),
@@ -184,8 +207,13 @@ impl<P: Packet> DualPi2<P> {
             most_marked: (1.0 / (config.coupling * config.coupling)).min(1.0),
             scalable_spacing: Spaced::default(),
             classic_spacing: Spaced::default(),
-            credit: 0.0,
-            classic_share: config.classic_share.as_f64(),
+            credit: if config.linux { initial_credit } else { 0.0 },
+            classic_share,
+            linux: config.linux.then(|| LinuxRules {
+                random: Xoshiro256PlusPlus::seed_from_u64(seed),
+                two_packets: 2 * packet_size,
+                initial_credit,
+            }),
             signals: Signals::default(),
         })
     }
@@ -206,24 +234,52 @@ impl<P: Packet> DualPi2<P> {
         let waiting = (self.scalable.packets() > 0, self.classic.packets() > 0);
         match waiting {
             (true, true) => Some(self.credit <= 0.0),
-            (scalable, classic) => {
-                // The shares are those of the times at which both wait.
-                self.credit = 0.0;
-                (scalable || classic).then_some(scalable)
+            (false, false) => {
+                self.credit = self
+                    .linux
+                    .as_ref()
+                    .map_or(0.0, |linux| linux.initial_credit);
+                None
+            }
+            (scalable, _) => {
+                if self.linux.is_none() {
+                    // The shares are those of the times at which both wait.
+                    self.credit = 0.0;
+                }
+                Some(scalable)
             }
         }
     }
 
+    /// Decides by `likelihood` on a packet of scalable or classic traffic.
+    fn strikes(&mut self, scalable: bool, likelihood: f64) -> bool {
+        match &mut self.linux {
+            Some(linux) => uniform(&mut linux.random) < likelihood,
+            None if scalable => self.scalable_spacing.strikes(likelihood),
+            None => self.classic_spacing.strikes(likelihood),
+        }
+    }
+
+    /// Returns true if so little waits that the controller leaves packets alone.
+    fn is_short(&self) -> bool {
+        let linux = self.linux.as_ref();
+        linux.is_some_and(|linux| self.bytes() < linux.two_packets)
+    }
+
     /// Marks or drops a packet of scalable traffic (RFC 9332 appendix A.2, figure 8).
     fn pass_scalable(&mut self, mut packet: P, sojourn: Duration) -> Option<P> {
-        let coupled = self.controller.coupled();
+        let coupled = match self.is_short() {
+            true => 0.0,
+            false => self.controller.coupled(),
+        };
         let marked = if coupled < 1.0 {
             // A packet alone in its queue is not marked for its sojourn, as with a threshold of one packet.
-            let is_queued = sojourn >= self.step && self.scalable.packets() > 0;
-            let native = if is_queued { 1.0 } else { 0.0 };
-            self.scalable_spacing.strikes(coupled.max(native))
+            let may_be_late = self.linux.is_some() || self.scalable.packets() > 0;
+            let is_late = sojourn >= self.step && may_be_late;
+            let native = if is_late { 1.0 } else { 0.0 };
+            self.strikes(true, coupled.max(native))
         } else {
-            if self.scalable_spacing.strikes(self.controller.classic()) {
+            if self.strikes(true, self.controller.classic()) {
                 self.drop_early(packet);
                 return None;
             }
@@ -239,7 +295,7 @@ impl<P: Packet> DualPi2<P> {
     /// Marks or drops a packet of classic traffic.
     fn pass_classic(&mut self, mut packet: P) -> Option<P> {
         let probability = self.controller.classic();
-        if self.classic_spacing.strikes(probability) {
+        if !self.is_short() && self.strikes(false, probability) {
             if !packet.ecn_capable() || probability >= self.most_marked {
                 self.drop_early(packet);
                 return None;
@@ -281,17 +337,18 @@ impl<P: Packet> QueueDiscipline<P> for DualPi2<P> {
                 &mut self.classic
             };
             let (arrived, packet) = queue.pop()?;
-            if both_wait {
-                let length = packet.length() as f64;
+            let length = packet.length() as f64;
+            let passed = match scalable {
+                true => self.pass_scalable(packet, now - arrived),
+                false => self.pass_classic(packet),
+            };
+            // Linux does not charge for a packet that it drops.
+            if both_wait && (passed.is_some() || self.linux.is_none()) {
                 self.credit += match scalable {
                     true => length * self.classic_share,
                     false => -length * (1.0 - self.classic_share),
                 };
             }
-            let passed = match scalable {
-                true => self.pass_scalable(packet, now - arrived),
-                false => self.pass_classic(packet),
-            };
             if passed.is_some() {
                 return passed;
             }
@@ -359,13 +416,27 @@ mod tests {
     };
 
     fn queue() -> DualPi2<Probe> {
+        with(&DualPi2Config::default())
+    }
+
+    fn linux() -> DualPi2<Probe> {
+        let mut queue = with(&DualPi2Config {
+            linux: true,
+            ..DualPi2Config::default()
+        });
+        // No update comes in the tests.
+        queue.controller.updates = UpdateClock::new(Duration::from_secs(1000));
+        queue
+    }
+
+    fn with(config: &DualPi2Config) -> DualPi2<Probe> {
         let context = DisciplineContext {
             rate: Some("8mbit".parse().unwrap()),
             delay: Duration::from_millis(10),
             base_rtt: Duration::from_millis(20),
             packet_size: Bytes::new(1000),
         };
-        DualPi2::from_config(&DualPi2Config::default(), &context, 1).unwrap()
+        DualPi2::from_config(config, &context, 1).unwrap()
     }
 
     #[test]
@@ -472,5 +543,63 @@ mod tests {
         assert!(first[0], "scalable traffic goes first");
         let classic = first.iter().filter(|&&scalable| !scalable).count();
         assert_eq!(classic, 50);
+    }
+
+    #[test]
+    fn linux_drops_at_random_and_not_a_short_queue() {
+        let mut queue = linux();
+        queue.controller.base = 0.4;
+        for _ in 0..10_000 {
+            queue.enqueue(Time::ZERO, CLASSIC).unwrap();
+        }
+        let mut gaps = [0; 2];
+        let mut passed = 0;
+        while queue.packets() > 2 {
+            queue.dequeue(Time::ZERO).unwrap();
+            passed += 1;
+            let dropped = std::iter::from_fn(|| queue.take_dropped()).count();
+            gaps[dropped.min(1)] += 1;
+        }
+        // 16 % of 10,000 by p'^2, with a standard deviation of 37: some one after the other, which even spacing has never.
+        let dropped = 10_000 - passed - queue.packets();
+        assert!((1450..1750).contains(&dropped), "{dropped}");
+        assert!(dropped > gaps[1], "{dropped} {gaps:?}");
+        // At most one packet waits behind each of the last two, 1000 bytes, fewer than two packets.
+        queue.controller.base = 1.0;
+        assert!(queue.dequeue(Time::ZERO).is_some());
+        assert!(queue.dequeue(Time::ZERO).is_some());
+        assert!(queue.take_dropped().is_none());
+    }
+
+    #[test]
+    fn linux_marks_a_lone_packet_from_the_step_on() {
+        let mut queue = linux();
+        for (sojourn_us, marked) in [(999, false), (1000, true)] {
+            queue.enqueue(Time::ZERO, SCALABLE).unwrap();
+            let at = Time::ZERO.plus_nanos(sojourn_us * 1000);
+            assert_eq!(queue.dequeue(at).unwrap().marked, marked, "{sojourn_us}");
+        }
+    }
+
+    #[test]
+    fn linux_keeps_the_credit_while_one_queue_waits() {
+        let mut queue = linux();
+        // Scalable traffic is owed 800 bytes at first, and pays 100 for each packet beside classic traffic.
+        for _ in 0..20 {
+            queue.enqueue(Time::ZERO, SCALABLE).unwrap();
+        }
+        queue.enqueue(Time::ZERO, CLASSIC).unwrap();
+        let mut order = String::new();
+        for _ in 0..10 {
+            let scalable = queue.dequeue(Time::ZERO).unwrap().scalable;
+            order.push(if scalable { 'L' } else { 'C' });
+        }
+        assert_eq!(order, "LLLLLLLLLC");
+        // Then only scalable traffic waits, and the credit of 100 - 900 bytes stays.
+        assert!((queue.credit + 800.0).abs() < 1e-9);
+        for _ in 0..5 {
+            queue.dequeue(Time::ZERO).unwrap();
+        }
+        assert!((queue.credit + 800.0).abs() < 1e-9);
     }
 }

@@ -234,6 +234,14 @@ pub fn every_discipline() -> Vec<DisciplineConfig> {
             step: Duration::from_micros(1500),
             ..DualPi2Config::new(QueueLimit::Packets(20))
         }),
+        DisciplineConfig::DualPi2(DualPi2Config {
+            target: Duration::from_millis(1),
+            update: Duration::from_millis(1),
+            alpha: 20.0,
+            beta: 200.0,
+            linux: true,
+            ..DualPi2Config::new(QueueLimit::Packets(20))
+        }),
         DisciplineConfig::Cake(CakeConfig {
             rtt: Duration::from_millis(20),
             tins: CakeTins::Diffserv4,
