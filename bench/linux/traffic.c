@@ -307,14 +307,21 @@ static void print_waits(const char *group, int64_t from, int64_t to, int64_t *wa
 
 static void report(int64_t from, int64_t to)
 {
-	for (int i = 0; i < packet_count; i++) {
+	// A flow's packets leave in their order: one that never leaves was dropped before the next that
+	// does.
+	int64_t next[MOST_FLOWS] = { 0 };
+	for (int i = packet_count - 1; i >= 0; i--) {
 		const struct packet *packet = &packets[i];
 		struct flow *flow = &flows[packet->flow];
-		if (packet->arrived < from || packet->arrived >= to)
-			continue;
-		flow->arrived++;
-		flow->dropped += packet->left == 0;
-		flow->marked += packet->marked;
+		bool left = packet->left != 0;
+		if (left)
+			next[packet->flow] = packet->left;
+		int64_t dropped = next[packet->flow] != 0 ? next[packet->flow] : packet->arrived;
+		flow->dropped += !left && dropped >= from && dropped < to;
+		if (packet->arrived >= from && packet->arrived < to) {
+			flow->arrived++;
+			flow->marked += packet->marked;
+		}
 	}
 	int64_t *waits = calloc(MOST_PACKETS, sizeof *waits);
 	if (waits == NULL)
