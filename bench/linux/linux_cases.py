@@ -164,9 +164,9 @@ HTB = (
 CAKE = ("qdisc out root cake bandwidth 10mbit", '{ discipline = "cake" }')
 DUAL_PI2 = (HTB + "dualpi2", '{ discipline = "dual_pi2", linux = true }')
 CODEL = (HTB + "codel", '{ discipline = "codel" }')
-FQ_CODEL = (HTB + "fq_codel noecn", '{ discipline = "fq_codel", ecn = false }')
+FQ_CODEL = (HTB + "fq_codel noecn", '{ discipline = "fq_codel", ecn = false, linux = true }')
 # Its timer of 15 ms takes four ticks of 4 ms.
-PIE = (HTB + "pie", '{ discipline = "pie", update = "16ms", derandomize = false }')
+PIE = (HTB + "pie", '{ discipline = "pie", update = "16ms" }')
 # Three quarters for AF11, by weights.
 DRR = (
     HTB + "drr;"

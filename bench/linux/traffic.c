@@ -160,6 +160,9 @@ static void open_sockets(int index)
 	set(flow->sender, IPPROTO_IP, IP_TOS, flow->tos);
 	if (flow->tcp) {
 		set_control(flow->sender, flow->control);
+		// Any limit turns on pacing, by which DCTCP is what Prague is.
+		if (strcmp(flow->control, "dctcp") == 0)
+			set(flow->sender, SOL_SOCKET, SO_MAX_PACING_RATE, 125000000);
 	} else {
 		// A connected socket that must not fragment numbers its packets.
 		struct sockaddr_in sink = address(flow->sink, port);
@@ -218,9 +221,9 @@ static void note(int64_t time, const unsigned char *bytes, bool after)
 			drain(meter_in, false);
 			packet = find(key, &slot);
 		}
-		if (packet == NULL && time >= run_end)
-			return;
 		if (packet == NULL || packet->left != 0) {
+			if (time >= run_end)
+				return;
 			fprintf(stderr, "traffic: a packet left that had not arrived\n");
 			return;
 		}

@@ -191,6 +191,40 @@ fn a_full_fq_codel_queue_drops_half_of_the_largest_flow() {
     assert_eq!((queue.packets(), queue.bytes()), (7, 6000));
 }
 
+/// Packets that are dropped in a second of two flows, of which each has one full packet behind the one that leaves.
+fn dropped_with_one_behind(linux: bool) -> usize {
+    let mut queue: Queue = queue(&DisciplineConfig::FqCodel(FqCodelConfig {
+        quantum: Bytes::new(1000),
+        linux,
+        ..FqCodelConfig::new(QueueLimit::Packets(1000))
+    }));
+    let push = |queue: &mut Queue, ms: u64, flow: u64| {
+        let packet = Marked {
+            flow,
+            length: 1000,
+            ..Marked::new(ms as usize)
+        };
+        queue.enqueue(Time::from_millis(ms), packet).unwrap();
+    };
+    for flow in [1, 2, 1, 2] {
+        push(&mut queue, 0, flow);
+    }
+    let mut dropped = 0;
+    for ms in (10..1000).step_by(10) {
+        assert!(queue.dequeue(Time::from_millis(ms)).is_some());
+        push(&mut queue, ms, 1 + (ms / 10 + 1) % 2);
+        dropped += std::iter::from_fn(|| queue.take_dropped()).count();
+    }
+    dropped
+}
+
+#[test]
+fn linux_counts_the_bytes_of_all_flow_queues() {
+    // A packet waits for 40 ms, but RFC 8289 spares a queue of one packet.
+    assert_eq!(dropped_with_one_behind(false), 0);
+    assert!(dropped_with_one_behind(true) > 0);
+}
+
 #[test]
 fn a_target_must_be_below_the_interval() {
     let config = DisciplineConfig::Codel(CodelConfig {

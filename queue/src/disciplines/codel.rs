@@ -165,12 +165,13 @@ impl CodelState {
         now: Time,
         law: &ControlLaw,
         queue: &mut TimedFifo<P>,
+        others: u64,
     ) -> Option<(P, bool)> {
         let Some((arrived, packet)) = queue.pop() else {
             self.first_above = None;
             return None;
         };
-        if now - arrived < law.target || queue.bytes() <= law.max_packet.get() {
+        if now - arrived < law.target || queue.bytes() + others <= law.max_packet.get() {
             self.first_above = None;
             return Some((packet, false));
         }
@@ -183,15 +184,17 @@ impl CodelState {
         }
     }
 
-    /// Dequeues the next packet to send; packets dropped before it go to `signals` (RFC 8289 section 5.4).
+    /// Dequeues the next packet to send; packets dropped before it go to `signals` (RFC 8289 section 5.4). The bytes `others`
+    /// wait elsewhere and count as if they were in this queue.
     pub(crate) fn dequeue<P: Packet>(
         &mut self,
         now: Time,
         law: &ControlLaw,
         queue: &mut TimedFifo<P>,
+        others: u64,
         signals: &mut Signals<P>,
     ) -> Option<P> {
-        let Some((mut packet, mut may_drop)) = self.take(now, law, queue) else {
+        let Some((mut packet, mut may_drop)) = self.take(now, law, queue, others) else {
             self.dropping = false;
             return None;
         };
@@ -209,7 +212,7 @@ impl CodelState {
                     packet,
                     cause: DropCause::EarlyDrop,
                 });
-                (packet, may_drop) = self.take_another(now, law, queue)?;
+                (packet, may_drop) = self.take_another(now, law, queue, others)?;
                 match may_drop {
                     true => self.drop_next = law.next_drop(self.drop_next, self.count),
                     false => self.dropping = false,
@@ -226,7 +229,7 @@ impl CodelState {
                     packet,
                     cause: DropCause::EarlyDrop,
                 });
-                (packet, _) = self.take_another(now, law, queue)?;
+                (packet, _) = self.take_another(now, law, queue, others)?;
             }
             self.dropping = true;
             // The drop rate of the last dropping state is resumed if that ended less than 16 intervals ago.
@@ -245,8 +248,9 @@ impl CodelState {
         now: Time,
         law: &ControlLaw,
         queue: &mut TimedFifo<P>,
+        others: u64,
     ) -> Option<(P, bool)> {
-        let taken = self.take(now, law, queue);
+        let taken = self.take(now, law, queue, others);
         if taken.is_none() {
             self.dropping = false;
         }
@@ -295,7 +299,7 @@ impl<P: Packet> QueueDiscipline<P> for Codel<P> {
 
     fn dequeue(&mut self, now: Time) -> Option<P> {
         self.state
-            .dequeue(now, &self.law, &mut self.queue, &mut self.signals)
+            .dequeue(now, &self.law, &mut self.queue, 0, &mut self.signals)
     }
 
     fn take_dropped(&mut self) -> Option<Dropped<P>> {

@@ -37,6 +37,9 @@ pub struct FqCodelConfig {
     pub flows: u32,
     /// True if ECN-capable packets are marked in place of a drop (RFC 8290 section 5.2.7).
     pub ecn: bool,
+    /// As sch_fq_codel of Linux: a flow queue stands if the flow queues together have more than a full packet, even if its own packet
+    /// is alone. Where RFC 8289 counts the bytes of one queue, a flow with few packets in flight is spared.
+    pub linux: bool,
 }
 
 /// As in Linux; every flow queue takes memory, used or not.
@@ -55,6 +58,7 @@ impl Default for FqCodelConfig {
             quantum: Bytes::new(1514),
             flows: 1024,
             ecn: true,
+            linux: false,
         }
     }
 }
@@ -94,6 +98,7 @@ pub struct FqCodel<P> {
     limit: usize,
     quantum: i64,
     law: ControlLaw,
+    linux: bool,
     key: u64,
     signals: Signals<P>,
 }
@@ -125,6 +130,7 @@ impl<P: Packet> FqCodel<P> {
             limit: context.bound_in_packets(config.limit)?,
             quantum: i64::try_from(config.quantum.get()).unwrap_or(i64::MAX),
             law: ControlLaw::new((config.target, config.interval), config.ecn, context)?,
+            linux: config.linux,
             key: SplitMix64::seed_from_u64(seed).next_u64(),
             signals: Signals::default(),
         })
@@ -209,9 +215,12 @@ impl<P: Packet> QueueDiscipline<P> for FqCodel<P> {
                 continue;
             }
             let dropped_before = self.signals.dropped.len();
-            let packet = flow
-                .state
-                .dequeue(now, &self.law, &mut flow.queue, &mut self.signals);
+            let others = match self.linux {
+                true => self.bytes - flow.queue.bytes(),
+                false => 0,
+            };
+            let FlowQueue { queue, state, .. } = flow;
+            let packet = state.dequeue(now, &self.law, queue, others, &mut self.signals);
             for dropped in self.signals.dropped.range(dropped_before..) {
                 self.packets -= 1;
                 self.bytes -= dropped.packet.length() as u64;

@@ -216,6 +216,12 @@ pub fn every_discipline() -> Vec<DisciplineConfig> {
             flows: 4,
             ..FqCodelConfig::new(QueueLimit::Packets(12))
         }),
+        DisciplineConfig::FqCodel(FqCodelConfig {
+            target: Duration::from_millis(1),
+            interval: Duration::from_millis(2),
+            linux: true,
+            ..FqCodelConfig::new(QueueLimit::Packets(12))
+        }),
         DisciplineConfig::Pie(PieConfig {
             target: Duration::from_millis(1),
             update: Duration::from_millis(1),
