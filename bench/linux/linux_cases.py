@@ -198,6 +198,7 @@ CASES = [
     *(Case(f"CAKE: {count} CUBIC", tcp("cubic", count), *CAKE) for count in (1, 2, 10)),
     Case("CAKE: 10 Reno", tcp("reno", 10), *CAKE),
     *(Case(f"CAKE, ecn: {count} CUBIC", tcp("cubic", count), *CAKE, ecn=1) for count in (1, 10)),
+    Case("CAKE, AccECN: 10 CUBIC", tcp("cubic", 10), *CAKE, ecn=3, accurate=True),
     Case(
         "CAKE: hosts with 1 and 4 CUBIC",
         (Group("one", "cubic"), Group("four", "cubic", 4, (2,))),
