@@ -28,6 +28,7 @@ fn what_fits_is_measured_on_this_kernel_and_what_does_not_is_said() {
     let limits = LabLimits {
         seeds: 1,
         longest: Duration::from_secs(4),
+        repeats: 0,
     };
     let on_kernel = reproduction
         .on_kernel(&simulated, limits, experiment::check)

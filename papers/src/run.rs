@@ -150,14 +150,15 @@ impl Reproduction {
         jobs: usize,
         tick: impl FnMut(Tick) -> ControlFlow<()>,
     ) -> Result<Finished, RunError> {
-        self.run_by(&simulate, store, jobs, tick)
+        self.run_by(&simulate, store, &|_| true, jobs, tick)
     }
 
-    /// Runs the studies by `make`.
+    /// Runs the studies by `make`; of the store those finished runs are reused for which the function says so.
     pub(crate) fn run_by(
         &self,
         make: &Make<'_>,
         store: Option<&Store>,
+        reused: &dyn Fn(&RunResults) -> bool,
         jobs: usize,
         mut tick: impl FnMut(Tick) -> ControlFlow<()>,
     ) -> Result<Finished, RunError> {
@@ -181,7 +182,7 @@ impl Reproduction {
                 finished.stale.push(reason);
                 None
             });
-            match kept.flatten() {
+            match kept.flatten().filter(reused) {
                 Some(run) => {
                     finished.runs.insert(key, run);
                     done += work;

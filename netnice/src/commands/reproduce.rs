@@ -62,8 +62,8 @@ measured there if everything it is made of fits: the kernel can do what the scen
 slowest link has at most 100 Mb/s, one run of each point takes at most half an hour. Runs last \
 --lab-seconds at most, unless the experiment has a course of its own. They are made one after the \
 other, or --lab-jobs at a time as long as their links together have no more than 100 Mb/s and 18,000 \
-packets per second. Figures are as good as the machine is punctual; runs that are not say NOT \
-TRUSTWORTHY.
+packets per second. Figures are as good as the machine is punctual; runs in which it was late are made \
+again up to --lab-repeats times, and say NOT TRUSTWORTHY if it still was.
 
 The directory of --out:
   report.html      the report: every table and figure beside the papers', in one
@@ -109,6 +109,10 @@ pub struct Arguments {
     /// With --lab, runs at a time: more than one only as far as this machine hands packets over in time
     #[arg(long, requires = "lab", value_name = "NUMBER", default_value = "1")]
     lab_jobs: NonZeroUsize,
+    /// With --lab, how often a run is made again in which this machine was late; with --resume, finished ones, too
+    #[arg(long, requires = "lab", value_name = "NUMBER", default_value = "2",
+        value_parser = clap::value_parser!(u32).range(0..=100))]
+    lab_repeats: u32,
     /// Run nothing: verdicts and report of the outcomes that are in the directory
     #[arg(long, conflicts_with_all = ["quick", "full", "jobs", "resume", "lab"])]
     no_run: bool,
@@ -188,6 +192,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         let limits = LabLimits {
             seeds: arguments.lab_seeds,
             longest: Duration::from_secs(arguments.lab_seconds.into()),
+            repeats: arguments.lab_repeats,
         };
         let on_kernel = reproduction.on_kernel(&finished, limits, experiment::check)?;
         let done = kernel::run(&on_kernel, &store, arguments.lab_jobs.get(), arguments.json)?;
