@@ -46,10 +46,10 @@ class Case:
     end_s: int = 20
 
 
-# Simulated controls as Linux has them: its Reno counts packets, not ACKs.
+# Simulated controls as Linux has them.
 LINUX_CONTROLS = {
     "cubic": '{ name = "cubic", linux = true }',
-    "reno": '{ name = "reno", appropriate_byte_counting = true }',
+    "reno": '{ name = "reno", linux = true }',
 }
 
 # The field ECN of UDP packets.

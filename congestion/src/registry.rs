@@ -62,7 +62,7 @@ pub fn called_here(name: &str) -> Option<&'static str> {
     let found = match name.as_str() {
         "lp" | "tcplp" => "tcplp",
         "tcplpecn" | "lpecn" => "tcplp_ecn",
-        "newreno" | "tcpnewreno" | "linuxreno" | "tcpreno" => "reno",
+        "newreno" | "tcpnewreno" | "tcpreno" => "reno",
         "tcpcubic" => "cubic",
         "hstcp" | "hs" | "tcphighspeed" => "highspeed",
         "hstcplp" | "hslp" => "hstcplp",

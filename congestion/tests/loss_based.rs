@@ -280,7 +280,7 @@ fn cubic_of_linux_ends_slow_start_by_a_train() {
 }
 
 #[test]
-fn hystart_limits_the_growth_by_an_ack_unless_packets_are_paced() {
+fn hystart_limits_the_growth_by_an_ack_unless_paced() {
     // L of RFC 9406 section 4.3.
     for (paced, cwnd) in [(false, 108.0), (true, 120.0)] {
         let mut cubic = with("cubic", &ControlParameters::new().with("hystart", true));

@@ -83,6 +83,13 @@ impl Frame {
         }
     }
 
+    /// Puts a packet at the beginning of its path, where no marker has tagged it yet: the frame may have been another packet's.
+    pub(crate) fn begin_path(&mut self) {
+        self.hop = 0;
+        self.colour = Colour::Green;
+        self.tagged = false;
+    }
+
     /// Returns true if the packet is marked CE (RFC 3168 section 5).
     pub(crate) fn congestion_experienced(&self) -> bool {
         self.buffer[1] & ECN_MASK == ECN_MASK
@@ -235,6 +242,19 @@ pub(crate) mod tests {
             .sum();
         let folded = (sum & 0xffff) + (sum >> 16);
         !((folded & 0xffff) + (folded >> 16)) as u16
+    }
+
+    #[test]
+    fn a_frame_keeps_nothing_of_the_packet_before() {
+        let mut frame = Frame::new(100);
+        frame.hop = 2;
+        frame.set_colour(Colour::Red);
+        assert!(frame.is_tagged());
+        frame.begin_path();
+        assert_eq!(
+            (frame.hop, frame.colour(), frame.is_tagged()),
+            (0, Colour::Green, false)
+        );
     }
 
     /// Returns a segment from 10.0.0.1:1000 to 10.0.0.2:2000 with this DSCP and ECN field.

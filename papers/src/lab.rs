@@ -40,7 +40,7 @@ pub struct LabLimits {
     /// The longest run, without its warm-up. A study whose length is the same with `--quick` and `--full` has a course of
     /// its own, and keeps its length.
     pub longest: Duration,
-    /// How often a run is made again in which the machine was late. Whether it was does not depend on the figures.
+    /// How often a run is made again in which the machine was late, whatever its figures are.
     pub repeats: u32,
 }
 
@@ -396,7 +396,8 @@ fn was_in_time(run: &RunResults) -> bool {
     run.lab.as_ref().is_none_or(|report| report.trustworthy)
 }
 
-/// Makes a run, and makes it again up to `repeats` times while the machine was late in it. The last one counts.
+/// Makes a run, and makes it again up to `repeats` times while the machine was late in it. The last one counts that came to
+/// its end.
 fn until_in_time<E>(
     repeats: u32,
     make: impl Fn() -> Result<Option<RunResults>, E>,
@@ -406,7 +407,11 @@ fn until_in_time<E>(
         if run.as_ref().is_none_or(was_in_time) {
             break;
         }
-        run = make()?;
+        match make()? {
+            Some(again) => run = Some(again),
+            // Stopped: the late one is all there is.
+            None => break,
+        }
     }
     Ok(run)
 }
@@ -474,7 +479,7 @@ mod tests {
     use std::cell::Cell;
 
     use netnice_scenario::ScenarioFile;
-    use netnice_scenario::results::LabReport;
+    use netnice_scenario::results::{LabReport, RunResults};
 
     use super::{LabLimits, control_files, fit, until_in_time};
     use crate::experiments;
@@ -520,11 +525,20 @@ mod tests {
         assert!(paths > 0);
     }
 
-    #[test]
-    fn a_run_is_made_again_while_the_machine_is_late() {
+    /// A run in which the machine was late.
+    fn late_run() -> RunResults {
         let text = "name = \"n\"\nduration = \"10ms\"\n[[links]]\nfrom = \"a\"\nto = \"b\"\nrate = \"1mbit\"\n\
                     queue = \"10p\"\n[[flows]]\nname = \"f\"\nfrom = \"a\"\nto = \"b\"\n";
         let file = ScenarioFile::parse("n.toml", text, &[], None).unwrap();
+        let mut run = netnice_sim::run(file.scenario(), 1, || true)
+            .unwrap()
+            .unwrap();
+        run.lab = Some(LabReport::default());
+        run
+    }
+
+    #[test]
+    fn a_run_is_made_again_while_the_machine_is_late() {
         // Late in so many runs, and allowed so many more: runs made, and whether the last was in time.
         for (late, repeats, expected) in [
             (0, 2, (1, true)),
@@ -535,14 +549,11 @@ mod tests {
             let made = Cell::new(0);
             let make = || {
                 made.set(made.get() + 1);
-                let mut run = netnice_sim::run(file.scenario(), 1, || true)?;
-                if let Some(run) = &mut run {
-                    run.lab = Some(LabReport {
-                        trustworthy: made.get() > late,
-                        ..LabReport::default()
-                    });
+                let mut run = late_run();
+                if let Some(report) = &mut run.lab {
+                    report.trustworthy = made.get() > late;
                 }
-                Ok::<_, netnice_sim::RunError>(run)
+                Ok::<_, netnice_sim::RunError>(Some(run))
             };
             let run = until_in_time(repeats, make).unwrap().unwrap();
             assert_eq!((made.get(), run.lab.unwrap().trustworthy), expected);
@@ -557,5 +568,15 @@ mod tests {
             Ok::<_, ()>(None)
         });
         assert_eq!((made.get(), stopped), (1, Ok(None)));
+        // The late run is kept where the next one is stopped.
+        let made = Cell::new(0);
+        let late = until_in_time(2, || {
+            made.set(made.get() + 1);
+            Ok::<_, netnice_sim::RunError>(match made.get() {
+                1 => Some(late_run()),
+                _ => None,
+            })
+        });
+        assert_eq!((made.get(), late.unwrap().is_some()), (2, true));
     }
 }

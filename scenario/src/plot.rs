@@ -104,7 +104,11 @@ fn time_series(
     let mut notes = Vec::new();
     // Most queues of a large network are empty all the time, and would hide the others.
     if quantity.starts_with("queue") && names.len() > 1 {
-        let idle = idle(all());
+        let mut idle = idle(all());
+        if idle.len() == names.len() {
+            // Where all are idle, that is what there is to see.
+            idle.clear();
+        }
         names.retain(|name| !idle.contains(name));
         match idle.len() {
             0 => {}

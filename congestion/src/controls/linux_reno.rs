@@ -34,7 +34,7 @@ impl CongestionControl for LinuxReno {
         }
         let acked = LinuxWindow::slow_start(window, ack.acked.into());
         if acked > 0 {
-            let per_packet = window.cwnd as u64;
+            let per_packet = (window.cwnd as u64).max(1);
             self.opening.avoid_congestion(window, per_packet, acked);
         }
     }

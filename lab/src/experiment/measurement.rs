@@ -211,8 +211,7 @@ impl MeasuredNetwork {
         // Each flow has addresses of its own, whatever its hosts.
         frame.hosts = Some((host, peer));
         frame.class = self.classes[frame.flow as usize];
-        frame.hop = 0;
-        frame.colour = netnice_queue::Colour::Green;
+        frame.begin_path();
         Some(())
     }
 

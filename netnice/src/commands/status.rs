@@ -178,7 +178,8 @@ fn check_control(control: &str) -> Result<()> {
         controls.join(", "),
         available.join(", "),
     );
-    if let Some(ours) = registry::called_here(control) {
+    let known = |ours: &&str| Control::find(ours).is_ok() || available.iter().any(|it| it == ours);
+    if let Some(ours) = registry::called_here(control).filter(known) {
         message = format!("there is no control `{control}`: it is called `{ours}` here");
     }
     Err(crate::Netnice::command()
