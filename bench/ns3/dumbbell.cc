@@ -59,10 +59,13 @@ int main(int argc, char **argv)
 	access.SetDeviceAttribute("DataRate", StringValue("100Mbps"));
 	access.SetChannelAttribute("Delay", StringValue("2ms"));
 	access.SetQueue("ns3::DropTailQueue", "MaxSize", StringValue("100000p"));
+	// Else a helper puts FQ-CoDel in front of each device, and the queue of the bottleneck never fills.
+	access.DisableFlowControl();
 	PointToPointHelper bottleneck;
 	bottleneck.SetDeviceAttribute("DataRate", StringValue(rate));
 	bottleneck.SetChannelAttribute("Delay", StringValue("20ms"));
 	bottleneck.SetQueue("ns3::DropTailQueue", "MaxSize", StringValue(queue));
+	bottleneck.DisableFlowControl();
 
 	Ipv4AddressHelper addresses("10.0.0.0", "255.255.255.252");
 	const auto connect = [&](PointToPointHelper &link, Ptr<Node> from, Ptr<Node> to) {
