@@ -75,7 +75,7 @@ static int packet_count;
 static uint32_t *slots;
 static int64_t last_departure;
 static int meter_in, meter_out;
-// What hosts send after the flows have ended is no packet of a flow.
+// Packets that hosts send after the flows have ended belong to no flow.
 static int64_t run_end;
 
 static void fail(const char *what)

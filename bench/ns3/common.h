@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What the programs for ns-3 share: packets, TCP as in the simulator's scenarios, and settings of a queue discipline.
+// Shared by the programs for ns-3: packets, TCP as in the simulator's scenarios, and settings of a queue discipline.
 
 #pragma once
 

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::palette::Marker;
 
-/// What is drawn. Scripts of the report get the same as JSON.
+/// The contents of a chart. The report's scripts read the same as JSON.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Chart {
     /// How it is drawn.

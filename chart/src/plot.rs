@@ -20,9 +20,9 @@ pub struct Plot {
     pub name: String,
     /// Title.
     pub title: String,
-    /// What lines, bands and error bars are, in small letters below the title; may be empty.
+    /// The meaning of lines, bands and error bars, in small letters below the title; may be empty.
     pub caption: String,
-    /// What is not drawn, and why: a sentence each.
+    /// The curves that are left out, with the reason: a sentence each.
     pub notes: Vec<String>,
     /// Axes and curves.
     pub chart: Chart,
@@ -300,7 +300,7 @@ fn rectangles(area: &Area, x: &Scale, y: &Scale) -> String {
     rectangles.collect()
 }
 
-/// What the caption has to say about intervals that are not drawn, or not all of them.
+/// Returns the words of the caption about intervals that are left out or cut.
 fn remarks(whole: &Chart, drawn: &Chart, y: &Scale) -> String {
     fn points(chart: &Chart) -> impl Iterator<Item = &Point> {
         chart.curves.iter().flat_map(|curve| &curve.points)

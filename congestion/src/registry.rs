@@ -79,7 +79,7 @@ pub fn called_here(name: &str) -> Option<&'static str> {
     Some(found)
 }
 
-/// What a message says of a name that no control has.
+/// Returns the part of an error message that follows the name of an unknown control.
 fn instead_of(name: &str) -> String {
     match called_here(name) {
         Some(ours) => format!("it is called \"{ours}\" here"),

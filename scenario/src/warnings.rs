@@ -30,18 +30,20 @@ fn lives_by_marks(control: &CongestionControl) -> bool {
 }
 
 fn flows_without_marks(scenario: &Scenario) -> Vec<String> {
-    let any = scenario
-        .flows
-        .iter()
-        .any(|flow| flow.transport == Transport::Tcp && lives_by_marks(&flow.congestion_control));
-    let network = any.then(|| Layout::new(scenario).ok()).flatten();
-    let Some(network) = network else {
+    let groups = scenario.flows.iter().filter(|flow| {
+        flow.transport == Transport::Tcp && lives_by_marks(&flow.congestion_control)
+    });
+    let mut unmarked: BTreeSet<&str> = groups.map(|group| group.name.as_str()).collect();
+    if unmarked.is_empty() {
+        return Vec::new();
+    }
+    let Ok(network) = Layout::new(scenario) else {
         return Vec::new();
     };
     let mut warnings: Vec<String> = Vec::new();
     for flow in &network.flows {
         let (control, name) = (&flow.group.congestion_control, &flow.group.name);
-        if flow.group.transport != Transport::Tcp || !lives_by_marks(control) {
+        if !unmarked.contains(name.as_str()) {
             continue;
         }
         let ends = (flow.senders.first(), flow.receivers.first());
@@ -52,14 +54,13 @@ fn flows_without_marks(scenario: &Scenario) -> Vec<String> {
         if path.iter().any(|&link| network.links[link].queue.marks()) {
             continue;
         }
-        let warning = format!(
+        // One warning for a group.
+        unmarked.remove(name.as_str());
+        warnings.push(format!(
             "no queue on the path of `{name}` marks packets (ECN), so that {} hears of losses alone, as Reno does. Give the slowest \
              link a discipline that marks, such as `red` with `ecn = \"mark\"`",
             control.name
-        );
-        if !warnings.contains(&warning) {
-            warnings.push(warning);
-        }
+        ));
     }
     warnings
 }

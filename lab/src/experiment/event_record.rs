@@ -8,12 +8,10 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{self, JoinHandle};
 
 use netnice_scenario::results::LinkEvent;
-use netnice_sim::{EventSink, Selection};
+use netnice_sim::{EventSink, EventTrace, Selection};
 
 /// Events that are handed over at a time: copying them takes some microseconds.
 pub(super) const HANDED_OVER: usize = 512;
-/// Events that are written at a time.
-const WRITTEN: usize = 1 << 17;
 
 /// The links whose events are recorded, and where they are written.
 pub struct EventRecord {
@@ -66,7 +64,7 @@ fn write_all(events: &Receiver<Vec<LinkEvent>>, mut sink: Box<dyn EventSink>) ->
     let mut waiting: Vec<LinkEvent> = Vec::new();
     for more in events {
         waiting.extend(more);
-        if waiting.len() >= WRITTEN {
+        if waiting.len() >= EventTrace::BATCH {
             sink.write(&mem::take(&mut waiting))?;
         }
     }
@@ -121,7 +119,7 @@ mod tests {
     fn all_events_are_written_in_order() {
         let kept = Arc::new(Mutex::new(Vec::new()));
         let mut sink = Background::new(Box::new(Kept(kept.clone(), false))).unwrap();
-        let count = WRITTEN as u64 + 100;
+        let count = EventTrace::BATCH as u64 + 100;
         for first in (0..count).step_by(50) {
             sink.write(&events(first..first + 50)).unwrap();
         }

@@ -24,7 +24,7 @@ pub(super) trait Outcome {
 #[derive(Debug)]
 pub(super) struct LinkEvents {
     pub(super) trace: EventTrace,
-    /// Whether those at each link are recorded.
+    /// For each link, true if its events are recorded.
     pub(super) recorded: Vec<bool>,
 }
 

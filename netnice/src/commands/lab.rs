@@ -7,14 +7,14 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use clap::Args;
 use netnice_kernel::need_root;
 use netnice_lab::Namespace;
 use netnice_lab::experiment::{self, EventRecord, Lab, Watch};
 use netnice_scenario::model::Scenario;
 use netnice_scenario::results::Backend;
-use netnice_scenario::{Layout, ScenarioFile, explain};
+use netnice_scenario::{ScenarioFile, explain};
 use netnice_sim::Traces;
 
 use super::batch::{BatchArguments, Maker, WantedTraces, traces};
@@ -129,8 +129,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 
 /// Begins the record of a run's events, if there is to be one.
 fn record(traces: &Traces, scenario: &Scenario) -> Result<Option<EventRecord>> {
-    let network = Layout::new(scenario).map_err(|_| anyhow!("the scenario has no network"))?;
-    let sink = traces.begin_events(&network)?;
+    let sink = traces.begin_events(&traces::network(scenario)?)?;
     let links = traces.events.clone();
     Ok(sink.map(|sink| EventRecord { links, sink }))
 }

@@ -17,9 +17,6 @@ pub trait EventSink: Send {
     fn finish(self: Box<Self>) -> io::Result<()>;
 }
 
-/// So many events are written at a time by default.
-const BATCH: usize = 1 << 17;
-
 /// The record of the events at some links.
 pub struct EventTrace {
     sink: Box<dyn EventSink>,
@@ -55,11 +52,14 @@ pub struct PacketAtLink {
 }
 
 impl EventTrace {
+    /// So many events are written at a time by default: Parquet files of fewer are larger.
+    pub const BATCH: usize = 1 << 17;
+
     /// An empty record.
     pub fn new(sink: Box<dyn EventSink>) -> EventTrace {
         EventTrace {
             sink,
-            batch: BATCH,
+            batch: EventTrace::BATCH,
             events: Vec::new(),
             marked_before: HashSet::new(),
             failure: None,

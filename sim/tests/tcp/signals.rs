@@ -137,8 +137,8 @@ fn timestamps_wrap_and_drift() {
     assert_eq!(f64::from(ticks), passed.floor() - 49.0);
 }
 
-#[test]
-fn one_reaction_to_marks_for_a_window_of_data() {
+/// A sender of ten packets at first and a receiver, both with ECN.
+fn with_ecn(delayed_ack: Option<DelayedAck>) -> (SenderConfig, ReceiverConfig) {
     let (sender, receiver) = one_way(1000);
     let sender = SenderConfig {
         ecn: true,
@@ -147,9 +147,15 @@ fn one_reaction_to_marks_for_a_window_of_data() {
     };
     let receiver = ReceiverConfig {
         ecn: true,
-        delayed_ack: Some(DelayedAck::default()),
+        delayed_ack,
         ..receiver
     };
+    (sender, receiver)
+}
+
+#[test]
+fn one_reaction_to_marks_for_a_window_of_data() {
+    let (sender, receiver) = with_ecn(Some(DelayedAck::default()));
     let mut pipe = Pipe::new(sender, receiver, 50).data_fate(|number, _| {
         if [3, 5, 60].contains(&number) {
             MARKED_OUT
@@ -187,17 +193,7 @@ fn one_reaction_to_marks_for_a_window_of_data() {
 /// RFC 3168 section 6.1.2 halves the window, not what its ACK leaves in flight.
 #[test]
 fn an_echo_halves_the_whole_window() {
-    let (sender, receiver) = one_way(1000);
-    let sender = SenderConfig {
-        ecn: true,
-        initial_window: 10,
-        ..sender
-    };
-    let receiver = ReceiverConfig {
-        ecn: true,
-        delayed_ack: None,
-        ..receiver
-    };
+    let (sender, receiver) = with_ecn(None);
     let mut pipe = Pipe::governed_by(Box::new(Reno::default()), sender, receiver, 50).data_fate(
         |number, _| match number {
             4 => MARKED_OUT,

@@ -32,9 +32,7 @@ impl WantedTraces<'_> {
         if self.pcap.is_empty() && self.events.is_empty() {
             return Ok(None);
         }
-        // The network was laid out when the file was read.
-        let network =
-            Layout::new(file.scenario()).map_err(|_| anyhow!("the scenario has no network"))?;
+        let network = network(file.scenario())?;
         let known =
             |name: &str| name == ALL_LINKS || network.links.iter().any(|link| link.name == name);
         let pcap = self.pcap.iter().map(|name| ("--pcap", name));
@@ -61,6 +59,11 @@ impl WantedTraces<'_> {
     }
 }
 
+/// Returns the network of a scenario, which was laid out once when the file was read.
+pub fn network(scenario: &Scenario) -> Result<Layout> {
+    Layout::new(scenario).map_err(|_| anyhow!("the scenario has no network"))
+}
+
 /// Returns true if all links are among these.
 pub fn has_all(links: &[String]) -> bool {
     links.iter().any(|link| link == ALL_LINKS)
@@ -68,8 +71,7 @@ pub fn has_all(links: &[String]) -> bool {
 
 /// Returns true if all these traces of a run exist.
 pub fn are_there(traces: &Traces, scenario: &Scenario) -> bool {
-    // The network was laid out when the file was read.
-    let Ok(network) = Layout::new(scenario) else {
+    let Ok(network) = network(scenario) else {
         return false;
     };
     let packets = traces.files(&network).into_iter().flatten();
