@@ -177,7 +177,8 @@ impl Reproduction {
             all += work;
             let kept = directories[study].as_ref();
             let point_of_sweep = &self.studies[study].1.points[point];
-            let kept = kept.map(|directory| directory.finished(point, point_of_sweep, seed));
+            let kept =
+                kept.map(|directory| directory.finished_with_series(point, point_of_sweep, seed));
             let kept = kept.transpose().unwrap_or_else(|reason| {
                 finished.stale.push(reason);
                 None

@@ -112,8 +112,8 @@ fn tiny(id: &str) -> Experiment {
     experiment
 }
 
-fn reproduce(store: &Store, runs: &mut usize) -> Vec<Outcome> {
-    let reproduction = Reproduction::new(vec![tiny("LP03-T1a")], Effort::Quick).unwrap();
+fn reproduce(experiment: Experiment, store: &Store, runs: &mut usize) -> Vec<Outcome> {
+    let reproduction = Reproduction::new(vec![experiment], Effort::Quick).unwrap();
     let finished = reproduction
         .run(Some(store), 2, |tick| {
             *runs = tick.of_runs;
@@ -129,7 +129,7 @@ fn a_tiny_reproduction_has_every_value_and_resumes_to_the_same() {
     let directory = tempfile::tempdir().unwrap();
     let store = |resume| Store::new(directory.path(), resume, "1", vec!["netnice".to_owned()]);
     let mut runs = 0;
-    let outcomes = reproduce(&store(false), &mut runs);
+    let outcomes = reproduce(tiny("LP03-T1a"), &store(false), &mut runs);
     let values = &outcomes[0].values;
     assert_eq!(values.len(), tiny("LP03-T1a").claims.len());
     for value in values {
@@ -138,7 +138,7 @@ fn a_tiny_reproduction_has_every_value_and_resumes_to_the_same() {
         assert_eq!(value.reason.is_none(), reproduced, "{}", value.claim.key);
     }
     // All runs are there, so nothing is run, and the outcome is the same to the last digit.
-    assert!(reproduce(&store(true), &mut runs) == outcomes);
+    assert!(reproduce(tiny("LP03-T1a"), &store(true), &mut runs) == outcomes);
 
     let kept = store(true).keep(outcomes.clone(), 2, 1.0).unwrap();
     assert!(Store::outcomes(directory.path()).unwrap() == kept);
@@ -163,6 +163,24 @@ fn a_tiny_reproduction_has_every_value_and_resumes_to_the_same() {
     assert!(tables.all(|table| !page.contains(&table.title)));
     let place = |heading| page.find(heading).unwrap();
     assert!(place("## Values that TCP-LP's paper rests on") < place("## Findings"));
+}
+
+#[test]
+fn reused_runs_have_their_time_series() {
+    // So many samples that they are kept as Parquet files.
+    let experiment = || {
+        experiments::select(&["LP03-F6".to_owned()])
+            .unwrap()
+            .remove(0)
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let store = |resume| Store::new(directory.path(), resume, "1", vec!["netnice".to_owned()]);
+    let mut runs = 0;
+    let outcomes = reproduce(experiment(), &store(false), &mut runs);
+    let series = directory.path().join("studies/lp03_f6/series");
+    assert_eq!(series.read_dir().unwrap().count(), runs);
+    assert!(outcomes[0].values.iter().all(|value| value.ours.is_some()));
+    assert!(reproduce(experiment(), &store(true), &mut runs) == outcomes);
 }
 
 #[test]

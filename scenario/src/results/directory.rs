@@ -294,6 +294,36 @@ impl ResultsDirectory {
         point: &Point,
         seed: u64,
     ) -> Result<Option<RunResults>, StaleRun> {
+        let run = self.finished_files(number, point, seed)?;
+        Ok(run.map(|(run, _)| run))
+    }
+
+    /// [`ResultsDirectory::finished`], with the time series.
+    pub fn finished_with_series(
+        &self,
+        number: usize,
+        point: &Point,
+        seed: u64,
+    ) -> Result<Option<RunResults>, StaleRun> {
+        let Some((mut run, series)) = self.finished_files(number, point, seed)? else {
+            return Ok(None);
+        };
+        if let Some(content) = series {
+            let path = self.path.join(series_file(number, seed));
+            let series = read_series(content);
+            run.series = series.map_err(|error| StaleRun::Unreadable { path, error })?;
+            run.series_file = None;
+        }
+        Ok(Some(run))
+    }
+
+    /// A finished run, and the content of its file of time series where it has one.
+    fn finished_files(
+        &self,
+        number: usize,
+        point: &Point,
+        seed: u64,
+    ) -> Result<Option<(RunResults, Option<Vec<u8>>)>, StaleRun> {
         let name = run_file(number, seed);
         let path = self.path.join(&name);
         let unreadable = |error| StaleRun::Unreadable {
@@ -311,15 +341,16 @@ impl ResultsDirectory {
         if run.seed != seed || run.settings != point.settings {
             return Err(StaleRun::OtherRun(path));
         }
-        if run.series_file.is_some() {
-            // Of this name, whatever the run's file says.
-            let name = series_file(number, seed);
-            let path = self.path.join(&name);
-            let content = input::read_regular(&path, input::RUN_BYTES);
-            let content = content.map_err(|error| StaleRun::Unreadable { path, error })?;
-            self.compare_checksum(&name, &content)?;
+        if run.series_file.is_none() {
+            return Ok(Some((run, None)));
         }
-        Ok(Some(run))
+        // Of this name, whatever the run's file says.
+        let name = series_file(number, seed);
+        let path = self.path.join(&name);
+        let content = input::read_regular(&path, input::RUN_BYTES);
+        let content = content.map_err(|error| StaleRun::Unreadable { path, error })?;
+        self.compare_checksum(&name, &content)?;
+        Ok(Some((run, Some(content))))
     }
 
     fn compare_checksum(&self, name: &str, content: &[u8]) -> Result<(), StaleRun> {
