@@ -133,6 +133,24 @@ fn three_sacked_packets_indicate_a_loss_at_once() {
 }
 
 #[test]
+fn a_recovery_after_another_retransmits_only_what_is_lost() {
+    // P0 to P11; at 100 ms P12 and P13 by limited transmit, P0 again, P14 to P16. P0, its retransmission and P14 are lost. SACKs at 200 and
+    // 201 ms say so, and both are retransmitted. P0's ACK at 300 ms ends the recovery. Another begins with P14, which is on its way again.
+    let mut fate = late(&[(16, 1), (17, 1)]);
+    let mut pipe = pipe(12, true).data_fate(move |number, segment| match number {
+        0 | 14 | 15 => Fate::Lost,
+        _ => fate(number, segment),
+    });
+    send(&mut pipe, 20_000, 1000);
+    assert_eq!(
+        retransmissions(&pipe),
+        [(100.0, 0), (200.0, 0), (201.0, 14)]
+    );
+    assert_eq!(pipe.sender.statistics().fast_recoveries, 2);
+    assert_eq!(pipe.receiver.goodput_bytes(), 20_000);
+}
+
+#[test]
 fn reordering_seen_and_dsacks_widen_the_window() {
     const LATE: &[(usize, u64)] = &[(0, 20), (40, 40), (82, 40)];
     let run_with = |duplicate_sack: bool| {

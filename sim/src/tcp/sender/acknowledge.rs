@@ -403,6 +403,8 @@ impl Sender {
         if self.loss_timer != LossTimer::Off {
             self.forget_probe();
             self.outstanding.begin_recovery_by_time();
+            // All may be retransmitted already, where the recovery before has just ended.
+            self.retransmit_first = self.outstanding.next_overdue().is_some();
         } else if self.config.recovery == Recovery::Sack {
             self.outstanding.begin_recovery();
         } else {

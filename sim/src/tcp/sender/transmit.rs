@@ -122,7 +122,7 @@ impl Sender {
         self.plan_new()
     }
 
-    /// The packet that begins a recovery.
+    /// The packet that begins a recovery: with RACK one that is deemed lost, otherwise the first.
     #[cold]
     fn first_to_retransmit(&mut self) -> u64 {
         let by_time = match self.loss_timer {
