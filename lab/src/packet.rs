@@ -60,7 +60,12 @@ pub(crate) struct TcpHeader {
     pub(crate) fin: bool,
     pub(crate) rst: bool,
     pub(crate) ack: bool,
+    /// Blocks of the SACK option (RFC 2018 section 3): first byte, and the one after the last.
+    pub(crate) sacked: SackBlocks,
 }
+
+/// As many as the options have room for.
+pub(crate) type SackBlocks = [Option<(u32, u32)>; 4];
 
 impl Frame {
     /// Creates an empty frame with room for packets of up to `largest` bytes.
@@ -140,6 +145,7 @@ pub(crate) fn parse(packet: &[u8]) -> Option<Header> {
                 syn: flags & 0x02 != 0,
                 rst: flags & 0x04 != 0,
                 ack: flags & 0x10 != 0,
+                sacked: sack_blocks(packet, ip_header + 20, ip_header + transport_header),
             });
         }
     }
@@ -148,6 +154,33 @@ pub(crate) fn parse(packet: &[u8]) -> Option<Header> {
     }
     header.payload = total.saturating_sub(ip_header + transport_header) as u32;
     Some(header)
+}
+
+/// The blocks of the SACK option among the options of TCP from byte `at` to `end`.
+fn sack_blocks(packet: &[u8], mut at: usize, end: usize) -> SackBlocks {
+    const END: u8 = 0;
+    const NO_OPERATION: u8 = 1;
+    const SACK: u8 = 5;
+    let mut blocks = SackBlocks::default();
+    let options = packet.get(..end).unwrap_or_default();
+    while let Some(&kind) = options.get(at).filter(|kind| **kind != END) {
+        let length = match options.get(at + 1) {
+            _ if kind == NO_OPERATION => 1,
+            Some(&length) if length >= 2 => usize::from(length),
+            _ => break,
+        };
+        if kind == SACK {
+            let content = options.get(at + 2..at + length).unwrap_or_default();
+            for (block, bytes) in blocks.iter_mut().zip(content.chunks_exact(8)) {
+                let edges = bytes
+                    .iter()
+                    .fold(0, |edges, &byte| edges << 8 | u64::from(byte));
+                *block = Some(((edges >> 32) as u32, edges as u32));
+            }
+        }
+        at += length;
+    }
+    blocks
 }
 
 impl Packet for Frame {
@@ -291,6 +324,29 @@ pub(crate) mod tests {
         assert_eq!(header.destination, 0x0a00_0002);
         assert_eq!(parse(&[0x60; 40]), None);
         assert_eq!(parse(&segment(77, 0, 0, 0)[..30]), None);
+    }
+
+    #[test]
+    fn sack_blocks_are_read_behind_other_options() {
+        let mut packet = segment(77, 0, 0x10, 0);
+        // NOP, NOP, timestamps of 10 bytes; NOP, NOP, two blocks.
+        let mut options = vec![1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2, 1, 1, 5, 18];
+        for edge in [1000u32, 1100, 300, 500] {
+            options.extend(edge.to_be_bytes());
+        }
+        let blocks = |packet: &[u8]| parse(packet).unwrap().tcp.unwrap().sacked;
+        assert_eq!(blocks(&packet), [None; 4]);
+        packet.extend(&options);
+        packet[32] = ((20 + options.len()) as u8 / 4) << 4;
+        let length = packet.len() as u16;
+        packet[2..4].copy_from_slice(&length.to_be_bytes());
+        let expected = [Some((1000, 1100)), Some((300, 500)), None, None];
+        assert_eq!(blocks(&packet), expected);
+        // An option that is longer than the header has no blocks, and one of no length ends them.
+        for (at, length) in [(55, 26), (43, 0)] {
+            packet[at] = length;
+            assert_eq!(blocks(&packet), [None; 4]);
+        }
     }
 
     #[test]

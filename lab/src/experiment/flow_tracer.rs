@@ -21,8 +21,8 @@ pub(super) struct FlowTracer {
     pub(super) marks: Vec<FlowCounters>,
     /// One-way delays of data packets, in nanoseconds.
     pub(super) delay: Histogram,
-    /// Round-trip times at the sender, in nanoseconds, one for each ACK of data that was sent once and acknowledged at
-    /// once.
+    /// Round-trip times at the sender, in nanoseconds, one for each ACK that is the first to cover data which was sent once, by its
+    /// number or a SACK block.
     pub(super) round_trip: Histogram,
     /// Delay of the newest data packet that has arrived.
     pub(super) last_delay: Option<Duration>,
@@ -45,10 +45,21 @@ struct Connection {
     sent_bytes: u64,
     /// End of the data, once a FIN has been sent.
     end: Option<u32>,
-    /// The end of the data sent when the sender's host learnt of a loss: until it is acknowledged, ACKs come late.
+    /// Without SACK, the end of the data sent when the sender's host learnt of a loss: until it is acknowledged, ACKs come late.
     recover: Option<u32>,
-    /// Data under way: where it ends, when it was sent, and whether it was retransmitted.
-    outstanding: VecDeque<(u32, Time, bool)>,
+    /// Data under way.
+    outstanding: VecDeque<Sent>,
+}
+
+/// A packet of data that is not acknowledged.
+#[derive(Debug)]
+struct Sent {
+    /// The sequence number after its data.
+    end: u32,
+    at: Time,
+    /// It was retransmitted, or a SACK block covers it: its ACK gives no sample.
+    again: bool,
+    sacked: bool,
 }
 
 impl Connection {
@@ -56,6 +67,15 @@ impl Connection {
     fn number(&self, sequence: u32) -> u64 {
         let behind = sequence.wrapping_sub(self.sent) as i32;
         self.sent_bytes.saturating_add_signed(behind.into())
+    }
+
+    /// The packets under way whose data end after `start` and not after `end`.
+    fn packets_between(&mut self, start: u32, end: u32) -> impl Iterator<Item = &mut Sent> {
+        let first = self
+            .outstanding
+            .partition_point(|packet| !after(packet.end, start));
+        let packets = self.outstanding.range_mut(first..);
+        packets.take_while(move |packet| !after(packet.end, end))
     }
 }
 
@@ -161,12 +181,16 @@ impl FlowTracer {
             if after(end, connection.sent) {
                 connection.sent_bytes += u64::from(end.wrapping_sub(connection.sent));
                 connection.sent = end;
-                connection.outstanding.push_back((end, now, false));
+                connection.outstanding.push_back(Sent {
+                    end,
+                    at: now,
+                    again: false,
+                    sacked: false,
+                });
             } else {
                 self.counters.retransmissions += 1;
-                let again = connection.outstanding.iter_mut();
-                for packet in again.filter(|(ends, ..)| after(*ends, first) && !after(*ends, end)) {
-                    packet.2 = true;
+                for packet in connection.packets_between(first, end) {
+                    packet.again = true;
                 }
             }
         }
@@ -211,27 +235,38 @@ impl FlowTracer {
         let Some(connection) = self.connections.get_mut(&key(frame)) else {
             return;
         };
+        // Of each packet that this ACK is the first to cover, the newest; `None` where it was retransmitted.
         let mut newest = None;
-        while let Some(&(end, sent, again)) = connection.outstanding.front() {
-            if !tcp.ack || after(end, tcp.acknowledged) {
+        while let Some(packet) = connection.outstanding.front() {
+            if !tcp.ack || after(packet.end, tcp.acknowledged) {
                 break;
             }
+            newest = Some((!packet.again && !packet.sacked).then_some(packet.at));
             connection.outstanding.pop_front();
-            newest = Some((sent, again));
+        }
+        let advances = newest.is_some();
+        // The first block has the packet that arrived last.
+        for &(start, end) in tcp.sacked.iter().flatten().rev() {
+            for packet in connection.packets_between(start, end) {
+                if !std::mem::replace(&mut packet.sacked, true) {
+                    newest = Some((!packet.again).then_some(packet.at));
+                }
+            }
         }
         let recovering = connection.recover.is_some();
+        let with_sack = tcp.sacked[0].is_some();
         match connection.recover {
             Some(recover) if !after(recover, tcp.acknowledged) => connection.recover = None,
             Some(_) => {}
             // A duplicate ACK.
-            None if newest.is_none() && !connection.outstanding.is_empty() => {
+            None if !advances && !with_sack && !connection.outstanding.is_empty() => {
                 connection.recover = Some(connection.sent);
             }
             None => {}
         }
         // Retransmitted data gives no sample (Karn's algorithm, RFC 6298 section 3), nor does data that arrived long before
         // it could be acknowledged.
-        if let (true, false, Some((sent, false))) = (self.measuring, recovering, newest) {
+        if let (true, false, Some(Some(sent))) = (self.measuring, recovering, newest) {
             self.round_trip.record((now - sent).as_nanos() as u64);
         }
         let over = connection
@@ -285,6 +320,7 @@ mod tests {
             fin,
             rst: false,
             ack: true,
+            sacked: Default::default(),
         })
     }
 
@@ -355,6 +391,29 @@ mod tests {
         }
         assert_eq!(tracer.round_trip.count(), 1);
         assert_eq!(tracer.round_trip.max(), Some(40_000_000));
+    }
+
+    /// With SACK each packet gives a sample as a block covers it, and none as the gap below it is filled.
+    #[test]
+    fn sacked_data_gives_a_sample_at_once() {
+        let mut tracer = FlowTracer::default();
+        tracer.begin_measurement();
+        for (time, sequence) in [(0, 1000), (1, 1100), (2, 1200), (3, 1300), (60, 1000)] {
+            let packet = frame(true, 100, flags(sequence, 0, false, false));
+            tracer.entered(ms(time), &packet);
+        }
+        // The first is lost, and retransmitted at 60 ms; the ACK for the third does not arrive.
+        for (time, acknowledged, block) in [
+            (41, 1000, Some((1100, 1200))),
+            (43, 1000, Some((1100, 1400))),
+            (100, 1400, None),
+        ] {
+            let mut ack = flags(0, acknowledged, false, false);
+            ack.as_mut().unwrap().sacked[0] = block;
+            tracer.arrived(ms(time), &frame(false, 0, ack));
+        }
+        let seen = (tracer.round_trip.count(), tracer.round_trip.max());
+        assert_eq!(seen, (2, Some(40_000_000)));
     }
 
     #[test]

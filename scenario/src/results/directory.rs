@@ -67,6 +67,9 @@ impl SeriesFormat {
     }
 }
 
+/// The bytes of a Parquet file of time series.
+type SeriesContent = Vec<u8>;
+
 /// The most samples of all runs that are kept as text where nobody chose.
 const TEXT_SAMPLES: u64 = 1_000_000;
 
@@ -323,7 +326,7 @@ impl ResultsDirectory {
         number: usize,
         point: &Point,
         seed: u64,
-    ) -> Result<Option<(RunResults, Option<Vec<u8>>)>, StaleRun> {
+    ) -> Result<Option<(RunResults, Option<SeriesContent>)>, StaleRun> {
         let name = run_file(number, seed);
         let path = self.path.join(&name);
         let unreadable = |error| StaleRun::Unreadable {
