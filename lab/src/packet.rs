@@ -60,11 +60,9 @@ pub(crate) struct TcpHeader {
     pub(crate) fin: bool,
     pub(crate) rst: bool,
     pub(crate) ack: bool,
-    /// Blocks of the SACK option (RFC 2018 section 3): first byte, and the one after the last.
-    pub(crate) sacked: SackBlocks,
 }
 
-/// As many as the options have room for.
+/// Blocks of the SACK option (RFC 2018 section 3): first byte, and the one after the last. The options have room for four.
 pub(crate) type SackBlocks = [Option<(u32, u32)>; 4];
 
 impl Frame {
@@ -103,6 +101,17 @@ impl Frame {
     /// Returns the bytes of the packet.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.buffer[..self.length]
+    }
+
+    /// Reads the SACK blocks of a TCP segment.
+    pub(crate) fn sack_blocks(&self) -> SackBlocks {
+        let packet = self.bytes();
+        let ip_header = packet
+            .first()
+            .map_or(0, |first| usize::from(first & 0xf) * 4);
+        let data_offset = packet.get(ip_header + 12);
+        let tcp_header = data_offset.map_or(0, |offset| usize::from(offset >> 4) * 4);
+        sack_blocks(packet, ip_header + 20, ip_header + tcp_header)
     }
 }
 
@@ -145,7 +154,6 @@ pub(crate) fn parse(packet: &[u8]) -> Option<Header> {
                 syn: flags & 0x02 != 0,
                 rst: flags & 0x04 != 0,
                 ack: flags & 0x10 != 0,
-                sacked: sack_blocks(packet, ip_header + 20, ip_header + transport_header),
             });
         }
     }
@@ -334,7 +342,12 @@ pub(crate) mod tests {
         for edge in [1000u32, 1100, 300, 500] {
             options.extend(edge.to_be_bytes());
         }
-        let blocks = |packet: &[u8]| parse(packet).unwrap().tcp.unwrap().sacked;
+        let blocks = |packet: &[u8]| {
+            let mut frame = Frame::new(packet.len());
+            frame.length = packet.len();
+            frame.buffer.copy_from_slice(packet);
+            frame.sack_blocks()
+        };
         assert_eq!(blocks(&packet), [None; 4]);
         packet.extend(&options);
         packet[32] = ((20 + options.len()) as u8 / 4) << 4;

@@ -245,8 +245,9 @@ impl FlowTracer {
             connection.outstanding.pop_front();
         }
         let advances = newest.is_some();
+        let sacked = frame.sack_blocks();
         // The first block has the packet that arrived last.
-        for &(start, end) in tcp.sacked.iter().flatten().rev() {
+        for &(start, end) in sacked.iter().flatten().rev() {
             for packet in connection.packets_between(start, end) {
                 if !std::mem::replace(&mut packet.sacked, true) {
                     newest = Some((!packet.again).then_some(packet.at));
@@ -254,7 +255,7 @@ impl FlowTracer {
             }
         }
         let recovering = connection.recover.is_some();
-        let with_sack = tcp.sacked[0].is_some();
+        let with_sack = sacked[0].is_some();
         match connection.recover {
             Some(recover) if !after(recover, tcp.acknowledged) => connection.recover = None,
             Some(_) => {}
@@ -296,9 +297,10 @@ fn key(frame: &Frame) -> Key {
 mod tests {
     use super::*;
     use crate::packet::Header;
+    use crate::packet::tests::segment;
 
     fn frame(forward: bool, payload: u32, tcp: Option<TcpHeader>) -> Frame {
-        let mut frame = Frame::new(0);
+        let mut frame = Frame::new(40 + payload as usize);
         let (source, destination) = if forward { (1, 2) } else { (2, 1) };
         frame.length = 40 + payload as usize;
         frame.forward = forward;
@@ -320,8 +322,17 @@ mod tests {
             fin,
             rst: false,
             ack: true,
-            sacked: Default::default(),
         })
+    }
+
+    /// Gives an ACK the bytes of one with a SACK block.
+    fn with_sack_block(frame: &mut Frame, (start, end): (u32, u32)) {
+        let mut bytes = segment(0, 0, 0x10, 0);
+        bytes.extend([1, 1, 5, 10]);
+        bytes.extend([start, end].into_iter().flat_map(u32::to_be_bytes));
+        bytes[32] = 8 << 4;
+        frame.length = bytes.len();
+        frame.buffer = bytes.into();
     }
 
     fn ms(milliseconds: u64) -> Time {
@@ -408,9 +419,11 @@ mod tests {
             (43, 1000, Some((1100, 1400))),
             (100, 1400, None),
         ] {
-            let mut ack = flags(0, acknowledged, false, false);
-            ack.as_mut().unwrap().sacked[0] = block;
-            tracer.arrived(ms(time), &frame(false, 0, ack));
+            let mut ack = frame(false, 0, flags(0, acknowledged, false, false));
+            if let Some(block) = block {
+                with_sack_block(&mut ack, block);
+            }
+            tracer.arrived(ms(time), &ack);
         }
         let seen = (tracer.round_trip.count(), tracer.round_trip.max());
         assert_eq!(seen, (2, Some(40_000_000)));
