@@ -24,9 +24,28 @@ impl RunClock {
         Time::ZERO + Instant::now().saturating_duration_since(self.origin)
     }
 
+    /// Sleeps until the start: what begins before it would meet a network whose time stands still.
+    pub(crate) fn await_start(self) {
+        std::thread::sleep(self.until(Time::ZERO));
+    }
+
     /// Returns the time left until `time`; zero if `time` is past.
     pub(crate) fn until(self, time: Time) -> Duration {
         let then = self.origin + (time - Time::ZERO);
         then.saturating_duration_since(Instant::now())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_start_is_awaited() {
+        let lead = Duration::from_millis(20);
+        let clock = RunClock::beginning_in(lead);
+        assert_eq!(clock.now(), Time::ZERO);
+        clock.await_start();
+        assert!(Instant::now() >= clock.origin);
     }
 }

@@ -234,6 +234,7 @@ fn both(case: &Case, simulated: &str, kernel: &str) -> (Recovery, Recovery) {
 }
 
 const RENO: (&str, &str) = ("{ name = \"reno\", linux = true }", "\"reno\"");
+const BBR: (&str, &str) = ("\"bbr\"", "\"bbr\"");
 const CUBIC: (&str, &str) = ("{ name = \"cubic\", linux = true }", "\"cubic\"");
 
 /// Returns the number of packets, from the first, that both worlds send in the same order, and by how much their times differ at most.
@@ -345,4 +346,22 @@ fn a_lost_retransmission_is_recovered_as_simulated() {
 fn a_lost_tail_is_recovered_as_simulated() {
     compare(&TAIL, RENO);
     compare(&TAIL, CUBIC);
+}
+
+#[test]
+fn bbr_sends_and_retransmits_as_simulated() {
+    for case in [
+        &ONE,
+        &HALF,
+        &BURST,
+        &SCATTERED,
+        &OVERFLOW,
+        &RETRANSMISSION,
+        &TAIL,
+    ] {
+        let (a, b) = both(case, BBR.0, BBR.1);
+        for (a, b) in a.sent.iter().zip(&b.sent).take(250) {
+            println!("T {:.2} {} {:.2} {}", a.at_ms, a.place, b.at_ms, b.place);
+        }
+    }
 }

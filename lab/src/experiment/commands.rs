@@ -84,6 +84,7 @@ pub(super) fn run(
     let Ok(clock) = begun.recv() else {
         return Ok(Ended::default());
     };
+    clock.await_start();
     let end = Time::ZERO + group.stop;
     let over = || stop.load(Ordering::Relaxed) || clock.now() >= end;
     while clock.now() < start && !over() {

@@ -154,6 +154,7 @@ impl<'run> Programs<'run> {
         scheduling::make_responsive();
         scheduling::make_fifo(PRIORITY);
         let mut events = [EpollEvent::empty(); BATCH];
+        self.clock.await_start();
         while !stop.load(Ordering::Relaxed) {
             let now = self.clock.now();
             while let Some(&Reverse((due, _, timer))) = self.timers.peek() {

@@ -163,6 +163,8 @@ pub struct Sender {
     ecn_reactions: u32,
     /// PRR: the state of this recovery.
     proportional_rate: ProportionalRate,
+    /// Nanoseconds by which the burst left later than pacing let it, as far as they have not shortened the pause after it.
+    late_ns: u32,
     handshake_sends: u32,
     /// Zero-window probes sent since data were sent last.
     zero_window_probes: u32,
@@ -250,6 +252,7 @@ impl Sender {
             last_sent_ns: 0,
             pacing_until_ns: 0,
             burst_left: 0,
+            late_ns: 0,
             wants_pacing: false,
             ack_to_send: false,
             persisting: false,

@@ -38,19 +38,22 @@ impl Sender {
         }
     }
 
-    /// Paces a packet with so many bytes of data that leaves now, in the burst of the one before or beginning another, where the
-    /// configuration wants pacing.
+    /// Paces a packet with so many bytes of data that leaves now, in the burst of the one before or beginning another, as Linux does:
+    /// by its own rate where the configuration wants pacing and the control has no interval, otherwise by the control's. A retransmission
+    /// is a burst of its own.
     #[cold]
-    pub(super) fn pace(&mut self, now_ns: u64, length: u32, in_burst: bool) {
+    pub(super) fn pace(&mut self, now_ns: u64, length: u32, in_burst: bool, retransmission: bool) {
         if in_burst {
             self.burst_left -= 1;
         }
-        let window = &self.window;
         let by_control = self
             .control
-            .pacing_interval_ns(window, self.smoothed_rtt_ns)
-            .is_some();
-        if by_control {
+            .pacing_interval_ns(&self.window, self.smoothed_rtt_ns);
+        let as_linux = match by_control {
+            Some(_) => self.config.linux,
+            None => self.config.pacing,
+        };
+        if !as_linux {
             if !in_burst {
                 self.pace_by_control(now_ns);
             }
@@ -59,7 +62,7 @@ impl Sender {
         let due_ns = self.pacing_until_ns;
         self.pacing_until_ns = due_ns.max(now_ns);
         let sent = self.outstanding.end() + self.retransmitted_segments;
-        let interval_ns = self.interval_ns();
+        let interval_ns = by_control.unwrap_or_else(|| self.interval_ns());
         if sent < FIRST_PACED || interval_ns == 0 {
             self.burst_left = 0;
             return;
@@ -67,13 +70,21 @@ impl Sender {
         // Each packet of a burst adds to the pause after it, however many there are.
         let mss = u64::from(self.config.mss.max(1));
         let pause_ns = interval_ns.saturating_mul(length.into()) / mss;
-        // A packet that leaves late shortens the pause after it, by half at most.
-        let late_ns = now_ns.saturating_sub(due_ns);
-        self.pacing_until_ns += pause_ns - late_ns.min(pause_ns / 2);
+        // A burst that leaves late shortens the pause after it, by half at most.
+        if !in_burst {
+            self.late_ns = u32::try_from(now_ns.saturating_sub(due_ns)).unwrap_or(u32::MAX);
+        }
+        let less_ns = u64::from(self.late_ns).min(pause_ns / 2);
+        self.late_ns -= less_ns as u32;
+        self.pacing_until_ns += pause_ns - less_ns;
         if !in_burst {
             let burst = match sent {
                 // It ends the burst of those that are not paced.
                 FIRST_PACED => 1,
+                _ if retransmission => 1,
+                _ if by_control.is_some() => {
+                    u64::from(self.control.pacing_burst_packets()).clamp(1, 1 << 16)
+                }
                 _ => self.burst_packets(interval_ns, mss),
             };
             self.burst_left = (burst - 1) as u16;

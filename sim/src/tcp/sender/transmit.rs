@@ -77,8 +77,9 @@ impl Sender {
             self.schedule_probe(now_ns);
         }
         self.last_sent_ns = now_ns;
-        if self.config.pacing {
-            self.pace(now_ns, segment.length, in_burst);
+        if self.config.pacing || self.config.linux {
+            let retransmission = !matches!(plan, Plan::New(_));
+            self.pace(now_ns, segment.length, in_burst, retransmission);
         } else if in_burst {
             self.burst_left -= 1;
         } else {
