@@ -95,6 +95,9 @@ pub struct CakeConfig {
     pub tins: CakeTins,
     /// Between whom the rate is divided.
     pub isolation: CakeIsolation,
+    /// As sch_cake of Linux: a flow queue that is used for the first time signals at the second packet that exceeds the target, and not
+    /// after `rtt`.
+    pub linux: bool,
 }
 
 impl Default for CakeConfig {
@@ -104,6 +107,7 @@ impl Default for CakeConfig {
             rtt: Duration::from_millis(100),
             tins: CakeTins::default(),
             isolation: CakeIsolation::default(),
+            linux: false,
         }
     }
 }
@@ -218,6 +222,7 @@ impl<P: Packet> Tin<P> {
                 target: longer,
                 interval: (config.rtt + longer - target).max(2 * longer),
                 packet_time: Duration::from_nanos(packet_ns),
+                linux: config.linux,
             },
             quantum: rate.map_or(1514, |rate| {
                 (rate.bits_per_second() / 8 / 4096).clamp(300, 1514) as i64

@@ -22,6 +22,9 @@ pub(crate) struct CobaltLaw {
     pub(crate) interval: Duration,
     /// Time that a full packet takes at the tin's rate: a sojourn of four of them is never too long.
     pub(crate) packet_time: Duration,
+    /// As in Linux, whose 1 / sqrt(count) is 0 until `count` is first changed by a signal or taken back: a new queue that exceeds the
+    /// target signals at its next packet, and not after an interval.
+    pub(crate) linux: bool,
 }
 
 impl CobaltLaw {
@@ -48,6 +51,8 @@ pub(crate) struct Cobalt {
     /// Time of the next drop or of the next decrement of `count`; with a count of 0, end of an interval without packets.
     drop_next: Time,
     dropping: bool,
+    /// A signal has raised `count`, or time has lowered it.
+    counted: bool,
     /// BLUE's probability of a drop, as a fraction of 2^32.
     probability: u32,
     probability_changed: Time,
@@ -83,6 +88,7 @@ impl Cobalt {
     }
 
     fn decay(&mut self, law: &CobaltLaw) {
+        self.counted = true;
         self.count -= 1;
         self.drop_next = self.drop_next.plus_nanos(law.spacing_ns(self.count));
     }
@@ -101,7 +107,10 @@ impl Cobalt {
         let mut due = self.count > 0 && now >= self.drop_next;
         self.dropping = if sojourn > law.target && sojourn > 4 * law.packet_time {
             if !self.dropping {
-                self.drop_next = now.plus_nanos(law.spacing_ns(self.count));
+                self.drop_next = match law.linux && !self.counted {
+                    true => now,
+                    false => now.plus_nanos(law.spacing_ns(self.count)),
+                };
             }
             self.count = self.count.max(1);
             true
@@ -114,6 +123,7 @@ impl Cobalt {
                 true => Verdict::Mark,
                 false => Verdict::Drop,
             };
+            self.counted = true;
             self.count = self.count.saturating_add(1);
             self.drop_next = self.drop_next.plus_nanos(law.spacing_ns(self.count));
             late = now > self.drop_next;
@@ -144,6 +154,7 @@ mod tests {
         target: Duration::from_millis(5),
         interval: Duration::from_millis(100),
         packet_time: Duration::from_millis(1),
+        linux: false,
     };
 
     /// Judges a packet each millisecond; returns the milliseconds at which it signals.
@@ -164,6 +175,26 @@ mod tests {
         // 110 + 70.7 = 180.7, + 57.7 = 238.4, + 50 = 288.4, + 44.7 = 333.2.
         let times = signals(&mut cobalt, 10..335, 6);
         assert_eq!(times, [110, 181, 239, 289, 334]);
+    }
+
+    #[test]
+    fn the_first_signal_of_linux_comes_at_once() {
+        let law = CobaltLaw { linux: true, ..LAW };
+        let mut cobalt = Cobalt::default();
+        let mut signals = |ms: std::ops::Range<u64>, sojourn_ms| {
+            let sojourn = Duration::from_millis(sojourn_ms);
+            ms.filter(|&ms| {
+                let verdict = cobalt.judge(Time::from_millis(ms), sojourn, &law, true, || u32::MAX);
+                verdict == Verdict::Mark
+            })
+            .collect::<Vec<u64>>()
+        };
+        assert!(signals(0..10, 5).is_empty());
+        // Above the target from 10 ms on: due at once, and then after 100 / sqrt(2) = 70.7 and 100 / sqrt(3) = 57.7 ms.
+        assert_eq!(signals(10..160, 6), [11, 81, 139]);
+        // Until 600 ms all are taken back. From then on an interval passes first, as it does without `linux`.
+        assert!(signals(160..600, 0).is_empty());
+        assert_eq!(signals(600..720, 6), [700]);
     }
 
     #[test]
