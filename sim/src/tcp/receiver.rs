@@ -480,6 +480,14 @@ impl Receiver {
         quick_acks.on_data(now, window, segment.length);
     }
 
+    /// Takes note of a mark while no echo is sent, for quick ACKs.
+    #[cold]
+    fn note_first_mark(&mut self) {
+        if let Some(KindState::Quick(quick_acks)) = self.kind_state.as_deref_mut() {
+            quick_acks.on_first_mark();
+        }
+    }
+
     /// Takes note of an ACK that leaves, for quick ACKs.
     fn note_ack(&mut self) {
         if let Some(KindState::Quick(quick_acks)) = self.kind_state.as_deref_mut() {
@@ -715,7 +723,7 @@ impl Receiver {
     }
 
     /// Counts marked packets for AccECN; true if the packet is to be acknowledged at once. A mark after a packet without one, and each second mark that no ACK has reported,
-    /// is (RFC 9768 section 3.2.2.5.1).
+    /// is (RFC 9768 section 3.2.2.5.1), and with quick ACKs a packet without a mark after one that had it (`tcp_ecn_received_counters`).
     fn count_mark(&mut self, marked: bool) -> bool {
         let before = std::mem::replace(&mut self.newest_marked, marked);
         if marked {
@@ -723,7 +731,8 @@ impl Receiver {
             self.unreported_marks += 1;
             self.echo = ACCURATE.with(Flags::ace(self.marked_packets));
         }
-        marked && (!before || self.unreported_marks >= MARKS_PER_ACK)
+        let changes = before != marked && (marked || self.kind == Kind::Quick);
+        changes || marked && self.unreported_marks >= MARKS_PER_ACK
     }
 
     /// The control of the advertised window is to know of congestion.
@@ -755,13 +764,18 @@ impl Receiver {
             return false;
         }
         // The sender's CWR ends the echo; a mark begins it (RFC 3168 section 6.1.3).
-        if segment.flags.contains(Flags::CWR) {
+        let reduced = segment.flags.contains(Flags::CWR);
+        if reduced {
             self.echo = Flags::default();
         }
         if mark.congestion_experienced {
+            if self.echo == Flags::default() {
+                self.note_first_mark();
+            }
             self.echo = echo;
         }
-        false
+        // A sender that has reduced cwnd may wait for this ACK (`tcp_ecn_accept_cwr`).
+        reduced && self.kind == Kind::Quick
     }
 
     /// The handshake says whether both ends know AccECN; otherwise feedback is that of RFC 3168.

@@ -206,6 +206,106 @@ fn an_echo_halves_the_whole_window() {
     assert_eq!((pipe.sender.ssthresh(), pipe.sender.cwnd()), (7.0, 7.0));
 }
 
+/// `tcp_cwnd_reduction` and `tcp_end_cwnd_reduction` of Linux.
+#[test]
+fn linux_spreads_the_reduction_over_a_round_trip() {
+    let (sender, receiver) = with_ecn(None);
+    let sender = SenderConfig {
+        recovery: Recovery::Sack,
+        linux: true,
+        prr: true,
+        ..sender
+    };
+    let receiver = ReceiverConfig {
+        sack: true,
+        ..receiver
+    };
+    let mut pipe = Pipe::governed_by(Box::new(Reno::default()), sender, receiver, 50).data_fate(
+        |number, _| match number {
+            4 => MARKED_OUT,
+            _ => ARRIVES,
+        },
+    );
+    pipe.send_all_the_time(110);
+    // Four ACKs make ten packets fourteen, with eight new ones. The next six, which echo, let ceil(n * 7 / 14) new ones leave: 1, 1, 2, 2,
+    // 3, 3. 14 - 6 + 3 are in flight.
+    assert_eq!(pipe.sender.ssthresh(), 7.0);
+    assert_eq!(pipe.sender.cwnd(), 11.0);
+    assert_eq!(pipe.data.len(), 10 + 8 + 3);
+    pipe.run(Time::from_millis(210));
+    // Seven packets are in flight once the eight are acknowledged. The ACK of the one that carries CWR ends the reduction; it and the two
+    // after it let cwnd grow.
+    assert_eq!(pipe.sender.statistics().ecn_reactions, 1);
+    let cwnd = pipe.sender.cwnd();
+    assert!(cwnd > 7.0 && cwnd < 7.5, "{cwnd}");
+    assert_eq!(pipe.data.len(), 21 + 4 + 3);
+}
+
+/// `tcp_data_ecn_check` and `tcp_ecn_accept_cwr` of Linux.
+#[test]
+fn acks_of_a_first_mark_and_of_cwr_are_quick() {
+    for quick_acks in [false, true] {
+        let mut receiver = Receiver::new(ReceiverConfig {
+            handshake: false,
+            quick_acks,
+            ..ReceiverConfig::default()
+        });
+        let mut at_once = |packet, mark, flags| {
+            let segment = Segment {
+                flags,
+                ..data(packet, 0)
+            };
+            receiver.on_segment(Time::ZERO, &segment, mark);
+            receiver.poll_transmit(Time::ZERO).is_some()
+        };
+        let cwr = Flags::ACK.with(Flags::CWR);
+        // Beyond the first sixteen.
+        (0..16).for_each(|packet| _ = at_once(packet, Mark::NONE, Flags::ACK));
+        assert!(!at_once(16, Mark::NONE, Flags::ACK));
+        assert!(at_once(17, Mark::NONE, Flags::ACK));
+        // The mark and the packet after it; a second mark is no news.
+        assert_eq!(at_once(18, MARKED, Flags::ACK), quick_acks);
+        assert!(at_once(19, MARKED, Flags::ACK));
+        assert!(!at_once(20, MARKED, Flags::ACK));
+        assert!(at_once(21, Mark::NONE, Flags::ACK));
+        assert_eq!(at_once(22, Mark::NONE, cwr), quick_acks);
+        // Once the sender has reduced cwnd, a mark is.
+        assert!(at_once(23, MARKED, Flags::ACK));
+        assert_eq!(at_once(24, Mark::NONE, Flags::ACK), quick_acks);
+    }
+}
+
+/// RFC 3168 section 6.1.1.1, as in Linux: with AccECN from the second retransmission on.
+#[test]
+fn linux_gives_up_ecn_after_a_lost_syn() {
+    for (linux, accurate_ecn, lost, capable) in [
+        (false, false, &[0][..], true),
+        (true, false, &[0], false),
+        (true, true, &[0], true),
+        (true, true, &[0, 1], false),
+    ] {
+        let sender = SenderConfig {
+            ecn: true,
+            accurate_ecn,
+            linux,
+            recovery: Recovery::Sack,
+            ..SenderConfig::default()
+        };
+        let receiver = ReceiverConfig {
+            ecn: true,
+            mark_feedback: match accurate_ecn {
+                true => MarkFeedback::Accurate,
+                false => MarkFeedback::UntilAnswered,
+            },
+            ..ReceiverConfig::default()
+        };
+        let mut pipe = Pipe::new(sender, receiver, 10).losing(lost);
+        pipe.transfer(100);
+        let case = (linux, accurate_ecn, lost);
+        assert_eq!(pipe.sender.ecn_capable(), capable, "{case:?}");
+    }
+}
+
 #[test]
 fn a_time_out_ends_the_echo_of_its_window() {
     for recovery in [Recovery::Reno, Recovery::NewReno, Recovery::Sack] {
@@ -390,6 +490,23 @@ fn accurate_acks_count_marked_packets() {
     assert_eq!(seen, [Some((1, 6)), None, Some((3, 0)), None, Some((5, 2))]);
     assert!((5..20).all(|packet| acks(packet, Mark::NONE).is_none()));
     assert_eq!(acks(20, Mark::NONE), Some((21, 2)));
+}
+
+/// `tcp_ecn_received_counters` of Linux: a change either way.
+#[test]
+fn accurate_acks_of_linux_are_quick_after_a_change() {
+    let mut receiver = Receiver::new(ReceiverConfig {
+        handshake: false,
+        mark_feedback: MarkFeedback::Accurate,
+        quick_acks: true,
+        ..ReceiverConfig::default()
+    });
+    let mut acks = |packet, mark| counted(&mut receiver, packet, mark);
+    (0..16).for_each(|packet| _ = acks(packet, Mark::NONE));
+    assert_eq!(acks(16, Mark::NONE), None);
+    assert_eq!(acks(17, MARKED), Some((18, 6)));
+    assert_eq!(acks(18, Mark::NONE), Some((19, 6)));
+    assert_eq!(acks(19, Mark::NONE), None);
 }
 
 /// Records the marks that each ACK reports.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! ACKs that Linux does not delay: those of a connection's first data, and of data after a long gap.
+//! ACKs that Linux does not delay: those of a connection's first data, of data after a long gap, and of the first mark that is echoed.
 
 use netnice_queue::Time;
 
@@ -37,6 +37,11 @@ impl QuickAcks {
             let granted = granted.clamp(LEAST_QUICK_ACKS, MOST_QUICK_ACKS);
             self.remaining = self.remaining.max(granted);
         }
+    }
+
+    /// Takes note of a mark: the window of the sender may be small (`tcp_data_ecn_check`).
+    pub(super) fn on_first_mark(&mut self) {
+        self.remaining = self.remaining.max(LEAST_QUICK_ACKS);
     }
 
     /// Takes note of a segment that leaves: each acknowledges.

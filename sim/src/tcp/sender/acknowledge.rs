@@ -164,11 +164,16 @@ impl Sender {
             // RecoverFS: neither SACKed nor acknowledged before this ACK.
             let flight = self.recovery_flight(delivery.packets);
             self.enter_fast_recovery(now_ns);
-            self.proportional_rate = ProportionalRate::new(flight);
+            if !self.take_reduction_by_marks() {
+                self.proportional_rate = ProportionalRate::new(flight);
+            }
         }
+        let safe = advances && self.outstanding.lost_total == lost_before;
         if self.config.prr && self.fast_recovery && delivery.packets > 0 {
-            let safe = advances && self.outstanding.lost_total == lost_before;
             self.reduce_proportionally(delivery.packets, safe);
+        }
+        if self.config.linux {
+            self.end_reduction_by_marks();
         }
         let marked = match self.config.ecn {
             true => self.newly_marked(segment.flags, delivery.packets),
@@ -182,12 +187,16 @@ impl Sender {
                 flight_before,
             );
         }
+        let reduces = self.reduces_by_marks();
+        if reduces && delivery.packets > 0 {
+            self.reduce_proportionally(delivery.packets, safe);
+        }
         if delivery.packets > 0 {
             // Reno leaves recovery before it handles the ACK that ends it, so that ACK grows the window.
             // So does Linux.
             let stays = self.config.recovery != Recovery::Reno && !self.config.linux;
             let ends_here = was_recovering && stays;
-            let no_growth = self.fast_recovery || ends_here || !advances || echo;
+            let no_growth = self.fast_recovery || ends_here || !advances || echo || reduces;
             self.inform_control(
                 now,
                 segment,
@@ -496,8 +505,12 @@ impl Sender {
             in_flight,
             ..self.congestion(now_ns)
         };
+        let before = self.window.cwnd;
         self.control
             .on_ecn_echo(&congestion, in_profile, &mut self.window);
+        if self.config.linux {
+            self.spread_reduction(before);
+        }
         self.ecn_reactions += 1;
         self.last_reduction = LastReduction::Ecn;
         self.recover = self.next_sequence;

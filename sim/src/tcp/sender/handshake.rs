@@ -70,6 +70,13 @@ impl Sender {
         self.timeouts += 1;
         self.timeout.back_off();
         self.handshake_to_send = true;
+        // A middlebox may have dropped it for its ECN bits (RFC 3168 section 6.1.1.1). Linux tries AccECN twice (RFC 9768 section
+        // 3.1.4.1).
+        let tries = if self.config.accurate_ecn { 2 } else { 1 };
+        if self.config.linux && self.state == SenderState::SynSent && self.handshake_sends >= tries
+        {
+            self.agree_on_ecn(false, false);
+        }
     }
 
     pub(super) fn on_handshake_segment(&mut self, now: Time, segment: &Segment) {

@@ -4,8 +4,9 @@
 use netnice_queue::Time;
 
 use super::Sender;
+use super::proportional_rate::ProportionalRate;
 use super::rack::{Undo, WindowUse};
-use crate::tcp::Segment;
+use crate::tcp::{Recovery, Segment};
 
 impl Sender {
     /// RecoverFS of PRR where an ACK that delivers so many packets begins a recovery: packets in flight before it, cwnd in Linux.
@@ -47,7 +48,48 @@ impl Sender {
     pub(super) fn note_sent(&mut self) {
         if let Some(rack) = self.rack.as_deref_mut() {
             rack.window_use.sent = true;
+            self.proportional_rate.out += u32::from(rack.reduces_by_marks);
         }
+    }
+
+    /// Returns true while cwnd comes down because of marks: it does not grow meanwhile.
+    pub(super) fn reduces_by_marks(&self) -> bool {
+        self.rack
+            .as_deref()
+            .is_some_and(|rack| rack.reduces_by_marks)
+    }
+
+    /// Spreads a reduction that marks have caused over a round trip, as that of a recovery: PRR brings cwnd down from `before` to
+    /// ssthresh (`tcp_enter_cwr`, `tcp_cwnd_reduction`).
+    #[cold]
+    pub(super) fn spread_reduction(&mut self, before: f64) {
+        let reduces = self.config.prr
+            && self.config.recovery == Recovery::Sack
+            && !self.control.governs_recovery()
+            && self.window.cwnd < before;
+        let Some(rack) = self.rack.as_deref_mut().filter(|_| reduces) else {
+            return;
+        };
+        rack.reduces_by_marks = true;
+        self.window.cwnd = before;
+        self.round_ssthresh();
+        self.proportional_rate = ProportionalRate::new(before as u32);
+    }
+
+    /// Ends that reduction once what was outstanding at its beginning has been acknowledged, and a packet beyond, so that the receiver
+    /// has seen CWR (`tcp_end_cwnd_reduction`).
+    #[cold]
+    pub(super) fn end_reduction_by_marks(&mut self) {
+        let over = self.unacknowledged > self.recover;
+        if over && self.take_reduction_by_marks() {
+            self.reduce_to_ssthresh();
+        }
+    }
+
+    /// Ends that reduction; a recovery goes on with what is left of it. Returns true if there was one.
+    pub(super) fn take_reduction_by_marks(&mut self) -> bool {
+        let rack = self.rack.as_deref_mut();
+        rack.is_some_and(|rack| std::mem::take(&mut rack.reduces_by_marks))
     }
 
     /// Takes note of how much of cwnd is used, once nothing more can be sent.

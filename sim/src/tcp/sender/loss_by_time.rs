@@ -138,7 +138,9 @@ impl Sender {
         let found = self.find_lost_by_time(now_ns);
         if self.begins_recovery(found) {
             self.enter_fast_recovery(now_ns);
-            self.proportional_rate = ProportionalRate::new(flight);
+            if !self.take_reduction_by_marks() {
+                self.proportional_rate = ProportionalRate::new(flight);
+            }
             if self.config.prr {
                 self.reduce_proportionally(u32::from(self.config.linux), false);
             }
@@ -225,6 +227,7 @@ impl Sender {
         self.round_ssthresh();
         self.reduce_to_ssthresh();
         self.control.on_recovery_end(now_ns, &mut self.window);
+        self.take_reduction_by_marks();
         self.reduction_to_tell = self.tells_reductions();
         self.recover = self.next_sequence;
         self.last_reduction = LastReduction::Loss;

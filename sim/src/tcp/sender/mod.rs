@@ -354,6 +354,7 @@ impl Sender {
             self.rack_deems_lost_on_timeout(now_ns);
         }
         self.recover = self.next_sequence;
+        self.take_reduction_by_marks();
         self.last_reduction = LastReduction::Timeout;
         // For a lost packet as for a mark (RFC 3168 section 6.1.2), or the echo would go on beyond this window.
         self.reduction_to_tell = self.tells_reductions();
