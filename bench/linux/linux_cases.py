@@ -10,6 +10,8 @@ RATE = 10e6
 FRAME = 1514
 TCP_HEADERS = 66
 UDP_HEADERS = 42
+# Each packet of a connection with AccECN has its option (RFC 9768 section 3.2.3).
+ACCECN_OPTION = 12
 # Time of a frame at the bottleneck, which Linux's shapers let go at once, so that a delay has to stand for it.
 FRAME_US = round(FRAME * 8 / RATE * 1e6)
 DELAY_US = 40_000
@@ -151,7 +153,8 @@ def flow(case: Case, group: Group, host: int) -> list[str]:
     ecn = case.ecn in (1, 3) or group.sends == "dctcp"
     tcp = 'recovery = "linux", delayed_ack = true'
     tcp += ", ecn = true" * ecn + ", accurate_ecn = true" * case.accurate
-    return [*lines, f'header_size = "{TCP_HEADERS}B"', f"congestion_control = {control}", f"tcp = {{ {tcp} }}"]
+    headers = TCP_HEADERS + ACCECN_OPTION * case.accurate
+    return [*lines, f'header_size = "{headers}B"', f"congestion_control = {control}", f"tcp = {{ {tcp} }}"]
 
 
 # The class of HTB has no burst to speak of: a packet leaves when the one before it has been sent. HTB holds no packet
@@ -161,7 +164,7 @@ HTB = (
     "class out parent 1: classid 1:1 htb rate 10mbit burst 200 cburst 200;"
     "qdisc out parent 1:1 handle 2: "
 )
-CAKE = ("qdisc out root cake bandwidth 10mbit", '{ discipline = "cake" }')
+CAKE = ("qdisc out root cake bandwidth 10mbit", '{ discipline = "cake", linux = true }')
 DUAL_PI2 = (HTB + "dualpi2", '{ discipline = "dual_pi2", linux = true }')
 CODEL = (HTB + "codel", '{ discipline = "codel" }')
 FQ_CODEL = (HTB + "fq_codel noecn", '{ discipline = "fq_codel", ecn = false, linux = true }')
