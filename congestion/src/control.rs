@@ -243,6 +243,12 @@ pub trait CongestionControl: Send + std::fmt::Debug {
         MarkFeedback::UntilAnswered
     }
 
+    /// Returns whether the control depends on routers' marks: without them it does nothing of its own and reacts to losses as others
+    /// do. By default so if it has the receiver report each marked packet (RFC 8257 section 3.5).
+    fn depends_on_marks(&self) -> bool {
+        self.mark_feedback() == MarkFeedback::EachPacket
+    }
+
     /// Returns whether the control is scalable (RFC 9331 section 4): its packets are sent with ECT(1), by which a queue of two
     /// classes knows them, and not with ECT(0).
     fn is_scalable(&self) -> bool {

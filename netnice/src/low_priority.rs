@@ -8,6 +8,7 @@ use anyhow::{Result, anyhow};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser};
+use netnice_congestion::parameters::ControlParameters;
 use netnice_congestion::registry;
 use netnice_kernel::control::Control;
 use netnice_kernel::settings::{Direction, Settings};
@@ -161,9 +162,14 @@ pub fn standing(control: Control) -> &'static str {
     match control.is_low_priority() {
         true => "low priority",
         false if control.is_from_file() => "a control in a file",
-        false if control.name() == "tcplp_ecn" => "low priority where routers mark packets",
+        false if depends_on_marks(control) => "low priority where routers mark packets",
         false => "TCP for Diff-Serv",
     }
+}
+
+fn depends_on_marks(control: Control) -> bool {
+    registry::create(control.name(), &ControlParameters::new())
+        .is_ok_and(|control| control.depends_on_marks())
 }
 
 /// Parses the name of a control of this binary; `--help` lists them with their summaries.

@@ -421,6 +421,48 @@ fn doubtful_figures_are_warned_of_when_quiet_too() {
 }
 
 #[test]
+fn warnings_that_are_not_shown_are_counted() {
+    let scenario = |flows: u32| {
+        let mut text = "name = \"n\"\nduration = \"1s\"\n[[links]]\nfrom = \"a\"\nto = \"b\"\nrate = \"1mbit\"\n".to_owned();
+        for flow in 0..flows {
+            text += &format!(
+                "[[flows]]\nname = \"f{flow}\"\nfrom = \"a\"\nto = \"b\"\ncongestion_control = \"tcplp_ecn\"\n"
+            );
+        }
+        place(&text)
+    };
+    for (flows, last) in [
+        (3, "warning: no queue on the path of `f2` marks"),
+        (
+            4,
+            "netnice: 1 more warning of this kind; --explain shows all",
+        ),
+        (
+            6,
+            "netnice: 3 more warnings of this kind; --explain shows all",
+        ),
+    ] {
+        let (_directory, file) = scenario(flows);
+        let output = run(&["sim", text(&file), "--quiet"]);
+        succeeded(&output);
+        let warnings = String::from_utf8(output.stderr).unwrap();
+        assert!(
+            warnings
+                .lines()
+                .last()
+                .is_some_and(|line| line.contains(last)),
+            "{warnings}"
+        );
+        let words = succeeded(&run(&["sim", text(&file), "--explain"]));
+        assert_eq!(
+            words.matches("no queue on the path of").count(),
+            flows as usize,
+            "{words}"
+        );
+    }
+}
+
+#[test]
 fn the_scenario_in_words_and_its_schema() {
     let (_directory, file) = place(SCENARIO);
     let words = succeeded(&run(&["sim", text(&file), "--explain"]));

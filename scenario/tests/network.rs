@@ -373,6 +373,61 @@ fn controls_that_live_by_marks_are_warned_of_without() {
 }
 
 #[test]
+fn each_path_of_a_group_is_looked_at_for_marks() {
+    let red = "{ discipline = \"red\", limit = \"50p\", min_threshold = \"5p\", max_threshold = \"15p\", ecn = \"mark\" }";
+    // The first host's packets take the link `direct`; it is longer than the way over `middle` for the second's.
+    let warned = |direct: &str, middle: &str, flow: &str| {
+        let file = parse(&format!(
+            "nodes = [{{ name = \"hosts\", count = 2 }}, {{ name = \"near\", count = 2 }}, {{ name = \"far\", count = 3 }}]
+            links = [
+                {{ from = \"hosts\", to = \"near\" }},
+                {{ from = \"near\", to = \"right\", delay = \"1ms\", delay_step = \"10ms\", rate = \"10mbit\", queue = {direct} }},
+                {{ from = \"near\", to = \"middle\", delay = \"5ms\" }},
+                {{ from = \"middle\", to = \"right\", delay = \"1ms\", rate = \"10mbit\", queue = {middle} }},
+                {{ from = \"right\", to = \"far\" }},
+            ]
+            [[flows]]
+            name = \"f\"
+            from = \"hosts\"
+            to = \"far\"
+            congestion_control = \"tcplp_ecn\"
+            tcp = {{ ecn = true }}
+            {flow}"
+        ));
+        netnice_scenario::warnings(&file)
+    };
+    let web = "application = { kind = \"web\", sessions = 3, object_size = { mean = \"10kB\" } }";
+    let plain = "\"50p\"";
+    for flow in ["", "count = 1", "reverse = true", web] {
+        assert_eq!(warned(red, red, flow), [""; 0], "{flow}");
+        let none = warned(plain, plain, flow);
+        assert!(none[0].contains("path of `f` marks"), "{flow}: {none:?}");
+        assert_eq!(none.len(), 1, "{flow}: {none:?}");
+    }
+    for (direct, middle, flow, expected) in [
+        (red, plain, "count = 1", None),
+        (red, plain, "", Some("from `hosts[1]` to `far[1]` marks")),
+        (plain, red, "", Some("from `hosts[0]` to `far[0]` marks")),
+        (
+            red,
+            plain,
+            "reverse = true",
+            Some("from `far[1]` to `hosts[1]` marks"),
+        ),
+        (red, plain, web, Some("from `hosts[1]` to `far[0]` marks")),
+        (plain, red, web, Some("from `hosts[0]` to `far[0]` marks")),
+    ] {
+        let some = warned(direct, middle, flow);
+        let case = format!("{direct}, {middle}, {flow}: {some:?}");
+        assert_eq!(some.len(), usize::from(expected.is_some()), "{case}");
+        assert!(
+            expected.is_none_or(|expected| some[0].contains(expected)),
+            "{case}"
+        );
+    }
+}
+
+#[test]
 fn a_given_value_replaces_those_of_a_swept_axis() {
     let text = "name = \"n\"\nduration = \"1s\"\n[sweep]\ndelay = [\"5ms\", \"1ms\"]\nflows.f.count = [1, 2]\n\
         [[links]]\nfrom = \"a\"\nto = \"b\"\ndelay = \"$delay\"\n[[flows]]\nname = \"f\"\nfrom = \"a\"\nto = \"b\"";

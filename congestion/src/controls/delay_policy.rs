@@ -14,6 +14,9 @@ pub(crate) trait Policy: fmt::Debug + Send {
     /// The control's name.
     const NAME: &'static str;
 
+    /// True if a router's mark is its indication of congestion, in place of delays.
+    const DEPENDS_ON_MARKS: bool = false;
+
     /// Samples the delay of an ACK, also in recovery.
     fn sample(&mut self, ack: &tcplp::Ack);
 
@@ -97,6 +100,10 @@ impl<P: Policy> CongestionControl for PolicyControl<P> {
         false
     }
 
+    fn depends_on_marks(&self) -> bool {
+        P::DEPENDS_ON_MARKS
+    }
+
     fn on_loss(&mut self, congestion: &Congestion, window: &mut Window) {
         let cwnd = whole_packets(window.cwnd);
         window.ssthresh = self
@@ -145,8 +152,8 @@ impl<P: Policy> CongestionControl for PolicyControl<P> {
     }
 }
 
-/// Declares a policy by its type's name and its functions of `native.c`, the last of which, where marks are more to it than
-/// losses, returns the window after a mark. The file that invokes it has a `REGISTRATION`.
+/// Declares a policy by its type's name and its functions of `native.c`, the last of which, where marks are its indication of
+/// congestion and more to it than losses, returns the window after a mark. The file that invokes it has a `REGISTRATION`.
 macro_rules! delay_policy {
     ($(#[$doc:meta])* $name:ident, $init:ident, $sample:ident, $on_ack:ident, $on_loss:ident, $pause_us:ident,
      $on_restart:ident $(, $on_mark:ident)?) => {
@@ -222,6 +229,8 @@ macro_rules! delay_policy {
             }
 
             $(
+                const DEPENDS_ON_MARKS: bool = true;
+
                 fn on_ecn_echo(&mut self, ack: &crate::tcplp::Ack) -> Option<u32> {
                     // SAFETY: the state was initialised by `new`; the call only touches state and ack.
                     Some(unsafe { $on_mark(&mut self.0, ack) })

@@ -120,6 +120,20 @@ impl Layout {
             .covering_pairs(&flow.senders, &flow.receivers, delay_of)
     }
 
+    /// Pairs of a sender and a receiver of a flow, as their numbers. Among the links of their ways from sender to receiver
+    /// `has` holds for one on some way, and for none on some way, just as among those of all pairs.
+    pub(crate) fn pairs_by(
+        &self,
+        flow: &NetworkFlow,
+        has: impl Fn(&NetworkLink) -> bool,
+    ) -> impl Iterator<Item = (NodeIndex, NodeIndex)> {
+        let kind_of = |link: LinkIndex| has(&self.links[link]);
+        let pairs = (self.paths).pairs_of_kinds(&flow.senders, &flow.receivers, kind_of);
+        pairs
+            .into_iter()
+            .map(|(sender, receiver)| (flow.senders[sender], flow.receivers[receiver]))
+    }
+
     /// Samples of the time series of a run of `scenario`, whose layout this is: one more or less, and those of quantities that a flow
     /// turns out to lack.
     pub fn samples(&self, scenario: &Scenario) -> u64 {

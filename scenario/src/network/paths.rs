@@ -159,6 +159,31 @@ impl Paths {
         pairs.into_iter().collect()
     }
 
+    /// Pairs of a sender and a receiver, by their places in these lists, with a way of each kind among their ways. Ways are of one
+    /// kind if they lead between the same routers and the hosts' own links at their ends are of one kind by `kind_of`. All pairs
+    /// where a route between any of them was given.
+    pub(super) fn pairs_of_kinds<K: Ord>(
+        &self,
+        senders: &[NodeIndex],
+        receivers: &[NodeIndex],
+        kind_of: impl Fn(LinkIndex) -> K,
+    ) -> Vec<(usize, usize)> {
+        let given = self.gives_any(senders, receivers);
+        let first_of_each_kind = |nodes: &[NodeIndex], sends: bool| -> Vec<usize> {
+            let mut kinds = BTreeSet::new();
+            let places = nodes.iter().enumerate().filter(|&(_, &node)| {
+                let (router, own) = self.attachment(node);
+                let own = own.map(|(out, back)| kind_of(if sends { out } else { back }));
+                kinds.insert((router, own)) || given
+            });
+            places.map(|(place, _)| place).collect()
+        };
+        let to = first_of_each_kind(receivers, false);
+        let from = first_of_each_kind(senders, true).into_iter();
+        from.flat_map(|sender| to.iter().map(move |&receiver| (sender, receiver)))
+            .collect()
+    }
+
     /// Returns true if a path between one of these senders and one of these receivers was given.
     fn gives_any(&self, senders: &[NodeIndex], receivers: &[NodeIndex]) -> bool {
         if self.given.is_empty() {

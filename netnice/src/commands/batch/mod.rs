@@ -83,7 +83,7 @@ enum SeriesArgument {
     Parquet,
 }
 
-/// Warnings of one kind at most.
+/// Warnings of one kind that are shown at most.
 const MOST_WARNINGS: usize = 3;
 
 /// Warns of figures that say more about the scenario than about the controls, those of the first seed of each point.
@@ -96,18 +96,24 @@ fn warn_of_doubts(file: &ScenarioFile, runs: &[RunResults]) {
     let effects = first_runs
         .iter()
         .flat_map(|(scenario, run)| phase_effects(scenario, run));
-    for effect in effects.take(MOST_WARNINGS) {
-        warn_of_phase_effect(&effect);
-    }
+    let effects: Vec<_> = effects.collect();
+    warn_of_some(&effects, "", warn_of_phase_effect);
     let calls = first_runs
         .iter()
         .flat_map(|(_, run)| calls_beyond_the_model(run));
     let mut warned = BTreeSet::new();
-    for call in calls
+    let calls: Vec<_> = calls
         .filter(|call| warned.insert(call.flow.clone()))
-        .take(MOST_WARNINGS)
-    {
-        warn_of_call(&call);
+        .collect();
+    warn_of_some(&calls, "", warn_of_call);
+}
+
+/// Warns of the first of one kind, and says how many more there are; `where_all` says where they are shown.
+fn warn_of_some<T>(all: &[T], where_all: &str, warn: impl Fn(&T)) {
+    all.iter().take(MOST_WARNINGS).for_each(warn);
+    if let Some(more @ 1..) = all.len().checked_sub(MOST_WARNINGS) {
+        let warnings = if more == 1 { "warning" } else { "warnings" };
+        say!("netnice: {more} more {warnings} of this kind{where_all}");
     }
 }
 
@@ -259,9 +265,9 @@ impl BatchArguments {
 
     /// Makes all runs, stores them and reports the results.
     pub fn run(&self, file: &ScenarioFile, maker: &Maker) -> Result<ExitCode> {
-        for warning in warnings(file).iter().take(MOST_WARNINGS) {
+        warn_of_some(&warnings(file), "; --explain shows all", |warning| {
             say!("netnice: warning: {warning}");
-        }
+        });
         let (manifest, directory) = self.directory(file, maker.backend)?;
         let Outcome {
             runs,
