@@ -23,6 +23,8 @@ pub(super) struct Findings<'run> {
     pub(super) programs: ProgramsReport,
     /// Packets that devices dropped.
     pub(super) device_drops: u64,
+    /// Events at links that could not be recorded.
+    pub(super) events_lost: u64,
     pub(super) load: MachineLoad,
     pub(super) notes: Vec<String>,
 }
@@ -173,6 +175,12 @@ impl Findings<'_> {
                 "{lost_outside} packets were lost outside the network's queues"
             ));
         }
+        if self.events_lost > 0 {
+            faults.push(format!(
+                "{} events at links are missing in the record, since the disk was too slow",
+                self.events_lost
+            ));
+        }
         if source_lateness.p99_s > bound_s {
             faults.push(format!(
                 "timed sources sent late (99 % within {})",
@@ -207,6 +215,7 @@ impl Findings<'_> {
             lateness_bound_s: bound_s,
             source_lateness,
             lost_outside,
+            events_lost: self.events_lost,
             scheduling: measured
                 .scheduling
                 .map_or_else(String::new, |class| class.to_string()),
@@ -259,6 +268,7 @@ mod tests {
             measured,
             programs,
             device_drops: 0,
+            events_lost: 0,
             load: MachineLoad {
                 elapsed: Duration::from_secs(3),
                 busy: 0.5,
@@ -303,6 +313,11 @@ mod tests {
                 0,
                 &|findings| findings.programs.unsent = 2,
                 "2 packets were lost outside",
+            ),
+            (
+                0,
+                &|findings| findings.events_lost = 512,
+                "512 events at links are missing in the record",
             ),
             (
                 0,

@@ -2,6 +2,7 @@
 //! One run: setup, a common start, and teardown.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{self, Scope, ScopedJoinHandle};
@@ -58,8 +59,10 @@ pub(super) fn run(
     let plan = Plan::new(scenario).map_err(LabError::Scenario)?;
     let mut network = LinkNetwork::new(&plan.network, plan.routes.clone(), seed)
         .map_err(|problem| LabError::Scenario(vec![problem]))?;
+    let mut events_lost = Arc::default();
     if let Some(EventRecord { links, sink }) = events {
         let sink = Background::new(sink).attempted("start a thread")?;
+        events_lost = sink.lost();
         let chosen = plan
             .network
             .links
@@ -124,6 +127,7 @@ pub(super) fn run(
         measured: outcome.measured,
         programs: outcome.programs,
         device_drops: outcome.device_drops,
+        events_lost: events_lost.load(Ordering::Relaxed),
         load: outcome.load,
         notes: notes(scenario),
     };

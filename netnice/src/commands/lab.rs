@@ -47,13 +47,14 @@ Real parts:
   an error before anything starts.
 
   Figures are as good as the machine is punctual. A run in which packets were handed over late, or \
-  lost outside the queues, says NOT TRUSTWORTHY, here and in its results.
+  lost outside the queues, says NOT TRUSTWORTHY, here and in its results. So does one whose --events \
+  the disk was too slow to take: they have gaps.
 
 The directory of --out is that of `netnice sim`; each run tells under `lab` how far it can be \
 trusted.
 Needs root. Several labs at once do not meet; nothing is left behind, whatever ends it.
 
-Exit codes: 0 done, 1 failed, 2 wrong usage, or a scenario with mistakes or beyond this kernel; \
+Exit codes: 0 done, 1 failed, or events missing in a record, 2 wrong usage, or a scenario with mistakes or beyond this kernel; \
 130 interrupted.";
 
 /// Run a scenario on this kernel: real TCP over an emulated network.
@@ -69,8 +70,8 @@ pub struct Arguments {
     #[arg(long, value_name = "NUMBER", default_value = "1")]
     jobs: NonZeroUsize,
     /// Write what happens to packets at this link to events.parquet for each run: arrivals, drops, marks and deliveries, as `netnice
-    /// sim --events`; `all` for all links; can be repeated. `NAME (reverse)` is the way back. With --resume, finished runs without it
-    /// are made again
+    /// sim --events`; `all` for all links; can be repeated. `NAME (reverse)` is the way back. With --resume, finished runs without it,
+    /// or with gaps in it, are made again
     #[arg(long, value_name = "LINK", requires = "out")]
     events: Vec<String>,
     #[command(flatten)]

@@ -63,10 +63,15 @@ pub struct DerivedValue {
     pub value: f64,
 }
 
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
 /// The record of a lab on itself: can its figures be trusted?
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct LabReport {
-    /// The network handed packets over in time and lost none but in its queues, and sources sent in time.
+    /// The network handed packets over in time and lost none but in its queues, sources sent in time, and no event is missing in the
+    /// record.
     pub trustworthy: bool,
     /// Why, in words.
     pub reason: String,
@@ -80,6 +85,9 @@ pub struct LabReport {
     pub source_lateness: Delays,
     /// Packets that were lost outside the queues of the scenario.
     pub lost_outside: u64,
+    /// Events at links that are missing in the record asked for, since they could not be written as fast as they came.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub events_lost: u64,
     /// The scheduling class of the network's thread.
     pub scheduling: String,
     /// Share of one processor that the network's thread used.

@@ -325,7 +325,10 @@ impl BatchArguments {
             };
             return Ok(interrupted_by(signal, (runs.len(), total), out));
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(match runs.iter().any(runs::misses_events) {
+            true => ExitCode::FAILURE,
+            false => ExitCode::SUCCESS,
+        })
     }
 }
 

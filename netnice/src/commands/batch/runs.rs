@@ -40,6 +40,11 @@ pub struct Outcome {
     pub error: Option<Error>,
 }
 
+/// Returns true if the record of events at links that the run was to make has gaps.
+pub fn misses_events(run: &RunResults) -> bool {
+    run.lab.as_ref().is_some_and(|lab| lab.events_lost > 0)
+}
+
 /// Makes the runs that are not in `directory` yet.
 pub fn run_all(
     file: &ScenarioFile,
@@ -58,7 +63,7 @@ pub fn run_all(
         });
         match kept
             .flatten()
-            .filter(|_| (maker.is_whole)(&file.points[point], point, seed))
+            .filter(|run| !misses_events(run) && (maker.is_whole)(&file.points[point], point, seed))
         {
             Some(run) => finished.push(((point, seed), run)),
             None => left.push((point, seed)),
