@@ -450,12 +450,12 @@ impl ResultsDirectory {
         runs: &[RunResults],
         summary: &Summary,
     ) -> Result<(), DirectoryError> {
-        for (name, mut rows) in tables::all(&self.manifest.axes, runs, summary) {
+        let all = || tables::all(&self.manifest.axes, runs, summary);
+        for ((name, mut rows), (_, again)) in all().zip(all()) {
             if !rows.is_empty() {
                 let path = self.path.join(format!("{name}.parquet"));
-                let table = rows.into_table();
                 let written = output::replace_by(&path, |file| {
-                    super::parquet_file::write(&table, file).map_err(io::Error::other)
+                    super::parquet_file::write(rows, again, file).map_err(io::Error::other)
                 });
                 written.map_err(at(&path))?;
             }

@@ -2,7 +2,6 @@
 //! Tables as Parquet files, for tools that read columns.
 
 use std::io::Write;
-use std::iter::repeat_n;
 use std::sync::Arc;
 
 use parquet::basic::{LogicalType, Repetition, Type as PhysicalType};
@@ -12,37 +11,44 @@ use parquet::errors::Result;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::Type;
 
-use super::tables::{Cell, Table};
+use super::tables::{Cell, Rows};
 
 /// Rows that are handed over at a time: a multiple of those that the library handles at a time, so that their number
 /// changes nothing in a file.
 const ROWS: usize = 16 * 1024;
 
-/// A column; every field may be absent.
-enum Column<'a> {
-    Text(Values<'a, ByteArray>),
-    Whole(Values<'a, i64>),
-    Number(Values<'a, f64>),
-}
+/// Rows of a group: so many are kept as cells at a time, some tens of megabytes, and fewer would make a file larger.
+const GROUP: usize = 4 * ROWS;
 
-/// The fields of a column.
+/// The fields of a column; each may be absent.
 type Values<'a, T> = Box<dyn Iterator<Item = Option<T>> + 'a>;
 
-impl<'a> Column<'a> {
-    /// A column with the same text in the rows of each of these pieces, made once for each.
-    fn of_texts(pieces: impl Iterator<Item = (&'a str, usize)> + 'a) -> Column<'a> {
-        let texts = pieces.flat_map(|(text, rows)| {
-            let text = (!text.is_empty()).then(|| ByteArray::from(text));
-            repeat_n(text, rows)
-        });
-        Column::Text(Box::new(texts))
+/// The type of a column: of [`Cell::Whole`] while no cell needs more.
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Whole,
+    Number,
+    Text,
+}
+
+impl Kind {
+    /// The type of a column with this cell and others that have the type `self`.
+    fn with(self, cell: &Cell) -> Kind {
+        match cell {
+            Cell::Text(_) => Kind::Text,
+            _ if self == Kind::Text => Kind::Text,
+            Cell::Number(number) if number.is_finite() => Kind::Number,
+            // Above it the type of whole numbers has no room.
+            Cell::Whole(number) if i64::try_from(*number).is_err() => Kind::Number,
+            _ => self,
+        }
     }
 
-    fn field(&self, name: &str) -> Result<Arc<Type>> {
+    fn field(self, name: &str) -> Result<Arc<Type>> {
         let (physical, logical) = match self {
-            Column::Text(_) => (PhysicalType::BYTE_ARRAY, Some(LogicalType::String)),
-            Column::Whole(_) => (PhysicalType::INT64, None),
-            Column::Number(_) => (PhysicalType::DOUBLE, None),
+            Kind::Text => (PhysicalType::BYTE_ARRAY, Some(LogicalType::String)),
+            Kind::Whole => (PhysicalType::INT64, None),
+            Kind::Number => (PhysicalType::DOUBLE, None),
         };
         let field = Type::primitive_type_builder(name, physical)
             .with_repetition(Repetition::OPTIONAL)
@@ -51,11 +57,35 @@ impl<'a> Column<'a> {
         Ok(Arc::new(field))
     }
 
-    fn write(self, mut to: SerializedColumnWriter<'_>) -> Result<()> {
+    /// Writes the cells of a column of this type.
+    fn write<'a>(
+        self,
+        cells: impl Iterator<Item = &'a Cell> + 'a,
+        mut to: SerializedColumnWriter<'_>,
+    ) -> Result<()> {
         match self {
-            Column::Text(values) => write_values(values, to.typed::<ByteArrayType>())?,
-            Column::Whole(values) => write_values(values, to.typed::<Int64Type>())?,
-            Column::Number(values) => write_values(values, to.typed::<DoubleType>())?,
+            Kind::Text => {
+                let texts = cells.map(|cell| match cell {
+                    Cell::Text(text) if !text.is_empty() => Some(ByteArray::from(text.as_str())),
+                    _ => None,
+                });
+                write_values(Box::new(texts), to.typed::<ByteArrayType>())?;
+            }
+            Kind::Whole => {
+                let numbers = cells.map(|cell| match cell {
+                    Cell::Whole(number) => i64::try_from(*number).ok(),
+                    _ => None,
+                });
+                write_values(Box::new(numbers), to.typed::<Int64Type>())?;
+            }
+            Kind::Number => {
+                let numbers = cells.map(|cell| match cell {
+                    Cell::Number(number) => number.is_finite().then_some(*number),
+                    Cell::Whole(number) => Some(*number as f64),
+                    Cell::Text(_) => None,
+                });
+                write_values(Box::new(numbers), to.typed::<DoubleType>())?;
+            }
         }
         to.close()
     }
@@ -81,52 +111,44 @@ pub(super) fn write_values<T: DataType>(
     }
 }
 
-impl Table {
-    /// The fields of the column with this number.
-    fn parquet_column(&self, number: usize) -> Column<'_> {
-        let cells = self.rows.iter().map(move |row| &row[number]);
-        if cells.clone().any(|cell| matches!(cell, Cell::Text(_))) {
-            return Column::of_texts(cells.map(|cell| match cell {
-                Cell::Text(text) => (text.as_str(), 1),
-                _ => ("", 1),
-            }));
-        }
-        let is_number = |cell: &Cell| match cell {
-            Cell::Number(number) => number.is_finite(),
-            // Above it the type of whole numbers has no room.
-            Cell::Whole(number) => i64::try_from(*number).is_err(),
-            Cell::Text(_) => false,
-        };
-        match cells.clone().any(is_number) {
-            true => Column::Number(Box::new(cells.map(|cell| match cell {
-                Cell::Number(number) => number.is_finite().then_some(*number),
-                Cell::Whole(number) => Some(*number as f64),
-                Cell::Text(_) => None,
-            }))),
-            false => Column::Whole(Box::new(cells.map(|cell| match cell {
-                Cell::Whole(number) => i64::try_from(*number).ok(),
-                _ => None,
-            }))),
-        }
-    }
+/// Writes a table, whose rows are made twice: `of_types` for the types of the columns, and `rows`. A group of them is kept at a time.
+pub(super) fn write(of_types: Rows<'_>, rows: Rows<'_>, to: impl Write + Send) -> Result<()> {
+    write_in_groups(of_types, rows, to, GROUP)
 }
 
-/// Writes the table.
-pub(super) fn write(table: &Table, to: impl Write + Send) -> Result<()> {
-    let fields = table.columns.iter().enumerate();
-    let fields = fields.map(|(number, name)| table.parquet_column(number).field(name));
+fn write_in_groups(
+    of_types: Rows<'_>,
+    mut rows: Rows<'_>,
+    to: impl Write + Send,
+    of_rows: usize,
+) -> Result<()> {
+    let mut kinds = vec![Kind::Whole; rows.columns.len()];
+    for row in of_types {
+        for (kind, cell) in kinds.iter_mut().zip(&row) {
+            *kind = kind.with(cell);
+        }
+    }
+    let fields = rows.columns.iter().zip(&kinds);
+    let fields = fields.map(|(name, kind)| kind.field(name));
     let schema = Type::group_type_builder("results")
         .with_fields(fields.collect::<Result<_>>()?)
         .build()?;
     let mut writer = SerializedFileWriter::new(to, Arc::new(schema), Default::default())?;
-    let mut group = writer.next_row_group()?;
-    for number in 0..table.columns.len() {
-        let Some(column) = group.next_column()? else {
+    let mut kept: Vec<Vec<Cell>> = Vec::new();
+    loop {
+        kept.clear();
+        kept.extend(rows.by_ref().take(of_rows));
+        if kept.is_empty() {
             break;
-        };
-        table.parquet_column(number).write(column)?;
+        }
+        let mut group = writer.next_row_group()?;
+        for (number, kind) in kinds.iter().enumerate() {
+            if let Some(column) = group.next_column()? {
+                kind.write(kept.iter().map(|row| &row[number]), column)?;
+            }
+        }
+        group.close()?;
     }
-    group.close()?;
     writer.close()?;
     Ok(())
 }
@@ -136,6 +158,7 @@ mod tests {
     use parquet::file::reader::{FileReader, SerializedFileReader};
     use parquet::record::Field;
 
+    use super::super::tables::Table;
     use super::*;
 
     #[test]
@@ -148,7 +171,7 @@ mod tests {
             ],
         };
         let mut file = tempfile::tempfile().unwrap();
-        write(&table, &mut file).unwrap();
+        write(table.rows(), table.rows(), &mut file).unwrap();
         let reader = SerializedFileReader::new(file).unwrap();
         let rows = reader.get_row_iter(None).unwrap();
         let fields: Vec<Vec<Field>> = rows
@@ -168,6 +191,34 @@ mod tests {
                     Field::Double(1.5)
                 ],
                 [Field::Null, Field::Null, Field::Null],
+            ]
+        );
+    }
+
+    #[test]
+    fn types_are_those_of_all_groups() {
+        // The first group alone would have columns of other types.
+        let none = || Cell::from(f64::NAN);
+        let table = Table {
+            columns: ["text", "number", "large"].map(str::to_owned).to_vec(),
+            rows: vec![
+                vec![none(), 1u64.into(), 2u64.into()],
+                vec![none(), 3u64.into(), none()],
+                vec!["late".into(), 1.5.into(), u64::MAX.into()],
+            ],
+        };
+        let mut file = tempfile::tempfile().unwrap();
+        write_in_groups(table.rows(), table.rows(), &mut file, 2).unwrap();
+        let reader = SerializedFileReader::new(file).unwrap();
+        assert_eq!(reader.metadata().num_row_groups(), 2);
+        let rows = reader.get_row_iter(None).unwrap();
+        let rows: Vec<String> = rows.map(|row| row.unwrap().to_string()).collect();
+        assert_eq!(
+            rows,
+            [
+                "{text: null, number: 1.0, large: 2.0}",
+                "{text: null, number: 3.0, large: null}",
+                "{text: \"late\", number: 1.5, large: 1.8446744073709552E19}",
             ]
         );
     }

@@ -666,7 +666,7 @@ mod tests {
             rows: vec![vec!["reno".into()]],
         };
         let mut other = Vec::new();
-        super::super::parquet_file::write(&table, &mut other).unwrap();
+        super::super::parquet_file::write(table.rows(), table.rows(), &mut other).unwrap();
         assert!(read(other).is_err());
         file.truncate(file.len() - 1);
         assert!(read(file).is_err());

@@ -88,7 +88,7 @@ impl<'a> Rows<'a> {
     pub fn write_csv(self, to: impl Write) -> io::Result<()> {
         let mut writer = csv::Writer::from_writer(to);
         writer.write_record(&self.columns)?;
-        for row in self.rows {
+        for row in self {
             for cell in row {
                 match cell {
                     Cell::Text(text) => writer.write_field(text)?,
@@ -104,11 +104,30 @@ impl<'a> Rows<'a> {
         writer.flush()
     }
 
-    /// Makes all rows, for formats that are written by column.
+    /// Makes all rows, for formats that are made by column.
     pub fn into_table(self) -> Table {
         Table {
             columns: self.columns,
             rows: self.rows.collect(),
+        }
+    }
+}
+
+impl Iterator for Rows<'_> {
+    type Item = Vec<Cell>;
+
+    fn next(&mut self) -> Option<Vec<Cell>> {
+        self.rows.next()
+    }
+}
+
+#[cfg(test)]
+impl Table {
+    /// Its rows, made again.
+    pub(super) fn rows(&self) -> Rows<'_> {
+        Rows {
+            columns: self.columns.clone(),
+            rows: (Box::new(self.rows.iter().cloned()) as Box<dyn Iterator<Item = _>>).peekable(),
         }
     }
 }
