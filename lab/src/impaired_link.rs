@@ -2,10 +2,9 @@
 //! One direction of a link: queue, marker and impairments, composed as in the simulator, and their measurements.
 
 use netnice_queue::{
-    ColourCounters, Delivery, Discipline, DropCause, Dropped, Link, LinkCounters, LinkUsage,
+    ColourCounters, Delivery, Discipline, DropCounters, Dropped, Link, LinkCounters, LinkUsage,
     Marker, Queued, ReorderingJitter, Time,
 };
-use netnice_scenario::model::TrafficClass;
 use netnice_scenario::network::{NetworkLink, Problem};
 use netnice_scenario::results::{Drops, PacketsOfColour, QueueResult};
 use netnice_sim::measure::Histogram;
@@ -19,7 +18,7 @@ pub(crate) struct ImpairedLink {
     marker: Option<Marker>,
     reordering: Option<ReorderingJitter<Frame>>,
     name: String,
-    drops: Vec<(DropCause, u8, u64)>,
+    drops: DropCounters,
     colours: ColourCounters,
     waiting: Histogram,
     baseline: LinkCounters,
@@ -41,7 +40,7 @@ impl ImpairedLink {
             marker: parts.marker,
             reordering: parts.reordering,
             name: link.name.clone(),
-            drops: Vec::new(),
+            drops: DropCounters::default(),
             colours: ColourCounters::default(),
             waiting: Histogram::default(),
             baseline: LinkCounters::default(),
@@ -69,12 +68,7 @@ impl ImpairedLink {
 
     fn count_drop(&mut self, dropped: &Dropped<Frame>) {
         self.colours.count_drop(&dropped.packet);
-        let key = (dropped.cause, dropped.packet.class);
-        let mut drops = self.drops.iter_mut();
-        match drops.find(|known| (known.0, known.1) == key) {
-            Some(known) => known.2 += 1,
-            None => self.drops.push((key.0, key.1, 1)),
-        }
+        self.drops.count(dropped.cause, dropped.packet.class);
     }
 
     /// Returns the time at which to call [`ImpairedLink::deliver`] next.
@@ -131,7 +125,7 @@ impl ImpairedLink {
     pub(crate) fn begin_measurement(&mut self, now: Time) {
         self.usage_before = self.link.usage(now);
         self.baseline = self.link.counters();
-        self.drops.clear();
+        self.drops = DropCounters::default();
         self.colours = ColourCounters::default();
         self.waiting = Histogram::default();
     }
@@ -144,16 +138,6 @@ impl ImpairedLink {
         if counters.offered == 0 {
             return None;
         }
-        let mut drops = self.drops.clone();
-        drops.sort_by_key(|&(cause, class, _)| (cause as usize, class));
-        let drops = drops.into_iter().map(|(cause, class, packets)| Drops {
-            cause: cause.name().to_owned(),
-            class: match class {
-                0 => TrafficClass::BestEffort,
-                _ => TrafficClass::Low,
-            },
-            packets,
-        });
         Some(QueueResult {
             link: self.name.clone(),
             rate_bps: rate.bits_per_second(),
@@ -161,7 +145,7 @@ impl ImpairedLink {
             arrived: counters.offered - self.baseline.offered,
             delivered: counters.delivered - self.baseline.delivered,
             marked: counters.marked - self.baseline.marked,
-            drops: drops.collect(),
+            drops: Drops::all_of(&self.drops),
             colours: PacketsOfColour::all_of(&self.colours),
             mean_packets: usage.mean_packets_since(&self.usage_before),
             mean_bytes: usage.mean_bytes_since(&self.usage_before),

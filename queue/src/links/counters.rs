@@ -102,6 +102,28 @@ impl LinkUsage {
     }
 }
 
+/// A link's dropped packets by cause and class.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct DropCounters(Vec<(DropCause, u8, u64)>);
+
+impl DropCounters {
+    /// Counts a dropped packet of this class (0 is best effort).
+    pub fn count(&mut self, cause: DropCause, class: u8) {
+        let mut drops = self.0.iter_mut();
+        match drops.find(|known| (known.0, known.1) == (cause, class)) {
+            Some(known) => known.2 += 1,
+            None => self.0.push((cause, class, 1)),
+        }
+    }
+
+    /// Cause, class and packets, sorted by cause as [`DropCause`] lists them, then by class.
+    pub fn sorted(&self) -> Vec<(DropCause, u8, u64)> {
+        let mut drops = self.0.clone();
+        drops.sort_by_key(|&(cause, class, _)| (cause as usize, class));
+        drops
+    }
+}
+
 /// Colours, and packets that no marker has tagged.
 const KINDS: usize = Colour::ALL.len() + 1;
 
@@ -143,5 +165,31 @@ fn kind(packet: &impl Packet) -> usize {
     match packet.is_tagged() {
         true => packet.colour() as usize,
         false => Colour::ALL.len(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drops_are_sorted_by_cause_and_class() {
+        let mut drops = DropCounters::default();
+        for (cause, class) in [
+            (DropCause::Policed, 0),
+            (DropCause::QueueFull, 1),
+            (DropCause::Policed, 0),
+            (DropCause::QueueFull, 0),
+        ] {
+            drops.count(cause, class);
+        }
+        assert_eq!(
+            drops.sorted(),
+            [
+                (DropCause::QueueFull, 0, 1),
+                (DropCause::QueueFull, 1, 1),
+                (DropCause::Policed, 0, 2)
+            ]
+        );
     }
 }

@@ -11,7 +11,7 @@ mod setup;
 
 pub use conditions::{LinkChange, LinkConditions, LossModel, Outage};
 pub use config::LinkConfig;
-pub use counters::{ColourCounters, LinkCounters, LinkUsage};
+pub use counters::{ColourCounters, DropCounters, LinkCounters, LinkUsage};
 pub use delivery_trace::{DeliveryTrace, TraceError};
 pub use impairments::{InOrderJitter, Jitter, RandomLoss, ReorderingJitter};
 pub use link::{Delivery, Link, Queued};

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use netnice_queue::{Bytes, Colour, ColourCounters};
+use netnice_queue::{Bytes, Colour, ColourCounters, DropCounters};
 use serde::{Deserialize, Serialize};
 
 use super::jain_index;
@@ -218,6 +218,22 @@ pub struct Drops {
     pub class: TrafficClass,
     /// Packets.
     pub packets: u64,
+}
+
+impl Drops {
+    /// The results of a link with these counters.
+    pub fn all_of(counters: &DropCounters) -> Vec<Drops> {
+        let drops = counters.sorted().into_iter();
+        let results = drops.map(|(cause, class, packets)| Drops {
+            cause: cause.name().to_owned(),
+            class: match class {
+                0 => TrafficClass::BestEffort,
+                _ => TrafficClass::Low,
+            },
+            packets,
+        });
+        results.collect()
+    }
 }
 
 /// Packets of one colour at a link: green is IN, yellow OUT.

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use netnice_queue::random::LinkStreams;
 use netnice_queue::{
-    ColourCounters, DropCause, Jitter, Link, LinkConfig, LinkCounters, LinkUsage, LossFraction,
-    Marker, QueueBound, QueueDiscipline as _, Rate, ReorderingJitter, Time,
+    ColourCounters, DropCause, DropCounters, Jitter, Link, LinkConfig, LinkCounters, LinkUsage,
+    LossFraction, Marker, QueueBound, QueueDiscipline as _, Rate, ReorderingJitter, Time,
 };
 
 use crate::huge_pages;
@@ -335,9 +335,6 @@ impl SimulatedLink {
     }
 }
 
-/// Drops by cause and class.
-pub(crate) type Drops = Vec<(DropCause, u8, u64)>;
-
 /// Measurements of a link, which are seldom read.
 #[derive(Debug, Default)]
 pub(crate) struct LinkRecord {
@@ -349,7 +346,7 @@ pub(crate) struct LinkRecord {
 #[derive(Debug, Default)]
 struct Seldom {
     /// Drops since the measurement began.
-    drops: Drops,
+    drops: DropCounters,
     /// Packets by colour since then, where any link has a marker.
     colours: ColourCounters,
     /// Counters and usage when the measurement began; zero if nothing had happened by then.
@@ -369,11 +366,7 @@ impl LinkRecord {
     /// Counts a drop.
     pub fn count_drop(&mut self, cause: DropCause, class: u8) {
         let drops = &mut self.seldom.get_or_insert_default().drops;
-        let mut known = drops.iter_mut();
-        match known.find(|known| (known.0, known.1) == (cause, class)) {
-            Some(known) => known.2 += 1,
-            None => drops.push((cause, class, 1)),
-        }
+        drops.count(cause, class);
     }
 
     /// The counters of packets by colour.
@@ -389,9 +382,9 @@ impl LinkRecord {
     }
 
     /// Drops by cause and class since the measurement began.
-    pub fn drops(&self) -> Drops {
+    pub fn drops(&self) -> DropCounters {
         let seldom = self.seldom.as_ref();
-        seldom.map_or_else(Drops::default, |seldom| seldom.drops.clone())
+        seldom.map_or_else(DropCounters::default, |seldom| seldom.drops.clone())
     }
 
     /// The link's counters when the measurement began.
@@ -413,7 +406,7 @@ impl LinkRecord {
         self.seldom = any.then(|| {
             link.restart_max_queue(now);
             Box::new(Seldom {
-                drops: Drops::default(),
+                drops: DropCounters::default(),
                 colours: ColourCounters::default(),
                 before: (counters, link.usage(now)),
             })

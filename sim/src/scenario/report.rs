@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use netnice_scenario::model::{Scenario, TrafficClass};
+use netnice_scenario::model::Scenario;
 use netnice_scenario::network::FlowGroup;
 use netnice_scenario::results::{
     CallResult, ClassResult, Delays, Drops, FlowResult, PacketsOfColour, QueueResult, RunResults,
@@ -93,8 +93,6 @@ pub(crate) fn results(
 
 fn queue_result(link: LinkReport) -> QueueResult {
     let (counters, before) = (&link.counters, &link.counters_before);
-    let mut drops = link.drops;
-    drops.sort_by_key(|&(cause, class, _)| (cause as usize, class));
     QueueResult {
         link: link.name,
         rate_bps: link.rate.bits_per_second(),
@@ -102,18 +100,7 @@ fn queue_result(link: LinkReport) -> QueueResult {
         arrived: counters.offered - before.offered,
         delivered: counters.delivered - before.delivered,
         marked: counters.marked - before.marked,
-        drops: drops
-            .into_iter()
-            .map(|(cause, class, packets)| Drops {
-                cause: cause.name().to_owned(),
-                class: if class == 0 {
-                    TrafficClass::BestEffort
-                } else {
-                    TrafficClass::Low
-                },
-                packets,
-            })
-            .collect(),
+        drops: Drops::all_of(&link.drops),
         colours: PacketsOfColour::all_of(&link.colours),
         mean_packets: link.usage.mean_packets_since(&link.usage_before),
         mean_bytes: link.usage.mean_bytes_since(&link.usage_before),

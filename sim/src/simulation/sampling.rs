@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use netnice_queue::{ColourCounters, DropCause, LinkCounters, LinkUsage, Rate, Time};
+use netnice_queue::{ColourCounters, DropCounters, LinkCounters, LinkUsage, Rate, Time};
 use netnice_scenario::results::{CallQuality, VideoQuality};
 
 use crate::engine::event_source;
@@ -341,7 +341,7 @@ pub(crate) struct LinkReport {
     pub usage: LinkUsage,
     pub usage_before: LinkUsage,
     /// Drops by cause and class since the end of the warm-up.
-    pub drops: Vec<(DropCause, u8, u64)>,
+    pub drops: DropCounters,
     /// Packets by colour since the end of the warm-up, if any link has a marker.
     pub colours: ColourCounters,
     /// Waiting times since the end of the warm-up in nanoseconds, if they are measured.
