@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use netnice_lab::experiment::{self, Lab};
 use netnice_scenario::ScenarioFile;
-use netnice_scenario::results::RunResults;
+use netnice_scenario::results::{RunResults, until_in_time};
 
 /// Flows on a separate link for each case, all at the same time.
 struct Cases(String);
@@ -36,19 +36,16 @@ impl Cases {
         }
     }
 
-    /// Runs the cases, again at most twice if the machine was late: its figures then do not describe a control.
+    /// Runs the cases, again at most twice if the machine was late.
     fn run(&self) -> RunResults {
         let file = ScenarioFile::parse("low_priority", &self.0, &[], None);
         let file = file.unwrap_or_else(|error| panic!("{error}"));
         let problems = experiment::check(file.scenario());
         assert!(problems.is_empty(), "{problems:?}");
         let lab = Lab::open([file.scenario()]).expect("a lab (this test needs root)");
-        let once = || lab.run(file.scenario(), 1, || true).unwrap().unwrap();
-        let trustworthy = |results: &RunResults| results.lab.as_ref().unwrap().trustworthy;
-        let results = (0..2).map(|_| once()).find(trustworthy);
-        let results = results.unwrap_or_else(once);
+        let results = until_in_time(2, || lab.run(file.scenario(), 1, || true));
         lab.close().unwrap();
-        results
+        results.unwrap().unwrap()
     }
 }
 

@@ -4,7 +4,7 @@
 //! Margins are wide enough for a busy machine, and narrow enough to notice what is wrong.
 
 use netnice_lab::experiment::{self, Lab};
-use netnice_scenario::results::{FlowResult, QueueResult, RunResults};
+use netnice_scenario::results::{FlowResult, QueueResult, RunResults, until_in_time};
 use netnice_scenario::{Scenario, ScenarioFile};
 
 /// Two access links and a bottleneck of 10 Mb/s with 40 ms of round trip.
@@ -33,12 +33,11 @@ fn scenario(settings: &str, flows: &str) -> Scenario {
     file.scenario().clone()
 }
 
-/// Runs a scenario, a second time if the machine was late: its figures then do not describe a control.
+/// Runs a scenario, a second time if the machine was late.
 fn measure(scenario: &Scenario) -> RunResults {
     let lab = Lab::open([scenario]).expect("a lab (these tests need root)");
-    let once = || lab.run(scenario, 1, || true).unwrap().unwrap();
-    let in_time = |results: &RunResults| results.lab.as_ref().unwrap().late_fraction < 0.01;
-    let results = Some(once()).filter(in_time).unwrap_or_else(once);
+    let results = until_in_time(1, || lab.run(scenario, 1, || true));
+    let results = results.unwrap().unwrap();
     lab.close().unwrap();
     let report = results.lab.as_ref().unwrap();
     assert_eq!(report.lost_outside, 0, "{report:?}");

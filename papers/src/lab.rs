@@ -17,7 +17,7 @@ use netnice_scenario::ScenarioFile;
 use netnice_scenario::model::Scenario;
 use netnice_scenario::network::Problem;
 use netnice_scenario::pool::{LAB_BPS, Make};
-use netnice_scenario::results::{Backend, RunResults};
+use netnice_scenario::results::{Backend, RunResults, until_in_time};
 
 use crate::effort::Scale;
 use crate::experiment::Experiment;
@@ -254,7 +254,7 @@ impl LabReproduction<'_> {
         let again = |scenario: &Scenario, seed: u64, go_on: &dyn Fn() -> bool| {
             until_in_time(self.repeats, || make(scenario, seed, go_on))
         };
-        let reused = |run: &RunResults| self.repeats == 0 || was_in_time(run);
+        let reused = |run: &RunResults| self.repeats == 0 || run.was_in_time();
         self.lab.run_by(&again, store, &reused, jobs, tick)
     }
 
@@ -391,31 +391,6 @@ impl LabReproduction<'_> {
     }
 }
 
-/// Returns true unless the run says that the machine was late.
-fn was_in_time(run: &RunResults) -> bool {
-    run.lab.as_ref().is_none_or(|report| report.trustworthy)
-}
-
-/// Makes a run, and makes it again up to `repeats` times while the machine was late in it. The last one counts that came to
-/// its end.
-fn until_in_time<E>(
-    repeats: u32,
-    make: impl Fn() -> Result<Option<RunResults>, E>,
-) -> Result<Option<RunResults>, E> {
-    let mut run = make()?;
-    for _ in 0..repeats {
-        if run.as_ref().is_none_or(was_in_time) {
-            break;
-        }
-        match make()? {
-            Some(again) => run = Some(again),
-            // Stopped: the late one is all there is.
-            None => break,
-        }
-    }
-    Ok(run)
-}
-
 /// All runs with the names of their studies.
 fn runs<'a>(measured: &'a Measured<'_>) -> impl Iterator<Item = (&'a str, &'a RunResults)> {
     measured.studies.iter().flat_map(|study| {
@@ -476,12 +451,8 @@ fn add_curves(
 
 #[cfg(test)]
 mod tests {
-    use std::cell::Cell;
 
-    use netnice_scenario::ScenarioFile;
-    use netnice_scenario::results::{LabReport, RunResults};
-
-    use super::{LabLimits, control_files, fit, until_in_time};
+    use super::{LabLimits, control_files, fit};
     use crate::experiments;
     use crate::run::slowest_bps;
     use crate::study::Study;
@@ -523,60 +494,5 @@ mod tests {
             }
         }
         assert!(paths > 0);
-    }
-
-    /// A run in which the machine was late.
-    fn late_run() -> RunResults {
-        let text = "name = \"n\"\nduration = \"10ms\"\n[[links]]\nfrom = \"a\"\nto = \"b\"\nrate = \"1mbit\"\n\
-                    queue = \"10p\"\n[[flows]]\nname = \"f\"\nfrom = \"a\"\nto = \"b\"\n";
-        let file = ScenarioFile::parse("n.toml", text, &[], None).unwrap();
-        let mut run = netnice_sim::run(file.scenario(), 1, || true)
-            .unwrap()
-            .unwrap();
-        run.lab = Some(LabReport::default());
-        run
-    }
-
-    #[test]
-    fn a_run_is_made_again_while_the_machine_is_late() {
-        // Late in so many runs, and allowed so many more: runs made, and whether the last was in time.
-        for (late, repeats, expected) in [
-            (0, 2, (1, true)),
-            (1, 2, (2, true)),
-            (9, 2, (3, false)),
-            (9, 0, (1, false)),
-        ] {
-            let made = Cell::new(0);
-            let make = || {
-                made.set(made.get() + 1);
-                let mut run = late_run();
-                if let Some(report) = &mut run.lab {
-                    report.trustworthy = made.get() > late;
-                }
-                Ok::<_, netnice_sim::RunError>(Some(run))
-            };
-            let run = until_in_time(repeats, make).unwrap().unwrap();
-            assert_eq!((made.get(), run.lab.unwrap().trustworthy), expected);
-        }
-    }
-
-    #[test]
-    fn a_stopped_run_is_not_made_again() {
-        let made = Cell::new(0);
-        let stopped = until_in_time(2, || {
-            made.set(made.get() + 1);
-            Ok::<_, ()>(None)
-        });
-        assert_eq!((made.get(), stopped), (1, Ok(None)));
-        // The late run is kept where the next one is stopped.
-        let made = Cell::new(0);
-        let late = until_in_time(2, || {
-            made.set(made.get() + 1);
-            Ok::<_, netnice_sim::RunError>(match made.get() {
-                1 => Some(late_run()),
-                _ => None,
-            })
-        });
-        assert_eq!((made.get(), late.unwrap().is_some()), (2, true));
     }
 }

@@ -11,6 +11,7 @@ mod encoded_column;
 #[cfg(feature = "parquet")]
 mod event_file;
 mod events;
+mod in_time;
 #[cfg(feature = "parquet")]
 mod parquet_file;
 mod phase_effect;
@@ -32,6 +33,7 @@ pub use e_model::{Codec, delay_impairment, equipment_impairment, mean_opinion_sc
 #[cfg(feature = "parquet")]
 pub use event_file::EventFile;
 pub use events::{EventKind, LinkEvent};
+pub use in_time::until_in_time;
 pub use phase_effect::{PhaseEffect, phase_effects};
 pub use run::{
     CallQuality, CallResult, ClassResult, Delays, DerivedValue, Distribution, Drops, FlowResult,
