@@ -30,6 +30,7 @@ struct TcpSettings {
 	std::string recovery = "ns3::TcpClassicRecovery";
 	uint32_t initial_window;
 	uint32_t tick_ms;
+	uint32_t min_rto_ms = 200;
 	bool sack;
 	bool timestamps = false;
 };
@@ -46,7 +47,7 @@ static inline void configure_tcp(const TcpSettings &tcp)
 	Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(4 << 20));
 	Config::SetDefault("ns3::TcpSocketBase::Sack", BooleanValue(tcp.sack));
 	Config::SetDefault("ns3::TcpSocketBase::Timestamp", BooleanValue(tcp.timestamps));
-	Config::SetDefault("ns3::TcpSocketBase::MinRto", TimeValue(MilliSeconds(200)));
+	Config::SetDefault("ns3::TcpSocketBase::MinRto", TimeValue(MilliSeconds(tcp.min_rto_ms)));
 	Config::SetDefault("ns3::TcpSocketBase::ClockGranularity",
 			   TimeValue(MilliSeconds(tcp.tick_ms)));
 	// ns-3 compares with "less than", RFC 8289 with "at most" the largest packet.

@@ -194,8 +194,8 @@ def shaped(load: str) -> Case:
         plain.netnice
         | {
             "links.bottleneck.shaper": '{ burst = "15000B", peak_rate = "100mbit" }',
-            "links.bottleneck.delay": '"20083us"',
-            "links.bottleneck.reverse": '{ delay = "20ms", queue = "100000p", shaper = { burst = "15000B" } }',
+            "links.bottleneck.delay": '"20383us"',
+            "links.bottleneck.reverse": '{ delay = "20300us", queue = "100000p", shaper = { burst = "15000B" } }',
         },
     )
 
@@ -221,15 +221,15 @@ TIMESTAMPS = (
         "timestamps": "true",
         "packet_size": "1052B",
         "header_size": "52B",
-        "links.bottleneck.delay": "20842us",
+        "links.bottleneck.delay": "21142us",
     },
 )
-# Round trips of 48, 88, 128, 168 and 208 ms.
+# Round trips of 48.6, 88.6, 128.6, 168.6 and 208.6 ms.
 DIFFERENT_RTTS = ({"delay_step": 20}, {"delay_step": "20ms"})
 # Windows of 240 packets and more, for which HighSpeed TCP was made.
 FAST = (
     {"rate": 50e6},
-    {"links.bottleneck.rate": "50mbit", "links.bottleneck.delay": "20166us"},
+    {"links.bottleneck.rate": "50mbit", "links.bottleneck.delay": "20466us"},
 )
 Both = tuple[dict[str, object], dict[str, object]]
 

@@ -26,7 +26,7 @@ using namespace ns3;
 static const uint32_t UDP_HEADERS = 28;
 
 // ns-3's controls reduce what is in flight without what was SACKed, which is less than the FlightSize of RFC 5681. These
-// reduce the window, as Linux and the simulator do: FromWindow::TcpNewReno is ns3::TcpNewReno but for that.
+// reduce the window, as Linux and the simulator do: FromWindow::TcpLp is ns3::TcpLp but for that.
 template <class Control> class FromWindow : public Control
 {
       public:
@@ -51,6 +51,36 @@ template <class Control> class FromWindow : public Control
 	}
 };
 
+// ns-3's Reno rounds each step down to whole bytes: at 120 packets of 1000 bytes 8 of 8.33. This keeps the rest for the
+// next step.
+class InFractions : public TcpNewReno
+{
+      public:
+	static TypeId GetTypeId()
+	{
+		static TypeId id = TypeId("InFractions::TcpReno")
+					   .SetParent<TcpNewReno>()
+					   .AddConstructor<InFractions>();
+		return id;
+	}
+
+      protected:
+	void CongestionAvoidance(Ptr<TcpSocketState> state, uint32_t acked) override
+	{
+		if (acked == 0) {
+			return;
+		}
+		const double segment = state->m_segmentSize;
+		rest += segment * segment / state->m_cWnd.Get();
+		const auto whole = static_cast<uint32_t>(rest);
+		rest -= whole;
+		state->m_cWnd += whole;
+	}
+
+      private:
+	double rest = 0;
+};
+
 // ns-3.37's LEDBAT bounds the window by what was in flight before the ACK, so that it never grows. RFC 6817 section 2.4.2
 // allows ALLOWED_INCREASE more: a packet.
 class AllowsIncrease : public TcpLedbat
@@ -73,11 +103,11 @@ class AllowsIncrease : public TcpLedbat
 	}
 };
 
-using NewReno = FromWindow<TcpNewReno>;
+using Reno = FromWindow<InFractions>;
 using HighSpeed = FromWindow<TcpHighSpeed>;
 using Ledbat = FromWindow<AllowsIncrease>;
 using LowPriority = FromWindow<TcpLp>;
-NS_OBJECT_ENSURE_REGISTERED(NewReno);
+NS_OBJECT_ENSURE_REGISTERED(Reno);
 NS_OBJECT_ENSURE_REGISTERED(HighSpeed);
 NS_OBJECT_ENSURE_REGISTERED(Ledbat);
 NS_OBJECT_ENSURE_REGISTERED(LowPriority);
@@ -131,7 +161,7 @@ int main(int argc, char **argv)
 	uint32_t flows = 1;
 	std::string discipline_name = "ns3::CoDelQueueDisc";
 	std::string attributes;
-	std::string control = "FromWindow::TcpNewReno";
+	std::string control = "FromWindow::TcpReno";
 	uint32_t second = 0;
 	std::string second_control = control;
 	std::string defaults;
@@ -142,7 +172,7 @@ int main(int argc, char **argv)
 	double seconds = 40;
 	double warmup = 10;
 	uint32_t seed = 1;
-	uint32_t delay_ms = 20;
+	uint32_t delay_us = 20300;
 	uint32_t delay_step_ms = 0;
 	bool ecn = false;
 	bool sack = true;
@@ -161,7 +191,7 @@ int main(int argc, char **argv)
 	arguments.AddValue("device",
 			   "rate of the device behind a shaper; 0 is that of the bottleneck",
 			   device);
-	arguments.AddValue("delay", "propagation delay of the bottleneck, ms", delay_ms);
+	arguments.AddValue("delay", "propagation delay of the bottleneck, us", delay_us);
 	arguments.AddValue("delay_step",
 			   "delay that the link of each TCP source has beyond the one before, ms",
 			   delay_step_ms);
@@ -179,6 +209,7 @@ int main(int argc, char **argv)
 	tcp.recovery = recovery;
 	tcp.initial_window = 10;
 	tcp.tick_ms = 1;
+	tcp.min_rto_ms = 1000;
 	tcp.sack = sack;
 	tcp.timestamps = timestamps;
 	configure_tcp(tcp);
@@ -199,7 +230,7 @@ int main(int argc, char **argv)
 	PointToPointHelper bottleneck;
 	bottleneck.SetDeviceAttribute("DataRate",
 				      DataRateValue(with_ppp(device > 0 ? device : rate)));
-	bottleneck.SetChannelAttribute("Delay", TimeValue(MilliSeconds(delay_ms)));
+	bottleneck.SetChannelAttribute("Delay", TimeValue(MicroSeconds(delay_us)));
 	// The least that ns-3 can: one packet waits behind the discipline.
 	bottleneck.SetQueue("ns3::DropTailQueue", "MaxSize", StringValue("1p"));
 
