@@ -200,7 +200,7 @@ proc report {} {
     }
     puts [format {{"seed":%d,"link_bps":%.0f,"drop_share":%.5f,"ftp_goodput_bps":%.0f,"classes":[%s]}} [option seed] \
         [expr {([$monitor set bdepartures_] - $::departed) * 8.0 / $seconds}] \
-        [expr {([$monitor set pdrops_] - $::dropped) / max(1.0, [$monitor set parrivals_] - $::arrived)}] \
+        [expr {([$monitor set pdrops_] - $::dropped) / double(max(1, [$monitor set parrivals_] - $::arrived))}] \
         [expr {([transferred] - $::before) / $seconds}] [join $rows ,]]
     exit 0
 }
