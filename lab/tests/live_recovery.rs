@@ -293,17 +293,44 @@ fn alike(case: &Case, model: &Recovery, real: &Recovery) -> bool {
         && near(model.completion_ms, real.completion_ms)
 }
 
+/// Returns true if a kernel that paces recovers as the simulator says, within 15 % of its times, and if both pace the first two flights
+/// alike. Later a packet of new data leaves before or after a retransmission as the machine is late by a fraction of a millisecond.
+fn alike_paced(model: &Recovery, real: &Recovery) -> bool {
+    const FLIGHTS: usize = 30;
+    let first = model.sent.iter().zip(&real.sent).take(FLIGHTS);
+    let apart_ms: f64 = first
+        .map(|(model, real)| (model.at_ms - real.at_ms).abs())
+        .sum();
+    let near = |simulated: f64, measured: f64| (measured / simulated - 1.0).abs() < 0.15;
+    alike_packets(model, real).0 >= FLIGHTS
+        && apart_ms / (FLIGHTS as f64) < 2.0
+        && model.timeouts == real.timeouts
+        && model.recoveries == real.recoveries
+        && model.retransmissions == real.retransmissions
+        && near(model.falls_ms, real.falls_ms)
+        && near(model.lowest, real.lowest)
+        && near(model.completion_ms, real.completion_ms)
+}
+
 /// Compares both worlds; measures again where the machine may have come late to a sample.
-fn compare(case: &Case, (simulated, kernel): (&str, &str)) {
+fn compare(case: &Case, controls: (&str, &str)) {
+    compare_by(case, controls, |model, real| alike(case, model, real));
+}
+
+fn compare_by(
+    case: &Case,
+    (simulated, kernel): (&str, &str),
+    alike: impl Fn(&Recovery, &Recovery) -> bool,
+) {
     let (mut model, mut real) = both(case, simulated, kernel);
     for _ in 0..2 {
-        if alike(case, &model, &real) {
+        if alike(&model, &real) {
             return;
         }
         (model, real) = both(case, simulated, kernel);
     }
     let differ = comparison(&model, &real);
-    assert!(alike(case, &model, &real), "{}: {differ}", case.name);
+    assert!(alike(&model, &real), "{}: {differ}", case.name);
 }
 
 #[test]
@@ -349,19 +376,7 @@ fn a_lost_tail_is_recovered_as_simulated() {
 }
 
 #[test]
-fn bbr_sends_and_retransmits_as_simulated() {
-    for case in [
-        &ONE,
-        &HALF,
-        &BURST,
-        &SCATTERED,
-        &OVERFLOW,
-        &RETRANSMISSION,
-        &TAIL,
-    ] {
-        let (a, b) = both(case, BBR.0, BBR.1);
-        for (a, b) in a.sent.iter().zip(&b.sent).take(250) {
-            println!("T {:.2} {} {:.2} {}", a.at_ms, a.place, b.at_ms, b.place);
-        }
-    }
+fn bbr_paces_and_recovers_as_simulated() {
+    compare_by(&HALF, BBR, alike_paced);
+    compare_by(&SCATTERED, BBR, alike_paced);
 }
