@@ -142,6 +142,12 @@ pub fn create(
     Ok((control.build)(&settings))
 }
 
+/// Returns true if there is such a control with these parameters, and it depends on marks
+/// ([`CongestionControl::depends_on_marks`]).
+pub fn depends_on_marks(name: &str, parameters: &ControlParameters) -> bool {
+    create(name, parameters).is_ok_and(|control| control.depends_on_marks())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -162,14 +162,11 @@ pub fn standing(control: Control) -> &'static str {
     match control.is_low_priority() {
         true => "low priority",
         false if control.is_from_file() => "a control in a file",
-        false if depends_on_marks(control) => "low priority where routers mark packets",
+        false if registry::depends_on_marks(control.name(), &ControlParameters::new()) => {
+            "low priority where routers mark packets"
+        }
         false => "TCP for Diff-Serv",
     }
-}
-
-fn depends_on_marks(control: Control) -> bool {
-    registry::create(control.name(), &ControlParameters::new())
-        .is_ok_and(|control| control.depends_on_marks())
 }
 
 /// Parses the name of a control of this binary; `--help` lists them with their summaries.

@@ -23,8 +23,7 @@ pub fn warnings(file: &ScenarioFile) -> Vec<String> {
 }
 
 fn depends_on_marks(control: &CongestionControl) -> bool {
-    registry::create(&control.name, &control.control_parameters())
-        .is_ok_and(|control| control.depends_on_marks())
+    registry::depends_on_marks(&control.name, &control.control_parameters())
 }
 
 /// A group of flows whose control depends on marks, and their paths.

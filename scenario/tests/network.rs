@@ -323,7 +323,7 @@ fn one_way_of_a_link_and_all_links_of_a_group_are_sampled() {
 }
 
 #[test]
-fn controls_that_live_by_marks_are_warned_of_without() {
+fn controls_that_depend_on_marks_are_warned_of() {
     let warned = |control: &str, queue: &str| {
         let file = parse(&format!(
             "[[links]]

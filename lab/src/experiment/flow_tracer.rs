@@ -57,8 +57,9 @@ struct Sent {
     /// The sequence number after its data.
     end: u32,
     at: Time,
-    /// It was retransmitted, or a SACK block covers it: its ACK gives no sample.
+    /// It was retransmitted: its ACK gives no sample.
     again: bool,
+    /// A SACK block covered it.
     sacked: bool,
 }
 
@@ -235,16 +236,19 @@ impl FlowTracer {
         let Some(connection) = self.connections.get_mut(&key(frame)) else {
             return;
         };
-        // Of each packet that this ACK is the first to cover, the newest; `None` where it was retransmitted.
+        // Of the packets that this ACK is the first to cover, the newest; `None` where it was retransmitted.
         let mut newest = None;
+        let mut advances = false;
         while let Some(packet) = connection.outstanding.front() {
             if !tcp.ack || after(packet.end, tcp.acknowledged) {
                 break;
             }
-            newest = Some((!packet.again && !packet.sacked).then_some(packet.at));
+            advances = true;
+            if !packet.sacked {
+                newest = Some((!packet.again).then_some(packet.at));
+            }
             connection.outstanding.pop_front();
         }
-        let advances = newest.is_some();
         let sacked = frame.sack_blocks();
         // The first block has the packet that arrived last.
         for &(start, end) in sacked.iter().flatten().rev() {
@@ -427,6 +431,25 @@ mod tests {
         }
         let seen = (tracer.round_trip.count(), tracer.round_trip.max());
         assert_eq!(seen, (2, Some(40_000_000)));
+    }
+
+    /// A packet that others have overtaken gives a sample by the first ACK that covers it.
+    #[test]
+    fn a_reordered_packet_gives_a_late_sample() {
+        let mut tracer = FlowTracer::default();
+        tracer.begin_measurement();
+        for (time, sequence) in [(0, 1000), (1, 1100)] {
+            tracer.entered(
+                ms(time),
+                &frame(true, 100, flags(sequence, 0, false, false)),
+            );
+        }
+        let mut ack = frame(false, 0, flags(0, 1000, false, false));
+        with_sack_block(&mut ack, (1100, 1200));
+        tracer.arrived(ms(41), &ack);
+        tracer.arrived(ms(50), &frame(false, 0, flags(0, 1200, false, false)));
+        let seen = (tracer.round_trip.count(), tracer.round_trip.max());
+        assert_eq!(seen, (2, Some(50_000_000)));
     }
 
     #[test]

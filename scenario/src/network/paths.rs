@@ -170,11 +170,14 @@ impl Paths {
     ) -> Vec<(usize, usize)> {
         let given = self.gives_any(senders, receivers);
         let first_of_each_kind = |nodes: &[NodeIndex], sends: bool| -> Vec<usize> {
-            let mut kinds = BTreeSet::new();
+            let mut kinds = BTreeMap::new();
             let places = nodes.iter().enumerate().filter(|&(_, &node)| {
                 let (router, own) = self.attachment(node);
                 let own = own.map(|(out, back)| kind_of(if sends { out } else { back }));
-                kinds.insert((router, own)) || given
+                // Two, so that a group that sends to itself has a pair of different nodes.
+                let found = kinds.entry((router, own)).or_insert(0);
+                *found += 1;
+                *found <= 2 || given
             });
             places.map(|(place, _)| place).collect()
         };

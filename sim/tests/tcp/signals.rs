@@ -12,7 +12,7 @@ use netnice_sim::tcp::{
 };
 use std::time::Duration;
 
-use crate::pipe::{ARRIVES, Fate, Pipe, one_way};
+use crate::pipe::{ARRIVES, Fate, Pipe, PlainReno, one_way};
 
 const MARKED: Mark = Mark {
     congestion_experienced: true,
@@ -239,6 +239,62 @@ fn linux_spreads_the_reduction_over_a_round_trip() {
     let cwnd = pipe.sender.cwnd();
     assert!(cwnd > 7.0 && cwnd < 7.5, "{cwnd}");
     assert_eq!(pipe.data.len(), 21 + 4 + 3);
+}
+
+/// Plain Reno that answers an echo with a cwnd of two, and an ssthresh of 20 up to which it grows again.
+#[derive(Debug)]
+struct BelowThreshold;
+
+impl CongestionControl for BelowThreshold {
+    fn name(&self) -> &'static str {
+        "below threshold"
+    }
+
+    fn on_ack(&mut self, ack: &Ack, window: &mut Window) {
+        PlainReno.on_ack(ack, window);
+    }
+
+    fn on_loss(&mut self, congestion: &Congestion, window: &mut Window) {
+        PlainReno.on_loss(congestion, window);
+    }
+
+    fn on_timeout(&mut self, congestion: &Congestion, window: &mut Window) {
+        PlainReno.on_timeout(congestion, window);
+    }
+
+    fn on_ecn_echo(&mut self, _: &Congestion, _: bool, window: &mut Window) {
+        (window.cwnd, window.ssthresh) = (2.0, 20.0);
+    }
+}
+
+#[test]
+fn linux_reduces_to_the_cwnd_of_a_control_below_ssthresh() {
+    let (sender, receiver) = with_ecn(None);
+    let sender = SenderConfig {
+        recovery: Recovery::Sack,
+        linux: true,
+        prr: true,
+        ..sender
+    };
+    let receiver = ReceiverConfig {
+        sack: true,
+        ..receiver
+    };
+    let mut pipe =
+        Pipe::governed_by(Box::new(BelowThreshold), sender, receiver, 50).data_fate(|number, _| {
+            match number {
+                4 => MARKED_OUT,
+                _ => ARRIVES,
+            }
+        });
+    pipe.send_all_the_time(110);
+    // Of fourteen packets two are to be left: the six ACKs that echo let ceil(6 * 2 / 14) = 1 leave. 14 - 6 + 1 are in flight.
+    assert_eq!((pipe.sender.cwnd(), pipe.sender.ssthresh()), (9.0, 20.0));
+    assert_eq!(pipe.data.len(), 10 + 8 + 1);
+    // The eight and the one are acknowledged a round trip later: cwnd is two, and grows by slow start.
+    pipe.run(Time::from_millis(210));
+    let cwnd = pipe.sender.cwnd();
+    assert!((2.0..=4.0).contains(&cwnd), "{cwnd}");
 }
 
 /// `tcp_data_ecn_check` and `tcp_ecn_accept_cwr` of Linux.

@@ -4,7 +4,6 @@
 use netnice_congestion::control::{Ack, CaState, Congestion};
 use netnice_queue::Time;
 
-use super::proportional_rate::ProportionalRate;
 use super::rack::LossTimer;
 use super::sent::{APP_LIMITED, EVER_RETRANSMITTED, SACKED, Sent};
 use super::{LastReduction, Sender, SenderState};
@@ -160,20 +159,18 @@ impl Sender {
             }
             self.config.recovery == Recovery::Sack && self.sack_indicates_loss()
         };
+        if self.config.linux {
+            self.end_reduction_by_marks();
+        }
         if begins {
             // RecoverFS: neither SACKed nor acknowledged before this ACK.
             let flight = self.recovery_flight(delivery.packets);
             self.enter_fast_recovery(now_ns);
-            if !self.take_reduction_by_marks() {
-                self.proportional_rate = ProportionalRate::new(flight);
-            }
+            self.begin_proportional_reduction(flight);
         }
         let safe = advances && self.outstanding.lost_total == lost_before;
         if self.config.prr && self.fast_recovery && delivery.packets > 0 {
             self.reduce_proportionally(delivery.packets, safe);
-        }
-        if self.config.linux {
-            self.end_reduction_by_marks();
         }
         let marked = match self.config.ecn {
             true => self.newly_marked(segment.flags, delivery.packets),
@@ -422,15 +419,18 @@ impl Sender {
         self.restart_timer(now_ns);
     }
 
-    /// Sets cwnd by an ACK in recovery that delivers so many packets (RFC 9937); `safe` is SafeACK.
+    /// Sets cwnd by an ACK in recovery, or while marks reduce it, that delivers so many packets (RFC 9937); `safe` is SafeACK.
     #[cold]
     pub(super) fn reduce_proportionally(&mut self, delivered: u32, safe: bool) {
         if self.config.recovery == Recovery::Sack && !self.control.governs_recovery() {
             let ssthresh = self.window.ssthresh.max(1.0) as u32;
+            let by_marks = self
+                .rack
+                .as_deref()
+                .and_then(|rack| rack.reduces_by_marks_to);
+            let goal = by_marks.unwrap_or(ssthresh);
             let pipe = self.outstanding.pipe();
-            let cwnd = self
-                .proportional_rate
-                .on_ack(pipe, ssthresh, delivered, safe);
+            let cwnd = self.proportional_rate.on_ack(pipe, goal, delivered, safe);
             self.window.cwnd = f64::from(cwnd);
         }
     }

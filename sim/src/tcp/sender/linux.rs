@@ -48,7 +48,7 @@ impl Sender {
     pub(super) fn note_sent(&mut self) {
         if let Some(rack) = self.rack.as_deref_mut() {
             rack.window_use.sent = true;
-            self.proportional_rate.out += u32::from(rack.reduces_by_marks);
+            self.proportional_rate.out += u32::from(rack.reduces_by_marks_to.is_some());
         }
     }
 
@@ -56,11 +56,11 @@ impl Sender {
     pub(super) fn reduces_by_marks(&self) -> bool {
         self.rack
             .as_deref()
-            .is_some_and(|rack| rack.reduces_by_marks)
+            .is_some_and(|rack| rack.reduces_by_marks_to.is_some())
     }
 
-    /// Spreads a reduction that marks have caused over a round trip, as that of a recovery: PRR brings cwnd down from `before` to
-    /// ssthresh (`tcp_enter_cwr`, `tcp_cwnd_reduction`).
+    /// Spreads a reduction that marks have caused over a round trip, as that of a recovery: PRR brings cwnd down from `before` to what the
+    /// control has set (`tcp_enter_cwr`, `tcp_cwnd_reduction`). An earlier reduction can no longer be taken back.
     #[cold]
     pub(super) fn spread_reduction(&mut self, before: f64) {
         let reduces = self.config.prr
@@ -70,7 +70,8 @@ impl Sender {
         let Some(rack) = self.rack.as_deref_mut().filter(|_| reduces) else {
             return;
         };
-        rack.reduces_by_marks = true;
+        rack.reduces_by_marks_to = Some(self.window.cwnd.max(1.0) as u32);
+        rack.undo = None;
         self.window.cwnd = before;
         self.round_ssthresh();
         self.proportional_rate = ProportionalRate::new(before as u32);
@@ -80,16 +81,24 @@ impl Sender {
     /// has seen CWR (`tcp_end_cwnd_reduction`).
     #[cold]
     pub(super) fn end_reduction_by_marks(&mut self) {
-        let over = self.unacknowledged > self.recover;
-        if over && self.take_reduction_by_marks() {
-            self.reduce_to_ssthresh();
+        if self.unacknowledged > self.recover {
+            if let Some(cwnd) = self.take_reduction_by_marks() {
+                self.window.cwnd = f64::from(cwnd);
+            }
         }
     }
 
-    /// Ends that reduction; a recovery goes on with what is left of it. Returns true if there was one.
-    pub(super) fn take_reduction_by_marks(&mut self) -> bool {
-        let rack = self.rack.as_deref_mut();
-        rack.is_some_and(|rack| std::mem::take(&mut rack.reduces_by_marks))
+    /// Ends that reduction. Returns the cwnd at which it aims, if there was one.
+    pub(super) fn take_reduction_by_marks(&mut self) -> Option<u32> {
+        self.rack.as_deref_mut()?.reduces_by_marks_to.take()
+    }
+
+    /// Begins PRR in a recovery, with so many packets in flight before; it goes on with what is left of a reduction by marks.
+    #[cold]
+    pub(super) fn begin_proportional_reduction(&mut self, flight: u32) {
+        if self.take_reduction_by_marks().is_none() {
+            self.proportional_rate = ProportionalRate::new(flight);
+        }
     }
 
     /// Takes note of how much of cwnd is used, once nothing more can be sent.

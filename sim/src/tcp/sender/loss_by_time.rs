@@ -3,7 +3,6 @@
 
 use netnice_queue::Time;
 
-use super::proportional_rate::ProportionalRate;
 use super::rack::{Found, LossTimer};
 use super::sent::{EVER_RETRANSMITTED, Sent};
 use super::{LastReduction, Sender};
@@ -138,9 +137,7 @@ impl Sender {
         let found = self.find_lost_by_time(now_ns);
         if self.begins_recovery(found) {
             self.enter_fast_recovery(now_ns);
-            if !self.take_reduction_by_marks() {
-                self.proportional_rate = ProportionalRate::new(flight);
-            }
+            self.begin_proportional_reduction(flight);
             if self.config.prr {
                 self.reduce_proportionally(u32::from(self.config.linux), false);
             }

@@ -29,8 +29,8 @@ impl Sender {
             .control
             .pacing_interval_ns(&self.window, self.smoothed_rtt_ns);
         if let Some(interval_ns) = interval_ns {
-            let burst = self.control.pacing_burst_packets().clamp(1, 1 << 16);
-            let pause_ns = interval_ns.saturating_mul(u64::from(burst));
+            let burst = self.burst_of_control();
+            let pause_ns = interval_ns.saturating_mul(burst);
             self.pacing_until_ns = self.pacing_until_ns.max(now_ns).saturating_add(pause_ns);
             self.burst_left = (burst - 1) as u16;
         } else {
@@ -41,7 +41,7 @@ impl Sender {
     /// Paces a packet with so many bytes of data that leaves now, in the burst of the one before or beginning another, as Linux does:
     /// by its own rate where the configuration wants pacing and the control has no interval, otherwise by the control's. A retransmission
     /// is a burst of its own.
-    #[cold]
+    #[inline(never)]
     pub(super) fn pace(&mut self, now_ns: u64, length: u32, in_burst: bool, retransmission: bool) {
         if in_burst {
             self.burst_left -= 1;
@@ -82,13 +82,17 @@ impl Sender {
                 // It ends the burst of those that are not paced.
                 FIRST_PACED => 1,
                 _ if retransmission => 1,
-                _ if by_control.is_some() => {
-                    u64::from(self.control.pacing_burst_packets()).clamp(1, 1 << 16)
-                }
+                _ if by_control.is_some() => self.burst_of_control(),
                 _ => self.burst_packets(interval_ns, mss),
             };
             self.burst_left = (burst - 1) as u16;
         }
+    }
+
+    /// The packets of a burst, where the control paces.
+    #[inline]
+    fn burst_of_control(&self) -> u64 {
+        self.control.pacing_burst_packets().clamp(1, 1 << 16).into()
     }
 
     /// The interval between full packets, in nanoseconds; 0 before a round-trip time was measured.

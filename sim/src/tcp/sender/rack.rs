@@ -88,8 +88,8 @@ pub(super) struct Rack {
     /// Linux's variance of round-trip times, and the reduction that it may take back.
     pub variance: LinuxVariance,
     pub undo: Option<Undo>,
-    /// cwnd comes down because of marks (TCP_CA_CWR of Linux), until `Sender::recover` has been acknowledged.
-    pub reduces_by_marks: bool,
+    /// cwnd comes down to this because of marks (TCP_CA_CWR of Linux), until `Sender::recover` has been acknowledged.
+    pub reduces_by_marks_to: Option<u32>,
     pub window_use: WindowUse,
     /// Probes sent since the start.
     pub probes: u64,
@@ -129,7 +129,7 @@ impl Rack {
             timeout_at_ns: NEVER_NS,
             variance: LinuxVariance::default(),
             undo: None,
-            reduces_by_marks: false,
+            reduces_by_marks_to: None,
             window_use: WindowUse::default(),
             probes: 0,
             retransmitted: VecDeque::new(),
