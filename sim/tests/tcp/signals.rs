@@ -206,9 +206,8 @@ fn an_echo_halves_the_whole_window() {
     assert_eq!((pipe.sender.ssthresh(), pipe.sender.cwnd()), (7.0, 7.0));
 }
 
-/// `tcp_cwnd_reduction` and `tcp_end_cwnd_reduction` of Linux.
-#[test]
-fn linux_spreads_the_reduction_over_a_round_trip() {
+/// A pipe between ends of Linux, in which the fifth packet is marked.
+fn fifth_packet_marked(control: Box<dyn CongestionControl>) -> Pipe<'static> {
     let (sender, receiver) = with_ecn(None);
     let sender = SenderConfig {
         recovery: Recovery::Sack,
@@ -220,12 +219,16 @@ fn linux_spreads_the_reduction_over_a_round_trip() {
         sack: true,
         ..receiver
     };
-    let mut pipe = Pipe::governed_by(Box::new(Reno::default()), sender, receiver, 50).data_fate(
-        |number, _| match number {
-            4 => MARKED_OUT,
-            _ => ARRIVES,
-        },
-    );
+    Pipe::governed_by(control, sender, receiver, 50).data_fate(|number, _| match number {
+        4 => MARKED_OUT,
+        _ => ARRIVES,
+    })
+}
+
+/// `tcp_cwnd_reduction` and `tcp_end_cwnd_reduction` of Linux.
+#[test]
+fn linux_spreads_the_reduction_over_a_round_trip() {
+    let mut pipe = fifth_packet_marked(Box::new(Reno::default()));
     pipe.send_all_the_time(110);
     // Four ACKs make ten packets fourteen, with eight new ones. The next six, which echo, let ceil(n * 7 / 14) new ones leave: 1, 1, 2, 2,
     // 3, 3. 14 - 6 + 3 are in flight.
@@ -269,24 +272,7 @@ impl CongestionControl for BelowThreshold {
 
 #[test]
 fn linux_reduces_to_the_cwnd_of_a_control_below_ssthresh() {
-    let (sender, receiver) = with_ecn(None);
-    let sender = SenderConfig {
-        recovery: Recovery::Sack,
-        linux: true,
-        prr: true,
-        ..sender
-    };
-    let receiver = ReceiverConfig {
-        sack: true,
-        ..receiver
-    };
-    let mut pipe =
-        Pipe::governed_by(Box::new(BelowThreshold), sender, receiver, 50).data_fate(|number, _| {
-            match number {
-                4 => MARKED_OUT,
-                _ => ARRIVES,
-            }
-        });
+    let mut pipe = fifth_packet_marked(Box::new(BelowThreshold));
     pipe.send_all_the_time(110);
     // Of fourteen packets two are to be left: the six ACKs that echo let ceil(6 * 2 / 14) = 1 leave. 14 - 6 + 1 are in flight.
     assert_eq!((pipe.sender.cwnd(), pipe.sender.ssthresh()), (9.0, 20.0));
