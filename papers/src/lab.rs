@@ -451,7 +451,6 @@ fn add_curves(
 
 #[cfg(test)]
 mod tests {
-
     use super::{LabLimits, control_files, fit};
     use crate::experiments;
     use crate::run::slowest_bps;

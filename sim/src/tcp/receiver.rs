@@ -722,8 +722,9 @@ impl Receiver {
         blocks
     }
 
-    /// Counts marked packets for AccECN; true if the packet is to be acknowledged at once. A mark after a packet without one, and each second mark that no ACK has reported,
-    /// is (RFC 9768 section 3.2.2.5.1), and with quick ACKs a packet without a mark after one that had it (`tcp_ecn_received_counters`).
+    /// Counts marked packets for AccECN; true if the packet is to be acknowledged at once. A mark after a packet without one, and
+    /// each second mark that no ACK has reported, is (RFC 9768 section 3.2.2.5.1), and with quick ACKs a packet without a mark after one
+    /// that had it (`tcp_ecn_received_counters`).
     fn count_mark(&mut self, marked: bool) -> bool {
         let before = std::mem::replace(&mut self.newest_marked, marked);
         if marked {
