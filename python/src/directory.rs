@@ -92,15 +92,10 @@ impl Directory {
         py.detach(|| {
             let (mut found, mut stale) = (Vec::new(), Vec::new());
             for (point, seed) in keys {
-                match self
-                    .directory
-                    .finished(point, &self.file.points[point], seed)
-                {
+                let of_sweep = &self.file.points[point];
+                match self.directory.finished_with_series(point, of_sweep, seed) {
                     Ok(None) => {}
-                    Ok(Some(mut run)) => match self.directory.load_series(point, &mut run) {
-                        Ok(()) => found.push(((point, seed), run)),
-                        Err(reason) => stale.push(reason.to_string()),
-                    },
+                    Ok(Some(run)) => found.push(((point, seed), run)),
                     Err(reason) => stale.push(reason.to_string()),
                 }
             }

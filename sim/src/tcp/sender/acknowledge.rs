@@ -184,7 +184,7 @@ impl Sender {
                 flight_before,
             );
         }
-        let reduces = self.reduces_by_marks();
+        let reduces = self.reduction_by_marks().is_some();
         if reduces && delivery.packets > 0 {
             self.reduce_proportionally(delivery.packets, safe);
         }
@@ -409,8 +409,6 @@ impl Sender {
         if self.loss_timer != LossTimer::Off {
             self.forget_probe();
             self.outstanding.begin_recovery_by_time();
-            // All may be retransmitted already, where the recovery before has just ended.
-            self.retransmit_first = self.outstanding.next_overdue().is_some();
         } else if self.config.recovery == Recovery::Sack {
             self.outstanding.begin_recovery();
         } else {
@@ -424,11 +422,7 @@ impl Sender {
     pub(super) fn reduce_proportionally(&mut self, delivered: u32, safe: bool) {
         if self.config.recovery == Recovery::Sack && !self.control.governs_recovery() {
             let ssthresh = self.window.ssthresh.max(1.0) as u32;
-            let by_marks = self
-                .rack
-                .as_deref()
-                .and_then(|rack| rack.reduces_by_marks_to);
-            let goal = by_marks.unwrap_or(ssthresh);
+            let goal = self.reduction_by_marks().unwrap_or(ssthresh);
             let pipe = self.outstanding.pipe();
             let cwnd = self.proportional_rate.on_ack(pipe, goal, delivered, safe);
             self.window.cwnd = f64::from(cwnd);

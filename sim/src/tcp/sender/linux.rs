@@ -52,11 +52,9 @@ impl Sender {
         }
     }
 
-    /// Returns true while cwnd comes down because of marks: it does not grow meanwhile.
-    pub(super) fn reduces_by_marks(&self) -> bool {
-        self.rack
-            .as_deref()
-            .is_some_and(|rack| rack.reduces_by_marks_to.is_some())
+    /// The cwnd to which marks bring it down, while they do: it does not grow meanwhile.
+    pub(super) fn reduction_by_marks(&self) -> Option<u32> {
+        self.rack.as_deref()?.reduces_by_marks_to
     }
 
     /// Spreads a reduction that marks have caused over a round trip, as that of a recovery: PRR brings cwnd down from `before` to what the

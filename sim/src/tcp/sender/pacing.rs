@@ -28,6 +28,12 @@ impl Sender {
         let interval_ns = self
             .control
             .pacing_interval_ns(&self.window, self.smoothed_rtt_ns);
+        self.pause_by_control(now_ns, interval_ns);
+    }
+
+    /// The same with the control's interval, `None` where it has none.
+    #[inline]
+    fn pause_by_control(&mut self, now_ns: u64, interval_ns: Option<u64>) {
         if let Some(interval_ns) = interval_ns {
             let burst = self.burst_of_control();
             let pause_ns = interval_ns.saturating_mul(burst);
@@ -55,7 +61,7 @@ impl Sender {
         };
         if !as_linux {
             if !in_burst {
-                self.pace_by_control(now_ns);
+                self.pause_by_control(now_ns, by_control);
             }
             return;
         }

@@ -104,7 +104,10 @@ impl Sender {
     #[inline]
     fn plan(&mut self) -> Plan {
         if self.retransmit_first {
-            return Plan::Again(self.first_to_retransmit());
+            if let Some(number) = self.first_to_retransmit() {
+                return Plan::Again(number);
+            }
+            self.retransmit_first = false;
         }
         if self.loss_timer == LossTimer::ProbeDue {
             return self.plan_probe();
@@ -123,14 +126,14 @@ impl Sender {
         self.plan_new()
     }
 
-    /// The packet that begins a recovery: with RACK one that is deemed lost, otherwise the first.
+    /// The packet that begins a recovery: the first, or with RACK one that is deemed lost. There is none of these if all are retransmitted
+    /// already, where the recovery before has just ended.
     #[cold]
-    fn first_to_retransmit(&mut self) -> u64 {
-        let by_time = match self.loss_timer {
-            LossTimer::Off => None,
+    fn first_to_retransmit(&mut self) -> Option<u64> {
+        match self.loss_timer {
+            LossTimer::Off => Some(self.outstanding.first()),
             _ => self.outstanding.next_overdue(),
-        };
-        by_time.unwrap_or(self.outstanding.first())
+        }
     }
 
     /// The probe at the end of a flight, whatever cwnd is: new data, if the receive window and
