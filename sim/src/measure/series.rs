@@ -260,8 +260,9 @@ impl Sampler {
         let (of_flows, of_links) = self.series.split_at_mut(flows);
         let mut of_senders = self.of_senders.finish();
         let mut of_receivers = self.of_receivers.finish();
-        for [_, goodput] in &mut of_receivers {
-            to_rates(goodput, self.interval.as_secs_f64());
+        for samples in &mut of_receivers {
+            let goodputs = samples.iter_mut().map(|[_, goodput]| goodput);
+            to_rates(goodputs, self.interval.as_secs_f64());
         }
         let none = Arc::new(vec![f64::NAN; samples]);
         let of_flows = of_flows.chunks_exact_mut(OF_FLOWS.len());
@@ -279,18 +280,20 @@ impl Sampler {
     }
 }
 
-/// Hands over the samples of some series, as many as `missing` has, which takes the place of those that are missing.
+/// Hands over samples to a series for each of their values, as many as `missing` has, which takes the place of those that are missing.
 fn hand_over<const VALUES: usize>(
-    values: Option<&mut [Vec<f64>; VALUES]>,
+    samples: Option<&mut Vec<[f64; VALUES]>>,
     missing: &Arc<Vec<f64>>,
     series: &mut [Series],
 ) {
-    let no_values = &mut [const { Vec::new() }; VALUES];
-    for (series, values) in series.iter_mut().zip(values.unwrap_or(no_values)) {
-        series.values = match mem::take(values) {
-            values if values.is_empty() => missing.clone(),
-            mut values => {
-                values.truncate(missing.len());
+    let samples = samples.map(mem::take).unwrap_or_default();
+    for (place, series) in series.iter_mut().enumerate() {
+        series.values = match samples.is_empty() {
+            true => missing.clone(),
+            false => {
+                let mut values = Vec::with_capacity(missing.len());
+                let present = samples.iter().take(missing.len());
+                values.extend(present.map(|sample| sample[place]));
                 values.extend_from_slice(&missing[values.len()..]);
                 Arc::new(values)
             }
@@ -299,7 +302,7 @@ fn hand_over<const VALUES: usize>(
 }
 
 /// Turns the bytes up to each sample into the bits per second since the sample before.
-fn to_rates(bytes: &mut [f64], interval_s: f64) {
+fn to_rates<'a>(bytes: impl Iterator<Item = &'a mut f64>, interval_s: f64) {
     let mut before = 0.0;
     for bytes in bytes {
         let so_far = mem::replace(bytes, (*bytes - before) * 8.0 / interval_s);
@@ -309,20 +312,20 @@ fn to_rates(bytes: &mut [f64], interval_s: f64) {
 
 /// The samples of flows' senders, of their receivers or of links so far: `VALUES` of each at a time.
 ///
-/// They are noted in the order in which they are taken, and sorted into series many at a time: the ends of thousands of series are not in
-/// the cache.
+/// They are noted in the order in which they are taken, and sorted by flow or link many at a time: the ends of thousands of lists are not in
+/// the cache. All values of a sample lie together until the end of the run, so that there is one such list for each, not one for each value.
 #[derive(Debug)]
 struct Samples<const VALUES: usize> {
     interval_ns: u64,
     /// The value of samples that were not noted.
     unnoted: f64,
-    /// Samples of a series for which there is room from the beginning.
+    /// Samples of a flow or link for which there is room from the beginning.
     room: usize,
     /// The next sample of each flow or link, by its number.
     next: Vec<Next>,
     noted: Vec<Noted<VALUES>>,
     /// The samples that were noted before those, by the number of the flow or link.
-    sorted: Vec<[Vec<f64>; VALUES]>,
+    sorted: Vec<Vec<[f64; VALUES]>>,
 }
 
 /// A sample that has not been taken.
@@ -369,8 +372,7 @@ impl<const VALUES: usize> Samples<VALUES> {
             number: 0,
             due_ns: self.interval_ns,
         };
-        self.sorted
-            .resize_with(of + 1, || [const { Vec::new() }; VALUES]);
+        self.sorted.resize_with(of + 1, Vec::new);
     }
 
     /// Returns true if a sample is due before `now`.
@@ -429,48 +431,44 @@ impl<const VALUES: usize> Samples<VALUES> {
         }
     }
 
-    /// Sorts those noted into their series.
+    /// Appends those noted to those of their flow or link.
     #[inline(never)]
     fn sort(&mut self) {
         for (number, noted) in self.noted.iter().enumerate() {
             if let Some(ahead) = self.noted.get(number + 2 * AHEAD) {
-                prefetch(&self.sorted[ahead.of], 2);
+                prefetch(&self.sorted[ahead.of], 1);
             }
             if let Some(ahead) = self.noted.get(number + AHEAD) {
-                let series = self.sorted[ahead.of].iter();
-                series.for_each(|series| prefetch_end(series));
+                prefetch_end(&self.sorted[ahead.of]);
             }
-            let series = &mut self.sorted[noted.of];
-            for (series, value) in series.iter_mut().zip(noted.values) {
-                if series.is_empty() {
-                    series.reserve_exact(self.room);
-                }
-                if series.len() < noted.samples.start {
-                    series.resize(noted.samples.start, self.unnoted);
-                }
-                // Mostly it is one.
-                series.push(value);
-                for _ in noted.samples.clone().skip(1) {
-                    series.push(value);
-                }
+            let sorted = &mut self.sorted[noted.of];
+            if sorted.is_empty() {
+                sorted.reserve_exact(self.room);
+            }
+            if sorted.len() < noted.samples.start {
+                sorted.resize(noted.samples.start, [self.unnoted; VALUES]);
+            }
+            // Mostly it is one.
+            sorted.push(noted.values);
+            for _ in noted.samples.clone().skip(1) {
+                sorted.push(noted.values);
             }
         }
         self.noted.clear();
     }
 
-    /// Removes all samples, and returns them by the number of the flow or link. Of those at the end of a series that were not noted, there are
-    /// none.
-    fn finish(&mut self) -> Vec<[Vec<f64>; VALUES]> {
+    /// Removes all samples, and returns them by the number of the flow or link. Of those at the end that were not noted, there are none.
+    fn finish(&mut self) -> Vec<Vec<[f64; VALUES]>> {
         self.sort();
         self.noted = Vec::new();
         mem::take(&mut self.sorted)
     }
 }
 
-/// Samples are sorted into their series so many at a time. They remain in the cache of a core until then.
+/// Samples are sorted so many at a time. They remain in the cache of a core until then.
 const NOTED: usize = 1 << 12;
 
-/// The series of so many samples ahead are prefetched.
+/// The lists of so many samples ahead are prefetched.
 const AHEAD: usize = 16;
 
 #[cfg(test)]
