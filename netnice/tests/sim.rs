@@ -418,6 +418,9 @@ fn doubtful_figures_are_warned_of_when_quiet_too() {
         assert!(warnings.contains(expected), "{expected}: {warnings}");
     }
     assert_eq!(warnings.lines().count(), 3, "{warnings}");
+    let output = run(&["sim", text(&file), "--quiet", "--seeds", "2"]);
+    let warnings = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(warnings.matches("in 2 of 2 runs)").count(), 2, "{warnings}");
 }
 
 #[test]

@@ -582,6 +582,45 @@ fn a_phase_effect_is_found_and_its_remedies_help() {
     assert_eq!(found[0].begins_at.as_deref(), Some("r1-r2"));
 }
 
+/// Four flows over one drop-tail queue; `access` is set on the links of their hosts, and `bottleneck` on the one that they share.
+fn dumbbell(access: &str, bottleneck: &str) -> String {
+    format!(
+        "name = \"dumbbell\"\nduration = \"60s\"\n[[nodes]]\nname = \"source\"\ncount = 4\n\
+         [[links]]\nfrom = \"source\"\nto = \"router\"\ndelay = \"1ms\"\n{access}\n\
+         [[links]]\nname = \"bottleneck\"\nfrom = \"router\"\nto = \"sink\"\nrate = \"10mbit\"\ndelay = \"20ms\"\n\
+         queue = \"60p\"\n{bottleneck}\n\
+         [[flows]]\nname = \"flow\"\nfrom = \"source\"\nto = \"sink\"\nstart_spread = \"1s\"\ncongestion_control = \"reno\"\n"
+    )
+}
+
+#[test]
+fn locked_out_flows_are_found_however_few_they_send() {
+    let effects = |access: &str, bottleneck: &str| {
+        let scenario = scenario(&dumbbell(access, bottleneck));
+        let results = run(&scenario, 1, || true).unwrap().unwrap();
+        phase_effects(&scenario, &results)
+    };
+    // The first flow sends a packet whenever the bottleneck does, at which all others find the queue full.
+    let found = effects("rate = \"10mbit\"", "");
+    assert_eq!(found.len(), 3, "{found:?}");
+    assert!(found.iter().all(|effect| effect.lost >= 0.3), "{found:?}");
+    let apart = effects("rate = \"10mbit\"\njitter = \"1.2ms\"", "");
+    assert_eq!(apart, []);
+}
+
+#[test]
+fn losses_by_chance_or_outages_are_no_phase_effect() {
+    for conditions in [
+        "loss = \"0.5%\"",
+        "loss_model = { kind = \"gilbert_elliott\", to_bad = \"0.5%\", to_good = \"20%\" }",
+        "outages = [{ at = \"5s\", duration = \"3s\", every = \"5s\" }]",
+    ] {
+        let scenario = scenario(&dumbbell("rate = \"10mbit\"", conditions));
+        let results = run(&scenario, 1, || true).unwrap().unwrap();
+        assert_eq!(phase_effects(&scenario, &results), [], "{conditions}");
+    }
+}
+
 /// 2 Mb/s of which 1 Mb/s is within its profile, over 1.5 Mb/s under RIO: what is dropped is OUT.
 #[test]
 fn packets_are_counted_by_colour() {

@@ -6,10 +6,11 @@
 //! in step with its departures, and a flow may meet it at the wrong moment again and again. Real hosts and links are not so exact.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
-use netnice_queue::DisciplineConfig;
+use netnice_queue::{DisciplineConfig, DropCause};
 
-use super::{FlowResult, RunResults};
+use super::{FlowResult, QueueResult, RunResults};
 use crate::model::{Scenario, Transport};
 use crate::network::{Layout, NetworkLink};
 
@@ -32,25 +33,21 @@ pub struct PhaseEffect {
 const LEAST_PACKETS: u64 = 100;
 /// Of a flow that has data throughout, fewer would be sent only if it lost most of them.
 const LEAST_PACKETS_THROUGHOUT: u64 = 20;
+/// Such a flow is locked out if it lost this share of its packets, however few they were: it waits for its RTO most of the time.
+const LOCKED_OUT: f64 = 0.3;
+/// One lost packet may be chance.
+const LEAST_LOST: u64 = 2;
 /// Less loss is nobody's concern.
 const LEAST_LOSS: f64 = 0.05;
-/// As many times as high as that of the links: a flow's share of the drops varies with its round trip and its bursts, too.
+/// Times as high as that of the links: a flow's share of the drops varies with its round trip and its bursts, too.
 const TIMES_EXPECTED: f64 = 10.0;
 /// The layout of more flows would take longer than it is worth.
 const MOST_FLOWS: usize = 10_000;
 
-/// Finds the flows of a run of `scenario` in the simulator that a phase effect hits: those over drop-tail queues that lose ten times as
-/// large a share as their links drop of all packets, and 5 % at least. They pass a link without a rate, begin at a queue that drops, or
-/// use TCP throughout the run over links without any chance.
+/// Finds the flows of a run of `scenario` in the simulator that a phase effect hits: those that lose ten times as large a share as their
+/// links drop of all packets, and 5 % at least, where all drops are those of full drop-tail queues and nothing on their paths, there and
+/// back, is left to chance. They pass a link without a rate, begin at a queue that drops, or use TCP throughout the run.
 pub fn phase_effects(scenario: &Scenario, run: &RunResults) -> Vec<PhaseEffect> {
-    let share = |part: u64, whole: u64| part as f64 / whole.max(1) as f64;
-    let suffers = |flow: &FlowResult| {
-        let least = match is_throughout(flow) {
-            true => LEAST_PACKETS_THROUGHOUT,
-            false => LEAST_PACKETS,
-        };
-        flow.packets_sent >= least && share(flow.packets_lost, flow.packets_sent) >= LEAST_LOSS
-    };
     let any = run.flows.iter().any(suffers);
     if run.lab.is_some() || !any || run.flows.len() > MOST_FLOWS {
         return Vec::new();
@@ -58,14 +55,15 @@ pub fn phase_effects(scenario: &Scenario, run: &RunResults) -> Vec<PhaseEffect> 
     let Ok(network) = Layout::new(scenario) else {
         return Vec::new();
     };
-    let drops: HashMap<&str, f64> = run
+    let queues: HashMap<&str, &QueueResult> = run
         .queues
         .iter()
-        .map(|queue| {
-            let dropped = queue.drops.iter().map(|drops| drops.packets).sum();
-            (queue.link.as_str(), share(dropped, queue.arrived))
-        })
+        .map(|queue| (queue.link.as_str(), queue))
         .collect();
+    let of_link = |link: &NetworkLink| {
+        let queue = queues.get(link.name.as_str());
+        queue.map_or(0.0, |queue| share(dropped(queue), queue.arrived))
+    };
     let flows = network.flows.iter().zip(&run.flows);
     let found = flows.filter_map(|(flow, result)| {
         let ([sender], [receiver]) = (&*flow.senders, &*flow.receivers) else {
@@ -74,26 +72,34 @@ pub fn phase_effects(scenario: &Scenario, run: &RunResults) -> Vec<PhaseEffect> 
         if !suffers(result) {
             return None;
         }
-        let path = network.path(*sender, *receiver)?;
-        let path: Vec<_> = path.into_iter().map(|link| &network.links[link]).collect();
-        let of_link = |name: &str| drops.get(name).copied().unwrap_or(0.0);
-        // Other disciplines have reasons of their own to drop one flow's packets.
-        let fair = path.iter().all(|link| {
-            of_link(&link.name) == 0.0 || matches!(*link.queue, DisciplineConfig::DropTail(_))
+        let links_of = |from, to| -> Option<Vec<&NetworkLink>> {
+            let path = network.path(from, to)?;
+            Some(path.into_iter().map(|link| &network.links[link]).collect())
+        };
+        let path = links_of(*sender, *receiver)?;
+        let back = links_of(*receiver, *sender)?;
+        // Other disciplines and causes have reasons of their own to drop one flow's packets.
+        let only_full_queues = path.iter().all(|link| {
+            let queue = queues.get(link.name.as_str());
+            queue.is_none_or(|queue| {
+                dropped(queue) == 0
+                    || matches!(*link.queue, DisciplineConfig::DropTail(_)) && only_overflows(queue)
+            })
         });
-        let kept: f64 = path.iter().map(|link| 1.0 - of_link(&link.name)).product();
-        let (lost, expected) = (share(result.packets_lost, result.packets_sent), 1.0 - kept);
+        let both_ways = || path.iter().chain(&back).copied();
+        let longest = both_ways().filter_map(packet_time).max();
+        let longest = longest.unwrap_or_default();
+        if !only_full_queues || both_ways().any(|link| has_chance(link, longest)) {
+            return None;
+        }
+        let kept: f64 = path.iter().map(|link| 1.0 - of_link(link)).product();
+        let ((lost, _), expected) = (lost(result), 1.0 - kept);
         let without_rate = path.iter().filter(|link| link.rate.is_none());
-        let links: Vec<String> = without_rate
-            .filter(|link| link.loss.as_f64() == 0.0 && link.conditions.policer.is_none())
-            .map(|link| link.name.clone())
-            .collect();
-        let first = path.first().filter(|link| of_link(&link.name) > 0.0);
+        let links: Vec<String> = without_rate.map(|link| link.name.clone()).collect();
+        let first = path.first().filter(|link| of_link(link) > 0.0);
         let begins_at = first.map(|link| link.name.clone());
-        let in_step = begins_at.is_some()
-            || !links.is_empty()
-            || is_throughout(result) && !path.iter().any(|link| has_chance(link));
-        let hit = fair && expected > 0.0 && lost >= TIMES_EXPECTED * expected && in_step;
+        let in_step = begins_at.is_some() || !links.is_empty() || is_throughout(result);
+        let hit = expected > 0.0 && lost >= TIMES_EXPECTED * expected && in_step;
         hit.then(|| PhaseEffect {
             flow: result.name.clone(),
             lost,
@@ -105,12 +111,58 @@ pub fn phase_effects(scenario: &Scenario, run: &RunResults) -> Vec<PhaseEffect> 
     found.collect()
 }
 
+/// Returns true if the flow lost enough of its packets, and those were enough to tell.
+fn suffers(flow: &FlowResult) -> bool {
+    let (lost, packets_lost) = lost(flow);
+    let throughout = is_throughout(flow);
+    let enough = match throughout {
+        true => flow.packets_sent >= LEAST_PACKETS_THROUGHOUT,
+        false => flow.packets_sent >= LEAST_PACKETS,
+    };
+    let locked_out = throughout && packets_lost >= LEAST_LOST && lost >= LOCKED_OUT;
+    lost >= LEAST_LOSS && (enough || locked_out)
+}
+
+/// Returns the share of its packets that the flow lost, and their number: of a flow that has no connection its SYNs.
+fn lost(flow: &FlowResult) -> (f64, u64) {
+    match flow.packets_sent {
+        0 if flow.timeouts > 0 => (1.0, flow.timeouts),
+        sent => (share(flow.packets_lost, sent), flow.packets_lost),
+    }
+}
+
 /// Returns true for a TCP flow that has data to the end. The few packets of a short one come in bursts, which a queue drops more of.
 fn is_throughout(flow: &FlowResult) -> bool {
     flow.transport == Transport::Tcp && flow.mean_cwnd > 0.0 && flow.completion_s.is_none()
 }
 
-/// Returns true if packets do not all take the same time, or not all of them arrive.
-fn has_chance(link: &NetworkLink) -> bool {
-    link.jitter.is_some() || link.loss.as_f64() > 0.0 || link.conditions.loss_model.is_some()
+/// Returns true if packets do not all take the same time, or not all of them arrive, by more than what a queue does. Jitter counts where
+/// it is a quarter of `packet_time` at least, the longest time that a packet takes on a link of the path: less leaves packets in step.
+fn has_chance(link: &NetworkLink, packet_time: Duration) -> bool {
+    let conditions = &link.conditions;
+    let jitter = link.jitter.map(|jitter| jitter.size.get());
+    jitter.is_some_and(|jitter| jitter > Duration::ZERO && 4 * jitter >= packet_time)
+        || link.loss.as_f64() > 0.0
+        || conditions.loss_model.is_some()
+        || conditions.trace.is_some()
+        || !conditions.outages.is_empty()
+}
+
+/// The time in which the link sends its largest packet; `None` if it takes none.
+fn packet_time(link: &NetworkLink) -> Option<Duration> {
+    link.rate.map(|rate| rate.time_to_send(link.packet_size))
+}
+
+fn share(part: u64, whole: u64) -> f64 {
+    part as f64 / whole.max(1) as f64
+}
+
+fn dropped(queue: &QueueResult) -> u64 {
+    queue.drops.iter().map(|drops| drops.packets).sum()
+}
+
+/// Returns true if the link dropped packets for a full queue only.
+fn only_overflows(queue: &QueueResult) -> bool {
+    let mut drops = queue.drops.iter().filter(|drops| drops.packets > 0);
+    drops.all(|drops| drops.cause == DropCause::QueueFull.name())
 }

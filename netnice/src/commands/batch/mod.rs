@@ -2,12 +2,12 @@
 //! A batch: all runs of a scenario, by `netnice sim` or `netnice lab`.
 
 mod control_files;
+mod doubts;
 pub mod figures;
 pub mod report;
 mod runs;
 pub mod traces;
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -16,8 +16,7 @@ use clap::{Args, ValueEnum};
 use netnice_scenario::model::Scenario;
 use netnice_scenario::network::Problem;
 use netnice_scenario::results::{
-    Backend, CallBeyondTheModel, Existing, Manifest, PhaseEffect, ResultsDirectory, RunResults,
-    SeriesFormat, Summary, calls_beyond_the_model, phase_effects,
+    Backend, Existing, Manifest, ResultsDirectory, RunResults, SeriesFormat, Summary,
 };
 use netnice_scenario::{ControlFiles, ScenarioFile, warnings};
 use nix::sys::signal::Signal;
@@ -25,6 +24,7 @@ use serde::Serialize;
 
 use crate::style;
 use crate::text::{self, say};
+use doubts::{warn_of_doubts, warn_of_some};
 use runs::Outcome;
 
 pub use runs::{Maker, warn_of_stale_runs};
@@ -81,77 +81,6 @@ pub struct BatchArguments {
 enum SeriesArgument {
     Text,
     Parquet,
-}
-
-/// Warnings of one kind that are shown at most.
-const MOST_WARNINGS: usize = 3;
-
-/// Warns of figures that say more about the scenario than about the controls, those of the first seed of each point.
-fn warn_of_doubts(file: &ScenarioFile, runs: &[RunResults]) {
-    let first_runs = file.points.iter().filter_map(|point| {
-        let run = runs.iter().find(|run| run.settings == point.settings)?;
-        Some((&point.scenario, run))
-    });
-    let first_runs: Vec<_> = first_runs.collect();
-    let effects = first_runs
-        .iter()
-        .flat_map(|(scenario, run)| phase_effects(scenario, run));
-    let effects: Vec<_> = effects.collect();
-    warn_of_some(&effects, "", warn_of_phase_effect);
-    let calls = first_runs
-        .iter()
-        .flat_map(|(_, run)| calls_beyond_the_model(run));
-    let mut warned = BTreeSet::new();
-    let calls: Vec<_> = calls
-        .filter(|call| warned.insert(call.flow.clone()))
-        .collect();
-    warn_of_some(&calls, "", warn_of_call);
-}
-
-/// Warns of the first of one kind, and says how many more there are; `where_all` says where they are shown.
-fn warn_of_some<T>(all: &[T], where_all: &str, warn: impl Fn(&T)) {
-    all.iter().take(MOST_WARNINGS).for_each(warn);
-    if let Some(more @ 1..) = all.len().checked_sub(MOST_WARNINGS) {
-        let warnings = if more == 1 { "warning" } else { "warnings" };
-        say!("netnice: {more} more {warnings} of this kind{where_all}");
-    }
-}
-
-/// Warns of a call whose score means little.
-fn warn_of_call(call: &CallBeyondTheModel) {
-    let cause = match call.late > call.lost {
-        true => {
-            "The delay of its first packet sets the time of all: `playout_delay` is for what others add later"
-        }
-        false => "Most of these were lost",
-    };
-    say!(
-        "netnice: warning: {:.0} % of the packets of `{}` could not be played, and its score (MOS) is no more than a sign of \
-         that: the E-model holds up to {:.0} % (ITU-T G.107). {cause}",
-        100.0 * call.not_played(),
-        call.flow,
-        100.0 * CallBeyondTheModel::MOST,
-    );
-}
-
-/// Warns of a flow whose loss says more about the simulation than about its control.
-fn warn_of_phase_effect(effect: &PhaseEffect) {
-    let jitter =
-        "all access links a `jitter` of about the time that a packet takes on the slowest link";
-    let remedy = match &effect.begins_at {
-        Some(link) => {
-            format!("Put a link with a `rate` between its host and `{link}`, or give {jitter}")
-        }
-        None if effect.links.is_empty() => format!("Give {jitter}"),
-        None => format!("Give {jitter}, or {} a `rate`", effect.links.join(" and ")),
-    };
-    say!(
-        "netnice: warning: `{}` lost {:.1} % of its packets, but the drop-tail queues on its path drop {:.2} % of all: a \
-         phase effect of hosts and links without any chance. {remedy}",
-        effect.flow,
-        100.0 * effect.lost,
-        100.0 * effect.expected,
-    );
 }
 
 /// The output of `--json`.
