@@ -163,6 +163,40 @@ fn fewer_threads_than_jobs_silently_make_the_same_runs() {
 }
 
 #[test]
+fn completion_times_and_percentiles_of_few_are_told_as_they_are() {
+    let (_directory, file) = place(
+        "name = \"n\"\nduration = \"20s\"\n[[links]]\nfrom = \"a\"\nto = \"b\"\nrate = \"8mbit\"\n
+[[flows]]\nname = \"file\"\nfrom = \"a\"\nto = \"b\"\nbytes = \"1MB\"\ncongestion_control = \"reno\"
+[[flows]]\nname = \"few\"\nfrom = \"a\"\nto = \"b\"\ncongestion_control = \"reno\"
+application = { kind = \"arrivals\", between_flows = \"500ms\", size = { kind = \"pareto\", mean = \"20kB\", shape = 1.5 } }
+[[figures]]\nname = \"file takes\"\nquantity = \"completion_time\"\nflows = [\"file\"]\n",
+    );
+    let report = succeeded(&run(&["sim", text(&file)]));
+    let line = |begin: &str| {
+        let line = report.lines().find(|line| line.starts_with(begin));
+        line.unwrap_or_else(|| panic!("{begin}: {report}"))
+    };
+    // 1 MB of 8 Mb/s, and headers.
+    assert!(line("file takes").contains(" 1."), "{report}");
+    assert!(line("file ").ends_with(" s"), "{report}");
+    assert!(!report.contains("Jain"), "{report}");
+    // Some forty transfers: their 99th percentile would be the longest.
+    let headings = report.lines().find(|line| line.contains("unfinished"));
+    let headings = headings.unwrap();
+    assert!(
+        headings.contains("95 %") && !headings.contains("99 %"),
+        "{headings}"
+    );
+    let unbounded = run(&[
+        "sim",
+        text(&file),
+        "--set",
+        "figures=[{name=\"n\",quantity=\"completion_time\",flows=[\"few\"]}]",
+    ]);
+    ended(&unbounded, 2, "only flows with `bytes` are");
+}
+
+#[test]
 fn what_is_there_is_not_computed_again_and_not_overwritten() {
     let (directory, file) = place(SCENARIO);
     let out = directory.path().join("out");
@@ -195,7 +229,13 @@ fn what_is_there_is_not_computed_again_and_not_overwritten() {
     assert_ne!(inode(&edited), edited_before);
 
     let other = run(&[&arguments[..], &["--resume", "--set", "duration=3s"]].concat());
-    ended(&other, 1, "another scenario");
+    ended(&other, 1, "without these settings");
+    let fewer = run(&[&arguments[..], &["--resume", "--seeds", "1"]].concat());
+    ended(&fewer, 1, "further seeds, such as 2");
+    let more = run(&[&arguments[..], &["--resume", "--seeds", "3"]].concat());
+    assert_eq!(points(&succeeded(&more)).as_array().unwrap().len(), 2);
+    assert_eq!(inode(&kept), kept_before);
+    assert!(out.join("runs/point-00001-seed-3.json").exists());
 }
 
 #[test]

@@ -7,8 +7,8 @@ use netnice_scenario::ScenarioFile;
 use netnice_scenario::model::{TrafficClass, Transport};
 use netnice_scenario::results::{
     Backend, Delays, DirectoryError, Distribution, Existing, FlowResult, Manifest, ResponseTimes,
-    ResultsDirectory, RunResults, Series, SeriesFormat, SizeClass, Slowdown, StaleRun, Subject,
-    Summary,
+    ResultsDirectory, RunResults, Series, SeriesFormat, SizeBin, SizeClass, Slowdown, StaleRun,
+    Subject, Summary,
 };
 
 const SCENARIO: &str = "name = \"test\"
@@ -102,7 +102,24 @@ fn finished_runs_are_kept_and_found_again() {
 
     let other = scenario(&[("duration".to_owned(), "2s".to_owned())]);
     let refused = ResultsDirectory::create(&path, manifest(&other), &other, Existing::Resume);
-    assert!(matches!(refused, Err(DirectoryError::OtherRuns(_))));
+    let refused = refused.unwrap_err().to_string();
+    assert!(
+        refused.contains("of a scenario without these settings; replace"),
+        "{refused}"
+    );
+    // The file has the seeds 1 and 2.
+    let seeds = |seeds: &str| scenario(&[("seeds".to_owned(), seeds.to_owned())]);
+    let fewer = seeds("[2]");
+    let refused = ResultsDirectory::create(&path, manifest(&fewer), &fewer, Existing::Resume);
+    let refused = refused.unwrap_err().to_string();
+    assert!(
+        refused.contains("of further seeds, such as 1;"),
+        "{refused}"
+    );
+    let more = seeds("[1, 2, 3]");
+    let resumed = ResultsDirectory::create(&path, manifest(&more), &more, Existing::Resume);
+    let found = resumed.unwrap().finished(1, &more.points[1], 2).unwrap();
+    assert_eq!(found.unwrap().flows, first.flows);
     // Without it nothing says whose the runs are; they are of no use to this scenario either way.
     fs::remove_file(path.join("manifest.json")).unwrap();
     for existing in [Existing::Refuse, Existing::Resume, Existing::Overwrite] {
@@ -337,6 +354,45 @@ fn a_summary_by_hand() {
         summary.points[1].figure(Subject::Flows, "bulk", "mean_one_way_delay"),
         None
     );
+}
+
+#[test]
+fn objects_are_counted_in_runs_that_have_none_too() {
+    let file = scenario(&[]);
+    let with_objects = |seed, objects: &[(u64, u64)]| {
+        let mut run = run(&file, 0, seed, &[1e5]);
+        let bins = objects.iter().map(|&(from_bytes, count)| SizeBin {
+            from_bytes,
+            to_bytes: 2 * from_bytes,
+            mean_bytes: 1.5 * from_bytes as f64,
+            response: Delays {
+                count,
+                mean_s: 0.2,
+                ..Delays::default()
+            },
+        });
+        run.response_times.push(ResponseTimes {
+            flow: "bulk".to_owned(),
+            unfinished: 0,
+            bins: bins.collect(),
+            classes: Vec::new(),
+            pages: None,
+        });
+        run
+    };
+    let runs = [
+        with_objects(1, &[(1000, 3)]),
+        with_objects(2, &[(1000, 5), (2000, 4)]),
+    ];
+    let summary = Summary::of(&runs);
+    let mean = |of: &str, quantity: &str| {
+        let figure = summary.points[0].figure(Subject::Objects, of, quantity);
+        figure.map(|figure| figure.value.mean)
+    };
+    assert_eq!(mean("bulk 1000-2000", "objects"), Some(4.0));
+    assert_eq!(mean("bulk 2000-4000", "objects"), Some(2.0));
+    // A time is of the runs that have one.
+    assert_eq!(mean("bulk 2000-4000", "response_time"), Some(0.2));
 }
 
 #[test]

@@ -62,6 +62,8 @@ pub enum FlowQuantity {
     P99OneWayDelay,
     /// Jain's index of their goodputs.
     JainIndex,
+    /// Mean time from the start of flows with `bytes` until their receivers have them; over the whole run. Nothing where one was not completed.
+    CompletionTime,
     /// Mean response time of web objects and of transfers that arrived; over the whole run.
     ResponseTime,
     /// 95 % of the web objects or transfers took no longer; over the whole run, and of web objects where all are alike.
@@ -100,6 +102,7 @@ impl FlowQuantity {
             FlowQuantity::P95OneWayDelay => "p95_one_way_delay",
             FlowQuantity::P99OneWayDelay => "p99_one_way_delay",
             FlowQuantity::JainIndex => "jain_index",
+            FlowQuantity::CompletionTime => "completion_time",
             FlowQuantity::ResponseTime => "response_time",
             FlowQuantity::P95ResponseTime => "p95_response_time",
             FlowQuantity::P99ResponseTime => "p99_response_time",

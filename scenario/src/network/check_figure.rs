@@ -98,6 +98,9 @@ fn check_flows(
             _ => (false, false, false),
         };
         match quantity {
+            FlowQuantity::CompletionTime if flow.bytes.is_none() => {
+                findings.add(&place, "is never completed; only flows with `bytes` are");
+            }
             FlowQuantity::ResponseTime if !has_responses => {
                 findings.add(
                     &place,

@@ -35,7 +35,8 @@ fn unit(figure: &DerivedFigure) -> &'static str {
         FlowQuantity::TimeTo90Percent => "s",
         _ if figure.over.is_some() => "",
         FlowQuantity::Goodput | FlowQuantity::Throughput | FlowQuantity::BitRate => "bit/s",
-        FlowQuantity::ResponseTime
+        FlowQuantity::CompletionTime
+        | FlowQuantity::ResponseTime
         | FlowQuantity::P95ResponseTime
         | FlowQuantity::P99ResponseTime
         | FlowQuantity::PageTime
@@ -102,6 +103,10 @@ fn of_flows(
         }
         FlowQuantity::P95OneWayDelay => delays(&flows).map(|it| it.p95_s).reduce(f64::max),
         FlowQuantity::P99OneWayDelay => delays(&flows).map(|it| it.p99_s).reduce(f64::max),
+        FlowQuantity::CompletionTime => {
+            let times: Option<Vec<f64>> = flows.iter().map(|flow| flow.completion_s).collect();
+            mean(times?.into_iter())
+        }
         FlowQuantity::ResponseTime => {
             let times = || bins(run, &flows).map(|bin| (bin.count as f64, bin.mean_s));
             let objects: f64 = times().map(|(count, _)| count).sum();

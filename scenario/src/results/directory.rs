@@ -123,11 +123,36 @@ impl Manifest {
         }
     }
 
-    /// Runs of both give the same figures.
-    fn same_runs(&self, other: &Manifest) -> bool {
-        self.scenario_hash == other.scenario_hash
-            && self.version == other.version
-            && self.backend == other.backend
+    /// Why runs of `wanted` cannot be added to those of this manifest: what it has that `wanted` has not. `None` if they can be.
+    fn differs_from(&self, wanted: &Manifest) -> Option<String> {
+        if self.backend != wanted.backend {
+            return Some(match self.backend {
+                Backend::Simulation => "`netnice sim`".to_owned(),
+                Backend::Lab => "`netnice lab`".to_owned(),
+            });
+        }
+        if self.version != wanted.version {
+            return Some(format!("netnice {}", self.version));
+        }
+        if self.scenario_hash != wanted.scenario_hash {
+            let settings = |manifest: &Manifest| -> Vec<String> {
+                let settings = manifest.settings.iter();
+                let settings = settings.filter(|(key, _)| key != "seeds");
+                settings
+                    .map(|(key, value)| format!("{key}={value}"))
+                    .collect()
+            };
+            let had = settings(self);
+            return Some(match () {
+                () if had == settings(wanted) => {
+                    "another text of the scenario, which is in its scenario.toml".to_owned()
+                }
+                () if had.is_empty() => "a scenario without these settings".to_owned(),
+                () => format!("other settings ({})", had.join(", ")),
+            });
+        }
+        let missing = self.seeds.iter().find(|seed| !wanted.seeds.contains(seed));
+        missing.map(|seed| format!("further seeds, such as {seed}"))
     }
 }
 
@@ -138,8 +163,13 @@ pub enum DirectoryError {
     #[error("{} holds results already; reuse them with --resume, replace them with --overwrite, or choose another directory", .0.display())]
     Occupied(PathBuf),
     /// Results of something else are there.
-    #[error("{} holds results of another scenario, version or setting; choose another directory", .0.display())]
-    OtherRuns(PathBuf),
+    #[error("{} holds results of {of}; replace them with --overwrite, or choose another directory", path.display())]
+    OtherRuns {
+        /// The directory.
+        path: PathBuf,
+        /// What they are of.
+        of: String,
+    },
     /// Time series are there in another format.
     #[error("{} holds time series as {}; leave out --series, or choose another directory", path.display(), format.name())]
     OtherSeries {
@@ -230,8 +260,9 @@ impl ResultsDirectory {
             if existing == Existing::Refuse {
                 return Err(DirectoryError::Occupied(path.to_owned()));
             }
-            if !before.manifest.same_runs(&manifest) {
-                return Err(DirectoryError::OtherRuns(path.to_owned()));
+            if let Some(of) = before.manifest.differs_from(&manifest) {
+                let path = path.to_owned();
+                return Err(DirectoryError::OtherRuns { path, of });
             }
             let format = before.series_format();
             if manifest.series.is_some_and(|wanted| wanted != format) {

@@ -2,7 +2,7 @@
 //! All runs together: for each point of the sweep, each figure's mean over the seeds.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use crate::model::TrafficClass;
 
 use super::run::sizes_in_words;
 use super::{
-    CallResult, Distribution, Estimate, FlowResult, RunResults, VideoQuality, VideoResult,
+    CallResult, Distribution, Estimate, FlowResult, RunResults, SizeBin, VideoQuality, VideoResult,
     jain_index,
 };
 
@@ -351,6 +351,7 @@ fn figures(runs: &[&RunResults]) -> Vec<Figure> {
     const OTHERS: usize = 1000;
     let most = runs.iter().map(|run| most_figures(run)).max();
     let mut gathered = Gathered::with_capacity(most.unwrap_or(0) + OTHERS);
+    let all_bins: BTreeSet<_> = runs.iter().flat_map(|run| bins(run)).collect();
     for run in runs {
         for (group, flows) in run.groups() {
             add_group(&mut gathered, group, &flows);
@@ -403,6 +404,13 @@ fn figures(runs: &[&RunResults]) -> Vec<Figure> {
                 add("p95_response_time", Unit::Seconds, bin.response.p95_s);
                 add("objects", Unit::None, bin.response.count as f64);
             }
+            // In this run there was no such object.
+            let here: HashSet<_> = responses.bins.iter().map(limits).collect();
+            let of_flow = all_bins.iter().filter(|bin| bin.0 == responses.flow);
+            for (flow, from, to) in of_flow.filter(|bin| !here.contains(&(bin.1, bin.2))) {
+                let of = format!("{flow} {from}-{to}");
+                gathered.add(Subject::Objects, &of, "objects", Unit::None, 0.0);
+            }
             if let Some(pages) = &responses.pages {
                 let mut add = |quantity, unit, value| {
                     gathered.add(Subject::Pages, &responses.flow, quantity, unit, value);
@@ -451,6 +459,18 @@ fn figures(runs: &[&RunResults]) -> Vec<Figure> {
         }
     }
     gathered.finish()
+}
+
+/// The flows with response times of a run, and the limits of the sizes of their objects, in bytes.
+fn bins(run: &RunResults) -> impl Iterator<Item = (&str, u64, u64)> {
+    run.response_times.iter().flat_map(|responses| {
+        let bins = responses.bins.iter().map(limits);
+        bins.map(|(from, to)| (responses.flow.as_str(), from, to))
+    })
+}
+
+fn limits(bin: &SizeBin) -> (u64, u64) {
+    (bin.from_bytes, bin.to_bytes)
 }
 
 /// Results of single flows by group, in the order in which the groups first appear.

@@ -34,9 +34,12 @@ pub fn rate(value: &Estimate) -> String {
     scaled(value, scale, unit)
 }
 
-/// Formats a time in milliseconds.
+/// Formats a time in milliseconds, and from ten seconds on in seconds.
 pub fn time(value: &Estimate) -> String {
-    scaled(value, 1e-3, "ms")
+    match value.mean {
+        9.9995.. => seconds(value),
+        _ => scaled(value, 1e-3, "ms"),
+    }
 }
 
 /// Formats a time in seconds.
@@ -84,6 +87,10 @@ mod tests {
         let one = |value| Estimate::of(&[value]).unwrap();
         assert_eq!(rate(&one(45_600.0)), "45.6 kb/s");
         assert_eq!(time(&one(0.1234)), "123 ms");
+        assert_eq!(
+            (time(&one(9.999)), time(&one(12.34))),
+            ("9999 ms".to_owned(), "12.3 s".to_owned())
+        );
         assert_eq!(percent(&one(0.0123)), "1.23 %");
         assert_eq!(fraction(&one(0.5)), "0.500");
         assert_eq!(ratio(&one(0.0024)), "0.24 %");

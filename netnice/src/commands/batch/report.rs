@@ -41,6 +41,7 @@ pub fn report(file: &ScenarioFile, runs: &[RunResults], summary: &Summary) -> St
                 "RTOs",
                 "mean RTT",
                 "one-way delay",
+                "completion",
                 "Jain's index",
             ][..],
             1,
@@ -131,11 +132,28 @@ pub fn report(file: &ScenarioFile, runs: &[RunResults], summary: &Summary) -> St
         let headings = headings.iter().map(|&heading| heading.to_owned());
         let mut table: Vec<Vec<String>> = vec![file.axes.iter().cloned().chain(headings).collect()];
         table.extend(rows);
-        let left: Vec<usize> = (0..file.axes.len() + left).collect();
+        let left = file.axes.len() + left;
+        leave_out_empty_columns(&mut table, left);
+        let left: Vec<usize> = (0..left).collect();
         let _ = writeln!(report, "\n{title}");
         write_table(&mut report, &table, &left);
     }
     report
+}
+
+/// What a table has in place of a figure that there is not.
+const NO_FIGURE: &str = "-";
+
+/// Leaves out the columns of figures that no row has. The first `left` are no figures.
+fn leave_out_empty_columns(table: &mut [Vec<String>], left: usize) {
+    let columns = table.first().map_or(0, Vec::len);
+    for column in (left..columns).rev() {
+        if table[1..].iter().all(|row| row[column] == NO_FIGURE) {
+            for row in &mut *table {
+                row.remove(column);
+            }
+        }
+    }
 }
 
 /// Writes a table whose first row is its headings; columns in `left` are left-aligned.
@@ -172,7 +190,7 @@ fn write_figures(report: &mut String, summary: &Summary) {
             let figure =
                 figures.find(|figure| figure.subject == Subject::Figure && *figure.of == *name);
             figure.map_or_else(
-                || "-".to_owned(),
+                || NO_FIGURE.to_owned(),
                 |figure| derived_words(figure.unit.name(), &figure.quantity)(&figure.value),
             )
         });
@@ -186,7 +204,7 @@ fn write_figures(report: &mut String, summary: &Summary) {
 pub fn derived_words(unit: &str, quantity: &str) -> Words {
     match (unit, quantity) {
         ("bit/s", _) => rate,
-        ("s", "time_to_90_percent" | "stall_time") => seconds,
+        ("s", "completion_time" | "time_to_90_percent" | "stall_time") => seconds,
         ("s", _) => time,
         (_, "jain_index") => fraction,
         (_, "loss") => percent,
@@ -229,6 +247,7 @@ fn flow_rows(point: &PointSummary) -> Vec<Vec<String>> {
             cell(point, Subject::Flows, name, ("timeouts", plain)),
             cell(point, Subject::Flows, name, ("mean_rtt", time)),
             cell(point, Subject::Flows, name, ("mean_one_way_delay", time)),
+            cell(point, Subject::Flows, name, ("completion", seconds)),
             cell(point, Subject::Flows, name, ("jain_index", fraction)),
         ]
     });
@@ -318,7 +337,13 @@ fn response_rows(point: &PointSummary) -> Vec<Vec<String>> {
             format!("{name} B"),
             cell(point, Subject::Objects, name, ("objects", plain)),
             cell(point, Subject::Objects, name, ("response_time", time)),
-            cell(point, Subject::Objects, name, ("p95_response_time", time)),
+            percentile(
+                point,
+                Subject::Objects,
+                name,
+                ("objects", 95.0),
+                ("p95_response_time", time),
+            ),
         ]
     });
     rows.collect()
@@ -327,14 +352,16 @@ fn response_rows(point: &PointSummary) -> Vec<Vec<String>> {
 fn page_rows(point: &PointSummary) -> Vec<Vec<String>> {
     let rows = subjects(point, Subject::Pages).into_iter().map(|name| {
         let of = |quantity, words: Words| cell(point, Subject::Pages, name, (quantity, words));
+        let at =
+            |percent, figure| percentile(point, Subject::Pages, name, ("pages", percent), figure);
         vec![
             name.to_owned(),
             of("pages", plain),
             of("unfinished", plain),
             of("page_time", time),
             of("p50_page_time", time),
-            of("p95_page_time", time),
-            of("p99_page_time", time),
+            at(95.0, ("p95_page_time", time)),
+            at(99.0, ("p99_page_time", time)),
         ]
     });
     rows.collect()
@@ -343,18 +370,22 @@ fn page_rows(point: &PointSummary) -> Vec<Vec<String>> {
 fn transfer_rows(point: &PointSummary) -> Vec<Vec<String>> {
     let rows = subjects(point, Subject::Transfers).into_iter().map(|name| {
         let of = |quantity, words: Words| cell(point, Subject::Transfers, name, (quantity, words));
+        let at = |percent, figure| {
+            let count = ("transfers", percent);
+            percentile(point, Subject::Transfers, name, count, figure)
+        };
         vec![
             name.to_owned(),
             of("transfers", plain),
             of("unfinished", plain),
             of("completion", time),
             of("p50_completion", time),
-            of("p95_completion", time),
-            of("p99_completion", time),
+            at(95.0, ("p95_completion", time)),
+            at(99.0, ("p99_completion", time)),
             of("slowdown", plain),
             of("p50_slowdown", plain),
-            of("p95_slowdown", plain),
-            of("p99_slowdown", plain),
+            at(95.0, ("p95_slowdown", plain)),
+            at(99.0, ("p99_slowdown", plain)),
         ]
     });
     rows.collect()
@@ -414,5 +445,45 @@ fn cell(
     (quantity, words): (&str, Words),
 ) -> String {
     let figure = point.figure(subject, of, quantity);
-    figure.map_or_else(|| "-".to_owned(), |figure| words(&figure.value))
+    figure.map_or_else(|| NO_FIGURE.to_owned(), |figure| words(&figure.value))
+}
+
+/// Formats a figure of the `percent`th percentile like [`cell`], or returns a dash if the runs have fewer than 100 / (100 - `percent`) values,
+/// of which `count` is the mean number: it would be their greatest.
+fn percentile(
+    point: &PointSummary,
+    subject: Subject,
+    of: &str,
+    (count, percent): (&str, f64),
+    (quantity, words): (&str, Words),
+) -> String {
+    let least = 100.0 / (100.0 - percent);
+    match point.figure(subject, of, count) {
+        Some(count) if count.value.mean < least => NO_FIGURE.to_owned(),
+        _ => cell(point, subject, of, (quantity, words)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_without_a_figure_are_left_out() {
+        let row = |cells: [&str; 4]| cells.map(str::to_owned).to_vec();
+        let mut table = vec![
+            row(["", "loss", "completion", "index"]),
+            row(["-", "0.1 %", "-", "-"]),
+            row(["b", "-", "-", "0.5"]),
+        ];
+        leave_out_empty_columns(&mut table, 1);
+        assert_eq!(
+            table,
+            [
+                ["", "loss", "index"],
+                ["-", "0.1 %", "-"],
+                ["b", "-", "0.5"]
+            ]
+        );
+    }
 }
