@@ -23,7 +23,7 @@ const GROUP: usize = 4 * ROWS;
 /// The fields of a column; each may be absent.
 type Values<'a, T> = Box<dyn Iterator<Item = Option<T>> + 'a>;
 
-/// The type of a column: of [`Cell::Whole`] while no cell needs more.
+/// The type of a column: of [`Cell::Whole`] while no cell needs more, and of numbers if no row has a cell.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
     Whole,
@@ -32,15 +32,16 @@ enum Kind {
 }
 
 impl Kind {
-    /// The type of a column with this cell and others that have the type `self`.
-    fn with(self, cell: &Cell) -> Kind {
+    /// The type of a column with this cell and others that have the type `others`, if there are any.
+    fn with(others: Option<Kind>, cell: &Cell) -> Option<Kind> {
         match cell {
-            Cell::Text(_) => Kind::Text,
-            _ if self == Kind::Text => Kind::Text,
-            Cell::Number(number) if number.is_finite() => Kind::Number,
+            Cell::Text(_) => Some(Kind::Text),
+            _ if others == Some(Kind::Text) => others,
+            Cell::Number(number) if number.is_finite() => Some(Kind::Number),
+            Cell::Number(_) => others,
             // Above it the type of whole numbers has no room.
-            Cell::Whole(number) if i64::try_from(*number).is_err() => Kind::Number,
-            _ => self,
+            Cell::Whole(number) if i64::try_from(*number).is_err() => Some(Kind::Number),
+            Cell::Whole(_) => others.or(Some(Kind::Whole)),
         }
     }
 
@@ -122,12 +123,14 @@ fn write_in_groups(
     to: impl Write + Send,
     of_rows: usize,
 ) -> Result<()> {
-    let mut kinds = vec![Kind::Whole; rows.columns.len()];
+    let mut kinds = vec![None; rows.columns.len()];
     for row in of_types {
         for (kind, cell) in kinds.iter_mut().zip(&row) {
-            *kind = kind.with(cell);
+            *kind = Kind::with(*kind, cell);
         }
     }
+    let kinds = kinds.into_iter().map(|kind| kind.unwrap_or(Kind::Number));
+    let kinds: Vec<Kind> = kinds.collect();
     let fields = rows.columns.iter().zip(&kinds);
     let fields = fields.map(|(name, kind)| kind.field(name));
     let schema = Type::group_type_builder("results")
@@ -192,6 +195,23 @@ mod tests {
                 ],
                 [Field::Null, Field::Null, Field::Null],
             ]
+        );
+    }
+
+    #[test]
+    fn a_column_without_a_value_is_of_numbers() {
+        let table = Table {
+            columns: ["seed", "completion_s"].map(str::to_owned).to_vec(),
+            rows: vec![vec![1u64.into(), f64::NAN.into()]],
+        };
+        let mut file = tempfile::tempfile().unwrap();
+        write(table.rows(), table.rows(), &mut file).unwrap();
+        let reader = SerializedFileReader::new(file).unwrap();
+        let columns = reader.metadata().file_metadata().schema_descr().columns();
+        let types = columns.iter().map(|column| column.physical_type());
+        assert_eq!(
+            types.collect::<Vec<_>>(),
+            [PhysicalType::INT64, PhysicalType::DOUBLE]
         );
     }
 

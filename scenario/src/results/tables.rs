@@ -432,3 +432,47 @@ fn videos<'a>(axes: &[String], runs: &'a [RunResults]) -> Rows<'a> {
         "start_up_s": video.quality.start_up_s,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn the_documentation_lists_the_columns_of_the_tables() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/results.md");
+        let text = fs::read_to_string(path).unwrap();
+        let table = text.split_once("<!-- columns -->\n").unwrap().1;
+        let table = table.split("\n\n").next().unwrap();
+        // Words in code style outside brackets, of which a column has its meaning or its values.
+        let names = |cell: &str| -> Vec<String> {
+            let mut depth = 0;
+            let outside: String = cell
+                .chars()
+                .filter(|&character| {
+                    depth += i32::from(character == '(') - i32::from(character == ')');
+                    depth == 0
+                })
+                .collect();
+            let names = outside.split('`').skip(1).step_by(2);
+            names.map(str::to_owned).collect()
+        };
+        let documented: Vec<(String, Vec<String>)> = table
+            .lines()
+            .skip(2)
+            .map(|row| {
+                let cells: Vec<&str> = row.split('|').collect();
+                (names(cells[1]).remove(0), names(cells[3]))
+            })
+            .collect();
+        let summary = Summary::default();
+        let mut expected: Vec<(String, Vec<String>)> = all(&[], &[], &summary)
+            .map(|(name, rows)| (name.to_owned(), rows.columns))
+            .collect();
+        let columns = series(&[], &[]).columns().map(str::to_owned).collect();
+        expected.push((SERIES.to_owned(), columns));
+        assert_eq!(documented, expected);
+    }
+}
