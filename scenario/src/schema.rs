@@ -8,7 +8,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 
 use crate::model::Scenario;
-use crate::parse::{NONE, UNDONE_BY_NONE};
+use crate::parse::{NONE, NONE_THAT_WAY, UNDONE_BY_NONE};
 
 /// The schema (draft 2020-12), for editors and other programs.
 pub fn json_schema() -> Schema {
@@ -18,14 +18,23 @@ pub fn json_schema() -> Schema {
         let named = format!("/properties/{list}/items/$ref");
         let name = schema.pointer(&named).and_then(Value::as_str);
         let path = name.map(|name| format!("{}/properties", name.trim_start_matches('#')));
-        let properties = path.and_then(|path| schema.pointer_mut(&path)?.as_object_mut());
-        for (field, property) in properties.into_iter().flatten() {
-            if fields.contains(&field.as_str()) {
-                *property = json!({"anyOf": [property.take(), {"const": NONE}]});
-            }
+        if let Some(path) = path {
+            allow_none(&mut schema, &path, fields);
         }
     }
+    let that_way = NONE_THAT_WAY.map(|(field, _)| field);
+    allow_none(&mut schema, "/$defs/LinkChanges/properties", &that_way);
     schema
+}
+
+/// Allows [`NONE`] as the value of these fields of the properties at `path`.
+fn allow_none(schema: &mut Schema, path: &str, fields: &[&str]) {
+    let properties = schema.pointer_mut(path).and_then(Value::as_object_mut);
+    for (field, property) in properties.into_iter().flatten() {
+        if fields.contains(&field.as_str()) {
+            *property = json!({"anyOf": [property.take(), {"const": NONE}]});
+        }
+    }
 }
 
 /// The keys of the whole file, in the order of the type.

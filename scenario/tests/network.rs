@@ -514,15 +514,18 @@ fn the_hash_is_of_text_and_settings() {
             .iter()
             .map(|&(key, value)| (key.to_owned(), value.to_owned()))
             .collect();
-        ScenarioFile::parse("x", text, &settings, None)
-            .unwrap()
-            .hash
+        let file = ScenarioFile::parse("x", text, &settings, None).unwrap();
+        (file.hash, file.hash_of_runs)
     };
     let plain = hash(&text, &[]);
-    assert_eq!(plain.len(), 64);
+    assert_eq!((plain.0.len(), &plain.0), (64, &plain.1));
     assert_eq!(plain, hash(&text, &[]));
-    assert_ne!(plain, hash(&format!("{text}\n"), &[]));
-    assert_ne!(plain, hash(&text, &[("seeds", "2")]));
+    assert_ne!(plain.1, hash(&format!("{text}\n"), &[]).1);
+    assert_ne!(plain.1, hash(&text, &[("duration", "2s")]).1);
+    // Which seeds are wanted changes no run.
+    let seeds = hash(&text, &[("seeds", "2")]);
+    assert_ne!(plain.0, seeds.0);
+    assert_eq!(plain.1, seeds.1);
 }
 
 /// The problem of a scenario of these nodes and this application of a flow from `a` to `b`.

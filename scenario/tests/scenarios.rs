@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use netnice_congestion::parameter_table::PARAMETERS;
-use netnice_scenario::{ScenarioFile, explain, json_schema};
+use netnice_scenario::{Layout, ScenarioFile, explain, json_schema};
 
 fn scenarios() -> Vec<PathBuf> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios");
@@ -319,4 +319,25 @@ fn the_documentation_lists_the_parameters_of_the_table() {
         );
     }
     assert_eq!(documented.len(), expected.len());
+}
+
+#[test]
+fn none_of_a_way_back_is_none_that_way() {
+    let text = "name = \"n\"\nduration = \"1s\"\n[[links]]\nfrom = \"a\"\nto = \"b\"\nrate = \"1mbit\"\njitter = \"1ms\"\n\
+                loss_model = { kind = \"periodic\", every = 10 }\nreverse = { loss_model = \"none\", jitter = \"none\" }\n\
+                [[flows]]\nname = \"f\"\nfrom = \"a\"\nto = \"b\"\ncongestion_control = \"reno\"\n";
+    let file =
+        ScenarioFile::parse("n.toml", text, &[], None).unwrap_or_else(|error| panic!("{error}"));
+    let layout = Layout::new(file.scenario()).unwrap();
+    let conditions: Vec<_> = layout
+        .links
+        .iter()
+        .map(|link| {
+            let jitter = link
+                .jitter
+                .is_some_and(|jitter| !jitter.size.get().is_zero());
+            (link.conditions.loss_model.is_some(), jitter)
+        })
+        .collect();
+    assert_eq!(conditions, [(true, true), (false, false)]);
 }

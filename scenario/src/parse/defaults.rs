@@ -2,6 +2,7 @@
 //! `[defaults.links]` and `[defaults.flows]`: fields that all links or flows have unless they say otherwise.
 
 use super::fault::Fault;
+use super::settings;
 use super::tree::{Entry, Node, Value};
 use crate::did_you_mean::among;
 use crate::network::Step;
@@ -31,6 +32,12 @@ pub(crate) const UNDONE_BY_NONE: [(&str, &[&str]); 2] = [
     ("flows", &["bytes", "stop"]),
 ];
 
+/// Fields of a link's `reverse` that may be [`NONE`], and what says the same of that direction.
+pub(crate) const NONE_THAT_WAY: [(&str, (&str, &str)); 2] = [
+    ("loss_model", ("loss", "0%")),
+    ("jitter", ("jitter", "0ms")),
+];
+
 /// Puts the defaults in where nothing is given, and then takes out what is `"none"`.
 pub(super) fn apply(root: &mut Node) -> Result<(), Fault> {
     put_in(root)?;
@@ -44,9 +51,23 @@ pub(super) fn apply(root: &mut Node) -> Result<(), Fault> {
                     !(fields.contains(&entry.key.as_str()) && is_none(&entry.node))
                 });
             }
+            if let Some(Value::Table(entries)) = node.get_mut("reverse").map(|it| &mut it.value) {
+                entries.iter_mut().for_each(replace_none);
+            }
         }
     }
     Ok(())
+}
+
+/// Replaces `"none"` in a link's `reverse`, where leaving a field out means that it is as in the other direction.
+fn replace_none(entry: &mut Entry) {
+    let mut replacements = NONE_THAT_WAY.iter();
+    let replacement = replacements.find(|(field, _)| *field == entry.key);
+    if let Some((_, (key, value))) = replacement.filter(|_| is_none(&entry.node)) {
+        entry.key = (*key).to_owned();
+        entry.node = Node::new(entry.node.origin.clone(), Value::Text((*value).to_owned()));
+        settings::expand(entry);
+    }
 }
 
 /// Returns true for the text `"none"`, also where it is the short form of a table.

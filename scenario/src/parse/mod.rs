@@ -25,7 +25,7 @@ use fault::{Fault, Origin};
 use settings::Setting;
 use tree::Node;
 
-pub(crate) use defaults::{NONE, UNDONE_BY_NONE};
+pub(crate) use defaults::{NONE, NONE_THAT_WAY, UNDONE_BY_NONE};
 
 pub use control_files::ControlFiles;
 pub use error::{ScenarioError, ScenarioProblem};
@@ -41,10 +41,26 @@ pub struct ScenarioFile {
     pub settings: Vec<(String, String)>,
     /// SHA-256 of the text, the settings and the files it refers to, in hexadecimal digits.
     pub hash: String,
+    /// The same without the seeds that are set from outside: what decides each of its runs.
+    pub hash_of_runs: String,
     /// Parameters and fields of the sweep, in the order of the file; none without a sweep.
     pub axes: Vec<String>,
     /// The points of the sweep, the last parameter changing fastest; one without a sweep.
     pub points: Vec<Point>,
+}
+
+fn add_settings(hash: &mut Sha256, settings: &[&(String, String)]) {
+    for (key, value) in settings {
+        hash.update([0]);
+        hash.update(key);
+        hash.update([0]);
+        hash.update(value);
+    }
+}
+
+fn hexadecimal(hash: Sha256) -> String {
+    let digest = hash.finalize();
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// One point of a sweep: to be run once for each seed.
@@ -114,13 +130,9 @@ impl ScenarioFile {
         let known: Vec<&str> = known.iter().map(String::as_str).collect();
         let mut hash = Sha256::new();
         hash.update(text);
-        // Of which seeds runs are wanted changes none of them.
-        for (key, value) in settings.iter().filter(|(key, _)| key != "seeds") {
-            hash.update([0]);
-            hash.update(key);
-            hash.update([0]);
-            hash.update(value);
-        }
+        let (of_seeds, of_runs): (Vec<_>, Vec<_>) =
+            settings.iter().partition(|(key, _)| key == "seeds");
+        add_settings(&mut hash, &of_runs);
         let mut points = Vec::new();
         for point in settings::points(&axes) {
             let mut root = root.clone();
@@ -161,12 +173,14 @@ impl ScenarioFile {
                 samples,
             });
         }
-        let digest = hash.finalize();
+        let hash_of_runs = hash.clone();
+        add_settings(&mut hash, &of_seeds);
         Ok(ScenarioFile {
             file: file.to_owned(),
             text: text.to_owned(),
             settings: settings.to_vec(),
-            hash: digest.iter().map(|byte| format!("{byte:02x}")).collect(),
+            hash: hexadecimal(hash),
+            hash_of_runs: hexadecimal(hash_of_runs),
             axes: axes.into_iter().map(|(axis, _)| axis.key).collect(),
             points,
         })

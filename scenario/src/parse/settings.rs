@@ -314,7 +314,8 @@ pub(super) fn expand_shorthands(root: &mut Node) -> Result<(), Fault> {
     Ok(())
 }
 
-fn expand(entry: &mut Entry) {
+/// Writes a field out in full that is given in its short form.
+pub(super) fn expand(entry: &mut Entry) {
     let Some(shorthand) = SHORTHANDS.iter().find(|short| short.field == entry.key) else {
         return;
     };

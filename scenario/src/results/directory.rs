@@ -78,7 +78,7 @@ const TEXT_SAMPLES: u64 = 1_000_000;
 pub struct Manifest {
     /// Name of the scenario.
     pub scenario: String,
-    /// SHA-256 of the scenario's text, the settings from outside and its traces.
+    /// SHA-256 of the scenario's text, the settings from outside but for the seeds, and its traces.
     pub scenario_hash: String,
     /// Simulated or measured.
     #[serde(alias = "world")]
@@ -111,7 +111,7 @@ impl Manifest {
     ) -> Manifest {
         Manifest {
             scenario: file.scenario().name.clone(),
-            scenario_hash: file.hash.clone(),
+            scenario_hash: file.hash_of_runs.clone(),
             backend,
             version: version.to_owned(),
             command,
