@@ -86,6 +86,58 @@ fn figures_of_the_scenario_have_a_column_for_each_point() {
 }
 
 #[test]
+fn one_value_of_a_sweep_each_is_compared() {
+    let (directory, file) = place(SCENARIO);
+    let out = |name: &str| directory.path().join(name);
+    for (name, more) in [
+        ("one", &["links.bottleneck.rate=1mbit"][..]),
+        (
+            "two",
+            &["links.bottleneck.rate=2mbit", "flows.bulk.count=3"],
+        ),
+        ("three", &["links.bottleneck.rate=[\"3mbit\", \"4mbit\"]"]),
+    ] {
+        let out = out(name);
+        let mut arguments = vec!["sim", text(&file), "--quiet", "--out", text(&out)];
+        arguments.extend(more.iter().flat_map(|setting| ["--set", setting]));
+        succeeded(&run(&arguments));
+    }
+    let (one, two, three) = (out("one"), out("two"), out("three"));
+    let compare = |more: &[&str]| run(&[&["compare", text(&one), text(&two)], more].concat());
+    let table = succeeded(&compare(&[]));
+    for line in [
+        "Settings that differ, A / B:",
+        "  links.bottleneck.rate: 1mbit / 2mbit",
+        "  flows.bulk.count: not set / 3",
+        "*  the 95 % confidence intervals have nothing in common",
+    ] {
+        assert!(table.contains(line), "{table}");
+    }
+    let rows = |table: &str| table.lines().filter(|line| line.contains(" ± ")).count();
+    let throughput = succeeded(&compare(&["--only", "bulk throughput"]));
+    assert_eq!(rows(&throughput), 1, "{throughput}");
+    let differing = succeeded(&compare(&["--differing"]));
+    assert!((1..rows(&table)).contains(&rows(&differing)), "{differing}");
+    assert!(
+        differing
+            .lines()
+            .filter(|line| line.contains(" ± "))
+            .all(|line| line.contains('*')),
+        "{differing}"
+    );
+    let json = succeeded(&compare(&["--json", "--only", "bulk throughput"]));
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["differences"][0]["a"], "1mbit");
+    assert_eq!(json["points"][0]["rows"].as_array().unwrap().len(), 1);
+    ended(&compare(&["--only", "nothing"]), 1, "no figure has nothing");
+    ended(
+        &run(&["compare", text(&one), text(&three)]),
+        1,
+        "links.bottleneck.rate is 1mbit in A and is 3mbit, 4mbit in B",
+    );
+}
+
+#[test]
 fn a_control_in_a_file_is_given_to_flows() {
     let (directory, file) = place(SCENARIO);
     let ledbat = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/ledbat.h");

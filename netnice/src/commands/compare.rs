@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `netnice compare`: two sets of results side by side.
 
+use std::collections::HashSet;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -8,6 +9,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use netnice_scenario::input;
+use netnice_scenario::parse::{Difference, differences};
 use netnice_scenario::results::{
     Backend, Comparison, Manifest, PointComparison, ResultsDirectory, Row, Subject, Summary,
 };
@@ -28,8 +30,16 @@ Examples:
   Two versions, by the summaries that they printed:
       netnice compare before.json after.json --json
 
+  One scenario with two controls, and what they do to a call:
+      netnice sim home.toml --set flows.backup.congestion_control=cubic --out results/cubic
+      netnice sim home.toml --set flows.backup.congestion_control=netnice --out results/netnice
+      netnice compare results/cubic results/netnice --differing
+      netnice compare results/cubic results/netnice --only call --only 'page time'
+
 A and B are directories of --out, their summary.json, or what --json has printed. Points of a sweep \
-are matched by what it has set; figures that only one of them has are left out.
+are matched by what it has set; a field that has one value in A and another one in B is not swept, and \
+stands at the head as a difference, with all other settings that differ. Figures that only one of them \
+has are left out.
 
 Marks:
   *  the 95 % confidence intervals have nothing in common
@@ -48,7 +58,13 @@ pub struct Arguments {
     /// Links that are hardly used as well
     #[arg(long)]
     all: bool,
-    /// As JSON on stdout, with all figures
+    /// Only figures whose object and name have this text, such as `backup` or `web page time`; several: any of them
+    #[arg(long, value_name = "TEXT")]
+    only: Vec<String>,
+    /// Only figures that differ significantly, marked *; of sets of one run each those marked !
+    #[arg(long)]
+    differing: bool,
+    /// As JSON on stdout, with all figures that --only and --differing leave
     #[arg(long, conflicts_with = "all")]
     json: bool,
 }
@@ -57,6 +73,8 @@ pub struct Arguments {
 struct Side {
     summary: Summary,
     manifest: Option<Manifest>,
+    /// Text of the scenario, of a directory.
+    scenario: Option<String>,
     /// Runs that cannot be trusted.
     distrusted: usize,
 }
@@ -73,12 +91,36 @@ struct Report<'a> {
 /// Compares, and prints a table.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let (a, b) = (read(&arguments.a)?, read(&arguments.b)?);
-    let comparison = Comparison::of(&a.summary, &b.summary);
+    let mut comparison = Comparison::of(&a.summary, &b.summary);
     if comparison.points.is_empty() {
         bail!(
-            "{} and {} have no point of a sweep in common",
+            "{} and {} have no point of a sweep in common{}",
             arguments.a.display(),
-            arguments.b.display()
+            arguments.b.display(),
+            apart(&a.summary, &b.summary, &comparison.differences)
+        );
+    }
+    comparison.differences = differing(&a, &b, comparison.differences);
+    let points = comparison.points.iter();
+    let chosen: Vec<Vec<bool>> = points
+        .map(|point| {
+            let rows = point.rows.iter();
+            let chosen = rows.map(|row| {
+                let of_interest = arguments.all || arguments.json || is_of_interest(point, row);
+                of_interest && arguments.choose(row)
+            });
+            chosen.collect()
+        })
+        .collect();
+    for (point, chosen) in comparison.points.iter_mut().zip(chosen) {
+        let mut chosen = chosen.into_iter();
+        point.rows.retain(|_| chosen.next() == Some(true));
+    }
+    let nothing = comparison.points.iter().all(|point| point.rows.is_empty());
+    if nothing && !arguments.only.is_empty() && !arguments.differing {
+        bail!(
+            "no figure has {} in its object and name, which are the first columns without --only",
+            arguments.only.join(" or ")
         );
     }
     if arguments.json {
@@ -96,8 +138,12 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         // Writing to a String cannot fail.
         let _ = writeln!(report, "{name}: {}", side.words(path));
     }
+    write_differences(&mut report, &comparison.differences);
     for point in &comparison.points {
-        write_point(&mut report, point, arguments.all);
+        write_point(&mut report, point);
+    }
+    if !nothing {
+        let _ = writeln!(report, "\n{LEGEND}");
     }
     text::print(&report)?;
     for (points, path) in [
@@ -112,14 +158,88 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+impl Arguments {
+    /// Is the row among those that `--only` and `--differing` leave?
+    fn choose(&self, row: &Row) -> bool {
+        let plain = |text: &str| text.to_lowercase().replace('_', " ");
+        let name = plain(&format!("{} {}", row.of, row.quantity));
+        let wanted = |text: &String| name.contains(&plain(text));
+        let named = self.only.is_empty() || self.only.iter().any(wanted);
+        named && (!self.differing || row.intervals_apart.unwrap_or(row.notable))
+    }
+}
+
+/// The settings that differ: of two directories all fields of the scenario, else those given from outside, and `single`, the fields of
+/// the sweep that have one value in each.
+fn differing(a: &Side, b: &Side, single: Vec<Difference>) -> Vec<Difference> {
+    let source = |side: &Side| -> Option<(String, Vec<(String, String)>)> {
+        let manifest = side.manifest.as_ref()?;
+        Some((side.scenario.clone()?, manifest.settings.clone()))
+    };
+    if let (Some(a), Some(b)) = (source(a), source(b)) {
+        if let Some(found) = differences((&a.0, &a.1), (&b.0, &b.1)) {
+            return found;
+        }
+    }
+    let mut found = single;
+    let (Some(a), Some(b)) = (&a.manifest, &b.manifest) else {
+        return found;
+    };
+    let last = |settings: &[(String, String)], key: &str| {
+        let mut settings = settings.iter().rev();
+        settings
+            .find(|(other, _)| other == key)
+            .map(|it| it.1.clone())
+    };
+    for (key, _) in a.settings.iter().chain(&b.settings) {
+        let (of_a, of_b) = (last(&a.settings, key), last(&b.settings, key));
+        if of_a != of_b && found.iter().all(|known| known.key != *key) {
+            found.push(Difference {
+                key: key.clone(),
+                a: of_a,
+                b: of_b,
+            });
+        }
+    }
+    found
+}
+
+/// What keeps the points of two sweeps apart, for an error's end: a field of which they have no value in common, and that is not among
+/// the fields of one value.
+fn apart(a: &Summary, b: &Summary, single: &[Difference]) -> String {
+    let values = |summary: &Summary, key: &str| -> Vec<String> {
+        let settings = summary.points.iter().flat_map(|point| &point.settings);
+        let of_key = settings.filter(|(other, _)| other == key);
+        let mut values: Vec<String> = of_key.map(|(_, value)| value.clone()).collect();
+        let mut seen = HashSet::new();
+        values.retain(|value| seen.insert(value.clone()));
+        values
+    };
+    let words = |values: Vec<String>| match values.is_empty() {
+        true => "is not swept".to_owned(),
+        false => format!("is {}", shortened(&values.join(", "))),
+    };
+    let first = [a, b].into_iter().filter_map(|it| it.points.first());
+    let keys = first.flat_map(|point| point.settings.iter().map(|(key, _)| key));
+    let mut swept = keys.filter(|&key| single.iter().all(|it| it.key != *key));
+    let apart = swept.find_map(|key| {
+        let (of_a, of_b) = (values(a, key), values(b, key));
+        let disjoint = of_a.iter().all(|value| !of_b.contains(value));
+        disjoint.then(|| format!(": {key} {} in A and {} in B", words(of_a), words(of_b)))
+    });
+    apart.unwrap_or_default()
+}
+
 /// Reads results from a directory or a file.
 fn read(path: &Path) -> Result<Side> {
     if path.is_dir() {
         let directory = ResultsDirectory::open(path)?;
         let runs = directory.runs()?;
         let labs = runs.iter().filter_map(|run| run.lab.as_ref());
+        let scenario = input::read(&path.join("scenario.toml"), input::SCENARIO_BYTES);
         return Ok(Side {
             summary: Summary::of(&runs),
+            scenario: scenario.ok().and_then(|text| String::from_utf8(text).ok()),
             manifest: Some(directory.manifest().clone()),
             distrusted: labs.filter(|lab| !lab.trustworthy).count(),
         });
@@ -138,6 +258,7 @@ fn read(path: &Path) -> Result<Side> {
     Ok(Side {
         summary: printed.summary,
         manifest: printed.manifest,
+        scenario: None,
         distrusted: printed.not_trustworthy.len(),
     })
 }
@@ -170,7 +291,39 @@ impl Side {
     }
 }
 
-fn write_point(report: &mut String, point: &PointComparison, all: bool) {
+/// The marks, for below the tables.
+const LEGEND: &str = "*  the 95 % confidence intervals have nothing in common    !  the means differ by more than 10 % of A's";
+/// Differences at the head, and letters of a value there.
+const MOST_DIFFERENCES: usize = 20;
+const LONGEST_VALUE: usize = 60;
+
+/// Cuts a long value.
+fn shortened(value: &str) -> String {
+    match value.chars().count() > LONGEST_VALUE {
+        true => value.chars().take(LONGEST_VALUE - 1).chain(['…']).collect(),
+        false => value.to_owned(),
+    }
+}
+
+fn write_differences(report: &mut String, differences: &[Difference]) {
+    if differences.is_empty() {
+        return;
+    }
+    let _ = writeln!(report, "Settings that differ, A / B:");
+    let words = |value: &Option<String>| match value {
+        Some(value) => shortened(value),
+        None => "not set".to_owned(),
+    };
+    for Difference { key, a, b } in differences.iter().take(MOST_DIFFERENCES) {
+        let _ = writeln!(report, "  {key}: {} / {}", words(a), words(b));
+    }
+    if differences.len() > MOST_DIFFERENCES {
+        let more = differences.len() - MOST_DIFFERENCES;
+        let _ = writeln!(report, "  and {more} more");
+    }
+}
+
+fn write_point(report: &mut String, point: &PointComparison) {
     let settings: Vec<String> = point
         .settings
         .iter()
@@ -180,17 +333,17 @@ fn write_point(report: &mut String, point: &PointComparison, all: bool) {
         true => writeln!(report),
         false => writeln!(report, "\n{}", settings.join(", ")),
     };
+    if point.rows.is_empty() {
+        let _ = writeln!(report, "No figure is left by the filter.");
+        return;
+    }
     let headings = ["", "", "A", "B", "B/A", ""].map(str::to_owned);
     let mut table = vec![headings.to_vec()];
-    for row in point
-        .rows
-        .iter()
-        .filter(|row| all || is_of_interest(point, row))
-    {
+    for row in &point.rows {
         let words = words(row);
         table.push(vec![
             row.of.clone(),
-            row.quantity.replace('_', " "),
+            quantity_words(row),
             words(&row.a),
             words(&row.b),
             row.ratio
@@ -207,6 +360,10 @@ fn write_point(report: &mut String, point: &PointComparison, all: bool) {
     for line in lines {
         let _ = writeln!(report, "{}", line.trim_end());
     }
+}
+
+fn quantity_words(row: &Row) -> String {
+    row.quantity.replace('_', " ")
 }
 
 fn marks(row: &Row) -> String {
@@ -246,10 +403,79 @@ fn words(row: &Row) -> Words {
     }
     match (row.unit.as_str(), row.quantity.as_str()) {
         ("bit/s", _) => figures::rate,
-        ("s", "completion") => figures::seconds,
+        ("s", "completion" | "stall_time" | "start_up") => figures::seconds,
         ("s", _) => figures::time,
-        (_, "loss" | "drops" | "marks" | "utilisation") => figures::percent,
+        (_, "loss" | "lost" | "late" | "drops" | "marks" | "utilisation") => figures::percent,
         (_, "jain_index") => figures::fraction,
         _ => figures::plain,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use netnice_scenario::results::Estimate;
+
+    use super::*;
+
+    fn row(subject: Subject, of: &str, quantity: &str, unit: &str, mean: f64) -> Row {
+        let value = Estimate::of(&[mean]).unwrap();
+        Row {
+            subject,
+            of: of.to_owned(),
+            quantity: quantity.to_owned(),
+            unit: unit.to_owned(),
+            a: value,
+            b: value,
+            ratio: Some(1.0),
+            intervals_apart: None,
+            notable: false,
+        }
+    }
+
+    #[test]
+    fn shares_are_percentages() {
+        for (subject, quantity) in [
+            (Subject::Calls, "lost"),
+            (Subject::Calls, "late"),
+            (Subject::Flows, "loss"),
+            (Subject::Figure, "loss"),
+        ] {
+            let row = row(subject, "call", quantity, "", 0.0233);
+            assert_eq!(words(&row)(&row.a), "2.33 %", "{quantity}");
+        }
+        let mos = row(Subject::Calls, "call", "mos", "", 4.1);
+        assert_eq!(words(&mos)(&mos.a), "4.10");
+    }
+
+    #[test]
+    fn filters_choose_rows() {
+        let arguments = |only: &[&str], differing| Arguments {
+            a: PathBuf::new(),
+            b: PathBuf::new(),
+            all: false,
+            only: only.iter().map(|&text| text.to_owned()).collect(),
+            differing,
+            json: false,
+        };
+        let mut row = row(Subject::Pages, "my_web", "page_time", "s", 1.0);
+        for (only, differing, chosen) in [
+            (&[][..], false, true),
+            (&["Page time"], false, true),
+            (&["my_web page_time"], false, true),
+            (&["mos", "web"], false, true),
+            (&["mos"], false, false),
+            (&[], true, false),
+        ] {
+            let arguments = arguments(only, differing);
+            assert_eq!(arguments.choose(&row), chosen, "{only:?}");
+        }
+        // Without intervals the difference of the means counts, with them whether they meet.
+        row.notable = true;
+        assert!(arguments(&[], true).choose(&row));
+        row.intervals_apart = Some(false);
+        assert!(!arguments(&[], true).choose(&row));
+        row.intervals_apart = Some(true);
+        assert!(arguments(&[], true).choose(&row));
+        assert!(!arguments(&["mos"], true).choose(&row));
     }
 }

@@ -6,6 +6,7 @@ mod beside;
 mod control_files;
 mod defaults;
 mod deserializer;
+mod differences;
 mod error;
 mod fault;
 mod settings;
@@ -28,6 +29,7 @@ use tree::Node;
 pub(crate) use defaults::{NONE, NONE_THAT_WAY, UNDONE_BY_NONE};
 
 pub use control_files::ControlFiles;
+pub use differences::{Difference, Source, differences};
 pub use error::{ScenarioError, ScenarioProblem};
 
 /// A scenario file that has been read and checked.

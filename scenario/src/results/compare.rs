@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Two sets of results side by side: simulated and measured, or of two versions.
 
+use std::collections::{HashMap, HashSet};
+
 use serde::Serialize;
 
 use super::{Estimate, Figure, PointSummary, Subject, Summary};
+use crate::parse::Difference;
 
 /// A relative difference that is worth an explanation.
 const NOTABLE: f64 = 0.1;
@@ -11,6 +14,8 @@ const NOTABLE: f64 = 0.1;
 /// The comparison of two sets of results.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Comparison {
+    /// Fields of the sweep that have one value in each set, not the same: they are in no point's settings.
+    pub differences: Vec<Difference>,
     /// Points that are in both, in the order of the first.
     pub points: Vec<PointComparison>,
     /// Settings of points that are only in the first.
@@ -52,45 +57,129 @@ pub struct Row {
 }
 
 impl Comparison {
-    /// The figures of `a` and `b`, point by point. Two sets without a sweep, or with a single point each, are compared
-    /// whatever that point is.
+    /// The figures of `a` and `b`, point by point. What has one value in each set is not swept: points are matched by the rest.
     pub fn of(a: &Summary, b: &Summary) -> Comparison {
-        if let ([one], [other]) = (&a.points[..], &b.points[..]) {
-            return Comparison {
-                points: vec![PointComparison::of(one, other)],
-                ..Comparison::default()
-            };
+        let differences = single_values(a, b);
+        let swept = |point: &PointSummary| -> Settings {
+            let settings = point.settings.iter();
+            let swept = settings.filter(|(key, _)| differences.iter().all(|it| it.key != *key));
+            swept.cloned().collect()
+        };
+        let sorted = |mut settings: Settings| {
+            settings.sort();
+            settings
+        };
+        let mut others: HashMap<Settings, &PointSummary> = HashMap::new();
+        for point in &b.points {
+            others.entry(sorted(swept(point))).or_insert(point);
         }
         let mut comparison = Comparison::default();
+        let mut in_a = HashSet::new();
         for point in &a.points {
-            match b
-                .points
-                .iter()
-                .find(|other| other.settings == point.settings)
-            {
-                Some(other) => comparison.points.push(PointComparison::of(point, other)),
-                None => comparison.only_in_a.push(point.settings.clone()),
+            let settings = swept(point);
+            let key = sorted(settings.clone());
+            match others.get(&key) {
+                Some(other) => {
+                    let point = PointComparison::of(settings, point, other);
+                    comparison.points.push(point);
+                }
+                None => comparison.only_in_a.push(settings),
             }
+            in_a.insert(key);
         }
-        let others = b.points.iter().map(|point| &point.settings);
-        let alone =
-            others.filter(|&settings| !a.points.iter().any(|point| point.settings == *settings));
-        comparison.only_in_b = alone.cloned().collect();
+        let alone = b.points.iter().map(swept);
+        let alone = alone.filter(|settings| !in_a.contains(&sorted(settings.clone())));
+        comparison.only_in_b = alone.collect();
+        comparison.differences = differences;
         comparison
     }
 }
 
-impl PointComparison {
-    fn of(a: &PointSummary, b: &PointSummary) -> PointComparison {
-        let rows = a.figures.iter().filter_map(|figure| {
-            let other = b.figure(figure.subject, &figure.of, &figure.quantity)?;
-            Some(Row::of(figure, other))
+/// The names and values of a point of the sweep.
+type Settings = Vec<(String, String)>;
+
+/// What has at most one value in each set, and not the same in both.
+fn single_values(a: &Summary, b: &Summary) -> Vec<Difference> {
+    /// The only value of `key`; an error where there are several.
+    fn only<'a>(summary: &'a Summary, key: &str) -> Result<Option<&'a str>, ()> {
+        let mut values = summary.points.iter().map(|point| {
+            let mut settings = point.settings.iter();
+            let found = settings.find(|(other, _)| other == key);
+            found.map(|(_, value)| value.as_str())
         });
-        PointComparison {
-            settings: a.settings.clone(),
-            rows: rows.collect(),
+        let first = values.next().flatten();
+        match values.all(|value| value == first) {
+            true => Ok(first),
+            false => Err(()),
         }
     }
+    let keys = [a, b].into_iter().filter_map(|it| it.points.first());
+    let keys = keys.flat_map(|point| point.settings.iter().map(|(key, _)| key));
+    let mut differences: Vec<Difference> = Vec::new();
+    for key in keys {
+        if let (Ok(of_a), Ok(of_b)) = (only(a, key), only(b, key)) {
+            let known = differences.iter().any(|it| it.key == *key);
+            if of_a != of_b && !known {
+                differences.push(Difference {
+                    key: key.clone(),
+                    a: of_a.map(str::to_owned),
+                    b: of_b.map(str::to_owned),
+                });
+            }
+        }
+    }
+    differences
+}
+
+impl PointComparison {
+    fn of(settings: Settings, a: &PointSummary, b: &PointSummary) -> PointComparison {
+        let others: HashMap<_, _> = b.figures.iter().map(|it| (key(it), it)).collect();
+        let rows = a.figures.iter().filter_map(|figure| {
+            let other = others.get(&key(figure))?;
+            Some(Row::of(figure, other))
+        });
+        let mut rows: Vec<Row> = rows.collect();
+        order(&mut rows);
+        PointComparison { settings, rows }
+    }
+}
+
+fn key(figure: &Figure) -> (Subject, &str, &str) {
+    (figure.subject, &*figure.of, &*figure.quantity)
+}
+
+/// The order of the report: the scenario's own figures, then by subject; all figures of an object together, objects of a
+/// flow's web traffic by size. A figure that the first seeds lack is measured late, but has no place of its own for that.
+fn order(rows: &mut [Row]) {
+    fn flow(row: &Row) -> (&str, u64) {
+        let sizes = row.of.rsplit_once(' ');
+        let sizes = sizes.filter(|_| row.subject == Subject::Objects);
+        let (flow, sizes) = sizes.unwrap_or((&row.of, ""));
+        let from = sizes.split('-').next().and_then(|from| from.parse().ok());
+        (flow, from.unwrap_or(0))
+    }
+    let place = |subject| match subject {
+        Subject::Figure => 0,
+        Subject::Flows => 1,
+        Subject::Class => 2,
+        Subject::Queue => 3,
+        Subject::Colour => 4,
+        Subject::Objects => 5,
+        Subject::Pages => 6,
+        Subject::Transfers => 7,
+        Subject::Calls => 8,
+        Subject::Videos => 9,
+    };
+    let mut first: HashMap<(Subject, String), usize> = HashMap::new();
+    for (number, row) in rows.iter().enumerate() {
+        let object = (row.subject, flow(row).0.to_owned());
+        first.entry(object).or_insert(number);
+    }
+    rows.sort_by_cached_key(|row| {
+        let (name, size) = flow(row);
+        let appeared = first[&(row.subject, name.to_owned())];
+        (place(row.subject), appeared, size)
+    });
 }
 
 impl Row {
@@ -197,5 +286,88 @@ mod tests {
         assert_eq!(comparison.points[0].settings[0].1, "100ms");
         assert_eq!(comparison.only_in_a[0][0].1, "50ms");
         assert_eq!(comparison.only_in_b[0][0].1, "1s");
+    }
+
+    #[test]
+    fn an_axis_of_one_value_on_each_side_is_none() {
+        let of = |control, queue| {
+            let settings = [("control", control), ("queue", queue)];
+            point(&settings, vec![figure("f", "goodput", &[1.0])])
+        };
+        let a = Summary {
+            points: vec![of("cubic", "1s"), of("cubic", "2s")],
+        };
+        let mut b = Summary {
+            points: vec![of("netnice", "2s"), of("netnice", "1s")],
+        };
+        let difference = Difference {
+            key: "control".to_owned(),
+            a: Some("cubic".to_owned()),
+            b: Some("netnice".to_owned()),
+        };
+        let comparison = Comparison::of(&a, &b);
+        assert_eq!(comparison.differences, [difference]);
+        let queues = |comparison: &Comparison| -> Vec<Settings> {
+            let points = comparison.points.iter();
+            points.map(|point| point.settings.clone()).collect()
+        };
+        let queue = |value: &str| vec![("queue".to_owned(), value.to_owned())];
+        assert_eq!(queues(&comparison), [queue("1s"), queue("2s")]);
+        assert!(comparison.only_in_a.is_empty() && comparison.only_in_b.is_empty());
+        // The axis is not there at all.
+        for point in &mut b.points {
+            point.settings.remove(0);
+        }
+        let comparison = Comparison::of(&a, &b);
+        assert_eq!(comparison.differences[0].b, None);
+        assert_eq!(queues(&comparison), [queue("1s"), queue("2s")]);
+        // Several values on one side are an axis.
+        b.points = vec![of("netnice", "1s"), of("ledbat", "1s")];
+        let comparison = Comparison::of(&a, &b);
+        assert!(comparison.points.is_empty() && comparison.differences.is_empty());
+    }
+
+    #[test]
+    fn rows_are_in_the_order_of_the_report() {
+        let of = |subject, of: &str, quantity: &str| Figure {
+            subject,
+            ..figure(of, quantity, &[1.0, 2.0])
+        };
+        let figures = vec![
+            of(Subject::Flows, "web", "goodput"),
+            of(Subject::Objects, "web 8192-11586", "size"),
+            of(Subject::Objects, "web 65536-92682", "size"),
+            of(Subject::Objects, "a 4096-5792", "size"),
+            of(Subject::Calls, "call", "mos"),
+            of(Subject::Figure, "own", "ratio"),
+            // What appears with a later seed.
+            of(Subject::Flows, "web", "completion"),
+            of(Subject::Objects, "web 11586-16384", "size"),
+            of(Subject::Objects, "web 8192-11586", "response_time"),
+            of(Subject::Queue, "line", "drops"),
+        ];
+        let one = Summary {
+            points: vec![point(&[], figures)],
+        };
+        let comparison = Comparison::of(&one, &one);
+        let rows = comparison.points[0].rows.iter();
+        let rows: Vec<String> = rows
+            .map(|row| format!("{} {}", row.of, row.quantity))
+            .collect();
+        assert_eq!(
+            rows,
+            [
+                "own ratio",
+                "web goodput",
+                "web completion",
+                "line drops",
+                "web 8192-11586 size",
+                "web 8192-11586 response_time",
+                "web 11586-16384 size",
+                "web 65536-92682 size",
+                "a 4096-5792 size",
+                "call mos"
+            ]
+        );
     }
 }
